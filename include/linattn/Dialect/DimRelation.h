@@ -1,0 +1,54 @@
+//===- DimRelation.h - Relations between operand dimensions -----*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What an op demands of its operands' sizes, as data: the verifier checks it on
+// static sizes, the entry point of a compiled function on dynamic ones.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_DIALECT_DIMRELATION_H
+#define LINATTN_DIALECT_DIMRELATION_H
+
+#include "mlir/IR/Value.h"
+#include "mlir/Support/LLVM.h"
+
+#include <optional>
+#include <string>
+
+namespace mlir::linattn {
+
+/// One dimension of an operand, with the operand's name for messages.
+struct DimRef {
+  Value value;
+  int64_t dim;
+  StringRef name;
+};
+
+/// `Equal`: first == second. `Divides`: one of the two divides the other.
+/// `Max`: first == the largest of the others. `OneLess`: first + 1 == second.
+enum class DimRelationKind { Equal, Divides, Max, OneLess };
+
+struct DimRelation {
+  DimRelationKind kind;
+  SmallVector<DimRef, 4> dims;
+  /// What the dimension is: "sequence length", "head size", …
+  StringRef what;
+  /// The constraint's number in the op's description, for readers of the code.
+  StringRef id;
+
+  /// Checks the relation on sizes, one per entry of `dims`.
+  bool holds(ArrayRef<int64_t> sizes) const;
+
+  /// "expected key and value to have the same sequence length, but got 128 and
+  /// 64"; `sizes` are spelled as given.
+  std::string message(ArrayRef<std::string> sizes) const;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_DIALECT_DIMRELATION_H

@@ -1,0 +1,65 @@
+//===- LinAttn.h - The linattn dialect --------------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_DIALECT_LINATTN_H
+#define LINATTN_DIALECT_LINATTN_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+#include "linattn/Dialect/DimRelation.h"
+
+#include "linattn/Dialect/LinAttnDialect.h.inc"
+#include "linattn/Dialect/LinAttnEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "linattn/Dialect/LinAttnAttrs.h.inc"
+
+#include "linattn/Dialect/LinAttnInterfaces.h.inc"
+
+namespace mlir::linattn {
+
+/// A state and, where an op carries them, its normalizer and running maximum.
+struct StateValues {
+  Value state, normalizer, runningMax;
+
+  /// The values that are there, in operand order.
+  SmallVector<Value, 3> present() const {
+    SmallVector<Value, 3> values{state};
+    for (Value value : {normalizer, runningMax})
+      if (value)
+        values.push_back(value);
+    return values;
+  }
+};
+
+} // namespace mlir::linattn
+
+#define GET_OP_CLASSES
+#include "linattn/Dialect/LinAttnOps.h.inc"
+
+namespace mlir::linattn {
+
+/// The type states and sums are kept in: f64 for f64 tokens, else f32.
+Type getAccumulationType(Type tokenElementType);
+
+/// True if `normalize` and the map ask for a running maximum beside the state.
+bool needsRunningMax(FeatureMapKind kind, bool normalized);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_DIALECT_LINATTN_H

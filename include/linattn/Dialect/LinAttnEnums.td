@@ -1,0 +1,64 @@
+//===- LinAttnEnums.td - Enumerations ----------------------*- tablegen -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_DIALECT_LINATTNENUMS_TD
+#define LINATTN_DIALECT_LINATTNENUMS_TD
+
+include "linattn/Dialect/LinAttnBase.td"
+
+class LinAttn_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let genSpecializedAttr = 0;
+  let cppNamespace = "::mlir::linattn";
+}
+
+def LinAttn_Weights : LinAttn_Enum<"Weights", "how a query weighs the keys", [
+  I32EnumAttrCase<"Linear", 0, "linear">,
+  I32EnumAttrCase<"Softmax", 1, "softmax">
+]>;
+def LinAttn_WeightsAttr : EnumAttr<LinAttn_Dialect, LinAttn_Weights, "weights">;
+
+def LinAttn_FeatureMapKind : LinAttn_Enum<"FeatureMapKind", "a feature map φ", [
+  I32EnumAttrCase<"Identity", 0, "identity">,
+  I32EnumAttrCase<"Relu", 1, "relu">,
+  I32EnumAttrCase<"Relu2", 2, "relu2">,
+  I32EnumAttrCase<"Elu1", 3, "elu1">,
+  I32EnumAttrCase<"SoftmaxKernel", 4, "softmax_kernel">,
+  I32EnumAttrCase<"Exp", 5, "exp">,
+  I32EnumAttrCase<"Region", 6, "region">
+]>;
+
+def LinAttn_Update : LinAttn_Enum<"Update", "how a token is written into the state", [
+  I32EnumAttrCase<"Add", 0, "add">,
+  I32EnumAttrCase<"Delta", 1, "delta">,
+  I32EnumAttrCase<"Dplr", 2, "dplr">
+]>;
+def LinAttn_UpdateAttr : EnumAttr<LinAttn_Dialect, LinAttn_Update, "update">;
+
+def LinAttn_Readout : LinAttn_Enum<"Readout", "whether a token reads its own write", [
+  I32EnumAttrCase<"Inclusive", 0, "inclusive">,
+  I32EnumAttrCase<"Exclusive", 1, "exclusive">
+]>;
+def LinAttn_ReadoutAttr : EnumAttr<LinAttn_Dialect, LinAttn_Readout, "readout">;
+
+def LinAttn_Transition : LinAttn_Enum<"Transition",
+    "whether the rank-1 transition reads the state before or after the decay", [
+  I32EnumAttrCase<"Before", 0, "before">,
+  I32EnumAttrCase<"After", 1, "after">
+]>;
+def LinAttn_TransitionAttr : EnumAttr<LinAttn_Dialect, LinAttn_Transition, "transition">;
+
+def LinAttn_Form : LinAttn_Enum<"Form", "the schedule a recurrence runs in", [
+  I32EnumAttrCase<"Auto", 0, "auto">,
+  I32EnumAttrCase<"Quadratic", 1, "quadratic">,
+  I32EnumAttrCase<"Token", 2, "token">,
+  I32EnumAttrCase<"StateTile", 3, "state_tile">,
+  I32EnumAttrCase<"Chunk", 4, "chunk">
+]>;
+
+#endif // LINATTN_DIALECT_LINATTNENUMS_TD

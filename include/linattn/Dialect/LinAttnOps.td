@@ -1,0 +1,437 @@
+//===- LinAttnOps.td - Operations --------------------------*- tablegen -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Constraints are numbered per op: the number stands in the description, in the
+// verifier and in the negative test.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_DIALECT_LINATTNOPS_TD
+#define LINATTN_DIALECT_LINATTNOPS_TD
+
+include "linattn/Dialect/LinAttnAttrs.td"
+include "linattn/Dialect/LinAttnInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/TilingInterface.td"
+include "mlir/Dialect/Linalg/IR/LinalgInterfaces.td"
+
+class LinAttn_Op<string mnemonic, list<Trait> traits = []>
+    : Op<LinAttn_Dialect, mnemonic, traits>;
+
+/// Ops that carry a feature map.
+class LinAttn_MappedOp<string mnemonic, list<Trait> traits = []>
+    : LinAttn_Op<mnemonic, traits # [
+        DeclareOpInterfaceMethods<LinAttn_ShapeContractOpInterface>,
+        LinAttn_FeatureMappedOpInterface,
+        SingleBlock]> {
+  let hasVerifier = 1;
+}
+
+/// Structured ops in destination-passing style, on tensors or on buffers.
+class LinAttn_StructuredOp<string mnemonic, list<Trait> traits = []>
+    : LinAttn_MappedOp<mnemonic, traits # [
+        DestinationStyleOpInterface,
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+        DeclareOpInterfaceMethods<ConditionallySpeculatable>,
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
+        DeclareOpInterfaceMethods<TilingInterface,
+          ["getLoopIteratorTypes", "getIterationDomain",
+           "getTiledImplementation", "getResultTilePosition",
+           "generateResultTileValue"]>,
+        DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>]>;
+
+//===----------------------------------------------------------------------===//
+// attention
+//===----------------------------------------------------------------------===//
+
+def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
+    NoMemoryEffect,
+    DeclareOpInterfaceMethods<ConditionallySpeculatable>,
+    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>]> {
+  let summary = "attention, stated by its quadratic formula";
+  let description = [{
+    With linear weights, per output head,
+
+    ```
+    num_i = Σ_j  scale · φ(q_i)·φ(k_j) · v_j        o_i = num_i                     (no normalize)
+    den_i = Σ_j  scale · φ(q_i)·φ(k_j)              o_i = num_i / (den_i + eps)     (normalize)
+    ```
+
+    and with softmax weights `o_i = Σ_j softmax_j(scale · q_i·k_j) v_j`. `j` runs
+    over all keys, or over `j ≤ i` when `causal`; a false `mask[b, j]` removes
+    key `j`. A query without any key to attend gives 0. The formula is quadratic;
+    its evaluation need not be: `linattn-reassociate` and
+    `linattn-causal-to-scan` rewrite it so that no N×N value exists.
+
+    `scale` is 1 when absent. Reference: Katharopoulos et al., "Transformers are
+    RNNs", 2020.
+
+    Constraints, beside the operand types:
+    - (A1) query and key have the same head size.
+    - (A2) key and value have the same sequence length.
+    - (A3) all have the same batch size.
+    - (A4) head counts divide one another.
+    - (A5) causal: query and key have the same sequence length.
+    - (A6) query, key, value and result have the same element type.
+    - (A7) mask is `[B, Tk]`.
+    - (A8) a `region` feature map comes with a region that maps one scalar of
+      the accumulation type to another, and only then.
+    - (A9) softmax weights take neither a feature map nor a normalizer.
+    - (A10) the result is `[B, max(Hq, Hk, Hv), Tq, V]`.
+    - (A11) scale is finite.
+
+    Example:
+
+    ```mlir
+    %o = linattn.attention %q, %k, %v {causal,
+        feature_map = #linattn.feature_map<elu1>,
+        normalize = #linattn.normalize<eps = 1.0e-6>}
+      : (tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
+      -> tensor<2x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins
+    LinAttn_Tokens:$query, LinAttn_Tokens:$key, LinAttn_Tokens:$value,
+    Optional<LinAttn_Mask>:$mask,
+    DefaultValuedAttr<LinAttn_WeightsAttr, "::mlir::linattn::Weights::Linear">:$weights,
+    UnitAttr:$causal,
+    OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
+    OptionalAttr<LinAttn_NormalizeAttr>:$normalize,
+    OptionalAttr<F64Attr>:$scale,
+    OptionalAttr<LinAttn_ConfigAttr>:$config);
+  let results = (outs LinAttn_Tokens:$output);
+  let regions = (region MaxSizedRegion<1>:$phi);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` `(` $mask^ `)`)?
+    (`weights` `(` $weights^ `)`)? attr-dict (`phi` $phi^)?
+    `:` functional-type(operands, results)
+  }];
+  let hasCanonicalizer = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// quadratic
+//===----------------------------------------------------------------------===//
+
+def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic"> {
+  let summary = "attention in the quadratic form, into a destination";
+  let description = [{
+    The meaning, attributes and constraints of `linattn.attention`, as a
+    structured op: tiled over batch, head and query, bufferized in place,
+    lowered block by block with a running maximum (softmax) so that N×N weights
+    need not be stored. `into` names the destination, which is overwritten.
+
+    `causal` aligns the last query with the last key: query i sees the keys
+    j ≤ i + Tk − Tq, so that a tile of queries, or new queries over a cache of
+    keys, are causal too.
+
+    Constraints: (A1) to (A11) of `linattn.attention` without (A5), the
+    destination in place of the result.
+
+    Example:
+
+    ```mlir
+    %o = linattn.quadratic %q, %k, %v weights(softmax) into(%dest) {causal, scale = 0.125}
+      : (tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
+      -> tensor<2x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins
+    LinAttn_Tokens:$query, LinAttn_Tokens:$key, LinAttn_Tokens:$value,
+    Optional<LinAttn_Mask>:$mask, LinAttn_Tokens:$output,
+    DefaultValuedAttr<LinAttn_WeightsAttr, "::mlir::linattn::Weights::Linear">:$weights,
+    UnitAttr:$causal,
+    OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
+    OptionalAttr<LinAttn_NormalizeAttr>:$normalize,
+    OptionalAttr<F64Attr>:$scale,
+    OptionalAttr<LinAttn_ConfigAttr>:$config);
+  let results = (outs Variadic<LinAttn_Tokens>:$results);
+  let regions = (region MaxSizedRegion<1>:$phi);
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$key,
+      "::mlir::Value":$value, "::mlir::Value":$mask, "::mlir::Value":$output)>
+  ];
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` `(` $mask^ `)`)?
+    (`weights` `(` $weights^ `)`)? `into` `(` $output `)` attr-dict (`phi` $phi^)?
+    `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// scan
+//===----------------------------------------------------------------------===//
+
+def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
+  let summary = "the linear recurrence over tokens";
+  let description = [{
+    One recurrence for every family. Per state head, for t = 0, 1, …:
+
+    ```
+    Sd_t = Diag(e^{decay_t}) S_{t-1} Diag(e^{value_decay_t})
+    r_t  = Xᵀ a_t         X = Sd_t (transition after) or S_{t-1} (transition before)
+    S_t  = Sd_t + b_t r_tᵀ + φ(k_t) v_tᵀ
+    o_t  = scale · S_tᵀ φ(q_t)                                         readout(inclusive)
+         = scale · (S_{t-1}ᵀ φ(q_t) + (φ(q_t)·(bonus ⊙ φ(k_t))) v_t)    readout(exclusive)
+    ```
+
+    The operands present say which family it is. `update(add)`: a = b = 0.
+    `update(delta)`: a = −(erase ⊙ k), b = beta·k and the written key beta·k, read
+    after the decay; a `write` gate multiplies v. `update(dplr)`: `a` and `b` are
+    given. Decays are natural logarithms, ≤ 0, `[H]`, `[B, H, T]` or
+    `[B, H, T, K]` (`value_decay` `[B, H, T, V]`).
+
+    The scan starts from the state it is given (`init`) and returns the final
+    state: chunking it is tiling its T dimension. With `normalize` the sum of
+    the written keys z is carried beside S (`normalizer`), and the output is
+    divided by scale·φ(q)·z; the `exp` map under a normalizer carries its
+    running maximum too (`running_max`, −∞ or the lowest finite value to start).
+    A false `mask[b, t]` keeps token t from being written. With `cu_seqlens`
+    (N+1 offsets, B = 1) the state is `[N, H, K, V]`, one per sequence. `reverse`
+    runs from the last token to the first.
+
+    Constraints, beside the operand types:
+    - (S1) query and key have the same head size.
+    - (S2) query, key and value have the same sequence length.
+    - (S3) query, key, value and output have the same batch size.
+    - (S4) head counts divide one another.
+    - (S5) query, key, value and output have the same element type.
+    - (S6) state is `[B, max(Hk, Hv), K, V]` of the accumulation type.
+    - (S7) output is `[B, max(Hq, Hk, Hv), T, V]`.
+    - (S8) a normalizer `[B, H, K]` is given exactly with `normalize`.
+    - (S9) a running maximum `[B, H]` is given exactly with the `exp` map under
+      `normalize`.
+    - (S10) as (A8).
+    - (S11) decay is `[H]`, `[B, H, T]` or `[B, H, T, K]`; value_decay, write
+      `[B, H, T, V]`; beta `[B, H, T]` or `[B, H, T, V]`; a, b, erase
+      `[B, H, T, K]`; bonus `[H, K]`; mask `[B, T]`.
+    - (S12) beta and erase and write need update(delta); delta needs beta or
+      erase.
+    - (S13) a and b come together, exactly with update(dplr).
+    - (S14) bonus needs readout(exclusive).
+    - (S15) value_decay goes with update(add) only.
+    - (S16) normalize goes with update(add) and readout(inclusive) only.
+    - (S17) cu_seqlens needs batch size 1; the state's first dimension is then
+      one less than the number of offsets.
+    - (S18) transition(before) needs update(delta) or update(dplr).
+    - (S19) scale is finite.
+
+    Example:
+
+    ```mlir
+    %o, %s1, %z1 = linattn.scan %q, %k, %v into(%dest) init(%s0) normalizer(%z0)
+        {feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>}
+      : (tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>,
+         tensor<2x8x?x64xf32>, tensor<2x8x64x64xf32>, tensor<2x8x64xf32>)
+      -> (tensor<2x8x?x64xf32>, tensor<2x8x64x64xf32>, tensor<2x8x64xf32>)
+    ```
+  }];
+  let arguments = (ins
+    LinAttn_Tokens:$query, LinAttn_Tokens:$key, LinAttn_Tokens:$value,
+    Optional<LinAttn_Gate>:$decay, Optional<LinAttn_Gate>:$value_decay,
+    Optional<LinAttn_Gate>:$beta,
+    Optional<LinAttn_Gate>:$a, Optional<LinAttn_Gate>:$b,
+    Optional<LinAttn_Bonus>:$bonus,
+    Optional<LinAttn_Gate>:$erase, Optional<LinAttn_Gate>:$write,
+    Optional<LinAttn_Mask>:$mask, Optional<LinAttn_Offsets>:$cu_seqlens,
+    LinAttn_Tokens:$output, LinAttn_State:$state,
+    Optional<LinAttn_Normalizer>:$normalizer,
+    Optional<LinAttn_RunningMax>:$running_max,
+    DefaultValuedAttr<LinAttn_UpdateAttr, "::mlir::linattn::Update::Add">:$update,
+    DefaultValuedAttr<LinAttn_ReadoutAttr, "::mlir::linattn::Readout::Inclusive">:$readout,
+    DefaultValuedAttr<LinAttn_TransitionAttr, "::mlir::linattn::Transition::After">:$transition,
+    UnitAttr:$reverse,
+    OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
+    OptionalAttr<LinAttn_NormalizeAttr>:$normalize,
+    OptionalAttr<F64Attr>:$scale,
+    OptionalAttr<LinAttn_ConfigAttr>:$config);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region MaxSizedRegion<1>:$phi);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value
+    (`decay` `(` $decay^ `)`)? (`value_decay` `(` $value_decay^ `)`)?
+    (`beta` `(` $beta^ `)`)? (`a` `(` $a^ `)`)? (`b` `(` $b^ `)`)?
+    (`bonus` `(` $bonus^ `)`)? (`erase` `(` $erase^ `)`)?
+    (`write` `(` $write^ `)`)? (`mask` `(` $mask^ `)`)?
+    (`cu_seqlens` `(` $cu_seqlens^ `)`)?
+    (`update` `(` $update^ `)`)? (`readout` `(` $readout^ `)`)?
+    (`transition` `(` $transition^ `)`)?
+    `into` `(` $output `)` `init` `(` $state `)`
+    (`normalizer` `(` $normalizer^ `)`)? (`running_max` `(` $running_max^ `)`)?
+    attr-dict (`phi` $phi^)? `:` functional-type(operands, results)
+  }];
+  let builders = [
+    // The additive scan; result types follow from the destinations.
+    OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$key,
+      "::mlir::Value":$value, "::mlir::Value":$mask, "::mlir::Value":$output,
+      "const ::mlir::linattn::StateValues &":$state)>
+  ];
+  let extraClassDeclaration = [{
+    /// Output, state and, where present, normalizer and running maximum.
+    ::mlir::MutableOperandRange getDpsInitsMutable();
+  }];
+  let hasCanonicalizer = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// state, read
+//===----------------------------------------------------------------------===//
+
+def LinAttn_StateOp : LinAttn_StructuredOp<"state", [AttrSizedOperandSegments]> {
+  let summary = "sums keys and values into a state";
+  let description = [{
+    `S = S_0 + Σ_t φ(k_t) v_tᵀ`, and with a `normalizer` `z = z_0 + Σ_t φ(k_t)`:
+    the first half of reassociated attention. The `exp` map under a normalizer
+    carries its running maximum, as in `linattn.scan`.
+
+    Constraints, beside the operand types:
+    - (T1) key and value have the same sequence length.
+    - (T2) key, value and state have the same batch size.
+    - (T3) head counts divide one another.
+    - (T4) key and value have the same element type.
+    - (T5) state is `[B, max(Hk, Hv), K, V]` of the accumulation type,
+      normalizer `[B, H, K]`, running maximum `[B, H]`, mask `[B, T]`.
+    - (T6) as (A8).
+    - (T7) a running maximum is given exactly with the `exp` map and a
+      normalizer.
+
+    Example:
+
+    ```mlir
+    %s, %z = linattn.state %k, %v init(%s0) normalizer(%z0) {feature_map = #linattn.feature_map<elu1>}
+      : (tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x64x64xf32>, tensor<2x8x64xf32>)
+      -> (tensor<2x8x64x64xf32>, tensor<2x8x64xf32>)
+    ```
+  }];
+  let arguments = (ins
+    LinAttn_Tokens:$key, LinAttn_Tokens:$value, Optional<LinAttn_Mask>:$mask,
+    LinAttn_State:$state, Optional<LinAttn_Normalizer>:$normalizer,
+    Optional<LinAttn_RunningMax>:$running_max,
+    OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
+    OptionalAttr<LinAttn_ConfigAttr>:$config);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region MaxSizedRegion<1>:$phi);
+  let assemblyFormat = [{
+    $key `,` $value (`mask` `(` $mask^ `)`)? `init` `(` $state `)`
+    (`normalizer` `(` $normalizer^ `)`)? (`running_max` `(` $running_max^ `)`)?
+    attr-dict (`phi` $phi^)? `:` functional-type(operands, results)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$key, "::mlir::Value":$value,
+      "::mlir::Value":$mask, "const ::mlir::linattn::StateValues &":$state)>
+  ];
+  let extraClassDeclaration = [{
+    /// State and, where present, normalizer and running maximum.
+    ::mlir::MutableOperandRange getDpsInitsMutable();
+  }];
+  let hasCanonicalizer = 1;
+}
+
+def LinAttn_ReadOp : LinAttn_StructuredOp<"read"> {
+  let summary = "reads queries from a state";
+  let description = [{
+    `o_t = scale · Sᵀφ(q_t)`, divided by `scale · φ(q_t)·z` under `normalize`: the
+    second half of reassociated attention.
+
+    Constraints, beside the operand types:
+    - (R1) query and state have the same head size, batch size.
+    - (R2) head counts divide one another.
+    - (R3) output is `[B, max(Hq, H), T, V]` with the query's element type.
+    - (R4) a normalizer `[B, H, K]` is given exactly with `normalize`.
+    - (R5) state and normalizer have the accumulation type of the query.
+    - (R6) as (A8).
+    - (R7) scale is finite.
+
+    Example:
+
+    ```mlir
+    %o = linattn.read %q, %s normalizer(%z) into(%dest)
+        {feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>}
+      : (tensor<2x8x?x64xf32>, tensor<2x8x64x64xf32>, tensor<2x8x64xf32>, tensor<2x8x?x64xf32>)
+      -> tensor<2x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins
+    LinAttn_Tokens:$query, LinAttn_State:$state,
+    Optional<LinAttn_Normalizer>:$normalizer, LinAttn_Tokens:$output,
+    OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
+    OptionalAttr<LinAttn_NormalizeAttr>:$normalize,
+    OptionalAttr<F64Attr>:$scale,
+    OptionalAttr<LinAttn_ConfigAttr>:$config);
+  let results = (outs Variadic<LinAttn_Tokens>:$results);
+  let regions = (region MaxSizedRegion<1>:$phi);
+  let assemblyFormat = [{
+    $query `,` $state (`normalizer` `(` $normalizer^ `)`)?
+    `into` `(` $output `)` attr-dict (`phi` $phi^)?
+    `:` functional-type(operands, results)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$state,
+      "::mlir::Value":$normalizer, "::mlir::Value":$output)>
+  ];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// feature_map, yield
+//===----------------------------------------------------------------------===//
+
+def LinAttn_FeatureMapOp : LinAttn_StructuredOp<"feature_map"> {
+  let summary = "applies a feature map to tokens";
+  let description = [{
+    `φ(x)` for every token, into a destination of the same shape. `exp` is the
+    plain exponential here. Folds into `linattn.scan`, `linattn.state`,
+    `linattn.read` and `linattn.attention`, which apply φ as they load; the
+    identity map vanishes.
+
+    Constraints:
+    - (F1) input and output have the same shape and element type.
+    - (F2) as (A8).
+
+    Example:
+
+    ```mlir
+    %f = linattn.feature_map %x into(%dest) {feature_map = #linattn.feature_map<relu2>}
+      : (tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>) -> tensor<2x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins
+    LinAttn_Tokens:$input, LinAttn_Tokens:$output,
+    OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
+    OptionalAttr<LinAttn_ConfigAttr>:$config);
+  let results = (outs Variadic<LinAttn_Tokens>:$results);
+  let regions = (region MaxSizedRegion<1>:$phi);
+  let assemblyFormat = [{
+    $input `into` `(` $output `)` attr-dict (`phi` $phi^)?
+    `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+  }];
+  let hasCanonicalizer = 1;
+}
+
+def LinAttn_YieldOp : LinAttn_Op<"yield", [Pure, ReturnLike, Terminator,
+    ParentOneOf<["AttentionOp", "QuadraticOp", "ScanOp", "StateOp", "ReadOp",
+                 "FeatureMapOp"]>]> {
+  let summary = "returns φ(x) from a feature map region";
+  let arguments = (ins Optional<AnyFloat>:$result);
+  let assemblyFormat = "attr-dict ($result^ `:` type($result))?";
+  let builders = [OpBuilder<(ins), [{ }]>];
+}
+
+#endif // LINATTN_DIALECT_LINATTNOPS_TD

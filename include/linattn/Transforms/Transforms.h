@@ -1,0 +1,42 @@
+//===- Transforms.h - Patterns and helpers of the rewrites ------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_TRANSFORMS_TRANSFORMS_H
+#define LINATTN_TRANSFORMS_TRANSFORMS_H
+
+#include "linattn/Dialect/LinAttn.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
+
+namespace mlir::linattn {
+
+/// Zero state, and the zero normalizer and lowest running maximum the attention
+/// needs, sized for its heads.
+StateValues createInitialState(OpBuilder &b, AttentionOp op);
+
+/// An empty tensor of the attention's result shape.
+Value createDestination(OpBuilder &b, AttentionOp op);
+
+/// Build the forms of an attention; none replaces it. The first two need linear
+/// weights, the scan a causal attention, the pair one that is not.
+ScanOp rewriteAsScan(RewriterBase &rewriter, AttentionOp op);
+ReadOp rewriteAsStateAndRead(RewriterBase &rewriter, AttentionOp op);
+/// Any attention has this form.
+QuadraticOp rewriteAsQuadratic(RewriterBase &rewriter, AttentionOp op);
+
+/// Remarks of the compiler: all in the category "linattn", filtered by
+/// `--remarks-filter=linattn`.
+inline remark::RemarkOpts remarkNamed(StringRef name) {
+  return remark::RemarkOpts::name(name).category("linattn");
+}
+
+void populateCausalToScanPatterns(RewritePatternSet &patterns);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_TRANSFORMS_TRANSFORMS_H

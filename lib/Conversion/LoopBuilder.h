@@ -1,0 +1,132 @@
+//===- LoopBuilder.h - Shorthand for emitting loops -------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_CONVERSION_LOOPBUILDER_H
+#define LINATTN_CONVERSION_LOOPBUILDER_H
+
+#include "linattn/Dialect/Einsum.h"
+#include "linattn/Dialect/FeatureMaps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::linattn {
+
+/// Emits index and float arithmetic, memory accesses and loops at one insertion
+/// point. Floats are scalars or vectors alike.
+class LoopBuilder {
+public:
+  LoopBuilder(OpBuilder &b, Location loc) : b(b), loc(loc) {}
+
+  // Index arithmetic, folded when the operands are constants.
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+  Value add(Value x, Value y) { return fold<arith::AddIOp>(x, y); }
+  Value sub(Value x, Value y) { return fold<arith::SubIOp>(x, y); }
+  Value mul(Value x, Value y) { return fold<arith::MulIOp>(x, y); }
+  Value div(Value x, Value y) { return fold<arith::DivSIOp>(x, y); }
+  Value rem(Value x, Value y) { return fold<arith::RemSIOp>(x, y); }
+  Value min(Value x, Value y) { return fold<arith::MinSIOp>(x, y); }
+  Value max(Value x, Value y) { return fold<arith::MaxSIOp>(x, y); }
+  Value ceilDiv(Value x, int64_t y) {
+    return div(add(x, index(y - 1)), index(y));
+  }
+
+  // Float arithmetic.
+  Value constant(Type type, double value) {
+    return emitFloat(b, loc, type, value);
+  }
+  Value addf(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
+  Value subf(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
+  Value mulf(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
+  Value maxf(Value x, Value y) {
+    return arith::MaximumFOp::create(b, loc, x, y);
+  }
+  Value negate(Value x) { return arith::NegFOp::create(b, loc, x); }
+  Value exp(Value x) { return math::ExpOp::create(b, loc, x); }
+  Value fma(Value x, Value y, Value z) {
+    return math::FmaOp::create(b, loc, x, y, z);
+  }
+  Value convert(Value x, Type type) { return convertFloat(b, loc, x, type); }
+  Value select(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(b, loc, condition, x, y);
+  }
+
+  // Memory.
+  Value dim(Value memref, int64_t index) {
+    return memref::DimOp::create(b, loc, memref, index).getResult();
+  }
+  Value load(Value memref, ValueRange indices) {
+    return memref::LoadOp::create(b, loc, memref, indices);
+  }
+  void store(Value value, Value memref, ValueRange indices) {
+    memref::StoreOp::create(b, loc, value, memref, indices);
+  }
+
+  // Control flow.
+  void forEach(Value begin, Value end, int64_t step,
+               function_ref<void(Value)> body) {
+    auto loop = scf::ForOp::create(b, loc, begin, end, index(step));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar());
+  }
+  void forEach(Value end, function_ref<void(Value)> body) {
+    forEach(index(0), end, 1, body);
+  }
+  /// A loop carrying values; `body` returns the next ones.
+  SmallVector<Value>
+  reduce(Value begin, Value end, int64_t step, ValueRange initial,
+         function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+    auto loop = scf::ForOp::create(b, loc, begin, end, index(step), initial);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(
+        b, loc, body(loop.getInductionVar(), loop.getRegionIterArgs()));
+    return SmallVector<Value>(loop.getResults());
+  }
+  /// Reduces one value over [0, end).
+  Value reduce(Value end, Value initial,
+               function_ref<Value(Value, Value)> body) {
+    return reduce(index(0), end, 1, initial,
+                  [&](Value iv, ValueRange carried) -> SmallVector<Value> {
+                    return {body(iv, carried.front())};
+                  })
+        .front();
+  }
+  /// The loop over independent tasks; threads run it.
+  void parallel(Value end, function_ref<void(Value)> body) {
+    auto loop = scf::ParallelOp::create(b, loc, ValueRange{index(0)},
+                                        ValueRange{end}, ValueRange{index(1)});
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVars().front());
+  }
+  void ifThen(Value condition, function_ref<void()> body) {
+    auto branch = scf::IfOp::create(b, loc, condition, /*withElse=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    body();
+  }
+
+  OpBuilder &b;
+  Location loc;
+
+private:
+  template <typename OpTy>
+  Value fold(Value x, Value y) {
+    return b.createOrFold<OpTy>(loc, x, y);
+  }
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_CONVERSION_LOOPBUILDER_H

@@ -1,0 +1,196 @@
+//===- Canonicalize.cpp - Canonicalization patterns -----------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Dialect/FeatureMaps.h"
+#include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+template <typename OpTy>
+static bool hasNoFeatureMap(OpTy op) {
+  return cast<FeatureMappedOpInterface>(op.getOperation())
+             .getFeatureMapKind() == FeatureMapKind::Identity;
+}
+
+/// The op computing a value, if it is a feature map on tensors that the consumer
+/// may take over. Under a normalizer `exp` is stabilised, a map of its own.
+static FeatureMapOp foldableMap(Value value, bool normalized) {
+  auto map = value.getDefiningOp<FeatureMapOp>();
+  if (!map || !map.hasPureTensorSemantics())
+    return {};
+  auto kind =
+      cast<FeatureMappedOpInterface>(map.getOperation()).getFeatureMapKind();
+  return needsRunningMax(kind, normalized) ? FeatureMapOp() : map;
+}
+
+template <typename OpTy>
+static void takeOver(OpTy op, FeatureMapOp map, PatternRewriter &rewriter) {
+  op.setFeatureMapAttr(map.getFeatureMapAttr());
+  if (!map.getPhi().empty())
+    rewriter.cloneRegionBefore(map.getPhi(), op.getPhi(), op.getPhi().end());
+}
+
+namespace {
+
+/// feature_map<identity> vanishes.
+struct FoldIdentityMap : OpRewritePattern<FeatureMapOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(FeatureMapOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics() || !hasNoFeatureMap(op))
+      return rewriter.notifyMatchFailure(op, "not the identity on tensors");
+    Value input = op.getInput();
+    Type type = op.getResults().front().getType();
+    if (input.getType() != type)
+      return rewriter.notifyMatchFailure(op, "static shapes differ");
+    rewriter.replaceOp(op, input);
+    return success();
+  }
+};
+
+/// φ computed by its own op moves into the consumer, which applies it as it
+/// loads: φ(q), φ(k) are never stored.
+template <typename OpTy>
+struct FuseFeatureMaps : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!hasNoFeatureMap(op))
+      return rewriter.notifyMatchFailure(op, "already has a feature map");
+    bool normalized = op.getNormalize().has_value();
+    FeatureMapOp query = foldableMap(op.getQuery(), normalized);
+    FeatureMapOp key = foldableMap(op.getKey(), normalized);
+    if (!query || !key)
+      return rewriter.notifyMatchFailure(
+          op, "query and key are not both feature maps");
+    if (!haveSameFeatureMap(query, key))
+      return rewriter.notifyMatchFailure(op, "feature maps differ");
+    if constexpr (std::is_same_v<OpTy, AttentionOp>)
+      if (op.getWeights() == Weights::Softmax)
+        return rewriter.notifyMatchFailure(op, "softmax takes no feature map");
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getQueryMutable().assign(query.getInput());
+      op.getKeyMutable().assign(key.getInput());
+      takeOver(op, query, rewriter);
+    });
+    return success();
+  }
+};
+
+/// The one-sided twin for linattn.state.
+struct FuseStateFeatureMap : OpRewritePattern<StateOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(StateOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!hasNoFeatureMap(op))
+      return rewriter.notifyMatchFailure(op, "already has a feature map");
+    FeatureMapOp key = foldableMap(op.getKey(), bool(op.getNormalizer()));
+    if (!key)
+      return rewriter.notifyMatchFailure(op, "key is no feature map");
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getKeyMutable().assign(key.getInput());
+      takeOver(op, key, rewriter);
+    });
+    return success();
+  }
+};
+
+/// attention(c·q) with a constant c becomes attention(q) with scale·c.
+template <typename OpTy>
+struct FoldScale : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!hasNoFeatureMap(op))
+      return rewriter.notifyMatchFailure(op, "φ does not commute with a scale");
+    auto product = op.getQuery().template getDefiningOp<arith::MulFOp>();
+    if (!product)
+      return rewriter.notifyMatchFailure(op, "query is no product");
+    for (bool swapped : {false, true}) {
+      Value factor = swapped ? product.getLhs() : product.getRhs();
+      Value other = swapped ? product.getRhs() : product.getLhs();
+      DenseElementsAttr splat;
+      if (!matchPattern(factor, m_Constant(&splat)) || !splat.isSplat())
+        continue;
+      double c = splat.getSplatValue<APFloat>().convertToDouble();
+      double scale = op.getScale() ? op.getScale()->convertToDouble() : 1.0;
+      if (!std::isfinite(c * scale))
+        return rewriter.notifyMatchFailure(op, "folded scale is not finite");
+      rewriter.modifyOpInPlace(op, [&] {
+        op.getQueryMutable().assign(other);
+        op.setScaleAttr(rewriter.getF64FloatAttr(c * scale));
+      });
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "no factor is a splat constant");
+  }
+};
+
+/// One query over one key has nothing to mask.
+struct DropCausalOfSingleToken : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    auto tokens = [](Value value) {
+      return cast<ShapedType>(value.getType()).getDimSize(2);
+    };
+    if (!op.getCausal() || tokens(op.getQuery()) != 1 ||
+        tokens(op.getKey()) != 1)
+      return rewriter.notifyMatchFailure(op, "not causal over one token");
+    rewriter.modifyOpInPlace(op, [&] { op.setCausal(false); });
+    return success();
+  }
+};
+
+/// A normalizer nobody reads is not computed.
+struct DropDeadNormalizer : OpRewritePattern<StateOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(StateOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics() || !op.getNormalizer() ||
+        op.getRunningMax() || !op.getResults()[1].use_empty())
+      return rewriter.notifyMatchFailure(op, "normalizer is read");
+    auto plain =
+        StateOp::create(rewriter, op.getLoc(), op.getKey(), op.getValue(),
+                        op.getMask(), StateValues{op.getState(), {}, {}});
+    plain.setFeatureMapAttr(op.getFeatureMapAttr());
+    plain.setConfigAttr(op.getConfigAttr());
+    rewriter.inlineRegionBefore(op.getPhi(), plain.getPhi(),
+                                plain.getPhi().end());
+    rewriter.replaceAllUsesWith(op.getResults()[0], plain.getResults()[0]);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                              MLIRContext *context) {
+  patterns.add<FuseFeatureMaps<AttentionOp>, FoldScale<AttentionOp>,
+               DropCausalOfSingleToken>(context);
+}
+
+void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                         MLIRContext *context) {
+  patterns.add<FuseFeatureMaps<ScanOp>, FoldScale<ScanOp>>(context);
+}
+
+void StateOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                          MLIRContext *context) {
+  patterns.add<FuseStateFeatureMap, DropDeadNormalizer>(context);
+}
+
+void FeatureMapOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                               MLIRContext *context) {
+  patterns.add<FoldIdentityMap>(context);
+}

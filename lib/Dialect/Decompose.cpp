@@ -1,0 +1,379 @@
+//===- Decompose.cpp - Structured ops as linalg on tensors ----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each op as a handful of linalg ops, one equation per step. A scan becomes the
+// masked quadratic form with an initial state, so chunk first, then decompose,
+// gives the chunk form.
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Dialect/Einsum.h"
+#include "linattn/Dialect/FeatureMaps.h"
+#include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+namespace {
+
+constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
+
+/// Emits the steps of one op's decomposition.
+class Steps {
+public:
+  Steps(OpBuilder &b, FeatureMappedOpInterface op, Type tokenType)
+      : b(b), loc(op->getLoc()), op(op), tokenType(tokenType),
+        accumulation(getAccumulationType(tokenType)) {}
+
+  OpFoldResult dim(Value value, int64_t index) {
+    return tensor::getMixedSize(b, loc, value, index);
+  }
+  Value zeros(ArrayRef<OpFoldResult> sizes) {
+    return filled(b, loc, sizes, accumulation, 0.0);
+  }
+  Value contract(StringRef subscripts, Value lhs, Value rhs, Value init) {
+    return einsum(b, loc, subscripts, lhs, rhs, init);
+  }
+  Value emptyLike(Value value) {
+    return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value),
+                                   accumulation);
+  }
+
+  /// scale · φ(x), in the accumulation type. `maxOver` is what the maximum of a
+  /// stabilised map is taken over: one token ("bht") or one head ("bh").
+  Value features(Value x, bool stabilised, StringRef maxOver, double scale) {
+    bool subtractMax = needsRowMax(op.getFeatureMapKind(), stabilised);
+    SmallVector<Value> inputs{x};
+    std::string subscripts = "bhtk";
+    if (subtractMax) {
+      inputs.push_back(maximum(x, maxOver));
+      subscripts += "," + maxOver.str();
+    }
+    return elementwise(
+        b, loc, subscripts + "->bhtk", inputs, emptyLike(x),
+        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
+          Value value = convertFloat(nested, nestedLoc, args[0], accumulation);
+          if (subtractMax)
+            value = arith::SubFOp::create(nested, nestedLoc, value, args[1]);
+          value = emitFeatureMap(nested, nestedLoc, op, value);
+          if (scale != 1.0)
+            value = arith::MulFOp::create(
+                nested, nestedLoc, value,
+                emitFloat(nested, nestedLoc, accumulation, scale));
+          return value;
+        });
+  }
+
+  Value maximum(Value x, StringRef over) {
+    SmallVector<OpFoldResult> sizes;
+    for (size_t i = 0; i < over.size(); ++i)
+      sizes.push_back(dim(x, i));
+    return elementwise(
+        b, loc, "bhtk->" + over.str(), x,
+        filled(b, loc, sizes, accumulation, minusInfinity),
+        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
+          return arith::MaximumFOp::create(
+              nested, nestedLoc,
+              convertFloat(nested, nestedLoc, args[0], accumulation), args[1]);
+        });
+  }
+
+  /// Sets rows of masked tokens to zero.
+  Value maskRows(Value rows, Value mask) {
+    if (!mask)
+      return rows;
+    return elementwise(
+        b, loc, "bhtk,bt->bhtk", {rows, mask}, emptyLike(rows),
+        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
+          Value zero = emitFloat(nested, nestedLoc, args[0].getType(), 0.0);
+          return arith::SelectOp::create(nested, nestedLoc, args[1], args[0],
+                                         zero);
+        });
+  }
+
+  /// Replaces scores by `otherwise` where key j may not be seen by query i:
+  /// j > i + Tk − Tq, or masked.
+  Value maskScores(Value scores, bool causal, Value mask, double otherwise) {
+    if (!causal && !mask)
+      return scores;
+    Value shift;
+    if (causal) {
+      AffineExpr d0, d1;
+      bindDims(b.getContext(), d0, d1);
+      shift = getValueOrCreateConstantIndexOp(
+          b, loc,
+          affine::makeComposedFoldedAffineApply(
+              b, loc, d0 - d1, {dim(scores, 3), dim(scores, 2)}));
+    }
+    SmallVector<Value> inputs{scores};
+    if (mask)
+      inputs.push_back(mask);
+    return elementwise(
+        b, loc, mask ? "bhij,bj->bhij" : "bhij->bhij", inputs,
+        emptyLike(scores),
+        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
+          Value keep = mask ? args[1] : Value();
+          if (causal) {
+            Value i = linalg::IndexOp::create(nested, nestedLoc, 2);
+            Value j = linalg::IndexOp::create(nested, nestedLoc, 3);
+            Value last = arith::AddIOp::create(nested, nestedLoc, i, shift);
+            Value visible = arith::CmpIOp::create(
+                nested, nestedLoc, arith::CmpIPredicate::sle, j, last);
+            keep = keep ? Value(arith::AndIOp::create(nested, nestedLoc, keep,
+                                                      visible))
+                        : visible;
+          }
+          Value other =
+              emitFloat(nested, nestedLoc, args[0].getType(), otherwise);
+          return arith::SelectOp::create(nested, nestedLoc, keep, args[0],
+                                         other);
+        });
+  }
+
+  /// Row sums of [B, H, I, J].
+  Value rowSums(Value rows) {
+    return elementwise(
+        b, loc, "bhij->bhi", rows,
+        zeros({dim(rows, 0), dim(rows, 1), dim(rows, 2)}),
+        [](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
+          return arith::AddFOp::create(nested, nestedLoc, args[0], args[1]);
+        });
+  }
+
+  /// Divides where asked for and writes the destination in the token type.
+  Value finish(Value numerator, Value denominator, Value destination,
+               function_ref<Value(OpBuilder &, Location, Value, Value)> divide) {
+    SmallVector<Value> inputs{numerator};
+    if (denominator)
+      inputs.push_back(denominator);
+    return elementwise(
+        b, loc, denominator ? "bhiv,bhi->bhiv" : "bhiv->bhiv", inputs,
+        destination,
+        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
+          Value value = denominator
+                            ? divide(nested, nestedLoc, args[0], args[1])
+                            : args[0];
+          return convertFloat(nested, nestedLoc, value, tokenType);
+        });
+  }
+
+  Value finishNormalized(Value numerator, Value denominator, Value destination,
+                         std::optional<NormalizeAttr> normalize) {
+    return finish(numerator, denominator, destination,
+                  [&](OpBuilder &nested, Location nestedLoc, Value num,
+                      Value den) {
+                    return emitNormalize(nested, nestedLoc, *normalize,
+                                         tokenType, num, den);
+                  });
+  }
+
+  OpBuilder &b;
+  Location loc;
+  FeatureMappedOpInterface op;
+  Type tokenType;
+  Type accumulation;
+};
+
+} // namespace
+
+static double scaleOr1(std::optional<APFloat> scale) {
+  return scale ? scale->convertToDouble() : 1.0;
+}
+
+/// linalg cannot index grouped heads in place; the kernels on buffers can.
+static LogicalResult checkSameHeads(Operation *op, ValueRange operands) {
+  std::optional<int64_t> heads;
+  for (Value operand : operands) {
+    int64_t size = cast<ShapedType>(operand.getType()).getDimSize(1);
+    if (ShapedType::isDynamic(size))
+      continue;
+    if (heads && *heads != size)
+      return op->emitOpError("cannot be decomposed: its head counts differ");
+    heads = size;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// quadratic
+//===----------------------------------------------------------------------===//
+
+/// P = exp(scores − rowmax), o = P V / rowsum(P); rows without a key give 0.
+static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
+                              Value numeratorInit) {
+  OpBuilder &b = steps.b;
+  scores = steps.maskScores(scores, op.getCausal(), op.getMask(), minusInfinity);
+  Value rowMax = steps.maximum(scores, "bht");
+  Value p = elementwise(
+      b, steps.loc, "bhij,bhi->bhij", {scores, rowMax}, steps.emptyLike(scores),
+      [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+        // A row without keys has maximum −∞; a finite one keeps it from NaN.
+        Value lowest = emitFloat(nested, loc, args[1].getType(), -1e30);
+        Value shift = arith::MaximumFOp::create(nested, loc, args[1], lowest);
+        return math::ExpOp::create(
+            nested, loc, arith::SubFOp::create(nested, loc, args[0], shift));
+      });
+  Value numerator =
+      steps.contract("bhij,bhjv->bhiv", p, op.getValue(), numeratorInit);
+  return steps.finish(
+      numerator, steps.rowSums(p), op.getOutput(),
+      [](OpBuilder &nested, Location loc, Value num, Value den) -> Value {
+        Value zero = emitFloat(nested, loc, den.getType(), 0.0);
+        Value one = emitFloat(nested, loc, den.getType(), 1.0);
+        Value isEmpty = arith::CmpFOp::create(
+            nested, loc, arith::CmpFPredicate::OEQ, den, zero);
+        Value divisor =
+            arith::SelectOp::create(nested, loc, isEmpty, one, den);
+        return arith::DivFOp::create(nested, loc, num, divisor);
+      });
+}
+
+FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
+  if (failed(checkSameHeads(*this, {getQuery(), getKey(), getValue()})))
+    return failure();
+  auto mapped = cast<FeatureMappedOpInterface>(getOperation());
+  bool stabilised = getNormalize().has_value();
+  bool isRunning = needsRunningMax(mapped.getFeatureMapKind(), stabilised);
+  if (isRunning && (getCausal() || getMask()))
+    return emitOpError("cannot be decomposed: the exp map under a normalizer "
+                       "needs a running maximum");
+
+  Steps steps(b, mapped, getElementTypeOrSelf(getQuery()));
+  double scale = scaleOr1(getScale());
+  bool softmax = getWeights() == Weights::Softmax;
+  // Scores: scale · φ(q_i)·φ(k_j).
+  Value q = steps.features(getQuery(), stabilised, "bht", scale);
+  Value k = softmax ? getKey()
+                    : steps.features(getKey(), stabilised,
+                                     isRunning ? "bh" : "bht", 1.0);
+  Value scores = steps.contract(
+      "bhik,bhjk->bhij", q, k,
+      steps.zeros({steps.dim(getQuery(), 0), steps.dim(getOutput(), 1),
+                   steps.dim(getQuery(), 2), steps.dim(getKey(), 2)}));
+  Value numeratorInit =
+      steps.zeros(tensor::getMixedSizes(b, getLoc(), getOutput()));
+  if (softmax)
+    return SmallVector<Value>{
+        decomposeSoftmax(steps, *this, scores, numeratorInit)};
+
+  scores = steps.maskScores(scores, getCausal(), getMask(), 0.0);
+  Value numerator =
+      steps.contract("bhij,bhjv->bhiv", scores, getValue(), numeratorInit);
+  Value denominator = getNormalize() ? steps.rowSums(scores) : Value();
+  return SmallVector<Value>{steps.finishNormalized(
+      numerator, denominator, getOutput(), getNormalize())};
+}
+
+//===----------------------------------------------------------------------===//
+// scan
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
+  if (failed(checkSameHeads(*this, {getQuery(), getKey(), getValue()})))
+    return failure();
+  if (getUpdate() != Update::Add || getDecay() || getValueDecay() ||
+      getReadout() != Readout::Inclusive || getReverse() || getCuSeqlens() ||
+      getRunningMax())
+    return emitOpError("cannot be decomposed: only the additive update without "
+                       "decay, gates, sequences or running maximum has this "
+                       "form");
+
+  Steps steps(b, cast<FeatureMappedOpInterface>(getOperation()),
+              getElementTypeOrSelf(getQuery()));
+  // Q' = scale·φ(Q), K' = φ(K), masked rows of K' zero.
+  Value q = steps.features(getQuery(), false, "bht", scaleOr1(getScale()));
+  Value k = steps.maskRows(steps.features(getKey(), false, "bht", 1.0),
+                           getMask());
+  // P = tril(Q' K'ᵀ)
+  OpFoldResult tokens = steps.dim(getQuery(), 2);
+  Value p = steps.contract(
+      "bhik,bhjk->bhij", q, k,
+      steps.zeros({steps.dim(getQuery(), 0), steps.dim(getOutput(), 1), tokens,
+                   tokens}));
+  p = steps.maskScores(p, /*causal=*/true, Value(), 0.0);
+  // O = Q' S_0 + P V
+  Value o = steps.contract(
+      "bhik,bhkv->bhiv", q, getState(),
+      steps.zeros(tensor::getMixedSizes(b, getLoc(), getOutput())));
+  o = steps.contract("bhij,bhjv->bhiv", p, getValue(), o);
+  // den = Q' z_0 + rowsum(P)
+  Value denominator;
+  if (getNormalize()) {
+    Value sums = steps.rowSums(p);
+    denominator = steps.contract("bhik,bhk->bhi", q, getNormalizer(), sums);
+  }
+  SmallVector<Value> results{
+      steps.finishNormalized(o, denominator, getOutput(), getNormalize())};
+  // S_1 = S_0 + K'ᵀ V,  z_1 = z_0 + Σ K'
+  results.push_back(
+      steps.contract("bhtk,bhtv->bhkv", k, getValue(), getState()));
+  if (getNormalizer())
+    results.push_back(elementwise(
+        b, getLoc(), "bhtk->bhk", k, getNormalizer(),
+        [](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+          return arith::AddFOp::create(nested, loc, args[0], args[1]);
+        }));
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// state, read, feature_map
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<Value>> StateOp::decomposeOperation(OpBuilder &b) {
+  if (failed(checkSameHeads(*this, {getKey(), getValue()})))
+    return failure();
+  if (getRunningMax())
+    return emitOpError("cannot be decomposed: the exp map under a normalizer "
+                       "needs a running maximum");
+  Steps steps(b, cast<FeatureMappedOpInterface>(getOperation()),
+              getElementTypeOrSelf(getKey()));
+  Value k = steps.maskRows(steps.features(getKey(), false, "bht", 1.0),
+                           getMask());
+  SmallVector<Value> results{
+      steps.contract("bhtk,bhtv->bhkv", k, getValue(), getState())};
+  if (getNormalizer())
+    results.push_back(elementwise(
+        b, getLoc(), "bhtk->bhk", k, getNormalizer(),
+        [](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+          return arith::AddFOp::create(nested, loc, args[0], args[1]);
+        }));
+  return results;
+}
+
+FailureOr<SmallVector<Value>> ReadOp::decomposeOperation(OpBuilder &b) {
+  if (failed(checkSameHeads(*this, {getQuery(), getState()})))
+    return failure();
+  Steps steps(b, cast<FeatureMappedOpInterface>(getOperation()),
+              getElementTypeOrSelf(getQuery()));
+  Value q = steps.features(getQuery(), getNormalize().has_value(), "bht",
+                           scaleOr1(getScale()));
+  Value o = steps.contract(
+      "bhik,bhkv->bhiv", q, getState(),
+      steps.zeros(tensor::getMixedSizes(b, getLoc(), getOutput())));
+  Value denominator;
+  if (getNormalize())
+    denominator = steps.contract(
+        "bhik,bhk->bhi", q, getNormalizer(),
+        steps.zeros({steps.dim(q, 0), steps.dim(q, 1), steps.dim(q, 2)}));
+  return SmallVector<Value>{
+      steps.finishNormalized(o, denominator, getOutput(), getNormalize())};
+}
+
+FailureOr<SmallVector<Value>> FeatureMapOp::decomposeOperation(OpBuilder &b) {
+  Steps steps(b, cast<FeatureMappedOpInterface>(getOperation()),
+              getElementTypeOrSelf(getInput()));
+  Value features = steps.features(getInput(), /*stabilised=*/false, "bht", 1.0);
+  return SmallVector<Value>{
+      steps.finish(features, Value(), getOutput(), nullptr)};
+}

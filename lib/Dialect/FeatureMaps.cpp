@@ -1,0 +1,131 @@
+//===- FeatureMaps.cpp - Emitting feature maps ----------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Dialect/FeatureMaps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/OperationSupport.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+bool mlir::linattn::needsRowMax(FeatureMapKind kind, bool stabilised) {
+  return kind == FeatureMapKind::SoftmaxKernel ||
+         (kind == FeatureMapKind::Exp && stabilised);
+}
+
+Value mlir::linattn::emitFloat(OpBuilder &b, Location loc, Type type,
+                               double value) {
+  TypedAttr attr = b.getFloatAttr(getElementTypeOrSelf(type), value);
+  if (auto shaped = dyn_cast<ShapedType>(type))
+    attr = DenseElementsAttr::get(shaped, Attribute(attr));
+  return arith::ConstantOp::create(b, loc, attr);
+}
+
+/// The type `type` becomes when the scalar `x` is widened to the type of `like`.
+static Type widen(Type type, Type like) {
+  auto vector = dyn_cast<VectorType>(like);
+  return vector ? vector.clone(type) : type;
+}
+
+/// Clones the scalar region on `x`, element by element when `x` is a vector.
+static Value emitRegion(OpBuilder &b, Location loc, Region &region, Value x) {
+  Block &block = region.front();
+  IRMapping mapping;
+  mapping.map(block.getArgument(0), x);
+  Type like = x.getType();
+  for (Operation &op : block.without_terminator()) {
+    if (op.hasTrait<OpTrait::ConstantLike>()) {
+      auto value = cast<TypedAttr>(cast<arith::ConstantOp>(op).getValue());
+      if (auto vector = dyn_cast<VectorType>(like))
+        value = DenseElementsAttr::get(vector.clone(value.getType()),
+                                       Attribute(value));
+      mapping.map(op.getResult(0), arith::ConstantOp::create(b, loc, value));
+      continue;
+    }
+    OperationState state(loc, op.getName());
+    for (Value operand : op.getOperands())
+      state.addOperands(mapping.lookup(operand));
+    for (Type type : op.getResultTypes())
+      state.addTypes(widen(type, like));
+    state.addAttributes(op.getAttrs());
+    mapping.map(op.getResults(), b.create(state)->getResults());
+  }
+  return mapping.lookup(cast<YieldOp>(block.getTerminator()).getResult());
+}
+
+Value mlir::linattn::emitFeatureMap(OpBuilder &b, Location loc,
+                                    FeatureMappedOpInterface op, Value x) {
+  Type type = x.getType();
+  auto relu = [&] {
+    // maxnumf would drop a NaN; maximumf keeps it visible.
+    return arith::MaximumFOp::create(b, loc, x, emitFloat(b, loc, type, 0.0));
+  };
+  switch (op.getFeatureMapKind()) {
+  case FeatureMapKind::Identity:
+    return x;
+  case FeatureMapKind::Relu:
+    return relu();
+  case FeatureMapKind::Relu2: {
+    Value positive = relu();
+    return arith::MulFOp::create(b, loc, positive, positive);
+  }
+  case FeatureMapKind::Elu1: {
+    Value zero = emitFloat(b, loc, type, 0.0);
+    Value isPositive =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, zero);
+    Value linear =
+        arith::AddFOp::create(b, loc, x, emitFloat(b, loc, type, 1.0));
+    // The exponential sees no positive argument: it cannot overflow.
+    Value exponential = math::ExpOp::create(
+        b, loc, arith::MinimumFOp::create(b, loc, x, zero));
+    return arith::SelectOp::create(b, loc, isPositive, linear, exponential);
+  }
+  case FeatureMapKind::SoftmaxKernel:
+  case FeatureMapKind::Exp:
+    return math::ExpOp::create(b, loc, x);
+  case FeatureMapKind::Region:
+    return emitRegion(b, loc, op.getFeatureMapRegion(), x);
+  }
+  llvm_unreachable("unknown feature map");
+}
+
+Value mlir::linattn::emitNormalize(OpBuilder &b, Location loc,
+                                   NormalizeAttr normalize, Type tokenType,
+                                   Value numerator, Value denominator) {
+  Type type = numerator.getType();
+  auto constant = [&](double value) { return emitFloat(b, loc, type, value); };
+  if (FloatAttr floor = normalize.getFloor()) {
+    denominator = arith::MaximumFOp::create(
+        b, loc, denominator, constant(floor.getValueAsDouble()));
+  } else {
+    double eps = tokenType.getIntOrFloatBitWidth() < 32 ? 1e-4 : 1e-6;
+    if (FloatAttr given = normalize.getEps())
+      eps = given.getValueAsDouble();
+    denominator = arith::AddFOp::create(b, loc, denominator, constant(eps));
+  }
+  Value result = arith::DivFOp::create(b, loc, numerator, denominator);
+  if (FloatAttr clamp = normalize.getClamp()) {
+    double limit = clamp.getValueAsDouble();
+    result = arith::MaximumFOp::create(b, loc, result, constant(-limit));
+    result = arith::MinimumFOp::create(b, loc, result, constant(limit));
+  }
+  return result;
+}
+
+bool mlir::linattn::haveSameFeatureMap(FeatureMappedOpInterface a,
+                                       FeatureMappedOpInterface b) {
+  if (a.getFeatureMapKind() != b.getFeatureMapKind())
+    return false;
+  if (a.getFeatureMapKind() != FeatureMapKind::Region)
+    return true;
+  return OperationEquivalence::isRegionEquivalentTo(
+      &a.getFeatureMapRegion(), &b.getFeatureMapRegion(),
+      OperationEquivalence::IgnoreLocations);
+}

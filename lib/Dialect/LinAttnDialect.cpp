@@ -1,0 +1,90 @@
+//===- LinAttnDialect.cpp - The linattn dialect ---------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+#include "linattn/Dialect/LinAttnDialect.cpp.inc"
+#include "linattn/Dialect/LinAttnEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "linattn/Dialect/LinAttnAttrs.cpp.inc"
+
+#include "linattn/Dialect/LinAttnInterfaces.cpp.inc"
+
+void LinAttnDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "linattn/Dialect/LinAttnAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "linattn/Dialect/LinAttnOps.cpp.inc"
+      >();
+}
+
+Type mlir::linattn::getAccumulationType(Type tokenElementType) {
+  return tokenElementType.isF64()
+             ? tokenElementType
+             : Type(Float32Type::get(tokenElementType.getContext()));
+}
+
+bool mlir::linattn::needsRunningMax(FeatureMapKind kind, bool normalized) {
+  return kind == FeatureMapKind::Exp && normalized;
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+LogicalResult NormalizeAttr::verify(function_ref<InFlightDiagnostic()> emit,
+                                    FloatAttr eps, FloatAttr floor,
+                                    FloatAttr clamp) {
+  if (eps && floor)
+    return emit() << "expected either eps or floor, but got both";
+  auto check = [&](FloatAttr attr, StringRef name,
+                   bool mayBeZero) -> LogicalResult {
+    if (!attr)
+      return success();
+    const APFloat value = attr.getValue();
+    if (value.isFinite() && (value.isZero() ? mayBeZero : !value.isNegative()))
+      return success();
+    return emit() << "expected " << name << " to be finite and "
+                  << (mayBeZero ? "not negative" : "positive") << ", but got "
+                  << attr.getValueAsDouble();
+  };
+  return success(succeeded(check(eps, "eps", /*mayBeZero=*/true)) &&
+                 succeeded(check(floor, "floor", /*mayBeZero=*/false)) &&
+                 succeeded(check(clamp, "clamp", /*mayBeZero=*/false)));
+}
+
+LogicalResult ConfigAttr::verify(function_ref<InFlightDiagnostic()> emit,
+                                 Form form, int64_t chunk, int64_t rows,
+                                 int64_t cols, int64_t block) {
+  auto check = [&](int64_t value, StringRef name,
+                   int64_t limit) -> LogicalResult {
+    if (value >= 0 && value <= limit)
+      return success();
+    return emit() << "expected " << name << " to be between 0 and " << limit
+                  << ", but got " << value;
+  };
+  // The limits keep a schedule from asking for absurd vectors or stack space.
+  return success(succeeded(check(chunk, "chunk", 1 << 20)) &&
+                 succeeded(check(rows, "rows", 64)) &&
+                 succeeded(check(cols, "cols", 256)) &&
+                 succeeded(check(block, "block", 4096)));
+}

@@ -1,0 +1,143 @@
+//===- Structured.cpp - Interfaces shared by the structured ops -----------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Destinations, memory effects, speculation and result shapes: all follow from
+// destination-passing style, so one helper serves every op.
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+//===----------------------------------------------------------------------===//
+// Destinations
+//===----------------------------------------------------------------------===//
+
+// The destinations are the last operands, in the order of the results.
+
+MutableOperandRange ScanOp::getDpsInitsMutable() {
+  unsigned start = getOutputMutable().getOperandNumber();
+  return MutableOperandRange(*this, start, getNumOperands() - start);
+}
+
+MutableOperandRange StateOp::getDpsInitsMutable() {
+  unsigned start = getStateMutable().getOperandNumber();
+  return MutableOperandRange(*this, start, getNumOperands() - start);
+}
+
+//===----------------------------------------------------------------------===//
+// Builders
+//===----------------------------------------------------------------------===//
+
+/// Adds operands in segments (absent ones empty), the region of φ, and the types
+/// of the tensors among the destinations as results.
+template <typename OpTy>
+static void buildStructured(OperationState &result, ArrayRef<Value> operands,
+                            ArrayRef<Value> destinations) {
+  SmallVector<int32_t> segments;
+  for (ArrayRef<Value> part : {operands, destinations})
+    for (Value operand : part) {
+      segments.push_back(operand ? 1 : 0);
+      if (operand)
+        result.addOperands(operand);
+    }
+  if constexpr (OpTy::template hasTrait<OpTrait::AttrSizedOperandSegments>())
+    llvm::copy(segments, result.getOrAddProperties<typename OpTy::Properties>()
+                             .operandSegmentSizes.begin());
+  for (Value destination : destinations)
+    if (destination && isa<RankedTensorType>(destination.getType()))
+      result.addTypes(destination.getType());
+  result.addRegion();
+}
+
+void ScanOp::build(OpBuilder &, OperationState &result, Value query, Value key,
+                   Value value, Value mask, Value output,
+                   const StateValues &state) {
+  Value none;
+  buildStructured<ScanOp>(result,
+                          {query, key, value, none, none, none, none, none,
+                           none, none, none, mask, none},
+                          {output, state.state, state.normalizer,
+                           state.runningMax});
+}
+
+void StateOp::build(OpBuilder &, OperationState &result, Value key, Value value,
+                    Value mask, const StateValues &state) {
+  buildStructured<StateOp>(result, {key, value, mask},
+                           {state.state, state.normalizer, state.runningMax});
+}
+
+void ReadOp::build(OpBuilder &, OperationState &result, Value query,
+                   Value state, Value normalizer, Value output) {
+  buildStructured<ReadOp>(result, {query, state, normalizer}, {output});
+}
+
+void QuadraticOp::build(OpBuilder &, OperationState &result, Value query,
+                        Value key, Value value, Value mask, Value output) {
+  buildStructured<QuadraticOp>(result, {query, key, value, mask}, {output});
+}
+
+//===----------------------------------------------------------------------===//
+// Effects, speculation, shapes
+//===----------------------------------------------------------------------===//
+
+using Effects =
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
+
+static void addEffects(DestinationStyleOpInterface op, Effects &effects) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    effects.emplace_back(MemoryEffects::Read::get(), &operand,
+                         SideEffects::DefaultResource::get());
+    if (op.isDpsInit(&operand))
+      effects.emplace_back(MemoryEffects::Write::get(), &operand,
+                           SideEffects::DefaultResource::get());
+  }
+}
+
+/// On buffers nothing may be hoisted; on tensors only static shapes, since
+/// mismatched dynamic ones are undefined.
+static Speculation::Speculatability
+speculatability(DestinationStyleOpInterface op) {
+  bool safe = op.hasPureTensorSemantics() &&
+              llvm::all_of(op->getOperandTypes(), [](Type type) {
+                return cast<ShapedType>(type).hasStaticShape();
+              });
+  return safe ? Speculation::Speculatable : Speculation::NotSpeculatable;
+}
+
+static LogicalResult reify(DestinationStyleOpInterface op, OpBuilder &b,
+                           ReifiedRankedShapedTypeDims &shapes) {
+  if (!op.hasPureTensorSemantics())
+    return failure();
+  for (Value init : op.getDpsInits())
+    shapes.push_back(tensor::getMixedSizes(b, op.getLoc(), init));
+  return success();
+}
+
+#define LINATTN_STRUCTURED_OP(OpTy)                                            \
+  void OpTy::getEffects(Effects &effects) { addEffects(*this, effects); }      \
+  Speculation::Speculatability OpTy::getSpeculatability() {                    \
+    return speculatability(*this);                                             \
+  }                                                                            \
+  LogicalResult OpTy::reifyResultShapes(OpBuilder &b,                          \
+                                        ReifiedRankedShapedTypeDims &shapes) { \
+    return reify(*this, b, shapes);                                            \
+  }
+
+LINATTN_STRUCTURED_OP(QuadraticOp)
+LINATTN_STRUCTURED_OP(ScanOp)
+LINATTN_STRUCTURED_OP(StateOp)
+LINATTN_STRUCTURED_OP(ReadOp)
+LINATTN_STRUCTURED_OP(FeatureMapOp)
+
+#undef LINATTN_STRUCTURED_OP

@@ -1,0 +1,122 @@
+//===- AttentionForms.cpp - The forms of attention ------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Builds the scan, the state and read pair, and the quadratic op that state the
+// same attention. The passes decide which.
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Dialect/Einsum.h"
+#include "linattn/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+static FeatureMapKind kindOf(AttentionOp op) {
+  return cast<FeatureMappedOpInterface>(op.getOperation()).getFeatureMapKind();
+}
+
+/// max(Hk, Hv): the number of states.
+static OpFoldResult stateHeads(OpBuilder &b, AttentionOp op) {
+  Location loc = op.getLoc();
+  OpFoldResult keys = tensor::getMixedSize(b, loc, op.getKey(), 1);
+  OpFoldResult values = tensor::getMixedSize(b, loc, op.getValue(), 1);
+  auto keyHeads = getConstantIntValue(keys), valueHeads = getConstantIntValue(values);
+  if (keyHeads && valueHeads)
+    return b.getIndexAttr(std::max(*keyHeads, *valueHeads));
+  return arith::MaxSIOp::create(b, loc,
+                                getValueOrCreateConstantIndexOp(b, loc, keys),
+                                getValueOrCreateConstantIndexOp(b, loc, values))
+      .getResult();
+}
+
+StateValues mlir::linattn::createInitialState(OpBuilder &b, AttentionOp op) {
+  Location loc = op.getLoc();
+  Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery()));
+  OpFoldResult batch = tensor::getMixedSize(b, loc, op.getQuery(), 0);
+  OpFoldResult heads = stateHeads(b, op);
+  OpFoldResult keySize = tensor::getMixedSize(b, loc, op.getKey(), 3);
+  OpFoldResult valueSize = tensor::getMixedSize(b, loc, op.getValue(), 3);
+
+  StateValues values;
+  values.state = filled(b, loc, {batch, heads, keySize, valueSize}, type, 0.0);
+  if (op.getNormalize())
+    values.normalizer = filled(b, loc, {batch, heads, keySize}, type, 0.0);
+  if (needsRunningMax(kindOf(op), op.getNormalize().has_value())) {
+    // Finite, so that the first rescaling is e^(lowest − m) = 0 and never NaN.
+    double lowest =
+        APFloat::getLargest(cast<FloatType>(type).getFloatSemantics(), true)
+            .convertToDouble();
+    values.runningMax = filled(b, loc, {batch, heads}, type, lowest);
+  }
+  return values;
+}
+
+Value mlir::linattn::createDestination(OpBuilder &b, AttentionOp op) {
+  ReifiedRankedShapedTypeDims shapes;
+  LogicalResult reified = op.reifyResultShapes(b, shapes);
+  assert(succeeded(reified) && "attention reifies its result");
+  (void)reified;
+  return tensor::EmptyOp::create(b, op.getLoc(), shapes.front(),
+                                 getElementTypeOrSelf(op.getOutput()));
+}
+
+/// Copies φ; regions are cloned because several forms may come from one op.
+template <typename OpTy>
+static void copyFeatureMap(RewriterBase &rewriter, AttentionOp from, OpTy to) {
+  to.setFeatureMapAttr(from.getFeatureMapAttr());
+  to.setConfigAttr(from.getConfigAttr());
+  if (!from.getPhi().empty())
+    rewriter.cloneRegionBefore(from.getPhi(), to.getPhi(), to.getPhi().end());
+}
+
+template <typename OpTy>
+static void copyReadout(AttentionOp from, OpTy to) {
+  to.setNormalizeAttr(from.getNormalizeAttr());
+  to.setScaleAttr(from.getScaleAttr());
+}
+
+ScanOp mlir::linattn::rewriteAsScan(RewriterBase &rewriter, AttentionOp op) {
+  StateValues state = createInitialState(rewriter, op);
+  auto scan = ScanOp::create(rewriter, op.getLoc(), op.getQuery(), op.getKey(),
+                             op.getValue(), op.getMask(),
+                             createDestination(rewriter, op), state);
+  copyFeatureMap(rewriter, op, scan);
+  copyReadout(op, scan);
+  return scan;
+}
+
+ReadOp mlir::linattn::rewriteAsStateAndRead(RewriterBase &rewriter,
+                                            AttentionOp op) {
+  StateValues initial = createInitialState(rewriter, op);
+  auto state = StateOp::create(rewriter, op.getLoc(), op.getKey(),
+                               op.getValue(), op.getMask(), initial);
+  copyFeatureMap(rewriter, op, state);
+  Value normalizer = initial.normalizer ? state.getResults()[1] : Value();
+  auto read = ReadOp::create(rewriter, op.getLoc(), op.getQuery(),
+                             state.getResults()[0], normalizer,
+                             createDestination(rewriter, op));
+  copyFeatureMap(rewriter, op, read);
+  copyReadout(op, read);
+  return read;
+}
+
+QuadraticOp mlir::linattn::rewriteAsQuadratic(RewriterBase &rewriter,
+                                              AttentionOp op) {
+  auto quadratic = QuadraticOp::create(
+      rewriter, op.getLoc(), op.getQuery(), op.getKey(), op.getValue(),
+      op.getMask(), createDestination(rewriter, op));
+  copyFeatureMap(rewriter, op, quadratic);
+  copyReadout(op, quadratic);
+  quadratic.setWeights(op.getWeights());
+  quadratic.setCausal(op.getCausal());
+  return quadratic;
+}
