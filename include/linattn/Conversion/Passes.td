@@ -12,7 +12,7 @@
 include "mlir/Pass/PassBase.td"
 
 def LinAttnLowerToLoopsPass
-    : InterfacePass<"linattn-lower-to-loops", "mlir::FunctionOpInterface"> {
+    : Pass<"linattn-lower-to-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower every linattn op on buffers to plain scalar loops";
   let description = [{
     The naive form of each op, element by element, in the accumulation type:

@@ -12,7 +12,7 @@
 include "mlir/Pass/PassBase.td"
 
 def LinAttnCausalToScanPass
-    : InterfacePass<"linattn-causal-to-scan", "mlir::FunctionOpInterface"> {
+    : Pass<"linattn-causal-to-scan", "::mlir::func::FuncOp"> {
   let summary = "Turn causal linear attention into a scan over a state";
   let description = [{
     Causal attention with linear weights is a recurrence: each query reads the
