@@ -1,0 +1,168 @@
+//===- ScanOperands.cpp - What a scan's operands may be -------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScanOperands.h"
+
+namespace linattn::reference {
+
+using namespace detail;
+
+static const char *updateName(UpdateRule update) {
+  switch (update) {
+  case UpdateRule::Add:
+    return "add";
+  case UpdateRule::Delta:
+    return "delta";
+  case UpdateRule::Dplr:
+    return "dplr";
+  }
+  return "unknown";
+}
+
+/// An operand that only one rule has a place for.
+static Status checkRule(const std::optional<Array> &operand,
+                        const std::string &name, UpdateRule rule,
+                        const ScanOptions &options) {
+  if (operand && options.update != rule)
+    return expected("update " + std::string(updateName(rule)) + " with " + name,
+                    updateName(options.update));
+  return std::nullopt;
+}
+
+/// What the update rule and the readout have no place for.
+static Status checkMeaning(const ScanOperands &x, const ScanOptions &options) {
+  if (Status error = checkRule(x.beta, "beta", UpdateRule::Delta, options))
+    return error;
+  if (Status error = checkRule(x.erase, "erase", UpdateRule::Delta, options))
+    return error;
+  if (Status error = checkRule(x.write, "write", UpdateRule::Delta, options))
+    return error;
+  if (Status error = checkRule(x.a, "a", UpdateRule::Dplr, options))
+    return error;
+  if (Status error = checkRule(x.b, "b", UpdateRule::Dplr, options))
+    return error;
+  if (Status error = checkRule(x.mask, "mask", UpdateRule::Add, options))
+    return error;
+  if (options.update == UpdateRule::Dplr && !(x.a && x.b))
+    return expected("a and b with update dplr",
+                    x.a ? "a only" : (x.b ? "b only" : "neither"));
+  if (options.transition && options.update == UpdateRule::Add)
+    return expected("no transition with update add", "one");
+  if (options.transition == Transition::Before &&
+      options.update == UpdateRule::Delta)
+    return expected("transition after with update delta", "before");
+  if (x.bonus && options.readout != Readout::Exclusive)
+    return expected("readout exclusive with bonus", "inclusive");
+  return std::nullopt;
+}
+
+/// One denominator cannot follow gates that differ between value columns, and
+/// the factor e^-m leaves only an additive update unchanged.
+static Status checkNormalizable(const ScanOperands &x,
+                                const ScanOptions &options) {
+  if (Status error = checkNormalize(options.normalize))
+    return error;
+  if (!options.normalize)
+    return std::nullopt;
+  if (x.valueDecay)
+    return expected("no value decay with normalize", "one");
+  if (x.write)
+    return expected("no write gate with normalize", "one");
+  if (x.beta && x.beta->rank() == 4)
+    return expected("beta of rank 3 with normalize", "4");
+  if (isStabilized(options.featureMap, true) &&
+      options.update != UpdateRule::Add)
+    return expected("update add with the normalized exp map",
+                    updateName(options.update));
+  return std::nullopt;
+}
+
+static Status checkTokenOperands(const ScanOperands &x) {
+  if (Status error = checkTokens(x.q, "query"))
+    return error;
+  if (Status error = checkTokens(x.k, "key"))
+    return error;
+  if (Status error = checkTokens(x.v, "value"))
+    return error;
+  if (Status error = checkSameBatch(x.q, "query", x.k, "key"))
+    return error;
+  if (Status error = checkSameBatch(x.k, "key", x.v, "value"))
+    return error;
+  if (Status error = checkSameLength(x.q, "query", x.k, "key"))
+    return error;
+  if (Status error = checkSameLength(x.k, "key", x.v, "value"))
+    return error;
+  return checkSameFeatures(x.q, "query", x.k, "key");
+}
+
+static Status checkOptional(const std::optional<Array> &operand,
+                            const std::string &name,
+                            const std::vector<std::vector<int64_t>> &allowed) {
+  return operand ? checkShape(*operand, name, allowed) : std::nullopt;
+}
+
+static Status checkGates(const ScanOperands &x, int64_t heads) {
+  int64_t batch = x.k.dim(0), length = x.k.dim(2);
+  int64_t keySize = x.k.dim(3), valueSize = x.v.dim(3);
+  std::vector<int64_t> perToken = {batch, heads, length};
+  std::vector<int64_t> perKey = {batch, heads, length, keySize};
+  std::vector<int64_t> perValue = {batch, heads, length, valueSize};
+  if (Status error =
+          checkOptional(x.decay, "decay", {{heads}, perToken, perKey}))
+    return error;
+  if (Status error = checkOptional(x.valueDecay, "value decay", {perValue}))
+    return error;
+  if (Status error = checkOptional(x.beta, "beta", {perToken, perValue}))
+    return error;
+  if (Status error = checkOptional(x.a, "a", {perKey}))
+    return error;
+  if (Status error = checkOptional(x.b, "b", {perKey}))
+    return error;
+  if (Status error = checkOptional(x.bonus, "bonus", {{heads, keySize}}))
+    return error;
+  if (Status error = checkOptional(x.erase, "erase", {perKey}))
+    return error;
+  if (Status error = checkOptional(x.write, "write", {perValue}))
+    return error;
+  return checkOptional(x.mask, "mask", {{batch, length}});
+}
+
+Result<Heads> detail::checkScan(const ScanOperands &operands,
+                                const ScanOptions &options,
+                                const std::optional<State> &initial) {
+  if (Status error = checkFeatureMap(options.featureMap))
+    return *error;
+  if (Status error = checkMeaning(operands, options))
+    return *error;
+  if (Status error = checkNormalizable(operands, options))
+    return *error;
+  if (Status error = checkTokenOperands(operands))
+    return *error;
+  Result<Heads> heads =
+      groupHeads(operands.q.dim(1), operands.k.dim(1), operands.v.dim(1));
+  if (!heads)
+    return heads;
+  if (Status error = checkGates(operands, heads->state))
+    return *error;
+  if (!initial)
+    return heads;
+
+  int64_t batch = operands.k.dim(0), keySize = operands.k.dim(3);
+  if (Status error =
+          checkShape(initial->S, "initial state",
+                     {{batch, heads->state, keySize, operands.v.dim(3)}}))
+    return *error;
+  bool normalized = options.normalize.has_value();
+  if (Status error = checkStateParts(
+          *initial, "initial state", {batch, heads->state, keySize}, normalized,
+          isStabilized(options.featureMap, normalized)))
+    return *error;
+  return heads;
+}
+
+} // namespace linattn::reference

@@ -1,0 +1,23 @@
+//===- ScanOperands.h - What a scan's operands may be -----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_REFERENCE_SCANOPERANDS_H
+#define LINATTN_LIB_REFERENCE_SCANOPERANDS_H
+
+#include "Detail.h"
+
+namespace linattn::reference::detail {
+
+/// Checks shapes and combinations; returns the grouping of the heads.
+Result<Heads> checkScan(const ScanOperands &operands,
+                        const ScanOptions &options,
+                        const std::optional<State> &initial);
+
+} // namespace linattn::reference::detail
+
+#endif // LINATTN_LIB_REFERENCE_SCANOPERANDS_H
