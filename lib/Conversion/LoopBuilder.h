@@ -61,8 +61,19 @@ public:
   }
 
   // Memory.
-  Value dim(Value memref, int64_t index) {
-    return memref::DimOp::create(b, loc, memref, index).getResult();
+  Value dim(Value memref, int64_t position) {
+    int64_t size = cast<MemRefType>(memref.getType()).getDimSize(position);
+    if (!ShapedType::isDynamic(size))
+      return index(size);
+    return memref::DimOp::create(b, loc, memref, position).getResult();
+  }
+  /// ⌊head · heads(memref) / total⌋: grouped heads.
+  Value headOf(Value memref, Value head, Value total) {
+    Value heads = dim(memref, 1);
+    auto from = getConstantIntValue(heads), to = getConstantIntValue(total);
+    if (from && to && *from == *to)
+      return head;
+    return div(mul(head, heads), total);
   }
   Value load(Value memref, ValueRange indices) {
     return memref::LoadOp::create(b, loc, memref, indices);

@@ -45,10 +45,6 @@ public:
   Value loadAs(Value memref, ValueRange indices) {
     return convert(load(memref, indices), type);
   }
-  /// ⌊head · heads(memref) / total⌋: grouped heads.
-  Value headOf(Value memref, Value head, Value total) {
-    return div(mul(head, dim(memref, 1)), total);
-  }
 
   Value maximumOf(Value tokens, Value batch, Value head, Value t) {
     return reduce(dim(tokens, 3),

@@ -96,27 +96,57 @@ Value mlir::linattn::emitFeatureMap(OpBuilder &b, Location loc,
   llvm_unreachable("unknown feature map");
 }
 
+/// The denominator as it divides: plus eps, or at least the floor.
+static Value emitDivisor(OpBuilder &b, Location loc, NormalizeAttr normalize,
+                         Type tokenType, Value denominator) {
+  Type type = denominator.getType();
+  if (FloatAttr floor = normalize.getFloor())
+    return arith::MaximumFOp::create(
+        b, loc, denominator,
+        emitFloat(b, loc, type, floor.getValueAsDouble()));
+  double eps = tokenType.getIntOrFloatBitWidth() < 32 ? 1e-4 : 1e-6;
+  if (FloatAttr given = normalize.getEps())
+    eps = given.getValueAsDouble();
+  return arith::AddFOp::create(b, loc, denominator,
+                               emitFloat(b, loc, type, eps));
+}
+
+/// Nothing attended: 0 over a divisor of 0 is 0, whatever eps.
+static Value emitSafeDivision(OpBuilder &b, Location loc, Value numerator,
+                              Value divisor) {
+  Value zero = emitFloat(b, loc, divisor.getType(), 0.0);
+  Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                        divisor, zero);
+  return arith::SelectOp::create(
+      b, loc, isEmpty, zero,
+      arith::DivFOp::create(b, loc, numerator, divisor));
+}
+
+Value mlir::linattn::emitClamp(OpBuilder &b, Location loc,
+                               NormalizeAttr normalize, Value value) {
+  FloatAttr clamp = normalize.getClamp();
+  if (!clamp)
+    return value;
+  double limit = clamp.getValueAsDouble();
+  auto bound = [&](double x) { return emitFloat(b, loc, value.getType(), x); };
+  value = arith::MaximumFOp::create(b, loc, value, bound(-limit));
+  return arith::MinimumFOp::create(b, loc, value, bound(limit));
+}
+
+Value mlir::linattn::emitInverseDenominator(OpBuilder &b, Location loc,
+                                            NormalizeAttr normalize,
+                                            Type tokenType, Value denominator) {
+  return emitSafeDivision(
+      b, loc, emitFloat(b, loc, denominator.getType(), 1.0),
+      emitDivisor(b, loc, normalize, tokenType, denominator));
+}
+
 Value mlir::linattn::emitNormalize(OpBuilder &b, Location loc,
                                    NormalizeAttr normalize, Type tokenType,
                                    Value numerator, Value denominator) {
-  Type type = numerator.getType();
-  auto constant = [&](double value) { return emitFloat(b, loc, type, value); };
-  if (FloatAttr floor = normalize.getFloor()) {
-    denominator = arith::MaximumFOp::create(
-        b, loc, denominator, constant(floor.getValueAsDouble()));
-  } else {
-    double eps = tokenType.getIntOrFloatBitWidth() < 32 ? 1e-4 : 1e-6;
-    if (FloatAttr given = normalize.getEps())
-      eps = given.getValueAsDouble();
-    denominator = arith::AddFOp::create(b, loc, denominator, constant(eps));
-  }
-  Value result = arith::DivFOp::create(b, loc, numerator, denominator);
-  if (FloatAttr clamp = normalize.getClamp()) {
-    double limit = clamp.getValueAsDouble();
-    result = arith::MaximumFOp::create(b, loc, result, constant(-limit));
-    result = arith::MinimumFOp::create(b, loc, result, constant(limit));
-  }
-  return result;
+  Value divisor = emitDivisor(b, loc, normalize, tokenType, denominator);
+  return emitClamp(b, loc, normalize,
+                   emitSafeDivision(b, loc, numerator, divisor));
 }
 
 bool mlir::linattn::haveSameFeatureMap(FeatureMappedOpInterface a,

@@ -8,6 +8,7 @@
 
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Transforms/BufferizableOpInterfaceImpl.h"
 #include "linattn/Transforms/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -21,6 +22,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
+  mlir::linattn::registerBufferizableOpInterfaceExternalModels(registry);
   registry.insert<mlir::linattn::LinAttnDialect>();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "linear attention optimizer\n", registry));

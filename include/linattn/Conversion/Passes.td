@@ -25,4 +25,43 @@ def LinAttnLowerToLoopsPass
   ];
 }
 
+def LinAttnLowerToVectorPass
+    : Pass<"linattn-lower-to-vector", "::mlir::func::FuncOp"> {
+  let summary = "Lower linattn ops on buffers to register-tiled vector loops";
+  let description = [{
+    Recurrences run as a state tile: `rows` accumulators of `cols` elements of S
+    stay in registers while a block of tokens streams past; with form `token`
+    the state is streamed from memory instead. `linattn.quadratic` runs block by
+    block with a running maximum. Tile sizes come from the op's `config`, else
+    from the options. Ops without a vector schedule are left for
+    `linattn-lower-to-loops`, with a remark.
+
+    Before:
+
+    ```mlir
+    linattn.scan %q, %k, %v into(%o) init(%s) : (memref<…>, …) -> ()
+    ```
+
+    After, the heart of it:
+
+    ```mlir
+    scf.parallel (%task) = … {
+      … %s:8 = scf.for %t = … iter_args(%s0, …) -> (vector<32xf32>, …) {
+        %s0_new = vector.fma %k, %v, %s0 : vector<32xf32>
+        %o_new = vector.fma %q, %s0_new, %o : vector<32xf32>
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"512",
+           "Width of a vector register in bits, a power of two from 128 on">,
+    Option<"registers", "registers", "int64_t", /*default=*/"32",
+           "Number of vector registers, a power of two from 16 on">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
 #endif // LINATTN_CONVERSION_PASSES_TD

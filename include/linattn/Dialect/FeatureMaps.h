@@ -28,6 +28,14 @@ Value emitFeatureMap(OpBuilder &builder, Location loc,
 Value emitNormalize(OpBuilder &builder, Location loc, NormalizeAttr normalize,
                     Type tokenType, Value numerator, Value denominator);
 
+/// The two halves of `emitNormalize` for kernels that divide once per token: the
+/// inverse to multiply with (0 for a divisor of 0), and the clamp that follows.
+Value emitInverseDenominator(OpBuilder &builder, Location loc,
+                             NormalizeAttr normalize, Type tokenType,
+                             Value denominator);
+Value emitClamp(OpBuilder &builder, Location loc, NormalizeAttr normalize,
+                Value value);
+
 /// Emits the constant `value` of a float type or of a vector of them.
 Value emitFloat(OpBuilder &builder, Location loc, Type type, double value);
 

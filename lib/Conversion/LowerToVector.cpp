@@ -1,0 +1,142 @@
+//===- LowerToVector.cpp - Structured ops as vector loops -----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads the schedule linattn-select-form wrote and emits it. Ops without a
+// vector schedule stay, with a remark, for linattn-lower-to-loops.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+
+#include "linattn/Conversion/Passes.h"
+#include "linattn/Transforms/Transforms.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::linattn {
+#define GEN_PASS_DEF_LINATTNLOWERTOVECTORPASS
+#include "linattn/Conversion/Passes.h.inc"
+} // namespace mlir::linattn
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+/// The registers of the target and the op's schedule, as a tile shape for its
+/// accumulation type.
+template <typename OpTy>
+static TileShape tileShape(OpTy op, Type tokenType, int64_t vectorBits,
+                           int64_t registers) {
+  int64_t lanes =
+      vectorBits / getAccumulationType(tokenType).getIntOrFloatBitWidth();
+  // Two vectors per accumulator; half of the registers hold the tile.
+  TileShape shape{lanes, registers / 4, 2 * lanes, 32};
+  if (std::optional<ConfigAttr> config = op.getConfig()) {
+    if (config->getRows())
+      shape.rows = config->getRows();
+    if (config->getCols())
+      shape.cols = config->getCols();
+    if (config->getBlock())
+      shape.block = config->getBlock();
+  }
+  return shape;
+}
+
+/// Checks what the emitters take for granted of a schedule written by hand.
+static LogicalResult verifyShape(Operation *op, TileShape shape) {
+  if (shape.cols % shape.lanes)
+    return op->emitOpError("expected config cols to be a multiple of ")
+           << shape.lanes << ", the lanes of a vector, but got " << shape.cols;
+  if (!llvm::isPowerOf2_64(shape.rows) || shape.rows > 32)
+    return op->emitOpError(
+               "expected config rows to be a power of two up to 32, but got ")
+           << shape.rows;
+  if (shape.block % shape.rows)
+    return op->emitOpError("expected config block to be a multiple of the ")
+           << shape.rows << " rows, but got " << shape.block;
+  if (isa<QuadraticOp>(op) && shape.cols % shape.rows)
+    return op->emitOpError("expected config cols to be a multiple of the ")
+           << shape.rows << " rows, but got " << shape.cols;
+  return success();
+}
+
+template <typename OpTy>
+static StringRef whyNot(OpTy op) {
+  if constexpr (std::is_same_v<OpTy, ScanOp>)
+    return whyNoStateTile(op);
+  else if constexpr (std::is_same_v<OpTy, QuadraticOp>)
+    return whyNoQuadraticTile(op);
+  else
+    return {};
+}
+
+/// The token form needs to know how many output heads read one state.
+template <typename OpTy>
+static bool wantsTokenForm(OpTy op) {
+  if (!op.getConfig() || op.getConfig()->getForm() != Form::Token)
+    return false;
+  if constexpr (!std::is_same_v<OpTy, StateOp>) {
+    auto heads = [](Value value) {
+      return cast<ShapedType>(value.getType()).getDimSize(1);
+    };
+    return heads(op.getOutput()) == heads(op.getState()) ||
+           (!ShapedType::isDynamic(heads(op.getOutput())) &&
+            !ShapedType::isDynamic(heads(op.getState())));
+  }
+  return true;
+}
+
+namespace {
+
+template <typename OpTy>
+struct ToVector : OpRewritePattern<OpTy> {
+  ToVector(MLIRContext *context, int64_t vectorBits, int64_t registers)
+      : OpRewritePattern<OpTy>(context), vectorBits(vectorBits),
+        registers(registers) {}
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureBufferSemantics())
+      return rewriter.notifyMatchFailure(op, "not on buffers");
+    if (StringRef reason = whyNot(op); !reason.empty()) {
+      remark::missed(op.getLoc(), remarkNamed("lower-to-vector"))
+          << "runs as scalar loops: " << reason.str();
+      return rewriter.notifyMatchFailure(op, reason);
+    }
+    Type tokenType = getElementTypeOrSelf(op->getOperand(0));
+    TileShape shape = tileShape(op, tokenType, vectorBits, registers);
+    if (failed(verifyShape(op, shape)))
+      return failure();
+    if constexpr (std::is_same_v<OpTy, QuadraticOp>)
+      lowerToQuadraticTile(rewriter, op, shape);
+    else
+      lowerToStateTile(rewriter, op, shape, wantsTokenForm(op));
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  int64_t vectorBits, registers;
+};
+
+struct LinAttnLowerToVectorPass final
+    : linattn::impl::LinAttnLowerToVectorPassBase<LinAttnLowerToVectorPass> {
+  using LinAttnLowerToVectorPassBase::LinAttnLowerToVectorPassBase;
+
+  LogicalResult initialize(MLIRContext *) override {
+    bool sane = vectorBits >= 128 && llvm::isPowerOf2_64(vectorBits) &&
+                registers >= 16 && llvm::isPowerOf2_64(registers);
+    return success(sane);
+  }
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ToVector<ScanOp>, ToVector<StateOp>, ToVector<ReadOp>,
+                 ToVector<QuadraticOp>>(&getContext(), vectorBits, registers);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace

@@ -1,0 +1,398 @@
+//===- QuadraticTile.cpp - The quadratic form, block by block -------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Queries lie across vector lanes: a panel of `cols` queries is packed
+// transposed, so scores need no transposed keys. Per task (batch, head, block of
+// query panels) the keys stream past in blocks:
+//
+//   scores   s[j][:] = Σ_d k[j,d] · qᵀ[d][:]         rows × cols accumulators
+//   weights  linear: masked s; softmax: e^(s − m), m the running row maximum
+//   output   o[i][:] = c[i]·o[i][:] + Σ_j p[j][i] · v[j][:]
+//
+// No N×N value exists; softmax rescales by c = e^(m_old − m_new) as it goes
+// (Milakov and Gimelshein, 2018; Dao et al., 2022).
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+namespace {
+
+/// Stands for −∞ as a row maximum: differences with it stay finite.
+constexpr double lowestMaximum = -1e30;
+/// Query panels that share one packing of the keys.
+constexpr int64_t panelsPerTask = 4;
+
+class QuadraticTile : public TileBuilder {
+public:
+  QuadraticTile(OpBuilder &b, QuadraticOp op, TileShape shape)
+      : TileBuilder(b, cast<FeatureMappedOpInterface>(op.getOperation()),
+                    getElementTypeOrSelf(op.getQuery()), shape),
+        op(op), softmax(op.getWeights() == Weights::Softmax),
+        scale(op.getScale() ? op.getScale()->convertToDouble() : 1.0) {}
+
+  void emit();
+
+private:
+  void emitTask(Value task);
+  void allocateScratch();
+  void packQueries();
+  void packKeys(Value count);
+  void initialize();
+  void processPanel(Value panel, Value count);
+  void scorePanel(Value panel, Value count);
+  void weighPanel(Value panel, Value count);
+  void accumulatePanel(Value panel, Value count);
+  void writeOutputs();
+  Value visibleEnd(Value query);
+  Value headMaximum();
+  Value maskScores(Value scores, Value panel, Value j, double otherwise);
+
+  int64_t blockKeys() { return shape.block; }
+
+  QuadraticOp op;
+  bool softmax;
+  double scale;
+  Value batch, head, queryHead, keyHead, valueHead, heads;
+  Value firstQuery, queryCount, keyLimit, firstKey, keyShift;
+  Value keySize, valueSize;
+  Value row, transposed, keys, values, scores, output, maxima, sums, corrections;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Tasks
+//===----------------------------------------------------------------------===//
+
+void QuadraticTile::emit() {
+  heads = dim(op.getOutput(), 1);
+  keySize = roundUp(dim(op.getQuery(), 3), shape.lanes);
+  valueSize = roundUp(dim(op.getValue(), 3), shape.cols);
+  Value blocks = ceilDiv(dim(op.getQuery(), 2), shape.cols * panelsPerTask);
+  parallel(mul(mul(dim(op.getOutput(), 0), heads), blocks), [&](Value task) {
+    firstQuery = mul(rem(task, blocks), index(shape.cols * panelsPerTask));
+    emitTask(div(task, blocks));
+  });
+}
+
+void QuadraticTile::emitTask(Value task) {
+  batch = div(task, heads);
+  head = rem(task, heads);
+  queryHead = headOf(op.getQuery(), head, heads);
+  keyHead = headOf(op.getKey(), head, heads);
+  valueHead = headOf(op.getValue(), head, heads);
+  queryCount = min(sub(dim(op.getQuery(), 2), firstQuery),
+                   index(shape.cols * panelsPerTask));
+  keyLimit = dim(op.getKey(), 2);
+  if (op.getCausal())
+    keyLimit = visibleEnd(sub(add(firstQuery, queryCount), index(1)));
+
+  allocateScratch();
+  if (needsRunningMax(TileBuilder::op.getFeatureMapKind(),
+                      op.getNormalize().has_value()))
+    keyShift = headMaximum();
+  packQueries();
+  initialize();
+  forEach(index(0), keyLimit, blockKeys(), [&](Value start) {
+    firstKey = start;
+    Value count = min(sub(keyLimit, start), index(blockKeys()));
+    packKeys(count);
+    forEach(ceilDiv(queryCount, shape.cols),
+            [&](Value panel) { processPanel(panel, count); });
+  });
+  writeOutputs();
+  freeScratch();
+}
+
+void QuadraticTile::allocateScratch() {
+  OpFoldResult features = getAsOpFoldResult(keySize);
+  OpFoldResult columns = getAsOpFoldResult(valueSize);
+  auto size = [&](int64_t n) -> OpFoldResult { return b.getIndexAttr(n); };
+  OpFoldResult panels = size(panelsPerTask), cols = size(shape.cols),
+               block = size(blockKeys());
+  row = scratch({size(1), features});
+  transposed = scratch({panels, features, cols});
+  keys = scratch({block, features});
+  values = scratch({block, columns});
+  scores = scratch({block, cols});
+  output = scratch({panels, cols, columns});
+  sums = scratch({panels, cols});
+  if (softmax) {
+    maxima = scratch({panels, cols});
+    corrections = scratch({cols});
+  }
+}
+
+/// One past the last key query i sees: i + 1 + Tk − Tq, within [0, Tk].
+Value QuadraticTile::visibleEnd(Value query) {
+  Value keyCount = dim(op.getKey(), 2);
+  Value last = add(add(query, index(1)),
+                   sub(keyCount, dim(op.getQuery(), 2)));
+  return max(min(last, keyCount), index(0));
+}
+
+/// The largest entry of all keys that may be attended.
+Value QuadraticTile::headMaximum() {
+  double lowest = -std::numeric_limits<double>::infinity();
+  return reduce(keyLimit, constant(type, lowest), [&](Value j, Value best) {
+    Value candidate = rowMaximum(op.getKey(), {batch, keyHead, j});
+    if (op.getMask())
+      candidate = select(load(op.getMask(), {batch, j}), candidate, best);
+    return maxf(best, candidate);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+void QuadraticTile::packQueries() {
+  // Lanes past the last query hold zeros; their outputs are never written.
+  forEach(index(panelsPerTask), [&](Value panel) {
+    forEach(keySize, [&](Value d) {
+      storeVector(zeros(shape.cols), transposed, {panel, d, index(0)});
+    });
+  });
+  forEach(queryCount, [&](Value i) {
+    Row packed;
+    packed.source = op.getQuery();
+    packed.index = {batch, queryHead, add(firstQuery, i)};
+    packed.scale = scale;
+    if (needsRowMax(TileBuilder::op.getFeatureMapKind(),
+                    op.getNormalize().has_value()))
+      packed.shift = rowMaximum(op.getQuery(), packed.index);
+    packRow(packed, row, index(0));
+    Value panel = div(i, index(shape.cols)), lane = rem(i, index(shape.cols));
+    forEach(keySize, [&](Value d) {
+      store(load(row, {index(0), d}), transposed, {panel, d, lane});
+    });
+  });
+}
+
+void QuadraticTile::packKeys(Value count) {
+  // Whole tiles of keys are scored: the rows past the last one are zeros.
+  forEach(count, roundUp(count, shape.rows), 1, [&](Value j) {
+    forEach(index(0), keySize, shape.lanes, [&](Value d) {
+      storeVector(zeros(shape.lanes), keys, {j, d});
+    });
+  });
+  forEach(count, [&](Value j) {
+    Value token = add(firstKey, j);
+    Row packed;
+    packed.source = op.getKey();
+    packed.index = {batch, keyHead, token};
+    packed.shift = keyShift;
+    if (!keyShift && needsRowMax(TileBuilder::op.getFeatureMapKind(), false))
+      packed.shift = rowMaximum(op.getKey(), packed.index);
+    if (op.getMask())
+      packed.keep = load(op.getMask(), {batch, token});
+    packRow(packed, keys, j);
+
+    Row packedValue;
+    packedValue.source = op.getValue();
+    packedValue.index = {batch, valueHead, token};
+    packedValue.mapped = false;
+    packedValue.keep = packed.keep;
+    packRow(packedValue, values, j);
+  });
+}
+
+void QuadraticTile::initialize() {
+  forEach(index(panelsPerTask), [&](Value panel) {
+    storeVector(zeros(shape.cols), sums, {panel, index(0)});
+    if (softmax)
+      storeVector(constant(vectorType(shape.cols), lowestMaximum), maxima,
+                  {panel, index(0)});
+    forEach(index(shape.cols), [&](Value i) {
+      forEach(index(0), valueSize, shape.cols, [&](Value e) {
+        storeVector(zeros(shape.cols), output, {panel, i, e});
+      });
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The three steps
+//===----------------------------------------------------------------------===//
+
+void QuadraticTile::processPanel(Value panel, Value count) {
+  auto run = [&] {
+    scorePanel(panel, count);
+    weighPanel(panel, count);
+    accumulatePanel(panel, count);
+  };
+  if (!op.getCausal())
+    return run();
+  // A panel whose last query does not reach this block has nothing to do.
+  Value lastQuery = add(firstQuery, sub(mul(add(panel, index(1)), index(shape.cols)),
+                                        index(1)));
+  Value sees = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
+                                     visibleEnd(lastQuery), firstKey);
+  ifThen(sees, run);
+}
+
+/// s[j][:] = Σ_d k[j,d] · qᵀ[d][:], `rows` keys at a time.
+void QuadraticTile::scorePanel(Value panel, Value count) {
+  int64_t cols = shape.cols;
+  forEach(index(0), count, shape.rows, [&](Value j) {
+    SmallVector<Value> initial(shape.rows, zeros(cols));
+    SmallVector<Value> sums =
+        reduce(index(0), keySize, 1, initial,
+               [&](Value d, ValueRange carriedIn) -> SmallVector<Value> {
+                 SmallVector<Value> carried(carriedIn);
+                 Value q = loadVector(transposed, {panel, d, index(0)}, cols);
+                 for (int64_t i = 0; i < shape.rows; ++i)
+                   carried[i] = fmaVector(
+                       splat(load(keys, {add(j, index(i)), d}), cols), q,
+                       carried[i]);
+                 return carried;
+               });
+    for (int64_t i = 0; i < shape.rows; ++i)
+      storeVector(sums[i], scores, {add(j, index(i)), index(0)});
+  });
+}
+
+/// Scores of keys the query may not see become `otherwise`.
+Value QuadraticTile::maskScores(Value s, Value panel, Value j,
+                                double otherwise) {
+  Value other = constant(vectorType(shape.cols), otherwise);
+  Value token = add(firstKey, j);
+  if (op.getMask())
+    s = select(load(op.getMask(), {batch, token}), s, other);
+  if (!op.getCausal())
+    return s;
+  // Lane i sees the key if token ≤ firstQuery + panel·cols + i + Tk − Tq: the
+  // lanes from token − (…) on do.
+  Value firstLane = sub(
+      sub(token, add(firstQuery, mul(panel, index(shape.cols)))),
+      sub(dim(op.getKey(), 2), dim(op.getQuery(), 2)));
+  Value hidden = vector::CreateMaskOp::create(
+      b, loc, VectorType::get(shape.cols, b.getI1Type()),
+      ValueRange{max(firstLane, index(0))});
+  return select(hidden, other, s);
+}
+
+void QuadraticTile::weighPanel(Value panel, Value count) {
+  int64_t cols = shape.cols;
+  Value oldSum = loadVector(sums, {panel, index(0)}, cols);
+  if (!softmax) {
+    Value total =
+        reduce(index(0), count, 1, oldSum,
+               [&](Value j, ValueRange carried) -> SmallVector<Value> {
+                 Value s = loadVector(scores, {j, index(0)}, cols);
+                 s = maskScores(s, panel, j, 0.0);
+                 storeVector(s, scores, {j, index(0)});
+                 return {addf(carried.front(), s)};
+               })
+            .front();
+    storeVector(total, sums, {panel, index(0)});
+    return;
+  }
+  double minusInfinity = -std::numeric_limits<double>::infinity();
+  Value oldMax = loadVector(maxima, {panel, index(0)}, cols);
+  Value newMax =
+      reduce(index(0), count, 1, oldMax,
+             [&](Value j, ValueRange carried) -> SmallVector<Value> {
+               Value s = loadVector(scores, {j, index(0)}, cols);
+               s = maskScores(s, panel, j, minusInfinity);
+               storeVector(s, scores, {j, index(0)});
+               return {maxf(carried.front(), s)};
+             })
+          .front();
+  Value correction = exp(subf(oldMax, newMax));
+  Value total =
+      reduce(index(0), count, 1, mulf(oldSum, correction),
+             [&](Value j, ValueRange carried) -> SmallVector<Value> {
+               Value p = exp(
+                   subf(loadVector(scores, {j, index(0)}, cols), newMax));
+               storeVector(p, scores, {j, index(0)});
+               return {addf(carried.front(), p)};
+             })
+          .front();
+  storeVector(newMax, maxima, {panel, index(0)});
+  storeVector(correction, corrections, {index(0)});
+  storeVector(total, sums, {panel, index(0)});
+}
+
+/// o[i][:] = c[i]·o[i][:] + Σ_j p[j][i] · v[j][:], `rows` queries at a time.
+void QuadraticTile::accumulatePanel(Value panel, Value count) {
+  int64_t cols = shape.cols;
+  forEach(index(0), valueSize, cols, [&](Value column) {
+    forEach(index(0), index(cols), shape.rows, [&](Value i) {
+      SmallVector<Value> initial;
+      for (int64_t r = 0; r < shape.rows; ++r) {
+        Value query = add(i, index(r));
+        Value o = loadVector(output, {panel, query, column}, cols);
+        if (softmax)
+          o = mulf(o, splat(load(corrections, query), cols));
+        initial.push_back(o);
+      }
+      SmallVector<Value> total =
+          reduce(index(0), count, 1, initial,
+                 [&](Value j, ValueRange carriedIn) -> SmallVector<Value> {
+                   SmallVector<Value> carried(carriedIn);
+                   Value v = loadVector(values, {j, column}, cols);
+                   for (int64_t r = 0; r < shape.rows; ++r)
+                     carried[r] = fmaVector(
+                         splat(load(scores, {j, add(i, index(r))}), cols), v,
+                         carried[r]);
+                   return carried;
+                 });
+      for (int64_t r = 0; r < shape.rows; ++r)
+        storeVector(total[r], output, {panel, add(i, index(r)), column});
+    });
+  });
+}
+
+void QuadraticTile::writeOutputs() {
+  forEach(queryCount, [&](Value i) {
+    Value panel = div(i, index(shape.cols)), lane = rem(i, index(shape.cols));
+    Value inverse;
+    Value den = load(sums, {panel, lane});
+    if (softmax) // A row without a key gives 0.
+      inverse = emitInverseDenominator(
+          b, loc,
+          NormalizeAttr::get(b.getContext(), b.getF64FloatAttr(0.0), {}, {}),
+          tokenType, den);
+    else if (op.getNormalize())
+      inverse = emitInverseDenominator(b, loc, *op.getNormalize(), tokenType,
+                                       den);
+    forEach(index(0), dim(op.getValue(), 3), shape.cols, [&](Value column) {
+      Value o = loadVector(output, {panel, lane, column}, shape.cols);
+      if (inverse)
+        o = mulf(o, splat(inverse, shape.cols));
+      if (op.getNormalize())
+        o = emitClamp(b, loc, *op.getNormalize(), o);
+      writeOperand(o, op.getOutput(),
+                   {batch, head, add(firstQuery, i), column});
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Entry points
+//===----------------------------------------------------------------------===//
+
+StringRef mlir::linattn::whyNoQuadraticTile(QuadraticOp op) {
+  auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
+  if (op.getCausal() && needsRunningMax(mapped.getFeatureMapKind(),
+                                        op.getNormalize().has_value()))
+    return "the exp map under a normalizer needs a maximum per query";
+  return {};
+}
+
+void mlir::linattn::lowerToQuadraticTile(OpBuilder &b, QuadraticOp op,
+                                         TileShape shape) {
+  QuadraticTile(b, op, shape).emit();
+}
