@@ -510,7 +510,7 @@ struct ToLoops : OpRewritePattern<OpTy> {
 };
 
 struct LinAttnLowerToLoopsPass final
-    : linattn::impl::LinAttnLowerToLoopsPassBase<LinAttnLowerToLoopsPass> {
+    : mlir::linattn::impl::LinAttnLowerToLoopsPassBase<LinAttnLowerToLoopsPass> {
   using LinAttnLowerToLoopsPassBase::LinAttnLowerToLoopsPassBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());

@@ -122,7 +122,7 @@ struct ToVector : OpRewritePattern<OpTy> {
 };
 
 struct LinAttnLowerToVectorPass final
-    : linattn::impl::LinAttnLowerToVectorPassBase<LinAttnLowerToVectorPass> {
+    : mlir::linattn::impl::LinAttnLowerToVectorPassBase<LinAttnLowerToVectorPass> {
   using LinAttnLowerToVectorPassBase::LinAttnLowerToVectorPassBase;
 
   LogicalResult initialize(MLIRContext *) override {

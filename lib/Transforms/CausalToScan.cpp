@@ -50,7 +50,7 @@ struct CausalToScan : OpRewritePattern<AttentionOp> {
 };
 
 struct LinAttnCausalToScanPass final
-    : linattn::impl::LinAttnCausalToScanPassBase<LinAttnCausalToScanPass> {
+    : mlir::linattn::impl::LinAttnCausalToScanPassBase<LinAttnCausalToScanPass> {
   using LinAttnCausalToScanPassBase::LinAttnCausalToScanPassBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());

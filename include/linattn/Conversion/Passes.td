@@ -11,6 +11,32 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ConvertLinAttnToLinalgPass
+    : Pass<"convert-linattn-to-linalg", "::mlir::func::FuncOp"> {
+  let summary = "Convert every linattn op on tensors to linalg";
+  let description = [{
+    The plain route: attention in its quadratic form, every structured op by its
+    decomposition. An op without one is an error that says why.
+
+    Before:
+
+    ```mlir
+    %s = linattn.state %k, %v init(%s0) : …
+    ```
+
+    After:
+
+    ```mlir
+    %s = linalg.generic {…} ins(%k, %v : …) outs(%s0 : …) { … }   // S += KᵀV
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def LinAttnLowerToLoopsPass
     : Pass<"linattn-lower-to-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower every linattn op on buffers to plain scalar loops";

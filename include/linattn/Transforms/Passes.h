@@ -14,6 +14,9 @@
 
 namespace mlir::linattn {
 
+/// When linattn-reassociate rewrites.
+enum class ReassociateMode { Auto, Always, Never };
+
 #define GEN_PASS_DECL
 #include "linattn/Transforms/Passes.h.inc"
 

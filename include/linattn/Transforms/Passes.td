@@ -42,4 +42,178 @@ def LinAttnCausalToScanPass
   ];
 }
 
+def LinAttnReassociatePass
+    : Pass<"linattn-reassociate", "::mlir::func::FuncOp"> {
+  let summary = "Reassociate (QKᵀ)V into Q(KᵀV) where that is cheaper";
+  let description = [{
+    Non-causal attention with linear weights is a product of three matrices, and
+    matrix products are associative. `(φ(Q)φ(K)ᵀ)V` costs `Nq·Nk·(K + V)`
+    multiply-adds, `φ(Q)(φ(K)ᵀV)` costs `(Nq + Nk)·K·V` and never forms an N×N
+    value. With static sizes the cheaper one is chosen; with a dynamic sequence
+    length the choice is made at run time, by `scf.if`. The same rewrite applies
+    to two chained linalg contractions (`linalg.matmul`, `batch_matmul`, their
+    transposed variants, `linalg.generic`), when nothing else uses the product
+    in between.
+
+    Softmax weights and causal attention are no such product; they are left
+    alone, with a remark. So is an attention whose `config` asks for the
+    quadratic form.
+
+    Before:
+
+    ```mlir
+    %o = linattn.attention %q, %k, %v : …
+    ```
+
+    After, when N is known to be large:
+
+    ```mlir
+    %s = linattn.state %k, %v init(%zero) : …
+    %o = linattn.read %q, %s into(%empty) : …
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "::mlir::linattn::ReassociateMode",
+           /*default=*/"::mlir::linattn::ReassociateMode::Auto",
+           "When to reassociate",
+           [{::llvm::cl::values(
+              clEnumValN(::mlir::linattn::ReassociateMode::Auto, "auto",
+                         "where the cost model says it is cheaper"),
+              clEnumValN(::mlir::linattn::ReassociateMode::Always, "always",
+                         "wherever it is legal"),
+              clEnumValN(::mlir::linattn::ReassociateMode::Never, "never",
+                         "nowhere"))}]>
+  ];
+  let dependentDialects = [
+    "::mlir::linattn::LinAttnDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numReassociated", "reassociated", "Number of products reassociated">,
+    Statistic<"numAtRunTime", "at-run-time", "Number of choices left to run time">
+  ];
+}
+
+def LinAttnSelectFormPass
+    : Pass<"linattn-select-form", "::mlir::func::FuncOp"> {
+  let summary = "Choose the schedule of every recurrence and write it down";
+  let description = [{
+    Writes `#linattn.config<form, rows, cols, block, …>` on every op that has
+    none, from the op's rule and sizes and the target's registers. It changes
+    nothing else: later passes only read the attribute, and a user can write it
+    instead. Every choice is a remark.
+
+    Before:
+
+    ```mlir
+    %o, %s = linattn.scan %q, %k, %v into(%e) init(%s0) : …
+    ```
+
+    After:
+
+    ```mlir
+    %o, %s = linattn.scan %q, %k, %v into(%e) init(%s0)
+        {config = #linattn.config<form = state_tile, rows = 8, cols = 32, block = 32>} : …
+    ```
+  }];
+  let options = [
+    Option<"form", "form", "std::string", /*default=*/"\"auto\"",
+           "Force a form: auto, token, state_tile, chunk or chunk:SIZE">,
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"512",
+           "Width of a vector register in bits">,
+    Option<"registers", "registers", "int64_t", /*default=*/"32",
+           "Number of vector registers">
+  ];
+  let dependentDialects = ["::mlir::linattn::LinAttnDialect"];
+}
+
+def LinAttnChunkPass : Pass<"linattn-chunk", "::mlir::func::FuncOp"> {
+  let summary = "Tile scans over chunks of tokens";
+  let description = [{
+    A scan over T tokens becomes a loop of scans over chunks of `chunk` tokens,
+    the state carried from one to the next: chunking is tiling of T. Applies to
+    scans whose `config` has form `chunk`, or to all with `chunk-size`. A scan
+    that cannot be tiled (reverse, packed sequences) is an error.
+
+    Before:
+
+    ```mlir
+    %o, %s = linattn.scan %q, %k, %v into(%e) init(%s0) {config = #linattn.config<form = chunk, chunk = 64>} : …
+    ```
+
+    After:
+
+    ```mlir
+    %r:2 = scf.for %t = %c0 to %T step %c64 iter_args(%o = %e, %s = %s0) -> … {
+      … linattn.scan %q_t, %k_t, %v_t into(%o_t) init(%s) : …
+    }
+    ```
+  }];
+  let options = [
+    Option<"chunkSize", "chunk-size", "int64_t", /*default=*/"0",
+           "Chunk every scan by this many tokens; 0: as the config says">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def LinAttnToQuadraticPass
+    : Pass<"linattn-to-quadratic", "::mlir::func::FuncOp"> {
+  let summary = "State the remaining attentions in the quadratic form";
+  let description = [{
+    What neither reassociation nor the scan took (softmax weights, sequences too
+    short to gain) becomes `linattn.quadratic` with a destination.
+  }];
+  let dependentDialects = [
+    "::mlir::linattn::LinAttnDialect", "::mlir::arith::ArithDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def LinAttnDecomposePass : Pass<"linattn-decompose", "::mlir::func::FuncOp"> {
+  let summary = "Decompose structured ops on tensors into linalg ops";
+  let description = [{
+    Applies `decomposeOperation` to the ops named in `ops`, all structured ops
+    when the list is empty. A scan becomes the masked quadratic form with an
+    initial state, so `linattn-chunk` followed by this pass gives the chunk
+    form:
+
+    ```
+    P = tril(Q Kᵀ)    O = P V + Q S₀    S₁ = S₀ + KᵀV
+    ```
+  }];
+  let options = [
+    ListOption<"ops", "ops", "std::string",
+               "Names of the ops to decompose, without the dialect">,
+    Option<"onlyChunks", "only-chunks", "bool", /*default=*/"false",
+           "Decompose only scans whose config has form chunk">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def LinAttnVerifyContractPass
+    : Pass<"linattn-verify-contract", "::mlir::ModuleOp"> {
+  let summary = "Check that IR has reached a phase of the pipeline";
+  let description = [{
+    | phase | promise |
+    |---|---|
+    | `structured` | no `linattn.attention` is left, only its forms |
+    | `linalg` | no linattn op is left |
+    | `bufferized` | no tensor is left |
+
+    What breaks the promise is an error at the op that does.
+  }];
+  let options = [
+    Option<"phase", "phase", "std::string", /*default=*/"\"structured\"",
+           "structured, linalg or bufferized">
+  ];
+}
+
 #endif // LINATTN_TRANSFORMS_PASSES_TD

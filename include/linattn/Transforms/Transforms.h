@@ -9,7 +9,9 @@
 #ifndef LINATTN_TRANSFORMS_TRANSFORMS_H
 #define LINATTN_TRANSFORMS_TRANSFORMS_H
 
+#include "linattn/Analysis/CostModel.h"
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Transforms/Passes.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
 
@@ -35,7 +37,29 @@ inline remark::RemarkOpts remarkNamed(StringRef name) {
   return remark::RemarkOpts::name(name).category("linattn");
 }
 
+/// What the cost model decides for one attention.
+enum class FormChoice { Quadratic, Reassociated, AtRunTime };
+FormChoice chooseForm(ReassociateMode mode,
+                      const ::linattn::FormComparison &cost, int64_t queries,
+                      int64_t keys);
+
+/// Emits the comparison at run time: true where reassociated is cheaper.
+Value emitFormChoice(OpBuilder &b, Location loc,
+                     const ::linattn::FormComparison &cost, Value queries,
+                     Value keys);
+
 void populateCausalToScanPatterns(RewritePatternSet &patterns);
+
+/// (AB)C as A(BC) on chained linalg contractions.
+void populateReassociateChainPatterns(RewritePatternSet &patterns,
+                                      ReassociateMode mode);
+
+/// Decomposition of structured ops by their own interface; `filter` picks them.
+void populateDecomposePatterns(RewritePatternSet &patterns,
+                               std::function<bool(Operation *)> filter);
+
+/// Attention in the quadratic form.
+void populateToQuadraticPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::linattn
 

@@ -1,0 +1,51 @@
+//===- LinAttnToLinalg.cpp - The plain route to linalg --------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Conversion/Passes.h"
+#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Transforms/Transforms.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::linattn {
+#define GEN_PASS_DEF_CONVERTLINATTNTOLINALGPASS
+#include "linattn/Conversion/Passes.h.inc"
+} // namespace mlir::linattn
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+namespace {
+
+struct ConvertLinAttnToLinalgPass final
+    : mlir::linattn::impl::ConvertLinAttnToLinalgPassBase<
+          ConvertLinAttnToLinalgPass> {
+  using ConvertLinAttnToLinalgPassBase::ConvertLinAttnToLinalgPassBase;
+  void runOnOperation() override {
+    RewritePatternSet forms(&getContext());
+    populateToQuadraticPatterns(forms);
+    walkAndApplyPatterns(getOperation(), std::move(forms));
+    RewritePatternSet patterns(&getContext());
+    populateDecomposePatterns(patterns, [](Operation *) { return true; });
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+    // The decomposition has said why where it refused.
+    WalkResult left = getOperation()->walk([&](Operation *op) {
+      return isa_and_nonnull<LinAttnDialect>(op->getDialect())
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    });
+    if (left.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+} // namespace

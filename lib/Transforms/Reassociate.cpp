@@ -1,0 +1,157 @@
+//===- Reassociate.cpp - (QKᵀ)V as Q(KᵀV) ---------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Analysis/CostModel.h"
+#include "linattn/Transforms/Passes.h"
+#include "linattn/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::linattn {
+#define GEN_PASS_DEF_LINATTNREASSOCIATEPASS
+#include "linattn/Transforms/Passes.h.inc"
+} // namespace mlir::linattn
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+FormChoice mlir::linattn::chooseForm(ReassociateMode mode,
+                                     const ::linattn::FormComparison &cost,
+                                     int64_t queries, int64_t keys) {
+  if (mode != ReassociateMode::Auto)
+    return mode == ReassociateMode::Always ? FormChoice::Reassociated
+                                           : FormChoice::Quadratic;
+  if (ShapedType::isDynamic(queries) || ShapedType::isDynamic(keys))
+    return FormChoice::AtRunTime;
+  return cost.prefersReassociated(queries, keys) ? FormChoice::Reassociated
+                                                 : FormChoice::Quadratic;
+}
+
+Value mlir::linattn::emitFormChoice(OpBuilder &b, Location loc,
+                                    const ::linattn::FormComparison &cost,
+                                    Value queries, Value keys) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value product = arith::MulIOp::create(b, loc, queries, keys);
+  Value quadratic =
+      arith::MulIOp::create(b, loc, product, constant(cost.quadratic));
+  Value sum = arith::AddIOp::create(b, loc, queries, keys);
+  Value linear = arith::AddIOp::create(
+      b, loc, arith::MulIOp::create(b, loc, sum, constant(cost.linear)),
+      constant(cost.fixed));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, quadratic,
+                               linear);
+}
+
+namespace {
+
+struct ReassociateAttention : OpRewritePattern<AttentionOp> {
+  ReassociateAttention(MLIRContext *context, ReassociateMode mode)
+      : OpRewritePattern(context), mode(mode) {}
+
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    auto refuse = [&](StringRef reason) {
+      remark::missed(op.getLoc(), remarkNamed("reassociate")) << reason.str();
+      return rewriter.notifyMatchFailure(op, reason);
+    };
+    if (op.getWeights() == Weights::Softmax)
+      return refuse("softmax weights do not factor: (QKᵀ)V stays quadratic");
+    if (op.getCausal())
+      return refuse("causal attention masks the product: it is a scan, not "
+                    "Q(KᵀV)");
+    if (op.getConfig() && op.getConfig()->getForm() == Form::Quadratic)
+      return refuse("the quadratic form was asked for");
+
+    auto size = [](Value value, int64_t dim) {
+      return cast<ShapedType>(value.getType()).getDimSize(dim);
+    };
+    int64_t keySize = size(op.getKey(), 3), valueSize = size(op.getValue(), 3);
+    if (mode == ReassociateMode::Auto && (ShapedType::isDynamic(keySize) ||
+                                          ShapedType::isDynamic(valueSize)))
+      return refuse("head sizes are dynamic: the cheaper form is unknown");
+    auto cost = ::linattn::compareKernels(keySize, valueSize);
+    int64_t queries = size(op.getQuery(), 2), keys = size(op.getKey(), 2);
+    switch (chooseForm(mode, cost, queries, keys)) {
+    case FormChoice::Quadratic:
+      return refuse(mode == ReassociateMode::Never
+                        ? "mode=never"
+                        : "the sequence is too short for Q(KᵀV) to be cheaper");
+    case FormChoice::Reassociated:
+      remark::passed(op.getLoc(), remarkNamed("reassociate"))
+          << "(QKᵀ)V becomes Q(KᵀV)";
+      rewriter.replaceOp(op, rewriteAsStateAndRead(rewriter, op));
+      return success();
+    case FormChoice::AtRunTime:
+      chooseAtRunTime(rewriter, op, cost);
+      return success();
+    }
+    llvm_unreachable("unknown choice");
+  }
+
+private:
+  void chooseAtRunTime(PatternRewriter &rewriter, AttentionOp op,
+                       const ::linattn::FormComparison &cost) const {
+    Location loc = op.getLoc();
+    remark::passed(loc, remarkNamed("reassociate"))
+        << "(QKᵀ)V becomes Q(KᵀV) at run time, where Nq·Nk·" << std::to_string(cost.quadratic)
+        << " > (Nq + Nk)·" << std::to_string(cost.linear) << " + "
+        << std::to_string(cost.fixed);
+    auto tokens = [&](Value value) -> Value {
+      return tensor::DimOp::create(rewriter, loc, value, 2);
+    };
+    Value isLong = emitFormChoice(rewriter, loc, cost, tokens(op.getQuery()),
+                                  tokens(op.getKey()));
+    auto branch = scf::IfOp::create(rewriter, loc, op->getResultTypes(), isLong,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(branch.thenBlock());
+    auto read = rewriteAsStateAndRead(rewriter, op);
+    scf::YieldOp::create(rewriter, loc, castTo(rewriter, read, op));
+    rewriter.setInsertionPointToStart(branch.elseBlock());
+    auto quadratic = rewriteAsQuadratic(rewriter, op);
+    scf::YieldOp::create(rewriter, loc, castTo(rewriter, quadratic, op));
+    rewriter.replaceOp(op, branch);
+  }
+
+  static Value castTo(OpBuilder &b, Operation *form, AttentionOp op) {
+    Value result = form->getResult(0);
+    if (result.getType() == op.getType())
+      return result;
+    return tensor::CastOp::create(b, op.getLoc(), op.getType(), result);
+  }
+
+  ReassociateMode mode;
+};
+
+struct LinAttnReassociatePass final
+    : mlir::linattn::impl::LinAttnReassociatePassBase<LinAttnReassociatePass> {
+  using LinAttnReassociatePassBase::LinAttnReassociatePassBase;
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ReassociateAttention>(&getContext(), mode);
+    populateReassociateChainPatterns(patterns, mode);
+    unsigned choices = count<scf::IfOp>(), reads = count<ReadOp>();
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+    numAtRunTime += count<scf::IfOp>() - choices;
+    numReassociated += count<ReadOp>() - reads;
+  }
+
+private:
+  template <typename OpTy>
+  unsigned count() {
+    unsigned found = 0;
+    getOperation()->walk([&](OpTy) { ++found; });
+    return found;
+  }
+};
+
+} // namespace

@@ -1,0 +1,144 @@
+//===- SelectForm.cpp - Choosing the schedule -----------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Analysis/CostModel.h"
+#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Transforms/Passes.h"
+#include "linattn/Transforms/Transforms.h"
+
+namespace mlir::linattn {
+#define GEN_PASS_DEF_LINATTNSELECTFORMPASS
+#include "linattn/Transforms/Passes.h.inc"
+} // namespace mlir::linattn
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+namespace {
+
+/// Tokens up to which one pass over the state in memory beats loading tiles.
+constexpr int64_t fewTokens = 4;
+constexpr int64_t defaultChunk = 64;
+
+/// What the option `form` asks for.
+struct Request {
+  Form form = Form::Auto;
+  int64_t chunk = defaultChunk;
+};
+
+/// Why a form is illegal for a scan; empty if it is legal.
+StringRef whyNotChunk(ScanOp op) {
+  if (op.getUpdate() != Update::Add || op.getDecay() || op.getValueDecay())
+    return "decays and rank-1 transitions have no chunk form yet";
+  if (op.getReadout() != Readout::Inclusive)
+    return "the chunk form reads inclusively";
+  if (op.getReverse() || op.getCuSeqlens())
+    return "reverse and packed sequences cannot be cut into chunks";
+  if (op.getRunningMax())
+    return "a running maximum changes inside a chunk";
+  return {};
+}
+
+struct LinAttnSelectFormPass final
+    : mlir::linattn::impl::LinAttnSelectFormPassBase<LinAttnSelectFormPass> {
+  using LinAttnSelectFormPassBase::LinAttnSelectFormPassBase;
+
+  void runOnOperation() override {
+    std::optional<Request> request = parseRequest();
+    if (!request)
+      return signalPassFailure();
+    WalkResult result = getOperation()->walk([&](Operation *op) {
+      if (auto scan = dyn_cast<ScanOp>(op))
+        return select(scan, scan.getKey(), *request);
+      if (auto state = dyn_cast<StateOp>(op))
+        return select(state, state.getKey(), *request);
+      if (auto read = dyn_cast<ReadOp>(op))
+        return select(read, read.getQuery(), *request);
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+private:
+  std::optional<Request> parseRequest() {
+    Request request;
+    StringRef text = form;
+    auto [name, size] = text.split(':');
+    std::optional<Form> parsed = symbolizeForm(name);
+    if (!parsed || *parsed == Form::Quadratic ||
+        (!size.empty() &&
+         (*parsed != Form::Chunk || size.getAsInteger(10, request.chunk) ||
+          request.chunk < 1))) {
+      getOperation()->emitError("expected form to be auto, token, state_tile, "
+                                "chunk or chunk:SIZE, but got ")
+          << text;
+      return std::nullopt;
+    }
+    request.form = *parsed;
+    return request;
+  }
+
+  /// Writes the schedule of one op.
+  template <typename OpTy>
+  WalkResult select(OpTy op, Value tokens, Request request) {
+    // A hand-written form stands; what it leaves open is filled in.
+    ConfigAttr given = op.getConfigAttr();
+    if (given && given.getForm() != Form::Auto) {
+      request.form = given.getForm();
+      if (given.getChunk())
+        request.chunk = given.getChunk();
+    }
+    auto size = [](Value value, int64_t dim) {
+      return cast<ShapedType>(value.getType()).getDimSize(dim);
+    };
+    int64_t count = size(tokens, 2);
+    Form chosen = request.form;
+    std::string reason = "as asked for";
+    if (chosen == Form::Auto) {
+      bool few = !ShapedType::isDynamic(count) && count <= fewTokens;
+      chosen = few ? Form::Token : Form::StateTile;
+      reason = few ? "few tokens: one pass over the state"
+                   : "the state stays in registers while tokens stream past";
+    }
+    if constexpr (std::is_same_v<OpTy, ScanOp>) {
+      StringRef why = whyNotChunk(op);
+      if (chosen == Form::Chunk && !why.empty()) {
+        op.emitOpError("cannot run in form chunk: ") << why;
+        return WalkResult::interrupt();
+      }
+    } else if (chosen == Form::Chunk) {
+      chosen = Form::StateTile;
+    }
+
+    Type element = getAccumulationType(getElementTypeOrSelf(tokens));
+    auto tile = ::linattn::chooseStateTile(
+        {vectorBits, registers}, element.getIntOrFloatBitWidth(),
+        size(op.getState(), 2), size(op.getState(), 3));
+    auto keep = [&](int64_t mine, int64_t fallback) {
+      return mine ? mine : fallback;
+    };
+    int64_t rows = keep(given ? given.getRows() : 0, tile.rows);
+    int64_t cols = keep(given ? given.getCols() : 0, tile.cols);
+    int64_t block = keep(given ? given.getBlock() : 0, tile.block);
+    int64_t chunk = chosen == Form::Chunk ? request.chunk : 0;
+    op.setConfigAttr(
+        ConfigAttr::get(&getContext(), chosen, chunk, rows, cols, block));
+    if (chosen == Form::Chunk)
+      remark::passed(op.getLoc(), remarkNamed("select-form"))
+          << "chunks of " << std::to_string(chunk) << " tokens, " << reason;
+    else
+      remark::passed(op.getLoc(), remarkNamed("select-form"))
+          << stringifyForm(chosen).str() << ", tile " << std::to_string(rows)
+          << "x" << std::to_string(cols) << " over " << std::to_string(block)
+          << " tokens: " << reason;
+    return WalkResult::advance();
+  }
+};
+
+} // namespace
