@@ -103,7 +103,7 @@ struct ToVector : OpRewritePattern<OpTy> {
       return rewriter.notifyMatchFailure(op, "not on buffers");
     if (StringRef reason = whyNot(op); !reason.empty()) {
       remark::missed(op.getLoc(), remarkNamed("lower-to-vector"))
-          << "runs as scalar loops: " << reason.str();
+          << llvm::formatv("runs as scalar loops: {0}", reason).str();
       return rewriter.notifyMatchFailure(op, reason);
     }
     Type tokenType = getElementTypeOrSelf(op->getOperand(0));

@@ -52,8 +52,7 @@ private:
     int64_t tokens = cast<ShapedType>(op.getKey().getType()).getDimSize(2);
     if (!ShapedType::isDynamic(tokens) && tokens <= size) {
       remark::missed(op.getLoc(), remarkNamed("chunk"))
-          << "the " << std::to_string(tokens) << " tokens fit one chunk of "
-          << std::to_string(size);
+          << llvm::formatv("the {0} tokens fit one chunk of {1}", tokens, size).str();
       return success();
     }
     scf::SCFTilingOptions options;
@@ -66,7 +65,7 @@ private:
     if (failed(tiled))
       return failure();
     remark::passed(op.getLoc(), remarkNamed("chunk"))
-        << "runs in chunks of " << std::to_string(size) << " tokens";
+        << llvm::formatv("runs in chunks of {0} tokens", size).str();
     rewriter.replaceOp(op, tiled->replacements);
     return success();
   }

@@ -102,9 +102,10 @@ private:
                        const ::linattn::FormComparison &cost) const {
     Location loc = op.getLoc();
     remark::passed(loc, remarkNamed("reassociate"))
-        << "(QKᵀ)V becomes Q(KᵀV) at run time, where Nq·Nk·" << std::to_string(cost.quadratic)
-        << " > (Nq + Nk)·" << std::to_string(cost.linear) << " + "
-        << std::to_string(cost.fixed);
+        << llvm::formatv("(QKᵀ)V becomes Q(KᵀV) at run time, where Nq·Nk·{0} > "
+                   "(Nq + Nk)·{1} + {2}",
+                   cost.quadratic, cost.linear, cost.fixed)
+               .str();
     auto tokens = [&](Value value) -> Value {
       return tensor::DimOp::create(rewriter, loc, value, 2);
     };

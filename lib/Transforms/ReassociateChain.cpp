@@ -225,8 +225,9 @@ struct ReassociateChain : OpInterfaceRewritePattern<linalg::LinalgOp> {
     if (mode == ReassociateMode::Auto && isStatic &&
         *quadraticCount <= *linearCount) {
       remark::missed(loc, remarkNamed("reassociate"))
-          << "(AB)C takes " << std::to_string(*quadraticCount)
-          << " multiply-adds, A(BC) would take " << std::to_string(*linearCount);
+          << llvm::formatv("(AB)C takes {0} multiply-adds, A(BC) would take {1}",
+                     *quadraticCount, *linearCount)
+                 .str();
       return rewriter.notifyMatchFailure(op, "not cheaper");
     }
     if (mode == ReassociateMode::Always || isStatic) {

@@ -131,12 +131,12 @@ private:
         ConfigAttr::get(&getContext(), chosen, chunk, rows, cols, block));
     if (chosen == Form::Chunk)
       remark::passed(op.getLoc(), remarkNamed("select-form"))
-          << "chunks of " << std::to_string(chunk) << " tokens, " << reason;
+          << llvm::formatv("chunks of {0} tokens: {1}", chunk, reason).str();
     else
       remark::passed(op.getLoc(), remarkNamed("select-form"))
-          << stringifyForm(chosen).str() << ", tile " << std::to_string(rows)
-          << "x" << std::to_string(cols) << " over " << std::to_string(block)
-          << " tokens: " << reason;
+          << llvm::formatv("{0}, tile {1}x{2} over {3} tokens: {4}",
+                     stringifyForm(chosen), rows, cols, block, reason)
+                 .str();
     return WalkResult::advance();
   }
 };
