@@ -22,6 +22,31 @@
 
 using namespace mlir;
 
+namespace {
+
+/// The options of the builders, as text.
+struct BufferizePipelineOptions
+    : public PassPipelineOptions<BufferizePipelineOptions> {
+  Option<linattn::InnermostStride> innermost{
+      *this, "innermost",
+      llvm::cl::desc("What is known about the innermost stride of the caller's "
+                     "buffers"),
+      llvm::cl::init(linattn::InnermostStride::Unit),
+      llvm::cl::values(
+          clEnumValN(linattn::InnermostStride::Unit, "unit", "it is 1"),
+          clEnumValN(linattn::InnermostStride::Dynamic, "dynamic", "nothing"))};
+};
+
+struct LowerToLLVMPipelineOptions
+    : public PassPipelineOptions<LowerToLLVMPipelineOptions> {
+  Option<bool> parallel{
+      *this, "parallel",
+      llvm::cl::desc("Run outermost parallel loops on the thread pool"),
+      llvm::cl::init(true)};
+};
+
+} // namespace
+
 void linattn::buildBufferizePipeline(OpPassManager &pm,
                                      const BufferizeOptions &options) {
   // Calls hide shapes and layouts; kernels are whole programs anyway.
@@ -98,4 +123,20 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void linattn::registerLowerToLLVMPipelines() {
+  PassPipelineRegistration<BufferizePipelineOptions>(
+      "linattn-bufferize-pipeline",
+      "Give public tensor functions the calling convention of kernels and "
+      "bufferize",
+      [](OpPassManager &pm, const BufferizePipelineOptions &options) {
+        buildBufferizePipeline(pm, {options.innermost});
+      });
+  PassPipelineRegistration<LowerToLLVMPipelineOptions>(
+      "linattn-lower-to-llvm-pipeline",
+      "Lower linalg, loops and vectors on memrefs to the LLVM dialect",
+      [](OpPassManager &pm, const LowerToLLVMPipelineOptions &options) {
+        buildLowerToLLVMPipeline(pm, {options.parallel});
+      });
 }

@@ -8,6 +8,7 @@
 
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Pipelines/LowerToLLVM.h"
 #include "linattn/Transforms/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -18,6 +19,7 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   mlir::linattn::registerLinAttnTransformsPasses();
   mlir::linattn::registerLinAttnConversionPasses();
+  mlir::linattn::registerLowerToLLVMPipelines();
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);

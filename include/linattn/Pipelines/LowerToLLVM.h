@@ -41,6 +41,10 @@ struct LowerToLLVMOptions {
 void buildLowerToLLVMPipeline(OpPassManager &pm,
                               const LowerToLLVMOptions &options);
 
+/// Registers both as `linattn-bufferize-pipeline` and
+/// `linattn-lower-to-llvm-pipeline`.
+void registerLowerToLLVMPipelines();
+
 } // namespace mlir::linattn
 
 #endif // LINATTN_PIPELINES_LOWERTOLLVM_H
