@@ -6,24 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Conversion/Passes.h"
-#include "linattn/Dialect/LinAttn.h"
-#include "linattn/Transforms/BufferizableOpInterfaceImpl.h"
-#include "linattn/Transforms/Passes.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
+#include "linattn/InitAll.h"
+#include "mlir/IR/DialectRegistry.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
   mlir::registerAllPasses();
-  mlir::linattn::registerLinAttnTransformsPasses();
-  mlir::linattn::registerLinAttnConversionPasses();
+  mlir::linattn::registerAllPasses();
   mlir::DialectRegistry registry;
-  mlir::registerAllDialects(registry);
-  mlir::registerAllExtensions(registry);
-  mlir::linattn::registerBufferizableOpInterfaceExternalModels(registry);
-  registry.insert<mlir::linattn::LinAttnDialect>();
+  mlir::linattn::registerAllDialects(registry);
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "linear attention optimizer\n", registry));
 }

@@ -216,4 +216,201 @@ def LinAttnVerifyContractPass
   ];
 }
 
+//===----------------------------------------------------------------------===//
+// From tensor functions to machine code
+//===----------------------------------------------------------------------===//
+
+def LinAttnPrepareEntryPass : Pass<"linattn-prepare-entry", "::mlir::ModuleOp"> {
+  let summary = "Give public tensor functions the calling convention of kernels";
+  let description = [{
+    Every public function gets two things that a caller without MLIR needs: its
+    results become trailing memref arguments that the caller allocates, and a
+    companion `@NAME__shapes` tells how large they are.
+
+    The companion takes the same arguments and a `memref<Nxi64>`, into which it
+    stores the dimensions of every result, result after result. It starts as a
+    clone of the function and is then reduced to the dimensions, so it usually
+    costs nothing; where a shape depends on data, it computes that data.
+
+    Arguments are marked as not writable: bufferization copies rather than
+    updates the caller's inputs in place. Unranked tensors, memrefs, recursion
+    and callees without a body are located errors.
+
+    Before:
+
+    ```mlir
+    func.func @twice(%x: tensor<?xf32>) -> tensor<?xf32> {
+      %0 = arith.addf %x, %x : tensor<?xf32>
+      return %0 : tensor<?xf32>
+    }
+    ```
+
+    After, with `innermost=unit`:
+
+    ```mlir
+    func.func @twice(%x: tensor<?xf32> {bufferization.writable = false},
+                     %r: memref<?xf32, strided<[1], offset: ?>>) {
+      %0 = arith.addf %x, %x : tensor<?xf32>
+      bufferization.materialize_in_destination %0 in restrict writable %r : …
+      return
+    }
+    func.func @twice__shapes(%x: tensor<?xf32> {bufferization.writable = false},
+                             %s: memref<1xi64>) {
+      %c0 = arith.constant 0 : index
+      %d = tensor.dim %x, %c0 : tensor<?xf32>
+      %0 = arith.index_cast %d : index to i64
+      memref.store %0, %s[%c0] : memref<1xi64>
+      return
+    }
+    ```
+  }];
+  let options = [
+    Option<"innermost", "innermost", "::mlir::linattn::InnermostStride",
+           /*default=*/"::mlir::linattn::InnermostStride::Unit",
+           "What is known about the innermost stride of the caller's buffers.",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::linattn::InnermostStride::Unit, "unit", "it is 1"),
+             clEnumValN(::mlir::linattn::InnermostStride::Dynamic, "dynamic",
+                        "nothing"))}]>
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def LinAttnBufferizeModulePass : Pass<"linattn-bufferize-module", "::mlir::ModuleOp"> {
+  let summary = "Bufferize functions of tensors with the layout of kernels";
+  let description = [{
+    One-shot bufferization across function boundaries. It differs from
+    `one-shot-bufferize` in the layout of arguments: a caller's tensor has any
+    strides, except that the innermost one is 1 with `innermost=unit`, which is
+    what vector loads need.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: tensor<2x?xf32> {bufferization.writable = false})
+    ```
+
+    After:
+
+    ```mlir
+    func.func @f(%x: memref<2x?xf32, strided<[?, 1], offset: ?>>)
+    ```
+  }];
+  let options = [
+    Option<"innermost", "innermost", "::mlir::linattn::InnermostStride",
+           /*default=*/"::mlir::linattn::InnermostStride::Unit",
+           "What is known about the innermost stride of the caller's buffers.",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::linattn::InnermostStride::Unit, "unit", "it is 1"),
+             clEnumValN(::mlir::linattn::InnermostStride::Dynamic, "dynamic",
+                        "nothing"))}]>
+  ];
+  let dependentDialects = [
+    "::mlir::bufferization::BufferizationDialect", "::mlir::memref::MemRefDialect"
+  ];
+}
+
+def LinAttnLowerLinalgToLoopsPass
+    : Pass<"linattn-lower-linalg-to-loops", "::mlir::func::FuncOp"> {
+  let summary = "Lower linalg on memrefs to loops in an order that vectorises";
+  let description = [{
+    Linalg operations that no faster lowering took become `scf.for` nests. Loops
+    are ordered by what they cost as the innermost one: walking memory with
+    stride 1 or not at all is cheap, other strides are not, and a reduction is a
+    chain of dependent additions. So a matrix product runs as i, k, j and LLVM
+    vectorises over j. Strided `memref.copy` becomes loops too, because its
+    upstream lowering calls a support library.
+
+    Before:
+
+    ```mlir
+    linalg.matmul ins(%a, %b : memref<?x?xf32>, memref<?x?xf32>) outs(%c : memref<?x?xf32>)
+    ```
+
+    After:
+
+    ```mlir
+    scf.for %i = … {
+      scf.for %k = … {
+        scf.for %j = … {
+          // c[i, j] += a[i, k] * b[k, j]
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+def LinAttnOutlineParallelPass : Pass<"linattn-outline-parallel", "::mlir::ModuleOp"> {
+  let summary = "Turn outermost parallel loops into tasks of the runtime";
+  let description = [{
+    The body of each outermost `scf.parallel` without reductions becomes a
+    private function, run once per iteration by the runtime's thread pool.
+    Captured values travel in a structure on the caller's stack; constants are
+    cloned instead, so that they still specialise the code. Iteration spaces of
+    several dimensions are flattened in row-major order. The tasks are fixed by
+    the problem, never by the number of threads, which keeps results the same
+    whatever the machine.
+
+    Before:
+
+    ```mlir
+    scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+      memref.store %v, %m[%i] : memref<?xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    %ctx = llvm.alloca %one x !llvm.struct<(…)> : (i64) -> !llvm.ptr
+    llvm.store %captured, %ctx : !llvm.struct<(…)>, !llvm.ptr
+    llvm.call @linattn_parallel_for(%trips, %task, %ctx) : (i64, !llvm.ptr, !llvm.ptr) -> ()
+
+    func.func private @f__task0(%ctx: !llvm.ptr, %i: i64) {
+      %captured = llvm.load %ctx : !llvm.ptr -> !llvm.struct<(…)>
+      …
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numTasks", "tasks", "Number of parallel loops outlined">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect"
+  ];
+}
+
+def LinAttnExpandMathPass : Pass<"linattn-expand-math"> {
+  let summary = "Expand transcendental functions of f32 into vector arithmetic";
+  let description = [{
+    Scalars and vectors of f32 get the polynomial approximations of MLIR, so no
+    call to libm interrupts a vector loop and a remainder loop computes the same
+    bits as the vectorised part. f16 and bf16 operands are widened to f32 first.
+    f64 is left alone: it becomes calls to libm.
+
+    Before:
+
+    ```mlir
+    %0 = math.exp %x : vector<16xf32>
+    ```
+
+    After:
+
+    ```mlir
+    // clamp, split off the exponent, evaluate a polynomial with math.fma, scale
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
 #endif // LINATTN_TRANSFORMS_PASSES_TD

@@ -1,0 +1,82 @@
+//===- Compiler.h - From MLIR text to kernels -----------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   linattn::Compiler compiler;
+//   llvm::Expected<linattn::Kernel> kernel = compiler.compile(text);
+//   if (!kernel)
+//     return kernel.takeError();       // "layer.mlir:3:10: error: …"
+//   return kernel->run({q, k, v}, {o});
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_COMPILER_COMPILER_H
+#define LINATTN_COMPILER_COMPILER_H
+
+#include "linattn/Compiler/Kernel.h"
+
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
+
+namespace linattn {
+
+/// Which pipeline makes the code: the fast one, or naive loops to compare with.
+enum class Target { CPU, Reference };
+
+struct CompilerOptions {
+  Target target = Target::CPU;
+  /// How attention is rewritten; the options of the passes of that name.
+  std::string reassociate = "auto";
+  std::string form = "auto";
+  /// Keep code in memory, and on disk for other processes. LINATTN_CACHE=off
+  /// in the environment switches off both.
+  bool memoryCache = true;
+  bool diskCache = true;
+  /// Where; empty means LINATTN_CACHE_DIR, or linattn below XDG_CACHE_HOME or
+  /// ~/.cache.
+  std::string cacheDir;
+};
+
+/// Counts since the process started, over all compilers.
+struct CacheStats {
+  uint64_t memoryHits = 0;
+  uint64_t diskHits = 0;
+  /// Compilations that went through MLIR.
+  uint64_t misses = 0;
+};
+
+/// Compiles functions of tensors. Without state of its own besides the options;
+/// may be used from several threads.
+class Compiler {
+public:
+  explicit Compiler(CompilerOptions options = {})
+      : options(std::move(options)) {}
+
+  /// Compiles the public function `entry` of a module; it may be left out if
+  /// there is only one. Messages call the text `fileName`.
+  llvm::Expected<Kernel> compile(llvm::StringRef text,
+                                 llvm::StringRef entry = "",
+                                 llvm::StringRef fileName = "<string>") const;
+  llvm::Expected<Kernel> compileFile(llvm::StringRef path,
+                                     llvm::StringRef entry = "") const;
+  llvm::Expected<Kernel> compile(mlir::ModuleOp module,
+                                 llvm::StringRef entry = "") const;
+
+  const CompilerOptions &getOptions() const { return options; }
+
+  static CacheStats getCacheStats();
+  /// Forgets the kernels in memory; those in use live on.
+  static void clearMemoryCache();
+
+private:
+  CompilerOptions options;
+};
+
+} // namespace linattn
+
+#endif // LINATTN_COMPILER_COMPILER_H

@@ -1,0 +1,76 @@
+//===- Kernel.h - Compiled functions --------------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_COMPILER_KERNEL_H
+#define LINATTN_COMPILER_KERNEL_H
+
+#include "linattn/Compiler/BufferView.h"
+#include "linattn/Compiler/Signature.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace linattn {
+
+namespace detail {
+class KernelImpl;
+} // namespace detail
+
+struct RunOptions {
+  /// Threads for this call; 0 means the process's setting. Results do not
+  /// depend on it.
+  int32_t numThreads = 0;
+};
+
+/// A compiled function. Copies share the code; all members may be called from
+/// several threads at once.
+class Kernel {
+public:
+  using Shape = llvm::SmallVector<int64_t, 4>;
+
+  explicit Kernel(std::shared_ptr<detail::KernelImpl> impl)
+      : impl(std::move(impl)) {}
+
+  const Signature &signature() const;
+
+  /// The shapes that the results will have for these inputs.
+  llvm::Expected<llvm::SmallVector<Shape, 2>>
+  resultShapes(llvm::ArrayRef<BufferView> inputs) const;
+
+  /// Runs the function. The outputs, one per result, must have the shapes that
+  /// `resultShapes` tells and share no element with any other view. Anything
+  /// that does not fit is an error that names the argument, and nothing has
+  /// run.
+  llvm::Error run(llvm::ArrayRef<BufferView> inputs,
+                  llvm::ArrayRef<BufferView> outputs,
+                  const RunOptions &options = {}) const;
+
+  /// The names of the stages that `mlir` knows, in order: "input", every pass
+  /// of the high-level pipeline that changed something, "llvm".
+  llvm::Expected<std::vector<std::string>> stages() const;
+
+  /// The IR at a stage. It is recomputed from the source: a kernel that came
+  /// out of the cache never had any.
+  llvm::Expected<std::string> mlir(llvm::StringRef stage = "input") const;
+
+  /// The optimised code in LLVM IR, and in the machine's assembly language.
+  llvm::Expected<std::string> llvmIR() const;
+  llvm::Expected<std::string> assembly() const;
+
+  /// What the compiler decided and why, a line per remark.
+  const std::vector<std::string> &explain() const;
+
+private:
+  std::shared_ptr<detail::KernelImpl> impl;
+};
+
+} // namespace linattn
+
+#endif // LINATTN_COMPILER_KERNEL_H

@@ -1,0 +1,50 @@
+//===- LowerToLLVM.h - From tensors to the LLVM dialect ---------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The parts that every CPU pipeline shares: bufferization with the calling
+// convention of kernels, and the way from memrefs, loops and vectors to LLVM.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_PIPELINES_LOWERTOLLVM_H
+#define LINATTN_PIPELINES_LOWERTOLLVM_H
+
+#include "linattn/Transforms/EntryLayout.h"
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace mlir::linattn {
+
+struct BufferizeOptions {
+  /// What the code may assume about the caller's buffers.
+  InnermostStride innermost = InnermostStride::Unit;
+};
+
+/// Inlines private functions, gives public ones the calling convention of
+/// kernels (`linattn-prepare-entry`), and bufferizes with deallocation. Starts
+/// from tensors, ends in linalg and others on memrefs.
+void buildBufferizePipeline(OpPassManager &pm, const BufferizeOptions &options);
+
+struct LowerToLLVMOptions {
+  /// Run outermost `scf.parallel` loops on the runtime's thread pool.
+  bool parallel = true;
+};
+
+/// From linalg, scf, vector, math and arith on memrefs to the LLVM dialect.
+void buildLowerToLLVMPipeline(OpPassManager &pm,
+                              const LowerToLLVMOptions &options);
+
+/// Registers both as `linattn-bufferize-pipeline` and
+/// `linattn-lower-to-llvm-pipeline`.
+void registerLowerToLLVMPipelines();
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_PIPELINES_LOWERTOLLVM_H

@@ -1,0 +1,81 @@
+//===- Pipelines.h - From tensors to machine code ---------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each pipeline is one function, shared by linattn-opt, the JIT and Python, so
+// that what a test sees is what a user runs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_PIPELINES_PIPELINES_H
+#define LINATTN_PIPELINES_PIPELINES_H
+
+#include "linattn/Pipelines/LowerToLLVM.h"
+#include "linattn/Transforms/Passes.h"
+#include "mlir/Pass/PassOptions.h"
+
+#include <string>
+
+namespace mlir::linattn {
+
+/// What the CPU pipeline decides by.
+struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
+  Option<ReassociateMode> reassociate{
+      *this, "reassociate", llvm::cl::desc("When to rewrite (QKᵀ)V as Q(KᵀV)"),
+      llvm::cl::init(ReassociateMode::Auto),
+      llvm::cl::values(clEnumValN(ReassociateMode::Auto, "auto", "where cheaper"),
+                       clEnumValN(ReassociateMode::Always, "always",
+                                  "wherever legal"),
+                       clEnumValN(ReassociateMode::Never, "never", "nowhere"))};
+  Option<std::string> form{
+      *this, "form",
+      llvm::cl::desc("Form of the scans: auto, token, state_tile, chunk[:SIZE]"),
+      llvm::cl::init("auto")};
+  Option<int64_t> vectorBits{*this, "vector-bits",
+                             llvm::cl::desc("Width of a vector register"),
+                             llvm::cl::init(512)};
+  Option<int64_t> registers{*this, "registers",
+                            llvm::cl::desc("Number of vector registers"),
+                            llvm::cl::init(32)};
+  Option<InnermostStride> innermost{
+      *this, "innermost",
+      llvm::cl::desc("Innermost stride of the caller's buffers"),
+      llvm::cl::init(InnermostStride::Unit),
+      llvm::cl::values(
+          clEnumValN(InnermostStride::Unit, "unit", "it is 1"),
+          clEnumValN(InnermostStride::Dynamic, "dynamic", "nothing is known"))};
+};
+
+struct ReferencePipelineOptions : PassPipelineOptions<ReferencePipelineOptions> {
+  Option<InnermostStride> innermost{
+      *this, "innermost",
+      llvm::cl::desc("Innermost stride of the caller's buffers"),
+      llvm::cl::init(InnermostStride::Unit),
+      llvm::cl::values(
+          clEnumValN(InnermostStride::Unit, "unit", "it is 1"),
+          clEnumValN(InnermostStride::Dynamic, "dynamic", "nothing is known"))};
+};
+
+/// On tensors: every attention in the form it will run in, its schedule chosen.
+void buildOptimizationPipeline(OpPassManager &pm,
+                               const CPUPipelineOptions &options);
+
+/// `linattn-lower-to-cpu-pipeline`: vectorized, threaded over batch and heads;
+/// from tensors to the LLVM dialect.
+void buildCPUPipeline(OpPassManager &pm, const CPUPipelineOptions &options);
+
+/// `linattn-reference-pipeline`: the quadratic meaning in scalar loops, the
+/// oracle in IR; from tensors to the LLVM dialect.
+void buildReferencePipeline(OpPassManager &pm,
+                            const ReferencePipelineOptions &options);
+
+/// Registers the pipelines above.
+void registerPipelines();
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_PIPELINES_PIPELINES_H

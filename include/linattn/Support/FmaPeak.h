@@ -1,0 +1,25 @@
+//===- FmaPeak.h - The machine's arithmetic ceiling -------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_SUPPORT_FMAPEAK_H
+#define LINATTN_SUPPORT_FMAPEAK_H
+
+namespace linattn {
+
+/// Measures how many GFLOP/s of f32 fused multiply-adds (two operations each)
+/// `threads` threads of this machine do together, in independent chains on the
+/// widest vector registers it has. Takes some tens of milliseconds. Clocks
+/// vary: measure next to what is compared with it.
+double measureFmaGflops(int threads = 1);
+
+/// The instructions measured: "avx512", "avx2" or "generic".
+const char *getFmaKind();
+
+} // namespace linattn
+
+#endif // LINATTN_SUPPORT_FMAPEAK_H

@@ -1,0 +1,262 @@
+//===- CodeGen.cpp - From the LLVM dialect to object code ----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CodeGen.h"
+#include "Diagnostics.h"
+#include "linattn/Transforms/EntryLayout.h"
+
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include <mutex>
+
+using namespace linattn;
+using namespace linattn::detail;
+
+static llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+std::string linattn::detail::getRunSymbol(const Signature &signature) {
+  return signature.entry + "__packed";
+}
+
+std::string linattn::detail::getShapesSymbol(const Signature &signature) {
+  return signature.entry + mlir::linattn::kShapesSuffix.str() + "__packed";
+}
+
+const std::string &linattn::detail::getHostCPU() {
+  static const std::string cpu = llvm::sys::getHostCPUName().str();
+  return cpu;
+}
+
+const std::string &linattn::detail::getHostFeatures() {
+  static const std::string features = [] {
+    llvm::StringMap<bool> map = llvm::sys::getHostCPUFeatures();
+    // The map iterates in hash order; cache keys and code want a fixed one.
+    std::vector<std::string> names;
+    for (const auto &feature : map)
+      names.push_back((feature.second ? "+" : "-") + feature.first().str());
+    llvm::sort(names);
+    return llvm::join(names, ",");
+  }();
+  return features;
+}
+
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
+  });
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::string error;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return makeError("no code generator for " + triple.str() + ": " + error);
+  llvm::TargetOptions options;
+  // Fuse what the IR says is fused and nothing else.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, getHostCPU(), getHostFeatures(), options, llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive, /*JIT=*/true));
+  if (!machine)
+    return makeError("no code generator for " + triple.str());
+  return machine;
+}
+
+/// Without these LLVM assumes an unknown machine without a C library, during
+/// optimisation as well as code generation.
+static void setTarget(llvm::Module &module, llvm::TargetMachine &machine) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  bool wide = llvm::StringRef(getHostFeatures()).contains("+avx512f");
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", getHostCPU());
+    function.addFnAttr("target-features", getHostFeatures());
+    function.addFnAttr("no-trapping-math", "true");
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+    // The default avoids 512-bit registers on CPUs that once throttled.
+    if (wide)
+      function.addFnAttr("prefer-vector-width", "512");
+  }
+}
+
+namespace {
+
+/// Loads the fields of memref descriptors and the scalars that an array of
+/// pointers points at, in the order in which a lowered function takes them.
+class ArgumentUnpacker {
+public:
+  ArgumentUnpacker(llvm::IRBuilder<> &b, llvm::Value *array)
+      : b(b), array(array) {}
+
+  void addMemRef(int64_t rank) {
+    llvm::Value *descriptor = nextPointer();
+    // Allocated pointer, aligned pointer, offset, sizes, strides: every field
+    // takes eight bytes.
+    for (int64_t field = 0; field < 3 + 2 * rank; ++field) {
+      llvm::Type *type =
+          field < 2 ? b.getPtrTy() : static_cast<llvm::Type *>(b.getInt64Ty());
+      values.push_back(b.CreateLoad(
+          type, b.CreateConstGEP1_64(b.getInt64Ty(), descriptor, field)));
+    }
+  }
+
+  void addScalar(DType dtype, llvm::Type *type) {
+    llvm::Value *pointer = nextPointer();
+    if (dtype != DType::I1)
+      return values.push_back(b.CreateLoad(type, pointer));
+    llvm::Value *byte = b.CreateLoad(b.getInt8Ty(), pointer);
+    values.push_back(b.CreateIsNotNull(byte));
+  }
+
+  llvm::ArrayRef<llvm::Value *> getValues() const { return values; }
+
+private:
+  llvm::Value *nextPointer() {
+    return b.CreateLoad(b.getPtrTy(),
+                        b.CreateConstGEP1_64(b.getPtrTy(), array, next++));
+  }
+
+  llvm::IRBuilder<> &b;
+  llvm::Value *array;
+  uint64_t next = 0;
+  llvm::SmallVector<llvm::Value *> values;
+};
+
+} // namespace
+
+/// Emits `void symbol(void **args)`, which calls `callee` with the arguments of
+/// `signature` followed by memrefs of the given ranks.
+static llvm::Error emitPackedWrapper(llvm::Module &module,
+                                     const Signature &signature,
+                                     llvm::StringRef callee,
+                                     llvm::StringRef symbol,
+                                     llvm::ArrayRef<int64_t> trailingRanks) {
+  llvm::Function *function = module.getFunction(callee);
+  if (!function)
+    return makeError("the pipeline dropped the function '" + callee + "'");
+  llvm::IRBuilder<> b(module.getContext());
+  auto *type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false);
+  auto *wrapper = llvm::Function::Create(
+      type, llvm::GlobalValue::ExternalLinkage, symbol, module);
+  b.SetInsertPoint(
+      llvm::BasicBlock::Create(module.getContext(), "entry", wrapper));
+
+  ArgumentUnpacker unpacker(b, wrapper->getArg(0));
+  llvm::FunctionType *calleeType = function->getFunctionType();
+  auto mismatch = [&] {
+    return makeError("the pipeline changed the signature of '" + callee + "'");
+  };
+  for (const ValueInfo &argument : signature.arguments) {
+    if (argument.isTensor) {
+      unpacker.addMemRef(argument.getRank());
+      continue;
+    }
+    size_t position = unpacker.getValues().size();
+    if (position >= calleeType->getNumParams())
+      return mismatch();
+    unpacker.addScalar(argument.dtype, calleeType->getParamType(position));
+  }
+  for (int64_t rank : trailingRanks)
+    unpacker.addMemRef(rank);
+  if (unpacker.getValues().size() != calleeType->getNumParams())
+    return mismatch();
+  b.CreateCall(function, unpacker.getValues());
+  b.CreateRetVoid();
+
+  // The user's name might be one that LLVM knows ("exp", "malloc"); only the
+  // wrapper is visible.
+  function->setLinkage(llvm::GlobalValue::InternalLinkage);
+  function->setName("linattn." + callee);
+  return llvm::Error::success();
+}
+
+static llvm::Error emitWrappers(llvm::Module &module,
+                                const Signature &signature) {
+  llvm::SmallVector<int64_t> ranks;
+  for (const ValueInfo &result : signature.results)
+    ranks.push_back(result.getRank());
+  std::string shapes = signature.entry + mlir::linattn::kShapesSuffix.str();
+  if (llvm::Error error = emitPackedWrapper(module, signature, shapes,
+                                            getShapesSymbol(signature), {1}))
+    return error;
+  return emitPackedWrapper(module, signature, signature.entry,
+                           getRunSymbol(signature), ranks);
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = true;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = true;
+  llvm::PassBuilder builder(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
+      .run(module, modules);
+}
+
+llvm::Expected<llvm::SmallVector<char, 0>>
+linattn::detail::generateCode(mlir::ModuleOp mlirModule,
+                              const Signature &signature, CodeFormat format) {
+  auto machine = createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+  DiagnosticCollector diagnostics(*mlirModule.getContext());
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module =
+      mlir::translateModuleToLLVMIR(mlirModule, context, signature.entry);
+  if (!module)
+    return diagnostics.takeError("translation to LLVM IR failed");
+  if (llvm::Error error = emitWrappers(*module, signature))
+    return std::move(error);
+  setTarget(*module, **machine);
+  std::string problem;
+  llvm::raw_string_ostream problemStream(problem);
+  if (llvm::verifyModule(*module, &problemStream))
+    return makeError("invalid LLVM IR: " + problem);
+  optimize(*module, **machine);
+
+  llvm::SmallVector<char, 0> code;
+  llvm::raw_svector_ostream os(code);
+  if (format == CodeFormat::LLVMIR) {
+    module->print(os, nullptr);
+    return code;
+  }
+  llvm::legacy::PassManager passes;
+  auto type = format == CodeFormat::Object
+                  ? llvm::CodeGenFileType::ObjectFile
+                  : llvm::CodeGenFileType::AssemblyFile;
+  if ((*machine)->addPassesToEmitFile(passes, os, nullptr, type))
+    return makeError("this machine's code generator cannot write files");
+  passes.run(*module);
+  return code;
+}

@@ -1,0 +1,38 @@
+//===- CodeGen.h - From the LLVM dialect to object code ---------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_COMPILER_CODEGEN_H
+#define LINATTN_LIB_COMPILER_CODEGEN_H
+
+#include "linattn/Compiler/Signature.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace linattn::detail {
+
+enum class CodeFormat { Object, Assembly, LLVMIR };
+
+/// The symbols that object code defines, both `void (void **args)`: each
+/// element points at a memref descriptor or at a scalar. The first runs the
+/// function, the second stores the shapes of its results.
+std::string getRunSymbol(const Signature &signature);
+std::string getShapesSymbol(const Signature &signature);
+
+/// This machine's CPU and its features, as LLVM spells them.
+const std::string &getHostCPU();
+const std::string &getHostFeatures();
+
+/// Optimises and emits a module of the LLVM dialect for this machine.
+llvm::Expected<llvm::SmallVector<char, 0>>
+generateCode(mlir::ModuleOp module, const Signature &signature,
+             CodeFormat format);
+
+} // namespace linattn::detail
+
+#endif // LINATTN_LIB_COMPILER_CODEGEN_H

@@ -1,0 +1,216 @@
+//===- Compiler.cpp - From MLIR text to kernels --------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Compiler/Compiler.h"
+#include "KernelImpl.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <list>
+
+using namespace linattn;
+using namespace linattn::detail;
+
+static llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+//===----------------------------------------------------------------------===//
+// Caches
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct Counters {
+  std::atomic<uint64_t> memoryHits{0}, diskHits{0}, misses{0};
+};
+
+/// The most recently used kernels of the process.
+class MemoryCache {
+public:
+  std::shared_ptr<KernelImpl> find(llvm::StringRef key) {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto it = entries.find(key);
+    if (it == entries.end())
+      return nullptr;
+    order.splice(order.begin(), order, it->second);
+    return it->second->second;
+  }
+
+  void insert(llvm::StringRef key, std::shared_ptr<KernelImpl> impl) {
+    std::lock_guard<std::mutex> lock(mutex);
+    // Two threads may have compiled the same; either result is as good.
+    if (entries.count(key))
+      return;
+    order.emplace_front(key.str(), std::move(impl));
+    entries[key] = order.begin();
+    if (order.size() <= kMaxKernels)
+      return;
+    entries.erase(order.back().first);
+    order.pop_back();
+  }
+
+  void clear() {
+    std::lock_guard<std::mutex> lock(mutex);
+    entries.clear();
+    order.clear();
+  }
+
+private:
+  /// A kernel is some tens of kilobytes.
+  static constexpr size_t kMaxKernels = 1024;
+
+  using Order = std::list<std::pair<std::string, std::shared_ptr<KernelImpl>>>;
+  std::mutex mutex;
+  Order order;
+  llvm::StringMap<Order::iterator> entries;
+};
+
+} // namespace
+
+static Counters &getCounters() {
+  static Counters counters;
+  return counters;
+}
+
+static MemoryCache &getMemoryCache() {
+  // Never destroyed: kernels may run until the process is gone.
+  static auto *cache = new MemoryCache;
+  return *cache;
+}
+
+CacheStats Compiler::getCacheStats() {
+  Counters &counters = getCounters();
+  return {counters.memoryHits, counters.diskHits, counters.misses};
+}
+
+void Compiler::clearMemoryCache() { getMemoryCache().clear(); }
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+static llvm::Expected<CompiledCode> compileCode(const Source &source,
+                                                InnermostStride innermost) {
+  Session session;
+  auto signature = session.parse(source.text, source.entry, source.fileName);
+  if (!signature)
+    return signature.takeError();
+  if (llvm::Error error = session.lower(source.options, innermost))
+    return std::move(error);
+  auto object =
+      generateCode(session.getModule(), *signature, CodeFormat::Object);
+  if (!object)
+    return object.takeError();
+  return CompiledCode{std::move(*signature), session.takeRemarks(),
+                      std::string(object->begin(), object->end())};
+}
+
+llvm::Expected<CompiledCode>
+linattn::detail::getCode(const Source &source, InnermostStride innermost) {
+  std::string key =
+      getCacheKey(source.text, source.entry, source.options, innermost);
+  DiskCache disk = DiskCache::open(source.options);
+  if (std::optional<CompiledCode> code = disk.read(key)) {
+    ++getCounters().diskHits;
+    return std::move(*code);
+  }
+  ++getCounters().misses;
+  llvm::Expected<CompiledCode> code = compileCode(source, innermost);
+  if (!code)
+    return code.takeError();
+  disk.write(key, *code);
+  if (!disk.getProblem().empty())
+    code->remarks.push_back("analysis: cache: not used: " + disk.getProblem());
+  return code;
+}
+
+KernelImpl::KernelImpl(Source source, CompiledCode &compiled)
+    : source(std::move(source)), signature(std::move(compiled.signature)),
+      remarks(std::move(compiled.remarks)) {}
+
+llvm::Expected<std::shared_ptr<KernelImpl>> KernelImpl::create(Source source) {
+  llvm::Expected<CompiledCode> compiled =
+      getCode(source, InnermostStride::Unit);
+  if (!compiled)
+    return compiled.takeError();
+  auto code = LoadedCode::load(compiled->object, compiled->signature);
+  if (!code)
+    return code.takeError();
+  std::shared_ptr<KernelImpl> impl(
+      new KernelImpl(std::move(source), *compiled));
+  Variant &unit = impl->variants[0];
+  unit.code = std::move(*code);
+  unit.ready = unit.code.get();
+  return impl;
+}
+
+llvm::Expected<const LoadedCode *>
+KernelImpl::getCodeFor(llvm::ArrayRef<BufferView> inputs,
+                       llvm::ArrayRef<BufferView> outputs) {
+  auto isUnit = [](const BufferView &view) {
+    return view.hasUnitInnermostStride();
+  };
+  bool unit = llvm::all_of(inputs, isUnit) && llvm::all_of(outputs, isUnit);
+  Variant &variant = variants[unit ? 0 : 1];
+  if (const LoadedCode *code = variant.ready)
+    return code;
+  std::lock_guard<std::mutex> lock(variant.mutex);
+  if (variant.code)
+    return variant.code.get();
+  llvm::Expected<CompiledCode> compiled =
+      getCode(source, InnermostStride::Dynamic);
+  if (!compiled)
+    return compiled.takeError();
+  auto code = LoadedCode::load(compiled->object, compiled->signature);
+  if (!code)
+    return code.takeError();
+  variant.code = std::move(*code);
+  variant.ready = variant.code.get();
+  return variant.code.get();
+}
+
+llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
+                                         llvm::StringRef entry,
+                                         llvm::StringRef fileName) const {
+  bool useMemory = options.memoryCache && isCacheEnabled();
+  std::string key;
+  if (useMemory) {
+    key = getCacheKey(text, entry, options, InnermostStride::Unit);
+    if (std::shared_ptr<KernelImpl> impl = getMemoryCache().find(key)) {
+      ++getCounters().memoryHits;
+      return Kernel(std::move(impl));
+    }
+  }
+  auto impl =
+      KernelImpl::create({text.str(), entry.str(), fileName.str(), options});
+  if (!impl)
+    return impl.takeError();
+  if (useMemory)
+    getMemoryCache().insert(key, *impl);
+  return Kernel(std::move(*impl));
+}
+
+llvm::Expected<Kernel> Compiler::compileFile(llvm::StringRef path,
+                                             llvm::StringRef entry) const {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return makeError(path +
+                     ": error: cannot be read: " + buffer.getError().message());
+  return compile((*buffer)->getBuffer(), entry, path);
+}
+
+llvm::Expected<Kernel> Compiler::compile(mlir::ModuleOp module,
+                                         llvm::StringRef entry) const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module->print(os, mlir::OpPrintingFlags().enableDebugInfo(
+                        /*enable=*/true, /*prettyForm=*/false));
+  return compile(text, entry, "<module>");
+}

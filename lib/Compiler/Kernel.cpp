@@ -1,0 +1,230 @@
+//===- Kernel.cpp - Compiled functions -----------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Compiler/Kernel.h"
+#include "KernelImpl.h"
+#include "ViewChecks.h"
+#include "linattn-c/Runtime.h"
+
+using namespace linattn;
+using namespace linattn::detail;
+
+static llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The memref descriptors of a call, and pointers to them and to scalars, as
+/// the packed wrappers take them.
+class ArgumentArray {
+public:
+  explicit ArgumentArray(size_t numMemRefFields) {
+    // Pointers into `fields` are taken while it is filled.
+    fields.reserve(numMemRefFields);
+  }
+
+  static size_t countFields(llvm::ArrayRef<BufferView> views) {
+    size_t count = 0;
+    for (const BufferView &view : views)
+      count += 3 + 2 * view.shape.size();
+    return count;
+  }
+
+  void addMemRef(const BufferView &view) {
+    pointers.push_back(fields.end());
+    auto address = static_cast<int64_t>(reinterpret_cast<intptr_t>(view.data));
+    fields.append({address, address, /*offset=*/0});
+    fields.append(view.shape.begin(), view.shape.end());
+    fields.append(view.strides.begin(), view.strides.end());
+    // Code may rely on a unit stride even where there is nothing to step to.
+    if (!view.shape.empty() && view.hasUnitInnermostStride())
+      fields.back() = 1;
+  }
+
+  void addScalar(const BufferView &view) { pointers.push_back(view.data); }
+
+  void addInputs(const Signature &signature,
+                 llvm::ArrayRef<BufferView> inputs) {
+    for (auto [info, view] : llvm::zip(signature.arguments, inputs)) {
+      if (info.isTensor)
+        addMemRef(view);
+      else
+        addScalar(view);
+    }
+  }
+
+  void **data() { return pointers.data(); }
+
+private:
+  llvm::SmallVector<int64_t, 64> fields;
+  llvm::SmallVector<void *, 16> pointers;
+};
+
+/// Sets the thread count for a scope.
+class ThreadScope {
+public:
+  explicit ThreadScope(int32_t count)
+      : active(count > 0),
+        former(active ? linattn_set_thread_local_num_threads(count) : 0) {}
+  ~ThreadScope() {
+    if (active)
+      linattn_set_thread_local_num_threads(former);
+  }
+
+private:
+  bool active;
+  int32_t former;
+};
+
+} // namespace
+
+static llvm::SmallVector<Kernel::Shape, 2>
+computeShapes(const Signature &signature, const LoadedCode &code,
+              llvm::ArrayRef<BufferView> inputs) {
+  llvm::SmallVector<Kernel::Shape, 2> shapes;
+  int64_t numDims = 0;
+  bool allStatic = true;
+  for (const ValueInfo &result : signature.results) {
+    shapes.push_back(result.shape);
+    numDims += result.getRank();
+    allStatic &= result.hasStaticShape();
+  }
+  if (allStatic)
+    return shapes;
+
+  llvm::SmallVector<int64_t, 16> dims(numDims);
+  BufferView out(dims.data(), DType::I64, {numDims});
+  ArgumentArray arguments(ArgumentArray::countFields(inputs) +
+                          ArgumentArray::countFields(out));
+  arguments.addInputs(signature, inputs);
+  arguments.addMemRef(out);
+  code.shapes(arguments.data());
+  const int64_t *next = dims.data();
+  for (Kernel::Shape &shape : shapes)
+    for (int64_t &extent : shape)
+      extent = *next++;
+  return shapes;
+}
+
+const Signature &Kernel::signature() const { return impl->getSignature(); }
+
+llvm::Expected<llvm::SmallVector<Kernel::Shape, 2>>
+Kernel::resultShapes(llvm::ArrayRef<BufferView> inputs) const {
+  if (llvm::Error error = checkInputs(signature(), inputs))
+    return std::move(error);
+  llvm::Expected<const LoadedCode *> code = impl->getCodeFor(inputs, {});
+  if (!code)
+    return code.takeError();
+  return computeShapes(signature(), **code, inputs);
+}
+
+llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
+                        llvm::ArrayRef<BufferView> outputs,
+                        const RunOptions &options) const {
+  const Signature &signature = impl->getSignature();
+  if (options.numThreads < 0)
+    return makeError("expected a number of threads that is not negative, but "
+                     "got " +
+                     llvm::Twine(options.numThreads));
+  if (llvm::Error error = checkInputs(signature, inputs))
+    return error;
+  if (outputs.size() != signature.results.size())
+    return makeError("'" + signature.entry + "': expected " +
+                     llvm::Twine(signature.results.size()) +
+                     " outputs, but got " + llvm::Twine(outputs.size()));
+  llvm::Expected<const LoadedCode *> code = impl->getCodeFor(inputs, outputs);
+  if (!code)
+    return code.takeError();
+  if (llvm::Error error = checkOutputs(
+          signature, inputs, outputs, computeShapes(signature, **code, inputs)))
+    return error;
+
+  ArgumentArray arguments(ArgumentArray::countFields(inputs) +
+                          ArgumentArray::countFields(outputs));
+  arguments.addInputs(signature, inputs);
+  for (const BufferView &output : outputs)
+    arguments.addMemRef(output);
+  ThreadScope threads(options.numThreads);
+  (*code)->run(arguments.data());
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Introspection
+//===----------------------------------------------------------------------===//
+
+/// Compiles the source of a kernel once more, for its intermediate results.
+static llvm::Expected<std::vector<Stage>>
+recompile(const Source &source, std::optional<CodeFormat> format,
+          llvm::SmallVector<char, 0> *code) {
+  Session session;
+  auto signature = session.parse(source.text, source.entry, source.fileName);
+  if (!signature)
+    return signature.takeError();
+  std::vector<Stage> stages;
+  if (llvm::Error error = session.lower(source.options, InnermostStride::Unit,
+                                        format ? nullptr : &stages))
+    return std::move(error);
+  if (format) {
+    auto generated = generateCode(session.getModule(), *signature, *format);
+    if (!generated)
+      return generated.takeError();
+    *code = std::move(*generated);
+  }
+  return stages;
+}
+
+static llvm::Expected<std::string> getCodeText(const Source &source,
+                                               CodeFormat format) {
+  llvm::SmallVector<char, 0> code;
+  auto stages = recompile(source, format, &code);
+  if (!stages)
+    return stages.takeError();
+  return std::string(code.begin(), code.end());
+}
+
+llvm::Expected<std::vector<std::string>> Kernel::stages() const {
+  auto stages = recompile(impl->getSource(), std::nullopt, nullptr);
+  if (!stages)
+    return stages.takeError();
+  std::vector<std::string> names;
+  for (const Stage &stage : *stages)
+    names.push_back(stage.name);
+  return names;
+}
+
+llvm::Expected<std::string> Kernel::mlir(llvm::StringRef name) const {
+  auto stages = recompile(impl->getSource(), std::nullopt, nullptr);
+  if (!stages)
+    return stages.takeError();
+  std::string known;
+  for (const Stage &stage : *stages) {
+    if (stage.name == name)
+      return stage.ir;
+    known += (known.empty() ? "" : ", ") + stage.name;
+  }
+  return makeError("expected a stage among " + known + ", but got '" + name +
+                   "'");
+}
+
+llvm::Expected<std::string> Kernel::llvmIR() const {
+  return getCodeText(impl->getSource(), CodeFormat::LLVMIR);
+}
+
+llvm::Expected<std::string> Kernel::assembly() const {
+  return getCodeText(impl->getSource(), CodeFormat::Assembly);
+}
+
+const std::vector<std::string> &Kernel::explain() const {
+  return impl->getRemarks();
+}

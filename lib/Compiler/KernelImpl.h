@@ -1,0 +1,69 @@
+//===- KernelImpl.h - What kernels share ------------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_COMPILER_KERNELIMPL_H
+#define LINATTN_LIB_COMPILER_KERNELIMPL_H
+
+#include "CodeGen.h"
+#include "Loader.h"
+#include "ObjectCache.h"
+#include "Session.h"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+namespace linattn::detail {
+
+/// Where a kernel came from, and enough to compile it again: for the other
+/// layout, or to look at its IR.
+struct Source {
+  std::string text;
+  std::string entry;
+  std::string fileName;
+  CompilerOptions options;
+};
+
+/// Object code for `source`, from the disk cache or through MLIR.
+llvm::Expected<CompiledCode> getCode(const Source &source,
+                                     InnermostStride innermost);
+
+/// The code of one kernel. Immutable but for the code of the second layout,
+/// which is compiled when it is first needed.
+class KernelImpl {
+public:
+  static llvm::Expected<std::shared_ptr<KernelImpl>> create(Source source);
+
+  const Source &getSource() const { return source; }
+  const Signature &getSignature() const { return signature; }
+  const std::vector<std::string> &getRemarks() const { return remarks; }
+
+  /// Code that may be called with these views.
+  llvm::Expected<const LoadedCode *>
+  getCodeFor(llvm::ArrayRef<BufferView> inputs,
+             llvm::ArrayRef<BufferView> outputs);
+
+private:
+  struct Variant {
+    std::mutex mutex;
+    std::unique_ptr<LoadedCode> code;
+    /// Set once `code` is, for callers that need no lock.
+    std::atomic<const LoadedCode *> ready{nullptr};
+  };
+
+  KernelImpl(Source source, CompiledCode &compiled);
+
+  Source source;
+  Signature signature;
+  std::vector<std::string> remarks;
+  std::array<Variant, 2> variants;
+};
+
+} // namespace linattn::detail
+
+#endif // LINATTN_LIB_COMPILER_KERNELIMPL_H

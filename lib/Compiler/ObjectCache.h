@@ -1,0 +1,72 @@
+//===- ObjectCache.h - Compiled code on disk --------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A file per variant of a kernel. The directory holds machine code that will
+// run with the user's rights, so nobody else may be able to write there, and
+// what was read is believed only if its checksum is right.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_COMPILER_OBJECTCACHE_H
+#define LINATTN_LIB_COMPILER_OBJECTCACHE_H
+
+#include "linattn/Compiler/Compiler.h"
+#include "linattn/Transforms/EntryLayout.h"
+
+#include <optional>
+
+namespace linattn::detail {
+
+/// One variant of a kernel, as it is cached.
+struct CompiledCode {
+  Signature signature;
+  std::vector<std::string> remarks;
+  std::string object;
+};
+
+/// A name for everything that the code depends on: source, entry, options,
+/// layout, machine, LLVM, and the build of this compiler.
+std::string getCacheKey(llvm::StringRef text, llvm::StringRef entry,
+                        const CompilerOptions &options,
+                        mlir::linattn::InnermostStride innermost);
+
+/// Whether the environment allows caches at all.
+bool isCacheEnabled();
+
+class DiskCache {
+public:
+  /// Opens and if necessary creates the directory that `options` ask for. The
+  /// result does nothing if there is none that can be trusted; `problem` says
+  /// why.
+  static DiskCache open(const CompilerOptions &options);
+
+  /// Nothing if there is no such file, or it is not intact or not ours.
+  std::optional<CompiledCode> read(llvm::StringRef key) const;
+
+  /// Writes a file that appears under its name only when it is complete.
+  /// Failure is no error: the next process compiles again.
+  void write(llvm::StringRef key, const CompiledCode &code) const;
+
+  const std::string &getProblem() const { return problem; }
+
+private:
+  std::string getPath(llvm::StringRef key) const;
+
+  /// Empty if the cache is off.
+  std::string directory;
+  std::string problem;
+};
+
+/// The format of a cache file, apart for tests: magic, checksum of the rest,
+/// size of the manifest, manifest in JSON, object code.
+std::string serialize(const CompiledCode &code);
+std::optional<CompiledCode> deserialize(llvm::StringRef bytes);
+
+} // namespace linattn::detail
+
+#endif // LINATTN_LIB_COMPILER_OBJECTCACHE_H

@@ -1,0 +1,56 @@
+//===- Session.h - One compilation through MLIR -----------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_COMPILER_SESSION_H
+#define LINATTN_LIB_COMPILER_SESSION_H
+
+#include "linattn/Compiler/Compiler.h"
+#include "linattn/Transforms/EntryLayout.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace linattn::detail {
+
+using mlir::linattn::InnermostStride;
+
+/// Snapshots of the module, by stage.
+struct Stage {
+  std::string name;
+  std::string ir;
+};
+
+/// Owns the context and the module of one compilation. Diagnostics become the
+/// text of the returned errors; nothing is printed.
+class Session {
+public:
+  Session();
+  ~Session();
+
+  /// Parses and verifies `text`, selects the entry function (the only public
+  /// one if `entry` is empty) and drops what it does not need.
+  llvm::Expected<Signature> parse(llvm::StringRef text, llvm::StringRef entry,
+                                  llvm::StringRef fileName);
+
+  /// Runs the pipeline of `options`; the module ends in the LLVM dialect.
+  llvm::Error lower(const CompilerOptions &options, InnermostStride innermost,
+                    std::vector<Stage> *stages = nullptr);
+
+  mlir::ModuleOp getModule() { return *module; }
+  std::vector<std::string> takeRemarks() { return std::move(remarks); }
+
+private:
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<std::string> remarks;
+};
+
+} // namespace linattn::detail
+
+#endif // LINATTN_LIB_COMPILER_SESSION_H

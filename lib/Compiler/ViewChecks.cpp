@@ -1,0 +1,180 @@
+//===- ViewChecks.cpp - Are these the buffers we want? -------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ViewChecks.h"
+#include "llvm/ADT/STLExtras.h"
+#include <numeric>
+
+using namespace linattn;
+using namespace linattn::detail;
+
+static llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+//===----------------------------------------------------------------------===//
+// Overlap
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The bytes of a view as runs of `runBytes` that repeat with steps which are
+/// all multiples of `period` (0 if there is a single run).
+struct Footprint {
+  int64_t begin, end;
+  int64_t runBegin, runBytes;
+  int64_t period;
+};
+
+/// Requires at least one element.
+Footprint getFootprint(const BufferView &view) {
+  int64_t size = getByteSize(view.dtype);
+  auto base = static_cast<int64_t>(reinterpret_cast<intptr_t>(view.data));
+  Footprint result{base, base + size, base, size, 0};
+  llvm::SmallVector<std::pair<int64_t, int64_t>> steps;
+  for (auto [extent, stride] : llvm::zip(view.shape, view.strides)) {
+    int64_t bytes = stride * size;
+    if (extent <= 1 || bytes == 0)
+      continue;
+    // A walk backwards covers the same elements as one forwards.
+    if (bytes < 0)
+      result.begin += (extent - 1) * bytes;
+    else
+      result.end += (extent - 1) * bytes;
+    steps.push_back({std::abs(bytes), extent});
+  }
+  result.runBegin = result.begin;
+  llvm::sort(steps);
+  for (auto [bytes, extent] : steps) {
+    if (result.period == 0 && bytes == result.runBytes)
+      result.runBytes *= extent;
+    else
+      result.period = std::gcd(result.period, bytes);
+  }
+  return result;
+}
+
+} // namespace
+
+bool linattn::detail::mayOverlap(const BufferView &a, const BufferView &b) {
+  if (a.getNumElements() == 0 || b.getNumElements() == 0)
+    return false;
+  Footprint first = getFootprint(a), second = getFootprint(b);
+  if (first.end <= second.begin || second.end <= first.begin)
+    return false;
+  int64_t period = std::gcd(first.period, second.period);
+  if (period == 0)
+    return true;
+  // Modulo the period each view is one run; q, k and v packed side by side are
+  // disjoint runs.
+  int64_t distance = (second.runBegin - first.runBegin) % period;
+  if (distance < 0)
+    distance += period;
+  return distance < first.runBytes || distance + second.runBytes > period;
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+static bool matches(llvm::ArrayRef<int64_t> expected,
+                    llvm::ArrayRef<int64_t> actual) {
+  return llvm::equal(expected, actual, [](int64_t want, int64_t got) {
+    return want == kDynamicExtent ? got >= 0 : want == got;
+  });
+}
+
+/// The checks that inputs and outputs share.
+static llvm::Error checkView(const std::string &what, DType dtype,
+                             llvm::ArrayRef<int64_t> shape,
+                             const BufferView &view) {
+  if (view.dtype != dtype)
+    return makeError(what + ": expected elements of type " +
+                     std::string(getName(dtype)) + ", but got " +
+                     std::string(getName(view.dtype)));
+  if (view.shape.size() != shape.size() || !matches(shape, view.shape))
+    return makeError(what + ": expected shape " + formatShape(shape) +
+                     ", but got " + formatShape(view.shape));
+  if (view.strides.size() != view.shape.size())
+    return makeError(what + ": expected " + llvm::Twine(view.shape.size()) +
+                     " strides, but got " + llvm::Twine(view.strides.size()));
+  if (view.getNumElements() == 0)
+    return llvm::Error::success();
+  if (!view.data)
+    return makeError(what + ": expected a buffer of shape " +
+                     formatShape(view.shape) + ", but got a null pointer");
+  if (reinterpret_cast<uintptr_t>(view.data) % getByteSize(dtype) != 0)
+    return makeError(what + ": expected a pointer aligned to " +
+                     llvm::Twine(getByteSize(dtype)) + " bytes");
+  return llvm::Error::success();
+}
+
+llvm::Error linattn::detail::checkInputs(const Signature &signature,
+                                         llvm::ArrayRef<BufferView> inputs) {
+  if (inputs.size() != signature.arguments.size())
+    return makeError("'" + signature.entry + "': expected " +
+                     llvm::Twine(signature.arguments.size()) +
+                     " arguments, but got " + llvm::Twine(inputs.size()));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ValueInfo &info = signature.arguments[i];
+    if (llvm::Error error = checkView(signature.describeArgument(i), info.dtype,
+                                      info.shape, inputs[i]))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+/// Results are written element by element: two indices must not share one.
+static bool hasRepeatedElements(const BufferView &view) {
+  llvm::SmallVector<std::pair<int64_t, int64_t>> steps;
+  for (auto [extent, stride] : llvm::zip(view.shape, view.strides))
+    if (extent > 1)
+      steps.push_back({std::abs(stride), extent});
+  llvm::sort(steps);
+  int64_t covered = 0;
+  for (auto [stride, extent] : steps) {
+    if (stride <= covered)
+      return true;
+    covered += stride * (extent - 1);
+  }
+  return false;
+}
+
+llvm::Error linattn::detail::checkOutputs(
+    const Signature &signature, llvm::ArrayRef<BufferView> inputs,
+    llvm::ArrayRef<BufferView> outputs,
+    llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> shapes) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const BufferView &output = outputs[i];
+    std::string what = signature.describeResult(i);
+    if (llvm::Error error =
+            checkView(what, signature.results[i].dtype, shapes[i], output))
+      return error;
+    if (output.getNumElements() == 0)
+      continue;
+    if (output.readOnly)
+      return makeError(what + ": expected a writable buffer, but got a "
+                              "read-only one");
+    if (hasRepeatedElements(output))
+      return makeError(what + ": expected strides that give every element its "
+                              "own place in memory");
+    for (size_t j = 0; j < inputs.size(); ++j)
+      if (mayOverlap(output, inputs[j]))
+        return makeError(what +
+                         ": expected a buffer of its own, but it "
+                         "overlaps " +
+                         signature.describeArgument(j));
+    for (size_t j = 0; j < i; ++j)
+      if (mayOverlap(output, outputs[j]))
+        return makeError(what +
+                         ": expected a buffer of its own, but it "
+                         "overlaps " +
+                         signature.describeResult(j));
+  }
+  return llvm::Error::success();
+}

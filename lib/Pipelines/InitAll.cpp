@@ -1,0 +1,31 @@
+//===- InitAll.cpp - Register everything ----------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/InitAll.h"
+
+#include "linattn/Conversion/Passes.h"
+#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Pipelines/Pipelines.h"
+#include "linattn/Transforms/BufferizableOpInterfaceImpl.h"
+#include "linattn/Transforms/Passes.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+
+void mlir::linattn::registerAllDialects(DialectRegistry &registry) {
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registry.insert<LinAttnDialect>();
+  registerBufferizableOpInterfaceExternalModels(registry);
+}
+
+void mlir::linattn::registerAllPasses() {
+  registerLinAttnTransformsPasses();
+  registerLinAttnConversionPasses();
+  registerLowerToLLVMPipelines();
+  registerPipelines();
+}

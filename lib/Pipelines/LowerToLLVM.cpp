@@ -1,0 +1,144 @@
+//===- LowerToLLVM.cpp - From tensors to the LLVM dialect ----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Pipelines/LowerToLLVM.h"
+#include "linattn/Transforms/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace {
+
+/// The options of the builders, as text.
+struct BufferizePipelineOptions
+    : public PassPipelineOptions<BufferizePipelineOptions> {
+  Option<linattn::InnermostStride> innermost{
+      *this, "innermost",
+      llvm::cl::desc("What is known about the innermost stride of the caller's "
+                     "buffers"),
+      llvm::cl::init(linattn::InnermostStride::Unit),
+      llvm::cl::values(
+          clEnumValN(linattn::InnermostStride::Unit, "unit", "it is 1"),
+          clEnumValN(linattn::InnermostStride::Dynamic, "dynamic", "nothing"))};
+};
+
+struct LowerToLLVMPipelineOptions
+    : public PassPipelineOptions<LowerToLLVMPipelineOptions> {
+  Option<bool> parallel{
+      *this, "parallel",
+      llvm::cl::desc("Run outermost parallel loops on the thread pool"),
+      llvm::cl::init(true)};
+};
+
+} // namespace
+
+void linattn::buildBufferizePipeline(OpPassManager &pm,
+                                     const BufferizeOptions &options) {
+  // Calls hide shapes and layouts; kernels are whole programs anyway.
+  pm.addPass(createInlinerPass());
+  pm.addPass(createSymbolDCEPass());
+  pm.addPass(createLinAttnPrepareEntryPass({options.innermost}));
+
+  // Results are computed where the caller wants them, not copied there.
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  pm.addPass(createLinAttnBufferizeModulePass({options.innermost}));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  bufferization::buildBufferDeallocationPipeline(pm);
+  pm.addPass(createConvertBufferizationToMemRefPass());
+}
+
+/// Narrow floats are storage formats: arithmetic on them happens in f32, with
+/// one rounding per operation, whatever instructions the machine has.
+static void addFloatExpansion(OpPassManager &pm) {
+  pm.addPass(math::createMathExtendToSupportedTypes());
+  pm.addPass(linattn::createLinAttnExpandMathPass());
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"bf16", "f16"};
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  // Conversions of bf16 in integer arithmetic: __truncsfbf2 is missing from
+  // most systems, and the native instruction flushes denormals.
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+}
+
+static void addVectorLowering(OpPassManager &pm) {
+  OpPassManager &funcs = pm.nest<func::FuncOp>();
+  funcs.addPass(vector::createLowerVectorMultiReductionPass());
+  funcs.addPass(vector::createLowerVectorMaskPass());
+  pm.addPass(createConvertVectorToSCFPass(
+      VectorTransferToSCFOptions().enableFullUnroll()));
+}
+
+void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
+                                       const LowerToLLVMOptions &options) {
+  pm.addPass(createForallToParallelLoopPass());
+  pm.addNestedPass<func::FuncOp>(createLinAttnLowerLinalgToLoopsPass());
+  pm.addPass(memref::createFoldMemRefAliasOpsPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  if (options.parallel)
+    pm.addPass(createLinAttnOutlineParallelPass());
+  addFloatExpansion(pm);
+  addVectorLowering(pm);
+
+  // Subviews and reshapes become address arithmetic in affine maps.
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createSCFToControlFlowPass());
+
+  ConvertVectorToLLVMPassOptions vectorOptions;
+  vectorOptions.vectorContractLowering =
+      vector::VectorContractLowering::OuterProduct;
+  vectorOptions.vectorTransposeLowering =
+      vector::VectorTransposeLowering::Shuffle1D;
+  pm.addPass(createConvertVectorToLLVMPass(vectorOptions));
+  ConvertMathToLLVMPassOptions mathOptions;
+  mathOptions.approximateLog1p = false;
+  pm.addPass(createConvertMathToLLVMPass(mathOptions));
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void linattn::registerLowerToLLVMPipelines() {
+  PassPipelineRegistration<BufferizePipelineOptions>(
+      "linattn-bufferize-pipeline",
+      "Give public tensor functions the calling convention of kernels and "
+      "bufferize",
+      [](OpPassManager &pm, const BufferizePipelineOptions &options) {
+        buildBufferizePipeline(pm, {options.innermost});
+      });
+  PassPipelineRegistration<LowerToLLVMPipelineOptions>(
+      "linattn-lower-to-llvm-pipeline",
+      "Lower linalg, loops and vectors on memrefs to the LLVM dialect",
+      [](OpPassManager &pm, const LowerToLLVMPipelineOptions &options) {
+        buildLowerToLLVMPipeline(pm, {options.parallel});
+      });
+}

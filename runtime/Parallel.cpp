@@ -1,0 +1,139 @@
+//===- Parallel.cpp - Fork and join over a thread pool --------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A thin layer over pthreadpool: it chooses the number of threads, keeps one
+// pool per number, and runs inline whatever gains nothing from a pool.
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn-c/Runtime.h"
+
+#include <pthread.h>
+#include <pthreadpool.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+namespace {
+
+/// More threads than this are a mistake in a setting, not a machine.
+constexpr int32_t kMaxThreads = 1024;
+
+/// Zero: not set by anyone.
+std::atomic<int32_t> processSetting{0};
+thread_local int32_t threadSetting = 0;
+thread_local bool insideTask = false;
+
+int32_t getAvailableCpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  // Respect taskset and container limits, which the plain count ignores.
+  if (sched_getaffinity(0, sizeof(set), &set) == 0)
+    return std::clamp<int32_t>(CPU_COUNT(&set), 1, kMaxThreads);
+  return 1;
+}
+
+int32_t getDefaultThreads() {
+  static const int32_t count = [] {
+    if (const char *text = std::getenv("LINATTN_NUM_THREADS")) {
+      char *end = nullptr;
+      long value = std::strtol(text, &end, 10);
+      if (end != text && *end == '\0' && value > 0)
+        return static_cast<int32_t>(std::min<long>(value, kMaxThreads));
+    }
+    return getAvailableCpus();
+  }();
+  return count;
+}
+
+/// The pools of this process. Only one parallel loop runs at a time: a second
+/// caller finds the mutex taken and computes on its own thread instead.
+struct Pools {
+  std::mutex inUse;
+  std::map<int32_t, pthreadpool_t> byThreads;
+
+  pthreadpool_t get(int32_t threads) {
+    pthreadpool_t &pool = byThreads[threads];
+    if (!pool)
+      pool = pthreadpool_create(threads);
+    return pool;
+  }
+};
+
+Pools *pools = nullptr;
+
+/// A forked child inherits the pools but not their threads. It starts over and
+/// leaks the old ones, whose locks may be held forever.
+void forgetPools() { pools = new Pools; }
+
+Pools &getPools() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    // Never destroyed: threads may outlive static destructors.
+    pools = new Pools;
+    pthread_atfork(nullptr, nullptr, forgetPools);
+  });
+  return *pools;
+}
+
+struct Loop {
+  void (*task)(void *, int64_t);
+  void *ctx;
+};
+
+void runTask(void *opaque, size_t i) {
+  auto *loop = static_cast<Loop *>(opaque);
+  bool outer = insideTask;
+  insideTask = true;
+  loop->task(loop->ctx, static_cast<int64_t>(i));
+  insideTask = outer;
+}
+
+} // namespace
+
+void linattn_parallel_for(int64_t n, void (*task)(void *ctx, int64_t i),
+                          void *ctx) {
+  auto threads =
+      static_cast<int32_t>(std::min<int64_t>(n, linattn_get_num_threads()));
+  if (threads > 1 && !insideTask) {
+    Pools &shared = getPools();
+    std::unique_lock<std::mutex> lock(shared.inUse, std::try_to_lock);
+    if (lock.owns_lock()) {
+      if (pthreadpool_t pool = shared.get(threads)) {
+        Loop loop{task, ctx};
+        // Flush no denormals: results must not depend on who computes them.
+        pthreadpool_parallelize_1d(pool, runTask, &loop, static_cast<size_t>(n),
+                                   /*flags=*/0);
+        return;
+      }
+    }
+  }
+  for (int64_t i = 0; i < n; ++i)
+    task(ctx, i);
+}
+
+void linattn_set_num_threads(int32_t count) {
+  processSetting = std::clamp<int32_t>(count, 0, kMaxThreads);
+}
+
+int32_t linattn_get_num_threads(void) {
+  if (threadSetting > 0)
+    return threadSetting;
+  int32_t setting = processSetting;
+  return setting > 0 ? setting : getDefaultThreads();
+}
+
+int32_t linattn_set_thread_local_num_threads(int32_t count) {
+  int32_t former = threadSetting;
+  threadSetting = std::clamp<int32_t>(count, 0, kMaxThreads);
+  return former;
+}

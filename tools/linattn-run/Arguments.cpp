@@ -1,0 +1,129 @@
+//===- Arguments.cpp - Inputs from the command line ----------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Arguments.h"
+#include "linattn/Support/Elements.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace linattn;
+
+static llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+/// An array of zeros, row-major.
+static llvm::Expected<NpyArray> makeArray(DType dtype,
+                                          llvm::ArrayRef<int64_t> shape) {
+  int64_t size = getByteSize(dtype);
+  for (int64_t extent : shape)
+    if (llvm::MulOverflow(size, extent, size) || size > (int64_t(1) << 40))
+      return makeError("expected an array that fits into memory, but got " +
+                       formatShape(shape));
+  NpyArray array;
+  array.dtype = dtype;
+  array.shape.assign(shape.begin(), shape.end());
+  array.strides =
+      BufferView(static_cast<void *>(nullptr), dtype, shape).strides;
+  array.data.resize(size);
+  return array;
+}
+
+static int64_t countElements(const NpyArray &array) {
+  return static_cast<int64_t>(array.data.size()) / getByteSize(array.dtype);
+}
+
+llvm::Expected<NpyArray> linattn::parseArrayType(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  text.split(parts, 'x');
+  // "index" holds the separator.
+  if (parts.size() >= 2 && parts.back().empty() &&
+      parts[parts.size() - 2] == "inde") {
+    parts.pop_back();
+    parts.back() = "index";
+  }
+  std::optional<DType> dtype = parseDType(parts.pop_back_val());
+  if (!dtype)
+    return makeError("expected a type such as 2x128x4x64xf32, but got '" +
+                     text + "'");
+  llvm::SmallVector<int64_t> shape;
+  for (llvm::StringRef part : parts) {
+    int64_t extent;
+    if (part.getAsInteger(10, extent) || extent < 0)
+      return makeError("expected an extent, but got '" + part + "' in '" +
+                       text + "'");
+    shape.push_back(extent);
+  }
+  return makeArray(*dtype, shape);
+}
+
+static llvm::Expected<NpyArray> makeInput(llvm::StringRef specification,
+                                          size_t index) {
+  auto [kind, rest] = specification.split(':');
+  if (kind != "random" && kind != "zeros" && kind != "ones")
+    return readNpy(specification);
+  auto [type, seedText] = rest.split(':');
+  llvm::Expected<NpyArray> array = parseArrayType(type);
+  if (!array)
+    return array;
+  uint64_t seed = 0;
+  if (!seedText.empty() &&
+      (kind != "random" || seedText.getAsInteger(10, seed)))
+    return makeError("expected a seed, but got '" + seedText + "' in '" +
+                     specification + "'");
+  if (kind == "random")
+    fillRandom(array->dtype, array->data.data(), countElements(*array), seed,
+               index);
+  if (kind == "ones")
+    for (int64_t i = 0, e = countElements(*array); i < e; ++i)
+      storeElement(array->dtype, array->data.data(), i, 1);
+  return array;
+}
+
+llvm::Expected<std::vector<NpyArray>>
+linattn::makeInputs(const Signature &signature,
+                    llvm::ArrayRef<std::string> specifications) {
+  size_t expected = signature.arguments.size();
+  if (specifications.size() > expected)
+    return makeError("'" + signature.entry + "': expected at most " +
+                     llvm::Twine(expected) + " --arg, but got " +
+                     llvm::Twine(specifications.size()));
+  std::vector<NpyArray> inputs;
+  for (size_t i = 0; i < expected; ++i) {
+    const ValueInfo &info = signature.arguments[i];
+    if (i < specifications.size()) {
+      llvm::Expected<NpyArray> input = makeInput(specifications[i], i);
+      if (!input)
+        return input.takeError();
+      // Files know neither bf16 nor index.
+      bool wide = info.dtype == DType::Index && input->dtype == DType::I64;
+      if (wide)
+        input->dtype = info.dtype;
+      inputs.push_back(std::move(*input));
+      continue;
+    }
+    if (!info.hasStaticShape())
+      return makeError(signature.describeArgument(i) +
+                       ": expected --arg, "
+                       "since its type " +
+                       info.getTypeString() + " leaves the shape open");
+    llvm::Expected<NpyArray> input = makeArray(info.dtype, info.shape);
+    if (!input)
+      return input.takeError();
+    fillRandom(info.dtype, input->data.data(), countElements(*input), 0, i);
+    inputs.push_back(std::move(*input));
+  }
+  return inputs;
+}
+
+llvm::SmallVector<BufferView> linattn::getViews(std::vector<NpyArray> &arrays) {
+  llvm::SmallVector<BufferView> views;
+  for (NpyArray &array : arrays)
+    views.emplace_back(array.data.data(), array.dtype, array.shape,
+                       array.strides);
+  return views;
+}

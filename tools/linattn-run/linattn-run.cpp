@@ -1,0 +1,305 @@
+//===- linattn-run.cpp - Run, compare and time compiled functions --------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Arguments.h"
+#include "linattn/Compiler/Compiler.h"
+#include "linattn/Support/Elements.h"
+#include "linattn/Support/FmaPeak.h"
+
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include <chrono>
+
+namespace cl = llvm::cl;
+using namespace linattn;
+
+namespace {
+
+struct CommandLine {
+  cl::OptionCategory category{"linattn-run options"};
+  cl::opt<std::string> file{cl::Positional, cl::Required, cl::desc("FILE.mlir"),
+                            cl::cat(category)};
+  cl::opt<std::string> entry{"entry", cl::value_desc("name"),
+                             cl::desc("Function to run, if there are several"),
+                             cl::cat(category)};
+  cl::list<std::string> args{
+      "arg", cl::value_desc("spec"),
+      cl::desc("Next argument: a .npy file, random:2x128x4x64xf32[:SEED], "
+               "zeros:TYPE or ones:TYPE; random if left out and static"),
+      cl::cat(category)};
+  cl::list<std::string> outs{"out", cl::value_desc("file.npy"),
+                             cl::desc("Where to write the next result"),
+                             cl::cat(category)};
+  cl::opt<Target> target{
+      "target", cl::desc("Pipeline to run:"),
+      cl::values(clEnumValN(Target::CPU, "cpu", "fast code for this machine"),
+                 clEnumValN(Target::Reference, "reference", "naive loops")),
+      cl::init(Target::CPU), cl::cat(category)};
+  cl::opt<std::string> compare{
+      "compare", cl::value_desc("reference"),
+      cl::desc("Run the naive loops too and compare the results"),
+      cl::cat(category)};
+  cl::opt<double> tolerance{
+      "tolerance", cl::init(-1),
+      cl::desc("Allowed max|difference| / max|reference| instead of 3e-6 for "
+               "f32, 5e-3 for f16 and bf16, 1e-12 for f64"),
+      cl::cat(category)};
+  cl::opt<unsigned> time{"time",
+                         cl::ValueOptional,
+                         cl::init(0),
+                         cl::value_desc("repetitions"),
+                         cl::desc("Time calls (20 if no number is given)"),
+                         cl::cat(category)};
+  cl::opt<double> flops{
+      "flops", cl::init(0),
+      cl::desc("Floating-point operations per call, to report GFLOP/s"),
+      cl::cat(category)};
+  cl::opt<int> threads{"threads", cl::init(0),
+                       cl::desc("Number of threads (default: all CPUs)"),
+                       cl::cat(category)};
+  cl::opt<std::string> json{"json", cl::value_desc("file"),
+                            cl::desc("Write what is reported as JSON"),
+                            cl::cat(category)};
+  cl::opt<bool> print{"print", cl::desc("Print the results"),
+                      cl::cat(category)};
+  cl::opt<bool> explain{"explain", cl::desc("Print the compiler's remarks"),
+                        cl::cat(category)};
+};
+
+/// What one run leaves behind: buffers, and a record of what was reported.
+struct Report {
+  std::vector<NpyArray> outputs;
+  llvm::json::Object json;
+};
+
+llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+double getMilliseconds() {
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+llvm::Expected<Kernel> compile(const CommandLine &options, Target target) {
+  CompilerOptions compilerOptions;
+  compilerOptions.target = target;
+  return Compiler(compilerOptions).compileFile(options.file, options.entry);
+}
+
+/// Allocates results of the right shapes and runs the kernel once.
+llvm::Expected<std::vector<NpyArray>> runOnce(const Kernel &kernel,
+                                              std::vector<NpyArray> &inputs,
+                                              const RunOptions &runOptions) {
+  llvm::SmallVector<BufferView> inputViews = getViews(inputs);
+  auto shapes = kernel.resultShapes(inputViews);
+  if (!shapes)
+    return shapes.takeError();
+  std::vector<NpyArray> outputs;
+  for (auto [info, shape] : llvm::zip(kernel.signature().results, *shapes)) {
+    NpyArray &output = outputs.emplace_back();
+    BufferView view(static_cast<void *>(nullptr), info.dtype, shape);
+    output.dtype = info.dtype;
+    output.shape = view.shape;
+    output.strides = view.strides;
+    output.data.resize(view.getNumElements() * getByteSize(info.dtype));
+  }
+  if (llvm::Error error = kernel.run(inputViews, getViews(outputs), runOptions))
+    return std::move(error);
+  return outputs;
+}
+
+/// Prints and checks the difference to the reference; false if too large.
+llvm::Expected<bool> compareToReference(const CommandLine &options,
+                                        std::vector<NpyArray> &inputs,
+                                        Report &report) {
+  llvm::Expected<Kernel> reference = compile(options, Target::Reference);
+  if (!reference)
+    return reference.takeError();
+  auto expected = runOnce(*reference, inputs, {options.threads});
+  if (!expected)
+    return expected.takeError();
+  bool agrees = true;
+  llvm::json::Array records;
+  for (size_t i = 0; i < expected->size(); ++i) {
+    const NpyArray &want = (*expected)[i];
+    Difference difference = compareElements(
+        want.dtype, report.outputs[i].data.data(), want.data.data(),
+        static_cast<int64_t>(want.data.size()) / getByteSize(want.dtype));
+    double tolerance =
+        options.tolerance >= 0 ? options.tolerance : getTolerance(want.dtype);
+    bool ok = difference.sameSpecials && difference.maxRelative <= tolerance;
+    agrees &= ok;
+    llvm::outs() << "result " << i << ": "
+                 << (ok ? "agrees with" : "differs from") << " the reference: "
+                 << "max relative error "
+                 << llvm::format("%.3g", difference.maxRelative)
+                 << ", tolerance " << llvm::format("%.3g", tolerance);
+    if (!ok)
+      llvm::outs() << ", worst at element " << difference.index
+                   << (difference.sameSpecials ? "" : " (not finite)");
+    llvm::outs() << "\n";
+    records.push_back(
+        llvm::json::Object{{"max_rel_error", difference.maxRelative},
+                           {"tolerance", tolerance},
+                           {"agrees", ok}});
+  }
+  report.json["compare"] = std::move(records);
+  return agrees;
+}
+
+llvm::Error timeKernel(const CommandLine &options, const Kernel &kernel,
+                       std::vector<NpyArray> &inputs, Report &report) {
+  llvm::SmallVector<BufferView> inputViews = getViews(inputs);
+  llvm::SmallVector<BufferView> outputViews = getViews(report.outputs);
+  double peakBefore = measureFmaGflops();
+  std::vector<double> times(options.time);
+  for (double &time : times) {
+    double start = getMilliseconds();
+    if (llvm::Error error =
+            kernel.run(inputViews, outputViews, {options.threads}))
+      return error;
+    time = getMilliseconds() - start;
+  }
+  double peakAfter = measureFmaGflops();
+  llvm::sort(times);
+  double median = times[times.size() / 2];
+  llvm::outs() << "time: median " << llvm::format("%.4g", median) << " ms, min "
+               << llvm::format("%.4g", times.front()) << " ms, " << times.size()
+               << " repetitions\n"
+               << "one core's FMA peak (" << getFmaKind()
+               << "): " << llvm::format("%.1f", peakBefore)
+               << " GFLOP/s before, " << llvm::format("%.1f", peakAfter)
+               << " after\n";
+  report.json["time"] = llvm::json::Object{{"median_ms", median},
+                                           {"min_ms", times.front()},
+                                           {"repetitions", times.size()},
+                                           {"fma_gflops_before", peakBefore},
+                                           {"fma_gflops_after", peakAfter}};
+  if (options.flops > 0) {
+    double gflops = options.flops / median * 1e-6;
+    double share = gflops / std::max(peakBefore, peakAfter);
+    llvm::outs() << "speed: " << llvm::format("%.2f", gflops) << " GFLOP/s, "
+                 << llvm::format("%.1f", 100 * share) << " % of that peak\n";
+    report.json["gflops"] = gflops;
+    report.json["share"] = share;
+  }
+  return llvm::Error::success();
+}
+
+/// Nested brackets, as NumPy prints.
+void printElements(const NpyArray &array, size_t dim, int64_t &next) {
+  if (dim == array.shape.size()) {
+    llvm::outs() << llvm::format(
+        "%.6g", loadElement(array.dtype, array.data.data(), next++));
+    return;
+  }
+  llvm::outs() << "[";
+  for (int64_t i = 0; i < array.shape[dim]; ++i) {
+    if (i > 0)
+      llvm::outs() << ", ";
+    printElements(array, dim + 1, next);
+  }
+  llvm::outs() << "]";
+}
+
+llvm::Error writeOutputs(const CommandLine &options, const Report &report) {
+  if (options.outs.size() > report.outputs.size())
+    return makeError("expected at most " + llvm::Twine(report.outputs.size()) +
+                     " --out, but got " + llvm::Twine(options.outs.size()));
+  for (auto [path, output] : llvm::zip(options.outs, report.outputs))
+    if (llvm::Error error =
+            writeNpy(path, output.dtype, output.shape, output.data.data()))
+      return error;
+  if (options.print)
+    for (auto [i, output] : llvm::enumerate(report.outputs)) {
+      int64_t next = 0;
+      llvm::outs() << "result " << i << ": " << formatShape(output.shape) << " "
+                   << getName(output.dtype) << " ";
+      printElements(output, 0, next);
+      llvm::outs() << "\n";
+    }
+  return llvm::Error::success();
+}
+
+llvm::Error writeJSON(const CommandLine &options, Report &report) {
+  if (options.json.empty())
+    return llvm::Error::success();
+  std::error_code code;
+  llvm::raw_fd_ostream os(options.json, code);
+  if (code)
+    return makeError(options.json +
+                     ": error: cannot be written: " + code.message());
+  os << llvm::formatv("{0:2}", llvm::json::Value(std::move(report.json)))
+     << "\n";
+  return llvm::Error::success();
+}
+
+/// False if the program ran, but disagreed with the reference.
+llvm::Expected<bool> run(const CommandLine &options) {
+  if (!options.compare.empty() && options.compare != "reference")
+    return makeError("--compare: expected reference, but got '" +
+                     options.compare + "'");
+  double start = getMilliseconds();
+  llvm::Expected<Kernel> kernel = compile(options, options.target);
+  if (!kernel)
+    return kernel.takeError();
+  Report report;
+  report.json["entry"] = kernel->signature().entry;
+  report.json["compile_ms"] = getMilliseconds() - start;
+  if (options.explain)
+    for (const std::string &line : kernel->explain())
+      llvm::outs() << line << "\n";
+
+  auto inputs = makeInputs(kernel->signature(), options.args);
+  if (!inputs)
+    return inputs.takeError();
+  auto outputs = runOnce(*kernel, *inputs, {options.threads});
+  if (!outputs)
+    return outputs.takeError();
+  report.outputs = std::move(*outputs);
+  if (llvm::Error error = writeOutputs(options, report))
+    return std::move(error);
+  bool agrees = true;
+  if (!options.compare.empty()) {
+    auto result = compareToReference(options, *inputs, report);
+    if (!result)
+      return result.takeError();
+    agrees = *result;
+  }
+  if (options.time > 0)
+    if (llvm::Error error = timeKernel(options, *kernel, *inputs, report))
+      return std::move(error);
+  if (llvm::Error error = writeJSON(options, report))
+    return std::move(error);
+  return agrees;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  // The shared LLVM library registers options of its own tools, "threads" among
+  // them.
+  cl::ResetCommandLineParser();
+  llvm::InitLLVM init(argc, argv);
+  CommandLine options;
+  cl::HideUnrelatedOptions(options.category);
+  cl::ParseCommandLineOptions(
+      argc, argv, "Runs a function of tensors, compares and times it.\n");
+  if (options.time.getNumOccurrences() && options.time == 0)
+    options.time = 20;
+  llvm::Expected<bool> agrees = run(options);
+  if (agrees)
+    return *agrees ? 0 : 1;
+  llvm::errs() << llvm::toString(agrees.takeError()) << "\n";
+  return 1;
+}
