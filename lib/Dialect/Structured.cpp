@@ -13,6 +13,7 @@
 
 #include "linattn/Dialect/LinAttn.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -31,6 +32,21 @@ MutableOperandRange ScanOp::getDpsInitsMutable() {
 MutableOperandRange StateOp::getDpsInitsMutable() {
   unsigned start = getStateMutable().getOperandNumber();
   return MutableOperandRange(*this, start, getNumOperands() - start);
+}
+
+Operation *mlir::linattn::cloneStructured(OpBuilder &b, Operation *op,
+                                          TypeRange types,
+                                          ValueRange operands) {
+  OperationState state(op->getLoc(), op->getName());
+  state.addOperands(operands);
+  state.addTypes(types);
+  state.addAttributes(op->getAttrs());
+  for (Region &region : op->getRegions()) {
+    Region *copy = state.addRegion();
+    IRMapping mapping;
+    region.cloneInto(copy, mapping);
+  }
+  return b.create(state);
 }
 
 //===----------------------------------------------------------------------===//

@@ -240,7 +240,7 @@ static FailureOr<TilingResult> tile(OpTy op, OpBuilder &b,
   SmallVector<Type> types;
   for (OpOperand &init : op.getDpsInitsMutable())
     types.push_back(operands[init.getOperandNumber()].getType());
-  Operation *tiled = mlir::clone(b, op, types, operands);
+  Operation *tiled = cloneStructured(b, op, types, operands);
   return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
 }
 

@@ -43,8 +43,8 @@ struct StructuredOpModel
         return failure();
       buffers.push_back(*buffer);
     }
-    auto onBuffers = cast<OpTy>(
-        mlir::clone(rewriter, op, /*newResultTypes=*/TypeRange{}, buffers));
+    auto onBuffers =
+        cast<OpTy>(cloneStructured(rewriter, op, TypeRange{}, buffers));
     SmallVector<Value> results;
     for (OpOperand &init : onBuffers.getDpsInitsMutable())
       results.push_back(init.get());

@@ -60,6 +60,11 @@ Type getAccumulationType(Type tokenElementType);
 /// True if `normalize` and the map ask for a running maximum beside the state.
 bool needsRunningMax(FeatureMapKind kind, bool normalized);
 
+/// Clones a structured op onto other operands. (`mlir::clone` cannot copy the
+/// empty region of a named feature map.)
+Operation *cloneStructured(OpBuilder &b, Operation *op, TypeRange types,
+                           ValueRange operands);
+
 } // namespace mlir::linattn
 
 #endif // LINATTN_DIALECT_LINATTN_H
