@@ -1,0 +1,3 @@
+// RUN: linattn-opt %s | linattn-opt | FileCheck %s
+// CHECK-LABEL: @f
+func.func @f() { return }
