@@ -50,6 +50,7 @@ function(add_linattn_tool name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} LLVM)
   linattn_target_pch(${name})
   linattn_target_options(${name})
+  set_property(GLOBAL APPEND PROPERTY LINATTN_TOOLS ${name})
 endfunction()
 
 # add_linattn_unittest(name sources... [LINK_LIBS ...] [NO_MLIR])

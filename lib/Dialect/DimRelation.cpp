@@ -49,12 +49,13 @@ std::string DimRelation::message(ArrayRef<std::string> sizes) const {
            " to divide one another" + got;
   case DimRelationKind::Max:
     return "expected the " + what.str() + " of " + names[0] +
-           " to be the largest of " + join(ArrayRef(names).drop_front()) +
-           ", " + join(sizes.drop_front()) + ", but got " + sizes[0];
+           " to be the largest of those of " +
+           join(ArrayRef(names).drop_front()) + " (" +
+           join(sizes.drop_front()) + "), but got " + sizes[0];
   case DimRelationKind::OneLess:
     return "expected the " + what.str() + " of " + names[0] +
-           " to be one less than the length of " + names[1] + ", " + sizes[1] +
-           ", but got " + sizes[0];
+           " to be one less than the length of " + names[1] + " (" + sizes[1] +
+           "), but got " + sizes[0];
   }
   return {};
 }

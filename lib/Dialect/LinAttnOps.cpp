@@ -9,12 +9,38 @@
 #include "linattn/Dialect/LinAttn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
 
+//===----------------------------------------------------------------------===//
+// Syntax
+//===----------------------------------------------------------------------===//
+
+// Enumerations in a clause are bare keywords: `update(delta)`. Printed as
+// attributes they would come with a space of their own.
+
+template <typename EnumAttrT>
+static ParseResult parseKeyword(OpAsmParser &parser, EnumAttrT &attr) {
+  auto value = FieldParser<decltype(attr.getValue())>::parse(parser);
+  if (failed(value))
+    return failure();
+  attr = EnumAttrT::get(parser.getContext(), *value);
+  return success();
+}
+
+template <typename EnumAttrT>
+static void printKeyword(OpAsmPrinter &printer, Operation *, EnumAttrT attr) {
+  printer << attr.getValue();
+}
+
 #define GET_OP_CLASSES
 #include "linattn/Dialect/LinAttnOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// attention
+//===----------------------------------------------------------------------===//
 
 /// The largest of the sizes; unknown as soon as one is.
 static int64_t largest(ArrayRef<int64_t> sizes) {
@@ -28,14 +54,18 @@ LogicalResult AttentionOp::inferReturnTypes(
     DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
     SmallVectorImpl<Type> &inferred) {
   AttentionOp::Adaptor adaptor(operands, attributes, properties, regions);
-  auto query = dyn_cast<RankedTensorType>(adaptor.getQuery().getType());
-  auto key = dyn_cast<RankedTensorType>(adaptor.getKey().getType());
-  auto value = dyn_cast<RankedTensorType>(adaptor.getValue().getType());
-  for (auto [type, name] : {std::pair(query, "query"), std::pair(key, "key"),
-                            std::pair(value, "value")})
+  for (auto [operand, name] : {std::pair(adaptor.getQuery(), "query"),
+                               std::pair(adaptor.getKey(), "key"),
+                               std::pair(adaptor.getValue(), "value")}) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
     if (!type || type.getRank() != 4)
       return emitOptionalError(location, "expected ", name,
-                               " to be a [B, H, T, D] tensor");
+                               " to be a [B, H, T, D] tensor, but got ",
+                               operand.getType());
+  }
+  auto query = cast<RankedTensorType>(adaptor.getQuery().getType());
+  auto key = cast<RankedTensorType>(adaptor.getKey().getType());
+  auto value = cast<RankedTensorType>(adaptor.getValue().getType());
   int64_t heads = largest(
       {query.getDimSize(1), key.getDimSize(1), value.getDimSize(1)});
   inferred.push_back(RankedTensorType::get({query.getDimSize(0), heads,
@@ -43,6 +73,20 @@ LogicalResult AttentionOp::inferReturnTypes(
                                             value.getDimSize(3)},
                                            query.getElementType()));
   return success();
+}
+
+/// The declared result may know sizes that the operands' types do not.
+bool AttentionOp::isCompatibleReturnTypes(TypeRange inferred,
+                                          TypeRange declared) {
+  auto expected = cast<RankedTensorType>(inferred.front());
+  auto actual = dyn_cast<RankedTensorType>(declared.front());
+  return actual && actual.getRank() == expected.getRank() &&
+         actual.getElementType() == expected.getElementType() &&
+         llvm::all_of_zip(expected.getShape(), actual.getShape(),
+                          [](int64_t known, int64_t size) {
+                            return ShapedType::isDynamic(known) ||
+                                   known == size;
+                          });
 }
 
 /// Mismatched dynamic shapes are undefined, so only static ops may be hoisted.

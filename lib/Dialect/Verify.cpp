@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -127,6 +128,42 @@ static LogicalResult verifyRank(Operation *op, Named operand,
          << operand.value.getType();
 }
 
+/// φ maps one scalar to another by scalar arithmetic on its own values, so that
+/// it can be emitted on vectors too.
+static LogicalResult verifyScalarFunction(Operation *op, Region &region,
+                                          Type scalar) {
+  Block &block = region.front();
+  if (block.getNumArguments() != 1 ||
+      block.getArgument(0).getType() != scalar)
+    return op->emitOpError("expected phi to take one argument of type ")
+           << scalar << ", but got (" << block.getArgumentTypes() << ")";
+  auto yield = dyn_cast<YieldOp>(block.back());
+  Value result = yield ? yield.getResult() : Value();
+  if (!result || result.getType() != scalar) {
+    InFlightDiagnostic error =
+        op->emitOpError("expected phi to yield one value of type ") << scalar;
+    return result ? error << ", but got " << result.getType()
+                  : error << ", but got none";
+  }
+  for (Operation &inner : block) {
+    bool isScalarArithmetic =
+        llvm::all_of(inner.getResultTypes(),
+                     [](Type type) { return type.isIntOrIndexOrFloat(); }) &&
+        (isa<arith::ConstantOp>(inner) ||
+         (isPure(&inner) && OpTrait::hasElementwiseMappableTraits(&inner)));
+    if (!isScalarArithmetic && &inner != yield)
+      return op->emitOpError("expected phi to hold scalar arithmetic only, "
+                             "but got '")
+             << inner.getName() << "'";
+    for (Value operand : inner.getOperands())
+      if (operand.getParentRegion() != &region)
+        return op->emitOpError(
+            "expected phi to use values of its own only, but got an operand "
+            "defined outside");
+  }
+  return success();
+}
+
 /// (A8) and its twins.
 static LogicalResult verifyFeatureMap(FeatureMappedOpInterface op,
                                       Type tokenType) {
@@ -140,35 +177,9 @@ static LogicalResult verifyFeatureMap(FeatureMappedOpInterface op,
                                  "region, but got feature map ")
            << (isRegion ? StringRef()
                         : stringifyFeatureMapKind(op.getFeatureMapKind()));
-  if (!isRegion)
-    return success();
-  Type scalar = getAccumulationType(tokenType);
-  Block &block = region.front();
-  if (block.getNumArguments() != 1 ||
-      block.getArgument(0).getType() != scalar)
-    return op->emitOpError("expected phi to take one argument of type ")
-           << scalar << ", but got (" << block.getArgumentTypes() << ")";
-  auto yield = dyn_cast<YieldOp>(block.back());
-  if (!yield || !yield.getResult() || yield.getResult().getType() != scalar)
-    return op->emitOpError("expected phi to yield one value of type ")
-           << scalar;
-  for (Operation &inner : block.without_terminator()) {
-    bool isScalarArithmetic =
-        llvm::all_of(inner.getResultTypes(),
-                     [](Type type) { return type.isIntOrIndexOrFloat(); }) &&
-        (inner.hasTrait<OpTrait::ConstantLike>() ||
-         (isPure(&inner) && OpTrait::hasElementwiseMappableTraits(&inner)));
-    if (!isScalarArithmetic)
-      return op->emitOpError("expected phi to hold scalar arithmetic only, "
-                             "but got '")
-             << inner.getName() << "'";
-    for (Value operand : inner.getOperands())
-      if (operand.getParentRegion() != &region)
-        return op->emitOpError(
-            "expected phi to use values of its own only, but got an operand "
-            "defined outside");
-  }
-  return success();
+  return isRegion ? verifyScalarFunction(op, region,
+                                         getAccumulationType(tokenType))
+                  : success();
 }
 
 static LogicalResult verifyScale(Operation *op, std::optional<APFloat> scale) {
@@ -226,8 +237,8 @@ static LogicalResult verifyAttention(OpTy op, Value output) {
           "expected softmax weights without a feature map, but got ")
              << stringifyFeatureMapKind(op.getFeatureMap()->getKind());
     if (op.getNormalize())
-      return op.emitOpError("expected softmax weights without a normalizer, "
-                            "which they already hold");
+      return op.emitOpError(
+          "expected softmax weights without normalize, but got both");
   }
   return verifyRelations(op);
 }
@@ -364,33 +375,47 @@ static LogicalResult verifyScanRanks(ScanOp op) {
 /// (S12) to (S18): which operands and enums mean something together.
 static LogicalResult verifyScanFamily(ScanOp op) {
   Update update = op.getUpdate();
-  auto only = [&](Value operand, StringRef name, bool allowed,
-                  StringRef with) -> LogicalResult {
-    if (!operand || allowed)
-      return success();
-    return op.emitOpError("expected ") << name << " only with " << with;
-  };
-  bool delta = update == Update::Delta, dplr = update == Update::Dplr;
+  bool add = update == Update::Add, delta = update == Update::Delta,
+       dplr = update == Update::Dplr;
   bool exclusive = op.getReadout() == Readout::Exclusive;
-  if (failed(only(op.getBeta(), "beta", delta, "update(delta)")) ||
-      failed(only(op.getErase(), "erase", delta, "update(delta)")) ||
-      failed(only(op.getWrite(), "write", delta, "update(delta)")) ||
-      failed(only(op.getA(), "a", dplr, "update(dplr)")) ||
-      failed(only(op.getB(), "b", dplr, "update(dplr)")) ||
-      failed(only(op.getBonus(), "bonus", exclusive, "readout(exclusive)")) ||
-      failed(only(op.getValueDecay(), "value_decay", update == Update::Add,
-                  "update(add)")))
+  std::string updateClause = ("update(" + stringifyUpdate(update) + ")").str();
+  std::string readoutClause =
+      ("readout(" + stringifyReadout(op.getReadout()) + ")").str();
+  auto only = [&](bool present, StringRef name, bool allowed, StringRef with,
+                  const Twine &got) -> LogicalResult {
+    if (!present || allowed)
+      return success();
+    return op.emitOpError("expected ")
+           << name << " only with " << with << ", but got " << got;
+  };
+  auto onlyWith = [&](Value operand, StringRef name, Update needed,
+                      StringRef with) {
+    return only(bool(operand), name, update == needed, with, updateClause);
+  };
+  if (failed(onlyWith(op.getBeta(), "beta", Update::Delta, "update(delta)")) ||
+      failed(onlyWith(op.getErase(), "erase", Update::Delta,
+                      "update(delta)")) ||
+      failed(onlyWith(op.getWrite(), "write", Update::Delta,
+                      "update(delta)")) ||
+      failed(onlyWith(op.getA(), "a", Update::Dplr, "update(dplr)")) ||
+      failed(onlyWith(op.getB(), "b", Update::Dplr, "update(dplr)")) ||
+      failed(onlyWith(op.getValueDecay(), "value_decay", Update::Add,
+                      "update(add)")) ||
+      failed(only(bool(op.getBonus()), "bonus", exclusive,
+                  "readout(exclusive)", readoutClause)) ||
+      failed(only(op.getNormalize().has_value(), "normalize",
+                  add && !exclusive, "update(add) and readout(inclusive)",
+                  updateClause + " and " + readoutClause)) ||
+      failed(only(op.getTransition() == Transition::Before,
+                  "transition(before)", !add, "update(delta) or update(dplr)",
+                  updateClause)))
     return failure();
   if (delta && !op.getBeta() && !op.getErase())
-    return op.emitOpError("expected update(delta) with beta or erase");
-  if (dplr && (!op.getA() || !op.getB()))
-    return op.emitOpError("expected update(dplr) with both a and b");
-  if (op.getNormalize() && (update != Update::Add || exclusive))
     return op.emitOpError(
-        "expected normalize only with update(add) and readout(inclusive)");
-  if (op.getTransition() == Transition::Before && update == Update::Add)
-    return op.emitOpError("expected transition(before) only with "
-                          "update(delta) or update(dplr)");
+        "expected update(delta) with beta or erase, but got neither");
+  if (dplr && (!op.getA() || !op.getB()))
+    return op.emitOpError("expected update(dplr) with both a and b, but got ")
+           << (op.getA() ? "only a" : op.getB() ? "only b" : "neither");
   if (op.getCuSeqlens()) {
     int64_t batch = cast<ShapedType>(op.getQuery().getType()).getDimSize(0);
     if (!ShapedType::isDynamic(batch) && batch != 1)

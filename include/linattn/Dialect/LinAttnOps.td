@@ -112,8 +112,13 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
   let regions = (region MaxSizedRegion<1>:$phi);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` `(` $mask^ `)`)?
-    (`weights` `(` $weights^ `)`)? attr-dict (`phi` $phi^)?
+    (`weights` `(` custom<Keyword>($weights)^ `)`)? attr-dict (`phi` $phi^)?
     `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The declared result may be more static than the inferred one.
+    static bool isCompatibleReturnTypes(::mlir::TypeRange inferred,
+                                        ::mlir::TypeRange declared);
   }];
   let hasCanonicalizer = 1;
 }
@@ -162,7 +167,7 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic"> {
   ];
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` `(` $mask^ `)`)?
-    (`weights` `(` $weights^ `)`)? `into` `(` $output `)` attr-dict (`phi` $phi^)?
+    (`weights` `(` custom<Keyword>($weights)^ `)`)? `into` `(` $output `)` attr-dict (`phi` $phi^)?
     `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = [{
@@ -266,8 +271,8 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     (`bonus` `(` $bonus^ `)`)? (`erase` `(` $erase^ `)`)?
     (`write` `(` $write^ `)`)? (`mask` `(` $mask^ `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `)`)?
-    (`update` `(` $update^ `)`)? (`readout` `(` $readout^ `)`)?
-    (`transition` `(` $transition^ `)`)?
+    (`update` `(` custom<Keyword>($update)^ `)`)? (`readout` `(` custom<Keyword>($readout)^ `)`)?
+    (`transition` `(` custom<Keyword>($transition)^ `)`)?
     `into` `(` $output `)` `init` `(` $state `)`
     (`normalizer` `(` $normalizer^ `)`)? (`running_max` `(` $running_max^ `)`)?
     attr-dict (`phi` $phi^)? `:` functional-type(operands, results)

@@ -1,0 +1,64 @@
+# The lit configuration: which files are tests, which tools they may call, and
+# which features (REQUIRES, %if) this machine has.
+
+import os
+import sys
+
+import lit.formats
+from lit.llvm import llvm_config
+from lit.llvm.subst import ToolSubst
+
+config.name = "linattn"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir"]
+config.excludes = ["Inputs", "Unit", "Python"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.linattn_obj_root, "test")
+
+llvm_config.with_system_environment(["HOME", "TMP", "TEMP"])
+
+
+def host_cpu_flags():
+    """The flags of this machine's processor, empty where /proc does not say."""
+    try:
+        with open("/proc/cpuinfo") as cpuinfo:
+            for line in cpuinfo:
+                if line.startswith("flags"):
+                    return set(line.split(":", 1)[1].split())
+    except OSError:
+        pass
+    return set()
+
+
+flags = host_cpu_flags()
+if {"avx2", "fma"} <= flags:
+    config.available_features.add("avx2")
+if {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= flags:
+    config.available_features.add("avx512")
+if config.linattn_ptxas and not config.linattn_ptxas.endswith("NOTFOUND"):
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", config.linattn_ptxas))
+if config.linattn_assertions.upper() in ("1", "ON", "TRUE", "YES"):
+    config.available_features.add("asserts")
+
+config.substitutions.append(("%python", sys.executable))
+
+# LINATTN_OPT_CHECK_IR_ROUNDTRIP=1 makes every run of linattn-opt also print,
+# parse and compare the IR it read.
+opt_arguments = []
+if os.environ.get("LINATTN_OPT_CHECK_IR_ROUNDTRIP"):
+    opt_arguments = ["--verify-roundtrip"]
+
+llvm_config.add_tool_substitutions(
+    [
+        ToolSubst("linattn-opt", extra_args=opt_arguments),
+        ToolSubst("linattn-run", unresolved="ignore"),
+        ToolSubst("linattn-compile", unresolved="ignore"),
+        ToolSubst("mlir-opt", unresolved="ignore"),
+        "FileCheck",
+        "count",
+        "not",
+        "split-file",
+    ],
+    [config.linattn_tools_dir, config.llvm_tools_dir],
+)

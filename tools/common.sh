@@ -1,0 +1,39 @@
+# Sourced by the scripts beside it: where things are, and how a build is made.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv="$root/.venv"
+build="$root/build"
+
+# Lets checkouts in different directories share what ccache holds.
+export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$root}"
+export CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR:-1}"
+
+say() { printf '==> %s\n' "$*"; }
+
+# quietly LOG COMMAND...: shows the output only when the command fails.
+quietly() {
+  local log=$1 status=0
+  shift
+  mkdir -p "$(dirname "$log")"
+  "$@" >"$log" 2>&1 || status=$?
+  if [ "$status" -ne 0 ]; then
+    tail -n 60 "$log"
+    printf '%s failed with exit code %s; the whole log is %s\n' \
+      "$1" "$status" "$log"
+  fi
+  return "$status"
+}
+
+configure() {
+  say "configuring $build"
+  (cd "$root" && quietly "$build/logs/configure.log" \
+    cmake --preset default \
+    "-DPython_EXECUTABLE=$venv/bin/python" \
+    "-DPython3_EXECUTABLE=$venv/bin/python")
+}
+
+# compile [TARGET...]
+compile() {
+  say "building ${*:-everything}"
+  ninja -C "$build" "$@"
+}
