@@ -110,9 +110,13 @@ void linattn_parallel_for(int64_t n, void (*task)(void *ctx, int64_t i),
     if (lock.owns_lock()) {
       if (pthreadpool_t pool = shared.get(threads)) {
         Loop loop{task, ctx};
-        // Flush no denormals: results must not depend on who computes them.
+        // Idle workers spin for a moment, which makes the next loop start
+        // early; not if that takes the CPU from those who work. Denormals are
+        // never flushed: results must not depend on who computes them.
+        static const int32_t cpus = getAvailableCpus();
+        uint32_t flags = threads > cpus ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0;
         pthreadpool_parallelize_1d(pool, runTask, &loop, static_cast<size_t>(n),
-                                   /*flags=*/0);
+                                   flags);
         return;
       }
     }

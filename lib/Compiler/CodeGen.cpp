@@ -153,7 +153,7 @@ static llvm::Error emitPackedWrapper(llvm::Module &module,
                                      llvm::StringRef callee,
                                      llvm::StringRef symbol,
                                      llvm::ArrayRef<int64_t> trailingRanks) {
-  llvm::Function *function = module.getFunction(callee);
+  llvm::Function *function = module.getFunction(("linattn." + callee).str());
   if (!function)
     return makeError("the pipeline dropped the function '" + callee + "'");
   llvm::IRBuilder<> b(module.getContext());
@@ -185,15 +185,23 @@ static llvm::Error emitPackedWrapper(llvm::Module &module,
   b.CreateCall(function, unpacker.getValues());
   b.CreateRetVoid();
 
-  // The user's name might be one that LLVM knows ("exp", "malloc"); only the
-  // wrapper is visible.
-  function->setLinkage(llvm::GlobalValue::InternalLinkage);
-  function->setName("linattn." + callee);
   return llvm::Error::success();
+}
+
+/// Only wrappers are visible. The user's names might be ones that LLVM knows,
+/// such as "exp" or "malloc".
+static void internalize(llvm::Module &module) {
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.setLinkage(llvm::GlobalValue::InternalLinkage);
+    function.setName("linattn." + function.getName());
+  }
 }
 
 static llvm::Error emitWrappers(llvm::Module &module,
                                 const Signature &signature) {
+  internalize(module);
   llvm::SmallVector<int64_t> ranks;
   for (const ValueInfo &result : signature.results)
     ranks.push_back(result.getRank());

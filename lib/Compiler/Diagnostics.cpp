@@ -8,6 +8,7 @@
 
 #include "Diagnostics.h"
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace linattn::detail;
 
@@ -29,27 +30,37 @@ std::string linattn::detail::formatLocation(mlir::Location location) {
       .str();
 }
 
-static void append(std::string &text, mlir::Location location,
-                   llvm::StringRef severity, const std::string &message) {
-  if (!text.empty())
-    text += "\n";
-  text += formatLocation(location) + ": " + severity.str() + ": " + message;
+static std::string formatLine(mlir::Location location, llvm::StringRef severity,
+                              const std::string &message) {
+  return formatLocation(location) + ": " + severity.str() + ": " + message;
+}
+
+/// Notes for developers of MLIR: the operation as it happened to be printed,
+/// the list of all dialects.
+static bool isNoise(const std::string &note) {
+  return llvm::StringRef(note).starts_with("see current operation") ||
+         llvm::StringRef(note).starts_with("Available dialects");
 }
 
 DiagnosticCollector::DiagnosticCollector(mlir::MLIRContext &context)
     : handler(&context, [this](mlir::Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
           return mlir::success();
-        append(text, diagnostic.getLocation(), "error", diagnostic.str());
+        std::string message =
+            formatLine(diagnostic.getLocation(), "error", diagnostic.str());
         for (mlir::Diagnostic &note : diagnostic.getNotes())
-          // The operation as it happened to be printed helps nobody.
-          if (!llvm::StringRef(note.str()).starts_with("see current operation"))
-            append(text, note.getLocation(), "note", note.str());
+          if (!isNoise(note.str()))
+            message +=
+                "\n" + formatLine(note.getLocation(), "note", note.str());
+        // The parser tells some errors twice.
+        if (messages.empty() || messages.back() != message)
+          messages.push_back(std::move(message));
         return mlir::success();
       }) {}
 
 llvm::Error DiagnosticCollector::takeError(llvm::StringRef fallback) {
-  std::string message = text.empty() ? fallback.str() : std::move(text);
-  text.clear();
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+  std::string text =
+      messages.empty() ? fallback.str() : llvm::join(messages, "\n");
+  messages.clear();
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), text);
 }

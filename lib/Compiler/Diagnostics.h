@@ -12,6 +12,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/Error.h"
 #include <string>
+#include <vector>
 
 namespace linattn::detail {
 
@@ -27,7 +28,7 @@ public:
   llvm::Error takeError(llvm::StringRef fallback);
 
 private:
-  std::string text;
+  std::vector<std::string> messages;
   mlir::ScopedDiagnosticHandler handler;
 };
 

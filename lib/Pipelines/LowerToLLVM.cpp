@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
@@ -53,6 +54,8 @@ void linattn::buildBufferizePipeline(OpPassManager &pm,
   // Calls hide shapes and layouts; kernels are whole programs anyway.
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
+  // Arithmetic on whole tensors neither bufferizes nor tells its shape.
+  pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addPass(createLinAttnPrepareEntryPass({options.innermost}));
 
   // Results are computed where the caller wants them, not copied there.

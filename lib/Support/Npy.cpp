@@ -127,8 +127,10 @@ private:
     while (!consume(")")) {
       rest = rest.ltrim();
       int64_t extent;
-      if (rest.consumeInteger(10, extent) || extent < 0)
+      llvm::StringRef next = rest;
+      if (next.consumeInteger(10, extent) || extent < 0)
         return fail("expected an extent");
+      rest = next;
       shape.push_back(extent);
       if (!consume(",") && !rest.ltrim().starts_with(")"))
         return fail("expected ',' or ')'");
@@ -167,7 +169,7 @@ llvm::Expected<NpyArray> linattn::parseNpy(llvm::StringRef bytes,
   HeaderParser start(name, bytes, bytes);
   if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + 2)
     return start.fail("expected a .npy file");
-  auto major = static_cast<uint8_t>(bytes[kMagic.size()]);
+  unsigned major = static_cast<uint8_t>(bytes[kMagic.size()]);
   if (major < 1 || major > 3)
     return start.fail("expected format version 1, 2 or 3, but got " +
                       llvm::Twine(major));

@@ -240,7 +240,7 @@ def LinAttnPrepareEntryPass : Pass<"linattn-prepare-entry", "::mlir::ModuleOp"> 
 
     ```mlir
     func.func @twice(%x: tensor<?xf32>) -> tensor<?xf32> {
-      %0 = arith.addf %x, %x : tensor<?xf32>
+      %0 = linalg.add ins(%x, %x : …) outs(%x : tensor<?xf32>) -> tensor<?xf32>
       return %0 : tensor<?xf32>
     }
     ```
@@ -250,7 +250,7 @@ def LinAttnPrepareEntryPass : Pass<"linattn-prepare-entry", "::mlir::ModuleOp"> 
     ```mlir
     func.func @twice(%x: tensor<?xf32> {bufferization.writable = false},
                      %r: memref<?xf32, strided<[1], offset: ?>>) {
-      %0 = arith.addf %x, %x : tensor<?xf32>
+      %0 = linalg.add ins(%x, %x : …) outs(%x : tensor<?xf32>) -> tensor<?xf32>
       bufferization.materialize_in_destination %0 in restrict writable %r : …
       return
     }

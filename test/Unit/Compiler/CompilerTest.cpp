@@ -1,0 +1,243 @@
+//===- CompilerTest.cpp - Errors and caches of the compiler --------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CompilerTestUtils.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cstdlib>
+#include <sys/stat.h>
+
+using namespace linattn;
+using namespace linattn::test;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+TEST(CompilerErrors, ParseErrorsAreLocated) {
+  EXPECT_EQ(getCompileError("func.func @f() {\n  %0 = nonsense\n}"),
+            "test.mlir:2:8: error: custom op 'nonsense' is unknown (tried "
+            "'func.nonsense' as well)");
+  EXPECT_EQ(getCompileError(""),
+            "test.mlir: error: expected a public function, but the module has "
+            "none");
+}
+
+TEST(CompilerErrors, VerifierErrorsAreLocated) {
+  EXPECT_EQ(getCompileError(R"mlir(func.func @f(%x: f32) -> f64 {
+  return %x : f32
+})mlir"),
+            "test.mlir:2:3: error: type of return operand 0 ('f32') doesn't "
+            "match function result type ('f64') in function @f");
+}
+
+TEST(CompilerErrors, EntrySelection) {
+  const char *two = R"mlir(
+    func.func @f(%x: f32) -> f32 { return %x : f32 }
+    func.func @g(%x: f32) -> f32 { return %x : f32 }
+    func.func private @h(%x: f32) -> f32 { return %x : f32 }
+    func.func private @declared(%x: f32) -> f32
+  )mlir";
+  EXPECT_EQ(getCompileError(two),
+            "test.mlir: error: expected an entry to be named, since there are "
+            "several public functions: @f, @g");
+  EXPECT_EQ(getCompileError(two, "k"),
+            "test.mlir: error: no function is called 'k'; there are @f, @g");
+  EXPECT_EQ(getCompileError(two, "declared"),
+            "test.mlir:5:5: error: expected 'declared' to have a body");
+  EXPECT_EQ(getCompileError(two, "g"), "no error");
+  EXPECT_EQ(getCompileError(two, "h"), "no error");
+}
+
+TEST(CompilerErrors, UnsupportedTypes) {
+  auto rest = [](llvm::StringRef what, llvm::StringRef type) {
+    return ("test.mlir:1:1: error: " + what +
+            ": expected a ranked tensor or scalar of f16, bf16, f32, f64, i1, "
+            "i8, i16, i32, i64 or index, but got " +
+            type)
+        .str();
+  };
+  EXPECT_EQ(getCompileError("func.func @f(%x: tensor<*xf32>) { return }"),
+            rest("argument 0 (%x)", "tensor<*xf32>"));
+  EXPECT_EQ(getCompileError("func.func @f(%m: memref<2xf32>) { return }"),
+            rest("argument 0 (%m)", "memref<2xf32>"));
+  EXPECT_EQ(getCompileError("func.func @f(%v: vector<2xf32>) -> vector<2xf32> "
+                            "{ return %v : vector<2xf32> }"),
+            rest("argument 0 (%v)", "vector<2xf32>"));
+}
+
+TEST(CompilerErrors, CallsThatCannotBeInlined) {
+  EXPECT_EQ(getCompileError(R"mlir(func.func @f(%x: f32) -> f32 {
+  %0 = call @f(%x) : (f32) -> f32
+  return %0 : f32
+})mlir"),
+            "test.mlir:2:8: error: recursive call of 'f' cannot be compiled "
+            "into a kernel");
+  EXPECT_EQ(getCompileError(R"mlir(func.func private @ext(f32) -> f32
+func.func @f(%x: f32) -> f32 {
+  %0 = call @ext(%x) : (f32) -> f32
+  return %0 : f32
+})mlir"),
+            "test.mlir:3:8: error: expected a callee with a body, but 'ext' is "
+            "only declared\ntest.mlir:1:1: note: declared here");
+}
+
+TEST(CompilerErrors, MissingFile) {
+  auto kernel = Compiler().compileFile("/nonexistent/f.mlir");
+  ASSERT_FALSE(static_cast<bool>(kernel));
+  EXPECT_EQ(llvm::toString(kernel.takeError()),
+            "/nonexistent/f.mlir: error: cannot be read: No such file or "
+            "directory");
+}
+
+//===----------------------------------------------------------------------===//
+// Caches
+//===----------------------------------------------------------------------===//
+
+class CacheTest : public ::testing::Test {
+protected:
+  CacheTest() {
+    options.cacheDir = directory / "cache";
+    Compiler::clearMemoryCache();
+  }
+  ~CacheTest() override { unsetenv("LINATTN_CACHE"); }
+
+  Kernel compile(bool memory = false) {
+    options.memoryCache = memory;
+    return llvm::cantFail(Compiler(options).compile(kMatmul));
+  }
+
+  static void expectRuns(const Kernel &kernel) {
+    std::vector<float> a(8, 1), b(12, 2), c(6);
+    EXPECT_EQ(llvm::toString(kernel.run({view(a, {2, 4}), view(b, {4, 3})},
+                                        {view(c, {2, 3})})),
+              "");
+    EXPECT_EQ(c, std::vector<float>(6, 8));
+  }
+
+  /// The cache files.
+  std::vector<std::string> getFiles() {
+    std::vector<std::string> files;
+    std::error_code error;
+    for (llvm::sys::fs::directory_iterator it(options.cacheDir, error), end;
+         it != end && !error; it.increment(error))
+      files.push_back(it->path());
+    return files;
+  }
+
+  /// Compiles and tells which of the counters went up.
+  std::string compileAndTell(bool memory = false) {
+    CacheStats before = Compiler::getCacheStats();
+    expectRuns(compile(memory));
+    CacheStats after = Compiler::getCacheStats();
+    std::string text;
+    if (after.memoryHits > before.memoryHits)
+      text += "memory";
+    if (after.diskHits > before.diskHits)
+      text += "disk";
+    if (after.misses > before.misses)
+      text += "miss";
+    return text;
+  }
+
+  static void overwrite(const std::string &path, llvm::StringRef bytes) {
+    std::error_code error;
+    llvm::raw_fd_ostream(path, error) << bytes;
+    ASSERT_FALSE(error);
+  }
+
+  TemporaryDirectory directory;
+  CompilerOptions options;
+};
+
+TEST_F(CacheTest, MissThenDiskThenMemory) {
+  EXPECT_EQ(compileAndTell(), "miss");
+  EXPECT_EQ(compileAndTell(), "disk");
+  EXPECT_EQ(compileAndTell(/*memory=*/true), "disk");
+  EXPECT_EQ(compileAndTell(/*memory=*/true), "memory");
+  Compiler::clearMemoryCache();
+  EXPECT_EQ(compileAndTell(/*memory=*/true), "disk");
+}
+
+TEST_F(CacheTest, CachedKernelsKeepSignatureAndRemarks) {
+  Kernel first = compile();
+  Kernel second = compile();
+  EXPECT_EQ(second.signature().entry, "matmul");
+  EXPECT_EQ(second.signature().describeArgument(1), "argument 1 (%b)");
+  EXPECT_EQ(second.signature().results[0].getTypeString(), "tensor<?x3xf32>");
+  EXPECT_EQ(first.explain(), second.explain());
+  EXPECT_NE(llvm::cantFail(second.mlir()).find("linalg.matmul"),
+            std::string::npos);
+}
+
+TEST_F(CacheTest, OptionsAreSeparate) {
+  EXPECT_EQ(compileAndTell(), "miss");
+  options.target = Target::Reference;
+  EXPECT_EQ(compileAndTell(), "miss");
+  options.target = Target::CPU;
+  EXPECT_EQ(compileAndTell(), "disk");
+}
+
+TEST_F(CacheTest, FilesArePrivate) {
+  compile();
+  struct stat status;
+  ASSERT_EQ(stat(options.cacheDir.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+  ASSERT_EQ(getFiles().size(), 1u);
+  ASSERT_EQ(stat(getFiles()[0].c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST_F(CacheTest, DamagedFilesAreReplaced) {
+  compile();
+  std::string path = getFiles().at(0);
+  std::string intact = (*llvm::MemoryBuffer::getFile(path))->getBuffer().str();
+  std::string flipped = intact;
+  flipped[flipped.size() / 2] ^= 1;
+  for (const std::string &damaged :
+       {std::string(), intact.substr(0, 20), intact.substr(0, 60),
+        intact.substr(0, intact.size() - 1), intact + "x", flipped}) {
+    overwrite(path, damaged);
+    EXPECT_EQ(compileAndTell(), "miss") << damaged.size();
+    EXPECT_EQ(compileAndTell(), "disk") << damaged.size();
+  }
+}
+
+TEST_F(CacheTest, ForeignDirectoriesAreNotTrusted) {
+  ASSERT_EQ(mkdir(options.cacheDir.c_str(), 0700), 0);
+  ASSERT_EQ(chmod(options.cacheDir.c_str(), 0777), 0);
+  Kernel kernel = compile();
+  expectRuns(kernel);
+  EXPECT_TRUE(getFiles().empty());
+  ASSERT_FALSE(kernel.explain().empty());
+  EXPECT_EQ(kernel.explain().back(),
+            "analysis: cache: not used: '" + options.cacheDir +
+                "' belongs to or can be written by others");
+}
+
+TEST_F(CacheTest, WritableFilesAreNotTrusted) {
+  compile();
+  ASSERT_EQ(chmod(getFiles().at(0).c_str(), 0666), 0);
+  EXPECT_EQ(compileAndTell(), "miss");
+}
+
+TEST_F(CacheTest, AFileInTheWayIsNoError) {
+  overwrite(options.cacheDir, "not a directory");
+  expectRuns(compile());
+}
+
+TEST_F(CacheTest, TheEnvironmentSwitchesOff) {
+  setenv("LINATTN_CACHE", "off", 1);
+  EXPECT_EQ(compileAndTell(/*memory=*/true), "miss");
+  EXPECT_EQ(compileAndTell(/*memory=*/true), "miss");
+  EXPECT_TRUE(getFiles().empty());
+}
+
+} // namespace

@@ -1,0 +1,395 @@
+//===- KernelTest.cpp - Calling compiled functions -----------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CompilerTestUtils.h"
+#include "linattn/Support/Elements.h"
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+using namespace linattn;
+using namespace linattn::test;
+
+namespace {
+
+class MatmulTest : public ::testing::Test {
+protected:
+  static Kernel getKernel() {
+    static Kernel kernel = compile(kMatmul);
+    return kernel;
+  }
+
+  MatmulTest() : a(8), b(12), c(6) {
+    for (size_t i = 0; i < a.size(); ++i)
+      a[i] = static_cast<float>(i) - 3;
+    for (size_t i = 0; i < b.size(); ++i)
+      b[i] = static_cast<float>(i % 5) + 0.5f;
+    for (int i = 0; i < 2; ++i)
+      for (int j = 0; j < 3; ++j) {
+        float sum = 0;
+        for (int k = 0; k < 4; ++k)
+          sum += a[i * 4 + k] * b[k * 3 + j];
+        expected.push_back(sum);
+      }
+  }
+
+  std::string run(llvm::ArrayRef<BufferView> inputs,
+                  llvm::ArrayRef<BufferView> outputs) {
+    return llvm::toString(getKernel().run(inputs, outputs));
+  }
+
+  BufferView viewA() { return view(a, {2, 4}); }
+  BufferView viewB() { return view(b, {4, 3}); }
+  BufferView viewC() { return view(c, {2, 3}); }
+
+  std::vector<float> a, b, c, expected;
+};
+
+TEST_F(MatmulTest, Signature) {
+  const Signature &signature = getKernel().signature();
+  EXPECT_EQ(signature.entry, "matmul");
+  ASSERT_EQ(signature.arguments.size(), 2u);
+  EXPECT_EQ(signature.arguments[0].name, "a");
+  EXPECT_EQ(signature.arguments[0].getTypeString(), "tensor<?x4xf32>");
+  EXPECT_EQ(signature.arguments[1].getTypeString(), "tensor<4x3xf32>");
+  ASSERT_EQ(signature.results.size(), 1u);
+  EXPECT_EQ(signature.results[0].getTypeString(), "tensor<?x3xf32>");
+}
+
+TEST_F(MatmulTest, Runs) {
+  EXPECT_EQ(run({viewA(), viewB()}, {viewC()}), "");
+  EXPECT_EQ(c, expected);
+}
+
+TEST_F(MatmulTest, ResultShapes) {
+  auto shapes = getKernel().resultShapes({viewA(), viewB()});
+  ASSERT_TRUE(static_cast<bool>(shapes));
+  ASSERT_EQ(shapes->size(), 1u);
+  EXPECT_EQ((*shapes)[0], (Kernel::Shape{2, 3}));
+}
+
+TEST_F(MatmulTest, EmptyTensors) {
+  BufferView none(static_cast<void *>(nullptr), DType::F32, {0, 4});
+  BufferView result(static_cast<void *>(nullptr), DType::F32, {0, 3});
+  EXPECT_EQ(run({none, viewB()}, {result}), "");
+}
+
+TEST_F(MatmulTest, RowStridesAndOffsets) {
+  std::vector<float> wide(2 * 10, NAN), padded(2 * 7, -1);
+  for (int i = 0; i < 2; ++i)
+    for (int k = 0; k < 4; ++k)
+      wide[i * 10 + 5 + k] = a[i * 4 + k];
+  BufferView strided(static_cast<void *>(wide.data() + 5), DType::F32, {2, 4},
+                     {10, 1});
+  BufferView result(static_cast<void *>(padded.data() + 2), DType::F32, {2, 3},
+                    {7, 1});
+  EXPECT_EQ(run({strided, viewB()}, {result}), "");
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 7; ++j)
+      EXPECT_EQ(padded[i * 7 + j],
+                j >= 2 && j < 5 ? expected[i * 3 + j - 2] : -1);
+}
+
+TEST_F(MatmulTest, InnermostAndNegativeStrides) {
+  // Column-major, and with the rows in reverse order.
+  std::vector<float> transposed(8), reversed(6);
+  for (int i = 0; i < 2; ++i)
+    for (int k = 0; k < 4; ++k)
+      transposed[k * 2 + i] = a[i * 4 + k];
+  BufferView columns(static_cast<void *>(transposed.data()), DType::F32, {2, 4},
+                     {1, 2});
+  BufferView backwards(static_cast<void *>(reversed.data() + 5), DType::F32,
+                       {2, 3}, {-3, -1});
+  EXPECT_EQ(run({columns, viewB()}, {backwards}), "");
+  std::reverse(reversed.begin(), reversed.end());
+  EXPECT_EQ(reversed, expected);
+}
+
+TEST_F(MatmulTest, BroadcastInputs) {
+  std::vector<float> row(a.begin(), a.begin() + 4);
+  BufferView repeated(static_cast<void *>(row.data()), DType::F32, {2, 4},
+                      {0, 1});
+  EXPECT_EQ(run({repeated, viewB()}, {viewC()}), "");
+  for (int j = 0; j < 3; ++j) {
+    EXPECT_EQ(c[j], expected[j]);
+    EXPECT_EQ(c[3 + j], expected[j]);
+  }
+}
+
+TEST_F(MatmulTest, ErrorsNameTheArgument) {
+  EXPECT_EQ(run({viewA()}, {viewC()}),
+            "'matmul': expected 2 arguments, but got 1");
+  EXPECT_EQ(run({viewA(), viewB()}, {}),
+            "'matmul': expected 1 outputs, but got 0");
+  EXPECT_EQ(run({viewA(), view(b, {3, 4})}, {viewC()}),
+            "argument 1 (%b): expected shape 4x3, but got 3x4");
+  EXPECT_EQ(run({view(a, {8}), viewB()}, {viewC()}),
+            "argument 0 (%a): expected shape ?x4, but got 8");
+  EXPECT_EQ(run({viewA(), viewB()}, {view(c, {1, 3})}),
+            "result 0: expected shape 2x3, but got 1x3");
+  BufferView wrongType = viewB();
+  wrongType.dtype = DType::F64;
+  EXPECT_EQ(run({viewA(), wrongType}, {viewC()}),
+            "argument 1 (%b): expected elements of type f32, but got f64");
+  BufferView null = viewA();
+  null.data = nullptr;
+  EXPECT_EQ(run({null, viewB()}, {viewC()}),
+            "argument 0 (%a): expected a buffer of shape 2x4, but got a null "
+            "pointer");
+  BufferView odd = viewA();
+  odd.data = reinterpret_cast<char *>(odd.data) + 2;
+  EXPECT_EQ(run({odd, viewB()}, {viewC()}),
+            "argument 0 (%a): expected a pointer aligned to 4 bytes");
+  BufferView flat = viewA();
+  flat.strides.pop_back();
+  EXPECT_EQ(run({flat, viewB()}, {viewC()}),
+            "argument 0 (%a): expected 2 strides, but got 1");
+}
+
+TEST_F(MatmulTest, OutputErrors) {
+  BufferView readOnly = viewC();
+  readOnly.readOnly = true;
+  EXPECT_EQ(run({viewA(), viewB()}, {readOnly}),
+            "result 0: expected a writable buffer, but got a read-only one");
+  BufferView aliased(static_cast<void *>(b.data() + 6), DType::F32, {2, 3});
+  EXPECT_EQ(run({viewA(), viewB()}, {aliased}),
+            "result 0: expected a buffer of its own, but it overlaps argument "
+            "1 (%b)");
+  BufferView repeated(static_cast<void *>(c.data()), DType::F32, {2, 3},
+                      {0, 1});
+  EXPECT_EQ(run({viewA(), viewB()}, {repeated}),
+            "result 0: expected strides that give every element its own place "
+            "in memory");
+  EXPECT_EQ(
+      llvm::toString(getKernel().run({viewA(), viewB()}, {viewC()}, {-1})),
+      "expected a number of threads that is not negative, but got -1");
+}
+
+TEST_F(MatmulTest, ManyThreadsShareAKernel) {
+  Kernel kernel = getKernel();
+  std::atomic<int> good{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) {
+        std::vector<float> mine(6);
+        // Half of them need the second layout, which compiles meanwhile.
+        BufferView out = i % 2 ? view(mine, {2, 3})
+                               : BufferView(static_cast<void *>(mine.data()),
+                                            DType::F32, {2, 3}, {1, 2});
+        if (kernel.run({viewA(), viewB()}, {out}))
+          continue;
+        good += i % 2 ? mine == expected : mine[2] == expected[1];
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(good, 400);
+}
+
+TEST(Kernel, ScalarsAndUsersNamesOfLibraryFunctions) {
+  Kernel kernel = compile(R"mlir(
+    func.func @exp(%x: tensor<3xf32>, %s: f32, %n: index, %b: i1)
+        -> (tensor<3xf32>, f32, index, i1) {
+      %r = linalg.exp ins(%x : tensor<3xf32>) outs(%x : tensor<3xf32>)
+          -> tensor<3xf32>
+      %t = math.exp %s : f32
+      return %r, %t, %n, %b : tensor<3xf32>, f32, index, i1
+    })mlir");
+  std::vector<float> x{0, 1, 2}, y(3);
+  float s = 1, t = 0;
+  int64_t n = 42, m = 0;
+  uint8_t b = 1, d = 0;
+  auto scalar = [](void *data, DType dtype) {
+    return BufferView(data, dtype, {});
+  };
+  EXPECT_EQ(llvm::toString(
+                kernel.run({view(x, {3}), scalar(&s, DType::F32),
+                            scalar(&n, DType::Index), scalar(&b, DType::I1)},
+                           {view(y, {3}), scalar(&t, DType::F32),
+                            scalar(&m, DType::Index), scalar(&d, DType::I1)})),
+            "");
+  for (int i = 0; i < 3; ++i)
+    EXPECT_NEAR(y[i], std::exp(x[i]), 1e-6 * std::exp(x[i]));
+  EXPECT_NEAR(t, std::exp(1.0f), 1e-6);
+  EXPECT_EQ(m, 42);
+  EXPECT_EQ(d, 1);
+}
+
+TEST(Kernel, InputsAreNotUpdatedInPlace) {
+  Kernel kernel = compile(R"mlir(
+    func.func @twice(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+      %r = linalg.add ins(%x, %x : tensor<4xf32>, tensor<4xf32>)
+          outs(%x : tensor<4xf32>) -> tensor<4xf32>
+      return %r, %x : tensor<4xf32>, tensor<4xf32>
+    })mlir");
+  std::vector<float> x{1, 2, 3, 4}, y(4), z(4);
+  EXPECT_EQ(
+      llvm::toString(kernel.run({view(x, {4})}, {view(y, {4}), view(z, {4})})),
+      "");
+  EXPECT_EQ(x, (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(y, (std::vector<float>{2, 4, 6, 8}));
+  EXPECT_EQ(z, x);
+  EXPECT_EQ(
+      llvm::toString(kernel.run({view(x, {4})}, {view(y, {4}), view(y, {4})})),
+      "result 1: expected a buffer of its own, but it overlaps result 0");
+}
+
+/// Every bit pattern of a narrow float, there and back, and doubled.
+void checkNarrowFloat(DType dtype) {
+  std::string text = R"mlir(
+    #id = affine_map<(i) -> (i)>
+    func.func @f(%x: tensor<?x$T>, %y: tensor<?xf32>)
+        -> (tensor<?xf32>, tensor<?x$T>, tensor<?x$T>) {
+      %c0 = arith.constant 0 : index
+      %n = tensor.dim %x, %c0 : tensor<?x$T>
+      %e0 = tensor.empty(%n) : tensor<?xf32>
+      %e1 = tensor.empty(%n) : tensor<?x$T>
+      %r:3 = linalg.generic {indexing_maps = [#id, #id, #id, #id, #id],
+                             iterator_types = ["parallel"]}
+          ins(%x, %y : tensor<?x$T>, tensor<?xf32>)
+          outs(%e0, %e1, %e1 : tensor<?xf32>, tensor<?x$T>, tensor<?x$T>) {
+      ^bb0(%a: $T, %b: f32, %0: f32, %1: $T, %2: $T):
+        %wide = arith.extf %a : $T to f32
+        %narrow = arith.truncf %b : f32 to $T
+        %sum = arith.addf %a, %a : $T
+        linalg.yield %wide, %narrow, %sum : f32, $T, $T
+      } -> (tensor<?xf32>, tensor<?x$T>, tensor<?x$T>)
+      return %r#0, %r#1, %r#2 : tensor<?xf32>, tensor<?x$T>, tensor<?x$T>
+    })mlir";
+  for (size_t at; (at = text.find("$T")) != std::string::npos;)
+    text.replace(at, 2, getName(dtype));
+  Kernel kernel = compile(text);
+  constexpr int64_t n = 65536;
+  std::vector<uint16_t> x(n), narrow(n), sum(n);
+  std::vector<float> y(n), wide(n);
+  for (int64_t i = 0; i < n; ++i) {
+    x[i] = static_cast<uint16_t>(i);
+    // Between two representable numbers, ties included.
+    y[i] = static_cast<float>(loadElement(dtype, x.data(), i)) *
+           (1.0f + static_cast<float>(i % 9) * 0x1.0p-11f);
+  }
+  auto narrowView = [&](std::vector<uint16_t> &data) {
+    return BufferView(static_cast<void *>(data.data()), dtype, {n});
+  };
+  ASSERT_EQ(llvm::toString(kernel.run(
+                {narrowView(x), view(y, {n})},
+                {view(wide, {n}), narrowView(narrow), narrowView(sum)})),
+            "");
+  std::vector<uint16_t> expected(2);
+  for (int64_t i = 0; i < n; ++i) {
+    double value = loadElement(dtype, x.data(), i);
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(wide[i])) << i;
+      EXPECT_TRUE(std::isnan(loadElement(dtype, narrow.data(), i))) << i;
+      continue;
+    }
+    ASSERT_EQ(wide[i], value) << i;
+    storeElement(dtype, expected.data(), 0, y[i]);
+    storeElement(dtype, expected.data(), 1, value + value);
+    ASSERT_EQ(narrow[i], expected[0]) << i << " " << y[i];
+    ASSERT_EQ(sum[i], expected[1]) << i;
+  }
+}
+
+TEST(Kernel, EveryBFloat16) { checkNarrowFloat(DType::BF16); }
+TEST(Kernel, EveryHalf) { checkNarrowFloat(DType::F16); }
+
+TEST(Kernel, VectorExpAndLogAreAccurate) {
+  Kernel kernel = compile(R"mlir(
+    func.func @f(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
+      %c0 = arith.constant 0 : index
+      %c16 = arith.constant 16 : index
+      %n = arith.constant 1024 : index
+      %pad = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<1024xf32>
+      %r:2 = scf.for %i = %c0 to %n step %c16 iter_args(%o = %e, %p = %e)
+          -> (tensor<1024xf32>, tensor<1024xf32>) {
+        %v = vector.transfer_read %x[%i], %pad {in_bounds = [true]}
+            : tensor<1024xf32>, vector<16xf32>
+        %exp = math.exp %v : vector<16xf32>
+        %log = math.log %exp : vector<16xf32>
+        %w = vector.transfer_write %exp, %o[%i] {in_bounds = [true]}
+            : vector<16xf32>, tensor<1024xf32>
+        %z = vector.transfer_write %log, %p[%i] {in_bounds = [true]}
+            : vector<16xf32>, tensor<1024xf32>
+        scf.yield %w, %z : tensor<1024xf32>, tensor<1024xf32>
+      }
+      return %r#0, %r#1 : tensor<1024xf32>, tensor<1024xf32>
+    })mlir");
+  std::vector<float> x(1024), e(1024), l(1024);
+  for (int i = 0; i < 1024; ++i)
+    x[i] = static_cast<float>(i - 512) / 6.0f;
+  ASSERT_EQ(llvm::toString(kernel.run({view(x, {1024})},
+                                      {view(e, {1024}), view(l, {1024})})),
+            "");
+  for (int i = 0; i < 1024; ++i) {
+    double want = std::exp(static_cast<double>(x[i]));
+    EXPECT_NEAR(e[i], want, 3e-7 * want) << x[i];
+    EXPECT_NEAR(l[i], x[i], 2e-6 * std::abs(x[i]) + 1e-6) << x[i];
+  }
+}
+
+TEST(Kernel, ThreadsDoNotChangeBits) {
+  Kernel kernel = compile(R"mlir(
+    func.func @f(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+      %c0 = arith.constant 0 : index
+      %n = tensor.dim %x, %c0 : tensor<?x64xf32>
+      %e = tensor.empty(%n) : tensor<?x64xf32>
+      %r = scf.forall (%i, %j) in (%n, 4) shared_outs(%o = %e)
+          -> tensor<?x64xf32> {
+        %jj = affine.apply affine_map<(d) -> (d * 16)>(%j)
+        %s = tensor.extract_slice %x[%i, %jj] [1, 16] [1, 1]
+            : tensor<?x64xf32> to tensor<1x16xf32>
+        %t = tensor.extract_slice %o[%i, %jj] [1, 16] [1, 1]
+            : tensor<?x64xf32> to tensor<1x16xf32>
+        %v = linalg.tanh ins(%s : tensor<1x16xf32>) outs(%t : tensor<1x16xf32>)
+            -> tensor<1x16xf32>
+        scf.forall.in_parallel {
+          tensor.parallel_insert_slice %v into %o[%i, %jj] [1, 16] [1, 1]
+              : tensor<1x16xf32> into tensor<?x64xf32>
+        }
+      }
+      return %r : tensor<?x64xf32>
+    })mlir");
+  constexpr int64_t rows = 37;
+  std::vector<float> x(rows * 64), one(rows * 64), many(rows * 64);
+  fillRandom(DType::F32, x.data(), rows * 64, 1, 0);
+  ASSERT_FALSE(static_cast<bool>(
+      kernel.run({view(x, {rows, 64})}, {view(one, {rows, 64})}, {1})));
+  for (size_t i = 0; i < one.size(); ++i)
+    EXPECT_NEAR(one[i], std::tanh(x[i]), 1e-6);
+  for (int threads : {2, 3, 8}) {
+    ASSERT_FALSE(static_cast<bool>(kernel.run(
+        {view(x, {rows, 64})}, {view(many, {rows, 64})}, {threads})));
+    EXPECT_EQ(one, many);
+  }
+}
+
+TEST(Kernel, Introspection) {
+  Kernel kernel = compile(kMatmul);
+  auto stages = kernel.stages();
+  ASSERT_TRUE(static_cast<bool>(stages));
+  EXPECT_EQ(stages->front(), "input");
+  EXPECT_EQ(stages->back(), "llvm");
+  EXPECT_NE(llvm::cantFail(kernel.mlir()).find("linalg.matmul"),
+            std::string::npos);
+  EXPECT_NE(llvm::cantFail(kernel.mlir("llvm")).find("llvm.func"),
+            std::string::npos);
+  EXPECT_NE(llvm::cantFail(kernel.llvmIR()).find("matmul__packed"),
+            std::string::npos);
+  EXPECT_NE(llvm::cantFail(kernel.assembly()).find("matmul__packed"),
+            std::string::npos);
+  auto unknown = kernel.mlir("nonsense");
+  ASSERT_FALSE(static_cast<bool>(unknown));
+  EXPECT_EQ(llvm::StringRef(llvm::toString(unknown.takeError()))
+                .starts_with("expected a stage among input, "),
+            true);
+}
+
+} // namespace
