@@ -33,7 +33,8 @@ StateTileShape linattn::chooseStateTile(VectorTarget target,
     cols = lanes;
     rows *= 2;
   }
-  // q and k of a block should stay in L1 while the state streams from L2.
-  int64_t block = keySize > 64 ? 16 : 32;
+  // q, k and v of a block should stay in L1 while the state streams from L2:
+  // wide-vector cores have 48 KiB of it, others 32.
+  int64_t block = target.vectorBits >= 512 ? 64 : 16;
   return {rows, cols, std::max(block, rows)};
 }

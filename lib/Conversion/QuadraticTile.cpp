@@ -59,6 +59,8 @@ private:
   Value maskScores(Value scores, Value panel, Value j, double otherwise);
 
   int64_t blockKeys() { return shape.block; }
+  /// Panels this task's queries fill, the last one perhaps in part.
+  Value panelCount() { return ceilDiv(queryCount, shape.cols); }
 
   QuadraticOp op;
   bool softmax;
@@ -108,7 +110,7 @@ void QuadraticTile::emitTask(Value task) {
     firstKey = start;
     Value count = min(sub(keyLimit, start), index(blockKeys()));
     packKeys(count);
-    forEach(ceilDiv(queryCount, shape.cols),
+    forEach(panelCount(),
             [&](Value panel) { processPanel(panel, count); });
   });
   writeOutputs();
@@ -159,7 +161,7 @@ Value QuadraticTile::headMaximum() {
 
 void QuadraticTile::packQueries() {
   // Lanes past the last query hold zeros; their outputs are never written.
-  forEach(index(panelsPerTask), [&](Value panel) {
+  forEach(panelCount(), [&](Value panel) {
     forEach(keySize, [&](Value d) {
       storeVector(zeros(shape.cols), transposed, {panel, d, index(0)});
     });
@@ -209,7 +211,7 @@ void QuadraticTile::packKeys(Value count) {
 }
 
 void QuadraticTile::initialize() {
-  forEach(index(panelsPerTask), [&](Value panel) {
+  forEach(panelCount(), [&](Value panel) {
     storeVector(zeros(shape.cols), sums, {panel, index(0)});
     if (softmax)
       storeVector(constant(vectorType(shape.cols), lowestMaximum), maxima,
