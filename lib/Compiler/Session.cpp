@@ -36,7 +36,8 @@ public:
       const mlir::remark::detail::Remark &remark) override {
     std::string line;
     llvm::raw_string_ostream os(line);
-    os << remark.getRemarkTypeString() << ": " << remark.getRemarkName() << ":";
+    os << remark.getRemarkTypeString().lower() << ": " << remark.getRemarkName()
+       << ":";
     for (const auto &arg : remark.getArgs()) {
       if (arg.key == "Remark" || arg.key == "Reason")
         os << " " << arg.val;
@@ -191,7 +192,8 @@ llvm::Expected<Signature> getSignature(mlir::func::FuncOp func,
 Session::Session()
     : context(getDialectRegistry(), mlir::MLIRContext::Threading::DISABLED) {
   mlir::remark::RemarkCategories categories;
-  categories.all = "linattn.*";
+  categories.passed = categories.missed = categories.failed =
+      categories.analysis = "linattn.*";
   (void)mlir::remark::enableOptimizationRemarks(
       context, std::make_unique<RemarkCollector>(remarks),
       std::make_unique<mlir::remark::RemarkEmittingPolicyAll>(), categories);

@@ -52,12 +52,9 @@ struct CommandLine {
       cl::desc("Allowed max|difference| / max|reference| instead of 3e-6 for "
                "f32, 5e-3 for f16 and bf16, 1e-12 for f64"),
       cl::cat(category)};
-  cl::opt<unsigned> time{"time",
-                         cl::ValueOptional,
-                         cl::init(0),
-                         cl::value_desc("repetitions"),
-                         cl::desc("Time calls (20 if no number is given)"),
-                         cl::cat(category)};
+  cl::opt<std::string> time{
+      "time", cl::ValueOptional, cl::value_desc("repetitions"),
+      cl::desc("Time calls (20 if no number is given)"), cl::cat(category)};
   cl::opt<double> flops{
       "flops", cl::init(0),
       cl::desc("Floating-point operations per call, to report GFLOP/s"),
@@ -157,12 +154,27 @@ llvm::Expected<bool> compareToReference(const CommandLine &options,
   return agrees;
 }
 
-llvm::Error timeKernel(const CommandLine &options, const Kernel &kernel,
-                       std::vector<NpyArray> &inputs, Report &report) {
+/// The number of calls to time; 0 if that was not asked for.
+llvm::Expected<unsigned> getRepetitions(const CommandLine &options) {
+  if (options.time.getNumOccurrences() == 0)
+    return 0;
+  if (options.time.empty())
+    return 20;
+  unsigned repetitions;
+  if (llvm::StringRef(options.time).getAsInteger(10, repetitions) ||
+      repetitions == 0 || repetitions > 1000000)
+    return makeError("--time: expected a number of repetitions, but got '" +
+                     options.time + "'");
+  return repetitions;
+}
+
+llvm::Error timeKernel(const CommandLine &options, unsigned repetitions,
+                       const Kernel &kernel, std::vector<NpyArray> &inputs,
+                       Report &report) {
   llvm::SmallVector<BufferView> inputViews = getViews(inputs);
   llvm::SmallVector<BufferView> outputViews = getViews(report.outputs);
   double peakBefore = measureFmaGflops();
-  std::vector<double> times(options.time);
+  std::vector<double> times(repetitions);
   for (double &time : times) {
     double start = getMilliseconds();
     if (llvm::Error error =
@@ -249,6 +261,9 @@ llvm::Expected<bool> run(const CommandLine &options) {
   if (!options.compare.empty() && options.compare != "reference")
     return makeError("--compare: expected reference, but got '" +
                      options.compare + "'");
+  llvm::Expected<unsigned> repetitions = getRepetitions(options);
+  if (!repetitions)
+    return repetitions.takeError();
   double start = getMilliseconds();
   llvm::Expected<Kernel> kernel = compile(options, options.target);
   if (!kernel)
@@ -276,8 +291,9 @@ llvm::Expected<bool> run(const CommandLine &options) {
       return result.takeError();
     agrees = *result;
   }
-  if (options.time > 0)
-    if (llvm::Error error = timeKernel(options, *kernel, *inputs, report))
+  if (*repetitions > 0)
+    if (llvm::Error error =
+            timeKernel(options, *repetitions, *kernel, *inputs, report))
       return std::move(error);
   if (llvm::Error error = writeJSON(options, report))
     return std::move(error);
@@ -295,8 +311,6 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(options.category);
   cl::ParseCommandLineOptions(
       argc, argv, "Runs a function of tensors, compares and times it.\n");
-  if (options.time.getNumOccurrences() && options.time == 0)
-    options.time = 20;
   llvm::Expected<bool> agrees = run(options);
   if (agrees)
     return *agrees ? 0 : 1;

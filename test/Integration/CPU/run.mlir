@@ -8,6 +8,7 @@
 // RUN: not linattn-run %s --entry scale --arg random:4x32xbf16 --arg ones:f32 2>&1 | FileCheck %s --check-prefix=TYPE
 // RUN: not linattn-run %s --entry scale --arg random:4x32 2>&1 | FileCheck %s --check-prefix=SPEC
 // RUN: not linattn-run %s --entry scale --arg %s 2>&1 | FileCheck %s --check-prefix=NPY
+// RUN: not linattn-run %s --entry matmul --time=often 2>&1 | FileCheck %s --check-prefix=TIME
 // RUN: not linattn-run %t.npy 2>&1 | FileCheck %s --check-prefix=MLIR
 
 // MATMUL:      result 0: 5x32 f32 {{\[\[}}
@@ -38,6 +39,7 @@ func.func @matmul(%a: tensor<?x64xf32>, %b: tensor<64x32xf32>) -> tensor<?x32xf3
 // TYPE:  argument 0 (%x): expected elements of type f32, but got bf16
 // SPEC:  expected a type such as 2x128x4x64xf32, but got '4x32'
 // NPY:   run.mlir: byte 0: error: expected a .npy file
+// TIME:  --time: expected a number of repetitions, but got 'often'
 // MLIR:  .npy:1:1: error:
 
 func.func @scale(%x: tensor<?x32xf32>, %s: f32) -> tensor<?x32xf32> {

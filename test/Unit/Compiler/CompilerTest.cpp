@@ -97,6 +97,20 @@ TEST(CompilerErrors, MissingFile) {
             "directory");
 }
 
+TEST(CompilerRemarks, TellWhatWasDecided) {
+  Kernel kernel = test::compile(R"mlir(
+    func.func @f(%q: tensor<1x1x?x16xf32>, %k: tensor<1x1x?x16xf32>,
+                 %v: tensor<1x1x?x16xf32>) -> tensor<1x1x?x16xf32> {
+      %o = linattn.attention %q, %k, %v {causal}
+          : (tensor<1x1x?x16xf32>, tensor<1x1x?x16xf32>, tensor<1x1x?x16xf32>)
+          -> tensor<1x1x?x16xf32>
+      return %o : tensor<1x1x?x16xf32>
+    })mlir");
+  EXPECT_TRUE(llvm::any_of(kernel.explain(), [](llvm::StringRef line) {
+    return line.starts_with("passed: causal-to-scan: ");
+  }));
+}
+
 //===----------------------------------------------------------------------===//
 // Caches
 //===----------------------------------------------------------------------===//
