@@ -24,10 +24,14 @@ quietly() {
   return "$status"
 }
 
+# The preset names compilers without their paths. Naming them again for a build
+# that has them would make CMake start over, with defaults, if PATH has changed.
 configure() {
+  local preset=(--preset default)
+  [ ! -f "$build/CMakeCache.txt" ] || preset=(-B "$build")
   say "configuring $build"
   (cd "$root" && quietly "$build/logs/configure.log" \
-    cmake --preset default \
+    cmake "${preset[@]}" \
     "-DPython_EXECUTABLE=$venv/bin/python" \
     "-DPython3_EXECUTABLE=$venv/bin/python")
 }
