@@ -12,12 +12,23 @@
 
 using namespace linattn;
 
-FormComparison linattn::compareProducts(int64_t keySize, int64_t valueSize) {
-  return {keySize + valueSize, keySize * valueSize, 0};
+bool FormComparison::prefersReassociated(int64_t queries, int64_t keys) const {
+  // In double: sizes up to 2^31 would overflow the product.
+  double panels = double((queries + panel - 1) / panel) * double(panel);
+  return double(quadratic) * panels * (double(keys) + double(keyOffset)) >
+         double(linear) * (double(queries) + double(keys)) + double(fixed);
 }
 
-FormComparison linattn::compareKernels(int64_t keySize, int64_t valueSize) {
-  return {keySize + valueSize, keySize * valueSize, 0};
+FormComparison linattn::compareKernels(int64_t keySize, int64_t valueSize,
+                                       int64_t panel) {
+  // Relative costs of a multiply-add, times 100: both kernels run at a similar
+  // share of the FMA peak; packing and softmax-free weights add a constant
+  // number of keys, loading and storing the state a constant per element.
+  constexpr int64_t quadraticWeight = 90, linearWeight = 81, stateWeight = 2320;
+  constexpr int64_t packedKeys = 10;
+  int64_t product = keySize * valueSize;
+  return {quadraticWeight * (keySize + valueSize), packedKeys,
+          linearWeight * product, stateWeight * product, panel};
 }
 
 StateTileShape linattn::chooseStateTile(VectorTarget target,

@@ -368,8 +368,7 @@ static void lower(OpBuilder &b, ReadOp op) {
 
 namespace {
 
-/// One query row at a time; weights are recomputed for every output column
-/// rather than stored.
+/// One query row at a time: no more than a row of the output is ever stored.
 class NaiveQuadratic : public NaiveOp {
 public:
   NaiveQuadratic(OpBuilder &b, QuadraticOp op)
@@ -386,7 +385,14 @@ public:
       queryHead = headOf(op.getQuery(), head, heads);
       keyHead = headOf(op.getKey(), head, heads);
       valueHead = headOf(op.getValue(), head, heads);
+      OpFoldResult columns = getAsOpFoldResult(dim(op.getValue(), 3));
+      SmallVector<int64_t> shape;
+      SmallVector<Value> dynamic;
+      dispatchIndexOpFoldResult(columns, dynamic, shape);
+      sums = memref::AllocOp::create(b, loc, MemRefType::get(shape, type),
+                                     dynamic);
       forEach(dim(op.getQuery(), 2), [&](Value row) { emitRow(row); });
+      memref::DeallocOp::create(b, loc, sums);
     });
   }
 
@@ -412,16 +418,21 @@ private:
         return maxf(top,
                     masked(j, maximumOf(op.getKey(), batch, keyHead, j), lowest));
       });
+    Value columns = dim(op.getValue(), 3);
+    forEach(columns, [&](Value column) { store(zero(), sums, {column}); });
     Value den = reduce(keys, zero(), [&](Value j, Value sum) {
-      return addf(sum, weight(j));
-    });
-    forEach(dim(op.getValue(), 3), [&](Value column) {
-      Value num = reduce(keys, zero(), [&](Value j, Value sum) {
+      Value w = weight(j);
+      forEach(columns, [&](Value column) {
         Value v = loadAs(op.getValue(), {batch, valueHead, j, column});
-        return addf(sum, mulf(weight(j), v));
+        // A masked key adds nothing, not even 0 · NaN.
+        Value term = masked(j, mulf(w, v), zero());
+        store(addf(load(sums, {column}), term), sums, {column});
       });
-      store(convert(divide(num, den), tokenType), op.getOutput(),
-            {batch, head, i, column});
+      return addf(sum, w);
+    });
+    forEach(columns, [&](Value column) {
+      store(convert(divide(load(sums, {column}), den), tokenType),
+            op.getOutput(), {batch, head, i, column});
     });
   }
 
@@ -461,7 +472,7 @@ private:
 
   QuadraticOp op;
   bool softmax;
-  Value batch, head, queryHead, keyHead, valueHead, i, keys, shift, best;
+  Value batch, head, queryHead, keyHead, valueHead, i, keys, shift, best, sums;
 };
 
 } // namespace

@@ -30,6 +30,7 @@ void mlir::linattn::buildOptimizationPipeline(
   functions.addPass(createCanonicalizerPass());
   LinAttnReassociatePassOptions reassociate;
   reassociate.mode = options.reassociate;
+  reassociate.vectorBits = options.vectorBits;
   functions.addPass(createLinAttnReassociatePass(reassociate));
   functions.addPass(createLinAttnCausalToScanPass());
   LinAttnSelectFormPassOptions select;

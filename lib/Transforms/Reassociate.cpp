@@ -40,13 +40,23 @@ Value mlir::linattn::emitFormChoice(OpBuilder &b, Location loc,
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  Value product = arith::MulIOp::create(b, loc, queries, keys);
-  Value quadratic =
-      arith::MulIOp::create(b, loc, product, constant(cost.quadratic));
-  Value sum = arith::AddIOp::create(b, loc, queries, keys);
-  Value linear = arith::AddIOp::create(
-      b, loc, arith::MulIOp::create(b, loc, sum, constant(cost.linear)),
-      constant(cost.fixed));
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, loc, x, y);
+  };
+  auto mul = [&](Value x, Value y) -> Value {
+    return arith::MulIOp::create(b, loc, x, y);
+  };
+  // Past any crossover the choice no longer depends on the length; the limit
+  // keeps the products within 64 bits.
+  Value limit = constant(int64_t(1) << 20);
+  queries = arith::MinUIOp::create(b, loc, queries, limit);
+  keys = arith::MinUIOp::create(b, loc, keys, limit);
+  Value panels = arith::CeilDivUIOp::create(b, loc, queries,
+                                            constant(cost.panel));
+  Value quadratic = mul(mul(panels, constant(cost.panel * cost.quadratic)),
+                        add(keys, constant(cost.keyOffset)));
+  Value linear = add(mul(add(queries, keys), constant(cost.linear)),
+                     constant(cost.fixed));
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, quadratic,
                                linear);
 }
@@ -54,8 +64,9 @@ Value mlir::linattn::emitFormChoice(OpBuilder &b, Location loc,
 namespace {
 
 struct ReassociateAttention : OpRewritePattern<AttentionOp> {
-  ReassociateAttention(MLIRContext *context, ReassociateMode mode)
-      : OpRewritePattern(context), mode(mode) {}
+  ReassociateAttention(MLIRContext *context, ReassociateMode mode,
+                       int64_t vectorBits)
+      : OpRewritePattern(context), mode(mode), vectorBits(vectorBits) {}
 
   LogicalResult matchAndRewrite(AttentionOp op,
                                 PatternRewriter &rewriter) const override {
@@ -78,7 +89,10 @@ struct ReassociateAttention : OpRewritePattern<AttentionOp> {
     if (mode == ReassociateMode::Auto && (ShapedType::isDynamic(keySize) ||
                                           ShapedType::isDynamic(valueSize)))
       return refuse("head sizes are dynamic: the cheaper form is unknown");
-    auto cost = ::linattn::compareKernels(keySize, valueSize);
+    int64_t elementBits = getAccumulationType(getElementTypeOrSelf(op.getQuery()))
+                              .getIntOrFloatBitWidth();
+    auto cost = ::linattn::compareKernels(keySize, valueSize,
+                                          2 * vectorBits / elementBits);
     int64_t queries = size(op.getQuery(), 2), keys = size(op.getKey(), 2);
     switch (chooseForm(mode, cost, queries, keys)) {
     case FormChoice::Quadratic:
@@ -102,9 +116,10 @@ private:
                        const ::linattn::FormComparison &cost) const {
     Location loc = op.getLoc();
     remark::passed(loc, remarkNamed("reassociate"))
-        << llvm::formatv("(QKᵀ)V becomes Q(KᵀV) at run time, where Nq·Nk·{0} > "
-                   "(Nq + Nk)·{1} + {2}",
-                   cost.quadratic, cost.linear, cost.fixed)
+        << llvm::formatv("(QKᵀ)V becomes Q(KᵀV) at run time, where "
+                         "{0}·up{1}(Nq)·(Nk + {2}) > {3}·(Nq + Nk) + {4}",
+                         cost.quadratic, cost.panel, cost.keyOffset,
+                         cost.linear, cost.fixed)
                .str();
     auto tokens = [&](Value value) -> Value {
       return tensor::DimOp::create(rewriter, loc, value, 2);
@@ -131,6 +146,7 @@ private:
   }
 
   ReassociateMode mode;
+  int64_t vectorBits;
 };
 
 struct LinAttnReassociatePass final
@@ -138,7 +154,7 @@ struct LinAttnReassociatePass final
   using LinAttnReassociatePassBase::LinAttnReassociatePassBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReassociateAttention>(&getContext(), mode);
+    patterns.add<ReassociateAttention>(&getContext(), mode, vectorBits);
     populateReassociateChainPatterns(patterns, mode);
     unsigned choices = count<scf::IfOp>(), reads = count<ReadOp>();
     walkAndApplyPatterns(getOperation(), std::move(patterns));

@@ -19,25 +19,22 @@ struct AttentionSize {
   int64_t keySize, valueSize;  ///< Head sizes K and V.
 };
 
-/// A run-time comparison of the two forms: reassociate when
-///   queries·keys·quadratic > (queries + keys)·linear + fixed.
-/// All coefficients are nonnegative and small enough for 64-bit products.
+/// A comparison of the two forms cheap enough to make at run time: reassociate
+/// when
+///   quadratic · up(Nq) · (Nk + keyOffset)  >  linear · (Nq + Nk) + fixed
+/// where up(Nq) rounds up to whole panels of queries.
 struct FormComparison {
-  int64_t quadratic, linear, fixed;
+  int64_t quadratic, keyOffset, linear, fixed;
+  int64_t panel = 1; ///< Queries the quadratic kernel handles at once.
 
-  bool prefersReassociated(int64_t queries, int64_t keys) const {
-    return double(queries) * double(keys) * double(quadratic) >
-           (double(queries) + double(keys)) * double(linear) + double(fixed);
-  }
+  bool prefersReassociated(int64_t queries, int64_t keys) const;
 };
 
 /// How the CPU kernels of this compiler compare. (QKᵀ)V is `Nq·Nk·(K + V)`
 /// multiply-adds, Q(KᵀV) is `(Nq + Nk)·K·V` and a pass over the state; the
-/// weights in between are calibrated (docs/benchmarks).
-FormComparison compareKernels(int64_t keySize, int64_t valueSize);
-
-/// The same by multiply-adds alone, for products that other tools will lower.
-FormComparison compareProducts(int64_t keySize, int64_t valueSize);
+/// weights were fitted to both kernels (docs/benchmarks/reassociation.md).
+FormComparison compareKernels(int64_t keySize, int64_t valueSize,
+                              int64_t panel);
 
 /// Registers of a target and the state tile that fits them.
 struct VectorTarget {

@@ -49,8 +49,9 @@ def LinAttnReassociatePass
     Non-causal attention with linear weights is a product of three matrices, and
     matrix products are associative. `(φ(Q)φ(K)ᵀ)V` costs `Nq·Nk·(K + V)`
     multiply-adds, `φ(Q)(φ(K)ᵀV)` costs `(Nq + Nk)·K·V` and never forms an N×N
-    value. With static sizes the cheaper one is chosen; with a dynamic sequence
-    length the choice is made at run time, by `scf.if`. The same rewrite applies
+    value. With static sizes the cheaper one is chosen, by a cost model fitted to
+    the kernels; with a dynamic sequence length the choice is made at run time,
+    by `scf.if`. The same rewrite applies
     to two chained linalg contractions (`linalg.matmul`, `batch_matmul`, their
     transposed variants, `linalg.generic`), when nothing else uses the product
     in between.
@@ -82,7 +83,9 @@ def LinAttnReassociatePass
               clEnumValN(::mlir::linattn::ReassociateMode::Always, "always",
                          "wherever it is legal"),
               clEnumValN(::mlir::linattn::ReassociateMode::Never, "never",
-                         "nowhere"))}]>
+                         "nowhere"))}]>,
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"512",
+           "Width of a vector register in bits, for the cost model">
   ];
   let dependentDialects = [
     "::mlir::linattn::LinAttnDialect", "::mlir::arith::ArithDialect",
