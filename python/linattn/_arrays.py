@@ -1,0 +1,124 @@
+"""Arrays of other libraries, outside of calls that must be fast."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zipfile
+
+import numpy as np
+
+__all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "load_npz", "save_safetensors", "load_safetensors"]
+
+
+def dtype_name(array):
+    """"float32" whatever the library; None if the array has no dtype."""
+    dtype = getattr(array, "dtype", None)
+    return None if dtype is None else str(dtype).rpartition(".")[2]
+
+
+def to_numpy(array, name="array"):
+    """A NumPy array with the same elements; bfloat16 becomes float32."""
+    if isinstance(array, np.ndarray):
+        return array
+    if getattr(array, "requires_grad", False):
+        raise ValueError(
+            f"{name}: expected a tensor that requires no gradient, since there is no backward "
+            f"pass yet; pass {name}.detach()"
+        )
+    if _module(array) == "torch" and dtype_name(array) == "bfloat16":
+        array = array.float()
+    if hasattr(array, "__dlpack__"):
+        try:
+            return np.from_dlpack(array)
+        except (BufferError, RuntimeError, TypeError):
+            pass
+    if hasattr(array, "__array__") or hasattr(array, "__dlpack__"):
+        return np.asarray(array)
+    raise TypeError(
+        f"{name}: expected an array (an object with __dlpack__), but got {type(array).__name__}"
+    )
+
+
+def _module(array):
+    return type(array).__module__.partition(".")[0]
+
+
+def convert_like(array, like):
+    """A NumPy array as an array of the library of `like`."""
+    module = _module(like)
+    if module == "torch":
+        import torch
+
+        return torch.from_dlpack(array)
+    if module in ("jax", "jaxlib"):
+        import jax.numpy
+
+        return jax.numpy.asarray(array)
+    if not isinstance(like, np.ndarray) and hasattr(like, "__array_namespace__"):
+        return like.__array_namespace__().from_dlpack(array)
+    return array
+
+
+def copy(array):
+    """A copy in the array's own library."""
+    return convert_like(np.array(to_numpy(array), copy=True), array)
+
+
+def load_npz(path):
+    """The arrays in a .npz file; nothing in it is executed."""
+    try:
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            raise ValueError("a single array")
+        with file:
+            return {name: file[name] for name in file.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{os.fspath(path)}: expected a .npz file of arrays, but got {error}") from None
+
+
+# ----------------------------------------------------------------------------
+# safetensors: an 8-byte length, that many bytes of JSON, the arrays
+# ----------------------------------------------------------------------------
+
+_SAFETENSORS_DTYPES = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
+
+
+def save_safetensors(path, arrays):
+    header, offset = {}, 0
+    for name, array in arrays.items():
+        dtype = next(key for key, value in _SAFETENSORS_DTYPES.items() if value == array.dtype)
+        header[name] = {
+            "dtype": dtype,
+            "shape": list(array.shape),
+            "data_offsets": [offset, offset + array.nbytes],
+        }
+        offset += array.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for array in arrays.values():
+            file.write(np.ascontiguousarray(array).tobytes())
+
+
+def load_safetensors(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    what = os.fspath(path)
+    try:
+        (length,) = struct.unpack_from("<Q", data)
+        header = json.loads(data[8 : 8 + length])
+        body, arrays = data[8 + length :], {}
+        for name, entry in header.items():
+            if name == "__metadata__":
+                continue
+            begin, end = entry["data_offsets"]
+            if not 0 <= begin <= end <= len(body):
+                raise ValueError(f"{name} lies outside of the file")
+            array = np.frombuffer(body[begin:end], _SAFETENSORS_DTYPES[entry["dtype"]])
+            arrays[name] = array.reshape(entry["shape"]).copy()
+    except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
+        raise ValueError(f"{what}: expected a safetensors file, but got one that is damaged: {error}") from None
+    return arrays

@@ -1,0 +1,48 @@
+"""`compile`: functions written in MLIR."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+from . import _linattn
+from ._checks import check_choice
+
+__all__ = ["compile"]
+
+
+def compile(text_or_path, entry=None, target=None):
+    """Compiles a function of tensors that is written in MLIR.
+
+    Args:
+      text_or_path: the text of a module; a `pathlib.Path`, or a string without
+        newline or brace, is the path of a file with it.
+      entry: the public function to compile; may be left out if there is one.
+      target: "cpu" (or None), or "reference" for plain loops.
+
+    Returns:
+      A kernel. ``kernel(*arrays)`` runs it on arrays in the layout of the
+      function's own signature and returns an array, or a tuple where the function
+      has several results. ``kernel.mlir(stage)``, ``kernel.asm()`` and
+      ``kernel.explain()`` show what became of it.
+
+    Raises:
+      ValueError: malformed text, with its line and column, or something that the
+        compiler cannot do.
+      OSError: a file that cannot be read.
+    """
+    if entry is not None and not isinstance(entry, str):
+        raise TypeError(f"entry: expected a string or None, but got {type(entry).__name__}")
+    target = "cpu" if target is None else check_choice("target", target, ("cpu", "reference"))
+    if isinstance(text_or_path, str):
+        is_path = not any(char in text_or_path for char in "\n{}")
+    elif isinstance(text_or_path, os.PathLike):
+        is_path = True
+    else:
+        raise TypeError(
+            f"text_or_path: expected a string or a path, but got {type(text_or_path).__name__}"
+        )
+    if not is_path:
+        return _linattn.compile(text_or_path, entry or "", "<string>", target)
+    path = pathlib.Path(text_or_path)
+    return _linattn.compile(path.read_text(encoding="utf-8"), entry or "", str(path), target)

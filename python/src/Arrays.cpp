@@ -1,0 +1,424 @@
+//===- Arrays.cpp - Arrays of other libraries as views --------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two ways in: the buffer protocol, which NumPy answers in some hundred
+// nanoseconds, and DLPack for everybody else. Both are borrowed for the time of
+// a call.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Arrays.h"
+#include "DLPack.h"
+#include "Buffer.h"
+
+#include <cstring>
+#include <unordered_map>
+
+namespace nb = nanobind;
+using namespace linattn;
+using namespace linattn::python;
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+const char *linattn::python::getPythonName(DType dtype) {
+  switch (dtype) {
+  case DType::F16:
+    return "float16";
+  case DType::BF16:
+    return "bfloat16";
+  case DType::F32:
+    return "float32";
+  case DType::F64:
+    return "float64";
+  case DType::I1:
+    return "bool";
+  case DType::I8:
+    return "int8";
+  case DType::I16:
+    return "int16";
+  case DType::I32:
+    return "int32";
+  case DType::I64:
+    return "int64";
+  case DType::Index:
+    return "index";
+  }
+  return "unknown";
+}
+
+std::string
+linattn::python::formatPythonShape(llvm::ArrayRef<int64_t> shape) {
+  std::string text = "(";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+std::string linattn::python::describeType(nb::handle object) {
+  return nb::cast<std::string>(nb::type_name(object.type()));
+}
+
+[[noreturn]] static void throwValueError(const std::string &message) {
+  throw nb::value_error(message.c_str());
+}
+
+[[noreturn]] static void throwTypeError(const std::string &message) {
+  throw nb::type_error(message.c_str());
+}
+
+[[noreturn]] static void throwUnsupported(const char *name,
+                                          const std::string &dtype) {
+  throwTypeError(std::string(name) +
+                 ": expected elements of type float16, bfloat16, float32, "
+                 "float64, bool, int32 or int64, but got " +
+                 dtype);
+}
+
+//===----------------------------------------------------------------------===//
+// What is cached of the libraries
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Python objects that live as long as the interpreter. Leaked, since there is
+/// no moment at which they could safely be released.
+struct Libraries {
+  nb::object numpyArray, numpyEmpty, float32, float64;
+  nb::object uint16;
+  /// The dtype of ml_dtypes, once it is needed.
+  nb::object bfloat16;
+  nb::object dtypeName, viewName, dlpackName, dlpackDeviceName, maxVersion;
+  std::unordered_map<PyTypeObject *, ArrayKind> kinds;
+
+  Libraries() {
+    nb::module_ numpy = nb::module_::import_("numpy");
+    numpyArray = numpy.attr("ndarray");
+    numpyEmpty = numpy.attr("empty");
+    float32 = numpy.attr("dtype")("float32");
+    float64 = numpy.attr("dtype")("float64");
+    uint16 = numpy.attr("dtype")("uint16");
+    viewName = nb::str("view");
+    dtypeName = nb::str("dtype");
+    dlpackName = nb::str("__dlpack__");
+    dlpackDeviceName = nb::str("__dlpack_device__");
+    maxVersion = nb::make_tuple(1, 0);
+  }
+};
+
+Libraries &getLibraries() {
+  static Libraries *libraries = new Libraries;
+  return *libraries;
+}
+
+nb::object getBFloat16() {
+  Libraries &libraries = getLibraries();
+  if (!libraries.bfloat16.is_valid())
+    libraries.bfloat16 = nb::module_::import_("numpy").attr("dtype")(
+        nb::module_::import_("ml_dtypes").attr("bfloat16"));
+  return libraries.bfloat16;
+}
+
+/// The library that a type belongs to, by the name of its module.
+ArrayKind classify(nb::handle object) {
+  Libraries &libraries = getLibraries();
+  PyTypeObject *type = Py_TYPE(object.ptr());
+  if (auto it = libraries.kinds.find(type); it != libraries.kinds.end())
+    return it->second;
+  std::string module =
+      nb::cast<std::string>(nb::str(object.type().attr("__module__")));
+  auto isIn = [&](const char *package) {
+    size_t length = std::strlen(package);
+    return module.compare(0, length, package) == 0 &&
+           (module.size() == length || module[length] == '.');
+  };
+  ArrayKind kind = ArrayKind::Other;
+  if (PyObject_IsInstance(object.ptr(), libraries.numpyArray.ptr()) == 1)
+    kind = ArrayKind::NumPy;
+  else if (isIn("torch") || nb::hasattr(object, "requires_grad"))
+    kind = ArrayKind::Torch;
+  else if (isIn("jax") || isIn("jaxlib"))
+    kind = ArrayKind::Jax;
+  else if (nb::hasattr(object, "__array_namespace__"))
+    kind = ArrayKind::ArrayApi;
+  // The map's key stays valid: the type lives on.
+  Py_INCREF(reinterpret_cast<PyObject *>(type));
+  libraries.kinds.emplace(type, kind);
+  return kind;
+}
+
+std::optional<DType> parseFormat(const char *format, Py_ssize_t itemSize) {
+  if (!format)
+    return std::nullopt;
+  if (*format == '@' || *format == '=' || *format == '<')
+    ++format;
+  if (*format == '\0' || format[1] != '\0')
+    return std::nullopt;
+  switch (*format) {
+  case 'e':
+    return DType::F16;
+  case 'f':
+    return DType::F32;
+  case 'd':
+    return DType::F64;
+  case '?':
+    return DType::I1;
+  case 'b':
+    return DType::I8;
+  case 'h':
+    return DType::I16;
+  case 'i':
+  case 'l':
+  case 'q':
+    return itemSize == 4 ? DType::I32 : DType::I64;
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<DType> parseDataType(dlpack::DataType type) {
+  if (type.lanes != 1)
+    return std::nullopt;
+  switch (type.code) {
+  case dlpack::kCodeFloat:
+    return type.bits == 16   ? std::optional(DType::F16)
+           : type.bits == 32 ? std::optional(DType::F32)
+           : type.bits == 64 ? std::optional(DType::F64)
+                             : std::nullopt;
+  case dlpack::kCodeBFloat:
+    return type.bits == 16 ? std::optional(DType::BF16) : std::nullopt;
+  case dlpack::kCodeBool:
+    return type.bits == 8 ? std::optional(DType::I1) : std::nullopt;
+  case dlpack::kCodeInt:
+    return type.bits == 8    ? std::optional(DType::I8)
+           : type.bits == 16 ? std::optional(DType::I16)
+           : type.bits == 32 ? std::optional(DType::I32)
+           : type.bits == 64 ? std::optional(DType::I64)
+                             : std::nullopt;
+  default:
+    return std::nullopt;
+  }
+}
+
+void checkAlignment(const BufferView &view, const char *name) {
+  if (view.getNumElements() != 0 &&
+      reinterpret_cast<uintptr_t>(view.data) % getByteSize(view.dtype) != 0)
+    throwValueError(std::string(name) + ": expected memory aligned to " +
+                    std::to_string(getByteSize(view.dtype)) +
+                    " bytes, but got a misaligned array");
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// ImportedArray
+//===----------------------------------------------------------------------===//
+
+ImportedArray::~ImportedArray() {
+  if (hasBuffer)
+    PyBuffer_Release(&buffer);
+}
+
+void ImportedArray::import(nb::handle object, const char *name) {
+  kind = classify(object);
+  if (kind == ArrayKind::NumPy ||
+      (PyObject_CheckBuffer(object.ptr()) &&
+       !nb::hasattr(object, getLibraries().dlpackName)))
+    importBuffer(object, name);
+  else
+    importDLPack(object, name);
+  checkAlignment(view, name);
+}
+
+/// The dtype of a NumPy array for messages.
+static std::string describeDType(nb::handle object) {
+  return nb::hasattr(object, "dtype")
+             ? nb::cast<std::string>(nb::str(object.attr("dtype")))
+             : "elements of " + describeType(object);
+}
+
+void ImportedArray::importBuffer(nb::handle object, const char *name) {
+  Libraries &libraries = getLibraries();
+  bool isBFloat16 = false;
+  if (kind == ArrayKind::NumPy && libraries.bfloat16.is_valid())
+    isBFloat16 = object.attr(libraries.dtypeName).is(libraries.bfloat16);
+  // The buffer protocol has no letter for bfloat16.
+  auto viewAsBits = [&] {
+    owner = object.attr(libraries.viewName)(libraries.uint16);
+    isBFloat16 = true;
+    return PyObject_GetBuffer(owner.ptr(), &buffer, PyBUF_RECORDS_RO) == 0;
+  };
+  if (isBFloat16) {
+    hasBuffer = viewAsBits();
+  } else {
+    hasBuffer = PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_RECORDS_RO) == 0;
+    if (!hasBuffer) {
+      PyErr_Clear();
+      std::string dtype = describeDType(object);
+      if (kind != ArrayKind::NumPy || dtype != "bfloat16")
+        throwUnsupported(name, dtype);
+      libraries.bfloat16 = object.attr("dtype");
+      hasBuffer = viewAsBits();
+    }
+  }
+  if (!hasBuffer)
+    throw nb::python_error();
+  std::optional<DType> dtype = isBFloat16
+                                   ? std::optional(DType::BF16)
+                                   : parseFormat(buffer.format, buffer.itemsize);
+  if (!dtype)
+    throwUnsupported(name, describeDType(object));
+  view.dtype = *dtype;
+  view.data = buffer.buf;
+  view.readOnly = buffer.readonly;
+  view.shape.assign(buffer.shape, buffer.shape + buffer.ndim);
+  view.strides.resize(buffer.ndim);
+  for (int i = 0; i < buffer.ndim; ++i) {
+    if (buffer.strides[i] % buffer.itemsize != 0 && buffer.shape[i] > 1)
+      throwValueError(std::string(name) +
+                      ": expected strides that are whole elements, but got " +
+                      std::to_string(buffer.strides[i]) + " bytes");
+    view.strides[i] = buffer.strides[i] / buffer.itemsize;
+  }
+}
+
+/// The tensor in a capsule, and whether it must not be written.
+static std::pair<const dlpack::Tensor *, bool> openCapsule(nb::handle capsule) {
+  if (PyCapsule_IsValid(capsule.ptr(), dlpack::kVersionedName)) {
+    auto *managed = static_cast<dlpack::ManagedTensorVersioned *>(
+        PyCapsule_GetPointer(capsule.ptr(), dlpack::kVersionedName));
+    if (managed->version.major == 1)
+      return {&managed->tensor, managed->flags & dlpack::kFlagReadOnly};
+    return {nullptr, false};
+  }
+  if (PyCapsule_IsValid(capsule.ptr(), dlpack::kName)) {
+    auto *managed = static_cast<dlpack::ManagedTensor *>(
+        PyCapsule_GetPointer(capsule.ptr(), dlpack::kName));
+    return {&managed->tensor, false};
+  }
+  return {nullptr, false};
+}
+
+/// Asks for DLPack 1.0, which knows read-only arrays, and takes what producers
+/// that are older than it give.
+static nb::object getCapsule(nb::handle object) {
+  Libraries &libraries = getLibraries();
+  nb::object method = object.attr(libraries.dlpackName);
+  try {
+    return method(nb::arg("max_version") = libraries.maxVersion);
+  } catch (nb::python_error &error) {
+    if (!error.matches(PyExc_TypeError))
+      throw;
+  }
+  return method();
+}
+
+static void checkDevice(nb::handle object, const char *name) {
+  nb::object device =
+      object.attr(getLibraries().dlpackDeviceName)();
+  int32_t type = nb::cast<int32_t>(nb::int_(device[0]));
+  if (type != dlpack::kDeviceCPU && type != dlpack::kDeviceCUDAHost)
+    throwValueError(std::string(name) +
+                    ": expected an array in the memory of the CPU, the only "
+                    "target so far, but got one on DLPack device type " +
+                    std::to_string(type));
+}
+
+void ImportedArray::importDLPack(nb::handle object, const char *name) {
+  if (!nb::hasattr(object, getLibraries().dlpackName))
+    throwTypeError(std::string(name) +
+                   ": expected an array (an object with __dlpack__), but got " +
+                   describeType(object));
+  if (kind == ArrayKind::Torch && nb::hasattr(object, "requires_grad") &&
+      nb::cast<bool>(object.attr("requires_grad")))
+    throwValueError(std::string(name) +
+                    ": expected a tensor that requires no gradient, since there "
+                    "is no backward pass yet; pass " + name + ".detach()");
+  if (nb::hasattr(object, getLibraries().dlpackDeviceName))
+    checkDevice(object, name);
+  owner = getCapsule(object);
+  auto [tensor, readOnly] = openCapsule(owner);
+  if (!tensor)
+    throwTypeError(std::string(name) +
+                   ": expected a DLPack capsule of version 0 or 1 from " +
+                   describeType(object));
+  std::optional<DType> dtype = parseDataType(tensor->dtype);
+  if (!dtype)
+    throwUnsupported(name, "DLPack type code " +
+                               std::to_string(tensor->dtype.code) + " with " +
+                               std::to_string(tensor->dtype.bits) + " bits");
+  view.dtype = *dtype;
+  view.data = static_cast<char *>(tensor->data) + tensor->byteOffset;
+  view.readOnly = readOnly;
+  view.shape.assign(tensor->shape, tensor->shape + tensor->rank);
+  view.strides.resize(tensor->rank);
+  int64_t contiguous = 1;
+  for (int32_t i = tensor->rank; i-- > 0; contiguous *= tensor->shape[i])
+    view.strides[i] = tensor->strides ? tensor->strides[i] : contiguous;
+}
+
+//===----------------------------------------------------------------------===//
+// ResultArray
+//===----------------------------------------------------------------------===//
+
+void ResultArray::allocate(nb::handle like, ArrayKind likeKind, DType dtype,
+                           llvm::ArrayRef<int64_t> shape) {
+  Libraries &libraries = getLibraries();
+  kind = likeKind;
+  isForeign = kind == ArrayKind::Torch || kind == ArrayKind::Jax ||
+              kind == ArrayKind::ArrayApi;
+  if (isForeign || (kind == ArrayKind::Other && dtype == DType::BF16)) {
+    isForeign = true;
+    if (kind == ArrayKind::ArrayApi)
+      arrayNamespace = like.attr("__array_namespace__")();
+    auto *memory = new Buffer(dtype, shape);
+    array = nb::cast(memory, nb::rv_policy::take_ownership);
+    imported.view = memory->view();
+    return;
+  }
+  nb::object sizes = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  for (size_t i = 0; i < shape.size(); ++i)
+    PyTuple_SET_ITEM(sizes.ptr(), static_cast<Py_ssize_t>(i),
+                     PyLong_FromLongLong(shape[i]));
+  nb::object type;
+  if (dtype == DType::F32)
+    type = libraries.float32;
+  else if (dtype == DType::F64)
+    type = libraries.float64;
+  else if (dtype == DType::BF16)
+    type = getBFloat16();
+  else
+    type = nb::str(getPythonName(dtype));
+  array = libraries.numpyEmpty(sizes, type);
+  imported.import(array, "result");
+}
+
+void ResultArray::adopt(nb::handle given, const char *name) {
+  array = nb::borrow(given);
+  imported.import(given, name);
+  if (imported.view.readOnly)
+    throwValueError(std::string(name) +
+                    ": expected a writable array, but got a read-only one");
+}
+
+nb::object ResultArray::finish() {
+  if (!isForeign)
+    return std::move(array);
+  switch (kind) {
+  case ArrayKind::Torch:
+    return nb::module_::import_("torch").attr("from_dlpack")(array);
+  case ArrayKind::Jax:
+    return nb::module_::import_("jax.dlpack").attr("from_dlpack")(array);
+  case ArrayKind::ArrayApi:
+    return arrayNamespace.attr("from_dlpack")(array);
+  default:
+    // No library to convert to: the buffer itself speaks DLPack.
+    return std::move(array);
+  }
+}

@@ -1,0 +1,81 @@
+//===- Arrays.h - Arrays of other libraries as views ------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_PYTHON_ARRAYS_H
+#define LINATTN_PYTHON_ARRAYS_H
+
+#include "linattn/Compiler/BufferView.h"
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <optional>
+#include <string>
+
+namespace linattn::python {
+
+/// Which library an array belongs to, and hence its results.
+enum class ArrayKind : uint8_t { NumPy, Torch, Jax, ArrayApi, Other };
+
+/// A view of somebody else's array that keeps the array's memory alive. Neither
+/// copied nor moved: `Py_buffer` may point into itself.
+class ImportedArray {
+public:
+  ImportedArray() = default;
+  ImportedArray(const ImportedArray &) = delete;
+  ImportedArray &operator=(const ImportedArray &) = delete;
+  ~ImportedArray();
+
+  /// Takes `object` in without a copy. `name` is the operand in messages; a
+  /// TypeError tells what is wrong with an object that is no array, a
+  /// ValueError what is wrong with an array.
+  void import(nanobind::handle object, const char *name);
+
+  BufferView view;
+  ArrayKind kind = ArrayKind::Other;
+
+private:
+  void importBuffer(nanobind::handle object, const char *name);
+  void importDLPack(nanobind::handle object, const char *name);
+
+  Py_buffer buffer;
+  bool hasBuffer = false;
+  nanobind::object owner;
+};
+
+/// The name of an element type as Python libraries spell it: "float32".
+const char *getPythonName(DType dtype);
+
+/// "(2, 5, 64)"
+std::string formatPythonShape(llvm::ArrayRef<int64_t> shape);
+
+/// The name of an object's type: "list", "numpy.ndarray".
+std::string describeType(nanobind::handle object);
+
+/// A result that is being made. `fill` gives the memory to write to; `finish`
+/// gives the array, of the same library as the array it was made like.
+class ResultArray {
+public:
+  /// Contiguous, of the library of `like`.
+  void allocate(nanobind::handle like, ArrayKind kind, DType dtype,
+                llvm::ArrayRef<int64_t> shape);
+  /// The caller's array.
+  void adopt(nanobind::handle array, const char *name);
+
+  nanobind::object finish();
+
+  const BufferView &view() const { return imported.view; }
+
+private:
+  nanobind::object array, arrayNamespace;
+  ImportedArray imported;
+  ArrayKind kind = ArrayKind::NumPy;
+  bool isForeign = false;
+};
+
+} // namespace linattn::python
+
+#endif // LINATTN_PYTHON_ARRAYS_H

@@ -1,0 +1,28 @@
+//===- Bindings.h - The parts of the extension module -----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_PYTHON_BINDINGS_H
+#define LINATTN_PYTHON_BINDINGS_H
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+namespace linattn::python {
+
+/// Adds the submodule `reference`.
+void registerReference(nanobind::module_ &module);
+
+/// Adds `Kernel` and `compile`.
+void registerKernel(nanobind::module_ &module);
+
+/// Adds `Plan`, the fast way of `attention`, `scan` and `State`.
+void registerPlan(nanobind::module_ &module);
+
+} // namespace linattn::python
+
+#endif // LINATTN_PYTHON_BINDINGS_H

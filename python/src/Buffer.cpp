@@ -1,0 +1,96 @@
+//===- Buffer.cpp - Memory that other libraries can adopt -----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Buffer.h"
+#include "DLPack.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace nb = nanobind;
+using namespace linattn;
+using namespace linattn::python;
+
+/// A cache line, and the widest vector.
+static constexpr size_t kAlignment = 64;
+
+Buffer::Buffer(DType dtype, llvm::ArrayRef<int64_t> shape)
+    : dtype(dtype), shape(shape.begin(), shape.end()) {
+  size_t bytes = getByteSize(dtype);
+  for (int64_t extent : shape)
+    bytes *= static_cast<size_t>(extent);
+  bytes = std::max(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
+  void *pointer = std::aligned_alloc(kAlignment, bytes);
+  if (!pointer)
+    throw std::bad_alloc();
+  memory = std::shared_ptr<void>(pointer, std::free);
+}
+
+namespace {
+
+/// What a capsule points to, with the arrays that the tensor refers to.
+struct Export {
+  dlpack::ManagedTensor managed;
+  llvm::SmallVector<int64_t, 4> shape, strides;
+  std::shared_ptr<void> memory;
+};
+
+dlpack::DataType getDataType(DType dtype) {
+  auto bits = static_cast<uint8_t>(8 * getByteSize(dtype));
+  if (dtype == DType::I1)
+    return {dlpack::kCodeBool, 8, 1};
+  if (dtype == DType::BF16)
+    return {dlpack::kCodeBFloat, bits, 1};
+  return {isFloat(dtype) ? dlpack::kCodeFloat : dlpack::kCodeInt, bits, 1};
+}
+
+/// Frees a tensor that nobody adopted; adopters rename the capsule.
+void releaseCapsule(PyObject *capsule) {
+  if (!PyCapsule_IsValid(capsule, dlpack::kName))
+    return;
+  auto *managed = static_cast<dlpack::ManagedTensor *>(
+      PyCapsule_GetPointer(capsule, dlpack::kName));
+  managed->deleter(managed);
+}
+
+} // namespace
+
+nb::object Buffer::makeCapsule() const {
+  auto exported = std::make_unique<Export>();
+  exported->shape = shape;
+  exported->strides = view().strides;
+  exported->memory = memory;
+  dlpack::ManagedTensor &managed = exported->managed;
+  managed.tensor = {memory.get(),
+                    {dlpack::kDeviceCPU, 0},
+                    static_cast<int32_t>(shape.size()),
+                    getDataType(dtype),
+                    exported->shape.data(),
+                    exported->strides.data(),
+                    /*byteOffset=*/0};
+  managed.context = exported.get();
+  managed.deleter = [](dlpack::ManagedTensor *self) {
+    delete static_cast<Export *>(self->context);
+  };
+  PyObject *capsule = PyCapsule_New(&managed, dlpack::kName, releaseCapsule);
+  if (!capsule)
+    throw nb::python_error();
+  exported.release();
+  return nb::steal(capsule);
+}
+
+void linattn::python::registerBuffer(nb::module_ &module) {
+  nb::class_<Buffer>(module, "Buffer",
+                     "A contiguous result that any DLPack library can adopt.")
+      .def(
+          "__dlpack__",
+          [](const Buffer &self, nb::kwargs) { return self.makeCapsule(); })
+      .def("__dlpack_device__", [](const Buffer &) {
+        return nb::make_tuple(dlpack::kDeviceCPU, 0);
+      });
+}

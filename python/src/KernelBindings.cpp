@@ -1,0 +1,262 @@
+//===- KernelBindings.cpp - Compiled functions, for Python ----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Arrays.h"
+#include "Bindings.h"
+#include "KernelObject.h"
+#include "linattn/Compiler/Compiler.h"
+
+#include <deque>
+#include <nanobind/stl/vector.h>
+
+namespace nb = nanobind;
+using namespace linattn;
+using namespace linattn::python;
+using namespace nb::literals;
+
+void linattn::python::throwError(llvm::Error error) {
+  std::string message = llvm::toString(std::move(error));
+  throw nb::value_error(message.c_str());
+}
+
+int32_t linattn::python::parseNumThreads(nb::handle numThreads) {
+  if (numThreads.is_none())
+    return 0;
+  int64_t count = 0;
+  if (PyBool_Check(numThreads.ptr()) || !nb::try_cast(numThreads, count))
+    throw nb::type_error(("num_threads: expected an integer or None, but got " +
+                          describeType(numThreads))
+                             .c_str());
+  if (count < 1 || count > INT32_MAX)
+    throw nb::value_error(("num_threads: expected a positive integer, but got " +
+                           std::to_string(count))
+                              .c_str());
+  return static_cast<int32_t>(count);
+}
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Calls with the function's own arguments
+//===----------------------------------------------------------------------===//
+
+/// Holds the numbers that are passed for scalars.
+struct ScalarStorage {
+  union {
+    float f32;
+    double f64;
+    int64_t i64;
+  };
+};
+
+/// A Python number as a view, where the function takes a scalar.
+BufferView makeScalar(nb::handle number, const ValueInfo &info,
+                      const std::string &name, ScalarStorage &storage) {
+  bool isNumber = PyFloat_Check(number.ptr()) || PyLong_Check(number.ptr());
+  bool fits = isNumber && (isFloat(info.dtype) || PyLong_Check(number.ptr()));
+  if (!fits || info.dtype == DType::F16 || info.dtype == DType::BF16)
+    throw nb::type_error((name + ": expected a number of type " +
+                          getPythonName(info.dtype) + ", but got " +
+                          describeType(number))
+                             .c_str());
+  if (info.dtype == DType::F32)
+    storage.f32 = static_cast<float>(PyFloat_AsDouble(number.ptr()));
+  else if (info.dtype == DType::F64)
+    storage.f64 = PyFloat_AsDouble(number.ptr());
+  else
+    // Little-endian: the low bytes are the narrower integer.
+    storage.i64 = PyLong_AsLongLong(number.ptr());
+  if (PyErr_Occurred())
+    throw nb::python_error();
+  return BufferView(static_cast<void *>(&storage), info.dtype, {});
+}
+
+/// The inputs and outputs of one call.
+class KernelCall {
+public:
+  KernelCall(const Kernel &kernel, nb::args args)
+      : kernel(kernel), signature(kernel.signature()) {
+    if (args.size() != signature.arguments.size())
+      throw nb::type_error(("'" + signature.entry + "': expected " +
+                            std::to_string(signature.arguments.size()) +
+                            " arguments, but got " + std::to_string(args.size()))
+                               .c_str());
+    for (size_t i = 0; i < args.size(); ++i)
+      addInput(args[i], i);
+  }
+
+  nb::object run(nb::handle out, int32_t numThreads) {
+    llvm::SmallVector<Kernel::Shape, 2> shapes =
+        unwrap(kernel.resultShapes(inputs));
+    makeResults(shapes, out);
+    RunOptions options;
+    options.numThreads = numThreads;
+    {
+      nb::gil_scoped_release release;
+      if (llvm::Error error = kernel.run(inputs, outputs, options)) {
+        nb::gil_scoped_acquire acquire;
+        throwError(std::move(error));
+      }
+    }
+    return finish();
+  }
+
+private:
+  void addInput(nb::handle argument, size_t index) {
+    const ValueInfo &info = signature.arguments[index];
+    std::string name = signature.describeArgument(index);
+    if (info.shape.empty() &&
+        (PyFloat_Check(argument.ptr()) || PyLong_Check(argument.ptr()))) {
+      scalars.emplace_back();
+      inputs.push_back(makeScalar(argument, info, name, scalars.back()));
+      return;
+    }
+    arrays.emplace_back();
+    arrays.back().import(argument, name.c_str());
+    inputs.push_back(arrays.back().view);
+    if (!like.is_valid() && info.getRank() > 0) {
+      like = nb::borrow(argument);
+      kind = arrays.back().kind;
+    }
+  }
+
+  void makeResults(llvm::ArrayRef<Kernel::Shape> shapes, nb::handle out) {
+    bool isTuple = nb::isinstance<nb::tuple>(out) || nb::isinstance<nb::list>(out);
+    size_t given = out.is_none() ? 0 : isTuple ? nb::len(out) : 1;
+    if (given != 0 && given != shapes.size())
+      throw nb::value_error(("out: expected " + std::to_string(shapes.size()) +
+                             " arrays, but got " + std::to_string(given))
+                                .c_str());
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      results.emplace_back();
+      if (given == 0)
+        results.back().allocate(like, like.is_valid() ? kind : ArrayKind::NumPy,
+                                signature.results[i].dtype, shapes[i]);
+      else
+        results.back().adopt(isTuple ? nb::object(out[i]) : nb::borrow(out),
+                             "out");
+      outputs.push_back(results.back().view());
+    }
+  }
+
+  nb::object finish() {
+    if (results.size() == 1)
+      return results.front().finish();
+    nb::list list;
+    for (ResultArray &result : results)
+      list.append(result.finish());
+    return nb::tuple(list);
+  }
+
+  const Kernel &kernel;
+  const Signature &signature;
+  std::deque<ImportedArray> arrays;
+  std::deque<ScalarStorage> scalars;
+  std::deque<ResultArray> results;
+  llvm::SmallVector<BufferView, 8> inputs, outputs;
+  nb::object like;
+  ArrayKind kind = ArrayKind::NumPy;
+};
+
+std::string describeSignature(const Signature &signature) {
+  std::string text = "func @" + signature.entry + "(";
+  for (size_t i = 0; i < signature.arguments.size(); ++i) {
+    const ValueInfo &info = signature.arguments[i];
+    text += (i ? ", " : "") + (info.name.empty() ? "" : "%" + info.name + ": ") +
+            info.getTypeString();
+  }
+  text += ") -> (";
+  for (size_t i = 0; i < signature.results.size(); ++i)
+    text += (i ? ", " : "") + signature.results[i].getTypeString();
+  return text + ")";
+}
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+Kernel compile(const std::string &text, const std::string &entry,
+               const std::string &fileName, const std::string &target,
+               const std::string &form, const std::string &reassociate) {
+  CompilerOptions options;
+  if (target == "reference")
+    options.target = Target::Reference;
+  else if (target != "cpu")
+    throw nb::value_error(
+        ("target: expected cpu or reference, but got " + target).c_str());
+  options.form = form;
+  options.reassociate = reassociate;
+  nb::gil_scoped_release release;
+  llvm::Expected<Kernel> kernel =
+      Compiler(options).compile(text, entry, fileName);
+  if (kernel)
+    return std::move(*kernel);
+  nb::gil_scoped_acquire acquire;
+  throwError(kernel.takeError());
+}
+
+std::string joinLines(const std::vector<std::string> &lines) {
+  std::string text;
+  for (const std::string &line : lines)
+    text += (text.empty() ? "" : "\n") + line;
+  return text;
+}
+
+} // namespace
+
+void linattn::python::registerKernel(nb::module_ &module) {
+  nb::class_<Kernel>(module, "Kernel",
+                     "A compiled function; see linattn.compile.")
+      .def("__call__",
+           [](const Kernel &self, nb::args args, nb::object out,
+              nb::object numThreads) {
+             return KernelCall(self, args).run(out, parseNumThreads(numThreads));
+           },
+           "args"_a, nb::kw_only(), "out"_a = nb::none(),
+           "num_threads"_a = nb::none(),
+           "Runs the function on arrays in the layout of its own signature. "
+           "Returns an array, or a tuple where it has several results.")
+      .def("mlir",
+           [](const Kernel &self, nb::object stage) {
+             std::string name =
+                 stage.is_none() ? "input" : nb::cast<std::string>(stage);
+             return unwrap(self.mlir(name));
+           },
+           "stage"_a = nb::none(),
+           "The IR at a stage (see `stages`); the source if none is named.")
+      .def("stages", [](const Kernel &self) { return unwrap(self.stages()); },
+           "The names of the stages that `mlir` knows, in order.")
+      .def("asm", [](const Kernel &self) { return unwrap(self.assembly()); },
+           "The code in the machine's assembly language.")
+      .def("llvm_ir", [](const Kernel &self) { return unwrap(self.llvmIR()); },
+           "The optimised code in LLVM IR.")
+      .def("explain",
+           [](const Kernel &self) { return joinLines(self.explain()); },
+           "What the compiler decided and why, a line per remark.")
+      .def_prop_ro("entry",
+                   [](const Kernel &self) { return self.signature().entry; })
+      .def_prop_ro("num_results",
+                   [](const Kernel &self) {
+                     return self.signature().results.size();
+                   })
+      .def("__repr__", [](const Kernel &self) {
+        return "<linattn.Kernel " + describeSignature(self.signature()) + ">";
+      });
+  module.def("compile", compile, "text"_a, "entry"_a, "file_name"_a, "target"_a,
+             "form"_a = "auto", "reassociate"_a = "auto");
+  module.def("clear_cache", [] { Compiler::clearMemoryCache(); },
+             "Forgets the compiled code in memory; kernels in use live on.");
+  module.def("cache_stats", [] {
+    CacheStats stats = Compiler::getCacheStats();
+    nb::dict result;
+    result["memory_hits"] = stats.memoryHits;
+    result["disk_hits"] = stats.diskHits;
+    result["misses"] = stats.misses;
+    return result;
+  });
+}
