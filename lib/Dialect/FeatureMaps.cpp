@@ -9,6 +9,7 @@
 #include "linattn/Dialect/FeatureMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/OperationSupport.h"
 
@@ -40,10 +41,20 @@ static Value emitRegion(OpBuilder &b, Location loc, Region &region, Value x) {
   IRMapping mapping;
   mapping.map(block.getArgument(0), x);
   Type like = x.getType();
+  auto vector = dyn_cast<VectorType>(like);
+  // Scalars from outside are the same for every element.
+  auto lookup = [&](Value value) -> Value {
+    if (Value mapped = mapping.lookupOrNull(value))
+      return mapped;
+    if (!vector)
+      return value;
+    return vector::BroadcastOp::create(b, loc, vector.clone(value.getType()),
+                                       value);
+  };
   for (Operation &op : block.without_terminator()) {
     if (op.hasTrait<OpTrait::ConstantLike>()) {
       auto value = cast<TypedAttr>(cast<arith::ConstantOp>(op).getValue());
-      if (auto vector = dyn_cast<VectorType>(like))
+      if (vector)
         value = DenseElementsAttr::get(vector.clone(value.getType()),
                                        Attribute(value));
       mapping.map(op.getResult(0), arith::ConstantOp::create(b, loc, value));
@@ -51,13 +62,13 @@ static Value emitRegion(OpBuilder &b, Location loc, Region &region, Value x) {
     }
     OperationState state(loc, op.getName());
     for (Value operand : op.getOperands())
-      state.addOperands(mapping.lookup(operand));
+      state.addOperands(lookup(operand));
     for (Type type : op.getResultTypes())
       state.addTypes(widen(type, like));
     state.addAttributes(op.getAttrs());
     mapping.map(op.getResults(), b.create(state)->getResults());
   }
-  return mapping.lookup(cast<YieldOp>(block.getTerminator()).getResult());
+  return lookup(cast<YieldOp>(block.getTerminator()).getResult());
 }
 
 Value mlir::linattn::emitFeatureMap(OpBuilder &b, Location loc,

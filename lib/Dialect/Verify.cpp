@@ -128,8 +128,9 @@ static LogicalResult verifyRank(Operation *op, Named operand,
          << operand.value.getType();
 }
 
-/// φ maps one scalar to another by scalar arithmetic on its own values, so that
-/// it can be emitted on vectors too.
+/// φ maps one scalar to another by scalar arithmetic, so that it can be emitted on
+/// vectors too. It may use scalars from outside: a parameter, or a constant that
+/// a pass has hoisted.
 static LogicalResult verifyScalarFunction(Operation *op, Region &region,
                                           Type scalar) {
   Block &block = region.front();
@@ -156,10 +157,9 @@ static LogicalResult verifyScalarFunction(Operation *op, Region &region,
                              "but got '")
              << inner.getName() << "'";
     for (Value operand : inner.getOperands())
-      if (operand.getParentRegion() != &region)
-        return op->emitOpError(
-            "expected phi to use values of its own only, but got an operand "
-            "defined outside");
+      if (!operand.getType().isIntOrIndexOrFloat())
+        return op->emitOpError("expected phi to use scalars only, but got ")
+               << operand.getType();
   }
   return success();
 }

@@ -298,23 +298,12 @@ func.func @attention_a11(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: t
 
 // -----
 
-func.func @attention_a8_outside(%q: tensor<2x4x6x8xf32>, %c: f32) {
-  // expected-error @+1 {{expected phi to use values of its own only, but got an operand defined outside}}
+func.func @attention_a8_tensor_operand(%q: tensor<2x4x6x8xf32>, %t: tensor<4xf32>) {
+  // expected-error @+1 {{expected phi to hold scalar arithmetic only, but got 'arith.addf'}}
   %r = linattn.attention %q, %q, %q {feature_map = #linattn.feature_map<region>} phi {
   ^bb0(%x: f32):
-    %y = arith.mulf %x, %c : f32
-    linattn.yield %y : f32
-  } : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32>
-  return
-}
-
-// -----
-
-func.func @attention_a8_yield_outside(%q: tensor<2x4x6x8xf32>, %c: f32) {
-  // expected-error @+1 {{expected phi to use values of its own only, but got an operand defined outside}}
-  %r = linattn.attention %q, %q, %q {feature_map = #linattn.feature_map<region>} phi {
-  ^bb0(%x: f32):
-    linattn.yield %c : f32
+    %y = arith.addf %t, %t : tensor<4xf32>
+    linattn.yield %x : f32
   } : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32>
   return
 }

@@ -84,7 +84,8 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
     - (A6) query, key, value and result have the same element type.
     - (A7) mask is `[B, Tk]`.
     - (A8) a `region` feature map comes with a region that maps one scalar of
-      the accumulation type to another, and only then.
+      the accumulation type to another by scalar arithmetic, and only then. The
+      region may use scalars defined outside.
     - (A9) softmax weights take neither a feature map nor a normalizer.
     - (A10) the result is `[B, max(Hq, Hk, Hv), Tq, V]`.
     - (A11) scale is finite.
