@@ -86,19 +86,30 @@ struct FuseFeatureMaps : OpRewritePattern<OpTy> {
   }
 };
 
-/// The one-sided twin for linattn.state.
-struct FuseStateFeatureMap : OpRewritePattern<StateOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(StateOp op,
+static MutableOperandRange mappedOperand(StateOp op) {
+  return op.getKeyMutable();
+}
+static MutableOperandRange mappedOperand(ReadOp op) {
+  return op.getQueryMutable();
+}
+
+/// The one-sided twin for linattn.state, which maps keys, and linattn.read,
+/// which maps queries.
+template <typename OpTy>
+struct FuseOneFeatureMap : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     if (!hasNoFeatureMap(op))
       return rewriter.notifyMatchFailure(op, "already has a feature map");
-    FeatureMapOp key = foldableMap(op.getKey(), bool(op.getNormalizer()));
-    if (!key)
-      return rewriter.notifyMatchFailure(op, "key is no feature map");
+    MutableOperandRange tokens = mappedOperand(op);
+    FeatureMapOp map =
+        foldableMap(tokens[0].get(), bool(op.getNormalizer()));
+    if (!map)
+      return rewriter.notifyMatchFailure(op, "tokens are no feature map");
     rewriter.modifyOpInPlace(op, [&] {
-      op.getKeyMutable().assign(key.getInput());
-      takeOver(op, key, rewriter);
+      tokens.assign(map.getInput());
+      takeOver(op, map, rewriter);
     });
     return success();
   }
@@ -187,7 +198,12 @@ void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 
 void StateOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                           MLIRContext *context) {
-  patterns.add<FuseStateFeatureMap, DropDeadNormalizer>(context);
+  patterns.add<FuseOneFeatureMap<StateOp>, DropDeadNormalizer>(context);
+}
+
+void ReadOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                         MLIRContext *context) {
+  patterns.add<FuseOneFeatureMap<ReadOp>>(context);
 }
 
 void FeatureMapOp::getCanonicalizationPatterns(RewritePatternSet &patterns,

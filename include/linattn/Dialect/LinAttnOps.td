@@ -390,6 +390,7 @@ def LinAttn_ReadOp : LinAttn_StructuredOp<"read"> {
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
   }];
+  let hasCanonicalizer = 1;
 }
 
 //===----------------------------------------------------------------------===//
