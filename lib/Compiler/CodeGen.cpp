@@ -20,8 +20,10 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
+#include <cstdlib>
 #include <mutex>
 
 using namespace linattn;
@@ -39,13 +41,22 @@ std::string linattn::detail::getShapesSymbol(const Signature &signature) {
   return signature.entry + mlir::linattn::kShapesSuffix.str() + "__packed";
 }
 
-const std::string &linattn::detail::getHostCPU() {
-  static const std::string cpu = llvm::sys::getHostCPUName().str();
+/// LINATTN_CPU names another CPU to compile for; this one must run its code.
+static const char *getForcedCPU() {
+  static const char *forced = std::getenv("LINATTN_CPU");
+  return forced && *forced ? forced : nullptr;
+}
+
+const std::string &linattn::detail::getTargetCPU() {
+  static const std::string cpu =
+      getForcedCPU() ? getForcedCPU() : llvm::sys::getHostCPUName().str();
   return cpu;
 }
 
-const std::string &linattn::detail::getHostFeatures() {
+const std::string &linattn::detail::getTargetFeatures() {
   static const std::string features = [] {
+    if (getForcedCPU()) // A named CPU has the features of its name.
+      return std::string();
     llvm::StringMap<bool> map = llvm::sys::getHostCPUFeatures();
     // The map iterates in hash order; cache keys and code want a fixed one.
     std::vector<std::string> names;
@@ -75,11 +86,31 @@ createTargetMachine() {
   // Fuse what the IR says is fused and nothing else.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, getHostCPU(), getHostFeatures(), options, llvm::Reloc::PIC_,
+      triple, getTargetCPU(), getTargetFeatures(), options, llvm::Reloc::PIC_,
       std::nullopt, llvm::CodeGenOptLevel::Aggressive, /*JIT=*/true));
   if (!machine)
     return makeError("no code generator for " + triple.str());
+  if (!machine->getMCSubtargetInfo()->isCPUStringValid(getTargetCPU()))
+    return makeError("expected LINATTN_CPU to name a CPU of " + triple.str() +
+                     ", but got " + getTargetCPU());
   return machine;
+}
+
+VectorUnit linattn::detail::getVectorUnit() {
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
+      createTargetMachine();
+  if (!machine) { // Code generation will report it.
+    llvm::consumeError(machine.takeError());
+    return {128, 16};
+  }
+  const llvm::MCSubtargetInfo &cpu = *(*machine)->getMCSubtargetInfo();
+  auto has = [&](const char *feature) { return cpu.checkFeatures(feature); };
+  if ((*machine)->getTargetTriple().isX86()) {
+    if (has("+avx512f") && has("+avx512vl"))
+      return {512, 32};
+    return {has("+avx2") ? 256 : 128, 16};
+  }
+  return {128, 32};
 }
 
 /// Without these LLVM assumes an unknown machine without a C library, during
@@ -87,12 +118,13 @@ createTargetMachine() {
 static void setTarget(llvm::Module &module, llvm::TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
-  bool wide = llvm::StringRef(getHostFeatures()).contains("+avx512f");
+  bool wide = machine.getTargetTriple().isX86() &&
+              machine.getMCSubtargetInfo()->checkFeatures("+avx512f");
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
-    function.addFnAttr("target-cpu", getHostCPU());
-    function.addFnAttr("target-features", getHostFeatures());
+    function.addFnAttr("target-cpu", getTargetCPU());
+    function.addFnAttr("target-features", getTargetFeatures());
     function.addFnAttr("no-trapping-math", "true");
     function.addFnAttr(llvm::Attribute::NoUnwind);
     // The default avoids 512-bit registers on CPUs that once throttled.

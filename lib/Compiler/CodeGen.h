@@ -24,9 +24,16 @@ enum class CodeFormat { Object, Assembly, LLVMIR };
 std::string getRunSymbol(const Signature &signature);
 std::string getShapesSymbol(const Signature &signature);
 
-/// This machine's CPU and its features, as LLVM spells them.
-const std::string &getHostCPU();
-const std::string &getHostFeatures();
+/// The CPU code is made for and its features, as LLVM spells them: this
+/// machine's, or what LINATTN_CPU names.
+const std::string &getTargetCPU();
+const std::string &getTargetFeatures();
+
+/// Width in bits and number of the target's vector registers.
+struct VectorUnit {
+  int64_t bits, registers;
+};
+VectorUnit getVectorUnit();
 
 /// Optimises and emits a module of the LLVM dialect for this machine.
 llvm::Expected<llvm::SmallVector<char, 0>>

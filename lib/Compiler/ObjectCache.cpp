@@ -50,8 +50,8 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   add(options.reassociate);
   add(options.form);
   add(innermost == mlir::linattn::InnermostStride::Unit ? "unit" : "dynamic");
-  add(getHostCPU());
-  add(getHostFeatures());
+  add(getTargetCPU());
+  add(getTargetFeatures());
   add(LLVM_VERSION_STRING);
   add(getBuildId());
   return llvm::toHex(hash.final(), /*LowerCase=*/true);

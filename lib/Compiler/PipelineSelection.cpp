@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PipelineSelection.h"
+#include "CodeGen.h"
 #include "linattn/InitAll.h"
 #include "linattn/Pipelines/Pipelines.h"
 
@@ -15,7 +16,6 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/TargetParser/Host.h"
 
 using namespace linattn;
 using namespace linattn::detail;
@@ -30,15 +30,6 @@ const mlir::DialectRegistry &linattn::detail::getDialectRegistry() {
     return filled;
   }();
   return *registry;
-}
-
-/// The vector registers of this machine.
-static void describeHost(mlir::linattn::CPUPipelineOptions &cpu) {
-  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
-  auto has = [&](llvm::StringRef name) { return features.lookup(name); };
-  bool wide = has("avx512f") && has("avx512vl");
-  cpu.vectorBits = wide ? 512 : has("avx2") ? 256 : 128;
-  cpu.registers = wide || has("neon") ? 32 : 16;
 }
 
 void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
@@ -57,6 +48,8 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
                         .Case("always", ReassociateMode::Always)
                         .Case("never", ReassociateMode::Never)
                         .Default(ReassociateMode::Auto);
-  describeHost(cpu);
+  VectorUnit unit = getVectorUnit();
+  cpu.vectorBits = unit.bits;
+  cpu.registers = unit.registers;
   mlir::linattn::buildCPUPipeline(pm, cpu);
 }

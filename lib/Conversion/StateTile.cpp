@@ -153,12 +153,6 @@ void StateTile::allocateScratch() {
   if (key) {
     keys = scratch({block, rows});
     values = scratch({block, columns});
-    // Columns past V are never packed; zeros keep them from being slow.
-    forEach(index(shape.block), [&](Value t) {
-      forEach(index(0), valueSize, shape.cols, [&](Value e) {
-        storeVector(zeros(shape.cols), values, {t, e});
-      });
-    });
     if (hasScalarGate())
       scalarGates = scratch({block});
     if (hasChannelGate())

@@ -100,4 +100,11 @@ void TileBuilder::packRow(const Row &row, Value target,
       x = select(row.keep, x, zeros(lanes));
     storeVector(x, target, to);
   });
+  // The target may be padded further, to whole tiles.
+  Value width = dim(target, cast<MemRefType>(target.getType()).getRank() - 1);
+  forEach(roundUp(size, lanes), width, lanes, [&](Value d) {
+    SmallVector<Value> to(position);
+    to.push_back(d);
+    storeVector(zeros(lanes), target, to);
+  });
 }

@@ -84,8 +84,8 @@ public:
     double scale = 1.0;       ///< Applied after φ.
     Value keep;               ///< i1; the row is 0 where false. Null if none.
   };
-  /// Packs a row into `target[position, 0 …]`, a scratch buffer padded to whole
-  /// lanes.
+  /// Packs a row into `target[position, 0 …]`, a scratch buffer whose last
+  /// dimension is padded to whole lanes, and clears the padding.
   void packRow(const Row &row, Value target, ArrayRef<Value> position);
 
   FeatureMappedOpInterface op;
