@@ -100,8 +100,11 @@ public:
     auto loop = scf::ForOp::create(b, loc, begin, end, index(step), initial);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(
-        b, loc, body(loop.getInductionVar(), loop.getRegionIterArgs()));
+    SmallVector<Value> next =
+        body(loop.getInductionVar(), loop.getRegionIterArgs());
+    // Without values to carry the loop was made with its terminator.
+    if (!initial.empty())
+      scf::YieldOp::create(b, loc, next);
     return SmallVector<Value>(loop.getResults());
   }
   /// Reduces one value over [0, end).

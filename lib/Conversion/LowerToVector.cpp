@@ -82,9 +82,8 @@ static bool wantsTokenForm(OpTy op) {
     auto heads = [](Value value) {
       return cast<ShapedType>(value.getType()).getDimSize(1);
     };
-    return heads(op.getOutput()) == heads(op.getState()) ||
-           (!ShapedType::isDynamic(heads(op.getOutput())) &&
-            !ShapedType::isDynamic(heads(op.getState())));
+    return !ShapedType::isDynamic(heads(op.getOutput())) &&
+           !ShapedType::isDynamic(heads(op.getState()));
   }
   return true;
 }

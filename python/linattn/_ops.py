@@ -14,7 +14,7 @@ import numpy as np
 from . import _features, _linattn, _text
 from ._checks import UnsupportedError, check_choice, check_flag, check_number, parse_form
 from ._state import State
-from ._text import Options
+from ._text import Options, Sizes
 
 __all__ = ["attention", "scan"]
 
@@ -258,13 +258,14 @@ def make_plan(options, text, *, eps, scale, target, what, operands=(), **shape):
     """A plan whose kernels come from `text`; eps and scale are filled in for the
     dtype and head size."""
 
-    def build(dtype, K, V, extra):
+    def build(sizes, extra):
+        sizes = Sizes(*sizes)
         filled = dataclasses.replace(
             options,
-            eps=default_eps(dtype) if eps is None else eps,
-            scale=K**-0.5 if scale == "K**-0.5" else scale,
+            eps=default_eps(sizes.dtype) if eps is None else eps,
+            scale=sizes.K**-0.5 if scale == "K**-0.5" else scale,
         )
-        source = text(filled, dtype, K, V, extra)
+        source = text(filled, sizes, extra)
         try:
             return _linattn.compile(source, "", f"<{what}>", target)
         except ValueError as error:
@@ -283,6 +284,8 @@ def make_plan(options, text, *, eps, scale, target, what, operands=(), **shape):
         options.returns_state,
         options.normalize,
         options.stabilized,
+        # These forms are laid out for the heads at hand.
+        bool(options.config) and ("token" in options.config or "chunk" in options.config),
     )
 
 

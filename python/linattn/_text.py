@@ -1,7 +1,8 @@
 """The MLIR that `attention`, `scan` and `State` compile.
 
-Sizes of heads are constants in it; batch, heads and tokens are not, so that one
-kernel serves all of them.
+Head sizes are constants in it. Batch, heads and tokens are not, so that one kernel
+serves all of them, except where that costs speed: one token at a time is decoding,
+which has kernels of its own.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-__all__ = ["float_literal", "Options", "attention_text", "scan_text", "update_text", "query_text"]
+__all__ = ["float_literal", "Options", "Sizes", "attention_text", "scan_text", "noncausal_text",
+           "update_text", "query_text"]  # fmt: skip
 
 # The running maximum before the first key: finite, so that the first rescaling
 # is a plain 0.
@@ -55,14 +58,39 @@ class Options:
         return self.normalize and self.kind == "exp"
 
 
+class Sizes(NamedTuple):
+    """What a kernel is made for; None is left to the call."""
+
+    dtype: str  # of the tokens
+    K: int
+    V: int
+    T: int | None = None
+    Hq: int | None = None
+    Hk: int | None = None
+    Hv: int | None = None
+
+    @property
+    def H(self):
+        return None if self.Hk is None else max(self.Hk, self.Hv)
+
+    @property
+    def Ho(self):
+        return None if self.H is None else max(self.Hq, self.H)
+
+
+def _tensor(*shape):
+    """tensor<?x4xf32> for None, 4 and f32."""
+    return "tensor<" + "x".join("?" if size is None else str(size) for size in shape) + ">"
+
+
 class _Function:
     """One function that is being written."""
 
-    def __init__(self, options, dtype, K, V):
+    def __init__(self, options, sizes):
         self.options = options
-        self.dtype = dtype
-        self.scalar = "f64" if dtype == "f64" else "f32"
-        self.K, self.V = K, V
+        self.sizes = sizes
+        self.dtype = sizes.dtype
+        self.scalar = "f64" if sizes.dtype == "f64" else "f32"
         self.arguments, self.lines, self.results = [], [], []
         self.types = {}
 
@@ -76,17 +104,36 @@ class _Function:
         self.types[f"%{name}"] = type_
         return f"%{name}"
 
-    def tokens(self, size):
-        return f"tensor<?x?x?x{size}x{self.dtype}>"
+    def token_arguments(self, names="qkv"):
+        s = self.sizes
+        shapes = {"q": (s.Hq, s.T, s.K), "k": (s.Hk, s.T, s.K), "v": (s.Hv, s.T, s.V)}
+        return [self.argument(name, _tensor(None, *shapes[name], self.dtype)) for name in names]
+
+    def mask_argument(self):
+        if "mask" not in self.options.gates:
+            return None
+        return self.argument("mask", _tensor(None, self.sizes.T, "i1"))
+
+    def gate_argument(self, name, rank, dtype):
+        s = self.sizes
+        last = s.V if name in ("value_decay", "beta") else s.K
+        shapes = {1: (s.H,), 3: (None, s.H, s.T), 4: (None, s.H, s.T, last)}
+        shape = {"cu_seqlens": (None,), "bonus": (s.H, s.K)}.get(name) or shapes[rank]
+        return self.argument(name, _tensor(*shape, dtype))
+
+    @property
+    def output_type(self):
+        s = self.sizes
+        return _tensor(None, s.Ho, s.T, s.V, self.dtype)
 
     def state_types(self):
         """The types of S, z and m, as far as they are there."""
-        K, V, t = self.K, self.V, self.scalar
-        types = [("S", f"tensor<?x?x{K}x{V}x{t}>")]
+        s = self.sizes
+        types = [("S", _tensor(None, s.H, s.K, s.V, self.scalar))]
         if self.options.normalize:
-            types.append(("z", f"tensor<?x?x{K}x{t}>"))
+            types.append(("z", _tensor(None, s.H, s.K, self.scalar)))
         if self.options.stabilized:
-            types.append(("m", f"tensor<?x?x{t}>"))
+            types.append(("m", _tensor(None, s.H, self.scalar)))
         return types
 
     def state_arguments(self, parts=3):
@@ -102,8 +149,15 @@ class _Function:
             self.lines.append(line)
 
     def state_heads(self):
+        if self.sizes.H is not None:
+            return None
         keys, values = self.dim("Hk", "%k", 1), self.dim("Hv", "%v", 1)
         return self.define("H", f"arith.maxsi {keys}, {values} : index")
+
+    def empty(self, name, type_, *dims):
+        """An empty tensor; `dims` are its dynamic sizes, None for a static one."""
+        dynamic = ", ".join(dim for dim in dims if dim is not None)
+        return self.define(name, f"tensor.empty({dynamic}) : {type_}", type_)
 
     def zero_state(self, states, heads):
         zero = self.define("zero", f"arith.constant 0.0 : {self.scalar}")
@@ -113,19 +167,18 @@ class _Function:
             if name == "m":
                 lowest = float_literal(_LOWEST[self.scalar], self.scalar)
                 start = self.define("lowest", f"arith.constant {lowest} : {self.scalar}")
-            empty = self.define(f"{name}_empty", f"tensor.empty({states}, {heads}) : {type_}")
-            values.append(
-                self.define(
-                    name,
-                    f"linalg.fill ins({start} : {self.scalar}) outs({empty} : {type_}) -> {type_}",
-                    type_,
-                )
-            )
+            empty = self.empty(f"{name}_empty", type_, states, heads)
+            fill = f"linalg.fill ins({start} : {self.scalar}) outs({empty} : {type_}) -> {type_}"
+            values.append(self.define(name, fill, type_))
         return values
 
-    def output(self, batch, heads, tokens):
-        type_ = self.tokens(self.V)
-        return self.define("dest", f"tensor.empty({batch}, {heads}, {tokens}) : {type_}", type_)
+    def output(self, state_heads):
+        """The destination of the result, [B, Ho, T, V]."""
+        heads = None
+        if self.sizes.Ho is None:
+            heads = self.define("Ho", f"arith.maxsi {self.dim('Hq', '%q', 1)}, {state_heads} : index")
+        tokens = self.dim("T", "%q", 2) if self.sizes.T is None else None
+        return self.empty("dest", self.output_type, self.dim("Bq", "%q", 0), heads, tokens)
 
     def attributes(self, *names):
         """The attribute dictionary and the region, as the op takes them."""
@@ -173,61 +226,42 @@ def _state_operands(values):
     return "".join(_operand(keyword, value) for keyword, value in zip(keywords, values))
 
 
-def _gate_type(rank, dtype, last, name):
-    if name == "cu_seqlens":
-        return f"tensor<?x{dtype}>"
-    if name == "bonus" or rank == 4:
-        return "tensor<" + "?x" * (rank - 1) + f"{last}x{dtype}>"
-    return "tensor<" + "?x" * rank + f"{dtype}>"
-
-
-def attention_text(options, dtype, K, V, extra):
+def attention_text(options, sizes, extra):
     """Attention without a state: the quadratic meaning, for the compiler to
     rewrite, or the quadratic form itself."""
-    f = _Function(options, dtype, K, V)
-    q, k = f.argument("q", f.tokens(K)), f.argument("k", f.tokens(K))
-    v = f.argument("v", f.tokens(V))
-    operands = [q, k, v]
-    mask = f.argument("mask", "tensor<?x?xi1>") if "mask" in options.gates else None
+    f = _Function(options, sizes)
+    q, k, v = operands = f.token_arguments()
+    mask = f.mask_argument()
     operands += [mask] if mask else []
     weights = " weights(softmax)" if options.weights == "softmax" else ""
     attributes = f.attributes("causal", "feature_map", "normalize", "scale", "config")
     source = f"{q}, {k}, {v}{_operand('mask', mask)}{weights}"
     if options.quadratic:
-        queries = f.dim("Hq", q, 1)
-        heads = f.define("Ho", f"arith.maxsi {queries}, {f.state_heads()} : index")
-        dest = f.output(f.dim("B", q, 0), heads, f.dim("T", q, 2))
-        operands.append(dest)
-        f.op(["o"], f"linattn.quadratic {source} into({dest}){attributes}", operands, [f.tokens(V)])
+        operands.append(f.output(f.state_heads()))
+        text = f"linattn.quadratic {source} into({operands[-1]}){attributes}"
     else:
-        f.op(["o"], f"linattn.attention {source}{attributes}", operands, [f.tokens(V)])
+        text = f"linattn.attention {source}{attributes}"
+    f.op(["o"], text, operands, [f.output_type])
     return f.finish("attention", ["%o"])
 
 
-def _initial_state(f, states):
-    heads = f.state_heads()
-    return heads, f.state_values if f.options.has_state else f.zero_state(states, heads)
-
-
-def scan_text(options, dtype, K, V, extra):
+def scan_text(options, sizes, extra):
     """The recurrence, from the state that is given or from zeros."""
-    f = _Function(options, dtype, K, V)
-    q, k = f.argument("q", f.tokens(K)), f.argument("k", f.tokens(K))
-    v = f.argument("v", f.tokens(V))
-    gates = {}
-    for name, (rank, gate_dtype) in zip(options.gates, extra):
-        last = V if name in ("value_decay", "beta") else K
-        gates[name] = f.argument(name, _gate_type(rank, gate_dtype, last, name))
-    if options.has_state:
-        f.state_values = f.state_arguments()
-    batch = states = f.dim("B", q, 0)
+    f = _Function(options, sizes)
+    q, k, v = f.token_arguments()
+    gates = {
+        name: f.gate_argument(name, rank, dtype)
+        for name, (rank, dtype) in zip(options.gates, extra)
+    }
+    given = f.state_arguments() if options.has_state else None
+    states = f.dim("B", q, 0)
     if "cu_seqlens" in gates:
         offsets = f.dim("offsets", gates["cu_seqlens"], 0)
         f.constant_index(1)
         states = f.define("N", f"arith.subi {offsets}, %c1 : index")
-    heads, state = _initial_state(f, states)
-    output_heads = f.define("Ho", f"arith.maxsi {f.dim('Hq', q, 1)}, {heads} : index")
-    dest = f.output(batch, output_heads, f.dim("T", q, 2))
+    heads = f.state_heads()
+    state = given or f.zero_state(states, heads)
+    dest = f.output(heads)
     text = f"linattn.scan {q}, {k}, {v}"
     text += "".join(_operand(name, value) for name, value in gates.items())
     if options.update != "add":
@@ -239,7 +273,7 @@ def scan_text(options, dtype, K, V, extra):
     text += f" into({dest}){_state_operands(state)}"
     text += f.attributes("reverse", "feature_map", "normalize", "scale", "config")
     names = ["o"] + [f"{name}1" for name, _ in f.state_types()]
-    types = [f.tokens(V)] + [type_ for _, type_ in f.state_types()]
+    types = [f.output_type] + [type_ for _, type_ in f.state_types()]
     f.op(names, text, [q, k, v, *gates.values(), dest, *state], types)
     returned = names if options.returns_state else names[:1]
     return f.finish("scan", ["%" + name for name in returned])
@@ -254,42 +288,41 @@ def _emit_state(f, k, v, mask, state):
     return ["%" + name for name in names]
 
 
-def update_text(options, dtype, K, V, extra):
+def update_text(options, sizes, extra):
     """The sum of all keys and values, added to a state."""
-    f = _Function(options, dtype, K, V)
-    k, v = f.argument("k", f.tokens(K)), f.argument("v", f.tokens(V))
-    f.state_values = f.state_arguments()
-    return f.finish("update", _emit_state(f, k, v, None, f.state_values))
+    f = _Function(options, sizes)
+    k, v = f.token_arguments("kv")
+    return f.finish("update", _emit_state(f, k, v, None, f.state_arguments()))
 
 
 def _emit_read(f, q, state):
     """Reads queries from a state; its running maximum cancels in the quotient."""
-    heads = f.define("Ho", f"arith.maxsi {f.dim('Hq', q, 1)}, {f.dim('Hs', state[0], 1)} : index")
-    dest = f.output(f.dim("B", q, 0), heads, f.dim("T", q, 2))
+    heads = f.dim("Hs", state[0], 1) if f.sizes.H is None else None
+    dest = f.output(heads)
     normalizer = state[1] if f.options.normalize else None
     text = f"linattn.read {q}, {state[0]}{_operand('normalizer', normalizer)} into({dest})"
-    text += f.attributes("feature_map", "normalize", "scale")
+    text += f.attributes("feature_map", "normalize", "scale", "config")
     operands = [q, state[0], *([normalizer] if normalizer else []), dest]
-    f.op(["o"], text, operands, [f.tokens(f.V)])
+    f.op(["o"], text, operands, [f.output_type])
     return "%o"
 
 
-def query_text(options, dtype, K, V, extra):
+def query_text(options, sizes, extra):
     """Reads queries from a state."""
-    f = _Function(options, dtype, K, V)
-    q = f.argument("q", f.tokens(K))
+    f = _Function(options, sizes)
+    (q,) = f.token_arguments("q")
     return f.finish("query", [_emit_read(f, q, f.state_arguments(parts=2))])
 
 
-def noncausal_text(options, dtype, K, V, extra):
+def noncausal_text(options, sizes, extra):
     """Attention over all keys and a state: the state first, then all reads."""
-    f = _Function(options, dtype, K, V)
-    q, k = f.argument("q", f.tokens(K)), f.argument("k", f.tokens(K))
-    v = f.argument("v", f.tokens(V))
-    mask = f.argument("mask", "tensor<?x?xi1>") if "mask" in options.gates else None
+    f = _Function(options, sizes)
+    q, k, v = f.token_arguments()
+    mask = f.mask_argument()
     if options.has_state:
-        f.state_values = f.state_arguments()
-    _, state = _initial_state(f, f.dim("B0", k, 0))
+        state = f.state_arguments()
+    else:
+        state = f.zero_state(f.dim("B", k, 0), f.state_heads())
     state = _emit_state(f, k, v, mask, state)
     o = _emit_read(f, q, state)
     return f.finish("attention", [o, *state] if options.returns_state else [o])

@@ -131,8 +131,8 @@ ArrayKind classify(nb::handle object) {
   PyTypeObject *type = Py_TYPE(object.ptr());
   if (auto it = libraries.kinds.find(type); it != libraries.kinds.end())
     return it->second;
-  std::string module =
-      nb::cast<std::string>(nb::str(object.type().attr("__module__")));
+  nb::object moduleName = object.type().attr("__module__");
+  std::string module = nb::str(nb::handle(moduleName)).c_str();
   auto isIn = [&](const char *package) {
     size_t length = std::strlen(package);
     return module.compare(0, length, package) == 0 &&
@@ -238,9 +238,10 @@ void ImportedArray::import(nb::handle object, const char *name) {
 
 /// The dtype of a NumPy array for messages.
 static std::string describeDType(nb::handle object) {
-  return nb::hasattr(object, "dtype")
-             ? nb::cast<std::string>(nb::str(object.attr("dtype")))
-             : "elements of " + describeType(object);
+  if (!nb::hasattr(object, "dtype"))
+    return "elements of " + describeType(object);
+  nb::object dtype = object.attr("dtype");
+  return nb::str(nb::handle(dtype)).c_str();
 }
 
 void ImportedArray::importBuffer(nb::handle object, const char *name) {

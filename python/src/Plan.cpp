@@ -24,19 +24,43 @@ using namespace nb::literals;
 /// More than any op has: 3 token arrays, 10 others, 3 of the state.
 static constexpr size_t kMaxOperands = 16;
 
-const Kernel &Plan::getKernel(llvm::ArrayRef<int64_t> key, const Sizes &sizes) {
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// In a key: any extent.
+static constexpr int64_t kAny = -1;
+/// dtype, K, V, T, Hq, Hk, Hv.
+static constexpr size_t kNumSizes = 7;
+
+llvm::SmallVector<int64_t, 8> Plan::makeKey(const Sizes &sizes) const {
+  auto dtype = static_cast<int64_t>(sizes.dtype);
+  // One token is decoding, where every microsecond counts.
+  int64_t tokens = hasQuery ? sizes.queries : sizes.keys;
+  bool single = tokens == 1 && (sameLength || !hasQuery || !hasKeys);
+  if (!single && !fixesHeads)
+    return {dtype, sizes.keySize, sizes.valueSize, kAny, kAny, kAny, kAny};
+  return {dtype,          sizes.keySize,    sizes.valueSize, single ? 1 : kAny,
+          sizes.queryHeads, hasKeys ? sizes.keyHeads : sizes.stateHeads,
+          hasKeys ? sizes.valueHeads : sizes.stateHeads};
+}
+
+const Kernel &Plan::getKernel(llvm::ArrayRef<int64_t> key) {
   for (const auto &entry : entries)
     if (llvm::ArrayRef<int64_t>(entry->key) == key)
       return entry->kernel;
-  nb::list extra;
-  for (size_t i = 3; i < key.size(); i += 2)
-    extra.append(nb::make_tuple(
-        key[i], std::string(getName(static_cast<DType>(key[i + 1])))));
-  nb::object kernel = build(std::string(getName(sizes.dtype)), sizes.keySize,
-                            sizes.valueSize, extra);
+  auto getDTypeName = [&](size_t index) {
+    return std::string(getName(static_cast<DType>(key[index])));
+  };
+  nb::list sizes, extra;
+  sizes.append(getDTypeName(0));
+  for (size_t i = 1; i < kNumSizes; ++i)
+    sizes.append(key[i] == kAny ? nb::none() : nb::object(nb::int_(key[i])));
+  for (size_t i = kNumSizes; i < key.size(); i += 2)
+    extra.append(nb::make_tuple(key[i], getDTypeName(i + 1)));
+  Kernel kernel = nb::cast<Kernel>(build(sizes, extra));
   entries.push_back(std::make_unique<Entry>(
-      Entry{llvm::SmallVector<int64_t, 8>(key.begin(), key.end()),
-            nb::cast<Kernel>(kernel)}));
+      Entry{llvm::SmallVector<int64_t, 8>(key.begin(), key.end()), kernel}));
   return entries.back()->kernel;
 }
 
@@ -103,7 +127,7 @@ void PlanCall::importTokens(nb::handle q, nb::handle k, nb::handle v,
   for (const BufferView *tokens : {query, keys, values})
     if (tokens)
       inputs.push_back(toLogicalTokens(*tokens));
-  key = {static_cast<int64_t>(sizes.dtype), sizes.keySize, sizes.valueSize};
+  key = plan.makeKey(sizes);
 }
 
 void PlanCall::importOperands(nb::handle extra) {
@@ -196,7 +220,7 @@ void PlanCall::run(int32_t numThreads) {
   if (plan.returnsState)
     for (size_t i = 0; i < numStateParts(); ++i)
       outputs.push_back(state[i].view());
-  const Kernel &kernel = plan.getKernel(key, sizes);
+  const Kernel &kernel = plan.getKernel(key);
   // Nothing to compute, and no head to divide by.
   if (llvm::all_of(outputs, [](const BufferView &view) {
         return view.getNumElements() == 0;
@@ -255,7 +279,7 @@ void linattn::python::registerPlan(nb::module_ &module) {
       .def("__init__",
            [](Plan *self, nb::object build, nb::list operands, bool hasQuery,
               bool hasKeys, bool sameLength, bool hasState, bool returnsState,
-              bool normalized, bool stabilized) {
+              bool normalized, bool stabilized, bool fixesHeads) {
              new (self) Plan();
              self->build = std::move(build);
              for (nb::handle operand : operands)
@@ -269,10 +293,13 @@ void linattn::python::registerPlan(nb::module_ &module) {
              self->returnsState = returnsState;
              self->normalized = normalized;
              self->stabilized = stabilized;
+             self->fixesHeads = fixesHeads;
            },
            "build"_a, "operands"_a, "has_query"_a, "has_keys"_a,
            "same_length"_a, "has_state"_a, "returns_state"_a, "normalized"_a,
-           "stabilized"_a)
+           "stabilized"_a, "fixes_heads"_a)
+      .def_ro("normalized", &Plan::normalized)
+      .def_ro("stabilized", &Plan::stabilized)
       .def("__call__", &Plan::call, "q"_a.none(), "k"_a.none(), "v"_a.none(),
            "extra"_a.none(), "S"_a.none(), "z"_a.none(), "m"_a.none(),
            "out"_a.none(), "state_out"_a.none(), "num_threads"_a.none());

@@ -61,7 +61,8 @@ public:
   Plan(const Plan &) = delete;
   Plan &operator=(const Plan &) = delete;
 
-  /// `build(dtype, K, V, [(rank, dtype), …])` compiles.
+  /// `build((dtype, K, V, T, Hq, Hk, Hv), [(rank, dtype), …])` compiles; T and
+  /// heads are None where the kernel must take any.
   nanobind::object build;
   std::vector<OperandSpec> operands;
   bool hasQuery = true, hasKeys = true;
@@ -69,6 +70,8 @@ public:
   bool sameLength = false;
   bool hasState = false, returnsState = false;
   bool normalized = false, stabilized = false;
+  /// Kernels are made for the head counts at hand, whatever T.
+  bool fixesHeads = false;
 
   /// Returns o, or (o, S, z, m) with a returned state; None where there is none.
   nanobind::object call(nanobind::handle q, nanobind::handle k,
@@ -77,7 +80,11 @@ public:
                         nanobind::handle m, nanobind::handle out,
                         nanobind::handle stateOut, nanobind::handle numThreads);
 
-  const Kernel &getKernel(llvm::ArrayRef<int64_t> key, const Sizes &sizes);
+  /// The kernel for a call; `key` is what `makeKey` gave, then rank and dtype of
+  /// every operand.
+  const Kernel &getKernel(llvm::ArrayRef<int64_t> key);
+
+  llvm::SmallVector<int64_t, 8> makeKey(const Sizes &sizes) const;
 
 private:
   struct Entry {
