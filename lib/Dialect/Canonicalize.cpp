@@ -9,6 +9,9 @@
 #include "linattn/Dialect/FeatureMaps.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -183,7 +186,64 @@ struct DropDeadNormalizer : OpRewritePattern<StateOp> {
   }
 };
 
+/// A size of a branch's result becomes a result of its own: a choice between two
+/// forms must not keep either alive where only its shape is asked for.
+struct HoistDimOfBranch : OpRewritePattern<tensor::DimOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tensor::DimOp op,
+                                PatternRewriter &rewriter) const override {
+    auto branch = op.getSource().getDefiningOp<scf::IfOp>();
+    std::optional<int64_t> index = op.getConstantIndex();
+    if (!branch || !index)
+      return rewriter.notifyMatchFailure(op, "not a size of a branch's result");
+    unsigned number = cast<OpResult>(op.getSource()).getResultNumber();
+    auto yielded = [&](scf::YieldOp yield) {
+      return yield.getOperand(number).getDefiningOp<ReifyRankedShapedTypeOpInterface>();
+    };
+    if (!yielded(branch.thenYield()) || !yielded(branch.elseYield()))
+      return rewriter.notifyMatchFailure(op, "shapes cannot be reified");
+
+    SmallVector<Type> types(branch.getResultTypes());
+    types.push_back(rewriter.getIndexType());
+    rewriter.setInsertionPoint(branch);
+    auto wider = scf::IfOp::create(rewriter, branch.getLoc(), types,
+                                   branch.getCondition(),
+                                   /*addThenBlock=*/false,
+                                   /*addElseBlock=*/false);
+    rewriter.inlineRegionBefore(branch.getThenRegion(), wider.getThenRegion(),
+                                wider.getThenRegion().end());
+    rewriter.inlineRegionBefore(branch.getElseRegion(), wider.getElseRegion(),
+                                wider.getElseRegion().end());
+    for (scf::YieldOp yield : {wider.thenYield(), wider.elseYield()}) {
+      rewriter.setInsertionPoint(yield);
+      Value size =
+          sizeOf(rewriter, yield.getOperand(number), *index);
+      rewriter.modifyOpInPlace(
+          yield, [&] { yield.getResultsMutable().append(size); });
+    }
+    rewriter.replaceOp(branch, wider.getResults().drop_back());
+    rewriter.replaceOp(op, wider.getResults().back());
+    return success();
+  }
+
+private:
+  static Value sizeOf(OpBuilder &b, Value value, int64_t index) {
+    ReifiedRankedShapedTypeDims shapes;
+    auto op = value.getDefiningOp<ReifyRankedShapedTypeOpInterface>();
+    if (failed(op.reifyResultShapes(b, shapes)))
+      return tensor::DimOp::create(b, value.getLoc(), value, index);
+    unsigned number = cast<OpResult>(value).getResultNumber();
+    return getValueOrCreateConstantIndexOp(b, value.getLoc(),
+                                           shapes[number][index]);
+  }
+};
+
 } // namespace
+
+void LinAttnDialect::getCanonicalizationPatterns(
+    RewritePatternSet &patterns) const {
+  patterns.add<HoistDimOfBranch>(getContext());
+}
 
 void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                               MLIRContext *context) {

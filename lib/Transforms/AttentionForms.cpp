@@ -95,25 +95,30 @@ ScanOp mlir::linattn::rewriteAsScan(RewriterBase &rewriter, AttentionOp op) {
 }
 
 ReadOp mlir::linattn::rewriteAsStateAndRead(RewriterBase &rewriter,
-                                            AttentionOp op) {
+                                            AttentionOp op,
+                                            Value destination) {
+  if (!destination)
+    destination = createDestination(rewriter, op);
   StateValues initial = createInitialState(rewriter, op);
   auto state = StateOp::create(rewriter, op.getLoc(), op.getKey(),
                                op.getValue(), op.getMask(), initial);
   copyFeatureMap(rewriter, op, state);
   Value normalizer = initial.normalizer ? state.getResults()[1] : Value();
   auto read = ReadOp::create(rewriter, op.getLoc(), op.getQuery(),
-                             state.getResults()[0], normalizer,
-                             createDestination(rewriter, op));
+                             state.getResults()[0], normalizer, destination);
   copyFeatureMap(rewriter, op, read);
   copyReadout(op, read);
   return read;
 }
 
 QuadraticOp mlir::linattn::rewriteAsQuadratic(RewriterBase &rewriter,
-                                              AttentionOp op) {
-  auto quadratic = QuadraticOp::create(
-      rewriter, op.getLoc(), op.getQuery(), op.getKey(), op.getValue(),
-      op.getMask(), createDestination(rewriter, op));
+                                              AttentionOp op,
+                                              Value destination) {
+  if (!destination)
+    destination = createDestination(rewriter, op);
+  auto quadratic =
+      QuadraticOp::create(rewriter, op.getLoc(), op.getQuery(), op.getKey(),
+                          op.getValue(), op.getMask(), destination);
   copyFeatureMap(rewriter, op, quadratic);
   copyReadout(op, quadratic);
   quadratic.setWeights(op.getWeights());

@@ -126,14 +126,16 @@ private:
     };
     Value isLong = emitFormChoice(rewriter, loc, cost, tokens(op.getQuery()),
                                   tokens(op.getKey()));
+    // One destination for both: whichever runs writes to the same memory.
+    Value destination = createDestination(rewriter, op);
     auto branch = scf::IfOp::create(rewriter, loc, op->getResultTypes(), isLong,
                                     /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(branch.thenBlock());
-    auto read = rewriteAsStateAndRead(rewriter, op);
+    auto read = rewriteAsStateAndRead(rewriter, op, destination);
     scf::YieldOp::create(rewriter, loc, castTo(rewriter, read, op));
     rewriter.setInsertionPointToStart(branch.elseBlock());
-    auto quadratic = rewriteAsQuadratic(rewriter, op);
+    auto quadratic = rewriteAsQuadratic(rewriter, op, destination);
     scf::YieldOp::create(rewriter, loc, castTo(rewriter, quadratic, op));
     rewriter.replaceOp(op, branch);
   }

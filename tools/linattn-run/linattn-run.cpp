@@ -43,6 +43,14 @@ struct CommandLine {
       cl::values(clEnumValN(Target::CPU, "cpu", "fast code for this machine"),
                  clEnumValN(Target::Reference, "reference", "naive loops")),
       cl::init(Target::CPU), cl::cat(category)};
+  cl::opt<std::string> reassociate{
+      "reassociate", cl::value_desc("mode"), cl::init("auto"),
+      cl::desc("When to rewrite (QKᵀ)V as Q(KᵀV): auto, always or never"),
+      cl::cat(category)};
+  cl::opt<std::string> form{
+      "form", cl::value_desc("form"), cl::init("auto"),
+      cl::desc("Form of the scans: auto, token, state_tile, chunk or chunk:SIZE"),
+      cl::cat(category)};
   cl::opt<std::string> compare{
       "compare", cl::value_desc("reference"),
       cl::desc("Run the naive loops too and compare the results"),
@@ -90,6 +98,8 @@ double getMilliseconds() {
 llvm::Expected<Kernel> compile(const CommandLine &options, Target target) {
   CompilerOptions compilerOptions;
   compilerOptions.target = target;
+  compilerOptions.reassociate = options.reassociate;
+  compilerOptions.form = options.form;
   return Compiler(compilerOptions).compileFile(options.file, options.entry);
 }
 

@@ -416,4 +416,38 @@ def LinAttnExpandMathPass : Pass<"linattn-expand-math"> {
   ];
 }
 
+def LinAttnSinkDestinationsPass
+    : Pass<"linattn-sink-destinations", "::mlir::func::FuncOp"> {
+  let summary = "Write the result of a branch to its destination inside the branch";
+  let description = [{
+    A choice at run time has one result and one destination, but each branch has
+    its own last op. With the destination inside, both write to it directly and
+    neither result is copied.
+
+    Before:
+
+    ```mlir
+    %r = scf.if %c -> (tensor<?xf32>) {
+      scf.yield %a : tensor<?xf32>
+    } else {
+      scf.yield %b : tensor<?xf32>
+    }
+    bufferization.materialize_in_destination %r in restrict writable %dest : …
+    ```
+
+    After:
+
+    ```mlir
+    scf.if %c {
+      bufferization.materialize_in_destination %a in restrict writable %dest : …
+    } else {
+      bufferization.materialize_in_destination %b in restrict writable %dest : …
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::bufferization::BufferizationDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
 #endif // LINATTN_TRANSFORMS_PASSES_TD

@@ -25,11 +25,14 @@ StateValues createInitialState(OpBuilder &b, AttentionOp op);
 Value createDestination(OpBuilder &b, AttentionOp op);
 
 /// Build the forms of an attention; none replaces it. The first two need linear
-/// weights, the scan a causal attention, the pair one that is not.
+/// weights, the scan a causal attention, the pair one that is not. Without a
+/// destination they create one.
 ScanOp rewriteAsScan(RewriterBase &rewriter, AttentionOp op);
-ReadOp rewriteAsStateAndRead(RewriterBase &rewriter, AttentionOp op);
+ReadOp rewriteAsStateAndRead(RewriterBase &rewriter, AttentionOp op,
+                             Value destination = {});
 /// Any attention has this form.
-QuadraticOp rewriteAsQuadratic(RewriterBase &rewriter, AttentionOp op);
+QuadraticOp rewriteAsQuadratic(RewriterBase &rewriter, AttentionOp op,
+                               Value destination = {});
 
 /// Remarks of the compiler: all in the category "linattn", filtered by
 /// `--remarks-filter=linattn`.
