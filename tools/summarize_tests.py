@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PYTEST_FOUND_NO_TESTS = 5
+NOT_SELECTED = "Test not selected"
 
 
 @dataclass
@@ -36,11 +37,12 @@ class Count:
 def read_junit(path):
     count = Count()
     for case in ElementTree.parse(path).getroot().iter("testcase"):
-        outcome = {child.tag for child in case}
-        if outcome & {"failure", "error"}:
+        outcome = {child.tag: child.get("message", "") for child in case}
+        if "failure" in outcome or "error" in outcome:
             count.fail(f"{case.get('classname')} :: {case.get('name')}")
         elif "skipped" in outcome:
-            count.skipped += 1
+            # Tests that a filter left out are not skipped, just not meant.
+            count.skipped += not outcome["skipped"].startswith(NOT_SELECTED)
         else:
             count.passed += 1
     return count
@@ -53,7 +55,6 @@ def read_gtest(path):
             if case.get("failures"):
                 count.fail(f"{suite['name']}.{case['name']}")
             elif case.get("result") == "SKIPPED" or case.get("status") == "NOTRUN":
-                # Tests that a filter left out are not skipped, just not meant.
                 count.skipped += case.get("result") == "SKIPPED"
             else:
                 count.passed += 1
