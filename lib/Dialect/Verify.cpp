@@ -407,8 +407,7 @@ static LogicalResult verifyScanFamily(ScanOp op) {
                   add && !exclusive, "update(add) and readout(inclusive)",
                   updateClause + " and " + readoutClause)) ||
       failed(only(op.getTransition() == Transition::Before,
-                  "transition(before)", !add, "update(delta) or update(dplr)",
-                  updateClause)))
+                  "transition(before)", dplr, "update(dplr)", updateClause)))
     return failure();
   if (delta && !op.getBeta() && !op.getErase())
     return op.emitOpError(

@@ -1125,7 +1125,7 @@ func.func @scan_s17_state(%q: tensor<1x4x6x8xf32>, %k: tensor<1x4x6x8xf32>, %v: 
 // -----
 
 func.func @scan_s18(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %o: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf32>) {
-  // expected-error @+1 {{expected transition(before) only with update(delta) or update(dplr), but got update(add)}}
+  // expected-error @+1 {{expected transition(before) only with update(dplr), but got update(add)}}
   %r:2 = linattn.scan %q, %k, %v transition(before) into(%o) init(%s)
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)
     -> (tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)

@@ -123,8 +123,8 @@ func.func @scan_delta(%q: tensor<2x4x6x8xbf16>, %k: tensor<2x4x6x8xbf16>, %v: te
 
 // CHECK-LABEL: func.func @scan_erase_write
 func.func @scan_erase_write(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %g: tensor<2x4x6x8xf32>, %beta: tensor<2x4x6x16xf32>, %erase: tensor<2x4x6x8xf32>, %write: tensor<2x4x6x16xf32>, %o: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf32>) -> tensor<2x4x6x16xf32> {
-  // CHECK: linattn.scan %{{.+}}, %{{.+}}, %{{.+}} decay(%{{.+}}) beta(%{{.+}}) erase(%{{.+}}) write(%{{.+}}) update(delta) transition(before) into(%{{.+}}) init(%{{.+}}) :
-  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%beta) erase(%erase) write(%write) update(delta) transition(before) into(%o) init(%s)
+  // CHECK: linattn.scan %{{.+}}, %{{.+}}, %{{.+}} decay(%{{.+}}) beta(%{{.+}}) erase(%{{.+}}) write(%{{.+}}) update(delta) into(%{{.+}}) init(%{{.+}}) :
+  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%beta) erase(%erase) write(%write) update(delta) into(%o) init(%s)
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>) -> (tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)
   return %r#0 : tensor<2x4x6x16xf32>
 }

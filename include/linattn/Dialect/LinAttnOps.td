@@ -231,7 +231,8 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     - (S16) normalize goes with update(add) and readout(inclusive) only.
     - (S17) cu_seqlens needs batch size 1; the state's first dimension is then
       one less than the number of offsets.
-    - (S18) transition(before) needs update(delta) or update(dplr).
+    - (S18) transition(before) needs update(dplr); the delta rule reads after
+      the decay.
     - (S19) scale is finite.
 
     Example:
