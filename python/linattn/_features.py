@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from ._trace import emit_region, trace
 
 __all__ = ["FeatureMap", "KNOWN", "parse"]
@@ -38,7 +40,9 @@ def parse(feature_map):
             f"feature_map: expected a function or one of {', '.join(KNOWN)}, but got {feature_map!r}"
         )
     if callable(feature_map):
-        return FeatureMap("region", partial(emit_region, trace(feature_map)), feature_map)
+        # NumPy's numbers, on which ~ and comparisons mean what they do in a trace.
+        oracle = lambda x: feature_map(np.float64(x))  # noqa: E731
+        return FeatureMap("region", partial(emit_region, trace(feature_map)), oracle)
     raise TypeError(
         f"feature_map: expected a name, a function or None, but got {type(feature_map).__name__}"
     )

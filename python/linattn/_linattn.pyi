@@ -1,0 +1,82 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+__version__: str
+
+class Buffer:
+    """A contiguous result that any DLPack library can adopt."""
+
+    def __dlpack__(self, **kwargs: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class Kernel:
+    """A compiled function; see linattn.compile."""
+
+    @property
+    def entry(self) -> str: ...
+    @property
+    def num_results(self) -> int: ...
+    def __call__(self, *args: Any, out: Any = None, num_threads: int | None = None) -> Any:
+        """Runs the function on arrays in the layout of its own signature. Returns an
+        array, or a tuple where it has several results."""
+    def mlir(self, stage: str | None = None) -> str:
+        """The IR at a stage (see `stages`); the source if none is named."""
+    def stages(self) -> list[str]:
+        """The names of the stages that `mlir` knows, in order."""
+    def asm(self) -> str:
+        """The code in the machine's assembly language."""
+    def llvm_ir(self) -> str:
+        """The optimised code in LLVM IR."""
+    def explain(self) -> str:
+        """What the compiler decided and why, a line per remark."""
+
+class Plan:
+    """What one combination of options runs, with its kernels."""
+
+    normalized: bool
+    stabilized: bool
+    def __init__(
+        self,
+        build: Callable[[Sequence[Any], Sequence[tuple[int, str]]], Kernel],
+        operands: list[tuple[str, str]],
+        has_query: bool,
+        has_keys: bool,
+        same_length: bool,
+        has_state: bool,
+        returns_state: bool,
+        normalized: bool,
+        stabilized: bool,
+        fixes_heads: bool,
+    ) -> None: ...
+    def __call__(
+        self,
+        q: Any,
+        k: Any,
+        v: Any,
+        extra: tuple[Any, ...] | None,
+        S: Any,
+        z: Any,
+        m: Any,
+        out: Any,
+        state_out: tuple[Any, ...] | None,
+        num_threads: int | None,
+    ) -> Any: ...
+
+def compile(
+    text: str,
+    entry: str,
+    file_name: str,
+    target: str,
+    form: str = "auto",
+    reassociate: str = "auto",
+) -> Kernel: ...
+def clear_cache() -> None:
+    """Forgets the compiled code in memory; kernels in use live on."""
+
+def cache_stats() -> dict[str, int]: ...
+def set_num_threads(count: int | None) -> None:
+    """Sets the number of threads of this process; None is the default:
+    LINATTN_NUM_THREADS, or the CPUs that this process may use."""
+
+def get_num_threads() -> int:
+    """The number of threads that a call uses unless it says otherwise."""

@@ -1,0 +1,62 @@
+"""Shared by the Python tests: arrays, the oracle's tolerance, a fake library."""
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# Kernels are compiled inside of examples; time says nothing about them.
+settings.register_profile("linattn", deadline=None, derandomize=True, max_examples=25)
+settings.load_profile("linattn")
+
+# max|out − ref| / max|ref|, by dtype of the tokens.
+TOLERANCE = {"float64": 1e-12, "float32": 5e-6, "float16": 3e-3, "bfloat16": 2e-2}
+
+
+def relative_error(out, ref):
+    out, ref = np.asarray(out, np.float64), np.asarray(ref, np.float64)
+    assert out.shape == ref.shape
+    if out.size == 0:
+        return 0.0
+    return np.abs(out - ref).max() / max(np.abs(ref).max(), 1e-30)
+
+
+def assert_agrees(out, ref, dtype=None):
+    error = relative_error(out, ref)
+    assert error <= TOLERANCE[dtype or str(np.asarray(out).dtype)], error
+
+
+@pytest.fixture(autouse=True)
+def poisoned_heap():
+    """Leaves NaN in freed memory, so that reading what nobody wrote shows."""
+    arrays = [np.full(size, np.nan) for size in (4, 16, 64, 256, 1024, 4096, 16000) for _ in range(8)]
+    del arrays
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def qkv(rng):
+    """q, k, v of shape [2, 19, 3, 16] and V = 24."""
+
+    def make(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+
+    return make(2, 19, 3, 16), make(2, 19, 3, 16), make(2, 19, 3, 24)
+
+
+class Foreign:
+    """The least that an array library must offer: a DLPack producer."""
+
+    def __init__(self, array, device=(1, 0), versioned=True):
+        self.array, self.device, self.versioned = array, device, versioned
+
+    def __dlpack__(self, **kwargs):
+        if kwargs and not self.versioned:
+            raise TypeError("__dlpack__ takes no keyword arguments")
+        return self.array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self):
+        return self.device

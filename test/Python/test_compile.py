@@ -1,0 +1,134 @@
+"""Functions written in MLIR."""
+
+import threading
+
+import numpy as np
+import pytest
+from conftest import assert_agrees
+
+import linattn
+from linattn import reference
+
+LAYER = """
+func.func @layer(%q: tensor<2x8x?x64xf32>, %k: tensor<2x8x?x64xf32>, %v: tensor<2x8x?x64xf32>) -> tensor<2x8x?x64xf32> {
+  %o = linattn.attention %q, %k, %v {causal, feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>}
+    : (tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>) -> tensor<2x8x?x64xf32>
+  return %o : tensor<2x8x?x64xf32>
+}
+"""
+TWO = """
+func.func @scaled(%x: tensor<?xf32>, %s: f32) -> (tensor<?xf32>, tensor<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+    ins(%x : tensor<?xf32>) outs(%e : tensor<?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %m = arith.mulf %a, %s : f32
+    linalg.yield %m : f32
+  } -> tensor<?xf32>
+  return %x, %y : tensor<?xf32>, tensor<?xf32>
+}
+"""
+
+
+def heads_first(x):
+    return np.ascontiguousarray(x.swapaxes(1, 2))
+
+
+def test_attention(rng, tmp_path):
+    q, k, v = (rng.standard_normal((2, 8, 33, 64)).astype(np.float32) for _ in range(3))
+    ref = heads_first(reference.attention(*map(heads_first, (q, k, v)), causal=True))
+    path = tmp_path / "layer.mlir"
+    path.write_text(LAYER)
+    for kernel in (linattn.compile(LAYER), linattn.compile(path, "layer"), linattn.compile(str(path))):
+        assert_agrees(kernel(q, k, v), ref)
+    assert_agrees(linattn.compile(LAYER, target="reference")(q, k, v), ref)
+    out = np.empty_like(v)
+    assert kernel(q, k, v, out=out, num_threads=1) is out
+    assert_agrees(out, ref)
+
+
+def test_several_results_and_numbers():
+    kernel = linattn.compile(TWO)
+    x = np.arange(5, dtype=np.float32)
+    same, doubled = kernel(x, 2.0)
+    np.testing.assert_array_equal(same, x)
+    np.testing.assert_array_equal(doubled, 2 * x)
+
+
+def test_what_became_of_it():
+    kernel = linattn.compile(LAYER)
+    assert "linattn.attention" in kernel.mlir()
+    assert "linattn.attention" not in kernel.mlir(kernel.stages()[-1])
+    assert "layer" in kernel.asm()
+    assert "scan" in kernel.explain()
+    assert "@layer" in repr(kernel)
+    with pytest.raises(ValueError, match="expected a stage among input"):
+        kernel.mlir("nonsense")
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("func.func @f(\n", r"<string>:\d+:\d+: error"),
+        ("func.func @f() {\n  %0 = no.such_op\n  return\n}", r"<string>:2:\d+: error"),
+        (LAYER.replace("2x8x?x64xf32>)", "2x8x?x32xf32>)", 1), r"<string>:\d+:\d+: error"),
+    ],
+)
+def test_malformed(text, message):
+    with pytest.raises(ValueError, match=message):
+        linattn.compile(text)
+
+
+def test_errors():
+    with pytest.raises(OSError):
+        linattn.compile("no-such-file.mlir")
+    with pytest.raises(TypeError, match="text_or_path"):
+        linattn.compile(3)
+    with pytest.raises(ValueError, match="target"):
+        linattn.compile(LAYER, target="tpu")
+    with pytest.raises(ValueError, match="other"):
+        linattn.compile(LAYER, entry="other")
+    kernel = linattn.compile(TWO)
+    x = np.arange(5, dtype=np.float32)
+    with pytest.raises(TypeError, match="2 arguments, but got 1"):
+        kernel(x)
+    with pytest.raises(ValueError, match="argument 0"):
+        kernel(x.astype(np.float64), 2.0)
+    with pytest.raises(TypeError, match=r"argument 1 \(%s\)"):
+        kernel(x, "2")
+
+
+def test_many_threads(qkv):
+    """Calls from several threads at once, the first of which compiles."""
+    linattn._linattn.clear_cache()
+    ref = reference.attention(*qkv, causal=True, scale=0.77)
+    outputs = [None] * 8
+
+    def work(i):
+        for _ in range(20):
+            outputs[i] = linattn.attention(*qkv, causal=True, scale=0.77)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for out in outputs:
+        assert_agrees(out, ref)
+
+
+def test_call_is_cheap():
+    """A call on tiny inputs; generous, for a busy machine."""
+    import time
+
+    q = np.ones((1, 1, 1, 16), np.float32)
+    linattn.attention(q, q, q, causal=True)
+    best = 1.0
+    for _ in range(20):
+        start = time.perf_counter()
+        for _ in range(50):
+            linattn.attention(q, q, q, causal=True)
+        best = min(best, (time.perf_counter() - start) / 50)
+    assert best < 100e-6

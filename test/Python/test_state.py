@@ -1,0 +1,146 @@
+"""Streaming: one token at a time, files, copies."""
+
+import numpy as np
+import pytest
+from conftest import assert_agrees
+
+import linattn
+from linattn import State, reference
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 7])
+@pytest.mark.parametrize("feature_map", [None, "elu", "exp"])
+def test_step(qkv, feature_map, chunk):
+    normalize = feature_map is not None
+    state = State.zeros(2, 3, 16, 24, normalize=normalize, feature_map=feature_map)
+    outputs = [
+        state.step(*(x[:, t : t + chunk] for x in qkv), feature_map=feature_map)
+        for t in range(0, 19, chunk)
+    ]
+    ref, last = reference.scan(
+        *qkv, feature_map=feature_map, normalize=normalize, return_state=True
+    )
+    assert_agrees(np.concatenate(outputs, axis=1), ref)
+    assert_agrees(state.S, last.S)
+    if normalize:
+        assert_agrees(state.z, last.z)
+    if feature_map == "exp":
+        np.testing.assert_array_equal(state.m, last.m.astype(np.float32))
+
+
+def test_prefill_then_decode(qkv):
+    options = dict(feature_map="elu", scale=1.0)
+    whole = linattn.attention(*qkv, causal=True)
+    first, state = linattn.attention(*(x[:, :12] for x in qkv), causal=True, return_state=True)
+    rest = [state.step(*(x[:, t : t + 1] for x in qkv), **options) for t in range(12, 19)]
+    assert_agrees(np.concatenate([first, *rest], axis=1), whole)
+
+
+def test_grouped_heads(rng):
+    q = rng.standard_normal((2, 5, 6, 16)).astype(np.float32)
+    k, v = (rng.standard_normal((2, 5, 2, 16)).astype(np.float32) for _ in range(2))
+    state = State.zeros(2, 2, 16, 16)
+    out = np.concatenate([state.step(q[:, t : t + 1], k[:, t : t + 1], v[:, t : t + 1]) for t in range(5)], axis=1)
+    assert_agrees(out, reference.scan(q, k, v))
+
+
+def test_token_form_splits_bit_for_bit(qkv):
+    whole = linattn.scan(*qkv, form="token")
+    state = State.zeros(2, 3, 16, 24)
+    out = [state.step(*(x[:, t : t + 1] for x in qkv), form="token") for t in range(19)]
+    np.testing.assert_array_equal(np.concatenate(out, axis=1), whole)
+
+
+def test_update_and_query(qkv):
+    q, k, v = qkv
+    state = State.zeros(2, 3, 16, 24, normalize=True)
+    state.update(k[:, :9], v[:, :9], feature_map="elu")
+    state.update(k[:, 9:], v[:, 9:], feature_map="elu")
+    before = state.S.copy()
+    assert_agrees(state.query(q, feature_map="elu", scale=1.0), reference.attention(q, k, v))
+    np.testing.assert_array_equal(state.S, before)
+
+
+def test_step_does_not_write_the_given_arrays(qkv):
+    _, state = linattn.scan(*qkv, return_state=True)
+    given = state.S
+    kept = given.copy()
+    other = State(given)
+    for t in range(4):
+        other.step(*(x[:, t : t + 1] for x in qkv))
+    np.testing.assert_array_equal(given, kept)
+    assert not np.array_equal(other.S, kept)
+
+
+def test_copy(qkv):
+    _, state = linattn.scan(*qkv, return_state=True)
+    twin = state.copy()
+    state.step(*(x[:, :1] for x in qkv))
+    twin.step(*(x[:, :1] for x in qkv))
+    np.testing.assert_array_equal(state.S, twin.S)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors", ""])
+def test_save_and_load(qkv, tmp_path, suffix):
+    path = tmp_path / f"state{suffix}"
+    _, state = linattn.scan(*qkv, feature_map="exp", normalize=True, return_state=True)
+    state.save(path)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    loaded = State.load(path)
+    for name in ("S", "z", "m"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(state, name))
+    options = dict(feature_map="exp")
+    one = state.step(*(x[:, :1] for x in qkv), **options)
+    np.testing.assert_array_equal(loaded.step(*(x[:, :1] for x in qkv), **options), one)
+
+
+def test_load_executes_nothing(tmp_path):
+    path = tmp_path / "state.npz"
+
+    class Evil:
+        def __reduce__(self):
+            return (pytest.fail, ("a file was executed",))
+
+    with open(path, "wb") as file:
+        np.savez(file, S=np.array([Evil()], dtype=object))
+    with pytest.raises(ValueError, match="npz"):
+        State.load(path)
+
+
+@pytest.mark.parametrize("name", ["state.npz", "state.safetensors"])
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"\xff" * 40])
+def test_load_damaged(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=name):
+        State.load(path)
+    with pytest.raises(OSError):
+        State.load(tmp_path / "missing.npz")
+
+
+def test_zeros():
+    assert State.zeros(2, 3, 4, 5).S.dtype == np.float32
+    assert State.zeros(2, 3, 4, 5, like=np.zeros(1)).S.dtype == np.float64
+    assert State.zeros(2, 3, 4, 5, like=np.zeros(1, np.float16)).S.dtype == np.float32
+    state = State.zeros(2, 3, 4, 5, normalize=True, feature_map="exp")
+    assert state.z.shape == (2, 3, 4) and np.isneginf(state.m).all()
+
+
+def test_errors(qkv):
+    with pytest.raises(ValueError, match=r"S: expected shape \(N, H, K, V\)"):
+        State(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"z: expected shape \(1, 2, 3\)"):
+        State(np.zeros((1, 2, 3, 4)), np.zeros((1, 2)))
+    with pytest.raises(TypeError, match="S: expected an array, but got int"):
+        State(3)
+    with pytest.raises(TypeError, match="heads: expected an integer"):
+        State.zeros(1, 2.0, 3, 4)
+    state = State.zeros(2, 3, 16, 24, normalize=True)
+    with pytest.raises(ValueError, match="initial_state: expected a State without z"):
+        state.step(*qkv, normalize=False)
+    with pytest.raises(ValueError, match="initial_state: expected a State with m"):
+        state.step(*qkv, feature_map="exp")
+    with pytest.raises(ValueError, match=r"S: expected shape \(1, 3, 16, 24\)"):
+        state.step(*(x[:1] for x in qkv), feature_map="elu")
+    with pytest.raises(ValueError, match="initial_state: expected a State with z"):
+        linattn.attention(*qkv, causal=True, initial_state=state.S)
