@@ -104,11 +104,13 @@ static llvm::Expected<CompiledCode> compileCode(const Source &source,
     return signature.takeError();
   if (llvm::Error error = session.lower(source.options, innermost))
     return std::move(error);
+  std::vector<std::string> checks = session.takeChecks(*signature);
   auto object =
       generateCode(session.getModule(), *signature, CodeFormat::Object);
   if (!object)
     return object.takeError();
-  return CompiledCode{std::move(*signature), session.takeRemarks(),
+  return CompiledCode{std::move(*signature), std::move(checks),
+                      session.takeRemarks(),
                       std::string(object->begin(), object->end())};
 }
 
@@ -133,7 +135,8 @@ linattn::detail::getCode(const Source &source, InnermostStride innermost) {
 
 KernelImpl::KernelImpl(Source source, CompiledCode &compiled)
     : source(std::move(source)), signature(std::move(compiled.signature)),
-      remarks(std::move(compiled.remarks)) {}
+      checks(std::move(compiled.checks)), remarks(std::move(compiled.remarks)) {
+}
 
 llvm::Expected<std::shared_ptr<KernelImpl>> KernelImpl::create(Source source) {
   llvm::Expected<CompiledCode> compiled =

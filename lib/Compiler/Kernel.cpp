@@ -88,9 +88,29 @@ private:
 
 } // namespace
 
-static llvm::SmallVector<Kernel::Shape, 2>
-computeShapes(const Signature &signature, const LoadedCode &code,
+/// The message of a check, with the sizes that it shows.
+static std::string formatCheck(llvm::StringRef message,
+                               llvm::ArrayRef<int64_t> sizes) {
+  std::string text;
+  while (!message.empty()) {
+    auto [before, after] = message.split('{');
+    text += before;
+    auto [number, rest] = after.split('}');
+    size_t index;
+    if (!number.getAsInteger(10, index) && index < sizes.size())
+      text += std::to_string(sizes[index]);
+    message = rest;
+  }
+  return text;
+}
+
+/// The results' shapes for inputs that passed their checks. Where the sizes of
+/// the inputs must agree, this is where they are found to.
+static llvm::Expected<llvm::SmallVector<Kernel::Shape, 2>>
+computeShapes(const KernelImpl &impl, const LoadedCode &code,
               llvm::ArrayRef<BufferView> inputs) {
+  const Signature &signature = impl.getSignature();
+  const std::vector<std::string> &checks = impl.getChecks();
   llvm::SmallVector<Kernel::Shape, 2> shapes;
   int64_t numDims = 0;
   bool allStatic = true;
@@ -99,20 +119,31 @@ computeShapes(const Signature &signature, const LoadedCode &code,
     numDims += result.getRank();
     allStatic &= result.hasStaticShape();
   }
-  if (allStatic)
+  if (allStatic && checks.empty())
     return shapes;
 
-  llvm::SmallVector<int64_t, 16> dims(numDims);
-  BufferView out(dims.data(), DType::I64, {numDims});
+  constexpr int64_t numSizes = mlir::linattn::kMaxCheckedSizes;
+  int64_t numSlots = numDims + (checks.empty() ? 0 : 1 + numSizes);
+  llvm::SmallVector<int64_t, 24> slots(numSlots);
+  BufferView out(slots.data(), DType::I64, {numSlots});
   ArgumentArray arguments(ArgumentArray::countFields(inputs) +
                           ArgumentArray::countFields(out));
   arguments.addInputs(signature, inputs);
   arguments.addMemRef(out);
   code.shapes(arguments.data());
-  const int64_t *next = dims.data();
-  for (Kernel::Shape &shape : shapes)
+  if (!checks.empty() && slots[numDims] >= 0)
+    return makeError("'" + signature.entry + "': " +
+                     formatCheck(checks[slots[numDims]],
+                                 llvm::ArrayRef(slots).take_back(numSizes)));
+  const int64_t *next = slots.data();
+  for (auto [i, shape] : llvm::enumerate(shapes)) {
     for (int64_t &extent : shape)
       extent = *next++;
+    if (llvm::any_of(shape, [](int64_t extent) { return extent < 0; }))
+      return makeError(signature.describeResult(i) +
+                       ": expected sizes that are not negative, but got " +
+                       formatShape(shape));
+  }
   return shapes;
 }
 
@@ -125,7 +156,7 @@ Kernel::resultShapes(llvm::ArrayRef<BufferView> inputs) const {
   llvm::Expected<const LoadedCode *> code = impl->getCodeFor(inputs, {});
   if (!code)
     return code.takeError();
-  return computeShapes(signature(), **code, inputs);
+  return computeShapes(*impl, **code, inputs);
 }
 
 llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
@@ -145,8 +176,10 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
   llvm::Expected<const LoadedCode *> code = impl->getCodeFor(inputs, outputs);
   if (!code)
     return code.takeError();
-  if (llvm::Error error = checkOutputs(
-          signature, inputs, outputs, computeShapes(signature, **code, inputs)))
+  auto shapes = computeShapes(*impl, **code, inputs);
+  if (!shapes)
+    return shapes.takeError();
+  if (llvm::Error error = checkOutputs(signature, inputs, outputs, *shapes))
     return error;
 
   ArgumentArray arguments(ArgumentArray::countFields(inputs) +

@@ -41,6 +41,7 @@ public:
 
   const Source &getSource() const { return source; }
   const Signature &getSignature() const { return signature; }
+  const std::vector<std::string> &getChecks() const { return checks; }
   const std::vector<std::string> &getRemarks() const { return remarks; }
 
   /// Code that may be called with these views.
@@ -60,6 +61,7 @@ private:
 
   Source source;
   Signature signature;
+  std::vector<std::string> checks;
   std::vector<std::string> remarks;
   std::array<Variant, 2> variants;
 };

@@ -26,7 +26,7 @@ using namespace linattn;
 using namespace linattn::detail;
 
 /// Changes with the file format.
-static constexpr llvm::StringLiteral kMagic = "LINATTN1";
+static constexpr llvm::StringLiteral kMagic = "LINATTN2";
 static constexpr size_t kChecksumSize = 32;
 static constexpr size_t kHeaderSize = 8 + kChecksumSize + 8;
 
@@ -111,11 +111,27 @@ static bool listFromJSON(const llvm::json::Object &object, llvm::StringRef name,
   return true;
 }
 
+static bool textsFromJSON(const llvm::json::Object &object,
+                          llvm::StringRef name,
+                          std::vector<std::string> &texts) {
+  const llvm::json::Array *array = object.getArray(name);
+  if (!array)
+    return false;
+  for (const llvm::json::Value &value : *array) {
+    auto text = value.getAsString();
+    if (!text)
+      return false;
+    texts.push_back(text->str());
+  }
+  return true;
+}
+
 std::string linattn::detail::serialize(const CompiledCode &code) {
   llvm::json::Value manifest =
       llvm::json::Object{{"entry", code.signature.entry},
                          {"arguments", listToJSON(code.signature.arguments)},
                          {"results", listToJSON(code.signature.results)},
+                         {"checks", llvm::json::Array(code.checks)},
                          {"remarks", llvm::json::Array(code.remarks)}};
   std::string text = llvm::formatv("{0}", manifest).str();
   char size[8];
@@ -147,16 +163,13 @@ linattn::detail::deserialize(llvm::StringRef bytes) {
   }
   CompiledCode code;
   const llvm::json::Object *object = manifest->getAsObject();
-  const llvm::json::Array *remarks =
-      object ? object->getArray("remarks") : nullptr;
-  if (!remarks || !object->getString("entry") ||
+  if (!object || !object->getString("entry") ||
+      !textsFromJSON(*object, "checks", code.checks) ||
+      !textsFromJSON(*object, "remarks", code.remarks) ||
       !listFromJSON(*object, "arguments", code.signature.arguments) ||
       !listFromJSON(*object, "results", code.signature.results))
     return std::nullopt;
   code.signature.entry = object->getString("entry")->str();
-  for (const llvm::json::Value &remark : *remarks)
-    if (auto line = remark.getAsString())
-      code.remarks.push_back(line->str());
   code.object = bytes.drop_front(size).str();
   return code;
 }

@@ -25,6 +25,9 @@ namespace linattn::detail {
 /// One variant of a kernel, as it is cached.
 struct CompiledCode {
   Signature signature;
+  /// What the function that tells the shapes checks: messages with `{0}`, `{1}`
+  /// for sizes.
+  std::vector<std::string> checks;
   std::vector<std::string> remarks;
   std::string object;
 };

@@ -252,3 +252,18 @@ llvm::Error Session::lower(const CompilerOptions &options,
     stages->push_back({"llvm", StageRecorder::print(*module)});
   return llvm::Error::success();
 }
+
+std::vector<std::string> Session::takeChecks(const Signature &signature) {
+  std::vector<std::string> checks;
+  std::string name = signature.entry + mlir::linattn::kShapesSuffix.str();
+  mlir::Operation *companion = mlir::SymbolTable::lookupSymbolIn(*module, name);
+  if (!companion)
+    return checks;
+  // Translation to LLVM IR knows nothing of it.
+  auto messages = llvm::dyn_cast_if_present<mlir::ArrayAttr>(
+      companion->removeAttr(mlir::linattn::kChecksAttrName));
+  if (messages)
+    for (auto message : messages.getAsRange<mlir::StringAttr>())
+      checks.push_back(message.str());
+  return checks;
+}

@@ -42,6 +42,9 @@ public:
   llvm::Error lower(const CompilerOptions &options, InnermostStride innermost,
                     std::vector<Stage> *stages = nullptr);
 
+  /// The messages of the checks that the lowered module makes of arguments.
+  std::vector<std::string> takeChecks(const Signature &signature);
+
   mlir::ModuleOp getModule() { return *module; }
   std::vector<std::string> takeRemarks() { return std::move(remarks); }
 

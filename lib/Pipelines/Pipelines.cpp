@@ -16,6 +16,12 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
+/// Calls would hide what their callees demand of arguments.
+static void addShapeChecks(OpPassManager &pm) {
+  pm.addPass(createInlinerPass());
+  pm.addPass(createLinAttnCheckShapesPass());
+}
+
 static void addContract(OpPassManager &pm, StringRef phase) {
   LinAttnVerifyContractPassOptions contract;
   contract.phase = phase.str();
@@ -51,6 +57,7 @@ void mlir::linattn::buildOptimizationPipeline(
 
 void mlir::linattn::buildCPUPipeline(OpPassManager &pm,
                                      const CPUPipelineOptions &options) {
+  addShapeChecks(pm);
   buildOptimizationPipeline(pm, options);
   buildBufferizePipeline(pm, {options.innermost});
   LinAttnLowerToVectorPassOptions vector;
@@ -69,7 +76,7 @@ void mlir::linattn::buildCPUPipeline(OpPassManager &pm,
 
 void mlir::linattn::buildReferencePipeline(
     OpPassManager &pm, const ReferencePipelineOptions &options) {
-  pm.addPass(createInlinerPass());
+  addShapeChecks(pm);
   pm.addNestedPass<func::FuncOp>(createLinAttnToQuadraticPass());
   addContract(pm, "structured");
   buildBufferizePipeline(pm, {options.innermost});

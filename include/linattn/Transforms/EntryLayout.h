@@ -20,6 +20,13 @@ enum class InnermostStride { Unit, Dynamic };
 /// The suffix of the function that computes result shapes.
 inline constexpr llvm::StringLiteral kShapesSuffix = "__shapes";
 
+/// The attribute of that function which lists the messages of its checks, with
+/// `{0}`, `{1}`, … for sizes. Where there are checks, the shapes are followed
+/// by the number of the first check that failed, −1 if none did, and by
+/// `kMaxCheckedSizes` sizes for its message.
+inline constexpr llvm::StringLiteral kChecksAttrName = "linattn.checks";
+inline constexpr unsigned kMaxCheckedSizes = 4;
+
 /// The memref type through which a kernel sees a caller's buffer: any offset
 /// and strides, except for an innermost stride of 1 if `innermost` says so.
 MemRefType getEntryMemRefType(ArrayRef<int64_t> shape, Type elementType,

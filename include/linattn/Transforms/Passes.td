@@ -223,17 +223,64 @@ def LinAttnVerifyContractPass
 // From tensor functions to machine code
 //===----------------------------------------------------------------------===//
 
+def LinAttnCheckShapesPass : Pass<"linattn-check-shapes", "::mlir::ModuleOp"> {
+  let summary = "Add the functions that check arguments and tell result shapes";
+  let description = [{
+    Dynamic sizes that must agree are known only when a function is called. For
+    every public function this pass adds a companion `@NAME__shapes`, which a
+    caller runs first. It takes the same arguments and a `memref<Nxi64>`:
+
+    | slots | content |
+    |---|---|
+    | one per dimension | the shapes of the results, result after result |
+    | 1 | the number of the first check that failed, −1 if none did |
+    | 4 | the sizes that this check's message shows |
+
+    The last five are there only if something has to be checked; the attribute
+    `linattn.checks` lists the messages. Checked are the constraints of linattn
+    ops, the loops of linalg ops, arithmetic on tensors, casts to static sizes,
+    slices, and that `cu_seqlens` start at 0, never decrease and end at T. An op
+    inside `scf.if`, `scf.for` or `scf.forall` is checked where its sizes, and
+    whether it runs at all, follow from values outside; a missed remark names
+    the others.
+
+    The companion starts as a clone of the function and is then reduced to its
+    sizes, so it usually costs nothing; where a shape depends on data, it
+    computes that data. The pass belongs at the start of a pipeline: sizes that
+    a loop over chunks takes for granted are still operands of one op there.
+
+    Before:
+
+    ```mlir
+    func.func @add(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+      %0 = arith.addf %x, %y : tensor<?xf32>
+      return %0 : tensor<?xf32>
+    }
+    ```
+
+    After, beside the unchanged function:
+
+    ```mlir
+    func.func @add__shapes(%x: tensor<?xf32>, %y: tensor<?xf32>, %s: memref<6xi64>)
+        attributes {linattn.checks = ["arith.addf: expected dimension 0 of operand 0 and dimension 0 of operand 1 to have the same size, but got {0} and {1}"]} {
+      … tensor.dim, arith.cmpi, memref.store
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def LinAttnPrepareEntryPass : Pass<"linattn-prepare-entry", "::mlir::ModuleOp"> {
   let summary = "Give public tensor functions the calling convention of kernels";
   let description = [{
     Every public function gets two things that a caller without MLIR needs: its
     results become trailing memref arguments that the caller allocates, and a
-    companion `@NAME__shapes` tells how large they are.
-
-    The companion takes the same arguments and a `memref<Nxi64>`, into which it
-    stores the dimensions of every result, result after result. It starts as a
-    clone of the function and is then reduced to the dimensions, so it usually
-    costs nothing; where a shape depends on data, it computes that data.
+    companion `@NAME__shapes` tells how large they are. `linattn-check-shapes`
+    describes the companion; what has none yet gets it here.
 
     Arguments are marked as not writable: bufferization copies rather than
     updates the caller's inputs in place. Unranked tensors, memrefs, recursion
@@ -258,7 +305,7 @@ def LinAttnPrepareEntryPass : Pass<"linattn-prepare-entry", "::mlir::ModuleOp"> 
       return
     }
     func.func @twice__shapes(%x: tensor<?xf32> {bufferization.writable = false},
-                             %s: memref<1xi64>) {
+                             %s: memref<1xi64>) attributes {linattn.checks = []} {
       %c0 = arith.constant 0 : index
       %d = tensor.dim %x, %c0 : tensor<?xf32>
       %0 = arith.index_cast %d : index to i64
@@ -278,7 +325,8 @@ def LinAttnPrepareEntryPass : Pass<"linattn-prepare-entry", "::mlir::ModuleOp"> 
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::bufferization::BufferizationDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect"
   ];
 }

@@ -9,13 +9,13 @@
 // CHECK-NEXT:    return
 
 // CHECK-LABEL: func.func @twice__shapes(
-// CHECK-SAME:    %[[X:.+]]: tensor<2x?xf32> {bufferization.writable = false}, %[[S:.+]]: memref<2xi64>)
+// CHECK-SAME:    %[[X:.+]]: tensor<2x?xf32> {bufferization.writable = false}, %[[S:.+]]: memref<2xi64>) attributes {linattn.checks = []} {
 // CHECK-DAG:     %[[C0:.+]] = arith.constant 0 : index
 // CHECK-DAG:     %[[C1:.+]] = arith.constant 1 : index
 // CHECK-DAG:     %[[TWO:.+]] = arith.constant 2 : i64
 // CHECK-NOT:     linalg.add
-// CHECK:         memref.store %[[TWO]], %[[S]][%[[C0]]]
 // CHECK:         %[[DIM:.+]] = tensor.dim %[[X]], %[[C1]]
+// CHECK:         memref.store %[[TWO]], %[[S]][%[[C0]]]
 // CHECK:         %[[CAST:.+]] = arith.index_cast %[[DIM]] : index to i64
 // CHECK:         memref.store %[[CAST]], %[[S]][%[[C1]]]
 // CHECK-NEXT:    return

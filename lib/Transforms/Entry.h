@@ -1,0 +1,38 @@
+//===- Entry.h - Functions that kernels are entered by ----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_TRANSFORMS_ENTRY_H
+#define LINATTN_LIB_TRANSFORMS_ENTRY_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace mlir::linattn {
+
+/// Checks the public functions of `module` and lists them without companions.
+/// The user sees every error at once.
+FailureOr<SmallVector<func::FuncOp>> getCheckedEntries(ModuleOp module);
+
+/// Whether `func` computes the result shapes of another function.
+bool isShapesCompanion(func::FuncOp func);
+
+/// The companion of `func`, if it has one already.
+func::FuncOp getShapesCompanion(func::FuncOp func);
+
+/// Adds `@NAME__shapes` behind `func`. `run` runs passes on it.
+LogicalResult addShapesCompanion(
+    func::FuncOp func,
+    function_ref<LogicalResult(OpPassManager &, Operation *)> run);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_TRANSFORMS_ENTRY_H

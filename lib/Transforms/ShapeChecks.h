@@ -1,0 +1,33 @@
+//===- ShapeChecks.h - What arguments' shapes must fulfil -------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_TRANSFORMS_SHAPECHECKS_H
+#define LINATTN_LIB_TRANSFORMS_SHAPECHECKS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::linattn {
+
+/// One thing that the verifier could not decide.
+struct ShapeCheck {
+  /// i1.
+  Value holds;
+  /// The sizes that the message shows, of type index.
+  SmallVector<Value, 4> sizes;
+  /// With `{0}`, `{1}`, … for the sizes.
+  std::string message;
+};
+
+/// Emits the checks of every op of `func` in front of its entry block's
+/// terminator. What cannot be checked before the function runs is told by
+/// remarks.
+SmallVector<ShapeCheck> emitShapeChecks(func::FuncOp func);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_TRANSFORMS_SHAPECHECKS_H
