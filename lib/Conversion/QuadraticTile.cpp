@@ -53,6 +53,8 @@ private:
   void scorePanel(Value panel, Value count);
   void weighPanel(Value panel, Value count);
   void accumulatePanel(Value panel, Value count);
+  SmallVector<Value> accumulateRows(Value panel, Value i, Value column,
+                                    Value count, ArrayRef<Value> initial);
   void writeOutputs();
   Value visibleEnd(Value query);
   Value headMaximum();
@@ -327,6 +329,48 @@ void QuadraticTile::weighPanel(Value panel, Value count) {
   storeVector(total, sums, {panel, index(0)});
 }
 
+/// The sum over the keys of this block for queries [i, i + rows). A key that a
+/// query may not see is left out rather than weighed by 0: its value may be NaN.
+SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
+                                                 Value column, Value count,
+                                                 ArrayRef<Value> initial) {
+  int64_t cols = shape.cols;
+  auto accumulate = [&](Value j, ValueRange carriedIn, ValueRange ends) {
+    SmallVector<Value> carried(carriedIn);
+    Value v = loadVector(values, {j, column}, cols);
+    for (int64_t r = 0; r < shape.rows; ++r) {
+      Value sum = fmaVector(splat(load(scores, {j, add(i, index(r))}), cols),
+                            v, carried[r]);
+      if (!ends.empty()) {
+        Value sees = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                           j, ends[r]);
+        sum = select(sees, sum, carried[r]);
+      }
+      carried[r] = sum;
+    }
+    return carried;
+  };
+  if (!op.getCausal())
+    return reduce(index(0), count, 1, initial, [&](Value j, ValueRange carried) {
+      return accumulate(j, carried, {});
+    });
+  // Keys all of the queries see, then those only the later ones do.
+  SmallVector<Value> ends;
+  Value query = add(firstQuery, add(mul(panel, index(cols)), i));
+  for (int64_t r = 0; r < shape.rows; ++r) {
+    Value end = sub(visibleEnd(add(query, index(r))), firstKey);
+    ends.push_back(max(min(end, count), index(0)));
+  }
+  SmallVector<Value> common = reduce(
+      index(0), ends.front(), 1, initial, [&](Value j, ValueRange carried) {
+        return accumulate(j, carried, {});
+      });
+  return reduce(ends.front(), ends.back(), 1, common,
+                [&](Value j, ValueRange carried) {
+                  return accumulate(j, carried, ends);
+                });
+}
+
 /// o[i][:] = c[i]·o[i][:] + Σ_j p[j][i] · v[j][:], `rows` queries at a time.
 void QuadraticTile::accumulatePanel(Value panel, Value count) {
   int64_t cols = shape.cols;
@@ -341,16 +385,7 @@ void QuadraticTile::accumulatePanel(Value panel, Value count) {
         initial.push_back(o);
       }
       SmallVector<Value> total =
-          reduce(index(0), count, 1, initial,
-                 [&](Value j, ValueRange carriedIn) -> SmallVector<Value> {
-                   SmallVector<Value> carried(carriedIn);
-                   Value v = loadVector(values, {j, column}, cols);
-                   for (int64_t r = 0; r < shape.rows; ++r)
-                     carried[r] = fmaVector(
-                         splat(load(scores, {j, add(i, index(r))}), cols), v,
-                         carried[r]);
-                   return carried;
-                 });
+          accumulateRows(panel, i, column, count, initial);
       for (int64_t r = 0; r < shape.rows; ++r)
         storeVector(total[r], output, {panel, add(i, index(r)), column});
     });
