@@ -13,8 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Arrays.h"
-#include "DLPack.h"
 #include "Buffer.h"
+#include "DLPack.h"
 
 #include <cstring>
 #include <unordered_map>
@@ -53,8 +53,7 @@ const char *linattn::python::getPythonName(DType dtype) {
   return "unknown";
 }
 
-std::string
-linattn::python::formatPythonShape(llvm::ArrayRef<int64_t> shape) {
+std::string linattn::python::formatPythonShape(llvm::ArrayRef<int64_t> shape) {
   std::string text = "(";
   for (size_t i = 0; i < shape.size(); ++i)
     text += (i ? ", " : "") + std::to_string(shape[i]);
@@ -258,7 +257,8 @@ void ImportedArray::importBuffer(nb::handle object, const char *name) {
   if (isBFloat16) {
     hasBuffer = viewAsBits();
   } else {
-    hasBuffer = PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_RECORDS_RO) == 0;
+    hasBuffer =
+        PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_RECORDS_RO) == 0;
     if (!hasBuffer) {
       PyErr_Clear();
       std::string dtype = describeDType(object);
@@ -270,9 +270,9 @@ void ImportedArray::importBuffer(nb::handle object, const char *name) {
   }
   if (!hasBuffer)
     throw nb::python_error();
-  std::optional<DType> dtype = isBFloat16
-                                   ? std::optional(DType::BF16)
-                                   : parseFormat(buffer.format, buffer.itemsize);
+  std::optional<DType> dtype =
+      isBFloat16 ? std::optional(DType::BF16)
+                 : parseFormat(buffer.format, buffer.itemsize);
   if (!dtype)
     throwUnsupported(name, describeDType(object));
   view.dtype = *dtype;
@@ -321,8 +321,7 @@ static nb::object getCapsule(nb::handle object) {
 }
 
 static void checkDevice(nb::handle object, const char *name) {
-  nb::object device =
-      object.attr(getLibraries().dlpackDeviceName)();
+  nb::object device = object.attr(getLibraries().dlpackDeviceName)();
   int32_t type = nb::cast<int32_t>(nb::int_(device[0]));
   if (type != dlpack::kDeviceCPU && type != dlpack::kDeviceCUDAHost)
     throwValueError(std::string(name) +
@@ -338,9 +337,11 @@ void ImportedArray::importDLPack(nb::handle object, const char *name) {
                    describeType(object));
   if (kind == ArrayKind::Torch && nb::hasattr(object, "requires_grad") &&
       nb::cast<bool>(object.attr("requires_grad")))
-    throwValueError(std::string(name) +
-                    ": expected a tensor that requires no gradient, since there "
-                    "is no backward pass yet; pass " + name + ".detach()");
+    throwValueError(
+        std::string(name) +
+        ": expected a tensor that requires no gradient, since there "
+        "is no backward pass yet; pass " +
+        name + ".detach()");
   if (nb::hasattr(object, getLibraries().dlpackDeviceName))
     checkDevice(object, name);
   owner = getCapsule(object);
@@ -383,7 +384,8 @@ void ResultArray::allocate(nb::handle like, ArrayKind likeKind, DType dtype,
     imported.view = memory->view();
     return;
   }
-  nb::object sizes = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  nb::object sizes =
+      nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
   for (size_t i = 0; i < shape.size(); ++i)
     PyTuple_SET_ITEM(sizes.ptr(), static_cast<Py_ssize_t>(i),
                      PyLong_FromLongLong(shape[i]));

@@ -87,9 +87,8 @@ nb::object Buffer::makeCapsule() const {
 void linattn::python::registerBuffer(nb::module_ &module) {
   nb::class_<Buffer>(module, "Buffer",
                      "A contiguous result that any DLPack library can adopt.")
-      .def(
-          "__dlpack__",
-          [](const Buffer &self, nb::kwargs) { return self.makeCapsule(); })
+      .def("__dlpack__",
+           [](const Buffer &self, nb::kwargs) { return self.makeCapsule(); })
       .def("__dlpack_device__", [](const Buffer &) {
         return nb::make_tuple(dlpack::kDeviceCPU, 0);
       });

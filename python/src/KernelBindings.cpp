@@ -33,9 +33,10 @@ int32_t linattn::python::parseNumThreads(nb::handle numThreads) {
                           describeType(numThreads))
                              .c_str());
   if (count < 1 || count > INT32_MAX)
-    throw nb::value_error(("num_threads: expected a positive integer, but got " +
-                           std::to_string(count))
-                              .c_str());
+    throw nb::value_error(
+        ("num_threads: expected a positive integer, but got " +
+         std::to_string(count))
+            .c_str());
   return static_cast<int32_t>(count);
 }
 
@@ -84,7 +85,8 @@ public:
     if (args.size() != signature.arguments.size())
       throw nb::type_error(("'" + signature.entry + "': expected " +
                             std::to_string(signature.arguments.size()) +
-                            " arguments, but got " + std::to_string(args.size()))
+                            " arguments, but got " +
+                            std::to_string(args.size()))
                                .c_str());
     for (size_t i = 0; i < args.size(); ++i)
       addInput(args[i], i);
@@ -126,7 +128,8 @@ private:
   }
 
   void makeResults(llvm::ArrayRef<Kernel::Shape> shapes, nb::handle out) {
-    bool isTuple = nb::isinstance<nb::tuple>(out) || nb::isinstance<nb::list>(out);
+    bool isTuple =
+        nb::isinstance<nb::tuple>(out) || nb::isinstance<nb::list>(out);
     size_t given = out.is_none() ? 0 : isTuple ? nb::len(out) : 1;
     if (given != 0 && given != shapes.size())
       throw nb::value_error(("out: expected " + std::to_string(shapes.size()) +
@@ -167,7 +170,8 @@ std::string describeSignature(const Signature &signature) {
   std::string text = "func @" + signature.entry + "(";
   for (size_t i = 0; i < signature.arguments.size(); ++i) {
     const ValueInfo &info = signature.arguments[i];
-    text += (i ? ", " : "") + (info.name.empty() ? "" : "%" + info.name + ": ") +
+    text += (i ? ", " : "") +
+            (info.name.empty() ? "" : "%" + info.name + ": ") +
             info.getTypeString();
   }
   text += ") -> (";
@@ -212,45 +216,51 @@ std::string joinLines(const std::vector<std::string> &lines) {
 void linattn::python::registerKernel(nb::module_ &module) {
   nb::class_<Kernel>(module, "Kernel",
                      "A compiled function; see linattn.compile.")
-      .def("__call__",
-           [](const Kernel &self, nb::args args, nb::object out,
-              nb::object numThreads) {
-             return KernelCall(self, args).run(out, parseNumThreads(numThreads));
-           },
-           "args"_a, nb::kw_only(), "out"_a = nb::none(),
-           "num_threads"_a = nb::none(),
-           "Runs the function on arrays in the layout of its own signature. "
-           "Returns an array, or a tuple where it has several results.")
-      .def("mlir",
-           [](const Kernel &self, nb::object stage) {
-             std::string name =
-                 stage.is_none() ? "input" : nb::cast<std::string>(stage);
-             return unwrap(self.mlir(name));
-           },
-           "stage"_a = nb::none(),
-           "The IR at a stage (see `stages`); the source if none is named.")
-      .def("stages", [](const Kernel &self) { return unwrap(self.stages()); },
-           "The names of the stages that `mlir` knows, in order.")
-      .def("asm", [](const Kernel &self) { return unwrap(self.assembly()); },
-           "The code in the machine's assembly language.")
-      .def("llvm_ir", [](const Kernel &self) { return unwrap(self.llvmIR()); },
-           "The optimised code in LLVM IR.")
-      .def("explain",
-           [](const Kernel &self) { return joinLines(self.explain()); },
-           "What the compiler decided and why, a line per remark.")
+      .def(
+          "__call__",
+          [](const Kernel &self, nb::args args, nb::object out,
+             nb::object numThreads) {
+            return KernelCall(self, args).run(out, parseNumThreads(numThreads));
+          },
+          "args"_a, nb::kw_only(), "out"_a = nb::none(),
+          "num_threads"_a = nb::none(),
+          "Runs the function on arrays in the layout of its own signature. "
+          "Returns an array, or a tuple where it has several results.")
+      .def(
+          "mlir",
+          [](const Kernel &self, nb::object stage) {
+            std::string name =
+                stage.is_none() ? "input" : nb::cast<std::string>(stage);
+            return unwrap(self.mlir(name));
+          },
+          "stage"_a = nb::none(),
+          "The IR at a stage (see `stages`); the source if none is named.")
+      .def(
+          "stages", [](const Kernel &self) { return unwrap(self.stages()); },
+          "The names of the stages that `mlir` knows, in order.")
+      .def(
+          "asm", [](const Kernel &self) { return unwrap(self.assembly()); },
+          "The code in the machine's assembly language.")
+      .def(
+          "llvm_ir", [](const Kernel &self) { return unwrap(self.llvmIR()); },
+          "The optimised code in LLVM IR.")
+      .def(
+          "explain",
+          [](const Kernel &self) { return joinLines(self.explain()); },
+          "What the compiler decided and why, a line per remark.")
       .def_prop_ro("entry",
                    [](const Kernel &self) { return self.signature().entry; })
-      .def_prop_ro("num_results",
-                   [](const Kernel &self) {
-                     return self.signature().results.size();
-                   })
+      .def_prop_ro(
+          "num_results",
+          [](const Kernel &self) { return self.signature().results.size(); })
       .def("__repr__", [](const Kernel &self) {
         return "<linattn.Kernel " + describeSignature(self.signature()) + ">";
       });
   module.def("compile", compile, "text"_a, "entry"_a, "file_name"_a, "target"_a,
              "form"_a = "auto", "reassociate"_a = "auto");
-  module.def("clear_cache", [] { Compiler::clearMemoryCache(); },
-             "Forgets the compiled code in memory; kernels in use live on.");
+  module.def(
+      "clear_cache", [] { Compiler::clearMemoryCache(); },
+      "Forgets the compiled code in memory; kernels in use live on.");
   module.def("cache_stats", [] {
     CacheStats stats = Compiler::getCacheStats();
     nb::dict result;

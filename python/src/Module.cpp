@@ -28,6 +28,7 @@ NB_MODULE(_linattn, module) {
       "count"_a.none(),
       "Sets the number of threads of this process; None is the default: "
       "LINATTN_NUM_THREADS, or the CPUs that this process may use.");
-  module.def("get_num_threads", [] { return linattn_get_num_threads(); },
-             "The number of threads that a call uses unless it says otherwise.");
+  module.def(
+      "get_num_threads", [] { return linattn_get_num_threads(); },
+      "The number of threads that a call uses unless it says otherwise.");
 }

@@ -15,7 +15,6 @@
 #include "Bindings.h"
 #include "KernelObject.h"
 
-
 namespace nb = nanobind;
 using namespace linattn;
 using namespace linattn::python;
@@ -40,8 +39,12 @@ llvm::SmallVector<int64_t, 8> Plan::makeKey(const Sizes &sizes) const {
   bool single = tokens == 1 && (sameLength || !hasQuery || !hasKeys);
   if (!single && !fixesHeads)
     return {dtype, sizes.keySize, sizes.valueSize, kAny, kAny, kAny, kAny};
-  return {dtype,          sizes.keySize,    sizes.valueSize, single ? 1 : kAny,
-          sizes.queryHeads, hasKeys ? sizes.keyHeads : sizes.stateHeads,
+  return {dtype,
+          sizes.keySize,
+          sizes.valueSize,
+          single ? 1 : kAny,
+          sizes.queryHeads,
+          hasKeys ? sizes.keyHeads : sizes.stateHeads,
           hasKeys ? sizes.valueHeads : sizes.stateHeads};
 }
 
@@ -135,8 +138,8 @@ void PlanCall::importOperands(nb::handle extra) {
     return;
   size_t index = 0;
   for (const OperandSpec &spec : plan.operands) {
-    nb::object object = nb::borrow(PyTuple_GetItem(
-        extra.ptr(), static_cast<Py_ssize_t>(index++)));
+    nb::object object = nb::borrow(
+        PyTuple_GetItem(extra.ptr(), static_cast<Py_ssize_t>(index++)));
     const BufferView &view = import(object, spec.name.c_str());
     if (spec.kind == OperandKind::Offsets)
       sizes.states = checkOffsets(view, sizes);
@@ -208,7 +211,8 @@ static std::string translateNames(std::string message) {
     size_t open = message.find("(%", at), close = message.find(')', at);
     if (open == std::string::npos || close == std::string::npos)
       break;
-    message.replace(at, close + 1 - at, message.substr(open + 2, close - open - 2));
+    message.replace(at, close + 1 - at,
+                    message.substr(open + 2, close - open - 2));
   }
   return message;
 }
@@ -276,28 +280,29 @@ static OperandKind parseOperandKind(const std::string &kind) {
 void linattn::python::registerPlan(nb::module_ &module) {
   nb::class_<Plan>(module, "Plan",
                    "What one combination of options runs, with its kernels.")
-      .def("__init__",
-           [](Plan *self, nb::object build, nb::list operands, bool hasQuery,
-              bool hasKeys, bool sameLength, bool hasState, bool returnsState,
-              bool normalized, bool stabilized, bool fixesHeads) {
-             new (self) Plan();
-             self->build = std::move(build);
-             for (nb::handle operand : operands)
-               self->operands.push_back(
-                   {nb::cast<std::string>(operand[0]),
-                    parseOperandKind(nb::cast<std::string>(operand[1]))});
-             self->hasQuery = hasQuery;
-             self->hasKeys = hasKeys;
-             self->sameLength = sameLength;
-             self->hasState = hasState;
-             self->returnsState = returnsState;
-             self->normalized = normalized;
-             self->stabilized = stabilized;
-             self->fixesHeads = fixesHeads;
-           },
-           "build"_a, "operands"_a, "has_query"_a, "has_keys"_a,
-           "same_length"_a, "has_state"_a, "returns_state"_a, "normalized"_a,
-           "stabilized"_a, "fixes_heads"_a)
+      .def(
+          "__init__",
+          [](Plan *self, nb::object build, nb::list operands, bool hasQuery,
+             bool hasKeys, bool sameLength, bool hasState, bool returnsState,
+             bool normalized, bool stabilized, bool fixesHeads) {
+            new (self) Plan();
+            self->build = std::move(build);
+            for (nb::handle operand : operands)
+              self->operands.push_back(
+                  {nb::cast<std::string>(operand[0]),
+                   parseOperandKind(nb::cast<std::string>(operand[1]))});
+            self->hasQuery = hasQuery;
+            self->hasKeys = hasKeys;
+            self->sameLength = sameLength;
+            self->hasState = hasState;
+            self->returnsState = returnsState;
+            self->normalized = normalized;
+            self->stabilized = stabilized;
+            self->fixesHeads = fixesHeads;
+          },
+          "build"_a, "operands"_a, "has_query"_a, "has_keys"_a, "same_length"_a,
+          "has_state"_a, "returns_state"_a, "normalized"_a, "stabilized"_a,
+          "fixes_heads"_a)
       .def_ro("normalized", &Plan::normalized)
       .def_ro("stabilized", &Plan::stabilized)
       .def("__call__", &Plan::call, "q"_a.none(), "k"_a.none(), "v"_a.none(),

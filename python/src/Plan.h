@@ -73,15 +73,16 @@ public:
   /// Kernels are made for the head counts at hand, whatever T.
   bool fixesHeads = false;
 
-  /// Returns o, or (o, S, z, m) with a returned state; None where there is none.
+  /// Returns o, or (o, S, z, m) with a returned state; None where there is
+  /// none.
   nanobind::object call(nanobind::handle q, nanobind::handle k,
                         nanobind::handle v, nanobind::handle extra,
                         nanobind::handle S, nanobind::handle z,
                         nanobind::handle m, nanobind::handle out,
                         nanobind::handle stateOut, nanobind::handle numThreads);
 
-  /// The kernel for a call; `key` is what `makeKey` gave, then rank and dtype of
-  /// every operand.
+  /// The kernel for a call; `key` is what `makeKey` gave, then rank and dtype
+  /// of every operand.
   const Kernel &getKernel(llvm::ArrayRef<int64_t> key);
 
   llvm::SmallVector<int64_t, 8> makeKey(const Sizes &sizes) const;

@@ -35,8 +35,9 @@ ref::Array toArray(const Input &input) {
   std::vector<int64_t> shape(input.ndim());
   for (size_t i = 0; i < input.ndim(); ++i)
     shape[i] = static_cast<int64_t>(input.shape(i));
-  return ref::Array(std::move(shape), std::vector<double>(
-      input.data(), input.data() + input.size()));
+  return ref::Array(
+      std::move(shape),
+      std::vector<double>(input.data(), input.data() + input.size()));
 }
 
 std::optional<ref::Array> toArray(const OptionalInput &input) {
@@ -51,7 +52,8 @@ nb::object toPython(ref::Array array) {
     delete static_cast<ref::Array *>(pointer);
   });
   std::vector<size_t> shape(owned->shape.begin(), owned->shape.end());
-  return nb::cast(Output(owned->data.data(), shape.size(), shape.data(), owner));
+  return nb::cast(
+      Output(owned->data.data(), shape.size(), shape.data(), owner));
 }
 
 nb::object toPython(std::optional<ref::Array> array) {
@@ -114,14 +116,14 @@ nb::tuple toPython(ref::State state) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-ref::AttentionOptions toOptions(bool causal, bool softmax, nb::handle featureMap,
-                                nb::handle normalize,
+ref::AttentionOptions toOptions(bool causal, bool softmax,
+                                nb::handle featureMap, nb::handle normalize,
                                 std::optional<double> scale,
                                 const OptionalInput &mask) {
   ref::AttentionOptions options;
   options.causal = causal;
-  options.weights = softmax ? ref::AttentionWeights::Softmax
-                            : ref::AttentionWeights::Linear;
+  options.weights =
+      softmax ? ref::AttentionWeights::Softmax : ref::AttentionWeights::Linear;
   options.featureMap = toFeatureMap(featureMap);
   options.normalize = toNormalize(normalize);
   options.scale = scale;
@@ -130,17 +132,18 @@ ref::AttentionOptions toOptions(bool causal, bool softmax, nb::handle featureMap
 }
 
 nb::object computeAttention(const Input &q, const Input &k, const Input &v,
-                     bool causal, bool softmax, nb::handle featureMap,
-                     nb::handle normalize, std::optional<double> scale,
-                     const OptionalInput &mask) {
+                            bool causal, bool softmax, nb::handle featureMap,
+                            nb::handle normalize, std::optional<double> scale,
+                            const OptionalInput &mask) {
   return toPython(unwrap(ref::attention(
       toArray(q), toArray(k), toArray(v),
       toOptions(causal, softmax, featureMap, normalize, scale, mask))));
 }
 
-nb::object computeWeights(const Input &q, const Input &k, bool causal, bool softmax,
-                   nb::handle featureMap, nb::handle normalize,
-                   std::optional<double> scale, const OptionalInput &mask) {
+nb::object computeWeights(const Input &q, const Input &k, bool causal,
+                          bool softmax, nb::handle featureMap,
+                          nb::handle normalize, std::optional<double> scale,
+                          const OptionalInput &mask) {
   return toPython(unwrap(ref::weights(
       toArray(q), toArray(k),
       toOptions(causal, softmax, featureMap, normalize, scale, mask))));
@@ -155,16 +158,18 @@ Enum toEnum(const std::string &name, const char *operand,
       return value;
     known += (known.empty() ? "" : ", ") + std::string(spelling);
   }
-  throw nb::value_error((std::string("expected ") + operand + " among " + known +
-                         ", but got " + name)
+  throw nb::value_error((std::string("expected ") + operand + " among " +
+                         known + ", but got " + name)
                             .c_str());
 }
 
-nb::tuple computeScan(const Input &q, const Input &k, const Input &v, nb::dict gates,
-               nb::dict attributes, nb::handle featureMap, nb::handle normalize,
-               std::optional<double> scale, nb::handle initial) {
+nb::tuple computeScan(const Input &q, const Input &k, const Input &v,
+                      nb::dict gates, nb::dict attributes,
+                      nb::handle featureMap, nb::handle normalize,
+                      std::optional<double> scale, nb::handle initial) {
   auto gate = [&](const char *name) -> std::optional<ref::Array> {
-    return gates.contains(name) ? std::optional(toArray(nb::cast<Input>(nb::object(gates[name]))))
+    return gates.contains(name) ? std::optional(toArray(
+                                      nb::cast<Input>(nb::object(gates[name]))))
                                 : std::nullopt;
   };
   ref::ScanOperands operands{toArray(q), toArray(k), toArray(v)};
@@ -182,20 +187,19 @@ nb::tuple computeScan(const Input &q, const Input &k, const Input &v, nb::dict g
     return nb::cast<std::string>(attributes[name]);
   };
   ref::ScanOptions options;
-  options.update = toEnum<ref::UpdateRule>(
-      attribute("update"), "update",
-      {{"add", ref::UpdateRule::Add},
-       {"delta", ref::UpdateRule::Delta},
-       {"dplr", ref::UpdateRule::Dplr}});
-  options.readout = toEnum<ref::Readout>(
-      attribute("readout"), "readout",
-      {{"inclusive", ref::Readout::Inclusive},
-       {"exclusive", ref::Readout::Exclusive}});
+  options.update = toEnum<ref::UpdateRule>(attribute("update"), "update",
+                                           {{"add", ref::UpdateRule::Add},
+                                            {"delta", ref::UpdateRule::Delta},
+                                            {"dplr", ref::UpdateRule::Dplr}});
+  options.readout =
+      toEnum<ref::Readout>(attribute("readout"), "readout",
+                           {{"inclusive", ref::Readout::Inclusive},
+                            {"exclusive", ref::Readout::Exclusive}});
   if (options.update == ref::UpdateRule::Dplr)
-    options.transition = toEnum<ref::Transition>(
-        attribute("transition"), "transition",
-        {{"before", ref::Transition::Before},
-         {"after", ref::Transition::After}});
+    options.transition =
+        toEnum<ref::Transition>(attribute("transition"), "transition",
+                                {{"before", ref::Transition::Before},
+                                 {"after", ref::Transition::After}});
   options.reverse = nb::cast<bool>(attributes["reverse"]);
   options.featureMap = toFeatureMap(featureMap);
   options.normalize = toNormalize(normalize);
@@ -207,7 +211,7 @@ nb::tuple computeScan(const Input &q, const Input &k, const Input &v, nb::dict g
 }
 
 nb::tuple computeState(const Input &k, const Input &v, nb::handle featureMap,
-                bool normalize, const OptionalInput &mask) {
+                       bool normalize, const OptionalInput &mask) {
   ref::StateOptions options;
   options.featureMap = toFeatureMap(featureMap);
   options.normalize = normalize;
@@ -215,8 +219,9 @@ nb::tuple computeState(const Input &k, const Input &v, nb::handle featureMap,
   return toPython(unwrap(ref::state(toArray(k), toArray(v), options)));
 }
 
-nb::object computeRead(const Input &q, nb::handle initial, nb::handle featureMap,
-                nb::handle normalize, std::optional<double> scale) {
+nb::object computeRead(const Input &q, nb::handle initial,
+                       nb::handle featureMap, nb::handle normalize,
+                       std::optional<double> scale) {
   ref::ReadOptions options;
   options.featureMap = toFeatureMap(featureMap);
   options.normalize = toNormalize(normalize);
@@ -228,17 +233,17 @@ nb::object computeRead(const Input &q, nb::handle initial, nb::handle featureMap
 
 void linattn::python::registerReference(nb::module_ &module) {
   nb::module_ sub = module.def_submodule("reference", "The float64 oracle.");
-  sub.def("attention", computeAttention, "q"_a, "k"_a, "v"_a, "causal"_a, "softmax"_a,
-          "feature_map"_a.none(), "normalize"_a.none(), "scale"_a.none(),
-          "mask"_a.none());
+  sub.def("attention", computeAttention, "q"_a, "k"_a, "v"_a, "causal"_a,
+          "softmax"_a, "feature_map"_a.none(), "normalize"_a.none(),
+          "scale"_a.none(), "mask"_a.none());
   sub.def("weights", computeWeights, "q"_a, "k"_a, "causal"_a, "softmax"_a,
           "feature_map"_a.none(), "normalize"_a.none(), "scale"_a.none(),
           "mask"_a.none());
   sub.def("scan", computeScan, "q"_a, "k"_a, "v"_a, "gates"_a, "attributes"_a,
           "feature_map"_a.none(), "normalize"_a.none(), "scale"_a.none(),
           "initial"_a.none());
-  sub.def("state", computeState, "k"_a, "v"_a, "feature_map"_a.none(), "normalize"_a,
-          "mask"_a.none());
+  sub.def("state", computeState, "k"_a, "v"_a, "feature_map"_a.none(),
+          "normalize"_a, "mask"_a.none());
   sub.def("read", computeRead, "q"_a, "state"_a, "feature_map"_a.none(),
           "normalize"_a.none(), "scale"_a.none());
 }

@@ -38,10 +38,9 @@ BufferView linattn::python::toLogicalTokens(const BufferView &view) {
     return BufferView(view.data, view.dtype, {shape[0], 1, shape[1], shape[2]},
                       {strides[0], 0, strides[1], strides[2]}, view.readOnly);
   default:
-    return BufferView(view.data, view.dtype,
-                      {shape[0], shape[2], shape[1], shape[3]},
-                      {strides[0], strides[2], strides[1], strides[3]},
-                      view.readOnly);
+    return BufferView(
+        view.data, view.dtype, {shape[0], shape[2], shape[1], shape[3]},
+        {strides[0], strides[2], strides[1], strides[3]}, view.readOnly);
   }
 }
 
@@ -93,7 +92,9 @@ void checkAlike(const Tokens &a, const Tokens &b) {
   checkEqual(a, b, "batch size", a.batch(), b.batch());
 }
 
-bool divide(int64_t a, int64_t b) { return std::max(a, b) % std::min(a, b) == 0; }
+bool divide(int64_t a, int64_t b) {
+  return std::max(a, b) % std::min(a, b) == 0;
+}
 
 } // namespace
 
@@ -204,7 +205,8 @@ struct Form {
 
 using Forms = llvm::SmallVector<Form, 6>;
 
-void addGateForms(const Sizes &s, int64_t features, bool perHead, Forms &forms) {
+void addGateForms(const Sizes &s, int64_t features, bool perHead,
+                  Forms &forms) {
   if (perHead)
     forms.push_back({{s.stateHeads}, {0}});
   forms.push_back({{s.batch, s.keys, s.stateHeads}, {0, 2, 1}});
@@ -249,14 +251,15 @@ Forms getForms(OperandKind kind, const Sizes &s) {
 BufferView linattn::python::toLogicalOperand(const OperandSpec &spec,
                                              const BufferView &view,
                                              const Sizes &sizes) {
-  bool isGate = spec.kind != OperandKind::Mask && spec.kind != OperandKind::Offsets;
+  bool isGate =
+      spec.kind != OperandKind::Mask && spec.kind != OperandKind::Offsets;
   if (isGate ? !isFloat(view.dtype)
              : spec.kind == OperandKind::Mask && view.dtype != DType::I1)
-    throw nb::type_error((spec.name + ": expected dtype " +
-                          (isGate ? "float16, bfloat16, float32 or float64"
-                                  : "bool") +
-                          ", but got " + getPythonName(view.dtype))
-                             .c_str());
+    throw nb::type_error(
+        (spec.name + ": expected dtype " +
+         (isGate ? "float16, bfloat16, float32 or float64" : "bool") +
+         ", but got " + getPythonName(view.dtype))
+            .c_str());
   Forms forms = getForms(spec.kind, sizes);
   for (const Form &form : forms) {
     if (form.shape != view.shape)
@@ -270,7 +273,8 @@ BufferView linattn::python::toLogicalOperand(const OperandSpec &spec,
   }
   std::string expected;
   for (const Form &form : forms)
-    expected += (expected.empty() ? "" : " or ") + formatPythonShape(form.shape);
+    expected +=
+        (expected.empty() ? "" : " or ") + formatPythonShape(form.shape);
   fail(spec.name + ": expected shape " + expected + ", but got " +
        formatPythonShape(view.shape));
 }
