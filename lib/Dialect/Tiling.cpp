@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -135,7 +136,13 @@ static SmallVector<Range> iterationDomain(OpTy op, OpBuilder &b) {
 
 /// True if the tile spans the whole of a loop.
 static bool isWhole(OpFoldResult offset, OpFoldResult size, OpFoldResult full) {
-  return isZeroInteger(offset) && isEqualConstantIntOrValue(size, full);
+  if (!isZeroInteger(offset))
+    return false;
+  if (isEqualConstantIntOrValue(size, full))
+    return true;
+  // Two computations of the same size.
+  FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual(size, full);
+  return succeeded(equal) && *equal;
 }
 
 /// With grouped heads a slice of output heads is no slice of state heads.

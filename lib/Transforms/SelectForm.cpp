@@ -41,6 +41,14 @@ StringRef whyNotChunk(ScanOp op) {
     return "reverse and packed sequences cannot be cut into chunks";
   if (op.getRunningMax())
     return "a running maximum changes inside a chunk";
+  auto heads = [](Value value) {
+    return cast<ShapedType>(value.getType()).getDimSize(1);
+  };
+  for (Value operand : {op.getQuery(), op.getKey(), op.getValue()})
+    if (ShapedType::isDynamic(heads(operand)) ||
+        heads(operand) != heads(op.getOutput()))
+      return "its head counts differ or are dynamic, and linalg cannot index "
+             "grouped heads";
   return {};
 }
 
