@@ -1,0 +1,104 @@
+//===- StateTest.cpp - Carrying a state from call to call -----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Compiler/Compiler.h"
+#include "linattn/Compiler/State.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+
+using namespace linattn;
+
+namespace {
+
+constexpr int64_t tokens = 6, size = 4;
+
+/// A scan over any number of tokens that starts from the state it is given.
+const char *source = R"(
+func.func @scan(%q: tensor<1x1x?x4xf32>, %k: tensor<1x1x?x4xf32>,
+                %v: tensor<1x1x?x4xf32>, %s: tensor<1x1x4x4xf32>,
+                %z: tensor<1x1x4xf32>)
+    -> (tensor<1x1x?x4xf32>, tensor<1x1x4x4xf32>, tensor<1x1x4xf32>) {
+  %c2 = arith.constant 2 : index
+  %t = tensor.dim %q, %c2 : tensor<1x1x?x4xf32>
+  %e = tensor.empty(%t) : tensor<1x1x?x4xf32>
+  %r:3 = linattn.scan %q, %k, %v into(%e) init(%s) normalizer(%z)
+      {feature_map = #linattn.feature_map<elu1>,
+       normalize = #linattn.normalize<eps = 1.0e-6>}
+    : (tensor<1x1x?x4xf32>, tensor<1x1x?x4xf32>, tensor<1x1x?x4xf32>,
+       tensor<1x1x?x4xf32>, tensor<1x1x4x4xf32>, tensor<1x1x4xf32>)
+    -> (tensor<1x1x?x4xf32>, tensor<1x1x4x4xf32>, tensor<1x1x4xf32>)
+  return %r#0, %r#1, %r#2
+    : tensor<1x1x?x4xf32>, tensor<1x1x4x4xf32>, tensor<1x1x4xf32>
+})";
+
+State makeState() {
+  State::Options options;
+  options.normalize = true;
+  return llvm::cantFail(State::zeros(1, 1, size, size, options));
+}
+
+TEST(State, CarriesASequenceOn) {
+  Kernel kernel = llvm::cantFail(Compiler().compile(source));
+  std::vector<float> x(tokens * size), whole(x.size()), split(x.size());
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = std::sin(float(i));
+  auto run = [&](int64_t begin, int64_t end, std::vector<float> &o, State &from,
+                 State &to) {
+    auto view = [&](std::vector<float> &data) {
+      return BufferView(data.data() + begin * size, DType::F32,
+                        {1, 1, end - begin, size});
+    };
+    llvm::SmallVector<BufferView> inputs{view(x), view(x), view(x)};
+    llvm::append_range(inputs, from.views());
+    llvm::SmallVector<BufferView> outputs{view(o)};
+    llvm::append_range(outputs, to.views());
+    llvm::cantFail(kernel.run(inputs, outputs));
+  };
+  State zero = makeState(), end = makeState();
+  run(0, tokens, whole, zero, end);
+
+  State current = makeState(), next = makeState();
+  for (int64_t t = 0; t < tokens; ++t) {
+    run(t, t + 1, split, current, next);
+    std::swap(current, next);
+  }
+  EXPECT_EQ(split, whole);
+  auto *s = static_cast<float *>(current.S().data);
+  auto *expected = static_cast<float *>(end.S().data);
+  EXPECT_TRUE(std::equal(s, s + size * size, expected));
+}
+
+TEST(State, SaysWhatIsWrong) {
+  auto message = [](llvm::Expected<State> state) {
+    return state ? std::string() : llvm::toString(state.takeError());
+  };
+  EXPECT_EQ(message(State::zeros(1, -2, 4, 4)),
+            "expected heads not to be negative, but got -2");
+  State::Options half;
+  half.dtype = DType::F16;
+  EXPECT_EQ(message(State::zeros(1, 2, 4, 4, half)),
+            "expected dtype of a state to be f32 or f64, but got f16");
+  State::Options lonely;
+  lonely.runningMax = true;
+  EXPECT_EQ(message(State::zeros(1, 2, 4, 4, lonely)),
+            "expected a running maximum only with a normalizer");
+}
+
+TEST(State, StartsTheRunningMaximumLowest) {
+  State::Options options;
+  options.normalize = options.runningMax = true;
+  options.dtype = DType::F64;
+  State state = llvm::cantFail(State::zeros(1, 2, 3, 4, options));
+  EXPECT_EQ(state.views().size(), 3u);
+  EXPECT_EQ(static_cast<double *>(state.m().data)[1],
+            std::numeric_limits<double>::lowest());
+  EXPECT_EQ(state.z().shape, (llvm::SmallVector<int64_t, 4>{1, 2, 3}));
+}
+
+} // namespace
