@@ -56,8 +56,9 @@ def run(report, lengths, heads, seconds, output):
     )
     first = next(iter(measured.values()))
     finding = f"Q(KᵀV) wins from {_tokens(first)} tokens on; the cost model expects {_tokens(model)}"
+    subtitle = f"Time of one call, {heads} heads of {D} features, one thread"
     picture = output / "crossover.png"
-    plots.crossover(picture, times, lengths, first, model, finding)
+    plots.crossover(picture, times, lengths, first, model, finding, subtitle)
     report.picture(picture, finding)
 
 

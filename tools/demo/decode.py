@@ -19,33 +19,40 @@ TOLERANCE = 1e-4
 def run(report, text, positions, seconds, output):
     positions = [t for t in positions if t < len(text)]
     report.section("Decoding: the time that one more token takes")
-    report.note(f"{HEADS} heads of {D} features, one thread; the median of calls at each position")
+    report.note(
+        f"{HEADS} heads of {D} features, one thread; the median of calls at each position\n"
+        "reading the cache: NumPy's maximum of its keys and values, which any softmax must read"
+    )
     q, k, v = document.embed(text[: positions[-1] + 1], HEADS, D)
     linear = _Linear(q, k, v)
     softmax = _Softmax(q, k, v)
-    times = {"causal": {}, "softmax": {}}
+    times = {"causal": {}, "softmax": {}, "reading": {}}
     for t in positions:
         linear.advance_to(t)
         times["causal"][t] = _median_ms(lambda: linear.decode(t), seconds)
         times["softmax"][t] = _median_ms(lambda: softmax.decode(t), seconds)
+        times["reading"][t] = _median_ms(lambda: softmax.read(t), seconds / 2)
     _check(report, linear, softmax, positions)
     state = 4 * HEADS * (D * D + D)
     rows = [
-        [f"{t:,}", milliseconds(times["causal"][t]), milliseconds(times["softmax"][t]), size(state),
-         size(8 * HEADS * D * (t + 1))]
+        [f"{t:,}", milliseconds(times["causal"][t]), milliseconds(times["softmax"][t]),
+         milliseconds(times["reading"][t]), size(state), size(8 * HEADS * D * (t + 1))]
         for t in positions
     ]  # fmt: skip
     report.say()
     report.table(
         "Time per token, and what is kept between tokens",
-        ["position", "linear", "softmax", "state", "keys and values"],
+        ["position", "linear", "softmax", "reading the cache", "state", "keys and values"],
         rows,
     )
     last = positions[-1]
-    ratio = times["softmax"][last] / times["causal"][last]
-    finding = f"at position {last:,} a token takes softmax {ratio:,.0f} times as long as linear attention"
+    ratio, floor = (times[name][last] / times["causal"][last] for name in ("softmax", "reading"))
+    finding = (
+        f"at position {last:,} a token of softmax takes {ratio:,.0f} times as long as one of linear "
+        f"attention; reading its cache alone takes {floor:,.0f} times as long"
+    )
     picture = output / "decode.png"
-    plots.decode(picture, times, finding)
+    plots.decode(picture, times, finding, f"Time of one token, {HEADS} heads of {D} features, one thread")
     report.picture(picture, finding)
 
 
@@ -95,6 +102,10 @@ class _Softmax:
             self.q[:, t : t + 1], self.k[:, : t + 1], self.v[:, : t + 1], weights="softmax",
             out=self.out, num_threads=1,
         )  # fmt: skip
+
+    def read(self, t):
+        """Nothing but the memory traffic of `decode`."""
+        return max(float(x[:, : t + 1].max()) for x in (self.k, self.v))
 
 
 def _median_ms(call, seconds):

@@ -18,8 +18,8 @@ class Form:
 
 
 FORMS = {
-    "stored": Form("quadratic, N×N stored in plain loops", "N×N stored", "#6b6b6b", 2),
-    "softmax": Form("softmax, tiled", "softmax", "#d55e00", 2),
+    "stored": Form("quadratic, non-causal, N×N stored", "N×N stored", "#6b6b6b", 2),
+    "softmax": Form("softmax, causal, tiled", "softmax, causal", "#d55e00", 2, causal=True),
     "noncausal": Form("linear, non-causal: φ(Q)(φ(K)ᵀV)", "linear, non-causal", "#009e73", 1),
     "causal": Form("linear, causal: a scan", "linear, causal", "#0072b2", 1, causal=True),
 }
@@ -35,7 +35,7 @@ def make(name, threads=1):
             return out
 
         return run
-    options = {"weights": "softmax"} if name == "softmax" else {"causal": FORMS[name].causal}
+    options = _options(name)
 
     def run(q, k, v, out):
         return linattn.attention(q, k, v, out=out, num_threads=threads, **options)
@@ -44,6 +44,9 @@ def make(name, threads=1):
 
 
 def oracle(name, q, k, v):
-    if name == "softmax":
-        return linattn.reference.attention(q, k, v, weights="softmax")
-    return linattn.reference.attention(q, k, v, causal=FORMS[name].causal)
+    return linattn.reference.attention(q, k, v, **_options(name))
+
+
+def _options(name):
+    weights = "softmax" if name == "softmax" else "linear"
+    return {"weights": weights, "causal": FORMS[name].causal}

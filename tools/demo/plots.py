@@ -54,12 +54,10 @@ def _log_axes(axes, ticks, unit):
     axes.tick_params(length=0)
 
 
-def _title(figure, text, note=None):
+def _title(figure, text, width):
     figure.suptitle(
-        "\n".join(textwrap.wrap(text[0].upper() + text[1:], 90)), x=0.01, ha="left", weight="bold", fontsize=14
+        "\n".join(textwrap.wrap(text[0].upper() + text[1:], width)), x=0.01, ha="left", weight="bold", fontsize=14
     )
-    if note:
-        figure.text(0.01, 0.01, note, color=_PALE, fontsize=10)
 
 
 def _label_ends(axes, labels):
@@ -80,7 +78,7 @@ def _label_ends(axes, labels):
 
 def scaling(path, points, lengths, finding, state_bytes):
     """Time and memory over the number of tokens; dashed is not measured."""
-    figure, (time, memory) = plt.subplots(1, 2, figsize=(14, 6))
+    figure, (time, memory) = plt.subplots(1, 2, figsize=(15, 6.5))
     ends = []
     for name, form in FORMS.items():
         measured = {n: p for n, p in points[name].items() if isinstance(p, dict)}
@@ -95,57 +93,50 @@ def scaling(path, points, lengths, finding, state_bytes):
             time.plot(rest, predicted, "--", color=form.color, linewidth=1.2)
             end = predicted[-1]
         ends.append((lengths[-1], end, form.short, form.color))
-    _log_axes(time, lengths, milliseconds)
+    _log_axes(time, lengths[::2], milliseconds)
     time.set_xlabel("tokens")
     time.set_title("Time of one call (dashed: extrapolated, not measured)")
     _label_ends(time, ends)
     _memory(memory, points, lengths, state_bytes)
-    _title(figure, finding)
-    figure.tight_layout(rect=(0, 0, 0.93, 0.97), w_pad=9)
+    _title(figure, finding, 100)
+    figure.tight_layout(rect=(0, 0, 0.99, 0.98), w_pad=2)
     figure.savefig(path)
     plt.close(figure)
 
 
-# A call that reuses what the process holds adds nothing, which a logarithmic axis
-# cannot show.
+# What adds nothing to the peak is drawn here: a logarithmic axis has no zero.
 _LEAST = 4096
 
 
 def _memory(axes, points, lengths, state_bytes):
-    labels = {}
+    labels, formula = [], {"color": _INK, "linestyle": ":", "linewidth": 1.4}
     for name, form in FORMS.items():
-        measured = {n: p["bytes"] for n, p in points[name].items() if isinstance(p, dict) and p["bytes"] is not None}
-        if not measured:
+        measured = {n: p["bytes"] for n, p in points[name].items() if isinstance(p, dict)}
+        values = {n: max(value, _LEAST) for n, value in measured.items() if value is not None}
+        if not values:
             continue
-        values = [max(value, _LEAST) for value in measured.values()]
-        axes.plot(list(measured), values, "o-", color=form.color)
-        labels[name] = (lengths[-1], values[-1], form.short, form.color)
+        axes.plot(list(values), list(values.values()), "o-", color=form.color)
+        last = max(values)
+        if name == "stored":
+            axes.annotate(
+                form.short, (last, values[last]), xytext=(10, -6), textcoords="offset points", color=form.color
+            )
+        else:
+            labels.append((last, values[last], form.short, form.color))
     weights = [4 * n * n for n in lengths]
-    axes.plot(lengths, weights, ":", color=_INK, linewidth=1.2)
-    axes.plot(lengths, [state_bytes] * len(lengths), ":", color=_INK, linewidth=1.2)
-    middle = lengths[len(lengths) // 2]
-    axes.annotate(
-        "4N² bytes: all weights", (middle, 4 * middle**2), xytext=(-8, 6), textcoords="offset points",
-        ha="right", color=_INK,
-    )  # fmt: skip
-    axes.annotate(
-        "4(d² + d) bytes: the state", (lengths[0], state_bytes), xytext=(0, 6), textcoords="offset points", color=_INK
-    )
+    axes.plot(lengths, weights, **formula)
+    axes.plot(lengths, [state_bytes] * len(lengths), **formula)
+    labels += [(lengths[-1], weights[-1], "4N² bytes:\nall weights", _INK)]
+    labels += [(lengths[-1], state_bytes, "4(d² + d) bytes:\nthe state", _INK)]
     axes.set_ylim(_LEAST / 2, weights[-1] * 4)
-    _log_axes(axes, lengths, size)
+    _log_axes(axes, lengths[::2], size)
     axes.set_yticks([10.0**e for e in range(4, 12) if 10.0**e < weights[-1] * 4])
     axes.set_xlabel("tokens")
-    axes.set_title("Memory beside inputs and output (points: measured; 4 kB or less at the bottom)")
-    if "stored" in labels:
-        last = max(n for n, p in points["stored"].items() if isinstance(p, dict))
-        form = FORMS["stored"]
-        axes.annotate(form.short, (last, points["stored"][last]["bytes"] or _LEAST), xytext=(10, -4),
-                      textcoords="offset points", color=form.color)  # fmt: skip
-        del labels["stored"]
-    _label_ends(axes, list(labels.values()))
+    axes.set_title("Memory beside inputs and output (dotted: formulas)")
+    _label_ends(axes, labels)
 
 
-def crossover(path, times, lengths, measured, predicted, finding):
+def crossover(path, times, lengths, measured, predicted, finding, subtitle):
     """The two orders around the length where they cost the same."""
     figure, axes = plt.subplots(figsize=(9, 6))
     series = {
@@ -156,41 +147,45 @@ def crossover(path, times, lengths, measured, predicted, finding):
     }
     for name, (_, color) in series.items():
         axes.plot(lengths, [times[name][n] for n in lengths], "o-", color=color)
-    _log_axes(axes, lengths, milliseconds)
+    _log_axes(axes, [n for n in lengths if n & (n - 1) == 0], milliseconds)
     _label_ends(axes, [(lengths[-1], times[name][lengths[-1]], *label) for name, label in series.items()])
-    top = axes.get_ylim()[1]
-    for value, text, style, side in ((measured, "measured", "-", "right"), (predicted, "cost model", ":", "left")):
-        if value is None:
-            continue
+    marks = [("measured", measured, "-"), ("cost model", predicted, ":")]
+    marks = sorted((mark for mark in marks if mark[1] is not None), key=lambda mark: mark[1])
+    for (text, value, style), side in zip(marks, ("right", "left")):
         axes.axvline(value, color=_INK, linestyle=style, linewidth=1.2)
         axes.annotate(
-            f" {text}: {value:.0f} ", (value, top), ha=side if (measured or 0) <= (predicted or 0) else {"right": "left", "left": "right"}[side],
-            va="top", color=_INK,
-        )  # fmt: skip
+            f" {text}: {value:.0f} ", (value, axes.get_ylim()[1]), ha=side, va="top", color=_INK
+        )
     axes.set_xlabel("tokens")
-    axes.set_title("Time of one call, all heads")
-    _title(figure, finding)
+    axes.set_title(subtitle)
+    _title(figure, finding, 75)
     figure.tight_layout(rect=(0, 0, 0.97, 0.98))
     figure.savefig(path)
     plt.close(figure)
 
 
-def decode(path, times, finding):
+def decode(path, times, finding, subtitle):
     """The time of one more token over its position."""
-    figure, axes = plt.subplots(figsize=(9, 6))
+    figure, axes = plt.subplots(figsize=(9.5, 6))
     ends = []
-    for name, label in (("causal", "linear,\nstate"), ("softmax", "softmax,\ncached keys")):
-        color = FORMS[name].color
+    for name, label, style in (
+        ("causal", "linear: state", "o-"),
+        ("softmax", "softmax: cache", "o-"),
+        ("reading", "reading the cache", "--"),
+    ):
+        color = FORMS.get(name, FORMS["softmax"]).color
         positions = list(times[name])
-        axes.plot(positions, list(times[name].values()), "o-", color=color)
+        axes.plot(positions, list(times[name].values()), style, color=color, linewidth=2 if style == "o-" else 1.2)
         ends.append((positions[-1], times[name][positions[-1]], label, color))
+    values = [value for series in times.values() for value in series.values()]
+    axes.set_ylim(min(values) / 2, max(values) * 2)
     ticks = [t for t in (100, 200, 500, 1000, 2000, 5000, 10000) if positions[0] <= t <= positions[-1]]
-    _log_axes(axes, ticks or positions, milliseconds)
-    axes.set_xticks(ticks or positions, [f"{t:,}" for t in ticks or positions])
+    _log_axes(axes, ticks, milliseconds)
+    axes.set_xticks(ticks, [f"{t:,}" for t in ticks])
     _label_ends(axes, ends)
     axes.set_xlabel("position of the token")
-    axes.set_title("Time of one token, 8 heads of 64 features, one thread")
-    _title(figure, finding)
-    figure.tight_layout(rect=(0, 0, 0.97, 0.98))
+    axes.set_title(subtitle)
+    _title(figure, finding, 75)
+    figure.tight_layout(rect=(0, 0, 0.99, 0.98))
     figure.savefig(path)
     plt.close(figure)
