@@ -147,7 +147,7 @@ def _loop(text):
         return ["(no such loop)"]
     indent = len(best[0]) - len(best[0].lstrip())
     inner = [x[indent:] for x in best]
-    head = re.sub(r"iter_args\((%\w+ = %\w+), .*\) -> \((vector<[^>]*>), .*\) \{", r"iter_args(\1, …) -> (\2, …) {", inner[0])
+    carried = r"iter_args\((%\w+ = %\w+), .*\) -> \((vector<[^>]*>), .*\) \{"
+    head = re.sub(carried, r"iter_args(\1, …) -> (\2, …) {", inner[0])
     seen = [x for x in inner[1:-1] if "vector.fma" in x]
-    shown = [head, *seen[:2], f"  … {count} vector.fma in all, no load or store of the state", "}"]
-    return shown
+    return [head, *seen[:2], f"  … {count} vector.fma in all, no load or store of the state", "}"]

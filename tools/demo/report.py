@@ -78,16 +78,16 @@ def cell(text, good):
 
 def milliseconds(ms):
     """Three digits, in the unit that reads best."""
-    if ms < 1:
+    if ms < 0.9995:
         return f"{ms * 1e3:.3g} µs"
-    if ms < 1000:
+    if ms < 999.5:
         return f"{ms:.3g} ms"
-    return f"{ms / 1e3:.3g} s"
+    return f"{ms / 1e3:.3g} s" if ms < 999.5e3 else f"{ms / 1e3:,.0f} s"
 
 
 def size(count):
     """Bytes with three digits."""
     for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} B" if unit == "B" else f"{count:.3g} {unit}"
+        if count < 999.5 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 999.5 else f"{count:.3g} {unit}"
         count /= 1000

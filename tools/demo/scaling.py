@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -40,7 +39,7 @@ def run(report, text, source, lengths, seconds, output):
         path = pathlib.Path(folder) / "document.npy"
         np.save(path, np.stack(arrays))
         points = _measure_all(report, path, lengths, seconds)
-    _print(report, points, lengths)
+    _print(report, points, lengths, seconds)
     finding = _describe(points, lengths)
     picture = output / "scaling.png"
     plots.scaling(picture, points, lengths, finding, state_bytes())
@@ -89,17 +88,16 @@ def _why_not(name, measured, tokens, seconds):
     last = max(done)
     predicted = done[last]["ms"] * (tokens / last) ** FORMS[name].growth
     if predicted > 1e3 * seconds:
-        return f"~{milliseconds(predicted)}, skipped"
+        return f"skipped: ~{milliseconds(predicted)}"
     if name == "stored" and score_bytes(tokens) > _MEMORY_SHARE * _free_memory():
-        return f"{size(score_bytes(tokens))}, skipped"
+        return f"skipped: {size(score_bytes(tokens))}"
     return None
 
 
 def _free_memory():
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):
-        return 4e9
+    with open("/proc/meminfo") as file:
+        lines = dict(line.split(":", 1) for line in file)
+    return int(lines["MemAvailable"].split()[0]) * 1024
 
 
 def _measure(report, name, path, tokens):
@@ -113,7 +111,7 @@ def _measure(report, name, path, tokens):
     return json.loads(result.stdout) if ok else "failed"
 
 
-def _print(report, points, lengths):
+def _print(report, points, lengths, seconds):
     shorts = [form.short for form in FORMS.values()]
     times, memory = [], []
     for n in lengths:
@@ -123,7 +121,7 @@ def _print(report, points, lengths):
             [f"{n:,}", *(_bytes(p) for p in cells), size(score_bytes(n)), size(state_bytes())]
         )
     report.say()
-    report.table("Time per call; a skipped one is a prediction", ["tokens", *shorts], times)
+    report.table(f"Time per call; what would take longer than {seconds:.3g} s is predicted and skipped", ["tokens", *shorts], times)
     report.say()
     report.table(
         "Memory beyond inputs and output",
