@@ -19,7 +19,7 @@ from lives import difference
 from report import milliseconds, size
 
 D = 64
-TOLERANCE = 1e-4  # relative to the largest output; measured on unnormalised text
+TOLERANCE = 1e-4  # relative to the largest output
 
 # The weights of one point may take half of the memory that is free.
 _MEMORY_SHARE = 0.5
