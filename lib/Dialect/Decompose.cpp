@@ -88,16 +88,18 @@ public:
         });
   }
 
-  /// Sets rows of masked tokens to zero.
+  /// Sets rows of masked tokens to zero, in the accumulation type: keys so that
+  /// they weigh nothing, values because 0 · NaN is not 0.
   Value maskRows(Value rows, Value mask) {
     if (!mask)
       return rows;
     return elementwise(
         b, loc, "bhtk,bt->bhtk", {rows, mask}, emptyLike(rows),
         [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
-          Value zero = emitFloat(nested, nestedLoc, args[0].getType(), 0.0);
-          return arith::SelectOp::create(nested, nestedLoc, args[1], args[0],
-                                         zero);
+          Value zero = emitFloat(nested, nestedLoc, accumulation, 0.0);
+          return arith::SelectOp::create(
+              nested, nestedLoc, args[1],
+              convertFloat(nested, nestedLoc, args[0], accumulation), zero);
         });
   }
 
@@ -148,6 +150,18 @@ public:
         [](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
           return arith::AddFOp::create(nested, nestedLoc, args[0], args[1]);
         });
+  }
+
+  /// S_1 = S_0 + KᵀV and, with a normalizer, z_1 = z_0 + Σ K.
+  SmallVector<Value> write(Value k, Value v, Value state, Value normalizer) {
+    SmallVector<Value> written{contract("bhtk,bhtv->bhkv", k, v, state)};
+    if (normalizer)
+      written.push_back(elementwise(
+          b, loc, "bhtk->bhk", k, normalizer,
+          [](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
+            return arith::AddFOp::create(nested, nestedLoc, args[0], args[1]);
+          }));
+    return written;
   }
 
   /// Divides where asked for and writes the destination in the token type.
@@ -224,7 +238,8 @@ static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
             nested, loc, arith::SubFOp::create(nested, loc, args[0], shift));
       });
   Value numerator =
-      steps.contract("bhij,bhjv->bhiv", p, op.getValue(), numeratorInit);
+      steps.contract("bhij,bhjv->bhiv", p,
+                     steps.maskRows(op.getValue(), op.getMask()), numeratorInit);
   return steps.finish(
       numerator, steps.rowSums(p), op.getOutput(),
       [](OpBuilder &nested, Location loc, Value num, Value den) -> Value {
@@ -268,7 +283,8 @@ FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
 
   scores = steps.maskScores(scores, getCausal(), getMask(), 0.0);
   Value numerator =
-      steps.contract("bhij,bhjv->bhiv", scores, getValue(), numeratorInit);
+      steps.contract("bhij,bhjv->bhiv", scores,
+                     steps.maskRows(getValue(), getMask()), numeratorInit);
   Value denominator = getNormalize() ? steps.rowSums(scores) : Value();
   return SmallVector<Value>{steps.finishNormalized(
       numerator, denominator, getOutput(), getNormalize())};
@@ -294,6 +310,7 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
   Value q = steps.features(getQuery(), false, "bht", scaleOr1(getScale()));
   Value k = steps.maskRows(steps.features(getKey(), false, "bht", 1.0),
                            getMask());
+  Value v = steps.maskRows(getValue(), getMask());
   // P = tril(Q' K'ᵀ)
   OpFoldResult tokens = steps.dim(getQuery(), 2);
   Value p = steps.contract(
@@ -305,7 +322,7 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
   Value o = steps.contract(
       "bhik,bhkv->bhiv", q, getState(),
       steps.zeros(tensor::getMixedSizes(b, getLoc(), getOutput())));
-  o = steps.contract("bhij,bhjv->bhiv", p, getValue(), o);
+  o = steps.contract("bhij,bhjv->bhiv", p, v, o);
   // den = Q' z_0 + rowsum(P)
   Value denominator;
   if (getNormalize()) {
@@ -314,15 +331,7 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
   }
   SmallVector<Value> results{
       steps.finishNormalized(o, denominator, getOutput(), getNormalize())};
-  // S_1 = S_0 + K'ᵀ V,  z_1 = z_0 + Σ K'
-  results.push_back(
-      steps.contract("bhtk,bhtv->bhkv", k, getValue(), getState()));
-  if (getNormalizer())
-    results.push_back(elementwise(
-        b, getLoc(), "bhtk->bhk", k, getNormalizer(),
-        [](OpBuilder &nested, Location loc, ValueRange args) -> Value {
-          return arith::AddFOp::create(nested, loc, args[0], args[1]);
-        }));
+  llvm::append_range(results, steps.write(k, v, getState(), getNormalizer()));
   return results;
 }
 
@@ -340,15 +349,8 @@ FailureOr<SmallVector<Value>> StateOp::decomposeOperation(OpBuilder &b) {
               getElementTypeOrSelf(getKey()));
   Value k = steps.maskRows(steps.features(getKey(), false, "bht", 1.0),
                            getMask());
-  SmallVector<Value> results{
-      steps.contract("bhtk,bhtv->bhkv", k, getValue(), getState())};
-  if (getNormalizer())
-    results.push_back(elementwise(
-        b, getLoc(), "bhtk->bhk", k, getNormalizer(),
-        [](OpBuilder &nested, Location loc, ValueRange args) -> Value {
-          return arith::AddFOp::create(nested, loc, args[0], args[1]);
-        }));
-  return results;
+  Value v = steps.maskRows(getValue(), getMask());
+  return steps.write(k, v, getState(), getNormalizer());
 }
 
 FailureOr<SmallVector<Value>> ReadOp::decomposeOperation(OpBuilder &b) {
