@@ -41,6 +41,13 @@ StringRef whyNotChunk(ScanOp op) {
     return "reverse and packed sequences cannot be cut into chunks";
   if (op.getRunningMax())
     return "a running maximum changes inside a chunk";
+  auto heads = [](Value tokens) {
+    return cast<ShapedType>(tokens.getType()).getDimSize(1);
+  };
+  int64_t count = heads(op.getQuery());
+  if (ShapedType::isDynamic(count) || heads(op.getKey()) != count ||
+      heads(op.getValue()) != count)
+    return "the chunk form needs the same number of heads everywhere";
   return {};
 }
 
