@@ -92,8 +92,10 @@ public:
   Value maskRows(Value rows, Value mask) {
     if (!mask)
       return rows;
+    Value target = tensor::EmptyOp::create(
+        b, loc, tensor::getMixedSizes(b, loc, rows), getElementTypeOrSelf(rows));
     return elementwise(
-        b, loc, "bhtk,bt->bhtk", {rows, mask}, emptyLike(rows),
+        b, loc, "bhtk,bt->bhtk", {rows, mask}, target,
         [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
           Value zero = emitFloat(nested, nestedLoc, args[0].getType(), 0.0);
           return arith::SelectOp::create(nested, nestedLoc, args[1], args[0],
@@ -223,8 +225,8 @@ static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
         return math::ExpOp::create(
             nested, loc, arith::SubFOp::create(nested, loc, args[0], shift));
       });
-  Value numerator =
-      steps.contract("bhij,bhjv->bhiv", p, op.getValue(), numeratorInit);
+  Value v = steps.maskRows(op.getValue(), op.getMask());
+  Value numerator = steps.contract("bhij,bhjv->bhiv", p, v, numeratorInit);
   return steps.finish(
       numerator, steps.rowSums(p), op.getOutput(),
       [](OpBuilder &nested, Location loc, Value num, Value den) -> Value {
@@ -267,8 +269,9 @@ FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
         decomposeSoftmax(steps, *this, scores, numeratorInit)};
 
   scores = steps.maskScores(scores, getCausal(), getMask(), 0.0);
+  Value v = steps.maskRows(getValue(), getMask());
   Value numerator =
-      steps.contract("bhij,bhjv->bhiv", scores, getValue(), numeratorInit);
+      steps.contract("bhij,bhjv->bhiv", scores, v, numeratorInit);
   Value denominator = getNormalize() ? steps.rowSums(scores) : Value();
   return SmallVector<Value>{steps.finishNormalized(
       numerator, denominator, getOutput(), getNormalize())};
@@ -294,6 +297,8 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
   Value q = steps.features(getQuery(), false, "bht", scaleOr1(getScale()));
   Value k = steps.maskRows(steps.features(getKey(), false, "bht", 1.0),
                            getMask());
+  // Masked values too: 0 · NaN is not 0.
+  Value v = steps.maskRows(getValue(), getMask());
   // P = tril(Q' K'ᵀ)
   OpFoldResult tokens = steps.dim(getQuery(), 2);
   Value p = steps.contract(
@@ -305,7 +310,7 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
   Value o = steps.contract(
       "bhik,bhkv->bhiv", q, getState(),
       steps.zeros(tensor::getMixedSizes(b, getLoc(), getOutput())));
-  o = steps.contract("bhij,bhjv->bhiv", p, getValue(), o);
+  o = steps.contract("bhij,bhjv->bhiv", p, v, o);
   // den = Q' z_0 + rowsum(P)
   Value denominator;
   if (getNormalize()) {
@@ -316,7 +321,7 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
       steps.finishNormalized(o, denominator, getOutput(), getNormalize())};
   // S_1 = S_0 + K'ᵀ V,  z_1 = z_0 + Σ K'
   results.push_back(
-      steps.contract("bhtk,bhtv->bhkv", k, getValue(), getState()));
+      steps.contract("bhtk,bhtv->bhkv", k, v, getState()));
   if (getNormalizer())
     results.push_back(elementwise(
         b, getLoc(), "bhtk->bhk", k, getNormalizer(),
@@ -340,8 +345,9 @@ FailureOr<SmallVector<Value>> StateOp::decomposeOperation(OpBuilder &b) {
               getElementTypeOrSelf(getKey()));
   Value k = steps.maskRows(steps.features(getKey(), false, "bht", 1.0),
                            getMask());
+  Value v = steps.maskRows(getValue(), getMask());
   SmallVector<Value> results{
-      steps.contract("bhtk,bhtv->bhkv", k, getValue(), getState())};
+      steps.contract("bhtk,bhtv->bhkv", k, v, getState())};
   if (getNormalizer())
     results.push_back(elementwise(
         b, getLoc(), "bhtk->bhk", k, getNormalizer(),
