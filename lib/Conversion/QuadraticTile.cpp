@@ -53,6 +53,8 @@ private:
   void scorePanel(Value panel, Value count);
   void weighPanel(Value panel, Value count);
   void accumulatePanel(Value panel, Value count);
+  SmallVector<Value> addValues(Value panel, Value column, Value i, Value count,
+                               SmallVector<Value> o);
   void writeOutputs();
   Value visibleEnd(Value query);
   Value headMaximum();
@@ -327,6 +329,46 @@ void QuadraticTile::weighPanel(Value panel, Value count) {
   storeVector(total, sums, {panel, index(0)});
 }
 
+/// o[r] + Σ_j p[j][i + r] · v[j][:] for `rows` queries from i on. A key
+/// that a query does not see is skipped, not weighed by 0: its value may be
+/// NaN.
+SmallVector<Value> QuadraticTile::addValues(Value panel, Value column, Value i,
+                                            Value count, SmallVector<Value> o) {
+  auto addKeys = [&](Value begin, Value end,
+                     function_ref<Value(Value, int64_t)> isVisible) {
+    o = reduce(begin, end, 1, o,
+               [&](Value j, ValueRange carriedIn) -> SmallVector<Value> {
+                 SmallVector<Value> carried(carriedIn);
+                 Value v = loadVector(values, {j, column}, shape.cols);
+                 for (auto [r, sum] : llvm::enumerate(carried)) {
+                   Value p =
+                       splat(load(scores, {j, add(i, index(r))}), shape.cols);
+                   Value next = fmaVector(p, v, sum);
+                   Value visible = isVisible(j, r);
+                   sum = visible ? select(visible, next, sum) : next;
+                 }
+                 return carried;
+               });
+  };
+  auto always = [](Value, int64_t) { return Value(); };
+  if (!op.getCausal()) {
+    addKeys(index(0), count, always);
+    return o;
+  }
+  // The keys of this block that query i + r sees.
+  Value query = add(firstQuery, add(mul(panel, index(shape.cols)), i));
+  auto seenBy = [&](int64_t r) {
+    Value end = sub(visibleEnd(add(query, index(r))), firstKey);
+    return max(min(end, count), index(0));
+  };
+  addKeys(index(0), seenBy(0), always);
+  addKeys(seenBy(0), seenBy(shape.rows - 1), [&](Value j, int64_t r) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, j,
+                                 seenBy(r));
+  });
+  return o;
+}
+
 /// o[i][:] = c[i]·o[i][:] + Σ_j p[j][i] · v[j][:], `rows` queries at a time.
 void QuadraticTile::accumulatePanel(Value panel, Value count) {
   int64_t cols = shape.cols;
@@ -341,16 +383,7 @@ void QuadraticTile::accumulatePanel(Value panel, Value count) {
         initial.push_back(o);
       }
       SmallVector<Value> total =
-          reduce(index(0), count, 1, initial,
-                 [&](Value j, ValueRange carriedIn) -> SmallVector<Value> {
-                   SmallVector<Value> carried(carriedIn);
-                   Value v = loadVector(values, {j, column}, cols);
-                   for (int64_t r = 0; r < shape.rows; ++r)
-                     carried[r] = fmaVector(
-                         splat(load(scores, {j, add(i, index(r))}), cols), v,
-                         carried[r]);
-                   return carried;
-                 });
+          addValues(panel, column, i, count, std::move(initial));
       for (int64_t r = 0; r < shape.rows; ++r)
         storeVector(total[r], output, {panel, add(i, index(r)), column});
     });
