@@ -78,7 +78,8 @@ Array randomMask(std::vector<int64_t> shape, uint64_t seed, double share = 0.7);
 
 /// Compiles one function; the code is kept in memory only. Adds a failure and
 /// returns nothing when that fails.
-std::optional<Kernel> compile(const std::string &text, CompilerOptions options = {});
+std::optional<Kernel> compile(const std::string &text,
+                              CompilerOptions options = {});
 
 /// Allocates the results, laid out as said, and runs the kernel. Adds a failure
 /// and returns nothing when it refuses, or when it wrote between elements.

@@ -24,9 +24,9 @@ std::string linattn::test::getTensorType(DType dtype,
                                          Extents extents, int64_t tokenDim) {
   std::string type = "tensor<";
   for (size_t i = 0; i < shape.size(); ++i) {
-    bool open = extents == Extents::Dynamic ||
-                (extents == Extents::DynamicTokens &&
-                 static_cast<int64_t>(i) == tokenDim);
+    bool open =
+        extents == Extents::Dynamic || (extents == Extents::DynamicTokens &&
+                                        static_cast<int64_t>(i) == tokenDim);
     type += (open ? "?" : std::to_string(shape[i])) + "x";
   }
   return type + std::string(linattn::getName(dtype)) + ">";
@@ -97,17 +97,15 @@ std::string Case<Derived>::getAttributes(llvm::StringRef more) const {
   if (region == Region::None)
     return text;
   std::string type(linattn::getName(accumulation()));
-  return text +
-         llvm::formatv(
-             " phi {{\n  ^bb0(%x: {0}):\n"
-             "    %half = arith.constant 0.5 : {0}\n"
-             "    %quarter = arith.constant 0.25 : {0}\n"
-             "    %x2 = arith.mulf %x, %x : {0}\n"
-             "    %cx2 = arith.mulf %x2, {1} : {0}\n"
-             "    %y = arith.addf %cx2, %quarter : {0}\n"
-             "    linattn.yield %y : {0}\n  }",
-             type, region == Region::Captured ? "%c" : "%half")
-             .str();
+  return text + llvm::formatv(" phi {{\n  ^bb0(%x: {0}):\n"
+                              "    %half = arith.constant 0.5 : {0}\n"
+                              "    %quarter = arith.constant 0.25 : {0}\n"
+                              "    %x2 = arith.mulf %x, %x : {0}\n"
+                              "    %cx2 = arith.mulf %x2, {1} : {0}\n"
+                              "    %y = arith.addf %cx2, %quarter : {0}\n"
+                              "    linattn.yield %y : {0}\n  }",
+                              type, region == Region::Captured ? "%c" : "%half")
+                    .str();
 }
 
 template struct linattn::test::Case<AttentionCase>;

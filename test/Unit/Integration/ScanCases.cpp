@@ -135,11 +135,10 @@ std::string ScanCase::getText() const {
   std::vector<std::string> arguments, types, stateTypes;
   std::string clauses, states;
   for (const Operand &operand : makeOperands(0)) {
-    std::string type =
-        operand.array.rank() == 0
-            ? std::string(linattn::getName(operand.dtype))
-            : getTensorType(operand.dtype, operand.array.shape, extents,
-                            operand.tokenDim);
+    std::string type = operand.array.rank() == 0
+                           ? std::string(linattn::getName(operand.dtype))
+                           : getTensorType(operand.dtype, operand.array.shape,
+                                           extents, operand.tokenDim);
     arguments.push_back("%" + operand.name + ": " + type);
     if (operand.name == "c")
       continue;
@@ -170,13 +169,12 @@ std::string ScanCase::getText() const {
   if (extents == Extents::DynamicTokens)
     sizes = "%t";
   if (extents == Extents::Dynamic)
-    sizes = "%b, %h, %t, %e";
+    sizes = "%batches, %h, %t, %e";
   types.push_back(out);
   types.insert(types.end(), stateTypes.begin(), stateTypes.end());
-  std::string results =
-      llvm::join(llvm::ArrayRef<std::string>(types).take_back(
-                     1 + stateTypes.size()),
-                 ", ");
+  std::string results = llvm::join(
+      llvm::ArrayRef<std::string>(types).take_back(1 + stateTypes.size()),
+      ", ");
   std::string names;
   for (size_t i = 0; i <= stateTypes.size(); ++i)
     names += llvm::formatv("{0}%r#{1}", i ? ", " : "", i).str();
@@ -185,7 +183,7 @@ std::string ScanCase::getText() const {
              "  %c0 = arith.constant 0 : index\n"
              "  %c2 = arith.constant 2 : index\n"
              "  %c3 = arith.constant 3 : index\n"
-             "  %b = tensor.dim %q, %c0 : {2}\n"
+             "  %batches = tensor.dim %q, %c0 : {2}\n"
              "  %t = tensor.dim %q, %c2 : {2}\n"
              "  %e = tensor.dim %v, %c3 : {3}\n"
              "  %h = arith.constant {4} : index\n"
