@@ -139,7 +139,11 @@ private:
     if (mask)
       best = select(load(mask, {batch, t}), best, old);
     store(best, state.runningMax, {slot, head});
-    Value factor = exp(subf(old, best));
+    // −∞ − −∞, before the first key, is no number.
+    Value same = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, old,
+                                       best);
+    Value factor =
+        select(same, constant(old.getType(), 1.0), exp(subf(old, best)));
     forEach(dim(state.state, 2), [&](Value d) {
       Value z = load(state.normalizer, {slot, head, d});
       store(mulf(z, factor), state.normalizer, {slot, head, d});

@@ -243,7 +243,10 @@ Value StateTile::raiseRunningMax(Value keyRowMax, Value keep) {
   if (keep)
     best = select(keep, best, old);
   store(best, state.runningMax, {slot, head});
-  return exp(subf(old, best));
+  // −∞ − −∞, before the first key, is no number.
+  Value same = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, old,
+                                     best);
+  return select(same, constant(type, 1.0), exp(subf(old, best)));
 }
 
 void StateTile::packKey(Value t) {

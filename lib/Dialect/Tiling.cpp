@@ -186,17 +186,19 @@ static LogicalResult checkTile(OpTy op, OpBuilder &b,
 // Slices
 //===----------------------------------------------------------------------===//
 
-/// The tile of one operand under loop offsets and sizes.
+/// The tile of one operand under loop offsets and sizes. Grouped heads are never
+/// tiled; each operand then has a number of heads of its own.
 static void operandTile(OpBuilder &b, Location loc, Value operand,
-                        const DimLoops &dims, ArrayRef<OpFoldResult> offsets,
+                        const DimLoops &dims, bool groupedHeads,
+                        ArrayRef<OpFoldResult> offsets,
                         ArrayRef<OpFoldResult> sizes,
                         SmallVectorImpl<OpFoldResult> &tileOffsets,
                         SmallVectorImpl<OpFoldResult> &tileSizes) {
   for (auto [index, loop] : llvm::enumerate(dims)) {
-    tileOffsets.push_back(loop == Whole ? b.getIndexAttr(0) : offsets[loop]);
-    tileSizes.push_back(loop == Whole
-                            ? tensor::getMixedSize(b, loc, operand, index)
-                            : sizes[loop]);
+    bool isWhole = loop == Whole || (loop == Head && groupedHeads);
+    tileOffsets.push_back(isWhole ? b.getIndexAttr(0) : offsets[loop]);
+    tileSizes.push_back(isWhole ? tensor::getMixedSize(b, loc, operand, index)
+                                : sizes[loop]);
   }
 }
 
@@ -226,11 +228,13 @@ static FailureOr<TilingResult> tile(OpTy op, OpBuilder &b,
     return failure();
 
   Location loc = op.getLoc();
+  bool groupedHeads = hasGroupedHeads(op, loops);
   SmallVector<Value> operands;
   SmallVector<Operation *> slices;
   for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), loops)) {
     SmallVector<OpFoldResult> tileOffsets, tileSizes;
-    operandTile(b, loc, operand, dims, offsets, sizes, tileOffsets, tileSizes);
+    operandTile(b, loc, operand, dims, groupedHeads, offsets, sizes,
+                tileOffsets, tileSizes);
     if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
       bool isKeySide = operand == op.getKey() || operand == op.getValue();
       if (op.getCausal() && (isKeySide || operand == op.getMask()))
@@ -258,9 +262,10 @@ resultTile(OpTy op, OpBuilder &b, unsigned resultNumber,
            SmallVectorImpl<OpFoldResult> &resultOffsets,
            SmallVectorImpl<OpFoldResult> &resultSizes) {
   OpOperand &init = *op.getDpsInitOperand(resultNumber);
-  operandTile(b, op.getLoc(), init.get(),
-              operandLoops(op)[init.getOperandNumber()], offsets, sizes,
-              resultOffsets, resultSizes);
+  SmallVector<DimLoops> loops = operandLoops(op);
+  operandTile(b, op.getLoc(), init.get(), loops[init.getOperandNumber()],
+              hasGroupedHeads(op, loops), offsets, sizes, resultOffsets,
+              resultSizes);
   return success();
 }
 
@@ -270,21 +275,24 @@ static FailureOr<TilingResult>
 tileForResult(OpTy op, OpBuilder &b, unsigned resultNumber,
               ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
   OpOperand &init = *op.getDpsInitOperand(resultNumber);
-  DimLoops dims = operandLoops(op)[init.getOperandNumber()];
+  SmallVector<DimLoops> loops = operandLoops(op);
+  const DimLoops &dims = loops[init.getOperandNumber()];
+  bool groupedHeads = hasGroupedHeads(op, loops);
   SmallVector<OpFoldResult> loopOffsets, loopSizes;
   for (Range range : iterationDomain(op, b)) {
     loopOffsets.push_back(range.offset);
     loopSizes.push_back(range.size);
   }
   for (auto [index, loop] : llvm::enumerate(dims)) {
-    if (loop != Whole) {
-      loopOffsets[loop] = offsets[index];
-      loopSizes[loop] = sizes[index];
-      continue;
-    }
     OpFoldResult full = tensor::getMixedSize(b, op.getLoc(), init.get(), index);
-    if (!isWhole(offsets[index], sizes[index], full))
+    bool all = isWhole(offsets[index], sizes[index], full);
+    if (loop == Whole && !all)
       return failure();
+    // All heads of a state are all heads of the output.
+    if (loop == Whole || (loop == Head && groupedHeads && all))
+      continue;
+    loopOffsets[loop] = offsets[index];
+    loopSizes[loop] = sizes[index];
   }
   return tile(op, b, loopOffsets, loopSizes);
 }

@@ -41,14 +41,13 @@ StringRef whyNotChunk(ScanOp op) {
     return "reverse and packed sequences cannot be cut into chunks";
   if (op.getRunningMax())
     return "a running maximum changes inside a chunk";
-  auto heads = [](Value value) {
-    return cast<ShapedType>(value.getType()).getDimSize(1);
+  auto heads = [](Value tokens) {
+    return cast<ShapedType>(tokens.getType()).getDimSize(1);
   };
-  for (Value operand : {op.getQuery(), op.getKey(), op.getValue()})
-    if (ShapedType::isDynamic(heads(operand)) ||
-        heads(operand) != heads(op.getOutput()))
-      return "its head counts differ or are dynamic, and linalg cannot index "
-             "grouped heads";
+  int64_t count = heads(op.getQuery());
+  if (ShapedType::isDynamic(count) || heads(op.getKey()) != count ||
+      heads(op.getValue()) != count)
+    return "the chunk form needs the same number of heads everywhere";
   return {};
 }
 

@@ -389,3 +389,33 @@ func.func @dead_normalizer_running_max(%k: tensor<2x4x6x8xf32>, %s: tensor<2x4x8
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x8x8xf32>, tensor<2x4x8xf32>, tensor<2x4xf32>) -> (tensor<2x4x8x8xf32>, tensor<2x4x8xf32>, tensor<2x4xf32>)
   return %r#0 : tensor<2x4x8x8xf32>
 }
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// Casts that forget static sizes
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: func.func @fold_casts_scan
+// CHECK-SAME: (%[[Q:.+]]: tensor<2x4x6x8xf32>, %[[O:.+]]: tensor<2x4x6x8xf32>, %[[S:.+]]: tensor<2x4x8x8xf32>)
+// CHECK-NEXT: %[[R:.+]]:2 = linattn.scan %[[Q]], %[[Q]], %[[Q]] into(%[[O]]) init(%[[S]]) {feature_map = #linattn.feature_map<elu1>} : {{.+}} -> (tensor<2x4x6x8xf32>, tensor<2x4x8x8xf32>)
+// CHECK-NEXT: %[[C:.+]] = tensor.cast %[[R]]#0 : tensor<2x4x6x8xf32> to tensor<2x4x?x8xf32>
+// CHECK-NEXT: return %[[C]], %[[R]]#1
+func.func @fold_casts_scan(%q: tensor<2x4x6x8xf32>, %o: tensor<2x4x6x8xf32>, %s: tensor<2x4x8x8xf32>) -> (tensor<2x4x?x8xf32>, tensor<2x4x8x8xf32>) {
+  %q1 = tensor.cast %q : tensor<2x4x6x8xf32> to tensor<2x4x?x8xf32>
+  %o1 = tensor.cast %o : tensor<2x4x6x8xf32> to tensor<2x4x?x8xf32>
+  %r:2 = linattn.scan %q1, %q1, %q1 into(%o1) init(%s) {feature_map = #linattn.feature_map<elu1>}
+    : (tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x8x8xf32>) -> (tensor<2x4x?x8xf32>, tensor<2x4x8x8xf32>)
+  return %r#0, %r#1 : tensor<2x4x?x8xf32>, tensor<2x4x8x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @fold_casts_quadratic
+// CHECK-NEXT: linattn.quadratic %arg0, %arg0, %arg0 weights(softmax) into(%arg0) : (tensor<2x4x6x8xf32>
+func.func @fold_casts_quadratic(%q: tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32> {
+  %q1 = tensor.cast %q : tensor<2x4x6x8xf32> to tensor<?x?x?x?xf32>
+  %r = linattn.quadratic %q1, %q1, %q1 weights(softmax) into(%q)
+    : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32>
+  return %r : tensor<2x4x6x8xf32>
+}

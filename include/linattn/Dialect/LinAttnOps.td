@@ -174,6 +174,7 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic"> {
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
   }];
+  let hasCanonicalizer = 1;
 }
 
 //===----------------------------------------------------------------------===//

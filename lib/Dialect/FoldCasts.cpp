@@ -1,0 +1,55 @@
+//===- FoldCasts.cpp - Structured ops on more static types ----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+namespace {
+
+/// Takes the operands of casts that forget static sizes, as the tensor dialect
+/// does for all ops with destinations. It goes before that pattern, which cannot
+/// clone the empty region of a named feature map.
+template <typename OpTy>
+struct FoldTensorCasts : OpRewritePattern<OpTy> {
+  FoldTensorCasts(MLIRContext *context)
+      : OpRewritePattern<OpTy>(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!tensor::hasFoldableTensorCastOperand(op))
+      return rewriter.notifyMatchFailure(op, "no cast to fold");
+    SmallVector<Type> types(op->getResultTypes());
+    SmallVector<Value> operands =
+        tensor::getUpdatedOperandsAfterCastOpFolding(op, types);
+    Operation *folded = cloneStructured(rewriter, op, types, operands);
+    SmallVector<Value> results;
+    for (auto [was, is] :
+         llvm::zip_equal(op->getResultTypes(), folded->getResults()))
+      results.push_back(
+          was == is.getType()
+              ? Value(is)
+              : tensor::CastOp::create(rewriter, op.getLoc(), was, is));
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+} // namespace
+
+// The canonicalizer collects the patterns of all ops: one of them registers the
+// pattern for all.
+void QuadraticOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                              MLIRContext *context) {
+  patterns.add<FoldTensorCasts<QuadraticOp>, FoldTensorCasts<ScanOp>,
+               FoldTensorCasts<StateOp>, FoldTensorCasts<ReadOp>,
+               FoldTensorCasts<FeatureMapOp>>(context);
+}
