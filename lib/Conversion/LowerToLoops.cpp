@@ -140,8 +140,8 @@ private:
       best = select(load(mask, {batch, t}), best, old);
     store(best, state.runningMax, {slot, head});
     // −∞ − −∞, before the first key, is no number.
-    Value same = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, old,
-                                       best);
+    Value same =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, old, best);
     Value factor =
         select(same, constant(old.getType(), 1.0), exp(subf(old, best)));
     forEach(dim(state.state, 2), [&](Value d) {
@@ -157,8 +157,7 @@ private:
 
   /// φ(k_d), 0 for a masked token.
   Value keyFeature(Value keyHead, Value shift, Value d) {
-    Value feature =
-        NaiveOp::feature(key, {batch, keyHead, t, d}, shift);
+    Value feature = NaiveOp::feature(key, {batch, keyHead, t, d}, shift);
     return mask ? select(load(mask, {batch, t}), feature, zero()) : feature;
   }
 
@@ -241,8 +240,7 @@ private:
   }
 
   Value queryFeature(Value queryHead, Value shift, Value d) {
-    return scaled(
-        NaiveOp::feature(query, {batch, queryHead, t, d}, shift));
+    return scaled(NaiveOp::feature(query, {batch, queryHead, t, d}, shift));
   }
 
   void readToken() {
@@ -279,8 +277,7 @@ private:
             reduce(dim(state.state, 2), zero(), [&](Value d, Value sum) {
               Value weight = mulf(loadAs(bonus, {head, d}),
                                   keyFeature(keyHead, keyShift, d));
-              return addf(sum,
-                          mulf(queryFeature(queryHead, shift, d), weight));
+              return addf(sum, mulf(queryFeature(queryHead, shift, d), weight));
             });
         result = addf(result, mulf(own, v));
       }
@@ -405,8 +402,7 @@ private:
     i = row;
     keys = dim(op.getKey(), 2);
     if (op.getCausal()) { // j ≤ i + Tk − Tq
-      Value visible =
-          add(add(i, index(1)), sub(keys, dim(op.getQuery(), 2)));
+      Value visible = add(add(i, index(1)), sub(keys, dim(op.getQuery(), 2)));
       keys = max(min(visible, keys), index(0));
     }
     shift = queryShift(op.getQuery(), batch, queryHead, i);
@@ -419,8 +415,8 @@ private:
     else if (needsRunningMax(NaiveOp::op.getFeatureMapKind(),
                              op.getNormalize().has_value()))
       best = reduce(keys, lowest, [&](Value j, Value top) {
-        return maxf(top,
-                    masked(j, maximumOf(op.getKey(), batch, keyHead, j), lowest));
+        return maxf(
+            top, masked(j, maximumOf(op.getKey(), batch, keyHead, j), lowest));
       });
     Value columns = dim(op.getValue(), 3);
     forEach(columns, [&](Value column) { store(zero(), sums, {column}); });
@@ -444,10 +440,10 @@ private:
     if (!softmax)
       return normalized(op.getNormalize(), num, den);
     // A row without a key to attend has no weights and gives 0.
-    Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                          den, zero());
-    return arith::DivFOp::create(
-        b, loc, num, select(isEmpty, constant(type, 1.0), den));
+    Value isEmpty =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, den, zero());
+    return arith::DivFOp::create(b, loc, num,
+                                 select(isEmpty, constant(type, 1.0), den));
   }
 
   Value masked(Value j, Value x, Value otherwise) {
@@ -460,11 +456,12 @@ private:
     Value keyShift = best && !softmax ? best
                      : rowMax ? maximumOf(op.getKey(), batch, keyHead, j)
                               : Value();
-    return scaled(reduce(dim(op.getQuery(), 3), zero(), [&](Value d, Value sum) {
-      Value q = feature(op.getQuery(), {batch, queryHead, i, d}, shift);
-      Value k = feature(op.getKey(), {batch, keyHead, j, d}, keyShift);
-      return addf(sum, mulf(q, k));
-    }));
+    return scaled(
+        reduce(dim(op.getQuery(), 3), zero(), [&](Value d, Value sum) {
+          Value q = feature(op.getQuery(), {batch, queryHead, i, d}, shift);
+          Value k = feature(op.getKey(), {batch, keyHead, j, d}, keyShift);
+          return addf(sum, mulf(q, k));
+        }));
   }
 
   Value weight(Value j) {
@@ -481,7 +478,9 @@ private:
 
 } // namespace
 
-static void lower(OpBuilder &b, QuadraticOp op) { NaiveQuadratic(b, op).emit(); }
+static void lower(OpBuilder &b, QuadraticOp op) {
+  NaiveQuadratic(b, op).emit();
+}
 
 //===----------------------------------------------------------------------===//
 // feature_map
@@ -525,7 +524,8 @@ struct ToLoops : OpRewritePattern<OpTy> {
 };
 
 struct LinAttnLowerToLoopsPass final
-    : mlir::linattn::impl::LinAttnLowerToLoopsPassBase<LinAttnLowerToLoopsPass> {
+    : mlir::linattn::impl::LinAttnLowerToLoopsPassBase<
+          LinAttnLowerToLoopsPass> {
   using LinAttnLowerToLoopsPassBase::LinAttnLowerToLoopsPassBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());

@@ -121,7 +121,8 @@ struct ToVector : OpRewritePattern<OpTy> {
 };
 
 struct LinAttnLowerToVectorPass final
-    : mlir::linattn::impl::LinAttnLowerToVectorPassBase<LinAttnLowerToVectorPass> {
+    : mlir::linattn::impl::LinAttnLowerToVectorPassBase<
+          LinAttnLowerToVectorPass> {
   using LinAttnLowerToVectorPassBase::LinAttnLowerToVectorPassBase;
 
   LogicalResult initialize(MLIRContext *) override {

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Queries lie across vector lanes: a panel of `cols` queries is packed
-// transposed, so scores need no transposed keys. Per task (batch, head, block of
-// query panels) the keys stream past in blocks:
+// transposed, so scores need no transposed keys. Per task (batch, head, block
+// of query panels) the keys stream past in blocks:
 //
 //   scores   s[j][:] = Σ_d k[j,d] · qᵀ[d][:]         rows × cols accumulators
 //   weights  linear: masked s; softmax: e^(s − m), m the running row maximum
@@ -70,7 +70,8 @@ private:
   Value batch, head, queryHead, keyHead, valueHead, heads;
   Value firstQuery, queryCount, keyLimit, firstKey, keyShift;
   Value keySize, valueSize;
-  Value row, transposed, keys, values, scores, output, maxima, sums, corrections;
+  Value row, transposed, keys, values, scores, output, maxima, sums,
+      corrections;
 };
 
 } // namespace
@@ -112,8 +113,7 @@ void QuadraticTile::emitTask(Value task) {
     firstKey = start;
     Value count = min(sub(keyLimit, start), index(blockKeys()));
     packKeys(count);
-    forEach(panelCount(),
-            [&](Value panel) { processPanel(panel, count); });
+    forEach(panelCount(), [&](Value panel) { processPanel(panel, count); });
   });
   writeOutputs();
   freeScratch();
@@ -141,8 +141,7 @@ void QuadraticTile::allocateScratch() {
 /// One past the last key query i sees: i + 1 + Tk − Tq, within [0, Tk].
 Value QuadraticTile::visibleEnd(Value query) {
   Value keyCount = dim(op.getKey(), 2);
-  Value last = add(add(query, index(1)),
-                   sub(keyCount, dim(op.getQuery(), 2)));
+  Value last = add(add(query, index(1)), sub(keyCount, dim(op.getQuery(), 2)));
   return max(min(last, keyCount), index(0));
 }
 
@@ -187,9 +186,8 @@ void QuadraticTile::packQueries() {
 void QuadraticTile::packKeys(Value count) {
   // Whole tiles of keys are scored: the rows past the last one are zeros.
   forEach(count, roundUp(count, shape.rows), 1, [&](Value j) {
-    forEach(index(0), keySize, shape.lanes, [&](Value d) {
-      storeVector(zeros(shape.lanes), keys, {j, d});
-    });
+    forEach(index(0), keySize, shape.lanes,
+            [&](Value d) { storeVector(zeros(shape.lanes), keys, {j, d}); });
   });
   forEach(count, [&](Value j) {
     Value token = add(firstKey, j);
@@ -239,8 +237,8 @@ void QuadraticTile::processPanel(Value panel, Value count) {
   if (!op.getCausal())
     return run();
   // A panel whose last query does not reach this block has nothing to do.
-  Value lastQuery = add(firstQuery, sub(mul(add(panel, index(1)), index(shape.cols)),
-                                        index(1)));
+  Value lastQuery = add(
+      firstQuery, sub(mul(add(panel, index(1)), index(shape.cols)), index(1)));
   Value sees = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
                                      visibleEnd(lastQuery), firstKey);
   ifThen(sees, run);
@@ -257,9 +255,9 @@ void QuadraticTile::scorePanel(Value panel, Value count) {
                  SmallVector<Value> carried(carriedIn);
                  Value q = loadVector(transposed, {panel, d, index(0)}, cols);
                  for (int64_t i = 0; i < shape.rows; ++i)
-                   carried[i] = fmaVector(
-                       splat(load(keys, {add(j, index(i)), d}), cols), q,
-                       carried[i]);
+                   carried[i] =
+                       fmaVector(splat(load(keys, {add(j, index(i)), d}), cols),
+                                 q, carried[i]);
                  return carried;
                });
     for (int64_t i = 0; i < shape.rows; ++i)
@@ -278,9 +276,9 @@ Value QuadraticTile::maskScores(Value s, Value panel, Value j,
     return s;
   // Lane i sees the key if token ≤ firstQuery + panel·cols + i + Tk − Tq: the
   // lanes from token − (…) on do.
-  Value firstLane = sub(
-      sub(token, add(firstQuery, mul(panel, index(shape.cols)))),
-      sub(dim(op.getKey(), 2), dim(op.getQuery(), 2)));
+  Value firstLane =
+      sub(sub(token, add(firstQuery, mul(panel, index(shape.cols)))),
+          sub(dim(op.getKey(), 2), dim(op.getQuery(), 2)));
   Value hidden = vector::CreateMaskOp::create(
       b, loc, VectorType::get(shape.cols, b.getI1Type()),
       ValueRange{max(firstLane, index(0))});
@@ -305,21 +303,20 @@ void QuadraticTile::weighPanel(Value panel, Value count) {
   }
   double minusInfinity = -std::numeric_limits<double>::infinity();
   Value oldMax = loadVector(maxima, {panel, index(0)}, cols);
-  Value newMax =
-      reduce(index(0), count, 1, oldMax,
-             [&](Value j, ValueRange carried) -> SmallVector<Value> {
-               Value s = loadVector(scores, {j, index(0)}, cols);
-               s = maskScores(s, panel, j, minusInfinity);
-               storeVector(s, scores, {j, index(0)});
-               return {maxf(carried.front(), s)};
-             })
-          .front();
+  Value newMax = reduce(index(0), count, 1, oldMax,
+                        [&](Value j, ValueRange carried) -> SmallVector<Value> {
+                          Value s = loadVector(scores, {j, index(0)}, cols);
+                          s = maskScores(s, panel, j, minusInfinity);
+                          storeVector(s, scores, {j, index(0)});
+                          return {maxf(carried.front(), s)};
+                        })
+                     .front();
   Value correction = exp(subf(oldMax, newMax));
   Value total =
       reduce(index(0), count, 1, mulf(oldSum, correction),
              [&](Value j, ValueRange carried) -> SmallVector<Value> {
-               Value p = exp(
-                   subf(loadVector(scores, {j, index(0)}, cols), newMax));
+               Value p =
+                   exp(subf(loadVector(scores, {j, index(0)}, cols), newMax));
                storeVector(p, scores, {j, index(0)});
                return {addf(carried.front(), p)};
              })
@@ -330,7 +327,8 @@ void QuadraticTile::weighPanel(Value panel, Value count) {
 }
 
 /// The sum over the keys of this block for queries [i, i + rows). A key that a
-/// query may not see is left out rather than weighed by 0: its value may be NaN.
+/// query may not see is left out rather than weighed by 0: its value may be
+/// NaN.
 SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
                                                  Value column, Value count,
                                                  ArrayRef<Value> initial) {
@@ -339,11 +337,11 @@ SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
     SmallVector<Value> carried(carriedIn);
     Value v = loadVector(values, {j, column}, cols);
     for (int64_t r = 0; r < shape.rows; ++r) {
-      Value sum = fmaVector(splat(load(scores, {j, add(i, index(r))}), cols),
-                            v, carried[r]);
+      Value sum = fmaVector(splat(load(scores, {j, add(i, index(r))}), cols), v,
+                            carried[r]);
       if (!ends.empty()) {
-        Value sees = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                           j, ends[r]);
+        Value sees = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, j,
+                                           ends[r]);
         sum = select(sees, sum, carried[r]);
       }
       carried[r] = sum;
@@ -351,9 +349,10 @@ SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
     return carried;
   };
   if (!op.getCausal())
-    return reduce(index(0), count, 1, initial, [&](Value j, ValueRange carried) {
-      return accumulate(j, carried, {});
-    });
+    return reduce(index(0), count, 1, initial,
+                  [&](Value j, ValueRange carried) {
+                    return accumulate(j, carried, {});
+                  });
   // Keys all of the queries see, then those only the later ones do.
   SmallVector<Value> ends;
   Value query = add(firstQuery, add(mul(panel, index(cols)), i));
@@ -362,9 +361,8 @@ SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
     ends.push_back(max(min(end, count), index(0)));
   }
   SmallVector<Value> common = reduce(
-      index(0), ends.front(), 1, initial, [&](Value j, ValueRange carried) {
-        return accumulate(j, carried, {});
-      });
+      index(0), ends.front(), 1, initial,
+      [&](Value j, ValueRange carried) { return accumulate(j, carried, {}); });
   return reduce(ends.front(), ends.back(), 1, common,
                 [&](Value j, ValueRange carried) {
                   return accumulate(j, carried, ends);
@@ -403,8 +401,8 @@ void QuadraticTile::writeOutputs() {
           NormalizeAttr::get(b.getContext(), b.getF64FloatAttr(0.0), {}, {}),
           tokenType, den);
     else if (op.getNormalize())
-      inverse = emitInverseDenominator(b, loc, *op.getNormalize(), tokenType,
-                                       den);
+      inverse =
+          emitInverseDenominator(b, loc, *op.getNormalize(), tokenType, den);
     forEach(index(0), dim(op.getValue(), 3), shape.cols, [&](Value column) {
       Value o = loadVector(output, {panel, lane, column}, shape.cols);
       if (inverse)

@@ -13,8 +13,8 @@
 //
 //   pack    φ(q), φ(k), v and the gates, zero-padded to whole vectors
 //   z       the normaliser's row and the denominators
-//   sweep   for each panel, for each tile: S_i ← γ S_i + k_i v,  o ← o + q_i S_i
-//   write   o · 1/den to the output
+//   sweep   for each panel, for each tile: S_i ← γ S_i + k_i v,  o ← o + q_i
+//   S_i write   o · 1/den to the output
 //
 // Every element sees the same operations in the same order whatever the block,
 // the panel or the number of threads: results are bitwise reproducible, and a
@@ -109,7 +109,8 @@ void StateTile::emit() {
   valueSize = roundUp(dim(state.state, 3), shape.cols);
   // A state head is one task: its columns could be split further, its tokens
   // could not without changing the order of the sums.
-  parallel(mul(dim(state.state, 0), heads), [&](Value task) { emitTask(task); });
+  parallel(mul(dim(state.state, 0), heads),
+           [&](Value task) { emitTask(task); });
 }
 
 void StateTile::emitTask(Value task) {
@@ -168,8 +169,8 @@ void StateTile::allocateScratch() {
       own = scratch({members, block});
   }
   if (!tokenForm)
-    tile = scratch({getAsOpFoldResult(panels()), rows,
-                    b.getIndexAttr(shape.cols)});
+    tile = scratch(
+        {getAsOpFoldResult(panels()), rows, b.getIndexAttr(shape.cols)});
   if (state.normalizer) {
     z = scratch({rows});
     if (query) {
@@ -244,8 +245,8 @@ Value StateTile::raiseRunningMax(Value keyRowMax, Value keep) {
     best = select(keep, best, old);
   store(best, state.runningMax, {slot, head});
   // −∞ − −∞, before the first key, is no number.
-  Value same = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, old,
-                                     best);
+  Value same =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, old, best);
   return select(same, constant(type, 1.0), exp(subf(old, best)));
 }
 
@@ -316,15 +317,15 @@ void StateTile::packQueries(Value t) {
     if (!bonus)
       return;
     // q·(u ⊙ k), the weight of the token's own value.
-    Value sum =
-        reduce(index(0), keySize, shape.lanes, zeros(shape.lanes),
-               [&](Value d, ValueRange carried) -> SmallVector<Value> {
-                 Value q = loadVector(queries, {member, t, d}, shape.lanes);
-                 Value k = loadVector(keys, {t, d}, shape.lanes);
-                 Value u = readOperand(bonus, {head, d}, shape.lanes);
-                 return {fmaVector(q, mulf(u, k), carried.front())};
-               })
-            .front();
+    Value sum = reduce(index(0), keySize, shape.lanes, zeros(shape.lanes),
+                       [&](Value d, ValueRange carried) -> SmallVector<Value> {
+                         Value q =
+                             loadVector(queries, {member, t, d}, shape.lanes);
+                         Value k = loadVector(keys, {t, d}, shape.lanes);
+                         Value u = readOperand(bonus, {head, d}, shape.lanes);
+                         return {fmaVector(q, mulf(u, k), carried.front())};
+                       })
+                    .front();
     store(reduceVector(vector::CombiningKind::ADD, sum), own, {member, t});
   });
 }
@@ -364,9 +365,9 @@ void StateTile::updateNormalizer(Value count) {
     return;
   forEach(count, [&](Value t) {
     forEachMember([&](Value member) {
-      Value den = reduceVector(
-          vector::CombiningKind::ADD,
-          loadVector(denominators, {member, t, index(0)}, lanes));
+      Value den =
+          reduceVector(vector::CombiningKind::ADD,
+                       loadVector(denominators, {member, t, index(0)}, lanes));
       store(emitInverseDenominator(b, loc, *normalize, tokenType, den),
             inverses, {member, t});
     });
@@ -494,8 +495,8 @@ void StateTile::sweepToken(Value panel, Value t) {
                Value s = readOperand(state.state, at, cols);
                auto readOut = [&] {
                  for (auto [i, sum] : llvm::enumerate(carried))
-                   sum = fmaVector(
-                       splat(load(queries, {index(i), t, d}), cols), s, sum);
+                   sum = fmaVector(splat(load(queries, {index(i), t, d}), cols),
+                                   s, sum);
                };
                if (exclusive)
                  readOut();

@@ -51,23 +51,22 @@ Value TileBuilder::readOperand(Value memref, ValueRange indices, int64_t size,
 void TileBuilder::writeOperand(Value value, Value memref, ValueRange indices) {
   auto target = cast<MemRefType>(memref.getType());
   int64_t size = cast<VectorType>(value.getType()).getNumElements();
-  vector::TransferWriteOp::create(b, loc, convert(value, target.getElementType()),
-                                  memref, indices,
-                                  ArrayRef<bool>{dividesLastDim(target, size)});
+  vector::TransferWriteOp::create(
+      b, loc, convert(value, target.getElementType()), memref, indices,
+      ArrayRef<bool>{dividesLastDim(target, size)});
 }
 
 Value TileBuilder::rowMaximum(Value memref, ArrayRef<Value> row) {
   double lowest = -std::numeric_limits<double>::infinity();
   int64_t lanes = shape.lanes;
-  Value best = reduce(
-                   index(0), dim(memref, 3), lanes,
-                   constant(vectorType(lanes), lowest),
-                   [&](Value d, ValueRange carried) -> SmallVector<Value> {
-                     SmallVector<Value> at(row);
-                     at.push_back(d);
-                     return {maxf(carried.front(),
-                                  readOperand(memref, at, lanes, lowest))};
-                   })
+  Value best = reduce(index(0), dim(memref, 3), lanes,
+                      constant(vectorType(lanes), lowest),
+                      [&](Value d, ValueRange carried) -> SmallVector<Value> {
+                        SmallVector<Value> at(row);
+                        at.push_back(d);
+                        return {maxf(carried.front(),
+                                     readOperand(memref, at, lanes, lowest))};
+                      })
                    .front();
   return reduceVector(vector::CombiningKind::MAXIMUMF, best);
 }
@@ -76,8 +75,7 @@ void TileBuilder::packRow(const Row &row, Value target,
                           ArrayRef<Value> position) {
   int64_t lanes = shape.lanes;
   Value size = dim(row.source, 3);
-  bool hasTail =
-      !dividesLastDim(cast<MemRefType>(row.source.getType()), lanes);
+  bool hasTail = !dividesLastDim(cast<MemRefType>(row.source.getType()), lanes);
   forEach(index(0), size, lanes, [&](Value d) {
     SmallVector<Value> from(row.index), to(position);
     from.push_back(d);

@@ -24,8 +24,9 @@ static bool hasNoFeatureMap(OpTy op) {
              .getFeatureMapKind() == FeatureMapKind::Identity;
 }
 
-/// The op computing a value, if it is a feature map on tensors that the consumer
-/// may take over. Under a normalizer `exp` is stabilised, a map of its own.
+/// The op computing a value, if it is a feature map on tensors that the
+/// consumer may take over. Under a normalizer `exp` is stabilised, a map of its
+/// own.
 static FeatureMapOp foldableMap(Value value, bool normalized) {
   auto map = value.getDefiningOp<FeatureMapOp>();
   if (!map || !map.hasPureTensorSemantics())
@@ -106,8 +107,7 @@ struct FuseOneFeatureMap : OpRewritePattern<OpTy> {
     if (!hasNoFeatureMap(op))
       return rewriter.notifyMatchFailure(op, "already has a feature map");
     MutableOperandRange tokens = mappedOperand(op);
-    FeatureMapOp map =
-        foldableMap(tokens[0].get(), bool(op.getNormalizer()));
+    FeatureMapOp map = foldableMap(tokens[0].get(), bool(op.getNormalizer()));
     if (!map)
       return rewriter.notifyMatchFailure(op, "tokens are no feature map");
     rewriter.modifyOpInPlace(op, [&] {
@@ -186,8 +186,8 @@ struct DropDeadNormalizer : OpRewritePattern<StateOp> {
   }
 };
 
-/// A size of a branch's result becomes a result of its own: a choice between two
-/// forms must not keep either alive where only its shape is asked for.
+/// A size of a branch's result becomes a result of its own: a choice between
+/// two forms must not keep either alive where only its shape is asked for.
 struct HoistDimOfBranch : OpRewritePattern<tensor::DimOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tensor::DimOp op,
@@ -198,7 +198,8 @@ struct HoistDimOfBranch : OpRewritePattern<tensor::DimOp> {
       return rewriter.notifyMatchFailure(op, "not a size of a branch's result");
     unsigned number = cast<OpResult>(op.getSource()).getResultNumber();
     auto yielded = [&](scf::YieldOp yield) {
-      return yield.getOperand(number).getDefiningOp<ReifyRankedShapedTypeOpInterface>();
+      return yield.getOperand(number)
+          .getDefiningOp<ReifyRankedShapedTypeOpInterface>();
     };
     if (!yielded(branch.thenYield()) || !yielded(branch.elseYield()))
       return rewriter.notifyMatchFailure(op, "shapes cannot be reified");
@@ -216,10 +217,9 @@ struct HoistDimOfBranch : OpRewritePattern<tensor::DimOp> {
                                 wider.getElseRegion().end());
     for (scf::YieldOp yield : {wider.thenYield(), wider.elseYield()}) {
       rewriter.setInsertionPoint(yield);
-      Value size =
-          sizeOf(rewriter, yield.getOperand(number), *index);
-      rewriter.modifyOpInPlace(
-          yield, [&] { yield.getResultsMutable().append(size); });
+      Value size = sizeOf(rewriter, yield.getOperand(number), *index);
+      rewriter.modifyOpInPlace(yield,
+                               [&] { yield.getResultsMutable().append(size); });
     }
     rewriter.replaceOp(branch, wider.getResults().drop_back());
     rewriter.replaceOp(op, wider.getResults().back());

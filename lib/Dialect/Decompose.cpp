@@ -165,8 +165,9 @@ public:
   }
 
   /// Divides where asked for and writes the destination in the token type.
-  Value finish(Value numerator, Value denominator, Value destination,
-               function_ref<Value(OpBuilder &, Location, Value, Value)> divide) {
+  Value
+  finish(Value numerator, Value denominator, Value destination,
+         function_ref<Value(OpBuilder &, Location, Value, Value)> divide) {
     SmallVector<Value> inputs{numerator};
     if (denominator)
       inputs.push_back(denominator);
@@ -183,12 +184,12 @@ public:
 
   Value finishNormalized(Value numerator, Value denominator, Value destination,
                          std::optional<NormalizeAttr> normalize) {
-    return finish(numerator, denominator, destination,
-                  [&](OpBuilder &nested, Location nestedLoc, Value num,
-                      Value den) {
-                    return emitNormalize(nested, nestedLoc, *normalize,
-                                         tokenType, num, den);
-                  });
+    return finish(
+        numerator, denominator, destination,
+        [&](OpBuilder &nested, Location nestedLoc, Value num, Value den) {
+          return emitNormalize(nested, nestedLoc, *normalize, tokenType, num,
+                               den);
+        });
   }
 
   OpBuilder &b;
@@ -226,7 +227,8 @@ static LogicalResult checkSameHeads(Operation *op, ValueRange operands) {
 static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
                               Value numeratorInit) {
   OpBuilder &b = steps.b;
-  scores = steps.maskScores(scores, op.getCausal(), op.getMask(), minusInfinity);
+  scores =
+      steps.maskScores(scores, op.getCausal(), op.getMask(), minusInfinity);
   Value rowMax = steps.maximum(scores, "bht");
   Value p = elementwise(
       b, steps.loc, "bhij,bhi->bhij", {scores, rowMax}, steps.emptyLike(scores),
@@ -237,9 +239,9 @@ static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
         return math::ExpOp::create(
             nested, loc, arith::SubFOp::create(nested, loc, args[0], shift));
       });
-  Value numerator =
-      steps.contract("bhij,bhjv->bhiv", p,
-                     steps.maskRows(op.getValue(), op.getMask()), numeratorInit);
+  Value numerator = steps.contract("bhij,bhjv->bhiv", p,
+                                   steps.maskRows(op.getValue(), op.getMask()),
+                                   numeratorInit);
   return steps.finish(
       numerator, steps.rowSums(p), op.getOutput(),
       [](OpBuilder &nested, Location loc, Value num, Value den) -> Value {
@@ -247,8 +249,7 @@ static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
         Value one = emitFloat(nested, loc, den.getType(), 1.0);
         Value isEmpty = arith::CmpFOp::create(
             nested, loc, arith::CmpFPredicate::OEQ, den, zero);
-        Value divisor =
-            arith::SelectOp::create(nested, loc, isEmpty, one, den);
+        Value divisor = arith::SelectOp::create(nested, loc, isEmpty, one, den);
         return arith::DivFOp::create(nested, loc, num, divisor);
       });
 }
@@ -308,15 +309,15 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
               getElementTypeOrSelf(getQuery()));
   // Q' = scale·φ(Q), K' = φ(K), masked rows of K' zero.
   Value q = steps.features(getQuery(), false, "bht", scaleOr1(getScale()));
-  Value k = steps.maskRows(steps.features(getKey(), false, "bht", 1.0),
-                           getMask());
+  Value k =
+      steps.maskRows(steps.features(getKey(), false, "bht", 1.0), getMask());
   Value v = steps.maskRows(getValue(), getMask());
   // P = tril(Q' K'ᵀ)
   OpFoldResult tokens = steps.dim(getQuery(), 2);
-  Value p = steps.contract(
-      "bhik,bhjk->bhij", q, k,
-      steps.zeros({steps.dim(getQuery(), 0), steps.dim(getOutput(), 1), tokens,
-                   tokens}));
+  Value p =
+      steps.contract("bhik,bhjk->bhij", q, k,
+                     steps.zeros({steps.dim(getQuery(), 0),
+                                  steps.dim(getOutput(), 1), tokens, tokens}));
   p = steps.maskScores(p, /*causal=*/true, Value(), 0.0);
   // O = Q' S_0 + P V
   Value o = steps.contract(
@@ -347,8 +348,8 @@ FailureOr<SmallVector<Value>> StateOp::decomposeOperation(OpBuilder &b) {
                        "needs a running maximum");
   Steps steps(b, cast<FeatureMappedOpInterface>(getOperation()),
               getElementTypeOrSelf(getKey()));
-  Value k = steps.maskRows(steps.features(getKey(), false, "bht", 1.0),
-                           getMask());
+  Value k =
+      steps.maskRows(steps.features(getKey(), false, "bht", 1.0), getMask());
   Value v = steps.maskRows(getValue(), getMask());
   return steps.write(k, v, getState(), getNormalizer());
 }

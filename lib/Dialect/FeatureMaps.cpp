@@ -29,7 +29,8 @@ Value mlir::linattn::emitFloat(OpBuilder &b, Location loc, Type type,
   return arith::ConstantOp::create(b, loc, attr);
 }
 
-/// The type `type` becomes when the scalar `x` is widened to the type of `like`.
+/// The type `type` becomes when the scalar `x` is widened to the type of
+/// `like`.
 static Type widen(Type type, Type like) {
   auto vector = dyn_cast<VectorType>(like);
   return vector ? vector.clone(type) : type;
@@ -94,8 +95,8 @@ Value mlir::linattn::emitFeatureMap(OpBuilder &b, Location loc,
     Value linear =
         arith::AddFOp::create(b, loc, x, emitFloat(b, loc, type, 1.0));
     // The exponential sees no positive argument: it cannot overflow.
-    Value exponential = math::ExpOp::create(
-        b, loc, arith::MinimumFOp::create(b, loc, x, zero));
+    Value exponential =
+        math::ExpOp::create(b, loc, arith::MinimumFOp::create(b, loc, x, zero));
     return arith::SelectOp::create(b, loc, isPositive, linear, exponential);
   }
   case FeatureMapKind::SoftmaxKernel:
@@ -113,8 +114,7 @@ static Value emitDivisor(OpBuilder &b, Location loc, NormalizeAttr normalize,
   Type type = denominator.getType();
   if (FloatAttr floor = normalize.getFloor())
     return arith::MaximumFOp::create(
-        b, loc, denominator,
-        emitFloat(b, loc, type, floor.getValueAsDouble()));
+        b, loc, denominator, emitFloat(b, loc, type, floor.getValueAsDouble()));
   double eps = tokenType.getIntOrFloatBitWidth() < 32 ? 1e-4 : 1e-6;
   if (FloatAttr given = normalize.getEps())
     eps = given.getValueAsDouble();
@@ -126,11 +126,10 @@ static Value emitDivisor(OpBuilder &b, Location loc, NormalizeAttr normalize,
 static Value emitSafeDivision(OpBuilder &b, Location loc, Value numerator,
                               Value divisor) {
   Value zero = emitFloat(b, loc, divisor.getType(), 0.0);
-  Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                        divisor, zero);
+  Value isEmpty =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, divisor, zero);
   return arith::SelectOp::create(
-      b, loc, isEmpty, zero,
-      arith::DivFOp::create(b, loc, numerator, divisor));
+      b, loc, isEmpty, zero, arith::DivFOp::create(b, loc, numerator, divisor));
 }
 
 Value mlir::linattn::emitClamp(OpBuilder &b, Location loc,

@@ -16,8 +16,8 @@ using namespace mlir::linattn;
 namespace {
 
 /// Takes the operands of casts that forget static sizes, as the tensor dialect
-/// does for all ops with destinations. It goes before that pattern, which cannot
-/// clone the empty region of a named feature map.
+/// does for all ops with destinations. It goes before that pattern, which
+/// cannot clone the empty region of a named feature map.
 template <typename OpTy>
 struct FoldTensorCasts : OpRewritePattern<OpTy> {
   FoldTensorCasts(MLIRContext *context)

@@ -66,12 +66,11 @@ LogicalResult AttentionOp::inferReturnTypes(
   auto query = cast<RankedTensorType>(adaptor.getQuery().getType());
   auto key = cast<RankedTensorType>(adaptor.getKey().getType());
   auto value = cast<RankedTensorType>(adaptor.getValue().getType());
-  int64_t heads = largest(
-      {query.getDimSize(1), key.getDimSize(1), value.getDimSize(1)});
-  inferred.push_back(RankedTensorType::get({query.getDimSize(0), heads,
-                                            query.getDimSize(2),
-                                            value.getDimSize(3)},
-                                           query.getElementType()));
+  int64_t heads =
+      largest({query.getDimSize(1), key.getDimSize(1), value.getDimSize(1)});
+  inferred.push_back(RankedTensorType::get(
+      {query.getDimSize(0), heads, query.getDimSize(2), value.getDimSize(3)},
+      query.getElementType()));
   return success();
 }
 
@@ -97,8 +96,9 @@ Speculation::Speculatability AttentionOp::getSpeculatability() {
   return allStatic ? Speculation::Speculatable : Speculation::NotSpeculatable;
 }
 
-LogicalResult AttentionOp::reifyResultShapes(
-    OpBuilder &b, ReifiedRankedShapedTypeDims &shapes) {
+LogicalResult
+AttentionOp::reifyResultShapes(OpBuilder &b,
+                               ReifiedRankedShapedTypeDims &shapes) {
   Location loc = getLoc();
   auto type = cast<RankedTensorType>(getOutput().getType());
   auto dim = [&](Value value, int64_t index) {
@@ -114,8 +114,8 @@ LogicalResult AttentionOp::reifyResultShapes(
       most = arith::MaxSIOp::create(b, loc, most, asValue(operand));
     heads = most;
   }
-  SmallVector<OpFoldResult> shape{dim(getQuery(), 0), heads,
-                                  dim(getQuery(), 2), dim(getValue(), 3)};
+  SmallVector<OpFoldResult> shape{dim(getQuery(), 0), heads, dim(getQuery(), 2),
+                                  dim(getValue(), 3)};
   // A static result dimension stands even where the operand's is dynamic.
   for (auto [index, size] : llvm::enumerate(type.getShape()))
     if (!ShapedType::isDynamic(size))

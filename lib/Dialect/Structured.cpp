@@ -53,8 +53,8 @@ Operation *mlir::linattn::cloneStructured(OpBuilder &b, Operation *op,
 // Builders
 //===----------------------------------------------------------------------===//
 
-/// Adds operands in segments (absent ones empty), the region of φ, and the types
-/// of the tensors among the destinations as results.
+/// Adds operands in segments (absent ones empty), the region of φ, and the
+/// types of the tensors among the destinations as results.
 template <typename OpTy>
 static void buildStructured(OperationState &result, ArrayRef<Value> operands,
                             ArrayRef<Value> destinations) {
@@ -78,11 +78,11 @@ void ScanOp::build(OpBuilder &, OperationState &result, Value query, Value key,
                    Value value, Value mask, Value output,
                    const StateValues &state) {
   Value none;
-  buildStructured<ScanOp>(result,
-                          {query, key, value, none, none, none, none, none,
-                           none, none, none, mask, none},
-                          {output, state.state, state.normalizer,
-                           state.runningMax});
+  buildStructured<ScanOp>(
+      result,
+      {query, key, value, none, none, none, none, none, none, none, none, mask,
+       none},
+      {output, state.state, state.normalizer, state.runningMax});
 }
 
 void StateOp::build(OpBuilder &, OperationState &result, Value key, Value value,

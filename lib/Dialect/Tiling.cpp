@@ -124,7 +124,8 @@ static SmallVector<Range> iterationDomain(OpTy op, OpBuilder &b) {
     if constexpr (std::is_same_v<OpTy, StateOp>)
       if (loop == Head)
         sized = op.getState();
-    domain.push_back({b.getIndexAttr(0), tensor::getMixedSize(b, loc, sized, loop),
+    domain.push_back({b.getIndexAttr(0),
+                      tensor::getMixedSize(b, loc, sized, loop),
                       b.getIndexAttr(1)});
   }
   return domain;
@@ -152,8 +153,8 @@ static bool hasGroupedHeads(Operation *op, ArrayRef<DimLoops> loops) {
     auto *position = llvm::find(dims, Head);
     if (position == dims.end())
       continue;
-    int64_t size = cast<ShapedType>(operand.getType())
-                       .getDimSize(position - dims.begin());
+    int64_t size =
+        cast<ShapedType>(operand.getType()).getDimSize(position - dims.begin());
     if (ShapedType::isDynamic(size) || (heads && *heads != size))
       return true;
     heads = size;
@@ -162,10 +163,9 @@ static bool hasGroupedHeads(Operation *op, ArrayRef<DimLoops> loops) {
 }
 
 template <typename OpTy>
-static LogicalResult checkTile(OpTy op, OpBuilder &b,
-                               ArrayRef<OpFoldResult> offsets,
-                               ArrayRef<OpFoldResult> sizes,
-                               ArrayRef<DimLoops> loops) {
+static LogicalResult
+checkTile(OpTy op, OpBuilder &b, ArrayRef<OpFoldResult> offsets,
+          ArrayRef<OpFoldResult> sizes, ArrayRef<DimLoops> loops) {
   SmallVector<Range> domain = iterationDomain(op, b);
   auto partial = [&](Loop loop) {
     return !isWhole(offsets[loop], sizes[loop], domain[loop].size);
@@ -186,8 +186,8 @@ static LogicalResult checkTile(OpTy op, OpBuilder &b,
 // Slices
 //===----------------------------------------------------------------------===//
 
-/// The tile of one operand under loop offsets and sizes. Grouped heads are never
-/// tiled; each operand then has a number of heads of its own.
+/// The tile of one operand under loop offsets and sizes. Grouped heads are
+/// never tiled; each operand then has a number of heads of its own.
 static void operandTile(OpBuilder &b, Location loc, Value operand,
                         const DimLoops &dims, bool groupedHeads,
                         ArrayRef<OpFoldResult> offsets,
@@ -256,11 +256,11 @@ static FailureOr<TilingResult> tile(OpTy op, OpBuilder &b,
 }
 
 template <typename OpTy>
-static LogicalResult
-resultTile(OpTy op, OpBuilder &b, unsigned resultNumber,
-           ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
-           SmallVectorImpl<OpFoldResult> &resultOffsets,
-           SmallVectorImpl<OpFoldResult> &resultSizes) {
+static LogicalResult resultTile(OpTy op, OpBuilder &b, unsigned resultNumber,
+                                ArrayRef<OpFoldResult> offsets,
+                                ArrayRef<OpFoldResult> sizes,
+                                SmallVectorImpl<OpFoldResult> &resultOffsets,
+                                SmallVectorImpl<OpFoldResult> &resultSizes) {
   OpOperand &init = *op.getDpsInitOperand(resultNumber);
   SmallVector<DimLoops> loops = operandLoops(op);
   operandTile(b, op.getLoc(), init.get(), loops[init.getOperandNumber()],
@@ -321,8 +321,7 @@ static SmallVector<utils::IteratorType> iteratorTypes() {
   }                                                                            \
   LogicalResult OpTy::getResultTilePosition(                                   \
       OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
-      ArrayRef<OpFoldResult> sizes,                                            \
-      SmallVector<OpFoldResult> &resultOffsets,                                \
+      ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,  \
       SmallVector<OpFoldResult> &resultSizes) {                                \
     return resultTile(*this, b, resultNumber, offsets, sizes, resultOffsets,   \
                       resultSizes);                                            \

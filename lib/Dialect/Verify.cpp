@@ -115,8 +115,8 @@ static LogicalResult verifyElementType(Operation *op, Named operand,
   if (!operand.value || elementType(operand.value) == expected)
     return success();
   return op->emitOpError("expected ")
-         << operand.name << " to have element type " << expected
-         << ", but got " << elementType(operand.value);
+         << operand.name << " to have element type " << expected << ", but got "
+         << elementType(operand.value);
 }
 
 static LogicalResult verifyRank(Operation *op, Named operand,
@@ -128,14 +128,13 @@ static LogicalResult verifyRank(Operation *op, Named operand,
          << operand.value.getType();
 }
 
-/// φ maps one scalar to another by scalar arithmetic, so that it can be emitted on
-/// vectors too. It may use scalars from outside: a parameter, or a constant that
-/// a pass has hoisted.
+/// φ maps one scalar to another by scalar arithmetic, so that it can be emitted
+/// on vectors too. It may use scalars from outside: a parameter, or a constant
+/// that a pass has hoisted.
 static LogicalResult verifyScalarFunction(Operation *op, Region &region,
                                           Type scalar) {
   Block &block = region.front();
-  if (block.getNumArguments() != 1 ||
-      block.getArgument(0).getType() != scalar)
+  if (block.getNumArguments() != 1 || block.getArgument(0).getType() != scalar)
     return op->emitOpError("expected phi to take one argument of type ")
            << scalar << ", but got (" << block.getArgumentTypes() << ")";
   auto yield = dyn_cast<YieldOp>(block.back());
@@ -177,9 +176,9 @@ static LogicalResult verifyFeatureMap(FeatureMappedOpInterface op,
                                  "region, but got feature map ")
            << (isRegion ? StringRef()
                         : stringifyFeatureMapKind(op.getFeatureMapKind()));
-  return isRegion ? verifyScalarFunction(op, region,
-                                         getAccumulationType(tokenType))
-                  : success();
+  return isRegion
+             ? verifyScalarFunction(op, region, getAccumulationType(tokenType))
+             : success();
 }
 
 static LogicalResult verifyScale(Operation *op, std::optional<APFloat> scale) {
@@ -232,9 +231,10 @@ static LogicalResult verifyAttention(OpTy op, Value output) {
       failed(verifyScale(op, op.getScale()))) // (A11)
     return failure();
   if (op.getWeights() == Weights::Softmax) { // (A9)
-    if (op.getFeatureMap() && op.getFeatureMap()->getKind() != FeatureMapKind::Identity)
+    if (op.getFeatureMap() &&
+        op.getFeatureMap()->getKind() != FeatureMapKind::Identity)
       return op.emitOpError(
-          "expected softmax weights without a feature map, but got ")
+                 "expected softmax weights without a feature map, but got ")
              << stringifyFeatureMapKind(op.getFeatureMap()->getKind());
     if (op.getNormalize())
       return op.emitOpError(
@@ -274,8 +274,9 @@ LogicalResult QuadraticOp::verify() {
 
 /// (S11): where each dimension of a gate comes from, by the gate's rank.
 /// Heads of a gate are state heads.
-static void gateRelations(Named gate, Named tokens, Named state, int64_t lastDim,
-                          StringRef last, Named lastOf, Relations &relations) {
+static void gateRelations(Named gate, Named tokens, Named state,
+                          int64_t lastDim, StringRef last, Named lastOf,
+                          Relations &relations) {
   if (!gate.value)
     return;
   if (rankOf(gate.value) == 1) {
@@ -292,12 +293,12 @@ static void gateRelations(Named gate, Named tokens, Named state, int64_t lastDim
 static void scanGateRelations(ScanOp op, Relations &relations) {
   Named key{op.getKey(), "key"}, value{op.getValue(), "value"},
       state{op.getState(), "state"};
-  for (Named gate :
-       {Named{op.getDecay(), "decay"}, Named{op.getA(), "a"},
-        Named{op.getB(), "b"}, Named{op.getErase(), "erase"}})
+  for (Named gate : {Named{op.getDecay(), "decay"}, Named{op.getA(), "a"},
+                     Named{op.getB(), "b"}, Named{op.getErase(), "erase"}})
     gateRelations(gate, key, state, 3, "head size", key, relations);
-  for (Named gate : {Named{op.getValueDecay(), "value_decay"},
-                     Named{op.getWrite(), "write"}, Named{op.getBeta(), "beta"}})
+  for (Named gate :
+       {Named{op.getValueDecay(), "value_decay"}, Named{op.getWrite(), "write"},
+        Named{op.getBeta(), "beta"}})
     gateRelations(gate, key, state, 3, "head size", value, relations);
   if (op.getBonus()) {
     Named bonus{op.getBonus(), "bonus"};
@@ -320,9 +321,10 @@ static void stateRelations(StringRef id, Named key, Named value, Named state,
   relations.equal(id, "head size", value, 3, state, 3);
   if (normalizer)
     for (int64_t dim = 0; dim < 3; ++dim)
-      relations.equal(id, dim == 0   ? "batch size"
-                          : dim == 1 ? "head count"
-                                     : "head size",
+      relations.equal(id,
+                      dim == 0   ? "batch size"
+                      : dim == 1 ? "head count"
+                                 : "head size",
                       {normalizer, "normalizer"}, dim, state, dim);
   if (runningMax)
     for (int64_t dim = 0; dim < 2; ++dim)
@@ -393,18 +395,18 @@ static LogicalResult verifyScanFamily(ScanOp op) {
     return only(bool(operand), name, update == needed, with, updateClause);
   };
   if (failed(onlyWith(op.getBeta(), "beta", Update::Delta, "update(delta)")) ||
-      failed(onlyWith(op.getErase(), "erase", Update::Delta,
-                      "update(delta)")) ||
-      failed(onlyWith(op.getWrite(), "write", Update::Delta,
-                      "update(delta)")) ||
+      failed(
+          onlyWith(op.getErase(), "erase", Update::Delta, "update(delta)")) ||
+      failed(
+          onlyWith(op.getWrite(), "write", Update::Delta, "update(delta)")) ||
       failed(onlyWith(op.getA(), "a", Update::Dplr, "update(dplr)")) ||
       failed(onlyWith(op.getB(), "b", Update::Dplr, "update(dplr)")) ||
       failed(onlyWith(op.getValueDecay(), "value_decay", Update::Add,
                       "update(add)")) ||
-      failed(only(bool(op.getBonus()), "bonus", exclusive,
-                  "readout(exclusive)", readoutClause)) ||
-      failed(only(op.getNormalize().has_value(), "normalize",
-                  add && !exclusive, "update(add) and readout(inclusive)",
+      failed(only(bool(op.getBonus()), "bonus", exclusive, "readout(exclusive)",
+                  readoutClause)) ||
+      failed(only(op.getNormalize().has_value(), "normalize", add && !exclusive,
+                  "update(add) and readout(inclusive)",
                   updateClause + " and " + readoutClause)) ||
       failed(only(op.getTransition() == Transition::Before,
                   "transition(before)", dplr, "update(dplr)", updateClause)))
@@ -414,7 +416,9 @@ static LogicalResult verifyScanFamily(ScanOp op) {
         "expected update(delta) with beta or erase, but got neither");
   if (dplr && (!op.getA() || !op.getB()))
     return op.emitOpError("expected update(dplr) with both a and b, but got ")
-           << (op.getA() ? "only a" : op.getB() ? "only b" : "neither");
+           << (op.getA()   ? "only a"
+               : op.getB() ? "only b"
+                           : "neither");
   if (op.getCuSeqlens()) {
     int64_t batch = cast<ShapedType>(op.getQuery().getType()).getDimSize(0);
     if (!ShapedType::isDynamic(batch) && batch != 1)
@@ -442,7 +446,8 @@ LogicalResult ScanOp::verify() {
     return emitOpError("expected a normalizer exactly with normalize, but got ")
            << (getNormalizer() ? "a normalizer without normalize"
                                : "normalize without a normalizer");
-  auto kind = cast<FeatureMappedOpInterface>(getOperation()).getFeatureMapKind();
+  auto kind =
+      cast<FeatureMappedOpInterface>(getOperation()).getFeatureMapKind();
   if (needsRunningMax(kind, getNormalize().has_value()) !=
       bool(getRunningMax())) // (S9)
     return emitOpError("expected running_max exactly with feature map exp "
@@ -488,7 +493,8 @@ LogicalResult StateOp::verify() {
                         Named{getRunningMax(), "running_max"}})
     if (failed(verifyElementType(*this, operand, accumulation)))
       return failure();
-  auto kind = cast<FeatureMappedOpInterface>(getOperation()).getFeatureMapKind();
+  auto kind =
+      cast<FeatureMappedOpInterface>(getOperation()).getFeatureMapKind();
   if (needsRunningMax(kind, bool(getNormalizer())) != bool(getRunningMax()))
     return emitOpError("expected running_max exactly with feature map exp and "
                        "a normalizer, but got ") // (T7)

@@ -29,7 +29,8 @@ static OpFoldResult stateHeads(OpBuilder &b, AttentionOp op) {
   Location loc = op.getLoc();
   OpFoldResult keys = tensor::getMixedSize(b, loc, op.getKey(), 1);
   OpFoldResult values = tensor::getMixedSize(b, loc, op.getValue(), 1);
-  auto keyHeads = getConstantIntValue(keys), valueHeads = getConstantIntValue(values);
+  auto keyHeads = getConstantIntValue(keys),
+       valueHeads = getConstantIntValue(values);
   if (keyHeads && valueHeads)
     return b.getIndexAttr(std::max(*keyHeads, *valueHeads));
   return arith::MaxSIOp::create(b, loc,
@@ -95,8 +96,7 @@ ScanOp mlir::linattn::rewriteAsScan(RewriterBase &rewriter, AttentionOp op) {
 }
 
 ReadOp mlir::linattn::rewriteAsStateAndRead(RewriterBase &rewriter,
-                                            AttentionOp op,
-                                            Value destination) {
+                                            AttentionOp op, Value destination) {
   if (!destination)
     destination = createDestination(rewriter, op);
   StateValues initial = createInitialState(rewriter, op);

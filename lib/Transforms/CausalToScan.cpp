@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// o_i = Σ_{j≤i} φ(q_i)·φ(k_j) v_j = S_iᵀφ(q_i) with S_i = S_{i-1} + φ(k_i) v_iᵀ.
-// The normaliser is the same sum with v = 1 and becomes the scan's z.
+// o_i = Σ_{j≤i} φ(q_i)·φ(k_j) v_j = S_iᵀφ(q_i) with S_i = S_{i-1} + φ(k_i)
+// v_iᵀ. The normaliser is the same sum with v = 1 and becomes the scan's z.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +50,8 @@ struct CausalToScan : OpRewritePattern<AttentionOp> {
 };
 
 struct LinAttnCausalToScanPass final
-    : mlir::linattn::impl::LinAttnCausalToScanPassBase<LinAttnCausalToScanPass> {
+    : mlir::linattn::impl::LinAttnCausalToScanPassBase<
+          LinAttnCausalToScanPass> {
   using LinAttnCausalToScanPassBase::LinAttnCausalToScanPassBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());

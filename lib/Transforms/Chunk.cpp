@@ -52,7 +52,8 @@ private:
     int64_t tokens = cast<ShapedType>(op.getKey().getType()).getDimSize(2);
     if (!ShapedType::isDynamic(tokens) && tokens <= size) {
       remark::missed(op.getLoc(), remarkNamed("chunk"))
-          << llvm::formatv("the {0} tokens fit one chunk of {1}", tokens, size).str();
+          << llvm::formatv("the {0} tokens fit one chunk of {1}", tokens, size)
+                 .str();
       return success();
     }
     scf::SCFTilingOptions options;

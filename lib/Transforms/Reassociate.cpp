@@ -51,12 +51,12 @@ Value mlir::linattn::emitFormChoice(OpBuilder &b, Location loc,
   Value limit = constant(int64_t(1) << 20);
   queries = arith::MinUIOp::create(b, loc, queries, limit);
   keys = arith::MinUIOp::create(b, loc, keys, limit);
-  Value panels = arith::CeilDivUIOp::create(b, loc, queries,
-                                            constant(cost.panel));
+  Value panels =
+      arith::CeilDivUIOp::create(b, loc, queries, constant(cost.panel));
   Value quadratic = mul(mul(panels, constant(cost.panel * cost.quadratic)),
                         add(keys, constant(cost.keyOffset)));
-  Value linear = add(mul(add(queries, keys), constant(cost.linear)),
-                     constant(cost.fixed));
+  Value linear =
+      add(mul(add(queries, keys), constant(cost.linear)), constant(cost.fixed));
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, quadratic,
                                linear);
 }
@@ -86,11 +86,12 @@ struct ReassociateAttention : OpRewritePattern<AttentionOp> {
       return cast<ShapedType>(value.getType()).getDimSize(dim);
     };
     int64_t keySize = size(op.getKey(), 3), valueSize = size(op.getValue(), 3);
-    if (mode == ReassociateMode::Auto && (ShapedType::isDynamic(keySize) ||
-                                          ShapedType::isDynamic(valueSize)))
+    if (mode == ReassociateMode::Auto &&
+        (ShapedType::isDynamic(keySize) || ShapedType::isDynamic(valueSize)))
       return refuse("head sizes are dynamic: the cheaper form is unknown");
-    int64_t elementBits = getAccumulationType(getElementTypeOrSelf(op.getQuery()))
-                              .getIntOrFloatBitWidth();
+    int64_t elementBits =
+        getAccumulationType(getElementTypeOrSelf(op.getQuery()))
+            .getIntOrFloatBitWidth();
     auto cost = ::linattn::compareKernels(keySize, valueSize,
                                           2 * vectorBits / elementBits);
     int64_t queries = size(op.getQuery(), 2), keys = size(op.getKey(), 2);

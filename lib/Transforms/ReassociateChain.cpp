@@ -146,8 +146,7 @@ static FailureOr<Chain> matchChain(linalg::LinalgOp second,
                          : second.getDpsInputOperand(0);
   chain.c = other->get();
   chain.init = second.getDpsInitOperand(0)->get();
-  chain.cSubscript =
-      letters(second.getMatchingIndexingMap(other), secondLoops);
+  chain.cSubscript = letters(second.getMatchingIndexingMap(other), secondLoops);
   chain.output = letters(
       second.getMatchingIndexingMap(second.getDpsInitOperand(0)), secondLoops);
   OpOperand *lhs = chain.first.getDpsInputOperand(0);
@@ -182,8 +181,8 @@ static Value emitReassociated(OpBuilder &builder, Location loc,
   SmallVector<OpFoldResult> sizes;
   for (char letter : state)
     sizes.push_back(chain.size(builder, loc, letter));
-  Value zero = filled(builder, loc, sizes, getElementTypeOrSelf(chain.init),
-                      0.0);
+  Value zero =
+      filled(builder, loc, sizes, getElementTypeOrSelf(chain.init), 0.0);
   Value s = einsum(builder, loc,
                    chain.bSubscript + "," + chain.cSubscript + "->" + state,
                    chain.b, chain.c, zero);
@@ -225,14 +224,14 @@ struct ReassociateChain : OpInterfaceRewritePattern<linalg::LinalgOp> {
     if (mode == ReassociateMode::Auto && isStatic &&
         *quadraticCount <= *linearCount) {
       remark::missed(loc, remarkNamed("reassociate"))
-          << llvm::formatv("(AB)C takes {0} multiply-adds, A(BC) would take {1}",
-                     *quadraticCount, *linearCount)
+          << llvm::formatv(
+                 "(AB)C takes {0} multiply-adds, A(BC) would take {1}",
+                 *quadraticCount, *linearCount)
                  .str();
       return rewriter.notifyMatchFailure(op, "not cheaper");
     }
     if (mode == ReassociateMode::Always || isStatic) {
-      remark::passed(loc, remarkNamed("reassociate"))
-          << "(AB)C becomes A(BC)";
+      remark::passed(loc, remarkNamed("reassociate")) << "(AB)C becomes A(BC)";
       rewriter.replaceOp(op, emitReassociated(rewriter, loc, *chain));
       return success();
     }
@@ -260,11 +259,12 @@ struct ReassociateChain : OpInterfaceRewritePattern<linalg::LinalgOp> {
   }
 
 private:
-  /// The loops of the two products of one order. (AB)C: A·B, then its use. A(BC):
-  /// B·C, then its use.
+  /// The loops of the two products of one order. (AB)C: A·B, then its use.
+  /// A(BC): B·C, then its use.
   static std::pair<std::string, std::string> loops(const Chain &chain,
                                                    bool reassociated) {
-    const std::string &left = reassociated ? chain.bSubscript : chain.aSubscript;
+    const std::string &left =
+        reassociated ? chain.bSubscript : chain.aSubscript;
     const std::string &right =
         reassociated ? chain.cSubscript : chain.bSubscript;
     const std::string &outer =

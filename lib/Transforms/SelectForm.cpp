@@ -142,7 +142,7 @@ private:
     else
       remark::passed(op.getLoc(), remarkNamed("select-form"))
           << llvm::formatv("{0}, tile {1}x{2} over {3} tokens: {4}",
-                     stringifyForm(chosen), rows, cols, block, reason)
+                           stringifyForm(chosen), rows, cols, block, reason)
                  .str();
     return WalkResult::advance();
   }

@@ -29,8 +29,8 @@ struct ToQuadratic : OpRewritePattern<AttentionOp> {
                                 PatternRewriter &rewriter) const override {
     Value result = rewriteAsQuadratic(rewriter, op).getResults().front();
     if (result.getType() != op.getType())
-      result = tensor::CastOp::create(rewriter, op.getLoc(), op.getType(),
-                                      result);
+      result =
+          tensor::CastOp::create(rewriter, op.getLoc(), op.getType(), result);
     rewriter.replaceOp(op, result);
     return success();
   }

@@ -36,10 +36,12 @@ static StringRef breach(Operation *op, StringRef phase) {
 namespace {
 
 struct LinAttnVerifyContractPass final
-    : mlir::linattn::impl::LinAttnVerifyContractPassBase<LinAttnVerifyContractPass> {
+    : mlir::linattn::impl::LinAttnVerifyContractPassBase<
+          LinAttnVerifyContractPass> {
   using LinAttnVerifyContractPassBase::LinAttnVerifyContractPassBase;
   void runOnOperation() override {
-    static constexpr StringRef phases[] = {"structured", "linalg", "bufferized"};
+    static constexpr StringRef phases[] = {"structured", "linalg",
+                                           "bufferized"};
     if (!llvm::is_contained(phases, StringRef(phase))) {
       getOperation()->emitError("expected phase to be structured, linalg or "
                                 "bufferized, but got ")

@@ -49,7 +49,8 @@ struct CommandLine {
       cl::cat(category)};
   cl::opt<std::string> form{
       "form", cl::value_desc("form"), cl::init("auto"),
-      cl::desc("Form of the scans: auto, token, state_tile, chunk or chunk:SIZE"),
+      cl::desc(
+          "Form of the scans: auto, token, state_tile, chunk or chunk:SIZE"),
       cl::cat(category)};
   cl::opt<std::string> compare{
       "compare", cl::value_desc("reference"),

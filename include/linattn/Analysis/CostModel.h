@@ -15,8 +15,8 @@ namespace linattn {
 
 /// The sizes that decide between the forms of one attention head.
 struct AttentionSize {
-  int64_t queries, keys;       ///< Sequence lengths.
-  int64_t keySize, valueSize;  ///< Head sizes K and V.
+  int64_t queries, keys;      ///< Sequence lengths.
+  int64_t keySize, valueSize; ///< Head sizes K and V.
 };
 
 /// A comparison of the two forms cheap enough to make at run time: reassociate

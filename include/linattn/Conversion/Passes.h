@@ -1,4 +1,5 @@
-//===- Passes.h - Conversions out of linattn ---------------------*- C++ -*-===//
+//===- Passes.h - Conversions out of linattn ---------------------*- C++
+//-*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -17,8 +17,8 @@ namespace mlir::linattn {
 /// applied: `softmax_kernel` always, `exp` when it is stabilised.
 bool needsRowMax(FeatureMapKind kind, bool stabilised);
 
-/// Emits φ of `x`, a scalar or a vector of the accumulation type. Maps that need
-/// a maximum get it subtracted by the caller beforehand and are e^x here.
+/// Emits φ of `x`, a scalar or a vector of the accumulation type. Maps that
+/// need a maximum get it subtracted by the caller beforehand and are e^x here.
 Value emitFeatureMap(OpBuilder &builder, Location loc,
                      FeatureMappedOpInterface op, Value x);
 
@@ -28,8 +28,9 @@ Value emitFeatureMap(OpBuilder &builder, Location loc,
 Value emitNormalize(OpBuilder &builder, Location loc, NormalizeAttr normalize,
                     Type tokenType, Value numerator, Value denominator);
 
-/// The two halves of `emitNormalize` for kernels that divide once per token: the
-/// inverse to multiply with (0 for a divisor of 0), and the clamp that follows.
+/// The two halves of `emitNormalize` for kernels that divide once per token:
+/// the inverse to multiply with (0 for a divisor of 0), and the clamp that
+/// follows.
 Value emitInverseDenominator(OpBuilder &builder, Location loc,
                              NormalizeAttr normalize, Type tokenType,
                              Value denominator);

@@ -27,13 +27,14 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
   Option<ReassociateMode> reassociate{
       *this, "reassociate", llvm::cl::desc("When to rewrite (QKᵀ)V as Q(KᵀV)"),
       llvm::cl::init(ReassociateMode::Auto),
-      llvm::cl::values(clEnumValN(ReassociateMode::Auto, "auto", "where cheaper"),
-                       clEnumValN(ReassociateMode::Always, "always",
-                                  "wherever legal"),
-                       clEnumValN(ReassociateMode::Never, "never", "nowhere"))};
+      llvm::cl::values(
+          clEnumValN(ReassociateMode::Auto, "auto", "where cheaper"),
+          clEnumValN(ReassociateMode::Always, "always", "wherever legal"),
+          clEnumValN(ReassociateMode::Never, "never", "nowhere"))};
   Option<std::string> form{
       *this, "form",
-      llvm::cl::desc("Form of the scans: auto, token, state_tile, chunk[:SIZE]"),
+      llvm::cl::desc(
+          "Form of the scans: auto, token, state_tile, chunk[:SIZE]"),
       llvm::cl::init("auto")};
   Option<int64_t> vectorBits{*this, "vector-bits",
                              llvm::cl::desc("Width of a vector register"),
@@ -50,7 +51,8 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
           clEnumValN(InnermostStride::Dynamic, "dynamic", "nothing is known"))};
 };
 
-struct ReferencePipelineOptions : PassPipelineOptions<ReferencePipelineOptions> {
+struct ReferencePipelineOptions
+    : PassPipelineOptions<ReferencePipelineOptions> {
   Option<InnermostStride> innermost{
       *this, "innermost",
       llvm::cl::desc("Innermost stride of the caller's buffers"),

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Compiler/Compiler.h"
 #include "linattn/Compiler/State.h"
+#include "linattn/Compiler/Compiler.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
