@@ -109,9 +109,12 @@ struct ToVector : OpRewritePattern<OpTy> {
     TileShape shape = tileShape(op, tokenType, vectorBits, registers);
     if (failed(verifyShape(op, shape)))
       return failure();
-    if constexpr (std::is_same_v<OpTy, QuadraticOp>)
-      lowerToQuadraticTile(rewriter, op, shape);
-    else
+    if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
+      if (op.getConfig() && op.getConfig()->getForm() == Form::Token)
+        lowerToQuadraticRows(rewriter, op, shape);
+      else
+        lowerToQuadraticTile(rewriter, op, shape);
+    } else
       lowerToStateTile(rewriter, op, shape, wantsTokenForm(op));
     rewriter.eraseOp(op);
     return success();

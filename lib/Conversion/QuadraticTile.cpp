@@ -19,32 +19,24 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileBuilder.h"
-
-#include <limits>
+#include "QuadraticBuilder.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
 
 namespace {
 
-/// Stands for −∞ as a row maximum: differences with it stay finite.
-constexpr double lowestMaximum = -1e30;
 /// Query panels that share one packing of the keys.
 constexpr int64_t panelsPerTask = 4;
 
-class QuadraticTile : public TileBuilder {
+class QuadraticTile : public QuadraticBuilder {
 public:
-  QuadraticTile(OpBuilder &b, QuadraticOp op, TileShape shape)
-      : TileBuilder(b, cast<FeatureMappedOpInterface>(op.getOperation()),
-                    getElementTypeOrSelf(op.getQuery()), shape),
-        op(op), softmax(op.getWeights() == Weights::Softmax),
-        scale(op.getScale() ? op.getScale()->convertToDouble() : 1.0) {}
+  using QuadraticBuilder::QuadraticBuilder;
 
   void emit();
 
 private:
-  void emitTask(Value task);
+  void emitTask();
   void allocateScratch();
   void packQueries();
   void packKeys(Value count);
@@ -56,19 +48,13 @@ private:
   SmallVector<Value> accumulateRows(Value panel, Value i, Value column,
                                     Value count, ArrayRef<Value> initial);
   void writeOutputs();
-  Value visibleEnd(Value query);
-  Value headMaximum();
   Value maskScores(Value scores, Value panel, Value j, double otherwise);
 
   int64_t blockKeys() { return shape.block; }
   /// Panels this task's queries fill, the last one perhaps in part.
   Value panelCount() { return ceilDiv(queryCount, shape.cols); }
 
-  QuadraticOp op;
-  bool softmax;
-  double scale;
-  Value batch, head, queryHead, keyHead, valueHead, heads;
-  Value firstQuery, queryCount, keyLimit, firstKey, keyShift;
+  Value firstQuery, queryCount, keyLimit, firstKey;
   Value keySize, valueSize;
   Value row, transposed, keys, values, scores, output, maxima, sums,
       corrections;
@@ -81,32 +67,23 @@ private:
 //===----------------------------------------------------------------------===//
 
 void QuadraticTile::emit() {
-  heads = dim(op.getOutput(), 1);
   keySize = roundUp(dim(op.getQuery(), 3), shape.lanes);
   valueSize = roundUp(dim(op.getValue(), 3), shape.cols);
   Value blocks = ceilDiv(dim(op.getQuery(), 2), shape.cols * panelsPerTask);
-  parallel(mul(mul(dim(op.getOutput(), 0), heads), blocks), [&](Value task) {
+  parallel(mul(batchHeads(), blocks), [&](Value task) {
     firstQuery = mul(rem(task, blocks), index(shape.cols * panelsPerTask));
-    emitTask(div(task, blocks));
+    locate(div(task, blocks));
+    emitTask();
   });
 }
 
-void QuadraticTile::emitTask(Value task) {
-  batch = div(task, heads);
-  head = rem(task, heads);
-  queryHead = headOf(op.getQuery(), head, heads);
-  keyHead = headOf(op.getKey(), head, heads);
-  valueHead = headOf(op.getValue(), head, heads);
+void QuadraticTile::emitTask() {
   queryCount = min(sub(dim(op.getQuery(), 2), firstQuery),
                    index(shape.cols * panelsPerTask));
-  keyLimit = dim(op.getKey(), 2);
-  if (op.getCausal())
-    keyLimit = visibleEnd(sub(add(firstQuery, queryCount), index(1)));
+  keyLimit = visibleEnd(sub(add(firstQuery, queryCount), index(1)));
 
   allocateScratch();
-  if (needsRunningMax(TileBuilder::op.getFeatureMapKind(),
-                      op.getNormalize().has_value()))
-    keyShift = headMaximum();
+  keyShift = headMaximum(keyLimit);
   packQueries();
   initialize();
   forEach(index(0), keyLimit, blockKeys(), [&](Value start) {
@@ -138,24 +115,6 @@ void QuadraticTile::allocateScratch() {
   }
 }
 
-/// One past the last key query i sees: i + 1 + Tk − Tq, within [0, Tk].
-Value QuadraticTile::visibleEnd(Value query) {
-  Value keyCount = dim(op.getKey(), 2);
-  Value last = add(add(query, index(1)), sub(keyCount, dim(op.getQuery(), 2)));
-  return max(min(last, keyCount), index(0));
-}
-
-/// The largest entry of all keys that may be attended.
-Value QuadraticTile::headMaximum() {
-  double lowest = -std::numeric_limits<double>::infinity();
-  return reduce(keyLimit, constant(type, lowest), [&](Value j, Value best) {
-    Value candidate = rowMaximum(op.getKey(), {batch, keyHead, j});
-    if (op.getMask())
-      candidate = select(load(op.getMask(), {batch, j}), candidate, best);
-    return maxf(best, candidate);
-  });
-}
-
 //===----------------------------------------------------------------------===//
 // Packing
 //===----------------------------------------------------------------------===//
@@ -168,14 +127,7 @@ void QuadraticTile::packQueries() {
     });
   });
   forEach(queryCount, [&](Value i) {
-    Row packed;
-    packed.source = op.getQuery();
-    packed.index = {batch, queryHead, add(firstQuery, i)};
-    packed.scale = scale;
-    if (needsRowMax(TileBuilder::op.getFeatureMapKind(),
-                    op.getNormalize().has_value()))
-      packed.shift = rowMaximum(op.getQuery(), packed.index);
-    packRow(packed, row, index(0));
+    packRow(queryRow(add(firstQuery, i)), row, index(0));
     Value panel = div(i, index(shape.cols)), lane = rem(i, index(shape.cols));
     forEach(keySize, [&](Value d) {
       store(load(row, {index(0), d}), transposed, {panel, d, lane});
@@ -191,14 +143,7 @@ void QuadraticTile::packKeys(Value count) {
   });
   forEach(count, [&](Value j) {
     Value token = add(firstKey, j);
-    Row packed;
-    packed.source = op.getKey();
-    packed.index = {batch, keyHead, token};
-    packed.shift = keyShift;
-    if (!keyShift && needsRowMax(TileBuilder::op.getFeatureMapKind(), false))
-      packed.shift = rowMaximum(op.getKey(), packed.index);
-    if (op.getMask())
-      packed.keep = load(op.getMask(), {batch, token});
+    Row packed = keyRow(token);
     packRow(packed, keys, j);
 
     Row packedValue;
@@ -301,7 +246,6 @@ void QuadraticTile::weighPanel(Value panel, Value count) {
     storeVector(total, sums, {panel, index(0)});
     return;
   }
-  double minusInfinity = -std::numeric_limits<double>::infinity();
   Value oldMax = loadVector(maxima, {panel, index(0)}, cols);
   Value newMax = reduce(index(0), count, 1, oldMax,
                         [&](Value j, ValueRange carried) -> SmallVector<Value> {
@@ -393,24 +337,10 @@ void QuadraticTile::accumulatePanel(Value panel, Value count) {
 void QuadraticTile::writeOutputs() {
   forEach(queryCount, [&](Value i) {
     Value panel = div(i, index(shape.cols)), lane = rem(i, index(shape.cols));
-    Value inverse;
-    Value den = load(sums, {panel, lane});
-    if (softmax) // A row without a key gives 0.
-      inverse = emitInverseDenominator(
-          b, loc,
-          NormalizeAttr::get(b.getContext(), b.getF64FloatAttr(0.0), {}, {}),
-          tokenType, den);
-    else if (op.getNormalize())
-      inverse =
-          emitInverseDenominator(b, loc, *op.getNormalize(), tokenType, den);
+    Value inverse = inverseOf(load(sums, {panel, lane}));
     forEach(index(0), dim(op.getValue(), 3), shape.cols, [&](Value column) {
       Value o = loadVector(output, {panel, lane, column}, shape.cols);
-      if (inverse)
-        o = mulf(o, splat(inverse, shape.cols));
-      if (op.getNormalize())
-        o = emitClamp(b, loc, *op.getNormalize(), o);
-      writeOperand(o, op.getOutput(),
-                   {batch, head, add(firstQuery, i), column});
+      writeRow(o, inverse, add(firstQuery, i), column);
     });
   });
 }

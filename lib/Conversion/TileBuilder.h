@@ -104,6 +104,8 @@ void lowerToStateTile(OpBuilder &b, StateOp op, TileShape shape,
                       bool tokenForm);
 void lowerToStateTile(OpBuilder &b, ReadOp op, TileShape shape, bool tokenForm);
 void lowerToQuadraticTile(OpBuilder &b, QuadraticOp op, TileShape shape);
+/// One query at a time: for a few.
+void lowerToQuadraticRows(OpBuilder &b, QuadraticOp op, TileShape shape);
 
 /// Why a schedule cannot run the op; empty if it can.
 StringRef whyNoStateTile(ScanOp op);

@@ -89,12 +89,9 @@ struct ReassociateAttention : OpRewritePattern<AttentionOp> {
     if (mode == ReassociateMode::Auto &&
         (ShapedType::isDynamic(keySize) || ShapedType::isDynamic(valueSize)))
       return refuse("head sizes are dynamic: the cheaper form is unknown");
-    int64_t elementBits =
-        getAccumulationType(getElementTypeOrSelf(op.getQuery()))
-            .getIntOrFloatBitWidth();
-    auto cost = ::linattn::compareKernels(keySize, valueSize,
-                                          2 * vectorBits / elementBits);
     int64_t queries = size(op.getQuery(), 2), keys = size(op.getKey(), 2);
+    auto cost = ::linattn::compareKernels(keySize, valueSize,
+                                          queriesAtOnce(op, queries));
     switch (chooseForm(mode, cost, queries, keys)) {
     case FormChoice::Quadratic:
       return refuse(mode == ReassociateMode::Never
@@ -113,6 +110,15 @@ struct ReassociateAttention : OpRewritePattern<AttentionOp> {
   }
 
 private:
+  /// Queries the quadratic kernel would handle at once: two vectors of them, or
+  /// one by one if they are known to be few.
+  int64_t queriesAtOnce(AttentionOp op, int64_t queries) const {
+    if (!ShapedType::isDynamic(queries) && queries <= ::linattn::fewTokens)
+      return 1;
+    Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery()));
+    return 2 * vectorBits / type.getIntOrFloatBitWidth();
+  }
+
   void chooseAtRunTime(PatternRewriter &rewriter, AttentionOp op,
                        const ::linattn::FormComparison &cost) const {
     Location loc = op.getLoc();

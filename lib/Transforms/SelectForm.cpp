@@ -21,8 +21,7 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// Tokens up to which one pass over the state in memory beats loading tiles.
-constexpr int64_t fewTokens = 4;
+using ::linattn::fewTokens;
 constexpr int64_t defaultChunk = 64;
 
 /// What the option `form` asks for.
@@ -66,6 +65,10 @@ struct LinAttnSelectFormPass final
         return select(state, state.getKey(), *request);
       if (auto read = dyn_cast<ReadOp>(op))
         return select(read, read.getQuery(), *request);
+      if (auto attention = dyn_cast<AttentionOp>(op))
+        selectQuadratic(attention);
+      if (auto quadratic = dyn_cast<QuadraticOp>(op))
+        selectQuadratic(quadratic);
       return WalkResult::advance();
     });
     if (result.wasInterrupted())
@@ -89,6 +92,20 @@ private:
     }
     request.form = *parsed;
     return request;
+  }
+
+  /// What stays quadratic: panels of queries, or rows for a few of them.
+  template <typename OpTy>
+  void selectQuadratic(OpTy op) {
+    if (op.getConfig() && op.getConfig()->getForm() != Form::Auto)
+      return;
+    int64_t queries = cast<ShapedType>(op.getQuery().getType()).getDimSize(2);
+    bool few = !ShapedType::isDynamic(queries) && queries <= fewTokens;
+    op.setConfigAttr(ConfigAttr::get(
+        &getContext(), few ? Form::Token : Form::Quadratic, 0, 0, 0, 0));
+    remark::passed(op.getLoc(), remarkNamed("select-form"))
+        << (few ? "token: one pass over the keys for each of a few queries"
+                : "quadratic: blocks of keys against panels of queries");
   }
 
   /// Writes the schedule of one op.

@@ -13,11 +13,9 @@
 
 namespace linattn {
 
-/// The sizes that decide between the forms of one attention head.
-struct AttentionSize {
-  int64_t queries, keys;      ///< Sequence lengths.
-  int64_t keySize, valueSize; ///< Head sizes K and V.
-};
+/// Tokens up to which a schedule goes token by token: one pass over the state,
+/// or over the keys, in memory.
+constexpr int64_t fewTokens = 4;
 
 /// A comparison of the two forms cheap enough to make at run time: reassociate
 /// when
