@@ -64,7 +64,8 @@ class Sizes(NamedTuple):
     dtype: str  # of the tokens
     K: int
     V: int
-    T: int | None = None
+    T: int | None = None  # of the queries, if there are any
+    Tk: int | None = None
     Hq: int | None = None
     Hk: int | None = None
     Hv: int | None = None
@@ -106,18 +107,18 @@ class _Function:
 
     def token_arguments(self, names="qkv"):
         s = self.sizes
-        shapes = {"q": (s.Hq, s.T, s.K), "k": (s.Hk, s.T, s.K), "v": (s.Hv, s.T, s.V)}
+        shapes = {"q": (s.Hq, s.T, s.K), "k": (s.Hk, s.Tk, s.K), "v": (s.Hv, s.Tk, s.V)}
         return [self.argument(name, _tensor(None, *shapes[name], self.dtype)) for name in names]
 
     def mask_argument(self):
         if "mask" not in self.options.gates:
             return None
-        return self.argument("mask", _tensor(None, self.sizes.T, "i1"))
+        return self.argument("mask", _tensor(None, self.sizes.Tk, "i1"))
 
     def gate_argument(self, name, rank, dtype):
         s = self.sizes
         last = s.V if name in ("value_decay", "beta") else s.K
-        shapes = {1: (s.H,), 3: (None, s.H, s.T), 4: (None, s.H, s.T, last)}
+        shapes = {1: (s.H,), 3: (None, s.H, s.Tk), 4: (None, s.H, s.Tk, last)}
         shape = {"cu_seqlens": (None,), "bonus": (s.H, s.K)}.get(name) or shapes[rank]
         return self.argument(name, _tensor(*shape, dtype))
 

@@ -29,20 +29,23 @@ static constexpr size_t kMaxOperands = 16;
 
 /// In a key: any extent.
 static constexpr int64_t kAny = -1;
-/// dtype, K, V, T, Hq, Hk, Hv.
-static constexpr size_t kNumSizes = 7;
+/// dtype, K, V, tokens of the queries and of the keys, Hq, Hk, Hv.
+static constexpr size_t kNumSizes = 8;
 
 llvm::SmallVector<int64_t, 8> Plan::makeKey(const Sizes &sizes) const {
   auto dtype = static_cast<int64_t>(sizes.dtype);
-  // One token is decoding, where every microsecond counts.
+  // One token is decoding, where every microsecond counts. Its keys are one too,
+  // unless they are a cache.
   int64_t tokens = hasQuery ? sizes.queries : sizes.keys;
-  bool single = tokens == 1 && (sameLength || !hasQuery || !hasKeys);
+  bool single = tokens == 1;
+  bool singleKey = single && (sameLength || !hasQuery);
   if (!single && !fixesHeads)
-    return {dtype, sizes.keySize, sizes.valueSize, kAny, kAny, kAny, kAny};
+    return {dtype, sizes.keySize, sizes.valueSize, kAny, kAny, kAny, kAny, kAny};
   return {dtype,
           sizes.keySize,
           sizes.valueSize,
           single ? 1 : kAny,
+          singleKey ? 1 : kAny,
           sizes.queryHeads,
           hasKeys ? sizes.keyHeads : sizes.stateHeads,
           hasKeys ? sizes.valueHeads : sizes.stateHeads};
