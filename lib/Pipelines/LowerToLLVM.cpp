@@ -59,6 +59,7 @@ void linattn::buildBufferizePipeline(OpPassManager &pm,
   pm.addPass(createLinAttnPrepareEntryPass({options.innermost}));
 
   // Results are computed where the caller wants them, not copied there.
+  pm.addNestedPass<func::FuncOp>(createLinAttnCopyUpdatedArgumentsPass());
   pm.addNestedPass<func::FuncOp>(createLinAttnSinkDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   pm.addPass(createLinAttnBufferizeModulePass({options.innermost}));

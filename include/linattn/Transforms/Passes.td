@@ -464,6 +464,35 @@ def LinAttnExpandMathPass : Pass<"linattn-expand-math"> {
   ];
 }
 
+def LinAttnCopyUpdatedArgumentsPass
+    : Pass<"linattn-copy-updated-arguments", "::mlir::func::FuncOp"> {
+  let summary = "Copy initial states of the caller to where they will be updated";
+  let description = [{
+    A function may not write to its arguments. Bufferization would copy an
+    initial state to new memory, update it there and copy the result to its
+    destination. With the copy explicit, and into an empty tensor, the
+    destination takes the empty tensor's place: one copy, and an update in place.
+
+    Before:
+
+    ```mlir
+    func.func @step(…, %s0: tensor<1x8x64x64xf32>) {
+      %o, %s1 = linattn.scan %q, %k, %v into(%e) init(%s0) : …
+    ```
+
+    After:
+
+    ```mlir
+      %empty = tensor.empty() : tensor<1x8x64x64xf32>
+      %copy = linalg.copy ins(%s0 : …) outs(%empty : …) -> …
+      %o, %s1 = linattn.scan %q, %k, %v into(%e) init(%copy) : …
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def LinAttnSinkDestinationsPass
     : Pass<"linattn-sink-destinations", "::mlir::func::FuncOp"> {
   let summary = "Write the result of a branch to its destination inside the branch";
