@@ -83,6 +83,27 @@ TEST(Forms, NonCausal) {
            {0, 1, 2, 8, 31, 33, 100, 257, 1024});
 }
 
+// The form a kernel chose shows in its bits.
+TEST(Forms, RunTimeChoiceTakesBothSides) {
+  AttentionCase c("either");
+  c.sizes(64, 64);
+  std::optional<Kernel> either = compile(c.getText(), c.compiler);
+  std::optional<Kernel> reassociated =
+      compile(c.getText(), c.reassociated("always").compiler);
+  std::optional<Kernel> quadratic =
+      compile(c.getText(), c.reassociated("never").compiler);
+  ASSERT_TRUE(either && reassociated && quadratic);
+  for (auto [tokens, isLong] : {std::pair(2, false), std::pair(1000, true)}) {
+    std::vector<Buffer> inputs = c.tokens(tokens).getInputs();
+    auto bits = [&](const Kernel &kernel) {
+      return run(kernel, inputs).at(0).getBits();
+    };
+    EXPECT_NE(bits(*reassociated), bits(*quadratic)) << tokens;
+    EXPECT_EQ(bits(*either), bits(isLong ? *reassociated : *quadratic))
+        << tokens;
+  }
+}
+
 TEST(Forms, CausalScan) {
   for (const char *form : {"state_tile", "token", "chunk:16", "chunk:64"}) {
     AttentionCase c(form);
@@ -291,6 +312,29 @@ TEST(Forms, StaticAndDynamicShapes) {
       check(c.configured("").reassociated("always"));
       check(c.causal());
     }
+}
+
+// The oracle takes no such operands; what is left of an output is 0.
+TEST(Forms, NoBatchHeadsOrFeatures) {
+  auto empty = [](const char *name) {
+    return named(name).open(Extents::Dynamic).normalized();
+  };
+  for (AttentionCase c : {empty("causal").causal(),
+                          empty("quadratic").configured("form = quadratic"),
+                          empty("reassociated").reassociated("always")}) {
+    SCOPED_TRACE(c.name);
+    std::optional<Kernel> kernel = compile(c.getText(), c.compiler);
+    ASSERT_TRUE(kernel);
+    AttentionCase noBatch = c, noHeads = c, noKeys = c, noValues = c;
+    for (const AttentionCase &sized :
+         {noBatch.batches(0), noHeads.heads(0, 0, 0), noKeys.sizes(0, 4),
+          noValues.sizes(4, 0)}) {
+      std::vector<Buffer> outputs = run(*kernel, sized.getInputs());
+      ASSERT_FALSE(outputs.empty());
+      for (double x : outputs[0].toArray().data)
+        EXPECT_EQ(x, 0);
+    }
+  }
 }
 
 TEST(Forms, Layouts) {
