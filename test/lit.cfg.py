@@ -10,7 +10,7 @@ from lit.llvm.subst import ToolSubst
 
 config.name = "linattn"
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".mlir"]
+config.suffixes = [".mlir", ".test"]
 config.excludes = ["Inputs", "Unit", "Python"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.linattn_obj_root, "test")
@@ -41,6 +41,13 @@ if config.linattn_ptxas and not config.linattn_ptxas.endswith("NOTFOUND"):
 if config.linattn_assertions.upper() in ("1", "ON", "TRUE", "YES"):
     config.available_features.add("asserts")
 
+# What a partial build may lack.
+if os.path.exists(config.linattn_plugin):
+    config.available_features.add("plugin")
+config.substitutions.append(("%linattn_plugin", config.linattn_plugin))
+if os.path.exists(os.path.join(config.linattn_tools_dir, "linattn-lsp-server")):
+    config.available_features.add("lsp")
+
 config.substitutions.append(("%python", sys.executable))
 
 # LINATTN_OPT_CHECK_IR_ROUNDTRIP=1 makes every run of linattn-opt also print,
@@ -54,6 +61,7 @@ llvm_config.add_tool_substitutions(
         ToolSubst("linattn-opt", extra_args=opt_arguments),
         ToolSubst("linattn-run", unresolved="ignore"),
         ToolSubst("linattn-compile", unresolved="ignore"),
+        ToolSubst("linattn-lsp-server", unresolved="ignore"),
         ToolSubst("mlir-opt", unresolved="ignore"),
         "FileCheck",
         "count",

@@ -16,6 +16,7 @@
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::linattn {
 #define GEN_PASS_DEF_LINATTNLOWERTOVECTORPASS
@@ -107,8 +108,6 @@ struct ToVector : OpRewritePattern<OpTy> {
     }
     Type tokenType = getElementTypeOrSelf(op->getOperand(0));
     TileShape shape = tileShape(op, tokenType, vectorBits, registers);
-    if (failed(verifyShape(op, shape)))
-      return failure();
     if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
       if (op.getConfig() && op.getConfig()->getForm() == Form::Token)
         lowerToQuadraticRows(rewriter, op, shape);
@@ -135,10 +134,29 @@ struct LinAttnLowerToVectorPass final
   }
 
   void runOnOperation() override {
+    // An op whose schedule is refused must not fall back to another one.
+    if (getOperation()
+            ->walk([&](Operation *op) { return verifySchedule(op); })
+            .wasInterrupted())
+      return signalPassFailure();
     RewritePatternSet patterns(&getContext());
     patterns.add<ToVector<ScanOp>, ToVector<StateOp>, ToVector<ReadOp>,
                  ToVector<QuadraticOp>>(&getContext(), vectorBits, registers);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+
+private:
+  WalkResult verifySchedule(Operation *op) {
+    auto verify = [&](auto structured) -> LogicalResult {
+      if (!structured.hasPureBufferSemantics() || !whyNot(structured).empty())
+        return success();
+      Type tokenType = getElementTypeOrSelf(op->getOperand(0));
+      return verifyShape(
+          op, tileShape(structured, tokenType, vectorBits, registers));
+    };
+    return TypeSwitch<Operation *, LogicalResult>(op)
+        .Case<ScanOp, StateOp, ReadOp, QuadraticOp>(verify)
+        .Default(success());
   }
 };
 

@@ -104,7 +104,8 @@ private:
 
 void StateTile::emit() {
   heads = dim(state.state, 1);
-  group = query ? div(dim(output, 1), heads) : index(1);
+  // No heads, no tasks; but the division is made before any.
+  group = query ? div(dim(output, 1), max(heads, index(1))) : index(1);
   keySize = roundUp(dim(state.state, 2), std::max(shape.lanes, shape.rows));
   valueSize = roundUp(dim(state.state, 3), shape.cols);
   // A state head is one task: its columns could be split further, its tokens

@@ -20,6 +20,15 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
+/// A structured op on tensors that the filter wants.
+static bool isToDecompose(Operation *op,
+                          const std::function<bool(Operation *)> &filter) {
+  auto structured = dyn_cast<DestinationStyleOpInterface>(op);
+  return structured && isa<linalg::AggregatedOpInterface>(op) &&
+         isa_and_nonnull<LinAttnDialect>(op->getDialect()) &&
+         structured.hasPureTensorSemantics() && filter(op);
+}
+
 namespace {
 
 struct DecomposeStructured
@@ -30,11 +39,8 @@ struct DecomposeStructured
 
   LogicalResult matchAndRewrite(linalg::AggregatedOpInterface op,
                                 PatternRewriter &rewriter) const override {
-    if (!isa<LinAttnDialect>(op->getDialect()) || !filter(op))
-      return rewriter.notifyMatchFailure(op, "not asked for");
-    if (!cast<DestinationStyleOpInterface>(op.getOperation())
-             .hasPureTensorSemantics())
-      return rewriter.notifyMatchFailure(op, "not on tensors");
+    if (!isToDecompose(op, filter))
+      return rewriter.notifyMatchFailure(op, "not asked for or not on tensors");
     FailureOr<SmallVector<Value>> values = op.decomposeOperation(rewriter);
     if (failed(values))
       return failure();
@@ -68,6 +74,13 @@ struct LinAttnDecomposePass final
     RewritePatternSet patterns(&getContext());
     populateDecomposePatterns(patterns, filter);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    // What could not be decomposed has said why.
+    WalkResult rest = getOperation()->walk([&](Operation *op) {
+      return isToDecompose(op, filter) ? WalkResult::interrupt()
+                                       : WalkResult::advance();
+    });
+    if (rest.wasInterrupted())
+      signalPassFailure();
   }
 };
 

@@ -117,6 +117,29 @@ TEST(Scans, Decays) {
            .normalized()});
 }
 
+// A decay of −∞ forgets everything: how sequences are packed by hand.
+TEST(Scans, InfiniteDecay) {
+  for (auto [decay, name] : {std::pair(Decay::Token, "per token"),
+                             std::pair(Decay::Channel, "per channel")})
+    for (const char *form : {"state_tile", "token"}) {
+      SCOPED_TRACE(std::string(name) + ", " + form);
+      ScanCase c(name);
+      c.decayed(decay).form(form).features(FeatureMapKind::Elu1).normalized();
+      std::optional<Kernel> kernel = compile(c.getText(), c.compiler);
+      ASSERT_TRUE(kernel);
+      std::vector<Buffer> inputs = c.getInputs();
+      Array logs = inputs[3].toArray();
+      for (size_t i = 0; i < logs.data.size(); i += 7)
+        logs.data[i] = -std::numeric_limits<double>::infinity();
+      inputs[3] = Buffer(c.dtype, logs);
+      std::vector<Buffer> outputs = run(*kernel, inputs);
+      ASSERT_FALSE(outputs.empty());
+      std::vector<Array> expected = c.getExpected(inputs);
+      for (size_t i = 0; i < outputs.size(); ++i)
+        expectClose(outputs[i], expected[i], "result");
+    }
+}
+
 TEST(Scans, ReadBeforeTheWrite) {
   checkAll({named("exclusive").exclusive(),
             named("exclusive, token").exclusive().form("token"),
