@@ -59,19 +59,17 @@ protected:
     return op.getMask() ? load(op.getMask(), {batch, token}) : Value();
   }
 
-  /// The largest entry of the keys before `end` that may be attended, where φ is
-  /// shifted by it; else null.
+  /// The largest entry of the keys before `end` that may be attended, where φ
+  /// is shifted by it; else null.
   Value headMaximum(Value end) {
     if (!needsRunningMax(TileBuilder::op.getFeatureMapKind(), stabilised()))
       return {};
-    return reduce(end, constant(type, minusInfinity),
-                  [&](Value j, Value best) {
-                    Value candidate =
-                        rowMaximum(op.getKey(), {batch, keyHead, j});
-                    if (Value kept = isKept(j))
-                      candidate = select(kept, candidate, best);
-                    return maxf(best, candidate);
-                  });
+    return reduce(end, constant(type, minusInfinity), [&](Value j, Value best) {
+      Value candidate = rowMaximum(op.getKey(), {batch, keyHead, j});
+      if (Value kept = isKept(j))
+        candidate = select(kept, candidate, best);
+      return maxf(best, candidate);
+    });
   }
 
   Row queryRow(Value query) {

@@ -8,8 +8,8 @@
 //
 // A panel of queries fills the vector lanes; one query does not. Here features
 // lie across the lanes: a score is a dot product, the output a sum of value
-// rows, and keys and values are read where they are, once. This is decoding over
-// a cache of keys: the memory that holds the cache is the limit.
+// rows, and keys and values are read where they are, once. This is decoding
+// over a cache of keys: the memory that holds the cache is the limit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,17 +65,16 @@ void QuadraticRows::emitRow(Value query) {
 
   SmallVector<Value> initial{constant(type, lowestMaximum),
                              constant(type, 0.0)};
-  Value sum = reduce(index(0), end, blockKeys, initial,
-                     [&](Value start, ValueRange carried) {
-                       firstKey = start;
-                       Value count = min(sub(end, start), index(blockKeys));
-                       scoreKeys(count);
-                       Value old = carried[0];
-                       SmallVector<Value> next = weighKeys(old, carried[1]);
-                       accumulate(count,
-                                  softmax ? exp(subf(old, next[0])) : Value());
-                       return next;
-                     })[1];
+  Value sum = reduce(
+      index(0), end, blockKeys, initial, [&](Value start, ValueRange carried) {
+        firstKey = start;
+        Value count = min(sub(end, start), index(blockKeys));
+        scoreKeys(count);
+        Value old = carried[0];
+        SmallVector<Value> next = weighKeys(old, carried[1]);
+        accumulate(count, softmax ? exp(subf(old, next[0])) : Value());
+        return next;
+      })[1];
   Value inverse = inverseOf(sum);
   forEach(index(0), dim(op.getValue(), 3), shape.cols, [&](Value e) {
     writeRow(loadVector(output, {e}, shape.cols), inverse, query, e);
@@ -100,27 +99,27 @@ Value QuadraticRows::scoreKey(Value j) {
   int64_t lanes = shape.lanes;
   Row key = keyRow(add(firstKey, j));
   Value size = dim(op.getKey(), 3);
-  Value dot =
-      reduce(index(0), size, lanes, zeros(lanes),
-             [&](Value d, ValueRange carried) -> SmallVector<Value> {
-               SmallVector<Value> at(key.index);
-               at.push_back(d);
-               Value k = readOperand(op.getKey(), at, lanes);
-               if (key.shift)
-                 k = subf(k, splat(key.shift, lanes));
-               k = emitFeatureMap(b, loc, TileBuilder::op, k);
-               Value q = loadVector(packedQuery, {index(0), d}, lanes);
-               // The query's padding is 0, but 0 · φ(padding) need not be.
-               if (TileBuilder::op.getFeatureMapKind() !=
-                   FeatureMapKind::Identity) {
-                 Value inside = vector::CreateMaskOp::create(
-                     b, loc, VectorType::get(lanes, b.getI1Type()),
-                     ValueRange{sub(size, d)});
-                 k = select(inside, k, zeros(lanes));
-               }
-               return {fmaVector(q, k, carried.front())};
-             })
-          .front();
+  Value dot = reduce(index(0), size, lanes, zeros(lanes),
+                     [&](Value d, ValueRange carried) -> SmallVector<Value> {
+                       SmallVector<Value> at(key.index);
+                       at.push_back(d);
+                       Value k = readOperand(op.getKey(), at, lanes);
+                       if (key.shift)
+                         k = subf(k, splat(key.shift, lanes));
+                       k = emitFeatureMap(b, loc, TileBuilder::op, k);
+                       Value q = loadVector(packedQuery, {index(0), d}, lanes);
+                       // The query's padding is 0, but 0 · φ(padding) need not
+                       // be.
+                       if (TileBuilder::op.getFeatureMapKind() !=
+                           FeatureMapKind::Identity) {
+                         Value inside = vector::CreateMaskOp::create(
+                             b, loc, VectorType::get(lanes, b.getI1Type()),
+                             ValueRange{sub(size, d)});
+                         k = select(inside, k, zeros(lanes));
+                       }
+                       return {fmaVector(q, k, carried.front())};
+                     })
+                  .front();
   return reduceVector(vector::CombiningKind::ADD, dot);
 }
 
@@ -139,11 +138,11 @@ SmallVector<Value> QuadraticRows::weighKeys(Value maximum, Value sum) {
   };
   Value best = maximum;
   if (softmax) {
-    Value block = overScores(
-        constant(vectorType(lanes), lowestMaximum),
-        vector::CombiningKind::MAXIMUMF, [&](Value j, Value top) {
-          return maxf(top, loadVector(scores, {j}, lanes));
-        });
+    Value block =
+        overScores(constant(vectorType(lanes), lowestMaximum),
+                   vector::CombiningKind::MAXIMUMF, [&](Value j, Value top) {
+                     return maxf(top, loadVector(scores, {j}, lanes));
+                   });
     best = maxf(maximum, block);
   }
   Value added = overScores(zeros(lanes), vector::CombiningKind::ADD,

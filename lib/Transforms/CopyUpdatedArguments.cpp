@@ -46,9 +46,9 @@ private:
   }
 
   static Value copyOf(OpBuilder &b, Location loc, Value value) {
-    Value empty = tensor::EmptyOp::create(
-        b, loc, tensor::getMixedSizes(b, loc, value),
-        getElementTypeOrSelf(value));
+    Value empty =
+        tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value),
+                                getElementTypeOrSelf(value));
     return linalg::CopyOp::create(b, loc, value, empty).getResult(0);
   }
 };

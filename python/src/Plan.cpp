@@ -34,13 +34,14 @@ static constexpr size_t kNumSizes = 8;
 
 llvm::SmallVector<int64_t, 8> Plan::makeKey(const Sizes &sizes) const {
   auto dtype = static_cast<int64_t>(sizes.dtype);
-  // One token is decoding, where every microsecond counts. Its keys are one too,
-  // unless they are a cache.
+  // One token is decoding, where every microsecond counts. Its keys are one
+  // too, unless they are a cache.
   int64_t tokens = hasQuery ? sizes.queries : sizes.keys;
   bool single = tokens == 1;
   bool singleKey = single && (sameLength || !hasQuery);
   if (!single && !fixesHeads)
-    return {dtype, sizes.keySize, sizes.valueSize, kAny, kAny, kAny, kAny, kAny};
+    return {dtype, sizes.keySize, sizes.valueSize, kAny, kAny, kAny,
+            kAny,  kAny};
   return {dtype,
           sizes.keySize,
           sizes.valueSize,
