@@ -51,26 +51,27 @@ static DimLoops auxiliaryDims(Value operand) {
 }
 
 static SmallVector<DimLoops> operandLoops(ScanOp op) {
+  // By position: one value may stand in several places.
+  unsigned state = op.getStateMutable().getOperandNumber();
+  auto first = [](MutableOperandRange range) -> std::optional<unsigned> {
+    if (range.empty())
+      return std::nullopt;
+    return range[0].getOperandNumber();
+  };
+  std::optional<unsigned> bonus = first(op.getBonusMutable()),
+                          offsets = first(op.getCuSeqlensMutable());
   SmallVector<DimLoops> loops;
-  for (Value operand : op->getOperands()) {
-    if (operand == op.getState())
-      loops.push_back(stateDims);
-    else if (operand == op.getNormalizer())
-      loops.push_back({Batch, Head, Whole});
-    else if (operand == op.getRunningMax())
-      loops.push_back({Batch, Head});
-    else if (operand == op.getBonus())
-      loops.push_back({Head, Whole});
-    else if (operand == op.getCuSeqlens())
-      loops.push_back({Whole});
-    else
-      loops.push_back(auxiliaryDims(operand));
-  }
+  for (unsigned i = 0; i < state; ++i)
+    loops.push_back(i == bonus     ? DimLoops{Head, Whole}
+                    : i == offsets ? DimLoops{Whole}
+                                   : auxiliaryDims(op->getOperand(i)));
   // With sequences packed in one batch the states are not indexed by batch.
-  if (op.getCuSeqlens())
-    for (unsigned i = op.getStateMutable().getOperandNumber(); i < loops.size();
-         ++i)
-      loops[i].front() = Whole;
+  int slot = op.getCuSeqlens() ? Whole : Batch;
+  loops.push_back({slot, Head, Whole, Whole});
+  if (op.getNormalizer())
+    loops.push_back({slot, Head, Whole});
+  if (op.getRunningMax())
+    loops.push_back({slot, Head});
   return loops;
 }
 
@@ -231,13 +232,16 @@ static FailureOr<TilingResult> tile(OpTy op, OpBuilder &b,
   bool groupedHeads = hasGroupedHeads(op, loops);
   SmallVector<Value> operands;
   SmallVector<Operation *> slices;
-  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), loops)) {
+  for (auto [number, operand, dims] :
+       llvm::enumerate(op->getOperands(), loops)) {
     SmallVector<OpFoldResult> tileOffsets, tileSizes;
     operandTile(b, loc, operand, dims, groupedHeads, offsets, sizes,
                 tileOffsets, tileSizes);
     if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
-      bool isKeySide = operand == op.getKey() || operand == op.getValue();
-      if (op.getCausal() && (isKeySide || operand == op.getMask()))
+      // Query, key, value, mask, output; one value may be several of them.
+      bool isKeySide = number == 1 || number == 2;
+      bool isMask = number == 3 && op.getMask();
+      if (op.getCausal() && (isKeySide || isMask))
         tileSizes[isKeySide ? 2 : 1] =
             visibleKeys(op, b, offsets[Token], sizes[Token]);
     }
