@@ -92,9 +92,10 @@ namespace {
 
 template <typename OpTy>
 struct ToVector : OpRewritePattern<OpTy> {
-  ToVector(MLIRContext *context, int64_t vectorBits, int64_t registers)
+  ToVector(MLIRContext *context, int64_t vectorBits, int64_t registers,
+           bool &isInvalid)
       : OpRewritePattern<OpTy>(context), vectorBits(vectorBits),
-        registers(registers) {}
+        registers(registers), isInvalid(isInvalid) {}
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
@@ -107,8 +108,10 @@ struct ToVector : OpRewritePattern<OpTy> {
     }
     Type tokenType = getElementTypeOrSelf(op->getOperand(0));
     TileShape shape = tileShape(op, tokenType, vectorBits, registers);
-    if (failed(verifyShape(op, shape)))
+    if (failed(verifyShape(op, shape))) {
+      isInvalid = true;
       return failure();
+    }
     if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
       if (op.getConfig() && op.getConfig()->getForm() == Form::Token)
         lowerToQuadraticRows(rewriter, op, shape);
@@ -121,6 +124,8 @@ struct ToVector : OpRewritePattern<OpTy> {
   }
 
   int64_t vectorBits, registers;
+  /// Set where an op's config makes no sense.
+  bool &isInvalid;
 };
 
 struct LinAttnLowerToVectorPass final
@@ -136,9 +141,13 @@ struct LinAttnLowerToVectorPass final
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
+    bool isInvalid = false;
     patterns.add<ToVector<ScanOp>, ToVector<StateOp>, ToVector<ReadOp>,
-                 ToVector<QuadraticOp>>(&getContext(), vectorBits, registers);
+                 ToVector<QuadraticOp>>(&getContext(), vectorBits, registers,
+                                        isInvalid);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    if (isInvalid)
+      signalPassFailure();
   }
 };
 

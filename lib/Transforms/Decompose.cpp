@@ -68,6 +68,14 @@ struct LinAttnDecomposePass final
     RewritePatternSet patterns(&getContext());
     populateDecomposePatterns(patterns, filter);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    // Ops that have no decomposition have said why.
+    WalkResult left = getOperation()->walk([&](DestinationStyleOpInterface op) {
+      bool refused = isa_and_nonnull<LinAttnDialect>(op->getDialect()) &&
+                     op.hasPureTensorSemantics() && filter(op);
+      return refused ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (left.wasInterrupted())
+      signalPassFailure();
   }
 };
 
