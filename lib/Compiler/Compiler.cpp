@@ -217,3 +217,8 @@ llvm::Expected<Kernel> Compiler::compile(mlir::ModuleOp module,
                         /*enable=*/true, /*prettyForm=*/false));
   return compile(text, entry, "<module>");
 }
+
+llvm::Expected<std::vector<std::string>>
+Compiler::getPublicFunctions(llvm::StringRef text, llvm::StringRef fileName) {
+  return Session().getPublicFunctions(text, fileName);
+}

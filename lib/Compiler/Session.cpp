@@ -201,18 +201,16 @@ Session::Session()
 
 Session::~Session() = default;
 
-llvm::Expected<Signature> Session::parse(llvm::StringRef text,
-                                         llvm::StringRef entry,
-                                         llvm::StringRef fileName) {
+llvm::Error Session::parseModule(llvm::StringRef text, llvm::StringRef fileName,
+                                 llvm::SourceMgr &sources,
+                                 mlir::AsmParserState *state) {
   DiagnosticCollector diagnostics(context);
-  llvm::SourceMgr sources;
   // The lexer wants a terminating null, which a StringRef does not promise.
   sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBufferCopy(text, fileName), llvm::SMLoc());
-  mlir::AsmParserState state;
   mlir::Block block;
   if (failed(mlir::parseAsmSourceFile(sources, &block,
-                                      mlir::ParserConfig(&context), &state)))
+                                      mlir::ParserConfig(&context), state)))
     return diagnostics.takeError("parsing failed");
   auto location = mlir::FileLineColLoc::get(&context, fileName, 0, 0);
   module =
@@ -220,7 +218,29 @@ llvm::Expected<Signature> Session::parse(llvm::StringRef text,
           &block, &context, location);
   if (!module)
     return diagnostics.takeError("parsing failed");
+  return llvm::Error::success();
+}
 
+llvm::Expected<std::vector<std::string>>
+Session::getPublicFunctions(llvm::StringRef text, llvm::StringRef fileName) {
+  llvm::SourceMgr sources;
+  if (llvm::Error error = parseModule(text, fileName, sources))
+    return std::move(error);
+  std::vector<std::string> names;
+  for (auto func : module->getOps<mlir::func::FuncOp>())
+    if (func.isPublic())
+      names.push_back(func.getName().str());
+  return names;
+}
+
+llvm::Expected<Signature> Session::parse(llvm::StringRef text,
+                                         llvm::StringRef entry,
+                                         llvm::StringRef fileName) {
+  // The state points into the source.
+  llvm::SourceMgr sources;
+  mlir::AsmParserState state;
+  if (llvm::Error error = parseModule(text, fileName, sources, &state))
+    return std::move(error);
   llvm::Expected<mlir::func::FuncOp> func =
       selectEntry(*module, entry, fileName);
   if (!func)

@@ -16,6 +16,14 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 
+namespace llvm {
+class SourceMgr;
+} // namespace llvm
+
+namespace mlir {
+class AsmParserState;
+} // namespace mlir
+
 namespace linattn::detail {
 
 using mlir::linattn::InnermostStride;
@@ -38,6 +46,10 @@ public:
   llvm::Expected<Signature> parse(llvm::StringRef text, llvm::StringRef entry,
                                   llvm::StringRef fileName);
 
+  /// Parses and verifies `text`, and lists its public functions.
+  llvm::Expected<std::vector<std::string>>
+  getPublicFunctions(llvm::StringRef text, llvm::StringRef fileName);
+
   /// Runs the pipeline of `options`; the module ends in the LLVM dialect.
   llvm::Error lower(const CompilerOptions &options, InnermostStride innermost,
                     std::vector<Stage> *stages = nullptr);
@@ -49,6 +61,10 @@ public:
   std::vector<std::string> takeRemarks() { return std::move(remarks); }
 
 private:
+  llvm::Error parseModule(llvm::StringRef text, llvm::StringRef fileName,
+                          llvm::SourceMgr &sources,
+                          mlir::AsmParserState *state = nullptr);
+
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<std::string> remarks;

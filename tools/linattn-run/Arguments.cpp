@@ -86,7 +86,8 @@ static llvm::Expected<NpyArray> makeInput(llvm::StringRef specification,
 
 llvm::Expected<std::vector<NpyArray>>
 linattn::makeInputs(const Signature &signature,
-                    llvm::ArrayRef<std::string> specifications) {
+                    llvm::ArrayRef<std::string> specifications,
+                    int64_t openSize) {
   size_t expected = signature.arguments.size();
   if (specifications.size() > expected)
     return makeError("'" + signature.entry + "': expected at most " +
@@ -106,12 +107,14 @@ linattn::makeInputs(const Signature &signature,
       inputs.push_back(std::move(*input));
       continue;
     }
-    if (!info.hasStaticShape())
+    if (!info.hasStaticShape() && openSize < 0)
       return makeError(signature.describeArgument(i) +
                        ": expected --arg, "
                        "since its type " +
                        info.getTypeString() + " leaves the shape open");
-    llvm::Expected<NpyArray> input = makeArray(info.dtype, info.shape);
+    llvm::SmallVector<int64_t> shape(info.shape.begin(), info.shape.end());
+    llvm::replace(shape, kDynamicExtent, openSize);
+    llvm::Expected<NpyArray> input = makeArray(info.dtype, shape);
     if (!input)
       return input.takeError();
     fillRandom(info.dtype, input->data.data(), countElements(*input), 0, i);

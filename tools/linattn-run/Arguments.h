@@ -20,10 +20,11 @@ llvm::Expected<NpyArray> parseArrayType(llvm::StringRef text);
 
 /// Makes the inputs of a call. Each specification is the path of an .npy file,
 /// "random:TYPE[:SEED]", "zeros:TYPE" or "ones:TYPE"; inputs without one are
-/// random if their shape is static.
+/// random if their shape is static, or every open dimension is `openSize` (none
+/// if negative).
 llvm::Expected<std::vector<NpyArray>>
 makeInputs(const Signature &signature,
-           llvm::ArrayRef<std::string> specifications);
+           llvm::ArrayRef<std::string> specifications, int64_t openSize);
 
 llvm::SmallVector<BufferView> getViews(std::vector<NpyArray> &arrays);
 

@@ -15,6 +15,7 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 
@@ -25,15 +26,24 @@ namespace {
 
 struct CommandLine {
   cl::OptionCategory category{"linattn-run options"};
-  cl::opt<std::string> file{cl::Positional, cl::Required, cl::desc("FILE.mlir"),
+  cl::opt<std::string> file{cl::Positional, cl::Required,
+                            cl::desc("FILE.mlir, or - for the standard input"),
                             cl::cat(category)};
   cl::opt<std::string> entry{"entry", cl::value_desc("name"),
                              cl::desc("Function to run, if there are several"),
                              cl::cat(category)};
+  cl::opt<bool> all{"all",
+                    cl::desc("Run every public function, on random arguments"),
+                    cl::cat(category)};
   cl::list<std::string> args{
       "arg", cl::value_desc("spec"),
       cl::desc("Next argument: a .npy file, random:2x128x4x64xf32[:SEED], "
                "zeros:TYPE or ones:TYPE; random if left out and static"),
+      cl::cat(category)};
+  cl::list<int64_t> openSizes{
+      "open-size", cl::value_desc("N,..."), cl::CommaSeparated,
+      cl::desc("Size of every dimension that the types of random arguments "
+               "leave open; with several, run once with each"),
       cl::cat(category)};
   cl::list<std::string> outs{"out", cl::value_desc("file.npy"),
                              cl::desc("Where to write the next result"),
@@ -53,8 +63,10 @@ struct CommandLine {
           "Form of the scans: auto, token, state_tile, chunk or chunk:SIZE"),
       cl::cat(category)};
   cl::opt<std::string> compare{
-      "compare", cl::value_desc("reference"),
-      cl::desc("Run the naive loops too and compare the results"),
+      "compare", cl::value_desc("reference|FILE.mlir"),
+      cl::desc(
+          "Run naive loops too, of this program or of another one with the "
+          "same functions, and compare the results"),
       cl::cat(category)};
   cl::opt<double> tolerance{
       "tolerance", cl::init(-1),
@@ -96,12 +108,29 @@ double getMilliseconds() {
       .count();
 }
 
-llvm::Expected<Kernel> compile(const CommandLine &options, Target target) {
+/// The text of a program and what messages call it.
+struct Program {
+  std::string text;
+  std::string name;
+};
+
+llvm::Expected<Program> readProgram(llvm::StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/true);
+  if (!buffer)
+    return makeError(path +
+                     ": error: cannot be read: " + buffer.getError().message());
+  return Program{(*buffer)->getBuffer().str(),
+                 path == "-" ? "<stdin>" : path.str()};
+}
+
+llvm::Expected<Kernel> compile(const CommandLine &options,
+                               const Program &program, llvm::StringRef entry,
+                               Target target) {
   CompilerOptions compilerOptions;
   compilerOptions.target = target;
   compilerOptions.reassociate = options.reassociate;
   compilerOptions.form = options.form;
-  return Compiler(compilerOptions).compileFile(options.file, options.entry);
+  return Compiler(compilerOptions).compile(program.text, entry, program.name);
 }
 
 /// Allocates results of the right shapes and runs the kernel once.
@@ -128,20 +157,32 @@ llvm::Expected<std::vector<NpyArray>> runOnce(const Kernel &kernel,
 
 /// Prints and checks the difference to the reference; false if too large.
 llvm::Expected<bool> compareToReference(const CommandLine &options,
+                                        const Program &program,
+                                        llvm::StringRef entry,
                                         std::vector<NpyArray> &inputs,
                                         Report &report) {
-  llvm::Expected<Kernel> reference = compile(options, Target::Reference);
+  llvm::Expected<Kernel> reference =
+      compile(options, program, entry, Target::Reference);
   if (!reference)
     return reference.takeError();
   auto expected = runOnce(*reference, inputs, {options.threads});
   if (!expected)
     return expected.takeError();
+  if (expected->size() != report.outputs.size())
+    return makeError("--compare: expected " + llvm::Twine(expected->size()) +
+                     " results, but got " + llvm::Twine(report.outputs.size()));
   bool agrees = true;
   llvm::json::Array records;
   for (size_t i = 0; i < expected->size(); ++i) {
-    const NpyArray &want = (*expected)[i];
+    const NpyArray &want = (*expected)[i], &got = report.outputs[i];
+    if (want.dtype != got.dtype || want.shape != got.shape)
+      return makeError("--compare: expected result " + llvm::Twine(i) + " as " +
+                       formatShape(want.shape) + " " +
+                       std::string(getName(want.dtype)) + ", but got " +
+                       formatShape(got.shape) + " " +
+                       std::string(getName(got.dtype)));
     Difference difference = compareElements(
-        want.dtype, report.outputs[i].data.data(), want.data.data(),
+        want.dtype, got.data.data(), want.data.data(),
         static_cast<int64_t>(want.data.size()) / getByteSize(want.dtype));
     double tolerance =
         options.tolerance >= 0 ? options.tolerance : getTolerance(want.dtype);
@@ -254,7 +295,7 @@ llvm::Error writeOutputs(const CommandLine &options, const Report &report) {
   return llvm::Error::success();
 }
 
-llvm::Error writeJSON(const CommandLine &options, Report &report) {
+llvm::Error writeJSON(const CommandLine &options, llvm::json::Value json) {
   if (options.json.empty())
     return llvm::Error::success();
   std::error_code code;
@@ -262,21 +303,22 @@ llvm::Error writeJSON(const CommandLine &options, Report &report) {
   if (code)
     return makeError(options.json +
                      ": error: cannot be written: " + code.message());
-  os << llvm::formatv("{0:2}", llvm::json::Value(std::move(report.json)))
-     << "\n";
+  os << llvm::formatv("{0:2}", json) << "\n";
   return llvm::Error::success();
 }
 
-/// False if the program ran, but disagreed with the reference.
-llvm::Expected<bool> run(const CommandLine &options) {
-  if (!options.compare.empty() && options.compare != "reference")
-    return makeError("--compare: expected reference, but got '" +
-                     options.compare + "'");
+/// Runs one function. False if it disagreed with the reference.
+llvm::Expected<bool> runFunction(const CommandLine &options,
+                                 const Program &program,
+                                 const Program &reference,
+                                 llvm::StringRef entry,
+                                 llvm::json::Array &records) {
   llvm::Expected<unsigned> repetitions = getRepetitions(options);
   if (!repetitions)
     return repetitions.takeError();
   double start = getMilliseconds();
-  llvm::Expected<Kernel> kernel = compile(options, options.target);
+  llvm::Expected<Kernel> kernel =
+      compile(options, program, entry, options.target);
   if (!kernel)
     return kernel.takeError();
   Report report;
@@ -286,27 +328,80 @@ llvm::Expected<bool> run(const CommandLine &options) {
     for (const std::string &line : kernel->explain())
       llvm::outs() << line << "\n";
 
-  auto inputs = makeInputs(kernel->signature(), options.args);
-  if (!inputs)
-    return inputs.takeError();
-  auto outputs = runOnce(*kernel, *inputs, {options.threads});
-  if (!outputs)
-    return outputs.takeError();
-  report.outputs = std::move(*outputs);
-  if (llvm::Error error = writeOutputs(options, report))
-    return std::move(error);
+  auto isStatic = [](const ValueInfo &info) { return info.hasStaticShape(); };
+  llvm::SmallVector<int64_t> sizes(options.openSizes.begin(),
+                                   options.openSizes.end());
+  if (sizes.empty() || llvm::all_of(kernel->signature().arguments, isStatic))
+    sizes.assign(1, sizes.empty() ? -1 : sizes.front());
+  std::vector<NpyArray> inputs;
   bool agrees = true;
-  if (!options.compare.empty()) {
-    auto result = compareToReference(options, *inputs, report);
+  for (int64_t size : sizes) {
+    auto made = makeInputs(kernel->signature(), options.args, size);
+    if (!made)
+      return made.takeError();
+    inputs = std::move(*made);
+    auto outputs = runOnce(*kernel, inputs, {options.threads});
+    if (!outputs)
+      return outputs.takeError();
+    report.outputs = std::move(*outputs);
+    if (llvm::Error error = writeOutputs(options, report))
+      return std::move(error);
+    if (options.compare.empty())
+      continue;
+    auto result = compareToReference(options, reference, entry, inputs, report);
     if (!result)
       return result.takeError();
-    agrees = *result;
+    agrees &= *result;
   }
   if (*repetitions > 0)
     if (llvm::Error error =
-            timeKernel(options, *repetitions, *kernel, *inputs, report))
+            timeKernel(options, *repetitions, *kernel, inputs, report))
       return std::move(error);
-  if (llvm::Error error = writeJSON(options, report))
+  records.push_back(std::move(report.json));
+  return agrees;
+}
+
+/// Runs every public function. False if one disagreed with the reference.
+llvm::Expected<bool> runAll(const CommandLine &options, const Program &program,
+                            const Program &reference,
+                            llvm::json::Array &records) {
+  if (!options.entry.empty() || !options.args.empty() || !options.outs.empty())
+    return makeError("--all: expected neither --entry nor --arg nor --out");
+  auto names = Compiler::getPublicFunctions(program.text, program.name);
+  if (!names)
+    return names.takeError();
+  bool agree = true;
+  for (const std::string &name : *names) {
+    llvm::outs() << "@" << name << "\n";
+    auto agrees = runFunction(options, program, reference, name, records);
+    if (!agrees)
+      return agrees.takeError();
+    agree &= *agrees;
+  }
+  return agree;
+}
+
+llvm::Expected<bool> run(const CommandLine &options) {
+  llvm::Expected<Program> program = readProgram(options.file);
+  if (!program)
+    return program.takeError();
+  Program reference = *program;
+  if (!options.compare.empty() && options.compare != "reference") {
+    llvm::Expected<Program> other = readProgram(options.compare);
+    if (!other)
+      return makeError("--compare: expected reference or a program: " +
+                       llvm::toString(other.takeError()));
+    reference = std::move(*other);
+  }
+  llvm::json::Array records;
+  auto agrees = options.all ? runAll(options, *program, reference, records)
+                            : runFunction(options, *program, reference,
+                                          options.entry, records);
+  if (!agrees)
+    return agrees.takeError();
+  llvm::json::Value json = options.all ? llvm::json::Value(std::move(records))
+                                       : std::move(records.front());
+  if (llvm::Error error = writeJSON(options, std::move(json)))
     return std::move(error);
   return agrees;
 }

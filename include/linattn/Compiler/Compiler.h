@@ -67,6 +67,11 @@ public:
   llvm::Expected<Kernel> compile(mlir::ModuleOp module,
                                  llvm::StringRef entry = "") const;
 
+  /// The names of a module's public functions, in order.
+  static llvm::Expected<std::vector<std::string>>
+  getPublicFunctions(llvm::StringRef text,
+                     llvm::StringRef fileName = "<string>");
+
   const CompilerOptions &getOptions() const { return options; }
 
   static CacheStats getCacheStats();

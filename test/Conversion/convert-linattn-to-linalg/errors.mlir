@@ -1,0 +1,26 @@
+// RUN: linattn-opt %s --convert-linattn-to-linalg --split-input-file --verify-diagnostics
+// RUN: linattn-opt %s --linattn-to-quadratic --linattn-decompose --split-input-file --verify-diagnostics
+
+func.func @grouped(%q: tensor<1x4x7x4xf32>, %k: tensor<1x2x7x4xf32>) -> tensor<1x4x7x4xf32> {
+  // expected-error @+1 {{'linattn.quadratic' op cannot be decomposed: its head counts differ}}
+  %o = linattn.attention %q, %k, %k : (tensor<1x4x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>) -> tensor<1x4x7x4xf32>
+  return %o : tensor<1x4x7x4xf32>
+}
+
+// -----
+
+func.func @running_max(%q: tensor<1x2x7x4xf32>) -> tensor<1x2x7x4xf32> {
+  // expected-error @+1 {{'linattn.quadratic' op cannot be decomposed: the exp map under a normalizer needs a running maximum}}
+  %o = linattn.attention %q, %q, %q {causal, feature_map = #linattn.feature_map<exp>, normalize = #linattn.normalize<eps = 0.0>}
+    : (tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>) -> tensor<1x2x7x4xf32>
+  return %o : tensor<1x2x7x4xf32>
+}
+
+// -----
+
+func.func @delta(%q: tensor<1x2x8x4xf32>, %b: tensor<1x2x8xf32>, %o: tensor<1x2x8x4xf32>, %s: tensor<1x2x4x4xf32>) -> tensor<1x2x8x4xf32> {
+  // expected-error @+1 {{'linattn.scan' op cannot be decomposed: only the additive update without decay, gates, sequences or running maximum has this form}}
+  %r:2 = linattn.scan %q, %q, %q beta(%b) update(delta) into(%o) init(%s)
+    : (tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8xf32>, tensor<1x2x8x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x8x4xf32>, tensor<1x2x4x4xf32>)
+  return %r#0 : tensor<1x2x8x4xf32>
+}

@@ -1,0 +1,17 @@
+// RUN: linattn-opt %s --linattn-chunk=chunk-size=3 --split-input-file --verify-diagnostics=only-expected
+
+func.func @reverse(%q: tensor<1x2x8x4xf32>, %o: tensor<1x2x8x4xf32>, %s: tensor<1x2x4x4xf32>) -> tensor<1x2x8x4xf32> {
+  // expected-error @+1 {{'linattn.scan' op cannot be tiled over tokens: it runs from the last token to the first}}
+  %r:2 = linattn.scan %q, %q, %q into(%o) init(%s) {reverse}
+    : (tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x8x4xf32>, tensor<1x2x4x4xf32>)
+  return %r#0 : tensor<1x2x8x4xf32>
+}
+
+// -----
+
+func.func @packed(%q: tensor<1x2x?x4xf32>, %cu: tensor<3xi32>, %o: tensor<1x2x?x4xf32>, %s: tensor<2x2x4x4xf32>) -> tensor<1x2x?x4xf32> {
+  // expected-error @+1 {{'linattn.scan' op cannot be tiled over tokens: its sequences start inside the tiles}}
+  %r:2 = linattn.scan %q, %q, %q cu_seqlens(%cu) into(%o) init(%s)
+    : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<3xi32>, tensor<1x2x?x4xf32>, tensor<2x2x4x4xf32>) -> (tensor<1x2x?x4xf32>, tensor<2x2x4x4xf32>)
+  return %r#0 : tensor<1x2x?x4xf32>
+}
