@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CodeGen.h"
+#include "BFloatMemory.h"
 #include "Diagnostics.h"
 #include "linattn/Transforms/EntryLayout.h"
 
@@ -283,6 +284,7 @@ linattn::detail::generateCode(mlir::ModuleOp mlirModule,
   llvm::raw_string_ostream problemStream(problem);
   if (llvm::verifyModule(*module, &problemStream))
     return makeError("invalid LLVM IR: " + problem);
+  accessBFloatAsInteger(*module);
   optimize(*module, **machine);
 
   llvm::SmallVector<char, 0> code;

@@ -158,6 +158,7 @@ std::vector<Buffer> linattn::test::run(const Kernel &kernel,
                                        Layout layout, int32_t numThreads) {
   std::vector<Buffer> results;
   llvm::SmallVector<BufferView> inputViews, resultViews;
+  const std::vector<Buffer> before = inputs;
   for (Buffer &input : inputs)
     inputViews.push_back(input.getView());
   auto shapes = kernel.resultShapes(inputViews);
@@ -177,6 +178,8 @@ std::vector<Buffer> linattn::test::run(const Kernel &kernel,
   }
   for (Buffer &result : results)
     EXPECT_TRUE(result.hasCleanGaps()) << "wrote between the elements";
+  for (size_t i = 0; i < inputs.size(); ++i)
+    EXPECT_TRUE(inputs[i].isSame(before[i])) << "wrote into input " << i;
   return results;
 }
 

@@ -57,6 +57,8 @@ public:
   std::vector<uint64_t> getBits() const;
   /// Whether the bytes between the elements are as they were made.
   bool hasCleanGaps() const;
+  /// Whether every byte is the same, those between the elements included.
+  bool isSame(const Buffer &other) const { return bytes == other.bytes; }
 
 private:
   /// Calls `visit(logical position, index in memory)` for every element.
@@ -82,7 +84,8 @@ std::optional<Kernel> compile(const std::string &text,
                               CompilerOptions options = {});
 
 /// Allocates the results, laid out as said, and runs the kernel. Adds a failure
-/// and returns nothing when it refuses, or when it wrote between elements.
+/// and returns nothing when it refuses; adds one when it wrote between elements
+/// or into an input.
 std::vector<Buffer> run(const Kernel &kernel, std::vector<Buffer> &inputs,
                         Layout layout = Layout::Contiguous,
                         int32_t numThreads = 0);

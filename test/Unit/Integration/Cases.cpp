@@ -116,13 +116,14 @@ template struct linattn::test::Case<ScanCase>;
 //===----------------------------------------------------------------------===//
 
 std::string AttentionCase::getText() const {
-  auto tokens = [&](int64_t heads, int64_t count, int64_t size) {
-    return getTensorType(dtype, {batch, heads, count, size}, extents, 2);
+  auto tokens = [&](int64_t heads, int64_t count, int64_t size, bool isFixed) {
+    return getTensorType(dtype, {batch, heads, count, size},
+                         isFixed ? Extents::Static : extents, 2);
   };
-  std::string q = tokens(queryHeads, queryCount, keySize);
-  std::string k = tokens(keyHeads, keyCount, keySize);
-  std::string v = tokens(valueHeads, keyCount, valueSize);
-  std::string o = tokens(outputHeads(), queryCount, valueSize);
+  std::string q = tokens(queryHeads, queryCount, keySize, hasFixedQueries);
+  std::string k = tokens(keyHeads, keyCount, keySize, false);
+  std::string v = tokens(valueHeads, keyCount, valueSize, false);
+  std::string o = tokens(outputHeads(), queryCount, valueSize, hasFixedQueries);
   std::string m = getTensorType(DType::I1, {batch, keyCount}, extents, 1);
   std::string arguments =
       llvm::formatv("%q: {0}, %k: {1}, %v: {2}", q, k, v).str();

@@ -111,6 +111,9 @@ protected:
 struct AttentionCase : Case<AttentionCase> {
   int64_t queryCount = 33, keyCount = 33;
   bool isCausal = false, isSoftmax = false;
+  /// The number of queries is in their type, whatever the keys' type leaves
+  /// open.
+  bool hasFixedQueries = false;
   std::string config;
   /// A part of what the compiler must explain; empty: anything.
   std::string remark;
@@ -120,6 +123,10 @@ struct AttentionCase : Case<AttentionCase> {
   AttentionCase &tokens(int64_t queries, int64_t keys) {
     queryCount = queries;
     return set(keyCount, keys);
+  }
+  AttentionCase &fixedQueries(int64_t count) {
+    queryCount = count;
+    return set(hasFixedQueries, true);
   }
   AttentionCase &causal() { return set(isCausal, true); }
   AttentionCase &softmax() { return set(isSoftmax, true); }

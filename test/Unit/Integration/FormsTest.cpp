@@ -42,7 +42,7 @@ void check(AttentionCase c, llvm::ArrayRef<int64_t> lengths = {}) {
   if (lengths.empty())
     return checkOnce();
   for (int64_t length : lengths) {
-    c.tokens(length);
+    c.tokens(c.hasFixedQueries ? c.queryCount : length, length);
     checkOnce();
   }
 }
@@ -132,6 +132,42 @@ TEST(Forms, DifferentNumbersOfQueriesAndKeys) {
                   .normalized()
                   .reassociated("always"),
               named("softmax").tokens(queries, keys).softmax()});
+}
+
+// Rows rather than panels of queries, as in decoding over a cache of keys.
+TEST(Forms, FewQueries) {
+  auto few = [](const char *name, int64_t queries = 1) {
+    return named(name)
+        .fixedQueries(queries)
+        .sizes(20, 24)
+        .heads(8, 2, 4)
+        .scaled(0.25)
+        .explained("token: one pass over the keys");
+  };
+  auto linear = [&](const char *name) {
+    return few(name).normalized().reassociated("never");
+  };
+  checkAll({few("softmax").softmax(), few("four", 4).softmax().masked(),
+            few("three", 3).softmax().type(DType::BF16),
+            linear("elu1").features(FeatureMapKind::Elu1),
+            linear("masked elu1").features(FeatureMapKind::Elu1).masked(),
+            linear("exp").features(FeatureMapKind::Exp).masked(),
+            linear("softmax_kernel").features(FeatureMapKind::SoftmaxKernel),
+            linear("region").features(Region::Captured).type(DType::F64),
+            few("plain", 2).reassociated("never")},
+           {0, 1, 2, 31, 64, 100, 300});
+  check(few("tokens first").softmax().laidOut(Layout::TokensFirst));
+  check(few("backwards").softmax().laidOut(Layout::AllBackwards));
+}
+
+// Static and aligned as in decoding: one query and its own key, all visible.
+TEST(Forms, OneCausalToken) {
+  for (int64_t tokens : {1, 4}) {
+    AttentionCase c("causal softmax");
+    c.open(Extents::Static).tokens(tokens).softmax().causal().sizes(64, 64);
+    check(c);
+    check(c.masked());
+  }
 }
 
 //===----------------------------------------------------------------------===//
