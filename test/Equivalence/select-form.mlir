@@ -3,7 +3,7 @@
 // RUN: linattn-opt %s --linattn-select-form=form=token | linattn-run - --all --open-size=3,33 --compare=%s
 // RUN: linattn-opt %s --linattn-select-form | FileCheck %s
 // RUN: linattn-opt %s --linattn-select-form | linattn-run - --all --open-size=1,7 --compare=%s
-// RUN: linattn-opt %s --linattn-select-form='vector-bits=256 registers=16' | linattn-run - --all --open-size=33 --compare=%s
+// RUN: %if avx2 %{ linattn-opt %s --linattn-select-form='vector-bits=256 registers=16' | env LINATTN_CPU=x86-64-v3 linattn-run - --all --open-size=33 --compare=%s %}
 // RUN: linattn-run %S/Inputs/additive.mlir --all --open-size=1,5,7 --form=chunk:3 --compare=reference
 // RUN: linattn-opt %S/Inputs/additive.mlir --linattn-select-form=form=chunk:2 | linattn-run - --all --open-size=1,3,5 --target=reference --compare=%S/Inputs/additive.mlir
 
