@@ -10,7 +10,7 @@ Arrays are ``[B, T, H, D]``, of any library that speaks DLPack. Kernels are
 compiled at the first call and kept in memory and on disk.
 """
 
-from . import feature_maps, reference
+from . import costs, feature_maps, reference
 from ._checks import UnsupportedError
 from ._compile import compile
 from ._linattn import Kernel, __version__, get_num_threads, set_num_threads
@@ -25,6 +25,7 @@ __all__ = [
     "__version__",
     "attention",
     "compile",
+    "costs",
     "feature_maps",
     "get_num_threads",
     "reference",

@@ -14,6 +14,9 @@
 
 namespace linattn::python {
 
+/// Adds the submodule `costs`.
+void registerCosts(nanobind::module_ &module);
+
 /// Adds the submodule `reference`.
 void registerReference(nanobind::module_ &module);
 

@@ -18,6 +18,7 @@ using namespace nb::literals;
 NB_MODULE(_linattn, module) {
   module.doc() = "The compiler and runtime behind the package linattn.";
   module.attr("__version__") = LINATTN_VERSION;
+  registerCosts(module);
   registerReference(module);
   registerBuffer(module);
   registerKernel(module);

@@ -1,0 +1,44 @@
+"""What the forms cost, as formulas: flops, bytes and multiply-adds of one head in fp32.
+
+``n`` is the number of tokens, ``d`` the head size (``k`` and ``v`` where keys and values differ),
+``m`` the number of random features or landmarks.
+
+    >>> linattn.costs.softmax_flops(4096, 64) / linattn.costs.linear_flops(4096, 64)   # 64.2
+    >>> linattn.costs.crossover_tokens(64, 64)   # tokens from which Q(KᵀV) takes fewer: 64
+
+``feature_size(name, head_size, m=0, shifts=1)`` is the number of features a map makes of a head:
+64 for ``"elu1"`` of 64, 128 for ``"favor"`` with m = 128, 256 for ``"random_fourier"``. An unknown
+name or a missing parameter is a ``ValueError``.
+"""
+
+from ._linattn import costs as _costs
+
+crossover_tokens = _costs.crossover_tokens
+favor_layer_multiply_adds = _costs.favor_layer_multiply_adds
+feature_size = _costs.feature_size
+fnet_layer_multiply_adds = _costs.fnet_layer_multiply_adds
+linear_flops = _costs.linear_flops
+linear_layer_multiply_adds = _costs.linear_layer_multiply_adds
+linear_state_bytes = _costs.linear_state_bytes
+nystrom_layer_multiply_adds = _costs.nystrom_layer_multiply_adds
+quadratic_multiply_adds = _costs.quadratic_multiply_adds
+reassociated_multiply_adds = _costs.reassociated_multiply_adds
+softmax_flops = _costs.softmax_flops
+softmax_layer_multiply_adds = _costs.softmax_layer_multiply_adds
+softmax_score_bytes = _costs.softmax_score_bytes
+
+__all__ = [
+    "crossover_tokens",
+    "favor_layer_multiply_adds",
+    "feature_size",
+    "fnet_layer_multiply_adds",
+    "linear_flops",
+    "linear_layer_multiply_adds",
+    "linear_state_bytes",
+    "nystrom_layer_multiply_adds",
+    "quadratic_multiply_adds",
+    "reassociated_multiply_adds",
+    "softmax_flops",
+    "softmax_layer_multiply_adds",
+    "softmax_score_bytes",
+]

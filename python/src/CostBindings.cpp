@@ -1,0 +1,52 @@
+//===- CostBindings.cpp - Cost formulas in Python -------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Bindings.h"
+#include "linattn/Analysis/FeatureSize.h"
+#include "linattn/Reference/CostFunctions.h"
+
+#include <nanobind/stl/string.h>
+
+namespace nb = nanobind;
+namespace ref = linattn::reference;
+using namespace nb::literals;
+
+static int64_t computeFeatureSize(const std::string &name, int64_t headSize,
+                                  int64_t randomFeatures, int64_t shifts) {
+  std::string error;
+  std::optional<int64_t> size =
+      linattn::featureSize(name, {headSize, randomFeatures, shifts}, &error);
+  if (!size)
+    throw nb::value_error(error.c_str());
+  return *size;
+}
+
+void linattn::python::registerCosts(nb::module_ &module) {
+  nb::module_ sub = module.def_submodule("costs", "What the forms cost.");
+  sub.def("softmax_flops", ref::softmaxFlops, "n"_a, "d"_a);
+  sub.def("linear_flops", ref::linearFlops, "n"_a, "d"_a);
+  sub.def("softmax_score_bytes", ref::softmaxScoreBytes, "n"_a);
+  sub.def("linear_state_bytes", ref::linearStateBytes, "d"_a);
+  sub.def("quadratic_multiply_adds", ref::quadraticMultiplyAdds, "n"_a, "k"_a,
+          "v"_a);
+  sub.def("reassociated_multiply_adds", ref::reassociatedMultiplyAdds, "n"_a,
+          "k"_a, "v"_a);
+  sub.def("crossover_tokens", ref::crossoverTokens, "k"_a, "v"_a,
+          "causal"_a = false);
+  sub.def("softmax_layer_multiply_adds", ref::softmaxLayerMultiplyAdds, "n"_a,
+          "d"_a);
+  sub.def("linear_layer_multiply_adds", ref::linearLayerMultiplyAdds, "n"_a,
+          "d"_a);
+  sub.def("favor_layer_multiply_adds", ref::favorLayerMultiplyAdds, "n"_a,
+          "d"_a, "m"_a);
+  sub.def("nystrom_layer_multiply_adds", ref::nystromLayerMultiplyAdds, "n"_a,
+          "d"_a, "m"_a);
+  sub.def("fnet_layer_multiply_adds", ref::fnetLayerMultiplyAdds, "n"_a, "d"_a);
+  sub.def("feature_size", computeFeatureSize, "name"_a, "head_size"_a,
+          "m"_a = 0, "shifts"_a = 1);
+}
