@@ -8,6 +8,7 @@
 
 #include "Loader.h"
 #include "CodeGen.h"
+#include "Trace.h"
 #include "linattn-c/Runtime.h"
 
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
@@ -34,6 +35,11 @@ static llvm::Error defineRuntime(llvm::orc::LLJIT &jit) {
   symbols[jit.mangleAndIntern("linattn_parallel_for")] = ExecutorSymbolDef(
       ExecutorAddr::fromPtr(&linattn_parallel_for),
       llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable);
+  detail::forEachTracePrinter([&](llvm::StringRef symbol, void *address) {
+    symbols[jit.mangleAndIntern(symbol)] = ExecutorSymbolDef(
+        ExecutorAddr::fromPtr(address),
+        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable);
+  });
   return jit.getMainJITDylib().define(
       llvm::orc::absoluteSymbols(std::move(symbols)));
 }

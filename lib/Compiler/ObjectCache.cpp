@@ -46,7 +46,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   };
   add(text);
   add(entry);
-  add(options.target == Target::CPU ? "cpu" : "reference");
+  add(std::to_string(static_cast<int>(options.target)));
   add(options.reassociate);
   add(options.form);
   add(innermost == mlir::linattn::InnermostStride::Unit ? "unit" : "dynamic");

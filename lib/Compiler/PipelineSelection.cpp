@@ -51,5 +51,7 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
   VectorUnit unit = getVectorUnit();
   cpu.vectorBits = unit.bits;
   cpu.registers = unit.registers;
+  if (options.target == Target::Trace)
+    return mlir::linattn::buildTracePipeline(pm, cpu);
   mlir::linattn::buildCPUPipeline(pm, cpu);
 }

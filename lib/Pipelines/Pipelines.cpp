@@ -87,6 +87,31 @@ void mlir::linattn::buildReferencePipeline(
   buildLowerToLLVMPipeline(pm, lower);
 }
 
+void mlir::linattn::buildTracePipeline(OpPassManager &pm,
+                                       const CPUPipelineOptions &options) {
+  addShapeChecks(pm);
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(createCanonicalizerPass());
+  LinAttnReassociatePassOptions reassociate;
+  reassociate.mode = options.reassociate;
+  reassociate.vectorBits = options.vectorBits;
+  functions.addPass(createLinAttnReassociatePass(reassociate));
+  functions.addPass(createLinAttnCausalToScanPass());
+  LinAttnChunkPassOptions chunk;
+  chunk.chunkSize = 1;
+  chunk.wherePossible = true;
+  functions.addPass(createLinAttnChunkPass(chunk));
+  functions.addPass(createLinAttnToQuadraticPass());
+  addContract(pm, "structured");
+  buildBufferizePipeline(pm, {options.innermost});
+  pm.addPass(createLinAttnInstrumentTracePass());
+  pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
+  addContract(pm, "linalg");
+  LowerToLLVMOptions lower;
+  lower.parallel = false;
+  buildLowerToLLVMPipeline(pm, lower);
+}
+
 void mlir::linattn::registerPipelines() {
   PassPipelineRegistration<CPUPipelineOptions>(
       "linattn-optimization-pipeline",
@@ -96,6 +121,9 @@ void mlir::linattn::registerPipelines() {
       "linattn-lower-to-cpu-pipeline",
       "Compile to vectorized, threaded code in the LLVM dialect",
       buildCPUPipeline);
+  PassPipelineRegistration<CPUPipelineOptions>(
+      "linattn-trace-pipeline",
+      "Compile to scalar loops that show every value", buildTracePipeline);
   PassPipelineRegistration<ReferencePipelineOptions>(
       "linattn-reference-pipeline",
       "Compile the quadratic meaning to scalar loops in the LLVM dialect",

@@ -42,6 +42,8 @@ private:
   int64_t sizeFor(ScanOp op) {
     if (!op.hasPureTensorSemantics())
       return 0;
+    if (wherePossible && (op.getReverse() || op.getCuSeqlens()))
+      return 0;
     if (chunkSize > 0)
       return chunkSize;
     std::optional<ConfigAttr> config = op.getConfig();

@@ -51,7 +51,9 @@ struct CommandLine {
   cl::opt<Target> target{
       "target", cl::desc("Pipeline to run:"),
       cl::values(clEnumValN(Target::CPU, "cpu", "fast code for this machine"),
-                 clEnumValN(Target::Reference, "reference", "naive loops")),
+                 clEnumValN(Target::Reference, "reference", "naive loops"),
+                 clEnumValN(Target::Trace, "trace",
+                            "naive loops that print every value")),
       cl::init(Target::CPU), cl::cat(category)};
   cl::opt<std::string> reassociate{
       "reassociate", cl::value_desc("mode"), cl::init("auto"),
@@ -86,6 +88,11 @@ struct CommandLine {
   cl::opt<std::string> json{"json", cl::value_desc("file"),
                             cl::desc("Write what is reported as JSON"),
                             cl::cat(category)};
+  cl::opt<bool> trace{
+      "trace",
+      cl::desc("Print the arguments and what every op computes, token by token "
+               "for scans; the same as --target=trace --print"),
+      cl::cat(category)};
   cl::opt<bool> print{"print", cl::desc("Print the results"),
                       cl::cat(category)};
   cl::opt<bool> explain{"explain", cl::desc("Print the compiler's remarks"),
@@ -276,6 +283,23 @@ void printElements(const NpyArray &array, size_t dim, int64_t &next) {
   llvm::outs() << "]";
 }
 
+void printArray(const NpyArray &array) {
+  int64_t next = 0;
+  llvm::outs() << formatShape(array.shape) << " " << getName(array.dtype)
+               << " ";
+  printElements(array, 0, next);
+  llvm::outs() << "\n";
+}
+
+void printArguments(const Signature &signature,
+                    llvm::ArrayRef<NpyArray> inputs) {
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    llvm::outs() << signature.describeArgument(i) << ": ";
+    printArray(input);
+  }
+}
+
+/// Writes and prints what was asked for.
 llvm::Error writeOutputs(const CommandLine &options, const Report &report) {
   if (options.outs.size() > report.outputs.size())
     return makeError("expected at most " + llvm::Twine(report.outputs.size()) +
@@ -284,13 +308,10 @@ llvm::Error writeOutputs(const CommandLine &options, const Report &report) {
     if (llvm::Error error =
             writeNpy(path, output.dtype, output.shape, output.data.data()))
       return error;
-  if (options.print)
+  if (options.print || options.trace)
     for (auto [i, output] : llvm::enumerate(report.outputs)) {
-      int64_t next = 0;
-      llvm::outs() << "result " << i << ": " << formatShape(output.shape) << " "
-                   << getName(output.dtype) << " ";
-      printElements(output, 0, next);
-      llvm::outs() << "\n";
+      llvm::outs() << "result " << i << ": ";
+      printArray(output);
     }
   return llvm::Error::success();
 }
@@ -318,7 +339,8 @@ llvm::Expected<bool> runFunction(const CommandLine &options,
     return repetitions.takeError();
   double start = getMilliseconds();
   llvm::Expected<Kernel> kernel =
-      compile(options, program, entry, options.target);
+      compile(options, program, entry,
+              options.trace ? Target::Trace : Target(options.target));
   if (!kernel)
     return kernel.takeError();
   Report report;
@@ -340,6 +362,8 @@ llvm::Expected<bool> runFunction(const CommandLine &options,
     if (!made)
       return made.takeError();
     inputs = std::move(*made);
+    if (options.trace)
+      printArguments(kernel->signature(), inputs);
     auto outputs = runOnce(*kernel, inputs, {options.threads});
     if (!outputs)
       return outputs.takeError();

@@ -25,8 +25,9 @@ class ModuleOp;
 
 namespace linattn {
 
-/// Which pipeline makes the code: the fast one, or naive loops to compare with.
-enum class Target { CPU, Reference };
+/// Which pipeline makes the code: the fast one, naive loops to compare with, or
+/// loops that print every value on the standard output, scans token by token.
+enum class Target { CPU, Reference, Trace };
 
 struct CompilerOptions {
   Target target = Target::CPU;

@@ -76,6 +76,9 @@ void buildReferencePipeline(OpPassManager &pm,
                             const ReferencePipelineOptions &options);
 
 /// Registers the pipelines above.
+/// Naive code that shows every value, scans token by token. `form` is ignored.
+void buildTracePipeline(OpPassManager &pm, const CPUPipelineOptions &options);
+
 void registerPipelines();
 
 } // namespace mlir::linattn

@@ -155,7 +155,9 @@ def LinAttnChunkPass : Pass<"linattn-chunk", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"chunkSize", "chunk-size", "int64_t", /*default=*/"0",
-           "Chunk every scan by this many tokens; 0: as the config says">
+           "Chunk every scan by this many tokens; 0: as the config says">,
+    Option<"wherePossible", "where-possible", "bool", /*default=*/"false",
+           "Leave scans that cannot be tiled as they are">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -524,6 +526,37 @@ def LinAttnSinkDestinationsPass
   }];
   let dependentDialects = [
     "::mlir::bufferization::BufferizationDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+def LinAttnInstrumentTracePass
+    : Pass<"linattn-instrument-trace", "::mlir::ModuleOp"> {
+  let summary = "Call a printer after every op on buffers";
+  let description = [{
+    For a reader who wants to see the numbers flow. After every linattn and
+    linalg op on buffers, except fills, each destination of floats goes to an
+    external function `linattn_trace_f32` (or another element type) with a
+    label and the value of the loop around it. `linattn-run --trace` provides
+    the function, and cuts scans into single tokens first, so that every state
+    shows.
+
+    Before:
+
+    ```mlir
+    linattn.scan %q, %k, %v into(%o) init(%s) : (memref<…>, …) -> ()
+    ```
+
+    After:
+
+    ```mlir
+    linattn.scan %q, %k, %v into(%o) init(%s) : (memref<…>, …) -> ()
+    call @linattn_trace_f32(%label0, %token, %o) : (memref<*xi8>, i64, memref<*xf32>) -> ()
+    call @linattn_trace_f32(%label1, %token, %s) : (memref<*xi8>, i64, memref<*xf32>) -> ()
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::memref::MemRefDialect"
   ];
 }
 
