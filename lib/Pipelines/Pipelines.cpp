@@ -122,8 +122,8 @@ void mlir::linattn::registerPipelines() {
       "Compile to vectorized, threaded code in the LLVM dialect",
       buildCPUPipeline);
   PassPipelineRegistration<CPUPipelineOptions>(
-      "linattn-trace-pipeline",
-      "Compile to scalar loops that show every value", buildTracePipeline);
+      "linattn-trace-pipeline", "Compile to scalar loops that show every value",
+      buildTracePipeline);
   PassPipelineRegistration<ReferencePipelineOptions>(
       "linattn-reference-pipeline",
       "Compile the quadratic meaning to scalar loops in the LLVM dialect",
