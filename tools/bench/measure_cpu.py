@@ -20,10 +20,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADS = 8
 
 
-def attention(tokens, size, attributes, dynamic=False):
-    """A module with one attention over HEADS heads of `size`."""
-    length = "?" if dynamic else tokens
-    kind = f"tensor<1x{HEADS}x{length}x{size}xf32>"
+def attention(tokens, size, attributes):
+    """A module with one attention over HEADS heads of `size`; `tokens` may be "?"."""
+    kind = f"tensor<1x{HEADS}x{tokens}x{size}xf32>"
     return f"""
 func.func @f(%q: {kind}, %k: {kind}, %v: {kind}) -> {kind} {{
   %o = linattn.attention %q, %k, %v {{{attributes}}} : ({kind}, {kind}, {kind}) -> {kind}
@@ -72,14 +71,16 @@ def reassociation_table(quick):
     rows = []
     lengths = (16, 64) if quick else (16, 24, 32, 48, 64, 96, 128, 160, 192, 256, 512, 1024)
     for size in (64,) if quick else (32, 64, 128):
+        # One function for any N, so that the three differ in the choice alone.
+        module = attention("?", size, MAPPED)
         for tokens in lengths:
             repetitions = 11 if quick else max(31, min(401, 40000 // tokens))
-            forms = []
-            for mode in ("never", "always", "auto"):
-                module = attention(tokens, size, MAPPED, dynamic=mode == "auto")
-                time = run(module, tokens, size, repetitions, [f"--reassociate={mode}"])
-                forms.append(time["median_ms"] * 1e3)
-            rows.append((size, tokens, *forms))
+            times = {"never": [], "always": [], "auto": []}
+            for _ in range(1 if quick else 5):  # in turn: the machine's speed drifts
+                for mode, measured in times.items():
+                    time = run(module, tokens, size, repetitions, [f"--reassociate={mode}"])
+                    measured.append(time["median_ms"] * 1e3)
+            rows.append((size, tokens, *map(statistics.median, times.values())))
     return rows
 
 
@@ -113,9 +114,9 @@ def render(causal, choice):
         "",
         "## (QKᵀ)V or Q(KᵀV), non-causal",
         "",
-        "Both forms forced, and the run-time choice of a function compiled for any N. The last column is",
-        "the price of the choice against the better of the two forms; a few percent either way is the",
-        "noise of a shared machine.",
+        "A function compiled for any N, with either form forced and with the choice made at run time. The",
+        "last column is the price of the choice against the better of the two forms; the medians of five",
+        "runs of each, taken in turn, still differ by a few percent on a shared machine.",
         "",
         "| head size | N | (QKᵀ)V, µs | Q(KᵀV), µs | chosen, µs | chosen over better |",
         "|---|---|---|---|---|---|",
