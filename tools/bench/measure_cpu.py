@@ -10,6 +10,7 @@ FMA loop before and after in the same process. Two tables:
 
 import argparse
 import json
+import os
 import pathlib
 import platform
 import statistics
@@ -92,12 +93,23 @@ def machine():
     return platform.machine()
 
 
+def other_cpu():
+    """What a reader must know of code made for another CPU."""
+    cpu = os.environ.get("LINATTN_CPU")
+    if not cpu:
+        return []
+    return [
+        f"Code for {cpu} (LINATTN_CPU); the FMA peak is that of the machine's own, wider vectors.",
+    ]
+
+
 def render(causal, choice):
     lines = [
         "# CPU measurements",
         "",
         "Made by `tools/bench/measure_cpu.py`: one thread, f32, 8 heads, medians of repeated calls.",
         f"This run: a shared virtual machine, {machine()}.",
+        *other_cpu(),
         "Absolute times mean nothing there; shares and ratios do.",
         "",
         "## Causal attention, share of one core's FMA peak",
