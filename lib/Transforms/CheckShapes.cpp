@@ -31,6 +31,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::linattn {
 #define GEN_PASS_DEF_LINATTNCHECKSHAPESPASS
@@ -134,9 +135,40 @@ getOpenChecks(ArrayRef<func::ReturnOp> returns, unsigned position,
   return open;
 }
 
+/// The ops of `block` that work on tensors for the sake of sizes alone, and
+/// what else the checks do not need: nothing unless a shape depends on data.
+static SmallVector<Operation *>
+getComputation(func::ReturnOp ret,
+               ArrayRef<std::pair<CheckPosition, std::string>> checks) {
+  Block *block = ret->getBlock();
+  llvm::SetVector<Operation *> needed;
+  auto need = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (Operation *ancestor = op ? block->findAncestorOpInBlock(*op) : nullptr)
+      needed.insert(ancestor);
+  };
+  for (const auto &[at, message] : checks)
+    for (unsigned i = 0; i <= at.numSizes; ++i)
+      need(ret.getOperand(at.holds + i));
+  for (unsigned i = 0; i < needed.size(); ++i)
+    needed[i]->walk(
+        [&](Operation *op) { llvm::for_each(op->getOperands(), need); });
+  SmallVector<Operation *> rest;
+  bool hasTensors = false;
+  for (Operation &op : block->without_terminator()) {
+    if (needed.contains(&op))
+      continue;
+    rest.push_back(&op);
+    hasTensors |= llvm::any_of(op.getResultTypes(), llvm::IsaPred<TensorType>);
+  }
+  if (!hasTensors)
+    rest.clear();
+  return rest;
+}
+
 /// Stores the number of the first failed check and the sizes of its message
-/// from `slot` on.
-static void
+/// from `slot` on. Returns whether there is none.
+static Value
 storeFailure(ImplicitLocOpBuilder &b, func::ReturnOp ret, Value out,
              int64_t slot,
              ArrayRef<std::pair<CheckPosition, std::string>> checks) {
@@ -176,6 +208,7 @@ storeFailure(ImplicitLocOpBuilder &b, func::ReturnOp ret, Value out,
   store(then, first, slot);
   for (auto [i, size] : llvm::enumerate(sizes))
     store(then, size, slot + 1 + i);
+  return allHold;
 }
 
 /// Replaces the returned values by stores to a last argument.
@@ -192,14 +225,26 @@ static void storeSizes(func::FuncOp companion, unsigned numSizes,
   Value out = companion.getArgument(outIndex);
   for (func::ReturnOp ret : returns) {
     ImplicitLocOpBuilder b(ret.getLoc(), ret);
+    if (!open.empty()) {
+      SmallVector<Operation *> computation;
+      if (companion.getBody().hasOneBlock())
+        computation = getComputation(ret, open);
+      Value allHold = storeFailure(b, ret, out, numSizes, open);
+      // Tensors are not touched before their sizes are known to agree.
+      if (!computation.empty()) {
+        auto branch = scf::IfOp::create(b, allHold, /*withElseRegion=*/false);
+        Operation *yield = branch.thenBlock()->getTerminator();
+        for (Operation *op : computation)
+          op->moveBefore(yield);
+        b.setInsertionPoint(yield);
+      }
+    }
     for (unsigned i = 0; i < numSizes; ++i) {
       Value wide =
           arith::IndexCastOp::create(b, b.getI64Type(), ret.getOperand(i));
       Value slot = arith::ConstantIndexOp::create(b, i);
       memref::StoreOp::create(b, wide, out, slot);
     }
-    if (!open.empty())
-      storeFailure(b, ret, out, numSizes, open);
     ret->setOperands({});
   }
   setResultTypes(companion, {});

@@ -248,7 +248,7 @@ def LinAttnCheckShapesPass : Pass<"linattn-check-shapes", "::mlir::ModuleOp"> {
 
     The companion starts as a clone of the function and is then reduced to its
     sizes, so it usually costs nothing; where a shape depends on data, it
-    computes that data. The pass belongs at the start of a pipeline: sizes that
+    computes that data, once the checks have passed. The pass belongs at the start of a pipeline: sizes that
     a loop over chunks takes for granted are still operands of one op there.
 
     Before:

@@ -19,7 +19,6 @@
 // CHECK-DAG:     %[[KV:.+]] = arith.cmpi eq, %[[KT]], %[[VT]]
 // CHECK-DAG:     %[[QT:.+]] = tensor.dim %[[Q]], %[[C2]]
 // CHECK-DAG:     %[[QK:.+]] = arith.cmpi eq, %[[QT]], %[[KT]]
-// CHECK:         memref.store
 // CHECK:         %[[ALL:.+]] = arith.andi %[[KV]], %[[QK]]
 // CHECK:         memref.store %[[NONE]], %[[S]][%[[C4]]]
 // CHECK:         %[[FAILS:.+]] = arith.xori %[[ALL]], %[[TRUE]]

@@ -76,3 +76,25 @@ func.func @blocks(%x: tensor<?xf32>, %y: tensor<?xf32>, %z: tensor<?xf32>, %cond
 ^bb2:
   return %0, %one : tensor<?xf32>, f32
 }
+
+// -----
+
+// A shape that depends on data is computed only if the sizes agree.
+
+// CHECK-LABEL: func.func @data(
+// CHECK-LABEL: func.func @data__shapes(
+// CHECK-SAME:    %[[X:[^:]+]]: tensor<?xf32>, %[[Y:[^:]+]]: tensor<?xf32>
+// CHECK-NOT:     linalg.generic
+// CHECK:         %[[EQUAL:.+]] = arith.cmpi eq
+// CHECK:         scf.if %[[EQUAL]] {
+// CHECK:           linalg.generic {{.*}} ins(%[[X]], %[[Y]] :
+// CHECK:           memref.store
+func.func @data(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %0 = arith.addf %x, %y : tensor<?xf32>
+  %1 = tensor.extract %0[%c0] : tensor<?xf32>
+  %2 = arith.fptosi %1 : f32 to i64
+  %3 = arith.index_cast %2 : i64 to index
+  %4 = tensor.splat %1[%3] : tensor<?xf32>
+  return %4 : tensor<?xf32>
+}

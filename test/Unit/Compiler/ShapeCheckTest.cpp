@@ -227,6 +227,28 @@ TEST(ShapeCheck, NegativeSizes) {
             "result 0: expected sizes that are not negative, but got -3");
 }
 
+TEST(ShapeCheck, ComesBeforeShapesThatDependOnData) {
+  Kernel kernel = compile(R"mlir(
+    func.func @data(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+      %c0 = arith.constant 0 : index
+      %0 = arith.addf %x, %y : tensor<?xf32>
+      %1 = tensor.extract %0[%c0] : tensor<?xf32>
+      %2 = arith.fptosi %1 : f32 to i64
+      %3 = arith.index_cast %2 : i64 to index
+      %4 = tensor.splat %1[%3] : tensor<?xf32>
+      return %4 : tensor<?xf32>
+    })mlir");
+  std::vector<float> x{1, 2}, y{2, 3, 4};
+  auto shapes = kernel.resultShapes({view(x, {2}), view(y, {2})});
+  ASSERT_TRUE(static_cast<bool>(shapes));
+  EXPECT_EQ(shapes->front(), (Kernel::Shape{3}));
+  shapes = kernel.resultShapes({view(x, {2}), view(y, {3})});
+  ASSERT_FALSE(static_cast<bool>(shapes));
+  EXPECT_EQ(llvm::toString(shapes.takeError()),
+            "'data': arith.addf: expected dimension 0 of operand 0 and "
+            "dimension 0 of operand 1 to have the same size, but got 2 and 3");
+}
+
 TEST(ShapeCheck, CostsLittle) {
   Kernel kernel = compile(kAttend);
   std::vector<float> data(64);
