@@ -192,6 +192,8 @@ private:
 
   void updateColumn(Value keyHead, Value shift, Value column) {
     Value v = loadAs(value, {batch, headOf(value, head, heads), t, column});
+    if (mask) // A masked value adds nothing, not even 0 · NaN.
+      v = select(load(mask, {batch, t}), v, zero());
     if (query && exclusive)
       readColumnExclusive(keyHead, shift, column, v);
     Value r;

@@ -58,6 +58,11 @@ private:
                  .str();
       return success();
     }
+    // Said here, so that the tiling driver has nothing to add.
+    if (op.getReverse() || op.getCuSeqlens())
+      return op.emitOpError("cannot be cut into chunks: ")
+             << (op.getReverse() ? "it runs from the last token to the first"
+                                 : "its sequences start inside the chunks");
     scf::SCFTilingOptions options;
     // Loops are (batch, head, token); 0 leaves one whole.
     options.setTileSizes({rewriter.getIndexAttr(0), rewriter.getIndexAttr(0),
