@@ -28,17 +28,23 @@ static void addContract(OpPassManager &pm, StringRef phase) {
   pm.addPass(createLinAttnVerifyContractPass(contract));
 }
 
-void mlir::linattn::buildOptimizationPipeline(
-    OpPassManager &pm, const CPUPipelineOptions &options) {
-  // Calls are inlined first: φ and scale fold across them.
-  pm.addPass(createInlinerPass());
-  OpPassManager &functions = pm.nest<func::FuncOp>();
+/// From what is meant to what is computed: attention in one of its forms.
+static void addRewrites(OpPassManager &functions,
+                        const CPUPipelineOptions &options) {
   functions.addPass(createCanonicalizerPass());
   LinAttnReassociatePassOptions reassociate;
   reassociate.mode = options.reassociate;
   reassociate.vectorBits = options.vectorBits;
   functions.addPass(createLinAttnReassociatePass(reassociate));
   functions.addPass(createLinAttnCausalToScanPass());
+}
+
+void mlir::linattn::buildOptimizationPipeline(
+    OpPassManager &pm, const CPUPipelineOptions &options) {
+  // Calls are inlined first: φ and scale fold across them.
+  pm.addPass(createInlinerPass());
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  addRewrites(functions, options);
   LinAttnSelectFormPassOptions select;
   select.form = options.form;
   select.vectorBits = options.vectorBits;
@@ -91,12 +97,7 @@ void mlir::linattn::buildTracePipeline(OpPassManager &pm,
                                        const CPUPipelineOptions &options) {
   addShapeChecks(pm);
   OpPassManager &functions = pm.nest<func::FuncOp>();
-  functions.addPass(createCanonicalizerPass());
-  LinAttnReassociatePassOptions reassociate;
-  reassociate.mode = options.reassociate;
-  reassociate.vectorBits = options.vectorBits;
-  functions.addPass(createLinAttnReassociatePass(reassociate));
-  functions.addPass(createLinAttnCausalToScanPass());
+  addRewrites(functions, options);
   LinAttnChunkPassOptions chunk;
   chunk.chunkSize = 1;
   chunk.wherePossible = true;

@@ -254,9 +254,7 @@ static void storeSizes(func::FuncOp companion, unsigned numSizes,
   companion->setAttr(kChecksAttrName, types.getArrayAttr(messages));
 }
 
-LogicalResult mlir::linattn::addShapesCompanion(
-    func::FuncOp func,
-    function_ref<LogicalResult(OpPassManager &, Operation *)> run) {
+static LogicalResult addShapesCompanion(func::FuncOp func, RunPasses run) {
   OpBuilder builder(func->getContext());
   builder.setInsertionPointAfter(func);
   auto companion = cast<func::FuncOp>(builder.clone(*func));
@@ -292,6 +290,17 @@ LogicalResult mlir::linattn::addShapesCompanion(
   return run(clean, companion);
 }
 
+FailureOr<SmallVector<func::FuncOp>>
+mlir::linattn::getEntriesWithCompanions(ModuleOp module, RunPasses run) {
+  FailureOr<SmallVector<func::FuncOp>> entries = getCheckedEntries(module);
+  if (failed(entries))
+    return failure();
+  for (func::FuncOp func : *entries)
+    if (!getShapesCompanion(func) && failed(addShapesCompanion(func, run)))
+      return failure();
+  return entries;
+}
+
 namespace {
 
 struct LinAttnCheckShapesPass final
@@ -299,16 +308,11 @@ struct LinAttnCheckShapesPass final
   using LinAttnCheckShapesPassBase::LinAttnCheckShapesPassBase;
 
   void runOnOperation() override {
-    auto entries = getCheckedEntries(getOperation());
-    if (failed(entries))
-      return signalPassFailure();
-    for (func::FuncOp func : *entries) {
-      auto run = [&](OpPassManager &pm, Operation *op) {
-        return runPipeline(pm, op);
-      };
-      if (!getShapesCompanion(func) && failed(addShapesCompanion(func, run)))
-        return signalPassFailure();
-    }
+    auto run = [&](OpPassManager &pm, Operation *op) {
+      return runPipeline(pm, op);
+    };
+    if (failed(getEntriesWithCompanions(getOperation(), run)))
+      signalPassFailure();
   }
 };
 

@@ -28,10 +28,13 @@ bool isShapesCompanion(func::FuncOp func);
 /// The companion of `func`, if it has one already.
 func::FuncOp getShapesCompanion(func::FuncOp func);
 
-/// Adds `@NAME__shapes` behind `func`. `run` runs passes on it.
-LogicalResult addShapesCompanion(
-    func::FuncOp func,
-    function_ref<LogicalResult(OpPassManager &, Operation *)> run);
+/// Runs passes on an operation, as `Pass::runPipeline` does.
+using RunPasses = function_ref<LogicalResult(OpPassManager &, Operation *)>;
+
+/// `getCheckedEntries`, each with a companion `@NAME__shapes` behind it: the
+/// one it has, or a new one.
+FailureOr<SmallVector<func::FuncOp>> getEntriesWithCompanions(ModuleOp module,
+                                                              RunPasses run);
 
 } // namespace mlir::linattn
 

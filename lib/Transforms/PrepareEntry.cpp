@@ -74,15 +74,13 @@ struct PrepareEntryPass
   using Base::Base;
 
   void runOnOperation() override {
-    auto entries = getCheckedEntries(getOperation());
+    auto run = [&](OpPassManager &pm, Operation *op) {
+      return runPipeline(pm, op);
+    };
+    auto entries = getEntriesWithCompanions(getOperation(), run);
     if (failed(entries))
       return signalPassFailure();
     for (func::FuncOp func : *entries) {
-      auto run = [&](OpPassManager &pm, Operation *op) {
-        return runPipeline(pm, op);
-      };
-      if (!getShapesCompanion(func) && failed(addShapesCompanion(func, run)))
-        return signalPassFailure();
       for (func::FuncOp both : {func, getShapesCompanion(func)})
         markArgumentsReadOnly(both);
       moveResultsToArguments(func, innermost);
