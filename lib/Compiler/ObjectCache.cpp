@@ -19,6 +19,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/SHA256.h"
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -246,22 +247,21 @@ std::optional<CompiledCode> DiskCache::read(llvm::StringRef key) const {
   if (directory.empty())
     return std::nullopt;
   // The file that was checked is the file that is read: by descriptor.
-  auto file = llvm::sys::fs::openNativeFileForRead(getPath(key));
-  if (!file) {
-    llvm::consumeError(file.takeError());
+  // A pipe in its place must not make us wait.
+  int file = ::open(getPath(key).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0)
     return std::nullopt;
-  }
   std::optional<CompiledCode> code;
   struct stat status;
-  if (fstat(*file, &status) == 0 && S_ISREG(status.st_mode) &&
+  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
       isTrusted(status)) {
     auto buffer = llvm::MemoryBuffer::getOpenFile(
-        *file, key, status.st_size, /*RequiresNullTerminator=*/false,
+        file, key, status.st_size, /*RequiresNullTerminator=*/false,
         /*IsVolatile=*/true);
     if (buffer)
       code = deserialize((*buffer)->getBuffer());
   }
-  llvm::sys::fs::closeFile(*file);
+  ::close(file);
   return code;
 }
 

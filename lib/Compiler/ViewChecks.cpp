@@ -114,6 +114,18 @@ static llvm::Error checkView(const std::string &what, DType dtype,
   return llvm::Error::success();
 }
 
+/// Code takes a byte of a mask for true by its lowest bit or by all of them, as
+/// suits it: other values than 0 and 1 would mean different things.
+static bool hasOnlyZerosAndOnes(const BufferView &view, size_t dim,
+                                const uint8_t *data) {
+  if (dim == view.shape.size())
+    return *data <= 1;
+  for (int64_t i = 0; i < view.shape[dim]; ++i)
+    if (!hasOnlyZerosAndOnes(view, dim + 1, data + i * view.strides[dim]))
+      return false;
+  return true;
+}
+
 llvm::Error linattn::detail::checkInputs(const Signature &signature,
                                          llvm::ArrayRef<BufferView> inputs) {
   if (inputs.size() != signature.arguments.size())
@@ -125,6 +137,11 @@ llvm::Error linattn::detail::checkInputs(const Signature &signature,
     if (llvm::Error error = checkView(signature.describeArgument(i), info.dtype,
                                       info.shape, inputs[i]))
       return error;
+    if (info.dtype == DType::I1 && inputs[i].getNumElements() > 0 &&
+        !hasOnlyZerosAndOnes(inputs[i], 0,
+                             static_cast<const uint8_t *>(inputs[i].data)))
+      return makeError(signature.describeArgument(i) +
+                       ": expected bytes of 0 and 1, but got others");
   }
   return llvm::Error::success();
 }

@@ -39,9 +39,13 @@ struct ConvertLinAttnToLinalgPass final
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     // The decomposition has said why where it refused.
     WalkResult left = getOperation()->walk([&](Operation *op) {
-      return isa_and_nonnull<LinAttnDialect>(op->getDialect())
-                 ? WalkResult::interrupt()
-                 : WalkResult::advance();
+      if (!isa_and_nonnull<LinAttnDialect>(op->getDialect()))
+        return WalkResult::advance();
+      auto structured = dyn_cast<DestinationStyleOpInterface>(op);
+      if (structured && structured.hasPureBufferSemantics())
+        op->emitOpError("cannot be converted to linalg on buffers: convert "
+                        "before bufferization");
+      return WalkResult::interrupt();
     });
     if (left.wasInterrupted())
       signalPassFailure();

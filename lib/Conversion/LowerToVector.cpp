@@ -127,10 +127,8 @@ struct LinAttnLowerToVectorPass final
           LinAttnLowerToVectorPass> {
   using LinAttnLowerToVectorPassBase::LinAttnLowerToVectorPassBase;
 
-  LogicalResult initialize(MLIRContext *) override {
-    bool sane = vectorBits >= 128 && llvm::isPowerOf2_64(vectorBits) &&
-                registers >= 16 && llvm::isPowerOf2_64(registers);
-    return success(sane);
+  LogicalResult initialize(MLIRContext *context) override {
+    return verifyVectorTarget(context, vectorBits, registers);
   }
 
   void runOnOperation() override {

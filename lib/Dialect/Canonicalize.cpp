@@ -137,8 +137,9 @@ struct FoldScale : OpRewritePattern<OpTy> {
         continue;
       double c = splat.getSplatValue<APFloat>().convertToDouble();
       double scale = op.getScale() ? op.getScale()->convertToDouble() : 1.0;
-      if (!std::isfinite(c * scale))
-        return rewriter.notifyMatchFailure(op, "folded scale is not finite");
+      Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery()));
+      if (!isUsableScale(c * scale, type))
+        return rewriter.notifyMatchFailure(op, "folded scale is out of range");
       rewriter.modifyOpInPlace(op, [&] {
         op.getQueryMutable().assign(other);
         op.setScaleAttr(rewriter.getF64FloatAttr(c * scale));

@@ -43,6 +43,14 @@ Type mlir::linattn::getAccumulationType(Type tokenElementType) {
              : Type(Float32Type::get(tokenElementType.getContext()));
 }
 
+bool mlir::linattn::isUsableScale(double scale, Type accumulation) {
+  APFloat value(scale);
+  bool losesInfo;
+  value.convert(cast<FloatType>(accumulation).getFloatSemantics(),
+                APFloat::rmNearestTiesToEven, &losesInfo);
+  return value.isNormal() || scale == 0;
+}
+
 bool mlir::linattn::needsRunningMax(FeatureMapKind kind, bool normalized) {
   return kind == FeatureMapKind::Exp && normalized;
 }

@@ -182,10 +182,11 @@ static LogicalResult verifyFeatureMap(FeatureMappedOpInterface op,
 }
 
 static LogicalResult verifyScale(Operation *op, std::optional<APFloat> scale) {
-  if (!scale || scale->isFinite())
+  Type type = getAccumulationType(elementType(op->getOperand(0)));
+  if (!scale || isUsableScale(scale->convertToDouble(), type))
     return success();
-  return op->emitOpError("expected scale to be finite, but got ")
-         << scale->convertToDouble();
+  return op->emitOpError("expected scale to be 0 or a normal number of ")
+         << type << ", but got " << scale->convertToDouble();
 }
 
 /// Structured ops return their tensors, or nothing on buffers.

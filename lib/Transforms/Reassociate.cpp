@@ -61,6 +61,21 @@ Value mlir::linattn::emitFormChoice(OpBuilder &b, Location loc,
                                linear);
 }
 
+LogicalResult mlir::linattn::verifyVectorTarget(MLIRContext *context,
+                                                int64_t vectorBits,
+                                                int64_t registers) {
+  auto check = [&](StringRef name, int64_t value, int64_t least,
+                   int64_t most) -> LogicalResult {
+    if (llvm::isPowerOf2_64(value) && value >= least && value <= most)
+      return success();
+    return emitError(UnknownLoc::get(context))
+           << "expected " << name << " to be a power of two from " << least
+           << " to " << most << ", but got " << value;
+  };
+  return success(succeeded(check("vector-bits", vectorBits, 128, 4096)) &&
+                 succeeded(check("registers", registers, 16, 64)));
+}
+
 namespace {
 
 struct ReassociateAttention : OpRewritePattern<AttentionOp> {
@@ -161,6 +176,9 @@ private:
 struct LinAttnReassociatePass final
     : mlir::linattn::impl::LinAttnReassociatePassBase<LinAttnReassociatePass> {
   using LinAttnReassociatePassBase::LinAttnReassociatePassBase;
+  LogicalResult initialize(MLIRContext *context) override {
+    return verifyVectorTarget(context, vectorBits);
+  }
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ReassociateAttention>(&getContext(), mode, vectorBits);

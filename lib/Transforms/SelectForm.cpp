@@ -23,6 +23,8 @@ namespace {
 
 using ::linattn::fewTokens;
 constexpr int64_t defaultChunk = 64;
+/// What `#linattn.config` takes.
+constexpr int64_t largestChunk = int64_t(1) << 20;
 
 /// What the option `form` asks for.
 struct Request {
@@ -54,6 +56,10 @@ struct LinAttnSelectFormPass final
     : mlir::linattn::impl::LinAttnSelectFormPassBase<LinAttnSelectFormPass> {
   using LinAttnSelectFormPassBase::LinAttnSelectFormPassBase;
 
+  LogicalResult initialize(MLIRContext *context) override {
+    return verifyVectorTarget(context, vectorBits, registers);
+  }
+
   void runOnOperation() override {
     std::optional<Request> request = parseRequest();
     if (!request)
@@ -84,10 +90,10 @@ private:
     if (!parsed || *parsed == Form::Quadratic ||
         (!size.empty() &&
          (*parsed != Form::Chunk || size.getAsInteger(10, request.chunk) ||
-          request.chunk < 1))) {
+          request.chunk < 1 || request.chunk > largestChunk))) {
       getOperation()->emitError("expected form to be auto, token, state_tile, "
-                                "chunk or chunk:SIZE, but got ")
-          << text;
+                                "chunk or chunk:SIZE with a SIZE from 1 to ")
+          << largestChunk << ", but got " << text;
       return std::nullopt;
     }
     request.form = *parsed;

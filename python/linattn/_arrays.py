@@ -21,7 +21,7 @@ def dtype_name(array):
 def to_numpy(array, name="array"):
     """A NumPy array with the same elements; bfloat16 becomes float32."""
     if isinstance(array, np.ndarray):
-        return array
+        return np.asarray(array)  # subclasses have shapes of their own
     if getattr(array, "requires_grad", False):
         raise ValueError(
             f"{name}: expected a tensor that requires no gradient, since there is no backward "

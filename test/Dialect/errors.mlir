@@ -290,7 +290,7 @@ func.func @attention_a10_value(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>,
 // -----
 
 func.func @attention_a11(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x8xf32>) {
-  // expected-error @+1 {{expected scale to be finite, but got}}
+  // expected-error @+1 {{expected scale to be 0 or a normal number of 'f32', but got}}
   %r = linattn.attention %q, %k, %v {scale = 0x7FF0000000000000 : f64}
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32>
   return
@@ -413,7 +413,7 @@ func.func @quadratic_a10(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: t
 // -----
 
 func.func @quadratic_a11(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x8xf32>, %o: tensor<2x4x6x8xf32>) {
-  // expected-error @+1 {{expected scale to be finite, but got}}
+  // expected-error @+1 {{expected scale to be 0 or a normal number of 'f32', but got}}
   %r = linattn.quadratic %q, %k, %v into(%o) {scale = 0x7FF8000000000000 : f64}
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32>
   return
@@ -1135,7 +1135,7 @@ func.func @scan_s18(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor
 // -----
 
 func.func @scan_s19(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %o: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf32>) {
-  // expected-error @+1 {{expected scale to be finite, but got}}
+  // expected-error @+1 {{expected scale to be 0 or a normal number of 'f32', but got}}
   %r:2 = linattn.scan %q, %k, %v into(%o) init(%s) {scale = 0xFFF0000000000000 : f64}
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)
     -> (tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)
@@ -1510,7 +1510,7 @@ func.func @read_r6_unused(%q: tensor<2x8x6x8xf32>, %s: tensor<2x4x8x16xf32>, %o:
 // -----
 
 func.func @read_r7(%q: tensor<2x8x6x8xf32>, %s: tensor<2x4x8x16xf32>, %o: tensor<2x8x6x16xf32>) {
-  // expected-error @+1 {{expected scale to be finite, but got}}
+  // expected-error @+1 {{expected scale to be 0 or a normal number of 'f32', but got}}
   %r = linattn.read %q, %s into(%o) {scale = 0x7FF0000000000000 : f64}
     : (tensor<2x8x6x8xf32>, tensor<2x4x8x16xf32>, tensor<2x8x6x16xf32>) -> tensor<2x8x6x16xf32>
   return

@@ -212,3 +212,21 @@ def test_threads(qkv):
     finally:
         linattn.set_num_threads(None)
     assert linattn.get_num_threads() == before
+
+
+def test_masks_of_other_bytes(qkv):
+    """A byte of 2 is neither True nor False to compiled code."""
+    mask = np.full((2, 19), 2, np.uint8).view(bool)
+    with pytest.raises(ValueError, match="mask.*expected bytes of 0 and 1"):
+        linattn.attention(*qkv, mask=mask, feature_map="exp")
+
+
+@pytest.mark.parametrize("scale", [1e39, 1e-60])
+def test_scales_f32_cannot_hold(qkv, scale):
+    with pytest.raises(ValueError, match="scale to be 0 or a normal number of 'f32'"):
+        linattn.attention(*qkv, scale=scale)
+
+
+def test_matrices_in_the_oracle():
+    x = np.matrix(np.ones((5, 3)))
+    np.testing.assert_allclose(linattn.reference.attention(x, x, x), 1, atol=1e-5)

@@ -191,8 +191,9 @@ llvm::Expected<bool> compareToReference(const CommandLine &options,
     Difference difference = compareElements(
         want.dtype, got.data.data(), want.data.data(),
         static_cast<int64_t>(want.data.size()) / getByteSize(want.dtype));
-    double tolerance =
-        options.tolerance >= 0 ? options.tolerance : getTolerance(want.dtype);
+    double tolerance = options.tolerance.getNumOccurrences()
+                           ? options.tolerance
+                           : getTolerance(want.dtype);
     bool ok = difference.sameSpecials && difference.maxRelative <= tolerance;
     agrees &= ok;
     llvm::outs() << "result " << i << ": "
@@ -325,6 +326,13 @@ llvm::Error writeJSON(const CommandLine &options, llvm::json::Value json) {
     return makeError(options.json +
                      ": error: cannot be written: " + code.message());
   os << llvm::formatv("{0:2}", json) << "\n";
+  os.close();
+  if (os.has_error()) {
+    code = os.error();
+    os.clear_error();
+    return makeError(options.json +
+                     ": error: cannot be written: " + code.message());
+  }
   return llvm::Error::success();
 }
 
@@ -334,6 +342,9 @@ llvm::Expected<bool> runFunction(const CommandLine &options,
                                  const Program &reference,
                                  llvm::StringRef entry,
                                  llvm::json::Array &records) {
+  if (options.tolerance.getNumOccurrences() && !(options.tolerance >= 0))
+    return makeError("--tolerance: expected a number from 0 on, but got " +
+                     std::to_string(options.tolerance.getValue()));
   llvm::Expected<unsigned> repetitions = getRepetitions(options);
   if (!repetitions)
     return repetitions.takeError();

@@ -57,6 +57,10 @@ namespace mlir::linattn {
 /// The type states and sums are kept in: f64 for f64 tokens, else f32.
 Type getAccumulationType(Type tokenElementType);
 
+/// True if the accumulation type holds the scale: not as an infinity, and not
+/// as a zero or a denormal it is not.
+bool isUsableScale(double scale, Type accumulation);
+
 /// True if `normalize` and the map ask for a running maximum beside the state.
 bool needsRunningMax(FeatureMapKind kind, bool normalized);
 

@@ -88,7 +88,7 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
       region may use scalars defined outside.
     - (A9) softmax weights take neither a feature map nor a normalizer.
     - (A10) the result is `[B, max(Hq, Hk, Hv), Tq, V]`.
-    - (A11) scale is finite.
+    - (A11) scale is 0 or a normal number of the accumulation type.
 
     Example:
 
@@ -234,7 +234,7 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
       one less than the number of offsets.
     - (S18) transition(before) needs update(dplr); the delta rule reads after
       the decay.
-    - (S19) scale is finite.
+    - (S19) scale is 0 or a normal number of the accumulation type.
 
     Example:
 
@@ -360,7 +360,7 @@ def LinAttn_ReadOp : LinAttn_StructuredOp<"read"> {
     - (R4) a normalizer `[B, H, K]` is given exactly with `normalize`.
     - (R5) state and normalizer have the accumulation type of the query.
     - (R6) as (A8).
-    - (R7) scale is finite.
+    - (R7) scale is 0 or a normal number of the accumulation type.
 
     Example:
 

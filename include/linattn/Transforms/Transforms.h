@@ -40,6 +40,10 @@ inline remark::RemarkOpts remarkNamed(StringRef name) {
   return remark::RemarkOpts::name(name).category("linattn");
 }
 
+/// Checks the options that describe a target's vector unit.
+LogicalResult verifyVectorTarget(MLIRContext *context, int64_t vectorBits,
+                                 int64_t registers = 16);
+
 /// What the cost model decides for one attention.
 enum class FormChoice { Quadratic, Reassociated, AtRunTime };
 FormChoice chooseForm(ReassociateMode mode,
