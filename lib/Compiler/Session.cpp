@@ -201,9 +201,26 @@ Session::Session()
 
 Session::~Session() = default;
 
+/// MLIR's parser recurses into every bracket; a text nested deeper than any
+/// program is would overflow the stack instead of failing.
+static bool isNestedTooDeeply(llvm::StringRef text) {
+  constexpr int64_t limit = 1000;
+  int64_t depth = 0;
+  for (char c : text) {
+    if (llvm::StringRef("([{<").contains(c) && ++depth > limit)
+      return true;
+    if (llvm::StringRef(")]}>").contains(c) && depth > 0)
+      --depth;
+  }
+  return false;
+}
+
 llvm::Error Session::parseModule(llvm::StringRef text, llvm::StringRef fileName,
                                  llvm::SourceMgr &sources,
                                  mlir::AsmParserState *state) {
+  if (isNestedTooDeeply(text))
+    return makeError(fileName +
+                     ": error: brackets are nested more than 1000 deep");
   DiagnosticCollector diagnostics(context);
   // The lexer wants a terminating null, which a StringRef does not promise.
   sources.AddNewSourceBuffer(
