@@ -52,9 +52,6 @@ public:
   }
   Value negate(Value x) { return arith::NegFOp::create(b, loc, x); }
   Value exp(Value x) { return math::ExpOp::create(b, loc, x); }
-  Value fma(Value x, Value y, Value z) {
-    return math::FmaOp::create(b, loc, x, y, z);
-  }
   Value convert(Value x, Type type) { return convertFloat(b, loc, x, type); }
   Value select(Value condition, Value x, Value y) {
     return arith::SelectOp::create(b, loc, condition, x, y);

@@ -37,8 +37,7 @@ public:
           std::optional<APFloat> scale, bool stabilised)
       : LoopBuilder(b, op->getLoc()), op(op),
         tokenType(getElementTypeOrSelf(tokens)),
-        type(getAccumulationType(tokenType)),
-        scale(scale ? scale->convertToDouble() : 1.0),
+        type(getAccumulationType(tokenType)), scale(scaleOr1(scale)),
         rowMax(needsRowMax(op.getFeatureMapKind(), stabilised)) {}
 
   Value zero() { return constant(type, 0.0); }

@@ -23,7 +23,7 @@ public:
       : TileBuilder(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                     getElementTypeOrSelf(op.getQuery()), shape),
         op(op), softmax(op.getWeights() == Weights::Softmax),
-        scale(op.getScale() ? op.getScale()->convertToDouble() : 1.0) {}
+        scale(scaleOr1(op.getScale())) {}
 
 protected:
   /// Stands for −∞ as a row maximum: differences with it stay finite.

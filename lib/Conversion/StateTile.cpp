@@ -529,10 +529,6 @@ static FeatureMappedOpInterface mapped(OpTy op) {
   return cast<FeatureMappedOpInterface>(op.getOperation());
 }
 
-static double scaleOr1(std::optional<APFloat> scale) {
-  return scale ? scale->convertToDouble() : 1.0;
-}
-
 void mlir::linattn::lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape,
                                      bool tokenForm) {
   StateTile tile(b, mapped(op), getElementTypeOrSelf(op.getQuery()), shape);

@@ -136,7 +136,7 @@ struct FoldScale : OpRewritePattern<OpTy> {
       if (!matchPattern(factor, m_Constant(&splat)) || !splat.isSplat())
         continue;
       double c = splat.getSplatValue<APFloat>().convertToDouble();
-      double scale = op.getScale() ? op.getScale()->convertToDouble() : 1.0;
+      double scale = scaleOr1(op.getScale());
       Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery()));
       if (!isUsableScale(c * scale, type))
         return rewriter.notifyMatchFailure(op, "folded scale is out of range");

@@ -201,10 +201,6 @@ public:
 
 } // namespace
 
-static double scaleOr1(std::optional<APFloat> scale) {
-  return scale ? scale->convertToDouble() : 1.0;
-}
-
 /// linalg cannot index grouped heads in place; the kernels on buffers can.
 static LogicalResult checkSameHeads(Operation *op, ValueRange operands) {
   std::optional<int64_t> heads;

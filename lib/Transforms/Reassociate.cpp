@@ -22,9 +22,16 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
-FormChoice mlir::linattn::chooseForm(ReassociateMode mode,
-                                     const ::linattn::FormComparison &cost,
-                                     int64_t queries, int64_t keys) {
+namespace {
+
+/// What the cost model decides for one attention.
+enum class FormChoice { Quadratic, Reassociated, AtRunTime };
+
+} // namespace
+
+static FormChoice chooseForm(ReassociateMode mode,
+                             const ::linattn::FormComparison &cost,
+                             int64_t queries, int64_t keys) {
   if (mode != ReassociateMode::Auto)
     return mode == ReassociateMode::Always ? FormChoice::Reassociated
                                            : FormChoice::Quadratic;
@@ -34,9 +41,10 @@ FormChoice mlir::linattn::chooseForm(ReassociateMode mode,
                                                  : FormChoice::Quadratic;
 }
 
-Value mlir::linattn::emitFormChoice(OpBuilder &b, Location loc,
-                                    const ::linattn::FormComparison &cost,
-                                    Value queries, Value keys) {
+/// Emits the comparison at run time: true where reassociated is cheaper.
+static Value emitFormChoice(OpBuilder &b, Location loc,
+                            const ::linattn::FormComparison &cost,
+                            Value queries, Value keys) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };

@@ -15,7 +15,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Analysis/CostModel.h"
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -57,6 +57,11 @@ namespace mlir::linattn {
 /// The type states and sums are kept in: f64 for f64 tokens, else f32.
 Type getAccumulationType(Type tokenElementType);
 
+/// The value of a `scale` attribute; absent, it is 1.
+inline double scaleOr1(std::optional<APFloat> scale) {
+  return scale ? scale->convertToDouble() : 1.0;
+}
+
 /// True if the accumulation type holds the scale: not as an infinity, and not
 /// as a zero or a denormal it is not.
 bool isUsableScale(double scale, Type accumulation);

@@ -9,7 +9,6 @@
 #ifndef LINATTN_TRANSFORMS_TRANSFORMS_H
 #define LINATTN_TRANSFORMS_TRANSFORMS_H
 
-#include "linattn/Analysis/CostModel.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Transforms/Passes.h"
 #include "mlir/IR/PatternMatch.h"
@@ -43,17 +42,6 @@ inline remark::RemarkOpts remarkNamed(StringRef name) {
 /// Checks the options that describe a target's vector unit.
 LogicalResult verifyVectorTarget(MLIRContext *context, int64_t vectorBits,
                                  int64_t registers = 16);
-
-/// What the cost model decides for one attention.
-enum class FormChoice { Quadratic, Reassociated, AtRunTime };
-FormChoice chooseForm(ReassociateMode mode,
-                      const ::linattn::FormComparison &cost, int64_t queries,
-                      int64_t keys);
-
-/// Emits the comparison at run time: true where reassociated is cheaper.
-Value emitFormChoice(OpBuilder &b, Location loc,
-                     const ::linattn::FormComparison &cost, Value queries,
-                     Value keys);
 
 void populateCausalToScanPatterns(RewritePatternSet &patterns);
 
