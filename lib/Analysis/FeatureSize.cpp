@@ -14,43 +14,39 @@ using namespace linattn;
 
 namespace {
 
-using Parameters = FeatureParameters;
-
 struct FeatureMapSize {
   std::string_view name;
-  /// Whether the map has a matrix of m rows, whether it has shifts.
-  bool hasRandomFeatures, hasShifts;
-  int64_t (*size)(const Parameters &);
+  /// Twice the size, in n; with `hasShifts` the linear part counts ν times.
+  FeatureSizeFormula formula;
+  bool hasShifts = false;
 };
 
-int64_t sameSize(const Parameters &p) { return p.headSize; }
-int64_t twiceSize(const Parameters &p) { return 2 * p.headSize; }
-int64_t randomSize(const Parameters &p) { return p.randomFeatures; }
-int64_t twiceRandomSize(const Parameters &p) { return 2 * p.randomFeatures; }
-int64_t shiftedSize(const Parameters &p) { return 2 * p.headSize * p.shifts; }
-/// The products x_i x_j with i ≥ j.
-int64_t pairs(const Parameters &p) { return p.headSize * (p.headSize + 1) / 2; }
-int64_t taylorSize(const Parameters &p) { return 1 + p.headSize + pairs(p); }
+constexpr bool ofRows = true;
 
 constexpr FeatureMapSize maps[] = {
-    {"identity", false, false, sameSize},
-    {"relu", false, false, sameSize},
-    {"relu2", false, false, sameSize},
-    {"elu1", false, false, sameSize},
-    {"softmax_kernel", false, false, sameSize},
-    {"exp", false, false, sameSize},
-    {"l2norm", false, false, sameSize},
-    {"favor", true, false, randomSize},
-    {"favor_hyperbolic", true, false, twiceRandomSize},
-    {"random_fourier", true, false, twiceRandomSize},
-    {"t2r", true, false, randomSize},
-    {"hadamard", true, false, randomSize},
-    {"cosformer", false, false, twiceSize},
-    {"hedgehog", false, false, twiceSize},
-    {"dpfp", false, true, shiftedSize},
-    {"taylor", false, false, taylorSize},
-    {"rebased", false, false, pairs},
-    {"outer_product", false, false, pairs},
+    {"identity", {0, 2, 0}},
+    {"relu", {0, 2, 0}},
+    {"relu2", {0, 2, 0}},
+    {"elu1", {0, 2, 0}},
+    {"softmax_kernel", {0, 2, 0}},
+    {"exp", {0, 2, 0}},
+    {"softmax", {0, 2, 0}},
+    {"l2norm", {0, 2, 0}},
+    {"sum_norm", {0, 2, 0}},
+    {"favor", {0, 2, 0, ofRows}},
+    {"favor_hyperbolic", {0, 4, 0, ofRows}},
+    {"random_fourier", {0, 4, 0, ofRows}},
+    {"random_fourier_exp", {0, 4, 0, ofRows}},
+    {"t2r", {0, 2, 0, ofRows}},
+    {"hadamard", {0, 2, 0, ofRows}},
+    {"cosformer", {0, 4, 0}},
+    {"hedgehog", {0, 4, 0}},
+    {"hedgehog_exp", {0, 4, 0}},
+    {"dpfp", {0, 4, 0}, /*hasShifts=*/true},
+    {"taylor", {2, 3, 1}},
+    {"taylor_full", {2, 2, 2}},
+    {"rebased", {0, 1, 1}},
+    {"outer_product", {0, 1, 1}},
 };
 
 /// Beyond it a product of two sizes overflows.
@@ -63,6 +59,17 @@ std::vector<std::string_view> linattn::getFeatureMapNames() {
   for (const FeatureMapSize &map : maps)
     names.push_back(map.name);
   return names;
+}
+
+std::optional<FeatureSizeFormula>
+linattn::featureSizeFormula(std::string_view name, int64_t shifts) {
+  for (const FeatureMapSize &map : maps)
+    if (map.name == name) {
+      FeatureSizeFormula formula = map.formula;
+      formula.linear *= map.hasShifts ? shifts : 1;
+      return formula;
+    }
+  return std::nullopt;
 }
 
 /// The reason why a parameter is not acceptable; empty if it is.
@@ -94,12 +101,15 @@ std::optional<int64_t> linattn::featureSize(std::string_view name,
                   std::string(name) + "'");
   }
   std::string reason = checkParameter(name, "a head size", parameters.headSize);
-  if (reason.empty() && map->hasRandomFeatures)
+  if (reason.empty() && map->formula.countsRows)
     reason = checkParameter(name, "a number of random features",
                             parameters.randomFeatures);
   if (reason.empty() && map->hasShifts)
     reason = checkParameter(name, "a number of shifts", parameters.shifts);
   if (!reason.empty())
     return refuse(std::move(reason));
-  return map->size(parameters);
+  FeatureSizeFormula formula =
+      *featureSizeFormula(name, map->hasShifts ? parameters.shifts : 1);
+  return formula.evaluate(formula.countsRows ? parameters.randomFeatures
+                                             : parameters.headSize);
 }

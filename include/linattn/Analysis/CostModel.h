@@ -17,6 +17,12 @@ namespace linattn {
 /// or over the keys, in memory.
 constexpr int64_t fewTokens = 4;
 
+/// Tokens per chunk of the chunk form: scores and, for a rank-1 update, the
+/// triangular system grow with it, the passes over the state become fewer.
+constexpr int64_t chunkTokens = 16;
+/// The scores of more tokens than that would leave the caches.
+constexpr int64_t largestChunk = 1024;
+
 /// A comparison of the two forms cheap enough to make at run time: reassociate
 /// when
 ///   quadratic · up(Nq) · (Nk + keyOffset)  >  linear · (Nq + Nk) + fixed

@@ -30,19 +30,37 @@ std::vector<std::string_view> getFeatureMapNames();
 
 /// The number of features that the map called `name` makes of a head:
 ///
-///   identity, relu, relu2, elu1, softmax_kernel, exp, l2norm      d
-///   favor (FAVOR+), t2r, hadamard                                 m
-///   favor_hyperbolic, random_fourier                              2m
-///   cosformer, hedgehog                                           2d
-///   dpfp                                                          2dν
-///   taylor                                         1 + d + d(d + 1)/2
-///   rebased, outer_product                                 d(d + 1)/2
+///   identity, relu, relu2, elu1, softmax_kernel, exp,
+///   softmax, l2norm, sum_norm                                      d
+///   favor (FAVOR+), t2r, hadamard                                  m
+///   favor_hyperbolic, random_fourier, random_fourier_exp           2m
+///   cosformer, hedgehog, hedgehog_exp                              2d
+///   dpfp                                                           2dν
+///   taylor                                          1 + d + d(d + 1)/2
+///   taylor_full                                             1 + d + d²
+///   rebased, outer_product                                  d(d + 1)/2
 ///
 /// Nothing, and the reason in `error`, for an unknown name or a parameter that
 /// the map needs and that is not from 1 to 2^30.
 std::optional<int64_t> featureSize(std::string_view name,
                                    const FeatureParameters &parameters,
                                    std::string *error = nullptr);
+
+/// The number of features as a polynomial in one size n, the head size or the
+/// rows of the map's matrix: (constant + linear·n + quadratic·n²) / 2. The
+/// dialect states the shape of `linattn.feature_map` by it.
+struct FeatureSizeFormula {
+  int64_t constant = 0, linear = 0, quadratic = 0;
+  bool countsRows = false; ///< n is the number of rows, not the head size.
+
+  int64_t evaluate(int64_t n) const {
+    return (constant + linear * n + quadratic * n * n) / 2;
+  }
+};
+
+/// The formula of a map; nothing for a name that `featureSize` does not take.
+std::optional<FeatureSizeFormula> featureSizeFormula(std::string_view name,
+                                                     int64_t shifts = 1);
 
 } // namespace linattn
 
