@@ -175,9 +175,12 @@ Status detail::checkStateParts(const State &state, const std::string &name,
                           "one");
   if (stabilized != state.m.has_value())
     return stabilized
-               ? expected(name + " to carry m for the normalized exp map",
+               ? expected(name + " to carry m for the normalized exp map or an "
+                                 "input gate",
                           "none")
-               : expected(name + " without m unless the exp map is normalized",
+               : expected(name +
+                              " without m unless the exp map is normalized or "
+                              "a gate is given",
                           "one");
   if (state.z)
     if (Status error = checkShape(*state.z, name + " z", {zShape}))

@@ -37,7 +37,8 @@ struct Problem {
 
   /// Whether query i may attend to key j.
   bool attends(int64_t b, int64_t i, int64_t j) const {
-    if (options.causal && j > i)
+    bool inPrefix = options.prefix && j < options.prefix->at({b});
+    if (options.causal && j > i && !inPrefix)
       return false;
     return !options.mask || options.mask->at({b, j}) != 0.0;
   }
@@ -66,6 +67,11 @@ static Status checkOperands(const Array &q, const Array &k, const Array *v,
   if (options.causal)
     if (Status error = checkSameLength(q, "query", k, "key"))
       return error;
+  if (options.prefix && !options.causal)
+    return expected("prefix only with causal", "one without");
+  if (options.prefix)
+    if (Status error = checkShape(*options.prefix, "prefix", {{k.dim(0)}}))
+      return error;
   if (options.mask)
     return checkShape(*options.mask, "mask", {{k.dim(0), k.dim(2)}});
   return std::nullopt;
@@ -82,7 +88,7 @@ static Status checkOptions(const AttentionOptions &options) {
       return Error{"expected no normalize with softmax weights, which sum to "
                    "one already, but got one"};
   }
-  return checkNormalize(options.normalize);
+  return checkNormalize(options.normalize, options.featureMap);
 }
 
 static Array mapTokens(const Array &x, const FeatureMap &map, bool stabilized,

@@ -51,8 +51,10 @@ Status checkSameFeatures(const Array &x, const std::string &xName,
 /// Checks that a custom map has a function.
 Status checkFeatureMap(const FeatureMap &map);
 
-/// Checks the normalizer's numbers.
-Status checkNormalize(const std::optional<Normalize> &normalize);
+/// Checks the normalizer's numbers, and that its absolute floor has a true
+/// denominator to meet, which the stabilized Exp map never forms.
+Status checkNormalize(const std::optional<Normalize> &normalize,
+                      const FeatureMap &map);
 
 /// Checks that a state carries z and m exactly when they are needed, with the
 /// shapes that follow from zShape = [B, H, K].

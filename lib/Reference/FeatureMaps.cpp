@@ -120,11 +120,14 @@ Result<Array> applyFeatureMap(const Array &x, const FeatureMap &map) {
 // Normalizer
 //===----------------------------------------------------------------------===//
 
-Status detail::checkNormalize(const std::optional<Normalize> &normalize) {
+Status detail::checkNormalize(const std::optional<Normalize> &normalize,
+                              const FeatureMap &map) {
   if (!normalize)
     return std::nullopt;
   if (normalize->eps && normalize->floor)
     return expected("normalize to have either eps or floor", "both");
+  if (normalize->floor && normalize->absFloor)
+    return expected("normalize to have either floor or abs_floor", "both");
   // Negated comparisons also refuse a NaN.
   if (normalize->eps && !(*normalize->eps >= 0.0))
     return expected("normalize eps of at least 0",
@@ -132,20 +135,29 @@ Status detail::checkNormalize(const std::optional<Normalize> &normalize) {
   if (normalize->floor && !(*normalize->floor > 0.0))
     return expected("normalize floor above 0",
                     std::to_string(*normalize->floor));
+  if (normalize->absFloor && !(*normalize->absFloor > 0.0))
+    return expected("normalize abs_floor above 0",
+                    std::to_string(*normalize->absFloor));
   if (normalize->clamp && !(*normalize->clamp > 0.0))
     return expected("normalize clamp above 0",
                     std::to_string(*normalize->clamp));
+  if (normalize->absFloor && isStabilized(map, /*normalized=*/true))
+    return expected("no abs_floor with the exp map", "one");
   return std::nullopt;
 }
 
-double normalizerDivisor(double den, const Normalize &normalize) {
+double normalizerDivisor(double den, const Normalize &normalize, double m) {
   if (normalize.floor)
     return std::max(den, *normalize.floor);
+  if (normalize.absFloor)
+    return std::max(std::fabs(den), *normalize.absFloor * std::exp(-m)) +
+           normalize.eps.value_or(0.0);
   return den + normalize.eps.value_or(defaultEps);
 }
 
-double normalizeValue(double num, double den, const Normalize &normalize) {
-  double divisor = normalizerDivisor(den, normalize);
+double normalizeValue(double num, double den, const Normalize &normalize,
+                      double m) {
+  double divisor = normalizerDivisor(den, normalize, m);
   double value = divisor == 0.0 ? 0.0 : num / divisor;
   if (normalize.clamp)
     value = std::min(std::max(value, -*normalize.clamp), *normalize.clamp);

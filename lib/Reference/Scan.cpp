@@ -13,7 +13,8 @@
 //   S' = Sd + b (beta*r)^T + k (beta*w*v)^T
 //
 // with a = -(erase*k), b = k for the delta rule and beta = w = 1 otherwise. The
-// normalizer z is one more column of S, whose values are all one.
+// normalizer z is one more column of S, whose values are all one. Oja's rule is
+// S' = Sd + (k - Sd v) (beta*v)^T.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,11 +28,12 @@ using namespace detail;
 
 namespace {
 
-/// The recurrence of one batch element and state head, from token to token.
+/// The recurrence of one sequence and state head, from token to token.
 class HeadScan {
 public:
   HeadScan(const ScanOperands &x, const ScanOptions &options,
-           const Heads &heads, ScanResult &result, int64_t batch, int64_t head);
+           const Heads &heads, ScanResult &result, int64_t batch, int64_t slot,
+           int64_t head);
 
   /// Consumes token t and writes the outputs of all query heads that read this
   /// state.
@@ -42,12 +44,14 @@ private:
     return !x.mask || x.mask->at({batch, t}) != 0.0;
   }
   void mapKey(int64_t t);
+  void openInputGate(int64_t t);
   void rescaleState();
   void decayState(int64_t t);
   void loadTransition(int64_t t);
   void loadValues(int64_t t);
   void readTransition();
   void writeState();
+  void writeOja();
   void readOut(int64_t t, bool withBonus);
   double decayAt(int64_t t, int64_t d) const;
   double betaAt(int64_t t, int64_t e) const;
@@ -65,6 +69,7 @@ private:
   /// The largest key element including the current token.
   double nextM = 0.0;
   std::vector<double> key, a, b;
+  const double *v = nullptr;
   /// Per value column, and a last one for the normalizer: what is written, the
   /// gate of the transition, and the transition's read.
   std::vector<double> values, gate, r;
@@ -74,19 +79,20 @@ private:
 
 HeadScan::HeadScan(const ScanOperands &x, const ScanOptions &options,
                    const Heads &heads, ScanResult &result, int64_t batch,
-                   int64_t head)
+                   int64_t slot, int64_t head)
     : x(x), options(options), heads(heads), result(result), batch(batch),
       head(head), keySize(x.k.dim(3)), valueSize(x.v.dim(3)),
       normalized(options.normalize.has_value()),
       stabilized(isStabilized(options.featureMap, normalized)),
-      hasTransition(options.update != UpdateRule::Add),
+      hasTransition(options.update == UpdateRule::Delta ||
+                    options.update == UpdateRule::Dplr),
       scale(options.scale.value_or(1.0 / std::sqrt(double(keySize)))),
-      S(result.state.S.row({batch, head})), key(keySize), a(keySize),
-      b(keySize), values(valueSize + 1), gate(valueSize + 1), r(valueSize + 1) {
+      S(result.state.S.row({slot, head})), key(keySize), a(keySize), b(keySize),
+      values(valueSize + 1), gate(valueSize + 1), r(valueSize + 1) {
   if (normalized)
-    z = result.state.z->row({batch, head});
-  if (stabilized)
-    m = result.state.m->row({batch, head});
+    z = result.state.z->row({slot, head});
+  if (stabilized || x.inputGate)
+    m = result.state.m->row({slot, head});
 }
 
 void HeadScan::step(int64_t t) {
@@ -98,6 +104,8 @@ void HeadScan::step(int64_t t) {
     readOut(t, /*withBonus=*/false);
   if (stabilized)
     rescaleState();
+  if (x.inputGate)
+    openInputGate(t);
   loadValues(t);
   if (exclusive && x.bonus)
     readOut(t, /*withBonus=*/isWritten(t));
@@ -113,7 +121,7 @@ void HeadScan::step(int64_t t) {
   if (hasTransition && !before)
     readTransition();
   if (isWritten(t))
-    writeState();
+    options.update == UpdateRule::Oja ? writeOja() : writeState();
   if (!exclusive)
     readOut(t, /*withBonus=*/false);
 }
@@ -129,6 +137,23 @@ void HeadScan::mapKey(int64_t t) {
     nextM = std::max(nextM, *std::max_element(in, in + keySize));
   for (int64_t d = 0; d < keySize; ++d)
     key[d] = expBelow(in[d], nextM);
+}
+
+/// The key behind its gate, and the state, relative to the new maximum, which
+/// takes the decay in: S' e^m' = e^decay S e^m.
+void HeadScan::openInputGate(int64_t t) {
+  double gate = x.inputGate->at({batch, head, t});
+  nextM = *m + decayAt(t, 0);
+  if (isWritten(t))
+    nextM = std::max(nextM, gate);
+  for (int64_t d = 0; d < keySize; ++d)
+    key[d] *= expBelow(gate, nextM);
+  double factor = rescale(*m + decayAt(t, 0), nextM);
+  for (int64_t i = 0; i < keySize * valueSize; ++i)
+    S[i] *= factor;
+  for (int64_t d = 0; d < keySize; ++d)
+    z[d] *= factor;
+  *m = nextM;
 }
 
 /// Expresses the state relative to the new maximum.
@@ -163,6 +188,8 @@ double HeadScan::betaAt(int64_t t, int64_t e) const {
 }
 
 void HeadScan::decayState(int64_t t) {
+  if (x.inputGate)
+    return; // done
   for (int64_t d = 0; d < keySize; ++d) {
     double factor = std::exp(decayAt(t, d));
     for (int64_t e = 0; e < valueSize; ++e) {
@@ -187,7 +214,7 @@ void HeadScan::loadTransition(int64_t t) {
 }
 
 void HeadScan::loadValues(int64_t t) {
-  const double *v = x.v.row({batch, heads.valueOfState(head), t});
+  v = x.v.row({batch, heads.valueOfState(head), t});
   for (int64_t e = 0; e < valueSize; ++e) {
     gate[e] = betaAt(t, e);
     values[e] = gate[e] * v[e];
@@ -220,6 +247,16 @@ void HeadScan::writeState() {
   }
 }
 
+void HeadScan::writeOja() {
+  for (int64_t d = 0; d < keySize; ++d) {
+    double *row = S + d * valueSize, error = key[d];
+    for (int64_t e = 0; e < valueSize; ++e)
+      error -= row[e] * v[e];
+    for (int64_t e = 0; e < valueSize; ++e)
+      row[e] += error * values[e];
+  }
+}
+
 void HeadScan::readOut(int64_t t, bool withBonus) {
   std::vector<double> q(keySize);
   int64_t group = heads.output / heads.state;
@@ -247,7 +284,10 @@ void HeadScan::readOut(int64_t t, bool withBonus) {
         num += scale * q[d] * S[d * valueSize + e];
       if (withBonus)
         num += scale * self * values[e];
-      out[e] = normalized ? normalizeValue(num, den, *options.normalize) : num;
+      // With the Exp map only the quotient is known, with a gate all of it.
+      double known = x.inputGate ? *m : 0.0;
+      out[e] = normalized ? normalizeValue(num, den, *options.normalize, known)
+                          : num;
     }
   }
 }
@@ -261,22 +301,28 @@ Result<ScanResult> scan(const ScanOperands &operands,
 
   int64_t batch = operands.q.dim(0), length = operands.q.dim(2);
   int64_t keySize = operands.k.dim(3), valueSize = operands.v.dim(3);
+  int64_t states = countStates(operands);
   ScanResult result{Array({batch, heads->output, length, valueSize}), {}};
   if (initial) {
     result.state = *initial;
   } else {
-    result.state.S = Array({batch, heads->state, keySize, valueSize});
+    result.state.S = Array({states, heads->state, keySize, valueSize});
     if (options.normalize)
-      result.state.z = Array({batch, heads->state, keySize});
-    if (isStabilized(options.featureMap, options.normalize.has_value()))
-      result.state.m = Array({batch, heads->state}, lowest);
+      result.state.z = Array({states, heads->state, keySize});
+    if (carriesMaximum(operands, options))
+      result.state.m = Array({states, heads->state}, lowest);
   }
-  for (int64_t b = 0; b < batch; ++b)
+  for (int64_t slot = 0; slot < states; ++slot) {
+    const auto &offsets = operands.cuSeqlens;
+    int64_t begin = offsets ? (*offsets)[slot] : 0;
+    int64_t end = offsets ? (*offsets)[slot + 1] : length;
     for (int64_t head = 0; head < heads->state; ++head) {
-      HeadScan recurrence(operands, options, *heads, result, b, head);
-      for (int64_t t = 0; t < length; ++t)
-        recurrence.step(options.reverse ? length - 1 - t : t);
+      HeadScan recurrence(operands, options, *heads, result, offsets ? 0 : slot,
+                          slot, head);
+      for (int64_t t = begin; t < end; ++t)
+        recurrence.step(options.reverse ? begin + end - 1 - t : t);
     }
+  }
   return result;
 }
 

@@ -8,6 +8,8 @@
 
 #include "ScanOperands.h"
 
+#include <algorithm>
+
 namespace linattn::reference {
 
 using namespace detail;
@@ -20,6 +22,8 @@ static const char *updateName(UpdateRule update) {
     return "delta";
   case UpdateRule::Dplr:
     return "dplr";
+  case UpdateRule::Oja:
+    return "oja";
   }
   return "unknown";
 }
@@ -36,8 +40,9 @@ static Status checkRule(const std::optional<Array> &operand,
 
 /// What the update rule and the readout have no place for.
 static Status checkMeaning(const ScanOperands &x, const ScanOptions &options) {
-  if (Status error = checkRule(x.beta, "beta", UpdateRule::Delta, options))
-    return error;
+  if (options.update != UpdateRule::Oja)
+    if (Status error = checkRule(x.beta, "beta", UpdateRule::Delta, options))
+      return error;
   if (Status error = checkRule(x.erase, "erase", UpdateRule::Delta, options))
     return error;
   if (Status error = checkRule(x.write, "write", UpdateRule::Delta, options))
@@ -46,18 +51,29 @@ static Status checkMeaning(const ScanOperands &x, const ScanOptions &options) {
     return error;
   if (Status error = checkRule(x.b, "b", UpdateRule::Dplr, options))
     return error;
-  if (Status error = checkRule(x.mask, "mask", UpdateRule::Add, options))
+  if (Status error =
+          checkRule(x.inputGate, "input gate", UpdateRule::Add, options))
     return error;
+  if (options.update == UpdateRule::Oja && !(x.beta && x.beta->rank() == 3))
+    return expected("beta of rank 3 with update oja",
+                    x.beta ? std::to_string(x.beta->rank()) : "none");
   if (options.update == UpdateRule::Dplr && !(x.a && x.b))
     return expected("a and b with update dplr",
                     x.a ? "a only" : (x.b ? "b only" : "neither"));
-  if (options.transition && options.update == UpdateRule::Add)
-    return expected("no transition with update add", "one");
+  if (options.transition &&
+      (options.update == UpdateRule::Add || options.update == UpdateRule::Oja))
+    return expected("no transition with update " +
+                        std::string(updateName(options.update)),
+                    "one");
   if (options.transition == Transition::Before &&
       options.update == UpdateRule::Delta)
     return expected("transition after with update delta", "before");
   if (x.bonus && options.readout != Readout::Exclusive)
     return expected("readout exclusive with bonus", "inclusive");
+  if (x.bonus && (options.update == UpdateRule::Delta ||
+                  options.update == UpdateRule::Oja))
+    return expected("update add or dplr with bonus",
+                    updateName(options.update));
   return std::nullopt;
 }
 
@@ -65,10 +81,19 @@ static Status checkMeaning(const ScanOperands &x, const ScanOptions &options) {
 /// the factor e^-m leaves only an additive update unchanged.
 static Status checkNormalizable(const ScanOperands &x,
                                 const ScanOptions &options) {
-  if (Status error = checkNormalize(options.normalize))
+  if (Status error = checkNormalize(options.normalize, options.featureMap))
     return error;
   if (!options.normalize)
-    return std::nullopt;
+    return x.inputGate ? Status(expected("normalize with input gate", "none"))
+                       : std::nullopt;
+  if (options.update == UpdateRule::Oja)
+    return expected("no normalize with update oja", "one");
+  if (x.inputGate && options.featureMap.kind == FeatureMapKind::Exp)
+    return expected("no input gate with the exp map", "one");
+  if (x.inputGate && options.readout != Readout::Inclusive)
+    return expected("readout inclusive with input gate", "exclusive");
+  if (x.inputGate && x.decay && x.decay->rank() == 4)
+    return expected("decay of rank 1 or 3 with input gate", "4");
   if (x.valueDecay)
     return expected("no value decay with normalize", "one");
   if (x.write)
@@ -129,7 +154,36 @@ static Status checkGates(const ScanOperands &x, int64_t heads) {
     return error;
   if (Status error = checkOptional(x.write, "write", {perValue}))
     return error;
+  if (Status error = checkOptional(x.inputGate, "input gate", {perToken}))
+    return error;
   return checkOptional(x.mask, "mask", {{batch, length}});
+}
+
+static Status checkOffsets(const ScanOperands &x) {
+  if (!x.cuSeqlens)
+    return std::nullopt;
+  if (x.k.dim(0) != 1)
+    return expected("batch size 1 with cu_seqlens", std::to_string(x.k.dim(0)));
+  const std::vector<int64_t> &offsets = *x.cuSeqlens;
+  bool spans =
+      !offsets.empty() && offsets.front() == 0 && offsets.back() == x.k.dim(2);
+  if (!spans || !std::is_sorted(offsets.begin(), offsets.end()))
+    return expected("cu_seqlens to rise from 0 to " +
+                        std::to_string(x.k.dim(2)),
+                    toString(offsets));
+  return std::nullopt;
+}
+
+int64_t detail::countStates(const ScanOperands &operands) {
+  return operands.cuSeqlens
+             ? static_cast<int64_t>(operands.cuSeqlens->size()) - 1
+             : operands.k.dim(0);
+}
+
+bool detail::carriesMaximum(const ScanOperands &operands,
+                            const ScanOptions &options) {
+  return operands.inputGate ||
+         isStabilized(options.featureMap, options.normalize.has_value());
 }
 
 Result<Heads> detail::checkScan(const ScanOperands &operands,
@@ -149,18 +203,19 @@ Result<Heads> detail::checkScan(const ScanOperands &operands,
     return heads;
   if (Status error = checkGates(operands, heads->state))
     return *error;
+  if (Status error = checkOffsets(operands))
+    return *error;
   if (!initial)
     return heads;
 
-  int64_t batch = operands.k.dim(0), keySize = operands.k.dim(3);
+  int64_t states = countStates(operands), keySize = operands.k.dim(3);
   if (Status error =
           checkShape(initial->S, "initial state",
-                     {{batch, heads->state, keySize, operands.v.dim(3)}}))
+                     {{states, heads->state, keySize, operands.v.dim(3)}}))
     return *error;
-  bool normalized = options.normalize.has_value();
   if (Status error = checkStateParts(
-          *initial, "initial state", {batch, heads->state, keySize}, normalized,
-          isStabilized(options.featureMap, normalized)))
+          *initial, "initial state", {states, heads->state, keySize},
+          options.normalize.has_value(), carriesMaximum(operands, options)))
     return *error;
   return heads;
 }

@@ -18,6 +18,12 @@ Result<Heads> checkScan(const ScanOperands &operands,
                         const ScanOptions &options,
                         const std::optional<State> &initial);
 
+/// The number of states: of packed sequences, or the batch size.
+int64_t countStates(const ScanOperands &operands);
+
+/// Whether the state has an m.
+bool carriesMaximum(const ScanOperands &operands, const ScanOptions &options);
+
 } // namespace linattn::reference::detail
 
 #endif // LINATTN_LIB_REFERENCE_SCANOPERANDS_H

@@ -111,12 +111,15 @@ static Status checkReadOperands(const Array &q, const State &state,
                         state.S.dim(2));
   if (Status error = checkFeatureMap(options.featureMap))
     return error;
-  if (Status error = checkNormalize(options.normalize))
+  if (Status error = checkNormalize(options.normalize, options.featureMap))
     return error;
-  return checkStateParts(
-      state, "state", {state.S.dim(0), state.S.dim(1), q.dim(3)},
-      options.normalize.has_value(),
-      isStabilized(options.featureMap, options.normalize.has_value()));
+  bool normalized = options.normalize.has_value();
+  bool stabilized = isStabilized(options.featureMap, normalized);
+  // An absolute floor may come with the m of an input gate.
+  bool isGated = normalized && options.normalize->absFloor && state.m;
+  return checkStateParts(state, "state",
+                         {state.S.dim(0), state.S.dim(1), q.dim(3)}, normalized,
+                         stabilized || isGated);
 }
 
 Result<Array> read(const Array &q, const State &state,
@@ -129,6 +132,8 @@ Result<Array> read(const Array &q, const State &state,
 
   int64_t features = q.dim(3), columns = state.S.dim(3);
   double scale = options.scale.value_or(1.0);
+  bool stabilized =
+      isStabilized(options.featureMap, options.normalize.has_value());
   Array o({q.dim(0), heads->output, q.dim(2), columns});
   std::vector<double> phi(features);
   for (int64_t b = 0; b < q.dim(0); ++b)
@@ -136,7 +141,7 @@ Result<Array> read(const Array &q, const State &state,
       for (int64_t t = 0; t < q.dim(2); ++t) {
         const double *query = q.row({b, heads->queryOfOutput(head), t});
         // The query's own factor cancels in the quotient.
-        if (state.m)
+        if (stabilized)
           mapTokenStabilized(query, phi.data(), features);
         else
           mapToken(options.featureMap, query, phi.data(), features);
@@ -144,13 +149,14 @@ Result<Array> read(const Array &q, const State &state,
         double den = 0.0;
         if (options.normalize)
           den = scale * dot(phi.data(), state.z->row({b, stateHead}), features);
+        double m = state.m && !stabilized ? state.m->at({b, stateHead}) : 0.0;
         double *out = o.row({b, head, t});
         for (int64_t e = 0; e < columns; ++e) {
           double num = 0.0;
           for (int64_t d = 0; d < features; ++d)
             num += scale * phi[d] * state.S.at({b, stateHead, d, e});
           out[e] = options.normalize
-                       ? normalizeValue(num, den, *options.normalize)
+                       ? normalizeValue(num, den, *options.normalize, m)
                        : num;
         }
       }

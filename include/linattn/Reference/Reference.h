@@ -176,13 +176,19 @@ struct Normalize {
   std::optional<double> floor = std::nullopt;
   /// Bound of the output's magnitude, applied last.
   std::optional<double> clamp = std::nullopt;
+  /// Lower bound of the denominator's magnitude, which then divides; excludes
+  /// `floor`, and `eps`, added to it, is 0 unless given. Not for the Exp map.
+  std::optional<double> absFloor = std::nullopt;
 };
 
-/// The divisor for a sum of weights: den + eps, or max(den, floor).
-double normalizerDivisor(double den, const Normalize &normalize);
+/// The divisor for a sum of weights: den + eps, max(den, floor), or
+/// max(|den|, absFloor * e^-m) + eps for a sum that is stored times e^-m.
+double normalizerDivisor(double den, const Normalize &normalize,
+                         double m = 0.0);
 
 /// num / divisor, 0 where the divisor is 0 (nothing was attended), clamped.
-double normalizeValue(double num, double den, const Normalize &normalize);
+double normalizeValue(double num, double den, const Normalize &normalize,
+                      double m = 0.0);
 
 //===----------------------------------------------------------------------===//
 // Attention: the quadratic definition
@@ -203,6 +209,8 @@ struct AttentionOptions {
   std::optional<double> scale = std::nullopt;
   /// [B, Tk], 0 where the key must not be attended.
   std::optional<Array> mask = std::nullopt;
+  /// [B], with causal: every query also sees this many first keys.
+  std::optional<Array> prefix = std::nullopt;
 };
 
 /// o_i = sum_j w_ij v_j with w_ij = scale * phi(q_i).phi(k_j), divided by their
@@ -225,9 +233,9 @@ struct State {
   Array S;
   /// Sum of the keys, [B, H, K]; present exactly when the read is normalized.
   std::optional<Array> z = std::nullopt;
-  /// Largest key element so far, [B, H], -infinity before the first token.
-  /// Present exactly for the normalized Exp map: S and z are then e^-m times
-  /// the plain sums.
+  /// [B, H], -infinity before the first token; S and z are then e^-m times the
+  /// plain sums. Present exactly for the normalized Exp map, where it is the
+  /// largest key element so far, and with an input gate: max(decay + m, gate).
   std::optional<Array> m = std::nullopt;
 };
 
@@ -238,6 +246,8 @@ enum class UpdateRule {
   Delta,
   /// S <- Sd + b (X^T a)^T + k v^T with the user's a and b
   Dplr,
+  /// S <- Sd + (k - Sd v) (beta * v)^T: Delta on S^T with k and v exchanged
+  Oja,
 };
 
 /// Whether token t reads the state with its own write, or the one before it.
@@ -255,7 +265,7 @@ struct ScanOperands {
   std::optional<Array> decay = std::nullopt;
   /// [B, H, T, V]
   std::optional<Array> valueDecay = std::nullopt;
-  /// [B, H, T] or [B, H, T, V], for Delta; 1 unless given
+  /// [B, H, T] or [B, H, T, V] for Delta, 1 unless given; [B, H, T] for Oja
   std::optional<Array> beta = std::nullopt;
   /// [B, H, T, K], for Dplr
   std::optional<Array> a = std::nullopt;
@@ -266,9 +276,15 @@ struct ScanOperands {
   std::optional<Array> erase = std::nullopt;
   /// [B, H, T, V], for Delta: gate on the value that is written
   std::optional<Array> write = std::nullopt;
-  /// [B, T], for Add: 0 where the token must not be written; it still decays
-  /// the state and reads it
+  /// [B, H, T], for a normalized Add: the logarithm, of any sign, of a factor
+  /// of the key
+  std::optional<Array> inputGate = std::nullopt;
+  /// [B, T]: 0 where the token must not be written; it still decays the state
+  /// and reads it
   std::optional<Array> mask = std::nullopt;
+  /// N+1 offsets that rise from 0 to T, for B = 1: token cuSeqlens[n] starts
+  /// sequence n, which has the n-th state of [N, H, K, V]
+  std::optional<std::vector<int64_t>> cuSeqlens = std::nullopt;
 };
 
 struct ScanOptions {
@@ -280,11 +296,12 @@ struct ScanOptions {
   FeatureMap featureMap = {};
   /// The denominator is what a value column of ones would read. Hence it
   /// excludes gates that differ between value columns (value decay, beta
-  /// [B,H,T,V], write), and with the Exp map every update but Add.
+  /// [B,H,T,V], write), and with the Exp map or an input gate every update but
+  /// Add; Oja, whose steps depend on the values, is never normalized.
   std::optional<Normalize> normalize = std::nullopt;
   /// Multiplies the numerator and the denominator; K^-1/2 unless given.
   std::optional<double> scale = std::nullopt;
-  /// Visits the tokens from the last to the first.
+  /// Visits the tokens of each sequence from the last to the first.
   bool reverse = false;
 };
 
@@ -318,7 +335,8 @@ Result<State> state(const Array &k, const Array &v,
 
 struct ReadOptions {
   FeatureMap featureMap = {};
-  /// Present exactly when the state carries z.
+  /// Present exactly when the state carries z. An absFloor takes the m of a
+  /// state that an input gate has written into account.
   std::optional<Normalize> normalize = std::nullopt;
   /// 1 unless given.
   std::optional<double> scale = std::nullopt;
@@ -327,6 +345,30 @@ struct ReadOptions {
 /// o = scale * S^T phi(q), divided by scale * z.phi(q) when normalized.
 Result<Array> read(const Array &q, const State &state,
                    const ReadOptions &options);
+
+//===----------------------------------------------------------------------===//
+// Norms of outputs
+//===----------------------------------------------------------------------===//
+
+enum class NormKind { Rms, Layer };
+enum class Activation { Silu, Sigmoid };
+
+struct OutputNormOptions {
+  NormKind kind = NormKind::Rms;
+  /// [D] or [H, D]
+  std::optional<Array> weight = std::nullopt, bias = std::nullopt;
+  /// Of the input's shape.
+  std::optional<Array> gate = std::nullopt;
+  Activation activation = Activation::Silu;
+  /// The gate multiplies the input rather than the result.
+  bool gateFirst = false;
+  double eps = 1e-5;
+};
+
+/// For the features x of every token and head, o = (y * weight + bias) *
+/// act(gate) with y = x / sqrt(mean(x^2) + eps), or for layer norms y = (x -
+/// mean(x)) / sqrt(var(x) + eps). x [B, H, T, D].
+Result<Array> outputNorm(const Array &x, const OutputNormOptions &options);
 
 } // namespace linattn::reference
 
