@@ -8,6 +8,7 @@
 
 #include "linattn/Dialect/FeatureMaps.h"
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/MapParameters.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -33,7 +34,19 @@ static FeatureMapOp foldableMap(Value value, bool normalized) {
     return {};
   auto kind =
       cast<FeatureMappedOpInterface>(map.getOperation()).getFeatureMapKind();
-  return needsRunningMax(kind, normalized) ? FeatureMapOp() : map;
+  // Maps of whole tokens are computed once, not by every consumer; one that
+  // widens its tokens is not the identity on them.
+  bool stays = needsRunningMax(kind, normalized) || needsWholeToken(kind) ||
+               getElementTypeOrSelf(map.getInput()) !=
+                   getElementTypeOrSelf(map.getOutput());
+  return stays ? FeatureMapOp() : map;
+}
+
+/// A region computes in one type; beside a wider state it stays where it is.
+template <typename OpTy>
+static bool canTakeOver(OpTy op, FeatureMapOp map) {
+  return map.getPhi().empty() ||
+         getAccumulationType(op) == getAccumulationType(map);
 }
 
 template <typename OpTy>
@@ -78,6 +91,8 @@ struct FuseFeatureMaps : OpRewritePattern<OpTy> {
           op, "query and key are not both feature maps");
     if (!haveSameFeatureMap(query, key))
       return rewriter.notifyMatchFailure(op, "feature maps differ");
+    if (!canTakeOver(op, query))
+      return rewriter.notifyMatchFailure(op, "φ's region has another type");
     if constexpr (std::is_same_v<OpTy, AttentionOp>)
       if (op.getWeights() == Weights::Softmax)
         return rewriter.notifyMatchFailure(op, "softmax takes no feature map");
@@ -110,6 +125,8 @@ struct FuseOneFeatureMap : OpRewritePattern<OpTy> {
     FeatureMapOp map = foldableMap(tokens[0].get(), bool(op.getNormalizer()));
     if (!map)
       return rewriter.notifyMatchFailure(op, "tokens are no feature map");
+    if (!canTakeOver(op, map))
+      return rewriter.notifyMatchFailure(op, "φ's region has another type");
     rewriter.modifyOpInPlace(op, [&] {
       tokens.assign(map.getInput());
       takeOver(op, map, rewriter);
@@ -137,7 +154,7 @@ struct FoldScale : OpRewritePattern<OpTy> {
         continue;
       double c = splat.getSplatValue<APFloat>().convertToDouble();
       double scale = scaleOr1(op.getScale());
-      Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery()));
+      Type type = getAccumulationType(op);
       if (!isUsableScale(c * scale, type))
         return rewriter.notifyMatchFailure(op, "folded scale is out of range");
       rewriter.modifyOpInPlace(op, [&] {
@@ -161,7 +178,10 @@ struct DropCausalOfSingleToken : OpRewritePattern<AttentionOp> {
     if (!op.getCausal() || tokens(op.getQuery()) != 1 ||
         tokens(op.getKey()) != 1)
       return rewriter.notifyMatchFailure(op, "not causal over one token");
-    rewriter.modifyOpInPlace(op, [&] { op.setCausal(false); });
+    rewriter.modifyOpInPlace(op, [&] {
+      op.setCausal(false);
+      op.getPrefixMutable().clear();
+    });
     return success();
   }
 };
@@ -176,7 +196,9 @@ struct DropDeadNormalizer : OpRewritePattern<StateOp> {
       return rewriter.notifyMatchFailure(op, "normalizer is read");
     auto plain =
         StateOp::create(rewriter, op.getLoc(), op.getKey(), op.getValue(),
-                        op.getMask(), StateValues{op.getState(), {}, {}});
+                        op.getDecay(), op.getValueDecay(), op.getMask(),
+                        op.getCuSeqlens(), StateValues{op.getState(), {}, {}});
+    plain.setReverse(op.getReverse());
     plain.setFeatureMapAttr(op.getFeatureMapAttr());
     plain.setConfigAttr(op.getConfigAttr());
     rewriter.inlineRegionBefore(op.getPhi(), plain.getPhi(),

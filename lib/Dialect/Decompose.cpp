@@ -15,6 +15,7 @@
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Dialect/FeatureMaps.h"
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/MapParameters.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -33,7 +34,7 @@ class Steps {
 public:
   Steps(OpBuilder &b, FeatureMappedOpInterface op, Type tokenType)
       : b(b), loc(op->getLoc()), op(op), tokenType(tokenType),
-        accumulation(getAccumulationType(tokenType)) {}
+        accumulation(getAccumulationType(op)) {}
 
   OpFoldResult dim(Value value, int64_t index) {
     return tensor::getMixedSize(b, loc, value, index);
@@ -253,6 +254,8 @@ static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
 FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
   if (failed(checkSameHeads(*this, {getQuery(), getKey(), getValue()})))
     return failure();
+  if (getPrefix())
+    return emitOpError("cannot be decomposed: its mask has a prefix");
   auto mapped = cast<FeatureMappedOpInterface>(getOperation());
   bool stabilised = getNormalize().has_value();
   bool isRunning = needsRunningMax(mapped.getFeatureMapKind(), stabilised);
@@ -342,6 +345,9 @@ FailureOr<SmallVector<Value>> StateOp::decomposeOperation(OpBuilder &b) {
   if (getRunningMax())
     return emitOpError("cannot be decomposed: the exp map under a normalizer "
                        "needs a running maximum");
+  if (getDecay() || getValueDecay() || getCuSeqlens())
+    return emitOpError("cannot be decomposed: decays and packed sequences make "
+                       "it more than one product");
   Steps steps(b, cast<FeatureMappedOpInterface>(getOperation()),
               getElementTypeOrSelf(getKey()));
   Value k =
@@ -353,6 +359,9 @@ FailureOr<SmallVector<Value>> StateOp::decomposeOperation(OpBuilder &b) {
 FailureOr<SmallVector<Value>> ReadOp::decomposeOperation(OpBuilder &b) {
   if (failed(checkSameHeads(*this, {getQuery(), getState()})))
     return failure();
+  if (getRunningMax())
+    return emitOpError("cannot be decomposed: its denominator is compared with "
+                       "a floor that follows the running maximum");
   Steps steps(b, cast<FeatureMappedOpInterface>(getOperation()),
               getElementTypeOrSelf(getQuery()));
   Value q = steps.features(getQuery(), getNormalize().has_value(), "bht",
@@ -370,8 +379,12 @@ FailureOr<SmallVector<Value>> ReadOp::decomposeOperation(OpBuilder &b) {
 }
 
 FailureOr<SmallVector<Value>> FeatureMapOp::decomposeOperation(OpBuilder &b) {
-  Steps steps(b, cast<FeatureMappedOpInterface>(getOperation()),
-              getElementTypeOrSelf(getInput()));
+  auto mapped = cast<FeatureMappedOpInterface>(getOperation());
+  if (needsWholeToken(mapped.getFeatureMapKind()))
+    return emitOpError("cannot be decomposed: feature map ")
+           << stringifyFeatureMapKind(mapped.getFeatureMapKind())
+           << " needs whole tokens";
+  Steps steps(b, mapped, getElementTypeOrSelf(getOutput()));
   Value features = steps.features(getInput(), /*stabilised=*/false, "bht", 1.0);
   return SmallVector<Value>{
       steps.finish(features, Value(), getOutput(), nullptr)};

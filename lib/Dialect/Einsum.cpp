@@ -22,6 +22,9 @@ Value mlir::linattn::convertFloat(OpBuilder &b, Location loc, Value value,
   unsigned to = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
   if (from == to)
     return value;
+  // Between f64 and 16 bits by way of f32: runtimes lack the direct routines.
+  if (from + to == 64 + 16)
+    value = convertFloat(b, loc, value, b.getF32Type());
   if (from < to)
     return arith::ExtFOp::create(b, loc, type, value);
   return arith::TruncFOp::create(b, loc, type, value);

@@ -13,6 +13,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/OperationSupport.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::linattn;
 
@@ -104,20 +106,41 @@ Value mlir::linattn::emitFeatureMap(OpBuilder &b, Location loc,
     return math::ExpOp::create(b, loc, x);
   case FeatureMapKind::Region:
     return emitRegion(b, loc, op.getFeatureMapRegion(), x);
+  default:
+    llvm_unreachable("a map of whole tokens");
   }
-  llvm_unreachable("unknown feature map");
+}
+
+/// max(|den|, abs_floor · e^-m): the floor of a denominator stored times e^-m.
+static Value emitAbsFloor(OpBuilder &b, Location loc, double floor,
+                          Value runningMax, Value denominator) {
+  Type type = denominator.getType();
+  Value bound = emitFloat(b, loc, type, runningMax ? std::log(floor) : floor);
+  if (runningMax) // As one exponential: the product overflows only where it
+                  // must.
+    bound = math::ExpOp::create(
+        b, loc, arith::SubFOp::create(b, loc, bound, runningMax));
+  Value magnitude = math::AbsFOp::create(b, loc, denominator);
+  return arith::MaximumFOp::create(b, loc, magnitude, bound);
 }
 
 /// The denominator as it divides: plus eps, or at least the floor.
 static Value emitDivisor(OpBuilder &b, Location loc, NormalizeAttr normalize,
-                         Type tokenType, Value denominator) {
+                         Type tokenType, Value denominator, Value runningMax) {
   Type type = denominator.getType();
   if (FloatAttr floor = normalize.getFloor())
     return arith::MaximumFOp::create(
         b, loc, denominator, emitFloat(b, loc, type, floor.getValueAsDouble()));
   double eps = tokenType.getIntOrFloatBitWidth() < 32 ? 1e-4 : 1e-6;
+  if (FloatAttr floor = normalize.getAbsFloor()) {
+    denominator =
+        emitAbsFloor(b, loc, floor.getValueAsDouble(), runningMax, denominator);
+    eps = 0.0;
+  }
   if (FloatAttr given = normalize.getEps())
     eps = given.getValueAsDouble();
+  if (eps == 0.0)
+    return denominator;
   return arith::AddFOp::create(b, loc, denominator,
                                emitFloat(b, loc, type, eps));
 }
@@ -145,16 +168,19 @@ Value mlir::linattn::emitClamp(OpBuilder &b, Location loc,
 
 Value mlir::linattn::emitInverseDenominator(OpBuilder &b, Location loc,
                                             NormalizeAttr normalize,
-                                            Type tokenType, Value denominator) {
+                                            Type tokenType, Value denominator,
+                                            Value runningMax) {
   return emitSafeDivision(
       b, loc, emitFloat(b, loc, denominator.getType(), 1.0),
-      emitDivisor(b, loc, normalize, tokenType, denominator));
+      emitDivisor(b, loc, normalize, tokenType, denominator, runningMax));
 }
 
 Value mlir::linattn::emitNormalize(OpBuilder &b, Location loc,
                                    NormalizeAttr normalize, Type tokenType,
-                                   Value numerator, Value denominator) {
-  Value divisor = emitDivisor(b, loc, normalize, tokenType, denominator);
+                                   Value numerator, Value denominator,
+                                   Value runningMax) {
+  Value divisor =
+      emitDivisor(b, loc, normalize, tokenType, denominator, runningMax);
   return emitClamp(b, loc, normalize,
                    emitSafeDivision(b, loc, numerator, divisor));
 }

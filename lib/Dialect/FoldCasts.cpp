@@ -51,5 +51,7 @@ void QuadraticOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                               MLIRContext *context) {
   patterns.add<FoldTensorCasts<QuadraticOp>, FoldTensorCasts<ScanOp>,
                FoldTensorCasts<StateOp>, FoldTensorCasts<ReadOp>,
-               FoldTensorCasts<FeatureMapOp>>(context);
+               FoldTensorCasts<FeatureMapOp>, FoldTensorCasts<SelectiveScanOp>,
+               FoldTensorCasts<DiagonalScanOp>, FoldTensorCasts<Wkv4Op>,
+               FoldTensorCasts<LogLinearOp>>(context);
 }

@@ -43,6 +43,19 @@ Type mlir::linattn::getAccumulationType(Type tokenElementType) {
              : Type(Float32Type::get(tokenElementType.getContext()));
 }
 
+Type mlir::linattn::getAccumulationType(FeatureMappedOpInterface op) {
+  Value state;
+  if (auto scan = dyn_cast<ScanOp>(op.getOperation()))
+    state = scan.getState();
+  else if (auto sum = dyn_cast<StateOp>(op.getOperation()))
+    state = sum.getState();
+  else if (auto read = dyn_cast<ReadOp>(op.getOperation()))
+    state = read.getState();
+  if (state)
+    return getElementTypeOrSelf(state);
+  return getAccumulationType(getElementTypeOrSelf(op->getOperand(0)));
+}
+
 bool mlir::linattn::isUsableScale(double scale, Type accumulation) {
   APFloat value(scale);
   bool losesInfo;
@@ -61,9 +74,11 @@ bool mlir::linattn::needsRunningMax(FeatureMapKind kind, bool normalized) {
 
 LogicalResult NormalizeAttr::verify(function_ref<InFlightDiagnostic()> emit,
                                     FloatAttr eps, FloatAttr floor,
-                                    FloatAttr clamp) {
+                                    FloatAttr absFloor, FloatAttr clamp) {
   if (eps && floor)
     return emit() << "expected either eps or floor, but got both";
+  if (floor && absFloor)
+    return emit() << "expected either floor or abs_floor, but got both";
   auto check = [&](FloatAttr attr, StringRef name,
                    bool mayBeZero) -> LogicalResult {
     if (!attr)
@@ -77,12 +92,13 @@ LogicalResult NormalizeAttr::verify(function_ref<InFlightDiagnostic()> emit,
   };
   return success(succeeded(check(eps, "eps", /*mayBeZero=*/true)) &&
                  succeeded(check(floor, "floor", /*mayBeZero=*/false)) &&
+                 succeeded(check(absFloor, "abs_floor", /*mayBeZero=*/false)) &&
                  succeeded(check(clamp, "clamp", /*mayBeZero=*/false)));
 }
 
 LogicalResult ConfigAttr::verify(function_ref<InFlightDiagnostic()> emit,
                                  Form form, int64_t chunk, int64_t rows,
-                                 int64_t cols, int64_t block) {
+                                 int64_t cols, int64_t block, int64_t segment) {
   auto check = [&](int64_t value, StringRef name,
                    int64_t limit) -> LogicalResult {
     if (value >= 0 && value <= limit)
@@ -94,5 +110,6 @@ LogicalResult ConfigAttr::verify(function_ref<InFlightDiagnostic()> emit,
   return success(succeeded(check(chunk, "chunk", 1 << 20)) &&
                  succeeded(check(rows, "rows", 64)) &&
                  succeeded(check(cols, "cols", 256)) &&
-                 succeeded(check(block, "block", 4096)));
+                 succeeded(check(block, "block", 4096)) &&
+                 succeeded(check(segment, "segment", 1 << 30)));
 }

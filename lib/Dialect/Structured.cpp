@@ -80,25 +80,35 @@ void ScanOp::build(OpBuilder &, OperationState &result, Value query, Value key,
   Value none;
   buildStructured<ScanOp>(
       result,
-      {query, key, value, none, none, none, none, none, none, none, none, mask,
-       none},
+      {query, key, value, none, none, none, none, none, none, none, none, none,
+       mask, none},
       {output, state.state, state.normalizer, state.runningMax});
 }
 
+void StateOp::build(OpBuilder &b, OperationState &result, Value key,
+                    Value value, Value mask, const StateValues &state) {
+  build(b, result, key, value, Value(), Value(), mask, Value(), state);
+}
+
 void StateOp::build(OpBuilder &, OperationState &result, Value key, Value value,
-                    Value mask, const StateValues &state) {
-  buildStructured<StateOp>(result, {key, value, mask},
+                    Value decay, Value valueDecay, Value mask, Value offsets,
+                    const StateValues &state) {
+  buildStructured<StateOp>(result,
+                           {key, value, decay, valueDecay, mask, offsets},
                            {state.state, state.normalizer, state.runningMax});
 }
 
 void ReadOp::build(OpBuilder &, OperationState &result, Value query,
                    Value state, Value normalizer, Value output) {
-  buildStructured<ReadOp>(result, {query, state, normalizer}, {output});
+  Value none;
+  buildStructured<ReadOp>(result, {query, state, normalizer, none}, {output});
 }
 
 void QuadraticOp::build(OpBuilder &, OperationState &result, Value query,
-                        Value key, Value value, Value mask, Value output) {
-  buildStructured<QuadraticOp>(result, {query, key, value, mask}, {output});
+                        Value key, Value value, Value mask, Value prefix,
+                        Value output) {
+  buildStructured<QuadraticOp>(result, {query, key, value, mask, prefix},
+                               {output});
 }
 
 //===----------------------------------------------------------------------===//
@@ -155,5 +165,10 @@ LINATTN_STRUCTURED_OP(ScanOp)
 LINATTN_STRUCTURED_OP(StateOp)
 LINATTN_STRUCTURED_OP(ReadOp)
 LINATTN_STRUCTURED_OP(FeatureMapOp)
+LINATTN_STRUCTURED_OP(SelectiveScanOp)
+LINATTN_STRUCTURED_OP(DiagonalScanOp)
+LINATTN_STRUCTURED_OP(Wkv4Op)
+LINATTN_STRUCTURED_OP(LogLinearOp)
+LINATTN_STRUCTURED_OP(OutputNormOp)
 
 #undef LINATTN_STRUCTURED_OP

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/MapParameters.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -50,16 +51,20 @@ static DimLoops auxiliaryDims(Value operand) {
   }
 }
 
-static SmallVector<DimLoops> operandLoops(ScanOp op) {
+/// The position of an optional operand.
+static std::optional<unsigned> positionOf(MutableOperandRange range) {
+  if (range.empty())
+    return std::nullopt;
+  return range[0].getOperandNumber();
+}
+
+/// The loops of a scan or of its state half.
+template <typename OpTy>
+static SmallVector<DimLoops> recurrenceLoops(OpTy op,
+                                             std::optional<unsigned> bonus) {
   // By position: one value may stand in several places.
   unsigned state = op.getStateMutable().getOperandNumber();
-  auto first = [](MutableOperandRange range) -> std::optional<unsigned> {
-    if (range.empty())
-      return std::nullopt;
-    return range[0].getOperandNumber();
-  };
-  std::optional<unsigned> bonus = first(op.getBonusMutable()),
-                          offsets = first(op.getCuSeqlensMutable());
+  std::optional<unsigned> offsets = positionOf(op.getCuSeqlensMutable());
   SmallVector<DimLoops> loops;
   for (unsigned i = 0; i < state; ++i)
     loops.push_back(i == bonus     ? DimLoops{Head, Whole}
@@ -75,22 +80,20 @@ static SmallVector<DimLoops> operandLoops(ScanOp op) {
   return loops;
 }
 
+static SmallVector<DimLoops> operandLoops(ScanOp op) {
+  return recurrenceLoops(op, positionOf(op.getBonusMutable()));
+}
+
 static SmallVector<DimLoops> operandLoops(StateOp op) {
-  SmallVector<DimLoops> loops{tokensDims, tokensDims};
-  if (op.getMask())
-    loops.push_back({Batch, Token});
-  loops.push_back(stateDims);
-  if (op.getNormalizer())
-    loops.push_back({Batch, Head, Whole});
-  if (op.getRunningMax())
-    loops.push_back({Batch, Head});
-  return loops;
+  return recurrenceLoops(op, std::nullopt);
 }
 
 static SmallVector<DimLoops> operandLoops(ReadOp op) {
   SmallVector<DimLoops> loops{tokensDims, stateDims};
   if (op.getNormalizer())
     loops.push_back({Batch, Head, Whole});
+  if (op.getRunningMax())
+    loops.push_back({Batch, Head});
   loops.push_back(tokensDims);
   return loops;
 }
@@ -99,12 +102,41 @@ static SmallVector<DimLoops> operandLoops(QuadraticOp op) {
   SmallVector<DimLoops> loops{tokensDims, keysDims, keysDims};
   if (op.getMask())
     loops.push_back({Batch, Whole});
+  if (op.getPrefix())
+    loops.push_back({Batch});
   loops.push_back(tokensDims);
   return loops;
 }
 
-static SmallVector<DimLoops> operandLoops(FeatureMapOp) {
-  return {tokensDims, tokensDims};
+static SmallVector<DimLoops> operandLoops(FeatureMapOp op) {
+  SmallVector<DimLoops> loops{tokensDims};
+  auto kind = cast<FeatureMappedOpInterface>(op.getOperation());
+  for (auto [parameter, operand] : llvm::zip(
+           getMapParameters(kind.getFeatureMapKind()), op.getParameters())) {
+    DimLoops dims(cast<ShapedType>(operand.getType()).getRank(), Whole);
+    if (isPerHead(parameter, operand))
+      dims.front() = Head;
+    loops.push_back(dims);
+  }
+  if (Value positions = op.getPositions())
+    loops.push_back(cast<ShapedType>(positions.getType()).getRank() == 2
+                        ? DimLoops{Batch, Token}
+                        : DimLoops{Token});
+  loops.push_back(tokensDims);
+  return loops;
+}
+
+static SmallVector<DimLoops> operandLoops(OutputNormOp op) {
+  SmallVector<DimLoops> loops{tokensDims};
+  for (Value weights : {op.getWeight(), op.getBias()})
+    if (weights) // [D] or [H, D]
+      loops.push_back(cast<ShapedType>(weights.getType()).getRank() == 1
+                          ? DimLoops{Whole}
+                          : DimLoops{Head, Whole});
+  if (op.getGate())
+    loops.push_back(tokensDims);
+  loops.push_back(tokensDims);
+  return loops;
 }
 
 /// The operand whose first three dimensions are the loops.
@@ -174,12 +206,16 @@ checkTile(OpTy op, OpBuilder &b, ArrayRef<OpFoldResult> offsets,
   if (partial(Head) && hasGroupedHeads(op, loops))
     return op.emitOpError("cannot be tiled over heads: its operands' head "
                           "counts differ or are dynamic");
-  if constexpr (std::is_same_v<OpTy, ScanOp>) {
+  if constexpr (std::is_same_v<OpTy, ScanOp> || std::is_same_v<OpTy, StateOp>) {
     if (partial(Token) && (op.getReverse() || op.getCuSeqlens()))
       return op.emitOpError("cannot be tiled over tokens: ")
              << (op.getReverse() ? "it runs from the last token to the first"
                                  : "its sequences start inside the tiles");
   }
+  if constexpr (std::is_same_v<OpTy, QuadraticOp>)
+    if (partial(Token) && op.getPrefix())
+      return op.emitOpError("cannot be tiled over tokens: its prefix is seen "
+                            "from every tile");
   return success();
 }
 
@@ -341,5 +377,6 @@ LINATTN_TILED_OP(ScanOp)
 LINATTN_TILED_OP(StateOp)
 LINATTN_TILED_OP(ReadOp)
 LINATTN_TILED_OP(FeatureMapOp)
+LINATTN_TILED_OP(OutputNormOp)
 
 #undef LINATTN_TILED_OP

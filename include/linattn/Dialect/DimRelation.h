@@ -14,6 +14,7 @@
 #ifndef LINATTN_DIALECT_DIMRELATION_H
 #define LINATTN_DIALECT_DIMRELATION_H
 
+#include "linattn/Analysis/FeatureSize.h"
 #include "mlir/IR/Value.h"
 #include "mlir/Support/LLVM.h"
 
@@ -31,7 +32,9 @@ struct DimRef {
 
 /// `Equal`: first == second. `Divides`: one of the two divides the other.
 /// `Max`: first == the largest of the others. `OneLess`: first + 1 == second.
-enum class DimRelationKind { Equal, Divides, Max, OneLess };
+/// `Features`: first == the number of features that the map called `what` makes
+/// of second, by the formula of the relation.
+enum class DimRelationKind { Equal, Divides, Max, OneLess, Features };
 
 struct DimRelation {
   DimRelationKind kind;
@@ -40,6 +43,7 @@ struct DimRelation {
   StringRef what;
   /// The constraint's number in the op's description, for readers of the code.
   StringRef id;
+  ::linattn::FeatureSizeFormula formula = {};
 
   /// Checks the relation on sizes, one per entry of `dims`.
   bool holds(ArrayRef<int64_t> sizes) const;

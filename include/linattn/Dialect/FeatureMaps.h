@@ -24,16 +24,18 @@ Value emitFeatureMap(OpBuilder &builder, Location loc,
 
 /// Emits the division of `#linattn.normalize` on scalars or vectors of the
 /// accumulation type; `tokenType` picks the default eps, 1e-6 for f32 and f64,
-/// 1e-4 for f16 and bf16.
+/// 1e-4 for f16 and bf16. `runningMax` is the m of a state that an input gate
+/// has written, if there is one: what is stored times e^-m.
 Value emitNormalize(OpBuilder &builder, Location loc, NormalizeAttr normalize,
-                    Type tokenType, Value numerator, Value denominator);
+                    Type tokenType, Value numerator, Value denominator,
+                    Value runningMax = {});
 
 /// The two halves of `emitNormalize` for kernels that divide once per token:
 /// the inverse to multiply with (0 for a divisor of 0), and the clamp that
 /// follows.
 Value emitInverseDenominator(OpBuilder &builder, Location loc,
                              NormalizeAttr normalize, Type tokenType,
-                             Value denominator);
+                             Value denominator, Value runningMax = {});
 Value emitClamp(OpBuilder &builder, Location loc, NormalizeAttr normalize,
                 Value value);
 

@@ -54,8 +54,13 @@ struct StateValues {
 
 namespace mlir::linattn {
 
-/// The type states and sums are kept in: f64 for f64 tokens, else f32.
+/// The type states and sums are kept in unless the op says otherwise: f64 for
+/// f64 tokens, else f32.
 Type getAccumulationType(Type tokenElementType);
+
+/// The type an op computes in: that of its state, if it has one, which may be
+/// f64 beside narrower tokens.
+Type getAccumulationType(FeatureMappedOpInterface op);
 
 /// The value of a `scale` attribute; absent, it is 1.
 inline double scaleOr1(std::optional<APFloat> scale) {
@@ -67,6 +72,7 @@ inline double scaleOr1(std::optional<APFloat> scale) {
 bool isUsableScale(double scale, Type accumulation);
 
 /// True if `normalize` and the map ask for a running maximum beside the state.
+/// (An input gate asks for one as well.)
 bool needsRunningMax(FeatureMapKind kind, bool normalized);
 
 /// Clones a structured op onto other operands. (`mlir::clone` cannot copy the

@@ -27,18 +27,60 @@ def LinAttn_FeatureMapAttr : LinAttn_Attr<"FeatureMap", "feature_map"> {
     | `exp` | e^x. Under a normalizer it is stabilised: queries by their row maximum, keys by the running maximum of their head, earlier contributions rescaled; eps then meets the stabilised denominator |
     | `region` | the scalar function in the op's region |
 
-    Example: `#linattn.feature_map<elu1>`.
+    The maps below need a whole token x ∈ R^d, and stand in `linattn.feature_map`
+    only. W, W1, W2, b, γ and β are its `params`, t is the token's position.
+
+    | kind | params | features | φ(x) |
+    |---|---|---|---|
+    | `softmax` | | d | softmax(x) |
+    | `l2norm` | | d | x / √(x·x + eps), eps 1e-6 |
+    | `sum_norm` | | d | x / (Σx + eps), eps 1e-4 |
+    | `favor` | W | m | m^−½ e^(Wx − x·x/2) (FAVOR+; Choromanski et al., 2021) |
+    | `favor_hyperbolic` | W | 2m | (2m)^−½ e^([Wx, −Wx] − x·x/2) |
+    | `random_fourier` | W | 2m | m^−½ [sin Wx, cos Wx] (Rahimi and Recht, 2007; RFA, Peng et al., 2021) |
+    | `random_fourier_exp` | W | 2m | the same times e^(x·x/2) |
+    | `t2r` | W, b? | m | max(Wx + b, 0) (Kasai et al., 2021) |
+    | `hadamard` | W1, W2 | m | W1x ⊙ W2x |
+    | `cosformer` | | 2d | [max(x, 0) cos θ, max(x, 0) sin θ], θ = πt / 2·max_length (Qin et al., 2022) |
+    | `hedgehog` | W | 2d | softmax([Wx, −Wx]) (Zhang et al., 2024) |
+    | `hedgehog_exp` | W | 2d | e^[Wx, −Wx] |
+    | `dpfp` | | 2dν | r ⊙ roll(r, j) for j = 1…ν, r = max([x, −x], 0), ν = shifts (Schlag et al., 2021) |
+    | `taylor` | | 1 + d + d(d + 1)/2 | [1, x_i / d^¼, x_i² / √2d, x_i x_j / √d (i > j, by rows)] (Based; Arora et al., 2024) |
+    | `taylor_full` | | 1 + d + d² | [1, x_i / d^¼, x_i x_j / √2d (by rows)] |
+    | `rebased` | γ, β | d(d + 1)/2 | [y_i² / √d, y_i y_j √(2/d) (i > j, by rows)], y = γ ⊙ LN(x) + β with eps 1e-5 (Aksenov et al., 2024) |
+    | `outer_product` | W1, W2 | d(d + 1)/2 | y_i z_j (i ≤ j, by rows), y = W1x, z = W2x |
+
+    Parameters beside the kind: `scale` multiplies x beforehand (d^−¼ makes FAVOR+
+    estimate softmax(QKᵀ/√d)); `log` leaves the exponential of `favor`,
+    `favor_hyperbolic` and `hedgehog_exp` to a consumer with the map `exp`, which
+    stabilises it under a normalizer: by the maximum of each query, and one
+    constant for all keys of a head, causally their running maximum. The eps of
+    that normalizer is the ε that others add to the features.
+
+    Examples: `#linattn.feature_map<elu1>`,
+    `#linattn.feature_map<favor, log = true, scale = 0.5>`.
   }];
-  let parameters = (ins EnumParameter<LinAttn_FeatureMapKind>:$kind);
-  let assemblyFormat = "`<` $kind `>`";
+  let parameters = (ins
+    EnumParameter<LinAttn_FeatureMapKind>:$kind,
+    DefaultValuedParameter<"bool", "false">:$log,
+    DefaultValuedParameter<"int64_t", "1">:$shifts,
+    DefaultValuedParameter<"int64_t", "0">:$max_length,
+    OptionalParameter<"::mlir::FloatAttr">:$scale,
+    OptionalParameter<"::mlir::FloatAttr">:$eps);
+  let builders = [AttrBuilder<(ins "::mlir::linattn::FeatureMapKind":$kind), [{
+    return $_get($_ctxt, kind, false, 1, 0, ::mlir::FloatAttr(), ::mlir::FloatAttr());
+  }]>];
+  let assemblyFormat = "`<` $kind (`,` struct($log, $shifts, $max_length, $scale, $eps)^)? `>`";
+  let genVerifyDecl = 1;
 }
 
 def LinAttn_NormalizeAttr : LinAttn_Attr<"Normalize", "normalize"> {
   let summary = "how an output is divided by its denominator q·z";
   let description = [{
-    `num / (den + eps)`; with a `floor` instead `num / max(den, floor)`. A
-    `clamp` c comes last and limits the output to [−c, c]. A zero denominator
-    with a positive eps gives 0.
+    `num / (den + eps)`; with a `floor` instead `num / max(den, floor)`; with an
+    `abs_floor` `num / (max(|den|, abs_floor) + eps)`, eps being 0 there unless
+    given (mLSTM: abs_floor 1). A `clamp` c comes last and limits the output to
+    [−c, c]. A zero denominator with a positive eps gives 0.
 
     Examples: `#linattn.normalize<eps = 1.0e-6>`,
     `#linattn.normalize<floor = 1.0e-4, clamp = 10.0>`.
@@ -46,6 +88,7 @@ def LinAttn_NormalizeAttr : LinAttn_Attr<"Normalize", "normalize"> {
   let parameters = (ins
     OptionalParameter<"::mlir::FloatAttr">:$eps,
     OptionalParameter<"::mlir::FloatAttr">:$floor,
+    OptionalParameter<"::mlir::FloatAttr">:$abs_floor,
     OptionalParameter<"::mlir::FloatAttr">:$clamp);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
@@ -62,6 +105,7 @@ def LinAttn_ConfigAttr : LinAttn_Attr<"Config", "config"> {
     | `chunk` | tokens per chunk of the chunk form |
     | `rows`, `cols` | rows and columns of the state tile that stays in registers |
     | `block` | tokens that stream past one tile before the next is loaded |
+    | `segment` | tokens per segment of the segments form; 0: from the number of tokens |
 
     Example: `#linattn.config<form = state_tile, rows = 8, cols = 32, block = 32>`.
   }];
@@ -70,7 +114,14 @@ def LinAttn_ConfigAttr : LinAttn_Attr<"Config", "config"> {
     DefaultValuedParameter<"int64_t", "0">:$chunk,
     DefaultValuedParameter<"int64_t", "0">:$rows,
     DefaultValuedParameter<"int64_t", "0">:$cols,
-    DefaultValuedParameter<"int64_t", "0">:$block);
+    DefaultValuedParameter<"int64_t", "0">:$block,
+    DefaultValuedParameter<"int64_t", "0">:$segment);
+  let builders = [
+    AttrBuilder<(ins "::mlir::linattn::Form":$form, "int64_t":$chunk,
+      "int64_t":$rows, "int64_t":$cols, "int64_t":$block), [{
+      return $_get($_ctxt, form, chunk, rows, cols, block, /*segment=*/0);
+    }]>
+  ];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -30,6 +30,9 @@ def LinAttn_Dialect : Dialect {
     | `linattn.state`, `linattn.read` | the reassociated form: `S = φ(K)ᵀV`, then `O = φ(Q)S` |
     | `linattn.scan` | the recurrent form: state in, outputs and state out |
     | `linattn.feature_map` | φ alone |
+    | `linattn.permute` | the same tensor under other strides |
+    | `linattn.selective_scan`, `linattn.diagonal_scan`, `linattn.wkv4`, `linattn.log_linear` | recurrences that the scan cannot say: Mamba-1 and S4D, LRU, RWKV-4, log-linear attention |
+    | `linattn.output_norm` | RMS or layer norm of outputs, per token and head |
 
     **Shapes.** Logical dimensions are always `[B, H, T, D]`: batch, head, token,
     feature. Other memory layouts are strides of the buffers. A state is
@@ -42,7 +45,8 @@ def LinAttn_Dialect : Dialect {
     `⌊j·Hv/H⌋`.
 
     **Types.** Tokens are f16, bf16, f32 or f64; states and sums are f32, or f64
-    when the tokens are f64.
+    when the tokens are f64. A state may be f64 beside narrower tokens, and sums
+    are then f64 as well.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasCanonicalizer = 1;
@@ -76,5 +80,9 @@ def LinAttn_Mask :
 def LinAttn_Offsets :
     AnyTypeOf<[TensorRankOf<[I32, I64], [1]>, MemRefRankOf<[I32, I64], [1]>],
               "[N+1] sequence offsets as a ranked tensor or memref of i32 or i64">;
+
+def LinAttn_Lengths :
+    AnyTypeOf<[TensorRankOf<[I32, I64], [1]>, MemRefRankOf<[I32, I64], [1]>],
+              "[B] lengths as a ranked tensor or memref of i32 or i64">;
 
 #endif // LINATTN_DIALECT_LINATTNBASE_TD

@@ -30,13 +30,32 @@ def LinAttn_FeatureMapKind : LinAttn_Enum<"FeatureMapKind", "a feature map φ", 
   I32EnumAttrCase<"Elu1", 3, "elu1">,
   I32EnumAttrCase<"SoftmaxKernel", 4, "softmax_kernel">,
   I32EnumAttrCase<"Exp", 5, "exp">,
-  I32EnumAttrCase<"Region", 6, "region">
+  I32EnumAttrCase<"Region", 6, "region">,
+  // From here on: maps that need a whole token, in linattn.feature_map only.
+  I32EnumAttrCase<"Softmax", 7, "softmax">,
+  I32EnumAttrCase<"L2norm", 8, "l2norm">,
+  I32EnumAttrCase<"SumNorm", 9, "sum_norm">,
+  I32EnumAttrCase<"Favor", 10, "favor">,
+  I32EnumAttrCase<"FavorHyperbolic", 11, "favor_hyperbolic">,
+  I32EnumAttrCase<"RandomFourier", 12, "random_fourier">,
+  I32EnumAttrCase<"RandomFourierExp", 13, "random_fourier_exp">,
+  I32EnumAttrCase<"T2r", 14, "t2r">,
+  I32EnumAttrCase<"Hadamard", 15, "hadamard">,
+  I32EnumAttrCase<"Cosformer", 16, "cosformer">,
+  I32EnumAttrCase<"Hedgehog", 17, "hedgehog">,
+  I32EnumAttrCase<"HedgehogExp", 18, "hedgehog_exp">,
+  I32EnumAttrCase<"Dpfp", 19, "dpfp">,
+  I32EnumAttrCase<"Taylor", 20, "taylor">,
+  I32EnumAttrCase<"TaylorFull", 21, "taylor_full">,
+  I32EnumAttrCase<"Rebased", 22, "rebased">,
+  I32EnumAttrCase<"OuterProduct", 23, "outer_product">
 ]>;
 
 def LinAttn_Update : LinAttn_Enum<"Update", "how a token is written into the state", [
   I32EnumAttrCase<"Add", 0, "add">,
   I32EnumAttrCase<"Delta", 1, "delta">,
-  I32EnumAttrCase<"Dplr", 2, "dplr">
+  I32EnumAttrCase<"Dplr", 2, "dplr">,
+  I32EnumAttrCase<"Oja", 3, "oja">
 ]>;
 def LinAttn_UpdateAttr : EnumAttr<LinAttn_Dialect, LinAttn_Update, "update">;
 
@@ -58,7 +77,8 @@ def LinAttn_Form : LinAttn_Enum<"Form", "the schedule a recurrence runs in", [
   I32EnumAttrCase<"Quadratic", 1, "quadratic">,
   I32EnumAttrCase<"Token", 2, "token">,
   I32EnumAttrCase<"StateTile", 3, "state_tile">,
-  I32EnumAttrCase<"Chunk", 4, "chunk">
+  I32EnumAttrCase<"Chunk", 4, "chunk">,
+  I32EnumAttrCase<"Segments", 5, "segments">
 ]>;
 
 #endif // LINATTN_DIALECT_LINATTNENUMS_TD

@@ -43,4 +43,42 @@ def LinAttn_FeatureMappedOpInterface : OpInterface<"FeatureMappedOpInterface"> {
   ];
 }
 
+def LinAttn_RecurrenceOpInterface : OpInterface<"RecurrenceOpInterface"> {
+  let cppNamespace = "::mlir::linattn";
+  let description = [{
+    A recurrence over tokens whose destinations are outputs, then states. The
+    dimensions of its first output are its loops; a table says which of them
+    walks each dimension of each operand.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Returns the loop of each dimension of each operand, −1 for one that is
+        needed whole.
+      }],
+      "::llvm::SmallVector<::llvm::SmallVector<int64_t, 5>>", "getOperandLoops">,
+    InterfaceMethod<"Returns the first output, which is only written.",
+      "::mlir::OpOperand &", "getFirstOutput", (ins), [{
+        return $_op.getOutputMutable();
+      }]>,
+    InterfaceMethod<"Returns the first state, which is read and written.",
+      "::mlir::OpOperand &", "getFirstState", (ins), [{
+        return $_op.getStateMutable();
+      }]>,
+    InterfaceMethod<"Returns the offsets of packed sequences, or null.",
+      "::mlir::Value", "getSequenceOffsets", (ins), [{
+        return $_op.getCuSeqlens();
+      }]>,
+    InterfaceMethod<"Returns whether tokens run from the last to the first.",
+      "bool", "isReversed", (ins), [{ return $_op.getReverse(); }]>
+  ];
+  let extraSharedClassDeclaration = [{
+    /// The loop over tokens: [B, T, C] or [B, H, T, D].
+    int64_t getTokenLoop() {
+      auto type = ::llvm::cast<::mlir::ShapedType>(
+          $_op.getFirstOutput().get().getType());
+      return type.getRank() == 4 ? 2 : 1;
+    }
+  }];
+}
+
 #endif // LINATTN_DIALECT_LINATTNINTERFACES_TD

@@ -53,7 +53,7 @@ class LinAttn_StructuredOp<string mnemonic, list<Trait> traits = []>
 //===----------------------------------------------------------------------===//
 
 def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
-    NoMemoryEffect,
+    AttrSizedOperandSegments, NoMemoryEffect,
     DeclareOpInterfaceMethods<ConditionallySpeculatable>,
     DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>,
     DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>]> {
@@ -68,7 +68,9 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
 
     and with softmax weights `o_i = Σ_j softmax_j(scale · q_i·k_j) v_j`. `j` runs
     over all keys, or over `j ≤ i` when `causal`; a false `mask[b, j]` removes
-    key `j`. A query without any key to attend gives 0. The formula is quadratic;
+    key `j`. With a `prefix`, every query of batch element b also sees all of the
+    first `prefix[b]` keys: a prefix LM, whose prompt is read in both directions.
+    A query without any key to attend gives 0. The formula is quadratic;
     its evaluation need not be: `linattn-reassociate` and
     `linattn-causal-to-scan` rewrite it so that no N×N value exists.
 
@@ -85,10 +87,14 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
     - (A7) mask is `[B, Tk]`.
     - (A8) a `region` feature map comes with a region that maps one scalar of
       the accumulation type to another by scalar arithmetic, and only then. The
-      region may use scalars defined outside.
+      region may use scalars defined outside. The maps of a whole token stand
+      in `linattn.feature_map` only, except `softmax_kernel`.
     - (A9) softmax weights take neither a feature map nor a normalizer.
     - (A10) the result is `[B, max(Hq, Hk, Hv), Tq, V]`.
     - (A11) scale is 0 or a normal number of the accumulation type.
+    - (A12) abs_floor goes without the `exp` map, whose true denominator is
+      never formed.
+    - (A13) prefix is `[B]`, and given only with causal.
 
     Example:
 
@@ -102,7 +108,7 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
   }];
   let arguments = (ins
     LinAttn_Tokens:$query, LinAttn_Tokens:$key, LinAttn_Tokens:$value,
-    Optional<LinAttn_Mask>:$mask,
+    Optional<LinAttn_Mask>:$mask, Optional<LinAttn_Lengths>:$prefix,
     DefaultValuedAttr<LinAttn_WeightsAttr, "::mlir::linattn::Weights::Linear">:$weights,
     UnitAttr:$causal,
     OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
@@ -112,7 +118,7 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
   let results = (outs LinAttn_Tokens:$output);
   let regions = (region MaxSizedRegion<1>:$phi);
   let assemblyFormat = [{
-    $query `,` $key `,` $value (`mask` `(` $mask^ `)`)?
+    $query `,` $key `,` $value (`mask` `(` $mask^ `)`)? (`prefix` `(` $prefix^ `)`)?
     (`weights` `(` custom<Keyword>($weights)^ `)`)? attr-dict (`phi` $phi^)?
     `:` functional-type(operands, results)
   }];
@@ -128,7 +134,7 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
 // quadratic
 //===----------------------------------------------------------------------===//
 
-def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic"> {
+def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic", [AttrSizedOperandSegments]> {
   let summary = "attention in the quadratic form, into a destination";
   let description = [{
     The meaning, attributes and constraints of `linattn.attention`, as a
@@ -140,7 +146,7 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic"> {
     j ≤ i + Tk − Tq, so that a tile of queries, or new queries over a cache of
     keys, are causal too.
 
-    Constraints: (A1) to (A11) of `linattn.attention` without (A5), the
+    Constraints: (A1) to (A13) of `linattn.attention` without (A5), the
     destination in place of the result.
 
     Example:
@@ -153,7 +159,8 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic"> {
   }];
   let arguments = (ins
     LinAttn_Tokens:$query, LinAttn_Tokens:$key, LinAttn_Tokens:$value,
-    Optional<LinAttn_Mask>:$mask, LinAttn_Tokens:$output,
+    Optional<LinAttn_Mask>:$mask, Optional<LinAttn_Lengths>:$prefix,
+    LinAttn_Tokens:$output,
     DefaultValuedAttr<LinAttn_WeightsAttr, "::mlir::linattn::Weights::Linear">:$weights,
     UnitAttr:$causal,
     OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
@@ -164,10 +171,11 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic"> {
   let regions = (region MaxSizedRegion<1>:$phi);
   let builders = [
     OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$key,
-      "::mlir::Value":$value, "::mlir::Value":$mask, "::mlir::Value":$output)>
+      "::mlir::Value":$value, "::mlir::Value":$mask, "::mlir::Value":$prefix,
+      "::mlir::Value":$output)>
   ];
   let assemblyFormat = [{
-    $query `,` $key `,` $value (`mask` `(` $mask^ `)`)?
+    $query `,` $key `,` $value (`mask` `(` $mask^ `)`)? (`prefix` `(` $prefix^ `)`)?
     (`weights` `(` custom<Keyword>($weights)^ `)`)? `into` `(` $output `)` attr-dict (`phi` $phi^)?
     `:` functional-type(operands, results)
   }];
@@ -197,17 +205,29 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     The operands present say which family it is. `update(add)`: a = b = 0.
     `update(delta)`: a = −(erase ⊙ k), b = beta·k and the written key beta·k, read
     after the decay; a `write` gate multiplies v. `update(dplr)`: `a` and `b` are
-    given. Decays are natural logarithms, ≤ 0, `[H]`, `[B, H, T]` or
-    `[B, H, T, K]` (`value_decay` `[B, H, T, V]`).
+    given. `update(oja)` is the delta rule on Sᵀ with keys and values exchanged:
+    `S_t = Sd_t + (φ(k_t) − Sd_t v_t)(beta_t v_t)ᵀ`. Decays are natural logarithms,
+    ≤ 0, `[H]`, `[B, H, T]` or `[B, H, T, K]` (`value_decay` `[B, H, T, V]`).
 
     The scan starts from the state it is given (`init`) and returns the final
     state: chunking it is tiling its T dimension. With `normalize` the sum of
     the written keys z is carried beside S (`normalizer`), and the output is
     divided by scale·φ(q)·z; the `exp` map under a normalizer carries its
     running maximum too (`running_max`, −∞ or the lowest finite value to start).
-    A false `mask[b, t]` keeps token t from being written. With `cu_seqlens`
-    (N+1 offsets, B = 1) the state is `[N, H, K, V]`, one per sequence. `reverse`
-    runs from the last token to the first.
+    A false `mask[b, t]` keeps token t from being written: it decays the state,
+    reads it, and does nothing else. With `cu_seqlens` (N+1 offsets, B = 1) the
+    state is `[N, H, K, V]`, one per sequence. `reverse` runs from the last token
+    to the first.
+
+    An `input_gate` `[B, H, T]`, a natural logarithm of any sign, writes the key
+    e^{input_gate}·φ(k) (mLSTM). So that no gate overflows, `running_max` carries
+    `m_t = max(decay_t + m_{t-1}, input_gate_t)`, and S and z are stored times
+    e^{−m}: decayed by e^{decay_t + m_{t-1} − m_t}, written with
+    e^{input_gate_t − m_t}. The factor cancels in the quotient; `eps` and `floor`
+    meet the stored denominator, `abs_floor` the true one.
+
+    A state may be f64 beside narrower tokens; everything is then computed in
+    f64.
 
     Constraints, beside the operand types:
     - (S1) query and key have the same head size.
@@ -215,26 +235,42 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     - (S3) query, key, value and output have the same batch size.
     - (S4) head counts divide one another.
     - (S5) query, key, value and output have the same element type.
-    - (S6) state is `[B, max(Hk, Hv), K, V]` of the accumulation type.
+    - (S6) state is `[B, max(Hk, Hv), K, V]` of the accumulation type or of f64;
+      normalizer and running_max have its element type.
     - (S7) output is `[B, max(Hq, Hk, Hv), T, V]`.
     - (S8) a normalizer `[B, H, K]` is given exactly with `normalize`.
     - (S9) a running maximum `[B, H]` is given exactly with the `exp` map under
-      `normalize`.
+      `normalize` or with an input gate.
     - (S10) as (A8).
     - (S11) decay is `[H]`, `[B, H, T]` or `[B, H, T, K]`; value_decay, write
       `[B, H, T, V]`; beta `[B, H, T]` or `[B, H, T, V]`; a, b, erase
-      `[B, H, T, K]`; bonus `[H, K]`; mask `[B, T]`.
-    - (S12) beta and erase and write need update(delta); delta needs beta or
-      erase.
+      `[B, H, T, K]`; input_gate `[B, H, T]`; bonus `[H, K]`; mask `[B, T]`.
+    - (S12) beta needs update(delta) or update(oja), erase and write need
+      update(delta); delta needs beta or erase, oja needs beta.
     - (S13) a and b come together, exactly with update(dplr).
     - (S14) bonus needs readout(exclusive).
-    - (S15) value_decay goes with update(add) only.
+    - (S15) value_decay goes with update(add) or update(oja) only: the
+      transitions of the others act on keys.
     - (S16) normalize goes with update(add) and readout(inclusive) only.
     - (S17) cu_seqlens needs batch size 1; the state's first dimension is then
       one less than the number of offsets.
     - (S18) transition(before) needs update(dplr); the delta rule reads after
       the decay.
     - (S19) scale is 0 or a normal number of the accumulation type.
+    - (S20) input_gate goes with normalize only: without a quotient the factor
+      e^m of the stored state would have to be undone, whatever its size.
+    - (S21) beside an input_gate decay is `[H]` or `[B, H, T]`: one running
+      maximum per head cannot follow a decay per channel.
+    - (S22) input_gate goes without the `exp` map: one running maximum cannot
+      follow both.
+    - (S23) abs_floor goes without the `exp` map, whose true denominator is
+      never formed.
+    - (S24) normalize goes without value_decay: one denominator cannot follow
+      factors that differ between value columns.
+    - (S25) with update(oja), beta is `[B, H, T]`: a step has one size.
+    - (S26) a constant decay or value_decay holds no positive number and no NaN.
+    - (S27) bonus goes with update(add) or update(dplr) only: the others write
+      beta·k, and a bonus could mean that or the key.
 
     Example:
 
@@ -253,6 +289,7 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     Optional<LinAttn_Gate>:$a, Optional<LinAttn_Gate>:$b,
     Optional<LinAttn_Bonus>:$bonus,
     Optional<LinAttn_Gate>:$erase, Optional<LinAttn_Gate>:$write,
+    Optional<LinAttn_Gate>:$input_gate,
     Optional<LinAttn_Mask>:$mask, Optional<LinAttn_Offsets>:$cu_seqlens,
     LinAttn_Tokens:$output, LinAttn_State:$state,
     Optional<LinAttn_Normalizer>:$normalizer,
@@ -272,7 +309,8 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     (`decay` `(` $decay^ `)`)? (`value_decay` `(` $value_decay^ `)`)?
     (`beta` `(` $beta^ `)`)? (`a` `(` $a^ `)`)? (`b` `(` $b^ `)`)?
     (`bonus` `(` $bonus^ `)`)? (`erase` `(` $erase^ `)`)?
-    (`write` `(` $write^ `)`)? (`mask` `(` $mask^ `)`)?
+    (`write` `(` $write^ `)`)? (`input_gate` `(` $input_gate^ `)`)?
+    (`mask` `(` $mask^ `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `)`)?
     (`update` `(` custom<Keyword>($update)^ `)`)? (`readout` `(` custom<Keyword>($readout)^ `)`)?
     (`transition` `(` custom<Keyword>($transition)^ `)`)?
@@ -302,18 +340,24 @@ def LinAttn_StateOp : LinAttn_StructuredOp<"state", [AttrSizedOperandSegments]> 
   let description = [{
     `S = S_0 + Σ_t φ(k_t) v_tᵀ`, and with a `normalizer` `z = z_0 + Σ_t φ(k_t)`:
     the first half of reassociated attention. The `exp` map under a normalizer
-    carries its running maximum, as in `linattn.scan`.
+    carries its running maximum, as in `linattn.scan`. With decays, `reverse` or
+    `cu_seqlens` it is what such a scan leaves behind, without the scan's outputs:
+    the first half of a scan in segments.
 
     Constraints, beside the operand types:
     - (T1) key and value have the same sequence length.
     - (T2) key, value and state have the same batch size.
     - (T3) head counts divide one another.
     - (T4) key and value have the same element type.
-    - (T5) state is `[B, max(Hk, Hv), K, V]` of the accumulation type,
-      normalizer `[B, H, K]`, running maximum `[B, H]`, mask `[B, T]`.
+    - (T5) state is `[B, max(Hk, Hv), K, V]` of the accumulation type or of f64,
+      normalizer `[B, H, K]` and running maximum `[B, H]` of its element type,
+      mask `[B, T]`.
     - (T6) as (A8).
     - (T7) a running maximum is given exactly with the `exp` map and a
       normalizer.
+    - (T8) decay is `[H]`, `[B, H, T]` or `[B, H, T, K]`, value_decay
+      `[B, H, T, V]`; a value_decay and a normalizer exclude each other.
+    - (T9) as (S17).
 
     Example:
 
@@ -324,21 +368,31 @@ def LinAttn_StateOp : LinAttn_StructuredOp<"state", [AttrSizedOperandSegments]> 
     ```
   }];
   let arguments = (ins
-    LinAttn_Tokens:$key, LinAttn_Tokens:$value, Optional<LinAttn_Mask>:$mask,
+    LinAttn_Tokens:$key, LinAttn_Tokens:$value,
+    Optional<LinAttn_Gate>:$decay, Optional<LinAttn_Gate>:$value_decay,
+    Optional<LinAttn_Mask>:$mask, Optional<LinAttn_Offsets>:$cu_seqlens,
     LinAttn_State:$state, Optional<LinAttn_Normalizer>:$normalizer,
     Optional<LinAttn_RunningMax>:$running_max,
+    UnitAttr:$reverse,
     OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
     OptionalAttr<LinAttn_ConfigAttr>:$config);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region MaxSizedRegion<1>:$phi);
   let assemblyFormat = [{
-    $key `,` $value (`mask` `(` $mask^ `)`)? `init` `(` $state `)`
+    $key `,` $value (`decay` `(` $decay^ `)`)?
+    (`value_decay` `(` $value_decay^ `)`)? (`mask` `(` $mask^ `)`)?
+    (`cu_seqlens` `(` $cu_seqlens^ `)`)? `init` `(` $state `)`
     (`normalizer` `(` $normalizer^ `)`)? (`running_max` `(` $running_max^ `)`)?
     attr-dict (`phi` $phi^)? `:` functional-type(operands, results)
   }];
   let builders = [
+    // Without gates; the result types follow from the destinations.
     OpBuilder<(ins "::mlir::Value":$key, "::mlir::Value":$value,
-      "::mlir::Value":$mask, "const ::mlir::linattn::StateValues &":$state)>
+      "::mlir::Value":$mask, "const ::mlir::linattn::StateValues &":$state)>,
+    OpBuilder<(ins "::mlir::Value":$key, "::mlir::Value":$value,
+      "::mlir::Value":$decay, "::mlir::Value":$valueDecay,
+      "::mlir::Value":$mask, "::mlir::Value":$offsets,
+      "const ::mlir::linattn::StateValues &":$state)>
   ];
   let extraClassDeclaration = [{
     /// State and, where present, normalizer and running maximum.
@@ -347,20 +401,25 @@ def LinAttn_StateOp : LinAttn_StructuredOp<"state", [AttrSizedOperandSegments]> 
   let hasCanonicalizer = 1;
 }
 
-def LinAttn_ReadOp : LinAttn_StructuredOp<"read"> {
+def LinAttn_ReadOp : LinAttn_StructuredOp<"read", [AttrSizedOperandSegments]> {
   let summary = "reads queries from a state";
   let description = [{
     `o_t = scale · Sᵀφ(q_t)`, divided by `scale · φ(q_t)·z` under `normalize`: the
-    second half of reassociated attention.
+    second half of reassociated attention. A state that an input gate has written
+    (see `linattn.scan`) is stored times e^{−m}; `running_max` is that m, for an
+    `abs_floor` to be compared with the true denominator.
 
     Constraints, beside the operand types:
     - (R1) query and state have the same head size, batch size.
     - (R2) head counts divide one another.
     - (R3) output is `[B, max(Hq, H), T, V]` with the query's element type.
     - (R4) a normalizer `[B, H, K]` is given exactly with `normalize`.
-    - (R5) state and normalizer have the accumulation type of the query.
+    - (R5) state is of the accumulation type of the query or of f64; normalizer
+      and running_max have its element type.
     - (R6) as (A8).
     - (R7) scale is 0 or a normal number of the accumulation type.
+    - (R8) running_max `[B, H]` goes with abs_floor only; elsewhere it cancels.
+    - (R9) as (A12).
 
     Example:
 
@@ -373,7 +432,8 @@ def LinAttn_ReadOp : LinAttn_StructuredOp<"read"> {
   }];
   let arguments = (ins
     LinAttn_Tokens:$query, LinAttn_State:$state,
-    Optional<LinAttn_Normalizer>:$normalizer, LinAttn_Tokens:$output,
+    Optional<LinAttn_Normalizer>:$normalizer,
+    Optional<LinAttn_RunningMax>:$running_max, LinAttn_Tokens:$output,
     OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
     OptionalAttr<LinAttn_NormalizeAttr>:$normalize,
     OptionalAttr<F64Attr>:$scale,
@@ -382,7 +442,7 @@ def LinAttn_ReadOp : LinAttn_StructuredOp<"read"> {
   let regions = (region MaxSizedRegion<1>:$phi);
   let assemblyFormat = [{
     $query `,` $state (`normalizer` `(` $normalizer^ `)`)?
-    `into` `(` $output `)` attr-dict (`phi` $phi^)?
+    (`running_max` `(` $running_max^ `)`)? `into` `(` $output `)` attr-dict (`phi` $phi^)?
     `:` functional-type(operands, results)
   }];
   let builders = [
@@ -396,43 +456,8 @@ def LinAttn_ReadOp : LinAttn_StructuredOp<"read"> {
 }
 
 //===----------------------------------------------------------------------===//
-// feature_map, yield
+// yield
 //===----------------------------------------------------------------------===//
-
-def LinAttn_FeatureMapOp : LinAttn_StructuredOp<"feature_map"> {
-  let summary = "applies a feature map to tokens";
-  let description = [{
-    `φ(x)` for every token, into a destination of the same shape. `exp` is the
-    plain exponential here. Folds into `linattn.scan`, `linattn.state`,
-    `linattn.read` and `linattn.attention`, which apply φ as they load; the
-    identity map vanishes.
-
-    Constraints:
-    - (F1) input and output have the same shape and element type.
-    - (F2) as (A8).
-
-    Example:
-
-    ```mlir
-    %f = linattn.feature_map %x into(%dest) {feature_map = #linattn.feature_map<relu2>}
-      : (tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>) -> tensor<2x8x?x64xf32>
-    ```
-  }];
-  let arguments = (ins
-    LinAttn_Tokens:$input, LinAttn_Tokens:$output,
-    OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
-    OptionalAttr<LinAttn_ConfigAttr>:$config);
-  let results = (outs Variadic<LinAttn_Tokens>:$results);
-  let regions = (region MaxSizedRegion<1>:$phi);
-  let assemblyFormat = [{
-    $input `into` `(` $output `)` attr-dict (`phi` $phi^)?
-    `:` functional-type(operands, results)
-  }];
-  let extraClassDeclaration = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
-  }];
-  let hasCanonicalizer = 1;
-}
 
 def LinAttn_YieldOp : LinAttn_Op<"yield", [Pure, ReturnLike, Terminator,
     ParentOneOf<["AttentionOp", "QuadraticOp", "ScanOp", "StateOp", "ReadOp",
@@ -442,5 +467,10 @@ def LinAttn_YieldOp : LinAttn_Op<"yield", [Pure, ReturnLike, Terminator,
   let assemblyFormat = "attr-dict ($result^ `:` type($result))?";
   let builders = [OpBuilder<(ins), [{ }]>];
 }
+
+include "linattn/Dialect/LinAttnViews.td"
+include "linattn/Dialect/LinAttnRecurrences.td"
+include "linattn/Dialect/LinAttnFeatureMap.td"
+include "linattn/Dialect/LinAttnNorm.td"
 
 #endif // LINATTN_DIALECT_LINATTNOPS_TD

@@ -1,0 +1,55 @@
+//===- MapParameters.h - What feature maps are given ------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_DIALECT_MAPPARAMETERS_H
+#define LINATTN_DIALECT_MAPPARAMETERS_H
+
+#include "linattn/Dialect/LinAttn.h"
+
+namespace mlir::linattn {
+
+/// One parameter of a map, in the order of `linattn.feature_map`'s `params`.
+struct MapParameter {
+  enum Shape {
+    Matrix,       ///< [m, d]
+    Square,       ///< [d, d]
+    VectorOfRows, ///< [m]
+    VectorOfSize, ///< [d]
+  };
+
+  StringRef name;
+  Shape shape;
+  bool isOptional = false;
+
+  bool isMatrix() const { return shape == Matrix || shape == Square; }
+  /// The rank of one that serves all heads; one per head has one more.
+  int64_t rank() const { return isMatrix() ? 2 : 1; }
+};
+
+/// The parameters of a map, none for most.
+ArrayRef<MapParameter> getMapParameters(FeatureMapKind kind);
+
+/// True if the operand has a parameter for each head.
+bool isPerHead(const MapParameter &parameter, Value operand);
+
+/// True if φ needs a whole token, changes its size or has parameters: such maps
+/// stand in `linattn.feature_map` only.
+bool needsWholeToken(FeatureMapKind kind);
+
+/// The eps of a map that has one: that of the attribute or the default.
+double getMapEps(FeatureMapAttr map);
+
+/// What multiplies x beforehand.
+double getMapScale(FeatureMapAttr map);
+
+/// (F1) and (F4) to (F5) of `linattn.feature_map`, beside the sizes.
+LogicalResult verifyMapOperands(FeatureMapOp op);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_DIALECT_MAPPARAMETERS_H

@@ -1,0 +1,35 @@
+//===- SignAnalysis.h - The sign of attention weights -----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A normalised output is divided by a sum of weights φ(q)·φ(k). It stays away
+// from zero only if the weights are positive.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_DIALECT_SIGNANALYSIS_H
+#define LINATTN_DIALECT_SIGNANALYSIS_H
+
+#include "linattn/Dialect/LinAttn.h"
+
+namespace mlir::linattn {
+
+/// What is known of a number: in rising order of certainty.
+enum class Sign { Any, NotNegative, Positive };
+
+/// The sign of every feature of a map, whatever the token. A region is followed
+/// through its arithmetic, on intervals; branches on the argument count.
+Sign getFeatureSign(FeatureMappedOpInterface op);
+
+/// The sign of φ(q)·φ(k), for tokens that `query` and `key` may have mapped
+/// already (by `linattn.feature_map`) before the op applies its own map. A null
+/// value stands for tokens that nothing is known of.
+Sign getWeightSign(FeatureMappedOpInterface op, Value query, Value key);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_DIALECT_SIGNANALYSIS_H

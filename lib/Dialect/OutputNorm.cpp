@@ -1,0 +1,54 @@
+//===- OutputNorm.cpp - Verifier of linattn.output_norm -------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "VerifyUtils.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::linattn;
+using namespace mlir::linattn::verify;
+
+SmallVector<DimRelation> OutputNormOp::getDimRelations() {
+  static constexpr StringRef what[] = {"batch size", "head count",
+                                       "sequence length", "head size"};
+  Relations relations;
+  Named input{getInput(), "input"};
+  for (int64_t dim = 0; dim < 4; ++dim) {
+    if (getGate())
+      relations.equal("N1", what[dim], input, dim, {getGate(), "gate"}, dim);
+    relations.equal("N1", what[dim], input, dim, {getOutput(), "output"}, dim);
+  }
+  for (Named operand :
+       {Named{getWeight(), "weight"}, Named{getBias(), "bias"}}) {
+    if (!operand.value)
+      continue;
+    int64_t last = rankOf(operand.value) - 1;
+    if (last == 1)
+      relations.equal("N3", what[1], input, 1, operand, 0);
+    relations.equal("N3", what[3], input, 3, operand, last);
+  }
+  return relations.list;
+}
+
+LogicalResult OutputNormOp::verify() {
+  if (failed(verifySemantics(*this)))
+    return failure();
+  Named input{getInput(), "input"};
+  for (Named operand : {Named{getGate(), "gate"}, Named{getOutput(), "output"}})
+    if (operand.value &&
+        failed(verifySameElementType(*this, input, operand))) // (N2)
+      return failure();
+  if (getGateFirst() && !getGate()) // (N4)
+    return emitOpError("expected gate_first only with a gate, but got none");
+  double eps = getEps().convertToDouble();
+  if (!std::isfinite(eps) || eps < 0) // (N5)
+    return emitOpError("expected eps to be finite and not negative, but got ")
+           << eps;
+  return verifyRelations(*this);
+}

@@ -1,0 +1,372 @@
+//===- Recurrences.cpp - Interfaces of the small recurrences --------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The loops of a recurrence are the dimensions of its output, so a table with
+// the loop of each dimension of each operand says all there is to tiling:
+// slices, positions of results and the iteration domain. Tokens are walked in
+// order, from the state that is given: a chunk is a tile of T.
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+//===----------------------------------------------------------------------===//
+// The loops of each operand
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+using DimLoops = SmallVector<int64_t, 5>;
+constexpr int64_t whole = -1;
+
+/// Collects the loops of the operands that are there.
+class LoopTable {
+public:
+  void add(Value operand, DimLoops dims) {
+    if (operand)
+      loops.push_back(std::move(dims));
+  }
+  SmallVector<DimLoops> loops;
+};
+
+} // namespace
+
+// [B, T, C]
+namespace channels {
+enum Loop : int64_t { Batch = 0, Token = 1, Channel = 2 };
+} // namespace channels
+
+static int64_t rankOf(Value value) {
+  return cast<ShapedType>(value.getType()).getRank();
+}
+
+/// [C] or [B, T, C].
+static DimLoops channelDims(Value operand) {
+  using namespace channels;
+  if (operand && rankOf(operand) == 1)
+    return {Channel};
+  return {Batch, Token, Channel};
+}
+
+/// The loop of a state's first dimension: packed sequences are no batch.
+static int64_t slotLoop(Value offsets) {
+  return offsets ? whole : int64_t(channels::Batch);
+}
+
+SmallVector<DimLoops> SelectiveScanOp::getOperandLoops() {
+  using namespace channels;
+  LoopTable table;
+  auto projection = [&](Value operand) {
+    if (!operand)
+      return;
+    switch (rankOf(operand)) {
+    case 2:
+      return table.add(operand, {Channel, whole});
+    case 3:
+      return table.add(operand, {Batch, Token, whole});
+    default:
+      return table.add(operand, {Batch, whole, Token, whole});
+    }
+  };
+  table.add(getInput(), channelDims(getInput()));
+  table.add(getDelta(), channelDims(getDelta()));
+  table.add(getA(), {Channel, whole});
+  projection(getB());
+  projection(getC());
+  table.add(getAImag(), {Channel, whole});
+  projection(getBImag());
+  projection(getCImag());
+  table.add(getSkip(), {Channel});
+  table.add(getGate(), channelDims(getGate()));
+  table.add(getDeltaBias(), {Channel});
+  table.add(getCuSeqlens(), {whole});
+  table.add(getOutput(), channelDims(getOutput()));
+  for (Value state : {Value(getState()), Value(getStateImag())})
+    table.add(state, {slotLoop(getCuSeqlens()), Channel, whole});
+  return table.loops;
+}
+
+SmallVector<DimLoops> DiagonalScanOp::getOperandLoops() {
+  using namespace channels;
+  LoopTable table;
+  for (Value operand : {Value(getInput()), Value(getImag()), Value(getDecay()),
+                        Value(getPhase())})
+    table.add(operand, channelDims(operand));
+  table.add(getCuSeqlens(), {whole});
+  for (Value output : {Value(getOutput()), Value(getOutputImag())})
+    table.add(output, channelDims(output));
+  for (Value state : {Value(getState()), Value(getStateImag())})
+    table.add(state, {slotLoop(getCuSeqlens()), Channel});
+  return table.loops;
+}
+
+SmallVector<DimLoops> Wkv4Op::getOperandLoops() {
+  using namespace channels;
+  LoopTable table;
+  for (Value operand : {Value(getKey()), Value(getValue()), Value(getDecay()),
+                        Value(getBonus())})
+    table.add(operand, channelDims(operand));
+  table.add(getCuSeqlens(), {whole});
+  table.add(getOutput(), channelDims(getOutput()));
+  table.add(getState(), {slotLoop(getCuSeqlens()), whole, Channel});
+  return table.loops;
+}
+
+SmallVector<DimLoops> LogLinearOp::getOperandLoops() {
+  enum Loop : int64_t { Batch = 0, Head = 1, Token = 2, Column = 3 };
+  LoopTable table;
+  int64_t slot = slotLoop(getCuSeqlens());
+  table.add(getQuery(), {Batch, Head, Token, whole});
+  table.add(getKey(), {Batch, Head, Token, whole});
+  table.add(getValue(), {Batch, Head, Token, Column});
+  table.add(getDecay(), {Batch, Head, Token});
+  table.add(getLevels(), {Batch, Head, Token, whole});
+  table.add(getPosition(), {slot});
+  table.add(getCuSeqlens(), {whole});
+  table.add(getOutput(), {Batch, Head, Token, Column});
+  table.add(getState(), {slot, Head, whole, whole, Column});
+  return table.loops;
+}
+
+//===----------------------------------------------------------------------===//
+// Which tiles exist
+//===----------------------------------------------------------------------===//
+
+static SmallVector<Range> iterationDomain(RecurrenceOpInterface op,
+                                          OpBuilder &b) {
+  SmallVector<Range> domain;
+  for (OpFoldResult size :
+       tensor::getMixedSizes(b, op.getLoc(), op.getFirstOutput().get()))
+    domain.push_back({b.getIndexAttr(0), size, b.getIndexAttr(1)});
+  return domain;
+}
+
+static bool isWhole(OpFoldResult offset, OpFoldResult size, OpFoldResult full) {
+  if (!isZeroInteger(offset))
+    return false;
+  if (isEqualConstantIntOrValue(size, full))
+    return true;
+  FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual(size, full);
+  return succeeded(equal) && *equal;
+}
+
+/// Sizes along a loop that are not all the same static number: grouped heads,
+/// whose slices belong to no slice of the state.
+static bool hasGroups(RecurrenceOpInterface op, ArrayRef<DimLoops> loops,
+                      int64_t loop) {
+  std::optional<int64_t> common;
+  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), loops)) {
+    auto *position = llvm::find(dims, loop);
+    if (position == dims.end())
+      continue;
+    int64_t size =
+        cast<ShapedType>(operand.getType()).getDimSize(position - dims.begin());
+    if (ShapedType::isDynamic(size) || (common && *common != size))
+      return true;
+    common = size;
+  }
+  return false;
+}
+
+/// The head loop if the op has grouped heads, which run whole.
+static std::optional<int64_t> groupedLoop(RecurrenceOpInterface op,
+                                          ArrayRef<DimLoops> loops) {
+  if (isa<LogLinearOp>(op.getOperation()) && hasGroups(op, loops, 1))
+    return 1;
+  return std::nullopt;
+}
+
+static LogicalResult checkTile(RecurrenceOpInterface op, OpBuilder &b,
+                               ArrayRef<OpFoldResult> offsets,
+                               ArrayRef<OpFoldResult> sizes,
+                               ArrayRef<DimLoops> loops) {
+  SmallVector<Range> domain = iterationDomain(op, b);
+  auto partial = [&](int64_t loop) {
+    return !isWhole(offsets[loop], sizes[loop], domain[loop].size);
+  };
+  if (std::optional<int64_t> grouped = groupedLoop(op, loops);
+      grouped && partial(*grouped))
+    return op->emitOpError("cannot be tiled over heads: its operands' head "
+                           "counts differ or are dynamic");
+  if (auto scan = dyn_cast<SelectiveScanOp>(op.getOperation())) {
+    auto isGrouped = [](Value projection) {
+      return rankOf(projection) == 4 &&
+             cast<ShapedType>(projection.getType()).getDimSize(1) != 1;
+    };
+    if ((isGrouped(scan.getB()) || isGrouped(scan.getC())) &&
+        partial(channels::Channel))
+      return op->emitOpError("cannot be tiled over channels: they are in "
+                             "groups");
+  }
+  if (!partial(op.getTokenLoop()))
+    return success();
+  // A later tile would start at the position of the first.
+  if (isa<LogLinearOp>(op.getOperation()))
+    return op->emitOpError("cannot be tiled over tokens: its levels follow "
+                           "from the position in the sequence");
+  if (op.isReversed() || op.getSequenceOffsets())
+    return op->emitOpError("cannot be tiled over tokens: ")
+           << (op.isReversed() ? "it runs from the last token to the first"
+                               : "its sequences start inside the tiles");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Slices
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct Tile {
+  SmallVector<OpFoldResult> offsets, sizes;
+};
+
+} // namespace
+
+/// The tile of one operand under loop offsets and sizes.
+static Tile operandTile(OpBuilder &b, Location loc, Value operand,
+                        const DimLoops &dims, std::optional<int64_t> grouped,
+                        ArrayRef<OpFoldResult> offsets,
+                        ArrayRef<OpFoldResult> sizes) {
+  Tile tile;
+  for (auto [index, loop] : llvm::enumerate(dims)) {
+    bool all = loop == whole || loop == grouped;
+    tile.offsets.push_back(all ? b.getIndexAttr(0) : offsets[loop]);
+    tile.sizes.push_back(all ? tensor::getMixedSize(b, loc, operand, index)
+                             : sizes[loop]);
+  }
+  return tile;
+}
+
+static FailureOr<TilingResult> tile(RecurrenceOpInterface op, OpBuilder &b,
+                                    ArrayRef<OpFoldResult> offsets,
+                                    ArrayRef<OpFoldResult> sizes) {
+  Location loc = op.getLoc();
+  SmallVector<DimLoops> loops = op.getOperandLoops();
+  if (failed(checkTile(op, b, offsets, sizes, loops)))
+    return failure();
+  std::optional<int64_t> grouped = groupedLoop(op, loops);
+  SmallVector<Value> operands;
+  SmallVector<Operation *> slices;
+  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), loops)) {
+    Tile part = operandTile(b, loc, operand, dims, grouped, offsets, sizes);
+    SmallVector<OpFoldResult> strides(dims.size(), b.getIndexAttr(1));
+    auto slice = tensor::ExtractSliceOp::create(b, loc, operand, part.offsets,
+                                                part.sizes, strides);
+    slices.push_back(slice);
+    operands.push_back(slice);
+  }
+  SmallVector<Type> types;
+  for (unsigned i = op.getFirstOutput().getOperandNumber(); i < operands.size();
+       ++i)
+    types.push_back(operands[i].getType());
+  Operation *tiled = cloneStructured(b, op, types, operands);
+  return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
+}
+
+static Tile resultTile(RecurrenceOpInterface op, OpBuilder &b, unsigned number,
+                       ArrayRef<OpFoldResult> offsets,
+                       ArrayRef<OpFoldResult> sizes) {
+  unsigned operand = op.getFirstOutput().getOperandNumber() + number;
+  SmallVector<DimLoops> loops = op.getOperandLoops();
+  return operandTile(b, op.getLoc(), op->getOperand(operand), loops[operand],
+                     groupedLoop(op, loops), offsets, sizes);
+}
+
+/// The inverse of `resultTile`: loops that do not index the result run whole.
+static FailureOr<TilingResult> tileForResult(RecurrenceOpInterface op,
+                                             OpBuilder &b, unsigned number,
+                                             ArrayRef<OpFoldResult> offsets,
+                                             ArrayRef<OpFoldResult> sizes) {
+  unsigned operand = op.getFirstOutput().getOperandNumber() + number;
+  SmallVector<DimLoops> loops = op.getOperandLoops();
+  std::optional<int64_t> grouped = groupedLoop(op, loops);
+  SmallVector<OpFoldResult> loopOffsets, loopSizes;
+  for (Range range : iterationDomain(op, b)) {
+    loopOffsets.push_back(range.offset);
+    loopSizes.push_back(range.size);
+  }
+  for (auto [index, loop] : llvm::enumerate(loops[operand])) {
+    OpFoldResult full =
+        tensor::getMixedSize(b, op.getLoc(), op->getOperand(operand), index);
+    bool all = isWhole(offsets[index], sizes[index], full);
+    if (loop == whole && !all)
+      return failure();
+    if (loop == whole || (loop == grouped && all))
+      continue;
+    loopOffsets[loop] = offsets[index];
+    loopSizes[loop] = sizes[index];
+  }
+  return tile(op, b, loopOffsets, loopSizes);
+}
+
+static SmallVector<utils::IteratorType>
+iteratorTypes(RecurrenceOpInterface op) {
+  SmallVector<utils::IteratorType> types(rankOf(op.getFirstOutput().get()),
+                                         utils::IteratorType::parallel);
+  types[op.getTokenLoop()] = utils::IteratorType::reduction;
+  return types;
+}
+
+static FailureOr<SmallVector<Value>> refuseDecomposition(Operation *op) {
+  return op->emitOpError("cannot be decomposed: linalg has no loop over tokens "
+                         "that follow one another");
+}
+
+static MutableOperandRange destinations(RecurrenceOpInterface op) {
+  unsigned start = op.getFirstOutput().getOperandNumber();
+  return MutableOperandRange(op, start, op->getNumOperands() - start);
+}
+
+#define LINATTN_RECURRENCE_OP(OpTy)                                            \
+  MutableOperandRange OpTy::getDpsInitsMutable() {                             \
+    return destinations(*this);                                                \
+  }                                                                            \
+  FailureOr<SmallVector<Value>> OpTy::decomposeOperation(OpBuilder &) {        \
+    return refuseDecomposition(*this);                                         \
+  }                                                                            \
+  SmallVector<utils::IteratorType> OpTy::getLoopIteratorTypes() {              \
+    return iteratorTypes(*this);                                               \
+  }                                                                            \
+  SmallVector<Range> OpTy::getIterationDomain(OpBuilder &b) {                  \
+    return iterationDomain(*this, b);                                          \
+  }                                                                            \
+  FailureOr<TilingResult> OpTy::getTiledImplementation(                        \
+      OpBuilder &b, ArrayRef<OpFoldResult> offsets,                            \
+      ArrayRef<OpFoldResult> sizes) {                                          \
+    return tile(*this, b, offsets, sizes);                                     \
+  }                                                                            \
+  LogicalResult OpTy::getResultTilePosition(                                   \
+      OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
+      ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,  \
+      SmallVector<OpFoldResult> &resultSizes) {                                \
+    Tile tile = resultTile(*this, b, resultNumber, offsets, sizes);            \
+    resultOffsets = tile.offsets;                                              \
+    resultSizes = tile.sizes;                                                  \
+    return success();                                                          \
+  }                                                                            \
+  FailureOr<TilingResult> OpTy::generateResultTileValue(                       \
+      OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
+      ArrayRef<OpFoldResult> sizes) {                                          \
+    return tileForResult(*this, b, resultNumber, offsets, sizes);              \
+  }
+
+LINATTN_RECURRENCE_OP(SelectiveScanOp)
+LINATTN_RECURRENCE_OP(DiagonalScanOp)
+LINATTN_RECURRENCE_OP(Wkv4Op)
+LINATTN_RECURRENCE_OP(LogLinearOp)
+
+#undef LINATTN_RECURRENCE_OP

@@ -1,0 +1,267 @@
+//===- VerifyScan.cpp - What a scan may be --------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "VerifyUtils.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+using namespace mlir::linattn::verify;
+
+static void scanGateRelations(ScanOp op, Relations &relations) {
+  Named key{op.getKey(), "key"}, value{op.getValue(), "value"},
+      state{op.getState(), "state"};
+  for (Named gate : {Named{op.getDecay(), "decay"}, Named{op.getA(), "a"},
+                     Named{op.getB(), "b"}, Named{op.getErase(), "erase"}})
+    gateRelations(gate, key, state, 3, "head size", key, relations);
+  for (Named gate :
+       {Named{op.getValueDecay(), "value_decay"}, Named{op.getWrite(), "write"},
+        Named{op.getBeta(), "beta"}, Named{op.getInputGate(), "input_gate"}})
+    gateRelations(gate, key, state, 3, "head size", value, relations);
+  if (op.getBonus()) {
+    Named bonus{op.getBonus(), "bonus"};
+    relations.equal("S11", "head count", bonus, 0, state, 1);
+    relations.equal("S11", "head size", bonus, 1, key, 3);
+  }
+  if (op.getMask()) {
+    Named mask{op.getMask(), "mask"};
+    relations.equal("S11", "batch size", mask, 0, key, 0);
+    relations.equal("S11", "sequence length", mask, 1, key, 2);
+  }
+}
+
+SmallVector<DimRelation> ScanOp::getDimRelations() {
+  Relations relations;
+  Named query{getQuery(), "query"}, key{getKey(), "key"},
+      value{getValue(), "value"}, output{getOutput(), "output"},
+      state{getState(), "state"};
+  relations.equal("S1", "head size", query, 3, key, 3);
+  relations.equal("S2", "sequence length", query, 2, key, 2);
+  relations.equal("S2", "sequence length", key, 2, value, 2);
+  relations.equal("S3", "batch size", query, 0, key, 0);
+  relations.equal("S3", "batch size", query, 0, value, 0);
+  relations.headsDivide("S4", {query, key, value});
+  if (getCuSeqlens())
+    relations.oneLess("S17", "batch size", state, 0,
+                      {getCuSeqlens(), "cu_seqlens"}, 0);
+  else
+    relations.equal("S6", "batch size", query, 0, state, 0);
+  stateRelations("S6", key, value, state, getNormalizer(), getRunningMax(),
+                 relations);
+  relations.equal("S7", "batch size", query, 0, output, 0);
+  relations.headsMax("S7", output, {query, key, value});
+  relations.equal("S7", "sequence length", query, 2, output, 2);
+  relations.equal("S7", "head size", value, 3, output, 3);
+  scanGateRelations(*this, relations);
+  return relations.list;
+}
+
+/// (S11), the ranks.
+static LogicalResult verifyScanRanks(ScanOp op) {
+  return success(
+      succeeded(verifyRank(op, {op.getDecay(), "decay"}, {1, 3, 4},
+                           "[H], [B, H, T] or [B, H, T, K]")) &&
+      succeeded(verifyRank(op, {op.getValueDecay(), "value_decay"}, {4},
+                           "[B, H, T, V]")) &&
+      succeeded(verifyRank(op, {op.getBeta(), "beta"}, {3, 4},
+                           "[B, H, T] or [B, H, T, V]")) &&
+      succeeded(verifyRank(op, {op.getA(), "a"}, {4}, "[B, H, T, K]")) &&
+      succeeded(verifyRank(op, {op.getB(), "b"}, {4}, "[B, H, T, K]")) &&
+      succeeded(
+          verifyRank(op, {op.getErase(), "erase"}, {4}, "[B, H, T, K]")) &&
+      succeeded(
+          verifyRank(op, {op.getWrite(), "write"}, {4}, "[B, H, T, V]")) &&
+      succeeded(
+          verifyRank(op, {op.getInputGate(), "input_gate"}, {3}, "[B, H, T]")));
+}
+
+namespace {
+
+/// Which operands and enums mean something together.
+class Family {
+public:
+  explicit Family(ScanOp op)
+      : op(op), update(op.getUpdate()),
+        exclusive(op.getReadout() == Readout::Exclusive),
+        updateClause(("update(" + stringifyUpdate(update) + ")").str()),
+        readoutClause(
+            ("readout(" + stringifyReadout(op.getReadout()) + ")").str()) {}
+
+  LogicalResult verify() {
+    return success(succeeded(verifyUpdate()) && succeeded(verifyReadout()) &&
+                   succeeded(verifyInputGate()) &&
+                   succeeded(verifyNormalized()) &&
+                   succeeded(verifyPackedBatch( // (S17)
+                       op, op.getCuSeqlens(), op.getQuery())));
+  }
+
+private:
+  LogicalResult only(bool present, StringRef name, bool allowed, StringRef with,
+                     const Twine &got) {
+    if (!present || allowed)
+      return success();
+    return op.emitOpError("expected ")
+           << name << " only with " << with << ", but got " << got;
+  }
+  LogicalResult onlyWith(Value operand, StringRef name,
+                         ArrayRef<Update> allowed, StringRef with) {
+    return only(bool(operand), name, llvm::is_contained(allowed, update), with,
+                updateClause);
+  }
+  /// Two clauses exclude one another, for a reason.
+  LogicalResult exclude(bool first, StringRef name, bool second,
+                        StringRef without, StringRef reason) {
+    if (!first || !second)
+      return success();
+    return op.emitOpError("expected ")
+           << name << " without " << without << ", but got both: " << reason;
+  }
+
+  LogicalResult verifyUpdate();     // (S12), (S13), (S15), (S18), (S25)
+  LogicalResult verifyReadout();    // (S14), (S16)
+  LogicalResult verifyInputGate();  // (S20), (S21), (S22)
+  LogicalResult verifyNormalized(); // (S23), (S24)
+
+  ScanOp op;
+  Update update;
+  bool exclusive;
+  std::string updateClause, readoutClause;
+};
+
+} // namespace
+
+LogicalResult Family::verifyUpdate() {
+  bool delta = update == Update::Delta, dplr = update == Update::Dplr,
+       oja = update == Update::Oja;
+  if (failed(onlyWith(op.getBeta(), "beta", {Update::Delta, Update::Oja},
+                      "update(delta) or update(oja)")) ||
+      failed(
+          onlyWith(op.getErase(), "erase", {Update::Delta}, "update(delta)")) ||
+      failed(
+          onlyWith(op.getWrite(), "write", {Update::Delta}, "update(delta)")) ||
+      failed(onlyWith(op.getA(), "a", {Update::Dplr}, "update(dplr)")) ||
+      failed(onlyWith(op.getB(), "b", {Update::Dplr}, "update(dplr)")) ||
+      failed(onlyWith(op.getValueDecay(), "value_decay",
+                      {Update::Add, Update::Oja},
+                      "update(add) or update(oja)")) ||
+      failed(only(op.getTransition() == Transition::Before,
+                  "transition(before)", dplr, "update(dplr)", updateClause)))
+    return failure();
+  if (delta && !op.getBeta() && !op.getErase())
+    return op.emitOpError(
+        "expected update(delta) with beta or erase, but got neither");
+  if (oja && !op.getBeta())
+    return op.emitOpError("expected update(oja) with beta, but got none");
+  if (oja && rankOf(op.getBeta()) != 3)
+    return op.emitOpError(
+               "expected beta to be [B, H, T] with update(oja), but got ")
+           << op.getBeta().getType();
+  if (dplr && (!op.getA() || !op.getB()))
+    return op.emitOpError("expected update(dplr) with both a and b, but got ")
+           << (op.getA()   ? "only a"
+               : op.getB() ? "only b"
+                           : "neither");
+  return success();
+}
+
+LogicalResult Family::verifyReadout() {
+  if (failed(only(bool(op.getBonus()), "bonus", exclusive, "readout(exclusive)",
+                  readoutClause)) ||
+      failed(only(bool(op.getBonus()), "bonus",
+                  update == Update::Add || update == Update::Dplr,
+                  "update(add) or update(dplr)", updateClause)))
+    return failure();
+  return only(op.getNormalize().has_value(), "normalize",
+              update == Update::Add && !exclusive,
+              "update(add) and readout(inclusive)",
+              updateClause + " and " + readoutClause);
+}
+
+LogicalResult Family::verifyInputGate() {
+  if (!op.getInputGate())
+    return success();
+  if (!op.getNormalize())
+    return op.emitOpError("expected input_gate only with normalize, but got "
+                          "none: the state is stored times e^-running_max, "
+                          "which only a quotient cancels");
+  if (op.getDecay() && rankOf(op.getDecay()) == 4)
+    return op.emitOpError("expected decay to be [H] or [B, H, T] with "
+                          "input_gate, whose running maximum follows one decay "
+                          "per head, but got ")
+           << op.getDecay().getType();
+  auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
+  return exclude(
+      true, "input_gate", mapped.getFeatureMapKind() == FeatureMapKind::Exp,
+      "the feature map exp", "one running maximum cannot follow both");
+}
+
+LogicalResult Family::verifyNormalized() {
+  if (failed(exclude(op.getNormalize().has_value(), "normalize",
+                     bool(op.getValueDecay()), "value_decay",
+                     "one denominator cannot follow factors that differ "
+                     "between value columns")))
+    return failure();
+  return verifyAbsFloor(op, op.getNormalize());
+}
+
+/// (S26): what is known of a decay has to be a logarithm of at most 1.
+static LogicalResult verifyConstantDecay(ScanOp op, Named decay) {
+  DenseFPElementsAttr elements;
+  if (!decay.value || !matchPattern(decay.value, m_Constant(&elements)))
+    return success();
+  auto isBad = [](const APFloat &x) {
+    return x.isNaN() || (!x.isNegative() && !x.isZero());
+  };
+  auto report = [&](const APFloat &x) -> InFlightDiagnostic {
+    SmallString<16> spelled;
+    x.toString(spelled, /*FormatPrecision=*/6);
+    return op.emitOpError("expected ")
+           << decay.name << " to hold natural logarithms of at most 0, but got "
+           << spelled;
+  };
+  if (elements.isSplat()) {
+    APFloat x = elements.getSplatValue<APFloat>();
+    return isBad(x) && !elements.empty() ? LogicalResult(report(x)) : success();
+  }
+  for (auto [index, x] : llvm::enumerate(elements.getValues<APFloat>()))
+    if (isBad(x))
+      return report(x) << " at element " << index;
+  return success();
+}
+
+LogicalResult ScanOp::verify() {
+  if (failed(verifySemantics(*this)))
+    return failure();
+  Named query{getQuery(), "query"};
+  for (Named other : {Named{getKey(), "key"}, Named{getValue(), "value"},
+                      Named{getOutput(), "output"}}) // (S5)
+    if (failed(verifySameElementType(*this, query, other)))
+      return failure();
+  if (failed(verifyStateTypes(*this, elementType(getQuery()), // (S6)
+                              {getState(), "state"}, getNormalizer(),
+                              getRunningMax())) ||
+      failed(verifyNormalizer(*this, getNormalize(), getNormalizer()))) // (S8)
+    return failure();
+  if (failed(verifyFeatureMap(*this)) ||        // (S10)
+      failed(verifyScale(*this, getScale())) || // (S19)
+      failed(verifyScanRanks(*this)) || failed(Family(*this).verify()))
+    return failure();
+  auto kind =
+      cast<FeatureMappedOpInterface>(getOperation()).getFeatureMapKind();
+  bool carriesMax =
+      needsRunningMax(kind, getNormalize().has_value()) || getInputGate();
+  if (carriesMax != bool(getRunningMax())) // (S9)
+    return emitOpError("expected running_max exactly with feature map exp "
+                       "under normalize or with input_gate, but got ")
+           << (getRunningMax() ? "one without them" : "none");
+  for (Named decay : {Named{getDecay(), "decay"},
+                      Named{getValueDecay(), "value_decay"}}) // (S26)
+    if (failed(verifyConstantDecay(*this, decay)))
+      return failure();
+  return verifyRelations(*this);
+}

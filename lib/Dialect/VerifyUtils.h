@@ -1,0 +1,117 @@
+//===- VerifyUtils.h - What verifiers share ---------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_DIALECT_VERIFYUTILS_H
+#define LINATTN_LIB_DIALECT_VERIFYUTILS_H
+
+#include "linattn/Dialect/LinAttn.h"
+
+namespace mlir::linattn::verify {
+
+/// An operand with the name its messages use.
+struct Named {
+  Value value;
+  StringRef name;
+};
+
+class Relations {
+public:
+  void equal(StringRef id, StringRef what, Named a, int64_t dimA, Named b,
+             int64_t dimB) {
+    list.push_back({DimRelationKind::Equal,
+                    {{a.value, dimA, a.name}, {b.value, dimB, b.name}},
+                    what,
+                    id});
+  }
+
+  /// Head counts of the given operands divide one another, pair by pair.
+  void headsDivide(StringRef id, ArrayRef<Named> operands) {
+    for (size_t i = 0; i < operands.size(); ++i)
+      for (size_t j = i + 1; j < operands.size(); ++j)
+        list.push_back({DimRelationKind::Divides,
+                        {{operands[i].value, 1, operands[i].name},
+                         {operands[j].value, 1, operands[j].name}},
+                        "head count",
+                        id});
+  }
+
+  /// The head count of `result` is the largest of the others'.
+  void headsMax(StringRef id, Named result, ArrayRef<Named> others) {
+    DimRelation relation{DimRelationKind::Max,
+                         {{result.value, 1, result.name}},
+                         "head count",
+                         id};
+    for (const Named &other : others)
+      relation.dims.push_back({other.value, 1, other.name});
+    list.push_back(std::move(relation));
+  }
+
+  void oneLess(StringRef id, StringRef what, Named a, int64_t dimA, Named b,
+               int64_t dimB) {
+    list.push_back({DimRelationKind::OneLess,
+                    {{a.value, dimA, a.name}, {b.value, dimB, b.name}},
+                    what,
+                    id});
+  }
+
+  SmallVector<DimRelation> list;
+};
+
+inline Type elementType(Value value) { return getElementTypeOrSelf(value); }
+inline int64_t rankOf(Value value) {
+  return cast<ShapedType>(value.getType()).getRank();
+}
+
+/// The state beside its tokens: [N, H, K, V], [N, H, K] and [N, H].
+void stateRelations(StringRef id, Named key, Named value, Named state,
+                    Value normalizer, Value runningMax, Relations &relations);
+
+/// (S11): where each dimension of a gate comes from, by the gate's rank. Heads
+/// of a gate are state heads.
+void gateRelations(Named gate, Named tokens, Named state, int64_t lastDim,
+                   StringRef last, Named lastOf, Relations &relations);
+
+/// Checks the relations whose sizes are all static.
+LogicalResult verifyRelations(ShapeContractOpInterface op);
+
+LogicalResult verifySameElementType(Operation *op, Named a, Named b);
+LogicalResult verifyElementType(Operation *op, Named operand, Type expected);
+LogicalResult verifyRank(Operation *op, Named operand, ArrayRef<int64_t> ranks,
+                         StringRef shapes);
+
+/// A state is of the accumulation type of its tokens or of f64, and what is
+/// carried beside it of its element type.
+LogicalResult verifyStateTypes(Operation *op, Type tokenType, Named state,
+                               Value normalizer, Value runningMax);
+
+/// (A8) and its twins: a region comes exactly with the map `region`, and maps
+/// one scalar of the type the op computes in to another.
+LogicalResult verifyFeatureMap(FeatureMappedOpInterface op);
+
+/// The type the op computes in holds the scale.
+LogicalResult verifyScale(FeatureMappedOpInterface op,
+                          std::optional<APFloat> scale);
+
+/// (A12) and its twins.
+LogicalResult verifyAbsFloor(FeatureMappedOpInterface op,
+                             std::optional<NormalizeAttr> normalize);
+
+/// A normalizer is there exactly with `normalize`.
+LogicalResult verifyNormalizer(Operation *op,
+                               std::optional<NormalizeAttr> normalize,
+                               Value normalizer);
+
+/// (S17) and its twin: packed sequences have no batch beside them.
+LogicalResult verifyPackedBatch(Operation *op, Value offsets, Value tokens);
+
+/// Structured ops return their tensors, or nothing on buffers.
+LogicalResult verifySemantics(DestinationStyleOpInterface op);
+
+} // namespace mlir::linattn::verify
+
+#endif // LINATTN_LIB_DIALECT_VERIFYUTILS_H
