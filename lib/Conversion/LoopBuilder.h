@@ -44,6 +44,14 @@ public:
   Value constant(Type type, double value) {
     return emitFloat(b, loc, type, value);
   }
+  /// The lowest finite number: in place of −∞, whose differences are none.
+  Value lowest(Type type) {
+    auto &semantics =
+        cast<FloatType>(getElementTypeOrSelf(type)).getFloatSemantics();
+    return constant(
+        type,
+        APFloat::getLargest(semantics, /*Negative=*/true).convertToDouble());
+  }
   Value addf(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
   Value subf(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
   Value mulf(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }

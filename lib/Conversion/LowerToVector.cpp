@@ -11,9 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OutputNorm.h"
+#include "RecurrenceBuilder.h"
 #include "TileBuilder.h"
 
+#include "linattn/Analysis/CostModel.h"
 #include "linattn/Conversion/Passes.h"
+#include "linattn/Dialect/MapParameters.h"
+#include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -29,10 +34,10 @@ using namespace mlir::linattn;
 /// The registers of the target and the op's schedule, as a tile shape for its
 /// accumulation type.
 template <typename OpTy>
-static TileShape tileShape(OpTy op, Type tokenType, int64_t vectorBits,
-                           int64_t registers) {
+static TileShape tileShape(OpTy op, int64_t vectorBits, int64_t registers) {
+  auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
   int64_t lanes =
-      vectorBits / getAccumulationType(tokenType).getIntOrFloatBitWidth();
+      vectorBits / getAccumulationType(mapped).getIntOrFloatBitWidth();
   // Two vectors per accumulator; half of the registers hold the tile.
   TileShape shape{lanes, registers / 4, 2 * lanes, 32};
   if (std::optional<ConfigAttr> config = op.getConfig()) {
@@ -64,10 +69,33 @@ static LogicalResult verifyShape(Operation *op, TileShape shape) {
   return success();
 }
 
+static Form formOf(ScanOp op) {
+  return op.getConfig() ? op.getConfig()->getForm() : Form::Auto;
+}
+
+/// A scan in form chunk; without a form, what the state tile cannot do.
+static bool wantsChunks(ScanOp op) {
+  return formOf(op) == Form::Chunk ||
+         (formOf(op) == Form::Auto && op.getUpdate() != Update::Add &&
+          op.getUpdate() != Update::Oja);
+}
+
+/// Checks that the form a scan asks for can run it.
+static LogicalResult verifySchedule(ScanOp op) {
+  if (failed(verifyForm(op, formOf(op))))
+    return failure();
+  int64_t chunk = op.getConfig() ? op.getConfig()->getChunk() : 0;
+  if (wantsChunks(op) && chunk > ::linattn::largestChunk)
+    return op.emitOpError("expected config chunk to be at most ")
+           << ::linattn::largestChunk << ", but got " << chunk;
+  return success();
+}
+
 template <typename OpTy>
 static StringRef whyNot(OpTy op) {
   if constexpr (std::is_same_v<OpTy, ScanOp>)
-    return whyNoStateTile(op);
+    return op.getUpdate() == Update::Oja ? "Oja's rule has no vector schedule"
+                                         : "";
   else if constexpr (std::is_same_v<OpTy, QuadraticOp>)
     return whyNoQuadraticTile(op);
   else
@@ -106,20 +134,71 @@ struct ToVector : OpRewritePattern<OpTy> {
           << llvm::formatv("runs as scalar loops: {0}", reason).str();
       return rewriter.notifyMatchFailure(op, reason);
     }
-    Type tokenType = getElementTypeOrSelf(op->getOperand(0));
-    TileShape shape = tileShape(op, tokenType, vectorBits, registers);
+    TileShape shape = tileShape(op, vectorBits, registers);
     if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
       if (op.getConfig() && op.getConfig()->getForm() == Form::Token)
         lowerToQuadraticRows(rewriter, op, shape);
       else
         lowerToQuadraticTile(rewriter, op, shape);
+    } else if constexpr (std::is_same_v<OpTy, ScanOp>) {
+      lowerScan(rewriter, op, shape);
     } else
       lowerToStateTile(rewriter, op, shape, wantsTokenForm(op));
     rewriter.eraseOp(op);
     return success();
   }
 
+  static void lowerScan(OpBuilder &b, ScanOp op, TileShape shape) {
+    if (wantsChunks(op)) {
+      int64_t chunk = op.getConfig() ? op.getConfig()->getChunk() : 0;
+      lowerToChunkTile(b, op, shape, chunk ? chunk : ::linattn::chunkTokens);
+    } else if (op.getUpdate() == Update::Add)
+      lowerToStateTile(b, op, shape, wantsTokenForm(op));
+    else
+      lowerToTokenTile(b, op, shape);
+  }
+
   int64_t vectorBits, registers;
+};
+
+/// Maps of whole tokens; those of one element are left to be folded.
+struct FeatureMapToVector : OpRewritePattern<FeatureMapOp> {
+  FeatureMapToVector(MLIRContext *context, int64_t vectorBits)
+      : OpRewritePattern(context), vectorBits(vectorBits) {}
+
+  LogicalResult matchAndRewrite(FeatureMapOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureBufferSemantics())
+      return rewriter.notifyMatchFailure(op, "not on buffers");
+    auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
+    if (!needsWholeToken(mapped.getFeatureMapKind()))
+      return rewriter.notifyMatchFailure(op, "a map of one element");
+    Type type = getAccumulationType(getElementTypeOrSelf(op.getInput()));
+    lowerToFeatureTile(rewriter, op, vectorBits / type.getIntOrFloatBitWidth());
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  int64_t vectorBits;
+};
+
+/// Rows have no schedule: there is one way to run them.
+struct OutputNormToVector : OpRewritePattern<OutputNormOp> {
+  OutputNormToVector(MLIRContext *context, int64_t vectorBits)
+      : OpRewritePattern<OutputNormOp>(context), vectorBits(vectorBits) {}
+
+  LogicalResult matchAndRewrite(OutputNormOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureBufferSemantics())
+      return rewriter.notifyMatchFailure(op, "not on buffers");
+    Type type = getAccumulationType(getElementTypeOrSelf(op.getInput()));
+    lowerOutputNormToVector(rewriter, op,
+                            vectorBits / type.getIntOrFloatBitWidth());
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  int64_t vectorBits;
 };
 
 struct LinAttnLowerToVectorPass final
@@ -140,6 +219,9 @@ struct LinAttnLowerToVectorPass final
     RewritePatternSet patterns(&getContext());
     patterns.add<ToVector<ScanOp>, ToVector<StateOp>, ToVector<ReadOp>,
                  ToVector<QuadraticOp>>(&getContext(), vectorBits, registers);
+    patterns.add<FeatureMapToVector>(&getContext(), vectorBits);
+    populateRecurrencePatterns(patterns, vectorBits);
+    patterns.add<OutputNormToVector>(&getContext(), vectorBits);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 
@@ -148,9 +230,10 @@ private:
     auto verify = [&](auto structured) -> LogicalResult {
       if (!structured.hasPureBufferSemantics() || !whyNot(structured).empty())
         return success();
-      Type tokenType = getElementTypeOrSelf(op->getOperand(0));
-      return verifyShape(
-          op, tileShape(structured, tokenType, vectorBits, registers));
+      if constexpr (std::is_same_v<decltype(structured), ScanOp>)
+        if (failed(::verifySchedule(structured)))
+          return failure();
+      return verifyShape(op, tileShape(structured, vectorBits, registers));
     };
     return TypeSwitch<Operation *, LogicalResult>(op)
         .Case<ScanOp, StateOp, ReadOp, QuadraticOp>(verify)

@@ -9,6 +9,7 @@
 #ifndef LINATTN_CONVERSION_QUADRATICBUILDER_H
 #define LINATTN_CONVERSION_QUADRATICBUILDER_H
 
+#include "Prefix.h"
 #include "TileBuilder.h"
 
 #include <limits>
@@ -44,13 +45,16 @@ protected:
     return mul(dim(op.getOutput(), 0), dim(op.getOutput(), 1));
   }
 
-  /// One past the last key query i sees: Tk, or i + 1 + Tk − Tq within [0, Tk].
+  /// One past the last key query i sees: Tk, or i + 1 + Tk − Tq within [0, Tk],
+  /// and the end of a longer prefix.
   Value visibleEnd(Value query) {
     Value keyCount = dim(op.getKey(), 2);
     if (!op.getCausal())
       return keyCount;
     Value last =
         add(add(query, index(1)), sub(keyCount, dim(op.getQuery(), 2)));
+    if (op.getPrefix())
+      last = max(last, prefixLength(*this, op, batch));
     return max(min(last, keyCount), index(0));
   }
 
@@ -96,10 +100,11 @@ protected:
   /// without a key to attend gives 0.
   Value inverseOf(Value denominator) {
     if (softmax)
-      return emitInverseDenominator(
-          b, loc,
-          NormalizeAttr::get(b.getContext(), b.getF64FloatAttr(0.0), {}, {}),
-          tokenType, denominator);
+      return emitInverseDenominator(b, loc,
+                                    NormalizeAttr::get(b.getContext(),
+                                                       b.getF64FloatAttr(0.0),
+                                                       {}, {}, {}),
+                                    tokenType, denominator);
     if (!op.getNormalize())
       return {};
     return emitInverseDenominator(b, loc, *op.getNormalize(), tokenType,

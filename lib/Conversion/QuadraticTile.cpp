@@ -224,6 +224,12 @@ Value QuadraticTile::maskScores(Value s, Value panel, Value j,
   Value firstLane =
       sub(sub(token, add(firstQuery, mul(panel, index(shape.cols)))),
           sub(dim(op.getKey(), 2), dim(op.getQuery(), 2)));
+  if (op.getPrefix()) {
+    Value inPrefix =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, token,
+                              prefixLength(*this, op, batch));
+    firstLane = select(inPrefix, index(0), firstLane);
+  }
   Value hidden = vector::CreateMaskOp::create(
       b, loc, VectorType::get(shape.cols, b.getI1Type()),
       ValueRange{max(firstLane, index(0))});

@@ -22,81 +22,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileBuilder.h"
+#include "StateTile.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
-
-namespace {
-
-class StateTile : public TileBuilder {
-public:
-  using TileBuilder::TileBuilder;
-
-  // Operands; absent ones are null.
-  Value query, key, value, decay, valueDecay, bonus, mask, offsets, output;
-  StateValues state;
-  std::optional<NormalizeAttr> normalize;
-  double scale = 1.0;
-  bool exclusive = false, reverse = false, stabilised = false,
-       tokenForm = false;
-
-  void emit();
-
-private:
-  void emitTask(Value task);
-  void emitBlock(Value first, Value count);
-  void allocateScratch();
-  void loadState();
-  void storeState();
-
-  // Packing.
-  void packToken(Value t);
-  void packKey(Value t);
-  void packGates(Value t, Value rescale);
-  void packQueries(Value t);
-  Value raiseRunningMax(Value keyRowMax, Value keep);
-  Value tokenAt(Value t);
-
-  // Normaliser.
-  void updateNormalizer(Value count);
-
-  // Sweep.
-  void sweepPanel(Value panel, Value count);
-  void sweepTile(Value panel, Value row, Value count);
-  void sweepToken(Value panel, Value t);
-  Value decayed(Value s, Value t, Value row, Value column);
-  Value initialOutput(Value member, Value t, Value column);
-  void writeOutput(Value o, Value member, Value t, Value column);
-
-  bool hasScalarGate() const {
-    return state.runningMax || (decay && rankOf(decay) != 4);
-  }
-  bool hasChannelGate() const { return decay && rankOf(decay) == 4; }
-  static int64_t rankOf(Value v) {
-    return cast<ShapedType>(v.getType()).getRank();
-  }
-  /// Number of panels.
-  Value panels() { return div(valueSize, index(shape.cols)); }
-  Value outputHead(Value member) { return add(mul(head, group), member); }
-  void forEachMember(function_ref<void(Value)> body) {
-    if (getConstantIntValue(group) == 1)
-      return body(index(0));
-    forEach(group, body);
-  }
-
-  // Sizes: padded key and value size, output heads per state head.
-  Value keySize, valueSize, group, heads;
-  // The task at hand.
-  Value slot, batch, head, begin, end;
-  // The block at hand.
-  Value first;
-  // Scratch: see allocateScratch.
-  Value keys, values, queries, outputs, scalarGates, channelGates, valueGates,
-      tile, z, denominators, inverses, own;
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Tasks and blocks
@@ -108,13 +37,29 @@ void StateTile::emit() {
   group = query ? div(dim(output, 1), max(heads, index(1))) : index(1);
   keySize = roundUp(dim(state.state, 2), std::max(shape.lanes, shape.rows));
   valueSize = roundUp(dim(state.state, 3), shape.cols);
-  // A state head is one task: its columns could be split further, its tokens
-  // could not without changing the order of the sums.
-  parallel(mul(dim(state.state, 0), heads),
-           [&](Value task) { emitTask(task); });
+  Value states = mul(dim(state.state, 0), heads);
+  columnTasks = countColumnTasks(states);
+  parallel(mul(states, columnTasks), [&](Value task) { emitTask(task); });
+}
+
+/// Tasks per state head. Columns are independent, and see the same operations
+/// whatever the tasks. Few states are divided, for the sake of threads; many
+/// are not, since every task packs the keys anew. The normalizer and the
+/// running maximum belong to all columns.
+Value StateTile::countColumnTasks(Value states) {
+  if (state.normalizer || state.runningMax ||
+      getConstantIntValue(panels()) == 1)
+    return index(1);
+  Value each = div(add(index(enoughTasks - 1), states), max(states, index(1)));
+  return max(min(each, panels()), index(1));
 }
 
 void StateTile::emitTask(Value task) {
+  Value part = rem(task, columnTasks);
+  task = div(task, columnTasks);
+  panelCount = div(add(panels(), sub(columnTasks, index(1))), columnTasks);
+  firstPanel = mul(part, panelCount);
+  endPanel = min(add(firstPanel, panelCount), panels());
   slot = div(task, heads);
   head = rem(task, heads);
   batch = slot;
@@ -144,7 +89,7 @@ void StateTile::emitBlock(Value blockStart, Value count) {
   forEach(count, [&](Value t) { packToken(t); });
   if (state.normalizer)
     updateNormalizer(count);
-  forEach(panels(), [&](Value panel) { sweepPanel(panel, count); });
+  forEachPanel([&](Value panel) { sweepPanel(panel, count); });
 }
 
 void StateTile::allocateScratch() {
@@ -161,17 +106,19 @@ void StateTile::allocateScratch() {
       channelGates = scratch({block, rows});
     if (valueDecay)
       valueGates = scratch({block, columns});
+    if (hasMovingFloor())
+      maxima = scratch({block});
   }
   if (query) {
     queries = scratch({members, block, rows});
     if (!tokenForm)
       outputs = scratch({members, block, b.getIndexAttr(shape.cols)});
     if (bonus)
-      own = scratch({members, block});
+      ownWeights = scratch({members, block});
   }
   if (!tokenForm)
     tile = scratch(
-        {getAsOpFoldResult(panels()), rows, b.getIndexAttr(shape.cols)});
+        {getAsOpFoldResult(panelCount), rows, b.getIndexAttr(shape.cols)});
   if (state.normalizer) {
     z = scratch({rows});
     if (query) {
@@ -185,30 +132,35 @@ void StateTile::allocateScratch() {
 void StateTile::loadState() {
   Value rows = dim(state.state, 2);
   if (!tokenForm)
-    forEach(panels(), [&](Value panel) {
+    forEachPanel([&](Value panel) {
       Value column = mul(panel, index(shape.cols));
       forEach(index(0), rows, 1, [&](Value d) {
         storeVector(
             readOperand(state.state, {slot, head, d, column}, shape.cols), tile,
-            {panel, d, index(0)});
+            {own(panel), d, index(0)});
       });
       forEach(rows, keySize, 1, [&](Value d) {
-        storeVector(zeros(shape.cols), tile, {panel, d, index(0)});
+        storeVector(zeros(shape.cols), tile, {own(panel), d, index(0)});
       });
     });
-  if (state.normalizer)
-    forEach(index(0), keySize, shape.lanes, [&](Value d) {
-      storeVector(readOperand(state.normalizer, {slot, head, d}, shape.lanes),
-                  z, {d});
-    });
+  if (!state.normalizer)
+    return;
+  // The padding may be several vectors: of these nothing may be read.
+  Value size = dim(state.state, 2);
+  forEach(index(0), size, shape.lanes, [&](Value d) {
+    storeVector(readOperand(state.normalizer, {slot, head, d}, shape.lanes), z,
+                {d});
+  });
+  forEach(roundUp(size, shape.lanes), keySize, shape.lanes,
+          [&](Value d) { storeVector(zeros(shape.lanes), z, {d}); });
 }
 
 void StateTile::storeState() {
   if (!tokenForm)
-    forEach(panels(), [&](Value panel) {
+    forEachPanel([&](Value panel) {
       Value column = mul(panel, index(shape.cols));
       forEach(dim(state.state, 2), [&](Value d) {
-        writeOperand(loadVector(tile, {panel, d, index(0)}, shape.cols),
+        writeOperand(loadVector(tile, {own(panel), d, index(0)}, shape.cols),
                      state.state, {slot, head, d, column});
       });
     });
@@ -217,118 +169,6 @@ void StateTile::storeState() {
       writeOperand(loadVector(z, {d}, shape.lanes), state.normalizer,
                    {slot, head, d});
     });
-}
-
-//===----------------------------------------------------------------------===//
-// Packing
-//===----------------------------------------------------------------------===//
-
-/// The token behind position t of the block.
-Value StateTile::tokenAt(Value t) {
-  Value position = add(first, t);
-  if (!reverse)
-    return position;
-  return sub(sub(add(begin, end), index(1)), position);
-}
-
-void StateTile::packToken(Value t) {
-  if (key)
-    packKey(t);
-  if (query)
-    packQueries(t);
-}
-
-/// Raises the running maximum; returns e^(old − new), the factor of the past.
-Value StateTile::raiseRunningMax(Value keyRowMax, Value keep) {
-  Value old = load(state.runningMax, {slot, head});
-  Value best = maxf(old, keyRowMax);
-  if (keep)
-    best = select(keep, best, old);
-  store(best, state.runningMax, {slot, head});
-  // −∞ − −∞, before the first key, is no number.
-  Value same =
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, old, best);
-  return select(same, constant(type, 1.0), exp(subf(old, best)));
-}
-
-void StateTile::packKey(Value t) {
-  Value token = tokenAt(t);
-  Row row;
-  row.source = key;
-  row.index = {batch, headOf(key, head, heads), token};
-  if (mask)
-    row.keep = load(mask, {batch, token});
-  Value rescale;
-  if (needsRowMax(op.getFeatureMapKind(), stabilised)) {
-    row.shift = rowMaximum(key, row.index);
-    if (state.runningMax) {
-      rescale = raiseRunningMax(row.shift, row.keep);
-      row.shift = load(state.runningMax, {slot, head});
-    }
-  }
-  packRow(row, keys, t);
-
-  Row valueRow;
-  valueRow.source = value;
-  valueRow.index = {batch, headOf(value, head, heads), token};
-  valueRow.mapped = false;
-  // A masked token writes nothing, not even 0 · NaN.
-  valueRow.keep = row.keep;
-  packRow(valueRow, values, t);
-  packGates(t, rescale);
-}
-
-void StateTile::packGates(Value t, Value rescale) {
-  Value token = tokenAt(t);
-  if (hasScalarGate()) {
-    Value gate = rescale;
-    if (decay && rankOf(decay) != 4) {
-      Value log = rankOf(decay) == 1 ? load(decay, {head})
-                                     : load(decay, {batch, head, token});
-      Value factor = exp(convert(log, type));
-      gate = gate ? mulf(gate, factor) : factor;
-    }
-    store(gate, scalarGates, {t});
-  }
-  auto packVector = [&](Value gate, Value target) {
-    forEach(index(0), dim(gate, 3), shape.lanes, [&](Value d) {
-      Value log = readOperand(gate, {batch, head, token, d}, shape.lanes);
-      storeVector(exp(log), target, {t, d});
-    });
-  };
-  if (hasChannelGate())
-    packVector(decay, channelGates);
-  if (valueDecay)
-    packVector(valueDecay, valueGates);
-}
-
-void StateTile::packQueries(Value t) {
-  Value token = tokenAt(t);
-  forEachMember([&](Value member) {
-    Row row;
-    row.source = query;
-    row.index = {batch, headOf(query, outputHead(member), dim(output, 1)),
-                 token};
-    if (needsRowMax(op.getFeatureMapKind(), stabilised))
-      row.shift = rowMaximum(query, row.index);
-    row.scale = scale;
-    packRow(row, queries, {member, t});
-    if (denominators)
-      storeVector(zeros(shape.lanes), denominators, {member, t, index(0)});
-    if (!bonus)
-      return;
-    // q·(u ⊙ k), the weight of the token's own value.
-    Value sum = reduce(index(0), keySize, shape.lanes, zeros(shape.lanes),
-                       [&](Value d, ValueRange carried) -> SmallVector<Value> {
-                         Value q =
-                             loadVector(queries, {member, t, d}, shape.lanes);
-                         Value k = loadVector(keys, {t, d}, shape.lanes);
-                         Value u = readOperand(bonus, {head, d}, shape.lanes);
-                         return {fmaVector(q, mulf(u, k), carried.front())};
-                       })
-                    .front();
-    store(reduceVector(vector::CombiningKind::ADD, sum), own, {member, t});
-  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -369,7 +209,12 @@ void StateTile::updateNormalizer(Value count) {
       Value den =
           reduceVector(vector::CombiningKind::ADD,
                        loadVector(denominators, {member, t, index(0)}, lanes));
-      store(emitInverseDenominator(b, loc, *normalize, tokenType, den),
+      Value runningMax;
+      if (hasMovingFloor())
+        runningMax =
+            maxima ? load(maxima, {t}) : load(state.runningMax, {slot, head});
+      store(emitInverseDenominator(b, loc, *normalize, tokenType, den,
+                                   runningMax),
             inverses, {member, t});
     });
   });
@@ -393,7 +238,7 @@ Value StateTile::decayed(Value s, Value t, Value row, Value column) {
 Value StateTile::initialOutput(Value member, Value t, Value column) {
   if (!bonus)
     return zeros(shape.cols);
-  Value weight = splat(load(own, {member, t}), shape.cols);
+  Value weight = splat(load(ownWeights, {member, t}), shape.cols);
   return mulf(weight, loadVector(values, {t, column}, shape.cols));
 }
 
@@ -436,7 +281,7 @@ void StateTile::sweepTile(Value panel, Value row, Value count) {
   SmallVector<Value> rows, s;
   for (int64_t i = 0; i < shape.rows; ++i) {
     rows.push_back(add(row, index(i)));
-    s.push_back(loadVector(tile, {panel, rows.back(), index(0)}, cols));
+    s.push_back(loadVector(tile, {own(panel), rows.back(), index(0)}, cols));
   }
 
   auto update = [&](Value t, SmallVector<Value> &carried) {
@@ -472,7 +317,7 @@ void StateTile::sweepTile(Value panel, Value row, Value count) {
              });
   if (key)
     for (int64_t i = 0; i < shape.rows; ++i)
-      storeVector(last[i], tile, {panel, rows[i], index(0)});
+      storeVector(last[i], tile, {own(panel), rows[i], index(0)});
 }
 
 /// One token over one panel of the state in memory, in the tile's order of
@@ -518,12 +363,6 @@ void StateTile::sweepToken(Value panel, Value t) {
 // Entry points
 //===----------------------------------------------------------------------===//
 
-StringRef mlir::linattn::whyNoStateTile(ScanOp op) {
-  if (op.getUpdate() != Update::Add)
-    return "a rank-1 transition couples the rows of a state column";
-  return {};
-}
-
 template <typename OpTy>
 static FeatureMappedOpInterface mapped(OpTy op) {
   return cast<FeatureMappedOpInterface>(op.getOperation());
@@ -538,6 +377,7 @@ void mlir::linattn::lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape,
   tile.decay = op.getDecay();
   tile.valueDecay = op.getValueDecay();
   tile.bonus = op.getBonus();
+  tile.inputGate = op.getInputGate();
   tile.mask = op.getMask();
   tile.offsets = op.getCuSeqlens();
   tile.output = op.getOutput();
@@ -556,7 +396,11 @@ void mlir::linattn::lowerToStateTile(OpBuilder &b, StateOp op, TileShape shape,
   StateTile tile(b, mapped(op), getElementTypeOrSelf(op.getKey()), shape);
   tile.key = op.getKey();
   tile.value = op.getValue();
+  tile.decay = op.getDecay();
+  tile.valueDecay = op.getValueDecay();
   tile.mask = op.getMask();
+  tile.offsets = op.getCuSeqlens();
+  tile.reverse = op.getReverse();
   tile.state = {op.getState(), op.getNormalizer(), op.getRunningMax()};
   tile.stabilised = bool(op.getNormalizer());
   tile.tokenForm = tokenForm;
@@ -568,7 +412,7 @@ void mlir::linattn::lowerToStateTile(OpBuilder &b, ReadOp op, TileShape shape,
   StateTile tile(b, mapped(op), getElementTypeOrSelf(op.getQuery()), shape);
   tile.query = op.getQuery();
   tile.output = op.getOutput();
-  tile.state = {op.getState(), op.getNormalizer(), Value()};
+  tile.state = {op.getState(), op.getNormalizer(), op.getRunningMax()};
   tile.normalize = op.getNormalize();
   tile.scale = scaleOr1(op.getScale());
   tile.stabilised = op.getNormalize().has_value();

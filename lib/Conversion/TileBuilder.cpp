@@ -13,49 +13,6 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-Value TileBuilder::scratch(ArrayRef<OpFoldResult> sizes) {
-  SmallVector<int64_t> shape;
-  SmallVector<Value> dynamic;
-  dispatchIndexOpFoldResults(sizes, dynamic, shape);
-  // A cache line, so that whole vectors never straddle two.
-  Value buffer = memref::AllocOp::create(b, loc, MemRefType::get(shape, type),
-                                         dynamic, b.getI64IntegerAttr(64));
-  allocated.push_back(buffer);
-  return buffer;
-}
-
-void TileBuilder::freeScratch() {
-  for (Value buffer : allocated)
-    memref::DeallocOp::create(b, loc, buffer);
-  allocated.clear();
-}
-
-/// True if vectors of `size` tile the last dimension exactly.
-static bool dividesLastDim(MemRefType type, int64_t size) {
-  int64_t last = type.getShape().back();
-  return !ShapedType::isDynamic(last) && last % size == 0;
-}
-
-Value TileBuilder::readOperand(Value memref, ValueRange indices, int64_t size,
-                               double padding) {
-  auto source = cast<MemRefType>(memref.getType());
-  Type element = source.getElementType();
-  Value pad =
-      arith::ConstantOp::create(b, loc, b.getFloatAttr(element, padding));
-  Value read = vector::TransferReadOp::create(
-      b, loc, VectorType::get(size, element), memref, indices, pad,
-      ArrayRef<bool>{dividesLastDim(source, size)});
-  return convert(read, type);
-}
-
-void TileBuilder::writeOperand(Value value, Value memref, ValueRange indices) {
-  auto target = cast<MemRefType>(memref.getType());
-  int64_t size = cast<VectorType>(value.getType()).getNumElements();
-  vector::TransferWriteOp::create(
-      b, loc, convert(value, target.getElementType()), memref, indices,
-      ArrayRef<bool>{dividesLastDim(target, size)});
-}
-
 Value TileBuilder::rowMaximum(Value memref, ArrayRef<Value> row) {
   double lowest = -std::numeric_limits<double>::infinity();
   int64_t lanes = shape.lanes;
@@ -87,6 +44,8 @@ void TileBuilder::packRow(const Row &row, Value target,
       x = emitFeatureMap(b, loc, op, x);
     if (row.scale != 1.0)
       x = mulf(x, constant(vectorType(lanes), row.scale));
+    if (row.gain)
+      x = mulf(x, splat(row.gain, lanes));
     // φ(0) need not be 0: the padding has to be cleared after the map.
     if (hasTail && row.mapped) {
       Value inside = vector::CreateMaskOp::create(

@@ -6,18 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the vector lowerings share: scratch buffers, and packing rows of tokens
-// into them with the feature map applied, zero-padded to whole vectors so that
-// the loops that do the work have no tails.
+// What the vector lowerings of mapped ops share: packing rows of tokens into
+// scratch buffers with the feature map applied, zero-padded to whole vectors so
+// that the loops that do the work have no tails.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_CONVERSION_TILEBUILDER_H
 #define LINATTN_CONVERSION_TILEBUILDER_H
 
-#include "LoopBuilder.h"
-
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "VectorBuilder.h"
 
 namespace mlir::linattn {
 
@@ -29,48 +27,12 @@ struct TileShape {
   int64_t block; ///< Tokens between two loads of a tile.
 };
 
-class TileBuilder : public LoopBuilder {
+class TileBuilder : public VectorBuilder {
 public:
   TileBuilder(OpBuilder &b, FeatureMappedOpInterface op, Type tokenType,
               TileShape shape)
-      : LoopBuilder(b, op->getLoc()), op(op), tokenType(tokenType),
-        type(getAccumulationType(tokenType)), shape(shape) {}
-
-  VectorType vectorType(int64_t size) { return VectorType::get(size, type); }
-  Value splat(Value scalar, int64_t size) {
-    return vector::BroadcastOp::create(b, loc, vectorType(size), scalar);
-  }
-  Value zeros(int64_t size) { return constant(vectorType(size), 0.0); }
-  Value fmaVector(Value x, Value y, Value z) {
-    return vector::FMAOp::create(b, loc, x, y, z);
-  }
-  Value reduceVector(vector::CombiningKind kind, Value x) {
-    return vector::ReductionOp::create(b, loc, kind, x);
-  }
-
-  /// size rounded up to whole multiples.
-  Value roundUp(Value size, int64_t multiple) {
-    return mul(ceilDiv(size, multiple), index(multiple));
-  }
-
-  /// Scratch memory of the accumulation type, released by `freeScratch`.
-  Value scratch(ArrayRef<OpFoldResult> sizes);
-  void freeScratch();
-
-  // Whole vectors of scratch memory.
-  Value loadVector(Value memref, ValueRange indices, int64_t size) {
-    return vector::LoadOp::create(b, loc, vectorType(size), memref, indices);
-  }
-  void storeVector(Value value, Value memref, ValueRange indices) {
-    vector::StoreOp::create(b, loc, value, memref, indices);
-  }
-
-  /// `size` elements of an operand along its last dimension from `indices` on,
-  /// converted to the accumulation type; past the end `padding`.
-  Value readOperand(Value memref, ValueRange indices, int64_t size,
-                    double padding = 0.0);
-  /// Writes a vector in the operand's type; elements past the end are dropped.
-  void writeOperand(Value value, Value memref, ValueRange indices);
+      : VectorBuilder(b, op->getLoc(), getAccumulationType(op)), op(op),
+        tokenType(tokenType), shape(shape) {}
 
   /// Largest element of the row `indices` of an operand.
   Value rowMaximum(Value memref, ArrayRef<Value> row);
@@ -82,6 +44,7 @@ public:
     Value shift;              ///< Subtracted before φ; null if none.
     bool mapped = true;       ///< Apply φ; else copy.
     double scale = 1.0;       ///< Applied after φ.
+    Value gain;               ///< A factor of the row; null if none.
     Value keep;               ///< i1; the row is 0 where false. Null if none.
   };
   /// Packs a row into `target[position, 0 …]`, a scratch buffer whose last
@@ -89,11 +52,8 @@ public:
   void packRow(const Row &row, Value target, ArrayRef<Value> position);
 
   FeatureMappedOpInterface op;
-  Type tokenType, type;
+  Type tokenType;
   TileShape shape;
-
-private:
-  SmallVector<Value> allocated;
 };
 
 /// The vector schedules: each emits its loops for an op on buffers at the
@@ -103,12 +63,17 @@ void lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape, bool tokenForm);
 void lowerToStateTile(OpBuilder &b, StateOp op, TileShape shape,
                       bool tokenForm);
 void lowerToStateTile(OpBuilder &b, ReadOp op, TileShape shape, bool tokenForm);
+/// `chunk` tokens at a time, as products of matrices.
+void lowerToChunkTile(OpBuilder &b, ScanOp op, TileShape shape, int64_t chunk);
+/// A rank-1 update token by token, on the state in memory.
+void lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape);
 void lowerToQuadraticTile(OpBuilder &b, QuadraticOp op, TileShape shape);
+/// A map of whole tokens.
+void lowerToFeatureTile(OpBuilder &b, FeatureMapOp op, int64_t lanes);
 /// One query at a time: for a few.
 void lowerToQuadraticRows(OpBuilder &b, QuadraticOp op, TileShape shape);
 
 /// Why a schedule cannot run the op; empty if it can.
-StringRef whyNoStateTile(ScanOp op);
 StringRef whyNoQuadraticTile(QuadraticOp op);
 
 } // namespace mlir::linattn

@@ -57,10 +57,16 @@ def LinAttnLowerToVectorPass
   let description = [{
     Recurrences run as a state tile: `rows` accumulators of `cols` elements of S
     stay in registers while a block of tokens streams past; with form `token`
-    the state is streamed from memory instead. `linattn.quadratic` runs block by
-    block with a running maximum. Tile sizes come from the op's `config`, else
-    from the options. Ops without a vector schedule are left for
-    `linattn-lower-to-loops`, with a remark.
+    the state is streamed from memory instead. With form `chunk`, and for
+    rank-1 updates without a form, `chunk` tokens at a time are products of
+    matrices and a triangular system, solved by forward substitution.
+    `linattn.quadratic` runs block by block with a running maximum. The small
+    recurrences (`linattn.selective_scan` and its like) run a few vectors of
+    channels from the first token to the last. A `linattn.feature_map` of whole
+    tokens multiplies blocks of them with its packed matrices. Tile sizes come from the op's
+    `config`, else from the options. Ops without a vector schedule are left for
+    `linattn-lower-to-loops`, with a remark; a form that cannot run the op is an
+    error.
 
     Before:
 
@@ -86,6 +92,55 @@ def LinAttnLowerToVectorPass
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def LinAttnToFiniteFieldPass
+    : Pass<"linattn-to-finite-field", "::mlir::ModuleOp"> {
+  let summary = "Compute in a prime field instead of in floats";
+  let description = [{
+    For exact comparison: two programs that are the same algebra give the same
+    elements, whatever the order of their sums and however they cut the tokens.
+    Runs on loops, vectors and memory, after every linattn and linalg op is
+    lowered. A float of any width becomes one `i64`, a pair of residues modulo
+    primes p and q = (p − 1) / 2:
+
+    - sums, differences, products, quotients and constants act on both residues;
+      0.1 is 1/10;
+    - `e^x` is g^(second residue) modulo p, so that e^(x+y) = e^x e^y, and
+      e^(−∞) = 0;
+    - `max`, `min` and comparisons follow the order of the signed first residue;
+    - every other function, `sqrt` and `tanh` for instance, is a fixed random
+      function of the first residue;
+    - conversions between float types do nothing.
+
+    `prime` selects one of two fields. Anything else on floats is an error that
+    names the op.
+
+    Before:
+
+    ```mlir
+    %y = arith.mulf %x, %c : f32
+    %e = math.exp %y : f32
+    memref.store %e, %m[%i] : memref<?xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %y = call @linattn_field_mul(%x, %c) : (i64, i64) -> i64
+    %e = call @linattn_field_exp(%y) : (i64) -> i64
+    memref.store %e, %m[%i] : memref<?xi64>
+    ```
+  }];
+  let options = [
+    Option<"prime", "prime", "unsigned", /*default=*/"0",
+           "Which of the two fields to compute in: 0 or 1">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"
   ];
 }

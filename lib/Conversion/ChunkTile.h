@@ -1,0 +1,131 @@
+//===- ChunkTile.h - The chunk schedule of a scan ---------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A chunk of C tokens at a time, as products of matrices. With operands decayed
+// from the start of the chunk (Qd, Ad), keys decayed to its end (Ke, Be), the
+// product Γ of its decays and the scores P^xy_tj = Σ_d x_td y_jd e^(c_t − c_j):
+//
+//   R   = (I − P^ab)⁻¹ (Ad S + P^ak V)     forward substitution
+//   O   = Qd S + P^qk V + P^qb R
+//   S  ← Γ S + Keᵀ V + Beᵀ R
+//
+// The delta rule writes b ∥ k: there δ = β (w v + R) takes the place of V and
+// the terms with b vanish. An additive update has no R.
+//
+// Every decay factor is a running product of factors ≤ 1, never a quotient and
+// never the exponential of a difference: nothing overflows, and a decay of e^0
+// or e^-300 per token is as exact as its neighbours. Above the diagonal scores
+// are not multiplied by 0 but left out, so that a token's NaN stays behind it.
+//
+// Tokens go in rows of MR, columns of S in panels; what is multiplied per
+// vector lies in scratch, padded to whole vectors, S panel by panel.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_CONVERSION_CHUNKTILE_H
+#define LINATTN_CONVERSION_CHUNKTILE_H
+
+#include "ScanTile.h"
+
+namespace mlir::linattn {
+
+class ChunkTile : public ScanTile {
+public:
+  ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape, int64_t chunk);
+
+  void emit();
+
+private:
+  /// Whoever multiplies the keys: a member of the group of queries, or a.
+  struct Reader {
+    Value rows, scores, member;
+    /// Reads the state before the token's own decay.
+    bool shifted;
+    /// Does not read the token's own write.
+    bool strict;
+  };
+  using Rows = SmallVector<Value>;
+
+  void emitTask();
+  void emitChunk(Value first);
+  void allocateScratch();
+  void loadState();
+  void storeState();
+
+  // ChunkTilePack.cpp
+  void packToken(Value t);
+  void clearToken(Value t);
+  void exponentiateGates();
+
+  // ChunkTileScores.cpp
+  void emitScores();
+  void productScores(const Reader &reader);
+  void runningScores();
+  void runningPairs(Value t, ArrayRef<Reader> readers, bool decays);
+  void ownScores(Value t, const Reader &reader);
+  void decayRow(Value t);
+  void fillDecays();
+  void decayKeys(Value keyRows);
+  void transpose(Value source, Value target);
+  Rows transposed(Rows lines);
+  void updateNormalizer();
+  void forEachReader(function_ref<void(const Reader &)> body);
+  Reader queryReader(Value member) {
+    return {queries, queryScores, member, exclusive, exclusive};
+  }
+  Reader transitionReader() {
+    return {transition, transitionScores, index(0), before, true};
+  }
+
+  // ChunkTileSweep.cpp
+  void sweepPanel(Value panel);
+  void solve(Value panel);
+  void readOut(Value panel, Value member);
+  void updateState(Value panel);
+  void writeRows(Rows o, Value member, Value row, Value column);
+  Rows accumulate(Rows sums, Value begin, Value end,
+                  function_ref<Value(int64_t, Value)> left,
+                  function_ref<Value(Value)> right);
+  Rows addScores(Rows sums, Value scores, Value member, int64_t writer,
+                 Value row, function_ref<Value(Value)> written, bool diagonal,
+                 bool strict);
+  Rows zeroRows(int64_t width) { return Rows(rowsAtOnce, zeros(width)); }
+  /// Row j of what is written under the keys, and under b.
+  Value writtenRow(int64_t writer, Value j);
+
+  bool hasTransition() const { return update != Update::Add; }
+  bool hasScalarGate() {
+    return !hasChannelDecay() && (hasScalarDecay() || scan.getRunningMax());
+  }
+  int64_t writers() const { return update == Update::Dplr ? 2 : 1; }
+  Value keyRows(int64_t writer) { return writer ? bRows : keys; }
+
+  /// Tokens per chunk, and padded to whole vectors and rows.
+  int64_t chunk, padded;
+  /// MR: accumulators of one product.
+  int64_t rowsAtOnce;
+
+  // The chunk at hand: its first position, its tokens, and these in whole rows.
+  Value first, count, rows;
+  // The panel at hand: its first column.
+  Value column;
+  // Scratch, rows of tokens: [member, C, K], [C, K], [C, V].
+  Value queries, keys, bRows, transition, channelGates, values, writeGates,
+      columnBetas;
+  // Scratch, a number per token: logarithms of decays, e^(m_(t−1) − m_t), both
+  // as factors, products of these from the start on, …
+  Value gates, rescales, factors, cumulated, betas, own, inverses, maxima;
+  // Scratch: Kᵀ and bᵀ, decays between tokens, scores, Γ, S, δ or R, output
+  // rows, z.
+  Value keysT, bT, decays, queryScores, transitionScores, total, tile, solved,
+      outputRows, z;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_CONVERSION_CHUNKTILE_H

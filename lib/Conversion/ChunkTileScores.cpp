@@ -1,0 +1,302 @@
+//===- ChunkTileScores.cpp - Scores and decays inside a chunk -------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// P^xy_tj = Σ_d x_td y_jd e^(c_t − c_j) in one of two ways. A decay per token
+// factors out: XYᵀ as a product of matrices, a vector of keys at a time, times
+// the decays between tokens. A decay per channel does not: the keys of the
+// chunk are decayed token by token, in memory, and each token is multiplied
+// with all of them as they are at its time. What that leaves behind is Ke.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkTile.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+void ChunkTile::forEachReader(function_ref<void(const Reader &)> body) {
+  forEachMember([&](Value member) { body(queryReader(member)); });
+  if (hasTransition())
+    body(transitionReader());
+}
+
+void ChunkTile::emitScores() {
+  if (hasChannelDecay())
+    return runningScores();
+  transpose(keys, keysT);
+  if (bRows)
+    transpose(bRows, bT);
+  if (hasScalarGate())
+    fillDecays();
+  forEachReader([&](const Reader &reader) { productScores(reader); });
+  if (hasScalarGate()) {
+    decayKeys(keys);
+    if (bRows)
+      decayKeys(bRows);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Decays per token
+//===----------------------------------------------------------------------===//
+
+/// decays[t + 1, j] = Π α over (j, t], 1 for j = t; cumulated[t + 1] = Π α over
+/// [0, t]. Row 0 is of the state before the chunk.
+void ChunkTile::fillDecays() {
+  int64_t lanes = shape.lanes;
+  Value one = constant(type, 1.0);
+  store(one, cumulated, {index(0)});
+  reduce(index(0), rows, 1, one,
+         [&](Value t, ValueRange carried) -> SmallVector<Value> {
+           Value next = add(t, index(1));
+           Value factor = load(factors, {t});
+           Value product = mulf(carried.front(), factor);
+           store(product, cumulated, {next});
+           forEach(index(0), next, lanes, [&](Value j) {
+             Value row =
+                 mulf(loadVector(decays, {t, j}, lanes), splat(factor, lanes));
+             // j < t decays on, j = t starts.
+             row = select(firstLanes(sub(t, j)), row,
+                          constant(vectorType(lanes), 1.0));
+             storeVector(row, decays, {next, j});
+           });
+           return {product};
+         });
+}
+
+/// Decays the keys to the end of the chunk.
+void ChunkTile::decayKeys(Value keyRows) {
+  forEach(rows, [&](Value j) {
+    Value factor = splat(load(decays, {rows, j}), shape.lanes);
+    reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
+      Value k = loadVector(keyRows, {j, d}, shape.lanes);
+      storeVector(mulf(k, factor), keyRows, {j, d});
+      return {};
+    });
+  });
+}
+
+void ChunkTile::productScores(const Reader &reader) {
+  int64_t lanes = shape.lanes;
+  auto writeBlock = [&](Value row, Value j, int64_t writer) {
+    Rows sums = accumulate(
+        zeroRows(lanes), index(0), keySize,
+        [&](int64_t r, Value d) {
+          return load(reader.rows, {reader.member, add(row, index(r)), d});
+        },
+        [&](Value d) {
+          return loadVector(writer ? bT : keysT, {d, j}, lanes);
+        });
+    for (int64_t r = 0; r < rowsAtOnce; ++r) {
+      Value t = add(row, index(r)), next = add(t, index(1));
+      Value score = sums[r];
+      if (hasScalarGate())
+        score = mulf(score,
+                     loadVector(decays, {reader.shifted ? t : next, j}, lanes));
+      score = select(firstLanes(sub(reader.strict ? t : next, j)), score,
+                     zeros(lanes));
+      storeVector(score, reader.scores, {reader.member, index(writer), t, j});
+    }
+  };
+  forEach(index(0), rows, rowsAtOnce, [&](Value row) {
+    forEach(index(0), add(row, index(rowsAtOnce)), lanes, [&](Value j) {
+      for (int64_t writer = 0; writer < writers(); ++writer)
+        writeBlock(row, j, writer);
+    });
+  });
+}
+
+/// Transposes square blocks of vectors: with each step, halves of lines that
+/// are `step` apart change places.
+ChunkTile::Rows ChunkTile::transposed(Rows lines) {
+  int64_t lanes = shape.lanes;
+  for (int64_t step = 1; step < lanes; step *= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t c = 0; c < lanes; ++c) {
+      low.push_back(c & step ? lanes + c - step : c);
+      high.push_back(c & step ? lanes + c : c + step);
+    }
+    Rows next(lines);
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & step)
+        continue;
+      Value x = lines[i], y = lines[i + step];
+      next[i] = vector::ShuffleOp::create(b, loc, x, y, low);
+      next[i + step] = vector::ShuffleOp::create(b, loc, x, y, high);
+    }
+    lines = next;
+  }
+  return lines;
+}
+
+void ChunkTile::transpose(Value source, Value target) {
+  int64_t lanes = shape.lanes;
+  forEach(index(0), rows, lanes, [&](Value t) {
+    forEach(index(0), keySize, lanes, [&](Value d) {
+      Rows lines;
+      for (int64_t i = 0; i < lanes; ++i)
+        lines.push_back(loadVector(source, {add(t, index(i)), d}, lanes));
+      lines = transposed(lines);
+      for (int64_t i = 0; i < lanes; ++i)
+        storeVector(lines[i], target, {add(d, index(i)), t});
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Decays per channel
+//===----------------------------------------------------------------------===//
+
+void ChunkTile::runningScores() {
+  fillRow(total, {}, 1.0);
+  SmallVector<Reader> fixed;
+  // A few members are read along with a, in one pass over the keys.
+  std::optional<int64_t> members = getConstantIntValue(group);
+  bool unrolled = members && *members <= 4;
+  if (unrolled)
+    for (int64_t member = 0; member < *members; ++member)
+      fixed.push_back(queryReader(index(member)));
+  if (hasTransition())
+    fixed.push_back(transitionReader());
+  auto readMembers = [&](Value t) {
+    forEachMember([&](Value member) {
+      runningPairs(t, queryReader(member), /*decays=*/false);
+    });
+  };
+  forEach(rows, [&](Value t) {
+    if (!unrolled && exclusive)
+      readMembers(t);
+    runningPairs(t, fixed, /*decays=*/true);
+    if (!unrolled && !exclusive)
+      readMembers(t);
+    forEachReader([&](const Reader &reader) { ownScores(t, reader); });
+    decayRow(t);
+  });
+}
+
+/// The scores of token t with the tokens before it; `decays` the keys by the
+/// token's gate, before or after they are read.
+void ChunkTile::runningPairs(Value t, ArrayRef<Reader> readers, bool decays) {
+  int64_t lanes = shape.lanes;
+  for (int64_t writer = 0; writer < writers(); ++writer)
+    forEach(t, [&](Value j) {
+      Rows sums = reduceRow(
+          keySize, Rows(readers.size(), zeros(lanes)),
+          [&](Value d, ValueRange carried) -> SmallVector<Value> {
+            Rows next(carried);
+            Value key = loadVector(keyRows(writer), {j, d}, lanes);
+            auto read = [&](bool shifted) {
+              for (auto [sum, reader] : llvm::zip(next, readers))
+                if (reader.shifted == shifted)
+                  sum = fmaVector(
+                      loadVector(reader.rows, {reader.member, t, d}, lanes),
+                      key, sum);
+            };
+            if (!decays) {
+              read(true);
+              read(false);
+              return next;
+            }
+            read(true);
+            key = mulf(key, loadVector(channelGates, {t, d}, lanes));
+            storeVector(key, keyRows(writer), {j, d});
+            read(false);
+            return next;
+          });
+      for (auto [sum, reader] : llvm::zip(sums, readers))
+        store(sumVector(sum), reader.scores,
+              {reader.member, index(writer), t, j});
+    });
+}
+
+/// A token's score with itself, where it reads its own write.
+void ChunkTile::ownScores(Value t, const Reader &reader) {
+  if (reader.strict)
+    return;
+  int64_t lanes = shape.lanes;
+  for (int64_t writer = 0; writer < writers(); ++writer) {
+    Value sum =
+        reduceRow(keySize, zeros(lanes),
+                  [&](Value d, ValueRange carried) -> SmallVector<Value> {
+                    Value x =
+                        loadVector(reader.rows, {reader.member, t, d}, lanes);
+                    Value key = loadVector(keyRows(writer), {t, d}, lanes);
+                    return {fmaVector(x, key, carried.front())};
+                  })
+            .front();
+    store(sumVector(sum), reader.scores, {reader.member, index(writer), t, t});
+  }
+}
+
+/// Decays what token t reads from the start of the chunk, and Γ by its gate.
+void ChunkTile::decayRow(Value t) {
+  int64_t lanes = shape.lanes;
+  auto decay = [&](bool shifted, Value d, Value factor) {
+    forEachReader([&](const Reader &reader) {
+      if (reader.shifted != shifted)
+        return;
+      SmallVector<Value> at{reader.member, t, d};
+      storeVector(mulf(loadVector(reader.rows, at, lanes), factor), reader.rows,
+                  at);
+    });
+  };
+  reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
+    Value factor = loadVector(total, {d}, lanes);
+    decay(/*shifted=*/true, d, factor);
+    factor = mulf(factor, loadVector(channelGates, {t, d}, lanes));
+    decay(/*shifted=*/false, d, factor);
+    storeVector(factor, total, {d});
+    return {};
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Normaliser
+//===----------------------------------------------------------------------===//
+
+/// The column of values 1: den_t = Qd_t·z + Σ_j P_tj, z ← Γ z + Σ_j Ke_j.
+void ChunkTile::updateNormalizer() {
+  int64_t lanes = shape.lanes;
+  forEach(count, [&](Value t) {
+    Value next = add(t, index(1));
+    forEachMember([&](Value member) {
+      Value past =
+          reduceRow(keySize, zeros(lanes),
+                    [&](Value d, ValueRange carried) -> SmallVector<Value> {
+                      Value q = loadVector(queries, {member, t, d}, lanes);
+                      return {fmaVector(q, loadVector(z, {d}, lanes),
+                                        carried.front())};
+                    })
+              .front();
+      Value den = sumVector(past);
+      if (hasScalarGate())
+        den = mulf(den, load(cumulated, {next}));
+      den = reduce(next, den, [&](Value j, Value sum) {
+        return addf(sum, load(queryScores, {member, index(0), t, j}));
+      });
+      Value runningMax = maxima ? load(maxima, {t}) : Value();
+      store(emitInverseDenominator(b, loc, *scan.getNormalize(), tokenType, den,
+                                   runningMax),
+            inverses, {member, t});
+    });
+  });
+  Value factor;
+  if (hasScalarGate())
+    factor = splat(load(cumulated, {rows}), lanes);
+  forEach(index(0), keySize, lanes, [&](Value d) {
+    Value sum = loadVector(z, {d}, lanes);
+    if (factor)
+      sum = mulf(sum, factor);
+    if (total)
+      sum = mulf(sum, loadVector(total, {d}, lanes));
+    sum = reduce(rows, sum, [&](Value j, Value partial) {
+      return addf(partial, loadVector(keys, {j, d}, lanes));
+    });
+    storeVector(sum, z, {d});
+  });
+}

@@ -1,0 +1,205 @@
+//===- ChunkTileSweep.cpp - The products of a chunk -----------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One panel of the state at a time: solve for δ or R, read, write. Every
+// product keeps MR rows of sums in registers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkTile.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+void ChunkTile::sweepPanel(Value panel) {
+  column = mul(panel, index(shape.cols));
+  if (hasTransition())
+    solve(panel);
+  forEachMember([&](Value member) { readOut(panel, member); });
+  updateState(panel);
+}
+
+/// sums_r += Σ_k left(r, k) · right(k) for k in [begin, end), a multiple of 4.
+ChunkTile::Rows ChunkTile::accumulate(Rows sums, Value begin, Value end,
+                                      function_ref<Value(int64_t, Value)> left,
+                                      function_ref<Value(Value)> right) {
+  constexpr int64_t unroll = 4;
+  int64_t width = cast<VectorType>(sums.front().getType()).getNumElements();
+  return reduce(begin, end, unroll, sums,
+                [&](Value start, ValueRange carried) -> SmallVector<Value> {
+                  Rows next(carried);
+                  for (int64_t i = 0; i < unroll; ++i) {
+                    Value k = add(start, index(i));
+                    Value line = right(k);
+                    for (auto [r, sum] : llvm::enumerate(next))
+                      sum = fmaVector(splat(left(r, k), width), line, sum);
+                  }
+                  return next;
+                });
+}
+
+Value ChunkTile::writtenRow(int64_t writer, Value j) {
+  bool isSolved = update == Update::Delta || writer == 1;
+  if (isSolved)
+    return loadVector(solved, {j, index(0)}, shape.cols);
+  return loadVector(values, {j, column}, shape.cols);
+}
+
+/// sums_t += Σ_j P_tj · written_j for the MR tokens from `row` on. The square
+/// on the diagonal, where `diagonal` asks for it, stops at j = t, or before it
+/// if `strict`: what a later token wrote is not even multiplied by 0.
+ChunkTile::Rows ChunkTile::addScores(Rows sums, Value scores, Value member,
+                                     int64_t writer, Value row,
+                                     function_ref<Value(Value)> written,
+                                     bool diagonal, bool strict) {
+  auto score = [&](int64_t r, Value j) {
+    return load(scores, {member, index(writer), add(row, index(r)), j});
+  };
+  sums = accumulate(sums, index(0), row, score, written);
+  if (!diagonal)
+    return sums;
+  for (int64_t x = 0; x < rowsAtOnce; ++x) {
+    Value j = add(row, index(x));
+    Value line = written(j);
+    for (int64_t r = strict ? x + 1 : x; r < rowsAtOnce; ++r)
+      sums[r] = fmaVector(splat(score(r, j), shape.cols), line, sums[r]);
+  }
+  return sums;
+}
+
+/// R = (I − P^ab)⁻¹ (Ad S + P^ak V), or δ, by forward substitution: the rows of
+/// earlier blocks from memory, those of this one from registers.
+void ChunkTile::solve(Value panel) {
+  int64_t cols = shape.cols;
+  bool delta = update == Update::Delta;
+  int64_t writer = delta ? 0 : 1;
+  Value none = index(0);
+  forEach(index(0), rows, rowsAtOnce, [&](Value row) {
+    Rows sums = accumulate(
+        zeroRows(cols), index(0), keySize,
+        [&](int64_t r, Value d) {
+          return load(transition, {none, add(row, index(r)), d});
+        },
+        [&](Value d) { return loadVector(tile, {panel, d, none}, cols); });
+    for (int64_t r = 0; r < rowsAtOnce; ++r) {
+      Value t = add(row, index(r));
+      if (hasScalarGate())
+        sums[r] =
+            mulf(sums[r],
+                 splat(load(cumulated, {before ? t : add(t, index(1))}), cols));
+      if (!delta)
+        continue;
+      Value v = loadVector(values, {t, column}, cols);
+      if (writeGates)
+        v = mulf(v, loadVector(writeGates, {t, column}, cols));
+      sums[r] = addf(sums[r], v);
+    }
+    if (!delta)
+      sums = addScores(
+          sums, transitionScores, none, 0, row,
+          [&](Value j) { return writtenRow(0, j); }, /*diagonal=*/true,
+          /*strict=*/true);
+    sums = addScores(
+        sums, transitionScores, none, writer, row,
+        [&](Value j) { return writtenRow(writer, j); }, /*diagonal=*/false,
+        /*strict=*/true);
+    for (int64_t r = 0; r < rowsAtOnce; ++r) {
+      Value t = add(row, index(r));
+      for (int64_t x = 0; x < r; ++x) {
+        Value score = load(transitionScores,
+                           {none, index(writer), t, add(row, index(x))});
+        sums[r] = fmaVector(splat(score, cols), sums[x], sums[r]);
+      }
+      if (betas)
+        sums[r] = mulf(sums[r], splat(load(betas, {t}), cols));
+      if (columnBetas)
+        sums[r] = mulf(sums[r], loadVector(columnBetas, {t, column}, cols));
+      storeVector(sums[r], solved, {t, none});
+    }
+  });
+}
+
+/// O = Qd S + P^qk V + P^qb R for one output head.
+void ChunkTile::readOut(Value panel, Value member) {
+  int64_t cols = shape.cols;
+  forEach(index(0), rows, rowsAtOnce, [&](Value row) {
+    Rows sums = accumulate(
+        zeroRows(cols), index(0), keySize,
+        [&](int64_t r, Value d) {
+          return load(queries, {member, add(row, index(r)), d});
+        },
+        [&](Value d) { return loadVector(tile, {panel, d, index(0)}, cols); });
+    for (int64_t r = 0; r < rowsAtOnce; ++r) {
+      Value t = add(row, index(r));
+      if (hasScalarGate())
+        sums[r] = mulf(
+            sums[r],
+            splat(load(cumulated, {exclusive ? t : add(t, index(1))}), cols));
+      if (own)
+        sums[r] = fmaVector(splat(load(own, {member, t}), cols),
+                            loadVector(values, {t, column}, cols), sums[r]);
+    }
+    for (int64_t writer = 0; writer < writers(); ++writer)
+      sums = addScores(
+          sums, queryScores, member, writer, row,
+          [&](Value j) { return writtenRow(writer, j); }, /*diagonal=*/true,
+          exclusive);
+    writeRows(sums, member, row, column);
+  });
+}
+
+void ChunkTile::writeRows(Rows o, Value member, Value row, Value column) {
+  auto write = [&](Value line, Value t) {
+    Value inverse = inverses ? load(inverses, {member, t}) : Value();
+    writeOutput(line, inverse, member, tokenAt(add(first, t)), column);
+  };
+  Value left = sub(count, row);
+  Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, left,
+                                        index(rowsAtOnce));
+  auto branch = scf::IfOp::create(b, loc, isWhole, /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  for (auto [r, line] : llvm::enumerate(o))
+    write(line, add(row, index(r)));
+  b.setInsertionPointToStart(branch.elseBlock());
+  for (auto [r, line] : llvm::enumerate(o))
+    storeVector(line, outputRows, {index(r), index(0)});
+  forEach(left, [&](Value r) {
+    write(loadVector(outputRows, {r, index(0)}, shape.cols), add(row, r));
+  });
+}
+
+/// S ← Γ S + (Keᵀ V + Beᵀ R). What a chunk adds is summed from zero: there are
+/// as many roundings at the size of S as chunks, not as tokens.
+void ChunkTile::updateState(Value panel) {
+  int64_t cols = shape.cols;
+  Value factor;
+  if (hasScalarGate())
+    factor = splat(load(cumulated, {rows}), cols);
+  forEach(index(0), keySize, rowsAtOnce, [&](Value d) {
+    Rows sums = zeroRows(cols);
+    for (int64_t writer = 0; writer < writers(); ++writer)
+      sums = accumulate(
+          sums, index(0), rows,
+          [&](int64_t r, Value j) {
+            return load(keyRows(writer), {j, add(d, index(r))});
+          },
+          [&](Value j) { return writtenRow(writer, j); });
+    for (int64_t r = 0; r < rowsAtOnce; ++r) {
+      SmallVector<Value> at{panel, add(d, index(r)), index(0)};
+      Value s = loadVector(tile, at, cols);
+      if (factor)
+        s = fmaVector(s, factor, sums[r]);
+      else if (total)
+        s = fmaVector(s, splat(load(total, {at[1]}), cols), sums[r]);
+      else
+        s = addf(s, sums[r]);
+      storeVector(s, tile, at);
+    }
+  });
+}

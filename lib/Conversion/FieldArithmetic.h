@@ -1,0 +1,60 @@
+//===- FieldArithmetic.h - Float ops as calls -------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_CONVERSION_FIELDARITHMETIC_H
+#define LINATTN_CONVERSION_FIELDARITHMETIC_H
+
+#include "FieldLibrary.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace mlir::linattn {
+
+/// Replaces float arithmetic whose operands and results are words already.
+class FieldArithmetic {
+public:
+  /// The module holds the functions of the library.
+  FieldArithmetic(ModuleOp module, const ::linattn::PrimeField &field)
+      : field(field), symbols(module), b(module.getContext()),
+        loc(module.getLoc()) {}
+
+  /// Whether `op`, still on floats, is arithmetic that a field has.
+  static bool canRewrite(Operation *op);
+
+  /// Replaces `op`, whose types are converted.
+  void rewrite(Operation *op);
+
+private:
+  Value emitArith(Operation *op);
+  Value emitMath(Operation *op);
+  Value emitReduction(Operation *op);
+  /// base^exponent: a product where the exponent is a constant integer.
+  Value emitPower(Operation *op);
+
+  /// Calls a function of the library on scalars or lane by lane.
+  Value call(StringRef function, ValueRange elements, ValueRange scalars = {});
+  /// A random function of one or two elements, one per kind of op.
+  Value callRandom(Operation *op, ValueRange elements);
+  Value callLanes(StringRef function, ValueRange vectors, ValueRange scalars);
+  /// An element of the shape of `like`.
+  Value constant(double value, Value like);
+  Value word(int64_t value);
+  /// Integers of any width as words, signed or not.
+  Value widen(Value integer, bool isSigned);
+  Type getResultType(StringRef function, Type like);
+
+  ::linattn::PrimeField field;
+  SymbolTable symbols;
+  OpBuilder b;
+  Location loc;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_CONVERSION_FIELDARITHMETIC_H

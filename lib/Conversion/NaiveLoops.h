@@ -1,0 +1,83 @@
+//===- NaiveLoops.h - Scalar loops of every op ------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Scalar loops that say what the ops' descriptions say, and nothing cleverer:
+// whatever executes IR can be checked against them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_CONVERSION_NAIVELOOPS_H
+#define LINATTN_LIB_CONVERSION_NAIVELOOPS_H
+
+#include "LoopBuilder.h"
+
+#include "linattn/Dialect/LinAttn.h"
+
+#include <limits>
+
+namespace mlir::linattn {
+
+/// What the loops of all ops share: φ, the token type and the scale.
+class NaiveOp : public LoopBuilder {
+public:
+  NaiveOp(OpBuilder &b, FeatureMappedOpInterface op, Value tokens,
+          std::optional<APFloat> scale, bool stabilised)
+      : LoopBuilder(b, op->getLoc()), op(op),
+        tokenType(getElementTypeOrSelf(tokens)), type(getAccumulationType(op)),
+        scale(scaleOr1(scale)),
+        rowMax(needsRowMax(op.getFeatureMapKind(), stabilised)) {}
+
+  Value zero() { return constant(type, 0.0); }
+  Value loadAs(Value memref, ValueRange indices) {
+    return convert(load(memref, indices), type);
+  }
+
+  Value maximumOf(Value tokens, Value batch, Value head, Value t) {
+    return reduce(dim(tokens, 3),
+                  constant(type, -std::numeric_limits<double>::infinity()),
+                  [&](Value d, Value best) {
+                    return maxf(best, loadAs(tokens, {batch, head, t, d}));
+                  });
+  }
+  /// The shift φ of one query needs, or nothing.
+  Value queryShift(Value tokens, Value batch, Value head, Value t) {
+    return rowMax ? maximumOf(tokens, batch, head, t) : Value();
+  }
+  /// φ of one element.
+  Value feature(Value tokens, ValueRange indices, Value shift) {
+    Value x = loadAs(tokens, indices);
+    if (shift)
+      x = subf(x, shift);
+    return emitFeatureMap(b, loc, op, x);
+  }
+  Value scaled(Value x) {
+    return scale == 1.0 ? x : mulf(x, constant(type, scale));
+  }
+  Value normalized(std::optional<NormalizeAttr> normalize, Value num, Value den,
+                   Value runningMax = {}) {
+    return normalize ? emitNormalize(b, loc, *normalize, tokenType, num, den,
+                                     runningMax)
+                     : num;
+  }
+
+  FeatureMappedOpInterface op;
+  Type tokenType, type;
+  double scale;
+  bool rowMax;
+};
+
+/// Emit an op on buffers as loops at the builder's insertion point.
+void lowerToNaiveLoops(OpBuilder &b, ScanOp op);
+void lowerToNaiveLoops(OpBuilder &b, StateOp op);
+void lowerToNaiveLoops(OpBuilder &b, ReadOp op);
+void lowerToNaiveLoops(OpBuilder &b, QuadraticOp op);
+void lowerToNaiveLoops(OpBuilder &b, FeatureMapOp op);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_CONVERSION_NAIVELOOPS_H

@@ -1,0 +1,134 @@
+//===- NaiveQuadratic.cpp - Attention in scalar loops ---------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NaiveLoops.h"
+#include "Prefix.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+//===----------------------------------------------------------------------===//
+// quadratic
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// One query row at a time: no more than a row of the output is ever stored.
+class NaiveQuadratic : public NaiveOp {
+public:
+  NaiveQuadratic(OpBuilder &b, QuadraticOp op)
+      : NaiveOp(b, cast<FeatureMappedOpInterface>(op.getOperation()),
+                op.getQuery(), op.getScale(), op.getNormalize().has_value()),
+        op(op), softmax(op.getWeights() == Weights::Softmax) {}
+
+  void emit() {
+    Value heads = dim(op.getOutput(), 1);
+    Value tasks = mul(dim(op.getOutput(), 0), heads);
+    parallel(tasks, [&](Value task) {
+      batch = div(task, heads);
+      head = rem(task, heads);
+      queryHead = headOf(op.getQuery(), head, heads);
+      keyHead = headOf(op.getKey(), head, heads);
+      valueHead = headOf(op.getValue(), head, heads);
+      OpFoldResult columns = getAsOpFoldResult(dim(op.getValue(), 3));
+      SmallVector<int64_t> shape;
+      SmallVector<Value> dynamic;
+      dispatchIndexOpFoldResult(columns, dynamic, shape);
+      sums = memref::AllocOp::create(b, loc, MemRefType::get(shape, type),
+                                     dynamic);
+      forEach(dim(op.getQuery(), 2), [&](Value row) { emitRow(row); });
+      memref::DeallocOp::create(b, loc, sums);
+    });
+  }
+
+private:
+  void emitRow(Value row) {
+    i = row;
+    keys = dim(op.getKey(), 2);
+    if (op.getCausal()) { // j ≤ i + Tk − Tq
+      Value visible = add(add(i, index(1)), sub(keys, dim(op.getQuery(), 2)));
+      if (op.getPrefix())
+        visible = max(visible, prefixLength(*this, op, batch));
+      keys = max(min(visible, keys), index(0));
+    }
+    shift = queryShift(op.getQuery(), batch, queryHead, i);
+    Value lowest = constant(type, -std::numeric_limits<double>::infinity());
+    // Softmax: the largest score. Stabilised exp: the largest key seen.
+    if (softmax)
+      best = reduce(keys, lowest, [&](Value j, Value top) {
+        return maxf(top, masked(j, score(j), lowest));
+      });
+    else if (needsRunningMax(NaiveOp::op.getFeatureMapKind(),
+                             op.getNormalize().has_value()))
+      best = reduce(keys, lowest, [&](Value j, Value top) {
+        return maxf(
+            top, masked(j, maximumOf(op.getKey(), batch, keyHead, j), lowest));
+      });
+    Value columns = dim(op.getValue(), 3);
+    forEach(columns, [&](Value column) { store(zero(), sums, {column}); });
+    Value den = reduce(keys, zero(), [&](Value j, Value sum) {
+      Value w = weight(j);
+      forEach(columns, [&](Value column) {
+        Value v = loadAs(op.getValue(), {batch, valueHead, j, column});
+        // A masked key adds nothing, not even 0 · NaN.
+        Value term = masked(j, mulf(w, v), zero());
+        store(addf(load(sums, {column}), term), sums, {column});
+      });
+      return addf(sum, w);
+    });
+    forEach(columns, [&](Value column) {
+      store(convert(divide(load(sums, {column}), den), tokenType),
+            op.getOutput(), {batch, head, i, column});
+    });
+  }
+
+  Value divide(Value num, Value den) {
+    if (!softmax)
+      return normalized(op.getNormalize(), num, den);
+    // A row without a key to attend has no weights and gives 0.
+    Value isEmpty =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, den, zero());
+    return arith::DivFOp::create(b, loc, num,
+                                 select(isEmpty, constant(type, 1.0), den));
+  }
+
+  Value masked(Value j, Value x, Value otherwise) {
+    return op.getMask() ? select(load(op.getMask(), {batch, j}), x, otherwise)
+                        : x;
+  }
+
+  /// scale · φ(q_i)·φ(k_j)
+  Value score(Value j) {
+    Value keyShift = best && !softmax ? best
+                     : rowMax ? maximumOf(op.getKey(), batch, keyHead, j)
+                              : Value();
+    return scaled(
+        reduce(dim(op.getQuery(), 3), zero(), [&](Value d, Value sum) {
+          Value q = feature(op.getQuery(), {batch, queryHead, i, d}, shift);
+          Value k = feature(op.getKey(), {batch, keyHead, j, d}, keyShift);
+          return addf(sum, mulf(q, k));
+        }));
+  }
+
+  Value weight(Value j) {
+    Value s = score(j);
+    if (softmax)
+      s = exp(subf(s, best));
+    return masked(j, s, zero());
+  }
+
+  QuadraticOp op;
+  bool softmax;
+  Value batch, head, queryHead, keyHead, valueHead, i, keys, shift, best, sums;
+};
+
+} // namespace
+
+void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, QuadraticOp op) {
+  NaiveQuadratic(b, op).emit();
+}

@@ -1,0 +1,227 @@
+//===- OutputNorm.cpp - Loops of linattn.output_norm ----------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One row, the features of one token and head, at a time. The vector form reads
+// a row once into scratch memory that stays in the first cache, and takes the
+// statistics from there; the lanes of a partial sum are those of the features,
+// whatever runs beside the row.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OutputNorm.h"
+
+#include "VectorBuilder.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+/// silu or sigmoid of a scalar or a vector.
+static Value activate(LoopBuilder &loops, Activation activation, Value gate) {
+  Value one = loops.constant(gate.getType(), 1.0);
+  Value divisor = loops.addf(one, loops.exp(loops.negate(gate)));
+  Value sigmoid = arith::DivFOp::create(loops.b, loops.loc, one, divisor);
+  return activation == Activation::Silu ? loops.mulf(gate, sigmoid) : sigmoid;
+}
+
+/// 1/√(sum/size + eps) of a scalar sum.
+static Value inverseRoot(LoopBuilder &loops, Value sum, Value size,
+                         double eps) {
+  Value mean = arith::DivFOp::create(loops.b, loops.loc, sum, size);
+  Value root = math::SqrtOp::create(
+      loops.b, loops.loc, loops.addf(mean, loops.constant(sum.getType(), eps)));
+  return arith::DivFOp::create(loops.b, loops.loc,
+                               loops.constant(sum.getType(), 1.0), root);
+}
+
+/// The number of features as a float.
+static Value sizeOf(LoopBuilder &loops, OutputNormOp op, Type type) {
+  Value size = arith::IndexCastOp::create(
+      loops.b, loops.loc, loops.b.getI64Type(), loops.dim(op.getInput(), 3));
+  return arith::SIToFPOp::create(loops.b, loops.loc, type, size);
+}
+
+/// Where the weights of a head's feature are.
+static SmallVector<Value> affineIndex(Value weights, Value head, Value d) {
+  if (cast<ShapedType>(weights.getType()).getRank() == 1)
+    return {d};
+  return {head, d};
+}
+
+//===----------------------------------------------------------------------===//
+// Scalar loops
+//===----------------------------------------------------------------------===//
+
+void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, OutputNormOp op) {
+  LoopBuilder loops(b, op.getLoc());
+  Type tokenType = getElementTypeOrSelf(op.getInput());
+  Type type = getAccumulationType(tokenType);
+  double eps = op.getEps().convertToDouble();
+  Value heads = loops.dim(op.getInput(), 1), size = loops.dim(op.getInput(), 3);
+  Value count = sizeOf(loops, op, type), zero = loops.constant(type, 0.0);
+  Value rows = loops.mul(loops.dim(op.getInput(), 0), heads);
+  loops.parallel(rows, [&](Value task) {
+    Value batch = loops.div(task, heads), head = loops.rem(task, heads);
+    loops.forEach(loops.dim(op.getInput(), 2), [&](Value t) {
+      auto load = [&](Value memref, ValueRange at) {
+        return loops.convert(loops.load(memref, at), type);
+      };
+      auto gate = [&](Value d) {
+        return activate(loops, op.getActivation(),
+                        load(op.getGate(), {batch, head, t, d}));
+      };
+      auto input = [&](Value d) {
+        Value x = load(op.getInput(), {batch, head, t, d});
+        return op.getGateFirst() ? loops.mulf(x, gate(d)) : x;
+      };
+      Value mean;
+      if (op.getKind() == NormKind::Layer) {
+        Value sum = loops.reduce(size, zero, [&](Value d, Value partial) {
+          return loops.addf(partial, input(d));
+        });
+        mean = arith::DivFOp::create(b, loops.loc, sum, count);
+      }
+      auto centred = [&](Value d) {
+        return mean ? loops.subf(input(d), mean) : input(d);
+      };
+      Value squares = loops.reduce(size, zero, [&](Value d, Value partial) {
+        Value x = centred(d);
+        return loops.addf(partial, loops.mulf(x, x));
+      });
+      Value inverse = inverseRoot(loops, squares, count, eps);
+      loops.forEach(size, [&](Value d) {
+        Value y = loops.mulf(centred(d), inverse);
+        if (Value weight = op.getWeight())
+          y = loops.mulf(y, load(weight, affineIndex(weight, head, d)));
+        if (Value bias = op.getBias())
+          y = loops.addf(y, load(bias, affineIndex(bias, head, d)));
+        if (op.getGate() && !op.getGateFirst())
+          y = loops.mulf(y, gate(d));
+        loops.store(loops.convert(y, tokenType), op.getOutput(),
+                    {batch, head, t, d});
+      });
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Vector loops
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class NormTile : public VectorBuilder {
+public:
+  NormTile(OpBuilder &b, OutputNormOp op, int64_t lanes)
+      : VectorBuilder(b, op.getLoc(),
+                      getAccumulationType(getElementTypeOrSelf(op.getInput()))),
+        norm(op), lanes(lanes) {}
+
+  void emit();
+
+private:
+  /// Tokens of one task.
+  static constexpr int64_t blockTokens = 64;
+
+  void emitRow();
+  Value load(Value memref, Value d) {
+    return readOperand(memref, {batch, head, t, d}, lanes);
+  }
+  Value gate(Value d) {
+    return activate(*this, norm.getActivation(), load(norm.getGate(), d));
+  }
+  Value affine(Value weights, Value d) {
+    return readOperand(weights, affineIndex(weights, head, d), lanes);
+  }
+  /// The sum of `term(d)` over the features, vector by vector.
+  Value total(function_ref<Value(Value)> term) {
+    Value sum = reduce(index(0), size, lanes, zeros(lanes),
+                       [&](Value d, ValueRange carried) -> SmallVector<Value> {
+                         return {addf(carried.front(), term(d))};
+                       })
+                    .front();
+    return reduceVector(vector::CombiningKind::ADD, sum);
+  }
+
+  OutputNormOp norm;
+  int64_t lanes;
+  Value size, count, row;
+  Value batch, head, t;
+};
+
+} // namespace
+
+void NormTile::emit() {
+  size = dim(norm.getInput(), 3);
+  count = sizeOf(*this, norm, type);
+  Value heads = dim(norm.getInput(), 1), tokens = dim(norm.getInput(), 2);
+  Value blocks = ceilDiv(tokens, blockTokens);
+  Value rows = mul(dim(norm.getInput(), 0), heads);
+  parallel(mul(rows, blocks), [&](Value task) {
+    Value block = rem(task, blocks), pair = div(task, blocks);
+    batch = div(pair, heads);
+    head = rem(pair, heads);
+    row = scratch({getAsOpFoldResult(roundUp(size, lanes))});
+    Value first = mul(block, index(blockTokens));
+    forEach(first, min(add(first, index(blockTokens)), tokens), 1,
+            [&](Value token) {
+              t = token;
+              emitRow();
+            });
+    freeScratch();
+  });
+}
+
+void NormTile::emitRow() {
+  // What lies past the last feature is read as 0 and adds nothing to a sum.
+  auto input = [&](Value d) {
+    Value x = load(norm.getInput(), d);
+    if (norm.getGateFirst())
+      x = mulf(x, gate(d));
+    storeVector(x, row, {d});
+    return x;
+  };
+  bool layer = norm.getKind() == NormKind::Layer;
+  Value mean, squares;
+  if (layer) {
+    Value sum = total(input);
+    mean = splat(arith::DivFOp::create(b, loc, sum, count), lanes);
+    squares = total([&](Value d) {
+      Value x = subf(loadVector(row, {d}, lanes), mean);
+      // Past the last feature there is no distance from the mean either.
+      Value inside = vector::CreateMaskOp::create(
+          b, loc, VectorType::get(lanes, b.getI1Type()),
+          ValueRange{sub(size, d)});
+      x = select(inside, x, zeros(lanes));
+      storeVector(x, row, {d});
+      return mulf(x, x);
+    });
+  } else {
+    squares = total([&](Value d) {
+      Value x = input(d);
+      return mulf(x, x);
+    });
+  }
+  Value inverse =
+      splat(inverseRoot(*this, squares, count, norm.getEps().convertToDouble()),
+            lanes);
+  forEach(index(0), size, lanes, [&](Value d) {
+    Value y = mulf(loadVector(row, {d}, lanes), inverse);
+    if (norm.getWeight())
+      y = mulf(y, affine(norm.getWeight(), d));
+    if (norm.getBias())
+      y = addf(y, affine(norm.getBias(), d));
+    if (norm.getGate() && !norm.getGateFirst())
+      y = mulf(y, gate(d));
+    writeOperand(y, norm.getOutput(), {batch, head, t, d});
+  });
+}
+
+void mlir::linattn::lowerOutputNormToVector(OpBuilder &b, OutputNormOp op,
+                                            int64_t lanes) {
+  NormTile(b, op, lanes).emit();
+}

@@ -1,0 +1,133 @@
+//===- RecurrenceBuilder.cpp - What small recurrences share ---------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RecurrenceBuilder.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+Value RecurrenceBuilder::softplus(Value x) {
+  // max(x, 0) + log(1 + e^-|x|)
+  Value small = exp(negate(math::AbsFOp::create(b, loc, x)));
+  return addf(maxf(x, number(0.0)), math::Log1pOp::create(b, loc, small));
+}
+
+Value RecurrenceBuilder::silu(Value x) {
+  // With e = e^-|x|, the sigmoid is 1 / (1 + e) for x ≥ 0, else e / (1 + e).
+  Value small = exp(negate(math::AbsFOp::create(b, loc, x)));
+  Value isPositive = compare(arith::CmpFPredicate::OGE, x, number(0.0));
+  Value one = number(1.0);
+  return divf(mulf(x, select(isPositive, one, small)), addf(one, small));
+}
+
+std::pair<Value, Value> RecurrenceBuilder::polar(Value log, Value phase,
+                                                 Value rest) {
+  Value modulus = exp(log);
+  if (!phase)
+    return {modulus, Value()};
+  // The f32 expansions of sine and cosine are made for small angles: take off
+  // whole turns in two pieces, as f32 does not hold 2π well enough.
+  Type scalar = getElementTypeOrSelf(phase);
+  if (scalar.isF32()) {
+    constexpr double turn = 6.283185307179586;
+    const double high = static_cast<float>(turn);
+    Value turns = math::RoundEvenOp::create(
+        b, loc, mulf(phase, constant(phase.getType(), 1.0 / turn)));
+    Value back = negate(turns);
+    phase = fma(back, constant(phase.getType(), high), phase);
+    phase = fma(back, constant(phase.getType(), turn - high), phase);
+  }
+  if (rest)
+    phase = addf(phase, rest);
+  Value cosine = math::CosOp::create(b, loc, phase);
+  Value sine = math::SinOp::create(b, loc, phase);
+  return {mulf(modulus, cosine), mulf(modulus, sine)};
+}
+
+std::pair<Value, Value> RecurrenceBuilder::polarStep(Value step, Value log,
+                                                     Value phase) {
+  if (!phase)
+    return polar(mulf(step, log), Value());
+  // An angle of many turns is rounded at their size, the result at its own.
+  Value product = mulf(step, phase);
+  return polar(mulf(step, log), product, fma(step, phase, negate(product)));
+}
+
+std::pair<Value, Value>
+RecurrenceBuilder::complexFma(std::pair<Value, Value> x,
+                              std::pair<Value, Value> y,
+                              std::pair<Value, Value> z) {
+  Value real = fma(x.first, y.first, z.first);
+  if (!x.second)
+    return {real, Value()};
+  real = fma(negate(x.second), y.second, real);
+  Value imaginary = fma(x.first, y.second, z.second);
+  return {real, fma(x.second, y.first, imaginary)};
+}
+
+//===----------------------------------------------------------------------===//
+// Sequences
+//===----------------------------------------------------------------------===//
+
+void RecurrenceBuilder::enterSequence(Value slotIndex) {
+  slot = batch = slotIndex;
+  begin = index(0);
+  end = dim(op.getFirstOutput().get(), op.getTokenLoop());
+  Value offsets = op.getSequenceOffsets();
+  if (!offsets)
+    return;
+  auto offset = [&](Value position) -> Value {
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                      load(offsets, {position}));
+  };
+  begin = offset(slot);
+  end = offset(add(slot, index(1)));
+  batch = index(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+template <typename OpTy>
+struct LowerRecurrence : OpRewritePattern<OpTy> {
+  LowerRecurrence(MLIRContext *context, int64_t vectorBits)
+      : OpRewritePattern<OpTy>(context), vectorBits(vectorBits) {}
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureBufferSemantics())
+      return rewriter.notifyMatchFailure(op, "not on buffers");
+    // Two vectors hide some of the latency of one step after the other.
+    Type type = getElementTypeOrSelf(op.getState());
+    int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
+    lowerRecurrence(rewriter, op, lanes == 0 ? 1 : 2 * lanes);
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  int64_t vectorBits;
+};
+
+} // namespace
+
+void mlir::linattn::populateRecurrencePatterns(RewritePatternSet &patterns,
+                                               int64_t vectorBits) {
+  patterns
+      .add<LowerRecurrence<SelectiveScanOp>, LowerRecurrence<DiagonalScanOp>,
+           LowerRecurrence<Wkv4Op>, LowerRecurrence<LogLinearOp>>(
+          patterns.getContext(), vectorBits);
+}

@@ -1,0 +1,218 @@
+//===- ScanTile.cpp - What the schedules of a scan share ------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScanTile.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+static SmallVector<Value> append(ArrayRef<Value> indices, Value last) {
+  SmallVector<Value> result(indices);
+  result.push_back(last);
+  return result;
+}
+
+void ScanTile::forEachTask(int64_t rowMultiple, function_ref<void()> body) {
+  Value state = scan.getState();
+  heads = dim(state, 1);
+  // No heads, no tasks; but the division is made before any.
+  group = div(dim(scan.getOutput(), 1), max(heads, index(1)));
+  keySize = roundUp(dim(state, 2), std::max(shape.lanes, rowMultiple));
+  valueSize = roundUp(dim(state, 3), shape.cols);
+  parallel(mul(dim(state, 0), heads), [&](Value task) {
+    slot = div(task, heads);
+    head = rem(task, heads);
+    batch = slot;
+    begin = index(0);
+    end = dim(scan.getKey(), 2);
+    if (Value offsets = scan.getCuSeqlens()) {
+      auto offset = [&](Value position) -> Value {
+        return arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                          load(offsets, {position}));
+      };
+      begin = offset(slot);
+      end = offset(add(slot, index(1)));
+      batch = index(0);
+    }
+    body();
+    freeScratch();
+  });
+}
+
+Value ScanTile::written(Value x, Value token) {
+  Value keep = keepOf(token);
+  return keep ? select(keep, x, constant(x.getType(), 0.0)) : x;
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+/// Raises the running maximum; returns e^(old − new), the factor of the past.
+Value ScanTile::raiseRunningMax(Value keyRowMax, Value keep) {
+  Value maximum = scan.getRunningMax();
+  Value old = load(maximum, {slot, head});
+  Value best = maxf(old, keyRowMax);
+  if (keep)
+    best = select(keep, best, old);
+  store(best, maximum, {slot, head});
+  // −∞ − −∞, before the first key, is no number.
+  return exp(subf(maxf(old, lowest(type)), maxf(best, lowest(type))));
+}
+
+/// m_t = max(decay_t + m_{t-1}, input_gate_t). Returns the factor of the past,
+/// e^(decay_t + m_{t-1} − m_t), and sets that of the key, e^(input_gate_t −
+/// m_t).
+Value ScanTile::openInputGate(Value token, Row &row) {
+  Value maximum = scan.getRunningMax();
+  Value old = load(maximum, {slot, head});
+  Value log = scan.getDecay() ? logarithmOfDecay(token) : constant(type, 0.0);
+  Value opened = convert(load(scan.getInputGate(), {batch, head, token}), type);
+  Value faded = addf(old, log), best = maxf(faded, opened);
+  if (row.keep)
+    best = select(row.keep, best, faded);
+  store(best, maximum, {slot, head});
+  Value to = maxf(best, lowest(type));
+  row.gain = exp(subf(opened, to));
+  // In this order the rounding of m_t is made up for.
+  return exp(addf(subf(maxf(old, lowest(type)), to), log));
+}
+
+Value ScanTile::packKey(Value token, Value target, ArrayRef<Value> at) {
+  Row row;
+  row.source = scan.getKey();
+  row.index = {batch, headOf(row.source, head, heads), token};
+  row.keep = keepOf(token);
+  Value rescale;
+  if (needsRowMax(op.getFeatureMapKind(), isStabilised())) {
+    row.shift = rowMaximum(row.source, row.index);
+    if (scan.getRunningMax() && !scan.getInputGate()) {
+      rescale = raiseRunningMax(row.shift, row.keep);
+      row.shift = maxf(load(scan.getRunningMax(), {slot, head}), lowest(type));
+    }
+  }
+  if (scan.getInputGate())
+    rescale = openInputGate(token, row);
+  packRow(row, target, at);
+  return rescale;
+}
+
+void ScanTile::packValue(Value token, Value target, ArrayRef<Value> at) {
+  Row row;
+  row.source = scan.getValue();
+  row.index = {batch, headOf(row.source, head, heads), token};
+  row.mapped = false;
+  // A masked token writes nothing, not even 0 · NaN.
+  row.keep = keepOf(token);
+  packRow(row, target, at);
+}
+
+void ScanTile::packQuery(Value token, Value member, Value target,
+                         ArrayRef<Value> at) {
+  Row row;
+  row.source = scan.getQuery();
+  row.index = {batch,
+               headOf(row.source, outputHead(member), dim(scan.getOutput(), 1)),
+               token};
+  if (needsRowMax(op.getFeatureMapKind(), isStabilised()))
+    row.shift = rowMaximum(row.source, row.index);
+  row.scale = scaleOr1(scan.getScale());
+  packRow(row, target, at);
+}
+
+void ScanTile::packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
+                              Value target, ArrayRef<Value> at) {
+  if (update == Update::Dplr)
+    return packGate(scan.getA(), token, target, at);
+  Value width = wholeVectors(dim(scan.getKey(), 3));
+  reduceRow(width, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
+    Value k = loadVector(keys, append(keyAt, d), shape.lanes);
+    if (Value erase = scan.getErase())
+      k = mulf(k, readOperand(erase, {batch, head, token, d}, shape.lanes));
+    storeVector(written(negate(k), token), target, append(at, d));
+    return {};
+  });
+  fillRow(target, at, 0.0, width);
+}
+
+void ScanTile::packGate(Value gate, Value token, Value target,
+                        ArrayRef<Value> at, bool exponential) {
+  Value width = wholeVectors(dim(gate, 3));
+  reduceRow(width, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
+    Value x = readOperand(gate, {batch, head, token, d}, shape.lanes);
+    // Decays are the only gates of a token that is not written.
+    storeVector(exponential ? exp(x) : written(x, token), target,
+                append(at, d));
+    return {};
+  });
+  fillRow(target, at, exponential ? 1.0 : 0.0, width);
+}
+
+Value ScanTile::ownWeight(Value queries, ArrayRef<Value> queryAt, Value keys,
+                          ArrayRef<Value> keyAt) {
+  Value sum =
+      reduceRow(wholeVectors(dim(scan.getKey(), 3)), zeros(shape.lanes),
+                [&](Value d, ValueRange carried) -> SmallVector<Value> {
+                  Value q =
+                      loadVector(queries, append(queryAt, d), shape.lanes);
+                  Value k = loadVector(keys, append(keyAt, d), shape.lanes);
+                  Value u =
+                      readOperand(scan.getBonus(), {head, d}, shape.lanes);
+                  return {fmaVector(q, mulf(u, k), carried.front())};
+                })
+          .front();
+  return sumVector(sum);
+}
+
+void ScanTile::fillRow(Value target, ArrayRef<Value> at, double value,
+                       Value from) {
+  Value width = dim(target, rankOf(target) - 1);
+  if (from && getConstantIntValue(from) &&
+      getConstantIntValue(from) == getConstantIntValue(width))
+    return;
+  Value filled = constant(vectorType(shape.lanes), value);
+  forEach(from ? from : index(0), width, shape.lanes,
+          [&](Value d) { storeVector(filled, target, append(at, d)); });
+}
+
+//===----------------------------------------------------------------------===//
+// Output and reductions
+//===----------------------------------------------------------------------===//
+
+void ScanTile::writeOutput(Value o, Value inverse, Value member, Value token,
+                           Value column) {
+  if (inverse)
+    o = emitClamp(b, loc, *scan.getNormalize(),
+                  mulf(o, splat(inverse, shape.cols)));
+  writeOperand(o, scan.getOutput(), {batch, outputHead(member), token, column});
+}
+
+SmallVector<Value>
+ScanTile::reduceRow(Value size, ValueRange initial,
+                    function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  constexpr int64_t longest = 8;
+  std::optional<int64_t> known = getConstantIntValue(size);
+  if (!known || *known > longest * shape.lanes)
+    return reduce(index(0), size, shape.lanes, initial, body);
+  SmallVector<Value> carried(initial);
+  for (int64_t d = 0; d < *known; d += shape.lanes)
+    carried = body(index(d), carried);
+  return carried;
+}
+
+Value ScanTile::sumVector(Value x) {
+  for (int64_t n = shape.lanes; n > 1; n /= 2) {
+    auto half = [&](int64_t offset) -> Value {
+      return vector::ExtractStridedSliceOp::create(
+          b, loc, x, ArrayRef<int64_t>{offset}, ArrayRef<int64_t>{n / 2},
+          ArrayRef<int64_t>{1});
+    };
+    x = addf(half(0), half(n / 2));
+  }
+  return vector::ExtractOp::create(b, loc, x, ArrayRef<int64_t>{0});
+}

@@ -1,0 +1,138 @@
+//===- ScanTile.h - What the schedules of a scan share ----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where a task of a scan finds its tokens, and how one token's operands are
+// packed: what the chunk form and the token form of the rank-1 updates have in
+// common.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_CONVERSION_SCANTILE_H
+#define LINATTN_CONVERSION_SCANTILE_H
+
+#include "TileBuilder.h"
+
+namespace mlir::linattn {
+
+class ScanTile : public TileBuilder {
+public:
+  ScanTile(OpBuilder &b, ScanOp scan, TileShape shape)
+      : TileBuilder(b, cast<FeatureMappedOpInterface>(scan.getOperation()),
+                    getElementTypeOrSelf(scan.getQuery()), shape),
+        scan(scan), update(scan.getUpdate()),
+        exclusive(scan.getReadout() == Readout::Exclusive),
+        before(scan.getTransition() == Transition::Before) {}
+
+protected:
+  static int64_t rankOf(Value v) {
+    return cast<ShapedType>(v.getType()).getRank();
+  }
+  /// An input gate folds the decay into the rescaling.
+  bool hasScalarDecay() {
+    return scan.getDecay() && rankOf(scan.getDecay()) != 4 &&
+           !scan.getInputGate();
+  }
+  bool hasChannelDecay() {
+    return scan.getDecay() && rankOf(scan.getDecay()) == 4;
+  }
+  /// A floor of |den| is relative to the running maximum, if there is one.
+  bool hasMovingFloor() {
+    return scan.getRunningMax() && scan.getNormalize() &&
+           scan.getNormalize()->getAbsFloor();
+  }
+  bool isStabilised() { return scan.getNormalize().has_value(); }
+
+  /// One task per state head of each sequence; `rowMultiple` pads the keys.
+  void forEachTask(int64_t rowMultiple, function_ref<void()> body);
+
+  /// The token behind a position of the sequence.
+  Value tokenAt(Value position) {
+    if (!scan.getReverse())
+      return position;
+    return sub(sub(add(begin, end), index(1)), position);
+  }
+  Value outputHead(Value member) { return add(mul(head, group), member); }
+  void forEachMember(function_ref<void(Value)> body) {
+    if (getConstantIntValue(group) == 1)
+      return body(index(0));
+    forEach(group, body);
+  }
+  Value panels() { return div(valueSize, index(shape.cols)); }
+  /// i1: is the token written? Null without a mask.
+  Value keepOf(Value token) {
+    return scan.getMask() ? load(scan.getMask(), {batch, token}) : Value();
+  }
+
+  /// `x`, or 0 for a masked token.
+  Value written(Value x, Value token);
+
+  // Packing one token into the row `at` of scratch buffers.
+
+  /// φ(k), behind its input gate; returns the factor that rescales the past
+  /// where a running maximum is carried, else null.
+  Value packKey(Value token, Value target, ArrayRef<Value> at);
+  void packValue(Value token, Value target, ArrayRef<Value> at);
+  /// scale · φ(q) of a member of the group.
+  void packQuery(Value token, Value member, Value target, ArrayRef<Value> at);
+  /// The row a of the transition, from the packed key `keyAt` of the token for
+  /// the delta rule.
+  void packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
+                      Value target, ArrayRef<Value> at);
+  /// A row of a gate, of a or of b: copied, 0 for a masked token, or the
+  /// exponential.
+  void packGate(Value gate, Value token, Value target, ArrayRef<Value> at,
+                bool exponential = false);
+  /// The logarithm of the token's scalar decay.
+  Value logarithmOfDecay(Value token) {
+    Value decay = scan.getDecay();
+    Value log = rankOf(decay) == 1 ? load(decay, {head})
+                                   : load(decay, {batch, head, token});
+    return convert(log, type);
+  }
+  /// scale · φ(q)·(bonus ⊙ φ(k)), from the packed rows.
+  Value ownWeight(Value queries, ArrayRef<Value> queryAt, Value keys,
+                  ArrayRef<Value> keyAt);
+  /// Fills a row from an element on, which by default is the first.
+  void fillRow(Value target, ArrayRef<Value> at, double value, Value from = {});
+  /// Elements of a row in whole vectors; an operand may be read up to there.
+  Value wholeVectors(Value size) { return roundUp(size, shape.lanes); }
+
+  /// Normalises and writes one row of a panel.
+  void writeOutput(Value o, Value inverse, Value member, Value token,
+                   Value column);
+
+  /// Runs `body` for every vector of a row of `size` elements, which may carry
+  /// values; unrolled where that is short.
+  SmallVector<Value>
+  reduceRow(Value size, ValueRange initial,
+            function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  /// Mask of the lanes below `size`, which may be negative or large.
+  Value firstLanes(Value size) {
+    return vector::CreateMaskOp::create(
+        b, loc, VectorType::get(shape.lanes, b.getI1Type()), size);
+  }
+  /// The sum of a vector's elements, in halves: a fixed order, few steps.
+  Value sumVector(Value x);
+
+  ScanOp scan;
+  Update update;
+  bool exclusive, before;
+
+  // Sizes: padded key and value size, output heads per state head.
+  Value keySize, valueSize, group, heads;
+  // The task at hand.
+  Value slot, batch, head, begin, end;
+
+private:
+  Value raiseRunningMax(Value keyRowMax, Value keep);
+  Value openInputGate(Value token, Row &row);
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_CONVERSION_SCANTILE_H

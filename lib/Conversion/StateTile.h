@@ -1,0 +1,101 @@
+//===- StateTile.h - The state-tile schedule --------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_CONVERSION_STATETILE_H
+#define LINATTN_CONVERSION_STATETILE_H
+
+#include "TileBuilder.h"
+
+namespace mlir::linattn {
+
+/// Emits a scan, a state or a read as tiles of the state in registers; see
+/// StateTile.cpp.
+class StateTile : public TileBuilder {
+public:
+  using TileBuilder::TileBuilder;
+
+  // Operands; absent ones are null.
+  Value query, key, value, decay, valueDecay, bonus, inputGate, mask, offsets,
+      output;
+  StateValues state;
+  std::optional<NormalizeAttr> normalize;
+  double scale = 1.0;
+  bool exclusive = false, reverse = false, stabilised = false,
+       tokenForm = false;
+
+  void emit();
+
+private:
+  /// With fewer tasks than this, states are divided.
+  static constexpr int64_t enoughTasks = 4;
+  Value countColumnTasks(Value states);
+  void emitTask(Value task);
+  void emitBlock(Value first, Value count);
+  void allocateScratch();
+  void loadState();
+  void storeState();
+
+  // Packing.
+  void packToken(Value t);
+  void packKey(Value t);
+  void packGates(Value t, Value rescale);
+  void packQueries(Value t);
+  Value raiseRunningMax(Value keyRowMax, Value keep);
+  Value openInputGate(Value token, Row &row);
+  Value tokenAt(Value t);
+
+  // Normaliser.
+  void updateNormalizer(Value count);
+
+  // Sweep.
+  void sweepPanel(Value panel, Value count);
+  void sweepTile(Value panel, Value row, Value count);
+  void sweepToken(Value panel, Value t);
+  Value decayed(Value s, Value t, Value row, Value column);
+  Value initialOutput(Value member, Value t, Value column);
+  void writeOutput(Value o, Value member, Value t, Value column);
+
+  bool hasScalarGate() const {
+    return state.runningMax || (decay && rankOf(decay) != 4);
+  }
+  /// A floor of |den| is relative to the running maximum, if there is one.
+  bool hasMovingFloor() const {
+    return state.runningMax && normalize && normalize->getAbsFloor();
+  }
+  bool hasChannelGate() const { return decay && rankOf(decay) == 4; }
+  static int64_t rankOf(Value v) {
+    return cast<ShapedType>(v.getType()).getRank();
+  }
+  /// Number of panels.
+  Value panels() { return div(valueSize, index(shape.cols)); }
+  /// The panels of the task at hand; its tile holds no others.
+  void forEachPanel(function_ref<void(Value)> body) {
+    forEach(firstPanel, endPanel, 1, body);
+  }
+  Value own(Value panel) { return sub(panel, firstPanel); }
+  Value outputHead(Value member) { return add(mul(head, group), member); }
+  void forEachMember(function_ref<void(Value)> body) {
+    if (getConstantIntValue(group) == 1)
+      return body(index(0));
+    forEach(group, body);
+  }
+
+  // Sizes: padded key and value size, output heads per state head.
+  Value keySize, valueSize, group, heads, columnTasks;
+  // The task at hand.
+  Value slot, batch, head, begin, end, firstPanel, endPanel, panelCount;
+  // The block at hand.
+  Value first;
+  // Scratch: see allocateScratch.
+  Value keys, values, queries, outputs, scalarGates, channelGates, valueGates,
+      tile, z, denominators, inverses, ownWeights, maxima;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_CONVERSION_STATETILE_H

@@ -1,0 +1,72 @@
+//===- VectorBuilder.h - Shorthand for emitting vector code -----*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_CONVERSION_VECTORBUILDER_H
+#define LINATTN_CONVERSION_VECTORBUILDER_H
+
+#include "LoopBuilder.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace mlir::linattn {
+
+/// Emits vectors of one float type, scratch memory of it, and accesses to
+/// operands of any float type.
+class VectorBuilder : public LoopBuilder {
+public:
+  VectorBuilder(OpBuilder &b, Location loc, Type type)
+      : LoopBuilder(b, loc), type(type) {}
+
+  VectorType vectorType(int64_t size) { return VectorType::get(size, type); }
+  Value splat(Value scalar, int64_t size) {
+    return vector::BroadcastOp::create(b, loc, vectorType(size), scalar);
+  }
+  Value zeros(int64_t size) { return constant(vectorType(size), 0.0); }
+  Value fmaVector(Value x, Value y, Value z) {
+    return vector::FMAOp::create(b, loc, x, y, z);
+  }
+  Value reduceVector(vector::CombiningKind kind, Value x) {
+    return vector::ReductionOp::create(b, loc, kind, x);
+  }
+
+  /// size rounded up to whole multiples.
+  Value roundUp(Value size, int64_t multiple) {
+    return mul(ceilDiv(size, multiple), index(multiple));
+  }
+
+  /// Scratch memory of the accumulation type, released by `freeScratch`.
+  Value scratch(ArrayRef<OpFoldResult> sizes);
+  void freeScratch();
+
+  // Whole vectors of scratch memory.
+  Value loadVector(Value memref, ValueRange indices, int64_t size) {
+    return vector::LoadOp::create(b, loc, vectorType(size), memref, indices);
+  }
+  void storeVector(Value value, Value memref, ValueRange indices) {
+    vector::StoreOp::create(b, loc, value, memref, indices);
+  }
+
+  /// `size` elements of an operand along its last dimension from `indices` on,
+  /// converted to the accumulation type; past the end `padding`.
+  Value readOperand(Value memref, ValueRange indices, int64_t size,
+                    double padding = 0.0);
+  /// Writes a vector in the operand's type; elements past the end are dropped.
+  void writeOperand(Value value, Value memref, ValueRange indices);
+
+  Type type;
+
+private:
+  SmallVector<Value> allocated;
+};
+
+/// True if vectors of `size` tile the last dimension exactly.
+bool dividesLastDim(MemRefType type, int64_t size);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_CONVERSION_VECTORBUILDER_H
