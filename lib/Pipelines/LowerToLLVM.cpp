@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Pipelines/LowerToLLVM.h"
+#include "linattn/Conversion/Passes.h"
 #include "linattn/Transforms/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -59,7 +60,7 @@ void linattn::buildBufferizePipeline(OpPassManager &pm,
   pm.addPass(createLinAttnPrepareEntryPass({options.innermost}));
 
   // Results are computed where the caller wants them, not copied there.
-  pm.addNestedPass<func::FuncOp>(createLinAttnCopyUpdatedArgumentsPass());
+  pm.addNestedPass<func::FuncOp>(createLinAttnSeparateDestinationsPass());
   pm.addNestedPass<func::FuncOp>(createLinAttnSinkDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   pm.addPass(createLinAttnBufferizeModulePass({options.innermost}));
@@ -100,9 +101,17 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   pm.addPass(createLowerAffinePass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
+  if (options.prime) {
+    LinAttnToFiniteFieldPassOptions field;
+    field.prime = *options.prime;
+    pm.addPass(createLinAttnToFiniteFieldPass(field));
+    // Few kernels need all of its arithmetic.
+    pm.addPass(createSymbolDCEPass());
+  }
   if (options.parallel)
     pm.addPass(createLinAttnOutlineParallelPass());
-  addFloatExpansion(pm);
+  if (!options.prime)
+    addFloatExpansion(pm);
   addVectorLowering(pm);
 
   // Subviews and reshapes become address arithmetic in affine maps.
@@ -122,6 +131,8 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   mathOptions.approximateLog1p = false;
   pm.addPass(createConvertMathToLLVMPass(mathOptions));
   pm.addPass(createConvertMathToLibmPass());
+  // Functions of libm take scalars: vectors are taken apart for them.
+  pm.addPass(createConvertVectorToLLVMPass(vectorOptions));
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   pm.addPass(createConvertIndexToLLVMPass());
   pm.addPass(createArithToLLVMConversionPass());
@@ -144,6 +155,6 @@ void linattn::registerLowerToLLVMPipelines() {
       "linattn-lower-to-llvm-pipeline",
       "Lower linalg, loops and vectors on memrefs to the LLVM dialect",
       [](OpPassManager &pm, const LowerToLLVMPipelineOptions &options) {
-        buildLowerToLLVMPipeline(pm, {options.parallel});
+        buildLowerToLLVMPipeline(pm, {options.parallel, std::nullopt});
       });
 }

@@ -16,8 +16,10 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// Calls would hide what their callees demand of arguments.
-static void addShapeChecks(OpPassManager &pm) {
+/// Operators of other frameworks become ours before anybody looks. Calls would
+/// hide what their callees demand of arguments.
+static void addImportsAndShapeChecks(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createLinAttnRaiseOnnxPass());
   pm.addPass(createInlinerPass());
   pm.addPass(createLinAttnCheckShapesPass());
 }
@@ -32,6 +34,7 @@ static void addContract(OpPassManager &pm, StringRef phase) {
 static void addRewrites(OpPassManager &functions,
                         const CPUPipelineOptions &options) {
   functions.addPass(createCanonicalizerPass());
+  functions.addPass(createLinAttnCheckNormalizerPass());
   LinAttnReassociatePassOptions reassociate;
   reassociate.mode = options.reassociate;
   reassociate.vectorBits = options.vectorBits;
@@ -39,8 +42,15 @@ static void addRewrites(OpPassManager &functions,
   functions.addPass(createLinAttnCausalToScanPass());
 }
 
+/// The prime field of a pipeline's options, if any.
+static std::optional<unsigned> getPrime(int option) {
+  return option < 0 ? std::nullopt : std::optional<unsigned>(option);
+}
+
 void mlir::linattn::buildOptimizationPipeline(
     OpPassManager &pm, const CPUPipelineOptions &options) {
+  // A module may come here without the checks.
+  pm.addNestedPass<func::FuncOp>(createLinAttnRaiseOnnxPass());
   // Calls are inlined first: φ and scale fold across them.
   pm.addPass(createInlinerPass());
   OpPassManager &functions = pm.nest<func::FuncOp>();
@@ -50,20 +60,19 @@ void mlir::linattn::buildOptimizationPipeline(
   select.vectorBits = options.vectorBits;
   select.registers = options.registers;
   functions.addPass(createLinAttnSelectFormPass(select));
-  functions.addPass(createLinAttnChunkPass());
-  // Only scans cut into chunks: the others keep their structure for the tiles.
-  LinAttnDecomposePassOptions decompose;
-  decompose.onlyChunks = true;
-  functions.addPass(createLinAttnDecomposePass(decompose));
+  functions.addPass(createLinAttnSplitSegmentsPass());
+  // What the segments run in.
+  select.form = "auto";
+  functions.addPass(createLinAttnSelectFormPass(select));
   functions.addPass(createLinAttnToQuadraticPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
   addContract(pm, "structured");
 }
 
-void mlir::linattn::buildCPUPipeline(OpPassManager &pm,
-                                     const CPUPipelineOptions &options) {
-  addShapeChecks(pm);
+void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
+                                          const CPUPipelineOptions &options) {
+  addImportsAndShapeChecks(pm);
   buildOptimizationPipeline(pm, options);
   buildBufferizePipeline(pm, {options.innermost});
   LinAttnLowerToVectorPassOptions vector;
@@ -75,27 +84,39 @@ void mlir::linattn::buildCPUPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(createCSEPass());
   addContract(pm, "linalg");
+}
+
+void mlir::linattn::buildCPUPipeline(OpPassManager &pm,
+                                     const CPUPipelineOptions &options) {
+  buildCPULoopsPipeline(pm, options);
   LowerToLLVMOptions lower;
   lower.parallel = true;
+  lower.prime = getPrime(options.prime);
   buildLowerToLLVMPipeline(pm, lower);
 }
 
-void mlir::linattn::buildReferencePipeline(
+void mlir::linattn::buildReferenceLoopsPipeline(
     OpPassManager &pm, const ReferencePipelineOptions &options) {
-  addShapeChecks(pm);
+  addImportsAndShapeChecks(pm);
   pm.addNestedPass<func::FuncOp>(createLinAttnToQuadraticPass());
   addContract(pm, "structured");
   buildBufferizePipeline(pm, {options.innermost});
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
   addContract(pm, "linalg");
+}
+
+void mlir::linattn::buildReferencePipeline(
+    OpPassManager &pm, const ReferencePipelineOptions &options) {
+  buildReferenceLoopsPipeline(pm, options);
   LowerToLLVMOptions lower;
   lower.parallel = false;
+  lower.prime = getPrime(options.prime);
   buildLowerToLLVMPipeline(pm, lower);
 }
 
 void mlir::linattn::buildTracePipeline(OpPassManager &pm,
                                        const CPUPipelineOptions &options) {
-  addShapeChecks(pm);
+  addImportsAndShapeChecks(pm);
   OpPassManager &functions = pm.nest<func::FuncOp>();
   addRewrites(functions, options);
   LinAttnChunkPassOptions chunk;

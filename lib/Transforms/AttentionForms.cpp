@@ -95,6 +95,61 @@ ScanOp mlir::linattn::rewriteAsScan(RewriterBase &rewriter, AttentionOp op) {
   return scan;
 }
 
+/// mask[b, t] ∧ t < prefix[b], as the mask of the state; or, per element of the
+/// output, whether its query is one of the prefix.
+static Value isInPrefix(OpBuilder &b, Location loc, AttentionOp op,
+                        StringRef dims, ArrayRef<Value> inputs, Value init) {
+  std::string subscripts;
+  for (Value input : inputs)
+    subscripts += input == op.getPrefix() ? "b," : std::string(dims) + ",";
+  subscripts.pop_back();
+  unsigned tokenDim = dims.find('t');
+  return elementwise(
+      b, loc, subscripts + "->" + std::string(dims), inputs, init,
+      [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
+        Value t = arith::IndexCastOp::create(
+            nested, at, args[0].getType(),
+            linalg::IndexOp::create(nested, at, tokenDim));
+        Value inside = arith::CmpIOp::create(
+            nested, at, arith::CmpIPredicate::slt, t, args[0]);
+        if (inputs.size() == 1)
+          return inside;
+        if (inputs.size() == 2)
+          return arith::AndIOp::create(nested, at, inside, args[1]);
+        return arith::SelectOp::create(nested, at, inside, args[1], args[2]);
+      });
+}
+
+Value mlir::linattn::rewritePrefixed(RewriterBase &rewriter, AttentionOp op) {
+  Location loc = op.getLoc();
+  Value causal = rewriteAsScan(rewriter, op).getResults().front();
+  // The state of the whole prefix answers the prefix. The scan, which reads
+  // the same keys first, answers the rest.
+  Value prefix = op.getPrefix(), mask = op.getMask();
+  Value empty = tensor::EmptyOp::create(
+      rewriter, loc,
+      {tensor::getMixedSize(rewriter, loc, op.getKey(), 0),
+       tensor::getMixedSize(rewriter, loc, op.getKey(), 2)},
+      rewriter.getI1Type());
+  SmallVector<Value> inputs{prefix};
+  if (mask)
+    inputs.push_back(mask);
+  Value written = isInPrefix(rewriter, loc, op, "bt", inputs, empty);
+  StateValues initial = createInitialState(rewriter, op);
+  auto state = StateOp::create(rewriter, loc, op.getKey(), op.getValue(),
+                               written, initial);
+  copyFeatureMap(rewriter, op, state);
+  auto read =
+      ReadOp::create(rewriter, loc, op.getQuery(), state.getResults()[0],
+                     initial.normalizer ? state.getResults()[1] : Value(),
+                     createDestination(rewriter, op));
+  copyFeatureMap(rewriter, op, read);
+  copyReadout(op, read);
+  return isInPrefix(rewriter, loc, op, "bhtd",
+                    {prefix, read.getResults()[0], causal},
+                    createDestination(rewriter, op));
+}
+
 ReadOp mlir::linattn::rewriteAsStateAndRead(RewriterBase &rewriter,
                                             AttentionOp op, Value destination) {
   if (!destination)
@@ -116,9 +171,9 @@ QuadraticOp mlir::linattn::rewriteAsQuadratic(RewriterBase &rewriter,
                                               Value destination) {
   if (!destination)
     destination = createDestination(rewriter, op);
-  auto quadratic =
-      QuadraticOp::create(rewriter, op.getLoc(), op.getQuery(), op.getKey(),
-                          op.getValue(), op.getMask(), destination);
+  auto quadratic = QuadraticOp::create(rewriter, op.getLoc(), op.getQuery(),
+                                       op.getKey(), op.getValue(), op.getMask(),
+                                       op.getPrefix(), destination);
   copyFeatureMap(rewriter, op, quadratic);
   copyReadout(op, quadratic);
   quadratic.setWeights(op.getWeights());

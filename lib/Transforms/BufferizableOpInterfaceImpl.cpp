@@ -11,6 +11,8 @@
 #include "linattn/Dialect/LinAttn.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace mlir::bufferization;
@@ -26,6 +28,11 @@ struct StructuredOpModel
   /// States are read before they are written; outputs are only written.
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
+    if (auto recurrence = dyn_cast<RecurrenceOpInterface>(op)) {
+      unsigned number = operand.getOperandNumber();
+      return number < recurrence.getFirstOutput().getOperandNumber() ||
+             number >= recurrence.getFirstState().getOperandNumber();
+    }
     if constexpr (!std::is_same_v<OpTy, StateOp>)
       return &operand != &cast<OpTy>(op).getOutputMutable();
     return true;
@@ -53,6 +60,61 @@ struct StructuredOpModel
   }
 };
 
+/// A view: the result is the input's buffer under other strides.
+struct PermuteOpModel
+    : BufferizableOpInterface::ExternalModel<PermuteOpModel, PermuteOp> {
+  bool bufferizesToMemoryRead(Operation *, OpOperand &,
+                              const AnalysisState &) const {
+    return false;
+  }
+  bool bufferizesToMemoryWrite(Operation *, OpOperand &,
+                               const AnalysisState &) const {
+    return false;
+  }
+  AliasingValueList getAliasingValues(Operation *op, OpOperand &,
+                                      const AnalysisState &) const {
+    // Not equivalent: a loop may not yield it in place of the input.
+    return {{op->getOpResult(0), BufferRelation::Unknown}};
+  }
+
+  FailureOr<BufferLikeType>
+  getBufferType(Operation *op, Value, const BufferizationOptions &options,
+                const BufferizationState &state,
+                SmallVector<Value> &invocationStack) const {
+    auto permute = cast<PermuteOp>(op);
+    auto input = bufferization::getBufferType(permute.getInput(), options,
+                                              state, invocationStack);
+    if (failed(input))
+      return failure();
+    auto buffer = cast<MemRefType>(*input);
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (failed(buffer.getStridesAndOffset(strides, offset)))
+      return op->emitOpError("expected a strided buffer, but got ") << buffer;
+    ArrayRef<int64_t> order = permute.getPermutation();
+    return cast<BufferLikeType>(MemRefType::get(
+        applyPermutation(buffer.getShape(), order), buffer.getElementType(),
+        StridedLayoutAttr::get(op->getContext(), offset,
+                               applyPermutation(ArrayRef(strides), order)),
+        buffer.getMemorySpace()));
+  }
+
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto permute = cast<PermuteOp>(op);
+    FailureOr<Value> buffer =
+        getBuffer(rewriter, permute.getInput(), options, state);
+    if (failed(buffer))
+      return failure();
+    AffineMap order = AffineMap::getPermutationMap(permute.getPermutation(),
+                                                   op->getContext());
+    replaceOpWithNewBufferizedOp<memref::TransposeOp>(
+        rewriter, op, *buffer, AffineMapAttr::get(order));
+    return success();
+  }
+};
+
 } // namespace
 
 void mlir::linattn::registerBufferizableOpInterfaceExternalModels(
@@ -63,5 +125,13 @@ void mlir::linattn::registerBufferizableOpInterfaceExternalModels(
     StateOp::attachInterface<StructuredOpModel<StateOp>>(*context);
     ReadOp::attachInterface<StructuredOpModel<ReadOp>>(*context);
     FeatureMapOp::attachInterface<StructuredOpModel<FeatureMapOp>>(*context);
+    PermuteOp::attachInterface<PermuteOpModel>(*context);
+    SelectiveScanOp::attachInterface<StructuredOpModel<SelectiveScanOp>>(
+        *context);
+    DiagonalScanOp::attachInterface<StructuredOpModel<DiagonalScanOp>>(
+        *context);
+    Wkv4Op::attachInterface<StructuredOpModel<Wkv4Op>>(*context);
+    LogLinearOp::attachInterface<StructuredOpModel<LogLinearOp>>(*context);
+    OutputNormOp::attachInterface<StructuredOpModel<OutputNormOp>>(*context);
   });
 }

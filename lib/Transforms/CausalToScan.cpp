@@ -41,6 +41,13 @@ struct CausalToScan : OpRewritePattern<AttentionOp> {
              "quadratic";
       return rewriter.notifyMatchFailure(op, "softmax weights");
     }
+    if (op.getPrefix()) {
+      Value output = rewritePrefixed(rewriter, op);
+      remark::passed(op.getLoc(), remarkNamed("causal-to-scan"))
+          << "the prefix reads its whole state, the other tokens a scan";
+      rewriter.replaceOp(op, output);
+      return success();
+    }
     ScanOp scan = rewriteAsScan(rewriter, op);
     remark::passed(op.getLoc(), remarkNamed("causal-to-scan"))
         << "causal attention runs as a scan over a state of fixed size";

@@ -8,6 +8,7 @@
 
 #include "linattn/Analysis/CostModel.h"
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Passes.h"
 #include "linattn/Transforms/Transforms.h"
 
@@ -22,35 +23,15 @@ using namespace mlir::linattn;
 namespace {
 
 using ::linattn::fewTokens;
-constexpr int64_t defaultChunk = 64;
 /// What `#linattn.config` takes.
-constexpr int64_t largestChunk = int64_t(1) << 20;
+constexpr int64_t largestSize = int64_t(1) << 20;
 
 /// What the option `form` asks for.
 struct Request {
   Form form = Form::Auto;
-  int64_t chunk = defaultChunk;
+  int64_t chunk = ::linattn::chunkTokens;
+  int64_t segment = 0; ///< 0: from the number of tokens.
 };
-
-/// Why a form is illegal for a scan; empty if it is legal.
-StringRef whyNotChunk(ScanOp op) {
-  if (op.getUpdate() != Update::Add || op.getDecay() || op.getValueDecay())
-    return "decays and rank-1 transitions have no chunk form yet";
-  if (op.getReadout() != Readout::Inclusive)
-    return "the chunk form reads inclusively";
-  if (op.getReverse() || op.getCuSeqlens())
-    return "reverse and packed sequences cannot be cut into chunks";
-  if (op.getRunningMax())
-    return "a running maximum changes inside a chunk";
-  auto heads = [](Value tokens) {
-    return cast<ShapedType>(tokens.getType()).getDimSize(1);
-  };
-  int64_t count = heads(op.getQuery());
-  if (ShapedType::isDynamic(count) || heads(op.getKey()) != count ||
-      heads(op.getValue()) != count)
-    return "the chunk form needs the same number of heads everywhere";
-  return {};
-}
 
 struct LinAttnSelectFormPass final
     : mlir::linattn::impl::LinAttnSelectFormPassBase<LinAttnSelectFormPass> {
@@ -87,16 +68,20 @@ private:
     StringRef text = form;
     auto [name, size] = text.split(':');
     std::optional<Form> parsed = symbolizeForm(name);
+    bool takesSize = parsed == Form::Chunk || parsed == Form::Segments;
+    int64_t tokens = 0;
     if (!parsed || *parsed == Form::Quadratic ||
-        (!size.empty() &&
-         (*parsed != Form::Chunk || size.getAsInteger(10, request.chunk) ||
-          request.chunk < 1 || request.chunk > largestChunk))) {
-      getOperation()->emitError("expected form to be auto, token, state_tile, "
-                                "chunk or chunk:SIZE with a SIZE from 1 to ")
-          << largestChunk << ", but got " << text;
+        (!size.empty() && (!takesSize || size.getAsInteger(10, tokens) ||
+                           tokens < 1 || tokens > largestSize))) {
+      getOperation()->emitError(
+          "expected form to be auto, token, state_tile, chunk, segments, "
+          "chunk:SIZE or segments:SIZE with a SIZE from 1 to ")
+          << largestSize << ", but got " << text;
       return std::nullopt;
     }
     request.form = *parsed;
+    if (tokens)
+      (parsed == Form::Chunk ? request.chunk : request.segment) = tokens;
     return request;
   }
 
@@ -114,6 +99,19 @@ private:
                 : "quadratic: blocks of keys against panels of queries");
   }
 
+  /// The segments' own schedule is chosen when they exist.
+  WalkResult selectSegments(ScanOp op, ConfigAttr given, int64_t segment) {
+    auto kept =
+        given ? given
+              : ConfigAttr::get(&getContext(), Form::Segments, 0, 0, 0, 0);
+    op.setConfigAttr(ConfigAttr::get(&getContext(), Form::Segments,
+                                     kept.getChunk(), kept.getRows(),
+                                     kept.getCols(), kept.getBlock(), segment));
+    remark::passed(op.getLoc(), remarkNamed("select-form"))
+        << "segments: as asked for";
+    return WalkResult::advance();
+  }
+
   /// Writes the schedule of one op.
   template <typename OpTy>
   WalkResult select(OpTy op, Value tokens, Request request) {
@@ -123,6 +121,8 @@ private:
       request.form = given.getForm();
       if (given.getChunk())
         request.chunk = given.getChunk();
+      if (given.getSegment())
+        request.segment = given.getSegment();
     }
     auto size = [](Value value, int64_t dim) {
       return cast<ShapedType>(value.getType()).getDimSize(dim);
@@ -135,18 +135,24 @@ private:
       chosen = few ? Form::Token : Form::StateTile;
       reason = few ? "few tokens: one pass over the state"
                    : "the state stays in registers while tokens stream past";
+      if constexpr (std::is_same_v<OpTy, ScanOp>)
+        if (std::string why = whyNotForm(op, chosen); !why.empty()) {
+          // A rank-1 update of many tokens: chunks, where they can run it.
+          bool chunks = whyNotForm(op, Form::Chunk).empty();
+          chosen = chunks ? Form::Chunk : Form::Token;
+          reason = std::move(why);
+        }
     }
     if constexpr (std::is_same_v<OpTy, ScanOp>) {
-      StringRef why = whyNotChunk(op);
-      if (chosen == Form::Chunk && !why.empty()) {
-        op.emitOpError("cannot run in form chunk: ") << why;
+      if (failed(verifyForm(op, chosen)))
         return WalkResult::interrupt();
-      }
-    } else if (chosen == Form::Chunk) {
+      if (chosen == Form::Segments)
+        return selectSegments(op, given, request.segment);
+    } else if (chosen == Form::Chunk || chosen == Form::Segments) {
       chosen = Form::StateTile;
     }
 
-    Type element = getAccumulationType(getElementTypeOrSelf(tokens));
+    Type element = getElementTypeOrSelf(op.getState());
     auto tile = ::linattn::chooseStateTile(
         {vectorBits, registers}, element.getIntOrFloatBitWidth(),
         size(op.getState(), 2), size(op.getState(), 3));

@@ -156,13 +156,14 @@ private:
   /// Whether the op runs at all; null if it always does.
   FailureOr<Value> getGuard(Operation *op);
 
-  Value emitHolds(DimRelationKind kind, ValueRange sizes);
+  Value emitHolds(const DimRelation &relation, ValueRange sizes);
   void addCheck(Value holds, ArrayRef<Value> sizes, std::string message,
                 Value guard = {});
   void checkRelations(Operation *op);
   void checkSlice(OffsetSizeAndStrideOpInterface op, RankedTensorType type,
                   Value whole);
-  void checkOffsets(ScanOp op);
+  void checkSplits(tensor::ExpandShapeOp op);
+  void checkOffsets(Operation *op, Value offsets, DimRef tokens);
 
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
@@ -261,9 +262,9 @@ FailureOr<Value> CheckEmitter::getGuard(Operation *op) {
   return guard;
 }
 
-Value CheckEmitter::emitHolds(DimRelationKind kind, ValueRange sizes) {
+Value CheckEmitter::emitHolds(const DimRelation &relation, ValueRange sizes) {
   using arith::CmpIPredicate;
-  switch (kind) {
+  switch (relation.kind) {
   case DimRelationKind::Equal:
     return compare(CmpIPredicate::eq, sizes[0], sizes[1]);
   case DimRelationKind::Divides: {
@@ -290,6 +291,21 @@ Value CheckEmitter::emitHolds(DimRelationKind kind, ValueRange sizes) {
   case DimRelationKind::OneLess: {
     Value next = arith::AddIOp::create(b, sizes[0], constant(1));
     return compare(CmpIPredicate::eq, next, sizes[1]);
+  }
+  case DimRelationKind::Features: {
+    // Twice the size: the formula has halves.
+    const auto &formula = relation.formula;
+    auto times = [&](Value x, Value y) -> Value {
+      return arith::MulIOp::create(b, x, y);
+    };
+    auto plus = [&](Value x, Value y) -> Value {
+      return arith::AddIOp::create(b, x, y);
+    };
+    Value n = sizes[1];
+    Value sum =
+        plus(times(constant(formula.quadratic), n), constant(formula.linear));
+    sum = plus(times(sum, n), constant(formula.constant));
+    return compare(CmpIPredicate::eq, times(constant(2), sizes[0]), sum);
   }
   }
   llvm_unreachable("unknown relation");
@@ -332,7 +348,7 @@ void CheckEmitter::checkRelations(Operation *op) {
     // Operands of the dialect have names of their own.
     std::string prefix =
         isOurs ? "" : op->getName().getStringRef().str() + ": ";
-    addCheck(emitHolds(relation.kind, sizes), sizes,
+    addCheck(emitHolds(relation, sizes), sizes,
              prefix + relation.message(spelled), *guard);
   }
   if (!complete)
@@ -384,9 +400,46 @@ void CheckEmitter::checkSlice(OffsetSizeAndStrideOpInterface op,
   }
 }
 
+/// The name that an op's creator gave it, else its kind.
+static StringRef getSpeakingName(Operation *op) {
+  auto name = op->getLoc()->findInstanceOf<NameLoc>();
+  return name ? name.getName().getValue() : op->getName().getStringRef();
+}
+
+/// A dimension that is split holds as many elements as its parts.
+void CheckEmitter::checkSplits(tensor::ExpandShapeOp op) {
+  if (op->getBlock() != &entry)
+    return;
+  SmallVector<OpFoldResult> parts = op.getMixedOutputShape();
+  for (auto [dim, group] : llvm::enumerate(op.getReassociationIndices())) {
+    if (group.size() < 2 || !op.getSrcType().isDynamicDim(dim))
+      continue;
+    Value product = constant(1);
+    int64_t known = 1;
+    bool cheapParts = true;
+    for (int64_t i : group) {
+      if (auto part = dyn_cast<Value>(parts[i]))
+        cheapParts &= isCheap(part);
+      known *= ShapedType::isDynamic(op.getType().getDimSize(i))
+                   ? 1
+                   : op.getType().getDimSize(i);
+      product = arith::MulIOp::create(
+          b, product, getValueOrCreateConstantIndexOp(b, b.getLoc(), parts[i]));
+    }
+    if (!cheapParts)
+      continue;
+    Value size = *getSize({op.getSrc(), static_cast<int64_t>(dim), ""});
+    addCheck(compare(arith::CmpIPredicate::eq, size, product), {size},
+             llvm::formatv("{0}: expected the size of dimension {1} to be a "
+                           "multiple of {2}, but got {{0}",
+                           getSpeakingName(op), dim, known)
+                 .str());
+  }
+}
+
 /// The offsets of packed sequences start at 0, never decrease and end at T.
-void CheckEmitter::checkOffsets(ScanOp op) {
-  Value offsets = op.getCuSeqlens();
+void CheckEmitter::checkOffsets(Operation *op, Value offsets,
+                                DimRef tokensDim) {
   if (!offsets)
     return;
   if (op->getBlock() != &entry || !isa<BlockArgument>(offsets))
@@ -426,7 +479,7 @@ void CheckEmitter::checkOffsets(ScanOp op) {
       });
   Value where = loop.getResult(0), last = loop.getResult(3),
         start = loop.getResult(4);
-  Value tokens = *getSize({op.getKey(), 2, "key"});
+  Value tokens = *getSize(tokensDim);
   addCheck(compare(CmpIPredicate::eq, start, zero), {start},
            "expected cu_seqlens to start at 0, but got {0}");
   addCheck(compare(CmpIPredicate::eq, where, zero),
@@ -442,7 +495,14 @@ void CheckEmitter::visit(Operation *op) {
   b.setLoc(op->getLoc());
   checkRelations(op);
   if (auto scan = dyn_cast<ScanOp>(op))
-    checkOffsets(scan);
+    checkOffsets(scan, scan.getCuSeqlens(), {scan.getKey(), 2, "key"});
+  else if (auto state = dyn_cast<StateOp>(op))
+    checkOffsets(state, state.getCuSeqlens(), {state.getKey(), 2, "key"});
+  else if (auto split = dyn_cast<tensor::ExpandShapeOp>(op))
+    checkSplits(split);
+  else if (auto recurrence = dyn_cast<RecurrenceOpInterface>(op))
+    checkOffsets(op, recurrence.getSequenceOffsets(),
+                 {op->getOperand(0), recurrence.getTokenLoop(), "input"});
   else if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
     checkSlice(slice, slice.getSourceType(), slice.getSource());
   else if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))

@@ -15,6 +15,7 @@
 #define LINATTN_PIPELINES_LOWERTOLLVM_H
 
 #include "linattn/Transforms/EntryLayout.h"
+#include <optional>
 
 namespace mlir {
 class OpPassManager;
@@ -35,6 +36,9 @@ void buildBufferizePipeline(OpPassManager &pm, const BufferizeOptions &options);
 struct LowerToLLVMOptions {
   /// Run outermost `scf.parallel` loops on the runtime's thread pool.
   bool parallel = true;
+  /// Compute in one of the prime fields of `linattn-to-finite-field`, not in
+  /// floats.
+  std::optional<unsigned> prime;
 };
 
 /// From linalg, scf, vector, math and arith on memrefs to the LLVM dialect.

@@ -49,6 +49,10 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
       llvm::cl::values(
           clEnumValN(InnermostStride::Unit, "unit", "it is 1"),
           clEnumValN(InnermostStride::Dynamic, "dynamic", "nothing is known"))};
+  Option<int> prime{
+      *this, "prime",
+      llvm::cl::desc("Compute in prime field 0 or 1 instead of in floats"),
+      llvm::cl::init(-1)};
 };
 
 struct ReferencePipelineOptions
@@ -60,6 +64,10 @@ struct ReferencePipelineOptions
       llvm::cl::values(
           clEnumValN(InnermostStride::Unit, "unit", "it is 1"),
           clEnumValN(InnermostStride::Dynamic, "dynamic", "nothing is known"))};
+  Option<int> prime{
+      *this, "prime",
+      llvm::cl::desc("Compute in prime field 0 or 1 instead of in floats"),
+      llvm::cl::init(-1)};
 };
 
 /// On tensors: every attention in the form it will run in, its schedule chosen.
@@ -69,6 +77,13 @@ void buildOptimizationPipeline(OpPassManager &pm,
 /// `linattn-lower-to-cpu-pipeline`: vectorized, threaded over batch and heads;
 /// from tensors to the LLVM dialect.
 void buildCPUPipeline(OpPassManager &pm, const CPUPipelineOptions &options);
+
+/// The first half of either pipeline: to loops, vectors and linalg on memrefs.
+/// `buildLowerToLLVMPipeline` is the second.
+void buildCPULoopsPipeline(OpPassManager &pm,
+                           const CPUPipelineOptions &options);
+void buildReferenceLoopsPipeline(OpPassManager &pm,
+                                 const ReferencePipelineOptions &options);
 
 /// `linattn-reference-pipeline`: the quadratic meaning in scalar loops, the
 /// oracle in IR; from tensors to the LLVM dialect.

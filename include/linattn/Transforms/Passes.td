@@ -42,6 +42,75 @@ def LinAttnCausalToScanPass
   ];
 }
 
+def LinAttnRaiseOnnxPass : Pass<"linattn-raise-onnx", "::mlir::func::FuncOp"> {
+  let summary = "Raise the LinearAttention operator of ONNX to a scan";
+  let description = [{
+    Takes `"onnx.LinearAttention"` (opset 27) in the generic form, as importers
+    leave it (`--allow-unregistered-dialect`), or `"torch.operator"` with that
+    name and builtin tensors, and states it as a scan. Tokens come packed,
+    `[B, T, H·D]`; `linattn.permute` presents them as `[B, H, T, D]` by strides, and
+    the result is computed where the caller wants it: nothing is copied but a
+    state of another element type and a beta that all heads share.
+
+    | `update_rule` | the scan |
+    |---|---|
+    | `linear` | `S ← S + k vᵀ` |
+    | `gated` | `S ← e^g S + k vᵀ` |
+    | `delta` | `S ← S + β k (v − Sᵀk)ᵀ` |
+    | `gated_delta` | the same after `S ← e^g S` |
+
+    and `o = scale · Sᵀq`. Sums are f32, or f64 for f64 tokens. `chunk_size` is a
+    hint without effect on the result and is not used.
+
+    The rules of the operator, each an error on the op where it is broken:
+    - (N1) query, key, value, past_state, decay, beta and erase_gate in this order;
+      absent ones are left out at the end or have a type `none`. One or two
+      results, output and present_state.
+    - (N2) query, key, value, decay, beta and erase_gate are `[B, T, F]` tensors of
+      one element type, f16, bf16, f32 or f64; their B and T agree.
+    - (N3) `q_num_heads` and `kv_num_heads` are positive, the first a multiple of
+      the second; query head h reads KV head ⌊h / (Hq / Hkv)⌋.
+    - (N4) the packed sizes are Hq·d_k, Hkv·d_k, Hkv·d_v with one d_k, which is known
+      unless `scale` is given.
+    - (N5) `update_rule` is one of the four, `gated_delta` when absent.
+    - (N6) decay comes exactly with `gated` and `gated_delta`, its last size Hkv (tried
+      first) or Hkv·d_k.
+    - (N7) beta comes exactly with `delta` and `gated_delta`, its last size Hkv or 1.
+    - (N8) erase_gate (of later versions) comes with `delta` or `gated_delta` only, its
+      last size Hkv·d_k; the delta rule then reads `Sᵀ(erase_gate ⊙ k)`.
+    - (N9) past_state is `[B, Hkv, d_k, d_v]`; present_state has its element type, or
+      the query's without one. output is `[B, T, Hq·d_v]` of the query's.
+    - (N10) `scale` is a finite number, 1/√d_k where it is 0 or absent; no attribute is
+      unknown.
+
+    Before:
+
+    ```mlir
+    %o, %s1 = "onnx.LinearAttention"(%q, %k, %v, %s0, %g, %b)
+        {q_num_heads = 8 : si64, kv_num_heads = 4 : si64} : (tensor<1x?x512xf32>, …
+    ```
+
+    After:
+
+    ```mlir
+    %e = tensor.expand_shape %q [[0], [1], [2, 3]] … into tensor<1x?x8x64xf32>
+    %h = linattn.permute %e [0, 2, 1, 3] : tensor<1x?x8x64xf32> to tensor<1x8x?x64xf32>
+    %r, %s1 = linattn.scan %h, … decay(%g1) beta(%b1) update(delta) into(%d) init(%s0) …
+    %p = linattn.permute %r [0, 2, 1, 3] : …
+    %o = tensor.collapse_shape %p [[0], [1], [2, 3]] : …
+    ```
+
+    Other ops are left alone.
+  }];
+  let dependentDialects = [
+    "::mlir::linattn::LinAttnDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numRaised", "raised", "Number of operators raised">
+  ];
+}
+
 def LinAttnReassociatePass
     : Pass<"linattn-reassociate", "::mlir::func::FuncOp"> {
   let summary = "Reassociate (QKᵀ)V into Q(KᵀV) where that is cheaper";
@@ -105,7 +174,9 @@ def LinAttnSelectFormPass
     Writes `#linattn.config<form, rows, cols, block, …>` on every op that has
     none, from the op's rule and sizes and the target's registers. It changes
     nothing else: later passes only read the attribute, and a user can write it
-    instead. Every choice is a remark.
+    instead. Additive scans get the state tile, rank-1 updates chunks of 16
+    tokens, a few tokens the token form. Every choice is a remark; a form that
+    cannot run an op is an error that says why.
 
     Before:
 
@@ -122,7 +193,7 @@ def LinAttnSelectFormPass
   }];
   let options = [
     Option<"form", "form", "std::string", /*default=*/"\"auto\"",
-           "Force a form: auto, token, state_tile, chunk or chunk:SIZE">,
+           "Force a form: auto, token, state_tile, chunk, segments, chunk:SIZE or segments:SIZE">,
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"512",
            "Width of a vector register in bits">,
     Option<"registers", "registers", "int64_t", /*default=*/"32",
@@ -137,7 +208,9 @@ def LinAttnChunkPass : Pass<"linattn-chunk", "::mlir::func::FuncOp"> {
     A scan over T tokens becomes a loop of scans over chunks of `chunk` tokens,
     the state carried from one to the next: chunking is tiling of T. Applies to
     scans whose `config` has form `chunk`, or to all with `chunk-size`. A scan
-    that cannot be tiled (reverse, packed sequences) is an error.
+    that cannot be tiled (reverse, packed sequences) is an error. For the way
+    through linalg, before `linattn-decompose`; on buffers
+    `linattn-lower-to-vector` cuts chunks itself.
 
     Before:
 
@@ -162,6 +235,55 @@ def LinAttnChunkPass : Pass<"linattn-chunk", "::mlir::func::FuncOp"> {
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def LinAttnSplitSegmentsPass
+    : Pass<"linattn-split-segments", "::mlir::func::FuncOp"> {
+  let summary = "Run the segments of long scans in parallel";
+  let description = [{
+    A scan whose `config` has form `segments` is cut into segments of `segment`
+    tokens (0: a length that follows from the number of tokens). A segment maps
+    the state it is given to `M S + U`:
+
+    | update | M |
+    |---|---|
+    | additive | `e^ΣG`: 1, one number per head, or one per row and column of the state |
+    | delta, dplr | a K×K matrix: what the segment makes of the identity |
+
+    U and M of all segments are computed in parallel (`linattn.state`, or scans
+    whose outputs nobody reads), a short loop merges them into the states that
+    come in, and the scans of all segments run in parallel from those. Segments
+    are packed sequences: both steps are ops with `cu_seqlens`. The borders
+    depend on the number of tokens alone, so results do not depend on threads;
+    they do differ in rounding from those of one pass. A batch is a loop over its
+    elements. A scan that cannot be split is an error that says why. The scans
+    that come out are left for `linattn-select-form`.
+
+    Before:
+
+    ```mlir
+    %o, %s = linattn.scan %q, %k, %v into(%e) init(%s0) {config = #linattn.config<form = segments, segment = 512>} : …
+    ```
+
+    After:
+
+    ```mlir
+    %u = linattn.state %k, %v cu_seqlens(%first) init(%zeros) : …
+    %r:2 = scf.for %i = … iter_args(%s = %s0, %all = %e1) {
+      … tensor.insert_slice %s into %all[%i, …], s + %u[%i]
+    }
+    %o, %s1 = linattn.scan %q, %k, %v cu_seqlens(%borders) into(%e) init(%in) : …
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::linattn::LinAttnDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numSplit", "split", "Number of scans split into segments">
   ];
 }
 
@@ -466,14 +588,17 @@ def LinAttnExpandMathPass : Pass<"linattn-expand-math"> {
   ];
 }
 
-def LinAttnCopyUpdatedArgumentsPass
-    : Pass<"linattn-copy-updated-arguments", "::mlir::func::FuncOp"> {
-  let summary = "Copy initial states of the caller to where they will be updated";
+def LinAttnSeparateDestinationsPass
+    : Pass<"linattn-separate-destinations", "::mlir::func::FuncOp"> {
+  let summary = "Give every op that overwrites a tensor one of its own";
   let description = [{
-    A function may not write to its arguments. Bufferization would copy an
-    initial state to new memory, update it there and copy the result to its
-    destination. With the copy explicit, and into an empty tensor, the
-    destination takes the empty tensor's place: one copy, and an update in place.
+    Bufferization lets one buffer serve many tensors, and results take the place
+    of the empty tensors they were computed into. Both work on chains in which
+    every tensor is overwritten once. So, what several ops overwrite is cloned
+    if it is empty or a constant, and copied otherwise; and since a function may
+    not write to its arguments, an initial state of the caller is copied
+    explicitly, into an empty tensor whose place the destination can take: one
+    copy, and an update in place.
 
     Before:
 
@@ -501,7 +626,9 @@ def LinAttnSinkDestinationsPass
   let description = [{
     A choice at run time has one result and one destination, but each branch has
     its own last op. With the destination inside, both write to it directly and
-    neither result is copied.
+    neither result is copied. A result that is a permuted or collapsed view of what
+    an op computes becomes a view of the destination instead, which the op then
+    writes.
 
     Before:
 
@@ -525,7 +652,9 @@ def LinAttnSinkDestinationsPass
     ```
   }];
   let dependentDialects = [
-    "::mlir::bufferization::BufferizationDialect", "::mlir::scf::SCFDialect"
+    "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
   ];
 }
 
@@ -557,6 +686,32 @@ def LinAttnInstrumentTracePass
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::memref::MemRefDialect"
+  ];
+}
+
+def LinAttnCheckNormalizerPass : Pass<"linattn-check-normalizer", "func::FuncOp"> {
+  let summary = "Warn of denominators that may vanish or turn negative";
+  let description = [{
+    A normalised output is divided by a sum of weights φ(q)·φ(k). The pass tells
+    the sign of the weights from the feature map: of named maps from a table, of
+    a region by following its arithmetic on intervals, of maps applied beforehand
+    by `linattn.feature_map` from both of them. Weights of any sign are reported
+    as a remark (a warning with `as-warnings`), and so are weights that may all be
+    0 where eps is 0. A floor keeps every divisor away from zero.
+
+    ```mlir
+    // remark: the denominator may vanish or turn negative: the weights φ(q)·φ(k) may have any sign
+    %o = linattn.attention %q, %k, %v {normalize = #linattn.normalize<>} : …
+    ```
+
+    The code is left as it is.
+  }];
+  let options = [
+    Option<"asWarnings", "as-warnings", "bool", /*default=*/"false",
+           "Report as warnings instead of remarks">
+  ];
+  let statistics = [
+    Statistic<"numWarnings", "num-warnings", "Number of denominators reported">
   ];
 }
 

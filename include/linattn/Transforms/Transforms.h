@@ -29,6 +29,9 @@ Value createDestination(OpBuilder &b, AttentionOp op);
 ScanOp rewriteAsScan(RewriterBase &rewriter, AttentionOp op);
 ReadOp rewriteAsStateAndRead(RewriterBase &rewriter, AttentionOp op,
                              Value destination = {});
+/// A causal attention with a prefix: the first tokens read the state of the
+/// whole prefix, the others the scan. Returns the output.
+Value rewritePrefixed(RewriterBase &rewriter, AttentionOp op);
 /// Any attention has this form.
 QuadraticOp rewriteAsQuadratic(RewriterBase &rewriter, AttentionOp op,
                                Value destination = {});

@@ -1,0 +1,25 @@
+//===- Forms.h - Which form a scan can run in -------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_TRANSFORMS_FORMS_H
+#define LINATTN_TRANSFORMS_FORMS_H
+
+#include "linattn/Dialect/LinAttn.h"
+
+namespace mlir::linattn {
+
+/// Why a scan cannot run in a form, as the end of a sentence; empty if it can.
+/// The token form is legal for every scan.
+std::string whyNotForm(ScanOp op, Form form);
+
+/// Emits "cannot run in form …: …" for an illegal form.
+LogicalResult verifyForm(ScanOp op, Form form);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_TRANSFORMS_FORMS_H

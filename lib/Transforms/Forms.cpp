@@ -1,0 +1,76 @@
+//===- Forms.cpp - Which form a scan can run in ---------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one place that knows which form is legal for which scan. A new form, or a
+// form that learns another rule, is a change here and nowhere else.
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Transforms/Forms.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+/// Rows of a state column that are updated one by one, whatever the others are.
+static std::string whyNotStateTile(ScanOp op) {
+  switch (op.getUpdate()) {
+  case Update::Add:
+    return {};
+  case Update::Delta:
+  case Update::Dplr:
+    return "a rank-1 transition couples the rows of a state column";
+  case Update::Oja:
+    return "Oja's transition couples the columns of a state row";
+  }
+  llvm_unreachable("unknown update");
+}
+
+static std::string whyNotChunk(ScanOp op) {
+  if (op.getUpdate() == Update::Oja)
+    return "Oja's transition reads the rows of the state, chunks its columns";
+  if (op.getValueDecay())
+    return "a decay per value column does not factor into products of chunks";
+  return {};
+}
+
+static std::string whyNotSegments(ScanOp op) {
+  if (op.getCuSeqlens())
+    return "its sequences are packed already and run in parallel";
+  if (op.getUpdate() == Update::Oja)
+    return "Oja's transition acts on the values' side of the state";
+  if (op.getInputGate())
+    return "the summary of a segment has no input gate";
+  if (op.getBeta() && cast<ShapedType>(op.getBeta().getType()).getRank() == 4)
+    return "a beta per value column gives every column a transition of its own";
+  return {};
+}
+
+std::string mlir::linattn::whyNotForm(ScanOp op, Form form) {
+  switch (form) {
+  case Form::Auto:
+  case Form::Token:
+    return {};
+  case Form::StateTile:
+    return whyNotStateTile(op);
+  case Form::Chunk:
+    return whyNotChunk(op);
+  case Form::Segments:
+    return whyNotSegments(op);
+  case Form::Quadratic:
+    return "a scan starts from a state, which the quadratic form has none of";
+  }
+  llvm_unreachable("unknown form");
+}
+
+LogicalResult mlir::linattn::verifyForm(ScanOp op, Form form) {
+  std::string why = whyNotForm(op, form);
+  if (why.empty())
+    return success();
+  return op.emitOpError("cannot run in form ")
+         << stringifyForm(form) << ": " << why;
+}

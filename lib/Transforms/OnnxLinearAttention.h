@@ -1,0 +1,86 @@
+//===- OnnxLinearAttention.h - The operator of ONNX, read -------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_TRANSFORMS_ONNXLINEARATTENTION_H
+#define LINATTN_LIB_TRANSFORMS_ONNXLINEARATTENTION_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Operation.h"
+
+namespace mlir::linattn {
+
+inline constexpr int64_t kOpenSize = ShapedType::kDynamic;
+
+/// The type of a value that stands for an operand that is not there.
+bool isOnnxNone(Type type);
+
+/// One operand of the operator; null if it is absent.
+struct OnnxInput {
+  Value value;
+  StringRef name;
+
+  explicit operator bool() const { return bool(value); }
+  RankedTensorType type() const {
+    return cast<RankedTensorType>(value.getType());
+  }
+  int64_t size(int64_t dim) const { return type().getDimSize(dim); }
+};
+
+/// The operator as the specification sees it.
+class OnnxLinearAttention {
+public:
+  explicit OnnxLinearAttention(Operation *op, StringRef prefix)
+      : op(op), prefix(prefix) {}
+
+  LogicalResult read() {
+    return success(succeeded(readOperands()) && succeeded(readAttributes()) &&
+                   succeeded(readTokens()) && succeeded(readGates()) &&
+                   succeeded(readState()) && succeeded(readResults()));
+  }
+
+  bool isGated() const { return rule.starts_with("gated"); }
+  bool isDelta() const { return rule.ends_with("delta"); }
+
+  OnnxInput query{{}, "query"}, key{{}, "key"}, value{{}, "value"},
+      pastState{{}, "past_state"}, decay{{}, "decay"}, beta{{}, "beta"},
+      eraseGate{{}, "erase_gate"};
+  StringRef rule = "gated_delta";
+  int64_t queryHeads = 0, heads = 0;
+  /// Sizes of one head, kOpenSize if no type tells.
+  int64_t keySize = kOpenSize, valueSize = kOpenSize;
+  double scale = 0;
+
+private:
+  LogicalResult readOperands();
+  LogicalResult readAttributes();
+  LogicalResult readTokens();
+  LogicalResult readGates();
+  LogicalResult readState();
+  LogicalResult readResults();
+
+  InFlightDiagnostic fail(const Twine &expected) {
+    return op->emitOpError("expected ") << expected << ", but got ";
+  }
+  Attribute get(StringRef name) { return op->getAttr((prefix + name).str()); }
+  FailureOr<int64_t> readHeads(StringRef name);
+  LogicalResult readScale();
+  /// A [B, T, F] tensor of the query's element type.
+  LogicalResult readPacked(OnnxInput input);
+  /// The size of one of `count` heads, which `size` must agree with.
+  LogicalResult readHeadSize(OnnxInput input, int64_t count,
+                             StringRef countName, int64_t &size);
+  LogicalResult checkSize(StringRef what, int64_t actual, int64_t expected);
+
+  Operation *op;
+  StringRef prefix;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_TRANSFORMS_ONNXLINEARATTENTION_H
