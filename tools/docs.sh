@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Regenerates docs/generated from TableGen; with --check only compares.
+# Regenerates docs/generated from TableGen and from the table of families; with
+# --check only compares.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-pages=(LinAttnDialect LinAttnPasses LinAttnConversionPasses)
+pages=(LinAttnDialect LinAttnPasses LinAttnConversionPasses Families)
 generated="$root/docs/generated"
 
 [ -f "$build/build.ninja" ] || configure
-ninja -C "$build" mlir-doc >/dev/null
+ninja -C "$build" mlir-doc linattn-families >/dev/null
+"$build/bin/linattn-families" --docs >"$build/docs/generated/Families.md"
 if [ "${1:-}" = --check ]; then
   status=0
   for page in "${pages[@]}"; do

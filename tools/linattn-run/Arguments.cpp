@@ -84,10 +84,55 @@ static llvm::Expected<NpyArray> makeInput(llvm::StringRef specification,
   return array;
 }
 
+/// Significant bits of a float type.
+static unsigned getPrecision(DType dtype) {
+  switch (dtype) {
+  case DType::BF16:
+    return 8;
+  case DType::F16:
+    return 11;
+  case DType::F32:
+    return 24;
+  default:
+    return 53;
+  }
+}
+
+static void fillRandomElements(const PrimeField &field, NpyArray &array,
+                               uint64_t seed, size_t stream) {
+  auto *elements = reinterpret_cast<PrimeField::Element *>(array.data.data());
+  for (int64_t i = 0, e = countElements(array); i < e; ++i)
+    elements[i] = field.makeRandom(seed, stream, i);
+}
+
+/// The elements that stand for an array of floats.
+static llvm::Expected<NpyArray> makeElements(const PrimeField &field,
+                                             const NpyArray &floats,
+                                             llvm::StringRef specification,
+                                             size_t index) {
+  if (!isFloat(floats.dtype))
+    return makeError("expected floats, but got '" + specification + "'");
+  llvm::Expected<NpyArray> array = makeArray(DType::I64, floats.shape);
+  if (!array)
+    return array;
+  if (specification.starts_with("random:")) {
+    uint64_t seed = 0;
+    // That it is a number has been checked.
+    specification.rsplit(':').second.getAsInteger(10, seed);
+    fillRandomElements(field, *array, seed, index);
+    return array;
+  }
+  auto *elements = reinterpret_cast<PrimeField::Element *>(array->data.data());
+  for (int64_t i = 0, e = countElements(*array); i < e; ++i)
+    elements[i] = field.embed(loadElement(floats.dtype, floats.data.data(), i),
+                              getPrecision(floats.dtype));
+  return array;
+}
+
 llvm::Expected<std::vector<NpyArray>>
 linattn::makeInputs(const Signature &signature,
                     llvm::ArrayRef<std::string> specifications,
-                    int64_t openSize) {
+                    int64_t openSize, const PrimeField *field) {
   size_t expected = signature.arguments.size();
   if (specifications.size() > expected)
     return makeError("'" + signature.entry + "': expected at most " +
@@ -100,6 +145,11 @@ linattn::makeInputs(const Signature &signature,
       llvm::Expected<NpyArray> input = makeInput(specifications[i], i);
       if (!input)
         return input.takeError();
+      if (field && info.isElement) {
+        input = makeElements(*field, *input, specifications[i], i);
+        if (!input)
+          return input.takeError();
+      }
       // Files know neither bf16 nor index.
       bool wide = info.dtype == DType::Index && input->dtype == DType::I64;
       if (wide)
@@ -117,7 +167,10 @@ linattn::makeInputs(const Signature &signature,
     llvm::Expected<NpyArray> input = makeArray(info.dtype, shape);
     if (!input)
       return input.takeError();
-    fillRandom(info.dtype, input->data.data(), countElements(*input), 0, i);
+    if (field && info.isElement)
+      fillRandomElements(*field, *input, /*seed=*/0, i);
+    else
+      fillRandom(info.dtype, input->data.data(), countElements(*input), 0, i);
     inputs.push_back(std::move(*input));
   }
   return inputs;

@@ -12,6 +12,7 @@
 #include "linattn/Compiler/BufferView.h"
 #include "linattn/Compiler/Signature.h"
 #include "linattn/Support/Npy.h"
+#include "linattn/Support/PrimeField.h"
 
 namespace linattn {
 
@@ -21,10 +22,12 @@ llvm::Expected<NpyArray> parseArrayType(llvm::StringRef text);
 /// Makes the inputs of a call. Each specification is the path of an .npy file,
 /// "random:TYPE[:SEED]", "zeros:TYPE" or "ones:TYPE"; inputs without one are
 /// random if their shape is static, or every open dimension is `openSize` (none
-/// if negative).
+/// if negative). With a `field`, arguments of elements take specifications of
+/// floats: random elements, or those of the numbers.
 llvm::Expected<std::vector<NpyArray>>
 makeInputs(const Signature &signature,
-           llvm::ArrayRef<std::string> specifications, int64_t openSize);
+           llvm::ArrayRef<std::string> specifications, int64_t openSize,
+           const PrimeField *field = nullptr);
 
 llvm::SmallVector<BufferView> getViews(std::vector<NpyArray> &arrays);
 

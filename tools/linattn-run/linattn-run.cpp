@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Arguments.h"
+#include "Exact.h"
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Support/Elements.h"
 #include "linattn/Support/FmaPeak.h"
@@ -15,7 +16,6 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 
@@ -29,6 +29,13 @@ struct CommandLine {
   cl::opt<std::string> file{cl::Positional, cl::Required,
                             cl::desc("FILE.mlir, or - for the standard input"),
                             cl::cat(category)};
+  cl::opt<std::string> referenceFile{
+      cl::Positional, cl::Optional,
+      cl::desc("[REFERENCE.mlir, for --compare=exact]"), cl::cat(category)};
+  cl::opt<std::string> referenceEntry{
+      "reference-entry", cl::value_desc("name"),
+      cl::desc("Function to compare with, if it has another name"),
+      cl::cat(category)};
   cl::opt<std::string> entry{"entry", cl::value_desc("name"),
                              cl::desc("Function to run, if there are several"),
                              cl::cat(category)};
@@ -59,16 +66,23 @@ struct CommandLine {
       "reassociate", cl::value_desc("mode"), cl::init("auto"),
       cl::desc("When to rewrite (QKᵀ)V as Q(KᵀV): auto, always or never"),
       cl::cat(category)};
+  cl::opt<Math> math{
+      "math", cl::desc("Arithmetic (default: LINATTN_MATH, else strict)"),
+      cl::values(clEnumValN(Math::Strict, "strict",
+                            "every operation as written, in its order"),
+                 clEnumValN(Math::Fast, "fast", "fused and reassociated")),
+      cl::cat(category)};
   cl::opt<std::string> form{
       "form", cl::value_desc("form"), cl::init("auto"),
       cl::desc(
           "Form of the scans: auto, token, state_tile, chunk or chunk:SIZE"),
       cl::cat(category)};
   cl::opt<std::string> compare{
-      "compare", cl::value_desc("reference|FILE.mlir"),
+      "compare", cl::value_desc("reference|FILE.mlir|exact"),
       cl::desc(
           "Run naive loops too, of this program or of another one with the "
-          "same functions, and compare the results"),
+          "same functions, and compare the results; exact: in two prime "
+          "fields instead of in floats, without a tolerance"),
       cl::cat(category)};
   cl::opt<double> tolerance{
       "tolerance", cl::init(-1),
@@ -115,51 +129,21 @@ double getMilliseconds() {
       .count();
 }
 
-/// The text of a program and what messages call it.
-struct Program {
-  std::string text;
-  std::string name;
-};
-
-llvm::Expected<Program> readProgram(llvm::StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/true);
-  if (!buffer)
-    return makeError(path +
-                     ": error: cannot be read: " + buffer.getError().message());
-  return Program{(*buffer)->getBuffer().str(),
-                 path == "-" ? "<stdin>" : path.str()};
+CompilerOptions getCompilerOptions(const CommandLine &options, Target target) {
+  CompilerOptions compilerOptions;
+  compilerOptions.target = target;
+  compilerOptions.reassociate = options.reassociate;
+  compilerOptions.form = options.form;
+  if (options.math.getNumOccurrences())
+    compilerOptions.math = options.math;
+  return compilerOptions;
 }
 
 llvm::Expected<Kernel> compile(const CommandLine &options,
                                const Program &program, llvm::StringRef entry,
                                Target target) {
-  CompilerOptions compilerOptions;
-  compilerOptions.target = target;
-  compilerOptions.reassociate = options.reassociate;
-  compilerOptions.form = options.form;
-  return Compiler(compilerOptions).compile(program.text, entry, program.name);
-}
-
-/// Allocates results of the right shapes and runs the kernel once.
-llvm::Expected<std::vector<NpyArray>> runOnce(const Kernel &kernel,
-                                              std::vector<NpyArray> &inputs,
-                                              const RunOptions &runOptions) {
-  llvm::SmallVector<BufferView> inputViews = getViews(inputs);
-  auto shapes = kernel.resultShapes(inputViews);
-  if (!shapes)
-    return shapes.takeError();
-  std::vector<NpyArray> outputs;
-  for (auto [info, shape] : llvm::zip(kernel.signature().results, *shapes)) {
-    NpyArray &output = outputs.emplace_back();
-    BufferView view(static_cast<void *>(nullptr), info.dtype, shape);
-    output.dtype = info.dtype;
-    output.shape = view.shape;
-    output.strides = view.strides;
-    output.data.resize(view.getNumElements() * getByteSize(info.dtype));
-  }
-  if (llvm::Error error = kernel.run(inputViews, getViews(outputs), runOptions))
-    return std::move(error);
-  return outputs;
+  return Compiler(getCompilerOptions(options, target))
+      .compile(program.text, entry, program.name);
 }
 
 /// Prints and checks the difference to the reference; false if too large.
@@ -169,7 +153,9 @@ llvm::Expected<bool> compareToReference(const CommandLine &options,
                                         std::vector<NpyArray> &inputs,
                                         Report &report) {
   llvm::Expected<Kernel> reference =
-      compile(options, program, entry, Target::Reference);
+      compile(options, program,
+              options.referenceEntry.empty() ? entry : options.referenceEntry,
+              Target::Reference);
   if (!reference)
     return reference.takeError();
   auto expected = runOnce(*reference, inputs, {options.threads});
@@ -336,12 +322,36 @@ llvm::Error writeJSON(const CommandLine &options, llvm::json::Value json) {
   return llvm::Error::success();
 }
 
+/// Compares one function with naive loops in two prime fields.
+llvm::Expected<bool> runExactly(const CommandLine &options,
+                                const Program &program,
+                                const Program &reference, llvm::StringRef entry,
+                                llvm::json::Array &records) {
+  llvm::StringRef referenceEntry =
+      options.referenceEntry.empty() ? entry : options.referenceEntry;
+  ExactSide candidate{program, entry.str(),
+                      getCompilerOptions(options, options.target)};
+  ExactSide want{reference, referenceEntry.str(),
+                 getCompilerOptions(options, Target::Reference)};
+  llvm::SmallVector<std::string> args(options.args.begin(), options.args.end());
+  llvm::SmallVector<int64_t> sizes(options.openSizes.begin(),
+                                   options.openSizes.end());
+  llvm::json::Array results;
+  auto equal =
+      compareExactly(candidate, want, {args, sizes, options.threads}, results);
+  records.push_back(llvm::json::Object{{"entry", entry.str()},
+                                       {"exact", std::move(results)}});
+  return equal;
+}
+
 /// Runs one function. False if it disagreed with the reference.
 llvm::Expected<bool> runFunction(const CommandLine &options,
                                  const Program &program,
                                  const Program &reference,
                                  llvm::StringRef entry,
                                  llvm::json::Array &records) {
+  if (options.compare == "exact")
+    return runExactly(options, program, reference, entry, records);
   if (options.tolerance.getNumOccurrences() && !(options.tolerance >= 0))
     return makeError("--tolerance: expected a number from 0 on, but got " +
                      std::to_string(options.tolerance.getValue()));
@@ -421,10 +431,15 @@ llvm::Expected<bool> run(const CommandLine &options) {
   if (!program)
     return program.takeError();
   Program reference = *program;
-  if (!options.compare.empty() && options.compare != "reference") {
-    llvm::Expected<Program> other = readProgram(options.compare);
+  std::string path = options.compare;
+  if (options.compare == "exact")
+    path = options.referenceFile;
+  else if (!options.referenceFile.empty())
+    return makeError("expected --compare=exact with two programs");
+  if (!path.empty() && path != "reference") {
+    llvm::Expected<Program> other = readProgram(path);
     if (!other)
-      return makeError("--compare: expected reference or a program: " +
+      return makeError("--compare: expected reference, exact or a program: " +
                        llvm::toString(other.takeError()));
     reference = std::move(*other);
   }

@@ -1,0 +1,175 @@
+//===- Families.h - The named families of recurrences -----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One table says what every named family is: its operands, its options, its
+// state, and how it is built from linattn's ops. The builders below, the
+// functions of the Python package, the examples under test/Families and
+// docs/generated/Families.md come from it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_FAMILIES_FAMILIES_H
+#define LINATTN_FAMILIES_FAMILIES_H
+
+#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Families/Layout.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Error.h"
+
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace mlir::linattn {
+
+class FamilyBuilder;
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+enum class FamilyOperandKind {
+  /// A vector per token, of the element type of all tokens.
+  Tokens,
+  /// Anything else, of any floating-point type.
+  Gate,
+  /// Where packed sequences begin.
+  Offsets,
+};
+
+struct FamilyOperand {
+  std::string name;
+  FamilyOperandKind kind;
+  /// As in Layout.h.
+  std::string layouts;
+  bool isOptional = false;
+  std::string doc;
+};
+
+/// A number, or a word.
+using FamilyValue = std::variant<double, std::string>;
+
+struct FamilyOption {
+  std::string name;
+  /// What an absent option is; no value where that depends on sizes (the doc
+  /// says how) or where the option must be given.
+  std::optional<FamilyValue> defaultValue;
+  std::string doc;
+  bool isRequired = false;
+};
+
+/// An array that is carried from token to token.
+struct FamilyState {
+  std::string name;
+  std::string layout;
+  /// The option that must be set for this part to exist; empty: none.
+  std::string condition = "";
+  /// What it starts from.
+  double initial = 0.0;
+};
+
+/// What a family computes, as values in its layouts for ops.
+struct FamilyResults {
+  Value output;
+  SmallVector<Value, 3> state;
+};
+
+struct Family {
+  std::string name;
+  std::string title;
+  /// The recurrence, in Unicode.
+  std::string formula;
+  std::string paper;
+  std::vector<FamilyOperand> operands;
+  std::vector<FamilyOption> options;
+  /// Sizes that follow from others: "H = max(Hk, Hv)", "Tn = {option} T".
+  std::vector<std::string> rules;
+  std::vector<FamilyState> state;
+  /// The layout of the output, whose type is that of the tokens.
+  std::string output;
+  std::function<FailureOr<FamilyResults>(FamilyBuilder &)> build;
+};
+
+/// All families, in the order of the documentation.
+ArrayRef<Family> getFamilies();
+
+/// The family of that name, or null.
+const Family *lookupFamily(StringRef name);
+
+/// The parts of the state that these options ask for.
+SmallVector<const FamilyState *, 3>
+getStateParts(const Family &family,
+              const llvm::StringMap<FamilyValue> &options);
+
+/// The rules with the options' values in them.
+std::vector<std::string>
+getDimRules(const Family &family, const llvm::StringMap<FamilyValue> &options);
+
+//===----------------------------------------------------------------------===//
+// Building
+//===----------------------------------------------------------------------===//
+
+/// What a family is applied to. Operands are tensors in the layouts of ops:
+/// [B, H, T, D] for users' [B, T, H, D].
+struct FamilyArguments {
+  llvm::StringMap<Value> operands;
+  llvm::StringMap<FamilyValue> options;
+  /// The parts of the initial state; empty: it is zero.
+  SmallVector<Value, 3> state;
+  /// The schedule of the scans; null: the compiler's choice.
+  ConfigAttr config;
+};
+
+/// Emits a family. An error names the operand or option, what was expected and
+/// what came.
+llvm::Expected<FamilyResults> buildFamily(OpBuilder &b, Location loc,
+                                          const Family &family,
+                                          const FamilyArguments &arguments);
+
+#define LINATTN_FAMILY(BUILDER, NAME)                                          \
+  /** Emits the family NAME of the table. */                                   \
+  llvm::Expected<FamilyResults> build##BUILDER(                                \
+      OpBuilder &b, Location loc, const FamilyArguments &arguments);
+#include "linattn/Families/Families.def"
+
+/// The types that a function of a family is made for.
+struct FamilyRequest {
+  struct Given {
+    std::string name;
+    /// Which of the operand's layouts it has.
+    unsigned alternative = 0;
+    Type elementType;
+  };
+
+  Type tokenType;
+  /// By name; a size that is absent is dynamic.
+  llvm::StringMap<int64_t> extents;
+  /// The operands that are there; tokens may be left out, they all are.
+  std::vector<Given> operands;
+  llvm::StringMap<FamilyValue> options;
+  bool hasInitialState = false;
+  bool returnsState = false;
+  /// The parameters of a `#linattn.config`, or empty.
+  std::string config;
+};
+
+/// A module with one public function, called as the family: operands in the
+/// order of the table, then the initial state; output, then the final state.
+llvm::Expected<OwningOpRef<ModuleOp>> buildFamily(MLIRContext *context,
+                                                  const Family &family,
+                                                  const FamilyRequest &request);
+
+/// The module as text, with the operands' names.
+std::string printFamily(ModuleOp module);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_FAMILIES_FAMILIES_H

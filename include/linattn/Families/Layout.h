@@ -1,0 +1,46 @@
+//===- Layout.h - Dimensions by name ----------------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Layouts of arrays in words: "B T H K" is what users write, tokens before
+// heads. Ops take heads before tokens; "N H V K -> N H K V" gives the order of
+// the op where that is not the only difference. "H | B T H" are alternatives,
+// "H*K" is one dimension that holds two, 1 one of extent 1 that users leave
+// out.
+//
+// The first letter of a name tells what is counted: B and N batches and states,
+// H and G heads, T tokens, anything else features.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_FAMILIES_LAYOUT_H
+#define LINATTN_FAMILIES_LAYOUT_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace mlir::linattn {
+
+/// What a dimension counts, in the order of the ops.
+enum class DimClass : uint8_t { Batch, Head, Length, Feature };
+
+DimClass classifyDim(llvm::StringRef name);
+
+/// One alternative of a layout; the names point into its text.
+struct LayoutNames {
+  /// As users write it, "H*K" undivided.
+  llvm::SmallVector<llvm::StringRef, 4> user;
+  /// As ops take it; "1" for an extent of 1.
+  llvm::SmallVector<llvm::StringRef, 4> logical;
+};
+
+/// The alternatives of a layout, in order.
+llvm::SmallVector<LayoutNames, 3> parseLayout(llvm::StringRef text);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_FAMILIES_LAYOUT_H

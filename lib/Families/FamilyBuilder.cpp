@@ -1,0 +1,504 @@
+//===- FamilyBuilder.cpp - What families are built with -------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Families/FamilyBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/ScopedPrinter.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+FamilyBuilder::FamilyBuilder(OpBuilder &builder, Location loc,
+                             const Family &family,
+                             const FamilyArguments &arguments)
+    : b(loc, builder), family(family), arguments(arguments) {}
+
+LogicalResult FamilyBuilder::fail(const Twine &text) {
+  if (message.empty())
+    message = text.str();
+  return failure();
+}
+
+//===----------------------------------------------------------------------===//
+// Operands and options
+//===----------------------------------------------------------------------===//
+
+Value FamilyBuilder::operand(StringRef name) const {
+  return arguments.operands.lookup(name);
+}
+
+StringRef FamilyBuilder::dimsOf(StringRef name) const {
+  auto at = dims.find(name);
+  return at == dims.end() ? StringRef() : StringRef(at->second);
+}
+
+static const FamilyValue *findOption(const Family &family,
+                                     const llvm::StringMap<FamilyValue> &given,
+                                     StringRef name) {
+  auto at = given.find(name);
+  if (at != given.end())
+    return &at->second;
+  for (const FamilyOption &option : family.options)
+    if (option.name == name && option.defaultValue)
+      return &*option.defaultValue;
+  return nullptr;
+}
+
+std::optional<double> FamilyBuilder::number(StringRef option) const {
+  const FamilyValue *value = findOption(family, arguments.options, option);
+  if (!value || !std::holds_alternative<double>(*value))
+    return std::nullopt;
+  return std::get<double>(*value);
+}
+
+std::string FamilyBuilder::word(StringRef option) const {
+  const FamilyValue *value = findOption(family, arguments.options, option);
+  if (!value || !std::holds_alternative<std::string>(*value))
+    return "";
+  return std::get<std::string>(*value);
+}
+
+FailureOr<double> FamilyBuilder::scale(StringRef dim) {
+  if (std::optional<double> given = number("scale"))
+    return *given;
+  std::optional<int64_t> size = staticExtent(dim);
+  if (!size)
+    return fail("scale: expected a number where the size " + dim +
+                " is dynamic, but got none");
+  return 1.0 / std::sqrt(static_cast<double>(*size));
+}
+
+SmallVector<const FamilyState *, 3>
+mlir::linattn::getStateParts(const Family &family,
+                             const llvm::StringMap<FamilyValue> &options) {
+  SmallVector<const FamilyState *, 3> parts;
+  for (const FamilyState &part : family.state) {
+    const FamilyValue *value =
+        part.condition.empty() ? nullptr
+                               : findOption(family, options, part.condition);
+    if (part.condition.empty() ||
+        (value && std::holds_alternative<double>(*value) &&
+         std::get<double>(*value) != 0))
+      parts.push_back(&part);
+  }
+  return parts;
+}
+
+std::vector<std::string>
+mlir::linattn::getDimRules(const Family &family,
+                           const llvm::StringMap<FamilyValue> &options) {
+  std::vector<std::string> rules;
+  for (StringRef rule : family.rules) {
+    auto [head, rest] = rule.split('{');
+    auto [name, tail] = rest.split('}');
+    const FamilyValue *value =
+        name.empty() ? nullptr : findOption(family, options, name);
+    if (value && std::holds_alternative<double>(*value))
+      rules.push_back(
+          (head + Twine(static_cast<int64_t>(std::get<double>(*value))) + tail)
+              .str());
+    else if (name.empty())
+      rules.push_back(rule.str());
+  }
+  return rules;
+}
+
+LogicalResult FamilyBuilder::checkOptions() {
+  for (const auto &given : arguments.options)
+    if (llvm::none_of(family.options, [&](const FamilyOption &option) {
+          return option.name == given.getKey();
+        }))
+      return fail(given.getKey() + ": expected an option of " + family.name +
+                  ", but it has none of that name");
+  for (const FamilyOption &option : family.options)
+    if (option.isRequired && !arguments.options.contains(option.name))
+      return fail(option.name + ": expected a value, but got none");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Dimensions
+//===----------------------------------------------------------------------===//
+
+OpFoldResult FamilyBuilder::extent(StringRef dim) const {
+  if (dim == "1")
+    return OpFoldResult(IntegerAttr::get(IndexType::get(b.getContext()), 1));
+  return extents.lookup(dim);
+}
+
+std::optional<int64_t> FamilyBuilder::staticExtent(StringRef dim) const {
+  OpFoldResult size = extent(dim);
+  return size ? getConstantIntValue(size) : std::nullopt;
+}
+
+/// Takes the extents of one operand down, and the names of its dimensions.
+LogicalResult FamilyBuilder::bindDims(StringRef name, Value value,
+                                      StringRef layouts, std::string &names) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return fail(name + ": expected a ranked tensor");
+  auto alternatives = parseLayout(layouts);
+  const LayoutNames *layout = nullptr;
+  for (const LayoutNames &alternative : alternatives)
+    if (!layout &&
+        alternative.logical.size() == static_cast<size_t>(type.getRank()))
+      layout = &alternative;
+  if (!layout)
+    return fail(name + ": expected dimensions " + layouts + ", but got " +
+                Twine(type.getRank()));
+  names = llvm::join(layout->logical, " ");
+  for (auto [index, dim] : llvm::enumerate(layout->logical)) {
+    if (dim == "1")
+      continue;
+    OpFoldResult size =
+        tensor::getMixedSize(b, b.getLoc(), value, static_cast<int64_t>(index));
+    OpFoldResult &known = extents[dim];
+    auto before = known ? getConstantIntValue(known) : std::nullopt;
+    auto now = getConstantIntValue(size);
+    if (before && now && *before != *now)
+      return fail(name + ": expected size " + Twine(*before) +
+                  " of dimension " + dim + ", but got " + Twine(*now));
+    if (!known || (now && !before))
+      known = size;
+  }
+  return success();
+}
+
+LogicalResult FamilyBuilder::bindOperands() {
+  for (const auto &given : arguments.operands)
+    if (llvm::none_of(family.operands, [&](const FamilyOperand &operand) {
+          return operand.name == given.getKey();
+        }))
+      return fail(given.getKey() + ": expected an operand of " + family.name +
+                  ", but it has none of that name");
+  for (const FamilyOperand &operand : family.operands) {
+    Value value = this->operand(operand.name);
+    if (!value) {
+      if (!operand.isOptional)
+        return fail(operand.name + ": expected a tensor, but got none");
+      continue;
+    }
+    if (operand.kind == FamilyOperandKind::Offsets) {
+      OpFoldResult offsets = tensor::getMixedSize(b, b.getLoc(), value, 0);
+      Value one = arith::ConstantIndexOp::create(b, 1);
+      extents["N"] = getAsOpFoldResult(arith::SubIOp::create(
+          b, getValueOrCreateConstantIndexOp(b, b.getLoc(), offsets), one));
+      continue;
+    }
+    if (failed(
+            bindDims(operand.name, value, operand.layouts, dims[operand.name])))
+      return failure();
+    if (operand.kind != FamilyOperandKind::Tokens)
+      continue;
+    Type type = getElementTypeOrSelf(value);
+    if (!tokens)
+      tokens = type;
+    if (type != tokens)
+      return fail(operand.name + ": expected elements of type " +
+                  llvm::to_string(tokens) + ", but got " +
+                  llvm::to_string(type));
+  }
+  return success();
+}
+
+LogicalResult FamilyBuilder::applyRules() {
+  auto toValue = [&](OpFoldResult size) {
+    return getValueOrCreateConstantIndexOp(b, b.getLoc(), size);
+  };
+  for (const std::string &text : getDimRules(family, arguments.options)) {
+    auto [result, right] = StringRef(text).split('=');
+    result = result.trim();
+    right = right.trim();
+    OpFoldResult &size = extents[result];
+    if (right.consume_front("max(")) {
+      auto [first, second] = right.split(',');
+      OpFoldResult x = extent(first.trim()),
+                   y = extent(second.trim().rtrim(')'));
+      auto m = getConstantIntValue(x), n = getConstantIntValue(y);
+      if (m && n && *m && *n && std::max(*m, *n) % std::min(*m, *n) != 0)
+        return fail("expected head counts that divide one another, but got " +
+                    Twine(*m) + " and " + Twine(*n));
+      if (m && n)
+        size = b.getIndexAttr(std::max(*m, *n));
+      else if (!size || !getConstantIntValue(size))
+        size = getAsOpFoldResult(
+            arith::MaxSIOp::create(b, toValue(x), toValue(y)));
+      continue;
+    }
+    int64_t factor = 1;
+    if (right.consumeInteger(10, factor))
+      return fail("expected a rule of sizes, but got " + text);
+    factors[result] = {right.trim().str(), factor};
+    OpFoldResult x = right.trim().empty() ? OpFoldResult(b.getIndexAttr(1))
+                                          : extent(right.trim());
+    if (auto m = getConstantIntValue(x))
+      size = b.getIndexAttr(*m * factor);
+    else if (!size || !getConstantIntValue(size))
+      size = getAsOpFoldResult(arith::MulIOp::create(
+          b, toValue(x), arith::ConstantIndexOp::create(b, factor)));
+  }
+  if (!extents.lookup("N"))
+    extents["N"] = extents.lookup("B");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+static SmallVector<StringRef, 4> splitDims(StringRef dims) {
+  SmallVector<StringRef, 4> names;
+  dims.split(names, ' ', -1, /*KeepEmpty=*/false);
+  return names;
+}
+
+Value FamilyBuilder::empty(StringRef dims, Type type) {
+  SmallVector<OpFoldResult> sizes;
+  for (StringRef dim : splitDims(dims))
+    sizes.push_back(extent(dim));
+  return tensor::EmptyOp::create(b, sizes, type);
+}
+
+Value FamilyBuilder::filled(StringRef dims, Type type, double value) {
+  Value scalar = emitConstant(b, type, value);
+  return linalg::FillOp::create(b, ValueRange{scalar},
+                                ValueRange{empty(dims, type)})
+      .getResult(0);
+}
+
+FailureOr<Value>
+FamilyBuilder::perHead(StringRef dim,
+                       llvm::function_ref<double(int64_t, int64_t)> make) {
+  std::optional<int64_t> heads = staticExtent(dim);
+  if (!heads)
+    return fail(family.name + ": expected a static number of heads");
+  SmallVector<Attribute> values;
+  for (int64_t head = 0; head < *heads; ++head)
+    values.push_back(b.getFloatAttr(accumulationType(), make(head, *heads)));
+  auto type = RankedTensorType::get({*heads}, accumulationType());
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, values))
+      .getResult();
+}
+
+int64_t FamilyBuilder::ratio(StringRef many, StringRef few) {
+  auto known = factors.find(many);
+  if (known != factors.end() && known->second.first == few)
+    return known->second.second;
+  auto m = staticExtent(many), n = staticExtent(few);
+  if (m && n)
+    return *n ? *m / *n : 1;
+  (void)fail(family.name + ": expected static numbers of heads");
+  return 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise work
+//===----------------------------------------------------------------------===//
+
+/// Where the elements of a term are, for the indices named by `loops`.
+static AffineMap getIndexingMap(FamilyBuilder &f, ArrayRef<StringRef> loops,
+                                StringRef dims) {
+  MLIRContext *context = f.b.getContext();
+  SmallVector<AffineExpr> results;
+  for (StringRef dim : splitDims(dims)) {
+    const auto *at = llvm::find(loops, dim);
+    AffineExpr expr = getAffineConstantExpr(0, context);
+    if (at != loops.end()) {
+      expr = getAffineDimExpr(at - loops.begin(), context);
+    } else if (dim != "1") {
+      // Fewer heads or tokens: one serves several in turn.
+      const auto *many = llvm::find_if(loops, [&](StringRef loop) {
+        return classifyDim(loop) == classifyDim(dim);
+      });
+      expr = getAffineDimExpr(many - loops.begin(), context)
+                 .floorDiv(f.ratio(*many, dim));
+    }
+    results.push_back(expr);
+  }
+  return AffineMap::get(static_cast<unsigned>(loops.size()), 0, results,
+                        context);
+}
+
+static Value castTo(ImplicitLocOpBuilder &b, Value value, Type type) {
+  unsigned from = value.getType().getIntOrFloatBitWidth();
+  unsigned to = type.getIntOrFloatBitWidth();
+  if (from < to)
+    return arith::ExtFOp::create(b, type, value);
+  return from > to ? arith::TruncFOp::create(b, type, value) : value;
+}
+
+Value FamilyBuilder::map(StringRef dims, ArrayRef<FamilyTerm> terms, Type type,
+                         Function function) {
+  SmallVector<StringRef, 4> loops = splitDims(dims);
+  SmallVector<AffineMap> maps;
+  SmallVector<Value> inputs;
+  for (const FamilyTerm &term : terms) {
+    maps.push_back(getIndexingMap(*this, loops, term.dims));
+    inputs.push_back(term.value);
+  }
+  maps.push_back(b.getMultiDimIdentityMap(loops.size()));
+  SmallVector<utils::IteratorType> iterators(loops.size(),
+                                             utils::IteratorType::parallel);
+  Value init = empty(dims, type);
+  auto generic = linalg::GenericOp::create(
+      b, init.getType(), inputs, init, maps, iterators,
+      [&](OpBuilder &builder, Location loc, ValueRange arguments) {
+        ImplicitLocOpBuilder body(loc, builder);
+        SmallVector<Value> values;
+        for (Value argument : arguments.drop_back())
+          values.push_back(castTo(body, argument, accumulationType()));
+        linalg::YieldOp::create(body,
+                                castTo(body, function(body, values), type));
+      });
+  return generic.getResult(0);
+}
+
+Value FamilyBuilder::reduce(StringRef dims, ArrayRef<FamilyTerm> terms,
+                            double initial, Function function) {
+  SmallVector<StringRef, 4> loops = splitDims(dims);
+  std::string kept = llvm::join(ArrayRef<StringRef>(loops).drop_back(), " ");
+  SmallVector<AffineMap> maps;
+  SmallVector<Value> inputs;
+  for (const FamilyTerm &term : terms) {
+    maps.push_back(getIndexingMap(*this, loops, term.dims));
+    inputs.push_back(term.value);
+  }
+  maps.push_back(getIndexingMap(*this, loops, kept));
+  SmallVector<utils::IteratorType> iterators(loops.size(),
+                                             utils::IteratorType::parallel);
+  iterators.back() = utils::IteratorType::reduction;
+  Value init = filled(kept, accumulationType(), initial);
+  auto generic = linalg::GenericOp::create(
+      b, init.getType(), inputs, init, maps, iterators,
+      [&](OpBuilder &builder, Location loc, ValueRange arguments) {
+        ImplicitLocOpBuilder body(loc, builder);
+        SmallVector<Value> values;
+        for (Value argument : arguments)
+          values.push_back(castTo(body, argument, accumulationType()));
+        linalg::YieldOp::create(body, function(body, values));
+      });
+  return generic.getResult(0);
+}
+
+Value FamilyBuilder::l2norm(FamilyTerm x, double eps) {
+  std::string kept =
+      llvm::join(ArrayRef<StringRef>(splitDims(x.dims)).drop_back(), " ");
+  Value squares = reduce(x.dims, x, 0.0,
+                         [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                           return arith::AddFOp::create(
+                               b, v[1], arith::MulFOp::create(b, v[0], v[0]));
+                         });
+  Value norms = map(
+      kept, FamilyTerm{squares, kept}, accumulationType(),
+      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        Value sum = arith::AddFOp::create(b, v[0],
+                                          emitConstant(b, v[0].getType(), eps));
+        return arith::DivFOp::create(b, emitConstant(b, v[0].getType(), 1.0),
+                                     math::SqrtOp::create(b, sum));
+      });
+  return map(x.dims, {x, {norms, kept}}, getElementTypeOrSelf(x.value),
+             [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+               return arith::MulFOp::create(b, v[0], v[1]);
+             });
+}
+
+Value FamilyBuilder::softmax(FamilyTerm x, double scale) {
+  std::string kept =
+      llvm::join(ArrayRef<StringRef>(splitDims(x.dims)).drop_back(), " ");
+  auto scaled = [&](ImplicitLocOpBuilder &b, Value value) -> Value {
+    return arith::MulFOp::create(b, value,
+                                 emitConstant(b, value.getType(), scale));
+  };
+  Value most =
+      reduce(x.dims, x, -std::numeric_limits<double>::infinity(),
+             [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+               return arith::MaximumFOp::create(b, v[1], scaled(b, v[0]));
+             });
+  Value powers = map(x.dims, {x, {most, kept}}, accumulationType(),
+                     [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                       return math::ExpOp::create(
+                           b, arith::SubFOp::create(b, scaled(b, v[0]), v[1]));
+                     });
+  Value sums = reduce(x.dims, FamilyTerm{powers, x.dims}, 0.0,
+                      [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                        return arith::AddFOp::create(b, v[1], v[0]);
+                      });
+  return map(x.dims, {{powers, x.dims}, {sums, kept}},
+             getElementTypeOrSelf(x.value),
+             [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+               return arith::DivFOp::create(b, v[0], v[1]);
+             });
+}
+
+//===----------------------------------------------------------------------===//
+// Recurrences
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value, 3> FamilyBuilder::initialState() {
+  if (!arguments.state.empty())
+    return arguments.state;
+  SmallVector<Value, 3> state;
+  for (const FamilyState *part : getStateParts(family, arguments.options)) {
+    auto layout = parseLayout(part->layout).front();
+    state.push_back(filled(llvm::join(layout.logical, " "), accumulationType(),
+                           part->initial));
+  }
+  return state;
+}
+
+SmallVector<Value, 4> FamilyBuilder::scan(const FamilyScan &s,
+                                          StringRef outputDims) {
+  StateValues state{s.state[0], s.state.size() > 1 ? s.state[1] : Value(),
+                    s.state.size() > 2 ? s.state[2] : Value()};
+  auto op = ScanOp::create(b, s.query, s.key, s.value, /*mask=*/Value(),
+                           empty(outputDims, tokens), state);
+  auto assign = [](MutableOperandRange operand, Value value) {
+    if (value)
+      operand.assign(value);
+  };
+  assign(op.getDecayMutable(), s.decay);
+  assign(op.getValueDecayMutable(), s.valueDecay);
+  assign(op.getBetaMutable(), s.beta);
+  assign(op.getAMutable(), s.a);
+  assign(op.getBMutable(), s.b);
+  assign(op.getBonusMutable(), s.bonus);
+  assign(op.getEraseMutable(), s.erase);
+  assign(op.getWriteMutable(), s.write);
+  assign(op.getInputGateMutable(), s.inputGate);
+  assign(op.getCuSeqlensMutable(), s.offsets);
+  op.setUpdate(s.update);
+  op.setReadout(s.readout);
+  op.setTransition(s.transition);
+  op.setReverse(s.reverse);
+  if (s.featureMap != FeatureMapKind::Identity)
+    op.setFeatureMapAttr(FeatureMapAttr::get(b.getContext(), s.featureMap));
+  op.setNormalizeAttr(s.normalize);
+  if (s.scale != 1.0)
+    op.setScaleAttr(b.getF64FloatAttr(s.scale));
+  op.setConfigAttr(arguments.config);
+  return SmallVector<Value, 4>(op.getResults());
+}
+
+FamilyResults FamilyBuilder::finish(FamilyScan s) {
+  if (s.state.empty())
+    s.state = initialState();
+  if (!s.offsets)
+    s.offsets = operand("cu_seqlens");
+  auto layout = parseLayout(family.output).front();
+  SmallVector<Value, 4> results = scan(s, llvm::join(layout.logical, " "));
+  FamilyResults values;
+  values.output = results.front();
+  values.state.append(results.begin() + 1, results.end());
+  return values;
+}
