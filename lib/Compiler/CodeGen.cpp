@@ -14,8 +14,10 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/Operator.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -246,11 +248,37 @@ static llvm::Error emitWrappers(llvm::Module &module,
                            getRunSymbol(signature), ranks);
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+llvm::Expected<Math> linattn::detail::getDefaultMath() {
+  const char *name = std::getenv("LINATTN_MATH");
+  llvm::StringRef text = name ? name : "strict";
+  if (text == "fast")
+    return Math::Fast;
+  if (text == "strict" || text.empty())
+    return Math::Strict;
+  return makeError("expected LINATTN_MATH to be strict or fast, but got " +
+                   text);
+}
+
+/// NaN and infinities stay: masks and running maxima are made of them.
+static void relaxMath(llvm::Module &module) {
+  llvm::FastMathFlags flags;
+  flags.setAllowReassoc();
+  flags.setAllowContract();
+  flags.setAllowReciprocal();
+  flags.setApproxFunc();
+  flags.setNoSignedZeros();
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (llvm::isa<llvm::FPMathOperator>(instruction))
+        instruction.setFastMathFlags(flags);
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                     bool fast) {
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopUnrolling = true;
-  tuning.LoopVectorization = true;
-  tuning.SLPVectorization = true;
+  tuning.LoopUnrolling = fast;
+  tuning.LoopVectorization = fast;
+  tuning.SLPVectorization = fast;
   llvm::PassBuilder builder(&machine, tuning);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -261,16 +289,23 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
+  builder
+      .buildPerModuleDefaultPipeline(fast ? llvm::OptimizationLevel::O3
+                                          : llvm::OptimizationLevel::O1)
       .run(module, modules);
 }
 
 llvm::Expected<llvm::SmallVector<char, 0>>
 linattn::detail::generateCode(mlir::ModuleOp mlirModule,
-                              const Signature &signature, CodeFormat format) {
+                              const Signature &signature, CodeFormat format,
+                              const CompilerOptions &options) {
   auto machine = createTargetMachine();
   if (!machine)
     return machine.takeError();
+  // Code in a prime field runs once: what counts is how fast it is compiled.
+  bool runsOnce = options.prime.has_value();
+  if (runsOnce)
+    (*machine)->setOptLevel(llvm::CodeGenOptLevel::None);
   DiagnosticCollector diagnostics(*mlirModule.getContext());
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module =
@@ -285,7 +320,9 @@ linattn::detail::generateCode(mlir::ModuleOp mlirModule,
   if (llvm::verifyModule(*module, &problemStream))
     return makeError("invalid LLVM IR: " + problem);
   accessBFloatAsInteger(*module);
-  optimize(*module, **machine);
+  if (options.math == Math::Fast)
+    relaxMath(*module);
+  optimize(*module, **machine, /*fast=*/!runsOnce);
 
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream os(code);

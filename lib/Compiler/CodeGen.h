@@ -9,6 +9,7 @@
 #ifndef LINATTN_LIB_COMPILER_CODEGEN_H
 #define LINATTN_LIB_COMPILER_CODEGEN_H
 
+#include "linattn/Compiler/Compiler.h"
 #include "linattn/Compiler/Signature.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
@@ -35,10 +36,13 @@ struct VectorUnit {
 };
 VectorUnit getVectorUnit();
 
+/// The arithmetic that LINATTN_MATH names; strict if it is not set.
+llvm::Expected<Math> getDefaultMath();
+
 /// Optimises and emits a module of the LLVM dialect for this machine.
 llvm::Expected<llvm::SmallVector<char, 0>>
 generateCode(mlir::ModuleOp module, const Signature &signature,
-             CodeFormat format);
+             CodeFormat format, const CompilerOptions &options);
 
 } // namespace linattn::detail
 

@@ -96,17 +96,31 @@ void Compiler::clearMemoryCache() { getMemoryCache().clear(); }
 // Compilation
 //===----------------------------------------------------------------------===//
 
+/// What callers pass to code that computes in a prime field.
+static void useElements(Signature &signature) {
+  auto convert = [](ValueInfo &info) {
+    if (!isFloat(info.dtype))
+      return;
+    info.dtype = DType::I64;
+    info.isElement = true;
+  };
+  llvm::for_each(signature.arguments, convert);
+  llvm::for_each(signature.results, convert);
+}
+
 static llvm::Expected<CompiledCode> compileCode(const Source &source,
                                                 InnermostStride innermost) {
   Session session;
   auto signature = session.parse(source.text, source.entry, source.fileName);
   if (!signature)
     return signature.takeError();
+  if (source.options.prime)
+    useElements(*signature);
   if (llvm::Error error = session.lower(source.options, innermost))
     return std::move(error);
   std::vector<std::string> checks = session.takeChecks(*signature);
-  auto object =
-      generateCode(session.getModule(), *signature, CodeFormat::Object);
+  auto object = generateCode(session.getModule(), *signature,
+                             CodeFormat::Object, source.options);
   if (!object)
     return object.takeError();
   return CompiledCode{std::move(*signature), std::move(checks),
@@ -182,17 +196,24 @@ KernelImpl::getCodeFor(llvm::ArrayRef<BufferView> inputs,
 llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
                                          llvm::StringRef entry,
                                          llvm::StringRef fileName) const {
+  CompilerOptions resolved = options;
+  if (!resolved.math) {
+    llvm::Expected<Math> math = getDefaultMath();
+    if (!math)
+      return math.takeError();
+    resolved.math = *math;
+  }
   bool useMemory = options.memoryCache && isCacheEnabled();
   std::string key;
   if (useMemory) {
-    key = getCacheKey(text, entry, options, InnermostStride::Unit);
+    key = getCacheKey(text, entry, resolved, InnermostStride::Unit);
     if (std::shared_ptr<KernelImpl> impl = getMemoryCache().find(key)) {
       ++getCounters().memoryHits;
       return Kernel(std::move(impl));
     }
   }
   auto impl =
-      KernelImpl::create({text.str(), entry.str(), fileName.str(), options});
+      KernelImpl::create({text.str(), entry.str(), fileName.str(), resolved});
   if (!impl)
     return impl.takeError();
   if (useMemory)

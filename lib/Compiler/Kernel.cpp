@@ -209,7 +209,8 @@ recompile(const Source &source, std::optional<CodeFormat> format,
                                         format ? nullptr : &stages))
     return std::move(error);
   if (format) {
-    auto generated = generateCode(session.getModule(), *signature, *format);
+    auto generated =
+        generateCode(session.getModule(), *signature, *format, source.options);
     if (!generated)
       return generated.takeError();
     *code = std::move(*generated);

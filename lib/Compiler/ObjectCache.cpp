@@ -50,6 +50,8 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   add(std::to_string(static_cast<int>(options.target)));
   add(options.reassociate);
   add(options.form);
+  add(options.prime ? std::to_string(*options.prime) : "floats");
+  add(options.math == Math::Fast ? "fast" : "strict");
   add(innermost == mlir::linattn::InnermostStride::Unit ? "unit" : "dynamic");
   add(getTargetCPU());
   add(getTargetFeatures());
@@ -71,6 +73,7 @@ static llvm::json::Value toJSON(const ValueInfo &info) {
   return llvm::json::Object{{"name", info.name},
                             {"dtype", std::string(getName(info.dtype))},
                             {"tensor", info.isTensor},
+                            {"element", info.isElement},
                             {"shape", llvm::json::Array(info.shape)}};
 }
 
@@ -81,7 +84,7 @@ static bool fromJSON(const llvm::json::Value &json, ValueInfo &info,
   std::vector<int64_t> shape;
   if (!mapper || !mapper.map("name", info.name) ||
       !mapper.map("dtype", dtype) || !mapper.map("tensor", info.isTensor) ||
-      !mapper.map("shape", shape))
+      !mapper.map("element", info.isElement) || !mapper.map("shape", shape))
     return false;
   std::optional<DType> parsed = parseDType(dtype);
   if (!parsed)

@@ -36,14 +36,17 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
                                     const CompilerOptions &options,
                                     InnermostStride innermost) {
   using mlir::linattn::ReassociateMode;
+  int prime = options.prime ? static_cast<int>(*options.prime) : -1;
   if (options.target == Target::Reference) {
     mlir::linattn::ReferencePipelineOptions reference;
     reference.innermost = innermost;
+    reference.prime = prime;
     return mlir::linattn::buildReferencePipeline(pm, reference);
   }
   mlir::linattn::CPUPipelineOptions cpu;
   cpu.innermost = innermost;
   cpu.form = options.form;
+  cpu.prime = prime;
   cpu.reassociate = llvm::StringSwitch<ReassociateMode>(options.reassociate)
                         .Case("always", ReassociateMode::Always)
                         .Case("never", ReassociateMode::Never)

@@ -215,6 +215,23 @@ static bool isNestedTooDeeply(llvm::StringRef text) {
   return false;
 }
 
+/// Ops of other frameworks are raised by name; any other that nobody registered
+/// is a mistake.
+static mlir::LogicalResult checkRegistered(mlir::Block &block) {
+  mlir::WalkResult result = block.walk([](mlir::Operation *op) {
+    static constexpr llvm::StringRef known[] = {
+        "onnx.LinearAttention", "onnx.NoValue", "torch.operator",
+        "torch.constant.none"};
+    if (op->isRegistered() ||
+        llvm::is_contained(known, op->getName().getStringRef()))
+      return mlir::WalkResult::advance();
+    op->emitError("expected an op of a known dialect, but got '")
+        << op->getName() << "'";
+    return mlir::WalkResult::interrupt();
+  });
+  return mlir::failure(result.wasInterrupted());
+}
+
 llvm::Error Session::parseModule(llvm::StringRef text, llvm::StringRef fileName,
                                  llvm::SourceMgr &sources,
                                  mlir::AsmParserState *state) {
@@ -225,9 +242,12 @@ llvm::Error Session::parseModule(llvm::StringRef text, llvm::StringRef fileName,
   // The lexer wants a terminating null, which a StringRef does not promise.
   sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBufferCopy(text, fileName), llvm::SMLoc());
+  // For the ops that the first pass raises, and no others.
+  context.allowUnregisteredDialects();
   mlir::Block block;
   if (failed(mlir::parseAsmSourceFile(sources, &block,
-                                      mlir::ParserConfig(&context), state)))
+                                      mlir::ParserConfig(&context), state)) ||
+      failed(checkRegistered(block)))
     return diagnostics.takeError("parsing failed");
   auto location = mlir::FileLineColLoc::get(&context, fileName, 0, 0);
   module =

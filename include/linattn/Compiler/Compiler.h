@@ -18,6 +18,7 @@
 #define LINATTN_COMPILER_COMPILER_H
 
 #include "linattn/Compiler/Kernel.h"
+#include <optional>
 
 namespace mlir {
 class ModuleOp;
@@ -29,11 +30,23 @@ namespace linattn {
 /// loops that print every value on the standard output, scans token by token.
 enum class Target { CPU, Reference, Trace };
 
+/// How exactly floats are computed. Strict: every operation as the passes wrote
+/// it, in their order. Fast: operations may be fused and reassociated,
+/// quotients become products with reciprocals; NaN and infinities keep their
+/// meaning. With either, results do not depend on threads or batch.
+enum class Math { Strict, Fast };
+
 struct CompilerOptions {
   Target target = Target::CPU;
+  /// Unless given, what LINATTN_MATH in the environment names, else strict.
+  std::optional<Math> math;
   /// How attention is rewritten; the options of the passes of that name.
   std::string reassociate = "auto";
   std::string form = "auto";
+  /// Compute in one of two prime fields instead of in floats: 0 or 1. Floats of
+  /// the signature become i64 elements (linattn/Support/PrimeField.h). For
+  /// exact comparison.
+  std::optional<unsigned> prime;
   /// Keep code in memory, and on disk for other processes. LINATTN_CACHE=off
   /// in the environment switches off both.
   bool memoryCache = true;

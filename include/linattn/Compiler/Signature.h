@@ -26,6 +26,9 @@ struct ValueInfo {
   DType dtype = DType::F32;
   /// Scalars are passed as views of rank 0, like tensors of rank 0.
   bool isTensor = true;
+  /// The i64 are elements of a prime field and stand for numbers
+  /// (CompilerOptions::prime).
+  bool isElement = false;
   llvm::SmallVector<int64_t, 4> shape;
 
   int64_t getRank() const { return static_cast<int64_t>(shape.size()); }
