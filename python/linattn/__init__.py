@@ -10,26 +10,76 @@ Arrays are ``[B, T, H, D]``, of any library that speaks DLPack. Kernels are
 compiled at the first call and kept in memory and on disk.
 """
 
-from . import costs, feature_maps, reference
+from . import costs, feature_maps, fla, reference
+from ._additive import (
+    gla, hgrn, hgrn2, lightning, linear_attention, mamba2, mlstm, retnet, rfa, rwkv5, rwkv6,
+    simple_gla,
+)  # fmt: skip
+from ._beyond import log_linear, lru, rwkv4, selective_scan
+from ._bidirectional import bidirectional
 from ._checks import UnsupportedError
 from ._compile import compile
+from ._delta import (
+    comba, delta_rule, dplr, gated_delta_rule, gated_deltaproduct, gated_oja, gdn2, iplr, kda, rwkv7,
+    ttt_linear,
+)  # fmt: skip
 from ._linattn import Kernel, __version__, get_num_threads, set_num_threads
-from ._ops import attention, scan
+from ._norm import output_norm
+from ._onnx import onnx_linear_attention
+from ._ops import attention
+from ._random import RandomProjection, random_projection
+from ._scan import scan
 from ._state import State
+from ._two_pass import abc, gsa
 from .reference import weights
 
 __all__ = [
     "Kernel",
+    "RandomProjection",
     "State",
     "UnsupportedError",
     "__version__",
+    "abc",
     "attention",
+    "bidirectional",
+    "comba",
     "compile",
     "costs",
+    "delta_rule",
+    "dplr",
     "feature_maps",
+    "fla",
+    "gated_delta_rule",
+    "gated_deltaproduct",
+    "gated_oja",
+    "gdn2",
     "get_num_threads",
+    "gla",
+    "gsa",
+    "hgrn",
+    "hgrn2",
+    "iplr",
+    "kda",
+    "lightning",
+    "linear_attention",
+    "log_linear",
+    "lru",
+    "mamba2",
+    "mlstm",
+    "onnx_linear_attention",
+    "output_norm",
+    "random_projection",
     "reference",
+    "retnet",
+    "rfa",
+    "rwkv4",
+    "rwkv5",
+    "rwkv6",
+    "rwkv7",
     "scan",
+    "selective_scan",
     "set_num_threads",
+    "simple_gla",
+    "ttt_linear",
     "weights",
 ]

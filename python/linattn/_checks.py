@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 
 import numpy as np
 
-__all__ = ["UnsupportedError", "check_flag", "check_number", "check_choice", "parse_form"]
+__all__ = [
+    "UnsupportedError", "check_choice", "check_flag", "check_legal_form", "check_number", "check_positive", "parse_form",
+]  # fmt: skip
 
 FORMS = ("auto", "quadratic", "token", "state-tile", "chunk", "segments")
+
+
+# How the compiler refuses a form.
+_ILLEGAL_FORM = re.compile(r"cannot run in form (\w+): ([^\n]*)")
 
 
 class UnsupportedError(ValueError, NotImplementedError):
@@ -37,6 +44,14 @@ def check_number(name, value, minimum=None):
     return value
 
 
+def check_positive(name, value):
+    """A finite number above 0, or None."""
+    value = check_number(name, value)
+    if value is not None and value <= 0:
+        raise ValueError(f"{name}: expected a positive number, but got {value}")
+    return value
+
+
 def check_choice(name, value, choices):
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected one of {', '.join(choices)}, but got {type(value).__name__}")
@@ -51,11 +66,20 @@ def parse_form(form):
         raise TypeError(f"form: expected one of {', '.join(FORMS)}, but got {type(form).__name__}")
     name, colon, size = form.partition(":")
     check_choice("form", name, FORMS)
-    if colon and (name != "chunk" or not size.isdecimal() or int(size) < 1):
-        raise ValueError(f"form: expected a number of tokens only as in chunk:64, but got {form!r}")
-    if name == "segments":
-        raise UnsupportedError("form: expected another form than segments, which is not compiled yet")
+    sizes = {"chunk": "chunk", "segments": "segment"}
+    if colon and (name not in sizes or not size.isdecimal() or int(size) < 1):
+        raise ValueError(f"form: expected a number of tokens only as in chunk:64 or segments:512, but got {form!r}")
     if name in ("auto", "quadratic"):
         return name, None
     config = f"form = {name.replace('-', '_')}"
-    return name, config + (f", chunk = {int(size)}" if colon else "")
+    return name, config + (f", {sizes[name]} = {int(size)}" if colon else "")
+
+
+def check_legal_form(error):
+    """Raises the compiler's refusal of a form as an error of the operand `form`."""
+    illegal = _ILLEGAL_FORM.search(str(error))
+    if illegal:
+        form, why = illegal.groups()
+        raise ValueError(
+            f"form: expected one that is legal here, but got {form.replace('_', '-')}: {why}"
+        ) from None

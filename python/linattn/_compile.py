@@ -11,7 +11,7 @@ from ._checks import check_choice
 __all__ = ["compile"]
 
 
-def compile(text_or_path, entry=None, target=None):
+def compile(text_or_path, entry=None, target=None, *, math=None):
     """Compiles a function of tensors that is written in MLIR.
 
     Args:
@@ -19,6 +19,9 @@ def compile(text_or_path, entry=None, target=None):
         newline or brace, is the path of a file with it.
       entry: the public function to compile; may be left out if there is one.
       target: "cpu" (or None), or "reference" for plain loops.
+      math: "strict" (every operation as written, in its order) or "fast" (fused
+        and reassociated; NaN and infinities keep their meaning); None is what
+        ``LINATTN_MATH`` in the environment names, else strict.
 
     Returns:
       A kernel. ``kernel(*arrays)`` runs it on arrays in the layout of the
@@ -34,6 +37,7 @@ def compile(text_or_path, entry=None, target=None):
     if entry is not None and not isinstance(entry, str):
         raise TypeError(f"entry: expected a string or None, but got {type(entry).__name__}")
     target = "cpu" if target is None else check_choice("target", target, ("cpu", "reference"))
+    math = "" if math is None else check_choice("math", math, ("strict", "fast"))
     if isinstance(text_or_path, str):
         is_path = not any(char in text_or_path for char in "\n{}")
     elif isinstance(text_or_path, os.PathLike):
@@ -43,6 +47,6 @@ def compile(text_or_path, entry=None, target=None):
             f"text_or_path: expected a string or a path, but got {type(text_or_path).__name__}"
         )
     if not is_path:
-        return _linattn.compile(text_or_path, entry or "", "<string>", target)
+        return _linattn.compile(text_or_path, entry or "", "<string>", target, math=math)
     path = pathlib.Path(text_or_path)
-    return _linattn.compile(path.read_text(encoding="utf-8"), entry or "", str(path), target)
+    return _linattn.compile(path.read_text(encoding="utf-8"), entry or "", str(path), target, math=math)

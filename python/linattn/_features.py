@@ -7,9 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from ._token_maps import Signature, TokenMap
 from ._trace import emit_region, trace
 
-__all__ = ["FeatureMap", "KNOWN", "parse"]
+__all__ = ["FeatureMap", "KNOWN", "parse", "split"]
 
 # The user's names and the compiler's.
 KNOWN = {
@@ -20,6 +21,8 @@ KNOWN = {
     "exp": "exp",
     "softmax_kernel": "softmax_kernel",
 }
+# Maps of whole tokens that need nothing else.
+TOKEN_MAPS = ("softmax", "l2norm", "sum_norm", "taylor", "dpfp")
 
 
 @dataclass(frozen=True)
@@ -27,17 +30,24 @@ class FeatureMap:
     kind: str  # as the compiler calls it
     region: object = None  # scalar type -> text
     oracle: object = None  # what the oracle takes: a name or the function
+    maps: Signature | None = None  # what is applied to whole tokens before it
 
 
 def parse(feature_map):
     """The feature map that the user means, or an error that lists what there is."""
     if feature_map is None:
         return FeatureMap("identity", oracle="identity")
+    if isinstance(feature_map, TokenMap):
+        feature_map = feature_map.signature
+    elif isinstance(feature_map, str) and feature_map in TOKEN_MAPS:
+        feature_map = TokenMap(feature_map).signature
+    if isinstance(feature_map, Signature):
+        return FeatureMap(feature_map.kind, oracle=feature_map.kind, maps=feature_map)
     if isinstance(feature_map, str):
         if feature_map in KNOWN:
             return FeatureMap(KNOWN[feature_map], oracle=feature_map)
         raise ValueError(
-            f"feature_map: expected a function or one of {', '.join(KNOWN)}, but got {feature_map!r}"
+            f"feature_map: expected a function or one of {', '.join((*KNOWN, *TOKEN_MAPS))}, but got {feature_map!r}"
         )
     if callable(feature_map):
         # NumPy's numbers, on which ~ and comparisons mean what they do in a trace.
@@ -46,3 +56,10 @@ def parse(feature_map):
     raise TypeError(
         f"feature_map: expected a name, a function or None, but got {type(feature_map).__name__}"
     )
+
+
+def split(feature_map, q=None, k=None, streams=False):
+    """(what of the map a plan depends on, the arrays that come with the call)."""
+    if isinstance(feature_map, TokenMap):
+        return feature_map.signature, feature_map.arrays(q, k, streams)
+    return feature_map, ()

@@ -69,6 +69,7 @@ def compile(
     target: str,
     form: str = "auto",
     reassociate: str = "auto",
+    math: str = "",
 ) -> Kernel: ...
 def clear_cache() -> None:
     """Forgets the compiled code in memory; kernels in use live on."""
@@ -80,3 +81,17 @@ def set_num_threads(count: int | None) -> None:
 
 def get_num_threads() -> int:
     """The number of threads that a call uses unless it says otherwise."""
+
+def fma_kind() -> str: ...
+def fma_gflops(threads: int = 1) -> float:
+    """GFLOP/s of an f32 FMA loop on that many threads."""
+
+def copy_gbytes(bytes: int, threads: int = 1) -> float:
+    """GB/s, read plus written, of copying within a footprint."""
+
+def update_gbytes(bytes: int, threads: int = 1) -> float:
+    """GB/s, read plus written, of updating a footprint in place."""
+
+def random_projection(
+    features: int, head_size: int, heads: int, orthogonal: bool, chi_norms: bool, seed: int, draw: int
+) -> Any: ...

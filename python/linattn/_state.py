@@ -8,7 +8,18 @@ import numpy as np
 
 from . import _arrays
 
-__all__ = ["State"]
+__all__ = ["State", "find_layout"]
+
+
+def find_layout(state, layout):
+    """The layout that is asked for, or that of a `State`, or "kv"."""
+    own = state.layout if isinstance(state, State) else None
+    if layout is None:
+        return own or "kv"
+    layout = _checks.check_choice("state_layout", layout, ("kv", "vk"))
+    if own not in (None, layout):
+        raise ValueError(f"state_layout: expected {own!r}, that of initial_state, but got {layout!r}")
+    return layout
 
 
 class State:
@@ -17,22 +28,25 @@ class State:
     Args:
       S: ``[N, H, K, V]``, float32 (float64 for float64 tokens).
       z: ``[N, H, K]``, the sum of the keys, where the result is normalized.
-      m: ``[N, H]``, the largest key element so far, where the feature map is
-        "exp" and the result is normalized; S and z are then e^-m times the plain
-        sums.
+      m: ``[N, H]``, a running maximum; S and z are then e^-m times the plain
+        sums. It is the largest key element so far, where the feature map is "exp"
+        and the result is normalized, and with an input gate max(decay + m, gate).
 
     `step` and `update` replace the contents in place. They never write to the
     arrays that the state was made from, but do reuse those that they made
     themselves: copy S, or the state, to keep a moment of it.
     """
 
-    __slots__ = ("S", "z", "m", "_spare", "_owned")
+    __slots__ = ("S", "z", "m", "layout", "_spare", "_owned")
 
-    def __init__(self, S, z=None, m=None):
+    def __init__(self, S, z=None, m=None, layout="kv"):
+        self.layout = _checks.check_choice("layout", layout, ("kv", "vk"))
         shape = _shape("S", S)
         if len(shape) != 4:
-            raise ValueError(f"S: expected shape (N, H, K, V), but got {shape}")
-        for name, part, expected in (("z", z, shape[:3]), ("m", m, shape[:2])):
+            order = ", ".join(layout.upper())
+            raise ValueError(f"S: expected shape (N, H, {order}), but got {shape}")
+        sums = (*shape[:2], shape[2 if layout == "kv" else 3])
+        for name, part, expected in (("z", z, sums), ("m", m, shape[:2])):
             if part is not None and _shape(name, part) != expected:
                 raise ValueError(f"{name}: expected shape {expected}, but got {_shape(name, part)}")
         if m is not None and z is None:
@@ -42,31 +56,43 @@ class State:
         self._owned = False
 
     @classmethod
-    def zeros(cls, batch, heads, k, v, normalize=False, like=None, feature_map=None):
+    def zeros(
+        cls, batch, heads, k, v, normalize=False, like=None, feature_map=None, running_max=False,
+        dtype=None, layout="kv",
+    ):  # fmt: skip
         """The state before the first token.
 
-        It is float32, or float64 if `like` is, and of `like`'s array kind. With
-        `normalize` it carries z, and with the feature map "exp" as well m.
+        It is of `like`'s array kind, and of `dtype` ("float32" or "float64"),
+        which is float32 unless `like` is float64. `k` counts features:
+        ``feature_map.size(d)`` of a map of whole tokens. With `normalize` it
+        carries z, and with the feature map "exp", one that is an exponential
+        (``favor``), or `running_max` for an input gate, as well m.
         """
+        if dtype is not None:
+            _checks.check_choice("dtype", dtype, ("float32", "float64"))
+        if running_max and not normalize:
+            raise ValueError("running_max: expected it only with normalize=True, but got it without")
         for name, size in (("batch", batch), ("heads", heads), ("k", k), ("v", v)):
             if not isinstance(size, (int, np.integer)) or isinstance(size, bool):
                 raise TypeError(f"{name}: expected an integer, but got {type(size).__name__}")
             if size < (0 if name == "batch" else 1):
                 raise ValueError(f"{name}: expected a positive integer, but got {size}")
-        dtype = np.float64 if _arrays.dtype_name(like) == "float64" else np.float32
-        shape = (batch, heads, k, v)
-        parts = [np.zeros(shape, dtype)]
+        wide = dtype == "float64" or (dtype is None and _arrays.dtype_name(like) == "float64")
+        dtype = np.float64 if wide else np.float32
+        shape = (batch, heads, k)
+        parts = [np.zeros((batch, heads, *((v, k) if layout == "vk" else (k, v))), dtype)]
         if normalize:
             parts.append(np.zeros(shape[:3], dtype))
-            if feature_map == "exp":
+            if running_max or _features.parse(feature_map).kind == "exp":
                 parts.append(np.full(shape[:2], -np.inf, dtype))
-        return cls(*(_arrays.convert_like(part, like) for part in parts))
+        return cls(*(_arrays.convert_like(part, like) for part in parts), layout=layout)
 
     def step(
         self, q, k, v, *, decay=None, value_decay=None, beta=None, a=None, b=None,
-        transition="before", bonus=None, update="add", readout="inclusive", feature_map=None,
-        normalize=None, eps=None, scale=None, cu_seqlens=None, reverse=False, out=None,
-        num_threads=None, form="auto", target=None,
+        transition="before", bonus=None, erase=None, write=None, input_gate=None, mask=None,
+        update="add", readout="inclusive", feature_map=None, normalize=None, eps=None, floor=None,
+        abs_floor=None, clamp=None, scale=None, cu_seqlens=None, reverse=False, out=None,
+        num_threads=None, form="auto", target=None, check=False,
     ):  # fmt: skip
         """Reads and writes one or several tokens; returns their outputs.
 
@@ -75,12 +101,15 @@ class State:
         """
         if normalize is None:
             normalize = self.z is not None
-        result = _ops._run_scan(
-            q, k, v, decay, value_decay, beta, a, b, transition, bonus, update, readout,
-            feature_map, normalize, eps, scale, self, True, cu_seqlens, reverse, out,
-            num_threads, form, target, self._spare,
+        operands = (
+            decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask, cu_seqlens,
         )  # fmt: skip
-        self._replace(result[1], result[2], result[3])
+        result = _scan.run_scan(
+            q, k, v, operands, transition, update, readout, feature_map, normalize,
+            (eps, floor, abs_floor, clamp), scale, self, True, None, reverse, out, num_threads,
+            form, target, self._spare, check, state_layout=self.layout,
+        )  # fmt: skip
+        self._replace(*result[1:])
         return result[0]
 
     def update(self, k, v, *, feature_map=None, num_threads=None, target=None, **gates):
@@ -92,41 +121,53 @@ class State:
         if gates:
             self.step(k, k, v, feature_map=feature_map, num_threads=num_threads, target=target, **gates)
             return
-        plan = _state_plan("update", feature_map, self, None, None, target)
-        _, S, z, m = plan(None, k, v, None, self.S, self.z, self.m, None, self._spare, num_threads)
-        self._replace(S, z, m)
+        feature_map, maps = _features.split(feature_map, k=k, streams=True)
+        plan = _state_plan("update", feature_map, self, (None,) * 4, None, target)
+        _, *parts = plan((k, v, *maps), self._parts(), None, self._spare, num_threads)
+        self._replace(*parts)
 
     def query(
-        self, q, *, feature_map=None, normalize=None, eps=None, scale=None, out=None,
-        num_threads=None, target=None,
+        self, q, *, feature_map=None, normalize=None, eps=None, floor=None, abs_floor=None,
+        clamp=None, scale=None, out=None, num_threads=None, target=None,
     ):  # fmt: skip
         """Reads tokens without writing any: scale · Sᵀφ(q), divided by
-        scale · z·φ(q) + eps under `normalize`, the default where there is a z."""
+        scale · z·φ(q) + eps under `normalize`, the default where there is a z.
+
+        eps, floor, abs_floor and clamp are those of `linattn.attention`.
+        """
         if normalize is not None and bool(normalize) != (self.z is not None):
             raise ValueError(
                 f"normalize: expected {self.z is not None} for a state "
                 f"{'with' if self.z is not None else 'without'} z, but got {normalize}"
             )
-        plan = _state_plan("query", feature_map, self, eps, scale, target)
-        return plan(q, None, None, None, self.S, self.z, self.m, out, None, num_threads)
+        feature_map, maps = _features.split(feature_map, q=q, streams=True)
+        denominator = (eps, floor, abs_floor, clamp)
+        plan = _state_plan("query", feature_map, self, denominator, scale, target)
+        # But for an absolute floor a running maximum cancels in the quotient.
+        return plan((q, *maps), self._parts()[: plan.state_parts], out, None, num_threads)
 
-    def _replace(self, S, z, m):
+    def _parts(self):
+        return tuple(part for part in (self.S, self.z, self.m) if part is not None)
+
+    def _replace(self, S, z=None, m=None):
         # Two sets of arrays take turns: a kernel never writes what it reads.
         if self._owned and isinstance(S, np.ndarray):
-            parts = (self.S, self.z, self.m)
-            self._spare = tuple(part for part in parts if part is not None)
+            self._spare = self._parts()
         self.S, self.z, self.m = S, z, m
         self._owned = True
 
     def copy(self):
         """An independent state with the same contents."""
         parts = (self.S, self.z, self.m)
-        return State(*(part if part is None else _arrays.copy(part) for part in parts))
+        parts = (part if part is None else _arrays.copy(part) for part in parts)
+        return State(*parts, layout=self.layout)
 
     def save(self, path):
         """Writes a .npz file, or a .safetensors file if the path ends so."""
         parts = {"S": self.S, "z": self.z, "m": self.m}
         arrays = {name: _arrays.to_numpy(part) for name, part in parts.items() if part is not None}
+        if self.layout == "vk":  # keys come first in files
+            arrays["S"] = arrays["S"].swapaxes(2, 3)
         if os.fspath(path).endswith(".safetensors"):
             _arrays.save_safetensors(path, arrays)
             return
@@ -159,8 +200,9 @@ def _shape(name, array):
         raise TypeError(f"{name}: expected an array, but got {type(array).__name__}") from None
 
 
-def _state_plan(what, feature_map, state, eps, scale, target):
-    key = (what, feature_map, state.z is None, state.m is None, eps, scale, target)
+def _state_plan(what, feature_map, state, denominator, scale, target):
+    wide = _arrays.dtype_name(state.S) == "float64"
+    key = (what, feature_map, state.z is None, state.m is None, denominator, scale, target, wide, state.layout)
     try:
         return _ops._plans[key]
     except (KeyError, TypeError):
@@ -170,24 +212,35 @@ def _state_plan(what, feature_map, state, eps, scale, target):
     return plan
 
 
-def _make_state_plan(what, feature_map, no_z, no_m, eps, scale, target):
-    eps, scale = _checks.check_number("eps", eps, minimum=0.0), _checks.check_number("scale", scale)
+def _make_state_plan(what, feature_map, no_z, no_m, denominator, scale, target, wide, layout):
+    scale = _checks.check_number("scale", scale)
+    denominator = _ops.check_denominator(denominator, not no_z)
     phi = _features.parse(feature_map)
-    options = _text.Options(
-        kind=phi.kind, region=phi.region, normalize=not no_z, has_state=True,
-        returns_state=what == "update",
-    )  # fmt: skip
-    if options.stabilized == no_m:
+    _ops.check_abs_floor(denominator, phi.kind)
+    if phi.kind == "exp" and not no_z and no_m:
         raise ValueError(
-            "feature_map: expected exp exactly for a state with m, but got "
-            f"{feature_map!r} for one {'without' if no_m else 'with'} m"
+            "feature_map: expected exp, or an exponential, only for a state with m, but got "
+            f"{feature_map!r} for one without m"
         )
+    # A state with m and another map is one that an input gate has written.
+    gated = not no_m and phi.kind != "exp"
+    if gated and what == "update":
+        raise ValueError(
+            "feature_map: expected exp, or an input_gate, for a state with m, but got "
+            f"{feature_map!r} and none"
+        )
+    options = _text.Options(
+        kind=phi.kind, region=phi.region, maps=phi.maps, normalize=not no_z,
+        denominator=denominator, has_state=True, returns_state=what == "update",
+        state_dtype="float64" if wide else None, gates=("input_gate",) if gated else (),
+    )  # fmt: skip
     return _ops.make_plan(
-        options, _text.update_text if what == "update" else _text.query_text, eps=eps,
+        options, _text.update_text if what == "update" else _text.query_text,
         scale="K**-0.5" if scale is None else scale, target=_ops.parse_target(target), what=what,
-        has_query=what == "query", has_keys=what == "update",
+        tokens="q" if what == "query" else "kv",
+        parts=options.query_parts if what == "query" else 3, state_layout=layout,
     )  # fmt: skip
 
 
-# At the end: _ops needs State.
-from . import _checks, _features, _ops, _text  # noqa: E402
+# At the end: _ops and _scan need State.
+from . import _checks, _features, _ops, _scan, _text  # noqa: E402

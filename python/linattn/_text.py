@@ -12,13 +12,10 @@ import struct
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ._token_maps import features_of
+
 __all__ = ["float_literal", "Options", "Sizes", "attention_text", "scan_text", "noncausal_text",
            "update_text", "query_text"]  # fmt: skip
-
-# The running maximum before the first key: finite, so that the first rescaling
-# is a plain 0.
-_LOWEST = {"f32": -3.4028234663852886e38, "f64": -1.7976931348623157e308}
-
 
 def float_literal(value, dtype="f64"):
     """A number as MLIR spells it: with a point, or as bits."""
@@ -39,7 +36,8 @@ class Options:
     kind: str = "identity"  # the feature map attribute
     region: object = None  # dtype -> text, for kind "region"
     normalize: bool = False
-    eps: float | None = None
+    denominator: tuple = (None, None, None, None)  # eps, floor, abs_floor, clamp as given
+    eps: float | None = None  # with its default
     scale: float | None = None
     causal: bool = False
     weights: str = "linear"
@@ -51,11 +49,23 @@ class Options:
     quadratic: bool = False
     has_state: bool = False
     returns_state: bool = False
+    state_dtype: str | None = None  # None: what the tokens ask for
     gates: tuple = field(default=())  # names, in the op's order
+    maps: object = None  # the Signature of maps of whole tokens, applied before kind
+
+    @property
+    def wide_state(self):
+        return self.state_dtype == "float64"
 
     @property
     def stabilized(self):
-        return self.normalize and self.kind == "exp"
+        """The state carries a running maximum."""
+        return self.normalize and (self.kind == "exp" or "input_gate" in self.gates)
+
+    @property
+    def query_parts(self):
+        """How much of a state a read needs."""
+        return 3 if self.stabilized and self.denominator[2] is not None else 1 + self.normalize
 
 
 class Sizes(NamedTuple):
@@ -69,6 +79,13 @@ class Sizes(NamedTuple):
     Hq: int | None = None
     Hk: int | None = None
     Hv: int | None = None
+
+    @classmethod
+    def of(cls, dtype, extents):
+        """From the extents of a plan, by name."""
+        T, H = extents.get("T"), extents.get("H")
+        heads = (extents.get(name, H) for name in ("Hq", "Hk", "Hv"))
+        return cls(dtype, extents["K"], extents["V"], T, extents.get("Tk", T), *heads)
 
     @property
     def H(self):
@@ -87,11 +104,20 @@ def _tensor(*shape):
 class _Function:
     """One function that is being written."""
 
-    def __init__(self, options, sizes):
+    def __init__(self, options, sizes, maps=(), sides="qkv"):
         self.options = options
         self.sizes = sizes
         self.dtype = sizes.dtype
-        self.scalar = "f64" if sizes.dtype == "f64" else "f32"
+        self.scalar = "f64" if sizes.dtype == "f64" or options.wide_state else "f32"
+        self.maps = options.maps
+        # What the op sees: features keep the precision that they are computed in.
+        self.op_dtype = self.dtype if self.maps is None else self.scalar
+        self.sides = sides
+        self.map_operands = {}
+        if self.maps is not None:
+            operands = self.maps.operands("q" in sides, "k" in sides)
+            self.map_operands = {name: entry for (name, _, _), entry in zip(operands, maps)}
+        self.state_rows = self.features("k" if "k" in sides else "q")
         self.arguments, self.lines, self.results = [], [], []
         self.types = {}
 
@@ -110,29 +136,90 @@ class _Function:
         shapes = {"q": (s.Hq, s.T, s.K), "k": (s.Hk, s.Tk, s.K), "v": (s.Hv, s.Tk, s.V)}
         return [self.argument(name, _tensor(None, *shapes[name], self.dtype)) for name in names]
 
+    def features(self, side):
+        """The number of features that the op sees of a query or a key."""
+        if self.maps is None:
+            return self.sizes.K
+        spec = self.maps.query if side == "q" else self.maps.key
+        shapes = [self.map_operands[name][2] for name in self.maps.parameter_names(side)]
+        return features_of(spec, self.sizes.K, shapes)
+
+    def mapped_tokens(self, tokens):
+        """The tokens as the op takes them: features of queries and keys, in the
+        type that they are computed in, and values of that type."""
+        if self.maps is None:
+            return tokens
+        arguments = {
+            name: self.argument(name, _tensor(*shape, dtype))
+            for name, (_, dtype, shape) in self.map_operands.items()
+        }
+        return [
+            self.widen(token, side) if side == "v" else self.feature_map(side, token, arguments)
+            for side, token in zip(self.sides, tokens)
+        ]
+
+    def feature_map(self, side, token, arguments):
+        """Emits φ of the tokens."""
+        s, spec = self.sizes, self.maps.query if side == "q" else self.maps.key
+        if self.scalar == "f64":
+            token = self.widen(token, side)
+        parameters = [arguments[name] for name in self.maps.parameter_names(side)]
+        positions = arguments[f"{side}_positions"] if spec.has_positions else None
+        outer = (None, s.Hq, s.T) if side == "q" else (None, s.Hk, s.Tk)
+        type_ = _tensor(*outer, self.features(side), self.op_dtype)
+        dims = [self.dim(f"{side}_dim{i}", token, i) if size is None else None for i, size in enumerate(outer)]
+        dest = self.empty(f"{side}_dest", type_, *dims)
+        attributes = f"{spec.name}, {spec.attributes}" if spec.attributes else spec.name
+        text = f"linattn.feature_map {token}{_operand('params', ', '.join(parameters))}"
+        text += f"{_operand('positions', positions)} into({dest})"
+        text += f" {{feature_map = #linattn.feature_map<{attributes}>}}"
+        operands = [token, *parameters, *([positions] if positions else []), dest]
+        self.op([f"{side}_features"], text, operands, [type_])
+        return f"%{side}_features"
+
+    def widen(self, value, side):
+        """The tokens in the type of the features."""
+        if self.op_dtype == self.dtype:
+            return value
+        type_ = self.types[value].replace(self.dtype, self.op_dtype)
+        return self.define(f"wide_{side}", f"arith.extf {value} : {self.types[value]} to {type_}", type_)
+
+    def narrow(self, value):
+        """The result in the type of the tokens."""
+        if self.op_dtype == self.dtype:
+            return value
+        type_ = self.types[value].replace(self.op_dtype, self.dtype)
+        return self.define("result", f"arith.truncf {value} : {self.types[value]} to {type_}", type_)
+
     def mask_argument(self):
         if "mask" not in self.options.gates:
             return None
         return self.argument("mask", _tensor(None, self.sizes.Tk, "i1"))
 
+    def prefix_argument(self, extra):
+        if "prefix" not in self.options.gates:
+            return None
+        _, dtype = extra[-1]
+        return self.argument("prefix", _tensor(None, dtype))
+
     def gate_argument(self, name, rank, dtype):
         s = self.sizes
-        last = s.V if name in ("value_decay", "beta") else s.K
-        shapes = {1: (s.H,), 3: (None, s.H, s.Tk), 4: (None, s.H, s.Tk, last)}
-        shape = {"cu_seqlens": (None,), "bonus": (s.H, s.K)}.get(name) or shapes[rank]
+        last = s.V if name in ("value_decay", "beta", "write") else self.state_rows
+        shapes = {1: (s.H,), 2: (None, s.Tk), 3: (None, s.H, s.Tk), 4: (None, s.H, s.Tk, last)}
+        shape = {"cu_seqlens": (None,), "bonus": (s.H, self.state_rows)}.get(name) or shapes[rank]
         return self.argument(name, _tensor(*shape, dtype))
 
     @property
     def output_type(self):
         s = self.sizes
-        return _tensor(None, s.Ho, s.T, s.V, self.dtype)
+        return _tensor(None, s.Ho, s.T, s.V, self.op_dtype)
 
     def state_types(self):
         """The types of S, z and m, as far as they are there."""
         s = self.sizes
-        types = [("S", _tensor(None, s.H, s.K, s.V, self.scalar))]
+        types = [("S", _tensor(None, s.H, self.state_rows, s.V, self.scalar))]
         if self.options.normalize:
-            types.append(("z", _tensor(None, s.H, s.K, self.scalar)))
+            types.append(("z", _tensor(None, s.H, self.state_rows, self.scalar)))
         if self.options.stabilized:
             types.append(("m", _tensor(None, s.H, self.scalar)))
         return types
@@ -166,7 +253,7 @@ class _Function:
         for name, type_ in self.state_types():
             start = zero
             if name == "m":
-                lowest = float_literal(_LOWEST[self.scalar], self.scalar)
+                lowest = float_literal(-math.inf, self.scalar)
                 start = self.define("lowest", f"arith.constant {lowest} : {self.scalar}")
             empty = self.empty(f"{name}_empty", type_, states, heads)
             fill = f"linalg.fill ins({start} : {self.scalar}) outs({empty} : {type_}) -> {type_}"
@@ -191,7 +278,10 @@ class _Function:
         if "feature_map" in names and options.kind != "identity":
             parts.append(f"feature_map = #linattn.feature_map<{options.kind}>")
         if "normalize" in names and options.normalize:
-            parts.append(f"normalize = #linattn.normalize<eps = {float_literal(options.eps)}>")
+            _, *rest = options.denominator
+            numbers = zip(("eps", "floor", "abs_floor", "clamp"), (options.eps, *rest))
+            given = [f"{name} = {float_literal(x)}" for name, x in numbers if x is not None]
+            parts.append(f"normalize = #linattn.normalize<{', '.join(given)}>")
         if "scale" in names and options.scale is not None:
             parts.append(f"scale = {float_literal(options.scale)}")
         if "config" in names and options.config:
@@ -227,29 +317,32 @@ def _state_operands(values):
     return "".join(_operand(keyword, value) for keyword, value in zip(keywords, values))
 
 
-def attention_text(options, sizes, extra):
+def attention_text(options, sizes, extra, maps=()):
     """Attention without a state: the quadratic meaning, for the compiler to
     rewrite, or the quadratic form itself."""
-    f = _Function(options, sizes)
-    q, k, v = operands = f.token_arguments()
+    f = _Function(options, sizes, maps)
+    q, k, v = operands = f.mapped_tokens(f.token_arguments())
     mask = f.mask_argument()
-    operands += [mask] if mask else []
+    prefix = f.prefix_argument(extra)
+    operands = operands + [operand for operand in (mask, prefix) if operand]
     weights = " weights(softmax)" if options.weights == "softmax" else ""
     attributes = f.attributes("causal", "feature_map", "normalize", "scale", "config")
-    source = f"{q}, {k}, {v}{_operand('mask', mask)}{weights}"
+    source = f"{q}, {k}, {v}{_operand('mask', mask)}{_operand('prefix', prefix)}{weights}"
     if options.quadratic:
         operands.append(f.output(f.state_heads()))
         text = f"linattn.quadratic {source} into({operands[-1]}){attributes}"
     else:
         text = f"linattn.attention {source}{attributes}"
     f.op(["o"], text, operands, [f.output_type])
-    return f.finish("attention", ["%o"])
+    return f.finish("attention", [f.narrow("%o")])
 
 
-def scan_text(options, sizes, extra):
+def scan_text(options, sizes, extra, maps=()):
     """The recurrence, from the state that is given or from zeros."""
-    f = _Function(options, sizes)
-    q, k, v = f.token_arguments()
+    if sizes.dtype == "f64" and options.state_dtype == "float32":
+        raise ValueError("state_dtype: expected float64 for float64 tokens, but got float32")
+    f = _Function(options, sizes, maps)
+    q, k, v = f.mapped_tokens(f.token_arguments())
     gates = {
         name: f.gate_argument(name, rank, dtype)
         for name, (rank, dtype) in zip(options.gates, extra)
@@ -276,8 +369,8 @@ def scan_text(options, sizes, extra):
     names = ["o"] + [f"{name}1" for name, _ in f.state_types()]
     types = [f.output_type] + [type_ for _, type_ in f.state_types()]
     f.op(names, text, [q, k, v, *gates.values(), dest, *state], types)
-    returned = names if options.returns_state else names[:1]
-    return f.finish("scan", ["%" + name for name in returned])
+    returned = names[1:] if options.returns_state else []
+    return f.finish("scan", [f.narrow("%o"), *("%" + name for name in returned)])
 
 
 def _emit_state(f, k, v, mask, state):
@@ -289,10 +382,10 @@ def _emit_state(f, k, v, mask, state):
     return ["%" + name for name in names]
 
 
-def update_text(options, sizes, extra):
+def update_text(options, sizes, extra, maps=()):
     """The sum of all keys and values, added to a state."""
-    f = _Function(options, sizes)
-    k, v = f.token_arguments("kv")
+    f = _Function(options, sizes, maps, "kv")
+    k, v = f.mapped_tokens(f.token_arguments("kv"))
     return f.finish("update", _emit_state(f, k, v, None, f.state_arguments()))
 
 
@@ -300,30 +393,35 @@ def _emit_read(f, q, state):
     """Reads queries from a state; its running maximum cancels in the quotient."""
     heads = f.dim("Hs", state[0], 1) if f.sizes.H is None else None
     dest = f.output(heads)
-    normalizer = state[1] if f.options.normalize else None
-    text = f"linattn.read {q}, {state[0]}{_operand('normalizer', normalizer)} into({dest})"
+    # Only an absolute floor needs a running maximum; elsewhere it cancels.
+    gated = f.options.kind != "exp" and f.options.denominator[2] is not None
+    state = state[: 3 if gated else 2]
+    keywords = ("normalizer", "running_max")
+    text = f"linattn.read {q}, {state[0]}"
+    text += "".join(_operand(keyword, value) for keyword, value in zip(keywords, state[1:]))
+    text += f" into({dest})"
     text += f.attributes("feature_map", "normalize", "scale", "config")
-    operands = [q, state[0], *([normalizer] if normalizer else []), dest]
+    operands = [q, *state, dest]
     f.op(["o"], text, operands, [f.output_type])
     return "%o"
 
 
-def query_text(options, sizes, extra):
+def query_text(options, sizes, extra, maps=()):
     """Reads queries from a state."""
-    f = _Function(options, sizes)
-    (q,) = f.token_arguments("q")
-    return f.finish("query", [_emit_read(f, q, f.state_arguments(parts=2))])
+    f = _Function(options, sizes, maps, "q")
+    (q,) = f.mapped_tokens(f.token_arguments("q"))
+    return f.finish("query", [f.narrow(_emit_read(f, q, f.state_arguments(options.query_parts)))])
 
 
-def noncausal_text(options, sizes, extra):
+def noncausal_text(options, sizes, extra, maps=()):
     """Attention over all keys and a state: the state first, then all reads."""
-    f = _Function(options, sizes)
-    q, k, v = f.token_arguments()
+    f = _Function(options, sizes, maps)
+    q, k, v = f.mapped_tokens(f.token_arguments())
     mask = f.mask_argument()
     if options.has_state:
         state = f.state_arguments()
     else:
         state = f.zero_state(f.dim("B", k, 0), f.state_heads())
     state = _emit_state(f, k, v, mask, state)
-    o = _emit_read(f, q, state)
+    o = f.narrow(_emit_read(f, q, state))
     return f.finish("attention", [o, *state] if options.returns_state else [o])

@@ -12,10 +12,10 @@ name or a missing parameter is a ``ValueError``.
 """
 
 from ._linattn import costs as _costs
+from ._token_maps import TokenMap as _TokenMap
 
 crossover_tokens = _costs.crossover_tokens
 favor_layer_multiply_adds = _costs.favor_layer_multiply_adds
-feature_size = _costs.feature_size
 fnet_layer_multiply_adds = _costs.fnet_layer_multiply_adds
 linear_flops = _costs.linear_flops
 linear_layer_multiply_adds = _costs.linear_layer_multiply_adds
@@ -26,6 +26,16 @@ reassociated_multiply_adds = _costs.reassociated_multiply_adds
 softmax_flops = _costs.softmax_flops
 softmax_layer_multiply_adds = _costs.softmax_layer_multiply_adds
 softmax_score_bytes = _costs.softmax_score_bytes
+
+
+
+def feature_size(name, head_size, m=0, shifts=1):
+    """The number of features that a map makes of a head: a name of the table of maps, or a map
+    object of `linattn.feature_maps`, which knows its m and shifts."""
+    if isinstance(name, _TokenMap):
+        return name.size(head_size)
+    return _costs.feature_size(name, head_size, m, shifts)
+
 
 __all__ = [
     "crossover_tokens",

@@ -1,6 +1,17 @@
-"""The functions that a feature map may be made of.
+"""Feature maps of whole tokens, and the functions that others may be made of.
 
-They work on the number that a feature map is traced on, on plain numbers and on
+The maps take their parameters, arrays of any library, and go wherever a
+``feature_map`` is asked for:
+
+    >>> from linattn import feature_maps as fm
+    >>> W = linattn.random_projection(256, 64, seed=0)
+    >>> o = linattn.attention(q, k, v, feature_map=fm.favor(W), causal=True)
+    >>> o = linattn.attention(q, k, v, feature_map=fm.hedgehog(Wq, Wk))
+
+W is ``[m, d]``, or ``[H, m, d]`` with a matrix for each head of the queries or
+keys. ``a.with_keys(b)`` maps queries by a and keys by b.
+
+The functions work on the number that a feature map is traced on, on plain numbers and on
 arrays alike; NumPy's functions of the same names do too.
 
     >>> import linattn
@@ -10,9 +21,15 @@ arrays alike; NumPy's functions of the same names do too.
 
 from functools import partial as _partial
 
+from ._checks import check_flag as _flag
+from ._checks import check_number as _number
+from ._token_maps import TokenMap
+from ._token_maps import array_shape as _shape
 from ._trace import apply as _apply
 
 __all__ = [
+    "TokenMap", "cosformer", "dpfp", "favor", "hadamard", "hedgehog", "l2norm", "outer_product",
+    "random_fourier", "rebased", "softmax", "sum_norm", "t2r", "taylor",
     "abs", "ceil", "clip", "cos", "erf", "exp", "exp2", "expm1", "floor", "gelu", "log", "log1p",
     "log2", "maximum", "minimum", "relu", "sigmoid", "sign", "silu", "sin", "softplus", "sqrt",
     "square", "tanh", "where",
@@ -67,3 +84,136 @@ def softplus(x):
 def gelu(x):
     """x · Φ(x), with the normal distribution's Φ."""
     return x * (0.5 * (1.0 + erf(x * 0.7071067811865476)))
+
+
+# ----------------------------------------------------------------------------
+# Maps of whole tokens
+# ----------------------------------------------------------------------------
+
+
+def _integer(name, value):
+    import operator
+
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected an integer, but got {type(value).__name__}") from None
+
+
+def _matrices(**matrices):
+    for name, w in matrices.items():
+        if len(_shape(name, getattr(w, "matrix", w))) not in (2, 3):
+            raise ValueError(f"{name}: expected shape (m, d) or (H, m, d), but got {_shape(name, w)}")
+    return matrices
+
+
+def favor(W, *, hyperbolic=False, scale=None):
+    """FAVOR+, positive random features: m^-½ e^(Wx − x·x/2), or with ``hyperbolic``
+    (2m)^-½ e^([Wx, −Wx] − x·x/2).
+
+    φ(q)·φ(k) estimates e^(q·k) without bias if the rows of W are N(0, I) or
+    orthogonal with such norms: `linattn.random_projection`, or a
+    `linattn.RandomProjection` that is drawn anew for every call. ``scale``
+    multiplies x beforehand; d^-¼ unless given, so that normalised attention
+    estimates softmax(QKᵀ/√d).
+
+    Normalised, it is stabilised: each query by the maximum of its exponents, the
+    keys by one constant of the head, causally the running maximum, as for
+    ``"exp"``. The eps of the normaliser meets the stabilised denominator.
+
+    Choromanski et al., "Rethinking attention with Performers", 2021.
+    """
+    _matrices(W=W)
+    scale = _number("scale", scale)
+    if scale is None:
+        scale = _shape("W", getattr(W, "matrix", W))[-1] ** -0.25
+    name = "favor_hyperbolic" if _flag("hyperbolic", hyperbolic) else "favor"
+    return TokenMap(name, {"W": W}, {"log": True, "scale": scale})
+
+
+def random_fourier(W, *, exponential=False, scale=None):
+    """Random Fourier features m^-½ [sin Wx, cos Wx]: φ(q)·φ(k) estimates
+    e^(−‖q−k‖²/2); with ``exponential``, which multiplies by e^(x·x/2), e^(q·k).
+    Weights may be negative. Rahimi and Recht, 2007; Peng et al., "Random feature
+    attention", 2021 (on unit q and k).
+    """
+    name = "random_fourier_exp" if _flag("exponential", exponential) else "random_fourier"
+    return TokenMap(name, _matrices(W=W), {"scale": _number("scale", scale)})
+
+
+def cosformer(positions=None, *, max_length):
+    """[relu(x) cos(πt/2M), relu(x) sin(πt/2M)], M = ``max_length`` ≥ the number of
+    tokens: relu attention that fades with distance.
+
+    ``positions`` are int32 or int64, ``[T]`` or ``[B, T]``, of queries and keys
+    alike (``a.with_keys(b)`` gives keys others); 0, 1, 2, … unless given, and
+    needed where tokens follow a state. Qin et al., "cosFormer", 2022.
+    """
+    return TokenMap("cosformer", {}, {"max_length": _integer("max_length", max_length)}, positions)
+
+
+def hedgehog(W, W_key=None, *, softmax=True):
+    """softmax([Wx, −Wx]), or e^[Wx, −Wx] (stabilised where normalised) without
+    ``softmax``; W ``[d, d]``, trained, for queries and, unless ``W_key`` is given, keys.
+    flash-linear-attention doubles the logits: pass 2·W for its map. Zhang et al.,
+    "The Hedgehog & the Porcupine", 2024.
+    """
+    _matrices(W=W, **({} if W_key is None else {"W_key": W_key}))
+    is_softmax = _flag("softmax", softmax)
+    name, options = ("hedgehog", {}) if is_softmax else ("hedgehog_exp", {"log": True})
+    queries = TokenMap(name, {"W": W}, options)
+    return queries if W_key is None else queries.with_keys(TokenMap(name, {"W": W_key}, options))
+
+
+def dpfp(shifts=1):
+    """r ⊙ roll(r, j) for j = 1 … ``shifts``, r = relu([x, −x]): 2d·shifts features.
+    Schlag et al., "Linear transformers are secretly fast weight programmers", 2021.
+    """
+    return TokenMap("dpfp", {}, {"shifts": _integer("shifts", shifts)})
+
+
+def taylor(*, symmetric=True):
+    """1 + y + y²/2 for y = q·k/√d, the exponential to second order, always positive:
+    1 + d + d(d + 1)/2 features, or 1 + d + d² where not ``symmetric``. Arora et al.,
+    "Simple linear attention language models" (Based), 2024.
+    """
+    return TokenMap("taylor" if _flag("symmetric", symmetric) else "taylor_full")
+
+
+def rebased(gamma, beta, *, eps=1e-5):
+    """(q̂·k̂)²/d with x̂ = γ ⊙ LN(x) + β; γ and β ``[d]`` or ``[H, d]``. Aksenov et al.,
+    "Linear transformers with learnable kernel functions" (ReBased), 2024.
+    """
+    return TokenMap("rebased", {"gamma": gamma, "beta": beta}, {"eps": _number("eps", eps, 0.0)})
+
+
+def t2r(W, b=None):
+    """relu(Wx + b); b ``[m]`` or ``[H, m]``. Kasai et al., "Finetuning pretrained
+    transformers into RNNs", 2021.
+    """
+    return TokenMap("t2r", _matrices(W=W) if b is None else {**_matrices(W=W), "b": b})
+
+
+def hadamard(W1, W2):
+    """W1x ⊙ W2x."""
+    return TokenMap("hadamard", _matrices(W1=W1, W2=W2))
+
+
+def outer_product(W1, W2):
+    """The products y_i z_j, i ≤ j, of y = W1x and z = W2x; both ``[d, d]``."""
+    return TokenMap("outer_product", _matrices(W1=W1, W2=W2))
+
+
+def softmax():
+    """softmax(x), over the features of each token."""
+    return TokenMap("softmax")
+
+
+def l2norm(eps=1e-6):
+    """x / √(x·x + eps)"""
+    return TokenMap("l2norm", {}, {"eps": _number("eps", eps, 0.0)})
+
+
+def sum_norm(eps=1e-4):
+    """x / (Σx + eps)"""
+    return TokenMap("sum_norm", {}, {"eps": _number("eps", eps, 0.0)})

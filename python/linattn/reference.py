@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import _arrays, _features
+from . import _arrays, _features, _reference_beyond, _reference_families
 from ._checks import check_choice, check_flag, check_number, parse_form
 from ._linattn import reference as _oracle
-from ._ops import _check_family, default_eps, parse_target
-from ._state import State
+from ._bidirectional import reference_bidirectional as bidirectional
+from ._norm import reference_output_norm as output_norm
+from ._ops import check_abs_floor, check_denominator, filled_eps, parse_target
+from ._reference_beyond import *  # noqa: F403
+from ._reference_families import *  # noqa: F403
+from ._reference_onnx import onnx_linear_attention
+from ._scan import check_decays, check_family
+from ._state import State, find_layout
+from ._token_maps import TokenMap
 
-__all__ = ["attention", "scan", "weights", "State"]
+__all__ = [
+    "attention", "bidirectional", "output_norm", "onnx_linear_attention", "scan", "weights", "State",
+    *_reference_families.__all__, *_reference_beyond.__all__,
+]  # fmt: skip
 
 
 # ----------------------------------------------------------------------------
@@ -67,6 +77,26 @@ def _gate(name, array, B, T, H, D, rank):
     return np.ascontiguousarray(array.swapaxes(1, 2))
 
 
+def _map_tokens(feature_map, q, k, Q, K, streams=False):
+    """Q and K after the map of whole tokens, if it is one."""
+    if isinstance(feature_map, str) and feature_map in _features.TOKEN_MAPS:
+        feature_map = TokenMap(feature_map)
+    if not isinstance(feature_map, TokenMap):
+        return Q, K
+    arrays = dict(zip(feature_map.signature.operands(), feature_map.arrays(q, k, streams)))
+    arrays = {name: _arrays.to_numpy(array, name) for (name, *_), array in arrays.items()}
+
+    def apply(side, map_, x):
+        names = feature_map.signature.parameter_names(side)
+        parameters = [np.ascontiguousarray(arrays[name], np.float64) for name in names]
+        positions = arrays.get(f"{side}_positions") if map_.name == "cosformer" else None
+        if positions is not None:
+            positions = np.ascontiguousarray(positions, np.float64)
+        return _oracle.token_map(x, map_.name, parameters, positions, map_.options)
+
+    return apply("q", feature_map, Q), apply("k", feature_map.key_map, K)
+
+
 def _mask(mask, B, T):
     if mask is None:
         return None
@@ -80,6 +110,19 @@ def _mask(mask, B, T):
     return np.ascontiguousarray(mask, np.float64)
 
 
+def _prefix(prefix, B, causal):
+    if prefix is None:
+        return None
+    if not causal:
+        raise ValueError("prefix: expected it only with causal=True, but got it without")
+    prefix = np.asarray(prefix if isinstance(prefix, (int, list, tuple)) else _arrays.to_numpy(prefix, "prefix"))
+    if prefix.dtype.kind != "i":
+        raise TypeError(f"prefix: expected dtype int32 or int64, but got {prefix.dtype}")
+    if prefix.shape not in ((), (B,)):
+        raise ValueError(f"prefix: expected shape {(B,)}, but got {prefix.shape}")
+    return np.ascontiguousarray(np.broadcast_to(prefix, (B,)), np.float64)
+
+
 def _state(initial):
     """(S, z, m) as the oracle takes it."""
     if initial is None:
@@ -91,11 +134,12 @@ def _state(initial):
     )
 
 
-def _normalize(normalize, eps, like):
+def _normalize(normalize, denominator, like):
+    """(eps, floor, abs_floor, clamp) as the oracle takes them, or None."""
     if not normalize:
         return None
     short = _arrays.dtype_name(like) in ("float16", "bfloat16")
-    return (default_eps("f16" if short else "f32") if eps is None else eps, None, None)
+    return (filled_eps(denominator, "f16" if short else "f32"), *denominator[1:])
 
 
 def _finish(array, like, out):
@@ -110,32 +154,38 @@ def _finish(array, like, out):
 # ----------------------------------------------------------------------------
 
 
-def _weight_options(causal, feature_map, normalize, eps, weights, scale):
+def _weight_options(causal, feature_map, normalize, denominator, weights, scale):
     """The options that attention and its weights share."""
     causal, normalize = check_flag("causal", causal), check_flag("normalize", normalize)
-    eps, scale = check_number("eps", eps, minimum=0.0), check_number("scale", scale)
+    scale = check_number("scale", scale)
     softmax = check_choice("weights", weights, ("linear", "softmax")) == "softmax"
     phi = _features.parse(None if softmax else feature_map)
-    return causal, softmax, phi, normalize and not softmax, eps, scale
+    normalize = normalize and not softmax
+    denominator = check_denominator(denominator, normalize)
+    check_abs_floor(denominator, phi.kind)
+    return causal, softmax, phi, normalize, denominator, scale
 
 
 def attention(
-    q, k, v, *, causal=False, feature_map="elu", normalize=True, eps=None, weights="linear",
-    scale=None, mask=None, initial_state=None, return_state=False, out=None, num_threads=None,
+    q, k, v, *, causal=False, feature_map="elu", normalize=True, eps=None, floor=None,
+    abs_floor=None, clamp=None, weights="linear", scale=None, mask=None, prefix=None, initial_state=None, return_state=False, out=None, num_threads=None,
     form="auto", target=None,
 ):  # fmt: skip
     """`linattn.attention` by its formula, in float64."""
     parse_form(form), parse_target(target)
-    causal, softmax, phi, normalize, eps, scale = _weight_options(
-        causal, feature_map, normalize, eps, weights, scale
+    causal, softmax, phi, normalize, denominator, scale = _weight_options(
+        causal, feature_map, normalize, (eps, floor, abs_floor, clamp), weights, scale
     )
     Q = _tokens("q", q)
     rank = _arrays.to_numpy(q).ndim
     K, V = _tokens("k", k, rank), _tokens("v", v, rank)
-    mask = _mask(mask, K.shape[0], K.shape[2])
-    normalize = _normalize(normalize, eps, q)
+    Q, K = _map_tokens(feature_map, q, k, Q, K, initial_state is not None)
+    mask, prefix = _mask(mask, K.shape[0], K.shape[2]), _prefix(prefix, K.shape[0], causal)
+    normalize = _normalize(normalize, denominator, q)
+    if prefix is not None and (initial_state is not None or return_state):
+        raise ValueError("prefix: expected none beside a state, which has no prefix, but got both")
     if initial_state is None and not return_state:
-        o = _oracle.attention(Q, K, V, causal, softmax, phi.oracle, normalize, scale, mask)
+        o = _oracle.attention(Q, K, V, causal, softmax, phi.oracle, normalize, scale, mask, prefix)
         return _finish(_restore(o, rank), q, out)
     if softmax:
         raise ValueError("return_state: expected weights='linear' with a state, but got weights='softmax'")
@@ -166,13 +216,14 @@ def _merge(first, second):
     return S, w0[..., None] * z0 + w1[..., None] * z1, m
 
 
-def _to_state(parts, like):
-    return State(*(part if part is None else _arrays.convert_like(part, like) for part in parts))
+def _to_state(parts, like, layout="kv"):
+    parts = (part if part is None else _arrays.convert_like(part, like) for part in parts)
+    return State(*parts, layout=layout)
 
 
 def weights(
-    q, k, *, causal=False, feature_map="elu", normalize=True, eps=None, weights="linear",
-    scale=None, mask=None,
+    q, k, *, causal=False, feature_map="elu", normalize=True, eps=None, floor=None,
+    abs_floor=None, clamp=None, weights="linear", scale=None, mask=None, prefix=None,
 ):  # fmt: skip
     """The implicit attention matrix, which `attention` multiplies v by.
 
@@ -180,61 +231,70 @@ def weights(
     ``[B, T, K]``, ``[T, Tk]`` for ``[T, K]``. The arguments are those of
     `attention`.
     """
-    causal, softmax, phi, normalize, eps, scale = _weight_options(
-        causal, feature_map, normalize, eps, weights, scale
+    causal, softmax, phi, normalize, denominator, scale = _weight_options(
+        causal, feature_map, normalize, (eps, floor, abs_floor, clamp), weights, scale
     )
     Q = _tokens("q", q)
     rank = _arrays.to_numpy(q).ndim
     K = _tokens("k", k, rank)
-    mask = _mask(mask, K.shape[0], K.shape[2])
-    w = _oracle.weights(Q, K, causal, softmax, phi.oracle, _normalize(normalize, eps, q), scale, mask)
+    Q, K = _map_tokens(feature_map, q, k, Q, K)
+    mask, prefix = _mask(mask, K.shape[0], K.shape[2]), _prefix(prefix, K.shape[0], causal)
+    w = _oracle.weights(Q, K, causal, softmax, phi.oracle, _normalize(normalize, denominator, q), scale, mask, prefix)
     w = {2: lambda: w[0, 0], 3: lambda: w[:, 0], 4: lambda: w}[rank]()
     return _arrays.convert_like(np.ascontiguousarray(w), q)
 
 
 def scan(
     q, k, v, *, decay=None, value_decay=None, beta=None, a=None, b=None, transition="before",
-    bonus=None, update="add", readout="inclusive", feature_map=None, normalize=False, eps=None,
-    scale=None, initial_state=None, return_state=False, cu_seqlens=None, reverse=False, out=None,
-    num_threads=None, form="auto", target=None,
+    bonus=None, erase=None, write=None, input_gate=None, mask=None, update="add",
+    readout="inclusive", feature_map=None, normalize=False, eps=None, floor=None, abs_floor=None,
+    clamp=None, scale=None, initial_state=None, return_state=False, state_dtype=None,
+    cu_seqlens=None, reverse=False, out=None, num_threads=None, form="auto", target=None,
+    check=False, state_layout=None,
 ):  # fmt: skip
     """`linattn.scan` by its formula, in float64."""
+    state_layout = find_layout(initial_state, state_layout)
     parse_form(form), parse_target(target)
+    if check_flag("check", check):
+        check_decays(decay=decay, value_decay=value_decay)
     normalize, reverse = check_flag("normalize", normalize), check_flag("reverse", reverse)
-    eps, scale = check_number("eps", eps, minimum=0.0), check_number("scale", scale)
+    scale = check_number("scale", scale)
+    denominator = check_denominator((eps, floor, abs_floor, clamp), normalize)
     given = {
         "decay": decay, "value_decay": value_decay, "beta": beta, "a": a, "b": b, "bonus": bonus,
+        "erase": erase, "write": write, "input_gate": input_gate, "mask": mask,
     }  # fmt: skip
     given = {name: gate for name, gate in given.items() if gate is not None}
-    check_choice("update", update, ("add", "delta", "dplr"))
-    check_choice("readout", readout, ("inclusive", "exclusive"))
-    _check_family(tuple(given), update, readout, normalize, eps)
+    phi = _features.parse(feature_map)
+    check_family(tuple(given), update, readout, transition, normalize, phi.kind)
+    check_abs_floor(denominator, phi.kind)
     Q = _tokens("q", q)
     rank = _arrays.to_numpy(q).ndim
     K, V = _tokens("k", k, rank), _tokens("v", v, rank)
+    scale = K.shape[-1] ** -0.5 if scale is None else scale
+    Q, K = _map_tokens(feature_map, q, k, Q, K, initial_state is not None)
     (B, Hk, T, Dk), (Hv, Dv) = K.shape, V.shape[1::2]
+    wide = ("value_decay", "beta", "write")
     gates = {
-        name: _gate(name, gate, B, T, max(Hk, Hv), Dv if name in ("value_decay", "beta") else Dk, rank)
+        name: _gate(name, gate, B, T, max(Hk, Hv), Dv if name in wide else Dk, rank)
         for name, gate in given.items()
+        if name != "mask"
     }
+    if mask is not None:
+        gates["mask"] = _mask(mask, B, T)
+    if cu_seqlens is not None:
+        gates["cu_seqlens"] = np.array(_offsets(cu_seqlens, B, T), np.float64)
     attributes = {"update": update, "readout": readout, "transition": transition, "reverse": reverse}
-    phi, initial = _features.parse(feature_map), _state(initial_state)
-    normalize = _normalize(normalize, eps, q)
-
-    def run(begin, end, start):
-        part = {
-            name: np.ascontiguousarray(gate[:, :, begin:end]) if gate.ndim > 2 else gate
-            for name, gate in gates.items()
-        }
-        tokens = (np.ascontiguousarray(x[:, :, begin:end]) for x in (Q, K, V))
-        return _oracle.scan(*tokens, part, attributes, phi.oracle, normalize, scale, start)
-
-    if cu_seqlens is None:
-        o, state = run(0, T, initial)
-    else:
-        o, state = _packed(run, _offsets(cu_seqlens, B, T), initial)
+    normalize, initial = _normalize(normalize, denominator, q), _state(initial_state)
+    if initial is not None and state_layout == "vk":
+        initial = (np.ascontiguousarray(initial[0].swapaxes(2, 3)), *initial[1:])
+    o, state = _oracle.scan(Q, K, V, gates, attributes, phi.oracle, normalize, scale, initial)
     o = _finish(_restore(o, rank), q, out)
-    return (o, _to_state(state, q)) if return_state else o
+    if not return_state:
+        return o
+    if state_layout == "vk":
+        state = (np.ascontiguousarray(state[0].swapaxes(2, 3)), *state[1:])
+    return o, _to_state(state, q, state_layout)
 
 
 def _offsets(cu_seqlens, B, T):
@@ -246,17 +306,3 @@ def _offsets(cu_seqlens, B, T):
     if offsets[0] != 0 or offsets[-1] != T or (np.diff(offsets) < 0).any():
         raise ValueError(f"cu_seqlens: expected offsets that rise from 0 to {T}, but got {offsets}")
     return offsets.tolist()
-
-
-def _packed(run, offsets, initial):
-    """One scan per sequence, from its own state."""
-    outputs, states = [], []
-    for n, (begin, end) in enumerate(zip(offsets, offsets[1:])):
-        start = None
-        if initial is not None:
-            start = tuple(None if x is None else np.ascontiguousarray(x[n : n + 1]) for x in initial)
-        o, state = run(begin, end, start)
-        outputs.append(o)
-        states.append(state)
-    parts = [None if x[0] is None else np.concatenate(x) for x in zip(*states)]
-    return np.concatenate(outputs, axis=2), parts

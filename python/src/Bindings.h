@@ -17,11 +17,20 @@ namespace linattn::python {
 /// Adds the submodule `costs`.
 void registerCosts(nanobind::module_ &module);
 
+/// Adds `random_projection`.
+void registerRandom(nanobind::module_ &module);
+
+/// Adds the ceilings that benchmarks measure beside what they compare.
+void registerCeilings(nanobind::module_ &module);
+
 /// Adds the submodule `reference`.
 void registerReference(nanobind::module_ &module);
 
 /// Adds `Kernel` and `compile`.
 void registerKernel(nanobind::module_ &module);
+
+/// Adds the submodule `families`.
+void registerFamilies(nanobind::module_ &module);
 
 /// Adds `Plan`, the fast way of `attention`, `scan` and `State`.
 void registerPlan(nanobind::module_ &module);

@@ -26,6 +26,15 @@ static int64_t computeFeatureSize(const std::string &name, int64_t headSize,
   return *size;
 }
 
+/// (constant, linear, quadratic, countsRows) of a known map.
+static nb::object getFeatureFormula(const std::string &name, int64_t shifts) {
+  auto formula = linattn::featureSizeFormula(name, shifts);
+  if (!formula)
+    return nb::none();
+  return nb::make_tuple(formula->constant, formula->linear, formula->quadratic,
+                        formula->countsRows);
+}
+
 void linattn::python::registerCosts(nb::module_ &module) {
   nb::module_ sub = module.def_submodule("costs", "What the forms cost.");
   sub.def("softmax_flops", ref::softmaxFlops, "n"_a, "d"_a);
@@ -49,4 +58,5 @@ void linattn::python::registerCosts(nb::module_ &module) {
   sub.def("fnet_layer_multiply_adds", ref::fnetLayerMultiplyAdds, "n"_a, "d"_a);
   sub.def("feature_size", computeFeatureSize, "name"_a, "head_size"_a,
           "m"_a = 0, "shifts"_a = 1);
+  sub.def("feature_formula", getFeatureFormula, "name"_a, "shifts"_a = 1);
 }

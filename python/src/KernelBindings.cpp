@@ -186,7 +186,8 @@ std::string describeSignature(const Signature &signature) {
 
 Kernel compile(const std::string &text, const std::string &entry,
                const std::string &fileName, const std::string &target,
-               const std::string &form, const std::string &reassociate) {
+               const std::string &form, const std::string &reassociate,
+               const std::string &math) {
   CompilerOptions options;
   if (target == "reference")
     options.target = Target::Reference;
@@ -195,6 +196,13 @@ Kernel compile(const std::string &text, const std::string &entry,
         ("target: expected cpu or reference, but got " + target).c_str());
   options.form = form;
   options.reassociate = reassociate;
+  if (math == "fast")
+    options.math = Math::Fast;
+  else if (math == "strict")
+    options.math = Math::Strict;
+  else if (!math.empty())
+    throw nb::value_error(
+        ("math: expected strict or fast, but got " + math).c_str());
   nb::gil_scoped_release release;
   llvm::Expected<Kernel> kernel =
       Compiler(options).compile(text, entry, fileName);
@@ -257,7 +265,7 @@ void linattn::python::registerKernel(nb::module_ &module) {
         return "<linattn.Kernel " + describeSignature(self.signature()) + ">";
       });
   module.def("compile", compile, "text"_a, "entry"_a, "file_name"_a, "target"_a,
-             "form"_a = "auto", "reassociate"_a = "auto");
+             "form"_a = "auto", "reassociate"_a = "auto", "math"_a = "");
   module.def(
       "clear_cache", [] { Compiler::clearMemoryCache(); },
       "Forgets the compiled code in memory; kernels in use live on.");

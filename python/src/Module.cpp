@@ -18,7 +18,10 @@ using namespace nb::literals;
 NB_MODULE(_linattn, module) {
   module.doc() = "The compiler and runtime behind the package linattn.";
   module.attr("__version__") = LINATTN_VERSION;
+  registerCeilings(module);
   registerCosts(module);
+  registerFamilies(module);
+  registerRandom(module);
   registerReference(module);
   registerBuffer(module);
   registerKernel(module);

@@ -20,54 +20,91 @@ using namespace linattn;
 using namespace linattn::python;
 using namespace nb::literals;
 
-/// More than any op has: 3 token arrays, 10 others, 3 of the state.
-static constexpr size_t kMaxOperands = 16;
+/// More than any op has.
+static constexpr size_t kMaxOperands = 24;
+
+/// In a key: any extent.
+static constexpr int64_t kAny = -1;
+
+//===----------------------------------------------------------------------===//
+// Descriptions
+//===----------------------------------------------------------------------===//
+
+OperandSpec Plan::makeOperand(std::string name, OperandRole role,
+                              const std::string &layouts) {
+  OperandSpec spec{std::move(name), role, {}};
+  spec.layouts[0] = parseLayouts(layouts, names);
+  // A state has all its dimensions whatever the tokens have.
+  if (role == OperandRole::State || role == OperandRole::Offsets ||
+      role == OperandRole::Parameter)
+    return spec;
+  for (RankMode mode : {RankMode::NoHeads, RankMode::NoBatch})
+    for (const Layout &layout : spec.layouts[0]) {
+      Layout dropped;
+      if (layout.drop(mode, names, dropped))
+        spec.layouts[static_cast<size_t>(mode)].push_back(dropped);
+    }
+  return spec;
+}
+
+/// "H = max(Hk, Hv)", "Tn = 2 T", "J = 3".
+void Plan::addRule(const std::string &text) {
+  auto [result, right] = llvm::StringRef(text).split('=');
+  DimRule rule;
+  rule.kind = DimRule::Constant;
+  rule.result = names.get(result.trim());
+  right = right.trim();
+  if (right.consume_front("max(")) {
+    auto [a, b] = right.split(',');
+    rule.kind = DimRule::Max;
+    rule.left = names.get(a.trim());
+    rule.right = names.get(b.trim().rtrim(')'));
+  } else if (right.consume_front("features(")) {
+    llvm::SmallVector<llvm::StringRef, 4> parts;
+    right.split(parts, ',');
+    int64_t *coefficients[] = {&rule.features.constant, &rule.features.linear,
+                               &rule.features.quadratic};
+    for (auto [part, coefficient] : llvm::zip(parts, coefficients))
+      if (part.trim().getAsInteger(10, *coefficient))
+        throw nb::value_error(
+            ("rule: expected coefficients, but got " + text).c_str());
+    rule.kind = DimRule::Features;
+    rule.left = names.get(parts.back().trim().rtrim(')'));
+  } else if (right.consumeInteger(10, rule.factor)) {
+    throw nb::value_error(
+        ("rule: expected max(…) or a number, but got " + text).c_str());
+  } else if (!right.trim().empty()) {
+    rule.kind = DimRule::Times;
+    rule.left = names.get(right.trim());
+  }
+  rules.push_back(rule);
+}
 
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
 
-/// In a key: any extent.
-static constexpr int64_t kAny = -1;
-/// dtype, K, V, tokens of the queries and of the keys, Hq, Hk, Hv.
-static constexpr size_t kNumSizes = 8;
-
-llvm::SmallVector<int64_t, 8> Plan::makeKey(const Sizes &sizes) const {
-  auto dtype = static_cast<int64_t>(sizes.dtype);
-  // One token is decoding, where every microsecond counts. Its keys are one
-  // too, unless they are a cache.
-  int64_t tokens = hasQuery ? sizes.queries : sizes.keys;
-  bool single = tokens == 1;
-  bool singleKey = single && (sameLength || !hasQuery);
-  if (!single && !fixesHeads)
-    return {dtype, sizes.keySize, sizes.valueSize, kAny, kAny, kAny,
-            kAny,  kAny};
-  return {dtype,
-          sizes.keySize,
-          sizes.valueSize,
-          single ? 1 : kAny,
-          singleKey ? 1 : kAny,
-          sizes.queryHeads,
-          hasKeys ? sizes.keyHeads : sizes.stateHeads,
-          hasKeys ? sizes.valueHeads : sizes.stateHeads};
+static nb::str getDTypeName(int64_t dtype) {
+  return nb::str(std::string(getName(static_cast<DType>(dtype))).c_str());
 }
 
 const Kernel &Plan::getKernel(llvm::ArrayRef<int64_t> key) {
   for (const auto &entry : entries)
     if (llvm::ArrayRef<int64_t>(entry->key) == key)
       return entry->kernel;
-  auto getDTypeName = [&](size_t index) {
-    return std::string(getName(static_cast<DType>(key[index])));
-  };
-  nb::list sizes, extra;
-  sizes.append(getDTypeName(0));
-  for (size_t i = 1; i < kNumSizes; ++i)
-    sizes.append(key[i] == kAny ? nb::none() : nb::object(nb::int_(key[i])));
-  for (size_t i = kNumSizes; i < key.size(); i += 2)
-    extra.append(nb::make_tuple(key[i], getDTypeName(i + 1)));
-  Kernel kernel = nb::cast<Kernel>(build(sizes, extra));
+  nb::dict extents;
+  for (size_t i = 0; i < names.size(); ++i) {
+    int64_t extent = key[i + 1];
+    nb::str name(names.name(static_cast<DimNames::Id>(i)).str().c_str());
+    extents[name] = extent == kAny ? nb::none() : nb::object(nb::int_(extent));
+  }
+  nb::list others;
+  for (size_t i = names.size() + 1; i < key.size(); i += 3)
+    others.append(nb::make_tuple(key[i], key[i + 1], getDTypeName(key[i + 2])));
+  Kernel kernel =
+      nb::cast<Kernel>(build(getDTypeName(key[0]), extents, others));
   entries.push_back(std::make_unique<Entry>(
-      Entry{llvm::SmallVector<int64_t, 8>(key.begin(), key.end()), kernel}));
+      Entry{llvm::SmallVector<int64_t, 24>(key.begin(), key.end()), kernel}));
   return entries.back()->kernel;
 }
 
@@ -76,132 +113,143 @@ namespace {
 /// The arrays of one call.
 class PlanCall {
 public:
-  explicit PlanCall(Plan &plan) : plan(plan) {}
+  explicit PlanCall(Plan &plan) : plan(plan), binder(plan) {}
 
-  void importTokens(nb::handle q, nb::handle k, nb::handle v, nb::handle S);
-  void importOperands(nb::handle extra);
-  void importState(nb::handle S, nb::handle z, nb::handle m);
+  void importOperands(nb::handle operands);
+  void importState(nb::handle state);
   void makeOutput(nb::handle out);
   void makeState(nb::handle stateOut);
   void run(int32_t numThreads);
   nb::object finish();
 
 private:
-  const BufferView &import(nb::handle object, const char *name) {
+  const BufferView &import(nb::handle object, const std::string &name) {
     ImportedArray &array = imported[numImported++].emplace();
-    array.import(object, name);
+    array.import(object, name.c_str());
     return array.view;
   }
-
-  llvm::SmallVector<int64_t, 4> stateShape(size_t part) const {
-    llvm::SmallVector<int64_t, 4> shape = {sizes.states, sizes.stateHeads,
-                                           sizes.keySize, sizes.valueSize};
-    shape.truncate(4 - part);
-    return shape;
-  }
-  size_t numStateParts() const {
-    return plan.stabilized ? 3 : plan.normalized ? 2 : 1;
-  }
+  void makeKey();
+  void makeResult(const OperandSpec &spec, ResultArray &result,
+                  nb::handle given);
 
   Plan &plan;
-  Sizes sizes;
+  Binder binder;
   std::array<std::optional<ImportedArray>, kMaxOperands> imported;
   size_t numImported = 0;
   llvm::SmallVector<BufferView, 8> inputs;
-  llvm::SmallVector<int64_t, 8> key;
+  /// Alternative, rank and dtype of the operands that are no tokens.
+  llvm::SmallVector<int64_t, 12> others;
+  llvm::SmallVector<int64_t, 24> key;
   nb::handle like;
   ArrayKind kind = ArrayKind::NumPy;
-  ResultArray output;
-  std::array<ResultArray, 3> state;
+  std::array<ResultArray, 1> output;
+  std::array<ResultArray, 4> state;
 };
 
 } // namespace
 
-void PlanCall::importTokens(nb::handle q, nb::handle k, nb::handle v,
-                            nb::handle S) {
-  const BufferView *query = nullptr, *keys = nullptr, *values = nullptr;
-  if (plan.hasQuery)
-    query = &import(q, "q");
-  if (plan.hasKeys) {
-    keys = &import(k, "k");
-    values = &import(v, "v");
-  }
-  like = plan.hasQuery ? q : k;
-  kind = imported[0]->kind;
-  // A read takes the heads and the value size from the state.
-  const BufferView *given = keys ? nullptr : &import(S, kStateNames[0]);
-  inferSizes(query, keys, values, given, plan.sameLength, sizes);
-  for (const BufferView *tokens : {query, keys, values})
-    if (tokens)
-      inputs.push_back(toLogicalTokens(*tokens));
-  key = plan.makeKey(sizes);
+/// The items of a tuple; None has none.
+static nb::handle getItem(nb::handle tuple, size_t index) {
+  return PyTuple_GetItem(tuple.ptr(), static_cast<Py_ssize_t>(index));
 }
 
-void PlanCall::importOperands(nb::handle extra) {
-  if (plan.operands.empty())
-    return;
-  size_t index = 0;
-  for (const OperandSpec &spec : plan.operands) {
-    nb::object object = nb::borrow(
-        PyTuple_GetItem(extra.ptr(), static_cast<Py_ssize_t>(index++)));
-    const BufferView &view = import(object, spec.name.c_str());
-    if (spec.kind == OperandKind::Offsets)
-      sizes.states = checkOffsets(view, sizes);
-    inputs.push_back(toLogicalOperand(spec, view, sizes));
-    key.push_back(inputs.back().getRank());
-    key.push_back(static_cast<int64_t>(view.dtype));
+void PlanCall::importOperands(nb::handle operands) {
+  if (!PyTuple_Check(operands.ptr()) ||
+      nb::len(operands) != plan.operands.size())
+    throw nb::type_error(("expected a tuple of " +
+                          std::to_string(plan.operands.size()) + " operands")
+                             .c_str());
+  bool applied = false;
+  for (auto [index, spec] : llvm::enumerate(plan.operands)) {
+    nb::handle object = getItem(operands, index);
+    const BufferView &view = import(object, spec.name);
+    bool isTokens = spec.role == OperandRole::Tokens;
+    if (!isTokens && !applied) {
+      binder.applyRules();
+      applied = true;
+    }
+    if (index == 0) {
+      like = object;
+      kind = imported[0]->kind;
+    }
+    uint8_t alternative = 0;
+    inputs.push_back(binder.bind(spec, view, alternative));
+    if (isTokens)
+      continue;
+    // Parameters tell how many features gates and states have.
+    if (spec.role == OperandRole::Parameter)
+      binder.applyRules();
+    others.push_back(alternative);
+    others.push_back(inputs.back().getRank());
+    others.push_back(static_cast<int64_t>(view.dtype));
   }
+  // Gates may have told the sizes that rules start from.
+  binder.applyRules();
 }
 
-void PlanCall::importState(nb::handle S, nb::handle z, nb::handle m) {
+void PlanCall::importState(nb::handle state) {
   if (!plan.hasState)
     return;
-  std::array<nb::handle, 3> parts = {S, z, m};
-  for (size_t i = 0; i < numStateParts(); ++i) {
-    const BufferView &view = import(parts[i], kStateNames[i]);
-    checkArray(kStateNames[i], view, sizes.accumulator(), stateShape(i));
-    // A read needs no running maximum: it cancels in the quotient.
-    if (plan.hasKeys || i < 2)
-      inputs.push_back(view);
+  uint8_t alternative = 0;
+  for (auto [index, spec] : llvm::enumerate(plan.state))
+    inputs.push_back(binder.bind(spec, import(getItem(state, index), spec.name),
+                                 alternative));
+  binder.applyRules();
+}
+
+/// One token is decoding, where every microsecond counts: such kernels are made
+/// for the heads at hand.
+void PlanCall::makeKey() {
+  const Layout &first = binder.layoutOf(plan.operands.front());
+  DimNames::Id length = DimNames::kNone;
+  for (const Layout::UserDim &dim : first.user)
+    if (plan.names.classOf(dim.id) == DimClass::Length)
+      length = dim.id;
+  bool single = length != DimNames::kNone && binder.extents[length] == 1;
+  key.push_back(static_cast<int64_t>(binder.dtype));
+  for (size_t i = 0; i < plan.names.size(); ++i) {
+    bool fixed = true;
+    switch (plan.names.classOf(static_cast<DimNames::Id>(i))) {
+    case DimClass::Batch:
+      fixed = false;
+      break;
+    case DimClass::Head:
+      fixed = single || plan.fixesHeads;
+      break;
+    case DimClass::Length:
+      fixed = single && static_cast<DimNames::Id>(i) == length;
+      break;
+    case DimClass::Feature:
+      break;
+    }
+    key.push_back(fixed ? binder.extents[i] : kAny);
   }
+  key.append(others.begin(), others.end());
+}
+
+void PlanCall::makeResult(const OperandSpec &spec, ResultArray &result,
+                          nb::handle given) {
+  if (given.is_none()) {
+    result.allocate(like, kind, binder.dtypeOf(spec),
+                    binder.layoutOf(spec).getShape(binder.extents));
+    return;
+  }
+  result.adopt(given, spec.name.c_str());
+  binder.checkExact(spec, result.view());
 }
 
 void PlanCall::makeOutput(nb::handle out) {
-  if (!plan.hasQuery)
-    return;
-  llvm::SmallVector<int64_t, 4> shape;
-  if (sizes.rank > 2)
-    shape.push_back(sizes.batch);
-  shape.push_back(sizes.queries);
-  if (sizes.rank > 3)
-    shape.push_back(sizes.outputHeads);
-  else if (sizes.outputHeads != 1)
-    throw nb::value_error(("S: expected one head beside tokens without heads, "
-                           "but got " +
-                           std::to_string(sizes.outputHeads))
-                              .c_str());
-  shape.push_back(sizes.valueSize);
-  if (out.is_none()) {
-    output.allocate(like, kind, sizes.dtype, shape);
-    return;
-  }
-  output.adopt(out, "out");
-  checkArray("out", output.view(), sizes.dtype, shape);
+  for (const OperandSpec &spec : plan.output)
+    makeResult(spec, output[0], out);
 }
 
 void PlanCall::makeState(nb::handle stateOut) {
   if (!plan.returnsState)
     return;
-  for (size_t i = 0; i < numStateParts(); ++i) {
-    if (stateOut.is_none()) {
-      state[i].allocate(like, kind, sizes.accumulator(), stateShape(i));
-      continue;
-    }
-    state[i].adopt(PyTuple_GetItem(stateOut.ptr(), static_cast<Py_ssize_t>(i)),
-                   kStateNames[i]);
-    checkArray(kStateNames[i], state[i].view(), sizes.accumulator(),
-               stateShape(i));
-  }
+  for (auto [index, spec] : llvm::enumerate(plan.state))
+    makeResult(spec, state[index],
+               stateOut.is_none() ? nb::handle(Py_None)
+                                  : getItem(stateOut, index));
 }
 
 /// The compiler numbers arguments and results; users know them by name.
@@ -223,11 +271,16 @@ static std::string translateNames(std::string message) {
 
 void PlanCall::run(int32_t numThreads) {
   llvm::SmallVector<BufferView, 4> outputs;
-  if (plan.hasQuery)
-    outputs.push_back(toLogicalTokens(output.view()));
+  auto add = [&](const OperandSpec &spec, const ResultArray &result) {
+    outputs.push_back(
+        binder.layoutOf(spec).toLogical(result.view(), binder.extents));
+  };
+  for (const OperandSpec &spec : plan.output)
+    add(spec, output[0]);
   if (plan.returnsState)
-    for (size_t i = 0; i < numStateParts(); ++i)
-      outputs.push_back(state[i].view());
+    for (auto [spec, result] : llvm::zip(plan.state, state))
+      add(spec, result);
+  makeKey();
   const Kernel &kernel = plan.getKernel(key);
   // Nothing to compute, and no head to divide by.
   if (llvm::all_of(outputs, [](const BufferView &view) {
@@ -247,38 +300,81 @@ void PlanCall::run(int32_t numThreads) {
 }
 
 nb::object PlanCall::finish() {
-  nb::object o = plan.hasQuery ? output.finish() : nb::none();
+  nb::object o = plan.output.empty() ? nb::none() : output[0].finish();
   if (!plan.returnsState)
     return o;
-  std::array<nb::object, 3> parts = {nb::none(), nb::none(), nb::none()};
-  for (size_t i = 0; i < numStateParts(); ++i)
-    parts[i] = state[i].finish();
-  return nb::make_tuple(o, parts[0], parts[1], parts[2]);
+  nb::object result =
+      nb::steal(PyTuple_New(static_cast<Py_ssize_t>(plan.state.size() + 1)));
+  PyTuple_SET_ITEM(result.ptr(), 0, o.release().ptr());
+  for (size_t i = 0; i < plan.state.size(); ++i)
+    PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i + 1),
+                     state[i].finish().release().ptr());
+  return result;
 }
 
-nb::object Plan::call(nb::handle q, nb::handle k, nb::handle v,
-                      nb::handle extra, nb::handle S, nb::handle z,
-                      nb::handle m, nb::handle out, nb::handle stateOut,
-                      nb::handle numThreads) {
+nb::object Plan::call(nb::handle operands, nb::handle stateIn, nb::handle out,
+                      nb::handle stateOut, nb::handle numThreads) {
   PlanCall call(*this);
   int32_t threads = parseNumThreads(numThreads);
-  call.importTokens(q, k, v, S);
-  call.importOperands(extra);
-  call.importState(S, z, m);
+  call.importOperands(operands);
+  call.importState(stateIn);
   call.makeOutput(out);
   call.makeState(stateOut);
   call.run(threads);
   return call.finish();
 }
 
-static OperandKind parseOperandKind(const std::string &kind) {
-  if (kind == "key_gate")
-    return OperandKind::KeyGate;
-  if (kind == "value_gate")
-    return OperandKind::ValueGate;
-  if (kind == "bonus")
-    return OperandKind::Bonus;
-  return kind == "mask" ? OperandKind::Mask : OperandKind::Offsets;
+static OperandRole parseRole(const std::string &role) {
+  if (role == "tokens")
+    return OperandRole::Tokens;
+  if (role == "gate")
+    return OperandRole::Gate;
+  if (role == "mask")
+    return OperandRole::Mask;
+  if (role == "counts")
+    return OperandRole::Counts;
+  if (role == "offsets")
+    return OperandRole::Offsets;
+  if (role == "state")
+    return OperandRole::State;
+  if (role == "parameter")
+    return OperandRole::Parameter;
+  if (role == "positions")
+    return OperandRole::Positions;
+  throw nb::value_error(("role: expected tokens, gate, mask, counts, offsets, "
+                         "state, parameter or positions, but got " +
+                         role)
+                            .c_str());
+}
+
+/// Fills in a plan; the lists have tuples (name, role, layouts).
+static void describe(Plan &plan, nb::list operands, nb::list rules,
+                     nb::list state, nb::handle output) {
+  auto make = [&](nb::handle item) {
+    return plan.makeOperand(nb::cast<std::string>(item[0]),
+                            parseRole(nb::cast<std::string>(item[1])),
+                            nb::cast<std::string>(item[2]));
+  };
+  for (nb::handle operand : operands)
+    plan.operands.push_back(make(operand));
+  for (nb::handle rule : rules)
+    plan.addRule(nb::cast<std::string>(rule));
+  for (nb::handle part : state)
+    plan.state.push_back(make(part));
+  if (!output.is_none())
+    plan.output.push_back(make(output));
+  if (plan.operands.empty() ||
+      plan.operands.front().role != OperandRole::Tokens)
+    throw nb::value_error("operands: expected tokens first");
+  if (plan.operands.size() + plan.state.size() > kMaxOperands ||
+      plan.state.size() > 4)
+    throw nb::value_error("operands: expected fewer");
+  // An extent of 1 that users write.
+  if (plan.names.find("1") != DimNames::kNone)
+    plan.addRule("1 = 1");
+  plan.hasOffsets = llvm::any_of(plan.operands, [](const OperandSpec &spec) {
+    return spec.role == OperandRole::Offsets;
+  });
 }
 
 void linattn::python::registerPlan(nb::module_ &module) {
@@ -286,30 +382,23 @@ void linattn::python::registerPlan(nb::module_ &module) {
                    "What one combination of options runs, with its kernels.")
       .def(
           "__init__",
-          [](Plan *self, nb::object build, nb::list operands, bool hasQuery,
-             bool hasKeys, bool sameLength, bool hasState, bool returnsState,
-             bool normalized, bool stabilized, bool fixesHeads) {
+          [](Plan *self, nb::object build, nb::list operands, nb::list rules,
+             nb::list state, nb::object output, bool hasState,
+             bool returnsState, bool fixesHeads, bool hasWideState) {
             new (self) Plan();
             self->build = std::move(build);
-            for (nb::handle operand : operands)
-              self->operands.push_back(
-                  {nb::cast<std::string>(operand[0]),
-                   parseOperandKind(nb::cast<std::string>(operand[1]))});
-            self->hasQuery = hasQuery;
-            self->hasKeys = hasKeys;
-            self->sameLength = sameLength;
             self->hasState = hasState;
             self->returnsState = returnsState;
-            self->normalized = normalized;
-            self->stabilized = stabilized;
+            self->hasWideState = hasWideState;
             self->fixesHeads = fixesHeads;
+            describe(*self, operands, rules, state, output);
           },
-          "build"_a, "operands"_a, "has_query"_a, "has_keys"_a, "same_length"_a,
-          "has_state"_a, "returns_state"_a, "normalized"_a, "stabilized"_a,
-          "fixes_heads"_a)
-      .def_ro("normalized", &Plan::normalized)
-      .def_ro("stabilized", &Plan::stabilized)
-      .def("__call__", &Plan::call, "q"_a.none(), "k"_a.none(), "v"_a.none(),
-           "extra"_a.none(), "S"_a.none(), "z"_a.none(), "m"_a.none(),
+          "build"_a, "operands"_a, "rules"_a, "state"_a, "output"_a.none(),
+          "has_state"_a, "returns_state"_a, "fixes_heads"_a,
+          "wide_state"_a = false)
+      .def_prop_ro(
+          "state_parts", [](const Plan &plan) { return plan.state.size(); },
+          "How many arrays the state has.")
+      .def("__call__", &Plan::call, "operands"_a, "state"_a.none(),
            "out"_a.none(), "state_out"_a.none(), "num_threads"_a.none());
 }

@@ -9,48 +9,52 @@
 #ifndef LINATTN_PYTHON_PLAN_H
 #define LINATTN_PYTHON_PLAN_H
 
-#include "Arrays.h"
+#include "Layout.h"
+#include "linattn/Analysis/FeatureSize.h"
 #include "linattn/Compiler/Kernel.h"
 
-#include <array>
 #include <nanobind/nanobind.h>
 #include <vector>
 
 namespace linattn::python {
 
-/// How an operand beside the tokens is laid out.
-enum class OperandKind : uint8_t {
-  /// [H], [B,T,H] or [B,T,H,K]
-  KeyGate,
-  /// [B,T,H] or [B,T,H,V]
-  ValueGate,
-  /// [H,K]
-  Bonus,
-  /// [B,Tk]
+/// What an operand is; it decides about element types and error messages.
+enum class OperandRole : uint8_t {
+  /// One vector per token, of the dtype of the first operand.
+  Tokens,
+  /// Any floating-point dtype.
+  Gate,
+  /// Booleans.
   Mask,
-  /// [N+1]
+  /// Integers, one for each batch element.
+  Counts,
+  /// Integers [N + 1] that delimit sequences; its layout names the dimension
+  /// that they delimit.
   Offsets,
+  /// Part of the state: of the accumulation type.
+  State,
+  /// A parameter of a feature map: any floating-point dtype, and the same
+  /// layout whatever dimensions the tokens have.
+  Parameter,
+  /// Integers, one for each token.
+  Positions,
 };
 
+/// An operand or a result with the layouts that it may have in every rank mode.
 struct OperandSpec {
   std::string name;
-  OperandKind kind;
+  OperandRole role;
+  std::array<std::vector<Layout>, kNumRankModes> layouts;
 };
 
-/// The sizes of a call. H counts states.
-struct Sizes {
-  int64_t batch = 1, queries = 0, keys = 0;
-  int64_t queryHeads = 1, keyHeads = 1, valueHeads = 1;
-  int64_t stateHeads = 1, outputHeads = 1;
-  int64_t keySize = 0, valueSize = 0;
-  /// States: the batch, or the number of packed sequences.
-  int64_t states = 1;
-  size_t rank = 4;
-  DType dtype = DType::F32;
-
-  DType accumulator() const {
-    return dtype == DType::F64 ? DType::F64 : DType::F32;
-  }
+/// A dimension that follows from others.
+struct DimRule {
+  /// max(left, right), where one must divide the other; left · factor; the
+  /// factor alone; or the number of features that a map makes of left.
+  enum Kind : uint8_t { Max, Times, Constant, Features } kind;
+  DimNames::Id result, left = DimNames::kNone, right = DimNames::kNone;
+  int64_t factor = 1;
+  FeatureSizeFormula features = {};
 };
 
 /// What one combination of options runs, and the kernels that it has compiled,
@@ -61,60 +65,95 @@ public:
   Plan(const Plan &) = delete;
   Plan &operator=(const Plan &) = delete;
 
-  /// `build((dtype, K, V, T, Hq, Hk, Hv), [(rank, dtype), …])` compiles; T and
-  /// heads are None where the kernel must take any.
+  /// `build(dtype, {dimension: extent or None}, [(alternative, rank, dtype)])`
+  /// compiles. Extents are None where the kernel must take any; the list has
+  /// the operands that are no tokens.
   nanobind::object build;
+  DimNames names;
+  std::vector<DimRule> rules;
   std::vector<OperandSpec> operands;
-  bool hasQuery = true, hasKeys = true;
-  /// Queries and keys must be equally many: causal attention, scans.
-  bool sameLength = false;
+  /// The state, in the order of the kernel's arguments and results.
+  std::vector<OperandSpec> state;
+  /// The only result beside the state, if there is one.
+  std::vector<OperandSpec> output;
   bool hasState = false, returnsState = false;
-  bool normalized = false, stabilized = false;
+  /// The state is f64 whatever the tokens.
+  bool hasWideState = false;
+  /// Some operand delimits sequences, and so tells how many states there are.
+  bool hasOffsets = false;
   /// Kernels are made for the head counts at hand, whatever T.
   bool fixesHeads = false;
 
-  /// Returns o, or (o, S, z, m) with a returned state; None where there is
-  /// none.
-  nanobind::object call(nanobind::handle q, nanobind::handle k,
-                        nanobind::handle v, nanobind::handle extra,
-                        nanobind::handle S, nanobind::handle z,
-                        nanobind::handle m, nanobind::handle out,
-                        nanobind::handle stateOut, nanobind::handle numThreads);
+  /// Adds what `text` describes: an operand, a part of the state, the output.
+  OperandSpec makeOperand(std::string name, OperandRole role,
+                          const std::string &layouts);
+  /// Adds a rule: "H = max(Hk, Hv)", "Tn = 2 T", "J = 3", or "F = features(2,
+  /// 3, 1, K)" with the coefficients of a FeatureSizeFormula.
+  void addRule(const std::string &text);
 
-  /// The kernel for a call; `key` is what `makeKey` gave, then rank and dtype
-  /// of every operand.
+  /// Returns o, or (o, parts of the state…) with a returned state; o is None
+  /// where there is none.
+  nanobind::object call(nanobind::handle operands, nanobind::handle state,
+                        nanobind::handle out, nanobind::handle stateOut,
+                        nanobind::handle numThreads);
+
+  /// The kernel for a call; `key` is the dtype, then every extent, then
+  /// alternative, rank and dtype of every operand that is no tokens.
   const Kernel &getKernel(llvm::ArrayRef<int64_t> key);
-
-  llvm::SmallVector<int64_t, 8> makeKey(const Sizes &sizes) const;
 
 private:
   struct Entry {
-    llvm::SmallVector<int64_t, 8> key;
+    llvm::SmallVector<int64_t, 24> key;
     Kernel kernel;
   };
   std::vector<std::unique_ptr<Entry>> entries;
 };
 
-/// The state arrays by position.
-inline constexpr std::array<const char *, 3> kStateNames = {"S", "z", "m"};
+/// Learns the extents of a call from its arrays, or throws with what does not
+/// fit.
+class Binder {
+public:
+  explicit Binder(const Plan &plan) : plan(plan) {
+    extents.fill(kUnknown);
+    boundBy.fill(0);
+  }
 
-/// [T,D], [B,T,D] or [B,T,H,D] seen as [B,H,T,D].
-BufferView toLogicalTokens(const BufferView &view);
+  /// The operand as the op takes it.
+  BufferView bind(const OperandSpec &spec, const BufferView &view,
+                  uint8_t &alternative);
+  /// Applies the rules whose sources are known by now.
+  void applyRules();
+  /// Checks an array of the caller against its only layout.
+  void checkExact(const OperandSpec &spec, const BufferView &view) const;
 
-/// Fills in `sizes` from the token arrays, which may be null, or throws.
-void inferSizes(const BufferView *q, const BufferView *k, const BufferView *v,
-                const BufferView *S, bool sameLength, Sizes &sizes);
+  /// The layout of a result.
+  const Layout &layoutOf(const OperandSpec &spec) const;
 
-/// The operand as the op takes it, or throws.
-BufferView toLogicalOperand(const OperandSpec &spec, const BufferView &view,
-                            const Sizes &sizes);
+  DType dtypeOf(const OperandSpec &spec) const {
+    if (spec.role == OperandRole::Tokens)
+      return dtype;
+    return dtype == DType::F64 || plan.hasWideState ? DType::F64 : DType::F32;
+  }
 
-/// Checks offsets of packed sequences; returns how many there are.
-int64_t checkOffsets(const BufferView &view, const Sizes &sizes);
+  Extents extents;
+  DType dtype = DType::F32;
+  RankMode mode = RankMode::Full;
+  bool isFirst = true;
 
-/// Throws unless the array has this shape and element type.
-void checkArray(const char *name, const BufferView &view, DType dtype,
-                llvm::ArrayRef<int64_t> shape);
+private:
+  BufferView bindTokens(const OperandSpec &spec, const BufferView &view);
+  BufferView bindGate(const OperandSpec &spec, const BufferView &view,
+                      uint8_t &alternative);
+  void bindOffsets(const OperandSpec &spec, const BufferView &view);
+  void chooseMode(const OperandSpec &spec, const BufferView &view);
+  void bindExtents(const OperandSpec &spec, const Layout &layout,
+                   const BufferView &view);
+  [[noreturn]] void failHeads() const;
+
+  const Plan &plan;
+  /// The last operand that had an extent.
+  std::array<const OperandSpec *, DimNames::kMax> boundBy;
+};
 
 } // namespace linattn::python
 

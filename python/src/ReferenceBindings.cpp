@@ -13,6 +13,7 @@
 
 #include "Bindings.h"
 #include "linattn/Reference/Reference.h"
+#include "linattn/Reference/TokenMaps.h"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -84,14 +85,15 @@ std::optional<T> toOptional(const nb::object &value) {
   return value.is_none() ? std::nullopt : std::optional(nb::cast<T>(value));
 }
 
-/// (eps, floor, clamp), or None.
+/// (eps, floor, abs_floor, clamp), or None.
 std::optional<ref::Normalize> toNormalize(nb::handle normalize) {
   if (normalize.is_none())
     return std::nullopt;
   ref::Normalize result;
   result.eps = toOptional<double>(normalize[0]);
   result.floor = toOptional<double>(normalize[1]);
-  result.clamp = toOptional<double>(normalize[2]);
+  result.absFloor = toOptional<double>(normalize[2]);
+  result.clamp = toOptional<double>(normalize[3]);
   return result;
 }
 
@@ -119,7 +121,8 @@ nb::tuple toPython(ref::State state) {
 ref::AttentionOptions toOptions(bool causal, bool softmax,
                                 nb::handle featureMap, nb::handle normalize,
                                 std::optional<double> scale,
-                                const OptionalInput &mask) {
+                                const OptionalInput &mask,
+                                const OptionalInput &prefix) {
   ref::AttentionOptions options;
   options.causal = causal;
   options.weights =
@@ -128,25 +131,28 @@ ref::AttentionOptions toOptions(bool causal, bool softmax,
   options.normalize = toNormalize(normalize);
   options.scale = scale;
   options.mask = toArray(mask);
+  options.prefix = toArray(prefix);
   return options;
 }
 
 nb::object computeAttention(const Input &q, const Input &k, const Input &v,
                             bool causal, bool softmax, nb::handle featureMap,
                             nb::handle normalize, std::optional<double> scale,
-                            const OptionalInput &mask) {
+                            const OptionalInput &mask,
+                            const OptionalInput &prefix) {
   return toPython(unwrap(ref::attention(
       toArray(q), toArray(k), toArray(v),
-      toOptions(causal, softmax, featureMap, normalize, scale, mask))));
+      toOptions(causal, softmax, featureMap, normalize, scale, mask, prefix))));
 }
 
 nb::object computeWeights(const Input &q, const Input &k, bool causal,
                           bool softmax, nb::handle featureMap,
                           nb::handle normalize, std::optional<double> scale,
-                          const OptionalInput &mask) {
+                          const OptionalInput &mask,
+                          const OptionalInput &prefix) {
   return toPython(unwrap(ref::weights(
       toArray(q), toArray(k),
-      toOptions(causal, softmax, featureMap, normalize, scale, mask))));
+      toOptions(causal, softmax, featureMap, normalize, scale, mask, prefix))));
 }
 
 template <typename Enum>
@@ -181,7 +187,10 @@ nb::tuple computeScan(const Input &q, const Input &k, const Input &v,
   operands.bonus = gate("bonus");
   operands.erase = gate("erase");
   operands.write = gate("write");
+  operands.inputGate = gate("input_gate");
   operands.mask = gate("mask");
+  if (std::optional<ref::Array> offsets = gate("cu_seqlens"))
+    operands.cuSeqlens.emplace(offsets->data.begin(), offsets->data.end());
 
   auto attribute = [&](const char *name) {
     return nb::cast<std::string>(attributes[name]);
@@ -190,7 +199,8 @@ nb::tuple computeScan(const Input &q, const Input &k, const Input &v,
   options.update = toEnum<ref::UpdateRule>(attribute("update"), "update",
                                            {{"add", ref::UpdateRule::Add},
                                             {"delta", ref::UpdateRule::Delta},
-                                            {"dplr", ref::UpdateRule::Dplr}});
+                                            {"dplr", ref::UpdateRule::Dplr},
+                                            {"oja", ref::UpdateRule::Oja}});
   options.readout =
       toEnum<ref::Readout>(attribute("readout"), "readout",
                            {{"inclusive", ref::Readout::Inclusive},
@@ -219,6 +229,27 @@ nb::tuple computeState(const Input &k, const Input &v, nb::handle featureMap,
   return toPython(unwrap(ref::state(toArray(k), toArray(v), options)));
 }
 
+/// `parameters` is a list of arrays, `options` a dictionary with the rest.
+nb::object computeTokenMap(const Input &x, const std::string &name,
+                           nb::list parameters, const OptionalInput &positions,
+                           nb::dict options) {
+  ref::TokenMap map{name};
+  for (nb::handle parameter : parameters)
+    map.parameters.push_back(
+        toArray(nb::cast<Input>(nb::object(nb::borrow(parameter)))));
+  map.positions = toArray(positions);
+  auto take = [&](const char *key, auto &field) {
+    if (options.contains(key))
+      field = nb::cast<std::decay_t<decltype(field)>>(nb::object(options[key]));
+  };
+  take("shifts", map.shifts);
+  take("max_length", map.maxLength);
+  take("scale", map.scale);
+  take("eps", map.eps);
+  take("log", map.log);
+  return toPython(unwrap(ref::applyTokenMap(toArray(x), map)));
+}
+
 nb::object computeRead(const Input &q, nb::handle initial,
                        nb::handle featureMap, nb::handle normalize,
                        std::optional<double> scale) {
@@ -235,13 +266,15 @@ void linattn::python::registerReference(nb::module_ &module) {
   nb::module_ sub = module.def_submodule("reference", "The float64 oracle.");
   sub.def("attention", computeAttention, "q"_a, "k"_a, "v"_a, "causal"_a,
           "softmax"_a, "feature_map"_a.none(), "normalize"_a.none(),
-          "scale"_a.none(), "mask"_a.none());
+          "scale"_a.none(), "mask"_a.none(), "prefix"_a.none());
   sub.def("weights", computeWeights, "q"_a, "k"_a, "causal"_a, "softmax"_a,
           "feature_map"_a.none(), "normalize"_a.none(), "scale"_a.none(),
-          "mask"_a.none());
+          "mask"_a.none(), "prefix"_a.none());
   sub.def("scan", computeScan, "q"_a, "k"_a, "v"_a, "gates"_a, "attributes"_a,
           "feature_map"_a.none(), "normalize"_a.none(), "scale"_a.none(),
           "initial"_a.none());
+  sub.def("token_map", computeTokenMap, "x"_a, "name"_a, "parameters"_a,
+          "positions"_a.none(), "options"_a);
   sub.def("state", computeState, "k"_a, "v"_a, "feature_map"_a.none(),
           "normalize"_a, "mask"_a.none());
   sub.def("read", computeRead, "q"_a, "state"_a, "feature_map"_a.none(),

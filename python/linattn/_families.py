@@ -1,0 +1,161 @@
+"""How the named families are called.
+
+The table of families lives in the compiler. A call looks up the plan for its
+options and for which operands are there; the plan, in C++, looks at the arrays.
+"""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+
+from . import _linattn
+from ._checks import UnsupportedError, check_flag, check_legal_form, check_number, parse_form
+from ._ops import parse_target
+from ._state import State
+
+__all__ = ["Family"]
+
+_table = _linattn.families
+
+
+class Family:
+    """One entry of the table, with the plans that were made for it.
+
+    Args:
+      name: as the table calls it.
+      flags, numbers: its options that are True or False, and those that are a
+        number or None.
+      integers: options that are whole numbers and must be given.
+    """
+
+    def __init__(self, name, flags=(), numbers=("scale",), integers=(), words=()):
+        self.name = name
+        self.flags, self.numbers, self.integers, self.words = flags, numbers, integers, words
+        described = _table.describe(name, {})["operands"]
+        self.operands = [operand[:3] for operand in described]
+        self.optional = [operand[3] for operand in described]
+        self.plans = {}
+
+    def __call__(
+        self, operands, options, initial_state, returns_state, out, num_threads, form, target
+    ):
+        """Runs the family.
+
+        Args:
+          operands: all of the table's, in its order; None where left out.
+          options: values by name, in any order but always the same.
+          initial_state: None, an array, a tuple of arrays or a `State`.
+
+        Returns:
+          The output, or (output, state) with `returns_state`; the state is one
+          array, a `State` where it has S and z, a tuple otherwise.
+        """
+        key = (
+            tuple([x is None for x in operands]), tuple(options.values()), initial_state is None,
+            returns_state, form, target,
+        )  # fmt: skip
+        try:
+            plan = self.plans[key]
+        except (KeyError, TypeError):
+            plan = self._make_plan(key[0], options, initial_state is not None, *key[3:])
+            _remember_in(self.plans, key, plan)
+        present = tuple([x for x in operands if x is not None])
+        state = None if initial_state is None else self._unpack(initial_state, plan)
+        result = plan(present, state, out, None, num_threads)
+        if not returns_state:
+            return result
+        if len(result) == 2:
+            return result
+        o, *parts = result
+        return o, State(*parts) if self.state_names(options)[0] == "S" else tuple(parts)
+
+    def state_names(self, options):
+        return [name for name, _, _ in _table.describe(self.name, self._clean(options))["state"]]
+
+    # ------------------------------------------------------------------------
+
+    def _clean(self, options):
+        """The options as the table takes them; those at None are left out."""
+        clean = {}
+        for name, value in options.items():
+            if name in self.flags:
+                clean[name] = float(check_flag(name, value))
+            elif name in self.integers:
+                if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+                    raise TypeError(f"{name}: expected an integer, but got {type(value).__name__}")
+                clean[name] = float(value)
+            elif name in self.words:
+                if not isinstance(value, str):
+                    raise TypeError(f"{name}: expected a name, but got {type(value).__name__}")
+                clean[name] = value
+            elif check_number(name, value) is not None:
+                clean[name] = float(value)
+        return clean
+
+    def _make_plan(self, missing, options, has_state, returns_state, form, target):
+        returns_state = check_flag("output_final_state", returns_state)
+        given = []
+        for (name, role, layouts), optional, absent in zip(self.operands, self.optional, missing):
+            if not absent:
+                given.append((name, role, layouts))
+            elif role == "tokens" or not optional:
+                raise TypeError(f"{name}: expected an array (an object with __dlpack__), but got NoneType")
+        clean = self._clean(options)
+        target, (form, config) = parse_target(target), parse_form(form)
+        if form == "quadratic":
+            raise ValueError(f"form: expected a recurrent form for {self.name}, but got quadratic")
+        described = _table.describe(self.name, clean)
+        others = [name for name, role, _ in given if role != "tokens"]
+        family = self.name  # a plan that knew self would never be freed
+
+        def build(dtype, extents, types):
+            layouts = [(name, *type_[::2]) for name, type_ in zip(others, types)]
+            text = _table.text(
+                family, dtype, extents, layouts, clean, has_state, returns_state, config or ""
+            )
+            try:
+                return _linattn.compile(text, "", f"<{family}>", target)
+            except ValueError as error:
+                check_legal_form(error)
+                raise UnsupportedError(f"{family}: not compiled yet: {error}") from None
+
+        return _linattn.Plan(
+            build, given, described["rules"], described["state"],
+            ("out", "tokens", described["output"]), has_state, returns_state, True,
+        )  # fmt: skip
+
+    def _unpack(self, state, plan):
+        """The arrays of an initial state, as many as the plan needs."""
+        if isinstance(state, State):
+            parts = state._parts()
+        elif isinstance(state, (tuple, list)):
+            parts = tuple(state)
+        else:
+            parts = (state,)
+        if len(parts) != plan.state_parts:
+            raise ValueError(
+                f"initial_state: expected {_count(plan.state_parts)} for {self.name}, but got "
+                f"{_count(len(parts))}"
+            )
+        return parts
+
+
+def _count(number):
+    return "one array" if number == 1 else f"{number} arrays"
+
+
+def _remember_in(plans, key, plan):
+    if len(plans) >= 256:
+        plans.clear()
+    plans[key] = plan
+
+
+def offsets(cu_seqlens):
+    """`cu_seqlens` as an array; lists of integers are fine."""
+    if isinstance(cu_seqlens, (list, tuple)):
+        cu_seqlens = np.asarray(cu_seqlens)
+        if cu_seqlens.dtype.kind == "i":
+            return cu_seqlens.astype(np.int64)
+    return cu_seqlens

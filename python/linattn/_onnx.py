@@ -1,0 +1,186 @@
+"""`onnx_linear_attention`: the operator LinearAttention of ONNX opset 27.
+
+The function compiles a module of that one operator, so that what importers of
+ONNX graphs get is what runs here.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from . import _arrays, _linattn
+from ._checks import check_choice
+from ._text import float_literal
+
+__all__ = ["onnx_linear_attention"]
+
+# What the operands look like -> Kernel.
+_kernels = {}
+_MAX_KERNELS = 1024
+
+_RULES = ("linear", "gated", "delta", "gated_delta")
+_DTYPES = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64"}
+
+
+def onnx_linear_attention(
+    query,
+    key,
+    value,
+    past_state=None,
+    decay=None,
+    beta=None,
+    *,
+    q_num_heads,
+    kv_num_heads,
+    update_rule="gated_delta",
+    scale=0.0,
+    chunk_size=0,
+    erase_gate=None,
+):
+    """The operator LinearAttention of ONNX (ai.onnx, opset 27).
+
+    Per sequence, KV head and token, with S ``[d_k, d_v]``::
+
+        S ← e^decay_t S                        gated, gated_delta
+        δ = beta_t (v_t − Sᵀ k_t)              delta, gated_delta; else δ = v_t
+        S ← S + k_t δᵀ
+        o_t = scale · Sᵀ q_t
+
+    Query head h reads KV head ⌊h / (q_num_heads / kv_num_heads)⌋. Sums are float32,
+    float64 for float64 tokens.
+
+    Args:
+      query: ``[B, T, q_num_heads · d_k]``; float16, bfloat16, float32 or (beyond
+        ONNX) float64. Any array with ``__dlpack__``, any strides; nothing is copied.
+      key, value: ``[B, T, kv_num_heads · d_k]``, ``[B, T, kv_num_heads · d_v]``.
+      past_state: ``[B, kv_num_heads, d_k, d_v]`` of any of these dtypes; zeros if
+        None. It is left as it is.
+      decay: natural logarithms, ``[B, T, kv_num_heads]`` or
+        ``[B, T, kv_num_heads · d_k]``, exactly for the gated rules.
+      beta: ``[B, T, kv_num_heads]`` or ``[B, T, 1]``, exactly for the delta rules.
+      q_num_heads, kv_num_heads: the first a multiple of the second.
+      update_rule: "linear", "gated", "delta" or "gated_delta".
+      scale: 1/√d_k if 0.
+      chunk_size: a hint without effect on the result; not used.
+      erase_gate: ``[B, T, kv_num_heads · d_k]``, for the delta rules, of later
+        versions of the operator: δ = beta_t (v_t − Sᵀ (erase_gate_t ⊙ k_t)).
+
+    Returns:
+      ``(output, present_state)``: ``[B, T, q_num_heads · d_v]`` of query's dtype and
+      ``[B, kv_num_heads, d_k, d_v]`` of past_state's, or query's without one.
+
+    Raises:
+      ValueError, TypeError: naming the operand, what was expected and what came.
+    """
+    operands = (query, key, value, past_state, decay, beta, erase_gate)
+    options = (q_num_heads, kv_num_heads, update_rule, scale, chunk_size)
+    try:
+        kernel = _kernels[_signature(operands, options)]
+    except (KeyError, TypeError, AttributeError, IndexError):
+        kernel = _find_kernel(operands, *options)
+    return kernel(*[x for x in operands if x is not None])
+
+
+def _signature(operands, options):
+    """All that a kernel depends on."""
+    query, past_state = operands[0], operands[3]
+    return (
+        options,
+        query.shape[1] == 1,
+        *[None if x is None else (x.dtype, x.shape[-1], len(x.shape)) for x in operands],
+        None if past_state is None else past_state.shape[1:3],
+    )
+
+
+def _find_kernel(operands, q_num_heads, kv_num_heads, update_rule, scale, chunk_size):
+    """Checks everything, and compiles what is new."""
+    counts = [_integer("q_num_heads", q_num_heads), _integer("kv_num_heads", kv_num_heads)]
+    check_choice("update_rule", update_rule, _RULES)
+    if isinstance(scale, (bool, np.bool_)) or not isinstance(scale, (int, float, np.number)):
+        raise TypeError(f"scale: expected a number, but got {type(scale).__name__}")
+    _integer("chunk_size", chunk_size)
+    arrays = [_describe(name, x) for name, x in zip(_NAMES, operands)]
+    signature = _signature(arrays, (*counts, update_rule, scale, chunk_size))
+    kernel = _kernels.get(signature)
+    if kernel is None:
+        kernel = _compile(_module_text(arrays, counts, update_rule, float(scale)))
+        if len(_kernels) >= _MAX_KERNELS:
+            _kernels.clear()
+        _kernels[signature] = kernel
+    return kernel
+
+
+_NAMES = ("query", "key", "value", "past_state", "decay", "beta", "erase_gate")
+
+
+def _integer(name, value):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name}: expected an integer, but got {type(value).__name__}")
+    return int(value)
+
+
+def _describe(name, array):
+    """The operand, or whatever tells its shape and dtype."""
+    if array is None and name in _NAMES[3:]:
+        return None
+    if not (hasattr(array, "shape") and hasattr(array, "dtype")):
+        array = _arrays.to_numpy(array, name)
+    if len(array.shape) < 2:
+        raise ValueError(f"{name}: expected shape (B, T, H·D), but got {tuple(array.shape)}")
+    return array
+
+
+def _module_text(arrays, counts, rule, scale):
+    """The module of one operator. Sizes of heads are constants in it, as is the
+    length 1 of decoding; batch and length are not."""
+    length = "1" if arrays[0].shape[1] == 1 else "?"
+    arguments, names, types = [], [], []
+    for name, array in zip(_NAMES, arrays):
+        if array is None:
+            names.append("%none")
+            types.append("none")
+            continue
+        dtype = str(array.dtype).rpartition(".")[2]
+        if dtype not in _DTYPES:
+            raise TypeError(f"{name}: expected float16, bfloat16, float32 or float64, but got {dtype}")
+        sizes = ["?", *(str(size) for size in array.shape[1:])]
+        if name != "past_state":
+            sizes[1] = length
+        types.append(f"tensor<{'x'.join([*sizes, _DTYPES[dtype]])}>")
+        names.append("%" + name)
+        arguments.append(f"%{name}: {types[-1]}")
+    # The sizes of the results, unless an error is on its way.
+    query, _, value, past, *_ = arrays
+    d_k, d_v = (x.shape[-1] // max(count, 1) for x, count in zip((query, value), counts))
+    element = types[0].rpartition("x")[2][:-1]
+    state = element if past is None else types[3].rpartition("x")[2][:-1]
+    results = (
+        f"tensor<?x{length}x{max(counts[0], 1) * d_v}x{element}>, "
+        f"tensor<?x{max(counts[1], 1)}x{d_k}x{d_v}x{state}>"
+    )
+    attributes = (
+        f'{{q_num_heads = {counts[0]} : si64, kv_num_heads = {counts[1]} : si64, '
+        f'update_rule = "{rule}", scale = {float_literal(scale)} : f64}}'
+    )
+    return "\n".join([
+        f"func.func @onnx_linear_attention({', '.join(arguments)}) -> ({results}) {{",
+        '  %none = "onnx.NoValue"() {value} : () -> none',
+        f'  %output, %present_state = "onnx.LinearAttention"({", ".join(names)}) {attributes}',
+        f"    : ({', '.join(types)}) -> ({results})",
+        f"  return %output, %present_state : {results}",
+        "}",
+        "",
+    ])  # fmt: skip
+
+
+def _compile(text):
+    try:
+        return _linattn.compile(text, "", "<onnx_linear_attention>", "cpu")
+    except ValueError as error:
+        # The rules are the compiler's; the place in the module tells nothing here.
+        broken = re.search(r"error: 'onnx.LinearAttention' op (.*)", str(error))
+        if broken is None:
+            raise
+        raise ValueError(broken.group(1)) from None

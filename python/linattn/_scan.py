@@ -1,0 +1,271 @@
+"""`scan`: the recurrence.
+
+What the operands mean together is checked here, what their shapes are in C++,
+and all of it again by the compiler.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _features, _ops, _text
+from ._arrays import dtype_name, to_numpy
+from ._checks import check_choice, check_flag, check_number, parse_form
+from ._state import State, find_layout
+from ._text import Options
+from ._token_maps import TokenMap
+
+__all__ = ["scan"]
+
+# Operands beside the tokens, in the op's order, with their role and layouts.
+GATES = {
+    "decay": ("gate", "H | B T H | B T H K"),
+    "value_decay": ("gate", "B T H V"),
+    "beta": ("gate", "B T H | B T H V"),
+    "a": ("gate", "B T H K"),
+    "b": ("gate", "B T H K"),
+    "bonus": ("gate", "H K"),
+    "erase": ("gate", "B T H K"),
+    "write": ("gate", "B T H V"),
+    "input_gate": ("gate", "B T H"),
+    "mask": ("mask", "B T"),
+    "cu_seqlens": ("offsets", "T"),
+}
+
+
+def scan(
+    q,
+    k,
+    v,
+    *,
+    decay=None,
+    value_decay=None,
+    beta=None,
+    a=None,
+    b=None,
+    transition="before",
+    bonus=None,
+    erase=None,
+    write=None,
+    input_gate=None,
+    mask=None,
+    update="add",
+    readout="inclusive",
+    feature_map=None,
+    normalize=False,
+    eps=None,
+    floor=None,
+    abs_floor=None,
+    clamp=None,
+    scale=None,
+    initial_state=None,
+    return_state=False,
+    state_dtype=None,
+    cu_seqlens=None,
+    reverse=False,
+    out=None,
+    num_threads=None,
+    form="auto",
+    target=None,
+    check=False,
+    state_layout=None,
+):
+    """The linear recurrence over tokens.
+
+    Per head, for t = 0, 1, …::
+
+        S_t = Diag(e^decay_t) S_{t-1} Diag(e^value_decay_t) + b_t (Xᵀ a_t)ᵀ + φ(k_t) v_tᵀ
+        o_t = scale · S_tᵀ φ(q_t)
+
+    The operands present say which family it is: none is linear attention, a
+    decay RetNet, GLA or Mamba-2, ``update="delta"`` with beta DeltaNet, ``a`` and
+    ``b`` with ``update="dplr"`` RWKV-7 and its kin, ``update="oja"`` gated Oja,
+    an input gate with ``abs_floor=1`` mLSTM.
+
+    Args:
+      q, k, v: ``[B, T, H, D]``, ``[B, T, D]`` or ``[T, D]``, as in `attention`.
+      decay: natural logarithms, ≤ 0: ``[H]``, ``[B, T, H]`` or ``[B, T, H, K]``.
+      value_decay: the same along the values, ``[B, T, H, V]``.
+      beta: ``[B, T, H]`` or ``[B, T, H, V]``, for ``update="delta"``; ``[B, T, H]``
+        for ``update="oja"``.
+      a, b: ``[B, T, H, K]``, for ``update="dplr"``.
+      erase, write: ``[B, T, H, K]`` and ``[B, T, H, V]``, for ``update="delta"``:
+        gates of the key that is erased and of the value that is written.
+      input_gate: ``[B, T, H]``, natural logarithms of any sign: the key is written
+        times e^input_gate, and the state carries a running maximum. Needs
+        normalize.
+      mask: bool ``[B, T]``; a False token decays the state and reads it, and does
+        nothing else.
+      transition: whether `a` reads the state "before" or "after" the decay, for
+        ``update="dplr"``; the delta rule reads after it.
+      bonus: ``[H, K]``, for ``readout="exclusive"``.
+      update: "add", "delta", "dplr" or "oja".
+      readout: "inclusive" reads the token's own write, "exclusive" does not.
+      feature_map, normalize, eps, floor, abs_floor, clamp, out, num_threads, form,
+        target: as in `attention`. Under an input gate eps and floor meet the sum
+        of the weights relative to the largest gate, abs_floor the sum itself.
+      check: look at every decay first: a positive one, or a NaN, is an error that
+        tells where it is. It costs a pass over them.
+      scale: K**-0.5 unless given.
+      initial_state: a `State`, or S ``[N, H, K, V]``, of the state's dtype.
+      state_dtype: "float32" or "float64", in which everything is computed; unless
+        given, that of an initial `State`, or float32 (float64 for float64 tokens).
+      return_state: also return the final state.
+      cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
+      reverse: from the last token to the first.
+      state_layout: "kv", or "vk" for states that are stored ``[N, H, V, K]``, in
+        and out, without a copy; that of an initial `State` unless given, else "kv".
+
+    Returns:
+      ``o``, or ``(o, state)`` with `return_state`.
+
+    Raises:
+      ValueError, TypeError: naming the operand, what was expected and what came.
+      UnsupportedError: a legal combination that is not compiled yet.
+    """
+    operands = (decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask, cu_seqlens)
+    result = run_scan(
+        q, k, v, operands, transition, update, readout, feature_map, normalize,
+        (eps, floor, abs_floor, clamp), scale, initial_state, return_state, state_dtype, reverse,
+        out, num_threads, form, target, check=check, state_layout=state_layout,
+    )  # fmt: skip
+    if return_state:
+        o, *parts = result
+        return o, State(*parts, layout=find_layout(initial_state, state_layout))
+    return result
+
+
+def run_scan(
+    q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
+    initial_state, return_state, state_dtype, reverse, out, num_threads, form, target,
+    state_out=None, check=False, state_layout=None,
+):  # fmt: skip
+    """`scan`, with the operands in the order of `GATES`, the denominator as (eps, floor,
+    abs_floor, clamp), the state as plain arrays and a place to write it to."""
+    if check_flag("check", check):
+        check_decays(decay=operands[0], value_decay=operands[1])
+    gates, maps = (), ()
+    if isinstance(feature_map, TokenMap):
+        feature_map, maps = _features.split(feature_map, q, k, initial_state is not None)
+    arrays = (q, k, v, *maps)
+    if any(operand is not None for operand in operands):
+        offsets = operands[-1]
+        if isinstance(offsets, (list, tuple)):
+            offsets = np.asarray(offsets)
+            offsets = offsets.astype(np.int64) if offsets.dtype.kind == "i" else offsets
+            operands = (*operands[:-1], offsets)
+        gates = tuple(name for name, value in zip(GATES, operands) if value is not None)
+        arrays += tuple(value for value in operands if value is not None)
+    if state_dtype is None and isinstance(initial_state, State):
+        # Made so on purpose, unlike an array, which is float64 by NumPy's default.
+        state_dtype = "float64" if dtype_name(initial_state.S) == "float64" else None
+    state_layout = find_layout(initial_state, state_layout)
+    key = (
+        "scan", gates, transition, update, readout, feature_map, normalize, denominator, scale,
+        form, target, reverse, initial_state is None, return_state, state_dtype,
+        state_layout,
+    )  # fmt: skip
+    try:
+        plan = _ops._plans[key]
+    except (KeyError, TypeError):
+        plan = _make_scan_plan(*key[1:])
+        _ops._remember(key, plan)
+    state = None if initial_state is None else _ops._unpack(initial_state, plan)
+    return plan(arrays, state, out, state_out, num_threads)
+
+
+def check_decays(**decays):
+    """Raises a ValueError for the first logarithm above 0, or NaN."""
+    for name, decay in decays.items():
+        if decay is None:
+            continue
+        decay = to_numpy(decay, name)
+        bad = np.argwhere(~(decay <= 0))
+        if len(bad):
+            index = tuple(bad[0].tolist())
+            raise ValueError(
+                f"{name}: expected natural logarithms of at most 0, but got {decay[index]} at {index}"
+            )
+
+
+def _make_scan_plan(
+    gates, transition, update, readout, feature_map, normalize, denominator, scale, form, target,
+    reverse, no_state, return_state, state_dtype, state_layout,
+):  # fmt: skip
+    normalize = check_flag("normalize", normalize)
+    reverse = check_flag("reverse", reverse)
+    return_state = check_flag("return_state", return_state)
+    scale = check_number("scale", scale)
+    if state_dtype is not None:
+        check_choice("state_dtype", state_dtype, ("float32", "float64"))
+    denominator = _ops.check_denominator(denominator, normalize)
+    target, (form, config) = _ops.parse_target(target), parse_form(form)
+    phi = _features.parse(feature_map)
+    check_family(gates, update, readout, transition, normalize, phi.kind)
+    _ops.check_abs_floor(denominator, phi.kind)
+    if form == "quadratic":
+        raise ValueError(
+            "form: expected a recurrent form for scan, but got quadratic; attention(causal=True) has it"
+        )
+    options = Options(
+        kind=phi.kind, region=phi.region, maps=phi.maps, normalize=normalize,
+        denominator=denominator, config=config, update=update, readout=readout,
+        transition=transition, reverse=reverse, has_state=not no_state,
+        returns_state=return_state, gates=gates, state_dtype=state_dtype,
+    )  # fmt: skip
+    return _ops.make_plan(
+        options, _text.scan_text, scale="K**-0.5" if scale is None else scale, target=target,
+        what="scan", gates=[(name, *GATES[name]) for name in gates], same_length=True,
+        state_layout=state_layout,
+    )  # fmt: skip
+
+
+# What an operand goes with.
+_UPDATES = {
+    "beta": ("delta", "oja"),
+    "erase": ("delta",),
+    "write": ("delta",),
+    "a": ("dplr",),
+    "b": ("dplr",),
+    "value_decay": ("add", "oja"),
+}
+
+
+def check_family(gates, update, readout, transition, normalize, kind):
+    """Operands and options that mean something only with others."""
+    check_choice("transition", transition, ("before", "after"))
+    check_choice("update", update, ("add", "delta", "dplr", "oja"))
+    check_choice("readout", readout, ("inclusive", "exclusive"))
+    for name, updates in _UPDATES.items():
+        if name in gates and update not in updates:
+            expected = " or ".join(f"update={rule!r}" for rule in updates)
+            raise ValueError(f"{name}: expected it only with {expected}, but got it without")
+    if "bonus" in gates and readout != "exclusive":
+        raise ValueError("bonus: expected it only with readout='exclusive', but got it without")
+    if "bonus" in gates and update not in ("add", "dplr"):
+        raise ValueError(
+            "bonus: expected it only with update='add' or update='dplr', but got it without"
+        )
+    if transition == "after" and update in ("add", "oja"):
+        raise ValueError(f"transition: expected it only with update='dplr', but got update={update!r}")
+    if update == "delta" and not {"beta", "erase"} & set(gates):
+        raise ValueError("beta: expected an array with update='delta', or erase, but got None")
+    if update == "oja" and "beta" not in gates:
+        raise ValueError("beta: expected an array with update='oja', but got None")
+    for name in ("a", "b"):
+        if update == "dplr" and name not in gates:
+            raise ValueError(f"{name}: expected an array with update='dplr', but got None")
+    if normalize and (update != "add" or readout != "inclusive"):
+        raise ValueError(
+            "normalize: expected it only with update='add' and readout='inclusive', but got "
+            f"update={update!r} and readout={readout!r}"
+        )
+    if normalize and "value_decay" in gates:
+        raise ValueError(
+            "normalize: expected it without value_decay, but got both: one denominator cannot "
+            "follow factors that differ between value columns"
+        )
+    if "input_gate" in gates and not normalize:
+        raise ValueError("input_gate: expected it only with normalize=True, but got it without")
+    if "input_gate" in gates and kind == "exp":
+        raise ValueError("input_gate: expected another feature map than exp, but got both")

@@ -1,0 +1,146 @@
+"""linattn-bench: measures the kernels beside the machine's own ceilings.
+
+Every figure is the median of repeated calls, taken in turn with those of the
+peers that are installed and of an FMA loop, in one process and on the same
+inputs. See `python -m linattn.bench --help`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+
+import numpy as np
+
+from .. import _linattn
+from . import peers, report
+from .cases import CASES, DTYPES, Sizes, make
+from .timing import measure
+
+__all__ = ["main", "run"]
+
+# More tokens than this are not compared: the oracle walks them one by one.
+COMPARED_TOKENS = 1024
+COPY_BYTES = 256 << 20
+
+
+def _names(known):
+    def parse(text):
+        names = list(known) if text == "all" else text.split(",")
+        for name in names:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"expected some of {', '.join(known)}, but got {name}")
+        return names
+
+    return parse
+
+
+def _numbers(text):
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 1:
+        raise argparse.ArgumentTypeError(f"expected positive integers with commas between them, but got {text}")
+    return numbers
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="linattn-bench", description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n", 1)[1])
+    parser.add_argument("--case", type=_names(CASES), default=["linear"], help=f"all, or some of {', '.join(CASES)}")
+    parser.add_argument("--d", type=_numbers, default=[64, 128], help="head sizes (default: 64,128)")
+    parser.add_argument("--t", type=_numbers, default=[4096], help="numbers of tokens (default: 4096)")
+    parser.add_argument("--heads", type=_numbers, default=[8], help="numbers of heads (default: 8)")
+    parser.add_argument("--batch", type=_numbers, default=[1], help="batch sizes (default: 1)")
+    parser.add_argument("--threads", type=_numbers, default=[1], help="numbers of threads (default: 1)")
+    parser.add_argument("--dtype", type=_names(DTYPES), default=["f32"], help=f"all, or some of {', '.join(DTYPES)}")
+    parser.add_argument("--form", default="auto", help="the form to ask for (default: auto)")
+    parser.add_argument("--peers", default="none", help="all that are installed, none (default), or some of " + ", ".join(peers.PEERS))
+    parser.add_argument("--repetitions", type=int, default=15, help="calls per figure, at least (default: 15)")
+    parser.add_argument("--no-compare", action="store_true", help="do not compare the results with the oracle")
+    parser.add_argument("--json", metavar="FILE", help="write the records as JSON")
+    parser.add_argument("--csv", metavar="FILE", help="write the records as CSV")
+    parser.add_argument("--plots", metavar="FOLDER", help="write plots as SVG")
+    parser.add_argument("--progress", choices=("auto", "on", "off"), default="auto", help="progress on standard error (default: on a terminal)")
+    return parser
+
+
+def _error(out, ref):
+    out, ref = np.asarray(out, np.float64), np.asarray(ref, np.float64)
+    return float(np.abs(out - ref).max() / max(np.abs(ref).max(), 1e-30))
+
+
+def _compare(case, sizes, threads, form):
+    """max|out − ref| / max|ref| of ours, on no more tokens than the oracle can walk."""
+    short = Sizes(sizes.d, min(sizes.t, COMPARED_TOKENS), sizes.heads, sizes.batch, sizes.dtype, sizes.seed)
+    work = make(case, short)
+    return _error(np.asarray(work.run(threads, form)).astype(np.float64), work.reference())
+
+
+def run(case, sizes, threads=1, form="auto", peer_names=(), repetitions=15, compare=True, copy_gbytes=None):
+    """The records of one case: ours first, then the peers'.
+
+    Peers are compared with ours on the very inputs that are timed.
+    """
+    work = make(case, sizes)
+    others = peers.available(case, work.arrays, threads, peer_names) if peer_names else {}
+    calls = {"linattn": lambda: work.run(threads, form), **others}
+    errors = {"linattn": _compare(case, sizes, threads, form) if compare else None}
+    if compare and others:
+        ours = np.asarray(work.run(threads, form), np.float64).swapaxes(1, 2)
+        errors |= {name: _error(call(), ours) for name, call in others.items()}
+    series = measure(calls, repetitions, threads)
+    update = _linattn.update_gbytes(work.footprint, threads) if work.footprint else None
+    records = []
+    for name in calls:
+        seconds = series.median(name)
+        records.append({
+            "case": case, "implementation": name, "d": sizes.d, "t": work.sizes.t, "heads": sizes.heads,
+            "batch": sizes.batch, "threads": threads, "dtype": sizes.dtype,
+            "form": form if name == "linattn" else None, "ms": 1e3 * seconds,
+            "ms_min": 1e3 * min(series.seconds[name]), "ms_max": 1e3 * max(series.seconds[name]),
+            "gflops": work.flops / seconds / 1e9, "fma_gflops": series.ceiling,
+            "fma_spread": series.spread, "share": work.flops / seconds / 1e9 / series.ceiling,
+            "gbytes_per_s": work.bytes / seconds / 1e9, "copy_gbytes_per_s": copy_gbytes,
+            "update_gbytes_per_s": update, "max_rel_error": errors.get(name),
+        })  # fmt: skip
+    return records
+
+
+def _progress(mode):
+    """Something to say where a run is: `advance(text)`, and how to end it."""
+    if mode == "off" or mode == "auto" and not sys.stderr.isatty():
+        return lambda text, done, total: None
+    return lambda text, done, total: print(f"\r[{done}/{total}] {text:60}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+
+def main(arguments=None):
+    options = _parser().parse_args(arguments)
+    try:
+        names = {"all": list(peers.PEERS), "none": []}.get(options.peers) or ([] if options.peers == "none" else _names(peers.PEERS)(options.peers))
+    except argparse.ArgumentTypeError as error:
+        _parser().error(f"argument --peers: {error}")
+    if options.repetitions < 1:
+        _parser().error(f"argument --repetitions: expected a positive integer, but got {options.repetitions}")
+    grid = list(itertools.product(options.case, options.dtype, options.threads, options.batch, options.heads, options.d, options.t))
+    show = _progress(options.progress)
+    copies = {threads: _linattn.copy_gbytes(COPY_BYTES, threads) for threads in set(options.threads)}
+    records = []
+    for done, (case, dtype, threads, batch, heads, d, t) in enumerate(grid):
+        show(f"{case} {dtype} D={d} T={t} H={heads} B={batch} threads={threads}", done, len(grid))
+        records += run(
+            case, Sizes(d, t, heads, batch, dtype), threads, options.form, names, options.repetitions,
+            not options.no_compare, copies[threads],
+        )  # fmt: skip
+    show("done", len(grid), len(grid))
+    print(f"FMA loop: {_linattn.fma_kind()}; medians of {options.repetitions} turns; flops counted 4·T·H·D² per sequence")
+    print(report.table(records))
+    if options.json:
+        report.write_json(options.json, records)
+    if options.csv:
+        report.write_csv(options.csv, records)
+    if options.plots:
+        for path in report.plot(options.plots, records):
+            print(f"wrote {path}")
+    return 0

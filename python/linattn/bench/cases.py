@@ -1,0 +1,151 @@
+"""What is measured: one entry per case, made for the sizes at hand.
+
+Inputs follow the field's habits: q, v normal; keys of unit length for the delta
+rules; gates the logarithm of a sigmoid over 16; beta a sigmoid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Callable
+
+import ml_dtypes
+import numpy as np
+
+__all__ = ["CASES", "DTYPES", "Sizes", "Work", "make"]
+
+DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    d: int
+    t: int
+    heads: int = 8
+    batch: int = 1
+    dtype: str = "f32"
+    seed: int = 0
+
+
+@dataclass
+class Work:
+    """One computation, as arrays; `run` is ours and `reference` the oracle."""
+
+    case: str
+    sizes: Sizes
+    run: Callable  # threads, form -> output [B, T, H, D]
+    reference: Callable  # () -> output in float64
+    arrays: dict = field(default_factory=dict)  # q, k, v, decay, beta: what peers take
+    flops: float = 0.0
+    bytes: float = 0.0
+    footprint: int = 0  # of a state that every step passes over; 0: none
+
+
+def _log_sigmoid(x):
+    return -np.logaddexp(0.0, -x)
+
+
+def _unit(x):
+    return x / np.sqrt((x * x).sum(-1, keepdims=True) + 1e-6)
+
+
+def _tokens(sizes, rng, unit_keys):
+    shape = (sizes.batch, sizes.t, sizes.heads, sizes.d)
+    q, k, v = (rng.standard_normal(shape) for _ in range(3))
+    if unit_keys:
+        q, k = _unit(q), _unit(k)
+    return [x.astype(DTYPES[sizes.dtype]) for x in (q, k, v)]
+
+
+def _scan(case, decay=None, delta=False, **options):
+    """A case of `linattn.scan`; `decay` is None, "H", "BTH" or "BTHD"."""
+
+    def build(sizes):
+        import linattn
+
+        rng = np.random.default_rng(sizes.seed)
+        q, k, v = _tokens(sizes, rng, delta)
+        gates = {}
+        if decay:
+            extent = {"B": sizes.batch, "T": sizes.t, "H": sizes.heads, "D": sizes.d}
+            shape = tuple(extent[axis] for axis in decay)
+            gates["decay"] = (_log_sigmoid(rng.standard_normal(shape)) / 16).astype(np.float32)
+        if delta:
+            shape = (sizes.batch, sizes.t, sizes.heads)
+            gates["beta"] = (1 / (1 + np.exp(-rng.standard_normal(shape)))).astype(np.float32)
+        keywords = dict(options, **gates)
+        if delta:
+            keywords["update"] = "delta"
+        return Work(
+            case, sizes,
+            lambda threads, form: linattn.scan(q, k, v, num_threads=threads, form=form, **keywords),
+            lambda: linattn.reference.scan(q, k, v, **keywords),
+            dict(q=q, k=k, v=v, **gates), _flops(sizes), _token_bytes(q, k, v, v, *gates.values()),
+        )  # fmt: skip
+
+    return build
+
+
+def _attention(case, **options):
+    def build(sizes):
+        import linattn
+
+        q, k, v = _tokens(sizes, np.random.default_rng(sizes.seed), False)
+        return Work(
+            case, sizes,
+            lambda threads, form: linattn.attention(q, k, v, num_threads=threads, form=form, **options),
+            lambda: linattn.reference.attention(q, k, v, **options),
+            dict(q=q, k=k, v=v), _flops(sizes), _token_bytes(q, k, v, v),
+        )  # fmt: skip
+
+    return build
+
+
+def _decode(sizes):
+    """One token: every step reads and writes the whole state."""
+    import linattn
+
+    one = Sizes(sizes.d, 1, sizes.heads, sizes.batch, sizes.dtype, sizes.seed)
+    rng = np.random.default_rng(sizes.seed)
+    q, k, v = _tokens(one, rng, False)
+    decay = np.full((sizes.batch, 1, sizes.heads), -0.01, np.float32)
+    like = np.zeros(0, DTYPES[sizes.dtype])
+    state = linattn.State.zeros(sizes.batch, sizes.heads, sizes.d, sizes.d, like=like)
+
+    def run(threads, form):
+        return state.step(q, k, v, decay=decay, num_threads=threads, form=form)
+
+    footprint = state.S.nbytes
+    return Work(
+        "decode", one, run, lambda: linattn.reference.scan(q, k, v, decay=decay),
+        dict(q=q, k=k, v=v, decay=decay), _flops(one), 2.0 * footprint, footprint,
+    )  # fmt: skip
+
+
+def _flops(sizes):
+    return 4.0 * sizes.batch * sizes.t * sizes.heads * sizes.d * sizes.d
+
+
+def _token_bytes(*arrays):
+    return float(sum(array.nbytes for array in arrays))
+
+
+CASES = {
+    "linear": _scan("linear"),
+    "retnet": _scan("retnet", decay="H"),
+    "scalar-decay": _scan("scalar-decay", decay="BTH"),
+    "gate": _scan("gate", decay="BTHD"),
+    "delta": _scan("delta", delta=True),
+    "gated-delta": _scan("gated-delta", decay="BTH", delta=True),
+    "kda": _scan("kda", decay="BTHD", delta=True),
+    "normalized": _scan("normalized", feature_map="elu", normalize=True),
+    "exp": _scan("exp", feature_map="exp", normalize=True),
+    "noncausal": _attention("noncausal", feature_map="identity", normalize=False),
+    "softmax": _attention("softmax", causal=True, weights="softmax"),
+    "decode": _decode,
+}
+
+
+def make(case, sizes):
+    """The work of a case at these sizes."""
+    return CASES[case](sizes)

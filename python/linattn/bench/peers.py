@@ -1,0 +1,274 @@
+"""What others offer for the same computation, as far as it is installed.
+
+Each peer gets the inputs of a case as its own arrays, made outside of the timing,
+and returns a function of no argument whose result, [B, H, T, D], converts to NumPy,
+or None if it has no form of that case.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+
+import numpy as np
+
+__all__ = ["PEERS", "available"]
+
+CHUNK = 64
+_ADDITIVE = ("linear", "retnet", "scalar-decay", "gate")
+
+
+def _scale(arrays):
+    return arrays["q"].shape[-1] ** -0.5
+
+
+def _head_major(arrays, convert):
+    """q, k, v, decay, beta as [B, H, T, ...], decay per token at least."""
+    out = {name: convert(np.ascontiguousarray(np.swapaxes(x, 1, 2)))
+           for name, x in arrays.items() if x.ndim > 1}  # fmt: skip
+    if "decay" in arrays and arrays["decay"].ndim == 1:
+        B, T = arrays["q"].shape[:2]
+        out["decay"] = convert(np.ascontiguousarray(np.broadcast_to(arrays["decay"][None, :, None], (B, len(arrays["decay"]), T))))
+    return out
+
+
+# ----------------------------------------------------------------------------
+# PyTorch
+# ----------------------------------------------------------------------------
+
+
+def _torch_chunk(torch, case, x, scale):
+    """The chunk form in plain PyTorch, scores masked by differences of cumulative
+    decays; per-channel decays go through the state of each token's chunk."""
+    q, k, v = (x[name] for name in "qkv")
+    B, H, T, D = q.shape
+    C = min(CHUNK, T)
+    decay = x.get("decay")
+    lower = torch.ones(C, C, dtype=torch.bool).tril()
+
+    def scalar():
+        state = q.new_zeros(B, H, D, v.shape[-1])
+        out = torch.empty_like(v)
+        for begin in range(0, T, C):
+            part = slice(begin, begin + C)
+            qc, kc, vc = q[:, :, part] * scale, k[:, :, part], v[:, :, part]
+            n = qc.shape[2]
+            scores = qc @ kc.transpose(-1, -2)
+            if decay is None:
+                scores = scores.masked_fill(~lower[:n, :n], 0)
+                out[:, :, part] = scores @ vc + qc @ state
+                state = state + kc.transpose(-1, -2) @ vc
+                continue
+            c = decay[:, :, part].cumsum(-1)
+            ratio = (c[..., :, None] - c[..., None, :]).masked_fill(~lower[:n, :n], -torch.inf).exp()
+            out[:, :, part] = (scores * ratio) @ vc + (qc * c[..., None].exp()) @ state
+            last = c[..., -1:]
+            state = state * last[..., None].exp() + (kc * (last - c)[..., None].exp()).transpose(-1, -2) @ vc
+        return out
+
+    def channel():
+        state = q.new_zeros(B, H, D, v.shape[-1])
+        out = torch.empty_like(v)
+        n = 16
+        mask = lower[:n, :n, None]
+        for begin in range(0, T, n):
+            part = slice(begin, begin + n)
+            qc, kc, vc = q[:, :, part] * scale, k[:, :, part], v[:, :, part]
+            m = qc.shape[2]
+            c = decay[:, :, part].cumsum(-2)
+            ratio = (c[..., :, None, :] - c[..., None, :, :]).masked_fill(~mask[:m, :m], -torch.inf).exp()
+            scores = torch.einsum("bhid,bhjd,bhijd->bhij", qc, kc, ratio)
+            out[:, :, part] = scores @ vc + (qc * c.exp()) @ state
+            last = c[..., -1:, :]
+            state = state * last.transpose(-1, -2).exp() + (kc * (last - c).exp()).transpose(-1, -2) @ vc
+        return out
+
+    return channel if case == "gate" else scalar
+
+
+def torch_eager(case, arrays, threads):
+    torch = importlib.import_module("torch")
+    torch.set_num_threads(threads)
+    x = _head_major(arrays, torch.from_numpy)
+    if case in _ADDITIVE:
+        call = _torch_chunk(torch, case, x, _scale(arrays))
+    elif case == "softmax":
+        call = lambda: torch.nn.functional.scaled_dot_product_attention(  # noqa: E731
+            x["q"], x["k"], x["v"], is_causal=True
+        )
+    elif case == "noncausal":
+        call = lambda: x["q"] @ (x["k"].transpose(-1, -2) @ x["v"])  # noqa: E731
+    else:
+        return None
+    return torch.no_grad()(call)
+
+
+def torch_compile(case, arrays, threads):
+    torch = importlib.import_module("torch")
+    call = torch_eager(case, arrays, threads)
+    # What is one call of a library already has nothing to gain.
+    return torch.compile(call, dynamic=False) if call and case in _ADDITIVE else None
+
+
+def transformers_chunk(case, arrays, threads):
+    """The fallback of transformers for gated delta rules."""
+    if case not in ("delta", "gated-delta"):
+        return None
+    torch = importlib.import_module("torch")
+    module = importlib.import_module("transformers.models.qwen3_next.modeling_qwen3_next")
+    torch.set_num_threads(threads)
+    x = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    decay = x.get("decay", torch.zeros_like(x["beta"]))
+    call = lambda: module.torch_chunk_gated_delta_rule(  # noqa: E731
+        x["q"], x["k"], x["v"], g=decay, beta=x["beta"], chunk_size=CHUNK
+    )[0].transpose(1, 2)
+    return torch.no_grad()(call)
+
+
+# ----------------------------------------------------------------------------
+# JAX
+# ----------------------------------------------------------------------------
+
+
+def jax_scan(case, arrays, threads):
+    """`jax.jit` of `lax.scan` over tokens."""
+    if case not in (*_ADDITIVE, "delta", "gated-delta", "kda"):
+        return None
+    jax = importlib.import_module("jax")
+    jnp, lax = jax.numpy, jax.lax
+    scale = _scale(arrays)
+    x = {name: jnp.asarray(np.moveaxis(a, 2, 0)) for name, a in _head_major(arrays, np.asarray).items()}
+    names = [name for name in ("q", "k", "v", "decay", "beta") if name in x]
+
+    def step(state, token):
+        t = dict(zip(names, token))
+        if "decay" in t:
+            gate = jnp.exp(t["decay"])
+            state = state * (gate[..., None] if gate.ndim == 3 else gate[..., None, None])
+        v = t["v"]
+        if "beta" in t:
+            v = t["beta"][..., None] * (v - jnp.einsum("bhkv,bhk->bhv", state, t["k"]))
+        state = state + t["k"][..., None] * v[..., None, :]
+        return state, jnp.einsum("bhkv,bhk->bhv", state, t["q"]) * scale
+
+    @jax.jit
+    def run(*tokens):
+        B, H, D = tokens[0].shape[1:]
+        return lax.scan(step, jnp.zeros((B, H, D, D), tokens[0].dtype), tokens)[1]
+
+    tokens = [x[name] for name in names]
+    return lambda: run(*tokens).block_until_ready().transpose(1, 2, 0, 3)
+
+
+def jax_chunk(case, arrays, threads):
+    """`jax.jit` of `lax.scan` over chunks, additive rules with a scalar decay."""
+    if case not in ("linear", "retnet", "scalar-decay") or arrays["q"].shape[1] % CHUNK:
+        return None
+    jax = importlib.import_module("jax")
+    jnp, lax = jax.numpy, jax.lax
+    scale = _scale(arrays)
+
+    def chunks(a):
+        B, H, T = a.shape[:3]
+        return jnp.asarray(np.moveaxis(a.reshape(B, H, T // CHUNK, CHUNK, *a.shape[3:]), 2, 0))
+
+    x = _head_major(arrays, np.asarray)
+    if "decay" not in x:
+        x["decay"] = np.zeros(x["q"].shape[:3], np.float32)
+    tokens = [chunks(x[name]) for name in ("q", "k", "v", "decay")]
+    lower = np.tril(np.ones((CHUNK, CHUNK), bool))
+
+    def step(state, chunk):
+        q, k, v, g = chunk
+        c = jnp.cumsum(g, -1)
+        ratio = jnp.exp(jnp.where(lower, c[..., :, None] - c[..., None, :], -jnp.inf))
+        out = ((q @ jnp.swapaxes(k, -1, -2)) * ratio) @ v + (q * jnp.exp(c)[..., None]) @ state
+        last = c[..., -1:]
+        state = state * jnp.exp(last)[..., None] + jnp.swapaxes(k * jnp.exp(last - c)[..., None], -1, -2) @ v
+        return state, out * scale
+
+    @jax.jit
+    def run(*tokens):
+        B, H, _, D = tokens[0].shape[1:]
+        return lax.scan(step, jnp.zeros((B, H, D, D), tokens[0].dtype), tokens)[1]
+
+    def call():
+        out = run(*tokens).block_until_ready()
+        return jnp.moveaxis(out, 0, 2).reshape(x["v"].shape)
+
+    return call
+
+
+# ----------------------------------------------------------------------------
+# ONNX Runtime
+# ----------------------------------------------------------------------------
+
+
+def onnxruntime(case, arrays, threads):
+    """The contributed op com.microsoft::LinearAttention."""
+    rule = {"linear": "linear", "retnet": "gated", "scalar-decay": "gated", "gate": "gated",
+            "delta": "delta", "gated-delta": "gated_delta", "kda": "gated_delta"}.get(case)  # fmt: skip
+    if rule is None:
+        return None
+    ort = importlib.import_module("onnxruntime")
+    onnx = importlib.import_module("onnx")
+    B, T, H, D = arrays["q"].shape
+    feeds = {"query": arrays["q"].reshape(B, T, H * D), "key": arrays["k"].reshape(B, T, H * D),
+             "value": arrays["v"].reshape(B, T, H * D)}  # fmt: skip
+    if "decay" in arrays:
+        decay = arrays["decay"]
+        if decay.ndim == 1:
+            decay = np.broadcast_to(decay, (B, T, H))
+        feeds["decay"] = np.ascontiguousarray(decay.reshape(B, T, -1))
+    if "beta" in arrays:
+        feeds["beta"] = arrays["beta"]
+    inputs = ["query", "key", "value", "", feeds.get("decay") is not None and "decay" or "",
+              feeds.get("beta") is not None and "beta" or ""]  # fmt: skip
+    while not inputs[-1]:
+        inputs.pop()
+    node = onnx.helper.make_node(
+        "LinearAttention", inputs, ["output", "state"], domain="com.microsoft",
+        q_num_heads=H, kv_num_heads=H, update_rule=rule, scale=_scale(arrays),
+    )  # fmt: skip
+    kind = onnx.TensorProto.FLOAT
+    graph = onnx.helper.make_graph(
+        [node], "g", [onnx.helper.make_tensor_value_info(n, kind, a.shape) for n, a in feeds.items()],
+        [onnx.helper.make_tensor_value_info("output", kind, (B, T, H * D))],
+    )  # fmt: skip
+    model = onnx.helper.make_model(graph, opset_imports=[
+        onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("com.microsoft", 1)], ir_version=10)  # fmt: skip
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return lambda: session.run(["output"], feeds)[0].reshape(B, T, H, D).swapaxes(1, 2)
+
+
+PEERS = {
+    "torch": torch_eager,
+    "torch.compile": torch_compile,
+    "transformers": transformers_chunk,
+    "jax-scan": jax_scan,
+    "jax-chunk": jax_chunk,
+    "onnxruntime": onnxruntime,
+}
+
+
+def available(case, arrays, threads, names=None):
+    """name -> call for the peers that are installed and have the case.
+
+    A peer that cannot run says so as a warning and is left out.
+    """
+    calls = {}
+    if arrays["q"].dtype != np.float32:
+        return calls  # f32 is where all of them meet
+    for name in PEERS if names is None else names:
+        try:
+            call = PEERS[name](case, arrays, threads)
+            if call is not None:
+                call()
+                calls[name] = call
+        except ModuleNotFoundError:
+            continue
+        except Exception as error:  # noqa: BLE001: a peer's failure is not ours
+            warnings.warn(f"{name} cannot run {case}: {type(error).__name__}: {str(error)[:200]}", stacklevel=2)
+    return calls

@@ -1,0 +1,125 @@
+"""What a run leaves behind: JSON, CSV, a table, plots."""
+
+from __future__ import annotations
+
+import csv
+import json
+import pathlib
+
+__all__ = ["KEYS", "plot", "table", "write_csv", "write_json"]
+
+KEYS = (
+    "case", "implementation", "d", "t", "heads", "batch", "threads", "dtype", "form", "ms", "ms_min",
+    "ms_max", "gflops", "fma_gflops", "fma_spread", "share", "gbytes_per_s", "copy_gbytes_per_s",
+    "update_gbytes_per_s", "max_rel_error",
+)  # fmt: skip
+
+
+def write_json(path, records):
+    pathlib.Path(path).write_text(json.dumps(records, indent=1) + "\n")
+
+
+def write_csv(path, records):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, KEYS, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(records)
+
+
+def _cell(value):
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.2e}" if value and abs(value) < 1e-3 else f"{value:.3g}"
+    return str(value)
+
+
+def table(records):
+    """The records as lines of Markdown."""
+    columns = ("case", "implementation", "d", "t", "threads", "dtype", "ms", "gflops", "share", "gbytes_per_s", "max_rel_error")
+    rows = [[_cell(record[key]) for key in columns] for record in records]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [list(columns), ["---"] * len(columns), *rows])
+
+
+def plot(folder, records):
+    """share.svg, time.svg and speedup.svg, as far as the records hold something to show."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+
+    def save(figure, name):
+        figure.tight_layout()
+        figure.savefig(folder / name)
+        pyplot.close(figure)
+        written.append(folder / name)
+
+    _plot_share(pyplot, records, save)
+    _plot_lines(pyplot, records, save)
+    _plot_speedup(pyplot, records, save)
+    return written
+
+
+def _label(record):
+    return f"{record['case']}, D={record['d']}" + (f", {record['threads']} threads" if record["threads"] > 1 else "")
+
+
+def _plot_share(pyplot, records, save):
+    """Arithmetic against its ceiling: bars of all implementations."""
+    rows = [r for r in records if r["case"] != "decode"]
+    if not rows:
+        return
+    labels = list(dict.fromkeys((_label(r), r["t"]) for r in rows))
+    names = list(dict.fromkeys(r["implementation"] for r in rows))
+    figure, axes = pyplot.subplots(figsize=(max(6, 0.8 * len(labels) + 2), 4))
+    width = 0.8 / len(names)
+    for i, name in enumerate(names):
+        at = {(_label(r), r["t"]): 100 * r["share"] for r in rows if r["implementation"] == name}
+        axes.bar([x + i * width for x, l in enumerate(labels) if l in at], [at[l] for l in labels if l in at], width, label=name)
+    axes.set_xticks([x + 0.4 - width / 2 for x in range(len(labels))], [f"{l}\nT={t}" for l, t in labels], rotation=45, ha="right", fontsize=8)
+    axes.set_ylabel("share of the FMA loop, %")
+    axes.legend(fontsize=8)
+    save(figure, "share.svg")
+
+
+def _plot_lines(pyplot, records, save):
+    """Time against T, where a case was measured at several lengths."""
+    series = {}
+    for r in records:
+        if r["case"] != "decode":
+            series.setdefault((r["implementation"], _label(r), r["dtype"]), []).append((r["t"], r["ms"]))
+    series = {key: sorted(points) for key, points in series.items() if len(points) > 1}
+    if not series:
+        return
+    figure, axes = pyplot.subplots(figsize=(7, 4.5))
+    for (name, label, dtype), points in series.items():
+        axes.loglog(*zip(*points), marker="o", label=f"{label}, {dtype} ({name})")
+    axes.set_xlabel("tokens")
+    axes.set_ylabel("ms")
+    axes.legend(fontsize=7)
+    save(figure, "time.svg")
+
+
+def _plot_speedup(pyplot, records, save):
+    """How much faster than softmax weights, where both were measured."""
+    ours = [r for r in records if r["implementation"] == "linattn"]
+    key = lambda r: (r["d"], r["t"], r["heads"], r["batch"], r["threads"], r["dtype"])  # noqa: E731
+    softmax = {key(r): r["ms"] for r in ours if r["case"] == "softmax"}
+    series = {}
+    for r in ours:
+        if r["case"] not in ("softmax", "decode") and key(r) in softmax:
+            series.setdefault(_label(r), []).append((r["t"], softmax[key(r)] / r["ms"]))
+    if not series:
+        return
+    figure, axes = pyplot.subplots(figsize=(7, 4.5))
+    for label, points in series.items():
+        axes.loglog(*zip(*sorted(points)), marker="o", label=label)
+    axes.axhline(1, color="gray", linewidth=0.8)
+    axes.set_xlabel("tokens")
+    axes.set_ylabel("times faster than causal softmax weights")
+    axes.legend(fontsize=7)
+    save(figure, "speedup.svg")

@@ -1,0 +1,103 @@
+"""Timing on a machine that is not ours alone.
+
+Implementations take turns, so that a slow spell meets all of them; the machine's
+own ceilings are measured between the turns, in this process. Where the ceiling
+moved by more than a tenth during a series, the series is run again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+import time
+
+from .. import _linattn
+
+__all__ = ["Series", "measure", "pinned"]
+
+# A call shorter than this is repeated until a slice is long enough to time.
+SLICE_SECONDS = 2e-3
+SPREAD = 0.10
+ATTEMPTS = 3
+
+
+@contextlib.contextmanager
+def pinned(threads):
+    """Keeps every thread of this process, libraries' pools included, on as many
+    CPUs as `threads`: not every peer can be told how many threads to use."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    cpus = sorted(os.sched_getaffinity(0))
+    try:
+        _set_affinity(cpus[:threads])
+        yield
+    finally:
+        _set_affinity(cpus)
+
+
+def _set_affinity(cpus):
+    os.sched_setaffinity(0, cpus)
+    for task in os.listdir("/proc/self/task"):
+        with contextlib.suppress(ProcessLookupError):  # a thread that has just ended
+            os.sched_setaffinity(int(task), cpus)
+
+
+class Series:
+    """The times of the implementations of one case, and the ceiling beside them."""
+
+    def __init__(self, seconds, gflops):
+        self.seconds = seconds  # name -> list of seconds per call
+        self.gflops = gflops  # the FMA loop, before, between and after
+
+    def median(self, name):
+        return statistics.median(self.seconds[name])
+
+    @property
+    def ceiling(self):
+        return statistics.median(self.gflops)
+
+    @property
+    def spread(self):
+        return (max(self.gflops) - min(self.gflops)) / max(self.gflops)
+
+
+def _calls_per_slice(call):
+    call()  # compiles, allocates
+    start = time.perf_counter()
+    call()
+    seconds = time.perf_counter() - start
+    return max(1, round(SLICE_SECONDS / max(seconds, 1e-7)))
+
+
+def _run(calls, counts, repetitions, threads):
+    seconds = {name: [] for name in calls}
+    gflops = [_linattn.fma_gflops(threads)]
+    for repetition in range(repetitions):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            for _ in range(counts[name]):
+                call()
+            seconds[name].append((time.perf_counter() - start) / counts[name])
+        if repetition == repetitions // 2:
+            gflops.append(_linattn.fma_gflops(threads))
+    gflops.append(_linattn.fma_gflops(threads))
+    return Series(seconds, gflops)
+
+
+def measure(calls, repetitions, threads):
+    """Times the calls in turn; `calls` is name -> function of no argument.
+
+    Of up to three series the one with the steadiest ceiling is returned.
+    """
+    with pinned(threads):
+        counts = {name: _calls_per_slice(call) for name, call in calls.items()}
+        best = None
+        for _ in range(ATTEMPTS):
+            series = _run(calls, counts, repetitions, threads)
+            if best is None or series.spread < best.spread:
+                best = series
+            if best.spread <= SPREAD:
+                break
+    return best

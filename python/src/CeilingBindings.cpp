@@ -1,0 +1,40 @@
+//===- CeilingBindings.cpp - What the machine could do at best ------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Bindings.h"
+#include "linattn/Support/FmaPeak.h"
+#include "linattn/Support/MemoryPeak.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+void linattn::python::registerCeilings(nb::module_ &module) {
+  using nb::gil_scoped_release;
+  module.def(
+      "fma_kind", &linattn::getFmaKind,
+      "The instructions that fma_gflops measures: avx512, avx2 or generic.");
+  module.def("fma_gflops", &linattn::measureFmaGflops, "threads"_a = 1,
+             nb::call_guard<gil_scoped_release>(),
+             "GFLOP/s of an f32 FMA loop on that many threads.");
+  module.def(
+      "copy_gbytes",
+      [](int64_t bytes, int threads) {
+        return linattn::measureMemoryGbytes(linattn::MemoryPass::Copy, bytes,
+                                            threads);
+      },
+      "bytes"_a, "threads"_a = 1, nb::call_guard<gil_scoped_release>(),
+      "GB/s, read plus written, of copying within a footprint.");
+  module.def(
+      "update_gbytes",
+      [](int64_t bytes, int threads) {
+        return linattn::measureMemoryGbytes(linattn::MemoryPass::Update, bytes,
+                                            threads);
+      },
+      "bytes"_a, "threads"_a = 1, nb::call_guard<gil_scoped_release>(),
+      "GB/s, read plus written, of updating a footprint in place.");
+}
