@@ -61,6 +61,7 @@ llvm_config.add_tool_substitutions(
         ToolSubst("linattn-opt", extra_args=opt_arguments),
         ToolSubst("linattn-run", unresolved="ignore"),
         ToolSubst("linattn-compile", unresolved="ignore"),
+        ToolSubst("linattn-families", unresolved="ignore"),
         ToolSubst("linattn-lsp-server", unresolved="ignore"),
         ToolSubst("mlir-opt", unresolved="ignore"),
         "FileCheck",

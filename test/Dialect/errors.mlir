@@ -522,7 +522,7 @@ func.func @scan_s5_output(%q: tensor<2x4x6x8xf16>, %k: tensor<2x4x6x8xf16>, %v: 
 // -----
 
 func.func @scan_s6_type(%q: tensor<2x4x6x8xf16>, %k: tensor<2x4x6x8xf16>, %v: tensor<2x4x6x16xf16>, %o: tensor<2x4x6x16xf16>, %s: tensor<2x4x8x16xf16>) {
-  // expected-error @+1 {{expected state to have element type 'f32', but got 'f16'}}
+  // expected-error @+1 {{expected state to have element type 'f32' or 'f64', but got 'f16'}}
   %r:2 = linattn.scan %q, %k, %v into(%o) init(%s)
     : (tensor<2x4x6x8xf16>, tensor<2x4x6x8xf16>, tensor<2x4x6x16xf16>, tensor<2x4x6x16xf16>, tensor<2x4x8x16xf16>)
     -> (tensor<2x4x6x16xf16>, tensor<2x4x8x16xf16>)
@@ -682,7 +682,7 @@ func.func @scan_s8_type(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: te
 // -----
 
 func.func @scan_s9_missing(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %o: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf32>, %z: tensor<2x4x8xf32>) {
-  // expected-error @+1 {{expected running_max exactly with feature map exp under normalize, but got none}}
+  // expected-error @+1 {{expected running_max exactly with feature map exp under normalize or with input_gate, but got none}}
   %r:3 = linattn.scan %q, %k, %v into(%o) init(%s) normalizer(%z) {normalize = #linattn.normalize<>, feature_map = #linattn.feature_map<exp>}
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8xf32>)
     -> (tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8xf32>)
@@ -692,7 +692,7 @@ func.func @scan_s9_missing(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v:
 // -----
 
 func.func @scan_s9_unused(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %o: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf32>, %z: tensor<2x4x8xf32>, %m: tensor<2x4xf32>) {
-  // expected-error @+1 {{expected running_max exactly with feature map exp under normalize, but got one without them}}
+  // expected-error @+1 {{expected running_max exactly with feature map exp under normalize or with input_gate, but got one without them}}
   %r:4 = linattn.scan %q, %k, %v into(%o) init(%s) normalizer(%z) running_max(%m) {normalize = #linattn.normalize<>}
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8xf32>, tensor<2x4xf32>)
     -> (tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8xf32>, tensor<2x4xf32>)
@@ -702,7 +702,7 @@ func.func @scan_s9_unused(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: 
 // -----
 
 func.func @scan_s9_plain_exp(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %o: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf32>, %m: tensor<2x4xf32>) {
-  // expected-error @+1 {{expected running_max exactly with feature map exp under normalize, but got one without them}}
+  // expected-error @+1 {{expected running_max exactly with feature map exp under normalize or with input_gate, but got one without them}}
   %r:3 = linattn.scan %q, %k, %v into(%o) init(%s) running_max(%m) {feature_map = #linattn.feature_map<exp>}
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4xf32>)
     -> (tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4xf32>)
@@ -975,7 +975,7 @@ func.func @scan_s11_mask_tokens(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>
 // -----
 
 func.func @scan_s12_beta(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %beta: tensor<2x4x6xf32>, %o: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf32>) {
-  // expected-error @+1 {{expected beta only with update(delta), but got update(add)}}
+  // expected-error @+1 {{expected beta only with update(delta) or update(oja), but got update(add)}}
   %r:2 = linattn.scan %q, %k, %v beta(%beta) into(%o) init(%s)
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6xf32>, tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)
     -> (tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)
@@ -1075,7 +1075,7 @@ func.func @scan_s14(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor
 // -----
 
 func.func @scan_s15(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %value_decay: tensor<2x4x6x16xf32>, %beta: tensor<2x4x6xf32>, %o: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf32>) {
-  // expected-error @+1 {{expected value_decay only with update(add), but got update(delta)}}
+  // expected-error @+1 {{expected value_decay only with update(add) or update(oja), but got update(delta)}}
   %r:2 = linattn.scan %q, %k, %v value_decay(%value_decay) beta(%beta) update(delta) into(%o) init(%s)
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6xf32>, tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)
     -> (tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)
@@ -1172,7 +1172,7 @@ func.func @scan_result_type(%q: tensor<2x4x6x8xf32>, %s: tensor<2x4x8x8xf32>) {
 // -----
 
 func.func @scan_unknown_update(%q: tensor<2x4x6x8xf32>, %s: tensor<2x4x8x8xf32>) {
-  // expected-error @+1 {{expected one of [add, delta, dplr] for how a token is written into the state, got: gamma}}
+  // expected-error @+1 {{expected one of [add, delta, dplr, oja] for how a token is written into the state, got: gamma}}
   %r:2 = linattn.scan %q, %q, %q update(gamma) into(%q) init(%s)
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x8x8xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x8x8xf32>)
   return
@@ -1229,10 +1229,10 @@ func.func @state_t4(%k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf16>, %s: tenso
 
 // -----
 
-func.func @state_t5_type(%k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf64>) {
-  // expected-error @+1 {{expected state to have element type 'f32', but got 'f64'}}
+func.func @state_t5_type(%k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf16>) {
+  // expected-error @+1 {{expected state to have element type 'f32' or 'f64', but got 'f16'}}
   %r = linattn.state %k, %v init(%s)
-    : (tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x8x16xf64>) -> tensor<2x4x8x16xf64>
+    : (tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x8x16xf16>) -> tensor<2x4x8x16xf16>
   return
 }
 
@@ -1471,7 +1471,7 @@ func.func @read_r4_key(%q: tensor<2x8x6x8xf32>, %s: tensor<2x4x8x16xf32>, %z: te
 // -----
 
 func.func @read_r5_state(%q: tensor<2x8x6x8xbf16>, %s: tensor<2x4x8x16xbf16>, %o: tensor<2x8x6x16xbf16>) {
-  // expected-error @+1 {{expected state to have element type 'f32', but got 'bf16'}}
+  // expected-error @+1 {{expected state to have element type 'f32' or 'f64', but got 'bf16'}}
   %r = linattn.read %q, %s into(%o)
     : (tensor<2x8x6x8xbf16>, tensor<2x4x8x16xbf16>, tensor<2x8x6x16xbf16>) -> tensor<2x8x6x16xbf16>
   return
@@ -1523,7 +1523,7 @@ func.func @read_r7(%q: tensor<2x8x6x8xf32>, %s: tensor<2x4x8x16xf32>, %o: tensor
 //===----------------------------------------------------------------------===//
 
 func.func @feature_map_f1_type(%x: tensor<2x4x6x8xf32>, %o: tensor<2x4x6x8xf16>) {
-  // expected-error @+1 {{expected input and output to have the same element type, but got 'f32' and 'f16'}}
+  // expected-error @+1 {{expected output to have element type 'f32', but got 'f16'}}
   %r = linattn.feature_map %x into(%o)
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf16>) -> tensor<2x4x6x8xf16>
   return
@@ -1655,6 +1655,6 @@ func.func private @config_form() attributes {a = #linattn.config<form = spiral>}
 
 // -----
 
-// expected-error @+2 {{expected ::mlir::linattn::FeatureMapKind to be one of: identity, relu, relu2, elu1, softmax_kernel, exp, region}}
+// expected-error @+2 {{expected ::mlir::linattn::FeatureMapKind to be one of: identity, relu, relu2, elu1, softmax_kernel, exp, region, softmax, l2norm, sum_norm, favor, favor_hyperbolic, random_fourier, random_fourier_exp, t2r, hadamard, cosformer, hedgehog, hedgehog_exp, dpfp, taylor, taylor_full, rebased, outer_product}}
 // expected-error @+1 {{failed to parse LinAttn_FeatureMapAttr parameter 'kind'}}
 func.func private @feature_map_kind() attributes {a = #linattn.feature_map<gelu>}

@@ -156,6 +156,32 @@ func.func @scan_running_max(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v
   return %r#3 : tensor<2x4xf32>
 }
 
+// CHECK-LABEL: func.func @scan_oja
+func.func @scan_oja(%q: tensor<2x4x6x8xf16>, %k: tensor<2x4x6x8xf16>, %v: tensor<2x4x6x16xf16>, %gv: tensor<2x4x6x16xf32>, %beta: tensor<2x4x6xf32>, %o: tensor<2x4x6x16xf16>, %s: tensor<2x4x8x16xf64>) -> tensor<2x4x6x16xf16> {
+  // CHECK: linattn.scan %{{.+}}, %{{.+}}, %{{.+}} value_decay(%{{.+}}) beta(%{{.+}}) update(oja) into(%{{.+}}) init(%{{.+}}) :
+  %r:2 = linattn.scan %q, %k, %v value_decay(%gv) beta(%beta) update(oja) into(%o) init(%s)
+    : (tensor<2x4x6x8xf16>, tensor<2x4x6x8xf16>, tensor<2x4x6x16xf16>, tensor<2x4x6x16xf32>, tensor<2x4x6xf32>, tensor<2x4x6x16xf16>, tensor<2x4x8x16xf64>) -> (tensor<2x4x6x16xf16>, tensor<2x4x8x16xf64>)
+  return %r#0 : tensor<2x4x6x16xf16>
+}
+
+// mLSTM, on buffers with open sizes.
+// CHECK-LABEL: func.func @scan_input_gate
+func.func @scan_input_gate(%q: memref<?x4x?x8xf32>, %k: memref<?x4x?x8xf32>, %v: memref<?x4x?x16xf32>, %f: memref<?x4x?xf32>, %i: memref<?x4x?xf32>, %mask: memref<?x?xi1>, %o: memref<?x4x?x16xf32>, %s: memref<?x4x8x16xf32>, %z: memref<?x4x8xf32>, %m: memref<?x4xf32>) {
+  // CHECK: linattn.scan %{{.+}}, %{{.+}}, %{{.+}} decay(%{{.+}}) input_gate(%{{.+}}) mask(%{{.+}}) into(%{{.+}}) init(%{{.+}}) normalizer(%{{.+}}) running_max(%{{.+}}) {normalize = #linattn.normalize<eps = 9.9{{.*}}E-7 : f64, abs_floor = 1.000000e+00 : f64>} :
+  linattn.scan %q, %k, %v decay(%f) input_gate(%i) mask(%mask) into(%o) init(%s) normalizer(%z) running_max(%m)
+      {normalize = #linattn.normalize<eps = 1.0e-6, abs_floor = 1.0>}
+    : (memref<?x4x?x8xf32>, memref<?x4x?x8xf32>, memref<?x4x?x16xf32>, memref<?x4x?xf32>, memref<?x4x?xf32>, memref<?x?xi1>, memref<?x4x?x16xf32>, memref<?x4x8x16xf32>, memref<?x4x8xf32>, memref<?x4xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @read_running_max
+func.func @read_running_max(%q: tensor<2x4x?x8xf32>, %s: tensor<2x4x8x16xf64>, %z: tensor<2x4x8xf64>, %m: tensor<2x4xf64>, %o: tensor<2x4x?x16xf32>) -> tensor<2x4x?x16xf32> {
+  // CHECK: linattn.read %{{.+}}, %{{.+}} normalizer(%{{.+}}) running_max(%{{.+}}) into(%{{.+}}) {normalize = #linattn.normalize<abs_floor = 1.000000e+00 : f64>} :
+  %r = linattn.read %q, %s normalizer(%z) running_max(%m) into(%o) {normalize = #linattn.normalize<abs_floor = 1.0>}
+    : (tensor<2x4x?x8xf32>, tensor<2x4x8x16xf64>, tensor<2x4x8xf64>, tensor<2x4xf64>, tensor<2x4x?x16xf32>) -> tensor<2x4x?x16xf32>
+  return %r : tensor<2x4x?x16xf32>
+}
+
 // CHECK-LABEL: func.func @scan_buffers
 func.func @scan_buffers(%q: memref<2x4x?x8xf16, strided<[?, ?, ?, 1], offset: ?>>, %k: memref<2x4x?x8xf16>, %v: memref<2x4x?x16xf16>, %g: memref<2x4x?xf32>, %o: memref<2x4x?x16xf16>, %s: memref<2x4x8x16xf32>, %z: memref<2x4x8xf32>) {
   // CHECK: linattn.scan %{{.+}}, %{{.+}}, %{{.+}} decay(%{{.+}}) into(%{{.+}}) init(%{{.+}}) normalizer(%{{.+}}) {feature_map = #linattn.feature_map<region>, normalize = #linattn.normalize<>} phi {

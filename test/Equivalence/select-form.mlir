@@ -1,11 +1,11 @@
 // RUN: linattn-run %s --all --open-size=1,3,33 --form=token --compare=reference
-// RUN: linattn-run %s --all --open-size=1,3,33 --form=state_tile --compare=reference
+// RUN: linattn-run %S/Inputs/additive.mlir --all --open-size=1,3,33 --form=state_tile --compare=reference
 // RUN: linattn-opt %s --linattn-select-form=form=token | linattn-run - --all --open-size=3,33 --compare=%s
 // RUN: linattn-opt %s --linattn-select-form | FileCheck %s
 // RUN: linattn-opt %s --linattn-select-form | linattn-run - --all --open-size=1,7 --compare=%s
 // RUN: %if avx2 %{ linattn-opt %s --linattn-select-form='vector-bits=256 registers=16' | env LINATTN_CPU=x86-64-v3 linattn-run - --all --open-size=33 --compare=%s %}
-// RUN: linattn-run %S/Inputs/additive.mlir --all --open-size=1,5,7 --form=chunk:3 --compare=reference
-// RUN: linattn-opt %S/Inputs/additive.mlir --linattn-select-form=form=chunk:2 | linattn-run - --all --open-size=1,3,5 --target=reference --compare=%S/Inputs/additive.mlir
+// RUN: linattn-run %S/Inputs/additive.mlir --all --open-size=1,5,33 --form=chunk:3 --compare=reference
+// RUN: linattn-opt %S/Inputs/additive.mlir --linattn-select-form=form=chunk:2 --linattn-chunk --linattn-decompose=only-chunks | linattn-run - --all --open-size=1,3,5 --target=reference --compare=%S/Inputs/additive.mlir
 
 // The families of scans in every form.
 
@@ -61,17 +61,5 @@ func.func @token_decay(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: ten
 func.func @exclusive(%q: tensor<1x2x?x4xf32>, %k: tensor<1x2x?x4xf32>, %v: tensor<1x2x?x4xf32>, %g: tensor<1x2x?x4xf32>, %u: tensor<2x4xf32>, %o: tensor<1x2x?x4xf32>, %s: tensor<1x2x4x4xf32>) -> (tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) {
   %r:2 = linattn.scan %q, %k, %v decay(%g) bonus(%u) readout(exclusive) into(%o) init(%s)
     : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<2x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>)
-  return %r#0, %r#1 : tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>
-}
-
-func.func @delta(%q: tensor<1x2x?x4xf32>, %k: tensor<1x2x?x4xf32>, %v: tensor<1x2x?x4xf32>, %g: tensor<1x2x?xf32>, %b: tensor<1x2x?xf32>, %o: tensor<1x2x?x4xf32>, %s: tensor<1x2x4x4xf32>) -> (tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) {
-  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s)
-    : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?xf32>, tensor<1x2x?xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>)
-  return %r#0, %r#1 : tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>
-}
-
-func.func @dplr(%q: tensor<1x2x?x4xf32>, %k: tensor<1x2x?x4xf32>, %v: tensor<1x2x?x4xf32>, %g: tensor<1x2x?x4xf32>, %a: tensor<1x2x?x4xf32>, %b: tensor<1x2x?x4xf32>, %o: tensor<1x2x?x4xf32>, %s: tensor<1x2x4x4xf32>) -> (tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) {
-  %r:2 = linattn.scan %q, %k, %v decay(%g) a(%a) b(%b) update(dplr) transition(before) into(%o) init(%s)
-    : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>)
   return %r#0, %r#1 : tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>
 }

@@ -93,6 +93,25 @@ def test_forms_agree(qkv, form, causal):
     )
 
 
+@pytest.mark.parametrize("form", ["segments", "segments:16"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_segments(rng, dtype, form):
+    q, k, v = (tokens(rng, 2, 70, 2, 16, dtype=dtype) for _ in range(3))
+    k /= np.linalg.norm(k, axis=-1, keepdims=True)
+    decay = -np.abs(tokens(rng, 2, 70, 2, 16, dtype=dtype))
+    S = tokens(rng, 2, 2, 16, 16, dtype=dtype)
+    beta = rng.random((2, 70, 2)).astype(dtype)
+    for options in ({}, {"update": "delta", "beta": beta}, {"reverse": True}):
+        options = dict(options, decay=decay, initial_state=S, return_state=True)
+        out, state = linattn.scan(q, k, v, form=form, **options)
+        ref, final = reference.scan(q, k, v, **options)
+        name = np.dtype(dtype).name
+        assert_agrees(out, ref, name)
+        assert_agrees(state.S, final.S, name)
+    with pytest.raises(ValueError, match="form: expected one that is legal here, but got segments: its sequences are packed already"):
+        linattn.scan(q[:1], k[:1], v[:1], cu_seqlens=[0, 3, 70], form=form)
+
+
 @pytest.mark.parametrize("options", [{}, {"causal": True}, {"weights": "softmax"}])
 def test_reference_target(qkv, options):
     assert_agrees(

@@ -132,3 +132,19 @@ def test_call_is_cheap():
             linattn.attention(q, q, q, causal=True)
         best = min(best, (time.perf_counter() - start) / 50)
     assert best < 100e-6
+
+
+def test_math(rng):
+    """Fast arithmetic rounds otherwise, but computes the same."""
+    source = """
+func.func @f(%q: tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32> {
+  %o = linattn.attention %q, %q, %q {causal, feature_map = #linattn.feature_map<exp>, normalize = #linattn.normalize<eps = 1.0e-6>}
+    : (tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32>
+  return %o : tensor<1x2x?x16xf32>
+}"""
+    q = rng.standard_normal((1, 2, 70, 16)).astype(np.float32)
+    strict, fast = (linattn.compile(source, math=math) for math in ("strict", "fast"))
+    assert "reassoc" in fast.llvm_ir() and "reassoc" not in strict.llvm_ir()
+    np.testing.assert_allclose(fast(q), strict(q), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="math: expected .*strict.*fast.*but got 'loose'"):
+        linattn.compile(source, math="loose")

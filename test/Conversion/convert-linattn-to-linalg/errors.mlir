@@ -24,3 +24,12 @@ func.func @delta(%q: tensor<1x2x8x4xf32>, %b: tensor<1x2x8xf32>, %o: tensor<1x2x
     : (tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8xf32>, tensor<1x2x8x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x8x4xf32>, tensor<1x2x4x4xf32>)
   return %r#0 : tensor<1x2x8x4xf32>
 }
+
+// -----
+
+func.func @tokens_in_order(%x: tensor<2x6x8xf32>, %g: tensor<8xf32>, %s: tensor<2x8xf32>) -> (tensor<2x6x8xf32>, tensor<2x8xf32>) {
+  // expected-error @+1 {{'linattn.diagonal_scan' op cannot be decomposed: linalg has no loop over tokens that follow one another}}
+  %r:2 = linattn.diagonal_scan %x decay(%g) into(%x) init(%s)
+    : (tensor<2x6x8xf32>, tensor<8xf32>, tensor<2x6x8xf32>, tensor<2x8xf32>) -> (tensor<2x6x8xf32>, tensor<2x8xf32>)
+  return %r#0, %r#1 : tensor<2x6x8xf32>, tensor<2x8xf32>
+}

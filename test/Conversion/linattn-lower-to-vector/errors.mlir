@@ -36,3 +36,30 @@ func.func @quadratic(%q: memref<1x2x8x32xf32>, %o: memref<1x2x8x32xf32>) {
     : (memref<1x2x8x32xf32>, memref<1x2x8x32xf32>, memref<1x2x8x32xf32>, memref<1x2x8x32xf32>) -> ()
   return
 }
+
+// -----
+
+func.func @value_decay(%q: memref<1x2x8x32xf32>, %o: memref<1x2x8x32xf32>, %s: memref<1x2x32x32xf32>) {
+  // expected-error @below {{cannot run in form chunk: a decay per value column does not factor into products of chunks}}
+  linattn.scan %q, %q, %q value_decay(%q) into(%o) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<1x2x8x32xf32>, memref<1x2x8x32xf32>, memref<1x2x8x32xf32>, memref<1x2x8x32xf32>, memref<1x2x8x32xf32>, memref<1x2x32x32xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @delta(%q: memref<1x2x8x32xf32>, %b: memref<1x2x8xf32>, %o: memref<1x2x8x32xf32>, %s: memref<1x2x32x32xf32>) {
+  // expected-error @below {{cannot run in form state_tile: a rank-1 transition couples the rows of a state column}}
+  linattn.scan %q, %q, %q beta(%b) update(delta) into(%o) init(%s) {config = #linattn.config<form = state_tile>}
+    : (memref<1x2x8x32xf32>, memref<1x2x8x32xf32>, memref<1x2x8x32xf32>, memref<1x2x8xf32>, memref<1x2x8x32xf32>, memref<1x2x32x32xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @large(%q: memref<1x2x8x32xf32>, %o: memref<1x2x8x32xf32>, %s: memref<1x2x32x32xf32>) {
+  // expected-error @below {{expected config chunk to be at most 1024, but got 2048}}
+  linattn.scan %q, %q, %q into(%o) init(%s) {config = #linattn.config<form = chunk, chunk = 2048>}
+    : (memref<1x2x8x32xf32>, memref<1x2x8x32xf32>, memref<1x2x8x32xf32>, memref<1x2x8x32xf32>, memref<1x2x32x32xf32>) -> ()
+  return
+}

@@ -22,7 +22,7 @@
 // JSON:        "entry": "thrice"
 
 // DIFFERS: result 0: differs from the reference
-// NONE:    --compare: expected reference or a program: {{.+}}none.mlir: error: cannot be read
+// NONE:    --compare: expected reference, exact or a program: {{.+}}none.mlir: error: cannot be read
 // SHAPE:   --compare: expected result 0 as 4 f32, but got 3 f32
 // ALL:     --all: expected neither --entry nor --arg nor --out
 // OPEN:    argument 0 (%x): expected --arg, since its type tensor<?xf32> leaves the shape open

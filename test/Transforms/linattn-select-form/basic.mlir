@@ -50,3 +50,25 @@ func.func @state_and_read(%q: tensor<2x3x40x64xf64>, %o: tensor<2x3x40x64xf64>, 
   %t = linattn.read %q, %r into(%o) : (tensor<2x3x40x64xf64>, tensor<2x3x64x64xf64>, tensor<2x3x40x64xf64>) -> tensor<2x3x40x64xf64>
   return %t : tensor<2x3x40x64xf64>
 }
+
+// A rank-1 update: chunks for many tokens, one by one for a few.
+
+// CHECK-LABEL: func.func @delta(
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32,
+// CHUNK-LABEL: func.func @delta(
+// CHUNK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 32, rows = 4, cols = 16,
+// REMARK:      remark: [Passed] select-form {{.*}}"chunks of 16 tokens: a rank-1 transition couples the rows of a state column"
+func.func @delta(%q: tensor<2x3x?x64xf32>, %b: tensor<2x3x?xf32>, %o: tensor<2x3x?x64xf32>, %s: tensor<2x3x64x64xf32>) -> tensor<2x3x?x64xf32> {
+  %r:2 = linattn.scan %q, %q, %q beta(%b) update(delta) into(%o) init(%s)
+    : (tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?xf32>, tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>)
+  return %r#0 : tensor<2x3x?x64xf32>
+}
+
+// CHECK-LABEL: func.func @few_deltas(
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = token,
+// REMARK:      remark: [Passed] select-form {{.*}}"token, {{.*}}: few tokens: one pass over the state"
+func.func @few_deltas(%q: tensor<2x3x1x64xf32>, %b: tensor<2x3x1xf32>, %o: tensor<2x3x1x64xf32>, %s: tensor<2x3x64x64xf32>) -> tensor<2x3x1x64xf32> {
+  %r:2 = linattn.scan %q, %q, %q beta(%b) update(delta) into(%o) init(%s)
+    : (tensor<2x3x1x64xf32>, tensor<2x3x1x64xf32>, tensor<2x3x1x64xf32>, tensor<2x3x1xf32>, tensor<2x3x1x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x1x64xf32>, tensor<2x3x64x64xf32>)
+  return %r#0 : tensor<2x3x1x64xf32>
+}

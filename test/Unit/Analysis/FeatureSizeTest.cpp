@@ -21,16 +21,21 @@ TEST(FeatureSize, HeadOf64With128RandomFeatures) {
                                               {"elu1", 64},
                                               {"softmax_kernel", 64},
                                               {"exp", 64},
+                                              {"softmax", 64},
                                               {"l2norm", 64},
+                                              {"sum_norm", 64},
                                               {"favor", 128},
                                               {"favor_hyperbolic", 256},
                                               {"random_fourier", 256},
+                                              {"random_fourier_exp", 256},
                                               {"t2r", 128},
                                               {"hadamard", 128},
                                               {"cosformer", 128},
                                               {"hedgehog", 128},
+                                              {"hedgehog_exp", 128},
                                               {"dpfp", 384},
                                               {"taylor", 1 + 64 + 2080},
+                                              {"taylor_full", 1 + 64 + 4096},
                                               {"rebased", 2080},
                                               {"outer_product", 2080}};
   std::set<std::string_view> names;
@@ -69,9 +74,10 @@ std::string getError(std::string_view name, FeatureParameters parameters) {
 TEST(FeatureSize, Errors) {
   EXPECT_EQ(getError("nystrom", {64}),
             "expected a feature map among identity, relu, relu2, elu1, "
-            "softmax_kernel, exp, l2norm, favor, favor_hyperbolic, "
-            "random_fourier, t2r, hadamard, cosformer, hedgehog, dpfp, taylor, "
-            "rebased, outer_product, but got 'nystrom'");
+            "softmax_kernel, exp, softmax, l2norm, sum_norm, favor, "
+            "favor_hyperbolic, random_fourier, random_fourier_exp, t2r, "
+            "hadamard, cosformer, hedgehog, hedgehog_exp, dpfp, taylor, "
+            "taylor_full, rebased, outer_product, but got 'nystrom'");
   EXPECT_EQ(getError("elu1", {0}),
             "'elu1': expected a head size from 1 to 1073741824, but got 0");
   EXPECT_EQ(getError("favor", {64}),

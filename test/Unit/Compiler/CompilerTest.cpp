@@ -97,6 +97,51 @@ TEST(CompilerErrors, MissingFile) {
             "directory");
 }
 
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+const char *kSum = R"mlir(
+func.func @sum(%x: tensor<?xf32>) -> tensor<f32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<f32>
+  %s = linalg.fill ins(%zero : f32) outs(%e : tensor<f32>) -> tensor<f32>
+  %r = linalg.reduce ins(%x : tensor<?xf32>) outs(%s : tensor<f32>) dimensions = [0]
+    (%in: f32, %acc: f32) { %t = arith.addf %in, %acc : f32  linalg.yield %t : f32 }
+  return %r : tensor<f32>
+}
+)mlir";
+
+std::string getSumIR(std::optional<Math> math) {
+  CompilerOptions options;
+  options.diskCache = false;
+  options.math = math;
+  auto kernel = Compiler(options).compile(kSum);
+  if (!kernel)
+    return llvm::toString(kernel.takeError());
+  return llvm::cantFail(kernel->llvmIR());
+}
+
+TEST(CompilerMath, OnlyFastReassociates) {
+  EXPECT_EQ(getSumIR(Math::Strict).find("reassoc"), std::string::npos);
+  std::string fast = getSumIR(Math::Fast);
+  EXPECT_NE(fast.find("reassoc"), std::string::npos) << fast;
+  // Masks and running maxima need them.
+  EXPECT_EQ(fast.find("ninf"), std::string::npos);
+  EXPECT_EQ(fast.find("nnan"), std::string::npos);
+}
+
+TEST(CompilerMath, TheEnvironmentSaysUnlessTheCallerDoes) {
+  setenv("LINATTN_MATH", "fast", 1);
+  EXPECT_NE(getSumIR(std::nullopt).find("reassoc"), std::string::npos);
+  EXPECT_EQ(getSumIR(Math::Strict).find("reassoc"), std::string::npos);
+  setenv("LINATTN_MATH", "sloppy", 1);
+  EXPECT_EQ(getSumIR(std::nullopt),
+            "expected LINATTN_MATH to be strict or fast, but got sloppy");
+  unsetenv("LINATTN_MATH");
+  EXPECT_EQ(getSumIR(std::nullopt).find("reassoc"), std::string::npos);
+}
+
 TEST(CompilerRemarks, TellWhatWasDecided) {
   Kernel kernel = test::compile(R"mlir(
     func.func @f(%q: tensor<1x1x?x16xf32>, %k: tensor<1x1x?x16xf32>,

@@ -45,6 +45,7 @@ static std::string getNormalizeText(const Normalize &normalize) {
   };
   add("eps", normalize.eps);
   add("floor", normalize.floor);
+  add("abs_floor", normalize.absFloor);
   add("clamp", normalize.clamp);
   return "normalize = #linattn.normalize<" + llvm::join(parts, ", ") + ">";
 }

@@ -45,7 +45,7 @@ struct Case {
   Region region = Region::None;
   std::optional<Normalize> normalize;
   std::optional<double> scale;
-  bool hasMask = false;
+  bool hasMask = false, hasWideState = false;
   Extents extents = Extents::DynamicTokens;
   Layout layout = Layout::Contiguous;
   CompilerOptions compiler;
@@ -80,6 +80,8 @@ struct Case {
     return set(normalize, value);
   }
   Derived &scaled(double value) { return set(scale, value); }
+  /// An f64 state beside narrower tokens.
+  Derived &wide() { return set(hasWideState, true); }
   Derived &masked() { return set(hasMask, true); }
   Derived &open(Extents value) { return set(extents, value); }
   Derived &laidOut(Layout value) { return set(layout, value); }
@@ -92,7 +94,7 @@ struct Case {
     return map == FeatureMapKind::Exp && normalize.has_value();
   }
   DType accumulation() const {
-    return dtype == DType::F64 ? DType::F64 : DType::F32;
+    return dtype == DType::F64 || hasWideState ? DType::F64 : DType::F32;
   }
   reference::FeatureMap getMap() const;
   /// "{causal, feature_map = …}" and, where there is one, the region.
@@ -143,6 +145,12 @@ struct AttentionCase : Case<AttentionCase> {
   Array getExpected(const std::vector<Buffer> &inputs) const;
 };
 
+/// max(|den|, floor) + eps
+inline Normalize absFloor(double floor,
+                          std::optional<double> eps = std::nullopt) {
+  return {eps, std::nullopt, std::nullopt, floor};
+}
+
 enum class Decay { None, Head, Token, Channel };
 
 /// One linattn.scan from a given state.
@@ -150,7 +158,7 @@ struct ScanCase : Case<ScanCase> {
   int64_t tokenCount = 33;
   Decay decay = Decay::None;
   bool hasValueDecay = false, isExclusive = false, hasBonus = false,
-       isReverse = false;
+       isReverse = false, hasInputGate = false;
   reference::UpdateRule update = reference::UpdateRule::Add;
   reference::Transition transition = reference::Transition::After;
   /// 0: none, 3: [B, H, T], 4: [B, H, T, V].
@@ -181,6 +189,16 @@ struct ScanCase : Case<ScanCase> {
     update = reference::UpdateRule::Dplr;
     return set(transition, value);
   }
+  ScanCase &oja() {
+    update = reference::UpdateRule::Oja;
+    return set(betaRank, 3);
+  }
+  /// mLSTM's gates and denominator.
+  ScanCase &gated(Normalize value = absFloor(1.0)) {
+    normalize = value;
+    return set(hasInputGate, true);
+  }
+  bool carriesMax() const { return isStabilised() || hasInputGate; }
   ScanCase &sequences(std::vector<int64_t> value) {
     tokenCount = value.back();
     return set(offsets, std::move(value));
@@ -208,8 +226,15 @@ private:
     int64_t tokenDim;
   };
   std::vector<Operand> makeOperands(uint64_t seed) const;
+  static void poison(std::vector<Operand> &operands, const Array &mask);
   void addGates(std::vector<Operand> &operands, uint64_t seed) const;
 };
+
+/// Compiles the case once and checks the output and the final state for these
+/// sequence lengths (the case's own, if none is given).
+void checkScan(ScanCase c, llvm::ArrayRef<int64_t> lengths = {});
+void checkScans(llvm::ArrayRef<ScanCase> cases,
+                llvm::ArrayRef<int64_t> lengths = {});
 
 /// "tensor<2x?x16xf32>"; `tokenDim` is open unless everything is static.
 std::string getTensorType(DType dtype, llvm::ArrayRef<int64_t> shape,

@@ -205,9 +205,7 @@ TEST(Forms, FeatureMapsInOtherForms) {
     AttentionCase c(featureMapName(map));
     c.causal().features(map).positive().normalized();
     check(c.form("token"));
-    // A running maximum changes inside a chunk: there is no such form.
-    if (map != FeatureMapKind::Exp)
-      check(c.form("chunk:16"));
+    check(c.form("chunk:16"));
   }
   for (const char *form : {"token", "chunk:16"}) {
     AttentionCase c(form);
@@ -301,23 +299,14 @@ TEST(Forms, GroupedHeads) {
   check(named("softmax").heads(6, 2, 2).softmax());
 }
 
-TEST(Forms, RefusedChunks) {
-  struct {
-    AttentionCase c;
-    const char *message;
-  } refused[] = {{named("heads").heads(4, 2, 2),
-                  "the chunk form needs the same number of heads everywhere"},
-                 {named("exp").features(FeatureMapKind::Exp).normalized(),
-                  "a running maximum changes inside a chunk"}};
-  for (auto &[c, message] : refused) {
-    c.causal().form("chunk:16");
-    auto kernel = Compiler(c.compiler).compile(c.getText(), "", "test");
-    ASSERT_FALSE(static_cast<bool>(kernel));
-    EXPECT_EQ(llvm::toString(kernel.takeError()),
-              std::string("test:2:8: error: 'linattn.scan' op cannot run in "
-                          "form chunk: ") +
-                  message);
-  }
+TEST(Forms, ChunksUnderARunningMaximum) {
+  checkAll({named("chunk")
+                .causal()
+                .heads(4, 2, 2)
+                .features(FeatureMapKind::Exp)
+                .normalized()
+                .form("chunk:16")},
+           someLengths);
 }
 
 TEST(Forms, HeadSizes) {

@@ -66,6 +66,25 @@ void ScanCase::addGates(std::vector<Operand> &operands, uint64_t seed) const {
     add("erase", keyShape, 0, 1);
   if (hasWrite)
     add("write", valueShape, 0, 1);
+  if (hasInputGate)
+    add("input_gate", {batch, heads, count}, -4, 4);
+}
+
+/// Padding may hold anything, NaN where the mask is false, but for the query,
+/// which reads, and the decay.
+void ScanCase::poison(std::vector<Operand> &operands, const Array &mask) {
+  for (Operand &operand : operands) {
+    llvm::StringRef name = operand.name;
+    if (operand.tokenDim < 0 || name == "q" || name.ends_with("decay"))
+      continue;
+    Array &array = operand.array;
+    int64_t size = array.rank() == 4 ? array.dim(3) : 1;
+    for (int64_t i = 0, rows = array.data.size() / size; i < rows; ++i) {
+      int64_t t = i % array.dim(2), b = i / array.dim(2) / array.dim(1);
+      if (mask.at({b, t}) == 0)
+        std::fill_n(array.data.begin() + i * size, size, NAN);
+    }
+  }
 }
 
 std::vector<ScanCase::Operand> ScanCase::makeOperands(uint64_t seed) const {
@@ -80,10 +99,14 @@ std::vector<ScanCase::Operand> ScanCase::makeOperands(uint64_t seed) const {
   operands.push_back({"v", dtype, tokens(valueHeads, valueSize, 2), 2});
   if (update != UpdateRule::Add)
     normalizeRows(operands[1].array);
+  if (update == UpdateRule::Oja)
+    normalizeRows(operands[2].array);
   addGates(operands, seed + 3);
-  if (hasMask)
-    operands.push_back(
-        {"mask", DType::I1, randomMask({batch, tokenCount}, seed + 20), 1});
+  if (hasMask) {
+    Array mask = randomMask({batch, tokenCount}, seed + 20);
+    poison(operands, mask);
+    operands.push_back({"mask", DType::I1, mask, 1});
+  }
   if (!offsets.empty())
     operands.push_back(
         {"cu_seqlens", DType::I32,
@@ -105,7 +128,7 @@ std::vector<ScanCase::Operand> ScanCase::makeOperands(uint64_t seed) const {
   operands.push_back({"S", accumulation(), state, -1});
   if (normalize)
     operands.push_back({"z", accumulation(), z, -1});
-  if (isStabilised())
+  if (carriesMax())
     operands.push_back({"m", accumulation(), m, -1});
   return operands;
 }
@@ -158,6 +181,8 @@ std::string ScanCase::getText() const {
     clauses += " update(delta)";
   if (update == UpdateRule::Dplr)
     clauses += " update(dplr)";
+  if (update == UpdateRule::Oja)
+    clauses += " update(oja)";
   if (isExclusive)
     clauses += " readout(exclusive)";
   if (transition == reference::Transition::Before)
@@ -214,12 +239,12 @@ struct OracleCall {
 static void setOperand(OracleCall &call, const std::string &name, Array array) {
   reference::ScanOperands &x = call.operands;
   std::pair<const char *, std::optional<Array> *> optional[] = {
-      {"decay", &x.decay}, {"value_decay", &x.valueDecay},
-      {"beta", &x.beta},   {"a", &x.a},
-      {"b", &x.b},         {"bonus", &x.bonus},
-      {"erase", &x.erase}, {"write", &x.write},
-      {"mask", &x.mask},   {"z", &call.state.z},
-      {"m", &call.state.m}};
+      {"decay", &x.decay},  {"value_decay", &x.valueDecay},
+      {"beta", &x.beta},    {"a", &x.a},
+      {"b", &x.b},          {"bonus", &x.bonus},
+      {"erase", &x.erase},  {"write", &x.write},
+      {"mask", &x.mask},    {"input_gate", &x.inputGate},
+      {"z", &call.state.z}, {"m", &call.state.m}};
   std::pair<const char *, Array *> required[] = {
       {"q", &x.q}, {"k", &x.k}, {"v", &x.v}, {"S", &call.state.S}};
   for (auto [key, target] : optional)
@@ -259,7 +284,7 @@ static void append(Array &whole, const Array &part, int64_t axis) {
 std::vector<Array>
 ScanCase::getExpected(const std::vector<Buffer> &inputs) const {
   std::vector<Operand> operands = makeOperands(0);
-  std::vector<Array> expected(2 + normalize.has_value() + isStabilised());
+  std::vector<Array> expected(2 + normalize.has_value() + carriesMax());
   bool packed = !offsets.empty();
   for (int64_t n = 0; n < (packed ? stateBatch() : 1); ++n) {
     OracleCall call;
@@ -288,8 +313,43 @@ ScanCase::getExpected(const std::vector<Buffer> &inputs) const {
     append(expected[1], result.state.S, 0);
     if (normalize)
       append(expected[2], *result.state.z, 0);
-    if (isStabilised())
+    if (carriesMax())
       append(expected[3], *result.state.m, 0);
   }
   return expected;
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+void linattn::test::checkScan(ScanCase c, llvm::ArrayRef<int64_t> lengths) {
+  SCOPED_TRACE(c.name);
+  std::optional<Kernel> kernel = compile(c.getText(), c.compiler);
+  if (!kernel)
+    return;
+  auto checkOnce = [&] {
+    SCOPED_TRACE(std::to_string(c.tokenCount) + " tokens");
+    std::vector<Buffer> inputs = c.getInputs();
+    std::vector<Buffer> outputs = run(*kernel, inputs, c.layout);
+    if (outputs.empty())
+      return;
+    std::vector<Array> expected = c.getExpected(inputs);
+    ASSERT_EQ(outputs.size(), expected.size());
+    const char *names[] = {"output", "state", "normalizer", "running maximum"};
+    for (size_t i = 0; i < outputs.size(); ++i)
+      expectClose(outputs[i], expected[i], names[i], c.tolerance);
+  };
+  if (lengths.empty())
+    return checkOnce();
+  for (int64_t length : lengths) {
+    c.tokens(length);
+    checkOnce();
+  }
+}
+
+void linattn::test::checkScans(llvm::ArrayRef<ScanCase> cases,
+                               llvm::ArrayRef<int64_t> lengths) {
+  for (const ScanCase &c : cases)
+    checkScan(c, lengths);
 }

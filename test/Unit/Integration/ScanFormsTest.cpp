@@ -14,64 +14,31 @@ using namespace linattn::test;
 
 namespace {
 
-/// Compiles the case once and checks the output and the final state for these
-/// sequence lengths.
-void check(ScanCase c, llvm::ArrayRef<int64_t> lengths = {}) {
-  SCOPED_TRACE(c.name);
-  std::optional<Kernel> kernel = compile(c.getText(), c.compiler);
-  if (!kernel)
-    return;
-  auto checkOnce = [&] {
-    SCOPED_TRACE(std::to_string(c.tokenCount) + " tokens");
-    std::vector<Buffer> inputs = c.getInputs();
-    std::vector<Buffer> outputs = run(*kernel, inputs, c.layout);
-    if (outputs.empty())
-      return;
-    std::vector<Array> expected = c.getExpected(inputs);
-    ASSERT_EQ(outputs.size(), expected.size());
-    const char *names[] = {"output", "state", "normalizer", "running maximum"};
-    for (size_t i = 0; i < outputs.size(); ++i)
-      expectClose(outputs[i], expected[i], names[i], c.tolerance);
-  };
-  if (lengths.empty())
-    return checkOnce();
-  for (int64_t length : lengths) {
-    c.tokens(length);
-    checkOnce();
-  }
-}
-
-void checkAll(llvm::ArrayRef<ScanCase> cases,
-              llvm::ArrayRef<int64_t> lengths = {}) {
-  for (const ScanCase &c : cases)
-    check(c, lengths);
-}
-
 ScanCase named(std::string name) { return ScanCase(std::move(name)); }
 
 const int64_t someLengths[] = {0, 1, 2, 33, 100};
 
 TEST(Scans, CarryTheirState) {
   for (const char *form : {"state_tile", "token", "chunk:16"}) {
-    checkAll({named(std::string("plain, ") + form).form(form),
-              named(std::string("normalised, ") + form)
-                  .form(form)
-                  .features(FeatureMapKind::Elu1)
-                  .normalized()
-                  .scaled(0.5)},
-             someLengths);
+    checkScans({named(std::string("plain, ") + form).form(form),
+                named(std::string("normalised, ") + form)
+                    .form(form)
+                    .features(FeatureMapKind::Elu1)
+                    .normalized()
+                    .scaled(0.5)},
+               someLengths);
   }
   for (const char *form : {"state_tile", "token"})
-    checkAll({named(std::string("running maximum, ") + form)
-                  .form(form)
-                  .features(FeatureMapKind::Exp)
-                  .normalized(),
-              named(std::string("running maximum from nothing, ") + form)
-                  .form(form)
-                  .features(FeatureMapKind::Exp)
-                  .normalized()
-                  .empty()},
-             someLengths);
+    checkScans({named(std::string("running maximum, ") + form)
+                    .form(form)
+                    .features(FeatureMapKind::Exp)
+                    .normalized(),
+                named(std::string("running maximum from nothing, ") + form)
+                    .form(form)
+                    .features(FeatureMapKind::Exp)
+                    .normalized()
+                    .empty()},
+               someLengths);
 }
 
 // Nothing was written before the first unmasked token: the maximum is still −∞.
@@ -101,12 +68,12 @@ TEST(Scans, Decays) {
                              std::pair(Decay::Channel, "per channel")}) {
     ScanCase c(name);
     c.decayed(decay).sizes(20, 24);
-    check(c, {0, 1, 33, 100});
-    check(c.form("token"));
-    check(c.features(FeatureMapKind::Elu1).normalized());
-    check(c.form("auto"));
+    checkScan(c, {0, 1, 33, 100});
+    checkScan(c.form("token"));
+    checkScan(c.features(FeatureMapKind::Elu1).normalized());
+    checkScan(c.form("auto"));
   }
-  checkAll(
+  checkScans(
       {named("value").valueDecayed(),
        named("value and token").valueDecayed().decayed(Decay::Token),
        named("value and channel").valueDecayed().decayed(Decay::Channel),
@@ -141,108 +108,110 @@ TEST(Scans, InfiniteDecay) {
 }
 
 TEST(Scans, ReadBeforeTheWrite) {
-  checkAll({named("exclusive").exclusive(),
-            named("exclusive, token").exclusive().form("token"),
-            named("bonus").bonus().sizes(20, 24),
-            named("bonus, token").bonus().sizes(20, 24).form("token"),
-            named("bonus and decay")
-                .bonus()
-                .decayed(Decay::Channel)
-                .features(FeatureMapKind::Relu)
-                .scaled(0.5)},
-           {0, 1, 2, 33});
+  checkScans({named("exclusive").exclusive(),
+              named("exclusive, token").exclusive().form("token"),
+              named("bonus").bonus().sizes(20, 24),
+              named("bonus, token").bonus().sizes(20, 24).form("token"),
+              named("bonus and decay")
+                  .bonus()
+                  .decayed(Decay::Channel)
+                  .features(FeatureMapKind::Relu)
+                  .scaled(0.5)},
+             {0, 1, 2, 33});
 }
 
 TEST(Scans, Reverse) {
-  checkAll({named("plain").reversed(), named("token").reversed().form("token"),
-            named("decay").reversed().decayed(Decay::Token),
-            named("normalised and masked")
-                .reversed()
-                .masked()
-                .features(FeatureMapKind::Elu1)
-                .normalized(),
-            named("bonus").reversed().bonus()},
-           {0, 1, 33, 100});
+  checkScans({named("plain").reversed(),
+              named("token").reversed().form("token"),
+              named("decay").reversed().decayed(Decay::Token),
+              named("normalised and masked")
+                  .reversed()
+                  .masked()
+                  .features(FeatureMapKind::Elu1)
+                  .normalized(),
+              named("bonus").reversed().bonus()},
+             {0, 1, 33, 100});
 }
 
 TEST(Scans, PackedSequences) {
   // Empty at the start, in the middle and at the end; one token; many.
   const std::vector<int64_t> offsets = {0, 0, 1, 34, 34, 36, 100, 100};
-  checkAll({named("plain").sequences(offsets),
-            named("token").sequences(offsets).form("token"),
-            named("decay").sequences(offsets).decayed(Decay::Channel),
-            named("normalised and masked")
-                .sequences(offsets)
-                .masked()
-                .features(FeatureMapKind::Elu1)
-                .normalized(),
-            named("running maximum")
-                .sequences(offsets)
-                .features(FeatureMapKind::Exp)
-                .normalized(),
-            named("bonus").sequences(offsets).bonus(),
-            named("reverse").sequences(offsets).reversed(),
-            named("no tokens").sequences({0, 0}),
-            named("grouped").sequences(offsets).heads(4, 2, 2)});
+  checkScans({named("plain").sequences(offsets),
+              named("token").sequences(offsets).form("token"),
+              named("decay").sequences(offsets).decayed(Decay::Channel),
+              named("normalised and masked")
+                  .sequences(offsets)
+                  .masked()
+                  .features(FeatureMapKind::Elu1)
+                  .normalized(),
+              named("running maximum")
+                  .sequences(offsets)
+                  .features(FeatureMapKind::Exp)
+                  .normalized(),
+              named("bonus").sequences(offsets).bonus(),
+              named("reverse").sequences(offsets).reversed(),
+              named("no tokens").sequences({0, 0}),
+              named("grouped").sequences(offsets).heads(4, 2, 2)});
 }
 
 TEST(Scans, Masks) {
-  checkAll({named("plain").masked().batches(2),
-            named("decay").masked().batches(2).decayed(Decay::Token),
-            named("token").masked().batches(2).form("token"),
-            named("chunk").masked().batches(2).form("chunk:16")});
+  checkScans({named("plain").masked().batches(2),
+              named("decay").masked().batches(2).decayed(Decay::Token),
+              named("token").masked().batches(2).form("token"),
+              named("chunk").masked().batches(2).form("chunk:16")});
 }
 
 TEST(Scans, DeltaRule) {
-  checkAll({named("beta").delta(), named("beta per channel").delta(4),
-            named("beta and decay").delta().decayed(Decay::Token),
-            named("beta and channel decay").delta().decayed(Decay::Channel),
-            named("erase").delta().erased(), named("write").delta().written(),
-            named("all").delta(4).decayed(Decay::Head).erased().written(),
-            named("exclusive").delta().exclusive(),
-            named("reverse").delta().reversed(),
-            named("packed").delta().sequences({0, 0, 1, 20, 33})},
-           {});
-  check(named("long").delta().decayed(Decay::Token), {0, 1, 2, 100});
+  checkScans({named("beta").delta(), named("beta per channel").delta(4),
+              named("beta and decay").delta().decayed(Decay::Token),
+              named("beta and channel decay").delta().decayed(Decay::Channel),
+              named("erase").delta().erased(), named("write").delta().written(),
+              named("all").delta(4).decayed(Decay::Head).erased().written(),
+              named("exclusive").delta().exclusive(),
+              named("reverse").delta().reversed(),
+              named("packed").delta().sequences({0, 0, 1, 20, 33})},
+             {});
+  checkScan(named("long").delta().decayed(Decay::Token), {0, 1, 2, 100});
 }
 
 TEST(Scans, Dplr) {
   using reference::Transition;
   for (Transition transition : {Transition::Before, Transition::After}) {
     std::string name = transition == Transition::Before ? "before" : "after";
-    checkAll({named(name).dplr(transition),
-              named(name + ", decay").dplr(transition).decayed(Decay::Channel),
-              named(name + ", exclusive")
-                  .dplr(transition)
-                  .decayed(Decay::Token)
-                  .exclusive()});
+    checkScans(
+        {named(name).dplr(transition),
+         named(name + ", decay").dplr(transition).decayed(Decay::Channel),
+         named(name + ", exclusive")
+             .dplr(transition)
+             .decayed(Decay::Token)
+             .exclusive()});
   }
 }
 
 TEST(Scans, GroupedHeads) {
-  checkAll({named("queries").heads(6, 2, 2).decayed(Decay::Token),
-            named("values").heads(2, 2, 4).decayed(Decay::Channel),
-            named("both").heads(8, 2, 4).bonus(),
-            named("token").heads(8, 2, 4).form("token"),
-            named("delta").heads(8, 2, 4).delta(),
-            named("running maximum")
-                .heads(8, 2, 4)
-                .features(FeatureMapKind::Exp)
-                .normalized()});
+  checkScans({named("queries").heads(6, 2, 2).decayed(Decay::Token),
+              named("values").heads(2, 2, 4).decayed(Decay::Channel),
+              named("both").heads(8, 2, 4).bonus(),
+              named("token").heads(8, 2, 4).form("token"),
+              named("delta").heads(8, 2, 4).delta(),
+              named("running maximum")
+                  .heads(8, 2, 4)
+                  .features(FeatureMapKind::Exp)
+                  .normalized()});
 }
 
 TEST(Scans, ElementTypesAndShapes) {
   for (DType dtype : {DType::F64, DType::F16, DType::BF16})
-    checkAll({named(std::string(linattn::getName(dtype)))
-                  .type(dtype)
-                  .decayed(Decay::Channel)
-                  .sizes(20, 24),
-              named(std::string(linattn::getName(dtype)) + " delta")
-                  .type(dtype)
-                  .delta()
-                  .within(dtype == DType::F64 ? 1e-12 : 1e-2)});
+    checkScans({named(std::string(linattn::getName(dtype)))
+                    .type(dtype)
+                    .decayed(Decay::Channel)
+                    .sizes(20, 24),
+                named(std::string(linattn::getName(dtype)) + " delta")
+                    .type(dtype)
+                    .delta()
+                    .within(dtype == DType::F64 ? 1e-12 : 1e-2)});
   for (Extents extents : {Extents::Static, Extents::Dynamic})
-    checkAll(
+    checkScans(
         {named(extents == Extents::Static ? "static" : "dynamic")
              .open(extents)
              .decayed(Decay::Token)
@@ -252,19 +221,19 @@ TEST(Scans, ElementTypesAndShapes) {
              .delta()});
   for (Layout layout :
        {Layout::TokensFirst, Layout::Packed, Layout::AllBackwards})
-    check(named(test::getName(layout))
-              .laidOut(layout)
-              .decayed(Decay::Channel)
-              .features(FeatureMapKind::Elu1)
-              .normalized()
-              .sizes(20, 24));
+    checkScan(named(test::getName(layout))
+                  .laidOut(layout)
+                  .decayed(Decay::Channel)
+                  .features(FeatureMapKind::Elu1)
+                  .normalized()
+                  .sizes(20, 24));
 }
 
 TEST(Scans, UsersFeatureMap) {
-  checkAll({named("constants").features(Region::Constants).normalized(),
-            named("captured").features(Region::Captured).normalized(),
-            named("captured, token").features(Region::Captured).form("token"),
-            named("captured, delta").features(Region::Captured).delta()});
+  checkScans({named("constants").features(Region::Constants).normalized(),
+              named("captured").features(Region::Captured).normalized(),
+              named("captured, token").features(Region::Captured).form("token"),
+              named("captured, delta").features(Region::Captured).delta()});
 }
 
 } // namespace

@@ -457,6 +457,13 @@ TEST(AttentionErrors, NormalizeNumbers) {
   options.normalize = Normalize{std::nullopt, std::nullopt, -2.0};
   expectRefused(x, x, x, options,
                 "expected normalize clamp above 0, but got -2.000000");
+  options.normalize = {std::nullopt, std::nullopt, std::nullopt, -3.0};
+  expectRefused(x, x, x, options,
+                "expected normalize abs_floor above 0, but got -3.000000");
+  options.normalize->absFloor = 1.0;
+  options.featureMap = makeMap(FeatureMapKind::Exp);
+  expectRefused(x, x, x, options,
+                "expected no abs_floor with the exp map, but got one");
 }
 
 TEST(StateErrors, StateAndRead) {
@@ -485,14 +492,15 @@ TEST(StateErrors, StateAndRead) {
               "expected state without z for a read that is not normalized, but "
               "got one");
   normalized.featureMap = makeMap(FeatureMapKind::Exp);
-  expectError(read(x, sums, normalized),
-              "expected state to carry m for the normalized exp map, but got "
-              "none");
+  expectError(
+      read(x, sums, normalized),
+      "expected state to carry m for the normalized exp map or an input "
+      "gate, but got none");
   normalized.featureMap = {};
   sums.m = Array({1, 1});
   expectError(read(x, sums, normalized),
-              "expected state without m unless the exp map is normalized, but "
-              "got one");
+              "expected state without m unless the exp map is normalized or a "
+              "gate is given, but got one");
   sums.m.reset();
   sums.z = Array({1, 4});
   expectError(read(x, sums, normalized),

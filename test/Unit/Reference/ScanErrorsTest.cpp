@@ -92,16 +92,18 @@ TEST_F(ScanErrors, OperandsWithoutMeaning) {
   }
   x.bonus = Array({1, 4});
   expectRefused("expected readout exclusive with bonus, but got inclusive");
-  x.bonus.reset();
+  x.beta = Array({1, 1, 2});
+  options.update = UpdateRule::Delta;
+  options.readout = Readout::Exclusive;
+  expectRefused("expected update add or dplr with bonus, but got delta");
+  x.bonus.reset(), x.beta.reset();
+  options = {};
   options.transition = Transition::After;
   expectRefused("expected no transition with update add, but got one");
   options.update = UpdateRule::Delta;
   options.transition = Transition::Before;
   expectRefused("expected transition after with update delta, but got before");
   options.transition.reset();
-  x.mask = Array({1, 2});
-  expectRefused("expected update add with mask, but got delta");
-  x.mask.reset();
   x.a = Array({1, 1, 2, 4});
   expectRefused("expected update dplr with a, but got delta");
   options.update = UpdateRule::Dplr;
@@ -131,6 +133,59 @@ TEST_F(ScanErrors, Normalize) {
   expectRefused("expected normalize clamp above 0, but got 0.000000");
 }
 
+TEST_F(ScanErrors, Oja) {
+  options.update = UpdateRule::Oja;
+  expectRefused("expected beta of rank 3 with update oja, but got none");
+  x.beta = Array({1, 1, 2, 3});
+  expectRefused("expected beta of rank 3 with update oja, but got 4");
+  x.beta = Array({1, 1, 2});
+  options.transition = Transition::After;
+  expectRefused("expected no transition with update oja, but got one");
+  options.transition.reset();
+  options.normalize = Normalize();
+  expectRefused("expected no normalize with update oja, but got one");
+}
+
+TEST_F(ScanErrors, InputGate) {
+  x.inputGate = Array({1, 1, 2});
+  expectRefused("expected normalize with input gate, but got none");
+  options.normalize = Normalize();
+  options.featureMap = makeMap(FeatureMapKind::Exp);
+  expectRefused("expected no input gate with the exp map, but got one");
+  options.normalize->absFloor = 1.0;
+  expectRefused("expected no abs_floor with the exp map, but got one");
+  options.featureMap = {};
+  options.readout = Readout::Exclusive;
+  expectRefused(
+      "expected readout inclusive with input gate, but got exclusive");
+  options.readout = Readout::Inclusive;
+  x.decay = Array({1, 1, 2, 4});
+  expectRefused("expected decay of rank 1 or 3 with input gate, but got 4");
+  x.decay.reset();
+  options.update = UpdateRule::Delta;
+  expectRefused("expected update add with input gate, but got delta");
+  options.update = UpdateRule::Add;
+  x.inputGate = Array({1, 2});
+  expectRefused("expected input gate to have shape [1, 1, 2], but got [1, 2]");
+  x.inputGate = Array({1, 1, 2});
+  options.normalize->floor = 1.0;
+  expectRefused("expected normalize to have either floor or abs_floor, but got "
+                "both");
+}
+
+TEST_F(ScanErrors, Sequences) {
+  for (std::vector<int64_t> offsets :
+       std::vector<std::vector<int64_t>>{{}, {0, 1}, {1, 2}, {0, 2, 1, 2}}) {
+    x.cuSeqlens = offsets;
+    EXPECT_FALSE(static_cast<bool>(scan(x, options)));
+  }
+  expectRefused(
+      "expected cu_seqlens to rise from 0 to 2, but got [0, 2, 1, 2]");
+  x = {Array({2, 1, 2, 4}), Array({2, 1, 2, 4}), Array({2, 1, 2, 3})};
+  x.cuSeqlens = std::vector<int64_t>{0, 2};
+  expectRefused("expected batch size 1 with cu_seqlens, but got 2");
+}
+
 TEST_F(ScanErrors, InitialState) {
   initial = State{Array({1, 1, 3, 4})};
   expectRefused("expected initial state to have shape [1, 1, 4, 3], but got "
@@ -144,8 +199,8 @@ TEST_F(ScanErrors, InitialState) {
                 "1, 3]");
   initial->z = Array({1, 1, 4});
   options.featureMap = makeMap(FeatureMapKind::Exp);
-  expectRefused("expected initial state to carry m for the normalized exp map, "
-                "but got none");
+  expectRefused("expected initial state to carry m for the normalized exp map "
+                "or an input gate, but got none");
   initial->m = Array({1, 2});
   expectRefused("expected initial state m to have shape [1, 1], but got [1, "
                 "2]");

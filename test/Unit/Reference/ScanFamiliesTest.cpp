@@ -64,6 +64,10 @@ static std::vector<Family> families() {
   gated.operands.erase = randomArray({2, 2, 5, 3}, 60, 0, 1);
   gated.operands.write = randomArray({2, 2, 5, 2}, 61, 0, 1);
   gated.options.update = UpdateRule::Delta;
+  Family &oja = add("gated oja");
+  oja.operands.valueDecay = randomDecay({2, 2, 5, 2}, 65);
+  oja.operands.beta = randomArray({2, 2, 5}, 66, 0, 1);
+  oja.options.update = UpdateRule::Oja;
   for (Transition transition : {Transition::Before, Transition::After}) {
     Family &dplr = add("dplr");
     dplr.operands.decay = randomDecay({2, 2, 5, 3}, 62);

@@ -1,4 +1,4 @@
-// RUN: linattn-opt %s --linattn-copy-updated-arguments | FileCheck %s
+// RUN: linattn-opt %s --linattn-separate-destinations | FileCheck %s
 // RUN: linattn-opt %s --linattn-bufferize-pipeline | FileCheck %s --check-prefix=BUFFERS
 
 // CHECK-LABEL: func.func @step
@@ -45,4 +45,43 @@ func.func @no_match(%k: tensor<1x2x8x4xf32>) -> tensor<1x2x4x4xf32> {
   %s1 = linattn.state %k, %k init(%s0)
     : (tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
   return %s1 : tensor<1x2x4x4xf32>
+}
+
+// One filled tensor, as two states and as one that is only read.
+// CHECK-LABEL: func.func @shared_fill
+// CHECK: %[[A:.+]] = linalg.fill
+// CHECK: %[[B:.+]] = linalg.fill
+// CHECK: %[[C:.+]] = linalg.fill
+// CHECK: linattn.state {{.+}} init(%[[FIRST:[0-9a-z]+]])
+// CHECK-NOT: linattn.state {{.+}} init(%[[FIRST]])
+// CHECK: linattn.read
+// BUFFERS-LABEL: func.func @shared_fill
+// BUFFERS-NOT: memref.copy
+// BUFFERS: return
+func.func @shared_fill(%k: tensor<1x2x4x4xf32>, %v: tensor<1x2x4x4xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x2x4x4xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%e : tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %s1 = linattn.state %k, %k init(%s0)
+    : (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %s2 = linattn.state %k, %v init(%s0)
+    : (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %o = linattn.read %k, %s0 into(%e) : (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  return %s1, %s2, %o : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>
+}
+
+// A computed tensor that two ops go on from.
+// CHECK-LABEL: func.func @shared_state
+// CHECK: %[[S1:.+]] = linattn.state
+// CHECK: %[[COPY:.+]] = linalg.copy ins(%[[S1]]
+// CHECK: linattn.state {{.+}} init(%[[COPY]])
+// CHECK: linattn.state {{.+}} init(%[[S1]])
+func.func @shared_state(%k: tensor<1x2x?x4xf32>, %v: tensor<1x2x?x4xf32>, %e: tensor<1x2x4x4xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) {
+  %s1 = linattn.state %k, %k init(%e)
+    : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %s2 = linattn.state %k, %v init(%s1)
+    : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %s3 = linattn.state %v, %k init(%s1)
+    : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  return %s2, %s3 : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>
 }

@@ -1,0 +1,70 @@
+// RUN: linattn-opt %s --linattn-lower-to-vector | FileCheck %s
+
+// Chunks of tokens: the triangular system, the outputs and the state, each a
+// product with 8 rows of sums in registers.
+
+// CHECK-LABEL: func.func @delta(
+// CHECK-SAME:    %[[Q:[^:]+]]: memref<1x2x40x64xf32>, %[[B:[^:]+]]: memref<1x2x40xf32>, %[[O:[^:]+]]: memref<1x2x40x64xf32>, %[[S:[^:]+]]: memref<1x2x64x64xf32>
+// CHECK:         scf.parallel
+// CHECK:           scf.for {{.*}} step %c16
+// CHECK-NOT:         math.exp
+//                    The scores, a vector of keys at a time.
+// CHECK:             scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK:             vector.create_mask
+// CHECK:             arith.select
+//                    δ from the state and from the rows before.
+// CHECK:             scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK:             scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK:             vector.store
+// CHECK:             vector.transfer_write {{.*}} %[[O]]
+// CHECK:           vector.transfer_write {{.*}} %[[S]]
+func.func @delta(%q: memref<1x2x40x64xf32>, %b: memref<1x2x40xf32>, %o: memref<1x2x40x64xf32>, %s: memref<1x2x64x64xf32>) {
+  linattn.scan %q, %q, %q beta(%b) update(delta) into(%o) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<1x2x40x64xf32>, memref<1x2x40x64xf32>, memref<1x2x40x64xf32>, memref<1x2x40xf32>, memref<1x2x40x64xf32>, memref<1x2x64x64xf32>) -> ()
+  return
+}
+
+// A decay per token: exponentials of the logarithms themselves, never of a sum
+// or a difference of them.
+
+// CHECK-LABEL: func.func @scalar_decay(
+// CHECK:         %[[LOGS:.+]] = vector.load {{.*}} : memref<16xf32>, vector<16xf32>
+// CHECK:         math.exp %[[LOGS]] : vector<16xf32>
+// CHECK-NOT:     math.exp
+func.func @scalar_decay(%q: memref<1x2x?x64xf32>, %g: memref<1x2x?xf32>, %o: memref<1x2x?x64xf32>, %s: memref<1x2x64x64xf32>) {
+  linattn.scan %q, %q, %q decay(%g) into(%o) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?xf32>, memref<1x2x?x64xf32>, memref<1x2x64x64xf32>) -> ()
+  return
+}
+
+// A decay per channel, all sizes open, no form given: the keys of the chunk are
+// decayed in memory.
+
+// CHECK-LABEL: func.func @channel_decay(
+// CHECK:         math.exp
+// CHECK-NOT:     math.exp
+// CHECK:         %[[KEY:.+]] = vector.load
+// CHECK:         %[[DECAYED:.+]] = arith.mulf %[[KEY]], %{{.+}} : vector<16xf32>
+// CHECK:         vector.store %[[DECAYED]]
+// CHECK:         vector.fma {{.*}}, %[[DECAYED]], {{.*}} : vector<16xf32>
+func.func @channel_decay(%q: memref<?x?x?x?xf32>, %b: memref<?x?x?xf32>, %s: memref<?x?x?x?xf32>) {
+  linattn.scan %q, %q, %q decay(%q) beta(%b) update(delta) into(%q) init(%s)
+    : (memref<?x?x?x?xf32>, memref<?x?x?x?xf32>, memref<?x?x?x?xf32>, memref<?x?x?x?xf32>, memref<?x?x?xf32>, memref<?x?x?x?xf32>, memref<?x?x?x?xf32>) -> ()
+  return
+}
+
+// Token by token, the state is read twice and written once where it lies.
+
+// CHECK-LABEL: func.func @token(
+// CHECK-SAME:    %[[S:[^:]+]]: memref<1x2x64x64xf32>)
+// CHECK:         scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK:           vector.transfer_read %[[S]]
+// CHECK-NOT:       vector.transfer_write {{.*}} %[[S]]
+// CHECK:         scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK:           vector.transfer_read %[[S]]
+// CHECK:           vector.transfer_write {{.*}} %[[S]]
+func.func @token(%q: memref<1x2x1x64xf32>, %b: memref<1x2x1xf32>, %o: memref<1x2x1x64xf32>, %s: memref<1x2x64x64xf32>) {
+  linattn.scan %q, %q, %q beta(%b) update(delta) into(%o) init(%s) {config = #linattn.config<form = token>}
+    : (memref<1x2x1x64xf32>, memref<1x2x1x64xf32>, memref<1x2x1x64xf32>, memref<1x2x1xf32>, memref<1x2x1x64xf32>, memref<1x2x64x64xf32>) -> ()
+  return
+}

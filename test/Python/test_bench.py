@@ -1,0 +1,107 @@
+"""linattn-bench: a program, run on sizes that take no time."""
+
+import csv
+import json
+
+import pytest
+
+import linattn
+from linattn import bench
+from linattn.bench import cases, peers, report, timing
+
+QUICK = ["--d=16", "--t=32", "--heads=2", "--repetitions=2", "--progress=off"]
+
+
+def test_all_cases(tmp_path, capsys):
+    path = tmp_path / "records.json"
+    assert bench.main(["--case=all", *QUICK, f"--json={path}"]) == 0
+    records = json.loads(path.read_text())
+    assert [record["case"] for record in records] == list(cases.CASES)
+    for record in records:
+        assert set(report.KEYS) == set(record)
+        assert record["implementation"] == "linattn"
+        assert record["ms"] > 0 and record["ms_min"] <= record["ms"] <= record["ms_max"]
+        assert record["share"] == pytest.approx(record["gflops"] / record["fma_gflops"])
+        # The figure belongs to a right result.
+        assert record["max_rel_error"] < 5e-6, record["case"]
+    assert "| linear | linattn | 16 | 32 |" in capsys.readouterr().out
+
+
+def test_flops_are_those_of_the_recurrence():
+    work = cases.make("linear", cases.Sizes(d=16, t=32, heads=2, batch=3))
+    assert work.flops == 4 * 3 * 32 * 2 * 16 * 16
+    assert work.bytes == 4 * 3 * 32 * 2 * 16 * 4  # q, k, v and o once
+    decode = cases.make("decode", cases.Sizes(d=16, t=32, heads=2))
+    assert decode.sizes.t == 1 and decode.bytes == 2 * decode.footprint == 2 * 2 * 16 * 16 * 4
+
+
+def test_grid_and_files(tmp_path):
+    table, plots = tmp_path / "records.csv", tmp_path / "plots"
+    options = ["--case=linear,softmax", "--d=8,16", "--t=16,32", "--heads=1", "--repetitions=1", "--progress=off"]
+    bench.main([*options, "--no-compare", f"--csv={table}", f"--plots={plots}"])
+    with open(table, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["case"], row["d"], row["t"]) for row in rows] == [
+        (case, d, t) for case in ("linear", "softmax") for d in ("8", "16") for t in ("16", "32")
+    ]
+    assert all(row["max_rel_error"] == "" for row in rows)
+    assert sorted(path.name for path in plots.iterdir()) == ["share.svg", "speedup.svg", "time.svg"]
+
+
+def test_peers_take_turns_and_are_compared(monkeypatch):
+    """A peer with a wrong result shows by its error, not by its time."""
+    made = []
+
+    def peer(case, arrays, threads):
+        made.append((case, threads))
+        return lambda: 2 * cases.make(case, cases.Sizes(16, 32, 2)).run(1, "auto").swapaxes(1, 2)
+
+    monkeypatch.setitem(peers.PEERS, "twice", peer)
+    records = bench.run("linear", cases.Sizes(16, 32, 2), peer_names=["twice"], repetitions=2)
+    assert made == [("linear", 1)]
+    assert [record["implementation"] for record in records] == ["linattn", "twice"]
+    assert records[1]["max_rel_error"] == pytest.approx(1.0)
+
+
+def test_missing_and_failing_peers(monkeypatch):
+    def missing(case, arrays, threads):
+        raise ModuleNotFoundError("no such library")
+
+    def failing(case, arrays, threads):
+        raise RuntimeError("cannot")
+
+    monkeypatch.setattr(peers, "PEERS", {"missing": missing, "failing": failing})
+    arrays = cases.make("linear", cases.Sizes(16, 32, 2)).arrays
+    with pytest.warns(UserWarning, match="failing cannot run linear: RuntimeError: cannot"):
+        assert peers.available("linear", arrays, 1) == {}
+
+
+def test_a_noisy_series_is_run_again(monkeypatch):
+    ceilings = iter([100, 50, 100, 100, 99, 100])
+    monkeypatch.setattr(timing._linattn, "fma_gflops", lambda threads: next(ceilings))
+    series = timing.measure({"a": lambda: None}, repetitions=1, threads=1)
+    assert series.gflops == [100, 99, 100] and series.spread == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--case=linear,other"], "expected some of linear, retnet"),
+        (["--d=0"], "expected positive integers with commas between them, but got 0"),
+        (["--t=many"], "but got many"),
+        (["--peers=nobody"], "expected some of torch"),
+        (["--repetitions=0"], "expected a positive integer, but got 0"),
+    ],
+)
+def test_bad_arguments(arguments, message, capsys):
+    with pytest.raises(SystemExit) as error:
+        bench.main(arguments)
+    assert error.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_ceilings():
+    """Caches are faster than memory, and both move bytes at all."""
+    assert linattn._linattn.update_gbytes(1 << 14) > linattn._linattn.update_gbytes(1 << 28) > 0.1
+    assert linattn._linattn.copy_gbytes(1 << 26) > 0.1
+    assert linattn._linattn.fma_gflops() > 0.1

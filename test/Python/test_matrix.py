@@ -1,0 +1,201 @@
+"""Families × forms × dtypes × the field's shapes and gate laws, against float64.
+
+A seeded sample runs by default, all of it (some hours) with LINATTN_MATRIX=all.
+"""
+
+import hashlib
+import inspect
+import itertools
+import os
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+from test_families import CASES, PLAIN, REVERSIBLE, Draw, error, parts, run
+
+import linattn
+from linattn import _families, _linattn, reference
+
+FORMS = ["auto", "token", "state-tile", "chunk:16", "chunk:64", "segments:100"]
+DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
+
+# B, T, H, K, V: flash-linear-attention's shapes, and the corners around them.
+DENSE = [
+    (1, 63, 1, 64, 64), (2, 500, 3, 60, 60), (2, 1000, 3, 128, 128), (2, 1024, 4, 60, 60),
+    (2, 1024, 8, 128, 128), (3, 1000, 4, 64, 64), (3, 1024, 4, 100, 100), (4, 2048, 8, 64, 64),
+    (2, 2048, 4, 256, 256), (1, 64, 2, 320, 320), (1, 128, 4, 64, 128),
+    (1, 1, 2, 64, 64), (1, 15, 2, 64, 64), (1, 16, 2, 64, 64), (1, 17, 2, 64, 64), (1, 65, 2, 60, 100),
+]  # fmt: skip
+PACKED = [
+    [0, 15], [0, 0, 16], [0, 256, 500, 1000], [0, 15, 100, 300, 1200, 2000],
+    [0, 1, 100, 300, 1200, 2048], [0, 200, 512, 1200, 2048],
+]  # fmt: skip
+# Gates are logsigmoid(x) / norm: at 0.01 a token forgets hundreds of nats.
+NORMS = [10.0, 1.0, 0.1, 0.01]
+
+# Half of what flash-linear-attention allows, as rms(out − ref) / rms(ref). bf16
+# rounds its results by up to 2e-3 whatever computed them, and the tokens that the
+# preamble of a family makes as well.
+LOOSE = {
+    "linear_attention": 5e-4, "retnet": 2e-3, "lightning": 2.5e-3, "simple_gla": 2e-3, "gla": 2e-3,
+    "rwkv5": 2e-3, "rwkv6": 2e-3, "gsa": 2.5e-3, "abc": 2.5e-3, "hgrn": 2.5e-3, "hgrn2": 2e-3,
+    "mamba2": 2e-3, "rfa": 5e-4, "iplr": 1.5e-3, "rwkv7": 3.5e-3, "dplr": 3.5e-3, "comba": 4e-3,
+}  # fmt: skip
+DELTA = 2.5e-3
+EXACT = {"f64": 1e-12, "f32": 3e-6}  # max|out − ref| / max|ref|
+
+
+class Law(Draw):
+    """Operands at the sizes of one shape, gates by the law of the field."""
+
+    def __init__(self, dtype, shape, norm, seed):
+        B, T, H, K, V = shape
+        super().__init__(dtype, T=T, B=B, HQ=H, HK=H, HV=H, K=K, V=V, seed=seed)
+        self.norm = norm
+
+    def decay(self, *tail, low=1.0):
+        x = self.rng.standard_normal((self.B, self.T, self.H, *tail))
+        gate = -np.logaddexp(0.0, -x) / self.norm
+        gate[self.rng.random(gate.shape) < 0.1] = 0.0  # a masked gate keeps all
+        return gate.astype(self.gate)
+
+
+def points():
+    for case, form, dtype, (i, shape) in itertools.product(PLAIN, FORMS, DTYPES, enumerate(DENSE)):
+        yield case, form, dtype, shape, None, NORMS[i % len(NORMS)]
+    packable = [case for case in PLAIN if "cu_seqlens" in run_parameters(case)]
+    for case, form, dtype, (i, cuts) in itertools.product(packable, FORMS, DTYPES, enumerate(PACKED)):
+        yield case, form, dtype, (1, cuts[-1], 2, 64, 64), cuts, NORMS[i % len(NORMS)]
+
+
+def run_parameters(case):
+    return inspect.signature(getattr(linattn, CASES[case][0])).parameters
+
+
+def name_of(point):
+    case, form, dtype, shape, cuts, norm = point
+    where = "x".join(map(str, shape)) if cuts is None else "-".join(map(str, cuts))
+    return f"{case} {form} {dtype} {where} /{norm:g}"
+
+
+def cost(point):
+    B, T, H, K, V = point[3]
+    return B * T * H * K * V
+
+
+def sample(all_points):
+    """Every family in every form, and packed as well, each on the shape, dtype and
+    gates that a hash picks among those that are quickly walked."""
+    if os.environ.get("LINATTN_MATRIX") == "all":
+        return all_points
+    chosen = {}
+    for point in all_points:
+        case, form, _, _, cuts, _ = point
+        if cost(point) <= 4_000_000 and (cuts is None or form == "auto"):
+            key = case, form, cuts is None
+            rank = hashlib.sha256(name_of(point).encode()).digest()
+            if key not in chosen or rank < chosen[key][0]:
+                chosen[key] = rank, point
+    return [point for _, point in chosen.values()]
+
+
+def rms(x):
+    return float(np.sqrt(np.mean(np.square(x)))) if x.size else 0.0
+
+
+def assert_close(case, dtype, out, ref):
+    out = np.asarray(out).astype(np.float64)
+    if dtype in EXACT or not ref.size:
+        assert error(out, ref) <= EXACT.get(dtype, 0.0)
+        return
+    tolerance = max(LOOSE.get(CASES[case][0], DELTA), 3e-3 if dtype == "bf16" else 0.0)
+    assert rms(out - ref) <= tolerance * rms(ref) + 1e-6
+
+
+def draw(case, dtype, shape, norm, seed=0):
+    name, make = CASES[case]
+    operands = make(Law(DTYPES[dtype], shape, norm, seed))
+    # NumPy widens bf16 on the way.
+    return name, operands | {key: operands[key].astype(DTYPES[dtype]) for key in "qkv" if key in operands}
+
+
+@pytest.mark.parametrize("point", sample(list(points())), ids=name_of)
+def test_matrix(point):
+    case, form, dtype, shape, cuts, norm = point
+    name, operands = draw(case, dtype, shape, norm)
+    more = {} if cuts is None else {"cu_seqlens": cuts}
+    try:
+        o, state = run(linattn, name, operands, form=form, **more)
+    except ValueError as refusal:
+        assert form != "auto" and str(refusal).startswith("form:"), refusal
+        pytest.skip(str(refusal))
+    ref, ref_state = run(reference, name, operands, **more)
+    assert_close(case, dtype, o, ref)
+    state_dtype = "f64" if dtype == "f64" else "f32"
+    for part, expected in zip(parts(state), parts(ref_state), strict=True):
+        # The preamble of a family rounds to the dtype of the tokens.
+        assert_close(case, state_dtype if dtype in EXACT else dtype, part, expected)
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_long_sequences(case):
+    """T = 16384 with unit keys, in f32: no error that grows with T."""
+    name, operands = draw(case, "f32", (1, 16384, 1, 32, 32), 10.0)
+    o, _ = run(linattn, name, operands)
+    ref, _ = run(reference, name, operands)
+    assert error(o, ref) <= 3e-6
+
+
+@pytest.mark.parametrize("case", REVERSIBLE)
+def test_reverse_is_reversed_tokens(case):
+    name, operands = draw(case, "f32", (2, 37, 2, 16, 24), 1.0)
+    out, _ = run(linattn, name, operands, reverse=True)
+    flipped = {key: np.flip(x, 1) if isinstance(x, np.ndarray) and x.ndim > 2 else x for key, x in operands.items()}
+    ref, _ = run(linattn, name, flipped)
+    assert error(out, np.flip(ref, 1)) <= 1e-6
+
+
+# ----------------------------------------------------------------------------
+# What the compiled code keeps in memory
+# ----------------------------------------------------------------------------
+
+TOKENS, HEADS, KEYS, VALUES = 977, 2, 16, 24
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_memory_is_linear_in_tokens(case, monkeypatch):
+    """No T × T value and no state per token: read off the buffers of the lowered
+    IR, compiled for a number of tokens that no other size is."""
+    texts = []
+    table, call = _families._table, _families.Family.__call__
+
+    class Static:
+        describe = staticmethod(table.describe)
+
+        @staticmethod
+        def text(family, dtype, extents, *rest):
+            texts.append(table.text(family, dtype, {**extents, "B": 1, "T": TOKENS}, *rest))
+            return table.text(family, dtype, extents, *rest)
+
+    def compile_anew(self, *arguments):
+        self.plans.clear()
+        return call(self, *arguments)
+
+    monkeypatch.setattr(_families, "_table", Static)
+    monkeypatch.setattr(_families.Family, "__call__", compile_anew)
+    name, operands = draw(case, "f32", (1, 33, HEADS, KEYS, VALUES), 1.0, seed=1)
+    getattr(linattn, name)(**operands)
+    kernel = _linattn.compile(texts[-1], "", "<memory>", "cpu")
+    most = HEADS * operands.get("num_householder", 1) * TOKENS * max(KEYS, VALUES)
+    shapes = allocated_shapes(kernel.mlir("convert-scf-to-cf"))
+    assert shapes, "expected scratch at least"
+    for shape in shapes:
+        assert sum(extent >= TOKENS for extent in shape) <= 1, shape
+        assert np.prod(shape) <= most, shape
+
+
+def allocated_shapes(ir):
+    """The sizes of all buffers. The module leaves open how many heads there are."""
+    types = re.findall(r"memref\.alloca?\(.*: memref<([0-9x?]*)x\w+[,>]", ir)
+    return [[HEADS if extent == "?" else int(extent) for extent in type_.split("x")] for type_ in types]

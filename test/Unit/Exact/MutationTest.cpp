@@ -1,0 +1,297 @@
+//===- MutationTest.cpp - Exact comparison finds planted errors -----------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CodeGen.h"
+#include "Loader.h"
+#include "Mutations.h"
+#include "Programs.h"
+#include "Session.h"
+#include "linattn/Pipelines/Pipelines.h"
+#include "linattn/Support/PrimeField.h"
+#include "linattn/Transforms/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "gtest/gtest.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace linattn;
+using namespace linattn::detail;
+using namespace linattn::test;
+using Element = PrimeField::Element;
+
+namespace {
+
+volatile int64_t activeMutation = -1;
+
+/// Runs `plantMutations` inside a pipeline.
+struct PlantPass
+    : mlir::PassWrapper<PlantPass, mlir::OperationPass<mlir::ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlantPass)
+  explicit PlantPass(std::vector<Mutation> &mutations) : mutations(mutations) {}
+  void runOnOperation() override {
+    mutations = plantMutations(getOperation(), &activeMutation);
+  }
+  std::vector<Mutation> &mutations;
+};
+
+struct Program {
+  const char *name;
+  /// Of a function with static shapes.
+  const char *text;
+  /// A form of the scans; naive loops in "reference" and in each segment.
+  const char *form;
+  /// How many errors are none, and why.
+  int64_t numEquivalent = 0;
+  const char *reason = "";
+};
+
+/// In messages of the test.
+void PrintTo(const Program &program, std::ostream *os) { *os << program.name; }
+
+/// A program with all its mutants, compiled.
+struct Mutants {
+  std::vector<Mutation> mutations;
+  Signature signature;
+  std::unique_ptr<LoadedCode> code;
+};
+
+using Arrays = std::vector<std::vector<char>>;
+
+} // namespace
+
+static Mutants compileMutants(const Program &program) {
+  Mutants mutants;
+  Session session;
+  mutants.signature = llvm::cantFail(session.parse(program.text, "", "test"));
+  mlir::PassManager pm(session.getModule().getContext());
+  llvm::StringRef form = program.form;
+  if (form.starts_with("segments")) {
+    // What a segment runs in is another program's matter.
+    mlir::linattn::LinAttnSelectFormPassOptions select;
+    select.form = form.str();
+    mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
+    functions.addPass(mlir::linattn::createLinAttnSelectFormPass(select));
+    functions.addPass(mlir::linattn::createLinAttnSplitSegmentsPass());
+  }
+  if (form == "reference" || form.starts_with("segments")) {
+    mlir::linattn::buildReferenceLoopsPipeline(pm, {});
+  } else {
+    // Small tiles: as many kinds of ops, fewer of each.
+    mlir::linattn::CPUPipelineOptions options;
+    options.form = program.form;
+    options.vectorBits = 128;
+    options.registers = 16;
+    mlir::linattn::buildCPULoopsPipeline(pm, options);
+  }
+  pm.addPass(std::make_unique<PlantPass>(mutants.mutations));
+  mlir::linattn::LowerToLLVMOptions lower;
+  lower.parallel = false;
+  lower.prime = 0;
+  mlir::linattn::buildLowerToLLVMPipeline(pm, lower);
+  if (failed(pm.run(session.getModule()))) {
+    ADD_FAILURE() << program.name << ": the pipeline failed";
+    return mutants;
+  }
+  (void)session.takeChecks(mutants.signature);
+  CompilerOptions options;
+  options.prime = 0;
+  auto object = llvm::cantFail(generateCode(
+      session.getModule(), mutants.signature, CodeFormat::Object, options));
+  mutants.code = llvm::cantFail(LoadedCode::load(
+      llvm::StringRef(object.data(), object.size()), mutants.signature));
+  return mutants;
+}
+
+static size_t countElements(const ValueInfo &info) {
+  size_t count = 1;
+  for (int64_t extent : info.shape)
+    count *= static_cast<size_t>(extent);
+  return count;
+}
+
+static size_t getWidth(const ValueInfo &info) {
+  return isFloat(info.dtype) ? sizeof(Element)
+                             : static_cast<size_t>(getByteSize(info.dtype));
+}
+
+/// Random elements, masks with a hole, offsets of sequences that grow.
+static Arrays makeInputs(const Signature &signature) {
+  PrimeField field(0);
+  Arrays arrays;
+  for (const ValueInfo &info : signature.arguments) {
+    size_t count = countElements(info);
+    std::vector<char> &bytes = arrays.emplace_back(count * getWidth(info));
+    for (size_t i = 0; i < count; ++i) {
+      if (info.dtype == DType::I1)
+        bytes[i] = i % 3 != 0;
+      else if (info.dtype == DType::I32)
+        reinterpret_cast<int32_t *>(bytes.data())[i] =
+            static_cast<int32_t>(i * (i + 3) / 2);
+      else
+        reinterpret_cast<Element *>(bytes.data())[i] =
+            field.makeRandom(17, arrays.size(), i);
+    }
+  }
+  return arrays;
+}
+
+/// What a call leaves in its results. They start out as something that no
+/// program computes.
+static Arrays runOnce(const Mutants &mutants, Arrays &inputs) {
+  Arrays results;
+  for (const ValueInfo &info : mutants.signature.results)
+    results.emplace_back(countElements(info) * getWidth(info), 0x11);
+  std::vector<std::vector<int64_t>> descriptors;
+  std::vector<void *> pointers;
+  auto addMemRef = [&](const ValueInfo &info, std::vector<char> &bytes) {
+    auto address = reinterpret_cast<intptr_t>(bytes.data());
+    std::vector<int64_t> &fields = descriptors.emplace_back();
+    fields = {address, address, 0};
+    fields.insert(fields.end(), info.shape.begin(), info.shape.end());
+    std::vector<int64_t> strides(info.shape.size(), 1);
+    for (size_t i = strides.size(); i-- > 1;)
+      strides[i - 1] = strides[i] * info.shape[i];
+    fields.insert(fields.end(), strides.begin(), strides.end());
+    pointers.push_back(fields.data());
+  };
+  for (auto [info, bytes] : llvm::zip(mutants.signature.arguments, inputs))
+    addMemRef(info, bytes);
+  for (auto [info, bytes] : llvm::zip(mutants.signature.results, results))
+    addMemRef(info, bytes);
+  mutants.code->run(pointers.data());
+  return results;
+}
+
+static bool areEqual(const Signature &signature, const Arrays &got,
+                     const Arrays &want) {
+  for (auto [info, x, y] : llvm::zip(signature.results, got, want)) {
+    if (!isFloat(info.dtype)) {
+      if (x != y)
+        return false;
+      continue;
+    }
+    auto *first = reinterpret_cast<const Element *>(x.data());
+    auto *second = reinterpret_cast<const Element *>(y.data());
+    for (size_t i = 0, e = countElements(info); i < e; ++i)
+      if (!PrimeField::areEqual(first[i], second[i]))
+        return false;
+  }
+  return true;
+}
+
+/// Runs one mutant in a process of its own: it may crash or never end, and both
+/// count as found. True if it computes what is right.
+static bool survives(const Mutants &mutants, int64_t number, Arrays &inputs,
+                     const Arrays &want) {
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(5);
+    activeMutation = number;
+    _exit(areEqual(mutants.signature, runOnce(mutants, inputs), want) ? 0 : 1);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) {
+    ADD_FAILURE() << "expected to run a process";
+    return false;
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// The program as it was written, through the compiler.
+static bool agreesWithReference(const Program &program, Arrays &inputs,
+                                const Arrays &got) {
+  CompilerOptions options;
+  options.target = Target::Reference;
+  options.prime = 0;
+  options.memoryCache = options.diskCache = false;
+  Kernel kernel = llvm::cantFail(Compiler(options).compile(program.text));
+  // Views point into the arrays.
+  Arrays want;
+  want.reserve(got.size());
+  auto view = [](const ValueInfo &info, std::vector<char> &bytes) {
+    return BufferView(bytes.data(), info.dtype, info.shape);
+  };
+  llvm::SmallVector<BufferView> arguments, results;
+  for (auto [info, bytes] : llvm::zip(kernel.signature().arguments, inputs))
+    arguments.push_back(view(info, bytes));
+  for (auto [info, bytes] : llvm::zip(kernel.signature().results, got))
+    results.push_back(view(info, want.emplace_back(bytes.size())));
+  llvm::cantFail(kernel.run(arguments, results));
+  // The signature of the mutants has floats where this one has elements.
+  for (auto [info, x, y] : llvm::zip(kernel.signature().results, got, want))
+    for (size_t i = 0, e = x.size() / sizeof(Element); i < e; ++i)
+      if (!PrimeField::areEqual(reinterpret_cast<const Element *>(x.data())[i],
+                                reinterpret_cast<const Element *>(y.data())[i]))
+        return false;
+  return true;
+}
+
+namespace {
+
+class MutationTest : public testing::TestWithParam<Program> {};
+
+TEST_P(MutationTest, ErrorsAreFound) {
+  const Program &program = GetParam();
+  Mutants mutants = compileMutants(program);
+  ASSERT_TRUE(mutants.code);
+  Arrays inputs = makeInputs(mutants.signature);
+  Arrays want = runOnce(mutants, inputs);
+  EXPECT_TRUE(agreesWithReference(program, inputs, want));
+  int64_t found = 0, excused = 0, equivalent = 0;
+  std::string survivors;
+  for (auto [number, mutation] : llvm::enumerate(mutants.mutations)) {
+    if (!survives(mutants, static_cast<int64_t>(number), inputs, want)) {
+      ++found;
+    } else if (!mutation.excuse.empty()) {
+      ++excused;
+    } else {
+      ++equivalent;
+      survivors += mutation.kind + ": " + mutation.op + "\n";
+    }
+  }
+  EXPECT_LE(equivalent, program.numEquivalent)
+      << "expected none but these: " << program.reason << "\n"
+      << survivors;
+  // That there is something to find.
+  EXPECT_GE(found, 80);
+  llvm::outs() << found << " found, " << excused + equivalent
+               << " make no difference\n";
+  RecordProperty("found", std::to_string(found));
+}
+
+// Naive loops have no padding that could excuse an error.
+INSTANTIATE_TEST_SUITE_P(
+    Programs, MutationTest,
+    testing::Values(
+        Program{"naive_exclusive", kExclusive, "reference"},
+        Program{"naive_delta", kDelta, "reference"},
+        Program{"naive_normalized", kNormalized, "reference", 3,
+                "zeros that a denominator is compared with, which it never is, "
+                "and for the keys left out, which nothing reads"},
+        Program{"state_tile", kExclusive, "state_tile", 2,
+                "zeros in padding, which meet other zeros"},
+        Program{"state_tile_normalized", kNormalized, "state_tile", 1,
+                "zeros in padding, which meet other zeros"},
+        Program{"chunk", kDelta, "chunk:12", 4,
+                "the decay before the first token and after the last one, both "
+                "1; rows of a whole block written one by one; the row that no "
+                "tail has"},
+        Program{"segments", kDelta, "segments:8", 56,
+                "what the scans that summarize a segment read out, which "
+                "nothing uses, and where the values of the one that writes "
+                "none come from: they are all 0"},
+        Program{"quadratic", kSoftmax, "auto", 20,
+                "keys past the last one that a query sees have weight 0, so "
+                "that each limit may be one too far; the first of four rows "
+                "has no keys left in the loop over the rest; keys are masked "
+                "twice; where the maximum starts, and an eps of 0"}),
+    [](const auto &info) { return std::string(info.param.name); });
+
+} // namespace
