@@ -33,6 +33,21 @@ static bool isRandomFunction(Operation *op) {
              arith::RemFOp>(op);
 }
 
+/// What a comparison comes to, as bits: 1 equal, 2 greater, 4 less, 8
+/// unordered.
+static constexpr int64_t kUnordered = 8;
+
+/// The outcomes for which a predicate holds. Those of the ordered ones are
+/// their values; the unordered ones are numbered from UEQ on, UNO but last.
+static int64_t getOutcomes(arith::CmpFPredicate predicate) {
+  if (predicate == arith::CmpFPredicate::UNO)
+    return kUnordered;
+  auto value = static_cast<int64_t>(predicate);
+  bool isNumberedNext = predicate >= arith::CmpFPredicate::UEQ &&
+                        predicate != arith::CmpFPredicate::AlwaysTrue;
+  return value + (isNumberedNext ? 1 : 0);
+}
+
 bool FieldArithmetic::canRewrite(Operation *op) {
   for (Type type : op->getOperandTypes())
     if (auto vector = dyn_cast<VectorType>(type))
@@ -52,13 +67,13 @@ bool FieldArithmetic::canRewrite(Operation *op) {
     }
   return isRandomFunction(op) ||
          isa<arith::AddFOp, arith::CmpFOp, arith::ConstantOp, arith::DivFOp,
-             arith::ExtFOp, arith::MaximumFOp, arith::MaxNumFOp,
-             arith::MinimumFOp, arith::MinNumFOp, arith::MulFOp, arith::NegFOp,
-             arith::SIToFPOp, arith::SubFOp, arith::TruncFOp, arith::UIToFPOp,
-             math::AbsFOp, math::ClampFOp, math::ExpOp, math::Exp2Op,
-             math::ExpM1Op, math::FmaOp, math::FPowIOp, math::IsNaNOp,
-             math::LogOp, math::Log1pOp, math::Log2Op, math::PowFOp,
-             math::RsqrtOp, vector::FMAOp>(op);
+             arith::ExtFOp, arith::FPToSIOp, arith::FPToUIOp, arith::MaximumFOp,
+             arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp,
+             arith::MulFOp, arith::NegFOp, arith::SIToFPOp, arith::SubFOp,
+             arith::TruncFOp, arith::UIToFPOp, math::AbsFOp, math::ClampFOp,
+             math::ExpOp, math::Exp2Op, math::ExpM1Op, math::FmaOp,
+             math::FPowIOp, math::IsNaNOp, math::LogOp, math::Log1pOp,
+             math::Log2Op, math::PowFOp, math::RsqrtOp, vector::FMAOp>(op);
 }
 
 void FieldArithmetic::rewrite(Operation *op) {
@@ -92,10 +107,11 @@ Value FieldArithmetic::emitArith(Operation *op) {
     return call("neg", x);
   if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
     return call("from_int", widen(x, isa<arith::SIToFPOp>(op)));
+  if (isa<arith::FPToSIOp, arith::FPToUIOp>(op))
+    return narrow(call("to_int", x), op->getResult(0).getType());
   if (auto compare = dyn_cast<arith::CmpFOp>(op)) {
-    // The values of the predicates are the sets that `cmp` takes.
-    auto set = static_cast<int64_t>(compare.getPredicate());
-    return call("cmp", op->getOperands(), word(set));
+    return call("cmp", op->getOperands(),
+                word(getOutcomes(compare.getPredicate())));
   }
   StringRef function =
       TypeSwitch<Operation *, StringRef>(op)
@@ -141,10 +157,8 @@ Value FieldArithmetic::emitMath(Operation *op) {
         return call("add", {call("mul", {x, fma.getB()}), fma.getC()});
       })
       // NaN is the one value unequal to itself.
-      .Case<math::IsNaNOp>([&](auto) {
-        auto unordered = static_cast<int64_t>(arith::CmpFPredicate::UNO);
-        return call("cmp", {x, x}, word(unordered));
-      })
+      .Case<math::IsNaNOp>(
+          [&](auto) { return call("cmp", {x, x}, word(kUnordered)); })
       .Default([&](Operation *power) { return emitPower(power); });
 }
 
@@ -212,6 +226,15 @@ Value FieldArithmetic::widen(Value integer, bool isSigned) {
   if (isSigned)
     return arith::ExtSIOp::create(b, loc, wide, integer);
   return arith::ExtUIOp::create(b, loc, wide, integer);
+}
+
+Value FieldArithmetic::narrow(Value integer, Type type) {
+  unsigned bits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+  if (bits < 64)
+    return arith::TruncIOp::create(b, loc, type, integer);
+  if (bits > 64)
+    return arith::ExtSIOp::create(b, loc, type, integer);
+  return integer;
 }
 
 Value FieldArithmetic::callRandom(Operation *op, ValueRange elements) {

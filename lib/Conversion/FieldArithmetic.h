@@ -47,6 +47,8 @@ private:
   Value word(int64_t value);
   /// Integers of any width as words, signed or not.
   Value widen(Value integer, bool isSigned);
+  /// As `type`: of fewer or of more bits.
+  Value narrow(Value integer, Type type);
   Type getResultType(StringRef function, Type like);
 
   ::linattn::PrimeField field;

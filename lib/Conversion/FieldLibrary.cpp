@@ -305,7 +305,7 @@ func.func private @$rank(%x: i64) -> i64 attributes {$attrs} {
   return %r : i64
 }
 
-// The predicates of arith.cmpf are sets: 1 equal, 2 greater, 4 less, 8 NaN.
+// A predicate is the set of outcomes: 1 equal, 2 greater, 4 less, 8 NaN.
 func.func private @$cmp(%x: i64, %y: i64, %predicate: i64) -> i1 attributes {$attrs} {
   %zero = arith.constant 0 : i64
   %nan = arith.constant -1 : i64
@@ -368,6 +368,24 @@ func.func private @$from_int(%x: i64) -> i64 attributes {$attrs} {
   %r1 = arith.remui %t1, %q : i64
   %up = arith.shli %r1, %half : i64
   %r = arith.ori %up, %r0 : i64
+  return %r : i64
+}
+
+// The integer whose element this is; a random function of any other element.
+func.func private @$to_int(%x: i64) -> i64 attributes {$attrs} {
+  %low = arith.constant 0xffffffff : i64
+  %middle = arith.constant $middle : i64
+  %p = arith.constant $p : i64
+  %x0 = arith.andi %x, %low : i64
+  %isNegative = arith.cmpi sgt, %x0, %middle : i64
+  %opposite = arith.subi %x0, %p : i64
+  %integer = arith.select %isNegative, %opposite, %x0 : i64
+  %element = func.call @$from_int(%integer) : (i64) -> i64
+  %isInteger = arith.cmpi eq, %element, %x : i64
+  %function = arith.constant 3 : i64
+  %pair = func.call @$random(%x, %function) : (i64, i64) -> i64
+  %random = arith.andi %pair, %low : i64
+  %r = arith.select %isInteger, %integer, %random : i64
   return %r : i64
 }
 

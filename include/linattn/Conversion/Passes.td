@@ -113,7 +113,9 @@ def LinAttnToFiniteFieldPass
     - `max`, `min` and comparisons follow the order of the signed first residue;
     - every other function, `sqrt` and `tanh` for instance, is a fixed random
       function of the first residue;
-    - conversions between float types do nothing.
+    - conversions between float types do nothing; converted to an integer, the
+      element of an integer is that integer, and any other one a fixed random
+      integer.
 
     `prime` selects one of two fields. Anything else on floats is an error that
     names the op.

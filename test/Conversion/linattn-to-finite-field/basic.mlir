@@ -69,3 +69,17 @@ func.func @logarithms(%x: f32) -> f32 {
   %r = arith.mulf %e, %ln2 : f32
   return %r : f32
 }
+
+// Integers stay integers on the way to an element and back.
+// CHECK-LABEL: func.func @integers
+// CHECK: %[[X:.*]] = call @linattn_field_from_int
+// CHECK: %[[INT:.*]] = call @linattn_field_to_int(%[[X]]) : (i64) -> i64
+// CHECK: %[[NARROW:.*]] = arith.trunci %[[INT]] : i64 to i32
+// CHECK: %[[LANES:.*]] = call @linattn_field_to_int_x4(%{{.*}}) : (vector<4xi64>) -> vector<4xi64>
+// CHECK: return %[[NARROW]], %[[LANES]] : i32, vector<4xi64>
+func.func @integers(%n: i64, %v: vector<4xf32>) -> (i32, vector<4xi64>) {
+  %x = arith.sitofp %n : i64 to f64
+  %r = arith.fptosi %x : f64 to i32
+  %lanes = arith.fptoui %v : vector<4xf32> to vector<4xi64>
+  return %r, %lanes : i32, vector<4xi64>
+}

@@ -8,15 +8,6 @@ func.func @bits(%x: f32) -> i32 {
 
 // -----
 
-// Which integer an element is nobody can say.
-func.func @integer(%x: f32) -> i32 {
-  // expected-error @below {{'arith.fptosi' op has no meaning in a prime field}}
-  %r = arith.fptosi %x : f32 to i32
-  return %r : i32
-}
-
-// -----
-
 // Not lowered yet.
 func.func @structured(%x: memref<1x1x2x4xf32>) {
   // expected-error @below {{'linattn.feature_map' op has no meaning in a prime field}}

@@ -171,6 +171,21 @@ TEST_P(PrimeFieldTest, CompiledArithmetic) {
       multiply(x, multiply(x, x)));
 }
 
+TEST_P(PrimeFieldTest, CompiledIntegers) {
+  std::string there = "%n = arith.fptosi %x : f32 to i32\n"
+                      "%r = arith.sitofp %n : i32 to f32";
+  for (int64_t value : {0, 1, -1, 7, -300, 1 << 20})
+    EXPECT_EQ(run(there, field.embedInteger(value)), field.embedInteger(value));
+  // Others are none: 1/2, and one that is an integer modulo p only.
+  std::string wide = "%n = arith.fptosi %x : f32 to i64\n"
+                     "%r = arith.sitofp %n : i64 to f32";
+  for (Element other : {field.embed(0.5), random(9), PrimeField::pack(3, 4)}) {
+    EXPECT_NE(run(wide, other), other);
+    EXPECT_EQ(run(wide, other), run(wide, other));
+  }
+  EXPECT_NE(run(wide, random(9)), run(wide, random(10)));
+}
+
 TEST_P(PrimeFieldTest, CompiledExponential) {
   Element x = random(3), y = random(4);
   Element e = run("%r = math.exp %x : f32", x);
@@ -191,6 +206,37 @@ TEST_P(PrimeFieldTest, CompiledExponential) {
   // log 0 is −∞; otherwise nobody knows it.
   EXPECT_EQ(run("%r = math.log %x : f32", 0), PrimeField::kNegativeInfinity);
   EXPECT_NE(run("%r = math.log %x : f32", e), x);
+}
+
+TEST_P(PrimeFieldTest, CompiledPredicates) {
+  Element one = field.embedInteger(1), two = field.embedInteger(2);
+  struct Case {
+    const char *name;
+    bool less, equal, greater, unordered;
+  };
+  for (Case c : {Case{"oeq", false, true, false, false},
+                 {"ogt", false, false, true, false},
+                 {"oge", false, true, true, false},
+                 {"olt", true, false, false, false},
+                 {"ole", true, true, false, false},
+                 {"one", true, false, true, false},
+                 {"ord", true, true, true, false},
+                 {"ueq", false, true, false, true},
+                 {"ugt", false, false, true, true},
+                 {"uge", false, true, true, true},
+                 {"ult", true, false, false, true},
+                 {"ule", true, true, false, true},
+                 {"une", true, false, true, true},
+                 {"uno", false, false, false, true}}) {
+    std::string body = std::string("%c = arith.cmpf ") + c.name +
+                       ", %x, %y : f32\n%n = arith.extui %c : i1 to i32\n"
+                       "%r = arith.uitofp %n : i32 to f32";
+    auto holds = [&](Element x, Element y) { return run(body, x, y) == one; };
+    EXPECT_EQ(holds(one, two), c.less) << c.name;
+    EXPECT_EQ(holds(two, two), c.equal) << c.name;
+    EXPECT_EQ(holds(two, one), c.greater) << c.name;
+    EXPECT_EQ(holds(one, PrimeField::kNaN), c.unordered) << c.name;
+  }
 }
 
 TEST_P(PrimeFieldTest, CompiledFunctions) {

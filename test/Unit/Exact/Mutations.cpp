@@ -23,9 +23,22 @@
 using namespace mlir;
 using namespace ::linattn::test;
 
-/// Predicates are sets of outcomes, one bit each.
+/// The predicate that holds where the other one does not: OGT and ULE.
 static arith::CmpFPredicate getComplement(arith::CmpFPredicate predicate) {
-  return static_cast<arith::CmpFPredicate>(15 ^ static_cast<int>(predicate));
+  using arith::CmpFPredicate;
+  switch (predicate) {
+  case CmpFPredicate::AlwaysFalse:
+    return CmpFPredicate::AlwaysTrue;
+  case CmpFPredicate::AlwaysTrue:
+    return CmpFPredicate::AlwaysFalse;
+  case CmpFPredicate::ORD:
+    return CmpFPredicate::UNO;
+  case CmpFPredicate::UNO:
+    return CmpFPredicate::ORD;
+  default:
+    // From OEQ to ONE, and back from UNE to UEQ.
+    return static_cast<CmpFPredicate>(14 - static_cast<int>(predicate));
+  }
 }
 
 namespace {
