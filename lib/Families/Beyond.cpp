@@ -179,9 +179,11 @@ namespace {
 /// Tokens that go through the states at a time: no state is kept for more.
 constexpr int64_t lruBlock = 64;
 
-/// What the tokens of an LRU are multiplied by, in the accumulation type.
+/// What the tokens of an LRU are multiplied by, in the accumulation type. λ is
+/// in f64, as is the recurrence: a mode that remembers thousands of tokens is
+/// turned by λ as often.
 struct LruWeights {
-  Value decay, phase;      ///< [S]
+  Value decay, phase;      ///< [S], f64
   Value inReal, inImag;    ///< [S, D], times γ
   Value outReal, outMinus; ///< [D, S], the latter −Im C
 };
@@ -189,18 +191,21 @@ struct LruWeights {
 } // namespace
 
 static LruWeights emitLruWeights(FamilyBuilder &f) {
-  Type type = f.accumulationType();
+  Type type = f.accumulationType(), wide = f.b.getF64Type();
   auto exp = [](ImplicitLocOpBuilder &b, Value x) -> Value {
     return math::ExpOp::create(b, x);
   };
+  auto wideExp = [&](ImplicitLocOpBuilder &b, Value x) -> Value {
+    return exp(b, convertFloat(b, b.getLoc(), x, wide));
+  };
   LruWeights w;
-  w.decay = f.map("S", {f.term("nu_log")}, type,
+  w.decay = f.map("S", {f.term("nu_log")}, wide,
                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                    return arith::NegFOp::create(b, exp(b, v[0]));
+                    return arith::NegFOp::create(b, wideExp(b, v[0]));
                   });
   w.phase = f.map(
-      "S", {f.term("theta_log")}, type,
-      [&](ImplicitLocOpBuilder &b, ValueRange v) { return exp(b, v[0]); });
+      "S", {f.term("theta_log")}, wide,
+      [&](ImplicitLocOpBuilder &b, ValueRange v) { return wideExp(b, v[0]); });
   // γ = √(1 − |λ|²) unless given, with 1 − e^{2 log|λ|} by expm1.
   Value gamma;
   if (f.has("gamma_log"))
@@ -280,7 +285,14 @@ static FailureOr<FamilyResults> buildLruBlocks(FamilyBuilder &f) {
   ImplicitLocOpBuilder &b = f.b;
   LruWeights weights = emitLruWeights(f);
   SmallVector<Value> initial{f.empty("B T D", f.tokenType())};
-  initial.append(f.initialState());
+  // [B, S], two of them; in f64 from block to block.
+  auto convertStates = [&](ValueRange states, Type type) {
+    return llvm::map_to_vector(states, [&](Value state) -> Value {
+      return f.map("N S", {{state, "N S"}}, type,
+                   [&](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; });
+    });
+  };
+  initial.append(convertStates(f.initialState(), b.getF64Type()));
   Value length = getValueOrCreateConstantIndexOp(b, b.getLoc(), f.extent("T"));
   Value block = arith::ConstantIndexOp::create(b, lruBlock);
   SmallVector<OpFoldResult> whole{f.extent("B"), f.extent("T"), f.extent("D")};
@@ -301,8 +313,9 @@ static FailureOr<FamilyResults> buildLruBlocks(FamilyBuilder &f) {
                                                 at, sizes, strides);
         scf::YieldOp::create(body, loc, next);
       });
-  return FamilyResults{loop.getResult(0),
-                       {loop.getResult(1), loop.getResult(2)}};
+  return FamilyResults{
+      loop.getResult(0),
+      convertStates(loop.getResults().drop_front(), f.accumulationType())};
 }
 
 static Family lru() {

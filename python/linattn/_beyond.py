@@ -151,7 +151,8 @@ def lru(
         o_t = Re((C_re + i C_im) h_t) + D ⊙ u_t
 
     Orvieto et al., "Resurrecting Recurrent Neural Networks for Long Sequences", 2023.
-    States are kept for 64 tokens at a time.
+    States are kept for 64 tokens at a time; λ and h are float64 in between, since
+    a mode that remembers thousands of tokens multiplies by λ as often.
 
     Args:
       u: ``[B, T, D]`` or ``[T, D]``; float16, bfloat16, float32 or float64. Any array

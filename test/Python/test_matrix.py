@@ -165,8 +165,15 @@ TOKENS, HEADS, KEYS, VALUES = 977, 2, 16, 24
 
 @pytest.mark.parametrize("case", PLAIN)
 def test_memory_is_linear_in_tokens(case, monkeypatch):
-    """No T × T value and no state per token: read off the buffers of the lowered
-    IR, compiled for a number of tokens that no other size is."""
+    """No T × T value and no state per token."""
+    name, operands = draw(case, "f32", (1, 33, HEADS, KEYS, VALUES), 1.0, seed=1)
+    most = HEADS * operands.get("num_householder", 1) * TOKENS * max(KEYS, VALUES)
+    assert_linear_in_tokens(monkeypatch, name, operands, most)
+
+
+def assert_linear_in_tokens(monkeypatch, name, operands, most):
+    """Reads the buffers off the lowered IR, compiled for a number of tokens that no
+    other size is: along at most one dimension, and none of more than `most`."""
     texts = []
     table, call = _families._table, _families.Family.__call__
 
@@ -184,10 +191,8 @@ def test_memory_is_linear_in_tokens(case, monkeypatch):
 
     monkeypatch.setattr(_families, "_table", Static)
     monkeypatch.setattr(_families.Family, "__call__", compile_anew)
-    name, operands = draw(case, "f32", (1, 33, HEADS, KEYS, VALUES), 1.0, seed=1)
     getattr(linattn, name)(**operands)
     kernel = _linattn.compile(texts[-1], "", "<memory>", "cpu")
-    most = HEADS * operands.get("num_householder", 1) * TOKENS * max(KEYS, VALUES)
     shapes = allocated_shapes(kernel.mlir("convert-scf-to-cf"))
     assert shapes, "expected scratch at least"
     for shape in shapes:
