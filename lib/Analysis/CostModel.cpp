@@ -44,8 +44,14 @@ StateTileShape linattn::chooseStateTile(VectorTarget target,
     cols = lanes;
     rows *= 2;
   }
-  // q, k and v of a block should stay in L1 while the state streams from L2:
-  // wide-vector cores have 48 KiB of it, others 32.
-  int64_t block = target.vectorBits >= 512 ? 64 : 16;
+  // q, k, v and o of a block should stay in L1 while the state streams from L2:
+  // wide-vector cores have 48 KiB of it, others 32. More tokens per block mean
+  // fewer passes over the state.
+  int64_t bytes = target.vectorBits >= 512 ? 32 << 10 : 16 << 10;
+  int64_t perToken =
+      (2 * std::max<int64_t>(keySize, 1) + 2 * cols) * elementBits / 8;
+  int64_t block = 64;
+  while (block > 16 && block * perToken > bytes)
+    block /= 2;
   return {rows, cols, std::max(block, rows)};
 }

@@ -13,8 +13,10 @@
 //
 //   pack    φ(q), φ(k), v and the gates, zero-padded to whole vectors
 //   z       the normaliser's row and the denominators
-//   sweep   for each panel, for each tile: S_i ← γ S_i + k_i v,  o ← o + q_i
-//   S_i write   o · 1/den to the output
+//   sweep   for each panel, for each tile: S_i ← γ S_i + k_i v,
+//           o ← o + q_i S_i; the last tile writes o · 1/den to the output
+//
+// While a block is swept, the rows of the next one are prefetched.
 //
 // Every element sees the same operations in the same order whatever the block,
 // the panel or the number of threads: results are bitwise reproducible, and a
@@ -36,6 +38,7 @@ void StateTile::emit() {
   // No heads, no tasks; but the division is made before any.
   group = query ? div(dim(output, 1), max(heads, index(1))) : index(1);
   keySize = roundUp(dim(state.state, 2), std::max(shape.lanes, shape.rows));
+  tileRows = roundUp(dim(state.state, 2), shape.rows);
   valueSize = roundUp(dim(state.state, 3), shape.cols);
   Value states = mul(dim(state.state, 0), heads);
   columnTasks = countColumnTasks(states);
@@ -117,8 +120,8 @@ void StateTile::allocateScratch() {
       ownWeights = scratch({members, block});
   }
   if (!tokenForm)
-    tile = scratch(
-        {getAsOpFoldResult(panelCount), rows, b.getIndexAttr(shape.cols)});
+    tile = scratch({getAsOpFoldResult(panelCount), getAsOpFoldResult(tileRows),
+                    b.getIndexAttr(shape.cols)});
   if (state.normalizer) {
     z = scratch({rows});
     if (query) {
@@ -139,7 +142,7 @@ void StateTile::loadState() {
             readOperand(state.state, {slot, head, d, column}, shape.cols), tile,
             {own(panel), d, index(0)});
       });
-      forEach(rows, keySize, 1, [&](Value d) {
+      forEach(rows, tileRows, 1, [&](Value d) {
         storeVector(zeros(shape.cols), tile, {own(panel), d, index(0)});
       });
     });
@@ -218,145 +221,6 @@ void StateTile::updateNormalizer(Value count) {
             inverses, {member, t});
     });
   });
-}
-
-//===----------------------------------------------------------------------===//
-// Sweep
-//===----------------------------------------------------------------------===//
-
-/// γ_t ⊙ s for one row of the state, columns [column, column + cols).
-Value StateTile::decayed(Value s, Value t, Value row, Value column) {
-  if (hasScalarGate())
-    s = mulf(s, splat(load(scalarGates, {t}), shape.cols));
-  if (hasChannelGate())
-    s = mulf(s, splat(load(channelGates, {t, row}), shape.cols));
-  if (valueDecay)
-    s = mulf(s, loadVector(valueGates, {t, column}, shape.cols));
-  return s;
-}
-
-Value StateTile::initialOutput(Value member, Value t, Value column) {
-  if (!bonus)
-    return zeros(shape.cols);
-  Value weight = splat(load(ownWeights, {member, t}), shape.cols);
-  return mulf(weight, loadVector(values, {t, column}, shape.cols));
-}
-
-void StateTile::writeOutput(Value o, Value member, Value t, Value column) {
-  if (normalize) {
-    o = mulf(o, splat(load(inverses, {member, t}), shape.cols));
-    o = emitClamp(b, loc, *normalize, o);
-  }
-  writeOperand(o, output, {batch, outputHead(member), tokenAt(t), column});
-}
-
-void StateTile::sweepPanel(Value panel, Value count) {
-  if (tokenForm) {
-    forEach(count, [&](Value t) { sweepToken(panel, t); });
-    return;
-  }
-  Value column = mul(panel, index(shape.cols));
-  auto forEachOutput = [&](function_ref<void(Value, Value)> body) {
-    if (query)
-      forEachMember([&](Value member) {
-        forEach(count, [&](Value t) { body(member, t); });
-      });
-  };
-  forEachOutput([&](Value member, Value t) {
-    storeVector(initialOutput(member, t, column), outputs,
-                {member, t, index(0)});
-  });
-  forEach(index(0), keySize, shape.rows,
-          [&](Value row) { sweepTile(panel, row, count); });
-  forEachOutput([&](Value member, Value t) {
-    writeOutput(loadVector(outputs, {member, t, index(0)}, shape.cols), member,
-                t, column);
-  });
-}
-
-/// One tile over the tokens of a block: the loop everything else serves.
-void StateTile::sweepTile(Value panel, Value row, Value count) {
-  int64_t cols = shape.cols;
-  Value column = mul(panel, index(cols));
-  SmallVector<Value> rows, s;
-  for (int64_t i = 0; i < shape.rows; ++i) {
-    rows.push_back(add(row, index(i)));
-    s.push_back(loadVector(tile, {own(panel), rows.back(), index(0)}, cols));
-  }
-
-  auto update = [&](Value t, SmallVector<Value> &carried) {
-    Value v = loadVector(values, {t, column}, cols);
-    for (int64_t i = 0; i < shape.rows; ++i) {
-      Value k = splat(load(keys, {t, rows[i]}), cols);
-      carried[i] = fmaVector(k, v, decayed(carried[i], t, rows[i], column));
-    }
-  };
-  auto readOut = [&](Value t, ArrayRef<Value> carried) {
-    if (!query)
-      return;
-    forEachMember([&](Value member) {
-      SmallVector<Value> at{member, t, index(0)};
-      Value o = loadVector(outputs, at, cols);
-      for (int64_t i = 0; i < shape.rows; ++i)
-        o = fmaVector(splat(load(queries, {member, t, rows[i]}), cols),
-                      carried[i], o);
-      storeVector(o, outputs, at);
-    });
-  };
-  SmallVector<Value> last =
-      reduce(index(0), count, 1, s,
-             [&](Value t, ValueRange carriedIn) -> SmallVector<Value> {
-               SmallVector<Value> carried(carriedIn);
-               if (exclusive)
-                 readOut(t, carried);
-               if (key)
-                 update(t, carried);
-               if (!exclusive)
-                 readOut(t, carried);
-               return carried;
-             });
-  if (key)
-    for (int64_t i = 0; i < shape.rows; ++i)
-      storeVector(last[i], tile, {own(panel), rows[i], index(0)});
-}
-
-/// One token over one panel of the state in memory, in the tile's order of
-/// operations: read, decay, write, read out, in a single pass.
-void StateTile::sweepToken(Value panel, Value t) {
-  int64_t cols = shape.cols;
-  Value column = mul(panel, index(cols));
-  // Whoever selects this form made sure that the group is static.
-  int64_t members = *getConstantIntValue(group);
-  SmallVector<Value> o;
-  if (query)
-    for (int64_t i = 0; i < members; ++i)
-      o.push_back(initialOutput(index(i), t, column));
-  Value v = key ? loadVector(values, {t, column}, cols) : Value();
-
-  SmallVector<Value> total =
-      reduce(index(0), dim(state.state, 2), 1, o,
-             [&](Value d, ValueRange carriedIn) -> SmallVector<Value> {
-               SmallVector<Value> carried(carriedIn);
-               SmallVector<Value> at{slot, head, d, column};
-               Value s = readOperand(state.state, at, cols);
-               auto readOut = [&] {
-                 for (auto [i, sum] : llvm::enumerate(carried))
-                   sum = fmaVector(splat(load(queries, {index(i), t, d}), cols),
-                                   s, sum);
-               };
-               if (exclusive)
-                 readOut();
-               if (key) {
-                 Value k = splat(load(keys, {t, d}), cols);
-                 s = fmaVector(k, v, decayed(s, t, d, column));
-                 writeOperand(s, state.state, at);
-               }
-               if (!exclusive)
-                 readOut();
-               return carried;
-             });
-  for (auto [i, sum] : llvm::enumerate(total))
-    writeOutput(sum, index(i), t, column);
 }
 
 //===----------------------------------------------------------------------===//

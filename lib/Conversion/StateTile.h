@@ -54,7 +54,14 @@ private:
 
   // Sweep.
   void sweepPanel(Value panel, Value count);
-  void sweepTile(Value panel, Value row, Value count);
+  /// Which ends of a panel's rows a tile is at.
+  struct Ends {
+    bool first, last;
+  };
+  void sweepTile(Value panel, Value row, Value count, Ends ends);
+  void prefetchNext(Value panel, Value row);
+  void prefetchRow(Value memref, ArrayRef<Value> row, Value column, Value width,
+                   bool isWritten = false);
   void sweepToken(Value panel, Value t);
   Value decayed(Value s, Value t, Value row, Value column);
   Value initialOutput(Value member, Value t, Value column);
@@ -85,8 +92,9 @@ private:
     forEach(group, body);
   }
 
-  // Sizes: padded key and value size, output heads per state head.
-  Value keySize, valueSize, group, heads, columnTasks;
+  // Sizes: key size padded to whole vectors and to whole tiles, padded value
+  // size, output heads per state head.
+  Value keySize, tileRows, valueSize, group, heads, columnTasks;
   // The task at hand.
   Value slot, batch, head, begin, end, firstPanel, endPanel, panelCount;
   // The block at hand.

@@ -1,0 +1,231 @@
+//===- StateTileSweep.cpp - Tokens past a tile of the state ---------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StateTile.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+/// γ_t ⊙ s for one row of the state, columns [column, column + cols).
+Value StateTile::decayed(Value s, Value t, Value row, Value column) {
+  if (hasScalarGate())
+    s = mulf(s, splat(load(scalarGates, {t}), shape.cols));
+  if (hasChannelGate())
+    s = mulf(s, splat(load(channelGates, {t, row}), shape.cols));
+  if (valueDecay)
+    s = mulf(s, loadVector(valueGates, {t, column}, shape.cols));
+  return s;
+}
+
+Value StateTile::initialOutput(Value member, Value t, Value column) {
+  if (!bonus)
+    return zeros(shape.cols);
+  Value weight = splat(load(ownWeights, {member, t}), shape.cols);
+  return mulf(weight, loadVector(values, {t, column}, shape.cols));
+}
+
+void StateTile::writeOutput(Value o, Value member, Value t, Value column) {
+  if (normalize) {
+    o = mulf(o, splat(load(inverses, {member, t}), shape.cols));
+    o = emitClamp(b, loc, *normalize, o);
+  }
+  writeOperand(o, output, {batch, outputHead(member), tokenAt(t), column});
+}
+
+void StateTile::sweepPanel(Value panel, Value count) {
+  if (tokenForm) {
+    forEach(count, [&](Value t) { sweepToken(panel, t); });
+    return;
+  }
+  int64_t rows = shape.rows;
+  std::optional<int64_t> size = getConstantIntValue(tileRows);
+  // The first tile starts the sums and the last one writes them out: they are
+  // neither cleared nor copied.
+  if (query && size && *size > 0) {
+    if (*size == rows)
+      return sweepTile(panel, index(0), count, {true, true});
+    sweepTile(panel, index(0), count, {true, false});
+    forEach(index(rows), index(*size - rows), rows, [&](Value row) {
+      sweepTile(panel, row, count, {false, false});
+    });
+    return sweepTile(panel, index(*size - rows), count, {false, true});
+  }
+  // How many tiles there are is only known when they run.
+  Value column = mul(panel, index(shape.cols));
+  auto forEachOutput = [&](function_ref<void(Value, Value)> body) {
+    if (query)
+      forEachMember([&](Value member) {
+        forEach(count, [&](Value t) { body(member, t); });
+      });
+  };
+  forEachOutput([&](Value member, Value t) {
+    storeVector(initialOutput(member, t, column), outputs,
+                {member, t, index(0)});
+  });
+  forEach(index(0), tileRows, rows, [&](Value row) {
+    sweepTile(panel, row, count, {false, false});
+  });
+  forEachOutput([&](Value member, Value t) {
+    writeOutput(loadVector(outputs, {member, t, index(0)}, shape.cols), member,
+                t, column);
+  });
+}
+
+/// One tile over the tokens of a block: the loop everything else serves.
+void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
+  int64_t cols = shape.cols;
+  Value column = mul(panel, index(cols));
+  prefetchNext(panel, row);
+  SmallVector<Value> rows, s;
+  for (int64_t i = 0; i < shape.rows; ++i) {
+    rows.push_back(add(row, index(i)));
+    s.push_back(loadVector(tile, {own(panel), rows.back(), index(0)}, cols));
+  }
+
+  auto update = [&](Value t, SmallVector<Value> &carried) {
+    Value v = loadVector(values, {t, column}, cols);
+    for (int64_t i = 0; i < shape.rows; ++i) {
+      Value k = splat(load(keys, {t, rows[i]}), cols);
+      carried[i] = fmaVector(k, v, decayed(carried[i], t, rows[i], column));
+    }
+  };
+  auto readOut = [&](Value t, ArrayRef<Value> carried) {
+    if (!query)
+      return;
+    forEachMember([&](Value member) {
+      SmallVector<Value> at{member, t, index(0)};
+      Value o = ends.first ? initialOutput(member, t, column)
+                           : loadVector(outputs, at, cols);
+      for (int64_t i = 0; i < shape.rows; ++i)
+        o = fmaVector(splat(load(queries, {member, t, rows[i]}), cols),
+                      carried[i], o);
+      if (ends.last)
+        writeOutput(o, member, t, column);
+      else
+        storeVector(o, outputs, at);
+    });
+  };
+  SmallVector<Value> last =
+      reduce(index(0), count, 1, s,
+             [&](Value t, ValueRange carriedIn) -> SmallVector<Value> {
+               SmallVector<Value> carried(carriedIn);
+               if (exclusive)
+                 readOut(t, carried);
+               if (key)
+                 update(t, carried);
+               if (!exclusive)
+                 readOut(t, carried);
+               return carried;
+             });
+  if (key)
+    for (int64_t i = 0; i < shape.rows; ++i)
+      storeVector(last[i], tile, {own(panel), rows[i], index(0)});
+}
+
+//===----------------------------------------------------------------------===//
+// Prefetching
+//===----------------------------------------------------------------------===//
+
+/// Elements of `width` from `column` on of one row of an operand.
+void StateTile::prefetchRow(Value memref, ArrayRef<Value> row, Value column,
+                            Value width, bool isWritten) {
+  constexpr int64_t lineBits = 512;
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t line = lineBits / type.getElementTypeBitWidth();
+  forEach(index(0), width, line, [&](Value d) {
+    SmallVector<Value> at(row);
+    at.push_back(add(column, d));
+    memref::PrefetchOp::create(b, loc, memref, at, isWritten,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+  });
+}
+
+/// Asks for the rows of the next block while this one is computed: each tile
+/// for a few tokens and for its panel's share of their columns. Past the last
+/// token it is the last one again.
+void StateTile::prefetchNext(Value panel, Value row) {
+  std::optional<int64_t> tokens =
+      getConstantIntValue(dim(key ? key : query, 2));
+  if (tokens && *tokens <= shape.block)
+    return;
+  // A line at least: what is narrower is asked for more than once.
+  Value cols = index(shape.cols), column = mul(panel, cols);
+  Value share = roundUp(
+      div(sub(add(keySize, panelCount), index(1)), panelCount), shape.cols);
+  Value keyColumn = mul(own(panel), share);
+  Value tiles = div(tileRows, index(shape.rows));
+  Value each = div(sub(add(index(shape.block), tiles), index(1)), tiles);
+  Value begin = mul(div(row, index(shape.rows)), each);
+  Value furthest = sub(sub(end, index(1)), first);
+  forEach(each, [&](Value i) {
+    Value t = min(add(add(begin, i), index(shape.block)), furthest);
+    Value token = tokenAt(t);
+    if (key) {
+      prefetchRow(key, {batch, headOf(key, head, heads), token}, keyColumn,
+                  share);
+      prefetchRow(value, {batch, headOf(value, head, heads), token}, column,
+                  cols);
+    }
+    if (hasChannelGate())
+      prefetchRow(decay, {batch, head, token}, keyColumn, share);
+    if (valueDecay)
+      prefetchRow(valueDecay, {batch, head, token}, column, cols);
+    if (!query)
+      return;
+    forEachMember([&](Value member) {
+      Value out = outputHead(member);
+      prefetchRow(query, {batch, headOf(query, out, dim(output, 1)), token},
+                  keyColumn, share);
+      prefetchRow(output, {batch, out, token}, column, cols,
+                  /*isWritten=*/true);
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Token by token
+//===----------------------------------------------------------------------===//
+
+/// One token over one panel of the state in memory, in the tile's order of
+/// operations: read, decay, write, read out, in a single pass.
+void StateTile::sweepToken(Value panel, Value t) {
+  int64_t cols = shape.cols;
+  Value column = mul(panel, index(cols));
+  // Whoever selects this form made sure that the group is static.
+  int64_t members = *getConstantIntValue(group);
+  SmallVector<Value> o;
+  if (query)
+    for (int64_t i = 0; i < members; ++i)
+      o.push_back(initialOutput(index(i), t, column));
+  Value v = key ? loadVector(values, {t, column}, cols) : Value();
+
+  SmallVector<Value> total =
+      reduce(index(0), dim(state.state, 2), 1, o,
+             [&](Value d, ValueRange carriedIn) -> SmallVector<Value> {
+               SmallVector<Value> carried(carriedIn);
+               SmallVector<Value> at{slot, head, d, column};
+               Value s = readOperand(state.state, at, cols);
+               auto readOut = [&] {
+                 for (auto [i, sum] : llvm::enumerate(carried))
+                   sum = fmaVector(splat(load(queries, {index(i), t, d}), cols),
+                                   s, sum);
+               };
+               if (exclusive)
+                 readOut();
+               if (key) {
+                 Value k = splat(load(keys, {t, d}), cols);
+                 s = fmaVector(k, v, decayed(s, t, d, column));
+                 writeOperand(s, state.state, at);
+               }
+               if (!exclusive)
+                 readOut();
+               return carried;
+             });
+  for (auto [i, sum] : llvm::enumerate(total))
+    writeOutput(sum, index(i), t, column);
+}
