@@ -15,8 +15,10 @@
 #define LINATTN_BENCHMARKS_HANDTILEIMPL_H
 
 #include "HandTile.h"
+#include <algorithm>
 #include <immintrin.h>
 #include <initializer_list>
+#include <vector>
 
 namespace {
 
@@ -37,7 +39,7 @@ inline typename Isa::Vector exponential(typename Isa::Vector x) {
   return Isa::scale(p, n);
 }
 
-/// One head at a time, `Block` tokens of it at a time.
+/// `Block` tokens of one head at a time.
 template <typename Isa, Rule rule, int64_t Size, int64_t Block>
 class HandTile {
   using Vector = typename Isa::Vector;
@@ -51,24 +53,30 @@ public:
   explicit HandTile(const HandTask &task) : task(task) {}
 
   void run() {
-    for (int64_t head = 0; head < task.heads; ++head) {
-      for (float &x : state)
-        x = 0;
-      for (int64_t t = 0; t < task.tokens; t += Block) {
-        base = head * task.headStride + t * task.tokenStride;
-        // The block after the last one of a head: the next head's first.
-        ahead = t + Block < task.tokens ? base + Block * task.tokenStride
-                : head + 1 < task.heads ? (head + 1) * task.headStride
-                                        : base;
-        prefetched = 0;
-        pack(head, t);
-        for (int64_t panel = 0; panel < panels; ++panel)
-          sweepPanel(panel);
+    // Where the heads of a token are neighbours, all go on together.
+    int64_t span =
+        task.tokenStride > 2 * Size ? std::min<int64_t>(256, task.tokens)
+                                    : task.tokens;
+    std::vector<float> states(task.heads * Size * Size);
+    for (int64_t from = 0; from < task.tokens; from += span)
+      for (int64_t head = 0; head < task.heads; ++head) {
+        state = states.data() + head * Size * Size;
+        for (int64_t t = from; t < std::min(from + span, task.tokens);
+             t += Block)
+          block(head, t);
       }
-    }
   }
 
 private:
+  void block(int64_t head, int64_t t) {
+    base = head * task.headStride + t * task.tokenStride;
+    ahead = t + Block < task.tokens ? base + Block * task.tokenStride : base;
+    prefetched = 0;
+    pack(head, t);
+    for (int64_t panel = 0; panel < panels; ++panel)
+      sweepPanel(panel);
+  }
+
   void pack(int64_t head, int64_t token) {
     for (int64_t t = 0; t < Block; ++t)
       for (int64_t d = 0; d < Size; d += lanes) {
@@ -161,7 +169,7 @@ private:
 
   const HandTask &task;
   int64_t base = 0, ahead = 0, prefetched = 0;
-  alignas(64) float state[Size * Size];
+  float *state = nullptr;
   alignas(64) float queries[Block * Size], keys[Block * Size];
   alignas(64) float values[Block * Size], gates[Block * Size];
   alignas(64) float outputs[Block * cols];

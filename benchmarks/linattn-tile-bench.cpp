@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cmath>
 #include <random>
+#include <sys/mman.h>
 
 using namespace linattn;
 using namespace linattn::bench;
@@ -102,24 +103,40 @@ func.func @f(%q: {0}, %k: {0}, %v: {0}, %g: {2}) -> {0} {{
 
 namespace {
 
+/// Floats in whole huge pages, as large arrays are in NumPy: a token of one head
+/// out of [T, H, D] would otherwise cost a page each.
+class Floats {
+public:
+  explicit Floats(size_t count) : count(count) {
+    constexpr size_t page = size_t(2) << 20;
+    size_t bytes = (count * sizeof(float) + page - 1) / page * page;
+    memory = static_cast<float *>(std::aligned_alloc(page, bytes));
+    madvise(memory, bytes, MADV_HUGEPAGE);
+    std::fill(begin(), end(), 0.0f);
+  }
+  Floats(const Floats &) = delete;
+  ~Floats() { std::free(memory); }
+  float *begin() { return memory; }
+  float *end() { return memory + count; }
+
+private:
+  float *memory;
+  size_t count;
+};
+
 /// One rule at one size: the buffers, both implementations, and the clock.
 class Comparison {
 public:
   Comparison(Rule rule, int64_t size, bool wide)
-      : rule(rule), size(size), wide(wide) {
-    int64_t count = heads * tokens * size;
+      : rule(rule), size(size), wide(wide), q(count()), k(count()), v(count()),
+        g(count()), generated(count()), written(count()) {
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
-    for (std::vector<float> *x : {&q, &k, &v}) {
-      x->resize(count);
+    for (Floats *x : {&q, &k, &v})
       for (float &element : *x)
         element = normal(random);
-    }
-    g.resize(rule == Rule::Scalar ? heads * tokens : count);
     for (float &element : g)
       element = -0.1f * std::abs(normal(random));
-    generated.assign(count, 0);
-    written.assign(count, 0);
   }
 
   /// Returns an error, or prints a line.
@@ -154,25 +171,26 @@ public:
   }
 
 private:
+  size_t count() const { return heads * tokens * size; }
   double flops() const { return 4.0 * tokens * heads * size * size; }
 
-  BufferView view(std::vector<float> &x) const {
+  BufferView view(Floats &x) const {
     int64_t h = heads, t = tokens;
     if (!tokenMajor)
-      return BufferView(x.data(), DType::F32, {1, h, t, size});
-    return BufferView(x.data(), DType::F32, {1, h, t, size},
+      return BufferView(x.begin(), DType::F32, {1, h, t, size});
+    return BufferView(x.begin(), DType::F32, {1, h, t, size},
                       {h * t * size, size, h * size, 1});
   }
   /// Scalar decays are head by head in either layout.
   BufferView gates() {
     if (rule == Rule::Scalar)
-      return BufferView(g.data(), DType::F32, {1, heads, tokens});
+      return BufferView(g.begin(), DType::F32, {1, heads, tokens});
     return view(g);
   }
 
   void runByHand() {
-    HandTask task{q.data(), k.data(), v.data(), g.data(), written.data(),
-                  heads,    tokens,   size,     0,        0};
+    HandTask task{q.begin(), k.begin(), v.begin(), g.begin(), written.begin(),
+                  heads,     tokens,    size,      0,         0};
     task.headStride = tokenMajor ? size : tokens * size;
     task.tokenStride = tokenMajor ? heads * size : size;
     (wide ? runHandTileAVX512 : runHandTileAVX2)(rule, task);
@@ -185,11 +203,12 @@ private:
   }
 
   /// The greatest difference over the greatest value.
-  double difference() const {
+  double difference() {
     double worst = 0, largest = 0;
-    for (size_t i = 0; i < written.size(); ++i) {
-      worst = std::max(worst, double(std::abs(written[i] - generated[i])));
-      largest = std::max(largest, double(std::abs(written[i])));
+    for (size_t i = 0; i < count(); ++i) {
+      float x = generated.begin()[i], y = written.begin()[i];
+      worst = std::max(worst, double(std::abs(x - y)));
+      largest = std::max(largest, double(std::abs(y)));
     }
     return worst / largest;
   }
@@ -197,7 +216,7 @@ private:
   Rule rule;
   int64_t size;
   bool wide;
-  std::vector<float> q, k, v, g, generated, written;
+  Floats q, k, v, g, generated, written;
 };
 
 } // namespace

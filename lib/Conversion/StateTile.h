@@ -34,7 +34,8 @@ private:
   /// With fewer tasks than this, states are divided.
   static constexpr int64_t enoughTasks = 4;
   Value countColumnTasks(Value states);
-  void emitTask(Value task);
+  Value chooseSpan();
+  void emitTask(Value task, Value from, Value to);
   void emitBlock(Value first, Value count);
   void allocateScratch();
   void loadState();
