@@ -54,9 +54,9 @@ public:
 
   void run() {
     // Where the heads of a token are neighbours, all go on together.
-    int64_t span =
-        task.tokenStride > 2 * Size ? std::min<int64_t>(256, task.tokens)
-                                    : task.tokens;
+    int64_t span = task.tokenStride > 2 * Size
+                       ? std::min<int64_t>(256, task.tokens)
+                       : task.tokens;
     std::vector<float> states(task.heads * Size * Size);
     for (int64_t from = 0; from < task.tokens; from += span)
       for (int64_t head = 0; head < task.heads; ++head) {
@@ -91,8 +91,8 @@ private:
     if (rule == Rule::Scalar)
       for (int64_t t = 0; t < Block; t += lanes)
         Isa::store(gates + t,
-                   exponential<Isa>(Isa::load(
-                       task.decay + head * task.tokens + token + t)));
+                   exponential<Isa>(
+                       Isa::load(task.decay + head * task.tokens + token + t)));
   }
 
   /// One line each of the next block's rows.
@@ -146,9 +146,8 @@ private:
     const float *g = gates + t * (rule == Rule::Gate ? Size : 1);
     const float *v = values + t * Size + panel * cols;
     float *sums = outputs + t * cols;
-    float *result = last ? task.output + base + t * task.tokenStride +
-                               panel * cols
-                         : sums;
+    float *result =
+        last ? task.output + base + t * task.tokenStride + panel * cols : sums;
     Vector o[2], value[2];
     for (int64_t j = 0; j < 2; ++j) {
       value[j] = Isa::load(v + j * lanes);
@@ -175,7 +174,8 @@ private:
   alignas(64) float outputs[Block * cols];
 };
 
-template <typename Isa, Rule rule> void runSize(const HandTask &task) {
+template <typename Isa, Rule rule>
+void runSize(const HandTask &task) {
   // A block's rows stay in L1 while the state streams through it.
   if (task.size == 64)
     HandTile<Isa, rule, 64, 2 * Isa::lanes>(task).run();
@@ -183,7 +183,8 @@ template <typename Isa, Rule rule> void runSize(const HandTask &task) {
     HandTile<Isa, rule, 128, 16>(task).run();
 }
 
-template <typename Isa> void runRule(Rule rule, const HandTask &task) {
+template <typename Isa>
+void runRule(Rule rule, const HandTask &task) {
   switch (rule) {
   case Rule::Linear:
     return runSize<Isa, Rule::Linear>(task);
@@ -194,7 +195,8 @@ template <typename Isa> void runRule(Rule rule, const HandTask &task) {
   }
 }
 
-template <typename Isa> double runPeak(int64_t rounds) {
+template <typename Isa>
+double runPeak(int64_t rounds) {
   // Enough chains to hide the latency, few enough for 16 registers.
   constexpr int chains = 12;
   typename Isa::Vector sums[chains], a = Isa::splat(0.5f), b = Isa::splat(1);

@@ -44,10 +44,11 @@ static cl::opt<int> block("block",
 static cl::opt<bool> tokenMajor("token-major",
                                 cl::desc("Arrays are [T, H, D], not [H, T, D]"),
                                 cl::cat(category));
-static cl::opt<std::string> instructions("isa",
-                                cl::desc("avx512 or avx2; default: the widest "
-                                         "of this machine"),
-                                cl::cat(category));
+static cl::opt<std::string>
+    instructions("isa",
+                 cl::desc("avx512 or avx2; default: the widest "
+                          "of this machine"),
+                 cl::cat(category));
 static cl::list<Rule> rules(
     "rule", cl::desc("What to run"), cl::CommaSeparated,
     cl::values(clEnumValN(Rule::Linear, "linear", "no decay"),
@@ -73,8 +74,9 @@ static double median(std::vector<double> values) {
 }
 
 static StringRef nameOf(Rule rule) {
-  return rule == Rule::Linear ? "linear"
-         : rule == Rule::Scalar ? "scalar" : "gate";
+  return rule == Rule::Linear   ? "linear"
+         : rule == Rule::Scalar ? "scalar"
+                                : "gate";
 }
 
 static std::string moduleText(Rule rule, int64_t size) {
@@ -97,14 +99,16 @@ func.func @f(%q: {0}, %k: {0}, %v: {0}, %g: {2}) -> {0} {{
                  t, s, g, decays ? "decay(%g)" : "",
                  decays ? g + "," : std::string(),
                  block ? formatv("{{config = #linattn.config<form = "
-                                 "state_tile, block = {0}>}", block).str()
+                                 "state_tile, block = {0}>}",
+                                 block)
+                             .str()
                        : std::string());
 }
 
 namespace {
 
-/// Floats in whole huge pages, as large arrays are in NumPy: a token of one head
-/// out of [T, H, D] would otherwise cost a page each.
+/// Floats in whole huge pages, as large arrays are in NumPy: a token of one
+/// head out of [T, H, D] would otherwise cost a page each.
 class Floats {
 public:
   explicit Floats(size_t count) : count(count) {
@@ -225,9 +229,10 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv,
                               "Times the state tile, compiled and by hand.\n");
-  bool hasWide = __builtin_cpu_supports("avx512f") &&
-                 __builtin_cpu_supports("avx512vl");
-  if (!instructions.empty() && instructions != "avx512" && instructions != "avx2")
+  bool hasWide =
+      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
+  if (!instructions.empty() && instructions != "avx512" &&
+      instructions != "avx2")
     return fail("expected --isa to be avx512 or avx2, but got " + instructions);
   bool wide = instructions.empty() ? hasWide : instructions == "avx512";
   if ((wide && !hasWide) || !__builtin_cpu_supports("avx2"))
@@ -247,8 +252,9 @@ int main(int argc, char **argv) {
   // Read once, before the first kernel.
   setenv("LINATTN_CPU", wide ? "x86-64-v4" : "x86-64-v3", /*overwrite=*/0);
 
-  outs() << formatv("{0}, T = {1}, {2} heads, {3}\n\n", wide ? "AVX-512" : "AVX2",
-                    tokens, heads, tokenMajor ? "[T, H, D]" : "[H, T, D]");
+  outs() << formatv("{0}, T = {1}, {2} heads, {3}\n\n",
+                    wide ? "AVX-512" : "AVX2", tokens, heads,
+                    tokenMajor ? "[T, H, D]" : "[H, T, D]");
   outs() << "| rule | d | FMA GFLOP/s | compiled, % of it | by hand, % | "
             "compiled / by hand | difference |\n"
             "| --- | --- | --- | --- | --- | --- | --- |\n";

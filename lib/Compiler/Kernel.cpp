@@ -11,6 +11,8 @@
 #include "ViewChecks.h"
 #include "linattn-c/Runtime.h"
 
+#include <cstring>
+
 using namespace linattn;
 using namespace linattn::detail;
 
@@ -68,6 +70,66 @@ public:
 private:
   llvm::SmallVector<int64_t, 64> fields;
   llvm::SmallVector<void *, 16> pointers;
+};
+
+/// The inputs as the vectorised code wants them, with neighbours in the
+/// innermost dimension. What lacks that and is small beside the largest input,
+/// such as gates [B, T, H] seen as [B, H, T], is copied: it would cost all
+/// others their vectors.
+class PackedInputs {
+public:
+  PackedInputs(llvm::ArrayRef<BufferView> inputs,
+               llvm::ArrayRef<BufferView> outputs)
+      : used(inputs) {
+    auto isUnit = [](const BufferView &view) {
+      return view.hasUnitInnermostStride();
+    };
+    if (llvm::all_of(inputs, isUnit))
+      return;
+    int64_t largest = 0;
+    for (const BufferView &view : inputs)
+      largest = std::max(largest, view.getNumElements());
+    auto isSmall = [&](const BufferView &view) {
+      return isUnit(view) || view.getNumElements() <= largest / smallShare;
+    };
+    if (!llvm::all_of(outputs, isUnit) || !llvm::all_of(inputs, isSmall))
+      return;
+    views.assign(inputs.begin(), inputs.end());
+    for (BufferView &view : views)
+      if (!isUnit(view))
+        view = copy(view);
+    used = views;
+  }
+  PackedInputs(const PackedInputs &) = delete;
+
+  llvm::ArrayRef<BufferView> get() const { return used; }
+
+private:
+  static constexpr int64_t smallShare = 16;
+
+  BufferView copy(const BufferView &view) {
+    int64_t bytes = getByteSize(view.dtype), count = view.getNumElements();
+    copies.emplace_back(count * bytes);
+    char *to = copies.back().data();
+    const auto *from = static_cast<const char *>(view.data);
+    llvm::SmallVector<int64_t, 4> at(view.shape.size(), 0);
+    int64_t offset = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      std::memcpy(to + i * bytes, from + offset * bytes, bytes);
+      for (size_t d = at.size(); d-- > 0;) {
+        offset += view.strides[d];
+        if (++at[d] < view.shape[d])
+          break;
+        offset -= at[d] * view.strides[d];
+        at[d] = 0;
+      }
+    }
+    return BufferView(static_cast<const void *>(to), view.dtype, view.shape);
+  }
+
+  llvm::ArrayRef<BufferView> used;
+  std::vector<BufferView> views;
+  std::vector<std::vector<char>> copies;
 };
 
 /// Sets the thread count for a scope.
@@ -153,10 +215,11 @@ llvm::Expected<llvm::SmallVector<Kernel::Shape, 2>>
 Kernel::resultShapes(llvm::ArrayRef<BufferView> inputs) const {
   if (llvm::Error error = checkInputs(signature(), inputs))
     return std::move(error);
-  llvm::Expected<const LoadedCode *> code = impl->getCodeFor(inputs, {});
+  PackedInputs packed(inputs, {});
+  llvm::Expected<const LoadedCode *> code = impl->getCodeFor(packed.get(), {});
   if (!code)
     return code.takeError();
-  return computeShapes(*impl, **code, inputs);
+  return computeShapes(*impl, **code, packed.get());
 }
 
 llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
@@ -173,18 +236,20 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
     return makeError("'" + signature.entry + "': expected " +
                      llvm::Twine(signature.results.size()) +
                      " outputs, but got " + llvm::Twine(outputs.size()));
-  llvm::Expected<const LoadedCode *> code = impl->getCodeFor(inputs, outputs);
+  PackedInputs packed(inputs, outputs);
+  llvm::Expected<const LoadedCode *> code =
+      impl->getCodeFor(packed.get(), outputs);
   if (!code)
     return code.takeError();
-  auto shapes = computeShapes(*impl, **code, inputs);
+  auto shapes = computeShapes(*impl, **code, packed.get());
   if (!shapes)
     return shapes.takeError();
   if (llvm::Error error = checkOutputs(signature, inputs, outputs, *shapes))
     return error;
 
-  ArgumentArray arguments(ArgumentArray::countFields(inputs) +
+  ArgumentArray arguments(ArgumentArray::countFields(packed.get()) +
                           ArgumentArray::countFields(outputs));
-  arguments.addInputs(signature, inputs);
+  arguments.addInputs(signature, packed.get());
   for (const BufferView &output : outputs)
     arguments.addMemRef(output);
   ThreadScope threads(options.numThreads);

@@ -54,8 +54,8 @@ void StateTile::emit() {
 }
 
 /// Tokens for which all heads are computed before anyone goes on. Where the
-/// rows of one token's heads are neighbours, in [B, T, H, D], a head alone would
-/// touch every page of all of them. Null: all tokens at once.
+/// rows of one token's heads are neighbours, in [B, T, H, D], a head alone
+/// would touch every page of all of them. Null: all tokens at once.
 Value StateTile::chooseSpan() {
   constexpr int64_t spanTokens = 256;
   Value rows = key ? key : query;
@@ -71,10 +71,13 @@ Value StateTile::chooseSpan() {
   if (failed(type.getStridesAndOffset(strides, offset)))
     return Value();
   Value tokens = dim(rows, 2), widest = mul(dim(rows, 3), index(2));
-  if (!ShapedType::isDynamic(strides[2]) && !ShapedType::isDynamic(type.getDimSize(3)))
+  if (!ShapedType::isDynamic(strides[2]) &&
+      !ShapedType::isDynamic(type.getDimSize(3)))
     return strides[2] > 2 * type.getDimSize(3) ? index(spanTokens) : Value();
-  Value stride = memref::ExtractStridedMetadataOp::create(b, loc, rows).getStrides()[2];
-  Value isScattered = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, stride, widest);
+  Value stride =
+      memref::ExtractStridedMetadataOp::create(b, loc, rows).getStrides()[2];
+  Value isScattered =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, stride, widest);
   // At least one token, for the division.
   return select(isScattered, index(spanTokens), max(tokens, index(1)));
 }

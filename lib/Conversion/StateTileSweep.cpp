@@ -50,9 +50,8 @@ void StateTile::sweepPanel(Value panel, Value count) {
     if (*size == rows)
       return sweepTile(panel, index(0), count, {true, true});
     sweepTile(panel, index(0), count, {true, false});
-    forEach(index(rows), index(*size - rows), rows, [&](Value row) {
-      sweepTile(panel, row, count, {false, false});
-    });
+    forEach(index(rows), index(*size - rows), rows,
+            [&](Value row) { sweepTile(panel, row, count, {false, false}); });
     return sweepTile(panel, index(*size - rows), count, {false, true});
   }
   // How many tiles there are is only known when they run.
@@ -67,9 +66,8 @@ void StateTile::sweepPanel(Value panel, Value count) {
     storeVector(initialOutput(member, t, column), outputs,
                 {member, t, index(0)});
   });
-  forEach(index(0), tileRows, rows, [&](Value row) {
-    sweepTile(panel, row, count, {false, false});
-  });
+  forEach(index(0), tileRows, rows,
+          [&](Value row) { sweepTile(panel, row, count, {false, false}); });
   forEachOutput([&](Value member, Value t) {
     writeOutput(loadVector(outputs, {member, t, index(0)}, shape.cols), member,
                 t, column);
