@@ -23,9 +23,10 @@ ChunkTile::ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape, int64_t size)
 }
 
 void ChunkTile::emit() {
-  // A state head is one task: its columns could be split further, its tokens
-  // could not without changing the order of the sums.
-  forEachTask(rowsAtOnce, [&] { emitTask(); });
+  // Each task of a state packs the keys anew and makes the scores, a fifth of
+  // the work: one state alone is halved, for the sake of threads.
+  constexpr int64_t enoughTasks = 2;
+  forEachTask(rowsAtOnce, [&] { emitTask(); }, enoughTasks);
 }
 
 void ChunkTile::emitTask() {
@@ -47,14 +48,15 @@ void ChunkTile::emitChunk(Value position) {
   emitScores();
   if (z)
     updateNormalizer();
-  forEach(panels(), [&](Value panel) { sweepPanel(panel); });
+  forEach(panelCount, [&](Value panel) { sweepPanel(panel); });
 }
 
 void ChunkTile::allocateScratch() {
   OpFoldResult tokens = b.getIndexAttr(padded);
   OpFoldResult columns = getAsOpFoldResult(valueSize);
   OpFoldResult features = getAsOpFoldResult(keySize);
-  OpFoldResult members = getAsOpFoldResult(group);
+  // Without members the first one is read all the same, to no end.
+  OpFoldResult members = getAsOpFoldResult(max(group, index(1)));
   OpFoldResult one = b.getIndexAttr(1);
   OpFoldResult width = b.getIndexAttr(shape.cols);
   OpFoldResult pairs = b.getIndexAttr(writers());
@@ -62,7 +64,7 @@ void ChunkTile::allocateScratch() {
   values = scratch({tokens, columns});
   queries = scratch({members, tokens, features});
   queryScores = scratch({members, pairs, tokens, tokens});
-  tile = scratch({getAsOpFoldResult(panels()), features, width});
+  tile = scratch({getAsOpFoldResult(panelsPerTask), features, width});
   outputRows = scratch({b.getIndexAttr(rowsAtOnce), width});
   if (hasTransition()) {
     transition = scratch({one, tokens, features});
@@ -108,8 +110,8 @@ void ChunkTile::allocateScratch() {
 /// Copies the state into panels, rows and columns past the end zero.
 void ChunkTile::loadState() {
   Value state = scan.getState(), size = dim(state, 2);
-  forEach(panels(), [&](Value panel) {
-    Value start = mul(panel, index(shape.cols));
+  forEach(panelCount, [&](Value panel) {
+    Value start = columnOf(panel);
     forEach(index(0), size, 1, [&](Value d) {
       storeVector(readOperand(state, {slot, head, d, start}, shape.cols), tile,
                   {panel, d, index(0)});
@@ -129,8 +131,8 @@ void ChunkTile::loadState() {
 
 void ChunkTile::storeState() {
   Value state = scan.getState(), size = dim(state, 2);
-  forEach(panels(), [&](Value panel) {
-    Value start = mul(panel, index(shape.cols));
+  forEach(panelCount, [&](Value panel) {
+    Value start = columnOf(panel);
     forEach(size, [&](Value d) {
       writeOperand(loadVector(tile, {panel, d, index(0)}, shape.cols), state,
                    {slot, head, d, start});

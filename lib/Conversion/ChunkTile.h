@@ -23,7 +23,16 @@
 // are not multiplied by 0 but left out, so that a token's NaN stays behind it.
 //
 // Tokens go in rows of MR, columns of S in panels; what is multiplied per
-// vector lies in scratch, padded to whole vectors, S panel by panel.
+// vector lies in scratch, padded to whole vectors, S panel by panel. Per chunk:
+//
+//   pack    φ(q), φ(k), v, a, b and the gates
+//   scores  all P, and Ke, before any panel is read
+//   sweep   for each panel: solve, read out, update S; while the first two
+//           stream through the panel, each asks for its operands of the next
+//           chunk, a few tokens at a time
+//
+// A state is one task; one state alone is two, each with half of the panels.
+// Columns of S see the same operations whatever the tasks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,6 +76,8 @@ private:
   void productScores(const Reader &reader);
   void runningScores();
   void runningPairs(Value t, ArrayRef<Reader> readers, bool decays);
+  void scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer, Value j,
+                 int64_t numKeys, bool decays);
   void ownScores(Value t, const Reader &reader);
   void decayRow(Value t);
   void fillDecays();
@@ -87,6 +98,13 @@ private:
   void solve(Value panel);
   void readOut(Value panel, Value member);
   void updateState(Value panel);
+  Rows accumulateState(Value panel, function_ref<Value(int64_t, Value)> left,
+                       function_ref<void(Value)> between);
+  bool prefetches();
+  Value nextToken(Value row);
+  void prefetchRow(Value memref, Value head, Value token,
+                   bool isWritten = false);
+  void prefetchWritten(Value token);
   void writeRows(Rows o, Value member, Value row, Value column);
   Rows accumulate(Rows sums, Value begin, Value end,
                   function_ref<Value(int64_t, Value)> left,
@@ -105,6 +123,8 @@ private:
   int64_t writers() const { return update == Update::Dplr ? 2 : 1; }
   Value keyRows(int64_t writer) { return writer ? bRows : keys; }
 
+  /// Steps of a product at once.
+  static constexpr int64_t unroll = 4;
   /// Tokens per chunk, and padded to whole vectors and rows.
   int64_t chunk, padded;
   /// MR: accumulators of one product.

@@ -46,27 +46,30 @@ void ChunkTile::emitScores() {
 //===----------------------------------------------------------------------===//
 
 /// decays[t + 1, j] = Π α over (j, t], 1 for j = t; cumulated[t + 1] = Π α over
-/// [0, t]. Row 0 is of the state before the chunk.
+/// [0, t]. Row 0 is of the state before the chunk. Nobody reads above the
+/// diagonal.
 void ChunkTile::fillDecays() {
   int64_t lanes = shape.lanes;
   Value one = constant(type, 1.0);
   store(one, cumulated, {index(0)});
   reduce(index(0), rows, 1, one,
          [&](Value t, ValueRange carried) -> SmallVector<Value> {
-           Value next = add(t, index(1));
-           Value factor = load(factors, {t});
-           Value product = mulf(carried.front(), factor);
-           store(product, cumulated, {next});
-           forEach(index(0), next, lanes, [&](Value j) {
-             Value row =
-                 mulf(loadVector(decays, {t, j}, lanes), splat(factor, lanes));
-             // j < t decays on, j = t starts.
-             row = select(firstLanes(sub(t, j)), row,
-                          constant(vectorType(lanes), 1.0));
-             storeVector(row, decays, {next, j});
-           });
+           Value product = mulf(carried.front(), load(factors, {t}));
+           store(product, cumulated, {add(t, index(1))});
            return {product};
          });
+  Value ones = constant(vectorType(lanes), 1.0);
+  forEach(index(0), rows, lanes, [&](Value j) {
+    reduce(j, rows, 1, ones,
+           [&](Value t, ValueRange carried) -> SmallVector<Value> {
+             Value row =
+                 mulf(carried.front(), splat(load(factors, {t}), lanes));
+             // j < t decays on, j = t starts.
+             row = select(firstLanes(sub(t, j)), row, ones);
+             storeVector(row, decays, {add(t, index(1)), j});
+             return {row};
+           });
+  });
 }
 
 /// Decays the keys to the end of the chunk.
@@ -154,25 +157,26 @@ void ChunkTile::transpose(Value source, Value target) {
 
 void ChunkTile::runningScores() {
   fillRow(total, {}, 1.0);
+  // The first members are read along with a, in one pass over the keys.
+  int64_t along =
+      std::clamp<int64_t>(getConstantIntValue(group).value_or(1), 1, 2);
   SmallVector<Reader> fixed;
-  // A few members are read along with a, in one pass over the keys.
-  std::optional<int64_t> members = getConstantIntValue(group);
-  bool unrolled = members && *members <= 4;
-  if (unrolled)
-    for (int64_t member = 0; member < *members; ++member)
-      fixed.push_back(queryReader(index(member)));
+  for (int64_t member = 0; member < along; ++member)
+    fixed.push_back(queryReader(index(member)));
   if (hasTransition())
     fixed.push_back(transitionReader());
   auto readMembers = [&](Value t) {
-    forEachMember([&](Value member) {
+    if (getConstantIntValue(group) == along)
+      return;
+    forEach(index(along), group, 1, [&](Value member) {
       runningPairs(t, queryReader(member), /*decays=*/false);
     });
   };
   forEach(rows, [&](Value t) {
-    if (!unrolled && exclusive)
+    if (exclusive)
       readMembers(t);
     runningPairs(t, fixed, /*decays=*/true);
-    if (!unrolled && !exclusive)
+    if (!exclusive)
       readMembers(t);
     forEachReader([&](const Reader &reader) { ownScores(t, reader); });
     decayRow(t);
@@ -180,38 +184,54 @@ void ChunkTile::runningScores() {
 }
 
 /// The scores of token t with the tokens before it; `decays` the keys by the
-/// token's gate, before or after they are read.
+/// token's gate, before or after they are read. A few keys at a time: their
+/// sums are taken together.
 void ChunkTile::runningPairs(Value t, ArrayRef<Reader> readers, bool decays) {
-  int64_t lanes = shape.lanes;
-  for (int64_t writer = 0; writer < writers(); ++writer)
-    forEach(t, [&](Value j) {
-      Rows sums = reduceRow(
-          keySize, Rows(readers.size(), zeros(lanes)),
-          [&](Value d, ValueRange carried) -> SmallVector<Value> {
-            Rows next(carried);
-            Value key = loadVector(keyRows(writer), {j, d}, lanes);
-            auto read = [&](bool shifted) {
-              for (auto [sum, reader] : llvm::zip(next, readers))
-                if (reader.shifted == shifted)
-                  sum = fmaVector(
-                      loadVector(reader.rows, {reader.member, t, d}, lanes),
-                      key, sum);
-            };
-            if (!decays) {
-              read(true);
-              read(false);
-              return next;
-            }
-            read(true);
-            key = mulf(key, loadVector(channelGates, {t, d}, lanes));
-            storeVector(key, keyRows(writer), {j, d});
-            read(false);
-            return next;
-          });
-      for (auto [sum, reader] : llvm::zip(sums, readers))
-        store(sumVector(sum), reader.scores,
-              {reader.member, index(writer), t, j});
+  int64_t few = std::min<int64_t>(4, shape.lanes);
+  Value whole = mul(div(t, index(few)), index(few));
+  for (int64_t writer = 0; writer < writers(); ++writer) {
+    forEach(index(0), whole, few,
+            [&](Value j) { scoreKeys(t, readers, writer, j, few, decays); });
+    forEach(whole, t, 1, [&](Value j) {
+      scoreKeys(t, readers, writer, j, /*numKeys=*/1, decays);
     });
+  }
+}
+
+/// The scores of token t with the keys from j on.
+void ChunkTile::scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer,
+                          Value j, int64_t numKeys, bool decays) {
+  int64_t lanes = shape.lanes;
+  size_t numReaders = readers.size();
+  // Key by key, reader by reader.
+  Rows sums = reduceRow(
+      keySize, Rows(numKeys * numReaders, zeros(lanes)),
+      [&](Value d, ValueRange carried) -> SmallVector<Value> {
+        Rows next(carried), rows;
+        for (const Reader &reader : readers)
+          rows.push_back(loadVector(reader.rows, {reader.member, t, d}, lanes));
+        Value gate = decays ? loadVector(channelGates, {t, d}, lanes) : Value();
+        for (int64_t i = 0; i < numKeys; ++i) {
+          SmallVector<Value> at{add(j, index(i)), d};
+          Value key = loadVector(keyRows(writer), at, lanes), decayed = key;
+          if (decays) {
+            decayed = mulf(key, gate);
+            storeVector(decayed, keyRows(writer), at);
+          }
+          for (size_t r = 0; r < numReaders; ++r) {
+            Value &sum = next[i * numReaders + r];
+            sum = fmaVector(rows[r], readers[r].shifted ? key : decayed, sum);
+          }
+        }
+        return next;
+      });
+  for (size_t r = 0; r < numReaders; ++r) {
+    Rows ofReader;
+    for (int64_t i = 0; i < numKeys; ++i)
+      ofReader.push_back(sums[i * numReaders + r]);
+    storeVector(sumVectors(ofReader), readers[r].scores,
+                {readers[r].member, index(writer), t, j});
+  }
 }
 
 /// A token's score with itself, where it reads its own write.

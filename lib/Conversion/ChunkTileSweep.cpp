@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 void ChunkTile::sweepPanel(Value panel) {
-  column = mul(panel, index(shape.cols));
+  column = columnOf(panel);
   if (hasTransition())
     solve(panel);
   forEachMember([&](Value member) { readOut(panel, member); });
@@ -28,7 +28,6 @@ void ChunkTile::sweepPanel(Value panel) {
 ChunkTile::Rows ChunkTile::accumulate(Rows sums, Value begin, Value end,
                                       function_ref<Value(int64_t, Value)> left,
                                       function_ref<Value(Value)> right) {
-  constexpr int64_t unroll = 4;
   int64_t width = cast<VectorType>(sums.front().getType()).getNumElements();
   return reduce(begin, end, unroll, sums,
                 [&](Value start, ValueRange carried) -> SmallVector<Value> {
@@ -80,12 +79,12 @@ void ChunkTile::solve(Value panel) {
   int64_t writer = delta ? 0 : 1;
   Value none = index(0);
   forEach(index(0), rows, rowsAtOnce, [&](Value row) {
-    Rows sums = accumulate(
-        zeroRows(cols), index(0), keySize,
+    Rows sums = accumulateState(
+        panel,
         [&](int64_t r, Value d) {
           return load(transition, {none, add(row, index(r)), d});
         },
-        [&](Value d) { return loadVector(tile, {panel, d, none}, cols); });
+        [&](Value r) { prefetchWritten(nextToken(add(row, r))); });
     for (int64_t r = 0; r < rowsAtOnce; ++r) {
       Value t = add(row, index(r));
       if (hasScalarGate())
@@ -128,12 +127,19 @@ void ChunkTile::solve(Value panel) {
 void ChunkTile::readOut(Value panel, Value member) {
   int64_t cols = shape.cols;
   forEach(index(0), rows, rowsAtOnce, [&](Value row) {
-    Rows sums = accumulate(
-        zeroRows(cols), index(0), keySize,
+    Rows sums = accumulateState(
+        panel,
         [&](int64_t r, Value d) {
           return load(queries, {member, add(row, index(r)), d});
         },
-        [&](Value d) { return loadVector(tile, {panel, d, index(0)}, cols); });
+        [&](Value r) {
+          Value token = nextToken(add(row, r));
+          if (!hasTransition())
+            prefetchWritten(token);
+          prefetchRow(scan.getQuery(), queryHead(member), token);
+          prefetchRow(scan.getOutput(), outputHead(member), token,
+                      /*isWritten=*/true);
+        });
     for (int64_t r = 0; r < rowsAtOnce; ++r) {
       Value t = add(row, index(r));
       if (hasScalarGate())
@@ -202,4 +208,77 @@ void ChunkTile::updateState(Value panel) {
       storeVector(s, tile, at);
     }
   });
+}
+
+//===----------------------------------------------------------------------===//
+// Prefetching
+//===----------------------------------------------------------------------===//
+
+/// The product of MR rows with the panel, in as many parts as there are rows:
+/// before each one, `between` is told a row or several.
+ChunkTile::Rows
+ChunkTile::accumulateState(Value panel,
+                           function_ref<Value(int64_t, Value)> left,
+                           function_ref<void(Value)> between) {
+  Rows sums = zeroRows(shape.cols);
+  auto right = [&](Value d) {
+    return loadVector(tile, {panel, d, index(0)}, shape.cols);
+  };
+  if (!prefetches())
+    return accumulate(sums, index(0), keySize, left, right);
+  int64_t size = *getConstantIntValue(keySize);
+  int64_t step = std::max<int64_t>(size / rowsAtOnce / unroll, 1) * unroll;
+  int64_t parts = llvm::divideCeil(size, step);
+  int64_t each = llvm::divideCeil(rowsAtOnce, parts);
+  return reduce(index(0), index(parts), 1, sums,
+                [&](Value part, ValueRange carried) -> SmallVector<Value> {
+                  for (int64_t i = 0; i < each; ++i)
+                    between(min(add(mul(part, index(each)), index(i)),
+                                index(rowsAtOnce - 1)));
+                  Value from = mul(part, index(step));
+                  Value to = add(from, index(step));
+                  if (size % step)
+                    to = min(to, keySize);
+                  return accumulate(Rows(carried), from, to, left, right);
+                });
+}
+
+/// The next chunk is asked for where there may be one and sizes are known.
+bool ChunkTile::prefetches() {
+  std::optional<int64_t> tokens = getConstantIntValue(dim(scan.getKey(), 2));
+  return getConstantIntValue(keySize) && getConstantIntValue(valueSize) &&
+         !(tokens && *tokens <= chunk);
+}
+
+/// The token a chunk after position `row` of this one; past the last token it
+/// is the last one again.
+Value ChunkTile::nextToken(Value row) {
+  return tokenAt(min(add(add(first, index(chunk)), row), sub(end, index(1))));
+}
+
+/// Asks for the panel's share of one row of an operand.
+void ChunkTile::prefetchRow(Value memref, Value head, Value token,
+                            bool isWritten) {
+  constexpr int64_t lineBits = 512;
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t line = lineBits / type.getElementTypeBitWidth();
+  // Panels divide the columns of the values; of other rows each gets a part.
+  int64_t count = *getConstantIntValue(panels());
+  int64_t share = llvm::alignTo(
+      llvm::divideCeil(*getConstantIntValue(dim(memref, 3)), count), line);
+  Value start = mul(div(column, index(shape.cols)), index(share));
+  for (int64_t d = 0; d < share; d += line)
+    memref::PrefetchOp::create(b, loc, memref,
+                               {batch, head, token, add(start, index(d))},
+                               isWritten, /*localityHint=*/3,
+                               /*isDataCache=*/true);
+}
+
+void ChunkTile::prefetchWritten(Value token) {
+  prefetchRow(scan.getKey(), keyHead, token);
+  prefetchRow(scan.getValue(), valueHead, token);
+  for (Value rows : {scan.getDecay(), scan.getBeta(), scan.getErase(),
+                     scan.getWrite(), scan.getA(), scan.getB()})
+    if (rows && rankOf(rows) == 4)
+      prefetchRow(rows, head, token);
 }

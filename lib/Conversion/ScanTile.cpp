@@ -17,16 +17,36 @@ static SmallVector<Value> append(ArrayRef<Value> indices, Value last) {
   return result;
 }
 
-void ScanTile::forEachTask(int64_t rowMultiple, function_ref<void()> body) {
+/// Tasks per state head. Columns are independent, and see the same operations
+/// whatever the tasks. The normalizer and the running maximum belong to all of
+/// them.
+Value ScanTile::countColumnTasks(Value states, int64_t enoughTasks) {
+  if (enoughTasks == 1 || scan.getNormalizer() || scan.getRunningMax() ||
+      getConstantIntValue(panels()) == 1)
+    return index(1);
+  Value each = div(index(enoughTasks), max(states, index(1)));
+  return max(min(each, panels()), index(1));
+}
+
+void ScanTile::forEachTask(int64_t rowMultiple, function_ref<void()> body,
+                           int64_t enoughTasks) {
   Value state = scan.getState();
   heads = dim(state, 1);
   // No heads, no tasks; but the division is made before any.
   group = div(dim(scan.getOutput(), 1), max(heads, index(1)));
   keySize = roundUp(dim(state, 2), std::max(shape.lanes, rowMultiple));
   valueSize = roundUp(dim(state, 3), shape.cols);
-  parallel(mul(dim(state, 0), heads), [&](Value task) {
+  Value states = mul(dim(state, 0), heads);
+  Value columnTasks = countColumnTasks(states, enoughTasks);
+  panelsPerTask = div(add(panels(), sub(columnTasks, index(1))), columnTasks);
+  parallel(mul(states, columnTasks), [&](Value task) {
+    firstPanel = mul(rem(task, columnTasks), panelsPerTask);
+    panelCount = min(sub(panels(), firstPanel), panelsPerTask);
+    task = div(task, columnTasks);
     slot = div(task, heads);
     head = rem(task, heads);
+    keyHead = headOf(scan.getKey(), head, heads);
+    valueHead = headOf(scan.getValue(), head, heads);
     batch = slot;
     begin = index(0);
     end = dim(scan.getKey(), 2);
@@ -86,7 +106,7 @@ Value ScanTile::openInputGate(Value token, Row &row) {
 Value ScanTile::packKey(Value token, Value target, ArrayRef<Value> at) {
   Row row;
   row.source = scan.getKey();
-  row.index = {batch, headOf(row.source, head, heads), token};
+  row.index = {batch, keyHead, token};
   row.keep = keepOf(token);
   Value rescale;
   if (needsRowMax(op.getFeatureMapKind(), isStabilised())) {
@@ -105,7 +125,7 @@ Value ScanTile::packKey(Value token, Value target, ArrayRef<Value> at) {
 void ScanTile::packValue(Value token, Value target, ArrayRef<Value> at) {
   Row row;
   row.source = scan.getValue();
-  row.index = {batch, headOf(row.source, head, heads), token};
+  row.index = {batch, valueHead, token};
   row.mapped = false;
   // A masked token writes nothing, not even 0 · NaN.
   row.keep = keepOf(token);
@@ -116,9 +136,7 @@ void ScanTile::packQuery(Value token, Value member, Value target,
                          ArrayRef<Value> at) {
   Row row;
   row.source = scan.getQuery();
-  row.index = {batch,
-               headOf(row.source, outputHead(member), dim(scan.getOutput(), 1)),
-               token};
+  row.index = {batch, queryHead(member), token};
   if (needsRowMax(op.getFeatureMapKind(), isStabilised()))
     row.shift = rowMaximum(row.source, row.index);
   row.scale = scaleOr1(scan.getScale());
@@ -215,4 +233,29 @@ Value ScanTile::sumVector(Value x) {
     x = addf(half(0), half(n / 2));
   }
   return vector::ExtractOp::create(b, loc, x, ArrayRef<int64_t>{0});
+}
+
+Value ScanTile::sumVectors(SmallVector<Value> vectors) {
+  // The halves of all groups of `size` elements of two vectors, or of one.
+  auto halves = [&](Value x, Value y, int64_t size) -> Value {
+    int64_t length = cast<VectorType>(x.getType()).getNumElements();
+    SmallVector<int64_t> low, high;
+    for (int64_t group = 0; group < (x == y ? 1 : 2) * length; group += size)
+      for (int64_t i = 0; i < size / 2; ++i) {
+        low.push_back(group + i);
+        high.push_back(group + size / 2 + i);
+      }
+    return addf(vector::ShuffleOp::create(b, loc, x, y, low),
+                vector::ShuffleOp::create(b, loc, x, y, high));
+  };
+  int64_t size = shape.lanes;
+  for (; vectors.size() > 1; size /= 2) {
+    for (size_t i = 0; i < vectors.size() / 2; ++i)
+      vectors[i] = halves(vectors[2 * i], vectors[2 * i + 1], size);
+    vectors.truncate(vectors.size() / 2);
+  }
+  Value sums = vectors.front();
+  for (; size > 1; size /= 2)
+    sums = halves(sums, sums, size);
+  return sums;
 }

@@ -47,8 +47,10 @@ protected:
   }
   bool isStabilised() { return scan.getNormalize().has_value(); }
 
-  /// One task per state head of each sequence; `rowMultiple` pads the keys.
-  void forEachTask(int64_t rowMultiple, function_ref<void()> body);
+  /// One task per state head of each sequence, or several, each with some of
+  /// its panels, to have `enoughTasks`; `rowMultiple` pads the keys.
+  void forEachTask(int64_t rowMultiple, function_ref<void()> body,
+                   int64_t enoughTasks = 1);
 
   /// The token behind a position of the sequence.
   Value tokenAt(Value position) {
@@ -57,12 +59,20 @@ protected:
     return sub(sub(add(begin, end), index(1)), position);
   }
   Value outputHead(Value member) { return add(mul(head, group), member); }
+  Value queryHead(Value member) {
+    return headOf(scan.getQuery(), outputHead(member),
+                  dim(scan.getOutput(), 1));
+  }
   void forEachMember(function_ref<void(Value)> body) {
     if (getConstantIntValue(group) == 1)
       return body(index(0));
     forEach(group, body);
   }
   Value panels() { return div(valueSize, index(shape.cols)); }
+  /// The first column of the task's own panel.
+  Value columnOf(Value panel) {
+    return mul(add(firstPanel, panel), index(shape.cols));
+  }
   /// i1: is the token written? Null without a mask.
   Value keepOf(Value token) {
     return scan.getMask() ? load(scan.getMask(), {batch, token}) : Value();
@@ -118,6 +128,9 @@ protected:
   }
   /// The sum of a vector's elements, in halves: a fixed order, few steps.
   Value sumVector(Value x);
+  /// The sums of several vectors, a power of two and at most as many as lanes,
+  /// as one vector; in the same order.
+  Value sumVectors(SmallVector<Value> vectors);
 
   ScanOp scan;
   Update update;
@@ -126,9 +139,12 @@ protected:
   // Sizes: padded key and value size, output heads per state head.
   Value keySize, valueSize, group, heads;
   // The task at hand.
-  Value slot, batch, head, begin, end;
+  Value slot, batch, head, keyHead, valueHead, begin, end;
+  // Its panels, and how many a task has at most.
+  Value firstPanel, panelCount, panelsPerTask;
 
 private:
+  Value countColumnTasks(Value states, int64_t enoughTasks);
   Value raiseRunningMax(Value keyRowMax, Value keep);
   Value openInputGate(Value token, Row &row);
 };

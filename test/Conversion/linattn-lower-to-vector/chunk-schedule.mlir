@@ -1,0 +1,131 @@
+// RUN: linattn-opt %s --split-input-file --linattn-lower-to-vector='vector-bits=512 registers=32' --canonicalize --cse | FileCheck %s
+
+// While a chunk is solved and read out, the rows of the next one are asked for:
+// two tokens between parts of a product, of each the columns of the panel. Past
+// the last token it is the last one.
+
+// CHECK-LABEL: func.func @prefetch(
+// CHECK-SAME:    %[[Q:[^:]+]]: memref<1x2x?x64xf32>, %[[K:[^:]+]]: memref<1x2x?x64xf32>, %[[V:[^:]+]]: memref<1x2x?x64xf32>, %[[G:[^:]+]]: memref<1x2x?x64xf32>, %[[B:[^:]+]]: memref<1x2x?xf32>, %[[O:[^:]+]]: memref<1x2x?x64xf32>
+//                    The solution.
+// CHECK:             scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK:               arith.minsi
+// CHECK-NOT:           memref.prefetch %[[O]]
+// CHECK:               memref.prefetch %[[K]]{{.*}}, read, locality<3>, data
+// CHECK-NEXT:          arith.addi
+// CHECK-NEXT:          memref.prefetch %[[K]]
+// CHECK:               memref.prefetch %[[V]]
+// CHECK:               memref.prefetch %[[V]]
+// CHECK:               memref.prefetch %[[G]]
+// CHECK-NOT:           memref.prefetch %[[B]]
+// CHECK:               scf.for {{.*}} -> (vector<32xf32>
+//                    The outputs.
+// CHECK:             memref.prefetch %[[Q]]
+// CHECK:             memref.prefetch %[[O]]{{.*}}, write, locality<3>, data
+// CHECK:               scf.for {{.*}} -> (vector<32xf32>
+func.func @prefetch(%q: memref<1x2x?x64xf32>, %k: memref<1x2x?x64xf32>, %v: memref<1x2x?x64xf32>, %g: memref<1x2x?x64xf32>, %b: memref<1x2x?xf32>, %o: memref<1x2x?x64xf32>, %s: memref<1x2x64x64xf32>) {
+  linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?xf32>, memref<1x2x?x64xf32>, memref<1x2x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+// One chunk has no next one.
+
+// CHECK-LABEL: func.func @one_chunk(
+// CHECK-NOT:     memref.prefetch
+func.func @one_chunk(%q: memref<1x2x16x64xf32>, %s: memref<1x2x64x64xf32>) {
+  linattn.scan %q, %q, %q erase(%q) update(delta) into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<1x2x16x64xf32>, memref<1x2x16x64xf32>, memref<1x2x16x64xf32>, memref<1x2x16x64xf32>, memref<1x2x16x64xf32>, memref<1x2x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+// Rows of unknown size are left to the machine; they are summed all the same.
+
+// CHECK-LABEL: func.func @open_sizes(
+// CHECK-NOT:     memref.prefetch
+// CHECK:         scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK-NOT:     memref.prefetch
+func.func @open_sizes(%q: memref<1x2x?x?xf32>, %s: memref<1x2x?x?xf32>) {
+  linattn.scan %q, %q, %q erase(%q) update(delta) into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<1x2x?x?xf32>, memref<1x2x?x?xf32>, memref<1x2x?x?xf32>, memref<1x2x?x?xf32>, memref<1x2x?x?xf32>, memref<1x2x?x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// One state is two tasks, each with half of its four panels.
+
+// CHECK-LABEL: func.func @one_state(
+// CHECK-DAG:     %[[C2:.+]] = arith.constant 2 : index
+// CHECK:         scf.parallel (%[[TASK:.+]]) = (%{{.+}}) to (%[[C2]])
+// CHECK:           %[[PART:.+]] = arith.remsi %[[TASK]], %[[C2]]
+// CHECK:           memref.alloc() {{.*}} : memref<2x128x32xf32>
+func.func @one_state(%q: memref<1x1x?x128xf32>, %s: memref<1x1x128x128xf32>) {
+  linattn.scan %q, %q, %q erase(%q) update(delta) into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x128x128xf32>) -> ()
+  return
+}
+
+// -----
+
+// Two states are two tasks.
+
+// CHECK-LABEL: func.func @two_states(
+// CHECK-DAG:     %[[C2:.+]] = arith.constant 2 : index
+// CHECK:         scf.parallel (%{{.+}}) = (%{{.+}}) to (%[[C2]])
+// CHECK:           memref.alloc() {{.*}} : memref<4x128x32xf32>
+func.func @two_states(%q: memref<1x2x?x128xf32>, %s: memref<1x2x128x128xf32>) {
+  linattn.scan %q, %q, %q erase(%q) update(delta) into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x128x128xf32>) -> ()
+  return
+}
+
+// -----
+
+// How many states there are is known later.
+
+// CHECK-LABEL: func.func @some_states(
+// CHECK-DAG:     %[[C1:.+]] = arith.constant 1 : index
+// CHECK-DAG:     %[[C2:.+]] = arith.constant 2 : index
+// CHECK:         %[[STATES:.+]] = arith.muli
+// CHECK:         %[[SOME:.+]] = arith.maxsi %[[STATES]], %[[C1]]
+// CHECK:         arith.divsi %[[C2]], %[[SOME]]
+// CHECK:         scf.parallel
+func.func @some_states(%q: memref<?x?x?x128xf32>, %s: memref<?x?x128x128xf32>) {
+  linattn.scan %q, %q, %q erase(%q) update(delta) into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<?x?x?x128xf32>, memref<?x?x?x128xf32>, memref<?x?x?x128xf32>, memref<?x?x?x128xf32>, memref<?x?x?x128xf32>, memref<?x?x128x128xf32>) -> ()
+  return
+}
+
+// -----
+
+// A normalizer belongs to all columns.
+
+// CHECK-LABEL: func.func @normalizer(
+// CHECK-NOT:     scf.parallel
+// CHECK:         memref.alloc() {{.*}} : memref<4x128x32xf32>
+func.func @normalizer(%q: memref<1x1x?x128xf32>, %s: memref<1x1x128x128xf32>, %z: memref<1x1x128xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s) normalizer(%z) {config = #linattn.config<form = chunk, chunk = 16>, normalize = #linattn.normalize<eps = 1.0e-6>}
+    : (memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x128x128xf32>, memref<1x1x128xf32>) -> ()
+  return
+}
+
+// -----
+
+// Under a decay per channel four keys are decayed and read at a time, and their
+// scores summed together.
+
+// CHECK-LABEL: func.func @keys_together(
+// CHECK:         scf.for {{.*}} step %c4
+// CHECK-COUNT-8:   vector.fma
+// CHECK:           vector.shuffle
+// CHECK:           vector.store {{.*}} vector<4xf32>
+// CHECK:           vector.store {{.*}} vector<4xf32>
+func.func @keys_together(%q: memref<1x2x?x16xf32>, %g: memref<1x2x?x16xf32>, %s: memref<1x2x16x16xf32>) {
+  linattn.scan %q, %q, %q decay(%g) erase(%q) update(delta) into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x16x16xf32>) -> ()
+  return
+}
