@@ -256,7 +256,9 @@ Value ChunkTile::nextToken(Value row) {
   return tokenAt(min(add(add(first, index(chunk)), row), sub(end, index(1))));
 }
 
-/// Asks for the panel's share of one row of an operand.
+/// Asks for the panel's share of one row of an operand. Rows may begin anywhere
+/// in a line: by their last elements, the lines of their beginnings are left,
+/// which machines that fetch lines in pairs bring along.
 void ChunkTile::prefetchRow(Value memref, Value head, Value token,
                             bool isWritten) {
   constexpr int64_t lineBits = 512;
@@ -268,10 +270,10 @@ void ChunkTile::prefetchRow(Value memref, Value head, Value token,
       llvm::divideCeil(*getConstantIntValue(dim(memref, 3)), count), line);
   Value start = mul(div(column, index(shape.cols)), index(share));
   for (int64_t d = 0; d < share; d += line)
-    memref::PrefetchOp::create(b, loc, memref,
-                               {batch, head, token, add(start, index(d))},
-                               isWritten, /*localityHint=*/3,
-                               /*isDataCache=*/true);
+    memref::PrefetchOp::create(
+        b, loc, memref, {batch, head, token, add(start, index(d + line - 1))},
+        isWritten, /*localityHint=*/3,
+        /*isDataCache=*/true);
 }
 
 void ChunkTile::prefetchWritten(Value token) {

@@ -43,8 +43,7 @@ func.func @scalar_decay(%q: memref<1x2x?x64xf32>, %g: memref<1x2x?xf32>, %o: mem
 // CHECK-LABEL: func.func @channel_decay(
 // CHECK:         math.exp
 // CHECK-NOT:     math.exp
-// CHECK:         %[[KEY:.+]] = vector.load
-// CHECK:         %[[DECAYED:.+]] = arith.mulf %[[KEY]], %{{.+}} : vector<16xf32>
+// CHECK:         %[[DECAYED:.+]] = arith.mulf %{{.+}}, %{{.+}} : vector<16xf32>
 // CHECK:         vector.store %[[DECAYED]]
 // CHECK:         vector.fma {{.*}}, %[[DECAYED]], {{.*}} : vector<16xf32>
 func.func @channel_decay(%q: memref<?x?x?x?xf32>, %b: memref<?x?x?xf32>, %s: memref<?x?x?x?xf32>) {
