@@ -256,9 +256,8 @@ Value ChunkTile::nextToken(Value row) {
   return tokenAt(min(add(add(first, index(chunk)), row), sub(end, index(1))));
 }
 
-/// Asks for the panel's share of one row of an operand. Rows may begin anywhere
-/// in a line: by their last elements, the lines of their beginnings are left,
-/// which machines that fetch lines in pairs bring along.
+/// Asks for the panel's share of one row of an operand, which may begin
+/// anywhere in a line.
 void ChunkTile::prefetchRow(Value memref, Value head, Value token,
                             bool isWritten) {
   constexpr int64_t lineBits = 512;
@@ -269,11 +268,15 @@ void ChunkTile::prefetchRow(Value memref, Value head, Value token,
   int64_t share = llvm::alignTo(
       llvm::divideCeil(*getConstantIntValue(dim(memref, 3)), count), line);
   Value start = mul(div(column, index(shape.cols)), index(share));
-  for (int64_t d = 0; d < share; d += line)
-    memref::PrefetchOp::create(
-        b, loc, memref, {batch, head, token, add(start, index(d + line - 1))},
-        isWritten, /*localityHint=*/3,
-        /*isDataCache=*/true);
+  auto prefetch = [&](int64_t d) {
+    memref::PrefetchOp::create(b, loc, memref,
+                               {batch, head, token, add(start, index(d))},
+                               isWritten, /*localityHint=*/3,
+                               /*isDataCache=*/true);
+  };
+  prefetch(0);
+  for (int64_t end = line; end <= share; end += line)
+    prefetch(end - 1);
 }
 
 void ChunkTile::prefetchWritten(Value token) {
