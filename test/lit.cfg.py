@@ -48,6 +48,13 @@ config.substitutions.append(("%linattn_plugin", config.linattn_plugin))
 if os.path.exists(os.path.join(config.linattn_tools_dir, "linattn-lsp-server")):
     config.available_features.add("lsp")
 
+# From IR to assembly for a pinned CPU.
+if all(
+    os.path.exists(os.path.join(config.llvm_tools_dir, tool))
+    for tool in ("mlir-translate", "opt", "llc")
+):
+    config.available_features.add("llc")
+
 config.substitutions.append(("%python", sys.executable))
 
 # LINATTN_OPT_CHECK_IR_ROUNDTRIP=1 makes every run of linattn-opt also print,
@@ -64,6 +71,9 @@ llvm_config.add_tool_substitutions(
         ToolSubst("linattn-families", unresolved="ignore"),
         ToolSubst("linattn-lsp-server", unresolved="ignore"),
         ToolSubst("mlir-opt", unresolved="ignore"),
+        ToolSubst("mlir-translate", unresolved="ignore"),
+        ToolSubst("opt", unresolved="ignore"),
+        ToolSubst("llc", unresolved="ignore"),
         "FileCheck",
         "count",
         "not",

@@ -335,6 +335,57 @@ TEST(Kernel, VectorExpAndLogAreAccurate) {
   }
 }
 
+// Large inputs keep their vectors where a small one has no neighbours: no code
+// is compiled for that, and the result is the same.
+TEST(Kernel, SmallStridedInputsAreCopied) {
+  llvm::Expected<Kernel> kernel = Compiler().compile(R"(
+    #rows = affine_map<(t, d) -> (t, d)>
+    #gate = affine_map<(t, d) -> (t)>
+    func.func @scale(%x: tensor<?x32xf32>, %g: tensor<?xf32>)
+        -> tensor<?x32xf32> {
+      %y = linalg.generic {indexing_maps = [#gate, #rows],
+                           iterator_types = ["parallel", "parallel"]}
+          ins(%g : tensor<?xf32>) outs(%x : tensor<?x32xf32>) {
+        ^bb0(%a: f32, %b: f32):
+          %p = arith.mulf %a, %b : f32
+          linalg.yield %p : f32
+      } -> tensor<?x32xf32>
+      return %y : tensor<?x32xf32>
+    })");
+  ASSERT_TRUE(static_cast<bool>(kernel)) << llvm::toString(kernel.takeError());
+  std::vector<float> x(3 * 32, 1.5f), y(3 * 32), g{2, -1, 3, -1, 4};
+  BufferView strided(g.data() + 4, DType::F32, {3}, {-2});
+  uint64_t before = Compiler::getCacheStats().misses;
+  llvm::Error error =
+      kernel->run({BufferView(x.data(), DType::F32, {3, 32}), strided},
+                  {BufferView(y.data(), DType::F32, {3, 32})});
+  ASSERT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
+  EXPECT_EQ(Compiler::getCacheStats().misses, before);
+  for (int t = 0; t < 3; ++t)
+    for (int d = 0; d < 32; ++d)
+      EXPECT_EQ(y[t * 32 + d], 1.5f * float(4 - t)) << t << ", " << d;
+}
+
+#if defined(__x86_64__)
+// The products and sums of a scan are fused, as vector.fma says.
+TEST(Kernel, MultiplyAddsAreFused) {
+  if (!__builtin_cpu_supports("fma") || !__builtin_cpu_supports("avx2"))
+    GTEST_SKIP() << "this CPU has no fused multiply-add";
+  llvm::Expected<Kernel> kernel = Compiler().compile(R"(
+    func.func @f(%x: tensor<1x2x256x64xf32>) -> tensor<1x2x256x64xf32> {
+      %o = linattn.attention %x, %x, %x {causal}
+        : (tensor<1x2x256x64xf32>, tensor<1x2x256x64xf32>,
+           tensor<1x2x256x64xf32>) -> tensor<1x2x256x64xf32>
+      return %o : tensor<1x2x256x64xf32>
+    })");
+  ASSERT_TRUE(static_cast<bool>(kernel)) << llvm::toString(kernel.takeError());
+  llvm::Expected<std::string> assembly = kernel->assembly();
+  ASSERT_TRUE(static_cast<bool>(assembly));
+  EXPECT_NE(assembly->find("vfmadd"), std::string::npos);
+  EXPECT_EQ(assembly->find("vmulps"), std::string::npos);
+}
+#endif
+
 TEST(Kernel, ThreadsDoNotChangeBits) {
   Kernel kernel = compile(R"mlir(
     func.func @f(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {

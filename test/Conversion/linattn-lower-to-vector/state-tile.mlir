@@ -1,0 +1,107 @@
+// RUN: linattn-opt %s --pass-pipeline='builtin.module(func.func(linattn-lower-to-vector{vector-bits=512 registers=32}),canonicalize,cse)' | FileCheck %s
+
+// The order in which a state tile goes over heads, blocks, panels and tiles.
+
+// The first tile of a panel starts the sums, the last one writes them out, and
+// every tile asks for some rows of the next block.
+
+// CHECK-LABEL: func.func @tiles(
+// CHECK-NOT:     scf.for
+// CHECK:         scf.parallel (%{{.+}}) = (%c0) to (%c8)
+// CHECK:           %[[SUMS:.+]] = memref.alloc() {{.*}} : memref<1x32x32xf32>
+// CHECK:           scf.for {{.*}} to %c4096 step %c32
+// CHECK-NOT:         vector.store %{{.+}}, %[[SUMS]]
+// CHECK-COUNT-3:     memref.prefetch %arg0[{{.+}}], read
+// CHECK:             memref.prefetch %arg0[{{.+}}], write
+// CHECK:             scf.for {{.*}} iter_args
+// CHECK-NOT:           vector.load %[[SUMS]]
+// CHECK:               vector.store %{{.+}}, %[[SUMS]]
+// CHECK:             scf.for {{.*}} = %c8 to %c56 step %c8
+// CHECK-COUNT-4:       memref.prefetch
+// CHECK:               scf.for {{.*}} iter_args
+// CHECK:                 vector.load %[[SUMS]]
+// CHECK:                 vector.store %{{.+}}, %[[SUMS]]
+// CHECK-COUNT-4:     memref.prefetch
+// CHECK:             scf.for {{.*}} iter_args
+// CHECK:               vector.load %[[SUMS]]
+// CHECK-NOT:           vector.store
+// CHECK:               vector.transfer_write %{{.+}}, %arg0
+// CHECK:             scf.yield
+// CHECK-NOT:         vector.load %[[SUMS]]
+// CHECK:           scf.reduce
+func.func @tiles(%q: memref<1x8x4096x64xf32>, %s: memref<1x8x64x64xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s) {config = #linattn.config<form = state_tile, block = 32>}
+    : (memref<1x8x4096x64xf32>, memref<1x8x4096x64xf32>, memref<1x8x4096x64xf32>, memref<1x8x4096x64xf32>, memref<1x8x64x64xf32>) -> ()
+  return
+}
+
+// How many tiles there are is not known: the sums are cleared and copied.
+
+// CHECK-LABEL: func.func @dynamic(
+// CHECK:         %[[SUMS:.+]] = memref.alloc() {{.*}} : memref<1x32x32xf32>
+// CHECK:         vector.store %{{cst.*}}, %[[SUMS]]
+// CHECK:         scf.for {{.*}} iter_args
+// CHECK:           vector.load %[[SUMS]]
+// CHECK:           vector.store %{{.+}}, %[[SUMS]]
+// CHECK:         vector.load %[[SUMS]]
+// CHECK:         vector.transfer_write
+func.func @dynamic(%q: memref<1x8x4096x?xf32>, %s: memref<1x8x?x?xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s) {config = #linattn.config<form = state_tile, block = 32>}
+    : (memref<1x8x4096x?xf32>, memref<1x8x4096x?xf32>, memref<1x8x4096x?xf32>, memref<1x8x4096x?xf32>, memref<1x8x?x?xf32>) -> ()
+  return
+}
+
+// [B, T, H, D] seen as [B, H, T, D]: all heads do 256 tokens before any goes on.
+
+!scattered = memref<1x8x4096x64xf32, strided<[2097152, 64, 512, 1]>>
+// CHECK-LABEL: func.func @scattered(
+// CHECK:         scf.for %[[SPAN:.+]] = %c0 to %c16 step %c1
+// CHECK:           %[[FROM:.+]] = arith.muli %[[SPAN]], %c256
+// CHECK:           %[[TO:.+]] = arith.addi %[[FROM]], %c256
+// CHECK:           %[[END:.+]] = arith.minsi %[[TO]], %c4096
+// CHECK:           scf.parallel
+// CHECK:             scf.for {{.*}} = %[[FROM]] to %[[END]] step
+func.func @scattered(%q: !scattered, %s: memref<1x8x64x64xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s)
+    : (!scattered, !scattered, !scattered, !scattered, memref<1x8x64x64xf32>) -> ()
+  return
+}
+
+// Strides known at run time: decided there.
+
+!unknown = memref<1x8x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>
+// CHECK-LABEL: func.func @unknown(
+// CHECK:         %[[META:.+]], %{{.+}}, %{{.+}}:4, %[[STRIDES:.+]]:4 = memref.extract_strided_metadata
+// CHECK:         %[[SCATTERED:.+]] = arith.cmpi sgt, %[[STRIDES]]#2, %c128
+// CHECK:         %[[SPAN:.+]] = arith.select %[[SCATTERED]], %c256
+// CHECK:         scf.for
+// CHECK:           arith.muli %{{.+}}, %[[SPAN]]
+// CHECK:           scf.parallel
+func.func @unknown(%q: !unknown, %s: memref<1x8x64x64xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s)
+    : (!unknown, !unknown, !unknown, !unknown, memref<1x8x64x64xf32>) -> ()
+  return
+}
+
+// Few tokens or one head: all
+// tokens at once.
+
+!few = memref<1x8x256x64xf32, strided<[131072, 64, 512, 1]>>
+// CHECK-LABEL: func.func @few(
+// CHECK-NOT:     scf.for
+// CHECK:         scf.parallel
+func.func @few(%q: !few, %s: memref<1x8x64x64xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s)
+    : (!few, !few, !few, !few, memref<1x8x64x64xf32>) -> ()
+  return
+}
+
+!one = memref<1x1x4096x64xf32, strided<[2097152, 64, 512, 1]>>
+// CHECK-LABEL: func.func @one_head(
+// CHECK-NOT:     scf.for
+// CHECK:         scf.parallel
+func.func @one_head(%q: !one, %s: memref<1x1x64x64xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s)
+    : (!one, !one, !one, !one, memref<1x1x64x64xf32>) -> ()
+  return
+}
