@@ -27,9 +27,9 @@
 //
 //   pack    φ(q), φ(k), v, a, b and the gates
 //   scores  all P, and Ke, before any panel is read
-//   sweep   for each panel: solve, read out, update S; while the first two
-//           stream through the panel, each asks for its operands of the next
-//           chunk, a few tokens at a time
+//   sweep   for each panel: solve, read out, update S; all the while the rows
+//           of the next chunk are prefetched, a few tokens at a time: as many
+//           as lines can be under way
 //
 // A state is one task; one state alone is two, each with half of the panels.
 // Columns of S see the same operations whatever the tasks.
@@ -104,7 +104,9 @@ private:
   Value nextToken(Value row);
   void prefetchRow(Value memref, Value head, Value token,
                    bool isWritten = false);
-  void prefetchWritten(Value token);
+  void prefetchKeys(Value token);
+  void prefetchValues(Value token);
+  void prefetchOutputs(Value row);
   void writeRows(Rows o, Value member, Value row, Value column);
   Rows accumulate(Rows sums, Value begin, Value end,
                   function_ref<Value(int64_t, Value)> left,

@@ -84,7 +84,7 @@ void ChunkTile::solve(Value panel) {
         [&](int64_t r, Value d) {
           return load(transition, {none, add(row, index(r)), d});
         },
-        [&](Value r) { prefetchWritten(nextToken(add(row, r))); });
+        [&](Value r) { prefetchKeys(nextToken(add(row, r))); });
     for (int64_t r = 0; r < rowsAtOnce; ++r) {
       Value t = add(row, index(r));
       if (hasScalarGate())
@@ -135,10 +135,9 @@ void ChunkTile::readOut(Value panel, Value member) {
         [&](Value r) {
           Value token = nextToken(add(row, r));
           if (!hasTransition())
-            prefetchWritten(token);
+            prefetchKeys(token);
+          prefetchValues(token);
           prefetchRow(scan.getQuery(), queryHead(member), token);
-          prefetchRow(scan.getOutput(), outputHead(member), token,
-                      /*isWritten=*/true);
         });
     for (int64_t r = 0; r < rowsAtOnce; ++r) {
       Value t = add(row, index(r));
@@ -188,6 +187,7 @@ void ChunkTile::updateState(Value panel) {
   if (hasScalarGate())
     factor = splat(load(cumulated, {rows}), cols);
   forEach(index(0), keySize, rowsAtOnce, [&](Value d) {
+    prefetchOutputs(d);
     Rows sums = zeroRows(cols);
     for (int64_t writer = 0; writer < writers(); ++writer)
       sums = accumulate(
@@ -279,11 +279,35 @@ void ChunkTile::prefetchRow(Value memref, Value head, Value token,
     prefetch(end - 1);
 }
 
-void ChunkTile::prefetchWritten(Value token) {
+/// What a token brings of the size of keys, its query aside.
+void ChunkTile::prefetchKeys(Value token) {
   prefetchRow(scan.getKey(), keyHead, token);
-  prefetchRow(scan.getValue(), valueHead, token);
-  for (Value rows : {scan.getDecay(), scan.getBeta(), scan.getErase(),
-                     scan.getWrite(), scan.getA(), scan.getB()})
-    if (rows && rankOf(rows) == 4)
+  Value decay = hasChannelDecay() ? scan.getDecay() : Value();
+  for (Value rows : {decay, scan.getErase(), scan.getA(), scan.getB()})
+    if (rows)
       prefetchRow(rows, head, token);
+}
+
+void ChunkTile::prefetchValues(Value token) {
+  prefetchRow(scan.getValue(), valueHead, token);
+  if (columnBetas)
+    prefetchRow(scan.getBeta(), head, token);
+  if (Value write = scan.getWrite())
+    prefetchRow(write, head, token);
+}
+
+/// The outputs, divided among the blocks of rows of the state.
+void ChunkTile::prefetchOutputs(Value row) {
+  if (!prefetches())
+    return;
+  int64_t blocks = *getConstantIntValue(keySize) / rowsAtOnce;
+  int64_t each = llvm::divideCeil(chunk, blocks);
+  Value from = mul(div(row, index(rowsAtOnce)), index(each));
+  for (int64_t i = 0; i < each; ++i) {
+    Value token = nextToken(min(add(from, index(i)), index(chunk - 1)));
+    forEachMember([&](Value member) {
+      prefetchRow(scan.getOutput(), outputHead(member), token,
+                  /*isWritten=*/true);
+    });
+  }
 }

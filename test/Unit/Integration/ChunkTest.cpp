@@ -190,7 +190,9 @@ TEST(Chunks, StrongDecays) {
 //===----------------------------------------------------------------------===//
 
 TEST(Chunks, ThreadsAndBatchesChangeNoBit) {
-  for (ScanCase c : {gdn("gated delta"), kda("KDA").sizes(20, 24)}) {
+  // A state that is alone is divided among tasks.
+  for (ScanCase c : {gdn("gated delta"), kda("KDA").sizes(20, 24),
+                     gdn("one state").heads(1, 1, 1).sizes(24, 72)}) {
     SCOPED_TRACE(c.name);
     c.tokens(100).batches(3).open(Extents::Dynamic);
     std::optional<Kernel> kernel = compile(c.getText(), c.compiler);
