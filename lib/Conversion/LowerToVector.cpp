@@ -102,19 +102,39 @@ static StringRef whyNot(OpTy op) {
     return {};
 }
 
+static int64_t headsOf(Value value) {
+  return cast<ShapedType>(value.getType()).getDimSize(1);
+}
+
 /// The token form needs to know how many output heads read one state.
 template <typename OpTy>
 static bool wantsTokenForm(OpTy op) {
   if (!op.getConfig() || op.getConfig()->getForm() != Form::Token)
     return false;
-  if constexpr (!std::is_same_v<OpTy, StateOp>) {
-    auto heads = [](Value value) {
-      return cast<ShapedType>(value.getType()).getDimSize(1);
-    };
-    return !ShapedType::isDynamic(heads(op.getOutput())) &&
-           !ShapedType::isDynamic(heads(op.getState()));
-  }
+  if constexpr (!std::is_same_v<OpTy, StateOp>)
+    return !ShapedType::isDynamic(headsOf(op.getOutput())) &&
+           !ShapedType::isDynamic(headsOf(op.getState()));
   return true;
+}
+
+/// The shape for streaming through the state in memory: scratch for no more
+/// tokens than there are, and panels as wide as the registers can accumulate,
+/// so that memory is read in long runs.
+static TileShape streamingShape(Value tokens, Value state, TileShape shape,
+                                int64_t vectors) {
+  auto size = [](Value value, int64_t dim) {
+    return cast<ShapedType>(value.getType()).getDimSize(dim);
+  };
+  if (int64_t count = size(tokens, 2); !ShapedType::isDynamic(count))
+    shape.block = std::min(shape.block, std::max<int64_t>(count, 1));
+  int64_t columns = size(state, 3);
+  if (ShapedType::isDynamic(columns))
+    return shape;
+  int64_t padded = llvm::alignTo(columns, shape.cols);
+  for (int64_t cols = 2 * shape.cols; cols <= vectors * shape.lanes; cols *= 2)
+    if (padded % cols == 0)
+      shape.cols = cols;
+  return shape;
 }
 
 namespace {
@@ -142,20 +162,49 @@ struct ToVector : OpRewritePattern<OpTy> {
         lowerToQuadraticTile(rewriter, op, shape);
     } else if constexpr (std::is_same_v<OpTy, ScanOp>) {
       lowerScan(rewriter, op, shape);
-    } else
-      lowerToStateTile(rewriter, op, shape, wantsTokenForm(op));
+    } else {
+      bool token = wantsTokenForm(op);
+      if (token)
+        shape = streamingShape(op, shape);
+      lowerToStateTile(rewriter, op, shape, token);
+    }
     rewriter.eraseOp(op);
     return success();
   }
 
-  static void lowerScan(OpBuilder &b, ScanOp op, TileShape shape) {
+private:
+  /// Half of the registers accumulate, for each head that reads the state.
+  TileShape streamingShape(OpTy op, TileShape shape) const {
+    Value tokens;
+    int64_t readers = 1;
+    if constexpr (std::is_same_v<OpTy, StateOp>)
+      tokens = op.getKey();
+    else
+      tokens = op.getQuery();
+    if constexpr (!std::is_same_v<OpTy, StateOp>)
+      readers = headsOf(op.getOutput()) /
+                std::max<int64_t>(headsOf(op.getState()), 1);
+    return ::streamingShape(tokens, op.getState(), shape,
+                            registers / 2 / std::max<int64_t>(readers, 1));
+  }
+
+  void lowerScan(OpBuilder &b, ScanOp op, TileShape shape) const {
     if (wantsChunks(op)) {
       int64_t chunk = op.getConfig() ? op.getConfig()->getChunk() : 0;
-      lowerToChunkTile(b, op, shape, chunk ? chunk : ::linattn::chunkTokens);
-    } else if (op.getUpdate() == Update::Add)
-      lowerToStateTile(b, op, shape, wantsTokenForm(op));
-    else
-      lowerToTokenTile(b, op, shape);
+      return lowerToChunkTile(b, op, shape,
+                              chunk ? chunk : ::linattn::chunkTokens);
+    }
+    if (op.getUpdate() == Update::Add) {
+      bool token = wantsTokenForm(op);
+      if (token)
+        shape = streamingShape(op, shape);
+      return lowerToStateTile(b, op, shape, token);
+    }
+    // Every vector of a panel has several partial sums, and two panels share
+    // the nearest cache: they stay narrow.
+    lowerToTokenTile(b, op,
+                     ::streamingShape(op.getQuery(), op.getState(), shape,
+                                      /*vectors=*/0));
   }
 
   int64_t vectorBits, registers;

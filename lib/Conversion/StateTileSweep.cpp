@@ -207,6 +207,10 @@ void StateTile::sweepToken(Value panel, Value t) {
              [&](Value d, ValueRange carriedIn) -> SmallVector<Value> {
                SmallVector<Value> carried(carriedIn);
                SmallVector<Value> at{slot, head, d, column};
+               if (key)
+                 prefetchState(state.state,
+                               {slot, head, add(d, index(rowsAhead)), column},
+                               cols);
                Value s = readOperand(state.state, at, cols);
                auto readOut = [&] {
                  for (auto [i, sum] : llvm::enumerate(carried))

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // For a few tokens: a panel of columns of the state, where it lies, is read
-// twice, the second time from the nearest cache. Per token
+// twice from the nearest cache, where it was asked for while the panel before
+// it was written. Per token
 //
 //   r = Sᵀ(γ ⊙ a)               or Sᵀ a, before the decay
 //   S ← γ ⊙ S + k (β (w v + r))ᵀ   or + k vᵀ + b rᵀ
@@ -34,6 +35,7 @@ private:
   /// Partial sums of one reduction over the rows: independent chains.
   static constexpr int64_t chains = 4;
 
+  void enterPanel(Value panel);
   void allocateScratch();
   void packToken(Value first, Value t);
   void packFactors(Value token, Value t);
@@ -44,7 +46,8 @@ private:
   void readMember(Value t, Value member, Value first);
   SmallVector<Value>
   reduceRows(SmallVector<Value> initial,
-             function_ref<void(Value, MutableArrayRef<Value>)> body);
+             function_ref<void(Value, MutableArrayRef<Value>)> body,
+             bool fromLast = false);
   Value sumOf(ArrayRef<Value> partial);
   void write(Value sum, Value first, Value t, Value member);
 
@@ -53,6 +56,8 @@ private:
       columnBetas, betas, own;
   // The panel at hand: its first column.
   Value column;
+  // The panel after it, maybe of the next head.
+  Value nextColumn, nextHead;
 };
 
 } // namespace
@@ -64,11 +69,20 @@ void TokenTile::emit() {
       Value count = min(sub(end, first), index(shape.block));
       forEach(count, [&](Value t) { packToken(first, t); });
       forEach(panels(), [&](Value panel) {
-        column = mul(panel, index(shape.cols));
+        enterPanel(panel);
         forEach(count, [&](Value t) { sweepToken(first, t); });
       });
     });
   });
+}
+
+void TokenTile::enterPanel(Value panel) {
+  column = mul(panel, index(shape.cols));
+  Value next = add(column, index(shape.cols));
+  Value isLast =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, next, valueSize);
+  nextColumn = select(isLast, index(0), next);
+  nextHead = select(isLast, add(head, index(1)), head);
 }
 
 void TokenTile::allocateScratch() {
@@ -141,26 +155,28 @@ void TokenTile::packFactors(Value token, Value t) {
 }
 
 /// Reduces over the rows of the state; `body` updates the sums of one chain.
-/// The last rows go to the first chain.
+/// The rows that are no whole group go to the first chain.
 SmallVector<Value>
 TokenTile::reduceRows(SmallVector<Value> initial,
-                      function_ref<void(Value, MutableArrayRef<Value>)> body) {
+                      function_ref<void(Value, MutableArrayRef<Value>)> body,
+                      bool fromLast) {
   size_t sums = initial.size() / chains;
-  Value size = dim(scan.getState(), 2);
+  Value size = dim(scan.getState(), 2), last = sub(size, index(1));
   Value whole = mul(div(size, index(chains)), index(chains));
+  auto rowAt = [&](Value i) { return fromLast ? sub(last, i) : i; };
   SmallVector<Value> partial =
       reduce(index(0), whole, chains, initial,
              [&](Value d, ValueRange carried) -> SmallVector<Value> {
                SmallVector<Value> next(carried);
                for (int64_t i = 0; i < chains; ++i)
-                 body(add(d, index(i)),
+                 body(rowAt(add(d, index(i))),
                       MutableArrayRef<Value>(next).slice(i * sums, sums));
                return next;
              });
   return reduce(whole, size, 1, partial,
                 [&](Value d, ValueRange carried) -> SmallVector<Value> {
                   SmallVector<Value> next(carried);
-                  body(d, MutableArrayRef<Value>(next).take_front(sums));
+                  body(rowAt(d), MutableArrayRef<Value>(next).take_front(sums));
                   return next;
                 });
 }
@@ -202,14 +218,19 @@ void TokenTile::sweepToken(Value first, Value t) {
     forEachMember([&](Value member) { readMember(t, member, first); });
 }
 
-/// Decays and writes every row; a single reader reads in the same pass.
+/// Decays and writes every row; a single reader reads in the same pass. It goes
+/// from the last row to the first: where a panel is a little larger than what
+/// the nearest cache has room for, since its rows lie far apart, the rows that
+/// were read last are still there.
 void TokenTile::updateRows(Value t, Value writtenByKey, Value r, Value first) {
   int64_t cols = shape.cols;
   bool reads = !exclusive && getConstantIntValue(group) == 1;
   SmallVector<Value> initial(reads ? chains : 0, zeros(cols));
-  SmallVector<Value> sums =
-      reduceRows(initial, [&](Value d, MutableArrayRef<Value> sums) {
+  SmallVector<Value> sums = reduceRows(
+      initial,
+      [&](Value d, MutableArrayRef<Value> sums) {
         SmallVector<Value> at{slot, head, d, column};
+        prefetchState(scan.getState(), {slot, nextHead, d, nextColumn}, cols);
         Value s = readOperand(scan.getState(), at, cols);
         if (factors)
           s = mulf(s, splat(load(factors, {t, d}), cols));
@@ -220,7 +241,8 @@ void TokenTile::updateRows(Value t, Value writtenByKey, Value r, Value first) {
         if (reads)
           sums[0] = fmaVector(splat(load(queries, {index(0), t, d}), cols), s,
                               sums[0]);
-      });
+      },
+      /*fromLast=*/true);
   if (reads)
     write(sumOf(sums), first, t, index(0));
 }

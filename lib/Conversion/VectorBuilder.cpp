@@ -11,15 +11,38 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
+/// Bytes up to which scratch memory of a task lies on its stack.
+static constexpr int64_t stackBytes = 4096;
+
 Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes) {
   SmallVector<int64_t> shape;
   SmallVector<Value> dynamic;
   dispatchIndexOpFoldResults(sizes, dynamic, shape);
+  auto memref = MemRefType::get(shape, type);
   // A cache line, so that whole vectors never straddle two.
-  Value buffer = memref::AllocOp::create(b, loc, MemRefType::get(shape, type),
-                                         dynamic, b.getI64IntegerAttr(64));
+  IntegerAttr alignment = b.getI64IntegerAttr(64);
+  if (Block *task = taskBody();
+      task && dynamic.empty() &&
+      memref.getNumElements() * type.getIntOrFloatBitWidth() / 8 <=
+          stackBytes) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(task);
+    return memref::AllocaOp::create(b, loc, memref, ValueRange(), alignment);
+  }
+  Value buffer = memref::AllocOp::create(b, loc, memref, dynamic, alignment);
   allocated.push_back(buffer);
   return buffer;
+}
+
+/// The body of the outermost parallel loop, which becomes a function: what is
+/// allocated at its start takes its place on the stack once.
+Block *VectorBuilder::taskBody() {
+  scf::ParallelOp outermost;
+  for (Operation *op = b.getInsertionBlock()->getParentOp(); op;
+       op = op->getParentOp())
+    if (auto loop = dyn_cast<scf::ParallelOp>(op))
+      outermost = loop;
+  return outermost ? outermost.getBody() : nullptr;
 }
 
 void VectorBuilder::freeScratch() {
@@ -31,6 +54,18 @@ void VectorBuilder::freeScratch() {
 bool mlir::linattn::dividesLastDim(MemRefType type, int64_t size) {
   int64_t last = type.getShape().back();
   return !ShapedType::isDynamic(last) && last % size == 0;
+}
+
+void VectorBuilder::prefetchState(Value memref, ValueRange indices,
+                                int64_t size) {
+  auto source = cast<MemRefType>(memref.getType());
+  int64_t line = 64 * 8 / source.getElementTypeBitWidth();
+  SmallVector<Value> at(indices);
+  for (int64_t i = 0; i < size; i += line) {
+    at.back() = add(indices.back(), index(i));
+    memref::PrefetchOp::create(b, loc, memref, at, /*isWrite=*/true,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+  }
 }
 
 Value VectorBuilder::readOperand(Value memref, ValueRange indices, int64_t size,

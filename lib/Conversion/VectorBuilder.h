@@ -39,7 +39,8 @@ public:
     return mul(ceilDiv(size, multiple), index(multiple));
   }
 
-  /// Scratch memory of the accumulation type, released by `freeScratch`.
+  /// Scratch memory of the accumulation type, on the stack if it is small, else
+  /// released by `freeScratch`.
   Value scratch(ArrayRef<OpFoldResult> sizes);
   void freeScratch();
 
@@ -58,9 +59,17 @@ public:
   /// Writes a vector in the operand's type; elements past the end are dropped.
   void writeOperand(Value value, Value memref, ValueRange indices);
 
+  /// How far ahead of the row at hand memory is asked for one, where every row
+  /// is passed over.
+  static constexpr int64_t rowsAhead = 8;
+  /// Asks for the cache lines of a row of a state; it need not exist.
+  void prefetchState(Value memref, ValueRange indices, int64_t size);
+
   Type type;
 
 private:
+  Block *taskBody();
+
   SmallVector<Value> allocated;
 };
 

@@ -1,0 +1,51 @@
+// RUN: linattn-opt %s --pass-pipeline='builtin.module(func.func(linattn-lower-to-vector{vector-bits=512 registers=32},canonicalize))' | FileCheck %s --check-prefixes=CHECK,WIDE
+// RUN: linattn-opt %s --pass-pipeline='builtin.module(func.func(linattn-lower-to-vector{vector-bits=256 registers=16},canonicalize))' | FileCheck %s --check-prefixes=CHECK,NARROW
+
+// One token passes over the state once: whole rows where the registers can
+// accumulate them, memory asked for them ahead, scratch on the stack.
+// CHECK-LABEL: func.func @add
+// CHECK: scf.parallel
+// CHECK-COUNT-3: memref.alloca() {alignment = 64 : i64} : memref<{{(1x)?}}1x128xf32>
+// CHECK-NOT: memref.alloc()
+// CHECK: scf.for {{.+}} = %c0 to %c128 step %c1
+// CHECK: memref.prefetch {{.+}}, write, locality<3>, data
+// WIDE: vector.transfer_read {{.+}}, vector<128xf32>
+// NARROW: vector.transfer_read {{.+}}, vector<64xf32>
+// CHECK: vector.transfer_write
+// CHECK: return
+func.func @add(%q: memref<1x2x1x128xf32>, %o: memref<1x2x1x128xf32>, %s: memref<1x2x128x128xf32>) {
+  linattn.scan %q, %q, %q into(%o) init(%s) {config = #linattn.config<form = token>}
+    : (memref<1x2x1x128xf32>, memref<1x2x1x128xf32>, memref<1x2x1x128xf32>, memref<1x2x1x128xf32>, memref<1x2x128x128xf32>) -> ()
+  return
+}
+
+// A rank-1 update reads a panel before it writes it, from the last row, and asks
+// for the next panel meanwhile.
+// CHECK-LABEL: func.func @delta
+// CHECK: scf.parallel
+// CHECK-NOT: memref.alloc()
+// CHECK: scf.for
+// CHECK-NOT: memref.prefetch
+// CHECK: scf.yield
+// CHECK: memref.prefetch {{.+}}, write, locality<3>, data
+// WIDE: vector.transfer_read {{.+}}, vector<32xf32>
+// NARROW: vector.transfer_read {{.+}}, vector<16xf32>
+// CHECK: vector.transfer_write
+// CHECK: return
+func.func @delta(%q: memref<1x2x1x128xf32>, %beta: memref<1x2x1xf32>, %o: memref<1x2x1x128xf32>, %s: memref<1x2x128x128xf32>) {
+  linattn.scan %q, %q, %q beta(%beta) update(delta) into(%o) init(%s) {config = #linattn.config<form = token>}
+    : (memref<1x2x1x128xf32>, memref<1x2x1x128xf32>, memref<1x2x1x128xf32>, memref<1x2x1xf32>, memref<1x2x1x128xf32>, memref<1x2x128x128xf32>) -> ()
+  return
+}
+
+// An open number of tokens: scratch for a block of them, which is no small one.
+// CHECK-LABEL: func.func @dynamic
+// CHECK: scf.parallel
+// CHECK: memref.alloc() {alignment = 64 : i64} : memref<32x128xf32>
+// CHECK: memref.dealloc
+// CHECK: return
+func.func @dynamic(%q: memref<1x2x?x128xf32>, %o: memref<1x2x?x128xf32>, %s: memref<1x2x128x128xf32>) {
+  linattn.scan %q, %q, %q into(%o) init(%s) {config = #linattn.config<form = token>}
+    : (memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x128x128xf32>) -> ()
+  return
+}
