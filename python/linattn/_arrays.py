@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import struct
 import zipfile
 
 import numpy as np
 
-__all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "load_npz", "save_safetensors", "load_safetensors"]
+__all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "load_npz", "save_safetensors", "load_safetensors", "zeros"]
+
+
+_LINE = 64  # bytes of a cache line
+
+# Spelling a dtype costs more than a whole call.
+_dtype_names = {}
 
 
 def dtype_name(array):
     """"float32" whatever the library; None if the array has no dtype."""
     dtype = getattr(array, "dtype", None)
-    return None if dtype is None else str(dtype).rpartition(".")[2]
+    try:
+        return _dtype_names[dtype]
+    except KeyError:
+        _dtype_names[dtype] = name = None if dtype is None else str(dtype).rpartition(".")[2]
+        return name
+    except TypeError:  # not hashable
+        return str(dtype).rpartition(".")[2]
+
+
+def zeros(shape, dtype):
+    """NumPy's zeros at the start of a cache line, which vectors then never straddle."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + _LINE, np.uint8)
+    start = -memory.ctypes.data % _LINE
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 def to_numpy(array, name="array"):
