@@ -119,6 +119,7 @@ static llvm::Expected<CompiledCode> compileCode(const Source &source,
   if (llvm::Error error = session.lower(source.options, innermost))
     return std::move(error);
   std::vector<std::string> checks = session.takeChecks(*signature);
+  session.takeInPlace(*signature);
   auto object = generateCode(session.getModule(), *signature,
                              CodeFormat::Object, source.options);
   if (!object)

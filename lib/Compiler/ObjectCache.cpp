@@ -27,7 +27,7 @@ using namespace linattn;
 using namespace linattn::detail;
 
 /// Changes with the file format.
-static constexpr llvm::StringLiteral kMagic = "LINATTN2";
+static constexpr llvm::StringLiteral kMagic = "LINATTN3";
 static constexpr size_t kChecksumSize = 32;
 static constexpr size_t kHeaderSize = 8 + kChecksumSize + 8;
 
@@ -74,6 +74,7 @@ static llvm::json::Value toJSON(const ValueInfo &info) {
                             {"dtype", std::string(getName(info.dtype))},
                             {"tensor", info.isTensor},
                             {"element", info.isElement},
+                            {"in_place_of", info.inPlaceOf},
                             {"shape", llvm::json::Array(info.shape)}};
 }
 
@@ -84,7 +85,8 @@ static bool fromJSON(const llvm::json::Value &json, ValueInfo &info,
   std::vector<int64_t> shape;
   if (!mapper || !mapper.map("name", info.name) ||
       !mapper.map("dtype", dtype) || !mapper.map("tensor", info.isTensor) ||
-      !mapper.map("element", info.isElement) || !mapper.map("shape", shape))
+      !mapper.map("element", info.isElement) ||
+      !mapper.map("in_place_of", info.inPlaceOf) || !mapper.map("shape", shape))
     return false;
   std::optional<DType> parsed = parseDType(dtype);
   if (!parsed)

@@ -324,3 +324,14 @@ std::vector<std::string> Session::takeChecks(const Signature &signature) {
       checks.push_back(message.str());
   return checks;
 }
+
+void Session::takeInPlace(Signature &signature) {
+  mlir::Operation *entry =
+      mlir::SymbolTable::lookupSymbolIn(*module, signature.entry);
+  auto inPlace = llvm::dyn_cast_if_present<mlir::DenseI64ArrayAttr>(
+      entry->removeAttr(mlir::linattn::kInPlaceAttrName));
+  if (!inPlace)
+    return;
+  for (auto [i, result] : llvm::enumerate(signature.results))
+    result.inPlaceOf = inPlace[signature.arguments.size() + i];
+}

@@ -57,6 +57,9 @@ public:
   /// The messages of the checks that the lowered module makes of arguments.
   std::vector<std::string> takeChecks(const Signature &signature);
 
+  /// Notes which results may be given the buffers of which arguments.
+  void takeInPlace(Signature &signature);
+
   mlir::ModuleOp getModule() { return *module; }
   std::vector<std::string> takeRemarks() { return std::move(remarks); }
 

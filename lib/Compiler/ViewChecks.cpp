@@ -162,6 +162,10 @@ static bool hasRepeatedElements(const BufferView &view) {
   return false;
 }
 
+static bool isSame(const BufferView &a, const BufferView &b) {
+  return a.data == b.data && a.shape == b.shape && a.strides == b.strides;
+}
+
 llvm::Error linattn::detail::checkOutputs(
     const Signature &signature, llvm::ArrayRef<BufferView> inputs,
     llvm::ArrayRef<BufferView> outputs,
@@ -180,12 +184,16 @@ llvm::Error linattn::detail::checkOutputs(
     if (hasRepeatedElements(output))
       return makeError(what + ": expected strides that give every element its "
                               "own place in memory");
-    for (size_t j = 0; j < inputs.size(); ++j)
+    auto replaced = static_cast<size_t>(signature.results[i].inPlaceOf);
+    for (size_t j = 0; j < inputs.size(); ++j) {
+      if (j == replaced && isSame(output, inputs[j]))
+        continue;
       if (mayOverlap(output, inputs[j]))
         return makeError(what +
                          ": expected a buffer of its own, but it "
                          "overlaps " +
                          signature.describeArgument(j));
+    }
     for (size_t j = 0; j < i; ++j)
       if (mayOverlap(output, outputs[j]))
         return makeError(what +

@@ -68,6 +68,7 @@ void linattn::buildBufferizePipeline(OpPassManager &pm,
   pm.addPass(createCSEPass());
   bufferization::buildBufferDeallocationPipeline(pm);
   pm.addPass(createConvertBufferizationToMemRefPass());
+  pm.addNestedPass<func::FuncOp>(createLinAttnUpdateInPlacePass());
 }
 
 /// Narrow floats are storage formats: arithmetic on them happens in f32, with

@@ -58,7 +58,7 @@ def bidirectional(
         plan = _make_plan(*key[1:])
         _ops._remember(key, plan)
     state = None if initial_state is None else unpack(initial_state)
-    result = plan((q, k, v, *maps, *given.values()), state, out, None, num_threads)
+    result = plan((q, k, v, *maps, *given.values()), state, out, False, num_threads)
     if return_state:
         o, forward, backward = result
         return o, (State(forward), State(backward))

@@ -63,7 +63,7 @@ class Family:
             _remember_in(self.plans, key, plan)
         present = tuple([x for x in operands if x is not None])
         state = None if initial_state is None else self._unpack(initial_state, plan)
-        result = plan(present, state, out, None, num_threads)
+        result = plan(present, state, out, False, num_threads)
         if not returns_state:
             return result
         if len(result) == 2:

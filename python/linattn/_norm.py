@@ -57,7 +57,7 @@ def output_norm(
         plan = _make_plan(*key[1:])
         _ops._remember(key, plan)
     operands = tuple(array for array in (x, gate, weight, bias) if array is not None)
-    return plan(operands, None, out, None, num_threads)
+    return plan(operands, None, out, False, num_threads)
 
 
 def _make_plan(no_weight, no_bias, no_gate, kind, activation, gate_first, eps, target):

@@ -115,7 +115,7 @@ def attention(
     operands = (q, k, v, *maps) if mask is None else (q, k, v, *maps, mask)
     if prefix is not None:
         operands += (_lengths(prefix, q),)
-    result = plan(operands, state, out, None, num_threads)
+    result = plan(operands, state, out, False, num_threads)
     if return_state:
         o, *parts = result
         return o, State(*parts)

@@ -138,17 +138,18 @@ def scan(
 def run_scan(
     q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
     initial_state, return_state, state_dtype, reverse, out, num_threads, form, target,
-    state_out=None, check=False, state_layout=None,
+    in_place=False, check=False, state_layout=None,
 ):  # fmt: skip
     """`scan`, with the operands in the order of `GATES`, the denominator as (eps, floor,
-    abs_floor, clamp), the state as plain arrays and a place to write it to."""
+    abs_floor, clamp), and the state as plain arrays: new ones, or those of the initial state
+    if they may be overwritten and can be."""
     if check_flag("check", check):
         check_decays(decay=operands[0], value_decay=operands[1])
     gates, maps = (), ()
     if isinstance(feature_map, TokenMap):
         feature_map, maps = _features.split(feature_map, q, k, initial_state is not None)
     arrays = (q, k, v, *maps)
-    if any(operand is not None for operand in operands):
+    if [operand for operand in operands if operand is not None]:
         offsets = operands[-1]
         if isinstance(offsets, (list, tuple)):
             offsets = np.asarray(offsets)
@@ -171,7 +172,7 @@ def run_scan(
         plan = _make_scan_plan(*key[1:])
         _ops._remember(key, plan)
     state = None if initial_state is None else _ops._unpack(initial_state, plan)
-    return plan(arrays, state, out, state_out, num_threads)
+    return plan(arrays, state, out, in_place, num_threads)
 
 
 def check_decays(**decays):

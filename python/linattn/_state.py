@@ -32,12 +32,13 @@ class State:
         sums. It is the largest key element so far, where the feature map is "exp"
         and the result is normalized, and with an input gate max(decay + m, gate).
 
-    `step` and `update` replace the contents in place. They never write to the
-    arrays that the state was made from, but do reuse those that they made
-    themselves: copy S, or the state, to keep a moment of it.
+    `step` and `update` replace the contents in place, without a copy. They never
+    write to the arrays that the state was made from, but do write to those that
+    they, `zeros`, `copy` or `load` made: copy S, or the state, to keep a moment of
+    it.
     """
 
-    __slots__ = ("S", "z", "m", "layout", "_spare", "_owned")
+    __slots__ = ("S", "z", "m", "layout", "_owned")
 
     def __init__(self, S, z=None, m=None, layout="kv"):
         self.layout = _checks.check_choice("layout", layout, ("kv", "vk"))
@@ -52,8 +53,14 @@ class State:
         if m is not None and z is None:
             raise ValueError("z: expected an array beside m, but got None")
         self.S, self.z, self.m = S, z, m
-        self._spare = None
         self._owned = False
+
+    @classmethod
+    def _own(cls, *parts, layout="kv"):
+        """A state of arrays that nobody else has."""
+        state = cls(*parts, layout=layout)
+        state._owned = True
+        return state
 
     @classmethod
     def zeros(
@@ -80,12 +87,12 @@ class State:
         wide = dtype == "float64" or (dtype is None and _arrays.dtype_name(like) == "float64")
         dtype = np.float64 if wide else np.float32
         shape = (batch, heads, k)
-        parts = [np.zeros((batch, heads, *((v, k) if layout == "vk" else (k, v))), dtype)]
+        parts = [_arrays.zeros((batch, heads, *((v, k) if layout == "vk" else (k, v))), dtype)]
         if normalize:
             parts.append(np.zeros(shape[:3], dtype))
             if running_max or _features.parse(feature_map).kind == "exp":
                 parts.append(np.full(shape[:2], -np.inf, dtype))
-        return cls(*(_arrays.convert_like(part, like) for part in parts), layout=layout)
+        return cls._own(*(_arrays.convert_like(part, like) for part in parts), layout=layout)
 
     def step(
         self, q, k, v, *, decay=None, value_decay=None, beta=None, a=None, b=None,
@@ -107,7 +114,7 @@ class State:
         result = _scan.run_scan(
             q, k, v, operands, transition, update, readout, feature_map, normalize,
             (eps, floor, abs_floor, clamp), scale, self, True, None, reverse, out, num_threads,
-            form, target, self._spare, check, state_layout=self.layout,
+            form, target, self._owned, check, state_layout=self.layout,
         )  # fmt: skip
         self._replace(*result[1:])
         return result[0]
@@ -123,7 +130,7 @@ class State:
             return
         feature_map, maps = _features.split(feature_map, k=k, streams=True)
         plan = _state_plan("update", feature_map, self, (None,) * 4, None, target)
-        _, *parts = plan((k, v, *maps), self._parts(), None, self._spare, num_threads)
+        _, *parts = plan((k, v, *maps), self._parts(), None, self._owned, num_threads)
         self._replace(*parts)
 
     def query(
@@ -144,15 +151,12 @@ class State:
         denominator = (eps, floor, abs_floor, clamp)
         plan = _state_plan("query", feature_map, self, denominator, scale, target)
         # But for an absolute floor a running maximum cancels in the quotient.
-        return plan((q, *maps), self._parts()[: plan.state_parts], out, None, num_threads)
+        return plan((q, *maps), self._parts()[: plan.state_parts], out, False, num_threads)
 
     def _parts(self):
         return tuple(part for part in (self.S, self.z, self.m) if part is not None)
 
     def _replace(self, S, z=None, m=None):
-        # Two sets of arrays take turns: a kernel never writes what it reads.
-        if self._owned and isinstance(S, np.ndarray):
-            self._spare = self._parts()
         self.S, self.z, self.m = S, z, m
         self._owned = True
 
@@ -160,7 +164,7 @@ class State:
         """An independent state with the same contents."""
         parts = (self.S, self.z, self.m)
         parts = (part if part is None else _arrays.copy(part) for part in parts)
-        return State(*parts, layout=self.layout)
+        return State._own(*parts, layout=self.layout)
 
     def save(self, path):
         """Writes a .npz file, or a .safetensors file if the path ends so."""
@@ -186,7 +190,7 @@ class State:
         for name, array in arrays.items():
             if array.dtype not in (np.float32, np.float64):
                 raise ValueError(f"{name}: expected float32 or float64, but got {array.dtype}")
-        return cls(**arrays)
+        return cls._own(*(arrays.get(name) for name in ("S", "z", "m")))
 
     def __repr__(self):
         parts = {"S": self.S, "z": self.z, "m": self.m}

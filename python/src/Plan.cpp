@@ -117,9 +117,11 @@ public:
 
   void importOperands(nb::handle operands);
   void importState(nb::handle state);
+  /// The kernel for the operands at hand.
+  const Kernel &findKernel();
   void makeOutput(nb::handle out);
-  void makeState(nb::handle stateOut);
-  void run(int32_t numThreads);
+  void makeState(const Kernel &kernel, nb::handle given, bool inPlace);
+  void run(const Kernel &kernel, int32_t numThreads);
   nb::object finish();
 
 private:
@@ -128,7 +130,6 @@ private:
     array.import(object, name.c_str());
     return array.view;
   }
-  void makeKey();
   void makeResult(const OperandSpec &spec, ResultArray &result,
                   nb::handle given);
 
@@ -144,6 +145,8 @@ private:
   ArrayKind kind = ArrayKind::NumPy;
   std::array<ResultArray, 1> output;
   std::array<ResultArray, 4> state;
+  /// Parts of the state that are updated in place: the caller's own arrays.
+  std::array<nb::handle, 4> updated;
 };
 
 } // namespace
@@ -199,7 +202,7 @@ void PlanCall::importState(nb::handle state) {
 
 /// One token is decoding, where every microsecond counts: such kernels are made
 /// for the heads at hand.
-void PlanCall::makeKey() {
+const Kernel &PlanCall::findKernel() {
   const Layout &first = binder.layoutOf(plan.operands.front());
   DimNames::Id length = DimNames::kNone;
   for (const Layout::UserDim &dim : first.user)
@@ -225,6 +228,7 @@ void PlanCall::makeKey() {
     key.push_back(fixed ? binder.extents[i] : kAny);
   }
   key.append(others.begin(), others.end());
+  return plan.getKernel(key);
 }
 
 void PlanCall::makeResult(const OperandSpec &spec, ResultArray &result,
@@ -243,13 +247,20 @@ void PlanCall::makeOutput(nb::handle out) {
     makeResult(spec, output[0], out);
 }
 
-void PlanCall::makeState(nb::handle stateOut) {
+/// The final state, in the memory of the initial one if that may be.
+void PlanCall::makeState(const Kernel &kernel, nb::handle given, bool inPlace) {
   if (!plan.returnsState)
     return;
-  for (auto [index, spec] : llvm::enumerate(plan.state))
-    makeResult(spec, state[index],
-               stateOut.is_none() ? nb::handle(Py_None)
-                                  : getItem(stateOut, index));
+  const auto &results = kernel.signature().results;
+  for (auto [index, spec] : llvm::enumerate(plan.state)) {
+    size_t argument = plan.operands.size() + index;
+    if (inPlace && !inputs[argument].readOnly &&
+        results[plan.output.size() + index].inPlaceOf ==
+            static_cast<int64_t>(argument))
+      updated[index] = getItem(given, index);
+    else
+      makeResult(spec, state[index], nb::none());
+  }
 }
 
 /// The compiler numbers arguments and results; users know them by name.
@@ -269,7 +280,7 @@ static std::string translateNames(std::string message) {
   return message;
 }
 
-void PlanCall::run(int32_t numThreads) {
+void PlanCall::run(const Kernel &kernel, int32_t numThreads) {
   llvm::SmallVector<BufferView, 4> outputs;
   auto add = [&](const OperandSpec &spec, const ResultArray &result) {
     outputs.push_back(
@@ -278,10 +289,12 @@ void PlanCall::run(int32_t numThreads) {
   for (const OperandSpec &spec : plan.output)
     add(spec, output[0]);
   if (plan.returnsState)
-    for (auto [spec, result] : llvm::zip(plan.state, state))
-      add(spec, result);
-  makeKey();
-  const Kernel &kernel = plan.getKernel(key);
+    for (auto [index, spec] : llvm::enumerate(plan.state)) {
+      if (updated[index])
+        outputs.push_back(inputs[plan.operands.size() + index]);
+      else
+        add(spec, state[index]);
+    }
   // Nothing to compute, and no head to divide by.
   if (llvm::all_of(outputs, [](const BufferView &view) {
         return view.getNumElements() == 0;
@@ -308,19 +321,22 @@ nb::object PlanCall::finish() {
   PyTuple_SET_ITEM(result.ptr(), 0, o.release().ptr());
   for (size_t i = 0; i < plan.state.size(); ++i)
     PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i + 1),
-                     state[i].finish().release().ptr());
+                     (updated[i] ? nb::borrow(updated[i]) : state[i].finish())
+                         .release()
+                         .ptr());
   return result;
 }
 
-nb::object Plan::call(nb::handle operands, nb::handle stateIn, nb::handle out,
-                      nb::handle stateOut, nb::handle numThreads) {
+nb::object Plan::call(nb::handle operands, nb::handle state, nb::handle out,
+                      bool inPlace, nb::handle numThreads) {
   PlanCall call(*this);
   int32_t threads = parseNumThreads(numThreads);
   call.importOperands(operands);
-  call.importState(stateIn);
+  call.importState(state);
+  const Kernel &kernel = call.findKernel();
   call.makeOutput(out);
-  call.makeState(stateOut);
-  call.run(threads);
+  call.makeState(kernel, state, inPlace && this->hasState);
+  call.run(kernel, threads);
   return call.finish();
 }
 
@@ -400,5 +416,5 @@ void linattn::python::registerPlan(nb::module_ &module) {
           "state_parts", [](const Plan &plan) { return plan.state.size(); },
           "How many arrays the state has.")
       .def("__call__", &Plan::call, "operands"_a, "state"_a.none(),
-           "out"_a.none(), "state_out"_a.none(), "num_threads"_a.none());
+           "out"_a.none(), "in_place"_a, "num_threads"_a.none());
 }

@@ -92,9 +92,10 @@ public:
   void addRule(const std::string &text);
 
   /// Returns o, or (o, parts of the state…) with a returned state; o is None
-  /// where there is none.
+  /// where there is none. With `inPlace` the initial state becomes the final
+  /// one where its arrays can be written and the kernel allows it.
   nanobind::object call(nanobind::handle operands, nanobind::handle state,
-                        nanobind::handle out, nanobind::handle stateOut,
+                        nanobind::handle out, bool inPlace,
                         nanobind::handle numThreads);
 
   /// The kernel for a call; `key` is the dtype, then every extent, then

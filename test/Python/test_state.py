@@ -72,6 +72,40 @@ def test_step_does_not_write_the_given_arrays(qkv):
     assert not np.array_equal(other.S, kept)
 
 
+@pytest.mark.parametrize("options", [{}, {"feature_map": "exp", "normalize": True}, {"state_layout": "vk"}])
+def test_step_is_in_place(qkv, options):
+    layout = options.pop("state_layout", "kv")
+    normalize = options.get("normalize", False)
+    state = State.zeros(
+        2, 3, 16, 24, normalize=normalize, feature_map=options.get("feature_map"), layout=layout
+    )
+    parts = [part for part in (state.S, state.z, state.m) if part is not None]
+    ref = reference.scan(*qkv, **options)
+    for t in range(19):
+        o = state.step(*(x[:, t : t + 1] for x in qkv), **options)
+        assert_agrees(o, ref[:, t : t + 1])
+    now = [part for part in (state.S, state.z, state.m) if part is not None]
+    assert len(now) == len(parts) and all(a is b for a, b in zip(now, parts))
+
+
+def test_update_is_in_place(qkv):
+    _, k, v = qkv
+    state = State.zeros(2, 3, 16, 24)
+    S = state.S
+    state.update(k, v)
+    assert state.S is S and np.abs(S).max() > 0
+
+
+def test_step_without_room_to_write():
+    # Arrays that cannot be written are replaced.
+    x = np.ones((1, 1, 1, 4), np.float32)
+    state = State.zeros(1, 1, 4, 4)
+    state.S.setflags(write=False)
+    S = state.S
+    state.step(x, x, x)
+    assert state.S is not S and not S.any() and state.S.all()
+
+
 def test_copy(qkv):
     _, state = linattn.scan(*qkv, return_state=True)
     twin = state.copy()

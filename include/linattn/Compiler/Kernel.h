@@ -45,9 +45,10 @@ public:
   resultShapes(llvm::ArrayRef<BufferView> inputs) const;
 
   /// Runs the function. The outputs, one per result, must have the shapes that
-  /// `resultShapes` tells and share no element with any other view. Anything
-  /// that does not fit is an error that names the argument, and nothing has
-  /// run.
+  /// `resultShapes` tells and share no element with any other view, except that
+  /// a result may be the very view of the argument that it updates
+  /// (`ValueInfo::inPlaceOf`). Anything that does not fit is an error that
+  /// names the argument, and nothing has run.
   llvm::Error run(llvm::ArrayRef<BufferView> inputs,
                   llvm::ArrayRef<BufferView> outputs,
                   const RunOptions &options = {}) const;

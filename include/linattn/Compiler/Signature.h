@@ -30,6 +30,9 @@ struct ValueInfo {
   /// (CompilerOptions::prime).
   bool isElement = false;
   llvm::SmallVector<int64_t, 4> shape;
+  /// Of a result: the argument whose very buffer it may be given, to update a
+  /// state in place; −1 if there is none.
+  int64_t inPlaceOf = -1;
 
   int64_t getRank() const { return static_cast<int64_t>(shape.size()); }
   bool hasStaticShape() const;

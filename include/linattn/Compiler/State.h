@@ -18,8 +18,8 @@ namespace linattn {
 
 /// Owns the state of a scan: S [N, H, K, V] and, where the rule carries them,
 /// the normalizer z [N, H, K] and the running maximum m [N, H], in f32 or f64.
-/// A kernel takes the views of one state and writes those of another; two
-/// states swapped after each call carry a sequence on.
+/// A kernel takes the views of one state and writes those of another, or the
+/// same: then it updates the state in place, without a copy.
 class State {
 public:
   struct Options {

@@ -27,6 +27,11 @@ inline constexpr llvm::StringLiteral kShapesSuffix = "__shapes";
 inline constexpr llvm::StringLiteral kChecksAttrName = "linattn.checks";
 inline constexpr unsigned kMaxCheckedSizes = 4;
 
+/// The attribute of an entry that tells which buffers may be the same: for each
+/// of its arguments the number of the one that it replaces, element by element,
+/// if it is a destination whose caller may pass that very buffer; else −1.
+inline constexpr llvm::StringLiteral kInPlaceAttrName = "linattn.in_place";
+
 /// The memref type through which a kernel sees a caller's buffer: any offset
 /// and strides, except for an innermost stride of 1 if `innermost` says so.
 MemRefType getEntryMemRefType(ArrayRef<int64_t> shape, Type elementType,

@@ -620,6 +620,42 @@ def LinAttnSeparateDestinationsPass
   ];
 }
 
+def LinAttnUpdateInPlacePass
+    : Pass<"linattn-update-in-place", "::mlir::func::FuncOp"> {
+  let summary = "Let the caller of an entry update a state in place";
+  let description = [{
+    An initial state of the caller is copied to the destination of the final one
+    and updated there. Where nothing else reads the initial state, and nothing
+    touches the destination before, both may be the same memory: the copy is then
+    skipped at run time, and a step costs one pass over its state. The attribute
+    `linattn.in_place` tells which destinations may be which arguments.
+
+    Before:
+
+    ```mlir
+    func.func @step(%q: memref<…>, %s0: memref<…>, %o: memref<…>, %s1: memref<…>) {
+      linalg.copy ins(%s0 : …) outs(%s1 : …)
+      linattn.scan … into(%o) init(%s1)
+    ```
+
+    After:
+
+    ```mlir
+    func.func @step(%q: memref<…>, %s0: memref<…>, %o: memref<…>, %s1: memref<…>)
+        attributes {linattn.in_place = array<i64: -1, -1, -1, 1>} {
+      %differ = … // the addresses of %s0 and %s1
+      scf.if %differ {
+        linalg.copy ins(%s0 : …) outs(%s1 : …)
+      }
+      linattn.scan … into(%o) init(%s1)
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
 def LinAttnSinkDestinationsPass
     : Pass<"linattn-sink-destinations", "::mlir::func::FuncOp"> {
   let summary = "Write the result of a branch to its destination inside the branch";

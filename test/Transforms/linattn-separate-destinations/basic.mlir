@@ -11,6 +11,7 @@
 // BUFFERS-LABEL: func.func @step
 // BUFFERS-NOT: memref.alloc
 // BUFFERS: linalg.copy ins(%{{.+}} : {{.+}}) outs(%[[S1:[a-z0-9]+]] :
+// BUFFERS-NEXT: }
 // BUFFERS-NEXT: linattn.scan {{.+}} init(%[[S1]])
 // BUFFERS-NEXT: return
 func.func @step(%q: tensor<1x2x1x4xf32>, %s0: tensor<1x2x4x4xf32>) -> (tensor<1x2x1x4xf32>, tensor<1x2x4x4xf32>) {

@@ -63,15 +63,53 @@ TEST(State, CarriesASequenceOn) {
   State zero = makeState(), end = makeState();
   run(0, tokens, whole, zero, end);
 
+  auto *expected = static_cast<float *>(end.S().data);
+  auto matches = [&](State &state) {
+    auto *s = static_cast<float *>(state.S().data);
+    return std::equal(s, s + size * size, expected);
+  };
   State current = makeState(), next = makeState();
   for (int64_t t = 0; t < tokens; ++t) {
     run(t, t + 1, split, current, next);
     std::swap(current, next);
   }
   EXPECT_EQ(split, whole);
-  auto *s = static_cast<float *>(current.S().data);
-  auto *expected = static_cast<float *>(end.S().data);
-  EXPECT_TRUE(std::equal(s, s + size * size, expected));
+  EXPECT_TRUE(matches(current));
+
+  // The same in place, which the signature promises.
+  EXPECT_EQ(kernel.signature().results[0].inPlaceOf, -1);
+  EXPECT_EQ(kernel.signature().results[1].inPlaceOf, 3);
+  EXPECT_EQ(kernel.signature().results[2].inPlaceOf, 4);
+  std::vector<float> inPlace(x.size());
+  State state = makeState();
+  for (int64_t t = 0; t < tokens; ++t)
+    run(t, t + 1, inPlace, state, state);
+  EXPECT_EQ(inPlace, whole);
+  EXPECT_TRUE(matches(state));
+}
+
+TEST(State, MayNotOverlapInPart) {
+  Kernel kernel = llvm::cantFail(Compiler().compile(source));
+  std::vector<float> x(size), o(size), memory(2 * size * size), z(size);
+  BufferView token(x.data(), DType::F32, {1, 1, 1, size});
+  BufferView output(o.data(), DType::F32, {1, 1, 1, size});
+  BufferView sums(z.data(), DType::F32, {1, 1, size});
+  auto at = [&](int64_t offset) {
+    return BufferView(memory.data() + offset, DType::F32, {1, 1, size, size});
+  };
+  auto run = [&](const BufferView &from, const BufferView &to) {
+    return llvm::toString(
+        kernel.run({token, token, token, from, sums}, {output, to, sums}));
+  };
+  EXPECT_EQ(run(at(0), at(0)), "");
+  EXPECT_EQ(run(at(0), at(size)),
+            "result 1: expected a buffer of its own, but it overlaps argument "
+            "3 (%s)");
+  BufferView transposed = at(0);
+  std::swap(transposed.strides[2], transposed.strides[3]);
+  EXPECT_EQ(run(at(0), transposed),
+            "result 1: expected a buffer of its own, but it overlaps argument "
+            "3 (%s)");
 }
 
 TEST(State, SaysWhatIsWrong) {
