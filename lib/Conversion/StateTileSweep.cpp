@@ -202,32 +202,31 @@ void StateTile::sweepToken(Value panel, Value t) {
       o.push_back(initialOutput(index(i), t, column));
   Value v = key ? loadVector(values, {t, column}, cols) : Value();
 
-  SmallVector<Value> total =
-      reduce(index(0), dim(state.state, 2), 1, o,
-             [&](Value d, ValueRange carriedIn) -> SmallVector<Value> {
-               SmallVector<Value> carried(carriedIn);
-               SmallVector<Value> at{slot, head, d, column};
-               if (key)
-                 prefetchState(state.state,
-                               {slot, head, add(d, index(rowsAhead)), column},
-                               cols);
-               Value s = readOperand(state.state, at, cols);
-               auto readOut = [&] {
-                 for (auto [i, sum] : llvm::enumerate(carried))
-                   sum = fmaVector(splat(load(queries, {index(i), t, d}), cols),
-                                   s, sum);
-               };
-               if (exclusive)
-                 readOut();
-               if (key) {
-                 Value k = splat(load(keys, {t, d}), cols);
-                 s = fmaVector(k, v, decayed(s, t, d, column));
-                 writeOperand(s, state.state, at);
-               }
-               if (!exclusive)
-                 readOut();
-               return carried;
-             });
+  SmallVector<Value> total = reduce(
+      index(0), dim(state.state, 2), 1, o,
+      [&](Value d, ValueRange carriedIn) -> SmallVector<Value> {
+        SmallVector<Value> carried(carriedIn);
+        SmallVector<Value> at{slot, head, d, column};
+        if (key)
+          prefetchState(state.state,
+                        {slot, head, add(d, index(rowsAhead)), column}, cols);
+        Value s = readOperand(state.state, at, cols);
+        auto readOut = [&] {
+          for (auto [i, sum] : llvm::enumerate(carried))
+            sum =
+                fmaVector(splat(load(queries, {index(i), t, d}), cols), s, sum);
+        };
+        if (exclusive)
+          readOut();
+        if (key) {
+          Value k = splat(load(keys, {t, d}), cols);
+          s = fmaVector(k, v, decayed(s, t, d, column));
+          writeOperand(s, state.state, at);
+        }
+        if (!exclusive)
+          readOut();
+        return carried;
+      });
   for (auto [i, sum] : llvm::enumerate(total))
     writeOutput(sum, index(i), t, column);
 }

@@ -57,7 +57,7 @@ bool mlir::linattn::dividesLastDim(MemRefType type, int64_t size) {
 }
 
 void VectorBuilder::prefetchState(Value memref, ValueRange indices,
-                                int64_t size) {
+                                  int64_t size) {
   auto source = cast<MemRefType>(memref.getType());
   int64_t line = 64 * 8 / source.getElementTypeBitWidth();
   SmallVector<Value> at(indices);
