@@ -227,8 +227,11 @@ ChunkTile::accumulateState(Value panel,
   if (!prefetches())
     return accumulate(sums, index(0), keySize, left, right);
   int64_t size = *getConstantIntValue(keySize);
+  // Parts of one size, as many as rows or nearly so.
   int64_t step = std::max<int64_t>(size / rowsAtOnce / unroll, 1) * unroll;
-  int64_t parts = llvm::divideCeil(size, step);
+  while (size % step)
+    step += unroll;
+  int64_t parts = size / step;
   int64_t each = llvm::divideCeil(rowsAtOnce, parts);
   return reduce(index(0), index(parts), 1, sums,
                 [&](Value part, ValueRange carried) -> SmallVector<Value> {
@@ -236,10 +239,8 @@ ChunkTile::accumulateState(Value panel,
                     between(min(add(mul(part, index(each)), index(i)),
                                 index(rowsAtOnce - 1)));
                   Value from = mul(part, index(step));
-                  Value to = add(from, index(step));
-                  if (size % step)
-                    to = min(to, keySize);
-                  return accumulate(Rows(carried), from, to, left, right);
+                  return accumulate(Rows(carried), from, add(from, index(step)),
+                                    left, right);
                 });
 }
 
