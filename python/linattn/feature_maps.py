@@ -175,7 +175,8 @@ def dpfp(shifts=1):
 def taylor(*, symmetric=True):
     """1 + y + y²/2 for y = q·k/√d, the exponential to second order, always positive:
     1 + d + d(d + 1)/2 features, or 1 + d + d² where not ``symmetric``. Arora et al.,
-    "Simple linear attention language models" (Based), 2024.
+    "Simple linear attention language models" (Based), 2024. The features are
+    stored for every token: project to a small d, such as 16, before.
     """
     return TokenMap("taylor" if _flag("symmetric", symmetric) else "taylor_full")
 
