@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Tables.h"
+#include "linattn/Dialect/Einsum.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -81,23 +82,28 @@ struct SlotWeights {
 
 /// One step of the running log of the sum of exponentials: from the score s and
 /// the sum z before it, the sum z' with it, the decay z − z' (0 where nothing
-/// came before) and the weight e^{s − z'}.
+/// came before) and the weight e^{s − z'}. z is in f64, or its rounding at
+/// every token would add up in the states; `type` is what all else is in.
 static void emitSlotStep(ImplicitLocOpBuilder &b, ValueRange v, Type type) {
-  Value s = v[0], z = v[1];
-  if (s.getType() != type)
-    s = arith::ExtFOp::create(b, type, s);
+  Type wide = b.getF64Type();
+  auto convert = [&](Value x, Type to) {
+    return convertFloat(b, b.getLoc(), x, to);
+  };
+  Value s = convert(v[0], wide), z = v[1];
   Value most = arith::MaximumFOp::create(b, s, z);
   Value apart = math::AbsFOp::create(b, arith::SubFOp::create(b, s, z));
-  Value rest = math::ExpOp::create(b, arith::NegFOp::create(b, apart));
-  Value sum = arith::AddFOp::create(b, most, math::Log1pOp::create(b, rest));
-  Value none = emitConstant(b, type, -std::numeric_limits<double>::infinity());
+  Value rest =
+      math::ExpOp::create(b, convert(arith::NegFOp::create(b, apart), type));
+  Value sum = arith::AddFOp::create(
+      b, most, convert(math::Log1pOp::create(b, rest), wide));
+  Value none = emitConstant(b, wide, -std::numeric_limits<double>::infinity());
   Value first = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, z, none);
-  Value decay = arith::SelectOp::create(b, first, emitConstant(b, type, 0.0),
+  Value decay = arith::SelectOp::create(b, first, emitConstant(b, wide, 0.0),
                                         arith::SubFOp::create(b, z, sum));
-  Value weight = math::ExpOp::create(b, arith::SubFOp::create(b, s, sum));
-  if (v[3].getType() != type)
-    weight = arith::TruncFOp::create(b, v[3].getType(), weight);
-  linalg::YieldOp::create(b, ValueRange{sum, decay, weight});
+  Value weight =
+      math::ExpOp::create(b, convert(arith::SubFOp::create(b, s, sum), type));
+  linalg::YieldOp::create(b, ValueRange{sum, convert(decay, type),
+                                        convert(weight, v[3].getType())});
 }
 
 /// Runs over the tokens once; nothing but z is carried.
@@ -105,6 +111,10 @@ static SlotWeights emitSlotWeights(FamilyBuilder &f, Value sums) {
   ImplicitLocOpBuilder &b = f.b;
   Type type = f.accumulationType();
   Value s = f.operand("s");
+  auto convertSums = [&](Value from, Type to) {
+    return f.map("N H M", {{from, "N H M"}}, to,
+                 [&](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; });
+  };
   SmallVector<OpFoldResult> sizes;
   for (StringRef dim : {"B", "H", "T", "M"})
     sizes.push_back(f.extent(dim));
@@ -114,7 +124,7 @@ static SlotWeights emitSlotWeights(FamilyBuilder &f, Value sums) {
   auto loop = scf::ForOp::create(
       b, arith::ConstantIndexOp::create(b, 0), tokens,
       arith::ConstantIndexOp::create(b, 1),
-      ValueRange{sums, f.empty("B H T M", type),
+      ValueRange{convertSums(sums, b.getF64Type()), f.empty("B H T M", type),
                  f.empty("B H T M", f.tokenType())},
       [&](OpBuilder &builder, Location loc, Value t, ValueRange carried) {
         ImplicitLocOpBuilder body(loc, builder);
@@ -145,7 +155,8 @@ static SlotWeights emitSlotWeights(FamilyBuilder &f, Value sums) {
               body, step.getResult(i), carried[i], offsets, sizes, strides));
         scf::YieldOp::create(body, next);
       });
-  return {loop.getResult(2), loop.getResult(1), loop.getResult(0)};
+  return {loop.getResult(2), loop.getResult(1),
+          convertSums(loop.getResult(0), type)};
 }
 
 static Family abc() {

@@ -147,6 +147,16 @@ def test_long_sequences(case):
     assert error(o, ref) <= 3e-6
 
 
+def test_running_logarithms_do_not_drift():
+    """ABC's states after a thousand tokens: the log of a growing sum is rounded at
+    every one of them."""
+    name, operands = draw("abc", "f32", (1, 1000, 1, 64, 64), 1.0)
+    _, state = run(linattn, name, operands)
+    _, ref = run(reference, name, operands)
+    for part, expected in zip(state, ref, strict=True):
+        assert error(part, expected) <= 3e-6
+
+
 @pytest.mark.parametrize("case", REVERSIBLE)
 def test_reverse_is_reversed_tokens(case):
     name, operands = draw(case, "f32", (2, 37, 2, 16, 24), 1.0)
