@@ -132,7 +132,33 @@ void StateTile::emitBlock(Value blockStart, Value count) {
   forEach(count, [&](Value t) { packToken(t); });
   if (state.normalizer)
     updateNormalizer(count);
-  forEachPanel([&](Value panel) { sweepPanel(panel, count); });
+  auto sweep = [&] {
+    forEachPanel([&](Value panel) { sweepPanel(panel, count); });
+  };
+  // The factors of a running maximum alone are 1 in most blocks: it seldom
+  // rises. A product with 1 changes no bit, so leave it out.
+  if (!key || !state.runningMax || decay || inputGate || tokenForm)
+    return sweep();
+  auto branch = scf::IfOp::create(b, loc, emitAnyRescaling(count),
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  sweep();
+  b.setInsertionPointToStart(branch.elseBlock());
+  scalarGatesAreOne = true;
+  sweep();
+  scalarGatesAreOne = false;
+}
+
+/// Whether a scalar gate of the block is not 1.
+Value StateTile::emitAnyRescaling(Value count) {
+  Value none = arith::ConstantIntOp::create(b, loc, 0, 1);
+  return reduce(count, none, [&](Value t, Value any) -> Value {
+    Value differs =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE,
+                              load(scalarGates, {t}), constant(type, 1.0));
+    return arith::OrIOp::create(b, loc, any, differs);
+  });
 }
 
 void StateTile::allocateScratch() {

@@ -37,6 +37,7 @@ private:
   Value chooseSpan();
   void emitTask(Value task, Value from, Value to);
   void emitBlock(Value first, Value count);
+  Value emitAnyRescaling(Value count);
   void allocateScratch();
   void loadState();
   void storeState();
@@ -100,6 +101,7 @@ private:
   Value slot, batch, head, begin, end, firstPanel, endPanel, panelCount;
   // The block at hand.
   Value first;
+  bool scalarGatesAreOne = false;
   // Scratch: see allocateScratch.
   Value keys, values, queries, outputs, scalarGates, channelGates, valueGates,
       tile, z, denominators, inverses, ownWeights, maxima;

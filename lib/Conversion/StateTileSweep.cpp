@@ -13,7 +13,7 @@ using namespace mlir::linattn;
 
 /// γ_t ⊙ s for one row of the state, columns [column, column + cols).
 Value StateTile::decayed(Value s, Value t, Value row, Value column) {
-  if (hasScalarGate())
+  if (hasScalarGate() && !scalarGatesAreOne)
     s = mulf(s, splat(load(scalarGates, {t}), shape.cols));
   if (hasChannelGate())
     s = mulf(s, splat(load(channelGates, {t, row}), shape.cols));

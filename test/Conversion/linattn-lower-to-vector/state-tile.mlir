@@ -105,3 +105,35 @@ func.func @one_head(%q: !one, %s: memref<1x1x64x64xf32>) {
     : (!one, !one, !one, !one, memref<1x1x64x64xf32>) -> ()
   return
 }
+
+// The state is multiplied only in blocks in which the running maximum rises.
+
+// CHECK-LABEL: func.func @running_maximum(
+// CHECK:         %[[GATES:.+]] = memref.alloc() {{.*}} : memref<32xf32>
+// CHECK:         %[[RISES:.+]] = scf.for {{.*}} iter_args({{.*}}) -> (i1)
+// CHECK:           %[[GATE:.+]] = memref.load %[[GATES]]
+// CHECK:           %[[DIFFERS:.+]] = arith.cmpf une, %[[GATE]], %cst
+// CHECK:           arith.ori %{{.+}}, %[[DIFFERS]]
+// CHECK:         scf.if %[[RISES]] {
+// CHECK:           memref.load %[[GATES]]
+// CHECK:         } else {
+// CHECK-NOT:       memref.load %[[GATES]]
+// CHECK:         memref.dealloc
+func.func @running_maximum(%q: memref<1x8x4096x64xf32>, %s: memref<1x8x64x64xf32>, %z: memref<1x8x64xf32>, %m: memref<1x8xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s) normalizer(%z) running_max(%m)
+      {feature_map = #linattn.feature_map<exp>, normalize = #linattn.normalize<>, config = #linattn.config<form = state_tile, block = 32>}
+    : (memref<1x8x4096x64xf32>, memref<1x8x4096x64xf32>, memref<1x8x4096x64xf32>, memref<1x8x4096x64xf32>, memref<1x8x64x64xf32>, memref<1x8x64xf32>, memref<1x8xf32>) -> ()
+  return
+}
+
+// With a decay every token multiplies it.
+
+// CHECK-LABEL: func.func @running_maximum_and_decay(
+// CHECK-NOT:     scf.if
+// CHECK:         scf.reduce
+func.func @running_maximum_and_decay(%q: memref<1x8x4096x64xf32>, %g: memref<1x8x4096xf32>, %s: memref<1x8x64x64xf32>, %z: memref<1x8x64xf32>, %m: memref<1x8xf32>) {
+  linattn.scan %q, %q, %q decay(%g) into(%q) init(%s) normalizer(%z) running_max(%m)
+      {feature_map = #linattn.feature_map<exp>, normalize = #linattn.normalize<>, config = #linattn.config<form = state_tile, block = 32>}
+    : (memref<1x8x4096x64xf32>, memref<1x8x4096x64xf32>, memref<1x8x4096x64xf32>, memref<1x8x4096xf32>, memref<1x8x4096x64xf32>, memref<1x8x64x64xf32>, memref<1x8x64xf32>, memref<1x8xf32>) -> ()
+  return
+}
