@@ -48,6 +48,18 @@ def test_grid_and_files(tmp_path):
     assert sorted(path.name for path in plots.iterdir()) == ["share.svg", "speedup.svg", "time.svg"]
 
 
+def test_groups_and_their_plots(tmp_path):
+    path = tmp_path / "records.json"
+    options = ["--d=8", "--heads=1", "--t=16,32", "--repetitions=1", "--progress=off", "--no-compare"]
+    bench.main(["--case=decoding,maps", *options, f"--json={path}", f"--plots={tmp_path}"])
+    records = json.loads(path.read_text())
+    assert len(records) == 2 * len(cases.GROUPS["decoding"] + cases.GROUPS["maps"])
+    # A token of a recurrence costs the same everywhere; softmax reads all keys.
+    assert {r["t"] for r in records if r["case"] == "decode"} == {1}
+    assert {r["t"] for r in records if r["case"] == "decode-softmax"} == {16, 32}
+    assert {path.name for path in tmp_path.glob("*.svg")} >= {"decode.svg", "maps.svg"}
+
+
 def test_peers_take_turns_and_are_compared(monkeypatch):
     """A peer with a wrong result shows by its error, not by its time."""
     made = []

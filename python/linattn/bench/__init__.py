@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _linattn
 from . import peers, report
-from .cases import CASES, DTYPES, Sizes, make
+from .cases import CASES, DTYPES, GROUPS, Sizes, make
 from .timing import measure
 
 __all__ = ["main", "run"]
@@ -25,9 +25,11 @@ COMPARED_TOKENS = 1024
 COPY_BYTES = 256 << 20
 
 
-def _names(known):
+def _names(known, groups=None):
     def parse(text):
-        names = list(known) if text == "all" else text.split(",")
+        names = list(known) if text == "all" else [
+            name for part in text.split(",") for name in (groups or {}).get(part, [part])
+        ]  # fmt: skip
         for name in names:
             if name not in known:
                 raise argparse.ArgumentTypeError(f"expected some of {', '.join(known)}, but got {name}")
@@ -48,7 +50,7 @@ def _numbers(text):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="linattn-bench", description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n", 1)[1])
-    parser.add_argument("--case", type=_names(CASES), default=["linear"], help=f"all, or some of {', '.join(CASES)}")
+    parser.add_argument("--case", type=_names(CASES, GROUPS), default=["linear"], help=f"all, or some of {', '.join(CASES)}, and the groups {', '.join(GROUPS)}")
     parser.add_argument("--d", type=_numbers, default=[64, 128], help="head sizes (default: 64,128)")
     parser.add_argument("--t", type=_numbers, default=[4096], help="numbers of tokens (default: 4096)")
     parser.add_argument("--heads", type=_numbers, default=[8], help="numbers of heads (default: 8)")

@@ -12,7 +12,7 @@ from typing import Callable
 import ml_dtypes
 import numpy as np
 
-__all__ = ["CASES", "DTYPES", "Sizes", "Work", "make"]
+__all__ = ["CASES", "DTYPES", "GROUPS", "Sizes", "Work", "make"]
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
@@ -101,25 +101,67 @@ def _attention(case, **options):
     return build
 
 
-def _decode(sizes):
+def _decode(case, decay=None, delta=False):
     """One token: every step reads and writes the whole state."""
+
+    def build(sizes):
+        import linattn
+
+        one = Sizes(sizes.d, 1, sizes.heads, sizes.batch, sizes.dtype, sizes.seed)
+        rng = np.random.default_rng(sizes.seed)
+        q, k, v = _tokens(one, rng, delta)
+        keywords = {}
+        if decay:
+            shape = (sizes.batch, 1, sizes.heads, sizes.d)[: len(decay)]
+            keywords["decay"] = np.full(shape, -0.01, np.float32)
+        if delta:
+            keywords |= dict(update="delta", beta=np.full((sizes.batch, 1, sizes.heads), 0.5, np.float32))
+        like = np.zeros(0, DTYPES[sizes.dtype])
+        state = linattn.State.zeros(sizes.batch, sizes.heads, sizes.d, sizes.d, like=like)
+        footprint = state.S.nbytes
+        return Work(
+            case, one,
+            lambda threads, form: state.step(q, k, v, num_threads=threads, form=form, **keywords),
+            lambda: linattn.reference.scan(q, k, v, **keywords),
+            dict(q=q, k=k, v=v), _flops(one), 2.0 * footprint, footprint,
+        )  # fmt: skip
+
+    return build
+
+
+def _decode_softmax(sizes):
+    """One query over a cache of T keys and values, all of which it reads."""
     import linattn
 
-    one = Sizes(sizes.d, 1, sizes.heads, sizes.batch, sizes.dtype, sizes.seed)
     rng = np.random.default_rng(sizes.seed)
-    q, k, v = _tokens(one, rng, False)
-    decay = np.full((sizes.batch, 1, sizes.heads), -0.01, np.float32)
-    like = np.zeros(0, DTYPES[sizes.dtype])
-    state = linattn.State.zeros(sizes.batch, sizes.heads, sizes.d, sizes.d, like=like)
-
-    def run(threads, form):
-        return state.step(q, k, v, decay=decay, num_threads=threads, form=form)
-
-    footprint = state.S.nbytes
+    q, k, v = _tokens(sizes, rng, False)
+    q = np.ascontiguousarray(q[:, :1])
     return Work(
-        "decode", one, run, lambda: linattn.reference.scan(q, k, v, decay=decay),
-        dict(q=q, k=k, v=v, decay=decay), _flops(one), 2.0 * footprint, footprint,
+        "decode-softmax", sizes,
+        lambda threads, form: linattn.attention(q, k, v, weights="softmax", num_threads=threads, form=form),
+        lambda: linattn.reference.attention(q, k, v, weights="softmax"),
+        dict(q=q, k=k, v=v), 4.0 * sizes.batch * sizes.t * sizes.heads * sizes.d, _token_bytes(k, v),
     )  # fmt: skip
+
+
+def _mapped(case, make_map):
+    """A scan under a feature map, which is made for the head size."""
+
+    def build(sizes):
+        return _scan(case, feature_map=make_map(sizes.d), scale=1.0)(sizes)
+
+    return build
+
+
+def _random_map(name, features):
+    """Of `features` · d random features, the projection a constant of the case."""
+
+    def make_map(d):
+        import linattn
+
+        return getattr(linattn.feature_maps, name)(linattn.random_projection(features * d, d))
+
+    return make_map
 
 
 def _flops(sizes):
@@ -142,7 +184,25 @@ CASES = {
     "exp": _scan("exp", feature_map="exp", normalize=True),
     "noncausal": _attention("noncausal", feature_map="identity", normalize=False),
     "softmax": _attention("softmax", causal=True, weights="softmax"),
-    "decode": _decode,
+    "decode-linear": _decode("decode-linear"),
+    "decode": _decode("decode", "BTH"),
+    "decode-gate": _decode("decode-gate", "BTHD"),
+    "decode-delta": _decode("decode-delta", None, True),
+    "decode-gated-delta": _decode("decode-gated-delta", "BTH", True),
+    "decode-softmax": _decode_softmax,
+    "map-identity": _mapped("map-identity", lambda d: "identity"),
+    "map-relu": _mapped("map-relu", lambda d: "relu"),
+    "map-elu": _mapped("map-elu", lambda d: "elu"),
+    "map-exp": _mapped("map-exp", lambda d: "exp"),
+    "map-favor": _mapped("map-favor", _random_map("favor", 1)),
+    "map-favor-2d": _mapped("map-favor-2d", _random_map("favor", 2)),
+    "map-fourier": _mapped("map-fourier", _random_map("random_fourier", 1)),
+}
+
+# Names that stand for several cases.
+GROUPS = {
+    "decoding": [name for name in CASES if name.startswith("decode")],
+    "maps": [name for name in CASES if name.startswith("map-")],
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import pathlib
+import statistics
 
 __all__ = ["KEYS", "plot", "table", "write_csv", "write_json"]
 
@@ -42,7 +43,8 @@ def table(records):
 
 
 def plot(folder, records):
-    """share.svg, time.svg and speedup.svg, as far as the records hold something to show."""
+    """share.svg, time.svg, speedup.svg, decode.svg and maps.svg, as far as the records
+    hold something to show."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -61,6 +63,8 @@ def plot(folder, records):
     _plot_share(pyplot, records, save)
     _plot_lines(pyplot, records, save)
     _plot_speedup(pyplot, records, save)
+    _plot_decode(pyplot, records, save)
+    _plot_maps(pyplot, records, save)
     return written
 
 
@@ -68,9 +72,55 @@ def _label(record):
     return f"{record['case']}, D={record['d']}" + (f", {record['threads']} threads" if record["threads"] > 1 else "")
 
 
+def _is_decoding(record):
+    return record["case"].startswith("decode")
+
+
+def _plot_decode(pyplot, records, save):
+    """Time of one token against its position: softmax over a cache that grows, and
+    recurrences, whose state does not."""
+    rows = [r for r in records if _is_decoding(r) and r["implementation"] == "linattn"]
+    series = {}
+    for r in rows:
+        if r["case"] == "decode-softmax":
+            series.setdefault(_label(r), []).append((r["t"], r["ms"]))
+    if not series:
+        return
+    figure, axes = pyplot.subplots(figsize=(7, 4.5))
+    for label, points in series.items():
+        axes.loglog(*zip(*sorted(points)), marker="o", label=label)
+    ends = [end(t for points in series.values() for t, _ in points) for end in (min, max)]
+    flat = {}
+    for r in rows:
+        if r["case"] != "decode-softmax":
+            flat.setdefault(_label(r), []).append(r["ms"])
+    for label, times in flat.items():
+        axes.loglog(ends, [statistics.median(times)] * 2, marker=".", label=label)
+    axes.set_xlabel("position")
+    axes.set_ylabel("ms per token")
+    axes.legend(fontsize=7)
+    save(figure, "decode.svg")
+
+
+def _plot_maps(pyplot, records, save):
+    """What each feature map costs over identity, projections included."""
+    rows = [r for r in records if r["case"].startswith("map-") and r["implementation"] == "linattn"]
+    key = lambda r: (r["d"], r["t"], r["heads"], r["batch"], r["threads"], r["dtype"])  # noqa: E731
+    plain = {key(r): r["ms"] for r in rows if r["case"] == "map-identity"}
+    bars = [(f"{_label(r)}\nT={r['t']}", r["ms"] / plain[key(r)]) for r in rows if key(r) in plain]
+    if len(bars) < 2:
+        return
+    figure, axes = pyplot.subplots(figsize=(max(6, 0.6 * len(bars) + 2), 4.5))
+    axes.bar(range(len(bars)), [ratio for _, ratio in bars])
+    axes.set_xticks(range(len(bars)), [label for label, _ in bars], rotation=45, ha="right", fontsize=7)
+    axes.axhline(1, color="gray", linewidth=0.8)
+    axes.set_ylabel("time over identity")
+    save(figure, "maps.svg")
+
+
 def _plot_share(pyplot, records, save):
     """Arithmetic against its ceiling: bars of all implementations."""
-    rows = [r for r in records if r["case"] != "decode"]
+    rows = [r for r in records if not _is_decoding(r)]
     if not rows:
         return
     labels = list(dict.fromkeys((_label(r), r["t"]) for r in rows))
@@ -90,7 +140,7 @@ def _plot_lines(pyplot, records, save):
     """Time against T, where a case was measured at several lengths."""
     series = {}
     for r in records:
-        if r["case"] != "decode":
+        if not _is_decoding(r):
             series.setdefault((r["implementation"], _label(r), r["dtype"]), []).append((r["t"], r["ms"]))
     series = {key: sorted(points) for key, points in series.items() if len(points) > 1}
     if not series:
@@ -111,7 +161,7 @@ def _plot_speedup(pyplot, records, save):
     softmax = {key(r): r["ms"] for r in ours if r["case"] == "softmax"}
     series = {}
     for r in ours:
-        if r["case"] not in ("softmax", "decode") and key(r) in softmax:
+        if r["case"] != "softmax" and not _is_decoding(r) and key(r) in softmax:
             series.setdefault(_label(r), []).append((r["t"], softmax[key(r)] / r["ms"]))
     if not series:
         return
