@@ -8,7 +8,7 @@
 // CHECK-LABEL: func.func @tiles(
 // CHECK-NOT:     scf.for
 // CHECK:         scf.parallel (%{{.+}}) = (%c0) to (%c8)
-// CHECK:           %[[SUMS:.+]] = memref.alloc() {{.*}} : memref<1x32x32xf32>
+// CHECK:           %[[SUMS:.+]] = memref.alloca() {{.*}} : memref<1x32x32xf32>
 // CHECK:           scf.for {{.*}} to %c4096 step %c32
 // CHECK-NOT:         vector.store %{{.+}}, %[[SUMS]]
 // CHECK-COUNT-3:     memref.prefetch %arg0[{{.+}}], read
@@ -38,7 +38,7 @@ func.func @tiles(%q: memref<1x8x4096x64xf32>, %s: memref<1x8x64x64xf32>) {
 // How many tiles there are is not known: the sums are cleared and copied.
 
 // CHECK-LABEL: func.func @dynamic(
-// CHECK:         %[[SUMS:.+]] = memref.alloc() {{.*}} : memref<1x32x32xf32>
+// CHECK:         %[[SUMS:.+]] = memref.alloca() {{.*}} : memref<1x32x32xf32>
 // CHECK:         vector.store %{{cst.*}}, %[[SUMS]]
 // CHECK:         scf.for {{.*}} iter_args
 // CHECK:           vector.load %[[SUMS]]
@@ -109,7 +109,7 @@ func.func @one_head(%q: !one, %s: memref<1x1x64x64xf32>) {
 // The state is multiplied only in blocks in which the running maximum rises.
 
 // CHECK-LABEL: func.func @running_maximum(
-// CHECK:         %[[GATES:.+]] = memref.alloc() {{.*}} : memref<32xf32>
+// CHECK:         %[[GATES:.+]] = memref.alloca() {{.*}} : memref<32xf32>
 // CHECK:         %[[RISES:.+]] = scf.for {{.*}} iter_args({{.*}}) -> (i1)
 // CHECK:           %[[GATE:.+]] = memref.load %[[GATES]]
 // CHECK:           %[[DIFFERS:.+]] = arith.cmpf une, %[[GATE]], %cst
