@@ -28,6 +28,7 @@
 #include "llvm/TargetParser/SubtargetFeature.h"
 #include <cstdlib>
 #include <mutex>
+#include <unistd.h>
 
 using namespace linattn;
 using namespace linattn::detail;
@@ -100,7 +101,7 @@ createTargetMachine() {
   return machine;
 }
 
-VectorUnit linattn::detail::getVectorUnit() {
+static VectorTarget describeTarget() {
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
       createTargetMachine();
   if (!machine) { // Code generation will report it.
@@ -109,12 +110,24 @@ VectorUnit linattn::detail::getVectorUnit() {
   }
   const llvm::MCSubtargetInfo &cpu = *(*machine)->getMCSubtargetInfo();
   auto has = [&](const char *feature) { return cpu.checkFeatures(feature); };
+  VectorTarget target{128, 32};
   if ((*machine)->getTargetTriple().isX86()) {
+    target = {has("+avx2") ? 256 : 128, 16};
     if (has("+avx512f") && has("+avx512vl"))
-      return {512, 32};
-    return {has("+avx2") ? 256 : 128, 16};
+      target = {512, 32};
   }
-  return {128, 32};
+  if (getForcedCPU()) // Of another machine only the name is known.
+    return target;
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+  target.l1 = std::max<int64_t>(sysconf(_SC_LEVEL1_DCACHE_SIZE), 0);
+#endif
+  target.cores = std::max<int64_t>(sysconf(_SC_NPROCESSORS_CONF), 1);
+  return target;
+}
+
+VectorTarget linattn::getVectorTarget() {
+  static const VectorTarget target = describeTarget();
+  return target;
 }
 
 /// Without these LLVM assumes an unknown machine without a C library, during

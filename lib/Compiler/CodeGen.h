@@ -30,12 +30,6 @@ std::string getShapesSymbol(const Signature &signature);
 const std::string &getTargetCPU();
 const std::string &getTargetFeatures();
 
-/// Width in bits and number of the target's vector registers.
-struct VectorUnit {
-  int64_t bits, registers;
-};
-VectorUnit getVectorUnit();
-
 /// The arithmetic that LINATTN_MATH names; strict if it is not set.
 llvm::Expected<Math> getDefaultMath();
 

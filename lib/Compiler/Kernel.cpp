@@ -10,6 +10,7 @@
 #include "KernelImpl.h"
 #include "ViewChecks.h"
 #include "linattn-c/Runtime.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <cstring>
 
@@ -326,4 +327,24 @@ llvm::Expected<std::string> Kernel::assembly() const {
 
 const std::vector<std::string> &Kernel::explain() const {
   return impl->getRemarks();
+}
+
+llvm::Expected<std::vector<std::string>>
+Kernel::explain(llvm::ArrayRef<BufferView> inputs) const {
+  if (llvm::Error error = checkInputs(signature(), inputs))
+    return std::move(error);
+  std::vector<std::string> lines = explain();
+  PackedInputs packed(inputs, {});
+  for (auto [index, view] : llvm::enumerate(inputs))
+    if (!view.hasUnitInnermostStride())
+      lines.push_back(
+          llvm::formatv(
+              "missed: layout: {0} has the innermost stride {1}: {2}",
+              signature().describeArgument(index), view.strides.back(),
+              packed.get()[index].hasUnitInnermostStride()
+                  ? "it is small, and every call copies it"
+                  : "the call runs in code for any strides, which loads "
+                    "elements one by one")
+              .str());
+  return lines;
 }

@@ -51,9 +51,11 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
                         .Case("always", ReassociateMode::Always)
                         .Case("never", ReassociateMode::Never)
                         .Default(ReassociateMode::Auto);
-  VectorUnit unit = getVectorUnit();
-  cpu.vectorBits = unit.bits;
-  cpu.registers = unit.registers;
+  VectorTarget target = getVectorTarget();
+  cpu.vectorBits = target.vectorBits;
+  cpu.registers = target.registers;
+  cpu.l1 = target.l1;
+  cpu.cores = target.cores;
   if (options.target == Target::Trace)
     return mlir::linattn::buildTracePipeline(pm, cpu);
   mlir::linattn::buildCPUPipeline(pm, cpu);

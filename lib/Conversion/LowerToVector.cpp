@@ -20,6 +20,7 @@
 #include "linattn/Dialect/MapParameters.h"
 #include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -265,6 +266,11 @@ struct LinAttnLowerToVectorPass final
             ->walk([&](Operation *op) { return verifySchedule(op); })
             .wasInterrupted())
       return signalPassFailure();
+    getOperation()->walk([](memref::CopyOp op) {
+      remark::missed(op.getLoc(), remarkNamed("lower-to-vector"))
+          << llvm::formatv("copies a whole {0}", op.getSource().getType())
+                 .str();
+    });
     RewritePatternSet patterns(&getContext());
     patterns.add<ToVector<ScanOp>, ToVector<StateOp>, ToVector<ReadOp>,
                  ToVector<QuadraticOp>>(&getContext(), vectorBits, registers);

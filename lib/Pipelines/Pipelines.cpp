@@ -39,7 +39,10 @@ static void addRewrites(OpPassManager &functions,
   reassociate.mode = options.reassociate;
   reassociate.vectorBits = options.vectorBits;
   functions.addPass(createLinAttnReassociatePass(reassociate));
-  functions.addPass(createLinAttnCausalToScanPass());
+  LinAttnCausalToScanPassOptions scan;
+  scan.vectorBits = options.vectorBits;
+  scan.registers = options.registers;
+  functions.addPass(createLinAttnCausalToScanPass(scan));
 }
 
 /// The prime field of a pipeline's options, if any.
@@ -59,6 +62,8 @@ void mlir::linattn::buildOptimizationPipeline(
   select.form = options.form;
   select.vectorBits = options.vectorBits;
   select.registers = options.registers;
+  select.l1 = options.l1;
+  select.cores = options.cores;
   functions.addPass(createLinAttnSelectFormPass(select));
   functions.addPass(createLinAttnSplitSegmentsPass());
   // What the segments run in.

@@ -74,3 +74,44 @@ LogicalResult mlir::linattn::verifyForm(ScanOp op, Form form) {
   return op.emitOpError("cannot run in form ")
          << stringifyForm(form) << ": " << why;
 }
+
+::linattn::ScanProblem mlir::linattn::describeScan(ScanOp op) {
+  using Problem = ::linattn::ScanProblem;
+  auto size = [](Value value, int64_t dim) {
+    int64_t extent = cast<ShapedType>(value.getType()).getDimSize(dim);
+    return ShapedType::isDynamic(extent) ? ::linattn::unknownSize : extent;
+  };
+  Problem problem;
+  switch (op.getUpdate()) {
+  case Update::Add:
+    problem.update = Problem::Update::Add;
+    break;
+  case Update::Delta:
+    problem.update = Problem::Update::Delta;
+    break;
+  case Update::Dplr:
+    problem.update = Problem::Update::Dplr;
+    break;
+  case Update::Oja:
+    problem.update = Problem::Update::Oja;
+    break;
+  }
+  bool scalar = op.getDecay() || op.getRunningMax();
+  bool channel =
+      op.getDecay() && cast<ShapedType>(op.getDecay().getType()).getRank() == 4;
+  problem.decay = channel || op.getValueDecay() ? Problem::Decay::Channel
+                  : scalar                      ? Problem::Decay::Scalar
+                                                : Problem::Decay::None;
+  problem.normalized = op.getNormalize().has_value();
+  problem.keySize = size(op.getState(), 2);
+  problem.valueSize = size(op.getState(), 3);
+  problem.elementBits =
+      getElementTypeOrSelf(op.getState()).getIntOrFloatBitWidth();
+  // Packed sequences are as long as they are.
+  problem.tokens =
+      op.getCuSeqlens() ? ::linattn::unknownSize : size(op.getKey(), 2);
+  int64_t states = size(op.getState(), 1), outputs = size(op.getOutput(), 1);
+  if (states > 0 && outputs > 0)
+    problem.group = outputs / states;
+  return problem;
+}

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Analysis/CostModel.h"
+#include "linattn/Analysis/FormCost.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Passes.h"
@@ -23,6 +23,10 @@ using namespace mlir::linattn;
 namespace {
 
 using ::linattn::fewTokens;
+using ::linattn::ScanChoice;
+using ::linattn::ScanForm;
+using ::linattn::ScanProblem;
+using ::linattn::VectorTarget;
 /// What `#linattn.config` takes.
 constexpr int64_t largestSize = int64_t(1) << 20;
 
@@ -52,6 +56,8 @@ struct LinAttnSelectFormPass final
         return select(state, state.getKey(), *request);
       if (auto read = dyn_cast<ReadOp>(op))
         return select(read, read.getQuery(), *request);
+      if (auto map = dyn_cast<FeatureMapOp>(op))
+        checkRandomFeatures(map);
       if (auto attention = dyn_cast<AttentionOp>(op))
         selectQuadratic(attention);
       if (auto quadratic = dyn_cast<QuadraticOp>(op))
@@ -94,9 +100,8 @@ private:
     bool few = !ShapedType::isDynamic(queries) && queries <= fewTokens;
     op.setConfigAttr(ConfigAttr::get(
         &getContext(), few ? Form::Token : Form::Quadratic, 0, 0, 0, 0));
-    remark::passed(op.getLoc(), remarkNamed("select-form"))
-        << (few ? "token: one pass over the keys for each of a few queries"
-                : "quadratic: blocks of keys against panels of queries");
+    tell(op, few ? "token: one pass over the keys for each of a few queries"
+                 : "quadratic: blocks of keys against panels of queries");
   }
 
   /// The segments' own schedule is chosen when they exist.
@@ -107,9 +112,77 @@ private:
     op.setConfigAttr(ConfigAttr::get(&getContext(), Form::Segments,
                                      kept.getChunk(), kept.getRows(),
                                      kept.getCols(), kept.getBlock(), segment));
-    remark::passed(op.getLoc(), remarkNamed("select-form"))
-        << "segments: as asked for";
+    tell(op, "segments: as asked for; " + describeSegments(op));
     return WalkResult::advance();
+  }
+
+  /// The form of a scan, with a remark for every other.
+  std::pair<Form, int64_t> selectScan(ScanOp op, const Request &request,
+                                      std::string &reason) {
+    ScanProblem problem = describeScan(op);
+    if (op.getUpdate() == Update::Oja) {
+      reason = "the only form of its rule, without a vector schedule";
+      if (request.form == Form::Auto)
+        refuse(op, Form::StateTile), refuse(op, Form::Chunk);
+      return {Form::Token, 0};
+    }
+    std::vector<ScanForm::Kind> legal{ScanForm::Token};
+    for (auto [form, kind] : {std::pair(Form::StateTile, ScanForm::StateTile),
+                              std::pair(Form::Chunk, ScanForm::Chunk)})
+      if (whyNotForm(op, form).empty())
+        legal.push_back(kind);
+      else if (request.form == Form::Auto)
+        refuse(op, form);
+    auto choice = ::linattn::chooseScanForm(problem, legal, target());
+    if (request.form == Form::Auto) {
+      reason = describeChoice(problem, choice);
+      tellOfChunks(op, choice);
+      const ScanForm &form = choice.get().form;
+      Form chosen = form.kind == ScanForm::Token       ? Form::Token
+                    : form.kind == ScanForm::StateTile ? Form::StateTile
+                                                       : Form::Chunk;
+      return {chosen, form.chunk};
+    }
+    reason = "as asked for";
+    int64_t chunk = request.form == Form::Chunk ? request.chunk : 0;
+    compareAsked(op, problem, choice, request.form, chunk, reason);
+    return {request.form, chunk};
+  }
+
+  /// Where chunks are faster for many heads, but not chosen.
+  static void tellOfChunks(ScanOp op, const ScanChoice &choice) {
+    const ScanChoice::Candidate &best = choice.get();
+    for (const ScanChoice::Candidate &other : choice.candidates)
+      if (other.form.kind == ScanForm::Chunk &&
+          other.cost < (1 - ::linattn::betterBy) * best.cost)
+        return warn(
+            op, llvm::formatv("{0}, if asked for, is predicted to cost {1}, "
+                              "not {2}; but state tiles divide the "
+                              "columns of few states between more "
+                              "threads",
+                              other.form.str(), formatCost(other.cost),
+                              formatCost(best.cost)));
+  }
+
+  /// What was asked for against what would have been chosen.
+  void compareAsked(ScanOp op, const ScanProblem &problem,
+                    const ScanChoice &choice, Form form, int64_t chunk,
+                    std::string &reason) {
+    if (form == Form::Segments || !whyNotForm(op, form).empty())
+      return;
+    ScanForm asked{form == Form::Token       ? ScanForm::Token
+                   : form == Form::StateTile ? ScanForm::StateTile
+                                             : ScanForm::Chunk,
+                   chunk};
+    double cost = ::linattn::predictCost(problem, asked, target());
+    reason += llvm::formatv("; cost {0}", formatCost(cost)).str();
+    const ScanChoice::Candidate &best = choice.get();
+    if (cost > (1 + ::linattn::betterBy) * best.cost)
+      warn(op,
+           llvm::formatv("{0} was asked for and is predicted to cost {1}, {2} "
+                         "only {3}",
+                         asked.str(), formatCost(cost), best.form.str(),
+                         formatCost(best.cost)));
   }
 
   /// Writes the schedule of one op.
@@ -117,6 +190,8 @@ private:
   WalkResult select(OpTy op, Value tokens, Request request) {
     // A hand-written form stands; what it leaves open is filled in.
     ConfigAttr given = op.getConfigAttr();
+    if (given && isComplete(given))
+      return WalkResult::advance();
     if (given && given.getForm() != Form::Auto) {
       request.form = given.getForm();
       if (given.getChunk())
@@ -124,57 +199,141 @@ private:
       if (given.getSegment())
         request.segment = given.getSegment();
     }
-    auto size = [](Value value, int64_t dim) {
-      return cast<ShapedType>(value.getType()).getDimSize(dim);
-    };
-    int64_t count = size(tokens, 2);
     Form chosen = request.form;
+    int64_t chunk = 0;
     std::string reason = "as asked for";
-    if (chosen == Form::Auto) {
-      bool few = !ShapedType::isDynamic(count) && count <= fewTokens;
-      chosen = few ? Form::Token : Form::StateTile;
-      reason = few ? "few tokens: one pass over the state"
-                   : "the state stays in registers while tokens stream past";
-      if constexpr (std::is_same_v<OpTy, ScanOp>)
-        if (std::string why = whyNotForm(op, chosen); !why.empty()) {
-          // A rank-1 update of many tokens: chunks, where they can run it.
-          bool chunks = whyNotForm(op, Form::Chunk).empty();
-          chosen = chunks ? Form::Chunk : Form::Token;
-          reason = std::move(why);
-        }
-    }
     if constexpr (std::is_same_v<OpTy, ScanOp>) {
       if (failed(verifyForm(op, chosen)))
         return WalkResult::interrupt();
       if (chosen == Form::Segments)
         return selectSegments(op, given, request.segment);
-    } else if (chosen == Form::Chunk || chosen == Form::Segments) {
-      chosen = Form::StateTile;
+      std::tie(chosen, chunk) = selectScan(op, request, reason);
+    } else if (chosen == Form::Auto || chosen == Form::Chunk ||
+               chosen == Form::Segments) {
+      int64_t count = cast<ShapedType>(tokens.getType()).getDimSize(2);
+      bool few = !ShapedType::isDynamic(count) && count <= fewTokens;
+      reason = few ? "few tokens: one pass over the state"
+                   : "the state stays in registers while tokens stream past";
+      chosen =
+          few && request.form == Form::Auto ? Form::Token : Form::StateTile;
     }
+    writeConfig(op, given, chosen, chunk, reason);
+    return WalkResult::advance();
+  }
 
+  /// Nothing is left to choose, nor to tell: an earlier run has been here.
+  static bool isComplete(ConfigAttr given) {
+    return given.getForm() != Form::Auto && given.getForm() != Form::Segments &&
+           given.getRows() && given.getCols() && given.getBlock() &&
+           (given.getChunk() || given.getForm() != Form::Chunk);
+  }
+
+  template <typename OpTy>
+  void writeConfig(OpTy op, ConfigAttr given, Form chosen, int64_t chunk,
+                   StringRef reason) {
+    auto size = [&](int64_t dim) {
+      return cast<ShapedType>(op.getState().getType()).getDimSize(dim);
+    };
     Type element = getElementTypeOrSelf(op.getState());
     auto tile = ::linattn::chooseStateTile(
-        {vectorBits, registers}, element.getIntOrFloatBitWidth(),
-        size(op.getState(), 2), size(op.getState(), 3));
+        target(), element.getIntOrFloatBitWidth(), size(2), size(3));
     auto keep = [&](int64_t mine, int64_t fallback) {
       return mine ? mine : fallback;
     };
     int64_t rows = keep(given ? given.getRows() : 0, tile.rows);
     int64_t cols = keep(given ? given.getCols() : 0, tile.cols);
     int64_t block = keep(given ? given.getBlock() : 0, tile.block);
-    int64_t chunk = chosen == Form::Chunk ? request.chunk : 0;
     op.setConfigAttr(
         ConfigAttr::get(&getContext(), chosen, chunk, rows, cols, block));
     if (chosen == Form::Chunk)
-      remark::passed(op.getLoc(), remarkNamed("select-form"))
-          << llvm::formatv("chunks of {0} tokens: {1}", chunk, reason).str();
+      tell(op, llvm::formatv("chunks of {0} tokens: {1}", chunk, reason));
     else
-      remark::passed(op.getLoc(), remarkNamed("select-form"))
-          << llvm::formatv("{0}, tile {1}x{2} over {3} tokens: {4}",
-                           stringifyForm(chosen), rows, cols, block, reason)
-                 .str();
-    return WalkResult::advance();
+      tell(op, llvm::formatv("{0}, tile {1}x{2} over {3} tokens: {4}",
+                             stringifyForm(chosen), rows, cols, block, reason));
   }
+
+  //===--------------------------------------------------------------------===//
+  // Remarks
+  //===--------------------------------------------------------------------===//
+
+  static void tell(Operation *op, const Twine &text) {
+    remark::passed(op->getLoc(), remarkNamed("select-form")) << text.str();
+  }
+  static void warn(Operation *op, const Twine &text) {
+    remark::missed(op->getLoc(), remarkNamed("select-form")) << text.str();
+  }
+  /// Fewer random features than a head has elements estimate its weights
+  /// badly; of many more, each costs as much as the last and gains little.
+  static void checkRandomFeatures(FeatureMapOp op) {
+    auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
+    FeatureMapKind kind = mapped.getFeatureMapKind();
+    if (kind != FeatureMapKind::Favor &&
+        kind != FeatureMapKind::FavorHyperbolic &&
+        kind != FeatureMapKind::RandomFourier &&
+        kind != FeatureMapKind::RandomFourierExp)
+      return;
+    ArrayRef<int64_t> shape =
+        cast<ShapedType>(op.getParameters().front().getType())
+            .getShape()
+            .take_back(2);
+    int64_t features = shape[0], size = shape[1];
+    if (ShapedType::isDynamic(features) || ShapedType::isDynamic(size))
+      return;
+    if (features < size)
+      warn(op, llvm::formatv("{0} random features for heads of {1}: fewer than "
+                             "the head size estimate the weights badly",
+                             features, size));
+    else if (features > 4 * size)
+      warn(op, llvm::formatv("{0} random features for heads of {1}: the cost "
+                             "grows with them, and more than 4 times the head "
+                             "size gain little accuracy",
+                             features, size));
+  }
+  static void refuse(ScanOp op, Form form) {
+    warn(op, "not " + stringifyForm(form) + ": " + whyNotForm(op, form));
+  }
+
+  static std::string formatCost(double cost) {
+    return llvm::formatv("{0:F0}", cost).str();
+  }
+
+  /// "cost 1820 per token and head (28 % of the peak); chunk:16 1850, …".
+  std::string describeChoice(const ScanProblem &problem,
+                             const ScanChoice &choice) const {
+    const ScanChoice::Candidate &best = choice.get();
+    std::string text =
+        llvm::formatv("cost {0} per token and head, {1:F0} % of the peak of "
+                      "multiply-adds",
+                      formatCost(best.cost),
+                      100 *
+                          ::linattn::predictShare(problem, best.form, target()))
+            .str();
+    StringRef separator = "; ";
+    for (auto [index, other] : llvm::enumerate(choice.candidates)) {
+      if (index == choice.chosen)
+        continue;
+      text +=
+          (separator + other.form.str() + " " + formatCost(other.cost)).str();
+      separator = ", ";
+    }
+    return text;
+  }
+
+  /// What segments would gain with the cores of the target.
+  std::string describeSegments(ScanOp op) const {
+    auto state = cast<ShapedType>(op.getState().getType());
+    int64_t tasks = 1;
+    for (int64_t dim : {0, 1})
+      tasks *= state.isDynamicDim(dim) ? 1 : state.getDimSize(dim);
+    double ratio =
+        ::linattn::predictSegments(describeScan(op), tasks, target().cores);
+    return llvm::formatv("predicted to take {0:F2} of the time of one pass on "
+                         "{1} cores, for {2} tasks",
+                         ratio, target().cores, tasks)
+        .str();
+  }
+
+  VectorTarget target() const { return {vectorBits, registers, l1, cores}; }
 };
 
 } // namespace

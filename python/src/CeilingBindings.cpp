@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bindings.h"
+#include "linattn/Compiler/Compiler.h"
 #include "linattn/Support/FmaPeak.h"
 #include "linattn/Support/MemoryPeak.h"
 
@@ -18,6 +19,14 @@ void linattn::python::registerCeilings(nb::module_ &module) {
   module.def(
       "fma_kind", &linattn::getFmaKind,
       "The instructions that fma_gflops measures: avx512, avx2 or generic.");
+  module.def(
+      "vector_unit",
+      [] {
+        VectorTarget target = getVectorTarget();
+        return nb::make_tuple(target.vectorBits, target.registers);
+      },
+      "Width in bits and number of the vector registers that code is made "
+      "for.");
   module.def("fma_gflops", &linattn::measureFmaGflops, "threads"_a = 1,
              nb::call_guard<gil_scoped_release>(),
              "GFLOP/s of an f32 FMA loop on that many threads.");

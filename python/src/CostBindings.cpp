@@ -8,7 +8,10 @@
 
 #include "Bindings.h"
 #include "linattn/Analysis/FeatureSize.h"
+#include "linattn/Analysis/FormCost.h"
 #include "linattn/Reference/CostFunctions.h"
+
+#include "llvm/ADT/StringRef.h"
 
 #include <nanobind/stl/string.h>
 
@@ -35,6 +38,48 @@ static nb::object getFeatureFormula(const std::string &name, int64_t shifts) {
                         formula->countsRows);
 }
 
+static linattn::ScanForm parseForm(const std::string &text) {
+  auto [name, size] = llvm::StringRef(text).split(':');
+  linattn::ScanForm form{linattn::ScanForm::Token};
+  if (name == "state-tile")
+    form.kind = linattn::ScanForm::StateTile;
+  else if (name == "quadratic")
+    form.kind = linattn::ScanForm::Quadratic;
+  else if (name == "chunk" && !size.getAsInteger(10, form.chunk))
+    form.kind = linattn::ScanForm::Chunk;
+  else if (name != "token")
+    throw nb::value_error(("expected a form, but got " + text).c_str());
+  return form;
+}
+
+/// The work of a form for one head and the cost predicted for it, per token.
+static nb::tuple describeWork(const std::string &form,
+                              const std::string &update,
+                              const std::string &decay, bool normalized,
+                              int64_t tokens, int64_t keySize,
+                              int64_t valueSize, int64_t elementBits,
+                              int64_t vectorBits, int64_t registers) {
+  using Problem = linattn::ScanProblem;
+  Problem problem;
+  problem.update = update == "delta"  ? Problem::Update::Delta
+                   : update == "dplr" ? Problem::Update::Dplr
+                                      : Problem::Update::Add;
+  problem.decay = decay == "channel"  ? Problem::Decay::Channel
+                  : decay == "scalar" ? Problem::Decay::Scalar
+                                      : Problem::Decay::None;
+  problem.normalized = normalized;
+  problem.tokens = tokens;
+  problem.keySize = keySize;
+  problem.valueSize = valueSize;
+  problem.elementBits = elementBits;
+  linattn::VectorTarget target{vectorBits, registers};
+  linattn::ScanForm parsed = parseForm(form);
+  nb::list work;
+  for (double count : linattn::countWork(problem, parsed, target))
+    work.append(count);
+  return nb::make_tuple(work, linattn::predictCost(problem, parsed, target));
+}
+
 void linattn::python::registerCosts(nb::module_ &module) {
   nb::module_ sub = module.def_submodule("costs", "What the forms cost.");
   sub.def("softmax_flops", ref::softmaxFlops, "n"_a, "d"_a);
@@ -58,5 +103,8 @@ void linattn::python::registerCosts(nb::module_ &module) {
   sub.def("fnet_layer_multiply_adds", ref::fnetLayerMultiplyAdds, "n"_a, "d"_a);
   sub.def("feature_size", computeFeatureSize, "name"_a, "head_size"_a,
           "m"_a = 0, "shifts"_a = 1);
+  sub.def("count_work", describeWork, "form"_a, "update"_a, "decay"_a,
+          "normalized"_a, "tokens"_a, "key_size"_a, "value_size"_a,
+          "element_bits"_a, "vector_bits"_a, "registers"_a);
   sub.def("feature_formula", getFeatureFormula, "name"_a, "shifts"_a = 1);
 }

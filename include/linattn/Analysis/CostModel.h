@@ -40,10 +40,18 @@ struct FormComparison {
 FormComparison compareKernels(int64_t keySize, int64_t valueSize,
                               int64_t panel);
 
-/// Registers of a target and the state tile that fits them.
+/// What schedules know of a machine: its vector registers, the first data cache
+/// of a core in bytes (0: what cores with such registers have), and how many
+/// cores there are. Schedules never depend on the last.
 struct VectorTarget {
   int64_t vectorBits, registers;
+  int64_t l1 = 0, cores = 1;
+
+  int64_t firstCache() const {
+    return l1 > 0 ? l1 : (vectorBits >= 512 ? 48 : 32) * 1024;
+  }
 };
+/// The state tile that fits a target's registers.
 struct StateTileShape {
   int64_t rows, cols, block;
 };

@@ -17,6 +17,7 @@
 #ifndef LINATTN_COMPILER_COMPILER_H
 #define LINATTN_COMPILER_COMPILER_H
 
+#include "linattn/Analysis/CostModel.h"
 #include "linattn/Compiler/Kernel.h"
 #include <optional>
 
@@ -63,6 +64,10 @@ struct CacheStats {
   /// Compilations that went through MLIR.
   uint64_t misses = 0;
 };
+
+/// What the compiler knows of the machine that code is made for: this one, or
+/// what LINATTN_CPU names.
+VectorTarget getVectorTarget();
 
 /// Compiles functions of tensors. Without state of its own besides the options;
 /// may be used from several threads.

@@ -67,6 +67,10 @@ public:
 
   /// What the compiler decided and why, a line per remark.
   const std::vector<std::string> &explain() const;
+  /// The same, and what these inputs' layouts cost. They must fit the
+  /// signature.
+  llvm::Expected<std::vector<std::string>>
+  explain(llvm::ArrayRef<BufferView> inputs) const;
 
 private:
   std::shared_ptr<detail::KernelImpl> impl;

@@ -33,8 +33,8 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
           clEnumValN(ReassociateMode::Never, "never", "nowhere"))};
   Option<std::string> form{
       *this, "form",
-      llvm::cl::desc(
-          "Form of the scans: auto, token, state_tile, chunk[:SIZE]"),
+      llvm::cl::desc("Form of the scans: auto, token, state_tile, "
+                     "chunk[:SIZE], segments[:SIZE]"),
       llvm::cl::init("auto")};
   Option<int64_t> vectorBits{*this, "vector-bits",
                              llvm::cl::desc("Width of a vector register"),
@@ -42,6 +42,11 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
   Option<int64_t> registers{*this, "registers",
                             llvm::cl::desc("Number of vector registers"),
                             llvm::cl::init(32)};
+  Option<int64_t> l1{*this, "l1",
+                     llvm::cl::desc("Bytes of the first data cache; 0: usual"),
+                     llvm::cl::init(0)};
+  Option<int64_t> cores{*this, "cores", llvm::cl::desc("Cores of the machine"),
+                        llvm::cl::init(1)};
   Option<InnermostStride> innermost{
       *this, "innermost",
       llvm::cl::desc("Innermost stride of the caller's buffers"),

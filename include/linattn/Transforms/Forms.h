@@ -9,6 +9,7 @@
 #ifndef LINATTN_TRANSFORMS_FORMS_H
 #define LINATTN_TRANSFORMS_FORMS_H
 
+#include "linattn/Analysis/FormCost.h"
 #include "linattn/Dialect/LinAttn.h"
 
 namespace mlir::linattn {
@@ -19,6 +20,9 @@ std::string whyNotForm(ScanOp op, Form form);
 
 /// Emits "cannot run in form …: …" for an illegal form.
 LogicalResult verifyForm(ScanOp op, Form form);
+
+/// What the cost model knows of a scan.
+::linattn::ScanProblem describeScan(ScanOp op);
 
 } // namespace mlir::linattn
 

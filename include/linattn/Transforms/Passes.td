@@ -31,8 +31,15 @@ def LinAttnCausalToScanPass
     ```
 
     Non-causal attention and softmax weights are left alone; for causal softmax
-    a missed remark says why.
+    a missed remark says why. Another one tells for how many tokens the
+    quadratic form, which can be asked for, is predicted to be faster.
   }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"512",
+           "Width of a vector register in bits, for the cost model">,
+    Option<"registers", "registers", "int64_t", /*default=*/"32",
+           "Number of vector registers, for the cost model">
+  ];
   let dependentDialects = [
     "::mlir::linattn::LinAttnDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
@@ -172,11 +179,21 @@ def LinAttnSelectFormPass
   let summary = "Choose the schedule of every recurrence and write it down";
   let description = [{
     Writes `#linattn.config<form, rows, cols, block, …>` on every op that has
-    none, from the op's rule and sizes and the target's registers. It changes
-    nothing else: later passes only read the attribute, and a user can write it
-    instead. Additive scans get the state tile, rank-1 updates chunks of 16
-    tokens, a few tokens the token form. Every choice is a remark; a form that
-    cannot run an op is an error that says why.
+    none, from the op's rule and sizes and the target. It changes nothing else:
+    later passes only read the attribute, and a user can write it instead.
+
+    A scan gets the legal form of the least predicted cost, the additive state
+    tile unless another form is predicted to be faster by a tenth. The model is
+    in `linattn/Analysis/FormCost.h`, its constants come from a sweep. The
+    choice depends on the rule, the sizes of one head and the target; not on
+    batch, heads or threads, so that results do not either. Segments are
+    therefore never chosen, only asked for.
+
+    Remarks tell every choice with its predicted cost and those of the others,
+    every form that is illegal and why, a form that was asked for and is
+    predicted to be slower, and what is against the user's interest: random
+    features that are too few or too many. A form that cannot run an op is an
+    error that says why.
 
     Before:
 
@@ -197,7 +214,12 @@ def LinAttnSelectFormPass
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"512",
            "Width of a vector register in bits">,
     Option<"registers", "registers", "int64_t", /*default=*/"32",
-           "Number of vector registers">
+           "Number of vector registers">,
+    Option<"l1", "l1", "int64_t", /*default=*/"0",
+           "Bytes of a core's first data cache; 0: what cores with such "
+           "registers have">,
+    Option<"cores", "cores", "int64_t", /*default=*/"1",
+           "Cores that share the tasks: told of in remarks, never decided by">
   ];
   let dependentDialects = ["::mlir::linattn::LinAttnDialect"];
 }

@@ -9,6 +9,7 @@
 #ifndef LINATTN_TRANSFORMS_TRANSFORMS_H
 #define LINATTN_TRANSFORMS_TRANSFORMS_H
 
+#include "linattn/Analysis/CostModel.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Transforms/Passes.h"
 #include "mlir/IR/PatternMatch.h"
@@ -46,7 +47,9 @@ inline remark::RemarkOpts remarkNamed(StringRef name) {
 LogicalResult verifyVectorTarget(MLIRContext *context, int64_t vectorBits,
                                  int64_t registers = 16);
 
-void populateCausalToScanPatterns(RewritePatternSet &patterns);
+/// The target is for the cost model, which remarks tell of.
+void populateCausalToScanPatterns(RewritePatternSet &patterns,
+                                  ::linattn::VectorTarget target = {512, 32});
 
 /// (AB)C as A(BC) on chained linalg contractions.
 void populateReassociateChainPatterns(RewritePatternSet &patterns,

@@ -156,6 +156,47 @@ TEST(CompilerRemarks, TellWhatWasDecided) {
   }));
 }
 
+TEST(CompilerRemarks, TellOfCostsAndLayouts) {
+  constexpr llvm::StringLiteral text = R"mlir(
+    func.func @f(%q: tensor<1x1x?x256xf32>, %b: tensor<1x1x?xf32>,
+                 %s: tensor<1x1x256x256xf32>) -> tensor<1x1x?x256xf32> {
+      %c2 = arith.constant 2 : index
+      %n = tensor.dim %q, %c2 : tensor<1x1x?x256xf32>
+      %e = tensor.empty(%n) : tensor<1x1x?x256xf32>
+      %o, %t = linattn.scan %q, %q, %q beta(%b) update(delta) into(%e) init(%s)
+          : (tensor<1x1x?x256xf32>, tensor<1x1x?x256xf32>,
+             tensor<1x1x?x256xf32>, tensor<1x1x?xf32>, tensor<1x1x?x256xf32>,
+             tensor<1x1x256x256xf32>)
+          -> (tensor<1x1x?x256xf32>, tensor<1x1x256x256xf32>)
+      return %o : tensor<1x1x?x256xf32>
+    })mlir";
+  Kernel kernel = test::compile(text);
+  auto count = [&](llvm::ArrayRef<std::string> lines, llvm::StringRef part) {
+    return llvm::count_if(
+        lines, [&](llvm::StringRef line) { return line.contains(part); });
+  };
+  EXPECT_EQ(count(kernel.explain(), "passed: select-form: chunks of "), 1);
+  EXPECT_EQ(count(kernel.explain(), "per token and head"), 1);
+  EXPECT_EQ(count(kernel.explain(), "missed: select-form: not state_tile"), 1);
+
+  std::vector<float> q(2 * 40 * 256), b(40), s(256 * 256);
+  BufferView near(q.data(), DType::F32, {1, 1, 40, 256});
+  BufferView far(q.data(), DType::F32, {1, 1, 40, 256}, {0, 0, 512, 2});
+  BufferView beta = view(b, {1, 1, 40}), state = view(s, {1, 1, 256, 256});
+  EXPECT_EQ(llvm::cantFail(kernel.explain({near, beta, state})),
+            kernel.explain());
+  std::vector<std::string> lines =
+      llvm::cantFail(kernel.explain({far, beta, state}));
+  ASSERT_EQ(lines.size(), kernel.explain().size() + 1);
+  EXPECT_EQ(lines.back(),
+            "missed: layout: argument 0 (%q) has the innermost stride 2: the "
+            "call runs in code for any strides, which loads elements one by "
+            "one");
+  EXPECT_EQ(
+      count({llvm::toString(kernel.explain({near}).takeError())}, "expected 3"),
+      1);
+}
+
 //===----------------------------------------------------------------------===//
 // Caches
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,120 @@
+//===- FormCost.h - What the forms of a scan cost ---------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The forms do different amounts of a few kinds of work: these are counted,
+// from the sizes of one head, and weighted by what each kind costs in that
+// form. A cost is a time in units of one multiply-add of a vector at the
+// machine's peak, so that machines of different speed and width share the
+// constants. docs/CostModel.md tells how they were fitted and how well they
+// predict.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_ANALYSIS_FORMCOST_H
+#define LINATTN_ANALYSIS_FORMCOST_H
+
+#include "linattn/Analysis/CostModel.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace linattn {
+
+/// A size that is only known at run time.
+constexpr int64_t unknownSize = -1;
+
+/// A recurrence of one head, as far as its cost depends on it.
+struct ScanProblem {
+  enum class Update { Add, Delta, Dplr, Oja };
+  enum class Decay { None, Scalar, Channel };
+
+  Update update = Update::Add;
+  Decay decay = Decay::None;
+  bool normalized = false;
+  /// An unknown head size is taken for 64, an unknown number of tokens for
+  /// many.
+  int64_t tokens = unknownSize, keySize = 64, valueSize = 64;
+  /// Output heads that read one state.
+  int64_t group = 1;
+  /// Of the state.
+  int64_t elementBits = 32;
+};
+
+/// One way to run a scan; quadratic for causal attention alone.
+struct ScanForm {
+  enum Kind { Token, StateTile, Chunk, Quadratic } kind;
+  int64_t chunk = 0; ///< Tokens per chunk.
+
+  /// As users write it: "token", "state_tile", "chunk:16".
+  std::string str() const;
+};
+
+/// The kinds of work; see countWork.
+enum class Work {
+  Products, ///< Multiply-adds of vectors, the state's or the scores'.
+  Near,     ///< Vectors of the state loaded or stored, in the first cache,
+  Far,      ///< or beyond it.
+  Pairs,    ///< Vectors of keys decayed and read once per pair of tokens.
+  Rows,     ///< Vectors of tokens and gates packed.
+  Tokens,   ///< Tokens.
+};
+constexpr size_t numWorks = 6;
+using WorkCounts = std::array<double, numWorks>;
+
+/// The work of one head, all tokens of it: many if their number is unknown.
+WorkCounts countWork(const ScanProblem &problem, ScanForm form,
+                     const VectorTarget &target);
+
+/// The cost of that work, per token.
+double predictCost(const ScanProblem &problem, ScanForm form,
+                   const VectorTarget &target);
+
+/// The share of the peak of multiply-adds at which a form is predicted to do
+/// the 2·K·V multiply-adds per token that a recurrence is counted as.
+double predictShare(const ScanProblem &problem, ScanForm form,
+                    const VectorTarget &target);
+
+/// What was considered, in a fixed order, and the choice among it.
+struct ScanChoice {
+  struct Candidate {
+    ScanForm form;
+    double cost;
+  };
+  std::vector<Candidate> candidates;
+  size_t chosen = 0;
+  const Candidate &get() const { return candidates[chosen]; }
+};
+
+/// The cheapest of the kinds that are legal, which must not be none. The state
+/// tile, whose results have the bits of token by token, yields to chunks only
+/// where they are cheaper by `betterBy`, and not where it divides the columns
+/// of few states between threads, which chunks do not.
+constexpr double betterBy = 0.10;
+ScanChoice chooseScanForm(const ScanProblem &problem,
+                          const std::vector<ScanForm::Kind> &legal,
+                          const VectorTarget &target);
+
+/// Time that segments of the tokens would take, over the time of one pass, with
+/// that many cores and `tasks` ≥ 1 tasks otherwise: a segment computes a
+/// summary first, which costs half a pass, or two for a rank-1 update.
+double predictSegments(const ScanProblem &problem, int64_t tasks,
+                       int64_t cores);
+
+/// The numbers of tokens, in eights and up to 8192, from which to which causal
+/// attention is predicted to be faster by `betterBy` in the quadratic form than
+/// as a scan; 0 and 0 if there are none.
+struct TokenRange {
+  int64_t first = 0, last = 0;
+};
+TokenRange quadraticRange(const ScanProblem &problem,
+                          const VectorTarget &target);
+
+} // namespace linattn
+
+#endif // LINATTN_ANALYSIS_FORMCOST_H

@@ -1,0 +1,253 @@
+//===- FormCost.cpp - What the forms of a scan cost -----------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Analysis/FormCost.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace linattn;
+
+/// What a unit of each kind of work costs, per form. From the sweep of
+/// `linattn-bench --calibrate` whose table is in docs/CostModel.md; fit again
+/// with that command after a change to a form's code.
+///
+///                      products  near   far  pairs   rows  tokens
+static constexpr WorkCounts weights[] = {
+    /* Token     */ {1.62, 1.35, 4.05, 0.00, 6.21, 0.0},
+    /* StateTile */ {1.96, 6.23, 7.88, 0.00, 26.1, 0.0},
+    /* Chunk     */ {1.45, 6.65, 8.20, 4.88, 12.0, 0.0},
+    /* Quadratic */ {2.24, 0.00, 0.00, 0.00, 25.0, 0.0},
+};
+
+/// Tokens that stand for many.
+static constexpr double manyTokens = 1024;
+static constexpr int64_t unknownHead = 64;
+
+namespace {
+
+/// Sizes in vectors, in double: products of large sizes must not overflow.
+struct Extents {
+  Extents(const ScanProblem &problem, const VectorTarget &target) {
+    auto known = [](int64_t size) {
+      return size < 0 ? unknownHead : std::max<int64_t>(size, 1);
+    };
+    auto up = [](double size, double multiple) {
+      return std::ceil(size / multiple) * multiple;
+    };
+    int64_t keySize = known(problem.keySize),
+            valueSize = known(problem.valueSize);
+    StateTileShape tile =
+        chooseStateTile(target, problem.elementBits, keySize, valueSize);
+    lanes = double(target.vectorBits) / double(problem.elementBits);
+    block = double(tile.block);
+    rowsAtOnce = double(std::clamp<int64_t>(tile.rows, 4, 16));
+    rows = up(double(keySize), std::max(lanes, rowsAtOnce));
+    key = rows / lanes;
+    value = up(double(valueSize), double(tile.cols)) / lanes;
+    state = rows * value;
+    // The tokens of a block lie beside the state.
+    double bytes =
+        double(keySize) * double(valueSize) * double(problem.elementBits) / 8;
+    fits = bytes <= 0.75 * double(target.firstCache());
+    tokens =
+        problem.tokens < 0 ? manyTokens : std::max(double(problem.tokens), 1.0);
+    group = double(std::max<int64_t>(problem.group, 1));
+    gates = problem.decay == ScanProblem::Decay::None ? 0 : 1;
+    bool dplr = problem.update == ScanProblem::Update::Dplr;
+    transitions = problem.update == ScanProblem::Update::Add ? 0 : 1;
+    writers = dplr ? 2 : 1;
+    isChannel = problem.decay == ScanProblem::Decay::Channel;
+    isNormalized = problem.normalized;
+  }
+
+  /// q, k, v, a, b; a channel's decay is an exponential too.
+  double packedRows() const {
+    return key * (group + writers + transitions + (isChannel ? 4 : 0) +
+                  (isNormalized ? 2 : 0)) +
+           value * (1 + group);
+  }
+
+  double lanes, block, rowsAtOnce, rows, key, value, state, tokens, group,
+      gates, transitions, writers;
+  bool fits, isChannel, isNormalized;
+};
+
+double &at(WorkCounts &work, Work kind) { return work[size_t(kind)]; }
+
+} // namespace
+
+/// Passes over the state for every token.
+static void countToken(const Extents &e, WorkCounts &work) {
+  at(work, Work::Products) =
+      e.tokens * e.state * (e.group + e.gates + e.transitions + e.writers);
+  // Update and a read by each, a single reader along with the update.
+  at(work, Work::Near) =
+      e.tokens * e.state * (2 + e.transitions + (e.group > 1 ? e.group : 0));
+}
+
+/// The state passes through registers once per block.
+static void countStateTile(const Extents &e, WorkCounts &work) {
+  at(work, Work::Products) = e.tokens * e.state * (e.group + e.gates + 1);
+  at(work, Work::Near) = 2 * e.state * (std::ceil(e.tokens / e.block) + 1);
+}
+
+/// Adds a number of chunks of some tokens each.
+static void addChunks(const Extents &e, double chunks, double tokens,
+                      WorkCounts &work) {
+  if (chunks <= 0 || tokens <= 0)
+    return;
+  double rows = std::ceil(tokens / e.rowsAtOnce) * e.rowsAtOnce;
+  double readers = e.group + e.transitions;
+  // Scores up to the diagonal, then their products with values or solutions.
+  double triangle = rows * (rows + e.rowsAtOnce) / 2;
+  double scores = readers * e.writers * triangle;
+  double products = e.state * rows * (readers + e.writers) + scores * e.value;
+  if (e.isChannel)
+    at(work, Work::Pairs) +=
+        chunks * triangle * e.key * e.writers * (1 + 0.5 * readers);
+  else
+    products += readers * e.writers * rows * e.key * std::ceil(rows / e.lanes) *
+                e.lanes;
+  at(work, Work::Products) += chunks * products;
+  // Every block of rows reads the state anew; the update reads and writes it.
+  at(work, Work::Near) +=
+      chunks * e.state * (2 + readers * rows / e.rowsAtOnce);
+}
+
+/// Panels of two vectors of queries, each against the keys up to its end.
+static void countQuadratic(const Extents &e, WorkCounts &work) {
+  double panel = 2 * e.lanes, panels = std::ceil(e.tokens / panel);
+  double pairs = panel * panel * panels * (panels + 1) / 2;
+  at(work, Work::Products) = e.group * pairs * (e.key + e.value);
+}
+
+WorkCounts linattn::countWork(const ScanProblem &problem, ScanForm form,
+                              const VectorTarget &target) {
+  Extents e(problem, target);
+  WorkCounts work{};
+  switch (form.kind) {
+  case ScanForm::Token:
+    countToken(e, work);
+    break;
+  case ScanForm::StateTile:
+    countStateTile(e, work);
+    break;
+  case ScanForm::Chunk: {
+    double chunk = double(std::max<int64_t>(form.chunk, 1));
+    double whole = std::floor(e.tokens / chunk);
+    addChunks(e, whole, chunk, work);
+    addChunks(e, 1, e.tokens - whole * chunk, work);
+    at(work, Work::Near) += 2 * e.state;
+    break;
+  }
+  case ScanForm::Quadratic:
+    countQuadratic(e, work);
+    break;
+  }
+  // The state that comes in is written to where it goes out.
+  if (form.kind != ScanForm::Quadratic)
+    at(work, Work::Near) += 2 * e.state;
+  if (!e.fits)
+    std::swap(at(work, Work::Near), at(work, Work::Far));
+  at(work, Work::Rows) = e.tokens * e.packedRows();
+  at(work, Work::Tokens) = e.tokens;
+  return work;
+}
+
+double linattn::predictCost(const ScanProblem &problem, ScanForm form,
+                            const VectorTarget &target) {
+  WorkCounts work = countWork(problem, form, target);
+  double cost = 0;
+  for (size_t i = 0; i < numWorks; ++i)
+    cost += work[i] * weights[form.kind][i];
+  return cost / work[size_t(Work::Tokens)];
+}
+
+double linattn::predictShare(const ScanProblem &problem, ScanForm form,
+                             const VectorTarget &target) {
+  auto known = [](int64_t size) {
+    return double(size < 0 ? unknownHead : size);
+  };
+  double lanes = double(target.vectorBits) / double(problem.elementBits);
+  return 2 * known(problem.keySize) * known(problem.valueSize) / lanes /
+         predictCost(problem, form, target);
+}
+
+/// Whether state tiles divide the columns of few states between threads.
+static bool dividesColumns(const ScanProblem &problem,
+                           const VectorTarget &target) {
+  if (problem.update != ScanProblem::Update::Add || problem.normalized)
+    return false;
+  StateTileShape tile = chooseStateTile(target, problem.elementBits,
+                                        problem.keySize, problem.valueSize);
+  return problem.valueSize < 0 || problem.valueSize > tile.cols;
+}
+
+ScanChoice linattn::chooseScanForm(const ScanProblem &problem,
+                                   const std::vector<ScanForm::Kind> &legal,
+                                   const VectorTarget &target) {
+  ScanChoice choice;
+  for (ScanForm form : {ScanForm{ScanForm::StateTile},
+                        {ScanForm::Chunk, 16},
+                        {ScanForm::Chunk, 32},
+                        {ScanForm::Token}})
+    if (std::find(legal.begin(), legal.end(), form.kind) != legal.end())
+      choice.candidates.push_back({form, predictCost(problem, form, target)});
+  for (size_t i = 1; i < choice.candidates.size(); ++i) {
+    const ScanChoice::Candidate &best = choice.get(),
+                                &next = choice.candidates[i];
+    bool instead = best.form.kind == ScanForm::StateTile &&
+                   next.form.kind == ScanForm::Chunk;
+    if (instead && dividesColumns(problem, target))
+      continue;
+    if (next.cost < (instead ? 1 - betterBy : 1) * best.cost)
+      choice.chosen = i;
+  }
+  return choice;
+}
+
+TokenRange linattn::quadraticRange(const ScanProblem &problem,
+                                   const VectorTarget &target) {
+  constexpr int64_t step = 8, most = 1 << 13;
+  TokenRange range;
+  ScanProblem some = problem;
+  for (int64_t tokens = step; tokens <= most; tokens += step) {
+    some.tokens = tokens;
+    double quadratic = predictCost(some, {ScanForm::Quadratic}, target);
+    ScanChoice scan = chooseScanForm(
+        some, {ScanForm::StateTile, ScanForm::Chunk, ScanForm::Token}, target);
+    if (quadratic >= (1 - betterBy) * scan.get().cost)
+      continue;
+    range.first = range.first ? range.first : tokens;
+    range.last = tokens;
+  }
+  return range;
+}
+
+double linattn::predictSegments(const ScanProblem &problem, int64_t tasks,
+                                int64_t cores) {
+  bool rankOne = problem.update != ScanProblem::Update::Add;
+  double passes = rankOne ? 3 : 1.5;
+  double before = double(std::max<int64_t>(1, std::min(tasks, cores)));
+  return passes * before / double(std::max<int64_t>(cores, 1));
+}
+
+std::string ScanForm::str() const {
+  switch (kind) {
+  case Token:
+    return "token";
+  case StateTile:
+    return "state_tile";
+  case Chunk:
+    return "chunk:" + std::to_string(chunk);
+  case Quadratic:
+    return "quadratic";
+  }
+  return "";
+}
