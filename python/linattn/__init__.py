@@ -23,6 +23,7 @@ from ._delta import (
     comba, delta_rule, dplr, gated_delta_rule, gated_deltaproduct, gated_oja, gdn2, iplr, kda, rwkv7,
     ttt_linear,
 )  # fmt: skip
+from ._explain import explain
 from ._linattn import Kernel, __version__, get_num_threads, set_num_threads
 from ._norm import output_norm
 from ._onnx import onnx_linear_attention
@@ -47,6 +48,7 @@ __all__ = [
     "costs",
     "delta_rule",
     "dplr",
+    "explain",
     "feature_maps",
     "fla",
     "gated_delta_rule",

@@ -27,8 +27,12 @@ class Kernel:
         """The code in the machine's assembly language."""
     def llvm_ir(self) -> str:
         """The optimised code in LLVM IR."""
-    def explain(self) -> str:
-        """What the compiler decided and why, a line per remark."""
+    def explain(self, *args: Any) -> str:
+        """What the compiler decided and why, a line per remark; with the arguments of a
+        call, also what their layouts cost."""
+
+def explain(function: Callable[[], Any]) -> str:
+    """Calls a function whose kernels do not run but tell what the compiler decided."""
 
 class Plan:
     """What one combination of options runs, with its kernels."""
@@ -83,6 +87,7 @@ def get_num_threads() -> int:
     """The number of threads that a call uses unless it says otherwise."""
 
 def fma_kind() -> str: ...
+def vector_unit() -> tuple[int, int]: ...
 def fma_gflops(threads: int = 1) -> float:
     """GFLOP/s of an f32 FMA loop on that many threads."""
 

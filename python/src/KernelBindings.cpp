@@ -96,6 +96,8 @@ public:
     llvm::SmallVector<Kernel::Shape, 2> shapes =
         unwrap(kernel.resultShapes(inputs));
     makeResults(shapes, out);
+    if (isExplained(kernel, inputs))
+      return finish();
     RunOptions options;
     options.numThreads = numThreads;
     {
@@ -107,6 +109,8 @@ public:
     }
     return finish();
   }
+
+  std::vector<std::string> explain() { return unwrap(kernel.explain(inputs)); }
 
 private:
   void addInput(nb::handle argument, size_t index) {
@@ -219,7 +223,46 @@ std::string joinLines(const std::vector<std::string> &lines) {
   return text;
 }
 
+/// What the kernels of the function being explained have said.
+thread_local std::vector<std::string> *explanation = nullptr;
+thread_local bool hasEndedCall = false;
+
+/// Calls a function and returns what its kernels have to say, once each.
+std::string explainCall(nb::callable function) {
+  std::vector<std::string> lines;
+  struct Scope {
+    std::vector<std::string> *outer = explanation;
+    ~Scope() { explanation = outer; }
+  } scope;
+  explanation = &lines;
+  hasEndedCall = false;
+  try {
+    function();
+  } catch (nb::python_error &) {
+    if (!hasEndedCall)
+      throw;
+  }
+  return joinLines(lines);
+}
+
 } // namespace
+
+bool linattn::python::isExplained(const Kernel &kernel,
+                                  llvm::ArrayRef<BufferView> inputs) {
+  if (!explanation)
+    return false;
+  for (std::string &line : unwrap(kernel.explain(inputs)))
+    if (!llvm::is_contained(*explanation, line))
+      explanation->push_back(std::move(line));
+  return true;
+}
+
+void linattn::python::endExplainedCall() {
+  if (!explanation)
+    return;
+  hasEndedCall = true;
+  throw nb::value_error("explained");
+}
 
 void linattn::python::registerKernel(nb::module_ &module) {
   nb::class_<Kernel>(module, "Kernel",
@@ -254,8 +297,13 @@ void linattn::python::registerKernel(nb::module_ &module) {
           "The optimised code in LLVM IR.")
       .def(
           "explain",
-          [](const Kernel &self) { return joinLines(self.explain()); },
-          "What the compiler decided and why, a line per remark.")
+          [](const Kernel &self, nb::args args) {
+            return joinLines(nb::len(args) ? KernelCall(self, args).explain()
+                                           : self.explain());
+          },
+          "args"_a,
+          "What the compiler decided and why, a line per remark; with the "
+          "arguments of a call, also what their layouts cost.")
       .def_prop_ro("entry",
                    [](const Kernel &self) { return self.signature().entry; })
       .def_prop_ro(
@@ -266,6 +314,9 @@ void linattn::python::registerKernel(nb::module_ &module) {
       });
   module.def("compile", compile, "text"_a, "entry"_a, "file_name"_a, "target"_a,
              "form"_a = "auto", "reassociate"_a = "auto", "math"_a = "");
+  module.def("explain", explainCall, "function"_a,
+             "Calls a function whose kernels do not run but tell what the "
+             "compiler decided.");
   module.def(
       "clear_cache", [] { Compiler::clearMemoryCache(); },
       "Forgets the compiled code in memory; kernels in use live on.");

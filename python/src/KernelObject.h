@@ -27,6 +27,13 @@ T unwrap(llvm::Expected<T> value) {
 /// The thread count of a call: None is the process's setting.
 int32_t parseNumThreads(nanobind::handle numThreads);
 
+/// While `explain` calls a function: keeps what the kernel has to say of these
+/// inputs and returns true; the kernel is not to run then.
+bool isExplained(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs);
+/// Ends the call of a function that would take what the kernel has not computed
+/// for its new state. Does nothing where none is explained.
+void endExplainedCall();
+
 } // namespace linattn::python
 
 #endif // LINATTN_PYTHON_KERNELOBJECT_H

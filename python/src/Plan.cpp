@@ -281,6 +281,8 @@ static std::string translateNames(std::string message) {
 }
 
 void PlanCall::run(const Kernel &kernel, int32_t numThreads) {
+  if (isExplained(kernel, inputs))
+    return;
   llvm::SmallVector<BufferView, 4> outputs;
   auto add = [&](const OperandSpec &spec, const ResultArray &result) {
     outputs.push_back(
@@ -337,6 +339,9 @@ nb::object Plan::call(nb::handle operands, nb::handle state, nb::handle out,
   call.makeOutput(out);
   call.makeState(kernel, state, inPlace && this->hasState);
   call.run(kernel, threads);
+  // A `State` would go on with the new one.
+  if (hasState && returnsState)
+    endExplainedCall();
   return call.finish();
 }
 
