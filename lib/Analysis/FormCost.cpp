@@ -19,10 +19,10 @@ using namespace linattn;
 ///
 ///                      products  near   far  pairs   rows  tokens
 static constexpr WorkCounts weights[] = {
-    /* Token     */ {1.62, 1.35, 4.05, 0.00, 6.21, 0.0},
-    /* StateTile */ {1.96, 6.23, 7.88, 0.00, 26.1, 0.0},
-    /* Chunk     */ {1.45, 6.65, 8.20, 4.88, 12.0, 0.0},
-    /* Quadratic */ {2.24, 0.00, 0.00, 0.00, 25.0, 0.0},
+    /* Token     */ {0.67, 1.40, 4.04, 0.00, 12.2, 0.0},
+    /* StateTile */ {1.25, 4.69, 7.38, 0.00, 15.6, 0.0},
+    /* Chunk     */ {0.61, 8.28, 8.90, 4.80, 0.00, 93.8},
+    /* Quadratic */ {1.33, 0.00, 0.00, 0.00, 25.3, 0.0},
 };
 
 /// Tokens that stand for many.

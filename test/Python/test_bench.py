@@ -117,3 +117,35 @@ def test_ceilings():
     assert linattn._linattn.update_gbytes(1 << 14) > linattn._linattn.update_gbytes(1 << 28) > 0.1
     assert linattn._linattn.copy_gbytes(1 << 26) > 0.1
     assert linattn._linattn.fma_gflops() > 0.1
+
+
+def test_calibrate(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(bench.calibrate, "LONG", [(16, 16, 1), (32, 16, 1)])
+    monkeypatch.setattr(bench.calibrate, "SHORT", [(16, 4, 1)])
+    path = tmp_path / "records.json"
+    options = ["--calibrate", "--case=linear,delta", "--d=16,32", "--repetitions=1", "--progress=off"]
+    assert bench.main([*options, f"--json={path}"]) == 0
+    out = capsys.readouterr().out
+    assert "/* StateTile */ {" in out and "| delta | 32 | 16 |" in out
+    records = json.loads(path.read_text())
+    assert {record["form"] for record in records} == set(bench.calibrate.FORMS)
+    assert all(record["cost"] > 0 for record in records)
+    # The same fit from the records.
+    assert bench.main(["--calibrate", f"--records={path}", "--progress=off"]) == 0
+    assert capsys.readouterr().out == out
+    with pytest.raises(SystemExit):
+        bench.main(["--calibrate", "--case=softmax"])
+
+
+def test_calibration_finds_the_constants_it_was_given():
+    truth = {"token": [1.5, 2, 3, 0, 4, 50, 0], "state-tile": [1, 5, 9, 0, 10, 0, 0], "chunk": [0.7, 10, 11, 5, 2, 60, 0]}
+    records = [
+        {"case": case, "d": d, "t": t, "batch": 1, "form": form}
+        for case in ("linear", "gate", "delta", "dplr") for d, t, _ in bench.calibrate.LONG + bench.calibrate.SHORT
+        for form in bench.calibrate._forms(case)
+    ]  # fmt: skip
+    for record in records:
+        record["cost"] = bench.calibrate._fitted(truth, record)
+    fitted = bench.calibrate.fit(records)
+    for record in records:
+        assert bench.calibrate._fitted(fitted, record) == pytest.approx(record["cost"], rel=1e-3)

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 from .. import _linattn
-from . import peers, report
+from . import calibrate, peers, report
 from .cases import CASES, DTYPES, GROUPS, Sizes, make
 from .timing import measure
 
@@ -50,8 +50,8 @@ def _numbers(text):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="linattn-bench", description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n", 1)[1])
-    parser.add_argument("--case", type=_names(CASES, GROUPS), default=["linear"], help=f"all, or some of {', '.join(CASES)}, and the groups {', '.join(GROUPS)}")
-    parser.add_argument("--d", type=_numbers, default=[64, 128], help="head sizes (default: 64,128)")
+    parser.add_argument("--case", type=_names({**CASES, **calibrate.CASES}, GROUPS), default=None, help=f"all, or some of {', '.join(CASES)}, and the groups {', '.join(GROUPS)} (default: linear)")
+    parser.add_argument("--d", type=_numbers, default=None, help="head sizes (default: 64,128)")
     parser.add_argument("--t", type=_numbers, default=[4096], help="numbers of tokens (default: 4096)")
     parser.add_argument("--heads", type=_numbers, default=[8], help="numbers of heads (default: 8)")
     parser.add_argument("--batch", type=_numbers, default=[1], help="batch sizes (default: 1)")
@@ -64,6 +64,8 @@ def _parser():
     parser.add_argument("--json", metavar="FILE", help="write the records as JSON")
     parser.add_argument("--csv", metavar="FILE", help="write the records as CSV")
     parser.add_argument("--plots", metavar="FOLDER", help="write plots as SVG")
+    parser.add_argument("--calibrate", action="store_true", help="fit the constants of the model that chooses forms; takes --case and --d, writes its records with --json")
+    parser.add_argument("--records", metavar="FILES", default="", help="with --calibrate: fit records of earlier sweeps, files with commas between them")
     parser.add_argument("--progress", choices=("auto", "on", "off"), default="auto", help="progress on standard error (default: on a terminal)")
     return parser
 
@@ -125,8 +127,16 @@ def main(arguments=None):
         _parser().error(f"argument --peers: {error}")
     if options.repetitions < 1:
         _parser().error(f"argument --repetitions: expected a positive integer, but got {options.repetitions}")
-    grid = list(itertools.product(options.case, options.dtype, options.threads, options.batch, options.heads, options.d, options.t))
     show = _progress(options.progress)
+    if options.calibrate:
+        cases = options.case or list(calibrate.CASES)
+        if unknown := [case for case in cases if case not in calibrate.CASES]:
+            _parser().error(f"argument --calibrate: expected cases among {', '.join(calibrate.CASES)}, but got {', '.join(unknown)}")
+        read = options.records.split(",") if options.records else []
+        calibrate.calibrate(cases, options.d or [32, 64, 96, 128, 256], options.repetitions, show, read, options.json)
+        return 0
+    options.case, options.d = options.case or ["linear"], options.d or [64, 128]
+    grid = list(itertools.product(options.case, options.dtype, options.threads, options.batch, options.heads, options.d, options.t))
     copies = {threads: _linattn.copy_gbytes(COPY_BYTES, threads) for threads in set(options.threads)}
     records = []
     for done, (case, dtype, threads, batch, heads, d, t) in enumerate(grid):

@@ -57,14 +57,14 @@ def _tokens(sizes, rng, unit_keys):
     return [x.astype(DTYPES[sizes.dtype]) for x in (q, k, v)]
 
 
-def _scan(case, decay=None, delta=False, **options):
+def _scan(case, decay=None, delta=False, dplr=False, **options):
     """A case of `linattn.scan`; `decay` is None, "H", "BTH" or "BTHD"."""
 
     def build(sizes):
         import linattn
 
         rng = np.random.default_rng(sizes.seed)
-        q, k, v = _tokens(sizes, rng, delta)
+        q, k, v = _tokens(sizes, rng, delta or dplr)
         gates = {}
         if decay:
             extent = {"B": sizes.batch, "T": sizes.t, "H": sizes.heads, "D": sizes.d}
@@ -73,7 +73,11 @@ def _scan(case, decay=None, delta=False, **options):
         if delta:
             shape = (sizes.batch, sizes.t, sizes.heads)
             gates["beta"] = (1 / (1 + np.exp(-rng.standard_normal(shape)))).astype(np.float32)
+        if dplr:
+            gates["a"], gates["b"] = -k.astype(np.float32), k.astype(np.float32) / 2
         keywords = dict(options, **gates)
+        if dplr:
+            keywords["update"] = "dplr"
         if delta:
             keywords["update"] = "delta"
         return Work(
@@ -180,6 +184,8 @@ CASES = {
     "delta": _scan("delta", delta=True),
     "gated-delta": _scan("gated-delta", decay="BTH", delta=True),
     "kda": _scan("kda", decay="BTHD", delta=True),
+    "dplr": _scan("dplr", decay="BTHD", dplr=True),
+    "causal": _attention("causal", causal=True, feature_map="identity", normalize=False),
     "normalized": _scan("normalized", feature_map="elu", normalize=True),
     "exp": _scan("exp", feature_map="exp", normalize=True),
     "noncausal": _attention("noncausal", feature_map="identity", normalize=False),
