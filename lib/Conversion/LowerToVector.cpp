@@ -163,11 +163,13 @@ struct ToVector : OpRewritePattern<OpTy> {
         lowerToQuadraticTile(rewriter, op, shape);
     } else if constexpr (std::is_same_v<OpTy, ScanOp>) {
       lowerScan(rewriter, op, shape);
+    } else if (wantsTokenForm(op)) {
+      lowerToStateTile(rewriter, op, streamingShape(op, shape),
+                       /*tokenForm=*/true);
+    } else if constexpr (std::is_same_v<OpTy, ReadOp>) {
+      lowerToReadTile(rewriter, op, shape);
     } else {
-      bool token = wantsTokenForm(op);
-      if (token)
-        shape = streamingShape(op, shape);
-      lowerToStateTile(rewriter, op, shape, token);
+      lowerToStateTile(rewriter, op, shape, /*tokenForm=*/false);
     }
     rewriter.eraseOp(op);
     return success();

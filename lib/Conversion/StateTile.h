@@ -62,8 +62,6 @@ private:
   };
   void sweepTile(Value panel, Value row, Value count, Ends ends);
   void prefetchNext(Value panel, Value row);
-  void prefetchRow(Value memref, ArrayRef<Value> row, Value column, Value width,
-                   bool isWritten = false);
   void sweepToken(Value panel, Value t);
   Value decayed(Value s, Value t, Value row, Value column);
   Value initialOutput(Value member, Value t, Value column);

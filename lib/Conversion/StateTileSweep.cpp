@@ -129,20 +129,6 @@ void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
 // Prefetching
 //===----------------------------------------------------------------------===//
 
-/// Elements of `width` from `column` on of one row of an operand.
-void StateTile::prefetchRow(Value memref, ArrayRef<Value> row, Value column,
-                            Value width, bool isWritten) {
-  constexpr int64_t lineBits = 512;
-  auto type = cast<MemRefType>(memref.getType());
-  int64_t line = lineBits / type.getElementTypeBitWidth();
-  forEach(index(0), width, line, [&](Value d) {
-    SmallVector<Value> at(row);
-    at.push_back(add(column, d));
-    memref::PrefetchOp::create(b, loc, memref, at, isWritten,
-                               /*localityHint=*/3, /*isDataCache=*/true);
-  });
-}
-
 /// Asks for the rows of the next block while this one is computed: each tile
 /// for a few tokens and for its panel's share of their columns. Past the last
 /// token it is the last one again.

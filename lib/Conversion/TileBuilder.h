@@ -63,6 +63,8 @@ void lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape, bool tokenForm);
 void lowerToStateTile(OpBuilder &b, StateOp op, TileShape shape,
                       bool tokenForm);
 void lowerToStateTile(OpBuilder &b, ReadOp op, TileShape shape, bool tokenForm);
+/// Queries in blocks, as products of matrices.
+void lowerToReadTile(OpBuilder &b, ReadOp op, TileShape shape);
 /// `chunk` tokens at a time, as products of matrices.
 void lowerToChunkTile(OpBuilder &b, ScanOp op, TileShape shape, int64_t chunk);
 /// A rank-1 update token by token, on the state in memory.

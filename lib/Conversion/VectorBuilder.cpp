@@ -68,6 +68,19 @@ void VectorBuilder::prefetchState(Value memref, ValueRange indices,
   }
 }
 
+void VectorBuilder::prefetchRow(Value memref, ArrayRef<Value> row, Value column,
+                                Value width, bool isWritten) {
+  constexpr int64_t lineBits = 512;
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t line = lineBits / type.getElementTypeBitWidth();
+  forEach(index(0), width, line, [&](Value d) {
+    SmallVector<Value> at(row);
+    at.push_back(add(column, d));
+    memref::PrefetchOp::create(b, loc, memref, at, isWritten,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+  });
+}
+
 Value VectorBuilder::readOperand(Value memref, ValueRange indices, int64_t size,
                                  double padding) {
   auto source = cast<MemRefType>(memref.getType());
