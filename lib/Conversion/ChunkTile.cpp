@@ -43,8 +43,6 @@ void ChunkTile::emitChunk(Value position) {
   forEach(count, [&](Value t) { packToken(t); });
   // What pads the chunk writes nothing and decays nothing.
   forEach(count, index(padded), 1, [&](Value t) { clearToken(t); });
-  if (hasScalarGate())
-    exponentiateGates();
   emitScores();
   if (z)
     updateNormalizer();
@@ -95,7 +93,8 @@ void ChunkTile::allocateScratch() {
       gates = scratch({tokens});
     if (scan.getRunningMax())
       rescales = scratch({tokens});
-    factors = scratch({tokens});
+    if (gates && rescales)
+      factors = scratch({tokens});
     cumulated = scratch({oneMore});
     decays = scratch({oneMore, tokens});
   }

@@ -17,9 +17,10 @@
 // The delta rule writes b ∥ k: there δ = β (w v + R) takes the place of V and
 // the terms with b vanish. An additive update has no R.
 //
-// Every decay factor is a running product of factors ≤ 1, never a quotient and
-// never the exponential of a difference: nothing overflows, and a decay of e^0
-// or e^-300 per token is as exact as its neighbours. Above the diagonal scores
+// Every decay factor is the exponential of a sum of logarithms ≤ 0, or per
+// channel a running product of factors ≤ 1, never a quotient and never the
+// exponential of a difference: nothing overflows, and a decay of e^0 or e^-300
+// per token is as exact as its neighbours. Above the diagonal scores
 // are not multiplied by 0 but left out, so that a token's NaN stays behind it.
 //
 // Tokens go in rows of MR, columns of S in panels; what is multiplied per
@@ -69,7 +70,6 @@ private:
   // ChunkTilePack.cpp
   void packToken(Value t);
   void clearToken(Value t);
-  void exponentiateGates();
 
   // ChunkTileScores.cpp
   void emitScores();
@@ -81,6 +81,7 @@ private:
   void ownScores(Value t, const Reader &reader);
   void decayRow(Value t);
   void fillDecays();
+  void fillCumulated();
   void decayKeys(Value keyRows);
   void transpose(Value source, Value target);
   Rows transposed(Rows lines);
@@ -139,8 +140,8 @@ private:
   // Scratch, rows of tokens: [member, C, K], [C, K], [C, V].
   Value queries, keys, bRows, transition, channelGates, values, writeGates,
       columnBetas;
-  // Scratch, a number per token: logarithms of decays, e^(m_(t−1) − m_t), both
-  // as factors, products of these from the start on, …
+  // Scratch, a number per token: logarithms of decays, e^(m_(t−1) − m_t), their
+  // products and both as factors from the start on, …
   Value gates, rescales, factors, cumulated, betas, own, inverses, maxima;
   // Scratch: Kᵀ and bᵀ, decays between tokens, scores, Γ, S, δ or R, output
   // rows, z.

@@ -79,17 +79,3 @@ void ChunkTile::clearToken(Value t) {
       store(constant(type, 0.0), own, {member, t});
   });
 }
-
-/// From logarithms to factors, a vector of tokens at a time.
-void ChunkTile::exponentiateGates() {
-  forEach(index(0), index(padded), shape.lanes, [&](Value t) {
-    Value factor;
-    if (gates)
-      factor = exp(loadVector(gates, {t}, shape.lanes));
-    if (rescales) {
-      Value rescale = loadVector(rescales, {t}, shape.lanes);
-      factor = factor ? mulf(factor, rescale) : rescale;
-    }
-    storeVector(factor, factors, {t});
-  });
-}

@@ -47,28 +47,72 @@ void ChunkTile::emitScores() {
 
 /// decays[t + 1, j] = Π α over (j, t], 1 for j = t; cumulated[t + 1] = Π α over
 /// [0, t]. Row 0 is of the state before the chunk. Nobody reads above the
-/// diagonal.
+/// diagonal. Logarithms are added up from j on, one row after the other: a
+/// product of factors close to 1 would round once per token, always the same
+/// way where the decay is, and a difference of sums would cancel.
 void ChunkTile::fillDecays() {
+  fillCumulated();
   int64_t lanes = shape.lanes;
-  Value one = constant(type, 1.0);
-  store(one, cumulated, {index(0)});
-  reduce(index(0), rows, 1, one,
-         [&](Value t, ValueRange carried) -> SmallVector<Value> {
-           Value product = mulf(carried.front(), load(factors, {t}));
-           store(product, cumulated, {add(t, index(1))});
-           return {product};
-         });
-  Value ones = constant(vectorType(lanes), 1.0);
+  Value zero = zeros(lanes), ones = constant(vectorType(lanes), 1.0);
+  SmallVector<Value> initial;
+  if (gates)
+    initial.push_back(zero);
+  if (rescales)
+    initial.push_back(ones);
   forEach(index(0), rows, lanes, [&](Value j) {
-    reduce(j, rows, 1, ones,
+    reduce(j, rows, 1, initial,
            [&](Value t, ValueRange carried) -> SmallVector<Value> {
-             Value row =
-                 mulf(carried.front(), splat(load(factors, {t}), lanes));
+             SmallVector<Value> next;
+             Value factor, past = firstLanes(sub(t, j));
              // j < t decays on, j = t starts.
-             row = select(firstLanes(sub(t, j)), row, ones);
-             storeVector(row, decays, {add(t, index(1)), j});
-             return {row};
+             if (gates) {
+               Value log =
+                   addf(carried.front(), splat(load(gates, {t}), lanes));
+               next.push_back(select(past, log, zero));
+               factor = exp(next.back());
+             }
+             if (rescales) {
+               Value product =
+                   mulf(carried.back(), splat(load(rescales, {t}), lanes));
+               next.push_back(select(past, product, ones));
+               factor = factor ? mulf(factor, next.back()) : next.back();
+             }
+             storeVector(factor, decays, {add(t, index(1)), j});
+             return next;
            });
+  });
+}
+
+/// Sums of logarithms, and products of rescalings, token by token; then both
+/// as factors, a vector of tokens at a time.
+void ChunkTile::fillCumulated() {
+  int64_t lanes = shape.lanes;
+  SmallVector<Value> initial;
+  if (gates)
+    initial.push_back(constant(type, 0.0));
+  if (rescales)
+    initial.push_back(constant(type, 1.0));
+  store(constant(type, 1.0), cumulated, {index(0)});
+  reduce(index(0), rows, 1, initial,
+         [&](Value t, ValueRange carried) -> SmallVector<Value> {
+           SmallVector<Value> next;
+           if (gates)
+             next.push_back(addf(carried.front(), load(gates, {t})));
+           if (rescales)
+             next.push_back(mulf(carried.back(), load(rescales, {t})));
+           store(next.front(), cumulated, {add(t, index(1))});
+           if (factors)
+             store(next.back(), factors, {t});
+           return next;
+         });
+  if (!gates)
+    return;
+  forEach(index(0), rows, lanes, [&](Value t) {
+    SmallVector<Value> at{add(t, index(1))};
+    Value factor = exp(loadVector(cumulated, at, lanes));
+    if (factors)
+      factor = mulf(factor, loadVector(factors, {t}, lanes));
+    storeVector(factor, cumulated, at);
   });
 }
 
