@@ -26,19 +26,19 @@ void ChunkTile::emit() {
   // Each task of a state packs the keys anew and makes the scores, a fifth of
   // the work: one state alone is halved, for the sake of threads.
   constexpr int64_t enoughTasks = 2;
-  forEachTask(rowsAtOnce, [&] { emitTask(); }, enoughTasks);
+  forEachTask(rowsAtOnce, [&] { emitTask(); }, enoughTasks, chunk);
 }
 
 void ChunkTile::emitTask() {
   allocateScratch();
   loadState();
-  forEach(begin, end, chunk, [&](Value position) { emitChunk(position); });
+  forEach(from, to, chunk, [&](Value position) { emitChunk(position); });
   storeState();
 }
 
 void ChunkTile::emitChunk(Value position) {
   first = position;
-  count = min(sub(end, first), index(chunk));
+  count = min(sub(to, first), index(chunk));
   rows = roundUp(count, rowsAtOnce);
   forEach(count, [&](Value t) { packToken(t); });
   // What pads the chunk writes nothing and decays nothing.

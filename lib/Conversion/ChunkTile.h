@@ -33,7 +33,9 @@
 //           as lines can be under way
 //
 // A state is one task; one state alone is two, each with half of the panels.
-// Columns of S see the same operations whatever the tasks.
+// Columns of S see the same operations whatever the tasks. Where the rows of
+// one token's heads are neighbours, a few chunks of all heads come before the
+// next ones of any.
 //
 //===----------------------------------------------------------------------===//
 

@@ -29,7 +29,7 @@ Value ScanTile::countColumnTasks(Value states, int64_t enoughTasks) {
 }
 
 void ScanTile::forEachTask(int64_t rowMultiple, function_ref<void()> body,
-                           int64_t enoughTasks) {
+                           int64_t enoughTasks, int64_t spanMultiple) {
   Value state = scan.getState();
   heads = dim(state, 1);
   // No heads, no tasks; but the division is made before any.
@@ -39,29 +39,40 @@ void ScanTile::forEachTask(int64_t rowMultiple, function_ref<void()> body,
   Value states = mul(dim(state, 0), heads);
   Value columnTasks = countColumnTasks(states, enoughTasks);
   panelsPerTask = div(add(panels(), sub(columnTasks, index(1))), columnTasks);
-  parallel(mul(states, columnTasks), [&](Value task) {
-    firstPanel = mul(rem(task, columnTasks), panelsPerTask);
-    panelCount = min(sub(panels(), firstPanel), panelsPerTask);
-    task = div(task, columnTasks);
-    slot = div(task, heads);
-    head = rem(task, heads);
-    keyHead = headOf(scan.getKey(), head, heads);
-    valueHead = headOf(scan.getValue(), head, heads);
-    batch = slot;
-    begin = index(0);
-    end = dim(scan.getKey(), 2);
-    if (Value offsets = scan.getCuSeqlens()) {
-      auto offset = [&](Value position) -> Value {
-        return arith::IndexCastOp::create(b, loc, b.getIndexType(),
-                                          load(offsets, {position}));
-      };
-      begin = offset(slot);
-      end = offset(add(slot, index(1)));
-      batch = index(0);
-    }
-    body();
-    freeScratch();
+  Value span;
+  if (spanMultiple && !scan.getCuSeqlens())
+    span = chooseSpan(scan.getKey(), state, spanMultiple);
+  forEachSpan(span, dim(scan.getKey(), 2), [&](Value first, Value last) {
+    parallel(mul(states, columnTasks), [&](Value task) {
+      firstPanel = mul(rem(task, columnTasks), panelsPerTask);
+      panelCount = min(sub(panels(), firstPanel), panelsPerTask);
+      from = first;
+      to = last;
+      locate(div(task, columnTasks));
+      body();
+      freeScratch();
+    });
   });
+}
+
+/// Finds the heads of a state and the tokens of its sequence.
+void ScanTile::locate(Value state) {
+  slot = div(state, heads);
+  head = rem(state, heads);
+  keyHead = headOf(scan.getKey(), head, heads);
+  valueHead = headOf(scan.getValue(), head, heads);
+  batch = slot;
+  begin = index(0);
+  end = dim(scan.getKey(), 2);
+  if (Value offsets = scan.getCuSeqlens()) {
+    auto offset = [&](Value position) -> Value {
+      return arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                        load(offsets, {position}));
+    };
+    from = begin = offset(slot);
+    to = end = offset(add(slot, index(1)));
+    batch = index(0);
+  }
 }
 
 Value ScanTile::written(Value x, Value token) {

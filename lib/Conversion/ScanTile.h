@@ -48,9 +48,11 @@ protected:
   bool isStabilised() { return scan.getNormalize().has_value(); }
 
   /// One task per state head of each sequence, or several, each with some of
-  /// its panels, to have `enoughTasks`; `rowMultiple` pads the keys.
+  /// its panels, to have `enoughTasks`; `rowMultiple` pads the keys. A task may
+  /// come with some tokens at a time, in whole multiples of `spanMultiple`; 0:
+  /// with all.
   void forEachTask(int64_t rowMultiple, function_ref<void()> body,
-                   int64_t enoughTasks = 1);
+                   int64_t enoughTasks = 1, int64_t spanMultiple = 0);
 
   /// The token behind a position of the sequence.
   Value tokenAt(Value position) {
@@ -140,10 +142,13 @@ protected:
   Value keySize, valueSize, group, heads;
   // The task at hand.
   Value slot, batch, head, keyHead, valueHead, begin, end;
+  // The positions it is to compute now, within [begin, end).
+  Value from, to;
   // Its panels, and how many a task has at most.
   Value firstPanel, panelCount, panelsPerTask;
 
 private:
+  void locate(Value state);
   Value countColumnTasks(Value states, int64_t enoughTasks);
   Value raiseRunningMax(Value keyRowMax, Value keep);
   Value openInputGate(Value token, Row &row);

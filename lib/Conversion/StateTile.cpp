@@ -42,44 +42,13 @@ void StateTile::emit() {
   valueSize = roundUp(dim(state.state, 3), shape.cols);
   Value states = mul(dim(state.state, 0), heads);
   columnTasks = countColumnTasks(states);
-  Value tasks = mul(states, columnTasks), tokens = dim(key ? key : query, 2);
-  Value span = chooseSpan();
-  if (!span)
-    return parallel(tasks,
-                    [&](Value task) { emitTask(task, index(0), tokens); });
-  forEach(div(sub(add(tokens, span), index(1)), span), [&](Value i) {
-    Value from = mul(i, span), to = min(add(from, span), tokens);
-    parallel(tasks, [&](Value task) { emitTask(task, from, to); });
+  Value span;
+  if (!offsets && !tokenForm)
+    span = chooseSpan(key ? key : query, state.state, /*multiple=*/1);
+  forEachSpan(span, dim(key ? key : query, 2), [&](Value from, Value to) {
+    parallel(mul(states, columnTasks),
+             [&](Value task) { emitTask(task, from, to); });
   });
-}
-
-/// Tokens for which all heads are computed before anyone goes on. Where the
-/// rows of one token's heads are neighbours, in [B, T, H, D], a head alone
-/// would touch every page of all of them. Null: all tokens at once.
-Value StateTile::chooseSpan() {
-  constexpr int64_t spanTokens = 256;
-  Value rows = key ? key : query;
-  auto type = cast<MemRefType>(rows.getType());
-  int64_t count = type.getDimSize(2);
-  // The state rests in its operand meanwhile, and must not be rounded.
-  if (offsets || tokenForm || type.getDimSize(1) == 1 ||
-      getElementTypeOrSelf(state.state) != this->type ||
-      (!ShapedType::isDynamic(count) && count <= spanTokens))
-    return Value();
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  if (failed(type.getStridesAndOffset(strides, offset)))
-    return Value();
-  Value tokens = dim(rows, 2), widest = mul(dim(rows, 3), index(2));
-  if (!ShapedType::isDynamic(strides[2]) &&
-      !ShapedType::isDynamic(type.getDimSize(3)))
-    return strides[2] > 2 * type.getDimSize(3) ? index(spanTokens) : Value();
-  Value stride =
-      memref::ExtractStridedMetadataOp::create(b, loc, rows).getStrides()[2];
-  Value isScattered =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, stride, widest);
-  // At least one token, for the division.
-  return select(isScattered, index(spanTokens), max(tokens, index(1)));
 }
 
 /// Tasks per state head. Columns are independent, and see the same operations

@@ -34,7 +34,6 @@ private:
   /// With fewer tasks than this, states are divided.
   static constexpr int64_t enoughTasks = 4;
   Value countColumnTasks(Value states);
-  Value chooseSpan();
   void emitTask(Value task, Value from, Value to);
   void emitBlock(Value first, Value count);
   Value emitAnyRescaling(Value count);

@@ -28,6 +28,40 @@ Value TileBuilder::rowMaximum(Value memref, ArrayRef<Value> row) {
   return reduceVector(vector::CombiningKind::MAXIMUMF, best);
 }
 
+Value TileBuilder::chooseSpan(Value rows, Value state, int64_t multiple) {
+  int64_t spanTokens = llvm::alignTo(256, multiple);
+  auto memref = cast<MemRefType>(rows.getType());
+  int64_t count = memref.getDimSize(2);
+  // The state must not be rounded.
+  if (memref.getDimSize(1) == 1 || getElementTypeOrSelf(state) != type ||
+      (!ShapedType::isDynamic(count) && count <= spanTokens))
+    return Value();
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(memref.getStridesAndOffset(strides, offset)))
+    return Value();
+  if (!ShapedType::isDynamic(strides[2]) &&
+      !ShapedType::isDynamic(memref.getDimSize(3)))
+    return strides[2] > 2 * memref.getDimSize(3) ? index(spanTokens) : Value();
+  Value tokens = dim(rows, 2), widest = mul(dim(rows, 3), index(2));
+  Value stride =
+      memref::ExtractStridedMetadataOp::create(b, loc, rows).getStrides()[2];
+  Value isScattered =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, stride, widest);
+  // At least one token, for the division.
+  return select(isScattered, index(spanTokens), max(tokens, index(1)));
+}
+
+void TileBuilder::forEachSpan(Value span, Value tokens,
+                              function_ref<void(Value, Value)> body) {
+  if (!span)
+    return body(index(0), tokens);
+  forEach(div(sub(add(tokens, span), index(1)), span), [&](Value i) {
+    Value from = mul(i, span);
+    body(from, min(add(from, span), tokens));
+  });
+}
+
 void TileBuilder::packRow(const Row &row, Value target,
                           ArrayRef<Value> position) {
   int64_t lanes = shape.lanes;

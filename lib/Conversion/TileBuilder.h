@@ -51,6 +51,15 @@ public:
   /// dimension is padded to whole lanes, and clears the padding.
   void packRow(const Row &row, Value target, ArrayRef<Value> position);
 
+  /// Tokens, in whole multiples, for which all heads are computed before anyone
+  /// goes on. Where the rows of one token's heads are neighbours, in
+  /// [B, T, H, D], a head alone would touch every page of all of them. Null:
+  /// all tokens at once. The state rests in its operand meanwhile.
+  Value chooseSpan(Value rows, Value state, int64_t multiple);
+  /// Runs `body` for the tokens [from, to) of each span, or of all.
+  void forEachSpan(Value span, Value tokens,
+                   function_ref<void(Value, Value)> body);
+
   FeatureMappedOpInterface op;
   Type tokenType;
   TileShape shape;
