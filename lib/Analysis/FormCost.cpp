@@ -202,11 +202,12 @@ ScanChoice linattn::chooseScanForm(const ScanProblem &problem,
   for (size_t i = 1; i < choice.candidates.size(); ++i) {
     const ScanChoice::Candidate &best = choice.get(),
                                 &next = choice.candidates[i];
-    bool instead = best.form.kind == ScanForm::StateTile &&
-                   next.form.kind == ScanForm::Chunk;
-    if (instead && dividesColumns(problem, target))
+    bool isChunk = next.form.kind == ScanForm::Chunk;
+    if (isChunk && best.form.kind == ScanForm::StateTile &&
+        dividesColumns(problem, target))
       continue;
-    if (next.cost < (instead ? 1 - betterBy : 1) * best.cost)
+    bool mustBeBetter = isChunk && best.form.kind != ScanForm::Token;
+    if (next.cost < (mustBeBetter ? 1 - betterBy : 1) * best.cost)
       choice.chosen = i;
   }
   return choice;
