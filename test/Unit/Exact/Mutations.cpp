@@ -128,6 +128,20 @@ private:
                 .wasInterrupted();
   }
 
+  /// Is it asked whether two arrays are one?
+  static bool comparesAddresses(Operation *op) {
+    // Errors planted before are selects.
+    if (!isa<arith::CmpIOp, arith::OrIOp, arith::SelectOp>(op))
+      return false;
+    auto choices = op->getOperands().drop_front(isa<arith::SelectOp>(op));
+    return llvm::all_of(choices, [](Value operand) {
+      Operation *from = operand.getDefiningOp();
+      return from && (isa<memref::ExtractStridedMetadataOp,
+                          memref::ExtractAlignedPointerAsIndexOp>(from) ||
+                      comparesAddresses(from));
+    });
+  }
+
   /// Why the current op may be wrong without any effect. What else makes no
   /// difference is counted per program.
   std::string findExcuse() {
@@ -136,6 +150,8 @@ private:
         (isa<memref::StoreOp, vector::StoreOp>(current) &&
          isZero(current->getOperand(0))))
       return "it clears padding, which meets zeros";
+    if (comparesAddresses(current))
+      return "arrays that begin at other places of the same memory";
     if (isa<arith::ConstantOp>(current) &&
         llvm::all_of(current->getUsers(),
                      llvm::IsaPred<vector::TransferReadOp>))
