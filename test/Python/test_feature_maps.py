@@ -117,7 +117,7 @@ def test_every_map(kind, target):
         out = np.asarray(out, np.float64)
         # Features are computed in f32, whatever the tokens were stored in.
         error = np.abs(out - ref).max() / np.abs(ref).max()
-        assert error <= (1e-14 if kind == "f64" else 2e-6), (name, error)
+        assert error <= (1e-14 if kind == "f64" else 3e-6), (name, error)
 
 
 SOME = ["favor", "cosformer", "hedgehog", "two maps"]

@@ -24,12 +24,16 @@ func.func @delta(%q: memref<1x2x40x64xf32>, %b: memref<1x2x40xf32>, %o: memref<1
   return
 }
 
-// A decay per token: exponentials of the logarithms themselves, never of a sum
-// or a difference of them.
+// A decay per token: exponentials of sums of logarithms, from the start of the
+// chunk and from every key on, never of a difference of them.
 
 // CHECK-LABEL: func.func @scalar_decay(
-// CHECK:         %[[LOGS:.+]] = vector.load {{.*}} : memref<16xf32>, vector<16xf32>
+// CHECK:         %[[LOGS:.+]] = vector.load {{.*}} : memref<17xf32>, vector<16xf32>
 // CHECK:         math.exp %[[LOGS]] : vector<16xf32>
+// CHECK:         scf.for {{.*}} iter_args(%[[PAST:.+]] = {{.*}}) -> (vector<16xf32>)
+// CHECK:           %[[SUM:.+]] = arith.addf %[[PAST]], {{.*}} : vector<16xf32>
+// CHECK:           %[[OWN:.+]] = arith.select %{{.+}}, %[[SUM]], {{.*}} : vector<16xi1>, vector<16xf32>
+// CHECK:           math.exp %[[OWN]] : vector<16xf32>
 // CHECK-NOT:     math.exp
 func.func @scalar_decay(%q: memref<1x2x?x64xf32>, %g: memref<1x2x?xf32>, %o: memref<1x2x?x64xf32>, %s: memref<1x2x64x64xf32>) {
   linattn.scan %q, %q, %q decay(%g) into(%o) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}

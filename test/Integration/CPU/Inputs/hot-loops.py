@@ -9,7 +9,8 @@ import sys
 FUSED = re.compile(r"^(vfn?m(add|sub)\w*ps|fmla|fmls)\s")
 APART = re.compile(r"^(v(mul|add|sub)ps|(fmul|fadd|fsub)\s+v)")
 CALL = re.compile(r"^(callq?|blr?)\s")
-STACK = re.compile(r"\(%rsp|\(%rbp\)|\[sp\b|\[x29\b")
+# At a fixed place: arrays on the stack are accessed with an index.
+STACK = re.compile(r"\(%r[sb]p\)|\[(sp|x29)(, #-?\d+)?\]")
 
 
 def blocks(text):
