@@ -247,15 +247,18 @@ void TokenTile::updateRows(Value t, Value writtenByKey, Value r, Value first) {
     write(sumOf(sums), first, t, index(0));
 }
 
+/// In the order of `updateRows`: a head has the same bits alone and in a group.
 void TokenTile::readMember(Value t, Value member, Value first) {
   SmallVector<Value> initial(chains, zeros(shape.cols));
-  Value sum =
-      sumOf(reduceRows(initial, [&](Value d, MutableArrayRef<Value> sums) {
+  Value sum = sumOf(reduceRows(
+      initial,
+      [&](Value d, MutableArrayRef<Value> sums) {
         Value s =
             readOperand(scan.getState(), {slot, head, d, column}, shape.cols);
         Value q = splat(load(queries, {member, t, d}), shape.cols);
         sums[0] = fmaVector(q, s, sums[0]);
-      }));
+      },
+      /*fromLast=*/true));
   if (own)
     sum = fmaVector(splat(load(own, {member, t}), shape.cols),
                     loadVector(values, {t, column}, shape.cols), sum);
