@@ -129,6 +129,23 @@ public:
     b.setInsertionPointToStart(loop.getBody());
     body(loop.getInductionVars().front());
   }
+  /// Runs `body` with the row of the state that a sequence has: its own number,
+  /// or what `indices` say. Where that is negative there is none: `otherwise`.
+  void withState(Value indices, Value sequence, function_ref<void(Value)> body,
+                 function_ref<void()> otherwise) {
+    if (!indices)
+      return body(sequence);
+    Value row = arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                           load(indices, {sequence}));
+    Value exists =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, row, index(0));
+    auto branch = scf::IfOp::create(b, loc, exists, /*withElse=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    body(row);
+    b.setInsertionPointToStart(branch.elseBlock());
+    otherwise();
+  }
   void ifThen(Value condition, function_ref<void()> body) {
     auto branch = scf::IfOp::create(b, loc, condition, /*withElse=*/false);
     OpBuilder::InsertionGuard guard(b);

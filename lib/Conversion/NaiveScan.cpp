@@ -76,6 +76,18 @@ public:
       readToken();
   }
 
+  /// The outputs of tokens whose sequence has no state.
+  void clearOutput(Value begin, Value end) {
+    forEachReader([&](Value reader, Value) {
+      forEach(begin, end, 1, [&](Value token) {
+        forEach(dim(output, 3), [&](Value column) {
+          store(constant(tokenType, 0.0), output,
+                {batch, reader, token, column});
+        });
+      });
+    });
+  }
+
 private:
   /// `x` for a token that is written, `otherwise` for a masked one.
   Value written(Value x, Value otherwise) {
@@ -292,33 +304,39 @@ private:
 
 } // namespace
 
-/// Runs `naive` over all states and their tokens, of which there are `tokens`.
+/// Runs `naive` over all sequences and their tokens, of which there are
+/// `tokens`.
 static void emitRecurrence(NaiveScan &naive, Value tokens, Value offsets,
-                           bool reverse) {
+                           bool reverse, Value indices = Value()) {
   naive.heads = naive.dim(naive.state.state, 1);
-  Value slots = naive.dim(naive.state.state, 0);
-  naive.parallel(naive.mul(slots, naive.heads), [&](Value task) {
-    naive.slot = naive.div(task, naive.heads);
+  Value sequences = naive.dim(indices ? indices : naive.state.state, 0);
+  naive.parallel(naive.mul(sequences, naive.heads), [&](Value task) {
+    Value sequence = naive.div(task, naive.heads);
     naive.head = naive.rem(task, naive.heads);
     Value begin = naive.index(0), end = tokens;
-    naive.batch = naive.slot;
+    naive.batch = sequence;
     if (offsets) {
       auto offset = [&](Value position) -> Value {
         return arith::IndexCastOp::create(naive.b, naive.loc,
                                           naive.b.getIndexType(),
                                           naive.load(offsets, {position}));
       };
-      begin = offset(naive.slot);
-      end = offset(naive.add(naive.slot, naive.index(1)));
+      begin = offset(sequence);
+      end = offset(naive.add(sequence, naive.index(1)));
       naive.batch = naive.index(0);
     }
-    naive.forEach(begin, end, 1, [&](Value position) {
-      naive.t = position;
-      if (reverse) // begin + end − 1 − position
-        naive.t = naive.sub(naive.sub(naive.add(begin, end), naive.index(1)),
-                            position);
-      naive.token();
-    });
+    auto run = [&](Value slot) {
+      naive.slot = slot;
+      naive.forEach(begin, end, 1, [&](Value position) {
+        naive.t = position;
+        if (reverse) // begin + end − 1 − position
+          naive.t = naive.sub(naive.sub(naive.add(begin, end), naive.index(1)),
+                              position);
+        naive.token();
+      });
+    };
+    naive.withState(indices, sequence, run,
+                    [&] { naive.clearOutput(begin, end); });
   });
 }
 
@@ -345,7 +363,7 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, ScanOp op) {
   naive.before = op.getTransition() == Transition::Before;
   naive.normalize = op.getNormalize();
   emitRecurrence(naive, naive.dim(op.getQuery(), 2), op.getCuSeqlens(),
-                 op.getReverse());
+                 op.getReverse(), op.getStateIndices());
 }
 
 void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, StateOp op) {

@@ -36,7 +36,8 @@ void ScanTile::forEachTask(int64_t rowMultiple, function_ref<void()> body,
   group = div(dim(scan.getOutput(), 1), max(heads, index(1)));
   keySize = roundUp(dim(state, 2), std::max(shape.lanes, rowMultiple));
   valueSize = roundUp(dim(state, 3), shape.cols);
-  Value states = mul(dim(state, 0), heads);
+  Value indices = scan.getStateIndices();
+  Value states = mul(dim(indices ? indices : state, 0), heads);
   Value columnTasks = countColumnTasks(states, enoughTasks);
   panelsPerTask = div(add(panels(), sub(columnTasks, index(1))), columnTasks);
   Value span;
@@ -48,20 +49,24 @@ void ScanTile::forEachTask(int64_t rowMultiple, function_ref<void()> body,
       panelCount = min(sub(panels(), firstPanel), panelsPerTask);
       from = first;
       to = last;
-      locate(div(task, columnTasks));
-      body();
-      freeScratch();
+      Value sequence = locate(div(task, columnTasks));
+      auto run = [&](Value row) {
+        slot = row;
+        body();
+        freeScratch();
+      };
+      withState(indices, sequence, run, [&] { clearOutput(); });
     });
   });
 }
 
-/// Finds the heads of a state and the tokens of its sequence.
-void ScanTile::locate(Value state) {
-  slot = div(state, heads);
+/// Finds the heads of a state and the tokens of its sequence, which it returns.
+Value ScanTile::locate(Value state) {
+  Value sequence = div(state, heads);
   head = rem(state, heads);
   keyHead = headOf(scan.getKey(), head, heads);
   valueHead = headOf(scan.getValue(), head, heads);
-  batch = slot;
+  batch = sequence;
   begin = index(0);
   end = dim(scan.getKey(), 2);
   if (Value offsets = scan.getCuSeqlens()) {
@@ -69,10 +74,23 @@ void ScanTile::locate(Value state) {
       return arith::IndexCastOp::create(b, loc, b.getIndexType(),
                                         load(offsets, {position}));
     };
-    from = begin = offset(slot);
-    to = end = offset(add(slot, index(1)));
+    from = begin = offset(sequence);
+    to = end = offset(add(sequence, index(1)));
     batch = index(0);
   }
+  return sequence;
+}
+
+/// The outputs of the task's tokens where their sequence has no state.
+void ScanTile::clearOutput() {
+  forEachMember([&](Value member) {
+    forEach(from, to, 1, [&](Value token) {
+      forEach(panelCount, [&](Value panel) {
+        writeOperand(zeros(shape.cols), scan.getOutput(),
+                     {batch, outputHead(member), token, columnOf(panel)});
+      });
+    });
+  });
 }
 
 Value ScanTile::written(Value x, Value token) {

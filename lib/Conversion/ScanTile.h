@@ -148,7 +148,8 @@ protected:
   Value firstPanel, panelCount, panelsPerTask;
 
 private:
-  void locate(Value state);
+  Value locate(Value state);
+  void clearOutput();
   Value countColumnTasks(Value states, int64_t enoughTasks);
   Value raiseRunningMax(Value keyRowMax, Value keep);
   Value openInputGate(Value token, Row &row);

@@ -40,7 +40,7 @@ void StateTile::emit() {
   keySize = roundUp(dim(state.state, 2), std::max(shape.lanes, shape.rows));
   tileRows = roundUp(dim(state.state, 2), shape.rows);
   valueSize = roundUp(dim(state.state, 3), shape.cols);
-  Value states = mul(dim(state.state, 0), heads);
+  Value states = mul(dim(indices ? indices : state.state, 0), heads);
   columnTasks = countColumnTasks(states);
   Value span;
   if (!offsets && !tokenForm)
@@ -70,9 +70,9 @@ void StateTile::emitTask(Value task, Value from, Value to) {
   panelCount = div(add(panels(), sub(columnTasks, index(1))), columnTasks);
   firstPanel = mul(part, panelCount);
   endPanel = min(add(firstPanel, panelCount), panels());
-  slot = div(task, heads);
+  Value sequence = div(task, heads);
   head = rem(task, heads);
-  batch = slot;
+  batch = sequence;
   begin = index(0);
   end = dim(key ? key : query, 2);
   if (offsets) {
@@ -80,12 +80,33 @@ void StateTile::emitTask(Value task, Value from, Value to) {
       return arith::IndexCastOp::create(b, loc, b.getIndexType(),
                                         load(offsets, {position}));
     };
-    begin = offset(slot);
-    end = offset(add(slot, index(1)));
+    begin = offset(sequence);
+    end = offset(add(sequence, index(1)));
     batch = index(0);
     from = begin;
     to = end;
   }
+  auto run = [&](Value row) {
+    slot = row;
+    emitTokens(from, to);
+  };
+  withState(indices, sequence, run, [&] { clearOutput(from, to); });
+}
+
+/// The outputs of the task's tokens where their sequence has no state.
+void StateTile::clearOutput(Value from, Value to) {
+  forEachMember([&](Value member) {
+    forEach(from, to, 1, [&](Value token) {
+      forEachPanel([&](Value panel) {
+        Value column = mul(panel, index(shape.cols));
+        writeOperand(zeros(shape.cols), output,
+                     {batch, outputHead(member), token, column});
+      });
+    });
+  });
+}
+
+void StateTile::emitTokens(Value from, Value to) {
   allocateScratch();
   loadState();
   forEach(from, to, shape.block, [&](Value blockStart) {
@@ -279,6 +300,7 @@ void mlir::linattn::lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape,
   tile.inputGate = op.getInputGate();
   tile.mask = op.getMask();
   tile.offsets = op.getCuSeqlens();
+  tile.indices = op.getStateIndices();
   tile.output = op.getOutput();
   tile.state = {op.getState(), op.getNormalizer(), op.getRunningMax()};
   tile.normalize = op.getNormalize();

@@ -21,7 +21,7 @@ public:
 
   // Operands; absent ones are null.
   Value query, key, value, decay, valueDecay, bonus, inputGate, mask, offsets,
-      output;
+      indices, output;
   StateValues state;
   std::optional<NormalizeAttr> normalize;
   double scale = 1.0;
@@ -35,6 +35,8 @@ private:
   static constexpr int64_t enoughTasks = 4;
   Value countColumnTasks(Value states);
   void emitTask(Value task, Value from, Value to);
+  void emitTokens(Value from, Value to);
+  void clearOutput(Value from, Value to);
   void emitBlock(Value first, Value count);
   Value emitAnyRescaling(Value count);
   void allocateScratch();

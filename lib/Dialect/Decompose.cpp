@@ -299,10 +299,10 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
     return failure();
   if (getUpdate() != Update::Add || getDecay() || getValueDecay() ||
       getReadout() != Readout::Inclusive || getReverse() || getCuSeqlens() ||
-      getRunningMax())
+      getStateIndices() || getRunningMax())
     return emitOpError("cannot be decomposed: only the additive update without "
-                       "decay, gates, sequences or running maximum has this "
-                       "form");
+                       "decay, gates, sequences, pool of states or running "
+                       "maximum has this form");
 
   Steps steps(b, cast<FeatureMappedOpInterface>(getOperation()),
               getElementTypeOrSelf(getQuery()));

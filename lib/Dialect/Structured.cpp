@@ -81,7 +81,7 @@ void ScanOp::build(OpBuilder &, OperationState &result, Value query, Value key,
   buildStructured<ScanOp>(
       result,
       {query, key, value, none, none, none, none, none, none, none, none, none,
-       mask, none},
+       mask, none, none},
       {output, state.state, state.normalizer, state.runningMax});
 }
 

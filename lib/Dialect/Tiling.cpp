@@ -65,13 +65,19 @@ static SmallVector<DimLoops> recurrenceLoops(OpTy op,
   // By position: one value may stand in several places.
   unsigned state = op.getStateMutable().getOperandNumber();
   std::optional<unsigned> offsets = positionOf(op.getCuSeqlensMutable());
+  std::optional<unsigned> indices;
+  if constexpr (std::is_same_v<OpTy, ScanOp>)
+    indices = positionOf(op.getStateIndicesMutable());
+  int sequence = op.getCuSeqlens() ? Whole : Batch;
   SmallVector<DimLoops> loops;
   for (unsigned i = 0; i < state; ++i)
     loops.push_back(i == bonus     ? DimLoops{Head, Whole}
                     : i == offsets ? DimLoops{Whole}
+                    : i == indices ? DimLoops{sequence}
                                    : auxiliaryDims(op->getOperand(i)));
-  // With sequences packed in one batch the states are not indexed by batch.
-  int slot = op.getCuSeqlens() ? Whole : Batch;
+  // With sequences packed in one batch, or states in a pool, the states are not
+  // indexed by batch.
+  int slot = indices ? Whole : sequence;
   loops.push_back({slot, Head, Whole, Whole});
   if (op.getNormalizer())
     loops.push_back({slot, Head, Whole});
@@ -212,6 +218,10 @@ checkTile(OpTy op, OpBuilder &b, ArrayRef<OpFoldResult> offsets,
              << (op.getReverse() ? "it runs from the last token to the first"
                                  : "its sequences start inside the tiles");
   }
+  if constexpr (std::is_same_v<OpTy, ScanOp>)
+    if (partial(Batch) && op.getStateIndices())
+      return op.emitOpError("cannot be tiled over batches: every tile would "
+                            "return the whole pool of states");
   if constexpr (std::is_same_v<OpTy, QuadraticOp>)
     if (partial(Token) && op.getPrefix())
       return op.emitOpError("cannot be tiled over tokens: its prefix is seen "

@@ -46,11 +46,15 @@ SmallVector<DimRelation> ScanOp::getDimRelations() {
   relations.equal("S3", "batch size", query, 0, key, 0);
   relations.equal("S3", "batch size", query, 0, value, 0);
   relations.headsDivide("S4", {query, key, value});
+  // A pool may have any number of states.
+  Named owners =
+      getStateIndices() ? Named{getStateIndices(), "state_indices"} : state;
   if (getCuSeqlens())
-    relations.oneLess("S17", "batch size", state, 0,
-                      {getCuSeqlens(), "cu_seqlens"}, 0);
+    relations.oneLess(getStateIndices() ? "S28" : "S17", "batch size", owners,
+                      0, {getCuSeqlens(), "cu_seqlens"}, 0);
   else
-    relations.equal("S6", "batch size", query, 0, state, 0);
+    relations.equal(getStateIndices() ? "S28" : "S6", "batch size", query, 0,
+                    owners, 0);
   stateRelations("S6", key, value, state, getNormalizer(), getRunningMax(),
                  relations);
   relations.equal("S7", "batch size", query, 0, output, 0);

@@ -41,6 +41,8 @@ static std::string whyNotChunk(ScanOp op) {
 static std::string whyNotSegments(ScanOp op) {
   if (op.getCuSeqlens())
     return "its sequences are packed already and run in parallel";
+  if (op.getStateIndices())
+    return "its states are rows of a pool, which segments would have to gather";
   if (op.getUpdate() == Update::Oja)
     return "Oja's transition acts on the values' side of the state";
   if (op.getInputGate())

@@ -164,6 +164,7 @@ private:
                   Value whole);
   void checkSplits(tensor::ExpandShapeOp op);
   void checkOffsets(Operation *op, Value offsets, DimRef tokens);
+  void checkIndices(ScanOp op);
 
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
@@ -491,12 +492,76 @@ void CheckEmitter::checkOffsets(Operation *op, Value offsets,
            "{1}");
 }
 
+/// Indices into a pool of states are −1 or rows of it, and no row twice.
+void CheckEmitter::checkIndices(ScanOp op) {
+  Value indices = op.getStateIndices();
+  if (!indices)
+    return;
+  FailureOr<Value> rows = getSize({op.getState(), 0, "state"});
+  if (op->getBlock() != &entry || !isa<BlockArgument>(indices) || failed(rows))
+    return remarkSkipped(op, "state_indices are not an argument of the "
+                             "function");
+  using arith::CmpIPredicate;
+  Value zero = constant(0), one = constant(1), none = constant(-1);
+  auto load = [&](ImplicitLocOpBuilder &nested, Value position) -> Value {
+    Value element = tensor::ExtractOp::create(nested, indices, position);
+    return arith::IndexCastOp::create(nested, nested.getIndexType(), element);
+  };
+  // The last index that is no row and where it is; the last row that is there
+  // twice, and where.
+  auto loop = scf::ForOp::create(
+      b, zero, tensor::DimOp::create(b, indices, 0), one,
+      ValueRange{none, none, none, none, none},
+      [&](OpBuilder &nested, Location loc, Value i, ValueRange carried) {
+        ImplicitLocOpBuilder body(loc, nested);
+        Value row = load(body, i);
+        auto former = scf::ForOp::create(
+            body, zero, i, one, none,
+            [&](OpBuilder &inner, Location innerLoc, Value j, ValueRange last) {
+              ImplicitLocOpBuilder search(innerLoc, inner);
+              Value same = arith::CmpIOp::create(search, CmpIPredicate::eq,
+                                                 load(search, j), row);
+              Value found =
+                  arith::SelectOp::create(search, same, j, last.front());
+              scf::YieldOp::create(search, found);
+            });
+        auto compare = [&](CmpIPredicate predicate, Value x, Value y) -> Value {
+          return arith::CmpIOp::create(body, predicate, x, y);
+        };
+        Value outside =
+            arith::OrIOp::create(body, compare(CmpIPredicate::slt, row, none),
+                                 compare(CmpIPredicate::sge, row, *rows));
+        Value twice = arith::AndIOp::create(
+            body, compare(CmpIPredicate::sge, row, zero),
+            compare(CmpIPredicate::sge, former.getResult(0), zero));
+        auto pick = [&](Value condition, Value fresh, Value old) -> Value {
+          return arith::SelectOp::create(body, condition, fresh, old);
+        };
+        scf::YieldOp::create(
+            body,
+            ValueRange{pick(outside, i, carried[0]),
+                       pick(outside, row, carried[1]),
+                       pick(twice, i, carried[2]), pick(twice, row, carried[3]),
+                       pick(twice, former.getResult(0), carried[4])});
+      });
+  addCheck(compare(CmpIPredicate::slt, loop.getResult(0), zero),
+           {loop.getResult(1), loop.getResult(0), *rows},
+           "expected state_indices to be -1 or a row of the state, which has "
+           "{2}, but got {0} at {1}");
+  addCheck(
+      compare(CmpIPredicate::slt, loop.getResult(2), zero),
+      {loop.getResult(3), loop.getResult(4), loop.getResult(2)},
+      "expected a row of the state no more than once in state_indices, but got "
+      "{0} at {1} and {2}");
+}
+
 void CheckEmitter::visit(Operation *op) {
   b.setLoc(op->getLoc());
   checkRelations(op);
-  if (auto scan = dyn_cast<ScanOp>(op))
+  if (auto scan = dyn_cast<ScanOp>(op)) {
     checkOffsets(scan, scan.getCuSeqlens(), {scan.getKey(), 2, "key"});
-  else if (auto state = dyn_cast<StateOp>(op))
+    checkIndices(scan);
+  } else if (auto state = dyn_cast<StateOp>(op))
     checkOffsets(state, state.getCuSeqlens(), {state.getKey(), 2, "key"});
   else if (auto split = dyn_cast<tensor::ExpandShapeOp>(op))
     checkSplits(split);

@@ -28,6 +28,7 @@ from ._linattn import Kernel, __version__, get_num_threads, set_num_threads
 from ._norm import output_norm
 from ._onnx import onnx_linear_attention
 from ._ops import attention
+from ._pool import StatePool
 from ._random import RandomProjection, random_projection
 from ._scan import scan
 from ._state import State
@@ -38,6 +39,7 @@ __all__ = [
     "Kernel",
     "RandomProjection",
     "State",
+    "StatePool",
     "UnsupportedError",
     "__version__",
     "abc",

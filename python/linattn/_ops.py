@@ -205,7 +205,7 @@ def filled_eps(denominator, dtype):
 
 def make_plan(
     options, text, *, scale, target, what, gates=(), tokens="qkv", same_length=False, parts=3,
-    state=None, state_layout="kv",
+    state=None, state_layout="kv", pool=False,
 ):  # fmt: skip
     """A plan whose kernels come from `text`; eps and scale are filled in for the
     dtype and head size."""
@@ -240,6 +240,8 @@ def make_plan(
         state = _STATE[: min(parts, 1 + options.normalize + options.stabilized)]
     if state_layout == "vk":
         state = (("S", "state", "N H V K -> N H K V"), *state[1:])
+    if pool:  # of any number of states
+        state = [(name, role, layout.replace("N ", "Np ")) for name, role, layout in state]
     maps = []
     if options.maps is not None:
         # Gates and states have a row for every feature.

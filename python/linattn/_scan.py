@@ -30,6 +30,7 @@ GATES = {
     "input_gate": ("gate", "B T H"),
     "mask": ("mask", "B T"),
     "cu_seqlens": ("offsets", "T"),
+    "state_indices": ("counts", "N"),
 }
 
 
@@ -123,7 +124,9 @@ def scan(
       ValueError, TypeError: naming the operand, what was expected and what came.
       UnsupportedError: a legal combination that is not compiled yet.
     """
-    operands = (decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask, cu_seqlens)
+    operands = (
+        decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask, cu_seqlens, None,
+    )  # fmt: skip
     result = run_scan(
         q, k, v, operands, transition, update, readout, feature_map, normalize,
         (eps, floor, abs_floor, clamp), scale, initial_state, return_state, state_dtype, reverse,
@@ -150,11 +153,8 @@ def run_scan(
         feature_map, maps = _features.split(feature_map, q, k, initial_state is not None)
     arrays = (q, k, v, *maps)
     if [operand for operand in operands if operand is not None]:
-        offsets = operands[-1]
-        if isinstance(offsets, (list, tuple)):
-            offsets = np.asarray(offsets)
-            offsets = offsets.astype(np.int64) if offsets.dtype.kind == "i" else offsets
-            operands = (*operands[:-1], offsets)
+        if isinstance(operands[-1], (list, tuple)) or isinstance(operands[-2], (list, tuple)):
+            operands = (*operands[:-2], *(_integers(operand) for operand in operands[-2:]))
         gates = tuple(name for name, value in zip(GATES, operands) if value is not None)
         arrays += tuple(value for value in operands if value is not None)
     if state_dtype is None and isinstance(initial_state, State):
@@ -173,6 +173,14 @@ def run_scan(
         _ops._remember(key, plan)
     state = None if initial_state is None else _ops._unpack(initial_state, plan)
     return plan(arrays, state, out, in_place, num_threads)
+
+
+def _integers(operand):
+    """Lists of integers are fine; what else is there is left to be refused."""
+    if not isinstance(operand, (list, tuple)):
+        return operand
+    operand = np.asarray(operand)
+    return operand.astype(np.int64) if operand.dtype.kind == "i" else operand
 
 
 def check_decays(**decays):
@@ -217,7 +225,7 @@ def _make_scan_plan(
     return _ops.make_plan(
         options, _text.scan_text, scale="K**-0.5" if scale is None else scale, target=target,
         what="scan", gates=[(name, *GATES[name]) for name in gates], same_length=True,
-        state_layout=state_layout,
+        state_layout=state_layout, pool="state_indices" in gates,
     )  # fmt: skip
 
 

@@ -99,17 +99,24 @@ class State:
         transition="before", bonus=None, erase=None, write=None, input_gate=None, mask=None,
         update="add", readout="inclusive", feature_map=None, normalize=None, eps=None, floor=None,
         abs_floor=None, clamp=None, scale=None, cu_seqlens=None, reverse=False, out=None,
-        num_threads=None, form="auto", target=None, check=False,
+        num_threads=None, form="auto", target=None, check=False, state_indices=None,
     ):  # fmt: skip
         """Reads and writes one or several tokens; returns their outputs.
 
         The arguments are those of `linattn.scan`; `normalize` is what the state
         is made for unless given.
+
+        With `state_indices`, int32 or int64 ``[N]``, the state is a pool
+        ``[P, H, K, V]``: sequence n has its state in row ``state_indices[n]``, and
+        no other row is read or written. An index of -1 pads the batch: that
+        sequence has no state, and its outputs are 0. Other indices outside the
+        pool, and rows that are there twice, are a ValueError.
         """
         if normalize is None:
             normalize = self.z is not None
         operands = (
             decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask, cu_seqlens,
+            state_indices,
         )  # fmt: skip
         result = _scan.run_scan(
             q, k, v, operands, transition, update, readout, feature_map, normalize,

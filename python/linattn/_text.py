@@ -206,7 +206,8 @@ class _Function:
         s = self.sizes
         last = s.V if name in ("value_decay", "beta", "write") else self.state_rows
         shapes = {1: (s.H,), 2: (None, s.Tk), 3: (None, s.H, s.Tk), 4: (None, s.H, s.Tk, last)}
-        shape = {"cu_seqlens": (None,), "bonus": (s.H, self.state_rows)}.get(name) or shapes[rank]
+        special = {"cu_seqlens": (None,), "state_indices": (None,), "bonus": (s.H, self.state_rows)}
+        shape = special.get(name) or shapes[rank]
         return self.argument(name, _tensor(*shape, dtype))
 
     @property

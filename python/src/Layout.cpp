@@ -46,7 +46,7 @@ DimClass DimNames::classOf(Id id) const {
 std::string DimNames::describe(Id id) const {
   switch (classOf(id)) {
   case DimClass::Batch:
-    return names[id] == "N" ? "number of states" : "batch size";
+    return names[id].front() == 'N' ? "number of states" : "batch size";
   case DimClass::Head:
     return "number of heads";
   case DimClass::Length:

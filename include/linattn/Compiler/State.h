@@ -19,7 +19,8 @@ namespace linattn {
 /// Owns the state of a scan: S [N, H, K, V] and, where the rule carries them,
 /// the normalizer z [N, H, K] and the running maximum m [N, H], in f32 or f64.
 /// A kernel takes the views of one state and writes those of another, or the
-/// same: then it updates the state in place, without a copy.
+/// same: then it updates the state in place, without a copy. A state of more
+/// sequences than a call has is a pool: the scan's `state_indices` tell which.
 class State {
 public:
   struct Options {

@@ -81,6 +81,10 @@ def LinAttn_Offsets :
     AnyTypeOf<[TensorRankOf<[I32, I64], [1]>, MemRefRankOf<[I32, I64], [1]>],
               "[N+1] sequence offsets as a ranked tensor or memref of i32 or i64">;
 
+def LinAttn_Indices :
+    AnyTypeOf<[TensorRankOf<[I32, I64], [1]>, MemRefRankOf<[I32, I64], [1]>],
+              "[N] indices of states as a ranked tensor or memref of i32 or i64">;
+
 def LinAttn_Lengths :
     AnyTypeOf<[TensorRankOf<[I32, I64], [1]>, MemRefRankOf<[I32, I64], [1]>],
               "[B] lengths as a ranked tensor or memref of i32 or i64">;

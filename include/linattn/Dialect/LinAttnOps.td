@@ -219,6 +219,12 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     state is `[N, H, K, V]`, one per sequence. `reverse` runs from the last token
     to the first.
 
+    With `state_indices` the states are rows of a pool `[P, H, K, V]` (normalizer
+    `[P, H, K]`, running maximum `[P, H]`): sequence n starts from row
+    `state_indices[n]`, and its final state takes that row's place. The other rows
+    stay as they are; the result is the whole pool. A sequence of index −1 has no
+    state: it pads the batch, its tokens are not looked at and its outputs are 0.
+
     An `input_gate` `[B, H, T]`, a natural logarithm of any sign, writes the key
     e^{input_gate}·φ(k) (mLSTM). So that no gate overflows, `running_max` carries
     `m_t = max(decay_t + m_{t-1}, input_gate_t)`, and S and z are stored times
@@ -271,6 +277,10 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     - (S26) a constant decay or value_decay holds no positive number and no NaN.
     - (S27) bonus goes with update(add) or update(dplr) only: the others write
       beta·k, and a bonus could mean that or the key.
+    - (S28) state_indices is `[N]`, for the batch or, with cu_seqlens, for the
+      packed sequences; the state's first dimension is then any. Each is −1 or
+      a row of the state, and no row is there twice: checked at run time, where
+      they are an argument of the function.
 
     Example:
 
@@ -291,6 +301,7 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     Optional<LinAttn_Gate>:$erase, Optional<LinAttn_Gate>:$write,
     Optional<LinAttn_Gate>:$input_gate,
     Optional<LinAttn_Mask>:$mask, Optional<LinAttn_Offsets>:$cu_seqlens,
+    Optional<LinAttn_Indices>:$state_indices,
     LinAttn_Tokens:$output, LinAttn_State:$state,
     Optional<LinAttn_Normalizer>:$normalizer,
     Optional<LinAttn_RunningMax>:$running_max,
@@ -312,6 +323,7 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     (`write` `(` $write^ `)`)? (`input_gate` `(` $input_gate^ `)`)?
     (`mask` `(` $mask^ `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `)`)?
+    (`state_indices` `(` $state_indices^ `)`)?
     (`update` `(` custom<Keyword>($update)^ `)`)? (`readout` `(` custom<Keyword>($readout)^ `)`)?
     (`transition` `(` custom<Keyword>($transition)^ `)`)?
     `into` `(` $output `)` `init` `(` $state `)`

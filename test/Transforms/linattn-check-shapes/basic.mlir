@@ -140,3 +140,25 @@ func.func @packed(%x: tensor<1x2x?x4xf32>, %cu: tensor<?xi32>, %o: tensor<1x2x?x
     -> (tensor<1x2x?x4xf32>, tensor<?x2x4x4xf32>)
   return %r#0, %r#1 : tensor<1x2x?x4xf32>, tensor<?x2x4x4xf32>
 }
+
+// -----
+
+// So are indices into a pool of states; the pool has any number of them.
+
+// CHECK-LABEL: func.func @pool__shapes(
+// CHECK-SAME:    %[[I:[^:]+]]: tensor<?xi32>,
+// CHECK-SAME:    "expected query and state_indices to have the same batch size, but got {0} and {1}",
+// CHECK-SAME:    "expected state_indices to be -1 or a row of the state, which has {2}, but got {0} at {1}",
+// CHECK-SAME:    "expected a row of the state no more than once in state_indices, but got {0} at {1} and {2}"]
+// CHECK-NOT:     linattn.scan
+// CHECK:         scf.for
+// CHECK:           tensor.extract %[[I]]
+// CHECK:           scf.for
+// CHECK:             tensor.extract %[[I]]
+func.func @pool(%x: tensor<?x2x1x4xf32>, %i: tensor<?xi32>, %o: tensor<?x2x1x4xf32>, %s: tensor<5x2x4x4xf32>)
+    -> (tensor<?x2x1x4xf32>, tensor<5x2x4x4xf32>) {
+  %r:2 = linattn.scan %x, %x, %x state_indices(%i) into(%o) init(%s)
+    : (tensor<?x2x1x4xf32>, tensor<?x2x1x4xf32>, tensor<?x2x1x4xf32>, tensor<?xi32>, tensor<?x2x1x4xf32>, tensor<5x2x4x4xf32>)
+    -> (tensor<?x2x1x4xf32>, tensor<5x2x4x4xf32>)
+  return %r#0, %r#1 : tensor<?x2x1x4xf32>, tensor<5x2x4x4xf32>
+}

@@ -112,6 +112,46 @@ TEST(State, MayNotOverlapInPart) {
             "3 (%s)");
 }
 
+/// A state of more sequences than are at hand is a pool.
+TEST(State, HoldsThePoolOfChangingBatches) {
+  const char *text = R"(
+func.func @step(%q: tensor<?x1x1x4xf32>, %i: tensor<?xi32>,
+                %s: tensor<?x1x4x4xf32>)
+    -> (tensor<?x1x1x4xf32>, tensor<?x1x4x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %q, %c0 : tensor<?x1x1x4xf32>
+  %e = tensor.empty(%n) : tensor<?x1x1x4xf32>
+  %r:2 = linattn.scan %q, %q, %q state_indices(%i) into(%e) init(%s)
+    : (tensor<?x1x1x4xf32>, tensor<?x1x1x4xf32>, tensor<?x1x1x4xf32>,
+       tensor<?xi32>, tensor<?x1x1x4xf32>, tensor<?x1x4x4xf32>)
+    -> (tensor<?x1x1x4xf32>, tensor<?x1x4x4xf32>)
+  return %r#0, %r#1 : tensor<?x1x1x4xf32>, tensor<?x1x4x4xf32>
+})";
+  Kernel kernel = llvm::cantFail(Compiler().compile(text));
+  EXPECT_EQ(kernel.signature().results[1].inPlaceOf, 2);
+  State pool = llvm::cantFail(State::zeros(3, 1, size, size));
+  auto *s = static_cast<float *>(pool.S().data);
+  // Two sequences, the second without a state.
+  std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8}, o(2 * size, -1);
+  auto step = [&](std::vector<int32_t> rows) {
+    BufferView tokens(x.data(), DType::F32, {2, 1, 1, size});
+    BufferView indices(rows.data(), DType::I32, {2});
+    BufferView output(o.data(), DType::F32, {2, 1, 1, size});
+    return llvm::toString(
+        kernel.run({tokens, indices, pool.S()}, {output, pool.S()}));
+  };
+  EXPECT_EQ(step({2, -1}), "");
+  for (int64_t i = 0; i < 3 * size * size; ++i)
+    EXPECT_EQ(s[i], i < 2 * size * size ? 0 : x[i / size % size] * x[i % size]);
+  EXPECT_EQ(o, (std::vector<float>{30, 60, 90, 120, 0, 0, 0, 0}));
+  EXPECT_EQ(step({3, 0}),
+            "'step': expected state_indices to be -1 or a row of the state, "
+            "which has 3, but got 3 at 0");
+  EXPECT_EQ(step({1, 1}),
+            "'step': expected a row of the state no more than once in "
+            "state_indices, but got 1 at 0 and 1");
+}
+
 TEST(State, SaysWhatIsWrong) {
   auto message = [](llvm::Expected<State> state) {
     return state ? std::string() : llvm::toString(state.takeError());
