@@ -237,9 +237,7 @@ static llvm::Error emitPackedWrapper(llvm::Module &module,
   return llvm::Error::success();
 }
 
-/// Only wrappers are visible. The user's names might be ones that LLVM knows,
-/// such as "exp" or "malloc".
-static void internalize(llvm::Module &module) {
+void linattn::detail::internalize(llvm::Module &module) {
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
@@ -250,7 +248,7 @@ static void internalize(llvm::Module &module) {
 
 static llvm::Error emitWrappers(llvm::Module &module,
                                 const Signature &signature) {
-  internalize(module);
+  internalize(module); // Only wrappers are visible.
   llvm::SmallVector<int64_t> ranks;
   for (const ValueInfo &result : signature.results)
     ranks.push_back(result.getRank());
@@ -313,20 +311,31 @@ llvm::Expected<llvm::SmallVector<char, 0>>
 linattn::detail::generateCode(mlir::ModuleOp mlirModule,
                               const Signature &signature, CodeFormat format,
                               const CompilerOptions &options) {
+  auto emitEntries = [&](llvm::Module &module) {
+    return emitWrappers(module, signature);
+  };
+  // Code in a prime field runs once.
+  return generateCode(
+      mlirModule, signature.entry, emitEntries,
+      {format, options.math.value_or(Math::Strict), options.prime.has_value()});
+}
+
+llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
+    mlir::ModuleOp mlirModule, llvm::StringRef name,
+    llvm::function_ref<llvm::Error(llvm::Module &)> emitEntries,
+    const CodeGenOptions &options) {
   auto machine = createTargetMachine();
   if (!machine)
     return machine.takeError();
-  // Code in a prime field runs once: what counts is how fast it is compiled.
-  bool runsOnce = options.prime.has_value();
-  if (runsOnce)
+  if (options.runsOnce)
     (*machine)->setOptLevel(llvm::CodeGenOptLevel::None);
   DiagnosticCollector diagnostics(*mlirModule.getContext());
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module =
-      mlir::translateModuleToLLVMIR(mlirModule, context, signature.entry);
+      mlir::translateModuleToLLVMIR(mlirModule, context, name);
   if (!module)
     return diagnostics.takeError("translation to LLVM IR failed");
-  if (llvm::Error error = emitWrappers(*module, signature))
+  if (llvm::Error error = emitEntries(*module))
     return std::move(error);
   setTarget(*module, **machine);
   std::string problem;
@@ -336,16 +345,16 @@ linattn::detail::generateCode(mlir::ModuleOp mlirModule,
   accessBFloatAsInteger(*module);
   if (options.math == Math::Fast)
     relaxMath(*module);
-  optimize(*module, **machine, /*fast=*/!runsOnce);
+  optimize(*module, **machine, /*fast=*/!options.runsOnce);
 
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream os(code);
-  if (format == CodeFormat::LLVMIR) {
+  if (options.format == CodeFormat::LLVMIR) {
     module->print(os, nullptr);
     return code;
   }
   llvm::legacy::PassManager passes;
-  auto type = format == CodeFormat::Object
+  auto type = options.format == CodeFormat::Object
                   ? llvm::CodeGenFileType::ObjectFile
                   : llvm::CodeGenFileType::AssemblyFile;
   if ((*machine)->addPassesToEmitFile(passes, os, nullptr, type))

@@ -12,8 +12,13 @@
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Compiler/Signature.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
+
+namespace llvm {
+class Module;
+} // namespace llvm
 
 namespace linattn::detail {
 
@@ -37,6 +42,24 @@ llvm::Expected<Math> getDefaultMath();
 llvm::Expected<llvm::SmallVector<char, 0>>
 generateCode(mlir::ModuleOp module, const Signature &signature,
              CodeFormat format, const CompilerOptions &options);
+
+struct CodeGenOptions {
+  CodeFormat format = CodeFormat::Object;
+  Math math = Math::Strict;
+  /// Code that runs once: what counts is how fast it is compiled.
+  bool runsOnce = false;
+};
+
+/// The same for code without a signature. `emitEntries` names what is visible;
+/// it gets the module in LLVM IR before it is optimised.
+llvm::Expected<llvm::SmallVector<char, 0>>
+generateCode(mlir::ModuleOp module, llvm::StringRef name,
+             llvm::function_ref<llvm::Error(llvm::Module &)> emitEntries,
+             const CodeGenOptions &options);
+
+/// Makes every function of a module internal, under another name. The user's
+/// names might be ones that LLVM knows, such as "exp" or "malloc".
+void internalize(llvm::Module &module);
 
 } // namespace linattn::detail
 

@@ -29,23 +29,20 @@ LoadedCode::LoadedCode(std::unique_ptr<llvm::orc::LLJIT> jit)
 
 LoadedCode::~LoadedCode() = default;
 
-/// The runtime is linked statically, so the dynamic linker cannot find it.
-static llvm::Error defineRuntime(llvm::orc::LLJIT &jit) {
-  llvm::orc::SymbolMap symbols;
-  symbols[jit.mangleAndIntern("linattn_parallel_for")] = ExecutorSymbolDef(
-      ExecutorAddr::fromPtr(&linattn_parallel_for),
-      llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable);
-  detail::forEachTracePrinter([&](llvm::StringRef symbol, void *address) {
-    symbols[jit.mangleAndIntern(symbol)] = ExecutorSymbolDef(
-        ExecutorAddr::fromPtr(address),
+static llvm::Error define(llvm::orc::LLJIT &jit,
+                          llvm::ArrayRef<HostSymbol> symbols) {
+  llvm::orc::SymbolMap map;
+  for (const HostSymbol &symbol : symbols)
+    map[jit.mangleAndIntern(symbol.name)] = ExecutorSymbolDef(
+        ExecutorAddr::fromPtr(symbol.address),
         llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable);
-  });
   return jit.getMainJITDylib().define(
-      llvm::orc::absoluteSymbols(std::move(symbols)));
+      llvm::orc::absoluteSymbols(std::move(map)));
 }
 
-llvm::Expected<std::unique_ptr<LoadedCode>>
-LoadedCode::load(llvm::StringRef object, const Signature &signature) {
+llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>>
+linattn::detail::loadObject(llvm::StringRef object, llvm::StringRef name,
+                            llvm::ArrayRef<HostSymbol> symbols) {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
@@ -60,7 +57,7 @@ LoadedCode::load(llvm::StringRef object, const Signature &signature) {
                  .create();
   if (!jit)
     return jit.takeError();
-  if (llvm::Error error = defineRuntime(**jit))
+  if (llvm::Error error = define(**jit, symbols))
     return std::move(error);
   // malloc, memcpy and libm.
   auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
@@ -68,10 +65,28 @@ LoadedCode::load(llvm::StringRef object, const Signature &signature) {
   if (!process)
     return process.takeError();
   (*jit)->getMainJITDylib().addGenerator(std::move(*process));
-
-  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(object, signature.entry);
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(object, name);
   if (llvm::Error error = (*jit)->addObjectFile(std::move(buffer)))
     return std::move(error);
+  return std::move(*jit);
+}
+
+/// The runtime is linked statically, so the dynamic linker cannot find it.
+static llvm::SmallVector<HostSymbol> getRuntimeSymbols() {
+  llvm::SmallVector<HostSymbol> symbols;
+  symbols.push_back({"linattn_parallel_for",
+                     reinterpret_cast<void *>(&linattn_parallel_for)});
+  detail::forEachTracePrinter([&](llvm::StringRef symbol, void *address) {
+    symbols.push_back({symbol, address});
+  });
+  return symbols;
+}
+
+llvm::Expected<std::unique_ptr<LoadedCode>>
+LoadedCode::load(llvm::StringRef object, const Signature &signature) {
+  auto jit = loadObject(object, signature.entry, getRuntimeSymbols());
+  if (!jit)
+    return jit.takeError();
   auto run = (*jit)->lookup(getRunSymbol(signature));
   if (!run)
     return run.takeError();
