@@ -10,6 +10,7 @@
 
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Emulator/Passes.h"
 #include "linattn/Pipelines/Pipelines.h"
 #include "linattn/Transforms/BufferizableOpInterfaceImpl.h"
 #include "linattn/Transforms/Passes.h"
@@ -26,6 +27,7 @@ void mlir::linattn::registerAllDialects(DialectRegistry &registry) {
 void mlir::linattn::registerAllPasses() {
   registerLinAttnTransformsPasses();
   registerLinAttnConversionPasses();
+  registerLinAttnEmulatorPasses();
   registerLowerToLLVMPipelines();
   registerPipelines();
 }

@@ -1,0 +1,25 @@
+//===- Passes.h - GPU kernels for the host ----------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_EMULATOR_PASSES_H
+#define LINATTN_EMULATOR_PASSES_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::linattn {
+
+#define GEN_PASS_DECL
+#include "linattn/Emulator/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "linattn/Emulator/Passes.h.inc"
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_EMULATOR_PASSES_H

@@ -1,0 +1,59 @@
+//===- Passes.td - GPU kernels for the host ----------------*- tablegen -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_EMULATOR_PASSES_TD
+#define LINATTN_EMULATOR_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LinAttnNVVMToHostPass
+    : Pass<"linattn-nvvm-to-host", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Turn NVVM kernels into host code that calls the emulator";
+  let description = [{
+    Kernels become functions of a thread and of an array with the arguments, 64
+    bits each. What only a GPU can do becomes a call: barriers, products of
+    matrices, shuffles, asynchronous copies. Special registers are read from the
+    thread. Every access to shared or global memory first asks the emulator,
+    which checks and counts it and says where the data is; pointers are
+    addresses of the emulated GPU, without address spaces. The module's
+    attributes tell where each numbered operation was, and how many bytes of
+    static shared memory there are. An op without emulation is an error.
+
+    Runs on the NVVM dialect, before `convert-nvvm-to-llvm`, which would leave
+    inline assembly. See docs/Emulator.md.
+
+    Before:
+
+    ```mlir
+    llvm.func @k(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {
+      %t = nvvm.read.ptx.sreg.tid.x : i32
+      %a = llvm.getelementptr %p[%t] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+      %x = llvm.load %a : !llvm.ptr<1> -> f32
+      nvvm.barrier0
+      …
+    ```
+
+    After:
+
+    ```mlir
+    llvm.func @k(%thread: !llvm.ptr, %arguments: !llvm.ptr) {
+      %p = llvm.load %arguments : !llvm.ptr -> !llvm.ptr
+      %t = llvm.load %thread : !llvm.ptr -> i32
+      %a = llvm.getelementptr %p[%t] : (!llvm.ptr, i32) -> !llvm.ptr, f32
+      %data = llvm.call @linattn_emu_load(%thread, %a, %c4, %c4, %site0) : …
+      %x = llvm.load %data {alignment = 1} : !llvm.ptr -> f32
+      llvm.call @linattn_emu_barrier(%thread, %c0, %c0, %site1) : …
+      …
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"
+  ];
+}
+
+#endif // LINATTN_EMULATOR_PASSES_TD

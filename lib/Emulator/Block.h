@@ -1,0 +1,197 @@
+//===- Block.h - A thread block: fibers, barriers, shared memory *- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_EMULATOR_BLOCK_H
+#define LINATTN_LIB_EMULATOR_BLOCK_H
+
+#include "AccessLog.h"
+#include "Fiber.h"
+#include "Memory.h"
+#include "RuntimeABI.h"
+#include "Shadow.h"
+#include "linattn/Emulator/Emulator.h"
+#include "llvm/ADT/Twine.h"
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace linattn::emulator {
+
+class Block;
+struct Thread;
+struct Warp;
+
+/// What the threads of a release saw, for those who acquire it.
+class SyncPoint {
+public:
+  void reset(unsigned numThreads) { seen.assign(numThreads, 0); }
+  void clear() { std::fill(seen.begin(), seen.end(), 0); }
+  void release(Thread &thread);
+  void acquire(Thread &thread) const;
+
+private:
+  std::vector<uint32_t> seen;
+};
+
+/// An operation that the lanes of a warp execute together, as one lane sees it.
+struct Collective {
+  /// Runs it for `lanes`, whose calls agree.
+  using Execute = void (*)(Block &block, Warp &warp, uint32_t lanes);
+
+  Execute execute = nullptr;
+  uint32_t site = 0;
+  /// Every lane must be at the same operation, not only at one of its kind.
+  bool aligned = true;
+  uint32_t mask = ~0u;
+  uint32_t variant = 0; ///< Kind of mma, shuffle and so on.
+  uint64_t address = 0;
+  uint32_t *words = nullptr; ///< Operands, then results.
+
+  bool agreesWith(const Collective &other) const {
+    return execute == other.execute && variant == other.variant &&
+           mask == other.mask && (!aligned || site == other.site);
+  }
+};
+
+/// A cp.async that has not arrived yet.
+struct AsyncCopy {
+  uint64_t sharedOffset;
+  const char *source; ///< Null for zeros only.
+  unsigned bytes, sourceBytes;
+};
+
+struct Thread {
+  /// Read by compiled code, and therefore first.
+  uint32_t registers[kNumRegisters] = {};
+
+  enum class State { Ready, AtCollective, AtBarrier, AtMBarrier, Done };
+  State state = State::Ready;
+  Block *block = nullptr;
+  Warp *warp = nullptr;
+  unsigned index = 0, lane = 0;
+  Collective collective;
+  /// What it waits at, unless it is ready.
+  uint32_t site = 0;
+  ThreadClock clock;
+  /// Copies not yet delivered, and where each committed group ends.
+  std::vector<AsyncCopy> copies;
+  std::vector<size_t> groupEnds;
+  std::unique_ptr<FiberStack> stack;
+  FiberContext context;
+};
+
+/// Masks have a bit per lane.
+struct Warp {
+  unsigned index = 0;
+  uint32_t lanes = 0;   ///< That exist.
+  uint32_t ready = 0;   ///< That can run.
+  uint32_t waiting = 0; ///< At a collective operation.
+  uint32_t done = 0;
+  uint32_t logFull = 0; ///< That should let others catch up.
+  AccessLog log;
+  SyncPoint sync;
+  Thread *threads = nullptr; ///< Its lanes.
+};
+
+/// Executes one block after the other.
+class Block {
+public:
+  using Kernel = void (*)(Thread *thread, const uint64_t *arguments);
+
+  Block(Kernel kernel, GlobalMemory &global, const LaunchOptions &options,
+        uint64_t staticShared, Report &report);
+
+  /// Runs the block with these coordinates; false if it had to be stopped.
+  bool run(Dim3 index);
+
+  //===--------------------------------------------------------------------===//
+  // For the runtime functions, called on the fiber of `thread`
+  //===--------------------------------------------------------------------===//
+
+  /// Checks an access and gives the memory to do it on.
+  void *access(Thread &thread, AccessKind kind, uint64_t address,
+               unsigned bytes, unsigned alignment, uint32_t site);
+  /// The same for a row of a matrix, whose traffic is counted elsewhere.
+  char *accessShared(Thread &thread, AccessKind kind, uint64_t address,
+                     unsigned bytes, uint32_t site);
+
+  void beginCopy(Thread &thread, uint64_t destination, uint64_t source,
+                 unsigned bytes, unsigned sourceBytes, uint32_t site);
+  void commitCopies(Thread &thread);
+  void waitCopies(Thread &thread, unsigned pendingGroups);
+  void waitAllCopies(Thread &thread);
+
+  /// Returns once all lanes of its mask have arrived and it was executed.
+  void runCollective(Thread &thread, const Collective &collective);
+  /// `count` 0 stands for all threads. `wait` false: only announces itself.
+  void arriveAtBarrier(Thread &thread, unsigned id, unsigned count, bool wait,
+                       uint32_t site);
+
+  //===--------------------------------------------------------------------===//
+  // For collective operations
+  //===--------------------------------------------------------------------===//
+
+  /// Counts a finding; the first of its kind is told.
+  void note(Check check, const Thread &thread, uint32_t site,
+            const llvm::Twine &what);
+  Traffic &getTraffic(uint32_t site) { return report.sites[site].traffic; }
+
+  static std::string describe(uint64_t address);
+
+private:
+  struct Barrier {
+    unsigned expected = 0, arrived = 0;
+    std::vector<Thread *> waiting;
+    SyncPoint sync;
+  };
+
+  static void startThread(void *thread);
+  void prepare(Dim3 index);
+  void suspend(Thread &thread);
+  FiberContext &pickNext(Warp &warp, unsigned lane);
+  FiberContext &enter(Warp &warp, uint32_t lanes, unsigned first);
+  [[noreturn]] void stop(Thread &thread);
+  void wake(Thread &thread);
+  void finishThread(Thread &thread);
+  bool tryCollective(Warp &warp, Thread &thread);
+  void completeBarrier(Barrier &barrier);
+  void checkBarrierSites(const Barrier &barrier);
+  void diagnoseStandstill();
+  void letOthersCatchUp(Thread &thread);
+  void flushLog(Warp &warp);
+  void log(Thread &thread, AccessLog::Space space, bool isWrite,
+           uint64_t address, unsigned bytes, unsigned piece, uint32_t site);
+  void *accessGlobal(Thread &thread, AccessKind kind, uint64_t address,
+                     unsigned bytes, uint32_t site);
+  void noteShared(Thread &thread, const Shadow::Result &result, bool isWrite,
+                  uint32_t site);
+  void deliver(Thread &thread, size_t count);
+  unsigned random(unsigned bound);
+
+  Kernel kernel;
+  GlobalMemory &global;
+  const LaunchOptions &options;
+  Report &report;
+  uint64_t rng;
+
+  std::vector<char> shared;
+  Shadow sharedShadow;
+  std::vector<Thread> threads;
+  std::vector<Warp> warps;
+  std::map<unsigned, Barrier> barriers;
+  /// What every thread has seen of every other, a row per thread.
+  std::vector<uint32_t> clocks;
+  uint32_t lastMoment = 0;
+  unsigned numDone = 0;
+  bool stopped = false;
+  FiberContext host;
+};
+
+} // namespace linattn::emulator
+
+#endif // LINATTN_LIB_EMULATOR_BLOCK_H

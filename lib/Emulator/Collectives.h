@@ -1,0 +1,45 @@
+//===- Collectives.h - What the lanes of a warp do together -----*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_EMULATOR_COLLECTIVES_H
+#define LINATTN_LIB_EMULATOR_COLLECTIVES_H
+
+#include "Block.h"
+
+namespace linattn::emulator {
+
+/// Each of them is an `execute` of a Collective; operands and results are in
+/// `words` of every lane.
+/// @{
+
+/// D = A B + C. words: A, B, then C, which becomes D. variant: MmaKind.
+void executeMma(Block &block, Warp &warp, uint32_t lanes);
+
+/// Up to four 8 x 8 matrices of 16-bit elements. variant: their number, plus
+/// kTransposed. words: one per matrix.
+void executeLdMatrix(Block &block, Warp &warp, uint32_t lanes);
+void executeStMatrix(Block &block, Warp &warp, uint32_t lanes);
+inline constexpr uint32_t kTransposed = 8;
+
+/// words: value, offset, mask and clamp; becomes value, whether it is valid.
+/// variant: ShuffleKind.
+void executeShuffle(Block &block, Warp &warp, uint32_t lanes);
+
+/// words: predicate, becomes the result. variant: VoteKind.
+void executeVote(Block &block, Warp &warp, uint32_t lanes);
+
+/// words: value, becomes the result. variant: ReduxKind.
+void executeRedux(Block &block, Warp &warp, uint32_t lanes);
+
+/// Orders what the lanes did before it with what they do after it.
+void executeWarpSync(Block &block, Warp &warp, uint32_t lanes);
+/// @}
+
+} // namespace linattn::emulator
+
+#endif // LINATTN_LIB_EMULATOR_COLLECTIVES_H

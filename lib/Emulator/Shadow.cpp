@@ -1,0 +1,138 @@
+//===- Shadow.cpp - Who touched memory last ------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Shadow.h"
+
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace linattn::emulator;
+
+/// Bytes that one cell stands for: the smallest elements of kernels.
+static constexpr uint64_t kGranule = 2;
+
+Shadow::Shadow(uint64_t bytes, bool acrossBlocks)
+    : acrossBlocks(acrossBlocks), lists(1) {
+  // Zeros mean untouched, and calloc gets them for free, page by page.
+  uint64_t count = bytes / kGranule + 1;
+  cells.reset(static_cast<Cell *>(std::calloc(count, sizeof(Cell))));
+  if (!cells)
+    llvm::report_bad_alloc_error("no memory for the emulator's race check");
+}
+
+bool Shadow::isConcurrent(const ThreadClock &clock,
+                          const Access &earlier) const {
+  if (earlier.moment == 0)
+    return false;
+  if (earlier.moment <= clock.base)
+    return acrossBlocks;
+  return earlier.thread != clock.thread &&
+         earlier.moment > clock.seen[earlier.thread];
+}
+
+void Shadow::noteConflict(const ThreadClock &clock, const Access &earlier,
+                          Result &result) const {
+  if (result.conflict)
+    return;
+  result.conflict = true;
+  result.otherThread = earlier.thread;
+  result.otherBlock = earlier.moment <= clock.base;
+}
+
+/// Keeps what a later write must be ordered behind: every reader since the last
+/// write, unless a newer read of those kept is ordered behind it.
+void Shadow::addReader(const ThreadClock &clock, Cell &cell, Access access) {
+  if (!isConcurrent(clock, cell.read)) {
+    cell.read = access;
+    return;
+  }
+  if (cell.moreReads == 0) {
+    if (freeLists.empty()) {
+      freeLists.push_back(lists.size());
+      lists.emplace_back();
+    }
+    cell.moreReads = freeLists.back();
+    freeLists.pop_back();
+  }
+  std::vector<Access> &readers = lists[cell.moreReads];
+  for (Access &other : readers) {
+    // Of other blocks' readers one is enough.
+    bool sameReader = other.thread == access.thread ||
+                      (other.moment <= clock.base && acrossBlocks);
+    if (sameReader || !isConcurrent(clock, other)) {
+      other = access;
+      return;
+    }
+  }
+  readers.push_back(access);
+}
+
+void Shadow::read(const ThreadClock &clock, Cell &cell, Result &result) {
+  if (cell.write.moment <= (acrossBlocks ? 0 : clock.base))
+    result.uninitialized = true;
+  else if (cell.write.pending)
+    result.pending = true;
+  else if (isConcurrent(clock, cell.write))
+    noteConflict(clock, cell.write, result);
+  auto thread = static_cast<uint16_t>(clock.thread);
+  if (cell.read.moment == clock.now() && cell.read.thread == thread)
+    return;
+  addReader(clock, cell, {clock.now(), thread, false, false});
+}
+
+void Shadow::write(const ThreadClock &clock, Cell &cell, bool atomic,
+                   Result &result) {
+  if (cell.write.pending && cell.write.moment > clock.base)
+    result.pending = true;
+  else if (!(atomic && cell.write.atomic) && isConcurrent(clock, cell.write))
+    noteConflict(clock, cell.write, result);
+  if (isConcurrent(clock, cell.read))
+    noteConflict(clock, cell.read, result);
+  if (cell.moreReads != 0) {
+    std::vector<Access> &readers = lists[cell.moreReads];
+    for (const Access &reader : readers)
+      if (isConcurrent(clock, reader))
+        noteConflict(clock, reader, result);
+    readers.clear();
+    freeLists.push_back(cell.moreReads);
+    cell.moreReads = 0;
+  }
+  cell.read = {};
+  cell.write = {clock.now(), static_cast<uint16_t>(clock.thread), atomic,
+                false};
+}
+
+Shadow::Result Shadow::access(const ThreadClock &clock, AccessKind kind,
+                              uint64_t offset, uint64_t bytes) {
+  Result result;
+  result.offset = offset;
+  uint64_t end = (offset + bytes + kGranule - 1) / kGranule;
+  for (uint64_t i = offset / kGranule; i < end; ++i) {
+    if (kind == AccessKind::Read)
+      read(clock, cells[i], result);
+    else
+      write(clock, cells[i], kind == AccessKind::Atomic, result);
+  }
+  return result;
+}
+
+Shadow::Result Shadow::beginCopy(const ThreadClock &clock, uint64_t offset,
+                                 uint64_t bytes) {
+  Result result = access(clock, AccessKind::Write, offset, bytes);
+  for (uint64_t i = offset / kGranule; i < (offset + bytes) / kGranule; ++i)
+    cells[i].write.pending = true;
+  return result;
+}
+
+void Shadow::completeCopy(const ThreadClock &clock, uint64_t offset,
+                          uint64_t bytes) {
+  // The data may have come at any time until now: others must synchronise with
+  // this moment, not with that of the issue.
+  for (uint64_t i = offset / kGranule; i < (offset + bytes) / kGranule; ++i)
+    cells[i].write = {clock.now(), static_cast<uint16_t>(clock.thread), false,
+                      false};
+}

@@ -1,0 +1,92 @@
+//===- Shadow.h - Who touched memory last -----------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_EMULATOR_SHADOW_H
+#define LINATTN_LIB_EMULATOR_SHADOW_H
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+namespace linattn::emulator {
+
+enum class AccessKind : uint8_t { Read, Write, Atomic };
+
+/// The view a thread has of time, for deciding what happened before what: the
+/// newest moment of every thread of its block that it has synchronised with.
+/// Moments grow from block to block, so that those of earlier blocks are told
+/// apart without clearing anything.
+struct ThreadClock {
+  unsigned thread = 0;
+  /// Moments up to this one belong to earlier blocks.
+  uint32_t base = 0;
+  uint32_t *seen = nullptr;
+
+  uint32_t now() const { return seen[thread]; }
+};
+
+/// What is known of each pair of bytes of a memory: its last writer and the
+/// readers since. Two accesses conflict if one writes and no synchronisation
+/// orders them (the happens-before rule of vector clocks).
+class Shadow {
+public:
+  /// `acrossBlocks`: blocks of one launch are unordered and share this memory,
+  /// as global memory; otherwise every block starts with memory of its own.
+  Shadow(uint64_t bytes, bool acrossBlocks);
+
+  struct Result {
+    bool conflict = false;
+    bool uninitialized = false;
+    bool pending = false;
+    unsigned otherThread = 0; ///< Of the conflict.
+    bool otherBlock = false;
+    uint64_t offset = 0; ///< Of the first bytes concerned.
+  };
+
+  /// Notes an access of `bytes` from `offset` on, which must be within.
+  Result access(const ThreadClock &clock, AccessKind kind, uint64_t offset,
+                uint64_t bytes);
+
+  /// An asynchronous copy: a write now, pending until it is complete.
+  Result beginCopy(const ThreadClock &clock, uint64_t offset, uint64_t bytes);
+  void completeCopy(const ThreadClock &clock, uint64_t offset, uint64_t bytes);
+
+private:
+  struct Access {
+    uint32_t moment; ///< 0: none.
+    uint16_t thread;
+    bool atomic;
+    bool pending;
+  };
+  struct Cell {
+    Access write, read;
+    uint32_t moreReads; ///< Index into the lists; 0: none.
+  };
+
+  /// Whether `earlier` is not ordered before what the thread does now.
+  bool isConcurrent(const ThreadClock &clock, const Access &earlier) const;
+  void noteConflict(const ThreadClock &clock, const Access &earlier,
+                    Result &result) const;
+  void read(const ThreadClock &clock, Cell &cell, Result &result);
+  void write(const ThreadClock &clock, Cell &cell, bool atomic, Result &result);
+  void addReader(const ThreadClock &clock, Cell &cell, Access access);
+
+  struct Free {
+    void operator()(Cell *cells) const { std::free(cells); }
+  };
+  std::unique_ptr<Cell[], Free> cells;
+  bool acrossBlocks;
+  /// Readers beyond one per cell, and the unused lists.
+  std::vector<std::vector<Access>> lists;
+  std::vector<uint32_t> freeLists;
+};
+
+} // namespace linattn::emulator
+
+#endif // LINATTN_LIB_EMULATOR_SHADOW_H

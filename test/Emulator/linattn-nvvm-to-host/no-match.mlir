@@ -1,0 +1,55 @@
+// RUN: linattn-opt %s --pass-pipeline='builtin.module(gpu.module(linattn-nvvm-to-host))' --split-input-file --verify-diagnostics
+
+gpu.module @operation {
+  llvm.func @k() attributes {nvvm.kernel} {
+    // expected-error @below {{the emulator cannot execute this operation}}
+    nvvm.wgmma.fence.aligned
+    // All of them are named, not only the first.
+    // expected-error @below {{the emulator cannot execute the special register clock}}
+    %c = nvvm.read.ptx.sreg.clock : i32
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @mma {
+  llvm.func @k(%a: f64, %c: f64) attributes {nvvm.kernel} {
+    // expected-error @below {{the emulator cannot execute this shape or type of mma: expected m16n8 of bf16, f16 or tf32 with f32 sums}}
+    %d = nvvm.mma.sync A[%a] B[%a] C[%c, %c] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 8, n = 8, k = 4>} : (f64, f64, f64) -> !llvm.struct<(f64, f64)>
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @call {
+  llvm.func @vprintf(!llvm.ptr, !llvm.ptr) -> i32
+  llvm.func @k(%p: !llvm.ptr) attributes {nvvm.kernel} {
+    // expected-error @below {{the emulator cannot call 'vprintf'}}
+    %r = llvm.call @vprintf(%p, %p) : (!llvm.ptr, !llvm.ptr) -> i32
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @assembly {
+  llvm.func @k(%x: f32) attributes {nvvm.kernel} {
+    // expected-error @below {{the emulator cannot execute 'sin.approx.ftz.f32'}}
+    %y = nvvm.inline_ptx "sin.approx.ftz.f32 $0, $1;" ro(%x : f32) -> f32
+    llvm.return
+  }
+}
+
+// -----
+
+// Not lowered yet.
+
+gpu.module @memref {
+  llvm.func @k(%x: f32) attributes {nvvm.kernel} {
+    // expected-error @below {{the emulator cannot execute this operation}}
+    %m = memref.alloca() : memref<4xf32>
+    llvm.return
+  }
+}
