@@ -82,13 +82,23 @@ double &at(WorkCounts &work, Work kind) { return work[size_t(kind)]; }
 
 } // namespace
 
-/// Passes over the state for every token.
-static void countToken(const Extents &e, WorkCounts &work) {
+/// Passes over the state: one for every token, but of a block whose number is
+/// known the additive update takes as many at once as registers can accumulate.
+static double countPasses(const ScanProblem &problem,
+                          const VectorTarget &target, const Extents &e) {
+  if (problem.update != ScanProblem::Update::Add || problem.tokens < 0 ||
+      e.tokens > e.block)
+    return e.tokens;
+  double together = std::floor(double(target.registers) / 4 / e.group);
+  return std::ceil(e.tokens / std::max(together, 1.0));
+}
+
+static void countToken(const Extents &e, double passes, WorkCounts &work) {
   at(work, Work::Products) =
       e.tokens * e.state * (e.group + e.gates + e.transitions + e.writers);
   // Update and a read by each, a single reader along with the update.
   at(work, Work::Near) =
-      e.tokens * e.state * (2 + e.transitions + (e.group > 1 ? e.group : 0));
+      passes * e.state * (2 + e.transitions + (e.group > 1 ? e.group : 0));
 }
 
 /// The state passes through registers once per block.
@@ -133,7 +143,7 @@ WorkCounts linattn::countWork(const ScanProblem &problem, ScanForm form,
   WorkCounts work{};
   switch (form.kind) {
   case ScanForm::Token:
-    countToken(e, work);
+    countToken(e, countPasses(problem, target, e), work);
     break;
   case ScanForm::StateTile:
     countStateTile(e, work);

@@ -119,15 +119,22 @@ static bool wantsTokenForm(OpTy op) {
 }
 
 /// The shape for streaming through the state in memory: scratch for no more
-/// tokens than there are, and panels as wide as the registers can accumulate,
-/// so that memory is read in long runs.
+/// tokens than there are, as many of them at once as `vectors` can accumulate,
+/// and panels as wide as is left, so that memory is read in long runs.
 static TileShape streamingShape(Value tokens, Value state, TileShape shape,
                                 int64_t vectors) {
   auto size = [](Value value, int64_t dim) {
     return cast<ShapedType>(value.getType()).getDimSize(dim);
   };
-  if (int64_t count = size(tokens, 2); !ShapedType::isDynamic(count))
-    shape.block = std::min(shape.block, std::max<int64_t>(count, 1));
+  if (int64_t count = size(tokens, 2);
+      !ShapedType::isDynamic(count) && count <= shape.block) {
+    shape.block = std::max<int64_t>(count, 1);
+    int64_t most = std::max<int64_t>(vectors / (shape.cols / shape.lanes), 1);
+    // Passes of the same length.
+    int64_t passes = llvm::divideCeil(shape.block, most);
+    shape.together = llvm::divideCeil(shape.block, passes);
+    vectors /= shape.together;
+  }
   int64_t columns = size(state, 3);
   if (ShapedType::isDynamic(columns))
     return shape;

@@ -109,9 +109,15 @@ void StateTile::clearOutput(Value from, Value to) {
 void StateTile::emitTokens(Value from, Value to) {
   allocateScratch();
   loadState();
-  forEach(from, to, shape.block, [&](Value blockStart) {
-    emitBlock(blockStart, min(sub(to, blockStart), index(shape.block)));
-  });
+  // A few tokens whose number is known.
+  std::optional<int64_t> tokens =
+      getConstantIntValue(dim(key ? key : query, 2));
+  if (tokenForm && !offsets && tokens && *tokens <= shape.block)
+    emitBlock(from, index(*tokens));
+  else
+    forEach(from, to, shape.block, [&](Value blockStart) {
+      emitBlock(blockStart, min(sub(to, blockStart), index(shape.block)));
+    });
   if (key)
     storeState();
   freeScratch();

@@ -63,7 +63,8 @@ private:
   };
   void sweepTile(Value panel, Value row, Value count, Ends ends);
   void prefetchNext(Value panel, Value row);
-  void sweepToken(Value panel, Value t);
+  void streamPanel(Value panel, Value count);
+  void sweepTokens(Value panel, Value t, int64_t number);
   Value decayed(Value s, Value t, Value row, Value column);
   Value initialOutput(Value member, Value t, Value column);
   void writeOutput(Value o, Value member, Value t, Value column);

@@ -38,10 +38,8 @@ void StateTile::writeOutput(Value o, Value member, Value t, Value column) {
 }
 
 void StateTile::sweepPanel(Value panel, Value count) {
-  if (tokenForm) {
-    forEach(count, [&](Value t) { sweepToken(panel, t); });
-    return;
-  }
+  if (tokenForm)
+    return streamPanel(panel, count);
   int64_t rows = shape.rows;
   std::optional<int64_t> size = getConstantIntValue(tileRows);
   // The first tile starts the sums and the last one writes them out: they are
@@ -175,18 +173,34 @@ void StateTile::prefetchNext(Value panel, Value row) {
 // Token by token
 //===----------------------------------------------------------------------===//
 
-/// One token over one panel of the state in memory, in the tile's order of
-/// operations: read, decay, write, read out, in a single pass.
-void StateTile::sweepToken(Value panel, Value t) {
+/// A panel of the state in memory, for tokens one by one, or for several at
+/// once where their number is known.
+void StateTile::streamPanel(Value panel, Value count) {
+  std::optional<int64_t> known = getConstantIntValue(count);
+  if (!known)
+    return forEach(count, [&](Value t) { sweepTokens(panel, t, 1); });
+  for (int64_t t = 0; t < *known; t += shape.together)
+    sweepTokens(panel, index(t), std::min(shape.together, *known - t));
+}
+
+/// `number` tokens from `t` on over one panel of the state in memory, in the
+/// tile's order of operations: read, decay, write, read out. A row is loaded
+/// and stored once, and sees the tokens in their order: the same bits however
+/// many there are.
+void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
   int64_t cols = shape.cols;
   Value column = mul(panel, index(cols));
   // Whoever selects this form made sure that the group is static.
-  int64_t members = *getConstantIntValue(group);
-  SmallVector<Value> o;
-  if (query)
-    for (int64_t i = 0; i < members; ++i)
-      o.push_back(initialOutput(index(i), t, column));
-  Value v = key ? loadVector(values, {t, column}, cols) : Value();
+  int64_t members = query ? *getConstantIntValue(group) : 0;
+  SmallVector<Value> tokens, o;
+  for (int64_t i = 0; i < number; ++i) {
+    tokens.push_back(add(t, index(i)));
+    for (int64_t member = 0; member < members; ++member)
+      o.push_back(initialOutput(index(member), tokens.back(), column));
+  }
+  // A single value stays in registers; several come from the nearest cache.
+  Value only =
+      key && number == 1 ? loadVector(values, {t, column}, cols) : Value();
 
   SmallVector<Value> total = reduce(
       index(0), dim(state.state, 2), 1, o,
@@ -197,22 +211,31 @@ void StateTile::sweepToken(Value panel, Value t) {
           prefetchState(state.state,
                         {slot, head, add(d, index(rowsAhead)), column}, cols);
         Value s = readOperand(state.state, at, cols);
-        auto readOut = [&] {
-          for (auto [i, sum] : llvm::enumerate(carried))
-            sum =
-                fmaVector(splat(load(queries, {index(i), t, d}), cols), s, sum);
-        };
-        if (exclusive)
-          readOut();
-        if (key) {
-          Value k = splat(load(keys, {t, d}), cols);
-          s = fmaVector(k, v, decayed(s, t, d, column));
-          writeOperand(s, state.state, at);
+        for (int64_t i = 0; i < number; ++i) {
+          Value token = tokens[i];
+          auto readOut = [&] {
+            for (int64_t member = 0; member < members; ++member) {
+              Value &sum = carried[i * members + member];
+              Value q = load(queries, {index(member), token, d});
+              sum = fmaVector(splat(q, cols), s, sum);
+            }
+          };
+          if (exclusive)
+            readOut();
+          if (key) {
+            Value k = splat(load(keys, {token, d}), cols);
+            Value v = only ? only : loadVector(values, {token, column}, cols);
+            s = fmaVector(k, v, decayed(s, token, d, column));
+          }
+          if (!exclusive)
+            readOut();
         }
-        if (!exclusive)
-          readOut();
+        if (key)
+          writeOperand(s, state.state, at);
         return carried;
       });
-  for (auto [i, sum] : llvm::enumerate(total))
-    writeOutput(sum, index(i), t, column);
+  for (int64_t i = 0; i < number; ++i)
+    for (int64_t member = 0; member < members; ++member)
+      writeOutput(total[i * members + member], index(member), tokens[i],
+                  column);
 }

@@ -25,6 +25,8 @@ struct TileShape {
   int64_t rows;  ///< Accumulators of one tile.
   int64_t cols;  ///< Elements of one accumulator.
   int64_t block; ///< Tokens between two loads of a tile.
+  /// Tokens that a row of the state in memory sees at once.
+  int64_t together = 1;
 };
 
 class TileBuilder : public VectorBuilder {

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For a few tokens: a panel of columns of the state, where it lies, is read
-// twice from the nearest cache, where it was asked for while the panel before
-// it was written. Per token
+// For a few tokens: a panel of columns of the state is read twice from the
+// nearest cache, where it was asked for while the panel before it was written.
+// One token finds it where it lies; for several it is copied, since its rows
+// lie so far apart that the nearest cache may have no room for them. Per token
 //
 //   r = Sᵀ(γ ⊙ a)               or Sᵀ a, before the decay
 //   S ← γ ⊙ S + k (β (w v + r))ᵀ   or + k vᵀ + b rᵀ
@@ -35,7 +36,10 @@ private:
   /// Partial sums of one reduction over the rows: independent chains.
   static constexpr int64_t chains = 4;
 
+  void sweepPanel(Value panel, Value first, Value count);
   void enterPanel(Value panel);
+  Value loadRow(Value d);
+  void storeRow(Value row, Value d);
   void allocateScratch();
   void packToken(Value first, Value t);
   void packFactors(Value token, Value t);
@@ -54,6 +58,8 @@ private:
   // Scratch, rows of a block of tokens.
   Value queries, keys, values, transition, bRows, factors, writeGates,
       columnBetas, betas, own;
+  // The panel at hand; null where it is used in place.
+  Value copied;
   // The panel at hand: its first column.
   Value column;
   // The panel after it, maybe of the next head.
@@ -68,12 +74,41 @@ void TokenTile::emit() {
     forEach(begin, end, shape.block, [&](Value first) {
       Value count = min(sub(end, first), index(shape.block));
       forEach(count, [&](Value t) { packToken(first, t); });
-      forEach(panels(), [&](Value panel) {
-        enterPanel(panel);
-        forEach(count, [&](Value t) { sweepToken(first, t); });
-      });
+      forEach(panels(), [&](Value panel) { sweepPanel(panel, first, count); });
     });
   });
+}
+
+void TokenTile::sweepPanel(Value panel, Value first, Value count) {
+  enterPanel(panel);
+  Value rows = dim(scan.getState(), 2);
+  if (copied)
+    forEach(rows, [&](Value d) {
+      SmallVector<Value> at{slot, head, d, column};
+      storeVector(readOperand(scan.getState(), at, shape.cols), copied,
+                  {d, index(0)});
+    });
+  forEach(count, [&](Value t) { sweepToken(first, t); });
+  if (copied)
+    forEach(rows, [&](Value d) {
+      prefetchState(scan.getState(), {slot, nextHead, d, nextColumn},
+                    shape.cols);
+      writeOperand(loadVector(copied, {d, index(0)}, shape.cols),
+                   scan.getState(), {slot, head, d, column});
+    });
+}
+
+Value TokenTile::loadRow(Value d) {
+  if (copied)
+    return loadVector(copied, {d, index(0)}, shape.cols);
+  return readOperand(scan.getState(), {slot, head, d, column}, shape.cols);
+}
+
+void TokenTile::storeRow(Value row, Value d) {
+  if (copied)
+    storeVector(row, copied, {d, index(0)});
+  else
+    writeOperand(row, scan.getState(), {slot, head, d, column});
 }
 
 void TokenTile::enterPanel(Value panel) {
@@ -108,6 +143,10 @@ void TokenTile::allocateScratch() {
     writeGates = scratch({tokens, columns});
   if (scan.getBonus())
     own = scratch({members, tokens});
+  // For fewer tokens the copies cost what they save.
+  constexpr int64_t manyTokens = 4;
+  if (shape.block >= manyTokens)
+    copied = scratch({features, b.getIndexAttr(shape.cols)});
 }
 
 void TokenTile::packToken(Value first, Value t) {
@@ -188,7 +227,7 @@ Value TokenTile::sumOf(ArrayRef<Value> partial) {
 Value TokenTile::readTransition(Value t) {
   SmallVector<Value> initial(chains, zeros(shape.cols));
   return sumOf(reduceRows(initial, [&](Value d, MutableArrayRef<Value> sums) {
-    Value s = readOperand(scan.getState(), {slot, head, d, column}, shape.cols);
+    Value s = loadRow(d);
     Value a = splat(load(transition, {t, d}), shape.cols);
     sums[0] = fmaVector(a, s, sums[0]);
   }));
@@ -229,15 +268,15 @@ void TokenTile::updateRows(Value t, Value writtenByKey, Value r, Value first) {
   SmallVector<Value> sums = reduceRows(
       initial,
       [&](Value d, MutableArrayRef<Value> sums) {
-        SmallVector<Value> at{slot, head, d, column};
-        prefetchState(scan.getState(), {slot, nextHead, d, nextColumn}, cols);
-        Value s = readOperand(scan.getState(), at, cols);
+        if (!copied)
+          prefetchState(scan.getState(), {slot, nextHead, d, nextColumn}, cols);
+        Value s = loadRow(d);
         if (factors)
           s = mulf(s, splat(load(factors, {t, d}), cols));
         s = fmaVector(splat(load(keys, {t, d}), cols), writtenByKey, s);
         if (bRows)
           s = fmaVector(splat(load(bRows, {t, d}), cols), r, s);
-        writeOperand(s, scan.getState(), at);
+        storeRow(s, d);
         if (reads)
           sums[0] = fmaVector(splat(load(queries, {index(0), t, d}), cols), s,
                               sums[0]);
@@ -253,8 +292,7 @@ void TokenTile::readMember(Value t, Value member, Value first) {
   Value sum = sumOf(reduceRows(
       initial,
       [&](Value d, MutableArrayRef<Value> sums) {
-        Value s =
-            readOperand(scan.getState(), {slot, head, d, column}, shape.cols);
+        Value s = loadRow(d);
         Value q = splat(load(queries, {member, t, d}), shape.cols);
         sums[0] = fmaVector(q, s, sums[0]);
       },

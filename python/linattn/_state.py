@@ -106,6 +106,10 @@ class State:
         The arguments are those of `linattn.scan`; `normalize` is what the state
         is made for unless given.
 
+        Up to 8 tokens have kernels of their own. Where ``update="add"`` they pass
+        over the state once, with the bits of a step for each; other updates may run
+        as a short chunk, which rounds differently, unless ``form="token"``.
+
         With `state_indices`, int32 or int64 ``[N]``, the state is a pool
         ``[P, H, K, V]``: sequence n has its state in row ``state_indices[n]``, and
         no other row is read or written. An index of -1 pads the batch: that

@@ -200,15 +200,18 @@ void PlanCall::importState(nb::handle state) {
   binder.applyRules();
 }
 
-/// One token is decoding, where every microsecond counts: such kernels are made
-/// for the heads at hand.
+/// One token is decoding, where every microsecond counts, and so are a few that
+/// carry a state on: such kernels are made for the heads and tokens at hand.
 const Kernel &PlanCall::findKernel() {
   const Layout &first = binder.layoutOf(plan.operands.front());
   DimNames::Id length = DimNames::kNone;
   for (const Layout::UserDim &dim : first.user)
     if (plan.names.classOf(dim.id) == DimClass::Length)
       length = dim.id;
-  bool single = length != DimNames::kNone && binder.extents[length] == 1;
+  constexpr int64_t fewTokens = 8;
+  int64_t tokens = length == DimNames::kNone ? 0 : binder.extents[length];
+  bool few = tokens == 1 || (plan.hasState && plan.returnsState && tokens > 1 &&
+                             tokens <= fewTokens);
   key.push_back(static_cast<int64_t>(binder.dtype));
   for (size_t i = 0; i < plan.names.size(); ++i) {
     bool fixed = true;
@@ -217,10 +220,10 @@ const Kernel &PlanCall::findKernel() {
       fixed = false;
       break;
     case DimClass::Head:
-      fixed = single || plan.fixesHeads;
+      fixed = few || plan.fixesHeads;
       break;
     case DimClass::Length:
-      fixed = single && static_cast<DimNames::Id>(i) == length;
+      fixed = few && static_cast<DimNames::Id>(i) == length;
       break;
     case DimClass::Feature:
       break;

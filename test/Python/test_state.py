@@ -51,6 +51,43 @@ def test_token_form_splits_bit_for_bit(qkv):
     np.testing.assert_array_equal(np.concatenate(out, axis=1), whole)
 
 
+@pytest.mark.parametrize("rule", ["linear", "elu", "exp", "scalar", "gate", "exclusive", "delta", "gated_delta"])
+@pytest.mark.parametrize("T", [2, 5, 8, 9])
+def test_several_tokens_at_once(rule, T, rng):
+    """A pass for a few tokens has the bits of a step for each, in every form of theirs."""
+    H, K, V = 2, 16, 72
+    tokens = [rng.standard_normal((2, T, H, D)).astype(np.float32) for D in (K, K, V)]
+    gate = -rng.random((2, T, H, K)).astype(np.float32)
+    beta = rng.random((2, T, H)).astype(np.float32)
+    operands = {
+        "scalar": dict(decay=gate[..., 0]), "gate": dict(decay=gate), "exclusive": dict(decay=gate),
+        "delta": dict(beta=beta), "gated_delta": dict(beta=beta, decay=gate[..., 0]),
+    }.get(rule, {})  # fmt: skip
+    options = {"exclusive": dict(readout="exclusive")}.get(rule, {})
+    if "delta" in rule:
+        options = dict(update="delta")
+    if rule in ("elu", "exp"):
+        options = dict(feature_map=rule)
+    normalize = rule in ("elu", "exp")
+    states = [State.zeros(2, H, K, V, normalize=normalize, feature_map=rule if normalize else None) for _ in range(3)]
+    for state in states:
+        state.step(*tokens, **operands, **options)  # from some state on
+        state.S[...] = states[0].S
+    at_once = states[0].step(*tokens, **operands, **options, form="token")
+    one = lambda x, t: x[:, t : t + 1]  # noqa: E731
+    steps = [
+        states[1].step(*(one(x, t) for x in tokens), **{n: one(x, t) for n, x in operands.items()}, **options)
+        for t in range(T)
+    ]
+    np.testing.assert_array_equal(at_once, np.concatenate(steps, axis=1))
+    np.testing.assert_array_equal(states[0].S, states[1].S)
+    chosen = states[2].step(*tokens, **operands, **options)
+    if T <= 8 and "delta" not in rule:
+        np.testing.assert_array_equal(chosen, at_once)
+    assert_agrees(chosen, at_once)
+    assert_agrees(states[2].S, states[1].S)
+
+
 def test_update_and_query(qkv):
     q, k, v = qkv
     state = State.zeros(2, 3, 16, 24, normalize=True)

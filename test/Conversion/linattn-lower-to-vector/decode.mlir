@@ -49,3 +49,54 @@ func.func @dynamic(%q: memref<1x2x?x128xf32>, %o: memref<1x2x?x128xf32>, %s: mem
     : (memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x128x128xf32>) -> ()
   return
 }
+
+// A few tokens see a row of the state one after the other while it is in
+// registers: it is loaded and stored once, and each token has a sum.
+// CHECK-LABEL: func.func @several
+// WIDE: scf.for {{.+}} = %c0 to %c128 step %c1 iter_args({{.+}}, {{.+}}, {{.+}}, {{.+}}) -> (vector<64xf32>, vector<64xf32>, vector<64xf32>, vector<64xf32>)
+// WIDE: vector.transfer_read {{.+}}, vector<64xf32>
+// WIDE-COUNT-8: vector.fma
+// WIDE-NEXT: vector.transfer_write
+// WIDE-NEXT: scf.yield
+// NARROW: scf.for {{.+}} = %c0 to %c128 step %c1 iter_args({{.+}}, {{.+}}, {{.+}}, {{.+}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// NARROW-COUNT-8: vector.fma
+// NARROW-NEXT: vector.transfer_write
+// CHECK: return
+func.func @several(%q: memref<1x2x4x128xf32>, %o: memref<1x2x4x128xf32>, %s: memref<1x2x128x128xf32>) {
+  linattn.scan %q, %q, %q into(%o) init(%s) {config = #linattn.config<form = token>}
+    : (memref<1x2x4x128xf32>, memref<1x2x4x128xf32>, memref<1x2x4x128xf32>, memref<1x2x4x128xf32>, memref<1x2x128x128xf32>) -> ()
+  return
+}
+
+// More than registers can accumulate: passes of the same length, here 5 and 4,
+// and 3, 3 and 3.
+// CHECK-LABEL: func.func @passes
+// WIDE: scf.for {{.+}} = %c0 to %c128 {{.+}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// WIDE: scf.for {{.+}} = %c0 to %c128 {{.+}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>) {
+// NARROW-COUNT-3: scf.for {{.+}} = %c0 to %c128 {{.+}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+// CHECK: return
+func.func @passes(%q: memref<1x2x9x128xf32>, %o: memref<1x2x9x128xf32>, %s: memref<1x2x128x128xf32>) {
+  linattn.scan %q, %q, %q into(%o) init(%s) {config = #linattn.config<form = token>}
+    : (memref<1x2x9x128xf32>, memref<1x2x9x128xf32>, memref<1x2x9x128xf32>, memref<1x2x9x128xf32>, memref<1x2x128x128xf32>) -> ()
+  return
+}
+
+// A rank-1 update needs the state of the token before for its read: for more
+// than a few tokens the panel is copied to where its rows are neighbours.
+// CHECK-LABEL: func.func @delta_several
+// WIDE: %[[PANEL:.+]] = memref.alloc() {{.+}} : memref<128x32xf32>
+// NARROW: %[[PANEL:.+]] = memref.alloc() {{.+}} : memref<128x16xf32>
+// CHECK: vector.transfer_read
+// CHECK: vector.store {{.+}}, %[[PANEL]]
+// CHECK: scf.for {{.+}} = %c0 to %c4
+// CHECK: vector.load %[[PANEL]]
+// CHECK: memref.prefetch
+// CHECK: vector.load %[[PANEL]]
+// CHECK: vector.transfer_write
+// CHECK: memref.dealloc %[[PANEL]]
+// CHECK: return
+func.func @delta_several(%q: memref<1x2x4x128xf32>, %beta: memref<1x2x4xf32>, %o: memref<1x2x4x128xf32>, %s: memref<1x2x128x128xf32>) {
+  linattn.scan %q, %q, %q beta(%beta) update(delta) into(%o) init(%s) {config = #linattn.config<form = token>}
+    : (memref<1x2x4x128xf32>, memref<1x2x4x128xf32>, memref<1x2x4x128xf32>, memref<1x2x4xf32>, memref<1x2x4x128xf32>, memref<1x2x128x128xf32>) -> ()
+  return
+}

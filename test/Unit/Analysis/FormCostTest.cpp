@@ -60,6 +60,27 @@ TEST(FormCost, GrowsWithTokensAndSizes) {
     }
 }
 
+/// A few tokens whose number is known share a pass over the state.
+TEST(FormCost, FewTokensGoTogether) {
+  for (int64_t tokens = 1; tokens <= 8; ++tokens) {
+    SCOPED_TRACE(tokens);
+    ScanProblem problem = sized(tokens, 128, 128), delta = problem;
+    EXPECT_EQ(chooseScanForm(problem, additive, wide).get().form.kind,
+              ScanForm::Token);
+    // A rank-1 update reads the state that the token before has left.
+    delta.update = ScanProblem::Update::Delta;
+    auto passes = [](const ScanProblem &problem, VectorTarget target) {
+      WorkCounts work = countWork(problem, {ScanForm::Token}, target);
+      return work[size_t(Work::Far)];
+    };
+    double once = passes(sized(1, 128, 128), wide);
+    EXPECT_EQ(passes(problem, wide), once);
+    EXPECT_EQ(passes(problem, narrow) > 2 * once, tokens > 4);
+    if (tokens > 1)
+      EXPECT_GT(passes(delta, wide), once * 1.5);
+  }
+}
+
 TEST(FormCost, DecaysTransitionsAndReadersAreNotFree) {
   for (ScanForm form : {ScanForm{ScanForm::Token}, {ScanForm::Chunk, 16}}) {
     SCOPED_TRACE(form.str());
