@@ -40,6 +40,8 @@ void ChunkTile::emitChunk(Value position) {
   first = position;
   count = min(sub(to, first), index(chunk));
   rows = roundUp(count, rowsAtOnce);
+  if (residual && hasChannelDecay())
+    fillRow(residual, {}, 0.0);
   forEach(count, [&](Value t) { packToken(t); });
   // What pads the chunk writes nothing and decays nothing.
   forEach(count, index(padded), 1, [&](Value t) { clearToken(t); });
@@ -98,6 +100,9 @@ void ChunkTile::allocateScratch() {
     cumulated = scratch({oneMore});
     decays = scratch({oneMore, tokens});
   }
+  // What is computed in f64 can afford to round.
+  if (scan.getDecay() && !scan.getRunningMax() && type.isF32())
+    residual = scratch({hasChannelDecay() ? features : one});
   if (scan.getNormalizer()) {
     z = scratch({features});
     inverses = scratch({members, tokens});

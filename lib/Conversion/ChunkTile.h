@@ -12,7 +12,7 @@
 //
 //   R   = (I − P^ab)⁻¹ (Ad S + P^ak V)     forward substitution
 //   O   = Qd S + P^qk V + P^qb R
-//   S  ← Γ S + Keᵀ V + Beᵀ R
+//   S  ← Γ S + Keᵀ V + Beᵀ R               Γ as a rounded factor and a rest
 //
 // The delta rule writes b ∥ k: there δ = β (w v + R) takes the place of V and
 // the terms with b vanish. An additive update has no R.
@@ -84,6 +84,7 @@ private:
   void decayRow(Value t);
   void fillDecays();
   void fillCumulated();
+  Value residualOf(Value logarithm, Value factor);
   void decayKeys(Value keyRows);
   void transpose(Value source, Value target);
   Rows transposed(Rows lines);
@@ -145,6 +146,9 @@ private:
   // Scratch, a number per token: logarithms of decays, e^(m_(t−1) − m_t), their
   // products and both as factors from the start on, …
   Value gates, rescales, factors, cumulated, betas, own, inverses, maxima;
+  // Scratch, a number or one per channel: ρ, what the rounding of Γ left over.
+  // Channels add up their logarithms in it before.
+  Value residual;
   // Scratch: Kᵀ and bᵀ, decays between tokens, scores, Γ, S, δ or R, output
   // rows, z.
   Value keysT, bT, decays, queryScores, transitionScores, total, tile, solved,

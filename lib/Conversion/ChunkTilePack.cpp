@@ -30,7 +30,8 @@ void ChunkTile::packToken(Value t) {
   if (writeGates)
     packGate(scan.getWrite(), token, writeGates, {t});
   if (channelGates) {
-    packGate(scan.getDecay(), token, channelGates, {t}, /*exponential=*/true);
+    packGate(scan.getDecay(), token, channelGates, {t}, /*exponential=*/true,
+             residual);
     if (rescale)
       reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
         Value gate = loadVector(channelGates, {t, d}, shape.lanes);

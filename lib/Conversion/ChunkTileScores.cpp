@@ -93,18 +93,19 @@ void ChunkTile::fillCumulated() {
   if (rescales)
     initial.push_back(constant(type, 1.0));
   store(constant(type, 1.0), cumulated, {index(0)});
-  reduce(index(0), rows, 1, initial,
-         [&](Value t, ValueRange carried) -> SmallVector<Value> {
-           SmallVector<Value> next;
-           if (gates)
-             next.push_back(addf(carried.front(), load(gates, {t})));
-           if (rescales)
-             next.push_back(mulf(carried.back(), load(rescales, {t})));
-           store(next.front(), cumulated, {add(t, index(1))});
-           if (factors)
-             store(next.back(), factors, {t});
-           return next;
-         });
+  SmallVector<Value> sums =
+      reduce(index(0), rows, 1, initial,
+             [&](Value t, ValueRange carried) -> SmallVector<Value> {
+               SmallVector<Value> next;
+               if (gates)
+                 next.push_back(addf(carried.front(), load(gates, {t})));
+               if (rescales)
+                 next.push_back(mulf(carried.back(), load(rescales, {t})));
+               store(next.front(), cumulated, {add(t, index(1))});
+               if (factors)
+                 store(next.back(), factors, {t});
+               return next;
+             });
   if (!gates)
     return;
   forEach(index(0), rows, lanes, [&](Value t) {
@@ -114,6 +115,24 @@ void ChunkTile::fillCumulated() {
       factor = mulf(factor, loadVector(factors, {t}, lanes));
     storeVector(factor, cumulated, at);
   });
+  if (residual)
+    store(residualOf(sums.front(), load(cumulated, {rows})), residual,
+          {index(0)});
+}
+
+/// ρ = (e^L − 1) − (Γ − 1): what the rounding of Γ = e^L to a number close to 1
+/// lost. A slow decay would lose it at every chunk, always the same way. Of
+/// smaller factors nothing is left over: Γ − 1 would be rounded itself, and
+/// little of what they meet is remembered.
+Value ChunkTile::residualOf(Value logarithm, Value factor) {
+  auto number = [&](double value) {
+    return constant(logarithm.getType(), value);
+  };
+  Value rest =
+      subf(math::ExpM1Op::create(b, loc, logarithm), subf(factor, number(1.0)));
+  Value isSlow = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
+                                       factor, number(0.5));
+  return select(isSlow, rest, number(0.0));
 }
 
 /// Decays the keys to the end of the chunk.
@@ -225,6 +244,14 @@ void ChunkTile::runningScores() {
     forEachReader([&](const Reader &reader) { ownScores(t, reader); });
     decayRow(t);
   });
+  if (residual)
+    reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
+      Value logarithm = loadVector(residual, {d}, shape.lanes);
+      Value factor = exp(logarithm);
+      storeVector(factor, total, {d});
+      storeVector(residualOf(logarithm, factor), residual, {d});
+      return {};
+    });
 }
 
 /// The scores of token t with the tokens before it; `decays` the keys by the
@@ -349,15 +376,20 @@ void ChunkTile::updateNormalizer() {
             inverses, {member, t});
     });
   });
-  Value factor;
-  if (hasScalarGate())
-    factor = splat(load(cumulated, {rows}), lanes);
+  auto factorAt = [&](Value memref, Value d) -> Value {
+    if (!memref)
+      return {};
+    return hasChannelDecay()
+               ? loadVector(memref, {d}, lanes)
+               : splat(load(memref, {memref == cumulated ? rows : index(0)}),
+                       lanes);
+  };
   forEach(index(0), keySize, lanes, [&](Value d) {
-    Value sum = loadVector(z, {d}, lanes);
-    if (factor)
-      sum = mulf(sum, factor);
-    if (total)
-      sum = mulf(sum, loadVector(total, {d}, lanes));
+    Value past = loadVector(z, {d}, lanes), sum = past;
+    if (Value factor = factorAt(total ? total : cumulated, d))
+      sum = mulf(past, factor);
+    if (Value rest = factorAt(residual, d))
+      sum = fmaVector(past, rest, sum);
     sum = reduce(rows, sum, [&](Value j, Value partial) {
       return addf(partial, loadVector(keys, {j, d}, lanes));
     });

@@ -179,13 +179,16 @@ void ChunkTile::writeRows(Rows o, Value member, Value row, Value column) {
   });
 }
 
-/// S ← Γ S + (Keᵀ V + Beᵀ R). What a chunk adds is summed from zero: there are
-/// as many roundings at the size of S as chunks, not as tokens.
+/// S ← Γ S + (ρ S + Keᵀ V + Beᵀ R). What a chunk adds is summed from zero:
+/// there are as many roundings at the size of S as chunks, not as tokens. ρ is
+/// what rounding Γ left over.
 void ChunkTile::updateState(Value panel) {
   int64_t cols = shape.cols;
-  Value factor;
-  if (hasScalarGate())
-    factor = splat(load(cumulated, {rows}), cols);
+  auto factorAt = [&](Value memref, Value at) {
+    return memref ? splat(load(memref, {at}), cols) : Value();
+  };
+  Value factor = factorAt(cumulated, rows);
+  Value rest = factorAt(hasChannelDecay() ? Value() : residual, index(0));
   forEach(index(0), keySize, rowsAtOnce, [&](Value d) {
     prefetchOutputs(d);
     Rows sums = zeroRows(cols);
@@ -198,13 +201,12 @@ void ChunkTile::updateState(Value panel) {
           [&](Value j) { return writtenRow(writer, j); });
     for (int64_t r = 0; r < rowsAtOnce; ++r) {
       SmallVector<Value> at{panel, add(d, index(r)), index(0)};
-      Value s = loadVector(tile, at, cols);
-      if (factor)
-        s = fmaVector(s, factor, sums[r]);
-      else if (total)
-        s = fmaVector(s, splat(load(total, {at[1]}), cols), sums[r]);
-      else
-        s = addf(s, sums[r]);
+      Value s = loadVector(tile, at, cols), sum = sums[r];
+      Value gate = total ? factorAt(total, at[1]) : factor;
+      Value left = total ? factorAt(residual, at[1]) : rest;
+      if (left)
+        sum = fmaVector(s, left, sum);
+      s = gate ? fmaVector(s, gate, sum) : addf(s, sum);
       storeVector(s, tile, at);
     }
   });

@@ -188,10 +188,12 @@ void ScanTile::packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
 }
 
 void ScanTile::packGate(Value gate, Value token, Value target,
-                        ArrayRef<Value> at, bool exponential) {
+                        ArrayRef<Value> at, bool exponential, Value total) {
   Value width = wholeVectors(dim(gate, 3));
   reduceRow(width, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
     Value x = readOperand(gate, {batch, head, token, d}, shape.lanes);
+    if (total)
+      storeVector(addf(loadVector(total, {d}, shape.lanes), x), total, {d});
     // Decays are the only gates of a token that is not written.
     storeVector(exponential ? exp(x) : written(x, token), target,
                 append(at, d));

@@ -96,9 +96,9 @@ protected:
   void packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
                       Value target, ArrayRef<Value> at);
   /// A row of a gate, of a or of b: copied, 0 for a masked token, or the
-  /// exponential.
+  /// exponential. Adds the row to `total`, if there is one.
   void packGate(Value gate, Value token, Value target, ArrayRef<Value> at,
-                bool exponential = false);
+                bool exponential = false, Value total = {});
   /// The logarithm of the token's scalar decay.
   Value logarithmOfDecay(Value token) {
     Value decay = scan.getDecay();

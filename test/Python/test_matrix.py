@@ -3,6 +3,7 @@
 A seeded sample runs by default, all of it (some hours) with LINATTN_MATRIX=all.
 """
 
+import functools
 import hashlib
 import inspect
 import itertools
@@ -62,11 +63,12 @@ class Law(Draw):
 
 
 def points():
-    for case, form, dtype, (i, shape) in itertools.product(PLAIN, FORMS, DTYPES, enumerate(DENSE)):
+    """The forms of one problem follow one another: the oracle runs once for all."""
+    for case, dtype, (i, shape), form in itertools.product(PLAIN, DTYPES, enumerate(DENSE), FORMS):
         yield case, form, dtype, shape, None, NORMS[i % len(NORMS)]
     packable = [case for case in PLAIN if "cu_seqlens" in run_parameters(case)]
-    for case, form, dtype, (i, cuts) in itertools.product(packable, FORMS, DTYPES, enumerate(PACKED)):
-        yield case, form, dtype, (1, cuts[-1], 2, 64, 64), cuts, NORMS[i % len(NORMS)]
+    for case, dtype, (i, cuts), form in itertools.product(packable, DTYPES, enumerate(PACKED), FORMS):
+        yield case, form, dtype, (1, cuts[-1], 2, 64, 64), tuple(cuts), NORMS[i % len(NORMS)]
 
 
 def run_parameters(case):
@@ -120,17 +122,24 @@ def draw(case, dtype, shape, norm, seed=0):
     return name, operands | {key: operands[key].astype(DTYPES[dtype]) for key in "qkv" if key in operands}
 
 
+@functools.lru_cache(maxsize=1)
+def problem(case, dtype, shape, cuts, norm):
+    """The operands, and what comes of them in float64."""
+    name, operands = draw(case, dtype, shape, norm)
+    if cuts is not None:
+        operands["cu_seqlens"] = list(cuts)
+    return name, operands, run(reference, name, operands)
+
+
 @pytest.mark.parametrize("point", sample(list(points())), ids=name_of)
 def test_matrix(point):
     case, form, dtype, shape, cuts, norm = point
-    name, operands = draw(case, dtype, shape, norm)
-    more = {} if cuts is None else {"cu_seqlens": cuts}
+    name, operands, (ref, ref_state) = problem(case, dtype, shape, cuts, norm)
     try:
-        o, state = run(linattn, name, operands, form=form, **more)
+        o, state = run(linattn, name, operands, form=form)
     except ValueError as refusal:
         assert form != "auto" and str(refusal).startswith("form:"), refusal
         pytest.skip(str(refusal))
-    ref, ref_state = run(reference, name, operands, **more)
     assert_close(case, dtype, o, ref)
     state_dtype = "f64" if dtype == "f64" else "f32"
     for part, expected in zip(parts(state), parts(ref_state), strict=True):
@@ -145,6 +154,20 @@ def test_long_sequences(case):
     o, _ = run(linattn, name, operands)
     ref, _ = run(reference, name, operands)
     assert error(o, ref) <= 3e-6
+
+
+@pytest.mark.parametrize("tail", [(), (32,)], ids=["head", "channel"])
+@pytest.mark.parametrize("log", [0.0, -1.5e-5, float(np.log1p(-(2.0**-16))), -1e-3, -0.05])
+def test_slow_decays_do_not_drift(log, tail):
+    """The same e^g at every token, which rounds the same way every time."""
+    T, D = 16384, 32
+    rng = np.random.default_rng(5)
+    q, k, v = (rng.standard_normal((1, T, 1, D)) for _ in range(3))
+    q, k = (x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (q, k))
+    tokens = [x.astype(np.float32) for x in (q, k, v)]
+    decay = np.full((1, T, 1, *tail) if tail else (1,), log, np.float32)
+    o = linattn.scan(*tokens, decay=decay)
+    assert error(o, reference.scan(*tokens, decay=decay)) <= 3e-6
 
 
 def test_running_logarithms_do_not_drift():

@@ -290,10 +290,11 @@ INSTANTIATE_TEST_SUITE_P(
         Program{"state_tile_normalized", kNormalized, "state_tile", 214,
                 "zeros in padding, as above; and the code for blocks in which "
                 "the maximum rests, which a random one never does"},
-        Program{"chunk", kDelta, "chunk:12", 5,
+        Program{"chunk", kDelta, "chunk:12", 19,
                 "the decay before the first token and after the last one, both "
                 "1; rows of a whole block written one by one; the row that no "
-                "tail has"},
+                "tail has; what the rounding of a factor left over, which in a "
+                "field is 0"},
         Program{"segments", kDelta, "segments:8", 56,
                 "what the scans that summarize a segment read out, which "
                 "nothing uses, and where the values of the one that writes "
