@@ -20,9 +20,9 @@ using namespace linattn;
 ///                      products  near   far  pairs   rows  tokens
 static constexpr WorkCounts weights[] = {
     /* Token     */ {0.67, 1.40, 4.04, 0.00, 12.2, 0.0},
-    /* StateTile */ {1.25, 4.69, 7.38, 0.00, 15.6, 0.0},
-    /* Chunk     */ {0.61, 8.28, 8.90, 4.80, 0.00, 93.8},
-    /* Quadratic */ {1.33, 0.00, 0.00, 0.00, 25.3, 0.0},
+    /* StateTile */ {1.32, 4.68, 7.07, 0.00, 19.1, 0.0},
+    /* Chunk     */ {0.68, 7.80, 8.45, 4.09, 3.80, 77.0},
+    /* Quadratic */ {1.33, 0.00, 0.00, 0.00, 25.4, 0.0},
 };
 
 /// Tokens that stand for many.
@@ -189,35 +189,25 @@ double linattn::predictShare(const ScanProblem &problem, ScanForm form,
          predictCost(problem, form, target);
 }
 
-/// Whether state tiles divide the columns of few states between threads.
-static bool dividesColumns(const ScanProblem &problem,
-                           const VectorTarget &target) {
-  if (problem.update != ScanProblem::Update::Add || problem.normalized)
-    return false;
-  StateTileShape tile = chooseStateTile(target, problem.elementBits,
-                                        problem.keySize, problem.valueSize);
-  return problem.valueSize < 0 || problem.valueSize > tile.cols;
+double linattn::chunkMargin(const ScanProblem &problem) {
+  bool isLong = problem.tokens < 0 || double(problem.tokens) >= manyTokens;
+  return isLong ? 1.0 / 3 : betterBy;
 }
 
 ScanChoice linattn::chooseScanForm(const ScanProblem &problem,
                                    const std::vector<ScanForm::Kind> &legal,
                                    const VectorTarget &target) {
   ScanChoice choice;
-  for (ScanForm form : {ScanForm{ScanForm::StateTile},
-                        {ScanForm::Chunk, 16},
-                        {ScanForm::Chunk, 32},
+  for (ScanForm form : {ScanForm{ScanForm::Chunk, chunkTokens},
+                        {ScanForm::StateTile},
                         {ScanForm::Token}})
     if (std::find(legal.begin(), legal.end(), form.kind) != legal.end())
       choice.candidates.push_back({form, predictCost(problem, form, target)});
   for (size_t i = 1; i < choice.candidates.size(); ++i) {
     const ScanChoice::Candidate &best = choice.get(),
                                 &next = choice.candidates[i];
-    bool isChunk = next.form.kind == ScanForm::Chunk;
-    if (isChunk && best.form.kind == ScanForm::StateTile &&
-        dividesColumns(problem, target))
-      continue;
-    bool mustBeBetter = isChunk && best.form.kind != ScanForm::Token;
-    if (next.cost < (mustBeBetter ? 1 - betterBy : 1) * best.cost)
+    bool isChunk = best.form.kind == ScanForm::Chunk;
+    if (next.cost < (isChunk ? 1 - chunkMargin(problem) : 1) * best.cost)
       choice.chosen = i;
   }
   return choice;

@@ -136,7 +136,6 @@ private:
     auto choice = ::linattn::chooseScanForm(problem, legal, target());
     if (request.form == Form::Auto) {
       reason = describeChoice(problem, choice);
-      tellOfChunks(op, choice);
       const ScanForm &form = choice.get().form;
       Form chosen = form.kind == ScanForm::Token       ? Form::Token
                     : form.kind == ScanForm::StateTile ? Form::StateTile
@@ -147,21 +146,6 @@ private:
     int64_t chunk = request.form == Form::Chunk ? request.chunk : 0;
     compareAsked(op, problem, choice, request.form, chunk, reason);
     return {request.form, chunk};
-  }
-
-  /// Where chunks are faster for many heads, but not chosen.
-  static void tellOfChunks(ScanOp op, const ScanChoice &choice) {
-    const ScanChoice::Candidate &best = choice.get();
-    for (const ScanChoice::Candidate &other : choice.candidates)
-      if (other.form.kind == ScanForm::Chunk &&
-          other.cost < (1 - ::linattn::betterBy) * best.cost)
-        return warn(
-            op, llvm::formatv("{0}, if asked for, is predicted to cost {1}, "
-                              "not {2}; but state tiles divide the "
-                              "columns of few states between more "
-                              "threads",
-                              other.form.str(), formatCost(other.cost),
-                              formatCost(best.cost)));
   }
 
   /// What was asked for against what would have been chosen.

@@ -91,12 +91,17 @@ struct ScanChoice {
   const Candidate &get() const { return candidates[chosen]; }
 };
 
-/// The cheapest of the kinds that are legal, which must not be none. The state
-/// tile, whose results have the bits of token by token, yields to chunks only
-/// where they are cheaper by `betterBy`, and not where it divides the columns
-/// of few states between threads, which chunks do not. Chunks of 16 tokens
-/// yield to longer ones by the same margin: the fit cannot tell them apart.
+/// Two predictions closer than this are not told apart.
 constexpr double betterBy = 0.10;
+
+/// By how much another form must be cheaper than chunks. They round the state
+/// once per chunk, the others once per token: of many tokens, or of an unknown
+/// number, that is worth more than a tenth.
+double chunkMargin(const ScanProblem &problem);
+
+/// The cheapest of the kinds that are legal, which must not be none; chunks
+/// yield by `chunkMargin`. They are of `chunkTokens`: longer ones gain too
+/// little anywhere to be considered.
 ScanChoice chooseScanForm(const ScanProblem &problem,
                           const std::vector<ScanForm::Kind> &legal,
                           const VectorTarget &target);

@@ -38,7 +38,7 @@ KINDS = ("token", "state-tile", "chunk", "quadratic")
 WORK = ("products", "near", "far", "pairs", "rows", "tokens")
 HEADS = 8
 # Head size and tokens. Where tokens are few, states are many.
-LONG = [(d, 512, 1) for d in (32, 64, 96, 128, 256)]
+LONG = [(d, t, 1) for d in (32, 64, 96, 128, 256) for t in (512, 2048)]
 SHORT = [(d, t, 4) for d in (32, 64, 128) for t in (2, 6, 16)]
 CAUSAL = [(d, t, 4) for d in (32, 64, 128) for t in (16, 32, 64, 128, 256)]
 
@@ -153,10 +153,11 @@ def report(records, weights, cost):
 
 def _choose(by_form, cost):
     """As chooseScanForm does."""
-    order = [form for form in ("state-tile", "chunk:16", "chunk:32", "token") if form in by_form]
+    order = [form for form in ("chunk:16", "state-tile", "token") if form in by_form]
     best = order[0]
+    margin = 1 / 3 if by_form[best]["t"] >= 1024 else 0.1
     for form in order[1:]:
-        bar = 0.9 if best == "state-tile" and form.startswith("chunk") else 1
+        bar = 1 - margin if best == "chunk:16" else 1
         if cost(by_form[form]) < bar * cost(by_form[best]):
             best = form
     return best

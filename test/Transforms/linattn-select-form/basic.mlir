@@ -4,10 +4,10 @@
 // RUN: linattn-opt %s --linattn-select-form --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // CHECK-LABEL: func.func @dynamic(
-// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = state_tile, rows = 8, cols = 32, block = {{[0-9]+}}>}
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = {{[0-9]+}}>}
 // CHUNK-LABEL: func.func @dynamic(
 // CHUNK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 32, rows = 4, cols = 16, block = {{[0-9]+}}>}
-// REMARK:      remark: [Passed] select-form {{.*}}"state_tile, tile 8x32 over {{[0-9]+}} tokens: cost {{[0-9]+}} per token and head, {{[0-9]+}} % of the peak of multiply-adds; chunk:16 {{[0-9]+}}, chunk:32 {{[0-9]+}}, token {{[0-9]+}}"
+// REMARK:      remark: [Passed] select-form {{.*}}"chunks of 16 tokens: cost {{[0-9]+}} per token and head, {{[0-9]+}} % of the peak of multiply-adds; state_tile {{[0-9]+}}, token {{[0-9]+}}"
 func.func @dynamic(%q: tensor<2x3x?x64xf32>, %o: tensor<2x3x?x64xf32>, %s: tensor<2x3x64x64xf32>) -> (tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>) {
   %r:2 = linattn.scan %q, %q, %q into(%o) init(%s) : (tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>)
   return %r#0, %r#1 : tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>
@@ -54,10 +54,10 @@ func.func @state_and_read(%q: tensor<2x3x40x64xf64>, %o: tensor<2x3x40x64xf64>, 
 // A rank-1 update: chunks for many tokens, one by one for a few.
 
 // CHECK-LABEL: func.func @delta(
-// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = {{16|32}}, rows = 8, cols = 32,
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32,
 // CHUNK-LABEL: func.func @delta(
 // CHUNK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 32, rows = 4, cols = 16,
-// REMARK:      remark: [Passed] select-form {{.*}}"chunks of {{16|32}} tokens: cost {{[0-9]+}} per token and head, {{.*}}token {{[0-9]+}}"
+// REMARK:      remark: [Passed] select-form {{.*}}"chunks of 16 tokens: cost {{[0-9]+}} per token and head, {{.*}}token {{[0-9]+}}"
 func.func @delta(%q: tensor<2x3x?x128xf32>, %b: tensor<2x3x?xf32>, %o: tensor<2x3x?x128xf32>, %s: tensor<2x3x128x128xf32>) -> tensor<2x3x?x128xf32> {
   %r:2 = linattn.scan %q, %q, %q beta(%b) update(delta) into(%o) init(%s)
     : (tensor<2x3x?x128xf32>, tensor<2x3x?x128xf32>, tensor<2x3x?x128xf32>, tensor<2x3x?xf32>, tensor<2x3x?x128xf32>, tensor<2x3x128x128xf32>) -> (tensor<2x3x?x128xf32>, tensor<2x3x128x128xf32>)

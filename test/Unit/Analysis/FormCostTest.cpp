@@ -133,11 +133,10 @@ TEST(FormCost, TheCheapestLegalFormIsChosen) {
       ScanChoice choice = chooseScanForm(problem, rankOne, wide);
       for (const ScanChoice::Candidate &other : choice.candidates) {
         EXPECT_NE(other.form.kind, ScanForm::StateTile);
-        // Longer chunks must be better by a margin.
-        bool isLonger = other.form.kind == ScanForm::Chunk &&
-                        other.form.chunk > choice.get().form.chunk;
+        // What chunks yield to must be better by a margin.
+        bool isChunk = choice.get().form.kind == ScanForm::Chunk;
         EXPECT_GE(other.cost,
-                  (isLonger ? 1 - betterBy : 1) * choice.get().cost);
+                  (isChunk ? 1 - chunkMargin(problem) : 1) * choice.get().cost);
         EXPECT_EQ(other.cost, predictCost(problem, other.form, wide));
       }
     }
@@ -150,20 +149,24 @@ TEST(FormCost, TheCheapestLegalFormIsChosen) {
             ScanForm::Token);
 }
 
-TEST(FormCost, TheStateTileYieldsOnlyToMuchCheaperChunks) {
+TEST(FormCost, ChunksYieldOnlyToMuchCheaperForms) {
+  size_t chunks = 0, others = 0;
   for (bool normalized : {false, true})
-    for (int64_t size : {16, 32, 64, 96, 128, 256, 512}) {
-      ScanProblem problem = sized(unknownSize, size, size);
-      problem.normalized = normalized;
-      ScanChoice choice = chooseScanForm(problem, additive, wide);
-      if (choice.get().form.kind != ScanForm::Chunk)
-        continue;
-      EXPECT_LT(choice.get().cost,
-                (1 - betterBy) *
-                    predictCost(problem, {ScanForm::StateTile}, wide));
-      // Columns that only state tiles divide.
-      EXPECT_TRUE(normalized || size <= 32) << size;
-    }
+    for (int64_t tokens : {int64_t(2), int64_t(16), unknownSize})
+      for (int64_t size : {4, 16, 32, 64, 96, 128, 256, 512}) {
+        ScanProblem problem = sized(tokens, size, size);
+        problem.normalized = normalized;
+        ScanChoice choice = chooseScanForm(problem, additive, wide);
+        bool isChunk = choice.get().form.kind == ScanForm::Chunk;
+        (isChunk ? chunks : others) += 1;
+        double chunk =
+            predictCost(problem, {ScanForm::Chunk, chunkTokens}, wide);
+        if (!isChunk)
+          EXPECT_LT(choice.get().cost, (1 - chunkMargin(problem)) * chunk)
+              << size;
+      }
+  EXPECT_GT(chunks, 0u);
+  EXPECT_GT(others, 0u);
 }
 
 TEST(FormCost, TiesAreDeterministic) {
@@ -177,13 +180,6 @@ TEST(FormCost, TiesAreDeterministic) {
   ASSERT_EQ(first.candidates.size(), second.candidates.size());
   for (size_t i = 0; i < first.candidates.size(); ++i)
     EXPECT_EQ(first.candidates[i].form.str(), second.candidates[i].form.str());
-  // A chunk longer than the sequence costs as much as one as long: the first.
-  ScanProblem few = sized(16, 128, 128);
-  few.update = ScanProblem::Update::Delta;
-  const std::vector<ScanForm::Kind> chunks = {ScanForm::Chunk};
-  ScanChoice tie = chooseScanForm(few, chunks, wide);
-  EXPECT_EQ(tie.candidates[0].cost, tie.candidates[1].cost);
-  EXPECT_EQ(tie.get().form.str(), "chunk:16");
 }
 
 TEST(FormCost, CoresAndTasksDecideNothing) {
