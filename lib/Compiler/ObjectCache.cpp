@@ -50,6 +50,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   add(std::to_string(static_cast<int>(options.target)));
   add(options.reassociate);
   add(options.form);
+  add(options.checkDecays ? "decays" : "");
   add(options.prime ? std::to_string(*options.prime) : "floats");
   add(options.math == Math::Fast ? "fast" : "strict");
   add(innermost == mlir::linattn::InnermostStride::Unit ? "unit" : "dynamic");

@@ -37,16 +37,20 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
                                     InnermostStride innermost) {
   using mlir::linattn::ReassociateMode;
   int prime = options.prime ? static_cast<int>(*options.prime) : -1;
+  // Elements of a field are neither positive nor negative.
+  bool checkDecays = options.checkDecays && !options.prime;
   if (options.target == Target::Reference) {
     mlir::linattn::ReferencePipelineOptions reference;
     reference.innermost = innermost;
     reference.prime = prime;
+    reference.checkDecays = checkDecays;
     return mlir::linattn::buildReferencePipeline(pm, reference);
   }
   mlir::linattn::CPUPipelineOptions cpu;
   cpu.innermost = innermost;
   cpu.form = options.form;
   cpu.prime = prime;
+  cpu.checkDecays = checkDecays;
   cpu.reassociate = llvm::StringSwitch<ReassociateMode>(options.reassociate)
                         .Case("always", ReassociateMode::Always)
                         .Case("never", ReassociateMode::Never)

@@ -18,10 +18,12 @@ using namespace mlir::linattn;
 
 /// Operators of other frameworks become ours before anybody looks. Calls would
 /// hide what their callees demand of arguments.
-static void addImportsAndShapeChecks(OpPassManager &pm) {
+static void addImportsAndShapeChecks(OpPassManager &pm, bool checkDecays) {
   pm.addNestedPass<func::FuncOp>(createLinAttnRaiseOnnxPass());
   pm.addPass(createInlinerPass());
-  pm.addPass(createLinAttnCheckShapesPass());
+  LinAttnCheckShapesPassOptions checks;
+  checks.checkDecays = checkDecays;
+  pm.addPass(createLinAttnCheckShapesPass(checks));
 }
 
 static void addContract(OpPassManager &pm, StringRef phase) {
@@ -77,7 +79,7 @@ void mlir::linattn::buildOptimizationPipeline(
 
 void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
                                           const CPUPipelineOptions &options) {
-  addImportsAndShapeChecks(pm);
+  addImportsAndShapeChecks(pm, options.checkDecays);
   buildOptimizationPipeline(pm, options);
   buildBufferizePipeline(pm, {options.innermost});
   LinAttnLowerToVectorPassOptions vector;
@@ -102,7 +104,7 @@ void mlir::linattn::buildCPUPipeline(OpPassManager &pm,
 
 void mlir::linattn::buildReferenceLoopsPipeline(
     OpPassManager &pm, const ReferencePipelineOptions &options) {
-  addImportsAndShapeChecks(pm);
+  addImportsAndShapeChecks(pm, options.checkDecays);
   pm.addNestedPass<func::FuncOp>(createLinAttnToQuadraticPass());
   addContract(pm, "structured");
   buildBufferizePipeline(pm, {options.innermost});
@@ -121,7 +123,7 @@ void mlir::linattn::buildReferencePipeline(
 
 void mlir::linattn::buildTracePipeline(OpPassManager &pm,
                                        const CPUPipelineOptions &options) {
-  addImportsAndShapeChecks(pm);
+  addImportsAndShapeChecks(pm, options.checkDecays);
   OpPassManager &functions = pm.nest<func::FuncOp>();
   addRewrites(functions, options);
   LinAttnChunkPassOptions chunk;

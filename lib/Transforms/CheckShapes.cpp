@@ -254,7 +254,8 @@ static void storeSizes(func::FuncOp companion, unsigned numSizes,
   companion->setAttr(kChecksAttrName, types.getArrayAttr(messages));
 }
 
-static LogicalResult addShapesCompanion(func::FuncOp func, RunPasses run) {
+static LogicalResult addShapesCompanion(func::FuncOp func, RunPasses run,
+                                        bool checkDecays) {
   OpBuilder builder(func->getContext());
   builder.setInsertionPointAfter(func);
   auto companion = cast<func::FuncOp>(builder.clone(*func));
@@ -265,6 +266,8 @@ static LogicalResult addShapesCompanion(func::FuncOp func, RunPasses run) {
     if (auto tensor = dyn_cast<RankedTensorType>(type))
       numSizes += tensor.getRank();
   SmallVector<ShapeCheck> checks = emitShapeChecks(companion);
+  if (checkDecays)
+    llvm::append_range(checks, emitDecayChecks(companion));
   returnSizes(companion, checks);
 
   OpPassManager simplify(func::FuncOp::getOperationName());
@@ -291,12 +294,14 @@ static LogicalResult addShapesCompanion(func::FuncOp func, RunPasses run) {
 }
 
 FailureOr<SmallVector<func::FuncOp>>
-mlir::linattn::getEntriesWithCompanions(ModuleOp module, RunPasses run) {
+mlir::linattn::getEntriesWithCompanions(ModuleOp module, RunPasses run,
+                                        bool checkDecays) {
   FailureOr<SmallVector<func::FuncOp>> entries = getCheckedEntries(module);
   if (failed(entries))
     return failure();
   for (func::FuncOp func : *entries)
-    if (!getShapesCompanion(func) && failed(addShapesCompanion(func, run)))
+    if (!getShapesCompanion(func) &&
+        failed(addShapesCompanion(func, run, checkDecays)))
       return failure();
   return entries;
 }
@@ -311,7 +316,7 @@ struct LinAttnCheckShapesPass final
     auto run = [&](OpPassManager &pm, Operation *op) {
       return runPipeline(pm, op);
     };
-    if (failed(getEntriesWithCompanions(getOperation(), run)))
+    if (failed(getEntriesWithCompanions(getOperation(), run, checkDecays)))
       signalPassFailure();
   }
 };

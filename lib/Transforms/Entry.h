@@ -32,9 +32,10 @@ func::FuncOp getShapesCompanion(func::FuncOp func);
 using RunPasses = function_ref<LogicalResult(OpPassManager &, Operation *)>;
 
 /// `getCheckedEntries`, each with a companion `@NAME__shapes` behind it: the
-/// one it has, or a new one.
-FailureOr<SmallVector<func::FuncOp>> getEntriesWithCompanions(ModuleOp module,
-                                                              RunPasses run);
+/// one it has, or a new one, which looks at decays if it is told to.
+FailureOr<SmallVector<func::FuncOp>>
+getEntriesWithCompanions(ModuleOp module, RunPasses run,
+                         bool checkDecays = false);
 
 } // namespace mlir::linattn
 

@@ -28,6 +28,10 @@ struct ShapeCheck {
 /// remarks.
 SmallVector<ShapeCheck> emitShapeChecks(func::FuncOp func);
 
+/// The same for decays that are arguments of `func`: no element of them may be
+/// positive or NaN.
+SmallVector<ShapeCheck> emitDecayChecks(func::FuncOp func);
+
 } // namespace mlir::linattn
 
 #endif // LINATTN_LIB_TRANSFORMS_SHAPECHECKS_H

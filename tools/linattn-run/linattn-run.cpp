@@ -66,6 +66,10 @@ struct CommandLine {
       "reassociate", cl::value_desc("mode"), cl::init("auto"),
       cl::desc("When to rewrite (QKᵀ)V as Q(KᵀV): auto, always or never"),
       cl::cat(category)};
+  cl::opt<bool> checkDecays{
+      "check-decays",
+      cl::desc("Fail where a decay among the arguments is positive or NaN"),
+      cl::cat(category)};
   cl::opt<Math> math{
       "math", cl::desc("Arithmetic (default: LINATTN_MATH, else strict)"),
       cl::values(clEnumValN(Math::Strict, "strict",
@@ -134,6 +138,7 @@ CompilerOptions getCompilerOptions(const CommandLine &options, Target target) {
   compilerOptions.target = target;
   compilerOptions.reassociate = options.reassociate;
   compilerOptions.form = options.form;
+  compilerOptions.checkDecays = options.checkDecays;
   if (options.math.getNumOccurrences())
     compilerOptions.math = options.math;
   return compilerOptions;

@@ -44,6 +44,9 @@ struct CompilerOptions {
   /// How attention is rewritten; the options of the passes of that name.
   std::string reassociate = "auto";
   std::string form = "auto";
+  /// Kernels look at the decays among their arguments first: an element that is
+  /// positive or NaN is an error. Computed decays are not looked at.
+  bool checkDecays = false;
   /// Compute in one of two prime fields instead of in floats: 0 or 1. Floats of
   /// the signature become i64 elements (linattn/Support/PrimeField.h). For
   /// exact comparison.

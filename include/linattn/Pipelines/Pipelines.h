@@ -58,6 +58,10 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
       *this, "prime",
       llvm::cl::desc("Compute in prime field 0 or 1 instead of in floats"),
       llvm::cl::init(-1)};
+  Option<bool> checkDecays{
+      *this, "check-decays",
+      llvm::cl::desc("Check that decays are natural logarithms of at most 0"),
+      llvm::cl::init(false)};
 };
 
 struct ReferencePipelineOptions
@@ -73,6 +77,10 @@ struct ReferencePipelineOptions
       *this, "prime",
       llvm::cl::desc("Compute in prime field 0 or 1 instead of in floats"),
       llvm::cl::init(-1)};
+  Option<bool> checkDecays{
+      *this, "check-decays",
+      llvm::cl::desc("Check that decays are natural logarithms of at most 0"),
+      llvm::cl::init(false)};
 };
 
 /// On tensors: every attention in the form it will run in, its schedule chosen.

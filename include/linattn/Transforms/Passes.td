@@ -392,8 +392,13 @@ def LinAttnCheckShapesPass : Pass<"linattn-check-shapes", "::mlir::ModuleOp"> {
 
     The companion starts as a clone of the function and is then reduced to its
     sizes, so it usually costs nothing; where a shape depends on data, it
-    computes that data, once the checks have passed. The pass belongs at the start of a pipeline: sizes that
-    a loop over chunks takes for granted are still operands of one op there.
+    computes that data, once the checks have passed. The pass belongs at the start
+    of a pipeline: sizes that a loop over chunks takes for granted are still
+    operands of one op there.
+
+    With `check-decays` the companion also reads the decays that are arguments,
+    and tells of the first element that is positive or NaN; −∞ is a decay. A
+    missed remark names decays that are computed.
 
     Before:
 
@@ -413,6 +418,10 @@ def LinAttnCheckShapesPass : Pass<"linattn-check-shapes", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"checkDecays", "check-decays", "bool", /*default=*/"false",
+           "Also check that decays are natural logarithms of at most 0">
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",

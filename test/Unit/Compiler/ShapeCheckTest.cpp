@@ -8,6 +8,8 @@
 
 #include "CompilerTestUtils.h"
 #include <chrono>
+#include <cmath>
+#include <limits>
 
 using namespace linattn;
 using namespace linattn::test;
@@ -266,6 +268,46 @@ TEST(ShapeCheck, CostsLittle) {
   EXPECT_LT(best, 2.0) << "microseconds per call";
   RecordProperty("microseconds", std::to_string(best));
   std::cout << "resultShapes: " << best << " us" << std::endl;
+}
+
+constexpr const char *kDecay = R"(
+func.func @fade(%x: tensor<1x2x?x4xf32>, %g: tensor<1x2x?xf32>, %s: tensor<1x2x4x4xf32>) -> tensor<1x2x?x4xf32> {
+  %c2 = arith.constant 2 : index
+  %t = tensor.dim %x, %c2 : tensor<1x2x?x4xf32>
+  %o = tensor.empty(%t) : tensor<1x2x?x4xf32>
+  %r:2 = linattn.scan %x, %x, %x decay(%g) into(%o) init(%s)
+    : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>)
+  return %r#0 : tensor<1x2x?x4xf32>
+}
+)";
+
+// A decay of −∞ forgets all; above 0 there is none, nor does NaN compare.
+TEST(ShapeCheck, DecaysAreCheckedWhereAskedFor) {
+  constexpr int64_t tokens = 6;
+  std::vector<float> x(2 * tokens * 4), gates(2 * tokens), state(2 * 4 * 4),
+      out(2 * tokens * 4);
+  auto runWithGate = [&](bool isAsked, float gate) {
+    CompilerOptions options;
+    options.checkDecays = isAsked;
+    Kernel kernel = compile(kDecay, "", options);
+    std::fill(gates.begin(), gates.end(), -0.5f);
+    gates[tokens + 4] = gate;
+    return llvm::toString(
+        kernel.run({view(x, {1, 2, tokens, 4}), view(gates, {1, 2, tokens}),
+                    view(state, {1, 2, 4, 4})},
+                   {view(out, {1, 2, tokens, 4})}));
+  };
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const std::string expected = "'fade': linattn.scan: expected decay to be "
+                               "natural logarithms of at most 0, but got ";
+  EXPECT_EQ(runWithGate(true, 0.25f),
+            expected + "a positive number at [0, 1, 4]");
+  EXPECT_EQ(runWithGate(true, infinity),
+            expected + "a positive number at [0, 1, 4]");
+  EXPECT_EQ(runWithGate(true, std::nanf("")), expected + "NaN at [0, 1, 4]");
+  EXPECT_EQ(runWithGate(true, -infinity), "");
+  EXPECT_EQ(runWithGate(true, -0.0f), "");
+  EXPECT_EQ(runWithGate(false, 0.25f), "");
 }
 
 } // namespace
