@@ -46,9 +46,13 @@ public:
   void addMemRef(const BufferView &view) {
     pointers.push_back(fields.end());
     auto address = static_cast<int64_t>(reinterpret_cast<intptr_t>(view.data));
-    fields.append({address, address, /*offset=*/0});
-    fields.append(view.shape.begin(), view.shape.end());
-    fields.append(view.strides.begin(), view.strides.end());
+    // One by one: a call for a few numbers takes longer than they do.
+    for (int64_t field : {address, address, /*offset=*/int64_t(0)})
+      fields.push_back(field);
+    for (int64_t extent : view.shape)
+      fields.push_back(extent);
+    for (int64_t stride : view.strides)
+      fields.push_back(stride);
     // Code may rely on a unit stride even where there is nothing to step to.
     if (!view.shape.empty() && view.hasUnitInnermostStride())
       fields.back() = 1;

@@ -59,6 +59,27 @@ Footprint getFootprint(const BufferView &view) {
   return result;
 }
 
+/// From the first byte of a view to past its last; empty without elements.
+struct ByteRange {
+  explicit ByteRange(const BufferView &view) {
+    int64_t size = getByteSize(view.dtype), last = 0, first = 0;
+    bool isEmpty = false;
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      isEmpty |= view.shape[i] == 0;
+      int64_t reach = (view.shape[i] - 1) * view.strides[i];
+      (reach < 0 ? first : last) += reach;
+    }
+    auto base = static_cast<int64_t>(reinterpret_cast<intptr_t>(view.data));
+    begin = base + first * size;
+    end = isEmpty ? begin : base + (last + 1) * size;
+  }
+  bool meets(const ByteRange &other) const {
+    return begin < other.end && other.begin < end;
+  }
+
+  int64_t begin, end;
+};
+
 } // namespace
 
 bool linattn::detail::mayOverlap(const BufferView &a, const BufferView &b) {
@@ -89,27 +110,30 @@ static bool matches(llvm::ArrayRef<int64_t> expected,
   });
 }
 
+/// Names a view; only errors need to know.
+using Describe = llvm::function_ref<std::string()>;
+
 /// The checks that inputs and outputs share.
-static llvm::Error checkView(const std::string &what, DType dtype,
+static llvm::Error checkView(Describe what, DType dtype,
                              llvm::ArrayRef<int64_t> shape,
                              const BufferView &view) {
   if (view.dtype != dtype)
-    return makeError(what + ": expected elements of type " +
+    return makeError(what() + ": expected elements of type " +
                      std::string(getName(dtype)) + ", but got " +
                      std::string(getName(view.dtype)));
   if (view.shape.size() != shape.size() || !matches(shape, view.shape))
-    return makeError(what + ": expected shape " + formatShape(shape) +
+    return makeError(what() + ": expected shape " + formatShape(shape) +
                      ", but got " + formatShape(view.shape));
   if (view.strides.size() != view.shape.size())
-    return makeError(what + ": expected " + llvm::Twine(view.shape.size()) +
+    return makeError(what() + ": expected " + llvm::Twine(view.shape.size()) +
                      " strides, but got " + llvm::Twine(view.strides.size()));
   if (view.getNumElements() == 0)
     return llvm::Error::success();
   if (!view.data)
-    return makeError(what + ": expected a buffer of shape " +
+    return makeError(what() + ": expected a buffer of shape " +
                      formatShape(view.shape) + ", but got a null pointer");
   if (reinterpret_cast<uintptr_t>(view.data) % getByteSize(dtype) != 0)
-    return makeError(what + ": expected a pointer aligned to " +
+    return makeError(what() + ": expected a pointer aligned to " +
                      llvm::Twine(getByteSize(dtype)) + " bytes");
   return llvm::Error::success();
 }
@@ -134,14 +158,13 @@ llvm::Error linattn::detail::checkInputs(const Signature &signature,
                      " arguments, but got " + llvm::Twine(inputs.size()));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueInfo &info = signature.arguments[i];
-    if (llvm::Error error = checkView(signature.describeArgument(i), info.dtype,
-                                      info.shape, inputs[i]))
+    auto what = [&] { return signature.describeArgument(i); };
+    if (llvm::Error error = checkView(what, info.dtype, info.shape, inputs[i]))
       return error;
     if (info.dtype == DType::I1 && inputs[i].getNumElements() > 0 &&
         !hasOnlyZerosAndOnes(inputs[i], 0,
                              static_cast<const uint8_t *>(inputs[i].data)))
-      return makeError(signature.describeArgument(i) +
-                       ": expected bytes of 0 and 1, but got others");
+      return makeError(what() + ": expected bytes of 0 and 1, but got others");
   }
   return llvm::Error::success();
 }
@@ -170,33 +193,40 @@ llvm::Error linattn::detail::checkOutputs(
     const Signature &signature, llvm::ArrayRef<BufferView> inputs,
     llvm::ArrayRef<BufferView> outputs,
     llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> shapes) {
+  // Nearly always all there is to know about overlaps.
+  llvm::SmallVector<ByteRange, 16> ranges;
+  for (const BufferView &input : inputs)
+    ranges.emplace_back(input);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const BufferView &output = outputs[i];
-    std::string what = signature.describeResult(i);
+    auto what = [&] { return signature.describeResult(i); };
     if (llvm::Error error =
             checkView(what, signature.results[i].dtype, shapes[i], output))
       return error;
+    const ByteRange &range = ranges.emplace_back(output);
     if (output.getNumElements() == 0)
       continue;
     if (output.readOnly)
-      return makeError(what + ": expected a writable buffer, but got a "
-                              "read-only one");
+      return makeError(what() + ": expected a writable buffer, but got a "
+                                "read-only one");
     if (hasRepeatedElements(output))
-      return makeError(what + ": expected strides that give every element its "
-                              "own place in memory");
+      return makeError(what() +
+                       ": expected strides that give every element its "
+                       "own place in memory");
     auto replaced = static_cast<size_t>(signature.results[i].inPlaceOf);
     for (size_t j = 0; j < inputs.size(); ++j) {
       if (j == replaced && isSame(output, inputs[j]))
         continue;
-      if (mayOverlap(output, inputs[j]))
-        return makeError(what +
+      if (range.meets(ranges[j]) && mayOverlap(output, inputs[j]))
+        return makeError(what() +
                          ": expected a buffer of its own, but it "
                          "overlaps " +
                          signature.describeArgument(j));
     }
     for (size_t j = 0; j < i; ++j)
-      if (mayOverlap(output, outputs[j]))
-        return makeError(what +
+      if (range.meets(ranges[inputs.size() + j]) &&
+          mayOverlap(output, outputs[j]))
+        return makeError(what() +
                          ": expected a buffer of its own, but it "
                          "overlaps " +
                          signature.describeResult(j));
