@@ -37,53 +37,54 @@ def _head_major(arrays, convert):
 # ----------------------------------------------------------------------------
 
 
-def _torch_chunk(torch, case, x, scale):
+def _torch_chunk(torch, case, x, scale, compiled=False):
     """The chunk form in plain PyTorch, scores masked by differences of cumulative
-    decays; per-channel decays go through the state of each token's chunk."""
+    decays; a decay per channel as (q e^c)(k e^-c)ᵀ, which is fast, and overflows for
+    stronger gates than those of the cases. One chunk is one function, which may be compiled: the loop over them is Python's,
+    as unrolled it would take minutes to compile."""
     q, k, v = (x[name] for name in "qkv")
     B, H, T, D = q.shape
-    C = min(CHUNK, T)
     decay = x.get("decay")
+    C = min(CHUNK, T)
     lower = torch.ones(C, C, dtype=torch.bool).tril()
 
-    def scalar():
+    def plain(q, k, v, state):
+        n = q.shape[2]
+        scores = (q @ k.transpose(-1, -2)).masked_fill(~lower[:n, :n], 0)
+        return scores @ v + q @ state, state + k.transpose(-1, -2) @ v
+
+    def scalar(q, k, v, state, decay):
+        n = q.shape[2]
+        c = decay.cumsum(-1)
+        ratio = (c[..., :, None] - c[..., None, :]).masked_fill(~lower[:n, :n], -torch.inf).exp()
+        out = ((q @ k.transpose(-1, -2)) * ratio) @ v + (q * c[..., None].exp()) @ state
+        last = c[..., -1:]
+        kept = (k * (last - c)[..., None].exp()).transpose(-1, -2)
+        return out, state * last[..., None].exp() + kept @ v
+
+    def channel(q, k, v, state, decay):
+        n = q.shape[2]
+        c = decay.cumsum(-2)
+        q = q * c.exp()
+        scores = (q @ (k * (-c).exp()).transpose(-1, -2)).masked_fill(~lower[:n, :n], 0)
+        out = scores @ v + q @ state
+        last = c[..., -1:, :]
+        kept = (k * (last - c).exp()).transpose(-1, -2)
+        return out, state * last.transpose(-1, -2).exp() + kept @ v
+
+    step = plain if decay is None else scalar if decay.dim() == 3 else channel
+    step = torch.compile(step) if compiled else step
+
+    def call():
         state = q.new_zeros(B, H, D, v.shape[-1])
         out = torch.empty_like(v)
         for begin in range(0, T, C):
             part = slice(begin, begin + C)
-            qc, kc, vc = q[:, :, part] * scale, k[:, :, part], v[:, :, part]
-            n = qc.shape[2]
-            scores = qc @ kc.transpose(-1, -2)
-            if decay is None:
-                scores = scores.masked_fill(~lower[:n, :n], 0)
-                out[:, :, part] = scores @ vc + qc @ state
-                state = state + kc.transpose(-1, -2) @ vc
-                continue
-            c = decay[:, :, part].cumsum(-1)
-            ratio = (c[..., :, None] - c[..., None, :]).masked_fill(~lower[:n, :n], -torch.inf).exp()
-            out[:, :, part] = (scores * ratio) @ vc + (qc * c[..., None].exp()) @ state
-            last = c[..., -1:]
-            state = state * last[..., None].exp() + (kc * (last - c)[..., None].exp()).transpose(-1, -2) @ vc
+            gates = () if decay is None else (decay[:, :, part],)
+            out[:, :, part], state = step(q[:, :, part] * scale, k[:, :, part], v[:, :, part], state, *gates)
         return out
 
-    def channel():
-        state = q.new_zeros(B, H, D, v.shape[-1])
-        out = torch.empty_like(v)
-        n = 16
-        mask = lower[:n, :n, None]
-        for begin in range(0, T, n):
-            part = slice(begin, begin + n)
-            qc, kc, vc = q[:, :, part] * scale, k[:, :, part], v[:, :, part]
-            m = qc.shape[2]
-            c = decay[:, :, part].cumsum(-2)
-            ratio = (c[..., :, None, :] - c[..., None, :, :]).masked_fill(~mask[:m, :m], -torch.inf).exp()
-            scores = torch.einsum("bhid,bhjd,bhijd->bhij", qc, kc, ratio)
-            out[:, :, part] = scores @ vc + (qc * c.exp()) @ state
-            last = c[..., -1:, :]
-            state = state * last.transpose(-1, -2).exp() + (kc * (last - c).exp()).transpose(-1, -2) @ vc
-        return out
-
-    return channel if case == "gate" else scalar
+    return call
 
 
 def torch_eager(case, arrays, threads):
@@ -104,14 +105,18 @@ def torch_eager(case, arrays, threads):
 
 
 def torch_compile(case, arrays, threads):
-    torch = importlib.import_module("torch")
-    call = torch_eager(case, arrays, threads)
     # What is one call of a library already has nothing to gain.
-    return torch.compile(call, dynamic=False) if call and case in _ADDITIVE else None
+    if case not in _ADDITIVE:
+        return None
+    torch = importlib.import_module("torch")
+    torch.set_num_threads(threads)
+    x = _head_major(arrays, torch.from_numpy)
+    return torch.no_grad()(_torch_chunk(torch, case, x, _scale(arrays), compiled=True))
 
 
 def transformers_chunk(case, arrays, threads):
-    """The fallback of transformers for gated delta rules."""
+    """The fallback of transformers for gated delta rules, where its fast kernels
+    cannot run."""
     if case not in ("delta", "gated-delta"):
         return None
     torch = importlib.import_module("torch")
@@ -161,8 +166,8 @@ def jax_scan(case, arrays, threads):
 
 
 def jax_chunk(case, arrays, threads):
-    """`jax.jit` of `lax.scan` over chunks, additive rules with a scalar decay."""
-    if case not in ("linear", "retnet", "scalar-decay") or arrays["q"].shape[1] % CHUNK:
+    """`jax.jit` of `lax.scan` over chunks, additive rules."""
+    if case not in _ADDITIVE or arrays["q"].shape[1] % CHUNK:
         return None
     jax = importlib.import_module("jax")
     jnp, lax = jax.numpy, jax.lax
@@ -178,7 +183,7 @@ def jax_chunk(case, arrays, threads):
     tokens = [chunks(x[name]) for name in ("q", "k", "v", "decay")]
     lower = np.tril(np.ones((CHUNK, CHUNK), bool))
 
-    def step(state, chunk):
+    def scalar(state, chunk):
         q, k, v, g = chunk
         c = jnp.cumsum(g, -1)
         ratio = jnp.exp(jnp.where(lower, c[..., :, None] - c[..., None, :], -jnp.inf))
@@ -187,10 +192,20 @@ def jax_chunk(case, arrays, threads):
         state = state * jnp.exp(last)[..., None] + jnp.swapaxes(k * jnp.exp(last - c)[..., None], -1, -2) @ v
         return state, out * scale
 
+    def channel(state, chunk):
+        q, k, v, g = chunk
+        c = jnp.cumsum(g, -2)
+        q = q * jnp.exp(c)
+        scores = jnp.where(lower, q @ jnp.swapaxes(k * jnp.exp(-c), -1, -2), 0)
+        out = scores @ v + q @ state
+        last = c[..., -1:, :]
+        state = state * jnp.swapaxes(jnp.exp(last), -1, -2) + jnp.swapaxes(k * jnp.exp(last - c), -1, -2) @ v
+        return state, out * scale
+
     @jax.jit
     def run(*tokens):
         B, H, _, D = tokens[0].shape[1:]
-        return lax.scan(step, jnp.zeros((B, H, D, D), tokens[0].dtype), tokens)[1]
+        return lax.scan(channel if case == "gate" else scalar, jnp.zeros((B, H, D, D), tokens[0].dtype), tokens)[1]
 
     def call():
         out = run(*tokens).block_until_ready()
