@@ -45,7 +45,7 @@ def test_grid_and_files(tmp_path):
         (case, d, t) for case in ("linear", "softmax") for d in ("8", "16") for t in ("16", "32")
     ]
     assert all(row["max_rel_error"] == "" for row in rows)
-    assert sorted(path.name for path in plots.iterdir()) == ["share.svg", "speedup.svg", "time.svg"]
+    assert sorted(path.name for path in plots.iterdir()) == ["roofline.svg", "share.svg", "speedup.svg", "time.svg"]
 
 
 def test_groups_and_their_plots(tmp_path):

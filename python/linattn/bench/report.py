@@ -43,12 +43,17 @@ def table(records):
 
 
 def plot(folder, records):
-    """share.svg, time.svg, speedup.svg, decode.svg and maps.svg, as far as the records
-    hold something to show."""
+    """roofline.svg, share.svg, time.svg, speedup.svg, decode.svg and maps.svg, as far as
+    the records hold something to show."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+
+    # Text stays text, ids do not change from run to run.
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "linattn", "axes.grid": True,
+                                "axes.axisbelow": True, "grid.color": "0.9", "grid.linewidth": 0.6,
+                                "axes.spines.top": False, "axes.spines.right": False})  # fmt: skip
 
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,10 +61,11 @@ def plot(folder, records):
 
     def save(figure, name):
         figure.tight_layout()
-        figure.savefig(folder / name)
+        figure.savefig(folder / name, metadata={"Date": None})
         pyplot.close(figure)
         written.append(folder / name)
 
+    _plot_roofline(pyplot, records, save)
     _plot_share(pyplot, records, save)
     _plot_lines(pyplot, records, save)
     _plot_speedup(pyplot, records, save)
@@ -74,6 +80,37 @@ def _label(record):
 
 def _is_decoding(record):
     return record["case"].startswith("decode")
+
+
+def _plot_roofline(pyplot, records, save):
+    """Arithmetic against what memory has to move for it, under both ceilings: a copy
+    of a large array and the FMA loop."""
+    rows = [r for r in records if r["implementation"] == "linattn" and r["copy_gbytes_per_s"] and r["gbytes_per_s"]]
+    if not rows:
+        return
+    peak = statistics.median(r["fma_gflops"] for r in rows)
+    copy = statistics.median(r["copy_gbytes_per_s"] for r in rows)
+    intensity = lambda r: r["gflops"] / r["gbytes_per_s"]  # noqa: E731
+    figure, axes = pyplot.subplots(figsize=(7.5, 4.5))
+    ends = [min([intensity(r) for r in rows] + [0.5 * peak / copy]) / 1.5, max([intensity(r) for r in rows] + [peak / copy]) * 2]
+    xs = [ends[0], peak / copy, ends[1]]
+    axes.loglog(xs, [min(peak, copy * x) for x in xs], color="black", linewidth=1)
+    axes.text(ends[1], peak * 1.05, f"FMA loop, {peak:.0f} GFLOP/s", ha="right", va="bottom", fontsize=8)
+    axes.text(ends[0], copy * ends[0] * 1.15, f" copy, {copy:.1f} GB/s", ha="left", va="bottom", fontsize=8)
+    cases = list(dict.fromkeys(r["case"] for r in rows))
+    sizes = sorted({r["d"] for r in rows})
+    markers = dict(zip(sizes, "os^Dv" * len(sizes)))
+    colors = pyplot.get_cmap("tab10" if len(cases) <= 10 else "tab20")
+    for i, case in enumerate(cases):
+        for d in sizes:
+            points = [(intensity(r), r["gflops"]) for r in rows if r["case"] == case and r["d"] == d]
+            if points:
+                axes.scatter(*zip(*points), marker=markers[d], color=colors(i), s=28, zorder=3,
+                             label=f"{case}, D={d}")  # fmt: skip
+    axes.set_xlabel("FLOP per byte of tokens, gates and results")
+    axes.set_ylabel("GFLOP/s")
+    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    save(figure, "roofline.svg")
 
 
 def _plot_decode(pyplot, records, save):
@@ -95,10 +132,10 @@ def _plot_decode(pyplot, records, save):
         if r["case"] != "decode-softmax":
             flat.setdefault(_label(r), []).append(r["ms"])
     for label, times in flat.items():
-        axes.loglog(ends, [statistics.median(times)] * 2, marker=".", label=label)
-    axes.set_xlabel("position")
+        axes.loglog(ends, [statistics.median(times)] * 2, linewidth=1.2, label=label)
+    axes.set_xlabel("position of the token")
     axes.set_ylabel("ms per token")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, frameon=False)
     save(figure, "decode.svg")
 
 
@@ -132,7 +169,8 @@ def _plot_share(pyplot, records, save):
         axes.bar([x + i * width for x, l in enumerate(labels) if l in at], [at[l] for l in labels if l in at], width, label=name)
     axes.set_xticks([x + 0.4 - width / 2 for x in range(len(labels))], [f"{l}\nT={t}" for l, t in labels], rotation=45, ha="right", fontsize=8)
     axes.set_ylabel("share of the FMA loop, %")
-    axes.legend(fontsize=8)
+    axes.grid(axis="x", visible=False)
+    axes.legend(fontsize=8, frameon=False)
     save(figure, "share.svg")
 
 
@@ -145,12 +183,14 @@ def _plot_lines(pyplot, records, save):
     series = {key: sorted(points) for key, points in series.items() if len(points) > 1}
     if not series:
         return
-    figure, axes = pyplot.subplots(figsize=(7, 4.5))
-    for (name, label, dtype), points in series.items():
-        axes.loglog(*zip(*points), marker="o", label=f"{label}, {dtype} ({name})")
+    figure, axes = pyplot.subplots(figsize=(7.5, 4.5))
+    only = len({(name, dtype) for name, _, dtype in series}) == 1
+    for i, ((name, label, dtype), points) in enumerate(series.items()):
+        axes.loglog(*zip(*points), marker="os^Dv"[i // 10 % 5], markersize=4, linewidth=1.2,
+                    label=label if only else f"{label}, {dtype} ({name})")  # fmt: skip
     axes.set_xlabel("tokens")
     axes.set_ylabel("ms")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     save(figure, "time.svg")
 
 
@@ -166,10 +206,10 @@ def _plot_speedup(pyplot, records, save):
     if not series:
         return
     figure, axes = pyplot.subplots(figsize=(7, 4.5))
-    for label, points in series.items():
-        axes.loglog(*zip(*sorted(points)), marker="o", label=label)
+    for i, (label, points) in enumerate(series.items()):
+        axes.loglog(*zip(*sorted(points)), marker="os^Dv"[i // 10 % 5], markersize=4, linewidth=1.2, label=label)
     axes.axhline(1, color="gray", linewidth=0.8)
     axes.set_xlabel("tokens")
     axes.set_ylabel("times faster than causal softmax weights")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     save(figure, "speedup.svg")
