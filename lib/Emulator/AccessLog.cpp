@@ -14,32 +14,35 @@
 
 using namespace linattn::emulator;
 
+/// The different units of `size` bytes that the accesses touch, in order.
+static llvm::SmallVector<uint64_t, 2 * kWarpSize>
+collectUnits(llvm::ArrayRef<uint64_t> addresses, unsigned bytes,
+             unsigned size) {
+  llvm::SmallVector<uint64_t, 2 * kWarpSize> units;
+  for (uint64_t address : addresses)
+    for (uint64_t unit = address / size; unit <= (address + bytes - 1) / size;
+         ++unit)
+      if (units.empty() || units.back() != unit)
+        units.push_back(unit);
+  if (!llvm::is_sorted(units))
+    llvm::sort(units);
+  units.erase(llvm::unique(units), units.end());
+  return units;
+}
+
 unsigned linattn::emulator::countBankCycles(llvm::ArrayRef<uint64_t> addresses,
                                             unsigned bytes) {
   // A word that several lanes want is broadcast: only different ones count.
-  std::array<llvm::SmallVector<uint64_t, 4>, kBanks> wanted;
+  std::array<unsigned, kBanks> words{};
   unsigned cycles = 0;
-  for (uint64_t address : addresses)
-    for (uint64_t word = address / 4; word <= (address + bytes - 1) / 4;
-         ++word) {
-      llvm::SmallVector<uint64_t, 4> &words = wanted[word % kBanks];
-      if (!llvm::is_contained(words, word))
-        words.push_back(word);
-      cycles = std::max<unsigned>(cycles, words.size());
-    }
+  for (uint64_t word : collectUnits(addresses, bytes, 4))
+    cycles = std::max(cycles, ++words[word % kBanks]);
   return cycles;
 }
 
 unsigned linattn::emulator::countSectors(llvm::ArrayRef<uint64_t> addresses,
                                          unsigned bytes) {
-  llvm::SmallVector<uint64_t, 2 * kWarpSize> sectors;
-  for (uint64_t address : addresses)
-    for (uint64_t sector = address / kSectorBytes;
-         sector <= (address + bytes - 1) / kSectorBytes; ++sector)
-      if (sectors.empty() || sectors.back() != sector)
-        sectors.push_back(sector);
-  llvm::sort(sectors);
-  return llvm::unique(sectors) - sectors.begin();
+  return collectUnits(addresses, bytes, kSectorBytes).size();
 }
 
 /// Shared memory serves 128 bytes at a time: all lanes, a half or a quarter of

@@ -94,9 +94,17 @@ static llvm::StringRef getName(Argument::Kind kind) {
 // Compilation
 //===----------------------------------------------------------------------===//
 
+namespace {
+struct Parameter {
+  Argument::Kind kind;
+  /// `llvm.readonly`: a promise, which is checked.
+  bool readOnly;
+};
+} // namespace
+
 struct EmulatedKernel::Impl {
   std::string name;
-  std::vector<Argument::Kind> kinds;
+  std::vector<Parameter> parameters;
   std::vector<std::string> sites;
   uint64_t staticShared = 0, maxThreads = 0;
   std::unique_ptr<llvm::orc::LLJIT> jit;
@@ -233,14 +241,16 @@ EmulatedKernel::compile(mlir::gpu::GPUModuleOp source, llvm::StringRef name) {
   impl->staticShared =
       host->getAttrOfType<mlir::IntegerAttr>(kStaticSharedAttr).getInt();
   auto kernel = host.lookupSymbol<mlir::LLVM::LLVMFuncOp>(impl->name);
-  for (mlir::Attribute type :
+  for (mlir::Attribute attribute :
        kernel->getAttrOfType<mlir::ArrayAttr>(kArgumentsAttr)) {
-    mlir::Type argument = llvm::cast<mlir::TypeAttr>(type).getValue();
-    std::optional<Argument::Kind> kind = getKind(argument);
+    // The type, or an array with it if the argument is only read.
+    auto array = llvm::dyn_cast<mlir::ArrayAttr>(attribute);
+    auto type = llvm::cast<mlir::TypeAttr>(array ? array[0] : attribute);
+    std::optional<Argument::Kind> kind = getKind(type.getValue());
     if (!kind)
       return makeError("expected arguments of '" + impl->name +
                        "' to be pointers, i32, i64, f32 or f64");
-    impl->kinds.push_back(*kind);
+    impl->parameters.push_back({*kind, array != nullptr});
   }
   auto jit = compileHost(host, impl->name);
   if (!jit)
@@ -256,9 +266,13 @@ EmulatedKernel::compile(mlir::gpu::GPUModuleOp source, llvm::StringRef name) {
 llvm::Expected<EmulatedKernel>
 EmulatedKernel::compile(llvm::StringRef text, llvm::StringRef name,
                         llvm::StringRef sourceName) {
-  mlir::DialectRegistry registry;
-  mlir::linattn::registerAllDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  // Filling the registry takes longer than compiling a small kernel.
+  static const mlir::DialectRegistry *registry = [] {
+    auto *filled = new mlir::DialectRegistry;
+    mlir::linattn::registerAllDialects(*filled);
+    return filled;
+  }();
+  mlir::MLIRContext context(*registry, mlir::MLIRContext::Threading::DISABLED);
   DiagnosticCollector diagnostics(context);
   auto module = mlir::parseSourceString<mlir::ModuleOp>(
       text, mlir::ParserConfig(&context), sourceName);
@@ -293,34 +307,36 @@ static llvm::Error checkLaunch(const LaunchOptions &options,
 llvm::Expected<Report>
 EmulatedKernel::launch(llvm::ArrayRef<Argument> arguments,
                        const LaunchOptions &options) const {
-  if (arguments.size() != impl->kinds.size())
-    return makeError("expected " + llvm::Twine(impl->kinds.size()) +
+  if (arguments.size() != impl->parameters.size())
+    return makeError("expected " + llvm::Twine(impl->parameters.size()) +
                      " arguments of '" + impl->name + "', but got " +
                      llvm::Twine(arguments.size()));
   for (auto [i, argument] : llvm::enumerate(arguments))
-    if (argument.kind != impl->kinds[i])
+    if (argument.kind != impl->parameters[i].kind)
       return makeError("expected argument " + llvm::Twine(i) + " of '" +
-                       impl->name + "' to be " + ::getName(impl->kinds[i]) +
-                       ", but got " + ::getName(argument.kind));
+                       impl->name + "' to be " +
+                       ::getName(impl->parameters[i].kind) + ", but got " +
+                       ::getName(argument.kind));
   if (llvm::Error error = checkLaunch(options, impl->maxThreads))
     return std::move(error);
-  auto global = GlobalMemory::create(arguments);
-  if (!global)
-    return global.takeError();
+  llvm::SmallVector<Argument> checked(arguments);
+  for (auto [i, argument] : llvm::enumerate(checked))
+    argument.writable &= !impl->parameters[i].readOnly;
+  GlobalMemory global(checked);
 
   Report report;
   for (const std::string &site : impl->sites)
     report.sites.push_back({site, {}});
-  Block block(impl->run, *global, options, impl->staticShared, report);
+  Block block(impl->run, global, options, impl->staticShared, report);
   for (unsigned z = 0; z < options.grid.z; ++z)
     for (unsigned y = 0; y < options.grid.y; ++y)
       for (unsigned x = 0; x < options.grid.x; ++x)
         report.finished &= block.run({x, y, z});
   for (const SiteTraffic &site : report.sites)
     report.traffic += site.traffic;
-  for (const GlobalMemory::Buffer &buffer : global->getBuffers()) {
+  global.forEachBuffer([&](const GlobalMemory::Buffer &buffer) {
     report.uniqueBytesRead += buffer.bytesRead.size();
     report.uniqueBytesWritten += buffer.bytesWritten.size();
-  }
+  });
   return report;
 }

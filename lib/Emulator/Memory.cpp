@@ -30,51 +30,45 @@ uint64_t ByteSet::size() const {
 }
 
 // Nothing that is only read has races: its shadow stays empty.
-GlobalMemory::Buffer::Buffer(const Argument &argument, unsigned number)
-    : data(argument.data), bytes(argument.bytes),
-      address((uint64_t(number + 1) << kBufferBits) + kBufferSlack),
-      argument(number), writable(argument.writable),
+GlobalMemory::Buffer::Buffer(char *data, uint64_t bytes, bool writable,
+                             unsigned argument)
+    : data(data), bytes(bytes),
+      address((uint64_t(argument + 1) << kBufferBits) + kBufferSlack),
+      argument(argument), writable(writable),
       shadow(writable ? bytes : 0, true), bytesRead(bytes),
       bytesWritten(writable ? bytes : 0) {}
 
-llvm::Expected<GlobalMemory>
-GlobalMemory::create(llvm::ArrayRef<Argument> arguments) {
-  GlobalMemory memory;
-  memory.values.resize(arguments.size());
-  // Large buffers first: views into them are found inside.
+GlobalMemory::GlobalMemory(llvm::ArrayRef<Argument> arguments) {
+  values.resize(arguments.size());
+  buffers.resize(arguments.size());
   llvm::SmallVector<unsigned> order;
   for (auto [i, argument] : llvm::enumerate(arguments)) {
     if (argument.kind == Argument::Kind::Buffer)
       order.push_back(i);
     else
-      memory.values[i] = argument.bits;
+      values[i] = argument.bits;
   }
   llvm::sort(order, [&](unsigned a, unsigned b) {
-    return std::pair(arguments[b].bytes, a) < std::pair(arguments[a].bytes, b);
+    return std::pair(arguments[a].data, a) < std::pair(arguments[b].data, b);
   });
-  for (unsigned i : order) {
-    Argument argument = arguments[i];
-    char *end = argument.data + argument.bytes;
-    auto overlaps = [&](const Buffer &buffer) {
-      return argument.data < buffer.data + buffer.bytes && buffer.data < end;
-    };
-    auto found = llvm::find_if(memory.buffers, overlaps);
-    if (found == memory.buffers.end()) {
-      // The whole buffer is writable if one of its views is.
-      for (const Argument &other : arguments)
-        if (other.writable && other.data >= argument.data && other.data < end)
-          argument.writable = true;
-      memory.buffers.emplace_back(argument, memory.buffers.size());
-      memory.buffers.back().argument = i;
-      memory.values[i] = memory.buffers.back().address;
-      continue;
+  // Ranges that overlap are views of one buffer.
+  for (size_t first = 0, next; first < order.size(); first = next) {
+    char *begin = arguments[order[first]].data, *end = begin;
+    bool writable = false;
+    for (next = first; next < order.size(); ++next) {
+      const Argument &argument = arguments[order[next]];
+      if (next > first && argument.data >= end && argument.data != begin)
+        break;
+      end = std::max(end, argument.data + argument.bytes);
+      writable |= argument.writable;
     }
-    if (argument.data < found->data || end > found->data + found->bytes)
-      return llvm::createStringError(
-          "expected the buffers of arguments %u and %u to be apart or one "
-          "within the other, but they overlap",
-          found->argument, i);
-    memory.values[i] = found->address + (argument.data - found->data);
+    // Addresses must not depend on where the caller's memory is.
+    unsigned number =
+        *std::min_element(order.begin() + first, order.begin() + next);
+    buffers[number] =
+        std::make_unique<Buffer>(begin, end - begin, writable, number);
+    for (size_t i = first; i < next; ++i)
+      values[order[i]] =
+          buffers[number]->address + (arguments[order[i]].data - begin);
   }
-  return memory;
 }

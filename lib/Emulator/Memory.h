@@ -13,7 +13,8 @@
 #include "Shadow.h"
 #include "linattn/Emulator/Emulator.h"
 #include "llvm/ADT/SmallVector.h"
-#include <deque>
+#include <memory>
+#include <vector>
 
 namespace linattn::emulator {
 
@@ -34,7 +35,7 @@ private:
 class GlobalMemory {
 public:
   struct Buffer {
-    Buffer(const Argument &argument, unsigned number);
+    Buffer(char *data, uint64_t bytes, bool writable, unsigned argument);
 
     char *data;
     uint64_t bytes;
@@ -45,21 +46,29 @@ public:
     ByteSet bytesRead, bytesWritten;
   };
 
-  /// The values that the kernel gets for the arguments.
-  static llvm::Expected<GlobalMemory>
-  create(llvm::ArrayRef<Argument> arguments);
+  explicit GlobalMemory(llvm::ArrayRef<Argument> arguments);
 
+  /// What the kernel gets for the arguments.
   llvm::ArrayRef<uint64_t> getValues() const { return values; }
-  std::deque<Buffer> &getBuffers() { return buffers; }
+
+  template <typename Visit>
+  void forEachBuffer(Visit visit) const {
+    for (const std::unique_ptr<Buffer> &buffer : buffers)
+      if (buffer)
+        visit(*buffer);
+  }
 
   /// The buffer whose addresses these would be, however far beyond its end.
   Buffer *find(uint64_t address) {
     uint64_t index = (address >> kBufferBits) - 1;
-    return index < buffers.size() ? &buffers[index] : nullptr;
+    if (index >= buffers.size())
+      return nullptr;
+    return buffers[index].get();
   }
 
 private:
-  std::deque<Buffer> buffers;
+  /// By the number of their first argument; null for others.
+  std::vector<std::unique_ptr<Buffer>> buffers;
   llvm::SmallVector<uint64_t> values;
 };
 

@@ -107,6 +107,18 @@ static void loadArguments(HostRewriter &b, Block &entry,
   }
 }
 
+/// The types of a kernel's arguments; in brackets those that are only read.
+static ArrayAttr describeArguments(HostRewriter &b, LLVM::LLVMFuncOp func) {
+  SmallVector<Attribute> arguments;
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+    Attribute attribute = TypeAttr::get(type);
+    if (func.getArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName()))
+      attribute = b.getArrayAttr(attribute);
+    arguments.push_back(attribute);
+  }
+  return b.getArrayAttr(arguments);
+}
+
 /// Moves the body into a function without attributes, whose first argument is
 /// the thread, and whose second, in kernels, the array of arguments.
 static void rewriteFunction(HostRewriter &b, LLVM::LLVMFuncOp func) {
@@ -130,10 +142,7 @@ static void rewriteFunction(HostRewriter &b, LLVM::LLVMFuncOp func) {
     Value array = entry.insertArgument(1u, pointer, func.getLoc());
     loadArguments(b, entry, old, array);
     entry.eraseArguments(2, old.size());
-    SmallVector<Attribute> kinds;
-    for (Type type : func.getArgumentTypes())
-      kinds.push_back(TypeAttr::get(type));
-    host->setAttr(kArgumentsAttr, b.getArrayAttr(kinds));
+    host->setAttr(kArgumentsAttr, describeArguments(b, func));
   }
   host.getBody().takeBody(func.getBody());
   func.erase();

@@ -74,7 +74,8 @@ enum class ReduxKind : uint32_t { Add, And, Or, Xor, Max, Min, UMax, UMin };
 /// operation is, and how much static shared memory there is.
 inline constexpr const char *kSitesAttr = "linattn.emulator_sites";
 inline constexpr const char *kStaticSharedAttr = "linattn.static_shared";
-/// On kernels: the types of their arguments.
+/// On kernels: the types of their arguments, in an array of their own if they
+/// are only read.
 inline constexpr const char *kArgumentsAttr = "linattn.kernel_arguments";
 
 } // namespace linattn::emulator

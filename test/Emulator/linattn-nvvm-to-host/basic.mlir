@@ -79,7 +79,8 @@ gpu.module @collective {
     llvm.return
   }
   // CHECK: llvm.func @k(%[[THREAD:.+]]: !llvm.ptr, %{{.*}}: !llvm.ptr)
-  llvm.func @k(%p: !llvm.ptr<3>, %x: f32) attributes {nvvm.kernel} {
+  // CHECK-SAME: linattn.kernel_arguments = {{\[\[}}!llvm.ptr], f32]
+  llvm.func @k(%p: !llvm.ptr<3> {llvm.readonly}, %x: f32) attributes {nvvm.kernel} {
     // CHECK: %[[WORDS:.+]] = llvm.alloca %{{.*}} x i32 {alignment = 16 : i64}
     %all = llvm.mlir.constant(-1 : i32) : i32
     %c1 = llvm.mlir.constant(1 : i32) : i32

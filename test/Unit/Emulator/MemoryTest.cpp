@@ -146,15 +146,38 @@ TEST(GlobalTest, ViewsShareAddresses) {
   expectClean(report);
   for (unsigned i = 0; i < 32; ++i)
     EXPECT_EQ(data[32 + i], i);
-  LaunchOptions options;
-  options.block.x = 32;
-  auto overlap = compile(makeLoad("f32"))
-                     .launch({Argument::buffer(data.data(), 128),
-                              Argument::buffer(data.data() + 16, 128)},
-                             options);
-  EXPECT_EQ(llvm::toString(overlap.takeError()),
-            "expected the buffers of arguments 0 and 1 to be apart or one "
-            "within the other, but they overlap");
+}
+
+TEST(GlobalTest, InterleavedViewsAreOneBuffer) {
+  // Rows of two, first the input's element, then the output's.
+  std::vector<float> data(64, -1.0f);
+  for (unsigned i = 0; i < 32; ++i)
+    data[2 * i] = i;
+  std::string text = makeIndexed("%in: !llvm.ptr<1>, %out: !llvm.ptr<1>", R"(
+    %c2 = arith.constant 2 : i32
+    %j = arith.muli %i, %c2 : i32
+    %p = llvm.getelementptr %in[%j] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    %q = llvm.getelementptr %out[%j] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    %x = llvm.load %p : !llvm.ptr<1> -> f32
+    llvm.store %x, %q : f32, !llvm.ptr<1>
+  )");
+  Report report = run(text, {Argument::constBuffer(data.data(), 252),
+                             Argument::buffer(data.data() + 1, 252)});
+  expectClean(report);
+  for (unsigned i = 0; i < 32; ++i)
+    EXPECT_EQ(data[2 * i + 1], i);
+}
+
+TEST(GlobalTest, ReadOnlyIsAPromise) {
+  std::vector<float> data(32, 3.0f);
+  std::string body = "%x = llvm.mlir.zero : f32\n"
+                     "%q = llvm.getelementptr %out[%i] : (!llvm.ptr<1>, i32) "
+                     "-> !llvm.ptr<1>, f32\n"
+                     "llvm.store %x, %q : f32, !llvm.ptr<1>";
+  expectClean(run(makeIndexed("%out: !llvm.ptr<1>", body), {out(data)}));
+  expectOnly(
+      run(makeIndexed("%out: !llvm.ptr<1> {llvm.readonly}", body), {out(data)}),
+      {Check::ReadOnlyWrite});
 }
 
 TEST(GlobalTest, RacesWithinAndBetweenBlocks) {

@@ -309,6 +309,41 @@ TEST(OpsTest, RoundsToBF16AndTF32) {
   EXPECT_EQ(tf32[3], 0x7f800000u);
 }
 
+TEST(OpsTest, KernelsOnMemrefs) {
+  // As the plain route through gpu.launch leaves them.
+  std::string text = R"(
+    gpu.module @m {
+      gpu.func @k(%a: memref<64xf32>, %b: memref<64xf32>) workgroup(%s: memref<64xf32, #gpu.address_space<workgroup>>) kernel {
+        %t = gpu.thread_id x
+        %c63 = arith.constant 63 : index
+        %x = memref.load %a[%t] : memref<64xf32>
+        memref.store %x, %s[%t] : memref<64xf32, #gpu.address_space<workgroup>>
+        gpu.barrier
+        %r = arith.subi %c63, %t : index
+        %y = memref.load %s[%r] : memref<64xf32, #gpu.address_space<workgroup>>
+        %w = arith.constant 32 : i32
+        %o = arith.constant 1 : i32
+        %z, %valid = gpu.shuffle xor %y, %o, %w : f32
+        %e = math.exp %z : f32
+        memref.store %e, %b[%t] : memref<64xf32>
+        gpu.return
+      }
+    }
+  )";
+  std::vector<float> a(64), b(64);
+  for (unsigned i = 0; i < 64; ++i)
+    a[i] = 0.01f * i;
+  auto memref = [](std::vector<float> &data) {
+    return std::vector<Argument>{out(data), out(data), Argument::i64(0),
+                                 Argument::i64(64), Argument::i64(1)};
+  };
+  std::vector<Argument> arguments = memref(a);
+  llvm::append_range(arguments, memref(b));
+  expectClean(run(text, arguments, 64));
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_FLOAT_EQ(b[i], std::exp(0.01f * ((63 - i) ^ 1)));
+}
+
 TEST(OpsTest, NamesWhatItCannotExecute) {
   auto expectError = [](llvm::StringRef body, llvm::StringRef message) {
     std::string error = getCompileError(makeKernel("%p: !llvm.ptr<1>", body));
