@@ -6,6 +6,8 @@ and all of it again by the compiler.
 
 from __future__ import annotations
 
+from itertools import compress
+
 import numpy as np
 
 from . import _features, _ops, _text
@@ -152,11 +154,12 @@ def run_scan(
     if isinstance(feature_map, TokenMap):
         feature_map, maps = _features.split(feature_map, q, k, initial_state is not None)
     arrays = (q, k, v, *maps)
-    if [operand for operand in operands if operand is not None]:
+    present = [operand is not None for operand in operands]
+    if True in present:
         if isinstance(operands[-1], (list, tuple)) or isinstance(operands[-2], (list, tuple)):
             operands = (*operands[:-2], *(_integers(operand) for operand in operands[-2:]))
-        gates = tuple(name for name, value in zip(GATES, operands) if value is not None)
-        arrays += tuple(value for value in operands if value is not None)
+        gates = tuple(compress(GATES, present))
+        arrays += tuple(compress(operands, present))
     if state_dtype is None and isinstance(initial_state, State):
         # Made so on purpose, unlike an array, which is float64 by NumPy's default.
         state_dtype = "float64" if dtype_name(initial_state.S) == "float64" else None

@@ -134,12 +134,14 @@ def _decode(case, decay=None, delta=False):
 
 
 def _decode_softmax(sizes):
-    """One query over a cache of T keys and values, all of which it reads."""
+    """One query over a cache of T keys and values, all of which it reads; a head's
+    lie side by side, as in caches of serving engines."""
     import linattn
 
     rng = np.random.default_rng(sizes.seed)
     q, k, v = _tokens(sizes, rng, False)
     q = np.ascontiguousarray(q[:, :1])
+    k, v = (np.ascontiguousarray(x.swapaxes(1, 2)).swapaxes(1, 2) for x in (k, v))
     return Work(
         "decode-softmax", sizes,
         lambda threads, form: linattn.attention(q, k, v, weights="softmax", num_threads=threads, form=form),

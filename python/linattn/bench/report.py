@@ -78,6 +78,12 @@ def _label(record):
     return f"{record['case']}, D={record['d']}" + (f", {record['threads']} threads" if record["threads"] > 1 else "")
 
 
+def _label_ticks(axes, values):
+    """Ticks of a logarithmic axis where there is something, spelled out."""
+    axes.set_xticks(values, [f"{value:,}" for value in values])
+    axes.set_xticks([], minor=True)
+
+
 def _is_decoding(record):
     return record["case"].startswith("decode")
 
@@ -85,7 +91,8 @@ def _is_decoding(record):
 def _plot_roofline(pyplot, records, save):
     """Arithmetic against what memory has to move for it, under both ceilings: a copy
     of a large array and the FMA loop."""
-    rows = [r for r in records if r["implementation"] == "linattn" and r["copy_gbytes_per_s"] and r["gbytes_per_s"]]
+    # Softmax weights do other work than is counted.
+    rows = [r for r in records if r["implementation"] == "linattn" and r["copy_gbytes_per_s"] and "softmax" not in r["case"]]
     if not rows:
         return
     peak = statistics.median(r["fma_gflops"] for r in rows)
@@ -107,6 +114,7 @@ def _plot_roofline(pyplot, records, save):
             if points:
                 axes.scatter(*zip(*points), marker=markers[d], color=colors(i), s=28, zorder=3,
                              label=f"{case}, D={d}")  # fmt: skip
+    _label_ticks(axes, [x for x in (1, 2, 5, 10, 20, 50, 100) if ends[0] <= x <= ends[1]])
     axes.set_xlabel("FLOP per byte of tokens, gates and results")
     axes.set_ylabel("GFLOP/s")
     axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
@@ -133,6 +141,7 @@ def _plot_decode(pyplot, records, save):
             flat.setdefault(_label(r), []).append(r["ms"])
     for label, times in flat.items():
         axes.loglog(ends, [statistics.median(times)] * 2, linewidth=1.2, label=label)
+    _label_ticks(axes, sorted({t for points in series.values() for t, _ in points}))
     axes.set_xlabel("position of the token")
     axes.set_ylabel("ms per token")
     axes.legend(fontsize=7, frameon=False)
@@ -170,7 +179,7 @@ def _plot_share(pyplot, records, save):
     axes.set_xticks([x + 0.4 - width / 2 for x in range(len(labels))], [f"{l}\nT={t}" for l, t in labels], rotation=45, ha="right", fontsize=8)
     axes.set_ylabel("share of the FMA loop, %")
     axes.grid(axis="x", visible=False)
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     save(figure, "share.svg")
 
 
@@ -188,6 +197,7 @@ def _plot_lines(pyplot, records, save):
     for i, ((name, label, dtype), points) in enumerate(series.items()):
         axes.loglog(*zip(*points), marker="os^Dv"[i // 10 % 5], markersize=4, linewidth=1.2,
                     label=label if only else f"{label}, {dtype} ({name})")  # fmt: skip
+    _label_ticks(axes, sorted({t for points in series.values() for t, _ in points}))
     axes.set_xlabel("tokens")
     axes.set_ylabel("ms")
     axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
@@ -209,6 +219,7 @@ def _plot_speedup(pyplot, records, save):
     for i, (label, points) in enumerate(series.items()):
         axes.loglog(*zip(*sorted(points)), marker="os^Dv"[i // 10 % 5], markersize=4, linewidth=1.2, label=label)
     axes.axhline(1, color="gray", linewidth=0.8)
+    _label_ticks(axes, sorted({t for points in series.values() for t, _ in points}))
     axes.set_xlabel("tokens")
     axes.set_ylabel("times faster than causal softmax weights")
     axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
