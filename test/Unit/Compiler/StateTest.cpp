@@ -18,7 +18,8 @@ namespace {
 
 constexpr int64_t tokens = 6, size = 4;
 
-/// A scan over any number of tokens that starts from the state it is given.
+/// A scan over any number of tokens that starts from the state it is given, in
+/// the form whose bits do not depend on where a sequence is split.
 const char *source = R"(
 func.func @scan(%q: tensor<1x1x?x4xf32>, %k: tensor<1x1x?x4xf32>,
                 %v: tensor<1x1x?x4xf32>, %s: tensor<1x1x4x4xf32>,
@@ -29,7 +30,8 @@ func.func @scan(%q: tensor<1x1x?x4xf32>, %k: tensor<1x1x?x4xf32>,
   %e = tensor.empty(%t) : tensor<1x1x?x4xf32>
   %r:3 = linattn.scan %q, %k, %v into(%e) init(%s) normalizer(%z)
       {feature_map = #linattn.feature_map<elu1>,
-       normalize = #linattn.normalize<eps = 1.0e-6>}
+       normalize = #linattn.normalize<eps = 1.0e-6>,
+       config = #linattn.config<form = token>}
     : (tensor<1x1x?x4xf32>, tensor<1x1x?x4xf32>, tensor<1x1x?x4xf32>,
        tensor<1x1x?x4xf32>, tensor<1x1x4x4xf32>, tensor<1x1x4xf32>)
     -> (tensor<1x1x?x4xf32>, tensor<1x1x4x4xf32>, tensor<1x1x4xf32>)
