@@ -2,7 +2,9 @@
 // RUN: linattn-families --emit=rfa | grep . > %t.emitted
 // RUN: diff %t.file %t.emitted
 // RUN: FileCheck %s < %t.emitted
-// RUN: linattn-run %s --open-size=1,7 --compare=reference
+// Sums of both signs make denominators close to 0: only sums in the order of the
+// reference agree to the last digits.
+// RUN: linattn-run %s --open-size=1,7 --form=token --compare=reference
 
 // CHECK-LABEL: func.func @rfa(
 // CHECK: linattn.scan {{.*}}decay(%g)
