@@ -26,7 +26,7 @@ def test_costs_of_what_was_chosen_and_considered(qkv):
     choices = CHOICE.findall(text)
     assert len(choices) == 1, text
     considered = re.findall(r"([a-z_:0-9]+) (\d+)", choices[0][1])
-    assert {"chunk:16", "chunk:32"} <= {form for form, _ in considered}
+    assert {"state_tile", "token"} == {form for form, _ in considered}
 
 
 def test_refusals(qkv):
