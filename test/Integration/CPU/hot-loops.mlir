@@ -33,7 +33,7 @@
 // NEON-COUNT-3:   linear__task: 32 fused, 0 apart, 0 calls, 0 spills
 // NEON-NOT:       linear__task
 func.func @linear(%q: !rows, %k: !rows, %v: !rows, %o: !rows, %s: !state) -> (!rows, !state) {
-  %r:2 = linattn.scan %q, %k, %v into(%o) init(%s)
+  %r:2 = linattn.scan %q, %k, %v into(%o) init(%s) {config = #linattn.config<form = state_tile>}
     : (!rows, !rows, !rows, !rows, !state) -> (!rows, !state)
   return %r#0, %r#1 : !rows, !state
 }
@@ -45,7 +45,7 @@ func.func @linear(%q: !rows, %k: !rows, %v: !rows, %o: !rows, %s: !state) -> (!r
 // NEON-COUNT-3:   scalar__task: 32 fused, 16 apart, 0 calls, 0 spills
 // NEON-NOT:       scalar__task
 func.func @scalar(%q: !rows, %k: !rows, %v: !rows, %g: tensor<1x8x4096xf32>, %o: !rows, %s: !state) -> (!rows, !state) {
-  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s)
+  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s) {config = #linattn.config<form = state_tile>}
     : (!rows, !rows, !rows, tensor<1x8x4096xf32>, !rows, !state) -> (!rows, !state)
   return %r#0, %r#1 : !rows, !state
 }
@@ -61,7 +61,24 @@ func.func @scalar(%q: !rows, %k: !rows, %v: !rows, %g: tensor<1x8x4096xf32>, %o:
 // NEON-COUNT-3:   gate__task: 32 fused, 16 apart, 0 calls, 0 spills
 // NEON-NOT:       gate__task
 func.func @gate(%q: !rows, %k: !rows, %v: !rows, %g: !rows, %o: !rows, %s: !state) -> (!rows, !state) {
-  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s)
+  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s) {config = #linattn.config<form = state_tile>}
     : (!rows, !rows, !rows, !rows, !rows, !state) -> (!rows, !state)
+  return %r#0, %r#1 : !rows, !state
+}
+
+// In chunks, which is what auto takes: queries with the state, scores with
+// values, keys with values; four or eight rows of sums, four steps at a time.
+// Before them, decays and scores.
+
+// AVX512-COUNT-3: chunks__task: 64 fused, 0 apart, 0 calls, 0 spills
+// AVX512-NOT:     chunks__task
+// AVX2-COUNT-3:   chunks__task: 32 fused, 0 apart, 0 calls, 0 spills
+// AVX2-NOT:       chunks__task
+// NEON:           chunks__task: 128 fused, 0 apart, 0 calls, 0 spills
+// NEON-COUNT-2:   chunks__task: 64 fused, 0 apart, 0 calls, 0 spills
+// NEON-NOT:       chunks__task
+func.func @chunks(%q: !rows, %k: !rows, %v: !rows, %g: tensor<1x8x4096xf32>, %o: !rows, %s: !state) -> (!rows, !state) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s)
+    : (!rows, !rows, !rows, tensor<1x8x4096xf32>, !rows, !state) -> (!rows, !state)
   return %r#0, %r#1 : !rows, !state
 }
