@@ -70,6 +70,7 @@ llvm_config.add_tool_substitutions(
         ToolSubst("linattn-compile", unresolved="ignore"),
         ToolSubst("linattn-families", unresolved="ignore"),
         ToolSubst("linattn-lsp-server", unresolved="ignore"),
+        ToolSubst("linattn-translate", unresolved="ignore"),
         ToolSubst("mlir-opt", unresolved="ignore"),
         ToolSubst("mlir-translate", unresolved="ignore"),
         ToolSubst("opt", unresolved="ignore"),

@@ -11,15 +11,25 @@
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Emulator/Passes.h"
+#include "linattn/GPU/Passes.h"
 #include "linattn/Pipelines/Pipelines.h"
 #include "linattn/Transforms/BufferizableOpInterfaceImpl.h"
 #include "linattn/Transforms/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 
 void mlir::linattn::registerAllDialects(DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
+  // PTX comes out of a pass.
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
   registry.insert<LinAttnDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
 }
@@ -28,6 +38,8 @@ void mlir::linattn::registerAllPasses() {
   registerLinAttnTransformsPasses();
   registerLinAttnConversionPasses();
   registerLinAttnEmulatorPasses();
+  registerLinAttnGPUPasses();
   registerLowerToLLVMPipelines();
   registerPipelines();
+  registerGPUPipelines();
 }

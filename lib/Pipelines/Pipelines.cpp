@@ -18,7 +18,8 @@ using namespace mlir::linattn;
 
 /// Operators of other frameworks become ours before anybody looks. Calls would
 /// hide what their callees demand of arguments.
-static void addImportsAndShapeChecks(OpPassManager &pm, bool checkDecays) {
+void mlir::linattn::addImportsAndShapeChecks(OpPassManager &pm,
+                                             bool checkDecays) {
   pm.addNestedPass<func::FuncOp>(createLinAttnRaiseOnnxPass());
   pm.addPass(createInlinerPass());
   LinAttnCheckShapesPassOptions checks;
@@ -32,9 +33,8 @@ static void addContract(OpPassManager &pm, StringRef phase) {
   pm.addPass(createLinAttnVerifyContractPass(contract));
 }
 
-/// From what is meant to what is computed: attention in one of its forms.
-static void addRewrites(OpPassManager &functions,
-                        const CPUPipelineOptions &options) {
+void mlir::linattn::addRewrites(OpPassManager &functions,
+                                const CPUPipelineOptions &options) {
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createLinAttnCheckNormalizerPass());
   LinAttnReassociatePassOptions reassociate;

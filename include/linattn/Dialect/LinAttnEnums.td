@@ -81,4 +81,16 @@ def LinAttn_Form : LinAttn_Enum<"Form", "the schedule a recurrence runs in", [
   I32EnumAttrCase<"Segments", 5, "segments">
 ]>;
 
+def LinAttn_Mma : LinAttn_Enum<"Mma", "what multiplies matrices on a GPU", [
+  I32EnumAttrCase<"Fma", 0, "fma">,
+  I32EnumAttrCase<"MmaSync", 1, "mma_sync">
+]>;
+
+def LinAttn_LaunchValueKind : LinAttn_Enum<"LaunchValueKind",
+    "what a launch takes from an operand", [
+  I32EnumAttrCase<"Pointer", 0, "pointer">,
+  I32EnumAttrCase<"Size", 1, "size">,
+  I32EnumAttrCase<"Stride", 2, "stride">
+]>;
+
 #endif // LINATTN_DIALECT_LINATTNENUMS_TD

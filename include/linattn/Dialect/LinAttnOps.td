@@ -480,6 +480,7 @@ def LinAttn_YieldOp : LinAttn_Op<"yield", [Pure, ReturnLike, Terminator,
   let builders = [OpBuilder<(ins), [{ }]>];
 }
 
+include "linattn/Dialect/LinAttnGPU.td"
 include "linattn/Dialect/LinAttnViews.td"
 include "linattn/Dialect/LinAttnRecurrences.td"
 include "linattn/Dialect/LinAttnFeatureMap.td"

@@ -103,11 +103,35 @@ void buildReferenceLoopsPipeline(OpPassManager &pm,
 void buildReferencePipeline(OpPassManager &pm,
                             const ReferencePipelineOptions &options);
 
-/// Registers the pipelines above.
 /// Naive code that shows every value, scans token by token. `form` is ignored.
 void buildTracePipeline(OpPassManager &pm, const CPUPipelineOptions &options);
 
+/// What the GPU pipelines decide by.
+struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
+  Option<std::string> chip{
+      *this, "chip", llvm::cl::desc("sm_80, sm_90, sm_90a, sm_100 or another"),
+      llvm::cl::init("sm_80")};
+};
+
+/// `linattn-to-gpu-pipeline`: from tensors to kernels in the NVVM dialect.
+void buildGPUPipeline(OpPassManager &pm, const GPUPipelineOptions &options);
+
+/// `linattn-lower-to-nvvm-pipeline`: from tensors to PTX, without CUDA.
+void buildNVVMPipeline(OpPassManager &pm, const GPUPipelineOptions &options);
+
+/// Bytes of shared memory that a block may have on a chip.
+int64_t sharedMemoryOf(StringRef chip);
+
+/// What every pipeline starts with: operators of other frameworks become ours,
+/// calls are inlined, sizes checked, and decays where asked for.
+void addImportsAndShapeChecks(OpPassManager &pm, bool checkDecays);
+
+/// From what is meant to what is computed: attention in one of its forms.
+void addRewrites(OpPassManager &functions, const CPUPipelineOptions &options);
+
+/// Registers the pipelines above.
 void registerPipelines();
+void registerGPUPipelines();
 
 } // namespace mlir::linattn
 

@@ -1,0 +1,102 @@
+//===- Passes.td - Kernels for NVIDIA GPUs -----------------*- tablegen -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_GPU_PASSES_TD
+#define LINATTN_GPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LinAttnSelectSchedulePass
+    : Pass<"linattn-select-schedule", "::mlir::func::FuncOp"> {
+  let summary = "Choose the GPU schedule of every scan on buffers";
+  let description = [{
+    Writes `linattn.schedule`, which `linattn-to-kernel` reads. An op that has
+    one keeps it. An op that no kernel can run gets none, with a remark that
+    says why: it stays for the plain route.
+
+    Before:
+
+    ```mlir
+    linattn.scan %q, %k, %v into(%o) init(%s) : (memref<2x8x?x64xbf16>, …) -> ()
+    ```
+
+    After:
+
+    ```mlir
+    linattn.scan %q, %k, %v into(%o) init(%s)
+        {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64,
+                                              warps = 4, stages = 2, value_slice = 64>}
+      : (memref<2x8x?x64xbf16>, …) -> ()
+    ```
+  }];
+  let options = [
+    Option<"shared", "shared", "int64_t", /*default=*/"166912",
+           "Bytes of shared memory that a thread block may have; the default is "
+           "what sm_80 has">
+  ];
+}
+
+def LinAttnToKernelPass : Pass<"linattn-to-kernel", "::mlir::ModuleOp"> {
+  let summary = "Build the kernel of every scan that has a schedule";
+  let description = [{
+    Each `linattn.scan` on buffers with a `linattn.schedule` becomes a
+    `gpu.module` with one kernel in the LLVM and NVVM dialects, which carries its
+    `linattn.launch_plan`, and a `linattn.launch` in the scan's place. A copy
+    into the state before the scan, or a fill with zeros, becomes part of the
+    kernel. A schedule that cannot run its scan is an error.
+
+    Before:
+
+    ```mlir
+    linattn.scan %q, %k, %v into(%o) init(%s)
+        {linattn.schedule = #linattn.schedule<form = token, mma = fma, chunk = 8, warps = 4>}
+      : (memref<2x8x?x64xbf16>, …) -> ()
+    ```
+
+    After:
+
+    ```mlir
+    linattn.launch @layer_scan_0::@layer_scan_0(%q, %k, %v, %o, %s) : …
+    …
+    gpu.module @layer_scan_0 {
+      llvm.func @layer_scan_0(%arg0: !llvm.ptr<1>, …) attributes {
+          nvvm.kernel, nvvm.maxntid = array<i32: 128>,
+          linattn.launch_plan = #linattn.launch_plan<…>} { … }
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def LinAttnMathToIntrinsicsPass : Pass<"linattn-math-to-intrinsics"> {
+  let summary = "Convert the functions of f32 that a GPU has instructions for";
+  let description = [{
+    Multiply-adds, roundings, square roots and the like become intrinsics of
+    LLVM, before `convert-gpu-to-nvvm` makes calls to libdevice of them. Others
+    are left alone.
+
+    Before:
+
+    ```mlir
+    %0 = math.fma %x, %y, %z : f32
+    ```
+
+    After:
+
+    ```mlir
+    %0 = llvm.call_intrinsic "llvm.fma"(%x, %y, %z) : (f32, f32, f32) -> f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // LINATTN_GPU_PASSES_TD

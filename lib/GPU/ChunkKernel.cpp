@@ -1,0 +1,279 @@
+//===- ChunkKernel.cpp - The chunk form: places and copies ----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkKernel.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+int64_t mlir::linattn::granuleOf(int64_t size, Type type) {
+  int64_t bytes = size * type.getIntOrFloatBitWidth() / 8;
+  return std::min<int64_t>(16, bytes & -bytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments and places
+//===----------------------------------------------------------------------===//
+
+void ChunkKernel::declare() {
+  int64_t keyAlign = granuleOf(keySize, type);
+  int64_t valueAlign = granuleOf(valueSize, type);
+  q = function.want(op.getQuery(), Access::Read, keyAlign);
+  key = function.want(op.getKey(), Access::Read, keyAlign);
+  v = function.want(op.getValue(), Access::Read, valueAlign);
+  o = function.want(op.getOutput(), Access::Write, valueAlign);
+  decay = function.want(op.getDecay(), Access::Read, 4);
+  bool copied = source.buffer && source.buffer != op.getState();
+  Access access = copied ? Access::MayAlias : Access::ReadWrite;
+  stateIn =
+      copied ? function.want(source.buffer, access, 8) : KernelFunction::none;
+  stateOut = function.want(op.getState(), access, 8);
+}
+
+void ChunkKernel::place() {
+  shared = function.sharedBase(k());
+  thread = k().thread();
+  Value warp = k().shr(thread, 5);
+  lane = k().band(thread, 31);
+  strip = k().band(warp, groupWarps - 1);
+  groupColumn = k().mul(k().div(warp, groupWarps), groupColumns());
+
+  Value block = k().block(0);
+  if (slices() > 1)
+    firstColumn = k().mul(k().rem(block, slices()), slice());
+  Value head = k().div(block, slices());
+  if (members > 1)
+    member = k().rem(head, members);
+  here = locator.locate(k(), k().div(head, members));
+
+  fragmentRow = k().shr(lane, 2);
+  fragmentPair = k().band(lane, 3);
+  stateRowWarp = k().rem(strip, rowWarps());
+  stateColumnWarp = k().div(strip, rowWarps());
+
+  Value low15 = k().band(lane, 15), high = k().shr(lane, 4);
+  Value low7 = k().band(lane, 7), bit3 = k().band(k().shr(lane, 3), 1);
+  Value paired = k().add(low7, k().mul(high, 8));
+  Value stripRow = k().mul(strip, 16);
+  Value groupUnit = k().div(groupColumn, 8);
+  Value stateUnit =
+      k().add(groupUnit, k().mul(stateColumnWarp, stateColumns()));
+  queryPlace = keyTile().place(k(), k().add(stripRow, low15), high);
+  keyPlace = keyTile().place(k(), paired, bit3);
+  keyColumnPlace =
+      keyTile().place(k(), paired, k().add(k().mul(stateRowWarp, 2), bit3));
+  valuePlace = valueTile().place(k(), low15, k().add(groupUnit, high));
+  valueStatePlace = valueTile().place(k(), low15, k().add(stateUnit, high));
+  Value inUnit = k().mul(fragmentPair, 4);
+  spillPlace = k().add(
+      stateTile().place(k(), k().add(k().mul(stateRowWarp, 16), fragmentRow),
+                        stateUnit),
+      inUnit);
+  outputPlace =
+      k().add(valueTile().place(k(), k().add(stripRow, fragmentRow), groupUnit),
+              inUnit);
+}
+
+std::pair<Value, Value> ChunkKernel::rowsOf(const GlobalView &view,
+                                            Value head) {
+  Value token = here.begin ? here.begin : k().i64(0);
+  Value stride = k().mul(view.strides[2], k().i64(view.bytes()));
+  if (op.getReverse()) {
+    token = k().add(token, k().sub(k().extend(here.count), k().i64(1)));
+    stride = k().sub(k().i64(0), stride);
+  }
+  return {view.at(k(), {here.batch, head, token}), stride};
+}
+
+void ChunkKernel::prepareCopies() {
+  Value outHead = k().mul(here.head, members);
+  if (member)
+    outHead = k().add(outHead, member);
+  int64_t perQuery =
+      staticSize(op.getOutput(), 1) / staticSize(op.getQuery(), 1);
+  std::tie(queryBase, queryStride) =
+      rowsOf(function.view(k(), q), k().div(outHead, perQuery));
+  std::tie(keyBase, keyStride) = rowsOf(
+      function.view(k(), key), locator.headOf(k(), op.getKey(), here.head));
+  std::tie(valueBase, valueStride) = rowsOf(
+      function.view(k(), v), locator.headOf(k(), op.getValue(), here.head));
+  std::tie(outputBase, outputStride) = rowsOf(function.view(k(), o), outHead);
+  if (firstColumn) {
+    valueBase = k().offset(valueBase, k().mul(firstColumn, 2));
+    outputBase = k().offset(outputBase, k().mul(firstColumn, 2));
+  }
+  int64_t threads = schedule.getWarps() * 32;
+  auto copy = [&](SharedTile tile, Value stride, int64_t size, Value first) {
+    return TileCopy(k(), tile, threads, granuleOf(size, type), thread, stride,
+                    size, first);
+  };
+  // Slices that divide the columns evenly hold nothing that does not exist.
+  bool ragged = valueSize % slice() != 0;
+  copyQuery.emplace(copy(keyTile(), queryStride, keySize, {}));
+  copyKey.emplace(copy(keyTile(), keyStride, keySize, {}));
+  copyValue.emplace(copy(valueTile(), valueStride, valueSize,
+                         ragged ? firstColumn : Value()));
+  if (hasTokenDecay())
+    std::tie(decayBase, decayStride) =
+        rowsOf(function.view(k(), decay), here.head);
+  else if (hasDecay) {
+    GlobalView view = function.view(k(), decay);
+    headDecay = k().load(view.element, view.at(k(), {here.head}), 4);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Arrival of a chunk
+//===----------------------------------------------------------------------===//
+
+Value ChunkKernel::stageBase(Value stage) {
+  return schedule.getStages() == 1
+             ? shared
+             : k().offset(shared, k().mul(stage, stageBytes()));
+}
+
+void ChunkKernel::startChunk(Value number, Value stage) {
+  Value first = k().mul(number, chunkTokens);
+  Value left = k().sub(here.count, first), wide = k().extend(first);
+  Value base = stageBase(stage);
+  auto rows = [&](Value start, Value stride) {
+    return k().offset(start, k().mul(wide, stride));
+  };
+  copyQuery->start(base, rows(queryBase, queryStride), left);
+  copyKey->start(k().offset(base, keyTile().bytes()), rows(keyBase, keyStride),
+                 left);
+  copyValue->start(k().offset(base, 2 * keyTile().bytes()),
+                   rows(valueBase, valueStride), left);
+  if (hasTokenDecay())
+    copyDecays(first, left, stage);
+  k().commitCopies();
+}
+
+void ChunkKernel::copyDecays(Value first, Value left, Value stage) {
+  k().ifThen(k().less(thread, chunkTokens), [&] {
+    Value token = k().extend(k().add(first, thread));
+    Value from = k().offset(decayBase, k().mul(token, decayStride));
+    Value index = k().add(k().mul(stage, chunkTokens), thread);
+    Value to = k().offset(k().offset(shared, k().mul(index, 4)), decayOffset());
+    k().copyAsync(to, from, 4, k().less(thread, left));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The state
+//===----------------------------------------------------------------------===//
+
+/// Pairs of columns of this lane's state, in order.
+void ChunkKernel::forEachStatePair(
+    const GlobalView &view, function_ref<void(int64_t, Value, Value)> body) {
+  Value base = view.at(k(), {here.slot, here.head});
+  Value first =
+      k().add(groupColumn, k().mul(stateColumnWarp, stateColumns() * 8));
+  if (firstColumn)
+    first = k().add(first, firstColumn);
+  first = k().add(first, k().mul(fragmentPair, 2));
+  Value rowBytes = k().mul(view.strides[2], k().i64(4));
+  for (int64_t i = 0; i < stateRows(); ++i)
+    for (int64_t half = 0; half < 2; ++half) {
+      Value row = k().add(k().add(k().mul(stateRowWarp, 16), fragmentRow),
+                          i * rowWarps() * 16 + half * 8);
+      Value start = k().offset(base, k().mul(k().extend(row), rowBytes));
+      Value rowExists =
+          keySize < paddedKey() ? k().less(row, keySize) : Value();
+      for (int64_t j = 0; j < stateColumns(); ++j) {
+        Value column = k().add(first, 8 * j);
+        Value exists = valueSize % slice()
+                           ? k().both(rowExists, k().less(column, valueSize))
+                           : rowExists;
+        body(stateAt(i, j) + 2 * half,
+             k().offset(start, k().mul(k().extend(column), k().i64(4))),
+             exists);
+      }
+    }
+}
+
+ChunkKernel::Values ChunkKernel::loadState() {
+  Value zero = k().f32(0);
+  Values state(stateAt(stateRows(), 0), zero);
+  if (!source.buffer)
+    return state;
+  auto pair = VectorType::get({2}, k().b.getF32Type());
+  Value zeros = k().vectorOf({zero, zero});
+  GlobalView view =
+      function.view(k(), stateIn == KernelFunction::none ? stateOut : stateIn);
+  forEachStatePair(view, [&](int64_t at, Value address, Value exists) {
+    Value x =
+        k().ifElse(exists, [&] { return k().load(pair, address, 8); }, zeros);
+    state[at] = k().element(x, 0);
+    state[at + 1] = k().element(x, 1);
+  });
+  return state;
+}
+
+void ChunkKernel::storeState(ValueRange state) {
+  // Of the blocks that share a state one writes it.
+  Value writer = member ? k().equal(member, 0) : Value();
+  k().ifThen(writer, [&] {
+    forEachStatePair(function.view(k(), stateOut),
+                     [&](int64_t at, Value address, Value exists) {
+                       k().ifThen(exists, [&] {
+                         k().store(k().vectorOf({state[at], state[at + 1]}),
+                                   address, 8);
+                       });
+                     });
+  });
+}
+
+/// The state in 16 bits, for the products with the queries.
+void ChunkKernel::spillState(ValueRange state) {
+  LanePointer pointer(k(), stateTile(), k().offset(shared, stateOffset()),
+                      spillPlace);
+  for (int64_t i = 0; i < stateRows(); ++i)
+    for (int64_t j = 0; j < stateColumns(); ++j)
+      for (int64_t half = 0; half < 2; ++half) {
+        int64_t at = stateAt(i, j) + 2 * half;
+        k().store(k().pack(type, state[at], state[at + 1]),
+                  pointer.at(i * rowWarps() * 16 + half * 8, j), 4);
+      }
+}
+
+LaunchOp ChunkKernel::build(ModuleOp module, StringRef name) {
+  declare();
+  function.create(module, name, op.getLoc());
+  OpBuilder b = OpBuilder::atBlockEnd(function.body());
+  builder.emplace(b, op.getLoc());
+  place();
+  prepareCopies();
+  if (schedule.getStages() == 2)
+    startChunk(k().i32(0), k().i32(0));
+  Values state = loadState();
+  Value chunks = k().div(k().add(here.count, chunkTokens - 1), chunkTokens);
+  state = k().loop(chunks, state, [&](Value number, ValueRange carried) {
+    return chunk(number, carried);
+  });
+  // Nothing may arrive in shared memory after the block has gone.
+  k().waitForCopies(0);
+  storeState(state);
+  LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
+
+  AffineExpr one = getAffineConstantExpr(1, module.getContext());
+  AffineExpr blocks = locator.gridStates() * (members * slices());
+  function.finish({blocks, one, one}, schedule.getWarps() * 32, allBytes());
+  OpBuilder host(op);
+  return function.launch(host, op.getLoc());
+}
+
+int64_t ChunkKernel::sharedBytes(ScanOp op, ScheduleAttr schedule) {
+  return ChunkKernel(op, schedule, {}).allBytes();
+}
+
+LaunchOp mlir::linattn::buildChunkKernel(ScanOp op, ScheduleAttr schedule,
+                                         const StateSource &source,
+                                         ModuleOp module, StringRef name) {
+  return ChunkKernel(op, schedule, source).build(module, name);
+}

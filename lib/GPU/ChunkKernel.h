@@ -1,0 +1,157 @@
+//===- ChunkKernel.h - The chunk form on tensor cores -----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One pass over the tokens, 64 at a time. With c the sum of a chunk's decays up
+// to a token, in the logarithm, and M the causal factors e^(c_t − c_j), j ≤ t:
+//
+//   O = scale · (e^c ⊙ (Q S) + (Q Kᵀ ⊙ M) V)
+//   S = e^(c_64) S + (e^(c_64 − c) ⊙ K)ᵀ V
+//
+// A block owns a slice of the state's columns, and each group of four of its
+// warps some of those. S stays in the registers of the group, in f32; a copy in
+// 16 bits goes to shared memory once per chunk, for Q S. Every warp computes 16
+// rows of Q Kᵀ and, from registers, of O. The next chunk arrives meanwhile.
+//
+// Products of matrices take 16-bit operands. Keys that a decay has changed are
+// no such numbers: they are split into a sum of some, so that the state keeps
+// the accuracy of f32.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GPU_CHUNKKERNEL_H
+#define LINATTN_LIB_GPU_CHUNKKERNEL_H
+
+#include "ScanKernel.h"
+#include "SharedTile.h"
+
+namespace mlir::linattn {
+
+constexpr int64_t chunkTokens = 64, groupWarps = 4;
+/// Summands of a decayed key.
+constexpr int64_t keySummands = 3;
+
+class ChunkKernel {
+public:
+  ChunkKernel(ScanOp op, ScheduleAttr schedule, const StateSource &source)
+      : op(op), schedule(schedule), source(source), locator(op, function) {}
+
+  LaunchOp build(ModuleOp module, StringRef name);
+
+  /// Bytes of shared memory.
+  static int64_t sharedBytes(ScanOp op, ScheduleAttr schedule);
+
+private:
+  using Values = SmallVector<Value>;
+
+  //===--------------------------------------------------------------------===//
+  // Sizes
+  //===--------------------------------------------------------------------===//
+
+  int64_t slice() const { return schedule.getValueSlice(); }
+  int64_t slices() const { return llvm::divideCeil(valueSize, slice()); }
+  int64_t groups() const { return schedule.getWarps() / groupWarps; }
+  int64_t groupColumns() const { return slice() / groups(); }
+  /// The warps of a group divide the rows of the state, and what is left of
+  /// them the columns.
+  int64_t rowWarps() const { return paddedKey() % 64 == 0 ? 4 : 2; }
+  int64_t columnWarps() const { return groupWarps / rowWarps(); }
+  int64_t paddedKey() const { return llvm::alignTo(keySize, 32); }
+  /// 16×8 tiles of the state that a warp owns.
+  int64_t stateRows() const { return paddedKey() / 16 / rowWarps(); }
+  int64_t stateColumns() const { return groupColumns() / 8 / columnWarps(); }
+  int64_t stateAt(int64_t i, int64_t j) const {
+    return (i * stateColumns() + j) * 4;
+  }
+  bool hasTokenDecay() { return hasDecay && rankOf(op.getDecay()) == 3; }
+
+  SharedTile keyTile() const { return {chunkTokens, paddedKey()}; }
+  SharedTile valueTile() const { return {chunkTokens, slice()}; }
+  SharedTile stateTile() const { return {paddedKey(), slice()}; }
+  int64_t stageBytes() const {
+    return 2 * keyTile().bytes() + valueTile().bytes();
+  }
+  int64_t stateOffset() const { return schedule.getStages() * stageBytes(); }
+  int64_t outputOffset() const { return stateOffset() + stateTile().bytes(); }
+  /// Per stage the decays of the tokens, then their sums, weights, and total.
+  int64_t decayOffset() const { return outputOffset() + valueTile().bytes(); }
+  int64_t sumsOffset() const {
+    return decayOffset() + schedule.getStages() * chunkTokens * 4;
+  }
+  int64_t weightsOffset() const { return sumsOffset() + chunkTokens * 4; }
+  int64_t totalOffset() const { return weightsOffset() + chunkTokens * 4; }
+  int64_t allBytes() const {
+    return hasDecay ? totalOffset() + 16 : decayOffset();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Emission
+  //===--------------------------------------------------------------------===//
+
+  void declare();
+  void place();
+  void prepareCopies();
+  /// The address of a token operand's first row, and bytes between its rows.
+  std::pair<Value, Value> rowsOf(const GlobalView &view, Value head);
+  Value stageBase(Value stage);
+  void startChunk(Value number, Value stage);
+  void copyDecays(Value first, Value left, Value stage);
+
+  Values loadState();
+  void storeState(ValueRange state);
+  void forEachStatePair(
+      const GlobalView &view,
+      function_ref<void(int64_t, Value address, Value exists)> body);
+  void spillState(ValueRange state);
+
+  void sumDecays(Value left, Value stage);
+  Value decayOf(Value stage, Value left, Value token);
+  Values chunk(Value number, ValueRange state);
+  void arrive(Value number, Value stage, ValueRange state);
+  void scores(Value base, Values &p, Values &o);
+  void maskScores(Values &p);
+  void readValues(Value base, ValueRange p, Values &o);
+  Values updateState(Value base, ValueRange state);
+  SmallVector<Values> splitKeys(ValueRange keys, int64_t tokens);
+  void writeOutput(Value number, ValueRange o);
+
+  void multiplyInto(MutableArrayRef<Value> c, ValueRange a, ValueRange b);
+  std::pair<Value, Value> sharedPair(int64_t offset, Value token);
+
+  ScanOp op;
+  ScheduleAttr schedule;
+  StateSource source;
+  KernelFunction function;
+  ScanLocator locator;
+  int64_t keySize = staticSize(op.getState(), 2);
+  int64_t valueSize = staticSize(op.getState(), 3);
+  int64_t members = membersOf(op);
+  bool hasDecay = op.getDecay() != Value();
+  Type type = getElementTypeOrSelf(op.getQuery());
+
+  unsigned q, key, v, o, decay, stateIn, stateOut;
+  std::optional<KernelBuilder> builder;
+  KernelBuilder &k() { return *builder; }
+  ScanPlace here;
+  Value shared, thread, lane, strip, firstColumn, groupColumn, member;
+  Value fragmentRow, fragmentPair; ///< lane / 4, lane % 4.
+  Value stateRowWarp, stateColumnWarp;
+  Value headDecay, decayBase, decayStride;
+  std::optional<TileCopy> copyQuery, copyKey, copyValue;
+  Value queryBase, keyBase, valueBase, outputBase;
+  Value queryStride, keyStride, valueStride, outputStride;
+  // Places of this lane for ldmatrix and for stores of fragments.
+  Value queryPlace, keyPlace, valuePlace, keyColumnPlace, statePlace;
+  Value valueStatePlace, spillPlace, outputPlace;
+};
+
+/// The largest power of two up to 16 that divides the bytes of `size` elements.
+int64_t granuleOf(int64_t size, Type type);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GPU_CHUNKKERNEL_H

@@ -1,0 +1,296 @@
+//===- ChunkSteps.cpp - The chunk form: what a chunk computes -------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkKernel.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+//===----------------------------------------------------------------------===//
+// Decays
+//===----------------------------------------------------------------------===//
+
+Value ChunkKernel::decayOf(Value stage, Value left, Value token) {
+  if (headDecay)
+    return k().select(k().less(token, left), headDecay, k().f32(0));
+  Value index = k().add(k().mul(stage, chunkTokens), token);
+  return k().load(
+      k().b.getF32Type(),
+      k().offset(k().offset(shared, k().mul(index, 4)), decayOffset()), 4);
+}
+
+/// The first warp sums the decays of a chunk, two tokens per lane: up to each
+/// token in base 2, and as factors from each token to the end, summed from
+/// there so that no large sums cancel.
+void ChunkKernel::sumDecays(Value left, Value stage) {
+  k().ifThen(k().less(thread, 32), [&] {
+    Value token = k().mul(lane, 2);
+    Value x = decayOf(stage, left, token);
+    Value y = decayOf(stage, left, k().add(token, 1));
+    Value both = k().addf(x, y), zero = k().f32(0);
+    auto above = [&](int64_t d) { return k().less(k().i32(d - 1), lane); };
+    auto below = [&](int64_t d) { return k().less(lane, 32 - d); };
+    Value upTo = both, from = both;
+    for (int64_t d = 1; d < 32; d *= 2) {
+      upTo = k().addf(upTo, k().select(above(d), k().shuffleUp(upTo, d), zero));
+      from =
+          k().addf(from, k().select(below(d), k().shuffleDown(from, d), zero));
+    }
+    Value earlier = k().select(above(1), k().shuffleUp(upTo, 1), zero);
+    Value later = k().select(below(1), k().shuffleDown(from, 1), zero);
+    Value log2e = k().f32(1.44269504088896341);
+    Value bytes = k().mul(token, 4);
+    Value at = k().offset(shared, bytes);
+    Value sum = k().addf(earlier, x);
+    k().store(k().vectorOf({k().mulf(sum, log2e),
+                            k().mulf(k().addf(earlier, both), log2e)}),
+              k().offset(at, sumsOffset()), 8);
+    k().store(k().vectorOf({k().exp(k().addf(y, later)), k().exp(later)}),
+              k().offset(at, weightsOffset()), 8);
+    k().ifThen(k().equal(lane, 0), [&] {
+      k().store(k().exp(from), k().offset(shared, totalOffset()), 4);
+    });
+  });
+}
+
+std::pair<Value, Value> ChunkKernel::sharedPair(int64_t offset, Value token) {
+  Value at = k().offset(k().offset(shared, k().mul(token, 4)), offset);
+  Value pair = k().load(VectorType::get({2}, k().b.getF32Type()), at, 8);
+  return {k().element(pair, 0), k().element(pair, 1)};
+}
+
+//===----------------------------------------------------------------------===//
+// One chunk
+//===----------------------------------------------------------------------===//
+
+void ChunkKernel::multiplyInto(MutableArrayRef<Value> c, ValueRange a,
+                               ValueRange b) {
+  SmallVector<Value, 4> product = k().multiply(type, a, b, ValueRange(c));
+  llvm::copy(product, c.begin());
+}
+
+/// Waits for the chunk, starts the next, and shares state and sums of decays.
+void ChunkKernel::arrive(Value number, Value stage, ValueRange state) {
+  Value left = k().sub(here.count, k().mul(number, chunkTokens));
+  if (schedule.getStages() == 1) {
+    k().barrier(); // All have read the last chunk.
+    startChunk(number, stage);
+    spillState(state);
+    k().waitForCopies(0);
+    if (hasDecay) {
+      k().barrier();
+      sumDecays(left, stage);
+    }
+    return k().barrier();
+  }
+  k().waitForCopies(0);
+  k().barrier(); // This chunk is there, and all have read the last one.
+  Value next = k().add(number, 1);
+  Value count = k().div(k().add(here.count, chunkTokens - 1), chunkTokens);
+  k().ifThen(k().less(next, count),
+             [&] { startChunk(next, k().bxor(stage, 1)); });
+  spillState(state);
+  if (hasDecay)
+    sumDecays(left, stage);
+  k().barrier();
+}
+
+/// p = 16 rows of Q Kᵀ, o = 16 rows of Q S.
+void ChunkKernel::scores(Value base, Values &p, Values &o) {
+  LanePointer queries(k(), keyTile(), base, queryPlace);
+  LanePointer keys(k(), keyTile(), k().offset(base, keyTile().bytes()),
+                   keyPlace);
+  LanePointer states(k(), stateTile(), k().offset(shared, stateOffset()),
+                     valuePlace);
+  for (int64_t step = 0; step < paddedKey() / 16; ++step) {
+    auto a = k().loadMatrices(queries.at(0, 2 * step), /*transposed=*/false);
+    for (int64_t n = 0; n < chunkTokens / 16; ++n) {
+      auto b = k().loadMatrices(keys.at(16 * n, 2 * step), false);
+      for (int64_t half = 0; half < 2; ++half)
+        multiplyInto(MutableArrayRef(p).slice((2 * n + half) * 4, 4), a,
+                     ValueRange(b).slice(2 * half, 2));
+    }
+    for (int64_t n = 0; n < groupColumns() / 16; ++n) {
+      auto b = k().loadMatrices(states.at(16 * step, 2 * n), true);
+      for (int64_t half = 0; half < 2; ++half)
+        multiplyInto(MutableArrayRef(o).slice((2 * n + half) * 4, 4), a,
+                     ValueRange(b).slice(2 * half, 2));
+    }
+  }
+}
+
+/// Later keys have no weight, earlier ones the decay in between. Where the mask
+/// is false the exponent would be positive: it is cut off, then selected away.
+void ChunkKernel::maskScores(Values &p) {
+  Value row = k().add(k().mul(strip, 16), fragmentRow);
+  Value zero = k().f32(0);
+  // Column minus row of this lane's first element.
+  Value distance = k().sub(k().mul(fragmentPair, 2), row);
+  std::array<Value, 2> rowSums;
+  if (hasDecay)
+    for (int64_t half = 0; half < 2; ++half) {
+      Value token = k().add(row, 8 * half);
+      Value at =
+          k().offset(k().offset(shared, k().mul(token, 4)), sumsOffset());
+      rowSums[half] = k().load(k().b.getF32Type(), at, 4);
+    }
+  for (int64_t n = 0; n < chunkTokens / 8; ++n) {
+    Value column = k().add(k().mul(fragmentPair, 2), 8 * n);
+    std::pair<Value, Value> sums;
+    if (hasDecay)
+      sums = sharedPair(sumsOffset(), column);
+    for (int64_t i = 0; i < 4; ++i) {
+      Value &x = p[4 * n + i];
+      if (hasDecay) {
+        Value between =
+            k().subf(rowSums[i / 2], i % 2 ? sums.second : sums.first);
+        x = k().mulf(x, k().exp2Approximate(k().minf(between, zero)));
+      }
+      Value later = k().greaterSigned(distance, 8 * (i / 2) - 8 * n - i % 2);
+      x = k().select(later, zero, x);
+    }
+  }
+}
+
+/// o = e^c ⊙ o + p V.
+void ChunkKernel::readValues(Value base, ValueRange p, Values &o) {
+  if (hasDecay) {
+    Value row = k().add(k().mul(strip, 16), fragmentRow);
+    for (int64_t half = 0; half < 2; ++half) {
+      Value token = k().add(row, 8 * half);
+      Value at =
+          k().offset(k().offset(shared, k().mul(token, 4)), sumsOffset());
+      Value factor = k().exp2Approximate(k().load(k().b.getF32Type(), at, 4));
+      for (size_t i = 2 * half; i < o.size(); i += 4)
+        for (size_t j : {i, i + 1})
+          o[j] = k().mulf(o[j], factor);
+    }
+  }
+  LanePointer values(k(), valueTile(), k().offset(base, 2 * keyTile().bytes()),
+                     valuePlace);
+  for (int64_t step = 0; step < chunkTokens / 16; ++step) {
+    // An accumulator is an operand's fragment, but for its width.
+    Values a;
+    for (int64_t i = 0; i < 8; i += 2)
+      a.push_back(k().pack(type, p[8 * step + i], p[8 * step + i + 1]));
+    for (int64_t n = 0; n < groupColumns() / 16; ++n) {
+      auto b = k().loadMatrices(values.at(16 * step, 2 * n), true);
+      for (int64_t half = 0; half < 2; ++half)
+        multiplyInto(MutableArrayRef(o).slice((2 * n + half) * 4, 4), a,
+                     ValueRange(b).slice(2 * half, 2));
+    }
+  }
+}
+
+/// Keys times their weights as a sum of fragments of 16 bits.
+SmallVector<ChunkKernel::Values> ChunkKernel::splitKeys(ValueRange keys,
+                                                        int64_t tokens) {
+  if (!hasDecay)
+    return {Values(keys)};
+  SmallVector<Values> summands(keySummands);
+  for (int64_t i = 0; i < 4; ++i) {
+    Value token = k().add(k().mul(fragmentPair, 2), tokens + 8 * (i / 2));
+    auto [w0, w1] = sharedPair(weightsOffset(), token);
+    auto [x0, x1] = k().unpack(type, keys[i]);
+    x0 = k().mulf(x0, w0);
+    x1 = k().mulf(x1, w1);
+    for (int64_t s = 0; s < keySummands; ++s) {
+      Value pair = k().pack(type, x0, x1);
+      summands[s].push_back(pair);
+      auto [y0, y1] = k().unpack(type, pair);
+      x0 = k().subf(x0, y0);
+      x1 = k().subf(x1, y1);
+    }
+  }
+  return summands;
+}
+
+ChunkKernel::Values ChunkKernel::updateState(Value base, ValueRange state) {
+  Values next(state);
+  if (hasDecay) {
+    Value total =
+        k().load(k().b.getF32Type(), k().offset(shared, totalOffset()), 4);
+    for (Value &x : next)
+      x = k().mulf(x, total);
+  }
+  LanePointer keys(k(), keyTile(), k().offset(base, keyTile().bytes()),
+                   keyColumnPlace);
+  LanePointer values(k(), valueTile(), k().offset(base, 2 * keyTile().bytes()),
+                     valueStatePlace);
+  for (int64_t i = 0; i < stateRows(); ++i)
+    for (int64_t step = 0; step < chunkTokens / 16; ++step) {
+      auto a = k().loadMatrices(keys.at(16 * step, 2 * i * rowWarps()), true);
+      SmallVector<Values> summands = splitKeys(a, 16 * step);
+      for (int64_t n = 0; n < stateColumns() / 2; ++n) {
+        auto b = k().loadMatrices(values.at(16 * step, 2 * n), true);
+        for (int64_t half = 0; half < 2; ++half)
+          for (const Values &summand : summands)
+            multiplyInto(
+                MutableArrayRef(next).slice(stateAt(i, 2 * n + half), 4),
+                summand, ValueRange(b).slice(2 * half, 2));
+      }
+    }
+  return next;
+}
+
+/// Through shared memory, so that a lane writes 16 bytes of a row.
+void ChunkKernel::writeOutput(Value number, ValueRange o) {
+  Value tile = k().offset(shared, outputOffset());
+  LanePointer pointer(k(), valueTile(), tile, outputPlace);
+  Value scale = k().f32(scaleOr1(op.getScale()));
+  for (int64_t n = 0; n < groupColumns() / 8; ++n)
+    for (int64_t half = 0; half < 2; ++half) {
+      Value x = o[4 * n + 2 * half], y = o[4 * n + 2 * half + 1];
+      k().store(k().pack(type, k().mulf(x, scale), k().mulf(y, scale)),
+                pointer.at(8 * half, n), 4);
+    }
+  k().warpBarrier();
+  int64_t units = groupColumns() / 8, rowsAtOnce = 32 / units;
+  Value row = k().add(k().mul(strip, 16), k().div(lane, units));
+  Value unit = k().add(k().div(groupColumn, 8), k().rem(lane, units));
+  LanePointer reader(k(), valueTile(), tile, valueTile().place(k(), row, unit));
+  Value first = k().mul(number, chunkTokens);
+  Value left = k().sub(here.count, first);
+  int64_t granule = granuleOf(valueSize, type), words = granule / 4;
+  auto word = VectorType::get({4}, k().b.getI32Type());
+  for (int64_t done = 0; done < 16; done += rowsAtOnce) {
+    Value mine = k().add(row, done), from = reader.at(done, 0);
+    k().ifThen(k().less(mine, left), [&] {
+      Value x = k().load(word, from, 16);
+      Value token = k().extend(k().add(first, mine));
+      Value to = k().offset(outputBase, k().mul(token, outputStride));
+      to = k().offset(to, k().mul(unit, 16));
+      for (int64_t i = 0; i < 4; i += words) {
+        Value column = k().add(k().mul(unit, 8), 2 * i);
+        if (firstColumn)
+          column = k().add(column, firstColumn);
+        Value exists =
+            valueSize % slice() ? k().less(column, valueSize) : Value();
+        Values part;
+        for (int64_t j = i; j < i + words; ++j)
+          part.push_back(k().element(x, j));
+        k().ifThen(exists, [&] {
+          k().store(words == 4 ? x : k().vectorOf(part), k().offset(to, 4 * i),
+                    granule);
+        });
+      }
+    });
+  }
+}
+
+ChunkKernel::Values ChunkKernel::chunk(Value number, ValueRange state) {
+  Value stage = k().band(number, schedule.getStages() - 1);
+  arrive(number, stage, state);
+  Value base = stageBase(stage), zero = k().f32(0);
+  Values p(chunkTokens / 2, zero), o(groupColumns() / 2, zero);
+  scores(base, p, o);
+  maskScores(p);
+  readValues(base, p, o);
+  writeOutput(number, o);
+  return updateState(base, state);
+}

@@ -1,0 +1,98 @@
+//===- KernelFunction.h - A kernel and its arguments ------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel names what it wants of the op's buffers, pointers, sizes, strides;
+// from that follow the arguments of its function, its launch plan and the
+// operands of the launch.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GPU_KERNELFUNCTION_H
+#define LINATTN_LIB_GPU_KERNELFUNCTION_H
+
+#include "KernelBuilder.h"
+#include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::linattn {
+
+/// The name of the dynamic shared memory in every kernel module.
+constexpr llvm::StringLiteral sharedName = "linattn_shared";
+
+/// A buffer in global memory as the kernel sees it. Strides are in elements, in
+/// i64; the innermost is 1.
+struct GlobalView {
+  Value base;
+  SmallVector<Value> strides;
+  Type element;
+
+  int64_t bytes() const {
+    return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  }
+  explicit operator bool() const { return base != nullptr; }
+
+  /// The address of an element; trailing indices may be left out.
+  Value at(KernelBuilder &k, ValueRange indices) const;
+};
+
+/// What may be said of a pointer.
+enum class Access { Read, Write, ReadWrite, MayAlias };
+
+class KernelFunction {
+public:
+  /// Wants a pointer to `buffer` and its outer strides. `align`: bytes that
+  /// divide the address and those strides. Gives a null handle for no buffer.
+  unsigned want(Value buffer, Access access, int64_t align);
+  /// Wants a size. A static one is no argument.
+  void wantSize(Value buffer, unsigned dim);
+  /// A size as a symbol of the grid. There must be one at least.
+  AffineExpr gridSize(Value buffer, unsigned dim);
+
+  /// Creates module and function at the end of `module`; the kernel is built at
+  /// the end of its body.
+  void create(ModuleOp module, StringRef name, Location loc);
+  /// Sets grid, block and shared bytes, once they are known.
+  void finish(ArrayRef<AffineExpr> grid, int64_t threads, int64_t shared);
+  /// The op that launches the kernel.
+  LaunchOp launch(OpBuilder &b, Location loc);
+
+  // Valid after `create`.
+  GlobalView view(KernelBuilder &k, unsigned handle) const;
+  Value size(KernelBuilder &k, Value buffer, unsigned dim) const;
+  Value sharedBase(KernelBuilder &k) const;
+  Block *body() { return &function.getBody().front(); }
+  LLVM::LLVMFuncOp getFunction() const { return function; }
+
+  static constexpr unsigned none = ~0u;
+
+private:
+  struct Wanted {
+    Value buffer;
+    Access access;
+    int64_t align;
+    unsigned pointer;
+    /// Per outer dimension the argument, or the static stride.
+    SmallVector<std::pair<unsigned, int64_t>> strides;
+  };
+
+  int64_t operandOf(Value buffer);
+  unsigned addArgument(LaunchValueKind kind, Value buffer, unsigned dim,
+                       int64_t align);
+
+  SmallVector<Value> operands;
+  SmallVector<LaunchValueAttr> arguments, gridSizes;
+  SmallVector<Wanted> wanted;
+  llvm::MapVector<std::pair<Value, unsigned>, unsigned> sizes;
+  gpu::GPUModuleOp gpuModule;
+  LLVM::LLVMFuncOp function;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GPU_KERNELFUNCTION_H

@@ -1,0 +1,62 @@
+//===- MathToIntrinsics.cpp - What needs no library -----------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/GPU/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::linattn {
+#define GEN_PASS_DEF_LINATTNMATHTOINTRINSICSPASS
+#include "linattn/GPU/Passes.h.inc"
+} // namespace mlir::linattn
+
+using namespace mlir;
+
+namespace {
+
+/// Called by name: the ops of the LLVM dialect are what `convert-gpu-to-nvvm`
+/// refuses.
+template <typename MathOp>
+struct ToIntrinsic : OpRewritePattern<MathOp> {
+  ToIntrinsic(MLIRContext *context, StringRef name)
+      : OpRewritePattern<MathOp>(context), name(name) {}
+
+  LogicalResult matchAndRewrite(MathOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getType()).isF32())
+      return rewriter.notifyMatchFailure(op, "not on f32");
+    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
+        op, op.getType(), rewriter.getStringAttr(name), op->getOperands());
+    return success();
+  }
+
+  StringRef name;
+};
+
+struct LinAttnMathToIntrinsicsPass final
+    : mlir::linattn::impl::LinAttnMathToIntrinsicsPassBase<
+          LinAttnMathToIntrinsicsPass> {
+  using LinAttnMathToIntrinsicsPassBase::LinAttnMathToIntrinsicsPassBase;
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ToIntrinsic<math::AbsFOp>>(&getContext(), "llvm.fabs");
+    patterns.add<ToIntrinsic<math::CeilOp>>(&getContext(), "llvm.ceil");
+    patterns.add<ToIntrinsic<math::CopySignOp>>(&getContext(), "llvm.copysign");
+    patterns.add<ToIntrinsic<math::FloorOp>>(&getContext(), "llvm.floor");
+    patterns.add<ToIntrinsic<math::FmaOp>>(&getContext(), "llvm.fma");
+    patterns.add<ToIntrinsic<math::RoundEvenOp>>(&getContext(),
+                                                 "llvm.roundeven");
+    patterns.add<ToIntrinsic<math::SqrtOp>>(&getContext(), "llvm.sqrt");
+    patterns.add<ToIntrinsic<math::TruncOp>>(&getContext(), "llvm.trunc");
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace

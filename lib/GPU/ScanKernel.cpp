@@ -1,0 +1,125 @@
+//===- ScanKernel.cpp - What the kernels of a scan share ------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScanKernel.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+/// Whether `op` or an op in its regions has `buffer` as an operand.
+static bool mentions(Operation *op, Value buffer) {
+  WalkResult result = op->walk([&](Operation *nested) {
+    return llvm::is_contained(nested->getOperands(), buffer)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+/// What `op` copies into `buffer`, perhaps only if both are not the same
+/// memory.
+static Value getCopied(Operation *op, Value buffer) {
+  if (auto branch = dyn_cast<scf::IfOp>(op);
+      branch && !branch.elseBlock() &&
+      llvm::hasSingleElement(branch.thenBlock()->without_terminator()))
+    op = &branch.thenBlock()->front();
+  if (auto copy = dyn_cast<memref::CopyOp>(op))
+    return copy.getTarget() == buffer ? copy.getSource() : Value();
+  auto copy = dyn_cast<linalg::CopyOp>(op);
+  return copy && copy.getOutputs().front() == buffer ? copy.getInputs().front()
+                                                     : Value();
+}
+
+/// Whether an op between the copy and the scan may change what is copied.
+static bool mayWrite(Operation *op, Value buffer) {
+  return mentions(op, buffer) && !isMemoryEffectFree(op) &&
+         getCopied(op, buffer) != buffer;
+}
+
+StateSource mlir::linattn::findStateSource(ScanOp op) {
+  Value buffer = op.getState();
+  StateSource inPlace{buffer, nullptr};
+  // Of a pool the rows that nobody steps must be copied too.
+  if (op.getStateIndices())
+    return inPlace;
+  for (Operation *it = op->getPrevNode(); it; it = it->getPrevNode()) {
+    if (Value source = getCopied(it, buffer)) {
+      // The kernel reads the source when it runs.
+      for (Operation *between = it->getNextNode(); between != op;
+           between = between->getNextNode())
+        if (mayWrite(between, source))
+          return inPlace;
+      return {source, it};
+    }
+    if (auto fill = dyn_cast<linalg::FillOp>(it);
+        fill && fill.getOutputs().front() == buffer)
+      return matchPattern(fill.getInputs().front(), m_AnyZeroFloat())
+                 ? StateSource{Value(), fill}
+                 : inPlace;
+    if (mentions(it, buffer) && !isMemoryEffectFree(it))
+      return inPlace;
+  }
+  return inPlace;
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+ScanLocator::ScanLocator(ScanOp op, KernelFunction &function)
+    : op(op), function(function) {
+  function.wantSize(op.getKey(), 2);
+  offsets = function.want(op.getCuSeqlens(), Access::Read, 4);
+  indices = function.want(op.getStateIndices(), Access::Read, 4);
+}
+
+AffineExpr ScanLocator::gridStates() {
+  Value sequences = op.getStateIndices() ? op.getStateIndices() : op.getState();
+  return function.gridSize(sequences, 0) * staticSize(op.getState(), 1);
+}
+
+/// An element of offsets or indices, sign-extended to i64.
+static Value readIndex(KernelBuilder &k, const GlobalView &view, Value at) {
+  Value x = k.load(view.element, view.at(k, {at}), view.bytes());
+  if (view.element.isInteger(64))
+    return x;
+  return arith::ExtSIOp::create(k.b, k.loc, k.b.getI64Type(), x);
+}
+
+ScanPlace ScanLocator::locate(KernelBuilder &k, Value state) {
+  ScanPlace place;
+  int64_t heads = staticSize(op.getState(), 1);
+  Value sequence = k.div(state, heads);
+  place.head = k.rem(state, heads);
+  place.slot = place.batch = sequence;
+  place.count = function.size(k, op.getKey(), 2);
+  if (GlobalView view = function.view(k, offsets)) {
+    place.batch = k.i32(0);
+    place.begin = readIndex(k, view, sequence);
+    Value length = k.sub(readIndex(k, view, k.add(sequence, 1)), place.begin);
+    place.count = arith::TruncIOp::create(k.b, k.loc, k.b.getI32Type(), length);
+  }
+  if (GlobalView view = function.view(k, indices)) {
+    place.slot = readIndex(k, view, sequence);
+    place.exists = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sge,
+                                         place.slot, k.i64(0));
+  }
+  return place;
+}
+
+Value ScanLocator::headOf(KernelBuilder &k, Value buffer, Value head) {
+  int64_t heads = staticSize(buffer, 1), total = staticSize(op.getState(), 1);
+  // Head counts divide one another.
+  if (heads == total)
+    return head;
+  return heads < total ? k.div(head, total / heads)
+                       : k.mul(head, heads / total);
+}

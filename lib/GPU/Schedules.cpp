@@ -1,0 +1,161 @@
+//===- Schedules.cpp - Which kernel a scan can run in, and how ------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkKernel.h"
+#include "TokenKernel.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+std::string mlir::linattn::whyNotBuffers(ScanOp op) {
+  for (Value operand : op->getOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.getType());
+    if (!type)
+      return "it is on tensors";
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (failed(type.getStridesAndOffset(strides, offset)))
+      return "a buffer is not strided";
+    if (type.getElementType().isF64())
+      return "f64 has no kernel";
+    if (strides.back() != 1)
+      return "the innermost stride of a buffer is not known to be 1";
+  }
+  for (Value operand : {op.getQuery(), op.getKey(), op.getValue(),
+                        op.getOutput(), op.getState()})
+    for (unsigned dim : {1u, 3u})
+      if (ShapedType::isDynamic(staticSize(operand, dim)))
+        return "head counts and head sizes must be static";
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// The token kernel
+//===----------------------------------------------------------------------===//
+
+/// Tokens that are staged together, unless fewer exist.
+constexpr int64_t stagedTokens = 8;
+/// Warps of a block: enough to hide latency, few enough for 128 registers each.
+constexpr int64_t mostWarps = 8;
+
+std::string mlir::linattn::whyNotTokenKernel(ScanOp op) {
+  if (std::string why = whyNotBuffers(op); !why.empty())
+    return why;
+  if (op.getUpdate() == Update::Oja)
+    return "Oja's rule has no kernel";
+  if (op.getInputGate() || op.getRunningMax())
+    return "a running maximum has no kernel";
+  if (featureMapOf(op) == FeatureMapKind::SoftmaxKernel)
+    return "a map that needs the maximum of a token has no kernel";
+  if (featureMapOf(op) == FeatureMapKind::Region)
+    return "a feature map region has no kernel";
+  if (staticSize(op.getState(), 2) > 256)
+    return "more than 256 rows of a state do not fit the registers";
+  // Every block would update the one normalizer of its head.
+  if (op.getNormalizer() &&
+      staticSize(op.getState(), 3) > 2 * mostWarps * warpColumns)
+    return "a normalizer goes with 256 value columns at most";
+  return {};
+}
+
+ScheduleAttr mlir::linattn::chooseTokenSchedule(ScanOp op) {
+  int64_t tokens = staticSize(op.getKey(), 2);
+  int64_t chunk = ShapedType::isDynamic(tokens) || op.getCuSeqlens()
+                      ? stagedTokens
+                      : std::clamp<int64_t>(tokens, 1, stagedTokens);
+  int64_t warps = llvm::divideCeil(staticSize(op.getState(), 3), warpColumns);
+  warps = std::min(warps, op.getNormalizer() ? 2 * mostWarps : mostWarps);
+  return ScheduleAttr::get(op.getContext(), Form::Token, Mma::Fma, chunk, warps,
+                           /*stages=*/1, warps * warpColumns, /*split=*/1);
+}
+
+//===----------------------------------------------------------------------===//
+// The chunk kernel
+//===----------------------------------------------------------------------===//
+
+std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
+  if (std::string why = whyNotBuffers(op); !why.empty())
+    return why;
+  Type type = getElementTypeOrSelf(op.getQuery());
+  if (!type.isF16() && !type.isBF16())
+    return "tensor cores multiply f16 and bf16";
+  if (op.getUpdate() != Update::Add)
+    return "rank-1 updates have no chunk kernel";
+  if (op.getValueDecay() || (op.getDecay() && rankOf(op.getDecay()) == 4))
+    return "a decay per channel has no chunk kernel";
+  if (op.getDecay() && !getElementTypeOrSelf(op.getDecay()).isF32())
+    return "decays of a chunk kernel are f32";
+  if (op.getReadout() == Readout::Exclusive)
+    return "an exclusive read has no chunk kernel";
+  if (op.getNormalizer() || op.getInputGate() || op.getMask())
+    return "normalizers, input gates and masks have no chunk kernel";
+  if (featureMapOf(op) != FeatureMapKind::Identity)
+    return "feature maps have no chunk kernel";
+  for (int64_t size :
+       {staticSize(op.getState(), 2), staticSize(op.getState(), 3)})
+    if (size > 256 || size % 2)
+      return "head sizes must be even and 256 at most";
+  if (op.getStateIndices())
+    return "a pool of states has no chunk kernel";
+  // One block could write the state before another has read it.
+  if (membersOf(op) > 1 && findStateSource(op).buffer)
+    return "several query heads read a state that may be updated in place";
+  return {};
+}
+
+ScheduleAttr mlir::linattn::chooseChunkSchedule(ScanOp op, int64_t shared) {
+  int64_t keySize = staticSize(op.getState(), 2);
+  int64_t valueSize = staticSize(op.getState(), 3);
+  // A group holds 64 columns of up to 128 rows in registers, or 32 of more. Its
+  // warps divide the rows unevenly where 64 does not: decays then are too much.
+  bool uneven = keySize > 64 && keySize % 64 && op.getDecay();
+  bool wide = keySize <= 128 && valueSize > 32 && !uneven;
+  int64_t columns = wide ? 64 : 32;
+  // Queries and keys are read once per block: all columns in one, where two
+  // groups suffice.
+  int64_t groups = std::min<int64_t>(2, llvm::divideCeil(valueSize, columns));
+  for (int64_t stages : {2, 1}) {
+    auto schedule = ScheduleAttr::get(
+        op.getContext(), Form::Chunk, Mma::MmaSync, chunkTokens,
+        groups * groupWarps, stages, groups * columns, /*split=*/1);
+    if (ChunkKernel::sharedBytes(op, schedule) <= shared)
+      return schedule;
+  }
+  return {};
+}
+
+std::string mlir::linattn::whyNotSchedule(ScanOp op, ScheduleAttr schedule) {
+  bool isChunk = schedule.getForm() == Form::Chunk;
+  std::string why = isChunk ? whyNotChunkKernel(op) : whyNotTokenKernel(op);
+  if (!why.empty())
+    return why;
+  if (schedule.getSplit() != 1)
+    return "no kernel runs segments of T in parallel";
+  if (isChunk) {
+    int64_t groups = schedule.getWarps() / groupWarps;
+    int64_t columns = groups ? schedule.getValueSlice() / groups : 0;
+    bool fits = groups * groupWarps == schedule.getWarps() &&
+                groups * columns == schedule.getValueSlice() &&
+                (columns == 32 || columns == 64) &&
+                schedule.getChunk() == chunkTokens &&
+                schedule.getStages() <= 2 && schedule.getMma() == Mma::MmaSync;
+    return fits ? ""
+                : "the chunk kernel has chunks of 64 tokens, four warps for 32 "
+                  "or 64 columns, and one or two stages";
+  }
+  if (schedule.getValueSlice() != 16 * schedule.getWarps())
+    return llvm::formatv("a warp of the token kernel owns 16 columns, {0} "
+                         "warps do not own {1}",
+                         schedule.getWarps(), schedule.getValueSlice())
+        .str();
+  if (op.getNormalizer() &&
+      schedule.getValueSlice() < staticSize(op.getState(), 3))
+    return "a normalizer needs all value columns in one block";
+  return {};
+}

@@ -1,0 +1,78 @@
+//===- SharedTile.cpp - Matrices in shared memory -------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SharedTile.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+int64_t SharedTile::mask() const { return std::gcd(units(), int64_t(8)) - 1; }
+
+int64_t SharedTile::key(int64_t row) const {
+  return (row >> llvm::Log2_64(8 / (mask() + 1))) & mask();
+}
+
+Value SharedTile::place(KernelBuilder &k, Value row, Value unit) const {
+  Value swizzle = k.band(k.shr(row, llvm::Log2_64(8 / (mask() + 1))), mask());
+  return k.add(k.mul(row, pitch()), k.mul(k.bxor(unit, swizzle), unitBytes));
+}
+
+Value LanePointer::at(int64_t row, int64_t unit) {
+  int64_t mask = tile.mask();
+  int64_t change = ((unit & mask) ^ tile.key(row)) * SharedTile::unitBytes;
+  Value &variant = variants[change];
+  if (!variant)
+    variant = k->offset(base, k->bxor(place, change));
+  return k->offset(variant,
+                   row * tile.pitch() + (unit & ~mask) * SharedTile::unitBytes);
+}
+
+TileCopy::TileCopy(KernelBuilder &k, SharedTile tile, int64_t threads,
+                   int64_t granule, Value thread, Value stride, int64_t size,
+                   Value firstColumn)
+    : k(k), tile(tile), granule(granule), stride(stride) {
+  // A power of two of threads copies a row, so that the next rows of a thread
+  // differ by constants.
+  int64_t granules = tile.pitch() / granule;
+  int64_t perRow = llvm::PowerOf2Ceil(granules);
+  int64_t used = std::max(llvm::bit_floor<uint64_t>(threads), uint64_t(perRow));
+  assert(used <= threads && "expected enough threads for a row");
+  rowStep = std::min(used / perRow, tile.rows);
+  row = k.div(thread, perRow);
+  Value inRow = k.rem(thread, perRow);
+  if (rowStep * perRow < threads)
+    active = k.less(thread, rowStep * perRow);
+  if (granules < perRow)
+    active = k.both(active, k.less(inRow, granules));
+  sourceOffset = k.mul(inRow, granule);
+  Value column = k.div(sourceOffset, 2);
+  if (firstColumn)
+    column = k.add(firstColumn, column);
+  if (firstColumn || size < tile.columns)
+    columnExists = k.less(column, size);
+  Value unit = k.div(sourceOffset, SharedTile::unitBytes);
+  place = k.add(tile.place(k, row, unit),
+                k.rem(sourceOffset, SharedTile::unitBytes));
+}
+
+void TileCopy::start(Value target, Value source, Value left) {
+  k.ifThen(active, [&] {
+    LanePointer pointer(k, tile, target, place);
+    Value from = k.offset(
+        source, k.add(k.mul(k.extend(row), stride), k.extend(sourceOffset)));
+    Value step = k.mul(stride, k.i64(rowStep));
+    for (int64_t i = 0; i < tile.rows; i += rowStep) {
+      if (i)
+        from = k.offset(from, step);
+      Value exists = k.both(k.less(k.add(row, i), left), columnExists);
+      k.copyAsync(pointer.at(i, 0), from, granule, exists);
+    }
+  });
+}

@@ -1,0 +1,87 @@
+//===- SharedTile.h - Matrices in shared memory -----------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tiles of 16-bit elements. A row is made of units of 16 bytes; eight rows of
+// the same unit must lie in different banks, because that is what ldmatrix
+// reads at once. With z = gcd(units, 8), unit u of row r stands at
+// u ^ ((r >> log2(8 / z)) & (z − 1)).
+//
+// A lane keeps one address into a tile. Other places differ from it by an XOR
+// with a constant in the bits of the unit and an addition of a constant, which
+// the instruction takes as an immediate: without that, the addresses of a
+// kernel fill its registers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GPU_SHAREDTILE_H
+#define LINATTN_LIB_GPU_SHAREDTILE_H
+
+#include "KernelFunction.h"
+
+namespace mlir::linattn {
+
+struct SharedTile {
+  int64_t rows = 0, columns = 0; ///< columns: a multiple of 8.
+
+  static constexpr int64_t unitBytes = 16;
+  int64_t units() const { return columns / 8; }
+  int64_t pitch() const { return columns * 2; }
+  int64_t bytes() const { return rows * pitch(); }
+  /// The bits of a unit that the swizzle changes.
+  int64_t mask() const;
+  /// What it changes them by.
+  int64_t key(int64_t row) const;
+
+  /// The offset in bytes of a unit.
+  Value place(KernelBuilder &k, Value row, Value unit) const;
+};
+
+/// A lane's address in a tile, from which constants lead to the others.
+class LanePointer {
+public:
+  /// `base`: the tile; `place`: from `SharedTile::place`, perhaps with an
+  /// offset within the unit.
+  LanePointer(KernelBuilder &k, SharedTile tile, Value base, Value place)
+      : k(&k), tile(tile), base(base), place(place) {}
+
+  /// The address `row` rows and `unit` units on. No bit of them may be set in
+  /// the row or the unit of the lane.
+  Value at(int64_t row, int64_t unit);
+
+private:
+  KernelBuilder *k;
+  SharedTile tile;
+  Value base, place;
+  llvm::SmallDenseMap<int64_t, Value> variants;
+};
+
+/// Copies rows of a buffer, one per token, into a tile: asynchronously, with
+/// zeros beyond the tokens and beyond the columns that exist.
+class TileCopy {
+public:
+  /// `first`: the address of row 0 and of the tile's first column; `stride`:
+  /// bytes between rows, i64. `size`: columns that exist, of which the tile
+  /// starts at `firstColumn` (null: 0). `granule`: bytes that divide addresses.
+  TileCopy(KernelBuilder &k, SharedTile tile, int64_t threads, int64_t granule,
+           Value thread, Value stride, int64_t size, Value firstColumn);
+
+  /// Starts the copy of the `left` rows at `source` into the tile at `target`.
+  void start(Value target, Value source, Value left);
+
+private:
+  KernelBuilder &k;
+  SharedTile tile;
+  int64_t granule, rowStep;
+  Value stride, row, sourceOffset, place;
+  Value active;       ///< Null if every thread copies.
+  Value columnExists; ///< Null if all columns do.
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GPU_SHAREDTILE_H

@@ -1,0 +1,129 @@
+//===- TokenKernel.h - The recurrence, token by token -----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The kernel of decoding, and of every rule that has no faster one. The state
+// is read once, stays in registers in f32 while the tokens pass, and is written
+// once. A warp owns 16 of its columns, all rows of them, so that no thread of
+// another warp is needed within a token:
+//
+//   lane = 4 · r + c     rows 4 · (r + 8i) + e for i = 0, 1, …, e = 0 … 3
+//                        columns 4 · c … 4 · c + 3
+//
+// so that one access of the warp to the state is 8 segments of 64 bytes. The
+// block brings a few tokens at a time into shared memory, as f32, gates already
+// exponentiated.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GPU_TOKENKERNEL_H
+#define LINATTN_LIB_GPU_TOKENKERNEL_H
+
+#include "ScanKernel.h"
+
+namespace mlir::linattn {
+
+constexpr int64_t warpColumns = 16, rowGroups = 8, laneColumns = 4;
+/// Rows are padded to whole passes of a warp's lanes.
+constexpr int64_t rowStep = 4 * rowGroups;
+
+/// A token operand in shared memory: [chunk][width] of f32.
+struct Staged {
+  GlobalView view;
+  Value head;        ///< Null: that of the query.
+  int64_t size = 0;  ///< Elements of a row that exist; 1 for a scalar.
+  int64_t width = 0; ///< Elements of a row with padding.
+  Value firstColumn; ///< Of the block, for operands on the values' side.
+  int64_t offset = 0;
+  enum { Plain, Mapped, Decay } kind = Plain;
+  int64_t copies = 1;  ///< One after the other: the queries of a group.
+  bool masked = false; ///< 0 for a token that is not written.
+};
+
+class TokenKernel {
+public:
+  TokenKernel(ScanOp op, ScheduleAttr schedule, const StateSource &source)
+      : op(op), schedule(schedule), source(source), locator(op, function) {}
+
+  LaunchOp build(ModuleOp module, StringRef name);
+
+private:
+  using Values = SmallVector<Value>;
+
+  void declare();
+  void place();
+  void run();
+  void clearOutput();
+  void stageOperands();
+  Staged stage(unsigned handle, Value buffer, Value head);
+  void fillStage(const Staged &operand, Value first, Value left);
+  void fillElement(const Staged &operand, Value index, Value first, Value left);
+  Value addressOf(const Staged &operand, Value token, Value copy,
+                  Value element);
+  Value tokenAt(Value number);
+  Value isWritten(Value token);
+  Value transform(const Staged &operand, Value x);
+
+  Values loadState();
+  void storeState(ValueRange state);
+  Value rowOf(int64_t i, int64_t e);
+  Value rowExists(int64_t i, int64_t e);
+  Value columnExists(int64_t j);
+  Value loadNormalizer(int64_t i, int64_t e);
+
+  Values chunk(Value first, ValueRange carried);
+  Values token(Value number, Value first, ValueRange carried);
+  void decay(Value number, Values &state);
+  Values transition(Value number, ValueRange before, ValueRange after);
+  void write(Value number, ValueRange before, Values &state);
+  void read(Value number, Value first, ValueRange state);
+  void writeOutput(Value number, Value first, int64_t member, ValueRange o,
+                   Value denominator);
+
+  Value sharedAt(const Staged &operand, Value number, Value element);
+  Value scalarOf(const Staged &operand, Value number);
+  /// Rows 4 · (r + 8i) … + 3, or this lane's columns.
+  Values rowsOf(const Staged &operand, Value number, int64_t i);
+  Values columnsOf(const Staged &operand, Value number);
+  /// Xᵀa: a sum over the rows of every column of this lane.
+  Values sumRows(ValueRange matrix, const Staged &weights, Value number);
+  Value sumLanes(Value x);
+
+  int64_t rows() const { return llvm::divideCeil(keySize, rowStep); }
+  int64_t at(int64_t i, int64_t e, int64_t j) const {
+    return (i * 4 + e) * laneColumns + j;
+  }
+  int64_t stateCount() const { return rows() * 4 * laneColumns; }
+  int64_t zAt(int64_t i, int64_t e) const { return stateCount() + i * 4 + e; }
+
+  ScanOp op;
+  ScheduleAttr schedule;
+  StateSource source;
+  KernelFunction function;
+  ScanLocator locator;
+  int64_t keySize = staticSize(op.getState(), 2);
+  int64_t valueSize = staticSize(op.getState(), 3);
+  int64_t members = membersOf(op);
+  bool wholeVectors = valueSize % laneColumns == 0;
+
+  unsigned q, key, v, o, stateIn, stateOut, normalizer, mask;
+  unsigned decays, valueDecays, betas, as, bs, bonuses, erases, writes;
+
+  std::optional<KernelBuilder> builder;
+  KernelBuilder &k() { return *builder; }
+  ScanPlace here;
+  Value shared, thread, rowGroup, column, firstColumn, slice, warp;
+  GlobalView stateInView, stateOutView, output, maskView, normalizerView;
+  Staged query, keys, values, gate, valueGate, beta, a, b, erase, writeGate;
+  Staged bonus;
+  Value headDecay;
+  int64_t sharedFloats = 0;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GPU_TOKENKERNEL_H

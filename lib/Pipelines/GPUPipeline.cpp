@@ -1,0 +1,111 @@
+//===- GPUPipeline.cpp - From tensors to PTX ------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Conversion/Passes.h"
+#include "linattn/GPU/Passes.h"
+#include "linattn/Pipelines/Pipelines.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+/// The plain route, for whatever has no kernel: naive loops, the outermost
+/// parallel one over the blocks of a grid.
+static void addPlainRoute(OpPassManager &pm) {
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(createLinAttnLowerToLoopsPass());
+  functions.addPass(createConvertLinalgToParallelLoopsPass());
+  functions.addPass(createGpuMapParallelLoopsPass());
+  functions.addPass(createConvertParallelLoopToGpuPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createGpuKernelOutliningPass());
+}
+
+void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
+                                     const GPUPipelineOptions &options) {
+  CPUPipelineOptions rewrites;
+  addImportsAndShapeChecks(pm, /*checkDecays=*/false);
+  addRewrites(pm.nest<func::FuncOp>(), rewrites);
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(createLinAttnToQuadraticPass());
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+  buildBufferizePipeline(pm, {InnermostStride::Unit});
+  LinAttnSelectSchedulePassOptions select;
+  select.shared = sharedMemoryOf(options.chip);
+  pm.addNestedPass<func::FuncOp>(createLinAttnSelectSchedulePass(select));
+  pm.addPass(createLinAttnToKernelPass());
+  addPlainRoute(pm);
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+}
+
+/// No function of libdevice may remain: there is none at run time. Narrow
+/// floats are storage formats, as on the CPU.
+static void addKernelLowering(OpPassManager &kernels) {
+  kernels.addPass(math::createMathExtendToSupportedTypes());
+  kernels.addPass(createLinAttnExpandMathPass());
+  kernels.addPass(createLinAttnMathToIntrinsicsPass());
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"bf16", "f16"};
+  kernels.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  kernels.addPass(arith::createArithExpandOpsPass());
+  kernels.addPass(memref::createExpandStridedMetadataPass());
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createConvertVectorToLLVMPass());
+  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createConvertNVVMToLLVMPass());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+}
+
+void mlir::linattn::buildNVVMPipeline(OpPassManager &pm,
+                                      const GPUPipelineOptions &options) {
+  buildGPUPipeline(pm, options);
+  GpuNVVMAttachTargetOptions target;
+  target.chip = options.chip;
+  // The oldest that knows the chip: a newer one would ask for a newer driver.
+  target.features =
+      StringRef(options.chip).starts_with("sm_1") ? "+ptx86" : "+ptx80";
+  target.optLevel = 3;
+  pm.addPass(createGpuNVVMAttachTarget(target));
+  addKernelLowering(pm.nest<gpu::GPUModuleOp>());
+  GpuModuleToBinaryPassOptions binary;
+  binary.compilationTarget = "isa";
+  pm.addPass(createGpuModuleToBinaryPass(binary));
+}
+
+int64_t mlir::linattn::sharedMemoryOf(StringRef chip) {
+  // What one block may have: 163 KB, from Hopper on 227 KB.
+  return chip == "sm_80" ? 163 * 1024 : 227 * 1024;
+}
+
+void mlir::linattn::registerGPUPipelines() {
+  PassPipelineRegistration<GPUPipelineOptions>(
+      "linattn-to-gpu-pipeline",
+      "Compile to kernels in the NVVM dialect and launches of them",
+      buildGPUPipeline);
+  PassPipelineRegistration<GPUPipelineOptions>(
+      "linattn-lower-to-nvvm-pipeline",
+      "Compile to PTX: every kernel becomes a gpu.binary", buildNVVMPipeline);
+}

@@ -1,0 +1,49 @@
+// RUN: linattn-opt %s --linattn-select-schedule --split-input-file --remarks-filter=linattn 2>&1 | FileCheck %s --implicit-check-not=linattn.schedule
+
+// CHECK: "no kernel: f64 has no kernel"
+func.func @f64(%q: memref<2x8x?x64xf64>, %s: memref<2x8x64x64xf64>) {
+  linattn.scan %q, %q, %q into(%q) init(%s)
+    : (memref<2x8x?x64xf64>, memref<2x8x?x64xf64>, memref<2x8x?x64xf64>,
+       memref<2x8x?x64xf64>, memref<2x8x64x64xf64>) -> ()
+  return
+}
+
+// -----
+
+// CHECK: "no kernel: head counts and head sizes must be static"
+func.func @dynamic(%q: memref<2x8x?x?xf32>, %s: memref<2x8x?x?xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s)
+    : (memref<2x8x?x?xf32>, memref<2x8x?x?xf32>, memref<2x8x?x?xf32>,
+       memref<2x8x?x?xf32>, memref<2x8x?x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// CHECK: "no kernel: the innermost stride of a buffer is not known to be 1"
+func.func @strided(%q: memref<2x8x?x64xf32, strided<[?, ?, ?, ?]>>, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s)
+    : (memref<2x8x?x64xf32, strided<[?, ?, ?, ?]>>, memref<2x8x?x64xf32, strided<[?, ?, ?, ?]>>,
+       memref<2x8x?x64xf32, strided<[?, ?, ?, ?]>>, memref<2x8x?x64xf32, strided<[?, ?, ?, ?]>>,
+       memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+// CHECK: "no kernel: Oja's rule has no kernel"
+func.func @oja(%q: memref<2x8x?x64xf32>, %b: memref<2x8x?xf32>, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q beta(%b) update(oja) into(%q) init(%s)
+    : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?xf32>,
+       memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+// CHECK: "no kernel: only scans have kernels"
+func.func @read(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
+  linattn.read %q, %s into(%q)
+    : (memref<2x8x?x64xf32>, memref<2x8x64x64xf32>, memref<2x8x?x64xf32>) -> ()
+  return
+}

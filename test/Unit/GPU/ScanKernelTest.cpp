@@ -1,0 +1,237 @@
+//===- ScanKernelTest.cpp - Kernels against the oracle --------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every kernel runs in the emulator, which finds races, reads of what nobody
+// wrote and accesses out of bounds, and is compared with the float64 oracle.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScanCase.h"
+#include "gtest/gtest.h"
+
+using namespace linattn;
+using namespace linattn::test;
+
+namespace {
+
+double outputTolerance(DType dtype) {
+  return dtype == DType::BF16 ? 4e-3 : dtype == DType::F16 ? 6e-4 : 2e-6;
+}
+
+class ScanKernels : public testing::TestWithParam<ScanCase> {};
+
+TEST_P(ScanKernels, AgreeWithTheOracle) {
+  const ScanCase &scan = GetParam();
+  ScanOutcome outcome = runCase(scan);
+  ASSERT_EQ(outcome.error, "") << toText(scan);
+  EXPECT_TRUE(outcome.report.isClean()) << outcome.report.describeFindings();
+  EXPECT_LE(outcome.outputError, outputTolerance(scan.dtype))
+      << outcome.worst << "\n"
+      << toText(scan);
+  EXPECT_LE(outcome.stateError, 1e-6);
+  EXPECT_LE(outcome.normalizerError, 1e-6);
+  RecordProperty("output", std::to_string(outcome.outputError));
+  RecordProperty("state", std::to_string(outcome.stateError));
+  RecordProperty("cycles",
+                 std::to_string(outcome.report.traffic.getCyclesPerPhase()));
+}
+
+std::string nameOf(const testing::TestParamInfo<ScanCase> &info) {
+  return info.param.name;
+}
+
+ScanCase named(std::string name, std::function<void(ScanCase &)> change) {
+  ScanCase scan;
+  scan.name = std::move(name);
+  change(scan);
+  return scan;
+}
+
+std::vector<ScanCase> chunkCases() {
+  std::vector<ScanCase> cases;
+  for (int64_t size : {16, 32, 60, 64, 96, 128})
+    cases.push_back(named("d" + std::to_string(size), [&](ScanCase &scan) {
+      scan.keySize = scan.valueSize = size;
+    }));
+  for (int64_t size : {192, 256})
+    cases.push_back(named("d" + std::to_string(size), [&](ScanCase &scan) {
+      scan.keySize = scan.valueSize = size;
+      scan.tokens = 70;
+      scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
+      scan.chip = "sm_90";
+    }));
+  cases.push_back(named("f16", [](ScanCase &scan) {
+    scan.dtype = DType::F16;
+    // The sum of many tokens does not fit a number of 16 bits.
+    scan.tokens = 80;
+  }));
+  cases.push_back(named("one_stage_d256", [](ScanCase &scan) {
+    scan.keySize = scan.valueSize = 256;
+    scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
+  }));
+  cases.push_back(named("wide_values", [](ScanCase &scan) {
+    scan.keySize = 32;
+    scan.valueSize = 160;
+  }));
+  cases.push_back(
+      named("tokens_first", [](ScanCase &scan) { scan.tokensFirst = true; }));
+  cases.push_back(named("reverse", [](ScanCase &scan) {
+    scan.reverse = true;
+    scan.decay = ScanCase::Token;
+  }));
+  cases.push_back(named("packed", [](ScanCase &scan) {
+    scan.offsets = {0, 70, 70, 150};
+    scan.decay = ScanCase::Token;
+  }));
+  cases.push_back(named("grouped_queries", [](ScanCase &scan) {
+    scan.queryHeads = 4;
+    scan.initial = ScanCase::Zero;
+  }));
+  cases.push_back(named("grouped_values", [](ScanCase &scan) {
+    scan.queryHeads = scan.keyHeads = 1;
+    scan.valueHeads = 2;
+  }));
+  cases.push_back(named(
+      "in_place", [](ScanCase &scan) { scan.initial = ScanCase::InPlace; }));
+  cases.push_back(
+      named("head_decay", [](ScanCase &scan) { scan.decay = ScanCase::Head; }));
+  cases.push_back(named("token_decay",
+                        [](ScanCase &scan) { scan.decay = ScanCase::Token; }));
+  cases.push_back(named("token_decay_f16", [](ScanCase &scan) {
+    scan.decay = ScanCase::Token;
+    scan.dtype = DType::F16;
+  }));
+  cases.push_back(named("steep_decay", [](ScanCase &scan) {
+    scan.decay = ScanCase::Token;
+    scan.decayScale = 1000;
+  }));
+  return cases;
+}
+
+std::vector<ScanCase> tokenCases() {
+  std::vector<ScanCase> cases;
+  auto add = [&](std::string name, std::function<void(ScanCase &)> change) {
+    cases.push_back(named(name, [&](ScanCase &scan) {
+      scan.dtype = DType::F32;
+      scan.tokens = 11;
+      change(scan);
+    }));
+  };
+  for (int64_t size : {16, 60, 64, 128, 192, 256})
+    add("step_d" + std::to_string(size), [&](ScanCase &scan) {
+      scan.keySize = scan.valueSize = size;
+      scan.tokens = 1;
+      scan.dtype = size % 64 ? DType::F32 : DType::BF16;
+    });
+  add("odd_sizes", [](ScanCase &scan) {
+    scan.keySize = 33;
+    scan.valueSize = 19;
+  });
+  add("head_decay", [](ScanCase &scan) { scan.decay = ScanCase::Head; });
+  add("token_decay", [](ScanCase &scan) { scan.decay = ScanCase::Token; });
+  add("channel_decay", [](ScanCase &scan) { scan.decay = ScanCase::Channel; });
+  add("value_decay", [](ScanCase &scan) {
+    scan.decay = ScanCase::Channel;
+    scan.valueDecay = true;
+  });
+  add("f16", [](ScanCase &scan) {
+    scan.dtype = DType::F16;
+    scan.tokens = 8;
+  });
+  add("grouped_queries", [](ScanCase &scan) { scan.queryHeads = 4; });
+  add("grouped_values",
+      [](ScanCase &scan) { scan.queryHeads = scan.keyHeads = 1; });
+  add("in_place", [](ScanCase &scan) { scan.initial = ScanCase::InPlace; });
+  add("zero", [](ScanCase &scan) { scan.initial = ScanCase::Zero; });
+  add("tokens_first", [](ScanCase &scan) { scan.tokensFirst = true; });
+  add("reverse", [](ScanCase &scan) {
+    scan.reverse = true;
+    scan.decay = ScanCase::Channel;
+  });
+  add("packed", [](ScanCase &scan) { scan.offsets = {0, 3, 3, 11}; });
+  add("mask", [](ScanCase &scan) {
+    scan.mask = true;
+    scan.decay = ScanCase::Token;
+  });
+  add("pool", [](ScanCase &scan) {
+    scan.batch = 3;
+    scan.pool = true;
+  });
+  add("bonus", [](ScanCase &scan) {
+    scan.readout = Readout::Exclusive;
+    scan.bonus = true;
+    scan.decay = ScanCase::Channel;
+  });
+  add("normalizer", [](ScanCase &scan) {
+    scan.normalize = true;
+    scan.featureMap = FeatureMapKind::Elu1;
+  });
+  add("relu2", [](ScanCase &scan) { scan.featureMap = FeatureMapKind::Relu2; });
+  add("delta", [](ScanCase &scan) { scan.update = UpdateRule::Delta; });
+  add("gated_delta", [](ScanCase &scan) {
+    scan.update = UpdateRule::Delta;
+    scan.decay = ScanCase::Token;
+  });
+  add("kda", [](ScanCase &scan) {
+    scan.update = UpdateRule::Delta;
+    scan.decay = ScanCase::Channel;
+  });
+  add("delta_gates", [](ScanCase &scan) {
+    scan.update = UpdateRule::Delta;
+    scan.columnBeta = scan.erase = scan.write = true;
+  });
+  add("dplr", [](ScanCase &scan) {
+    scan.update = UpdateRule::Dplr;
+    scan.decay = ScanCase::Channel;
+  });
+  return cases;
+}
+
+//===----------------------------------------------------------------------===//
+// Traffic
+//===----------------------------------------------------------------------===//
+
+/// 32-byte sectors of global memory, over the bytes of every operand once.
+double trafficOf(const ScanOutcome &outcome) {
+  const emulator::Traffic &traffic = outcome.report.traffic;
+  return 32.0 * (traffic.sectorsRead + traffic.sectorsWritten) /
+         (outcome.bytesToRead + outcome.bytesToWrite);
+}
+
+TEST(ScanKernelTraffic, ChunksReadEveryOperandOnce) {
+  for (int64_t size : {64, 128}) {
+    ScanOutcome outcome = runCase(named("", [&](ScanCase &scan) {
+      scan.keySize = scan.valueSize = size;
+      scan.tokens = 192;
+      scan.decay = size == 64 ? ScanCase::Token : ScanCase::None;
+    }));
+    ASSERT_EQ(outcome.error, "");
+    EXPECT_LE(trafficOf(outcome), 1.05) << size;
+    EXPECT_LE(outcome.report.traffic.getCyclesPerPhase(), 1.1) << size;
+  }
+}
+
+TEST(ScanKernelTraffic, AStepReadsAndWritesTheStateOnce) {
+  for (ScanCase::Gate decay : {ScanCase::None, ScanCase::Channel}) {
+    ScanOutcome outcome = runCase(named("", [&](ScanCase &scan) {
+      scan.keySize = scan.valueSize = 128;
+      scan.tokens = 1;
+      scan.decay = decay;
+    }));
+    ASSERT_EQ(outcome.error, "");
+    EXPECT_LE(trafficOf(outcome), 1.02) << outcome.report.describeTraffic();
+    EXPECT_LE(outcome.report.traffic.getCyclesPerPhase(), 1.1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chunk, ScanKernels, testing::ValuesIn(chunkCases()),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Token, ScanKernels, testing::ValuesIn(tokenCases()),
+                         nameOf);
+
+} // namespace
