@@ -41,7 +41,8 @@ double measure(llvm::function_ref<void()> work) {
 TEST(CompileTime, ColdCompilation) {
   double best = measure([] { compile(kCausal); });
   RecordProperty("milliseconds", std::to_string(best));
-  EXPECT_LE(best, 1000);
+  // A guard against blow-ups: shared machines are slower by factors.
+  EXPECT_LE(best, 2000);
 }
 
 TEST(CompileTime, LoadFromDisk) {
