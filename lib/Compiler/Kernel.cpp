@@ -10,6 +10,7 @@
 #include "KernelImpl.h"
 #include "ViewChecks.h"
 #include "linattn-c/Runtime.h"
+#include "linattn/Emulator/LaunchLog.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cstring>
@@ -258,8 +259,9 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
   for (const BufferView &output : outputs)
     arguments.addMemRef(output);
   ThreadScope threads(options.numThreads);
+  emulator::LaunchLog log; // Stays empty unless the target is emulated.
   (*code)->run(arguments.data());
-  return llvm::Error::success();
+  return log.takeError();
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,7 +10,6 @@
 #define LINATTN_LIB_COMPILER_LOADER_H
 
 #include "linattn/Compiler/Signature.h"
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <memory>
@@ -20,18 +19,6 @@ class LLJIT;
 } // namespace llvm::orc
 
 namespace linattn::detail {
-
-/// A function of this process that compiled code may call.
-struct HostSymbol {
-  llvm::StringRef name;
-  void *address;
-};
-
-/// Maps object code into this process, to be freed with the result. It sees
-/// `symbols` and what the dynamic linker finds.
-llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>>
-loadObject(llvm::StringRef object, llvm::StringRef name,
-           llvm::ArrayRef<HostSymbol> symbols);
 
 /// Executable code, mapped while this object lives.
 class LoadedCode {

@@ -46,6 +46,11 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
     reference.checkDecays = checkDecays;
     return mlir::linattn::buildReferencePipeline(pm, reference);
   }
+  if (options.target == Target::NVVMEmulated) {
+    mlir::linattn::GPUPipelineOptions gpu;
+    gpu.innermost = innermost;
+    return mlir::linattn::buildEmulatedPipeline(pm, gpu);
+  }
   mlir::linattn::CPUPipelineOptions cpu;
   cpu.innermost = innermost;
   cpu.form = options.form;

@@ -10,7 +10,7 @@
 #include "Block.h"
 #include "CodeGen.h"
 #include "Diagnostics.h"
-#include "Loader.h"
+#include "ObjectLoader.h"
 #include "Runtime.h"
 #include "linattn/Emulator/Passes.h"
 #include "linattn/InitAll.h"

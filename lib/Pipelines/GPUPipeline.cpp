@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Conversion/Passes.h"
+#include "linattn/Emulator/Passes.h"
 #include "linattn/GPU/Passes.h"
 #include "linattn/Pipelines/Pipelines.h"
 #include "mlir/Conversion/Passes.h"
@@ -45,7 +46,7 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
   functions.addPass(createLinAttnToQuadraticPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
-  buildBufferizePipeline(pm, {InnermostStride::Unit});
+  buildBufferizePipeline(pm, {options.innermost});
   LinAttnSelectSchedulePassOptions select;
   select.shared = sharedMemoryOf(options.chip);
   pm.addNestedPass<func::FuncOp>(createLinAttnSelectSchedulePass(select));
@@ -95,6 +96,17 @@ void mlir::linattn::buildNVVMPipeline(OpPassManager &pm,
   pm.addPass(createGpuModuleToBinaryPass(binary));
 }
 
+void mlir::linattn::buildEmulatedPipeline(OpPassManager &pm,
+                                          const GPUPipelineOptions &options) {
+  buildGPUPipeline(pm, options);
+  pm.addPass(createLinAttnEmulateLaunchesPass());
+  // What has no kernel.
+  pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
+  LowerToLLVMOptions lower;
+  lower.parallel = false; // Launches report to the thread that calls.
+  buildLowerToLLVMPipeline(pm, lower);
+}
+
 int64_t mlir::linattn::sharedMemoryOf(StringRef chip) {
   // What one block may have: 163 KB, from Hopper on 227 KB.
   return chip == "sm_80" ? 163 * 1024 : 227 * 1024;
@@ -108,4 +120,8 @@ void mlir::linattn::registerGPUPipelines() {
   PassPipelineRegistration<GPUPipelineOptions>(
       "linattn-lower-to-nvvm-pipeline",
       "Compile to PTX: every kernel becomes a gpu.binary", buildNVVMPipeline);
+  PassPipelineRegistration<GPUPipelineOptions>(
+      "linattn-emulated-pipeline",
+      "Compile to host code that launches kernels in the emulator",
+      buildEmulatedPipeline);
 }

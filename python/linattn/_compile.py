@@ -18,7 +18,9 @@ def compile(text_or_path, entry=None, target=None, *, math=None):
       text_or_path: the text of a module; a `pathlib.Path`, or a string without
         newline or brace, is the path of a file with it.
       entry: the public function to compile; may be left out if there is one.
-      target: "cpu" (or None), or "reference" for plain loops.
+      target: "cpu" (or None), "reference" for plain loops, or "nvvm-emulated" for the
+        kernels of a GPU, executed and checked on the CPU: for tests. A call in which
+        the emulator finds something raises ValueError.
       math: "strict" (every operation as written, in its order) or "fast" (fused
         and reassociated; NaN and infinities keep their meaning); None is what
         ``LINATTN_MATH`` in the environment names, else strict.
@@ -36,7 +38,7 @@ def compile(text_or_path, entry=None, target=None, *, math=None):
     """
     if entry is not None and not isinstance(entry, str):
         raise TypeError(f"entry: expected a string or None, but got {type(entry).__name__}")
-    target = "cpu" if target is None else check_choice("target", target, ("cpu", "reference"))
+    target = "cpu" if target is None else check_choice("target", target, ("cpu", "reference", "nvvm-emulated"))
     math = "" if math is None else check_choice("math", math, ("strict", "fast"))
     if isinstance(text_or_path, str):
         is_path = not any(char in text_or_path for char in "\n{}")

@@ -195,9 +195,12 @@ Kernel compile(const std::string &text, const std::string &entry,
   CompilerOptions options;
   if (target == "reference")
     options.target = Target::Reference;
+  else if (target == "nvvm-emulated")
+    options.target = Target::NVVMEmulated;
   else if (target != "cpu")
     throw nb::value_error(
-        ("target: expected cpu or reference, but got " + target).c_str());
+        ("target: expected cpu, reference or nvvm-emulated, but got " + target)
+            .c_str());
   options.form = form;
   options.reassociate = reassociate;
   if (math == "fast")

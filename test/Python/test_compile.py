@@ -148,3 +148,36 @@ func.func @f(%q: tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32> {
     np.testing.assert_allclose(fast(q), strict(q), rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match="math: expected .*strict.*fast.*but got 'loose'"):
         linattn.compile(source, math="loose")
+
+
+SCAN = """
+func.func @scan(%q: tensor<1x2x?x32xf32>, %k: tensor<1x2x?x32xf32>, %v: tensor<1x2x?x32xf32>, %s: tensor<1x2x32x32xf32>)
+    -> (tensor<1x2x?x32xf32>, tensor<1x2x32x32xf32>) {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %v, %c2 : tensor<1x2x?x32xf32>
+  %e = tensor.empty(%n) : tensor<1x2x?x32xf32>
+  %o, %t = linattn.scan %q, %k, %v into(%e) init(%s)
+    : (tensor<1x2x?x32xf32>, tensor<1x2x?x32xf32>, tensor<1x2x?x32xf32>, tensor<1x2x?x32xf32>, tensor<1x2x32x32xf32>)
+    -> (tensor<1x2x?x32xf32>, tensor<1x2x32x32xf32>)
+  return %o, %t : tensor<1x2x?x32xf32>, tensor<1x2x32x32xf32>
+}
+"""
+
+
+def test_emulated_kernels_agree_with_naive_loops(rng):
+    q, k, v = (rng.standard_normal((1, 2, 40, 32)).astype(np.float32) for _ in range(3))
+    s = rng.standard_normal((1, 2, 32, 32)).astype(np.float32)
+    emulated = linattn.compile(SCAN, target="nvvm-emulated")(q, k, v, s)
+    for got, want in zip(emulated, linattn.compile(SCAN, target="reference")(q, k, v, s)):
+        assert_agrees(got, want)
+
+
+def test_findings_of_the_emulator_are_errors(rng):
+    # Rows that are not multiples of 16 bytes apart, which the kernel relies on.
+    text = SCAN.replace("x32xf32>", "x32xf16>").replace("32x32xf16>", "32x32xf32>")
+    kernel = linattn.compile(text, target="nvvm-emulated")
+    wide = [rng.standard_normal((1, 2, 70, 33)).astype(np.float16) for _ in range(3)]
+    s = np.zeros((1, 2, 32, 32), np.float32)
+    kernel(*(np.ascontiguousarray(x[..., :32]) for x in wide), s)
+    with pytest.raises(ValueError, match="scan_scan: misaligned: [1-9]"):
+        kernel(*(x[..., :32] for x in wide), s)

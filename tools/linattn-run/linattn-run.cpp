@@ -9,6 +9,7 @@
 #include "Arguments.h"
 #include "Exact.h"
 #include "linattn/Compiler/Compiler.h"
+#include "linattn/Emulator/LaunchLog.h"
 #include "linattn/Support/Elements.h"
 #include "linattn/Support/FmaPeak.h"
 
@@ -59,6 +60,8 @@ struct CommandLine {
       "target", cl::desc("Pipeline to run:"),
       cl::values(clEnumValN(Target::CPU, "cpu", "fast code for this machine"),
                  clEnumValN(Target::Reference, "reference", "naive loops"),
+                 clEnumValN(Target::NVVMEmulated, "nvvm-emulated",
+                            "GPU kernels in the emulator, which checks them"),
                  clEnumValN(Target::Trace, "trace",
                             "naive loops that print every value")),
       cl::init(Target::CPU), cl::cat(category)};
@@ -349,6 +352,13 @@ llvm::Expected<bool> runExactly(const CommandLine &options,
   return equal;
 }
 
+/// What the emulator counted. Findings have become an error before.
+void printLaunches(const emulator::LaunchLog &launches) {
+  for (const emulator::LaunchLog::Launch &launch : launches.getLaunches())
+    llvm::outs() << "kernel " << launch.kernel << ": no findings\n"
+                 << launch.report.describeTraffic();
+}
+
 /// Runs one function. False if it disagreed with the reference.
 llvm::Expected<bool> runFunction(const CommandLine &options,
                                  const Program &program,
@@ -390,9 +400,11 @@ llvm::Expected<bool> runFunction(const CommandLine &options,
     inputs = std::move(*made);
     if (options.trace)
       printArguments(kernel->signature(), inputs);
+    emulator::LaunchLog launches;
     auto outputs = runOnce(*kernel, inputs, {options.threads});
     if (!outputs)
       return outputs.takeError();
+    printLaunches(launches);
     report.outputs = std::move(*outputs);
     if (llvm::Error error = writeOutputs(options, report))
       return std::move(error);

@@ -29,7 +29,9 @@ namespace linattn {
 
 /// Which pipeline makes the code: the fast one, naive loops to compare with, or
 /// loops that print every value on the standard output, scans token by token.
-enum class Target { CPU, Reference, Trace };
+/// NVVMEmulated: the kernels of a GPU, executed and checked by the emulator. A
+/// call with findings is an error.
+enum class Target { CPU, Reference, Trace, NVVMEmulated };
 
 /// How exactly floats are computed. Strict: every operation as the passes wrote
 /// it, in their order. Fast: operations may be fused and reassociated,

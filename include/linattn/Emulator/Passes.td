@@ -56,4 +56,38 @@ def LinAttnNVVMToHostPass
   ];
 }
 
+def LinAttnEmulateLaunchesPass
+    : Pass<"linattn-emulate-launches", "::mlir::ModuleOp"> {
+  let summary = "Launch kernels in the emulator, from host code";
+  let description = [{
+    Every `linattn.launch` and `gpu.launch_func` becomes a call of the emulator
+    with the text of the kernel's module, which goes into a constant, and a record
+    of the launch: the grid, and the arguments that the launch plan asks for,
+    buffers with the number of their bytes. Memrefs go to a `gpu.func` as upstream
+    lowers them: two pointers, offset, sizes, strides.
+
+    Before:
+
+    ```mlir
+    linattn.launch @layer_scan::@layer_scan(%q, %k, %v, %o, %s) {linattn.launch_plan = …} : …
+    gpu.module @layer_scan { … }
+    ```
+
+    After:
+
+    ```mlir
+    llvm.mlir.global internal constant @layer_scan__text("gpu.module @layer_scan { …")
+    …
+    %record = memref.alloca() : memref<27xi64>
+    memref.store %gridX, %record[%c0] : memref<27xi64>
+    …
+    func.call @linattn_emulate_launch(%text, %name, %address) : (i64, i64, i64) -> ()
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect"
+  ];
+}
+
 #endif // LINATTN_EMULATOR_PASSES_TD

@@ -111,6 +111,7 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
   Option<std::string> chip{
       *this, "chip", llvm::cl::desc("sm_80, sm_90, sm_90a, sm_100 or another"),
       llvm::cl::init("sm_80")};
+  InnermostStride innermost = InnermostStride::Unit;
 };
 
 /// `linattn-to-gpu-pipeline`: from tensors to kernels in the NVVM dialect.
@@ -118,6 +119,11 @@ void buildGPUPipeline(OpPassManager &pm, const GPUPipelineOptions &options);
 
 /// `linattn-lower-to-nvvm-pipeline`: from tensors to PTX, without CUDA.
 void buildNVVMPipeline(OpPassManager &pm, const GPUPipelineOptions &options);
+
+/// `linattn-emulated-pipeline`: from tensors to host code that launches its
+/// kernels in the emulator.
+void buildEmulatedPipeline(OpPassManager &pm,
+                           const GPUPipelineOptions &options);
 
 /// Bytes of shared memory that a block may have on a chip.
 int64_t sharedMemoryOf(StringRef chip);

@@ -1,0 +1,54 @@
+//===- LaunchLog.h - What launches of host code report ----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_EMULATOR_LAUNCHLOG_H
+#define LINATTN_EMULATOR_LAUNCHLOG_H
+
+#include "linattn/Emulator/Report.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace linattn::emulator {
+
+/// Collects the reports of the kernels that host code launches on this thread
+/// while the log lives. What an inner log has goes to the outer one in the end.
+class LaunchLog {
+public:
+  LaunchLog();
+  ~LaunchLog();
+  LaunchLog(const LaunchLog &) = delete;
+  LaunchLog &operator=(const LaunchLog &) = delete;
+
+  struct Launch {
+    std::string kernel;
+    /// Of a launch that did not take place.
+    std::string problem;
+    Report report;
+  };
+  const std::vector<Launch> &getLaunches() const { return launches; }
+
+  /// All that is wrong, kernel by kernel; success if that is nothing.
+  llvm::Error takeError() const;
+
+  /// The innermost log of this thread, or null.
+  static LaunchLog *getCurrent();
+  void add(Launch launch) { launches.push_back(std::move(launch)); }
+
+private:
+  std::vector<Launch> launches;
+  LaunchLog *outer;
+};
+
+/// The functions that host code calls after `linattn-emulate-launches`.
+void forEachLaunchFunction(
+    llvm::function_ref<void(llvm::StringRef symbol, void *address)> visit);
+
+} // namespace linattn::emulator
+
+#endif // LINATTN_EMULATOR_LAUNCHLOG_H
