@@ -12,7 +12,9 @@
 #include "linattn/Transforms/EntryLayout.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -285,8 +287,43 @@ static void relaxMath(llvm::Module &module) {
         instruction.setFastMathFlags(flags);
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                     bool fast) {
+/// Loops over vectors come tiled for the registers of the machine: unrolled,
+/// they take twice as long to compile and no less to run.
+static void keepTiledLoops(llvm::Module &module) {
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    llvm::DominatorTree dominators(function);
+    llvm::LoopInfo loops(dominators);
+    for (llvm::Loop *loop : loops.getLoopsInPreorder()) {
+      bool tiled = llvm::any_of(loop->blocks(), [](llvm::BasicBlock *block) {
+        return llvm::any_of(*block, [](const llvm::Instruction &instruction) {
+          return instruction.getType()->isVectorTy();
+        });
+      });
+      if (tiled)
+        loop->setLoopAlreadyUnrolled();
+    }
+  }
+}
+
+/// LLVM's own O3 less what has nothing to do in code like ours: it has few
+/// functions, no calls, and what repeats is a handful of loops. The cleaning
+/// passes run where something new has appeared, not after every step.
+static constexpr const char *kOptimization =
+    "function(simplifycfg,sroa,early-cse),globalopt,cgscc(inline),"
+    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<"
+    "max-iterations=1;no-verify-fixpoint>,"
+    "loop-mssa(licm<no-allowspeculation>,loop-rotate,licm),simplifycfg,"
+    "loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa,gvn,dse,"
+    "adce,simplifycfg,"
+    "instcombine<max-iterations=1;no-verify-fixpoint>,"
+    "loop-vectorize,vector-combine,loop-unroll<O3>,"
+    "instcombine<max-iterations=1;no-verify-fixpoint>,"
+    "loop-mssa(licm),div-rem-pairs,simplifycfg),globaldce,constmerge";
+
+static llvm::Error optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                            bool fast) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopUnrolling = fast;
   tuning.LoopVectorization = fast;
@@ -301,10 +338,13 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
-  builder
-      .buildPerModuleDefaultPipeline(fast ? llvm::OptimizationLevel::O3
-                                          : llvm::OptimizationLevel::O1)
-      .run(module, modules);
+  llvm::ModulePassManager passes;
+  if (llvm::Error error = builder.parsePassPipeline(
+          passes, fast ? kOptimization : "default<O1>"))
+    return error;
+  keepTiledLoops(module);
+  passes.run(module, modules);
+  return llvm::Error::success();
 }
 
 llvm::Expected<llvm::SmallVector<char, 0>>
@@ -345,7 +385,9 @@ llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
   accessBFloatAsInteger(*module);
   if (options.math == Math::Fast)
     relaxMath(*module);
-  optimize(*module, **machine, /*fast=*/!options.runsOnce);
+  if (llvm::Error error =
+          optimize(*module, **machine, /*fast=*/!options.runsOnce))
+    return std::move(error);
 
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream os(code);

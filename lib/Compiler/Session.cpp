@@ -298,12 +298,15 @@ llvm::Error Session::lower(const CompilerOptions &options,
                            std::vector<Stage> *stages) {
   DiagnosticCollector diagnostics(context);
   mlir::PassManager pm(&context);
+  // Once at the end: after every pass it is a third of the passes' time, and
+  // linattn-opt does that in the tests of the same pipelines.
+  pm.enableVerifier(stages != nullptr);
   if (stages) {
     stages->push_back({"input", StageRecorder::print(*module)});
     pm.addInstrumentation(std::make_unique<StageRecorder>(*stages));
   }
   buildPipeline(pm, options, innermost);
-  if (failed(pm.run(*module)))
+  if (failed(pm.run(*module)) || failed(mlir::verify(*module)))
     return diagnostics.takeError("the pipeline failed");
   if (stages)
     stages->push_back({"llvm", StageRecorder::print(*module)});

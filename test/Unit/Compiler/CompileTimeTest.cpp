@@ -42,7 +42,7 @@ TEST(CompileTime, ColdCompilation) {
   double best = measure([] { compile(kCausal); });
   RecordProperty("milliseconds", std::to_string(best));
   // A guard against blow-ups: shared machines are slower by factors.
-  EXPECT_LE(best, 2000);
+  EXPECT_LE(best, 1200);
 }
 
 TEST(CompileTime, LoadFromDisk) {
