@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ViewChecks.h"
+#include "linattn/Support/Overlap.h"
 #include "llvm/ADT/STLExtras.h"
-#include <numeric>
 
 using namespace linattn;
 using namespace linattn::detail;
@@ -17,86 +17,13 @@ static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-//===----------------------------------------------------------------------===//
-// Overlap
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// The bytes of a view as runs of `runBytes` that repeat with steps which are
-/// all multiples of `period` (0 if there is a single run).
-struct Footprint {
-  int64_t begin, end;
-  int64_t runBegin, runBytes;
-  int64_t period;
-};
-
-/// Requires at least one element.
-Footprint getFootprint(const BufferView &view) {
-  int64_t size = getByteSize(view.dtype);
-  auto base = static_cast<int64_t>(reinterpret_cast<intptr_t>(view.data));
-  Footprint result{base, base + size, base, size, 0};
-  llvm::SmallVector<std::pair<int64_t, int64_t>> steps;
-  for (auto [extent, stride] : llvm::zip(view.shape, view.strides)) {
-    int64_t bytes = stride * size;
-    if (extent <= 1 || bytes == 0)
-      continue;
-    // A walk backwards covers the same elements as one forwards.
-    if (bytes < 0)
-      result.begin += (extent - 1) * bytes;
-    else
-      result.end += (extent - 1) * bytes;
-    steps.push_back({std::abs(bytes), extent});
-  }
-  result.runBegin = result.begin;
-  llvm::sort(steps);
-  for (auto [bytes, extent] : steps) {
-    if (result.period == 0 && bytes == result.runBytes)
-      result.runBytes *= extent;
-    else
-      result.period = std::gcd(result.period, bytes);
-  }
-  return result;
+static StridedMemory getMemory(const BufferView &view) {
+  return {view.data, getByteSize(view.dtype), view.getRank(), view.shape.data(),
+          view.strides.data()};
 }
 
-/// From the first byte of a view to past its last; empty without elements.
-struct ByteRange {
-  explicit ByteRange(const BufferView &view) {
-    int64_t size = getByteSize(view.dtype), last = 0, first = 0;
-    bool isEmpty = false;
-    for (size_t i = 0; i < view.shape.size(); ++i) {
-      isEmpty |= view.shape[i] == 0;
-      int64_t reach = (view.shape[i] - 1) * view.strides[i];
-      (reach < 0 ? first : last) += reach;
-    }
-    auto base = static_cast<int64_t>(reinterpret_cast<intptr_t>(view.data));
-    begin = base + first * size;
-    end = isEmpty ? begin : base + (last + 1) * size;
-  }
-  bool meets(const ByteRange &other) const {
-    return begin < other.end && other.begin < end;
-  }
-
-  int64_t begin, end;
-};
-
-} // namespace
-
 bool linattn::detail::mayOverlap(const BufferView &a, const BufferView &b) {
-  if (a.getNumElements() == 0 || b.getNumElements() == 0)
-    return false;
-  Footprint first = getFootprint(a), second = getFootprint(b);
-  if (first.end <= second.begin || second.end <= first.begin)
-    return false;
-  int64_t period = std::gcd(first.period, second.period);
-  if (period == 0)
-    return true;
-  // Modulo the period each view is one run; q, k and v packed side by side are
-  // disjoint runs.
-  int64_t distance = (second.runBegin - first.runBegin) % period;
-  if (distance < 0)
-    distance += period;
-  return distance < first.runBytes || distance + second.runBytes > period;
+  return linattn::mayOverlap(getMemory(a), getMemory(b));
 }
 
 //===----------------------------------------------------------------------===//
@@ -169,22 +96,6 @@ llvm::Error linattn::detail::checkInputs(const Signature &signature,
   return llvm::Error::success();
 }
 
-/// Results are written element by element: two indices must not share one.
-static bool hasRepeatedElements(const BufferView &view) {
-  llvm::SmallVector<std::pair<int64_t, int64_t>> steps;
-  for (auto [extent, stride] : llvm::zip(view.shape, view.strides))
-    if (extent > 1)
-      steps.push_back({std::abs(stride), extent});
-  llvm::sort(steps);
-  int64_t covered = 0;
-  for (auto [stride, extent] : steps) {
-    if (stride <= covered)
-      return true;
-    covered += stride * (extent - 1);
-  }
-  return false;
-}
-
 static bool isSame(const BufferView &a, const BufferView &b) {
   return a.data == b.data && a.shape == b.shape && a.strides == b.strides;
 }
@@ -196,20 +107,21 @@ llvm::Error linattn::detail::checkOutputs(
   // Nearly always all there is to know about overlaps.
   llvm::SmallVector<ByteRange, 16> ranges;
   for (const BufferView &input : inputs)
-    ranges.emplace_back(input);
+    ranges.emplace_back(getMemory(input));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const BufferView &output = outputs[i];
     auto what = [&] { return signature.describeResult(i); };
     if (llvm::Error error =
             checkView(what, signature.results[i].dtype, shapes[i], output))
       return error;
-    const ByteRange &range = ranges.emplace_back(output);
+    const ByteRange &range = ranges.emplace_back(getMemory(output));
     if (output.getNumElements() == 0)
       continue;
     if (output.readOnly)
       return makeError(what() + ": expected a writable buffer, but got a "
                                 "read-only one");
-    if (hasRepeatedElements(output))
+    // Results are written element by element.
+    if (mayRepeatElements(getMemory(output)))
       return makeError(what() +
                        ": expected strides that give every element its "
                        "own place in memory");
