@@ -25,6 +25,7 @@ packages=(
   "libgtest-dev|unit tests"
   "libgmock-dev|unit tests"
   "libpthreadpool-dev|threads of the runtime"
+  "nlohmann-json3-dev|manifests of the runner"
   "python3|tests, demo and the Python module"
   "python3-dev|the Python module"
   "python3-venv|creates .venv"

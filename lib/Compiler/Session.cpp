@@ -293,21 +293,34 @@ llvm::Expected<Signature> Session::parse(llvm::StringRef text,
   return signature;
 }
 
-llvm::Error Session::lower(const CompilerOptions &options,
-                           InnermostStride innermost,
-                           std::vector<Stage> *stages) {
+llvm::Error Session::run(llvm::function_ref<void(mlir::OpPassManager &)> build,
+                         std::unique_ptr<mlir::PassInstrumentation> watcher) {
   DiagnosticCollector diagnostics(context);
   mlir::PassManager pm(&context);
   // Once at the end: after every pass it is a third of the passes' time, and
   // linattn-opt does that in the tests of the same pipelines.
-  pm.enableVerifier(stages != nullptr);
-  if (stages) {
-    stages->push_back({"input", StageRecorder::print(*module)});
-    pm.addInstrumentation(std::make_unique<StageRecorder>(*stages));
-  }
-  buildPipeline(pm, options, innermost);
+  pm.enableVerifier(watcher != nullptr);
+  if (watcher)
+    pm.addInstrumentation(std::move(watcher));
+  build(pm);
   if (failed(pm.run(*module)) || failed(mlir::verify(*module)))
     return diagnostics.takeError("the pipeline failed");
+  return llvm::Error::success();
+}
+
+llvm::Error Session::lower(const CompilerOptions &options,
+                           InnermostStride innermost,
+                           std::vector<Stage> *stages) {
+  std::unique_ptr<mlir::PassInstrumentation> recorder;
+  if (stages) {
+    stages->push_back({"input", StageRecorder::print(*module)});
+    recorder = std::make_unique<StageRecorder>(*stages);
+  }
+  auto build = [&](mlir::OpPassManager &pm) {
+    buildPipeline(pm, options, innermost);
+  };
+  if (llvm::Error error = run(build, std::move(recorder)))
+    return error;
   if (stages)
     stages->push_back({"llvm", StageRecorder::print(*module)});
   return llvm::Error::success();

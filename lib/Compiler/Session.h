@@ -22,6 +22,8 @@ class SourceMgr;
 
 namespace mlir {
 class AsmParserState;
+class OpPassManager;
+class PassInstrumentation;
 } // namespace mlir
 
 namespace linattn::detail {
@@ -53,6 +55,10 @@ public:
   /// Runs the pipeline of `options`; the module ends in the LLVM dialect.
   llvm::Error lower(const CompilerOptions &options, InnermostStride innermost,
                     std::vector<Stage> *stages = nullptr);
+
+  /// Runs the passes that `build` adds. `watcher` may be null.
+  llvm::Error run(llvm::function_ref<void(mlir::OpPassManager &)> build,
+                  std::unique_ptr<mlir::PassInstrumentation> watcher);
 
   /// The messages of the checks that the lowered module makes of arguments.
   std::vector<std::string> takeChecks(const Signature &signature);

@@ -1,0 +1,44 @@
+//===- Bundle.h - Kernels ahead of time
+//------------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_BUNDLE_BUNDLE_H
+#define LINATTN_BUNDLE_BUNDLE_H
+
+#include "linattn/Compiler/Compiler.h"
+
+namespace linattn {
+
+struct BundleOptions {
+  enum class Target { CPU, NVVM };
+  Target target = Target::NVVM;
+  /// What to make code for: "sm_90a", or LLVM's names of CPUs, "x86-64-v3". The
+  /// runner takes the best that its machine can run.
+  std::vector<std::string> chips;
+  /// The program that turns PTX into machine code; PTX alone if empty.
+  std::string ptxas;
+  /// Of the scans on a CPU.
+  std::string form = "auto";
+};
+
+/// A compiled function in the form that the runner loads (docs/Runtime.md), for
+/// machines without a compiler. What cannot be launched without one is an
+/// error.
+struct CompiledBundle {
+  std::string file;
+  /// What the compiler decided and why, a line per remark.
+  std::vector<std::string> remarks;
+};
+llvm::Expected<CompiledBundle> compileBundle(llvm::StringRef text,
+                                             llvm::StringRef entry,
+                                             llvm::StringRef fileName,
+                                             const BundleOptions &options);
+
+} // namespace linattn
+
+#endif // LINATTN_BUNDLE_BUNDLE_H

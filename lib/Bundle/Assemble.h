@@ -1,0 +1,26 @@
+//===- Assemble.h - Programs that finish code
+//------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_BUNDLE_ASSEMBLE_H
+#define LINATTN_LIB_BUNDLE_ASSEMBLE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace linattn::detail {
+
+/// The machine code that `ptxas` makes of PTX; an error holds what it said.
+llvm::Expected<std::string>
+assemblePTX(llvm::StringRef ptx, llvm::StringRef chip, llvm::StringRef ptxas);
+
+} // namespace linattn::detail
+
+#endif // LINATTN_LIB_BUNDLE_ASSEMBLE_H

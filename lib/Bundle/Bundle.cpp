@@ -1,0 +1,229 @@
+//===- Bundle.cpp - Kernels ahead of time
+//----------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Bundle/Bundle.h"
+#include "Assemble.h"
+#include "BundleWriter.h"
+#include "HostProgram.h"
+#include "Session.h"
+#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Pipelines/Pipelines.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace linattn;
+using namespace linattn::detail;
+namespace json = llvm::json;
+
+namespace {
+
+/// Notes the ops that have a schedule, before they become kernels.
+class ScheduleWatcher : public mlir::PassInstrumentation {
+public:
+  explicit ScheduleWatcher(json::Array &rules) : rules(rules) {}
+
+  void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override {
+    if (pass->getArgument() != "linattn-select-schedule")
+      return;
+    op->walk([&](mlir::Operation *inner) {
+      if (!inner->hasAttr(mlir::linattn::LaunchOp::getScheduleAttrName()))
+        return;
+      json::Object rule{{"op", inner->getName().getStringRef().str()}};
+      for (mlir::NamedAttribute attribute : inner->getAttrs())
+        if (attribute.getName() != "operandSegmentSizes")
+          rule[attribute.getName().str()] = print(attribute.getValue());
+      rules.push_back(std::move(rule));
+    });
+  }
+
+private:
+  static std::string print(mlir::Attribute attribute) {
+    std::string text;
+    llvm::raw_string_ostream(text) << attribute;
+    return text;
+  }
+
+  json::Array &rules;
+};
+
+/// What all variants of a function share.
+struct Interface {
+  Signature signature;
+  ShapeProgram shapes;
+};
+
+json::Object describe(const ValueInfo &info, bool isResult,
+                      llvm::ArrayRef<std::string> names) {
+  json::Array shape;
+  for (auto [extent, name] : llvm::zip(info.shape, names)) {
+    if (extent == kDynamicExtent)
+      shape.push_back(name);
+    else
+      shape.push_back(extent);
+  }
+  json::Object operand{{"name", info.name},
+                       {"result", isResult},
+                       {"dtype", getName(info.dtype).data()},
+                       {"shape", std::move(shape)}};
+  if (!info.isTensor)
+    operand["scalar"] = true;
+  if (info.inPlaceOf >= 0)
+    operand["in_place_of"] = info.inPlaceOf;
+  return operand;
+}
+
+/// Compiles one function for one chip after the other.
+class BundleCompiler {
+public:
+  BundleCompiler(llvm::StringRef text, llvm::StringRef entry,
+                 llvm::StringRef fileName, const BundleOptions &options)
+      : text(text), entry(entry), fileName(fileName), options(options) {}
+
+  llvm::Expected<CompiledBundle> run() {
+    for (llvm::StringRef chip : options.chips)
+      if (llvm::Error error = addNvvm(chip))
+        return std::move(error);
+    json::Array operands;
+    const Signature &signature = interface.signature;
+    size_t next = 0;
+    for (const ValueInfo &info : signature.arguments)
+      operands.push_back(
+          describe(info, /*isResult=*/false, interface.shapes.names[next++]));
+    for (const ValueInfo &info : signature.results)
+      operands.push_back(
+          describe(info, /*isResult=*/true, interface.shapes.names[next++]));
+    json::Object manifest{{"compiler", "linattn " LINATTN_VERSION},
+                          {"entry", signature.entry},
+                          {"target", "nvvm"},
+                          {"operands", std::move(operands)},
+                          {"shapes", std::move(interface.shapes.rules)},
+                          {"variants", std::move(variants)}};
+    return CompiledBundle{writer.write(std::move(manifest)),
+                          std::move(remarks)};
+  }
+
+private:
+  llvm::Error start(Session &session, Signature &signature) {
+    auto parsed = session.parse(text, entry, fileName);
+    if (!parsed)
+      return parsed.takeError();
+    signature = std::move(*parsed);
+    for (auto [i, result] : llvm::enumerate(signature.results))
+      if (!result.isTensor)
+        return llvm::createStringError(signature.describeResult(i) +
+                                       ": expected a tensor, but got " +
+                                       result.getTypeString());
+    return llvm::Error::success();
+  }
+
+  /// Shapes and names are the same, whatever the machine.
+  llvm::Error takeInterface(Session &session, Signature signature) {
+    auto shapes = translateShapes(session.getModule(), signature);
+    if (!shapes)
+      return shapes.takeError();
+    session.takeInPlace(signature);
+    interface = {std::move(signature), std::move(*shapes)};
+    return llvm::Error::success();
+  }
+
+  llvm::Error addNvvm(llvm::StringRef chip) {
+    Session session;
+    Signature signature;
+    if (llvm::Error error = start(session, signature))
+      return error;
+    json::Array rules;
+    auto build = [&](mlir::OpPassManager &pm) {
+      mlir::linattn::GPUPipelineOptions gpu;
+      gpu.chip = chip.str();
+      mlir::linattn::buildNVVMPipeline(pm, gpu);
+      auto &functions = pm.nest<mlir::func::FuncOp>();
+      functions.addPass(mlir::createCanonicalizerPass());
+      functions.addPass(mlir::createCSEPass());
+    };
+    if (llvm::Error error =
+            session.run(build, std::make_unique<ScheduleWatcher>(rules)))
+      return error;
+    if (llvm::Error error = takeInterface(session, std::move(signature)))
+      return error;
+    std::vector<std::string> names;
+    auto modules = addModules(session.getModule(), chip, names);
+    if (!modules)
+      return modules.takeError();
+    auto func = session.getModule().lookupSymbol<mlir::func::FuncOp>(
+        interface.signature.entry);
+    auto variant = translateLaunches(func, interface.signature, names, writer);
+    if (!variant)
+      return variant.takeError();
+    (*variant)["chip"] = chip.str();
+    (*variant)["modules"] = std::move(*modules);
+    (*variant)["rules"] = std::move(rules);
+    addRemarks(*variant, session.takeRemarks());
+    variants.push_back(std::move(*variant));
+    return llvm::Error::success();
+  }
+
+  void addRemarks(json::Object &variant, std::vector<std::string> lines) {
+    variant["remarks"] = json::Array(lines);
+    remarks.insert(remarks.end(), lines.begin(), lines.end());
+  }
+
+  llvm::Expected<json::Array> addModules(mlir::ModuleOp module,
+                                         llvm::StringRef chip,
+                                         std::vector<std::string> &names) {
+    json::Array modules;
+    for (auto binary : module.getOps<mlir::gpu::BinaryOp>()) {
+      auto object = llvm::cast<mlir::gpu::ObjectAttr>(binary.getObjects()[0]);
+      // The driver wants a null byte behind the text.
+      std::string ptx =
+          object.getObject().getValue().rtrim(llvm::StringRef("\0", 1)).str();
+      json::Object entry{{"name", binary.getName().str()}};
+      if (!options.ptxas.empty()) {
+        auto cubin = assemblePTX(ptx, chip, options.ptxas);
+        if (!cubin)
+          return cubin.takeError();
+        entry["cubin"] = writer.addBlob(std::move(*cubin));
+      }
+      entry["ptx"] = writer.addBlob(ptx + '\0');
+      modules.push_back(std::move(entry));
+      names.push_back(binary.getName().str());
+    }
+    return modules;
+  }
+
+  llvm::StringRef text, entry, fileName;
+  const BundleOptions &options;
+  BundleWriter writer;
+  Interface interface;
+  json::Array variants;
+  std::vector<std::string> remarks;
+};
+
+} // namespace
+
+/// "sm_" and a number, perhaps followed by a letter.
+static bool isChip(llvm::StringRef chip) {
+  unsigned number;
+  return chip.consume_front("sm_") && !chip.consumeInteger(10, number) &&
+         number >= 10 && (chip.empty() || chip == "a" || chip == "f");
+}
+
+llvm::Expected<CompiledBundle>
+linattn::compileBundle(llvm::StringRef text, llvm::StringRef entry,
+                       llvm::StringRef fileName, const BundleOptions &options) {
+  if (options.chips.empty())
+    return llvm::createStringError("expected at least one chip");
+  for (llvm::StringRef chip : options.chips)
+    if (!isChip(chip))
+      return llvm::createStringError("expected chips such as sm_90, but got " +
+                                     chip);
+  return BundleCompiler(text, entry, fileName, options).run();
+}

@@ -1,0 +1,67 @@
+//===- Formulas.h - Integers that a launch computes
+//------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_BUNDLE_FORMULAS_H
+#define LINATTN_LIB_BUNDLE_FORMULAS_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/AffineExpr.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/JSON.h"
+
+namespace linattn::detail {
+
+/// Builds the straight-line code over integers that the runner evaluates: a
+/// list of instructions, value i computed by the i-th. The same instruction is
+/// not added twice.
+class Formulas {
+public:
+  int64_t constant(int64_t value) { return add("const", {value}); }
+  int64_t size(int64_t operand, int64_t dim) {
+    return add("size", {operand, dim});
+  }
+  int64_t stride(int64_t operand, int64_t dim) {
+    return add("stride", {operand, dim});
+  }
+  int64_t add(llvm::StringRef operation, llvm::ArrayRef<int64_t> operands);
+
+  /// The value of an expression whose symbols have these values.
+  int64_t affine(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> symbols);
+
+  /// Takes an op on integers; false if it is none that formulas know.
+  bool take(mlir::Operation *op);
+
+  void bind(mlir::Value value, int64_t number) { numbers[value] = number; }
+  /// −1 if nobody bound it.
+  int64_t lookup(mlir::Value value) const {
+    auto it = numbers.find(value);
+    return it == numbers.end() ? -1 : it->second;
+  }
+
+  /// Operands that are asked to have the same size somewhere, as pairs of
+  /// (operand, dimension).
+  using Dim = std::pair<int64_t, int64_t>;
+  llvm::ArrayRef<std::pair<Dim, Dim>> getEqualSizes() const {
+    return equalSizes;
+  }
+
+  llvm::json::Array takeValues() { return std::move(values); }
+
+private:
+  llvm::json::Array values;
+  llvm::StringMap<int64_t> known;
+  llvm::DenseMap<mlir::Value, int64_t> numbers;
+  llvm::DenseMap<int64_t, Dim> sizes;
+  llvm::SmallVector<std::pair<Dim, Dim>> equalSizes;
+};
+
+} // namespace linattn::detail
+
+#endif // LINATTN_LIB_BUNDLE_FORMULAS_H

@@ -1,0 +1,29 @@
+//===- Failure.h - Errors inside the runner
+//--------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_RUNTIME_FAILURE_H
+#define LINATTN_RUNTIME_FAILURE_H
+
+#include <stdexcept>
+#include <string>
+
+namespace linattn::runner {
+
+/// Thrown inside the runner only: the C functions turn it into a value.
+struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+[[noreturn]] inline void fail(const std::string &message) {
+  throw Failure(message);
+}
+
+} // namespace linattn::runner
+
+#endif // LINATTN_RUNTIME_FAILURE_H

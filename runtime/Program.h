@@ -1,0 +1,63 @@
+//===- Program.h - Formulas of sizes
+//---------------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_RUNTIME_PROGRAM_H
+#define LINATTN_RUNTIME_PROGRAM_H
+
+#include "linattn-c/Runner.h"
+#include <vector>
+
+namespace linattn::runner {
+
+/// What a formula is made of. All are of 64 bits and wrap around; a quotient by
+/// 0 is 0.
+enum class Operation : uint8_t {
+  Const,
+  Size,   ///< of dimension b of operand a
+  Stride, ///< in elements
+  Add,
+  Sub,
+  Mul,
+  Div, ///< rounds to zero
+  Rem,
+  FloorDiv,
+  CeilDiv,
+  Mod, ///< of FloorDiv
+  Min,
+  Max,
+  And,
+  Or,
+  Xor,
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Select, ///< a ? b : c
+};
+
+struct Instruction {
+  Operation operation;
+  int32_t a = 0, b = 0, c = 0;
+  int64_t constant = 0;
+};
+
+/// Straight-line code over integers: instruction i computes value i from those
+/// before it. Whoever reads one from a file checks its operands.
+struct Program {
+  std::vector<Instruction> instructions;
+
+  /// `values` has room for one number per instruction.
+  void evaluate(const linattn_view *views, int64_t *values) const;
+};
+
+} // namespace linattn::runner
+
+#endif // LINATTN_RUNTIME_PROGRAM_H

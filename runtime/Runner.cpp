@@ -1,0 +1,183 @@
+//===- Runner.cpp - The C functions
+//----------------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn-c/Runner.h"
+#include "Driver.h"
+#include "Failure.h"
+#include "Kernel.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+using namespace linattn::runner;
+
+struct linattn_error {
+  std::string message;
+};
+
+/// Runs `body`; what it throws becomes an error.
+template <typename Body>
+static linattn_error *guard(Body body) {
+  try {
+    body();
+    return nullptr;
+  } catch (const std::exception &exception) {
+    return new (std::nothrow) linattn_error{exception.what()};
+  }
+}
+
+const char *linattn_error_message(const linattn_error *error) {
+  return error->message.c_str();
+}
+
+void linattn_error_free(linattn_error *error) { delete error; }
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+linattn_kernel::linattn_kernel(Bundle parsed) : bundle(std::move(parsed)) {
+  for (const Operand &operand : bundle.operands)
+    operands.push_back({operand.name.c_str(), operand.shape.data(),
+                        static_cast<int32_t>(operand.shape.size()),
+                        operand.dtype, operand.isScalar, operand.inPlaceOf});
+}
+
+std::unique_ptr<linattn_kernel> linattn_kernel::create(std::string file) {
+  Bundle bundle = Bundle::parse(std::move(file));
+  return bundle.isCpu ? createCpuKernel(std::move(bundle))
+                      : createCudaKernel(std::move(bundle));
+}
+
+linattn_error *linattn_kernel_load(const void *data, size_t size,
+                                   linattn_kernel **kernel) {
+  return guard([&] {
+    std::string file(static_cast<const char *>(data), size);
+    *kernel = linattn_kernel::create(std::move(file)).release();
+  });
+}
+
+linattn_error *linattn_kernel_load_file(const char *path,
+                                        linattn_kernel **kernel) {
+  return guard([&] {
+    std::ifstream stream(path, std::ios::binary);
+    std::ostringstream file;
+    if (stream)
+      file << stream.rdbuf();
+    // An empty file sets a bit of `file` alone.
+    if (!stream)
+      fail(std::string(path) + ": cannot be read: " + std::strerror(errno));
+    try {
+      *kernel = linattn_kernel::create(file.str()).release();
+    } catch (const Failure &failure) {
+      fail(std::string(path) + ": " + failure.what());
+    }
+  });
+}
+
+void linattn_kernel_free(linattn_kernel *kernel) { delete kernel; }
+
+//===----------------------------------------------------------------------===//
+// Description
+//===----------------------------------------------------------------------===//
+
+const char *linattn_kernel_target(const linattn_kernel *kernel) {
+  return kernel->bundle.isCpu ? "cpu" : "nvvm";
+}
+
+const char *linattn_kernel_entry(const linattn_kernel *kernel) {
+  return kernel->bundle.entry.c_str();
+}
+
+const char *linattn_kernel_manifest(const linattn_kernel *kernel) {
+  return kernel->bundle.manifest.c_str();
+}
+
+int32_t linattn_kernel_num_arguments(const linattn_kernel *kernel) {
+  return static_cast<int32_t>(kernel->bundle.numArguments);
+}
+
+int32_t linattn_kernel_num_results(const linattn_kernel *kernel) {
+  return static_cast<int32_t>(kernel->operands.size() -
+                              kernel->bundle.numArguments);
+}
+
+const linattn_operand *linattn_kernel_operand(const linattn_kernel *kernel,
+                                              int32_t index) {
+  bool exists =
+      index >= 0 && static_cast<size_t>(index) < kernel->operands.size();
+  return exists ? &kernel->operands[index] : nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+linattn_error *linattn_kernel_result_shapes(const linattn_kernel *kernel,
+                                            const linattn_view *views,
+                                            int32_t num_views,
+                                            int64_t *extents) {
+  return guard([&] {
+    CallViews(kernel->bundle, views, num_views, /*onlyArguments=*/true)
+        .computeShapes(extents);
+  });
+}
+
+linattn_error *linattn_kernel_prepare(linattn_kernel *kernel) {
+  return guard([&] { kernel->prepare(); });
+}
+
+linattn_error *linattn_kernel_workspace_size(const linattn_kernel *kernel,
+                                             const linattn_view *views,
+                                             int32_t num_views, size_t *bytes) {
+  return guard([&] {
+    CallViews call(kernel->bundle, views, num_views, /*onlyArguments=*/false);
+    StackArray<int64_t, 64> extents(countResultExtents(kernel->bundle));
+    call.computeShapes(extents.get());
+    *bytes = kernel->getWorkspaceSize(call);
+  });
+}
+
+linattn_error *linattn_kernel_launch(const linattn_kernel *kernel,
+                                     const linattn_view *views,
+                                     int32_t num_views, void *workspace,
+                                     size_t workspace_bytes, void *stream) {
+  return guard([&] {
+    CallViews call(kernel->bundle, views, num_views, /*onlyArguments=*/false);
+    StackArray<int64_t, 64> extents(countResultExtents(kernel->bundle));
+    call.computeShapes(extents.get());
+    call.checkResults(extents.get());
+    kernel->launch(call, workspace, workspace_bytes, stream);
+  });
+}
+
+linattn_error *linattn_device_allocate(size_t bytes, void **memory) {
+  return guard([&] {
+    const Driver &driver = Driver::get();
+    ContextScope scope(driver);
+    CUdeviceptr address = 0;
+    // The driver refuses 0 bytes.
+    driver.check(driver.cuMemAlloc(&address, bytes ? bytes : 1), "cuMemAlloc",
+                 "for " + std::to_string(bytes) + " bytes");
+    *memory = reinterpret_cast<void *>(address);
+  });
+}
+
+linattn_error *linattn_device_free(void *memory) {
+  return guard([&] {
+    if (!memory)
+      return;
+    const Driver &driver = Driver::get();
+    ContextScope scope(driver);
+    driver.check(driver.cuMemFree(reinterpret_cast<uintptr_t>(memory)),
+                 "cuMemFree");
+  });
+}

@@ -1,0 +1,159 @@
+//===- BundleTest.cpp - Good and damaged bundles
+//---------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RunnerTestUtils.h"
+#include "linattn/Support/BundleFormat.h"
+
+#include <cstring>
+#include <random>
+
+using namespace linattn;
+using namespace linattn::test;
+
+namespace {
+
+using BundleTest = RunnerTest;
+
+TEST_F(BundleTest, DescribesItself) {
+  KernelPtr kernel = loadNamed("layer");
+  ASSERT_TRUE(kernel);
+  EXPECT_STREQ(linattn_kernel_target(kernel.get()), "nvvm");
+  EXPECT_STREQ(linattn_kernel_entry(kernel.get()), "layer");
+  EXPECT_NE(strstr(linattn_kernel_manifest(kernel.get()), "\"variants\""),
+            nullptr);
+  EXPECT_EQ(linattn_kernel_num_arguments(kernel.get()), 4);
+  EXPECT_EQ(linattn_kernel_num_results(kernel.get()), 2);
+  const linattn_operand *k = linattn_kernel_operand(kernel.get(), 1);
+  EXPECT_STREQ(k->name, "k");
+  EXPECT_EQ(k->dtype, LINATTN_BF16);
+  EXPECT_EQ(std::vector<int64_t>(k->shape, k->shape + k->rank),
+            (std::vector<int64_t>{2, 8, -1, 64}));
+  EXPECT_EQ(k->in_place_of, -1);
+  EXPECT_EQ(linattn_kernel_operand(kernel.get(), 5)->in_place_of, 3);
+  EXPECT_EQ(linattn_kernel_operand(kernel.get(), 6), nullptr);
+  EXPECT_EQ(linattn_kernel_operand(kernel.get(), -1), nullptr);
+}
+
+TEST_F(BundleTest, LoadsFromAFile) {
+  linattn_kernel *kernel = nullptr;
+  std::string path = std::string(LINATTN_BUNDLES) + "/layer.lab";
+  EXPECT_EQ(take(linattn_kernel_load_file(path.c_str(), &kernel)), "");
+  linattn_kernel_free(kernel);
+  EXPECT_EQ(take(linattn_kernel_load_file("/no/such.lab", &kernel)),
+            "/no/such.lab: cannot be read: No such file or directory");
+}
+
+TEST_F(BundleTest, EveryTruncationIsAnError) {
+  std::string file = readBundle("retention"), error;
+  for (size_t size = 0; size < file.size(); ++size) {
+    ASSERT_FALSE(load(file.substr(0, size), error)) << size;
+    ASSERT_NE(error, "");
+  }
+  EXPECT_FALSE(load(file + '\0', error));
+  EXPECT_NE(error.find("damaged bundle"), std::string::npos) << error;
+}
+
+TEST_F(BundleTest, EveryFlippedByteIsAnError) {
+  std::string file = readBundle("retention"), error;
+  std::mt19937 random(1);
+  for (int i = 0; i < 4000; ++i) {
+    std::string damaged = file;
+    damaged[random() % file.size()] ^= 1 + random() % 255;
+    ASSERT_FALSE(load(damaged, error)) << i;
+    ASSERT_NE(error, "");
+  }
+}
+
+/// Makes the checksum that of the contents, as no accident does.
+void sign(std::string &file) {
+  BundleHeader header;
+  std::memcpy(&header, file.data(), sizeof(header));
+  header.fileSize = file.size();
+  std::memcpy(file.data(), &header, sizeof(header));
+  header.checksum = getBundleChecksum(file.data(), file.size());
+  std::memcpy(file.data(), &header, sizeof(header));
+}
+
+/// What a manifest promises is checked, so that nothing that loads can crash.
+TEST_F(BundleTest, NoManifestCrashes) {
+  int loaded = 0;
+  for (const char *name : {"retention", "attention", "layer"}) {
+    std::string file = readBundle(name), error;
+    BundleHeader header;
+    std::memcpy(&header, file.data(), sizeof(header));
+    std::mt19937 random(2);
+    for (int i = 0; i < 1000; ++i) {
+      std::string changed = file;
+      size_t at = sizeof(header) + random() % header.manifestSize;
+      // Mostly one digit for another: the text remains JSON.
+      if (isdigit(changed[at]) || i % 4 == 0)
+        changed[at] = "0123456789-,\"[]{}"[random() % (i % 4 ? 10 : 17)];
+      sign(changed);
+      KernelPtr kernel = load(changed, error);
+      if (!kernel) {
+        ASSERT_NE(error, "");
+        continue;
+      }
+      ++loaded;
+      fake.reset();
+      if (!take(linattn_kernel_prepare(kernel.get())).empty())
+        continue;
+      // Sizes that need no memory: whatever is launched, nothing is read.
+      std::vector<Operand> operands = makeOperands(loadNamed(name).get(), 3);
+      std::vector<linattn_view> views = getViews(operands);
+      size_t bytes = 0;
+      take(linattn_kernel_workspace_size(kernel.get(), views.data(),
+                                         views.size(), &bytes));
+      launch(kernel.get(), operands, reinterpret_cast<void *>(1 << 16),
+             size_t(1) << 60);
+    }
+  }
+  EXPECT_GT(loaded, 300);
+  // What was launched was nonsense.
+  fake.reset();
+}
+
+TEST_F(BundleTest, OtherVersionsAreNamed) {
+  std::string file = readBundle("layer"), error;
+  file[8] = 7;
+  sign(file);
+  EXPECT_FALSE(load(file, error));
+  EXPECT_EQ(error, "expected a bundle of version 1, but got version 7: compile "
+                   "it again");
+  EXPECT_FALSE(load("something else that is longer than a header is", error));
+  EXPECT_EQ(error, "not a bundle: it does not start as one");
+  EXPECT_FALSE(load("", error));
+  EXPECT_EQ(error, "not a bundle: expected at least 40 bytes, but got 0");
+}
+
+TEST_F(BundleTest, ManifestsAreChecked) {
+  std::string file = readBundle("layer"), error;
+  auto replace = [&](const std::string &from, const std::string &to) {
+    std::string changed = file;
+    size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    // The manifest keeps its length.
+    changed.replace(at, from.size(), to);
+    EXPECT_EQ(from.size(), to.size());
+    sign(changed);
+    EXPECT_FALSE(load(changed, error)) << to;
+    return error;
+  };
+  EXPECT_EQ(replace("\"target\":\"nvvm\"", "\"target\":\"cudb\""),
+            "malformed manifest: expected the target nvvm or cpu, but got "
+            "'cudb'");
+  EXPECT_EQ(replace("\"bf16\"", "\"bf61\""),
+            "malformed manifest: expected a type of elements, but got 'bf61'");
+  EXPECT_EQ(replace("[\"size\",0,2]", "[\"size\",9,2]"),
+            "malformed manifest: expected a number from 0 to 3, but got 9");
+  EXPECT_EQ(replace("[\"size\",0,2]", "[\"sine\",0,2]"),
+            "malformed manifest: unknown operation 'sine'");
+}
+
+} // namespace

@@ -1,0 +1,471 @@
+//===- CudaTest.cpp - Every call of the driver, in order
+//-------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RunnerTestUtils.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <sstream>
+#include <thread>
+#include <unistd.h>
+
+using namespace linattn::test;
+
+namespace {
+
+using CudaTest = RunnerTest;
+using Calls = std::vector<std::string>;
+
+std::string hex(const void *address) {
+  std::ostringstream text;
+  text << std::hex << reinterpret_cast<uintptr_t>(address);
+  return text.str();
+}
+
+std::string prepare(const KernelPtr &kernel) {
+  return take(linattn_kernel_prepare(kernel.get()));
+}
+
+size_t getWorkspaceSize(const KernelPtr &kernel,
+                        const std::vector<Operand> &operands) {
+  std::vector<linattn_view> views = getViews(operands);
+  size_t bytes = 12345;
+  EXPECT_EQ(take(linattn_kernel_workspace_size(kernel.get(), views.data(),
+                                               views.size(), &bytes)),
+            "");
+  return bytes;
+}
+
+TEST_F(CudaTest, PrepareThenLaunch) {
+  // Opens the driver, if this is the first test that does.
+  void *memory = nullptr;
+  ASSERT_EQ(take(linattn_device_allocate(1, &memory)), "");
+  ASSERT_EQ(take(linattn_device_free(memory)), "");
+  fake.reset();
+  KernelPtr kernel = loadNamed("layer");
+  ASSERT_EQ(prepare(kernel), "");
+  EXPECT_EQ(fake.takeCalls(),
+            (Calls{"cuDeviceGetAttribute 75", "cuDeviceGetAttribute 76",
+                   "cuModuleLoadDataEx ptx", "cuModuleGetFunction layer_scan",
+                   "cuDeviceGetAttribute 97", "cuFuncSetAttribute 8 65536"}));
+  ASSERT_EQ(prepare(kernel), "");
+  EXPECT_EQ(fake.takeCalls(), Calls{});
+
+  std::vector<Operand> x = makeOperands(kernel.get(), 100);
+  EXPECT_EQ(getWorkspaceSize(kernel, x), 0u);
+  EXPECT_EQ(fake.takeCalls(), Calls{});
+  auto *stream = reinterpret_cast<void *>(0xabc0);
+  ASSERT_EQ(launch(kernel.get(), x, nullptr, 0, stream), "");
+  // Tokens; addresses and strides of query, key, value, outputs and the state
+  // before and after. Hexadecimal.
+  std::string strides = " c800 1900 40", state = " 8000 1000 40";
+  EXPECT_EQ(fake.takeCalls(),
+            Calls{"cuLaunchKernel layer_scan grid 16 1 1 block 128 1 1 shared "
+                  "65536 stream abc0 args 64 " +
+                  hex(x[0].data) + strides + " " + hex(x[1].data) + strides +
+                  " " + hex(x[2].data) + strides + " " + hex(x[4].data) +
+                  strides + " " + hex(x[3].data) + state + " " +
+                  hex(x[5].data) + state});
+  kernel.reset();
+  EXPECT_EQ(fake.takeCalls(),
+            (Calls{"cuCtxPushCurrent", "cuModuleUnload", "cuCtxPopCurrent"}));
+}
+
+TEST_F(CudaTest, WithoutTokensTheStateIsCopied) {
+  KernelPtr kernel = loadNamed("layer");
+  ASSERT_EQ(prepare(kernel), "");
+  fake.reset();
+  EXPECT_EQ(launch(kernel.get(), makeOperands(kernel.get(), 0)), "");
+  Calls calls = fake.takeCalls();
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_NE(calls[0].find("args 0 "), std::string::npos);
+}
+
+TEST_F(CudaTest, WorkspaceIsTheCallers) {
+  KernelPtr kernel = loadNamed("attention");
+  ASSERT_EQ(prepare(kernel), "");
+  std::vector<Operand> x = makeOperands(kernel.get(), 5);
+  size_t bytes = getWorkspaceSize(kernel, x);
+  // A state and its normalizer.
+  EXPECT_EQ(bytes, 2u * 8 * 64 * 64 * 4 + 2 * 8 * 64 * 4);
+  fake.reset();
+  EXPECT_EQ(launch(kernel.get(), x),
+            "'attention': expected a workspace of 266240 bytes, but got 0");
+  Operand workspace(LINATTN_I8, {static_cast<int64_t>(bytes) + 1});
+  EXPECT_EQ(launch(kernel.get(), x, workspace.data, bytes - 1),
+            "'attention': expected a workspace of 266240 bytes, but got "
+            "266239");
+  EXPECT_EQ(launch(kernel.get(), x, workspace.data + 1, bytes),
+            "'attention': expected a workspace aligned to 256 bytes");
+  EXPECT_EQ(fake.takeCalls(), Calls{});
+  EXPECT_EQ(launch(kernel.get(), x, workspace.data, bytes), "");
+  Calls calls = fake.takeCalls();
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_NE(calls[0].find(hex(workspace.data + 262144)), std::string::npos)
+      << calls[0];
+  for (const std::string &call : calls)
+    EXPECT_EQ(call.rfind("cuLaunchKernel ", 0), 0u) << call;
+}
+
+TEST_F(CudaTest, ConstantsAreThereOncePrepared) {
+  KernelPtr kernel = loadNamed("retention");
+  ASSERT_EQ(prepare(kernel), "");
+  Calls calls = fake.takeCalls();
+  EXPECT_EQ(std::count(calls.begin(), calls.end(), "cuMemcpyHtoD 8"), 1);
+  std::vector<Operand> x = makeOperands(kernel.get(), 7);
+  size_t bytes = getWorkspaceSize(kernel, x);
+  Operand workspace(LINATTN_I8, {static_cast<int64_t>(bytes) + 1});
+  EXPECT_EQ(launch(kernel.get(), x, workspace.data, bytes), "");
+  for (const std::string &call : fake.takeCalls())
+    EXPECT_EQ(call.rfind("cuLaunchKernel ", 0), 0u) << call;
+  kernel.reset();
+  calls = fake.takeCalls();
+  EXPECT_GE(std::count(calls.begin(), calls.end(), "cuMemFree"), 1);
+}
+
+TEST_F(CudaTest, LaunchWantsPrepareInEveryContext) {
+  KernelPtr kernel = loadNamed("layer");
+  std::vector<Operand> x = makeOperands(kernel.get(), 3);
+  std::string unprepared =
+      "'layer': expected the kernel to be prepared in this context";
+  EXPECT_EQ(launch(kernel.get(), x), unprepared);
+  ASSERT_EQ(prepare(kernel), "");
+  EXPECT_EQ(launch(kernel.get(), x), "");
+  fake.setContext(2);
+  EXPECT_EQ(launch(kernel.get(), x), unprepared);
+  ASSERT_EQ(prepare(kernel), "");
+  EXPECT_EQ(launch(kernel.get(), x), "");
+  fake.setContext(1);
+  EXPECT_EQ(launch(kernel.get(), x), "");
+}
+
+TEST_F(CudaTest, WithoutAContextThePrimaryOneServes) {
+  fake.setContext(0);
+  KernelPtr kernel = loadNamed("layer");
+  ASSERT_EQ(prepare(kernel), "");
+  Calls calls = fake.takeCalls();
+  // Retained once in the life of the process, so perhaps already.
+  if (calls[0] == "cuDeviceGet 0")
+    calls.erase(calls.begin(), calls.begin() + 2);
+  EXPECT_EQ(calls.front(), "cuCtxPushCurrent");
+  EXPECT_EQ(calls.back(), "cuCtxPopCurrent");
+  ASSERT_EQ(launch(kernel.get(), makeOperands(kernel.get(), 3)), "");
+  calls = fake.takeCalls();
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(calls[0], "cuCtxPushCurrent");
+  EXPECT_EQ(calls[2], "cuCtxPopCurrent");
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+TEST_F(CudaTest, EveryCallThatFailsIsReported) {
+  struct Case {
+    const char *function, *message;
+  } cases[] = {
+      {"cuDeviceGetAttribute",
+       "cuDeviceGetAttribute: CUDA_ERROR_INVALID_VALUE (1): invalid argument"},
+      {"cuModuleLoadDataEx",
+       "cuModuleLoadDataEx: CUDA_ERROR_INVALID_VALUE (1): invalid argument\n"
+       "ptxas fatal : a fake driver was told to fail"},
+      {"cuModuleGetFunction",
+       "cuModuleGetFunction: CUDA_ERROR_INVALID_VALUE (1): invalid "
+       "argument\nkernel 'retention_"},
+      {"cuMemAlloc", "cuMemAlloc: CUDA_ERROR_INVALID_VALUE (1): invalid "
+                     "argument\nfor constants"},
+      {"cuMemcpyHtoD",
+       "cuMemcpyHtoD: CUDA_ERROR_INVALID_VALUE (1): invalid argument"},
+  };
+  for (const Case &it : cases) {
+    KernelPtr kernel = loadNamed("retention");
+    fake.reset();
+    fake.fail(it.function, 1, 0);
+    std::string error = prepare(kernel);
+    EXPECT_EQ(error.rfind(it.message, 0), 0u) << error;
+    // What was loaded before has gone again, and the next try succeeds.
+    Calls calls = fake.takeCalls();
+    int64_t loads =
+        std::count(calls.begin(), calls.end(), "cuModuleLoadDataEx ptx");
+    loads -= !strcmp(it.function, "cuModuleLoadDataEx");
+    EXPECT_EQ(std::count(calls.begin(), calls.end(), "cuModuleUnload"), loads);
+    EXPECT_EQ(prepare(kernel), "");
+  }
+}
+
+TEST_F(CudaTest, FailuresOfLaunchNameTheKernel) {
+  KernelPtr kernel = loadNamed("layer");
+  fake.fail("cuFuncSetAttribute", 1, 0);
+  EXPECT_EQ(prepare(kernel),
+            "cuFuncSetAttribute: CUDA_ERROR_INVALID_VALUE (1): invalid "
+            "argument\nkernel 'layer_scan'");
+  EXPECT_EQ(prepare(kernel), "");
+  fake.fail("cuLaunchKernel", 701, 0);
+  EXPECT_EQ(launch(kernel.get(), makeOperands(kernel.get(), 3)),
+            "cuLaunchKernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701): too "
+            "many resources requested for launch\nkernel 'layer_scan'");
+  // Numbers that the driver has no words for.
+  fake.fail("cuLaunchKernel", 4242, 0);
+  EXPECT_EQ(launch(kernel.get(), makeOperands(kernel.get(), 3)),
+            "cuLaunchKernel: an unknown error (4242): no "
+            "description\nkernel 'layer_scan'");
+  fake.fail("cuCtxGetCurrent", 100, 0);
+  EXPECT_EQ(launch(kernel.get(), makeOperands(kernel.get(), 3)),
+            "cuCtxGetCurrent: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable "
+            "device is detected");
+}
+
+TEST_F(CudaTest, TheBestCodeForTheDeviceIsTaken) {
+  auto prepareOn = [&](int major, int minor, int shared) {
+    KernelPtr kernel = loadNamed("layer");
+    fake.setDevice(major, minor, shared);
+    return prepare(kernel);
+  };
+  EXPECT_EQ(prepareOn(8, 0, 163 * 1024), "");
+  EXPECT_EQ(prepareOn(8, 9, 99 * 1024), "");
+  EXPECT_EQ(prepareOn(12, 0, 99 * 1024), "");
+  EXPECT_EQ(prepareOn(7, 5, 64 * 1024),
+            "'layer': expected a device for sm_80, sm_90a, but got sm_75");
+  EXPECT_EQ(prepareOn(8, 0, 48 * 1024),
+            "kernel 'layer_scan': expected a device with 65536 bytes of shared "
+            "memory for a block, but got 49152");
+}
+
+TEST_F(CudaTest, DeviceMemory) {
+  void *memory = nullptr;
+  EXPECT_EQ(take(linattn_device_allocate(1000, &memory)), "");
+  EXPECT_NE(memory, nullptr);
+  EXPECT_EQ(take(linattn_device_free(memory)), "");
+  EXPECT_EQ(take(linattn_device_free(nullptr)), "");
+  fake.fail("cuMemAlloc", 2, 0);
+  EXPECT_EQ(take(linattn_device_allocate(1000, &memory)),
+            "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory\n"
+            "for 1000 bytes");
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+class OperandsTest : public RunnerTest {
+protected:
+  void SetUp() override {
+    RunnerTest::SetUp();
+    kernel = loadNamed("layer");
+    ASSERT_EQ(prepare(kernel), "");
+    x = makeOperands(kernel.get(), 10);
+    fake.reset();
+  }
+  /// The error; nothing has been launched.
+  std::string run() {
+    std::string error = launch(kernel.get(), x);
+    EXPECT_EQ(fake.takeCalls(), Calls{});
+    fake.setContext(1);
+    return error;
+  }
+  KernelPtr kernel;
+  std::vector<Operand> x;
+};
+
+TEST_F(OperandsTest, Count) {
+  x.pop_back();
+  EXPECT_EQ(run(), "'layer': expected 6 arguments and results, but got 5");
+}
+
+TEST_F(OperandsTest, Type) {
+  x[2].dtype = LINATTN_F16;
+  EXPECT_EQ(run(), "argument 2 (%v): expected elements of type bf16, but got "
+                   "f16");
+  x[2].dtype = static_cast<linattn_dtype>(77);
+  EXPECT_EQ(run(), "argument 2 (%v): expected elements of type bf16, but got "
+                   "type 77");
+}
+
+TEST_F(OperandsTest, Shape) {
+  x[1].shape[1] = 4;
+  EXPECT_EQ(run(), "argument 1 (%k): expected shape 2x8x?x64, but got "
+                   "2x4x10x64");
+  x[1] = Operand(LINATTN_BF16, {2, 8, 64});
+  EXPECT_EQ(run(), "argument 1 (%k): expected shape 2x8x?x64, but got 2x8x64");
+  x[1] = Operand(LINATTN_BF16, {2, 8, 11, 64});
+  EXPECT_EQ(run(), "'layer': expected query and key to have the same sequence "
+                   "length, but got 10 and 11");
+  x[1] = Operand(LINATTN_BF16, {2, 8, 10, 64});
+  x[4] = Operand(LINATTN_BF16, {2, 8, 12, 64});
+  EXPECT_EQ(run(), "result 0: expected shape 2x8x10x64, but got 2x8x12x64");
+}
+
+TEST_F(OperandsTest, Strides) {
+  x[0].strides[3] = 2;
+  EXPECT_EQ(run(),
+            "argument 0 (%q): expected an innermost stride of 1, but got 2");
+  x[0].strides = {8 * 10 * 64, 10 * 64, 60, 1};
+  EXPECT_EQ(run(), "argument 0 (%q): expected strides that are multiples of 8 "
+                   "elements (16 bytes), but got 60");
+  x[0].strides = {8 * 10 * 64, 10 * 64, 64, 1};
+  x[0].data += 2;
+  std::string error = run();
+  EXPECT_EQ(error.rfind("argument 0 (%q): expected an address that is a "
+                        "multiple of 16 bytes, but got ",
+                        0),
+            0u)
+      << error;
+  x[0].data += 1;
+  EXPECT_EQ(run(), "argument 0 (%q): expected a pointer aligned to 2 bytes");
+  x[4].strides[2] = 0;
+  x[0].data -= 3;
+  EXPECT_EQ(run(), "result 0: expected strides that give every element its own "
+                   "place in memory");
+}
+
+TEST_F(OperandsTest, StridesOfNothingDoNotMatter) {
+  x = makeOperands(kernel.get(), 1);
+  x[0].strides[2] = 7;
+  EXPECT_EQ(launch(kernel.get(), x), "");
+}
+
+TEST_F(OperandsTest, MemoryOfItsOwn) {
+  x[2].data = nullptr;
+  EXPECT_EQ(run(), "argument 2 (%v): expected a buffer of shape 2x8x10x64, but "
+                   "got a null pointer");
+  x[2] = x[4];
+  EXPECT_EQ(run(), "result 0: expected a buffer of its own, but it overlaps "
+                   "argument 2 (%v)");
+  x[2] = Operand(LINATTN_BF16, {2, 8, 10, 64});
+  // A state may be updated in place, element by element.
+  x[5] = x[3];
+  EXPECT_EQ(launch(kernel.get(), x), "");
+  fake.reset();
+  x[5].data += 64 * 64 * 4;
+  EXPECT_EQ(run(), "result 1: expected a buffer of its own, but it overlaps "
+                   "argument 3 (%s)");
+}
+
+TEST_F(OperandsTest, ShapesOfResults) {
+  std::vector<linattn_view> views = getViews(x);
+  int64_t extents[8] = {};
+  EXPECT_EQ(take(linattn_kernel_result_shapes(kernel.get(), views.data(), 4,
+                                              extents)),
+            "");
+  int64_t expected[8] = {2, 8, 10, 64, 2, 8, 64, 64};
+  EXPECT_EQ(memcmp(extents, expected, sizeof(expected)), 0);
+  EXPECT_EQ(take(linattn_kernel_result_shapes(kernel.get(), views.data(), 3,
+                                              extents)),
+            "'layer': expected 4 arguments, but got 3");
+}
+
+TEST_F(OperandsTest, StridesMayBeLeftOut) {
+  std::vector<linattn_view> views = getViews(x);
+  for (linattn_view &view : views)
+    view.strides = nullptr;
+  EXPECT_EQ(launch(kernel.get(), x), "");
+  Calls given = fake.takeCalls();
+  EXPECT_EQ(take(linattn_kernel_launch(kernel.get(), views.data(), views.size(),
+                                       nullptr, 0, nullptr)),
+            "");
+  EXPECT_EQ(fake.takeCalls(), given);
+}
+
+//===----------------------------------------------------------------------===//
+// Threads and time
+//===----------------------------------------------------------------------===//
+
+TEST_F(CudaTest, ThreadsAndStreams) {
+  KernelPtr kernel = loadNamed("layer");
+  constexpr int kThreads = 4, kLaunches = 500;
+  std::atomic<int> failures{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&, i] {
+      // Two contexts, and a stream for each thread; all prepare at once.
+      fake.setContext(1 + i % 2);
+      std::vector<Operand> x = makeOperands(kernel.get(), 10 + i);
+      failures += !prepare(kernel).empty();
+      for (int n = 0; n < kLaunches; ++n)
+        failures += !launch(kernel.get(), x, nullptr, 0,
+                            reinterpret_cast<void *>(uintptr_t(0x100 + i)))
+                         .empty();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(failures, 0);
+  int loads = 0, launches[kThreads] = {};
+  for (const std::string &call : fake.takeCalls()) {
+    loads += call == "cuModuleLoadDataEx ptx";
+    for (int i = 0; i < kThreads; ++i) {
+      std::ostringstream mine;
+      mine << " stream 10" << i << " args " << std::hex << 10 + i << " ";
+      launches[i] += call.find(mine.str()) != std::string::npos;
+    }
+  }
+  EXPECT_EQ(loads, 2);
+  for (int count : launches)
+    EXPECT_EQ(count, kLaunches);
+}
+
+TEST_F(CudaTest, LaunchTakesMicroseconds) {
+  KernelPtr kernel = loadNamed("layer");
+  ASSERT_EQ(prepare(kernel), "");
+  std::vector<Operand> x = makeOperands(kernel.get(), 100);
+  std::vector<linattn_view> views = getViews(x);
+  fake.record(0);
+  double best = 1e9;
+  for (int round = 0; round < 20; ++round) {
+    constexpr int kLaunches = 1000;
+    auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < kLaunches; ++i)
+      ASSERT_EQ(linattn_kernel_launch(kernel.get(), views.data(), views.size(),
+                                      nullptr, 0, nullptr),
+                nullptr);
+    std::chrono::duration<double, std::micro> time =
+        std::chrono::steady_clock::now() - start;
+    best = std::min(best, time.count() / kLaunches);
+  }
+  RecordProperty("microseconds", std::to_string(best));
+  EXPECT_LE(best, 4);
+}
+
+//===----------------------------------------------------------------------===//
+// Drivers
+//===----------------------------------------------------------------------===//
+
+/// In a process of its own, where no driver is open yet.
+void prepareWithDriver(const char *path, const char *proc) {
+  setenv("LINATTN_CUDA_DRIVER", path, 1);
+  setenv("FAKE_CUDA_PROC", proc, 1);
+  KernelPtr kernel = loadNamed("layer");
+  std::string error = prepare(kernel);
+  fprintf(stderr, "<%s>", error.c_str());
+  _exit(error.empty() ? 0 : 3);
+}
+
+TEST(DriverTest, NoDriver) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(prepareWithDriver("/no/such/libcuda.so.1", "on"),
+              testing::ExitedWithCode(3),
+              "<no CUDA driver: expected to open /no/such/libcuda.so.1, but "
+              "got: .*cannot open shared object file");
+}
+
+TEST(DriverTest, SomethingElse) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(prepareWithDriver("libm.so.6", "on"), testing::ExitedWithCode(3),
+              "<the CUDA driver is too old: expected libm.so.6 to have "
+              "cuInit>");
+}
+
+TEST(DriverTest, AnOldOne) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(prepareWithDriver(LINATTN_FAKE_DRIVER, "off"),
+              testing::ExitedWithCode(0), "<>");
+}
+
+} // namespace

@@ -1,0 +1,107 @@
+//===- linattn-compile.cpp - Kernels ahead of time
+//-------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Bundle/Bundle.h"
+
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+namespace cl = llvm::cl;
+using namespace linattn;
+
+#ifndef LINATTN_PTXAS
+#define LINATTN_PTXAS ""
+#endif
+
+namespace {
+
+struct CommandLine {
+  cl::OptionCategory category{"linattn-compile options"};
+  cl::opt<std::string> file{cl::Positional, cl::Required,
+                            cl::desc("FILE.mlir, or - for the standard input"),
+                            cl::cat(category)};
+  cl::opt<std::string> entry{
+      "entry", cl::value_desc("name"),
+      cl::desc("Function to compile, if there are several"), cl::cat(category)};
+  cl::opt<BundleOptions::Target> target{
+      "target", cl::desc("What the code is for:"),
+      cl::values(
+          clEnumValN(BundleOptions::Target::NVVM, "nvvm", "GPUs of NVIDIA")),
+      cl::Required, cl::cat(category)};
+  cl::list<std::string> chips{
+      "chip", cl::value_desc("name,..."), cl::CommaSeparated,
+      cl::desc("Chips to compile for (default: sm_80)"), cl::cat(category)};
+  cl::opt<bool> cubin{"cubin",
+                      cl::desc("Add machine code, which ptxas makes, to PTX"),
+                      cl::cat(category)};
+  cl::opt<std::string> ptxas{
+      "ptxas", cl::value_desc("program"),
+      cl::desc(
+          "ptxas to use (default: the one in PATH, or found by the build)"),
+      cl::cat(category)};
+  cl::opt<bool> explain{"explain", cl::desc("Print the compiler's remarks"),
+                        cl::cat(category)};
+  cl::opt<std::string> output{"o", cl::value_desc("file"), cl::Required,
+                              cl::desc("Where to write the bundle"),
+                              cl::cat(category)};
+};
+
+} // namespace
+
+static int fail(const llvm::Twine &message) {
+  llvm::errs() << "linattn-compile: " << message << "\n";
+  return 1;
+}
+
+static std::string findPtxas(const std::string &named) {
+  if (!named.empty())
+    return named;
+  if (auto found = llvm::sys::findProgramByName("ptxas"))
+    return *found;
+  return LINATTN_PTXAS;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  CommandLine options;
+  cl::HideUnrelatedOptions(options.category);
+  cl::ParseCommandLineOptions(argc, argv, "linattn ahead-of-time compiler\n");
+
+  BundleOptions bundle;
+  bundle.target = options.target;
+  bundle.chips = options.chips;
+  if (bundle.chips.empty())
+    bundle.chips = {"sm_80"};
+  if (options.cubin) {
+    bundle.ptxas = findPtxas(options.ptxas);
+    if (bundle.ptxas.empty())
+      return fail("expected ptxas to be installed, or named by --ptxas");
+  }
+  auto source = llvm::MemoryBuffer::getFileOrSTDIN(options.file, true);
+  if (!source)
+    return fail(options.file +
+                ": cannot be read: " + source.getError().message());
+  auto compiled = compileBundle((*source)->getBuffer(), options.entry,
+                                options.file, bundle);
+  if (!compiled)
+    return fail(llvm::toString(compiled.takeError()));
+  if (options.explain)
+    for (const std::string &remark : compiled->remarks)
+      llvm::outs() << remark << "\n";
+  std::error_code code;
+  llvm::ToolOutputFile file(options.output, code, llvm::sys::fs::OF_None);
+  if (code)
+    return fail(options.output + ": cannot be written: " + code.message());
+  file.os() << compiled->file;
+  file.keep();
+  return 0;
+}
