@@ -1,0 +1,259 @@
+"""linattn_runner against the fake driver, and on the CPU. In processes of their own: the driver is chosen once."""
+
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+BUILD = pathlib.Path(os.environ.get("LINATTN_BUILD", pathlib.Path(__file__).parents[2] / "build"))
+BUNDLES = BUILD / "test/Unit/Bundles"
+FAKE = BUILD / "test/FakeDriver/liblinattn_fake_cuda.so"
+
+pytestmark = pytest.mark.skipif(not FAKE.exists(), reason="the fake driver is not built")
+os.environ.setdefault("LINATTN_CUDA_DRIVER", str(FAKE))
+
+import linattn_runner  # noqa: E402
+
+
+class DeviceArray:
+    """Host memory that passes for a device's."""
+
+    _strs = {"f32": "<f4", "bf16": "<V2", "i8": "|i1"}
+
+    def __init__(self, shape, dtype="f32", strides=None):
+        size = linattn_runner._library.SIZES[dtype]
+        raw = np.zeros(int(np.prod(shape)) * size + 512, np.uint8)
+        self.raw, start = raw, -raw.ctypes.data % 256
+        self.address = raw.ctypes.data + start
+        self.shape, self.dtype, self.strides = shape, dtype, strides
+        self.interface = {
+            "shape": shape,
+            "typestr": self._strs[dtype],
+            "data": (self.address, False),
+            "strides": strides and tuple(s * size for s in strides),
+            "version": 3,
+        }
+
+
+class CudaArray(DeviceArray):
+    @property
+    def __cuda_array_interface__(self):
+        return self.interface
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_uint64),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class DLManagedTensor(ctypes.Structure):
+    _fields_ = [("tensor", DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class DLPackArray(DeviceArray):
+    """The same by DLPack, which has bf16."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.streams = []
+        strides = self.strides or linattn_runner._arrays._contiguous(self.shape)
+        self.numbers = (ctypes.c_int64 * (2 * len(strides)))(*self.shape, *strides)
+        start = ctypes.addressof(self.numbers)
+        code, bits = {"f32": (2, 32), "bf16": (4, 16)}[self.dtype]
+        rank = len(strides)
+        tensor = DLTensor(self.address, 2, 0, rank, code, bits, 1, start, start + 8 * rank, 0)
+        self.managed = DLManagedTensor(tensor, None, None)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        self.new = new
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __dlpack__(self, stream=None):
+        self.streams.append(stream)
+        return self.new(ctypes.addressof(self.managed), b"dltensor", None)
+
+
+@pytest.fixture
+def fake():
+    library = ctypes.CDLL(os.environ["LINATTN_CUDA_DRIVER"])
+    library.fakeCudaCalls.restype = library.fakeCudaComplaints.restype = ctypes.c_char_p
+    library.fakeCudaReset()
+    library.fakeCudaSetContext(1)
+    yield library
+    assert library.fakeCudaComplaints() == b""
+    library.fakeCudaReset()
+
+
+def calls(fake):
+    lines = fake.fakeCudaCalls().decode().splitlines()
+    fake.fakeCudaReset()
+    return lines
+
+
+def load(name):
+    return linattn_runner.load(BUNDLES / f"{name}.lab")
+
+
+def layer_arrays(make, tokens=10):
+    q, k, v, o = (make((2, 8, tokens, 64), "bf16") for _ in range(4))
+    s, t = (make((2, 8, 64, 64), "f32") for _ in range(2))
+    return q, k, v, s, o, t
+
+
+def test_describes_itself():
+    kernel = load("layer")
+    assert kernel.target == "nvvm" and kernel.entry == "layer"
+    assert [x.name for x in kernel.arguments] == ["q", "k", "v", "s"]
+    assert kernel.arguments[1].shape == (2, 8, None, 64) and kernel.arguments[1].dtype == "bf16"
+    assert [x.in_place_of for x in kernel.results] == [None, 3]
+    assert kernel.manifest["variants"][0]["chip"] == "sm_80"
+    assert repr(kernel.arguments[1]) == "<k: 2x8x?x64xbf16>"
+
+
+def test_dlpack(fake):
+    kernel = load("layer")
+    *inputs, o, t = layer_arrays(DLPackArray)
+    kernel.prepare()
+    calls(fake)
+    assert kernel(*inputs, out=(o, t), stream=0xABC) == (o, t)
+    (call,) = calls(fake)
+    addresses = [f"{x.address:x}" for x in (inputs[0], inputs[1], inputs[2], o, inputs[3], t)]
+    words = call.split()
+    assert words[words.index("stream") + 1] == "abc"
+    assert [words[words.index("args") + i] for i in (2, 6, 10, 14, 18, 22)] == addresses
+    # The producers made their data safe on the stream; DLPack calls the default one 1.
+    assert inputs[0].streams == [0xABC]
+    kernel.launch(*inputs, o, t)
+    assert inputs[0].streams == [0xABC, 1]
+
+
+def test_cuda_array_interface_and_workspace(fake):
+    kernel = load("attention")
+    arrays = [CudaArray((2, 8, 6, 64)) for _ in range(4)]
+    size = kernel.workspace_size(*arrays)
+    assert size == 2 * 8 * 64 * 64 * 4 + 2 * 8 * 64 * 4
+    calls(fake)
+    # The first launch of a stream gets memory, the next ones have it.
+    kernel.launch(*arrays, stream=7)
+    assert [call.split()[0] for call in calls(fake)] == ["cuMemAlloc", "cuLaunchKernel", "cuLaunchKernel"]
+    kernel.launch(*arrays, stream=7)
+    assert [call.split()[0] for call in calls(fake)] == ["cuLaunchKernel"] * 2
+    # Or the caller has it.
+    workspace = CudaArray((size,), "i8")
+    kernel.launch(*arrays, stream=8, workspace=workspace)
+    assert [call.split()[0] for call in calls(fake)] == ["cuLaunchKernel"] * 2
+    del kernel
+    assert [call.split()[0] for call in calls(fake)][:1] == ["cuMemFree"]
+
+
+def test_other_layouts_follow(fake):
+    kernel = load("attention")
+    plain = [CudaArray((2, 8, 6, 64)) for _ in range(4)]
+    # [B, T, H, D] seen as [B, H, T, D].
+    turned = [CudaArray((2, 8, 6, 64), strides=(6 * 8 * 64, 64, 8 * 64, 1)) for _ in range(4)]
+    longer = [CudaArray((2, 8, 9, 64)) for _ in range(4)]
+    seen = []
+    for arrays in (plain, turned, longer, plain):
+        kernel(*arrays[:3], out=arrays[3])
+        words = calls(fake)[-1].split()
+        start = words.index("args") + 1
+        seen.append([int(word, 16) for word in words[start : start + 5]])
+    assert seen[0] == seen[3] == [6, plain[0].address, 8 * 6 * 64, 6 * 64, 64]
+    assert seen[1] == [6, turned[0].address, 6 * 8 * 64, 64, 8 * 64]
+    assert seen[2] == [9, longer[0].address, 8 * 9 * 64, 9 * 64, 64]
+
+
+def test_errors(fake):
+    kernel = load("attention")
+    q, k, v, o = (CudaArray((2, 8, 6, 64)) for _ in range(4))
+    with pytest.raises(linattn_runner.Error, match=r"^argument 1 \(%k\): expected shape 2x8x\?x64, but got 2x4x6x64$"):
+        kernel(q, CudaArray((2, 4, 6, 64)), v, out=o)
+    with pytest.raises(linattn_runner.Error, match="same sequence length, but got 5 and 6"):
+        kernel(q, CudaArray((2, 8, 5, 64)), v, out=o)
+    with pytest.raises(ValueError, match="expected an array on a CUDA device"):
+        kernel(q, np.zeros((2, 8, 6, 64), np.float32), v, out=o)
+    with pytest.raises(TypeError, match="expected 4 arrays, but got 3"):
+        kernel.launch(q, k, v)
+    with pytest.raises(TypeError, match="expected out= for arrays of"):
+        kernel(q, k, v)
+    with pytest.raises(TypeError, match="expected an array with"):
+        kernel(q, "k", v, out=o)
+    with pytest.raises(TypeError, match="expected a stream"):
+        kernel(q, k, v, out=o, stream="default")
+    fake.fakeCudaFail(b"cuLaunchKernel", 701, 0)
+    with pytest.raises(linattn_runner.Error, match=r"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES \(701\)"):
+        kernel(q, k, v, out=o)
+    with pytest.raises(linattn_runner.Error, match="damaged bundle"):
+        linattn_runner.load((BUNDLES / "layer.lab").read_bytes()[:-1])
+    with pytest.raises(linattn_runner.Error, match="cannot be read"):
+        linattn_runner.load("/no/such.lab")
+
+
+def test_threads(fake):
+    kernel = load("attention")
+    failures = []
+
+    def work(stream):
+        try:
+            fake.fakeCudaSetContext(1)
+            arrays = [CudaArray((2, 8, stream, 64)) for _ in range(4)]
+            for _ in range(100):
+                kernel(*arrays[:3], out=arrays[3], stream=stream)
+        except Exception as error:  # noqa: BLE001
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(1, 5)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not failures
+    launches = [call for call in calls(fake) if call.startswith("cuLaunchKernel attention_scan")]
+    assert len(launches) == 400
+    # Every thread's tokens went to its stream.
+    for call in launches:
+        words = call.split()
+        assert words[words.index("stream") + 1] == words[words.index("args") + 1]
+
+
+def test_calls_take_microseconds(fake):
+    kernel = load("attention")
+    arrays = [CudaArray((2, 8, 6, 64)) for _ in range(4)]
+    kernel(*arrays[:3], out=arrays[3])
+    fake.fakeCudaRecord(0)
+    best = 1e9
+    for _ in range(20):
+        start = time.thread_time()
+        for _ in range(200):
+            kernel.launch(*arrays)
+        best = min(best, (time.thread_time() - start) / 200)
+    assert best <= 10e-6
+
+
+def test_needs_no_compiler():
+    code = "import sys, linattn_runner; sys.exit('linattn' in sys.modules or 'numpy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_its_library():
+    environment = dict(os.environ, LINATTN_RUNNER_LIBRARY="/no/such.so")
+    result = subprocess.run(
+        [sys.executable, "-c", "import linattn_runner"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert "expected /no/such.so to be the library of linattn's runner" in result.stderr
