@@ -79,30 +79,22 @@ void ChunkKernel::place() {
               inUnit);
 }
 
-std::pair<Value, Value> ChunkKernel::rowsOf(const GlobalView &view,
-                                            Value head) {
-  Value token = here.begin ? here.begin : k().i64(0);
-  Value stride = k().mul(view.strides[2], k().i64(view.bytes()));
-  if (op.getReverse()) {
-    token = k().add(token, k().sub(k().extend(here.count), k().i64(1)));
-    stride = k().sub(k().i64(0), stride);
-  }
-  return {view.at(k(), {here.batch, head, token}), stride};
-}
-
 void ChunkKernel::prepareCopies() {
   Value outHead = k().mul(here.head, members);
   if (member)
     outHead = k().add(outHead, member);
   int64_t perQuery =
       staticSize(op.getOutput(), 1) / staticSize(op.getQuery(), 1);
-  std::tie(queryBase, queryStride) =
-      rowsOf(function.view(k(), q), k().div(outHead, perQuery));
-  std::tie(keyBase, keyStride) = rowsOf(
-      function.view(k(), key), locator.headOf(k(), op.getKey(), here.head));
-  std::tie(valueBase, valueStride) = rowsOf(
-      function.view(k(), v), locator.headOf(k(), op.getValue(), here.head));
-  std::tie(outputBase, outputStride) = rowsOf(function.view(k(), o), outHead);
+  std::tie(queryBase, queryStride) = locator.rowsOf(
+      k(), here, function.view(k(), q), k().div(outHead, perQuery));
+  std::tie(keyBase, keyStride) =
+      locator.rowsOf(k(), here, function.view(k(), key),
+                     locator.headOf(k(), op.getKey(), here.head));
+  std::tie(valueBase, valueStride) =
+      locator.rowsOf(k(), here, function.view(k(), v),
+                     locator.headOf(k(), op.getValue(), here.head));
+  std::tie(outputBase, outputStride) =
+      locator.rowsOf(k(), here, function.view(k(), o), outHead);
   if (firstColumn) {
     valueBase = k().offset(valueBase, k().mul(firstColumn, 2));
     outputBase = k().offset(outputBase, k().mul(firstColumn, 2));
@@ -120,7 +112,7 @@ void ChunkKernel::prepareCopies() {
                          ragged ? firstColumn : Value()));
   if (hasTokenDecay())
     std::tie(decayBase, decayStride) =
-        rowsOf(function.view(k(), decay), here.head);
+        locator.rowsOf(k(), here, function.view(k(), decay), here.head);
   else if (hasDecay) {
     GlobalView view = function.view(k(), decay);
     headDecay = k().load(view.element, view.at(k(), {here.head}), 4);

@@ -95,8 +95,6 @@ private:
   void declare();
   void place();
   void prepareCopies();
-  /// The address of a token operand's first row, and bytes between its rows.
-  std::pair<Value, Value> rowsOf(const GlobalView &view, Value head);
   Value stageBase(Value stage);
   void startChunk(Value number, Value stage);
   void copyDecays(Value first, Value left, Value stage);

@@ -158,19 +158,22 @@ Value KernelBuilder::block(unsigned dim) {
 void KernelBuilder::barrier() { NVVM::Barrier0Op::create(b, loc); }
 void KernelBuilder::warpBarrier() { NVVM::SyncWarpOp::create(b, loc, i32(-1)); }
 
-Value KernelBuilder::shuffle(NVVM::ShflKind kind, Value x, int64_t offset,
+Value KernelBuilder::shuffle(NVVM::ShflKind kind, Value x, Value offset,
                              int64_t clamp) {
-  return NVVM::ShflOp::create(b, loc, x.getType(), i32(-1), x, i32(offset),
+  return NVVM::ShflOp::create(b, loc, x.getType(), i32(-1), x, offset,
                               i32(clamp), kind, UnitAttr());
 }
-Value KernelBuilder::shuffleXor(Value x, int64_t mask) {
+Value KernelBuilder::shuffleFrom(Value x, Value source) {
+  return shuffle(NVVM::ShflKind::idx, x, source, 31);
+}
+Value KernelBuilder::shuffleXor(Value x, Value mask) {
   return shuffle(NVVM::ShflKind::bfly, x, mask, 31);
 }
 Value KernelBuilder::shuffleUp(Value x, int64_t delta) {
-  return shuffle(NVVM::ShflKind::up, x, delta, 0);
+  return shuffle(NVVM::ShflKind::up, x, i32(delta), 0);
 }
 Value KernelBuilder::shuffleDown(Value x, int64_t delta) {
-  return shuffle(NVVM::ShflKind::down, x, delta, 31);
+  return shuffle(NVVM::ShflKind::down, x, i32(delta), 31);
 }
 
 //===----------------------------------------------------------------------===//

@@ -45,6 +45,8 @@ public:
   Value band(Value x, Value y) { return fold<arith::AndIOp>(x, y); }
   Value bxor(Value x, Value y) { return fold<arith::XOrIOp>(x, y); }
   Value shl(Value x, int64_t n) { return fold<arith::ShLIOp>(x, i32(n)); }
+  Value shr(Value x, Value n) { return fold<arith::ShRUIOp>(x, n); }
+  Value shl(Value x, Value n) { return fold<arith::ShLIOp>(x, n); }
   Value shr(Value x, int64_t n) { return fold<arith::ShRUIOp>(x, i32(n)); }
   Value add(Value x, int64_t y) { return y ? add(x, i32(y)) : x; }
   Value mul(Value x, int64_t y) { return mul(x, i32(y)); }
@@ -101,10 +103,15 @@ public:
   Value block(unsigned dim);
   void barrier();
   void warpBarrier();
-  /// The value of lane `lane ^ mask`, `lane − delta`, `lane + delta`.
-  Value shuffleXor(Value x, int64_t mask);
+  /// The value of lane `source`, `lane ^ mask`, `lane − delta`, `lane + delta`.
+  Value shuffleFrom(Value x, Value source);
+  Value shuffleXor(Value x, Value mask);
+  Value shuffleXor(Value x, int64_t mask) { return shuffleXor(x, i32(mask)); }
   Value shuffleUp(Value x, int64_t delta);
   Value shuffleDown(Value x, int64_t delta);
+  /// The value itself, in all lanes at once: what is computed from it stays in
+  /// the loop, where it is cheap, and does not fill registers around it.
+  Value keepInLoop(Value x) { return shuffleXor(x, 0); }
 
   //===--------------------------------------------------------------------===//
   // Matrices
@@ -136,7 +143,7 @@ public:
   Location loc;
 
 private:
-  Value shuffle(NVVM::ShflKind kind, Value x, int64_t offset, int64_t clamp);
+  Value shuffle(NVVM::ShflKind kind, Value x, Value offset, int64_t clamp);
   template <typename OpTy>
   Value fold(Value x, Value y) {
     return b.createOrFold<OpTy>(loc, x, y);

@@ -115,6 +115,19 @@ ScanPlace ScanLocator::locate(KernelBuilder &k, Value state) {
   return place;
 }
 
+std::pair<Value, Value> ScanLocator::rowsOf(KernelBuilder &k,
+                                            const ScanPlace &place,
+                                            const GlobalView &view,
+                                            Value head) {
+  Value token = place.begin ? place.begin : k.i64(0);
+  Value stride = k.mul(view.strides[2], k.i64(view.bytes()));
+  if (op.getReverse()) {
+    token = k.add(token, k.sub(k.extend(place.count), k.i64(1)));
+    stride = k.sub(k.i64(0), stride);
+  }
+  return {view.at(k, {place.batch, head, token}), stride};
+}
+
 Value ScanLocator::headOf(KernelBuilder &k, Value buffer, Value head) {
   int64_t heads = staticSize(buffer, 1), total = staticSize(op.getState(), 1);
   // Head counts divide one another.

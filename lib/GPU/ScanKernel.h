@@ -45,6 +45,12 @@ LaunchOp buildTokenKernel(ScanOp op, ScheduleAttr schedule,
 LaunchOp buildChunkKernel(ScanOp op, ScheduleAttr schedule,
                           const StateSource &source, ModuleOp module,
                           StringRef name);
+LaunchOp buildColumnKernel(ScanOp op, ScheduleAttr schedule,
+                           const StateSource &source, ModuleOp module,
+                           StringRef name);
+
+/// Whether the chunk form of the scan is the one whose warps own columns.
+bool runsByColumns(ScanOp op);
 
 /// The state head of a thread block and the tokens of its sequence.
 struct ScanPlace {
@@ -63,6 +69,9 @@ public:
   ScanPlace locate(KernelBuilder &k, Value state);
   /// Sequences times heads, in the grid.
   AffineExpr gridStates();
+  /// The address of a token operand's first row, and bytes between its rows.
+  std::pair<Value, Value> rowsOf(KernelBuilder &k, const ScanPlace &place,
+                                 const GlobalView &view, Value head);
   /// ⌊head · heads(buffer) / heads of the state⌋.
   Value headOf(KernelBuilder &k, Value buffer, Value head);
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ChunkKernel.h"
+#include "ColumnKernel.h"
 #include "TokenKernel.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -79,24 +80,40 @@ ScheduleAttr mlir::linattn::chooseTokenSchedule(ScanOp op) {
 // The chunk kernel
 //===----------------------------------------------------------------------===//
 
+/// What the kernel that divides a chunk's rows among its warps does not do.
+bool mlir::linattn::runsByColumns(ScanOp op) {
+  return getElementTypeOrSelf(op.getQuery()).isF32() ||
+         op.getUpdate() == Update::Delta ||
+         (op.getDecay() && rankOf(op.getDecay()) == 4) ||
+         op.getReadout() == Readout::Exclusive || op.getNormalizer() ||
+         featureMapOf(op) != FeatureMapKind::Identity;
+}
+
+/// The part of `whyNotChunkKernel` that asks for one operand or mode.
+static std::string whyNotChunkFamily(ScanOp op) {
+  if (op.getUpdate() != Update::Add && op.getUpdate() != Update::Delta)
+    return "given rank-1 updates have no chunk kernel";
+  if (op.getErase() || op.getWrite() ||
+      (op.getBeta() && rankOf(op.getBeta()) == 4))
+    return "the delta rule of a chunk kernel has one beta per token, no gates";
+  if (op.getValueDecay())
+    return "a decay per value column has no chunk kernel";
+  for (Value gate : {op.getDecay(), op.getBeta()})
+    if (gate && !getElementTypeOrSelf(gate).isF32())
+      return "decays and betas of a chunk kernel are f32";
+  if (op.getInputGate() || op.getRunningMax() || op.getMask())
+    return "input gates, running maxima and masks have no chunk kernel";
+  if (featureMapOf(op) == FeatureMapKind::SoftmaxKernel ||
+      featureMapOf(op) == FeatureMapKind::Region)
+    return "a map of whole tokens and a region have no chunk kernel";
+  return {};
+}
+
 std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
   if (std::string why = whyNotBuffers(op); !why.empty())
     return why;
-  Type type = getElementTypeOrSelf(op.getQuery());
-  if (!type.isF16() && !type.isBF16())
-    return "tensor cores multiply f16 and bf16";
-  if (op.getUpdate() != Update::Add)
-    return "rank-1 updates have no chunk kernel";
-  if (op.getValueDecay() || (op.getDecay() && rankOf(op.getDecay()) == 4))
-    return "a decay per channel has no chunk kernel";
-  if (op.getDecay() && !getElementTypeOrSelf(op.getDecay()).isF32())
-    return "decays of a chunk kernel are f32";
-  if (op.getReadout() == Readout::Exclusive)
-    return "an exclusive read has no chunk kernel";
-  if (op.getNormalizer() || op.getInputGate() || op.getMask())
-    return "normalizers, input gates and masks have no chunk kernel";
-  if (featureMapOf(op) != FeatureMapKind::Identity)
-    return "feature maps have no chunk kernel";
+  if (std::string why = whyNotChunkFamily(op); !why.empty())
+    return why;
   for (int64_t size :
        {staticSize(op.getState(), 2), staticSize(op.getState(), 3)})
     if (size > 256 || size % 2)
@@ -104,12 +121,33 @@ std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
   if (op.getStateIndices())
     return "a pool of states has no chunk kernel";
   // One block could write the state before another has read it.
-  if (membersOf(op) > 1 && findStateSource(op).buffer)
+  if (membersOf(op) > 1 && (findStateSource(op).buffer || op.getNormalizer()))
     return "several query heads read a state that may be updated in place";
+  if (op.getNormalizer() &&
+      staticSize(op.getState(), 3) > mostColumnWarps * blockSize)
+    return "a normalizer goes with 128 value columns at most";
+  return {};
+}
+
+/// The most tokens whose tiles fit twice, so that the next ones arrive early;
+/// else the most that fit at all.
+static ScheduleAttr chooseColumnSchedule(ScanOp op, int64_t shared) {
+  int64_t warps = llvm::divideCeil(staticSize(op.getState(), 3), blockSize);
+  warps = std::clamp(warps, fewestColumnWarps, mostColumnWarps);
+  for (int64_t stages : {2, 1})
+    for (int64_t tokens : {64, 32, 16}) {
+      auto schedule =
+          ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
+                            warps, stages, warps * blockSize, /*split=*/1);
+      if (ColumnKernel(op, schedule, {}).sharedBytes() <= shared)
+        return schedule;
+    }
   return {};
 }
 
 ScheduleAttr mlir::linattn::chooseChunkSchedule(ScanOp op, int64_t shared) {
+  if (runsByColumns(op))
+    return chooseColumnSchedule(op, shared);
   int64_t keySize = staticSize(op.getState(), 2);
   int64_t valueSize = staticSize(op.getState(), 3);
   // A group holds 64 columns of up to 128 rows in registers, or 32 of more. Its
@@ -137,6 +175,16 @@ std::string mlir::linattn::whyNotSchedule(ScanOp op, ScheduleAttr schedule) {
     return why;
   if (schedule.getSplit() != 1)
     return "no kernel runs segments of T in parallel";
+  if (isChunk && runsByColumns(op)) {
+    bool fits = schedule.getWarps() >= fewestColumnWarps &&
+                schedule.getWarps() <= mostColumnWarps &&
+                schedule.getValueSlice() == blockSize * schedule.getWarps() &&
+                llvm::is_contained({16, 32, 64}, schedule.getChunk()) &&
+                schedule.getStages() <= 2 && schedule.getMma() == Mma::MmaSync;
+    return fits ? ""
+                : "this chunk kernel has chunks of 16, 32 or 64 tokens, four "
+                  "to eight warps of 16 columns, and one or two stages";
+  }
   if (isChunk) {
     int64_t groups = schedule.getWarps() / groupWarps;
     int64_t columns = groups ? schedule.getValueSlice() / groups : 0;

@@ -16,11 +16,15 @@ using namespace mlir::linattn;
 int64_t SharedTile::mask() const { return std::gcd(units(), int64_t(8)) - 1; }
 
 int64_t SharedTile::key(int64_t row) const {
+  if (pairs)
+    return ((row << 1) & 6) | ((row >> 2) & 1);
   return (row >> llvm::Log2_64(8 / (mask() + 1))) & mask();
 }
 
 Value SharedTile::place(KernelBuilder &k, Value row, Value unit) const {
-  Value swizzle = k.band(k.shr(row, llvm::Log2_64(8 / (mask() + 1))), mask());
+  Value swizzle =
+      pairs ? k.add(k.band(k.shl(row, 1), 6), k.band(k.shr(row, 2), 1))
+            : k.band(k.shr(row, llvm::Log2_64(8 / (mask() + 1))), mask());
   return k.add(k.mul(row, pitch()), k.mul(k.bxor(unit, swizzle), unitBytes));
 }
 

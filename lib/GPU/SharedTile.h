@@ -11,6 +11,10 @@
 // reads at once. With z = gcd(units, 8), unit u of row r stands at
 // u ^ ((r >> log2(8 / z)) & (z − 1)).
 //
+// A tile of f32 has twice the columns. Where lanes read pairs of f32, four rows
+// of two neighbouring units at once, the swizzle turns its bits by one, so that
+// such rows differ by two units.
+//
 // A lane keeps one address into a tile. Other places differ from it by an XOR
 // with a constant in the bits of the unit and an addition of a constant, which
 // the instruction takes as an immediate: without that, the addresses of a
@@ -27,6 +31,7 @@ namespace mlir::linattn {
 
 struct SharedTile {
   int64_t rows = 0, columns = 0; ///< columns: a multiple of 8.
+  bool pairs = false;            ///< Of f32, read by pairs: units divide by 8.
 
   static constexpr int64_t unitBytes = 16;
   int64_t units() const { return columns / 8; }

@@ -47,8 +47,9 @@ private:
       return op.emitOpError("cannot run with ") << schedule << ": " << why;
     StateSource source = findStateSource(op);
     std::string name = freshName(op);
-    auto build =
-        schedule.getForm() == Form::Chunk ? buildChunkKernel : buildTokenKernel;
+    auto build = schedule.getForm() == Form::Token ? buildTokenKernel
+                 : runsByColumns(op)               ? buildColumnKernel
+                                                   : buildChunkKernel;
     build(op, schedule, source, getOperation(), name);
     if (source.replaces)
       source.replaces->erase();

@@ -1,8 +1,8 @@
 """Assembles the kernels of a scan for every head size and checks what ptxas says.
 
-    check_ptxas.py LINATTN_OPT LINATTN_TRANSLATE PTXAS CHIP
+    check_ptxas.py LINATTN_OPT LINATTN_TRANSLATE PTXAS CHIP [SIZES]
 
-For each kernel, element type and head size: no spills up to D = 128, registers
+For kernels, element types and head sizes: no spills up to D = 128, registers
 and shared memory within what the chip gives the block, no local memory and no
 function of libdevice in the PTX. Prints one line per kernel.
 """
@@ -18,42 +18,70 @@ SHARED = {"sm_80": 163 * 1024}
 HOPPER_SHARED = 227 * 1024
 
 
-def scan(name, dtype, size, tokens, clause="", gate=None):
-    """A function with one scan; `gate` is the shape of its extra operand."""
+def scan(name, dtype, size, tokens, clauses="", gates=(), attributes="", z=False):
+    """A function with one scan; `gates` are the shapes of its extra operands %g0, …"""
     t = f"tensor<2x4x{tokens}x{size}x{dtype}>"
     s = f"tensor<2x4x{size}x{size}xf32>"
     arguments = f"%q: {t}, %k: {t}, %v: {t}"
     types = f"{t}, {t}, {t}"
-    if gate:
+    for number, gate in enumerate(gates):
         g = f"tensor<{gate}xf32>".replace("D", str(size)).replace("T", tokens)
-        arguments += f", %g: {g}"
+        arguments += f", %g{number}: {g}"
         types += f", {g}"
+    results = f"{t}, {s}"
+    if z:
+        results += f", tensor<2x4x{size}xf32>"
+        arguments += f", %z: tensor<2x4x{size}xf32>"
+        attributes += (
+            " normalizer(%z) {normalize = #linattn.normalize<eps = 1.0e-6>, "
+            "feature_map = #linattn.feature_map<elu1>}"
+        )
     empty = "%e = tensor.empty() : " + t
     if tokens == "?":
         empty = (
             f"%c2 = arith.constant 2 : index %t = tensor.dim %q, %c2 : {t} "
             f"%e = tensor.empty(%t) : {t}"
         )
+    count = 3 if z else 2
+    values = ", ".join(f"%o#{i}" for i in range(count))
     return (
-        f"func.func @{name}({arguments}, %s: {s}) -> ({t}, {s}) {{ {empty} "
-        f"%o:2 = linattn.scan %q, %k, %v {clause} into(%e) init(%s) "
-        f": ({types}, {t}, {s}) -> ({t}, {s}) return %o#0, %o#1 : {t}, {s} }}\n"
+        f"func.func @{name}({arguments}, %s: {s}) -> ({results}) {{ {empty} "
+        f"%o:{count} = linattn.scan %q, %k, %v {clauses} into(%e) init(%s) {attributes}"
+        f": ({types}, {results}) -> ({results}) return {values} : {results} }}\n"
     )
 
 
-def programs():
-    for size in SIZES:
-        for dtype in ("bf16", "f16"):
-            yield scan(f"chunk_{dtype}_{size}", dtype, size, "?")
-            yield scan(
-                f"decay_{dtype}_{size}", dtype, size, "?", "decay(%g)", "2x4xT"
-            )
-        for dtype in ("bf16", "f32"):
-            yield scan(f"step_{dtype}_{size}", dtype, size, "1")
-        yield scan(f"gla_f32_{size}", "f32", size, "?", "decay(%g)", "2x4xTxD")
-        yield scan(
-            f"delta_bf16_{size}", "bf16", size, "?", "beta(%g) update(delta)", "2x4xT"
-        )
+TOKEN = "2x4xT"
+CHANNEL = "2x4xTxD"
+# What a scan does beside adding keys times values: clauses, their operands.
+RULES = {
+    "chunk": ("", ()),
+    "decay": ("decay(%g0)", (TOKEN,)),
+    "gla": ("decay(%g0)", (CHANNEL,)),
+    "delta": ("beta(%g0) update(delta)", (TOKEN,)),
+    "gdn": ("decay(%g0) beta(%g1) update(delta)", (TOKEN, TOKEN)),
+    "kda": ("decay(%g0) beta(%g1) update(delta)", (CHANNEL, TOKEN)),
+    "dplr": ("a(%g0) b(%g1) update(dplr)", (CHANNEL, CHANNEL)),
+    "bonus": ("decay(%g0) bonus(%g1) readout(exclusive)", (CHANNEL, "4xD")),
+}
+# Every size of some, few of the others, which differ from them in little.
+ALL_SIZES = ["chunk_bf16", "chunk_f32", "decay_bf16", "gla_bf16", "gdn_bf16", "kda_bf16"]
+FEW_SIZES = [
+    *("chunk_f16", "decay_f16", "decay_f32", "gla_f32", "delta_bf16", "gdn_f16"),
+    *("gdn_f32", "kda_f16", "kda_f32", "dplr_f32", "bonus_bf16", "bonus_f32"),
+]
+FEW = (60, 128)
+
+
+def programs(sizes):
+    for size in sizes:
+        for name in ALL_SIZES + (FEW_SIZES if size in FEW else []):
+            rule, dtype = name.split("_")
+            yield scan(f"{name}_{size}", dtype, size, "?", *RULES[rule])
+        yield scan(f"step_bf16_{size}", "bf16", size, "1")
+        if size in FEW:
+            yield scan(f"step_f32_{size}", "f32", size, "1")
+            yield scan(f"normalized_bf16_{size}", "bf16", size, "?", z=True)
 
 
 def check(ptx, plans, ptxas, chip):
@@ -82,11 +110,12 @@ def check(ptx, plans, ptxas, chip):
 
 
 def main():
-    opt, translate, ptxas, chip = sys.argv[1:]
+    opt, translate, ptxas, chip = sys.argv[1:5]
+    sizes = [int(size) for size in sys.argv[5].split(",")] if sys.argv[5:] else SIZES
     pipeline = f"--linattn-lower-to-nvvm-pipeline=chip={chip}"
     compiled = subprocess.run(
         [opt, pipeline],
-        input="".join(programs()),
+        input="".join(programs(sizes)),
         text=True,
         capture_output=True,
         check=True,
@@ -103,7 +132,8 @@ def main():
         capture_output=True,
         check=True,
     ).stdout
-    kernels = [part for part in re.split(r"(?m)^(?=\.version)", text) if ".entry" in part]
+    # Beside the scans there are kernels that copy normalizers.
+    kernels = [part for part in re.split(r"(?m)^(?=\.version)", text) if "_scan(" in part]
     failures = []
     for ptx in kernels:
         wrong, line = check(ptx, plans, ptxas, chip)

@@ -1,6 +1,7 @@
 // RUN: linattn-opt %s --linattn-select-schedule | FileCheck %s
 // RUN: linattn-opt %s --linattn-select-schedule=shared=100000 | FileCheck %s --check-prefix=SMALL
 // RUN: linattn-opt %s --linattn-select-schedule --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: linattn-opt %s --linattn-select-schedule=shared=20000 --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=TINY
 
 // REMARK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 8 warps, 128 columns of the state: products of matrices, chunk by chunk"
 // CHECK-LABEL: func.func @chunks(
@@ -24,15 +25,95 @@ func.func @step(%q: memref<2x8x1x64xbf16>, %s: memref<2x8x64x64xf32>) {
   return
 }
 
-// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: tensor cores multiply f16 and bf16"
+// Warps own columns of the state where the scan is of f32, …
+// REMARK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 4 warps, 64 columns of the state: products of matrices, chunk by chunk"
 // CHECK-LABEL: func.func @floats(
-// CHECK: linattn.schedule = #linattn.schedule<form = token, mma = fma, chunk = 8, warps = 4, value_slice = 64>
+// CHECK: linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64>
+// SMALL-LABEL: func.func @floats(
+// SMALL: linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 32, warps = 4, stages = 2, value_slice = 64>
 func.func @floats(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
   linattn.scan %q, %q, %q into(%q) init(%s)
     : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>,
        memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
   return
 }
+
+// … follows the delta rule, …
+// REMARK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 8 warps, 128 columns of the state: products of matrices, chunk by chunk"
+// CHECK-LABEL: func.func @gated_delta(
+// CHECK: linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 8, stages = 2, value_slice = 128>
+// SMALL-LABEL: func.func @gated_delta(
+// SMALL: linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 32, warps = 8, stages = 2, value_slice = 128>
+func.func @gated_delta(%q: memref<2x8x?x128xbf16>, %g: memref<2x8x?xf32>, %s: memref<2x8x128x128xf32>) {
+  linattn.scan %q, %q, %q decay(%g) beta(%g) update(delta) into(%q) init(%s)
+    : (memref<2x8x?x128xbf16>, memref<2x8x?x128xbf16>, memref<2x8x?x128xbf16>, memref<2x8x?xf32>,
+       memref<2x8x?xf32>, memref<2x8x?x128xbf16>, memref<2x8x128x128xf32>) -> ()
+  return
+}
+
+// … or decays per channel.
+// REMARK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 8 warps, 128 columns of the state: products of matrices, chunk by chunk"
+// CHECK-LABEL: func.func @kda(
+// CHECK: linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 16, warps = 8, stages = 2, value_slice = 128>
+func.func @kda(%q: memref<2x8x?x128xbf16>, %g: memref<2x8x?x128xf32>, %b: memref<2x8x?xf32>, %s: memref<2x8x128x128xf32>) {
+  linattn.scan %q, %q, %q decay(%g) beta(%b) update(delta) into(%q) init(%s)
+    : (memref<2x8x?x128xbf16>, memref<2x8x?x128xbf16>, memref<2x8x?x128xbf16>, memref<2x8x?x128xf32>,
+       memref<2x8x?xf32>, memref<2x8x?x128xbf16>, memref<2x8x128x128xf32>) -> ()
+  return
+}
+
+// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: given rank-1 updates have no chunk kernel"
+// CHECK-LABEL: func.func @dplr(
+// CHECK: linattn.schedule = #linattn.schedule<form = token, mma = fma, chunk = 8, warps = 4, value_slice = 64>
+func.func @dplr(%q: memref<2x8x?x64xf32>, %a: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q a(%a) b(%a) update(dplr) into(%q) init(%s)
+    : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>,
+       memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: the delta rule of a chunk kernel has one beta per token, no gates"
+// CHECK-LABEL: func.func @column_beta(
+// CHECK: form = token
+func.func @column_beta(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q beta(%q) update(delta) into(%q) init(%s)
+    : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>,
+       memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: a decay per value column has no chunk kernel"
+// CHECK-LABEL: func.func @value_decay(
+// CHECK: form = token
+func.func @value_decay(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q value_decay(%q) into(%q) init(%s)
+    : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>,
+       memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: decays and betas of a chunk kernel are f32"
+// CHECK-LABEL: func.func @narrow_decay(
+// CHECK: form = token
+func.func @narrow_decay(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q decay(%q) into(%q) init(%s)
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>,
+       memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: input gates, running maxima and masks have no chunk kernel"
+// CHECK-LABEL: func.func @masked(
+// CHECK: form = token
+func.func @masked(%q: memref<2x8x?x64xf32>, %m: memref<2x?xi1>, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q mask(%m) into(%q) init(%s)
+    : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x?xi1>,
+       memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// Nothing fits: a shared memory that is too small is a reason as well.
+// TINY: "not chunk: its tiles do not fit 20000 bytes of shared memory"
 
 // A schedule that is there stays.
 // CHECK-LABEL: func.func @given(

@@ -1,9 +1,20 @@
 // RUN: linattn-opt %s --linattn-to-kernel --split-input-file --verify-diagnostics
 
-func.func @f32_chunks(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
-  // expected-error @+1 {{cannot run with #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64>: tensor cores multiply f16 and bf16}}
-  linattn.scan %q, %q, %q into(%q) init(%s)
+func.func @dplr_chunks(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
+  // expected-error @+1 {{cannot run with #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64>: given rank-1 updates have no chunk kernel}}
+  linattn.scan %q, %q, %q a(%q) b(%q) update(dplr) into(%q) init(%s)
       {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64>}
+    : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>,
+       memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @columns(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
+  // expected-error @+1 {{this chunk kernel has chunks of 16, 32 or 64 tokens, four to eight warps of 16 columns, and one or two stages}}
+  linattn.scan %q, %q, %q into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 32>}
     : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>,
        memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
   return

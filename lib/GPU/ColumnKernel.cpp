@@ -1,0 +1,347 @@
+//===- ColumnKernel.cpp - Chunks by columns: places and copies ------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ColumnKernel.h"
+#include "ChunkKernel.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+ColumnKernel::ColumnKernel(ScanOp op, ScheduleAttr schedule,
+                           const StateSource &source)
+    : op(op), schedule(schedule), source(source), locator(op, function) {
+  Builder b(op.getContext());
+  summandType = type.isF16() ? Type(b.getF16Type()) : Type(b.getBF16Type());
+  layOut();
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments and places
+//===----------------------------------------------------------------------===//
+
+/// Gives every part of shared memory its offset.
+void ColumnKernel::layOut() {
+  int64_t next = 0;
+  auto take = [&](int64_t bytes, bool wanted = true) {
+    int64_t offset = next;
+    // Tiles begin where the banks do.
+    next += wanted ? llvm::alignTo(bytes, 128) : 0;
+    return offset;
+  };
+  take(rawTile().bytes());
+  keyOffset = take(rawTile().bytes());
+  valueOffset = take(valueTile().bytes());
+  decayOffset = take(hasChannelDecay() ? channelTile().bytes() : 4 * tokens(),
+                     hasChannelDecay() || hasTokenDecay());
+  betaOffset = take(4 * tokens(), op.getBeta() != Value());
+  stageBytes = next;
+  next *= schedule.getStages();
+
+  bool made = !takesTokens();
+  queryTiles = take(readSummands() * tokenTile().bytes(), made);
+  writeTiles = take(allSummands * tokenTile().bytes(), made);
+  // Without decays per channel the keys that read are those that write.
+  bool readsOthers = made && isDelta() && hasChannelDecay();
+  readTiles =
+      readsOthers ? take(allSummands * tokenTile().bytes()) : writeTiles;
+
+  sharedScores = take(blocks() * sharesBytes());
+  finalScores = take(blocks() * finalBytes());
+  diagonals = take(blocks() * sharers() * blockSize * 4, hasDiagonal());
+  queryFactors = take(4 * tokens(), hasScalarDecay());
+  keyFactors = take(4 * tokens(), hasScalarDecay());
+  writeFactors = take(4 * tokens(), hasScalarDecay());
+  int64_t width = hasChannelDecay() ? paddedKey() : 1;
+  totals = take(4 * blocks() * width, op.getDecay() != Value());
+  bool normalizes = op.getNormalizer() != Value();
+  keySums = take(4 * blocks() * paddedKey(), normalizes);
+  normalizers = take(4 * (blocks() + 1) * paddedKey(), normalizes);
+  outputOffset = take(outputTile().bytes(), !isWide);
+  allBytes = next;
+}
+
+void ColumnKernel::declare() {
+  int64_t keyAlign = granuleOf(keySize, type);
+  int64_t valueAlign = granuleOf(valueSize, type);
+  q = function.want(op.getQuery(), Access::Read, keyAlign);
+  key = function.want(op.getKey(), Access::Read, keyAlign);
+  v = function.want(op.getValue(), Access::Read, valueAlign);
+  o = function.want(op.getOutput(), Access::Write, valueAlign);
+  Type f32 = Float32Type::get(op.getContext());
+  decay = function.want(op.getDecay(), Access::Read,
+                        hasChannelDecay() ? granuleOf(keySize, f32) : 4);
+  beta = function.want(op.getBeta(), Access::Read, 4);
+  bonus = function.want(op.getBonus(), Access::Read, 4);
+  normalizer = function.want(op.getNormalizer(), Access::ReadWrite, 4);
+  bool copied = source.buffer && source.buffer != op.getState();
+  Access access = copied ? Access::MayAlias : Access::ReadWrite;
+  stateIn =
+      copied ? function.want(source.buffer, access, 4) : KernelFunction::none;
+  stateOut = function.want(op.getState(), access, 4);
+}
+
+void ColumnKernel::place() {
+  shared = function.sharedBase(k());
+  thread = k().thread();
+  warp = k().shr(thread, 5);
+  lane = k().band(thread, 31);
+  row = k().shr(lane, 2);
+  pair = k().band(lane, 3);
+
+  Value block = k().block(0);
+  if (slices() > 1)
+    firstColumn = k().mul(k().rem(block, slices()), slice());
+  Value head = k().div(block, slices());
+  if (members > 1)
+    member = k().rem(head, members);
+  here = locator.locate(k(), k().div(head, members));
+  bonusView = function.view(k(), bonus);
+  normalizerView = function.view(k(), normalizer);
+
+  // Rows of four 8×8 matrices: first below one another, or first side by side.
+  Value low15 = k().band(lane, 15), high = k().shr(lane, 4);
+  Value low7 = k().band(lane, 7), bit3 = k().band(k().shr(lane, 3), 1);
+  Value paired = k().add(low7, k().mul(high, 8));
+  tokenPlace = tokenTile().place(k(), low15, high);
+  turnedPlace = tokenTile().place(k(), paired, bit3);
+  if (!isWide) {
+    valuePlace =
+        valueTile().place(k(), paired, k().add(k().mul(warp, 2), bit3));
+    return;
+  }
+  Value unit = k().add(k().mul(warp, 4), k().shr(row, 2));
+  valuePlace = k().add(valueTile().place(k(), k().mul(pair, 2), unit),
+                       k().mul(k().band(row, 3), 4));
+}
+
+void ColumnKernel::prepareCopies() {
+  Value outHead = k().mul(here.head, members);
+  if (member)
+    outHead = k().add(outHead, member);
+  int64_t perQuery =
+      staticSize(op.getOutput(), 1) / staticSize(op.getQuery(), 1);
+  auto rows = [&](unsigned handle, Value head) {
+    return locator.rowsOf(k(), here, function.view(k(), handle), head);
+  };
+  std::tie(queryBase, queryStride) = rows(q, k().div(outHead, perQuery));
+  std::tie(keyBase, keyStride) =
+      rows(key, locator.headOf(k(), op.getKey(), here.head));
+  std::tie(valueBase, valueStride) =
+      rows(v, locator.headOf(k(), op.getValue(), here.head));
+  std::tie(outputBase, outputStride) = rows(o, outHead);
+  Value firstNarrow;
+  if (firstColumn) {
+    Value bytes = k().mul(firstColumn, elementBytes());
+    valueBase = k().offset(valueBase, bytes);
+    outputBase = k().offset(outputBase, bytes);
+    // Slices that divide the columns evenly hold nothing that does not exist.
+    if (valueSize % slice())
+      firstNarrow = k().div(bytes, 2);
+  }
+  // Tiles count columns of 16 bits.
+  auto copy = [&](SharedTile tile, Value stride, int64_t size, Type element,
+                  Value first = {}) {
+    return TileCopy(k(), tile, warps() * 32, granuleOf(size, element), thread,
+                    stride, size * element.getIntOrFloatBitWidth() / 16, first);
+  };
+  copyQuery.emplace(copy(rawTile(), queryStride, keySize, type));
+  copyKey.emplace(copy(rawTile(), keyStride, keySize, type));
+  copyValue.emplace(
+      copy(valueTile(), valueStride, valueSize, type, firstNarrow));
+  if (op.getBeta())
+    std::tie(betaBase, betaStride) = rows(beta, here.head);
+  if (hasChannelDecay() || hasTokenDecay())
+    std::tie(decayBase, decayStride) = rows(decay, here.head);
+  if (hasChannelDecay())
+    copyDecay.emplace(
+        copy(channelTile(), decayStride, keySize, k().b.getF32Type()));
+  else if (hasScalarDecay() && !hasTokenDecay()) {
+    GlobalView view = function.view(k(), decay);
+    headDecay = k().load(view.element, view.at(k(), {here.head}), 4);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Arrival of a chunk
+//===----------------------------------------------------------------------===//
+
+Value ColumnKernel::stageBase(Value stage) {
+  return schedule.getStages() == 1
+             ? shared
+             : k().offset(shared, k().mul(stage, stageBytes));
+}
+
+void ColumnKernel::startChunk(Value number, Value stage) {
+  Value first = k().mul(number, tokens());
+  Value left = k().sub(here.count, first), wide = k().extend(first);
+  Value base = stageBase(stage);
+  auto rows = [&](Value start, Value stride) {
+    return k().offset(start, k().mul(wide, stride));
+  };
+  copyQuery->start(base, rows(queryBase, queryStride), left);
+  copyKey->start(k().offset(base, keyOffset), rows(keyBase, keyStride), left);
+  copyValue->start(k().offset(base, valueOffset), rows(valueBase, valueStride),
+                   left);
+  if (copyDecay)
+    copyDecay->start(k().offset(base, decayOffset),
+                     rows(decayBase, decayStride), left);
+  k().ifThen(k().less(thread, tokens()), [&] {
+    if (hasTokenDecay())
+      copyScalars(decayBase, decayStride, decayOffset, first, left, base);
+    if (betaBase)
+      copyScalars(betaBase, betaStride, betaOffset, first, left, base);
+  });
+  k().commitCopies();
+}
+
+void ColumnKernel::copyScalars(Value from, Value stride, int64_t offset,
+                               Value first, Value left, Value base) {
+  Value token = k().extend(k().add(first, thread));
+  Value to = k().offset(k().offset(base, k().mul(thread, 4)), offset);
+  k().copyAsync(to, k().offset(from, k().mul(token, stride)), 4,
+                k().less(thread, left));
+}
+
+/// Waits for the chunk and starts the next.
+void ColumnKernel::arrive(Value number, Value stage) {
+  if (schedule.getStages() == 1) {
+    k().barrier(); // All have read the last chunk.
+    startChunk(number, stage);
+    k().waitForCopies(0);
+    return k().barrier();
+  }
+  k().waitForCopies(0);
+  k().barrier(); // This chunk is there, and all have read the last one.
+  Value next = k().add(number, 1);
+  Value count = k().div(k().add(here.count, tokens() - 1), tokens());
+  k().ifThen(k().less(next, count),
+             [&] { startChunk(next, k().bxor(stage, 1)); });
+}
+
+//===----------------------------------------------------------------------===//
+// State and normalizer
+//===----------------------------------------------------------------------===//
+
+/// This lane's elements of the state: columns × channels, as matrices of 16
+/// channels each.
+void ColumnKernel::forEachState(
+    const GlobalView &view, function_ref<void(int64_t, Value, Value)> body) {
+  Value base = view.at(k(), {here.slot, here.head});
+  Value column = k().add(k().mul(warp, blockSize), row);
+  if (firstColumn)
+    column = k().add(column, firstColumn);
+  Value rowBytes = k().mul(view.strides[2], k().i64(4));
+  Value from = k().offset(base, k().mul(k().extend(column), k().i64(4)));
+  std::array<Value, 2> columnExists;
+  for (int64_t half = 0; half < 2 && valueSize % slice(); ++half)
+    columnExists[half] = k().less(k().add(column, 8 * half), valueSize);
+  for (int64_t i = 0; i < 8 * steps(); ++i) {
+    int64_t half = i / 2 % 2;
+    Value channel =
+        k().add(k().mul(pair, 2), i / 8 * blockSize + i / 4 % 2 * 8 + i % 2);
+    Value exists = keySize < paddedKey() ? k().less(channel, keySize) : Value();
+    Value address = k().offset(from, k().mul(k().extend(channel), rowBytes));
+    body(i, k().offset(address, 32 * half),
+         k().both(exists, columnExists[half]));
+  }
+}
+
+ColumnKernel::Values ColumnKernel::loadState() {
+  Value zero = k().f32(0);
+  Values state(8 * steps(), zero);
+  if (!source.buffer)
+    return state;
+  unsigned handle = stateIn == KernelFunction::none ? stateOut : stateIn;
+  forEachState(
+      function.view(k(), handle), [&](int64_t i, Value address, Value exists) {
+        state[i] = k().ifElse(exists, [&] { return loadFloat(address); }, zero);
+      });
+  return state;
+}
+
+void ColumnKernel::storeState(ValueRange state) {
+  // Of the blocks that share a state one writes it.
+  k().ifThen(member ? k().equal(member, 0) : Value(), [&] {
+    forEachState(function.view(k(), stateOut),
+                 [&](int64_t i, Value address, Value exists) {
+                   k().ifThen(exists, [&] { k().store(state[i], address, 4); });
+                 });
+  });
+}
+
+void ColumnKernel::forEachChannel(function_ref<void(Value)> body) {
+  int64_t threads = warps() * 32;
+  for (int64_t done = 0; done < paddedKey(); done += threads) {
+    Value channel = k().add(thread, done);
+    k().ifThen(done + threads <= paddedKey() ? Value()
+                                             : k().less(channel, paddedKey()),
+               [&] { body(channel); });
+  }
+}
+
+/// The normalizer stands behind those of a chunk's blocks.
+void ColumnKernel::loadNormalizer() {
+  forEachChannel([&](Value channel) {
+    Value exists = keySize < paddedKey() ? k().less(channel, keySize) : Value();
+    Value z = k().ifElse(
+        exists,
+        [&] {
+          return loadFloat(
+              normalizerView.at(k(), {here.slot, here.head, channel}));
+        },
+        k().f32(0));
+    k().store(z, at(normalizers, k().add(channel, blocks() * paddedKey())), 4);
+  });
+}
+
+void ColumnKernel::storeNormalizer() {
+  forEachChannel([&](Value channel) {
+    Value exists = keySize < paddedKey() ? k().less(channel, keySize) : Value();
+    k().ifThen(exists, [&] {
+      Value z =
+          loadFloat(at(normalizers, k().add(channel, blocks() * paddedKey())));
+      k().store(z, normalizerView.at(k(), {here.slot, here.head, channel}), 4);
+    });
+  });
+}
+
+LaunchOp ColumnKernel::build(ModuleOp module, StringRef name) {
+  declare();
+  function.create(module, name, op.getLoc());
+  OpBuilder b = OpBuilder::atBlockEnd(function.body());
+  builder.emplace(b, op.getLoc());
+  place();
+  prepareCopies();
+  if (schedule.getStages() == 2)
+    startChunk(k().i32(0), k().i32(0));
+  Values state = loadState();
+  if (normalizerView)
+    loadNormalizer();
+  Value chunks = k().div(k().add(here.count, tokens() - 1), tokens());
+  state = k().loop(chunks, state, [&](Value number, ValueRange carried) {
+    return chunk(number, carried);
+  });
+  // Nothing may arrive in shared memory after the block has gone.
+  k().waitForCopies(0);
+  storeState(state);
+  if (normalizerView)
+    storeNormalizer();
+  LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
+
+  AffineExpr one = getAffineConstantExpr(1, module.getContext());
+  AffineExpr grid = locator.gridStates() * (members * slices());
+  function.finish({grid, one, one}, warps() * 32, allBytes);
+  OpBuilder host(op);
+  return function.launch(host, op.getLoc());
+}
+
+LaunchOp mlir::linattn::buildColumnKernel(ScanOp op, ScheduleAttr schedule,
+                                          const StateSource &source,
+                                          ModuleOp module, StringRef name) {
+  return ColumnKernel(op, schedule, source).build(module, name);
+}

@@ -1,0 +1,273 @@
+//===- ColumnKernel.h - Chunks whose warps own columns ----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The chunk form on tensor cores for what `ChunkKernel` does not do: the delta
+// rule, decays per channel, exclusive reads, normalizers, feature maps, f32.
+//
+// Tokens arrive in chunks; within one the recurrence goes by blocks of 16, the
+// size of a product. With c the sum of a block's decays up to a token, in the
+// logarithm, the block of queries Q, keys K and values V does
+//
+//   P_ij = (q_i ⊙ e^(c_i − c_j)) · k_j, j ≤ i       A_ij = β_i (k_i ⊙ …) · k_j,
+//   j < i Δ = (I + A)⁻¹ β (V − (K ⊙ e^c) S)               additive: Δ = V O =
+//   scale · ((Q ⊙ e^c) S + P Δ) S = e^(c_16) ⊙ S + (K ⊙ e^(c_16 − c))ᵀ Δ
+//
+// What does not depend on S comes first, for all blocks of the chunk at once,
+// and is shared. Then each warp takes its 16 columns of the state through the
+// blocks alone: S and Δ never leave its registers.
+//
+// All is algebra of 16×16 matrices in the registers of a warp. Where S stands
+// as columns × channels, the registers of an accumulator are those of either
+// operand, and every product is C += A Bᵀ.
+//
+// No product may cost the state its f32: operands that are no numbers of 16
+// bits become sums of three such, and of the nine products six count.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GPU_COLUMNKERNEL_H
+#define LINATTN_LIB_GPU_COLUMNKERNEL_H
+
+#include "ScanKernel.h"
+#include "SharedTile.h"
+
+namespace mlir::linattn {
+
+/// Tokens of a block; columns of a warp; channels of a product.
+constexpr int64_t blockSize = 16;
+/// Fewer warps would not share the work before S well.
+constexpr int64_t fewestColumnWarps = 4, mostColumnWarps = 8;
+/// Summands that make an f32.
+constexpr int64_t allSummands = 3;
+
+/// A 16×16 matrix in a warp: eight f32 in each lane, which are pairs of
+/// neighbours in a row. Lane l holds columns 2(l % 4) and one on of row l / 4;
+/// of row l / 4 + 8; then both eight columns on.
+using Matrix = SmallVector<Value>;
+/// The same as a sum of matrices of 16 bits, four pairs in each lane.
+using Summands = SmallVector<SmallVector<Value>, allSummands>;
+
+/// Sums of decays over the rows of a block: every lane has those of its own
+/// rows, in the places of `Matrix`, or just two, one per row. Summed outward
+/// from the middle, so that none is the difference of two large sums.
+struct RowSums {
+  /// Of blocks of one row. `exclusive`: whether `before` is wanted.
+  RowSums(KernelBuilder &k, ValueRange decays, bool exclusive);
+  /// As `flatten` has put them.
+  RowSums(ValueRange sums, const RowSums &like);
+  SmallVector<Value> flatten() const;
+  /// From blocks of `rows` rows (1, 2, 4) to blocks of twice as many. `second`:
+  /// whether this lane's rows are in the second half of those.
+  void grow(KernelBuilder &k, Value rows, Value second);
+  /// From 8 rows to all 16, which each lane has by itself.
+  void growToAll(KernelBuilder &k);
+  /// Whether element `i` belongs to the lower row.
+  bool isLower(size_t i) const { return total.size() == 2 ? i : i / 2 % 2; }
+  size_t otherRow(size_t i) const { return i ^ (total.size() == 2 ? 1 : 2); }
+
+  /// Within the block of rows: up to this one; up to the one before; from the
+  /// next one on; all.
+  Matrix upTo, before, after, total;
+};
+
+class ColumnKernel {
+public:
+  ColumnKernel(ScanOp op, ScheduleAttr schedule, const StateSource &source);
+
+  LaunchOp build(ModuleOp module, StringRef name);
+
+  int64_t sharedBytes() const { return allBytes; }
+
+private:
+  using Values = SmallVector<Value>;
+
+  //===--------------------------------------------------------------------===//
+  // What the scan is
+  //===--------------------------------------------------------------------===//
+
+  bool isDelta() { return op.getUpdate() == Update::Delta; }
+  bool isExclusive() { return op.getReadout() == Readout::Exclusive; }
+  bool hasChannelDecay() { return op.getDecay() && rankOf(op.getDecay()) == 4; }
+  bool hasTokenDecay() { return op.getDecay() && rankOf(op.getDecay()) == 3; }
+  /// One number per token, by itself or for all tokens of the head.
+  bool hasScalarDecay() { return op.getDecay() && !hasChannelDecay(); }
+  bool isMapped() { return featureMapOf(op) != FeatureMapKind::Identity; }
+  /// The diagonal of P is not that of a product of matrices.
+  bool hasDiagonal() { return isExclusive() || hasChannelDecay(); }
+  /// Products take queries and keys as they arrive.
+  bool takesTokens() { return !isWide && !isMapped() && !hasChannelDecay(); }
+  /// Summands of queries and of the state they read: one rounding of either is
+  /// little for an output of 16 bits, both are too much. Of scores, a single
+  /// one of which may be most of an output. Of keys.
+  int64_t readSummands() {
+    return isWide ? allSummands : takesTokens() ? 1 : 2;
+  }
+  int64_t scoreSummands() { return isWide ? allSummands : 2; }
+  int64_t keySummands() { return takesTokens() ? 1 : allSummands; }
+
+  //===--------------------------------------------------------------------===//
+  // Sizes
+  //===--------------------------------------------------------------------===//
+
+  int64_t tokens() { return schedule.getChunk(); }
+  int64_t warps() { return schedule.getWarps(); }
+  int64_t slice() { return schedule.getValueSlice(); }
+  int64_t slices() { return llvm::divideCeil(valueSize, slice()); }
+  int64_t blocks() { return tokens() / blockSize; }
+  int64_t paddedKey() { return llvm::alignTo(keySize, 32); }
+  int64_t steps() { return paddedKey() / blockSize; }
+  /// Warps that divide the channels of a block among them.
+  int64_t sharers() { return std::min(warps() / blocks(), steps()); }
+  int64_t elementBytes() { return isWide ? 4 : 2; }
+
+  SharedTile tokenTile() { return {tokens(), paddedKey()}; }
+  SharedTile rawTile() { return isWide ? channelTile() : tokenTile(); }
+  SharedTile channelTile() {
+    return {tokens(), 2 * paddedKey(), /*pairs=*/true};
+  }
+  SharedTile valueTile() { return {tokens(), slice() * elementBytes() / 2}; }
+  SharedTile outputTile() { return {blockSize, slice()}; }
+
+  // Scores are matrices of f32: of a block P, and A or what it becomes. Pairs
+  // of a row are read from eight rows at once, and two blocks at once.
+  static constexpr int64_t scorePitch = 24 * 4;
+  static constexpr int64_t scoreBytes = blockSize * scorePitch;
+  int64_t scoreMatrices() { return isDelta() ? 2 : 1; }
+  int64_t finalBytes() { return scoreMatrices() * scoreBytes + 64; }
+  int64_t shareBytes() { return scoreMatrices() * scoreBytes; }
+  int64_t sharesBytes() { return sharers() * shareBytes() + 64; }
+
+  void layOut();
+
+  //===--------------------------------------------------------------------===//
+  // Places and copies
+  //===--------------------------------------------------------------------===//
+
+  void declare();
+  void place();
+  void prepareCopies();
+  Value stageBase(Value stage);
+  void startChunk(Value number, Value stage);
+  void copyScalars(Value base, Value stride, int64_t offset, Value first,
+                   Value left, Value stage);
+  void arrive(Value number, Value stage);
+
+  void
+  forEachState(const GlobalView &view,
+               function_ref<void(int64_t, Value address, Value exists)> body);
+  Values loadState();
+  void storeState(ValueRange state);
+  void loadNormalizer();
+  void storeNormalizer();
+  /// Channels of the normalizer, divided among the threads.
+  void forEachChannel(function_ref<void(Value channel)> body);
+
+  //===--------------------------------------------------------------------===//
+  // Matrices in registers
+  //===--------------------------------------------------------------------===//
+
+  Value at(int64_t offset, Value index, int64_t bytes = 4);
+  Value loadFloat(Value address);
+  std::pair<Value, Value> loadPair(Value address);
+  Summands split(ValueRange matrix, int64_t count);
+  Matrix join(const Summands &summands);
+  /// c += a bᵀ, products of summands up to `terms`; only the eight columns of
+  /// half 0 if `halves` is 1.
+  void multiply(MutableArrayRef<Value> c, const Summands &a, const Summands &b,
+                int64_t terms, int64_t halves = 2);
+  /// A matrix of scores, whose rows are tokens.
+  Matrix loadScores(Value address);
+
+  //===--------------------------------------------------------------------===//
+  // What does not depend on the state: scores, decayed tokens
+  //===--------------------------------------------------------------------===//
+
+  void shareScores(Value stage, Value left);
+  Values scoreStep(Value stage, Value block, Value step, Value left,
+                   ValueRange carried);
+  Values loadFragment(Value base, Value block, Value step);
+  Matrix loadTokens(Value base, Value block, Value step, Value left);
+  Matrix loadDecays(Value stage, Value block, Value step);
+  void storeSummands(int64_t offset, Value block, Value step,
+                     const Summands &summands);
+  void scoreLevels(Value stage, Value block, Value step, const Matrix &q,
+                   const Matrix &key, MutableArrayRef<Value> p,
+                   MutableArrayRef<Value> a);
+  void scoreLevel(Value rows, Value reads, const RowSums &sums, const Matrix &q,
+                  const Matrix &key, MutableArrayRef<Value> p,
+                  MutableArrayRef<Value> a);
+  void addDiagonal(Value step, const Matrix &q, const Matrix &key,
+                   MutableArrayRef<Value> diagonal);
+  void sumKeys(Value stage, Value block, Value step, Value left, Matrix key);
+  void storeScores(Value block, Value sharer, ValueRange sums);
+
+  void finishScores(Value stage, Value left);
+  Value blockDecay(Value stage, Value left, Value token);
+  void finishBlock(Value stage, Value left, Value block, Value lane,
+                   Value exists);
+  Value sumShares(Value shares, int64_t matrix, int64_t row);
+  Value sumDiagonal(Value block, Value column);
+  void storeFactors(Value block, Value column, Value exists, Value g);
+  Values solve(ValueRange a, Value column, Value first);
+  void sumNormalizer();
+
+  //===--------------------------------------------------------------------===//
+  // What depends on the state
+  //===--------------------------------------------------------------------===//
+
+  Values chunk(Value number, ValueRange state);
+  Values advance(Value number, Value stage, Value block, ValueRange state);
+  Summands loadValues(Value base, Value block);
+  Matrix subtractRead(Matrix values, ValueRange read, Value block);
+  Values tokenFactors(int64_t offset, Value block);
+  void scaleRows(MutableArrayRef<Value> o, Value block);
+  Summands normalizerColumn(Value block, int64_t step);
+  Summands loadKeys(Value base, int64_t step);
+  Values updateState(Value stage, Value block, ValueRange state,
+                     const Summands &delta);
+  void writeOutput(Value number, Value block, Values o,
+                   ValueRange denominators);
+  void writeRows(Value first, ValueRange o);
+
+  ScanOp op;
+  ScheduleAttr schedule;
+  StateSource source;
+  KernelFunction function;
+  ScanLocator locator;
+  int64_t keySize = staticSize(op.getState(), 2);
+  int64_t valueSize = staticSize(op.getState(), 3);
+  int64_t members = membersOf(op);
+  Type type = getElementTypeOrSelf(op.getQuery());
+  bool isWide = type.isF32();
+  Type summandType; ///< bf16, or f16 for tokens of f16.
+
+  // Offsets in shared memory, in bytes; first those within a stage.
+  int64_t keyOffset, valueOffset, decayOffset, betaOffset, stageBytes;
+  int64_t queryTiles, readTiles, writeTiles; ///< Of decayed or mapped tokens.
+  int64_t sharedScores, finalScores; ///< By block: P, then A or its inverse.
+  int64_t diagonals, queryFactors, keyFactors, writeFactors, totals;
+  int64_t keySums, normalizers, outputOffset, allBytes = 0;
+
+  unsigned q, key, v, o, decay, beta, bonus, normalizer, stateIn, stateOut;
+  std::optional<KernelBuilder> builder;
+  KernelBuilder &k() { return *builder; }
+  ScanPlace here;
+  Value shared, thread, lane, warp, firstColumn, member;
+  Value row, pair; ///< lane / 4, lane % 4: places of a matrix's elements.
+  Value headDecay, decayBase, decayStride, betaBase, betaStride;
+  GlobalView bonusView, normalizerView;
+  std::optional<TileCopy> copyQuery, copyKey, copyValue, copyDecay;
+  Value queryBase, keyBase, valueBase, outputBase;
+  Value queryStride, keyStride, valueStride, outputStride;
+  // Places of this lane for ldmatrix.
+  Value tokenPlace, turnedPlace, valuePlace;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GPU_COLUMNKERNEL_H

@@ -1,0 +1,584 @@
+//===- ColumnScores.cpp - Chunks by columns: what needs no state ----------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A block's scores fall into levels. On the level of 8 rows the later half of
+// the block meets the earlier: with m the token between, e^(c_i − c_j) is
+// e^(c_i − c_m) for the query times e^(c_m − c_j) for the key, neither above 1.
+// On the level of 4 rows the halves of each half meet, and so on down to one
+// row; the diagonal is left, without a decay. So decays per channel need no
+// quotient of exponentials, however steep they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ColumnKernel.h"
+#include "linattn/Dialect/FeatureMaps.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+constexpr double log2e = 1.44269504088896341;
+
+//===----------------------------------------------------------------------===//
+// Sums of decays
+//===----------------------------------------------------------------------===//
+
+RowSums::RowSums(KernelBuilder &k, ValueRange decays, bool exclusive)
+    : upTo(decays), after(decays.size(), k.f32(0)), total(decays) {
+  if (exclusive)
+    before = after;
+}
+
+RowSums::RowSums(ValueRange sums, const RowSums &like) {
+  for (auto [mine, others] : {std::pair(&upTo, &like.upTo),
+                              {&before, &like.before},
+                              {&after, &like.after},
+                              {&total, &like.total}}) {
+    llvm::append_range(*mine, sums.take_front(others->size()));
+    sums = sums.drop_front(others->size());
+  }
+}
+
+SmallVector<Value> RowSums::flatten() const {
+  SmallVector<Value> all;
+  for (const Matrix *sums : {&upTo, &before, &after, &total})
+    llvm::append_range(all, *sums);
+  return all;
+}
+
+void RowSums::grow(KernelBuilder &k, Value rows, Value second) {
+  // Four lanes hold a row.
+  Value distance = k.shl(rows, 2), zero = k.f32(0);
+  for (size_t i = 0; i < total.size(); ++i) {
+    Value other = k.shuffleXor(total[i], distance);
+    Value earlier = k.select(second, other, zero);
+    upTo[i] = k.addf(earlier, upTo[i]);
+    if (!before.empty())
+      before[i] = k.addf(earlier, before[i]);
+    after[i] = k.addf(after[i], k.select(second, zero, other));
+    total[i] = k.addf(total[i], other);
+  }
+}
+
+void RowSums::growToAll(KernelBuilder &k) {
+  Matrix halves = total;
+  for (size_t i = 0; i < total.size(); ++i) {
+    Value other = halves[otherRow(i)];
+    if (isLower(i)) {
+      upTo[i] = k.addf(other, upTo[i]);
+      if (!before.empty())
+        before[i] = k.addf(other, before[i]);
+    } else {
+      after[i] = k.addf(after[i], other);
+    }
+    total[i] = k.addf(halves[i], other);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Tokens as matrices
+//===----------------------------------------------------------------------===//
+
+/// 16 tokens and 16 channels as they have arrived, in 16 bits.
+ColumnKernel::Values ColumnKernel::loadFragment(Value base, Value block,
+                                                Value step) {
+  Value place = tokenTile().place(k(), k().band(lane, 15),
+                                  k().add(k().mul(step, 2), k().shr(lane, 4)));
+  Value start = k().mul(block, blockSize * tokenTile().pitch());
+  return k().loadMatrices(k().offset(k().offset(base, start), place), false);
+}
+
+/// Four pairs of f32 from a tile of them.
+static Matrix loadPairs(KernelBuilder &k, SharedTile tile, Value base,
+                        Value block, Value row, Value pair, Value step) {
+  Value unit = k.add(k.mul(step, 4), k.shr(pair, 1));
+  Value place = k.add(tile.place(k, row, unit), k.mul(k.band(pair, 1), 8));
+  LanePointer pointer(
+      k, tile, k.offset(base, k.mul(block, blockSize * tile.pitch())), place);
+  Matrix matrix;
+  auto type = VectorType::get({2}, k.b.getF32Type());
+  for (int64_t i = 0; i < 4; ++i) {
+    Value x = k.load(type, pointer.at(i % 2 * 8, i / 2 * 2), 8);
+    matrix.append({k.element(x, 0), k.element(x, 1)});
+  }
+  return matrix;
+}
+
+/// The same as numbers, mapped. Where there is no token or channel they are 0,
+/// of which a map may make something else.
+Matrix ColumnKernel::loadTokens(Value base, Value block, Value step,
+                                Value left) {
+  Matrix matrix = isWide
+                      ? loadPairs(k(), rawTile(), base, block, row, pair, step)
+                      : join({loadFragment(base, block, step)});
+  FeatureMapKind kind = featureMapOf(op);
+  if (kind == FeatureMapKind::Identity)
+    return matrix;
+  bool keepsZero =
+      kind == FeatureMapKind::Relu || kind == FeatureMapKind::Relu2;
+  auto map = cast<FeatureMappedOpInterface>(op.getOperation());
+  for (size_t i = 0; i < matrix.size(); ++i) {
+    Value &x = matrix[i];
+    x = emitFeatureMap(k().b, k().loc, map, x);
+    if (keepsZero)
+      continue;
+    Value token =
+        k().add(k().add(k().mul(block, blockSize), row), i / 2 % 2 * 8);
+    Value channel = k().add(k().add(k().mul(step, blockSize), k().mul(pair, 2)),
+                            i / 4 * 8 + i % 2);
+    Value exists = k().less(token, left);
+    if (keySize < paddedKey())
+      exists = k().both(exists, k().less(channel, keySize));
+    x = k().select(exists, x, k().f32(0));
+  }
+  return matrix;
+}
+
+void ColumnKernel::storeSummands(int64_t offset, Value block, Value step,
+                                 const Summands &summands) {
+  SharedTile tile = tokenTile();
+  Value place =
+      k().add(tile.place(k(), row, k().mul(step, 2)), k().mul(pair, 4));
+  Value base = k().offset(shared, k().mul(block, blockSize * tile.pitch()));
+  for (auto [s, fragment] : llvm::enumerate(summands)) {
+    LanePointer pointer(k(), tile, k().offset(base, offset + s * tile.bytes()),
+                        place);
+    for (int64_t i = 0; i < 4; ++i)
+      k().store(fragment[i], pointer.at(i % 2 * 8, i / 2), 4);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Scores, a share of the channels at a time
+//===----------------------------------------------------------------------===//
+
+/// Every warp takes its share of a block's channels and leaves its sums.
+void ColumnKernel::shareScores(Value stage, Value left) {
+  Value block = k().rem(warp, blocks()), sharer = k().div(warp, blocks());
+  int64_t sums = 8 + (isDelta() ? 8 : 0) + (hasDiagonal() ? 2 : 0);
+  bool allWork = blocks() * sharers() == warps();
+  k().ifThen(allWork ? Value() : k().less(sharer, sharers()), [&] {
+    Value count =
+        k().div(k().sub(k().i32(steps() + sharers() - 1), sharer), sharers());
+    Values shares = k().loop(
+        count, Values(sums, k().f32(0)), [&](Value number, ValueRange carried) {
+          Value step = k().add(k().mul(number, sharers()), sharer);
+          return scoreStep(stage, block, step, left, carried);
+        });
+    storeScores(block, sharer, shares);
+  });
+}
+
+/// Adds what 16 channels contribute: P, then A, then the diagonal of P.
+ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
+                                             Value step, Value left,
+                                             ValueRange carried) {
+  Values sums(carried);
+  MutableArrayRef<Value> all(sums);
+  auto p = all.take_front(8);
+  auto a = isDelta() ? all.slice(8, 8) : MutableArrayRef<Value>();
+  Value keyBase = k().offset(stage, keyOffset);
+  if (takesTokens()) {
+    Summands q{loadFragment(stage, block, step)};
+    Summands key{loadFragment(keyBase, block, step)};
+    multiply(p, q, key, /*terms=*/1);
+    if (isDelta())
+      multiply(a, key, key, 1);
+    if (hasDiagonal())
+      addDiagonal(step, join(q), join(key), all.take_back(2));
+    if (normalizerView)
+      sumKeys(stage, block, step, left, join(key));
+    return sums;
+  }
+  Matrix q = loadTokens(stage, block, step, left);
+  Matrix key = loadTokens(keyBase, block, step, left);
+  if (hasDiagonal())
+    addDiagonal(step, q, key, all.take_back(2));
+  if (hasChannelDecay()) {
+    scoreLevels(stage, block, step, q, key, p, a);
+    return sums;
+  }
+  Summands qs = split(q, readSummands()), keys = split(key, allSummands);
+  storeSummands(queryTiles, block, step, qs);
+  storeSummands(writeTiles, block, step, keys);
+  multiply(p, qs, keys, readSummands());
+  if (isDelta())
+    multiply(a, keys, keys, allSummands);
+  if (normalizerView)
+    sumKeys(stage, block, step, left, key);
+  return sums;
+}
+
+/// The products of 16 channels on every level, and the tokens decayed from the
+/// start of the block and to its end.
+void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
+                               const Matrix &q, const Matrix &key,
+                               MutableArrayRef<Value> p,
+                               MutableArrayRef<Value> a) {
+  Matrix decays = loadPairs(k(), channelTile(), k().offset(stage, decayOffset),
+                            block, row, pair, step);
+  RowSums sums(k(), decays, isExclusive());
+  // As a loop, for the registers.
+  Values carried = sums.flatten();
+  size_t count = carried.size();
+  llvm::append_range(carried, p);
+  llvm::append_range(carried, a);
+  carried = k().loop(k().i32(3), carried, [&](Value level, ValueRange values) {
+    RowSums grown(values.take_front(count), sums);
+    Values scores(values.drop_front(count));
+    auto all = MutableArrayRef(scores);
+    Value rows = k().shl(k().i32(1), level);
+    Value reads = k().equal(k().band(k().shr(row, level), 1), 1);
+    scoreLevel(rows, reads, grown, q, key, all.take_front(8),
+               all.drop_front(8));
+    grown.grow(k(), rows, reads);
+    Values next = grown.flatten();
+    next.append(scores);
+    return next;
+  });
+  sums = RowSums(ValueRange(carried).take_front(count), sums);
+  llvm::copy(ValueRange(carried).slice(count, 8), p.begin());
+  llvm::copy(ValueRange(carried).drop_front(count + 8), a.begin());
+  scoreLevel(/*rows=*/{}, /*reads=*/{}, sums, q, key, p, a);
+  sums.growToAll(k());
+
+  Matrix queries, reads, writes;
+  for (size_t i = 0; i < q.size(); ++i) {
+    Value c = isExclusive() ? sums.before[i] : sums.upTo[i];
+    Value factor =
+        isWide ? k().exp(c) : k().exp2Approximate(k().mulf(c, k().f32(log2e)));
+    queries.push_back(k().mulf(q[i], factor));
+    if (isDelta())
+      reads.push_back(k().mulf(key[i], k().exp(sums.upTo[i])));
+    writes.push_back(k().mulf(key[i], k().exp(sums.after[i])));
+  }
+  storeSummands(queryTiles, block, step, split(queries, readSummands()));
+  storeSummands(writeTiles, block, step, split(writes, allSummands));
+  if (isDelta())
+    storeSummands(readTiles, block, step, split(reads, allSummands));
+
+  Value channel = k().add(k().mul(step, blockSize), k().mul(pair, 2));
+  Value index = k().add(k().mul(block, paddedKey()), channel);
+  auto storeChannels = [&](int64_t offset, Value w, Value x, Value y, Value z) {
+    k().ifThen(k().equal(row, 0), [&] {
+      k().store(k().vectorOf({w, x}), at(offset, index), 8);
+      k().store(k().vectorOf({y, z}), at(offset, k().add(index, 8)), 8);
+    });
+  };
+  Values totals;
+  for (int64_t i : {0, 1, 4, 5})
+    totals.push_back(k().exp(sums.total[i]));
+  storeChannels(this->totals, totals[0], totals[1], totals[2], totals[3]);
+  if (!normalizerView)
+    return;
+  Values keys;
+  for (int64_t i : {0, 1, 4, 5}) {
+    Value sum = k().addf(writes[i], writes[i + 2]);
+    for (int64_t mask : {4, 8, 16})
+      sum = k().addf(sum, k().shuffleXor(sum, mask));
+    keys.push_back(sum);
+  }
+  storeChannels(keySums, keys[0], keys[1], keys[2], keys[3]);
+}
+
+/// The level where blocks of `rows` rows meet, null for 8: those of odd number
+/// read (`reads`: this lane's), those before them are read.
+void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
+                              const Matrix &q, const Matrix &key,
+                              MutableArrayRef<Value> p,
+                              MutableArrayRef<Value> a) {
+  Value zero = k().f32(0);
+  bool isTop = !rows;
+  auto choose = [&](size_t i, Value x, Value y) {
+    return isTop ? (sums.isLower(i) ? x : y) : k().select(reads, x, y);
+  };
+  auto factor = [&](Value c) {
+    return k().exp2Approximate(k().mulf(c, k().f32(log2e)));
+  };
+  Matrix queries, readers, written;
+  for (size_t i = 0; i < q.size(); ++i) {
+    Value keyFactor = factor(choose(i, sums.upTo[i], sums.after[i]));
+    Value queryFactor = isExclusive() && !(isTop && !sums.isLower(i))
+                            ? factor(sums.before[i])
+                            : keyFactor;
+    Value decayed = k().mulf(key[i], keyFactor);
+    queries.push_back(choose(i, k().mulf(q[i], queryFactor), zero));
+    readers.push_back(choose(i, decayed, zero));
+    written.push_back(choose(i, zero, decayed));
+  }
+  Summands keys = split(written, allSummands);
+  // Below 8 rows more than one pair of blocks meets: what does not belong
+  // together is dropped.
+  Value together;
+  if (!isTop) {
+    Value pairs = k().sub(k().i32(8), k().mul(rows, 2));
+    Value apart = k().bxor(row, k().mul(pair, 2));
+    together = k().equal(k().band(apart, pairs), 0);
+  }
+  auto add = [&](MutableArrayRef<Value> c, const Summands &left,
+                 int64_t terms) {
+    if (isTop)
+      return multiply(c, left, keys, terms, /*halves=*/1);
+    Matrix product(8, zero);
+    multiply(product, left, keys, terms);
+    for (int64_t i : {0, 1, 6, 7}) {
+      c[i] = k().addf(c[i], k().select(together, product[i], zero));
+    }
+  };
+  add(p, split(queries, readSummands()), readSummands());
+  if (isDelta())
+    add(a, split(readers, allSummands), allSummands);
+}
+
+/// Adds q_i · k_i, or q_i · (u ⊙ k_i) for an exclusive read.
+void ColumnKernel::addDiagonal(Value step, const Matrix &q, const Matrix &key,
+                               MutableArrayRef<Value> diagonal) {
+  if (isExclusive() && !bonusView)
+    return;
+  Values weights(q.size());
+  for (size_t i = 0; bonusView && i < q.size(); ++i) {
+    if (i & 2) { // Another row of the same channel.
+      weights[i] = weights[i ^ 2];
+      continue;
+    }
+    Value channel = k().add(k().add(k().mul(step, blockSize), k().mul(pair, 2)),
+                            i / 4 * 8 + i % 2);
+    Value exists = keySize < paddedKey() ? k().less(channel, keySize) : Value();
+    weights[i] = k().ifElse(
+        exists,
+        [&] {
+          Value u = k().load(bonusView.element,
+                             bonusView.at(k(), {here.head, channel}),
+                             bonusView.bytes());
+          return k().convert(u, k().b.getF32Type());
+        },
+        k().f32(0));
+  }
+  for (size_t i = 0; i < q.size(); ++i) {
+    Value x = weights[i] ? k().mulf(key[i], weights[i]) : key[i];
+    Value &sum = diagonal[i / 2 % 2];
+    sum = k().fma(q[i], x, sum);
+  }
+}
+
+/// The sum of a block's keys, each decayed to the end of the block.
+void ColumnKernel::sumKeys(Value stage, Value block, Value step, Value left,
+                           Matrix key) {
+  if (hasScalarDecay()) {
+    Values decays;
+    for (int64_t lower : {0, 8}) {
+      Value token = k().add(k().add(k().mul(block, blockSize), row), lower);
+      decays.push_back(blockDecay(stage, left, token));
+    }
+    RowSums sums(k(), decays, /*exclusive=*/false);
+    for (int64_t rows : {1, 2, 4})
+      sums.grow(k(), k().i32(rows), k().equal(k().band(row, rows), rows));
+    sums.growToAll(k());
+    Values factors{k().exp(sums.after[0]), k().exp(sums.after[1])};
+    for (size_t i = 0; i < key.size(); ++i)
+      key[i] = k().mulf(key[i], factors[i / 2 % 2]);
+  }
+  Values keys;
+  for (int64_t i : {0, 1, 4, 5}) {
+    Value sum = k().addf(key[i], key[i + 2]);
+    for (int64_t mask : {4, 8, 16})
+      sum = k().addf(sum, k().shuffleXor(sum, mask));
+    keys.push_back(sum);
+  }
+  Value channel = k().add(k().mul(step, blockSize), k().mul(pair, 2));
+  Value index = k().add(k().mul(block, paddedKey()), channel);
+  k().ifThen(k().equal(row, 0), [&] {
+    k().store(k().vectorOf({keys[0], keys[1]}), at(keySums, index), 8);
+    k().store(k().vectorOf({keys[2], keys[3]}), at(keySums, k().add(index, 8)),
+              8);
+  });
+}
+
+void ColumnKernel::storeScores(Value block, Value sharer, ValueRange sums) {
+  Value place = k().add(k().mul(row, scorePitch), k().mul(pair, 8));
+  place = k().add(place, k().mul(sharer, shareBytes()));
+  Value first = k().offset(at(sharedScores, block, sharesBytes()), place);
+  for (int64_t matrix = 0; matrix < scoreMatrices(); ++matrix)
+    for (int64_t i = 0; i < 4; ++i) {
+      ValueRange two = sums.slice(8 * matrix + 2 * i, 2);
+      k().store(k().vectorOf(two),
+                k().offset(first, matrix * scoreBytes + i % 2 * 8 * scorePitch +
+                                      i / 2 * 32),
+                8);
+    }
+  if (!hasDiagonal())
+    return;
+  Value number = k().add(k().mul(block, sharers()), sharer);
+  Value token = k().add(k().mul(number, blockSize), row);
+  for (int64_t lower = 0; lower < 2; ++lower) {
+    Value sum = sums[sums.size() - 2 + lower];
+    for (int64_t mask : {1, 2})
+      sum = k().addf(sum, k().shuffleXor(sum, mask));
+    k().ifThen(k().equal(pair, 0), [&] {
+      k().store(sum, at(diagonals, k().add(token, 8 * lower)), 4);
+    });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Scores, all channels together
+//===----------------------------------------------------------------------===//
+
+Value ColumnKernel::blockDecay(Value stage, Value left, Value token) {
+  if (headDecay)
+    return k().select(k().less(token, left), headDecay, k().f32(0));
+  return loadFloat(
+      k().offset(k().offset(stage, k().mul(token, 4)), decayOffset));
+}
+
+/// The factors of a block's tokens, a lane each, from the decay of its own.
+void ColumnKernel::storeFactors(Value block, Value column, Value exists,
+                                Value g) {
+  Value zero = k().f32(0), upTo = g, from = g;
+  for (int64_t d = 1; d < blockSize; d *= 2) {
+    Value above = k().less(k().i32(d - 1), column);
+    Value below = k().less(column, blockSize - d);
+    upTo = k().addf(upTo, k().select(above, k().shuffleUp(upTo, d), zero));
+    from = k().addf(from, k().select(below, k().shuffleDown(from, d), zero));
+  }
+  Value isFirst = k().equal(column, 0);
+  Value before = k().select(isFirst, zero, k().shuffleUp(upTo, 1));
+  Value after = k().select(k().equal(column, blockSize - 1), zero,
+                           k().shuffleDown(from, 1));
+  Value token = k().add(k().mul(block, blockSize), column);
+  k().ifThen(exists, [&] {
+    k().store(k().exp(isExclusive() ? before : upTo), at(queryFactors, token),
+              4);
+    k().store(k().exp(upTo), at(keyFactors, token), 4);
+    k().store(k().exp(after), at(writeFactors, token), 4);
+    k().ifThen(isFirst,
+               [&] { k().store(k().exp(from), at(totals, block), 4); });
+  });
+}
+
+/// The sum of a score's shares, for this lane's column.
+Value ColumnKernel::sumShares(Value shares, int64_t matrix, int64_t row) {
+  Value sum;
+  for (int64_t i = 0; i < sharers(); ++i) {
+    Value share = loadFloat(k().offset(
+        shares, i * shareBytes() + matrix * scoreBytes + row * scorePitch));
+    sum = sum ? k().addf(sum, share) : share;
+  }
+  return sum;
+}
+
+Value ColumnKernel::sumDiagonal(Value block, Value column) {
+  Value sum = k().f32(0);
+  for (int64_t i = 0; i < sharers(); ++i) {
+    Value number = k().add(k().mul(block, sharers()), i);
+    Value index = k().add(k().mul(number, blockSize), column);
+    sum = k().addf(sum, loadFloat(at(diagonals, index)));
+  }
+  return sum;
+}
+
+/// Half a warp takes a block, a lane a column: adds the shares up, decays and
+/// masks, and inverts I + A.
+void ColumnKernel::finishScores(Value stage, Value left) {
+  Value mine = k().keepInLoop(lane), half = k().shr(mine, 4);
+  Value block = k().add(k().mul(warp, 2), half), exists;
+  if (blocks() == 1) {
+    // The other half does the same and keeps it to itself.
+    block = k().i32(0);
+    exists = k().equal(half, 0);
+  }
+  k().ifThen(k().less(warp, llvm::divideCeil(blocks(), 2)),
+             [&] { finishBlock(stage, left, block, mine, exists); });
+}
+
+void ColumnKernel::finishBlock(Value stage, Value left, Value block, Value lane,
+                               Value exists) {
+  Value column = k().band(lane, 15), first = k().band(lane, blockSize);
+  Value zero = k().f32(0), g, between = zero, diagonal;
+  Value token = k().add(k().mul(block, blockSize), column);
+  if (hasScalarDecay()) {
+    g = blockDecay(stage, left, token);
+    storeFactors(block, column, exists, g);
+  }
+  if (hasDiagonal())
+    diagonal = sumDiagonal(block, column);
+  Value inRow = k().mul(column, 4);
+  Value shares = k().offset(at(sharedScores, block, sharesBytes()), inRow);
+  Value result = k().offset(at(finalScores, block, finalBytes()), inRow);
+  Value betas =
+      k().offset(k().offset(stage, k().mul(block, 4 * blockSize)), betaOffset);
+  auto decayed = [&](Value x, Value c) {
+    return g ? k().mulf(x, k().exp2Approximate(k().mulf(c, k().f32(log2e))))
+             : x;
+  };
+  Values a;
+  for (int64_t i = 0; i < blockSize; ++i) {
+    Value isLater = k().less(column, i);
+    // The sum of the decays after this lane's token, up to row i.
+    Value unread = between;
+    if (g) {
+      Value decay = k().shuffleFrom(g, k().add(first, i));
+      between = k().select(isLater, k().addf(between, decay), zero);
+    }
+    Value p =
+        decayed(sumShares(shares, 0, i), isExclusive() ? unread : between);
+    Value own = k().select(k().equal(column, i), diagonal ? diagonal : p, zero);
+    p = k().select(isLater, p, own);
+    k().ifThen(exists,
+               [&] { k().store(p, k().offset(result, i * scorePitch), 4); });
+    if (!isDelta())
+      continue;
+    Value x =
+        k().mulf(sumShares(shares, 1, i), loadFloat(k().offset(betas, 4 * i)));
+    a.push_back(k().select(isLater, decayed(x, between), zero));
+  }
+  if (!isDelta())
+    return;
+  Values inverse = solve(a, column, first);
+  Value step = loadFloat(k().offset(betas, inRow));
+  k().ifThen(exists, [&] {
+    for (int64_t i = 0; i < blockSize; ++i)
+      k().store(k().mulf(inverse[i], step),
+                k().offset(result, scoreBytes + i * scorePitch), 4);
+  });
+}
+
+/// The lane's column of (I + A)⁻¹ by forward substitution. Powers of A, which
+/// products of matrices would form, cancel where keys are alike.
+ColumnKernel::Values ColumnKernel::solve(ValueRange a, Value column,
+                                         Value first) {
+  Value one = k().f32(1), zero = k().f32(0), minus = k().f32(-1);
+  Values inverse, negative;
+  for (int64_t i = 0; i < blockSize; ++i) {
+    inverse.push_back(k().select(k().equal(column, i), one, zero));
+    negative.push_back(k().mulf(a[i], minus));
+  }
+  for (int64_t i = 0; i + 1 < blockSize; ++i)
+    for (int64_t m = i + 1; m < blockSize; ++m) {
+      Value x = k().shuffleFrom(negative[m], k().add(first, i));
+      inverse[m] = k().fma(x, inverse[i], inverse[m]);
+    }
+  return inverse;
+}
+
+/// The normalizer before each block, and behind all.
+void ColumnKernel::sumNormalizer() {
+  forEachChannel([&](Value channel) {
+    auto place = [&](int64_t offset, int64_t block) {
+      return at(offset, k().add(channel, block * paddedKey()));
+    };
+    Value z = loadFloat(place(normalizers, blocks()));
+    for (int64_t i = 0; i < blocks(); ++i) {
+      k().store(z, place(normalizers, i), 4);
+      if (op.getDecay())
+        z = k().mulf(z, loadFloat(hasChannelDecay() ? place(totals, i)
+                                                    : at(totals, k().i32(i))));
+      z = k().addf(z, loadFloat(place(keySums, i)));
+    }
+    k().store(z, place(normalizers, blocks()), 4);
+  });
+}

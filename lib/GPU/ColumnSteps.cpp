@@ -1,0 +1,370 @@
+//===- ColumnSteps.cpp - Chunks by columns: the state through a block -----===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkKernel.h"
+#include "ColumnKernel.h"
+#include "linattn/Dialect/FeatureMaps.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+Value ColumnKernel::at(int64_t offset, Value index, int64_t bytes) {
+  return k().offset(k().offset(shared, k().mul(index, bytes)), offset);
+}
+
+Value ColumnKernel::loadFloat(Value address) {
+  return k().load(k().b.getF32Type(), address, 4);
+}
+
+std::pair<Value, Value> ColumnKernel::loadPair(Value address) {
+  Value x = k().load(VectorType::get({2}, k().b.getF32Type()), address, 8);
+  return {k().element(x, 0), k().element(x, 1)};
+}
+
+//===----------------------------------------------------------------------===//
+// Matrices in registers
+//===----------------------------------------------------------------------===//
+
+Summands ColumnKernel::split(ValueRange matrix, int64_t count) {
+  Summands summands(count);
+  for (int64_t i = 0; i < 8; i += 2) {
+    Value x = matrix[i], y = matrix[i + 1];
+    for (int64_t s = 0; s < count; ++s) {
+      summands[s].push_back(k().pack(summandType, x, y));
+      if (s + 1 == count)
+        break;
+      auto [near, next] = k().unpack(summandType, summands[s].back());
+      x = k().subf(x, near);
+      y = k().subf(y, next);
+    }
+  }
+  return summands;
+}
+
+/// The matrix that is the sum, the smallest first.
+Matrix ColumnKernel::join(const Summands &summands) {
+  Matrix matrix(8);
+  for (const auto &fragment : llvm::reverse(summands))
+    for (int64_t i = 0; i < 4; ++i) {
+      auto [x, y] = k().unpack(summandType, fragment[i]);
+      Value &sum = matrix[2 * i], &next = matrix[2 * i + 1];
+      sum = sum ? k().addf(sum, x) : x;
+      next = next ? k().addf(next, y) : y;
+    }
+  return matrix;
+}
+
+void ColumnKernel::multiply(MutableArrayRef<Value> c, const Summands &a,
+                            const Summands &b, int64_t terms, int64_t halves) {
+  for (int64_t order = 0; order < terms; ++order)
+    for (int64_t i = 0; i <= order; ++i) {
+      int64_t j = order - i;
+      if (i >= int64_t(a.size()) || j >= int64_t(b.size()))
+        continue;
+      for (int64_t half = 0; half < halves; ++half) {
+        auto part = c.slice(4 * half, 4);
+        auto product =
+            k().multiply(summandType, a[i], {b[j][half], b[j][half + 2]},
+                         ValueRange(ArrayRef<Value>(part)));
+        llvm::copy(product, part.begin());
+      }
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+Matrix ColumnKernel::loadScores(Value address) {
+  Value place = k().add(k().mul(row, scorePitch), k().mul(pair, 8));
+  Value mine = k().offset(address, place);
+  Matrix matrix;
+  for (int64_t i = 0; i < 4; ++i) {
+    auto [x, y] =
+        loadPair(k().offset(mine, i % 2 * 8 * scorePitch + i / 2 * 32));
+    matrix.append({x, y});
+  }
+  return matrix;
+}
+
+/// The warp's columns of a block's values: columns × tokens.
+Summands ColumnKernel::loadValues(Value stage, Value block) {
+  SharedTile tile = valueTile();
+  Value base = k().offset(k().offset(stage, valueOffset),
+                          k().mul(block, blockSize * tile.pitch()));
+  LanePointer pointer(k(), tile, base, valuePlace);
+  if (!isWide)
+    return {Values(k().loadMatrices(pointer.at(0, 0), /*transposed=*/true))};
+  Matrix matrix;
+  for (int64_t i = 0; i < 8; ++i)
+    matrix.push_back(loadFloat(pointer.at(i % 2 + i / 4 * 8, i / 2 % 2 * 2)));
+  return split(matrix, allSummands);
+}
+
+/// Factors of the tokens that are columns of this lane's matrices.
+ColumnKernel::Values ColumnKernel::tokenFactors(int64_t offset, Value block) {
+  Value token = k().add(k().mul(block, blockSize), k().mul(pair, 2));
+  auto [w, x] = loadPair(at(offset, token));
+  auto [y, z] = loadPair(at(offset, k().add(token, 8)));
+  return {w, x, w, x, y, z, y, z};
+}
+
+/// Multiplies the rows of a matrix, which are tokens, with what queries decay
+/// by.
+void ColumnKernel::scaleRows(MutableArrayRef<Value> o, Value block) {
+  Value token = k().add(k().mul(block, blockSize), row);
+  for (int64_t lower = 0; lower < 2; ++lower) {
+    Value factor = loadFloat(at(queryFactors, k().add(token, 8 * lower)));
+    for (size_t i = 2 * lower; i < o.size(); i += 4)
+      for (size_t j : {i, i + 1})
+        o[j] = k().mulf(o[j], factor);
+  }
+}
+
+/// 16 channels of the normalizer, as every row of a matrix.
+Summands ColumnKernel::normalizerColumn(Value block, int64_t step) {
+  Value channel = k().add(k().mul(block, paddedKey()), k().mul(pair, 2));
+  auto [w, x] = loadPair(at(normalizers, k().add(channel, step * blockSize)));
+  auto [y, z] =
+      loadPair(at(normalizers, k().add(channel, step * blockSize + 8)));
+  return split(Values{w, x, w, x, y, z, y, z}, readSummands());
+}
+
+//===----------------------------------------------------------------------===//
+// One block
+//===----------------------------------------------------------------------===//
+
+/// V − (K ⊙ e^c) S; β stands in the inverse.
+Matrix ColumnKernel::subtractRead(Matrix values, ValueRange read, Value block) {
+  Values factors(8);
+  if (hasScalarDecay())
+    factors = tokenFactors(keyFactors, block);
+  for (size_t i = 0; i < values.size(); ++i) {
+    Value r = factors[i] ? k().mulf(read[i], factors[i]) : read[i];
+    values[i] = k().subf(values[i], r);
+  }
+  return values;
+}
+
+/// S through one block: reads for Δ and the outputs, then the update.
+ColumnKernel::Values ColumnKernel::advance(Value number, Value stage,
+                                           Value block, ValueRange state) {
+  Value zero = k().f32(0);
+  Matrix read(8, zero);
+  Values o(8, zero), denominators(4, zero);
+  SharedTile tile = tokenTile();
+  Value start = k().mul(block, blockSize * tile.pitch());
+  auto pointersTo = [&](Value base, int64_t summands) {
+    SmallVector<LanePointer> pointers;
+    for (int64_t s = 0; s < summands; ++s)
+      pointers.emplace_back(
+          k(), tile, k().offset(k().offset(base, start), s * tile.bytes()),
+          tokenPlace);
+    return pointers;
+  };
+  Value queryBase = takesTokens() ? stage : k().offset(shared, queryTiles);
+  Value readBase = takesTokens() ? k().offset(stage, keyOffset)
+                                 : k().offset(shared, readTiles);
+  auto queries = pointersTo(queryBase, readSummands());
+  auto keys = pointersTo(readBase, isDelta() ? keySummands() : 0);
+  auto load = [&](SmallVector<LanePointer> &pointers, int64_t step) {
+    Summands summands;
+    for (LanePointer &pointer : pointers)
+      summands.push_back(
+          Values(k().loadMatrices(pointer.at(0, 2 * step), false)));
+    return summands;
+  };
+  for (int64_t step = 0; step < steps(); ++step) {
+    Summands s = split(state.slice(8 * step, 8),
+                       isDelta() ? allSummands : readSummands());
+    if (isDelta())
+      multiply(read, s, load(keys, step), allSummands);
+    Summands q = load(queries, step);
+    multiply(o, q, s, readSummands());
+    if (normalizerView)
+      multiply(denominators, q, normalizerColumn(block, step), readSummands(),
+               /*halves=*/1);
+  }
+  if (hasScalarDecay()) {
+    scaleRows(o, block);
+    if (normalizerView)
+      scaleRows(denominators, block);
+  }
+  Value scores = at(finalScores, block, finalBytes());
+  Summands delta = loadValues(stage, block);
+  Matrix whole;
+  if (isDelta()) {
+    whole = Matrix(8, zero);
+    multiply(whole, split(subtractRead(join(delta), read, block), allSummands),
+             split(loadScores(k().offset(scores, scoreBytes)), allSummands),
+             allSummands);
+    delta = split(whole, allSummands);
+  }
+  Summands p = split(loadScores(scores), scoreSummands());
+  multiply(o, p, delta, scoreSummands());
+  if (normalizerView)
+    multiply(denominators, p, split(Values(8, k().f32(1)), 1), scoreSummands(),
+             /*halves=*/1);
+  writeOutput(number, block, o, denominators);
+
+  if (hasScalarDecay()) {
+    Values factors = tokenFactors(writeFactors, block);
+    if (!isDelta())
+      whole = join(delta);
+    for (auto [x, factor] : llvm::zip(whole, factors))
+      x = k().mulf(x, factor);
+    delta = split(whole, allSummands);
+  }
+  return updateState(stage, block, state, delta);
+}
+
+/// S = e^(c_16) ⊙ S + Keysᵀ Δ.
+ColumnKernel::Values ColumnKernel::updateState(Value stage, Value block,
+                                               ValueRange state,
+                                               const Summands &delta) {
+  Values next(state);
+  SharedTile tile = tokenTile();
+  Value base = takesTokens() ? k().offset(stage, keyOffset)
+                             : k().offset(shared, writeTiles);
+  Value start = k().mul(block, blockSize * tile.pitch());
+  SmallVector<LanePointer> pointers;
+  for (int64_t s = 0; s < keySummands(); ++s)
+    pointers.emplace_back(k(), tile,
+                          k().offset(k().offset(base, start), s * tile.bytes()),
+                          turnedPlace);
+  Value scalar;
+  if (hasScalarDecay())
+    scalar = loadFloat(at(totals, block));
+  for (int64_t step = 0; step < steps(); ++step) {
+    Values factors(8, scalar);
+    if (hasChannelDecay()) {
+      Value channel = k().add(k().mul(block, paddedKey()), k().mul(pair, 2));
+      auto [w, x] = loadPair(at(totals, k().add(channel, step * blockSize)));
+      auto [y, z] =
+          loadPair(at(totals, k().add(channel, step * blockSize + 8)));
+      factors = {w, x, w, x, y, z, y, z};
+    }
+    Summands keys;
+    for (LanePointer &pointer : pointers)
+      keys.push_back(Values(k().loadMatrices(pointer.at(0, 2 * step), true)));
+    // Summed by itself: the long sums of the state are rounded once per block.
+    Matrix written(8, k().f32(0));
+    multiply(written, delta, keys, allSummands);
+    for (int64_t i = 0; i < 8; ++i) {
+      Value &s = next[8 * step + i];
+      s = factors[i] ? k().fma(s, factors[i], written[i])
+                     : k().addf(s, written[i]);
+    }
+  }
+  return next;
+}
+
+//===----------------------------------------------------------------------===//
+// Outputs
+//===----------------------------------------------------------------------===//
+
+void ColumnKernel::writeOutput(Value number, Value block, Values o,
+                               ValueRange denominators) {
+  Value scale = k().f32(scaleOr1(op.getScale()));
+  std::array<Value, 2> inverse;
+  for (int64_t lower = 0; lower < 2 && normalizerView; ++lower)
+    inverse[lower] =
+        emitInverseDenominator(k().b, k().loc, *op.getNormalize(), type,
+                               k().mulf(denominators[2 * lower], scale));
+  for (size_t i = 0; i < o.size(); ++i) {
+    o[i] = k().mulf(o[i], scale);
+    if (normalizerView)
+      o[i] = emitClamp(k().b, k().loc, *op.getNormalize(),
+                       k().mulf(o[i], inverse[i / 2 % 2]));
+  }
+  Value first = k().add(k().mul(number, tokens()), k().mul(block, blockSize));
+  writeRows(first, o);
+}
+
+/// Writes 16 rows of the warp's columns. A row is two units of 16 bytes, that
+/// lanes put together in shared memory; of f32 four lanes have 32 bytes of it
+/// anyway.
+void ColumnKernel::writeRows(Value first, ValueRange o) {
+  Value warpColumn = k().mul(warp, blockSize);
+  if (firstColumn)
+    warpColumn = k().add(warpColumn, firstColumn);
+  int64_t granule = granuleOf(valueSize, type);
+  // `values` of a row, from `column` of the warp on, in pieces of a granule.
+  auto write = [&](Value mine, Value column, int64_t words, Values values) {
+    Value number = k().add(first, mine);
+    k().ifThen(k().less(number, here.count), [&] {
+      Value token = k().extend(number);
+      Value to = k().offset(outputBase, k().mul(token, outputStride));
+      Value inSlice = k().add(k().mul(warp, blockSize), column);
+      to = k().offset(to, k().mul(inSlice, elementBytes()));
+      int64_t atOnce = std::min(words, granule / 4);
+      for (int64_t i = 0; i < words; i += atOnce) {
+        Value exists;
+        if (valueSize % slice())
+          exists = k().less(
+              k().add(k().add(warpColumn, column), 4 * i / elementBytes()),
+              valueSize);
+        k().ifThen(exists, [&] {
+          ValueRange part = ValueRange(values).slice(i, atOnce);
+          k().store(atOnce == 1 ? part[0] : k().vectorOf(part),
+                    k().offset(to, 4 * i), 4 * atOnce);
+        });
+      }
+    });
+  };
+  if (isWide) {
+    for (int64_t i = 0; i < 4; ++i)
+      write(k().add(row, i % 2 * 8), k().add(k().mul(pair, 2), i / 2 * 8), 2,
+            Values(o.slice(2 * i, 2)));
+    return;
+  }
+  SharedTile tile = outputTile();
+  Value base = k().offset(shared, outputOffset), unit = k().mul(warp, 2);
+  LanePointer pointer(k(), tile, base,
+                      k().add(tile.place(k(), row, unit), k().mul(pair, 4)));
+  k().warpBarrier(); // The rows before these have been read.
+  for (int64_t i = 0; i < 4; ++i)
+    k().store(k().pack(type, o[2 * i], o[2 * i + 1]),
+              pointer.at(i % 2 * 8, i / 2), 4);
+  k().warpBarrier();
+  // Eight lanes read four rows that the swizzle keeps in different banks.
+  Value mine = k().add(k().add(k().mul(k().band(k().shr(lane, 1), 3), 2),
+                               k().band(k().shr(lane, 3), 1)),
+                       k().mul(k().shr(lane, 4), 8));
+  Value half = k().band(lane, 1);
+  Value x = k().load(
+      VectorType::get({4}, k().b.getI32Type()),
+      k().offset(base, tile.place(k(), mine, k().add(unit, half))), 16);
+  Values words;
+  for (int64_t i = 0; i < 4; ++i)
+    words.push_back(k().element(x, i));
+  write(mine, k().mul(half, 8), 4, words);
+}
+
+//===----------------------------------------------------------------------===//
+// One chunk
+//===----------------------------------------------------------------------===//
+
+ColumnKernel::Values ColumnKernel::chunk(Value number, ValueRange state) {
+  Value which = k().band(number, schedule.getStages() - 1);
+  arrive(number, which);
+  Value stage = stageBase(which);
+  Value left = k().sub(here.count, k().mul(number, tokens()));
+  shareScores(stage, left);
+  k().barrier();
+  finishScores(stage, left);
+  k().barrier();
+  if (normalizerView) {
+    sumNormalizer();
+    k().barrier();
+  }
+  return k().loop(k().i32(blocks()), state,
+                  [&](Value block, ValueRange carried) {
+                    return advance(number, stage, block, carried);
+                  });
+}
