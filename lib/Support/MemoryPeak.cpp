@@ -9,6 +9,7 @@
 #include "linattn/Support/MemoryPeak.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -43,30 +44,31 @@ void passOver(MemoryPass pass, std::vector<float> &data) {
   __asm__ volatile("" : : "r"(data.data()) : "memory");
 }
 
-/// Bytes per second of one thread: the best pass, repeated until it can be
-/// timed.
-double measureOneThread(MemoryPass pass, std::vector<float> &data) {
+/// Bytes per second of one thread in one pass, repeated until it can be timed.
+double measureOneThread(MemoryPass pass, PassTime time,
+                        std::vector<float> &data) {
   double bytes = sizeof(float) * static_cast<double>(data.size());
   // A copy reads one half and writes the other; an update does both to all.
   double moved = pass == MemoryPass::Copy ? bytes : 2 * bytes;
   int64_t repetitions =
       std::max<int64_t>(1, static_cast<int64_t>(2e6 / std::max(bytes, 1.0)));
-  double best = 0;
+  std::array<double, 12> rates;
   passOver(pass, data);
-  for (int round = 0; round < 12; ++round) {
+  for (double &rate : rates) {
     double start = getSeconds();
     for (int64_t i = 0; i < repetitions; ++i)
       passOver(pass, data);
     double seconds = (getSeconds() - start) / static_cast<double>(repetitions);
-    best = std::max(best, moved / seconds);
+    rate = moved / seconds;
   }
-  return best;
+  std::sort(rates.begin(), rates.end());
+  return time == PassTime::Best ? rates.back() : rates[rates.size() / 2];
 }
 
 } // namespace
 
-double linattn::measureMemoryGbytes(MemoryPass pass, int64_t bytes,
-                                    int threads) {
+double linattn::measureMemoryGbytes(MemoryPass pass, int64_t bytes, int threads,
+                                    PassTime time) {
   std::vector<double> results(std::max(threads, 1));
   std::atomic<int> waiting{static_cast<int>(results.size())};
   size_t count = std::max<size_t>(32, static_cast<size_t>(bytes) /
@@ -76,7 +78,7 @@ double linattn::measureMemoryGbytes(MemoryPass pass, int64_t bytes,
     --waiting;
     while (waiting > 0)
       std::this_thread::yield();
-    results[i] = measureOneThread(pass, data);
+    results[i] = measureOneThread(pass, time, data);
   };
   std::vector<std::thread> others;
   for (size_t i = 1; i < results.size(); ++i)

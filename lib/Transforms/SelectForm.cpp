@@ -212,6 +212,16 @@ private:
            (given.getChunk() || given.getForm() != Form::Chunk);
   }
 
+  /// One token, read by one head.
+  static bool isSingleToken(Operation *op) {
+    auto scan = dyn_cast<ScanOp>(op);
+    auto size = [](Value value, unsigned dim) {
+      return cast<ShapedType>(value.getType()).getDimSize(dim);
+    };
+    return scan && size(scan.getKey(), 2) == 1 &&
+           size(scan.getQuery(), 1) == size(scan.getState(), 1);
+  }
+
   template <typename OpTy>
   void writeConfig(OpTy op, ConfigAttr given, Form chosen, int64_t chunk,
                    StringRef reason) {
@@ -224,6 +234,11 @@ private:
     auto keep = [&](int64_t mine, int64_t fallback) {
       return mine ? mine : fallback;
     };
+    // A single token leaves registers for twice the columns: longer runs of
+    // memory.
+    if (chosen == Form::Token && isSingleToken(op) &&
+        size(3) % (2 * tile.cols) == 0)
+      tile.cols *= 2;
     int64_t rows = keep(given ? given.getRows() : 0, tile.rows);
     int64_t cols = keep(given ? given.getCols() : 0, tile.cols);
     int64_t block = keep(given ? given.getBlock() : 0, tile.block);

@@ -94,7 +94,7 @@ def fma_gflops(threads: int = 1) -> float:
 def copy_gbytes(bytes: int, threads: int = 1) -> float:
     """GB/s, read plus written, of copying within a footprint."""
 
-def update_gbytes(bytes: int, threads: int = 1) -> float:
+def update_gbytes(bytes: int, threads: int = 1, best: bool = True) -> float:
     """GB/s, read plus written, of updating a footprint in place."""
 
 def random_projection(

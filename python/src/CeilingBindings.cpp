@@ -40,10 +40,13 @@ void linattn::python::registerCeilings(nb::module_ &module) {
       "GB/s, read plus written, of copying within a footprint.");
   module.def(
       "update_gbytes",
-      [](int64_t bytes, int threads) {
-        return linattn::measureMemoryGbytes(linattn::MemoryPass::Update, bytes,
-                                            threads);
+      [](int64_t bytes, int threads, bool best) {
+        return linattn::measureMemoryGbytes(
+            linattn::MemoryPass::Update, bytes, threads,
+            best ? PassTime::Best : PassTime::Median);
       },
-      "bytes"_a, "threads"_a = 1, nb::call_guard<gil_scoped_release>(),
-      "GB/s, read plus written, of updating a footprint in place.");
+      "bytes"_a, "threads"_a = 1, "best"_a = true,
+      nb::call_guard<gil_scoped_release>(),
+      "GB/s, read plus written, of updating a footprint in place: the best of "
+      "several passes, or their median.");
 }

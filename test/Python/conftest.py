@@ -16,17 +16,18 @@ TOLERANCE = {"float64": 1e-12, "float32": 5e-6, "float16": 3e-3, "bfloat16": 2e-
 SMALLEST = {"float16": 2.0**-14}
 
 
-def relative_error(out, ref, dtype=None):
+def relative_error(out, ref, dtype=None, scale=0.0):
     out, ref = np.asarray(out, np.float64), np.asarray(ref, np.float64)
     assert out.shape == ref.shape
     if out.size == 0:
         return 0.0
-    return np.abs(out - ref).max() / max(np.abs(ref).max(), SMALLEST.get(dtype, 1e-30))
+    return np.abs(out - ref).max() / max(np.abs(ref).max(), scale, SMALLEST.get(dtype, 1e-30))
 
 
-def assert_agrees(out, ref, dtype=None):
+def assert_agrees(out, ref, dtype=None, scale=0.0):
+    """Relative to the largest number of the reference, or to `scale` if that is larger."""
     dtype = dtype or str(np.asarray(out).dtype)
-    error = relative_error(out, ref, dtype)
+    error = relative_error(out, ref, dtype, scale)
     assert error <= TOLERANCE[dtype], error
 
 

@@ -144,9 +144,11 @@ def check(form, dtype, shape, rule, seed):
     ref, ref_state = reference.scan(*tokens, return_state=True, **kw)
     assert_agrees(o.astype(np.float64), ref, dtype)
     state_dtype = "float64" if dtype == "float64" else "float32"
+    # What is left of a state of few numbers may be small beside what one token wrote.
+    written = np.abs(tokens[2].astype(np.float64)).max(initial=0.0) / np.sqrt(shape["K"])
     for name in "Sz":
         if getattr(ref_state, name) is not None and getattr(ref_state, name).size:
-            assert_agrees(getattr(state, name), getattr(ref_state, name), state_dtype)
+            assert_agrees(getattr(state, name), getattr(ref_state, name), state_dtype, written if name == "S" else 0.0)
 
 
 @settings(max_examples=DRAWS)

@@ -21,10 +21,15 @@ enum class MemoryPass {
   Update,
 };
 
+/// Which of several passes counts: the best is what the machine can do, the
+/// median what it does beside its neighbours.
+enum class PassTime { Best, Median };
+
 /// Measures the GB/s (bytes read plus bytes written, 10⁹ each) at which
 /// `threads` threads together pass over a footprint of `bytes`, each over its
-/// own share. The best of several passes; takes some tens of milliseconds.
-double measureMemoryGbytes(MemoryPass pass, int64_t bytes, int threads = 1);
+/// own share. Takes some tens of milliseconds where memory is large.
+double measureMemoryGbytes(MemoryPass pass, int64_t bytes, int threads = 1,
+                           PassTime time = PassTime::Best);
 
 } // namespace linattn
 

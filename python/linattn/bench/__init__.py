@@ -94,8 +94,7 @@ def run(case, sizes, threads=1, form="auto", peer_names=(), repetitions=15, comp
     if compare and others:
         ours = np.asarray(work.run(threads, form), np.float64).swapaxes(1, 2)
         errors |= {name: _error(call(), ours) for name, call in others.items()}
-    series = measure(calls, repetitions, threads)
-    update = _linattn.update_gbytes(work.footprint, threads) if work.footprint else None
+    series = measure(calls, repetitions, threads, work.footprint)
     records = []
     for name in calls:
         seconds = series.median(name)
@@ -107,7 +106,9 @@ def run(case, sizes, threads=1, form="auto", peer_names=(), repetitions=15, comp
             "gflops": work.flops / seconds / 1e9, "fma_gflops": series.ceiling,
             "fma_spread": series.spread, "share": work.flops / seconds / 1e9 / series.ceiling,
             "gbytes_per_s": work.bytes / seconds / 1e9, "copy_gbytes_per_s": copy_gbytes,
-            "update_gbytes_per_s": update, "max_rel_error": errors.get(name),
+            "update_gbytes_per_s": series.update,
+            "update_share": work.bytes / seconds / 1e9 / series.update if series.update else None,
+            "max_rel_error": errors.get(name),
         })  # fmt: skip
     return records
 

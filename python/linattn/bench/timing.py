@@ -47,9 +47,10 @@ def _set_affinity(cpus):
 class Series:
     """The times of the implementations of one case, and the ceiling beside them."""
 
-    def __init__(self, seconds, gflops):
+    def __init__(self, seconds, gflops, updates):
         self.seconds = seconds  # name -> list of seconds per call
         self.gflops = gflops  # the FMA loop, before, between and after
+        self.updates = updates  # GB/s of updates in place, once per turn; may be empty
 
     def median(self, name):
         return statistics.median(self.seconds[name])
@@ -57,6 +58,10 @@ class Series:
     @property
     def ceiling(self):
         return statistics.median(self.gflops)
+
+    @property
+    def update(self):
+        return statistics.median(self.updates) if self.updates else None
 
     @property
     def spread(self):
@@ -71,10 +76,13 @@ def _calls_per_slice(call):
     return max(1, round(SLICE_SECONDS / max(seconds, 1e-7)))
 
 
-def _run(calls, counts, repetitions, threads):
+def _run(calls, counts, repetitions, threads, footprint):
     seconds = {name: [] for name in calls}
     gflops = [_linattn.fma_gflops(threads)]
+    updates = []
     for repetition in range(repetitions):
+        if footprint:
+            updates.append(_linattn.update_gbytes(footprint, threads, best=False))
         for name, call in calls.items():
             start = time.perf_counter()
             for _ in range(counts[name]):
@@ -83,19 +91,19 @@ def _run(calls, counts, repetitions, threads):
         if repetition == repetitions // 2:
             gflops.append(_linattn.fma_gflops(threads))
     gflops.append(_linattn.fma_gflops(threads))
-    return Series(seconds, gflops)
+    return Series(seconds, gflops, updates)
 
 
-def measure(calls, repetitions, threads):
+def measure(calls, repetitions, threads, footprint=0):
     """Times the calls in turn; `calls` is name -> function of no argument.
 
-    Of up to three series the one with the steadiest ceiling is returned.
+    With a footprint in bytes, updates of so much memory in place take turns too. Of up to three series the one with the steadiest ceiling is returned.
     """
     with pinned(threads):
         counts = {name: _calls_per_slice(call) for name, call in calls.items()}
         best = None
         for _ in range(ATTEMPTS):
-            series = _run(calls, counts, repetitions, threads)
+            series = _run(calls, counts, repetitions, threads, footprint)
             if best is None or series.spread < best.spread:
                 best = series
             if best.spread <= SPREAD:
