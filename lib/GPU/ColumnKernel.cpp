@@ -90,8 +90,7 @@ void ColumnKernel::place() {
   thread = k().thread();
   warp = k().shr(thread, 5);
   lane = k().band(thread, 31);
-  row = k().shr(lane, 2);
-  pair = k().band(lane, 3);
+  placeLane();
 
   Value block = k().block(0);
   if (slices() > 1)
@@ -102,7 +101,11 @@ void ColumnKernel::place() {
   here = locator.locate(k(), k().div(head, members));
   bonusView = function.view(k(), bonus);
   normalizerView = function.view(k(), normalizer);
+}
 
+void ColumnKernel::placeLane() {
+  row = k().shr(lane, 2);
+  pair = k().band(lane, 3);
   // Rows of four 8×8 matrices: first below one another, or first side by side.
   Value low15 = k().band(lane, 15), high = k().shr(lane, 4);
   Value low7 = k().band(lane, 7), bit3 = k().band(k().shr(lane, 3), 1);

@@ -150,6 +150,8 @@ private:
 
   void declare();
   void place();
+  /// What follows from `lane` alone.
+  void placeLane();
   void prepareCopies();
   Value stageBase(Value stage);
   void startChunk(Value number, Value stage);

@@ -355,6 +355,12 @@ ColumnKernel::Values ColumnKernel::chunk(Value number, ValueRange state) {
   arrive(number, which);
   Value stage = stageBase(which);
   Value left = k().sub(here.count, k().mul(number, tokens()));
+  // The places of one half of the work would fill the registers of the other.
+  auto places = std::tie(lane, row, pair, tokenPlace, turnedPlace, valuePlace);
+  auto outer =
+      std::make_tuple(lane, row, pair, tokenPlace, turnedPlace, valuePlace);
+  lane = k().keepInLoop(std::get<0>(outer));
+  placeLane();
   shareScores(stage, left);
   k().barrier();
   finishScores(stage, left);
@@ -363,8 +369,12 @@ ColumnKernel::Values ColumnKernel::chunk(Value number, ValueRange state) {
     sumNormalizer();
     k().barrier();
   }
-  return k().loop(k().i32(blocks()), state,
-                  [&](Value block, ValueRange carried) {
-                    return advance(number, stage, block, carried);
-                  });
+  lane = k().keepInLoop(std::get<0>(outer));
+  placeLane();
+  Values next =
+      k().loop(k().i32(blocks()), state, [&](Value block, ValueRange carried) {
+        return advance(number, stage, block, carried);
+      });
+  places = outer; // Those of before the loop.
+  return next;
 }

@@ -33,7 +33,9 @@ TEST_P(ScanKernels, AgreeWithTheOracle) {
   EXPECT_LE(outcome.outputError, outputTolerance(scan.dtype))
       << outcome.worst << "\n"
       << toText(scan);
-  EXPECT_LE(outcome.stateError, 1e-6);
+  // Of a long delta rule that hardly decays an exact f32 recurrence
+  // makes 1.8e-6.
+  EXPECT_LE(outcome.stateError, scan.tokens > 500 ? 1.8e-6 : 1e-6);
   EXPECT_LE(outcome.normalizerError, 1e-6);
   // Rows of few units do not fill the banks.
   if (std::min(scan.keySize, scan.valueSize) >= 64)
@@ -183,11 +185,6 @@ std::vector<ScanCase> columnCases() {
     scan.dtype = DType::F32;
     scan.keySize = scan.valueSize = 60;
   });
-  add("kda_d128", [&](ScanCase &scan) {
-    kda(scan);
-    scan.keySize = scan.valueSize = 128;
-    scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
-  });
   add("kda_steep", [&](ScanCase &scan) {
     kda(scan);
     scan.decayScale = 1000;
@@ -204,20 +201,45 @@ std::vector<ScanCase> columnCases() {
     scan.decay = ScanCase::Channel;
     scan.decayScale = 1000;
   });
-  for (int64_t size : {32, 128, 256})
-    add("gla_d" + std::to_string(size), [&](ScanCase &scan) {
+  auto small = [](ScanCase &scan, int64_t size) {
+    scan.keySize = scan.valueSize = size;
+    scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
+    scan.tokens = size > 64 ? 70 : 150;
+  };
+  for (int64_t size : {16, 32, 60, 96, 128, 192, 256}) {
+    std::string suffix = "_d" + std::to_string(size);
+    add("gla" + suffix, [&](ScanCase &scan) {
+      small(scan, size);
       scan.decay = ScanCase::Channel;
-      scan.keySize = scan.valueSize = size;
-      scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
-      scan.tokens = size > 128 ? 70 : 150;
     });
-  for (int64_t size : {16, 60, 64, 128, 256})
-    add("f32_d" + std::to_string(size), [&](ScanCase &scan) {
+    add("kda" + suffix, [&](ScanCase &scan) {
+      small(scan, size);
+      kda(scan);
+    });
+    add("f32" + suffix, [&](ScanCase &scan) {
+      small(scan, size);
       scan.dtype = DType::F32;
-      scan.keySize = scan.valueSize = size;
-      scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
-      scan.tokens = size > 128 ? 70 : 150;
     });
+  }
+  // What is rounded once per block must not drift.
+  auto slow = [](ScanCase &scan) {
+    scan.tokens = 1000;
+    scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
+    scan.keySize = scan.valueSize = 32;
+    scan.decayScale = 0.01;
+  };
+  add("long_gla", [&](ScanCase &scan) {
+    slow(scan);
+    scan.decay = ScanCase::Channel;
+  });
+  add("long_gated_delta", [&](ScanCase &scan) {
+    gatedDelta(scan);
+    slow(scan);
+  });
+  add("long_f32", [&](ScanCase &scan) {
+    slow(scan);
+    scan.dtype = DType::F32;
+  });
   add("f32_token_decay", [](ScanCase &scan) {
     scan.dtype = DType::F32;
     scan.decay = ScanCase::Token;
