@@ -56,6 +56,10 @@ if all(
     config.available_features.add("llc")
 
 config.substitutions.append(("%python", sys.executable))
+config.substitutions.append(("%runner_library", os.path.join(config.linattn_obj_root, "lib", "liblinattn_runner.so")))
+config.substitutions.append(
+    ("%fake_driver", os.path.join(config.test_exec_root, "FakeDriver", "liblinattn_fake_cuda.so"))
+)
 
 # LINATTN_OPT_CHECK_IR_ROUNDTRIP=1 makes every run of linattn-opt also print,
 # parse and compare the IR it read.
@@ -69,6 +73,9 @@ llvm_config.add_tool_substitutions(
         ToolSubst("linattn-run", unresolved="ignore"),
         ToolSubst("linattn-compile", unresolved="ignore"),
         ToolSubst("linattn-families", unresolved="ignore"),
+        ToolSubst("linattn-runner-example", unresolved="ignore"),
+        ToolSubst("llvm-nm", unresolved="ignore"),
+        ToolSubst("llvm-readelf", unresolved="ignore"),
         ToolSubst("linattn-lsp-server", unresolved="ignore"),
         ToolSubst("linattn-translate", unresolved="ignore"),
         ToolSubst("mlir-opt", unresolved="ignore"),

@@ -63,3 +63,11 @@ linattn::detail::assemblePTX(llvm::StringRef ptx, llvm::StringRef chip,
   std::string arch = ("-arch=" + chip).str();
   return runOnFiles(ptxas, {arch, "-O3"}, ptx);
 }
+
+llvm::Expected<std::string>
+linattn::detail::linkShared(llvm::StringRef object, llvm::StringRef linker) {
+  return runOnFiles(linker,
+                    {"-shared", "--gc-sections", "--strip-all",
+                     "--build-id=none", "-z", "noexecstack"},
+                    object);
+}

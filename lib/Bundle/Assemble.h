@@ -21,6 +21,11 @@ namespace linattn::detail {
 llvm::Expected<std::string>
 assemblePTX(llvm::StringRef ptx, llvm::StringRef chip, llvm::StringRef ptxas);
 
+/// The shared library that `linker`, a program like ld, makes of an object.
+/// What it does not define stays open.
+llvm::Expected<std::string> linkShared(llvm::StringRef object,
+                                       llvm::StringRef linker);
+
 } // namespace linattn::detail
 
 #endif // LINATTN_LIB_BUNDLE_ASSEMBLE_H

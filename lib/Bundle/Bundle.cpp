@@ -10,6 +10,8 @@
 #include "linattn/Bundle/Bundle.h"
 #include "Assemble.h"
 #include "BundleWriter.h"
+#include "CodeGen.h"
+#include "CpuImage.h"
 #include "HostProgram.h"
 #include "Session.h"
 #include "linattn/Dialect/LinAttn.h"
@@ -89,8 +91,9 @@ public:
       : text(text), entry(entry), fileName(fileName), options(options) {}
 
   llvm::Expected<CompiledBundle> run() {
+    bool isCpu = options.target == BundleOptions::Target::CPU;
     for (llvm::StringRef chip : options.chips)
-      if (llvm::Error error = addNvvm(chip))
+      if (llvm::Error error = isCpu ? addCpu(chip) : addNvvm(chip))
         return std::move(error);
     json::Array operands;
     const Signature &signature = interface.signature;
@@ -103,7 +106,7 @@ public:
           describe(info, /*isResult=*/true, interface.shapes.names[next++]));
     json::Object manifest{{"compiler", "linattn " LINATTN_VERSION},
                           {"entry", signature.entry},
-                          {"target", "nvvm"},
+                          {"target", isCpu ? "cpu" : "nvvm"},
                           {"operands", std::move(operands)},
                           {"shapes", std::move(interface.shapes.rules)},
                           {"variants", std::move(variants)}};
@@ -171,6 +174,42 @@ private:
     return llvm::Error::success();
   }
 
+  llvm::Error addCpu(llvm::StringRef chip) {
+    Session session;
+    Signature signature;
+    if (llvm::Error error = start(session, signature))
+      return error;
+    auto toLoops = [&](mlir::OpPassManager &pm) {
+      mlir::linattn::CPUPipelineOptions cpu;
+      VectorTarget target = getVectorTargetOf(chip);
+      cpu.form = options.form;
+      cpu.vectorBits = target.vectorBits;
+      cpu.registers = target.registers;
+      mlir::linattn::buildCPULoopsPipeline(pm, cpu);
+    };
+    auto toLLVM = [&](mlir::OpPassManager &pm) {
+      mlir::linattn::buildLowerToLLVMPipeline(pm, {});
+    };
+    if (llvm::Error error = session.run(toLoops, nullptr))
+      return error;
+    // Here the shapes still are arithmetic on sizes.
+    if (llvm::Error error = takeInterface(session, std::move(signature)))
+      return error;
+    if (llvm::Error error = session.run(toLLVM, nullptr))
+      return error;
+    session.takeChecks(interface.signature);
+    auto image = compileCpuImage(session.getModule(), interface.signature, chip,
+                                 options.linker);
+    if (!image)
+      return image.takeError();
+    json::Object variant{{"chip", chip.str()},
+                         {"image", writer.addBlob(std::move(*image))},
+                         {"symbol", getRunSymbol(interface.signature)}};
+    addRemarks(variant, session.takeRemarks());
+    variants.push_back(std::move(variant));
+    return llvm::Error::success();
+  }
+
   void addRemarks(json::Object &variant, std::vector<std::string> lines) {
     variant["remarks"] = json::Array(lines);
     remarks.insert(remarks.end(), lines.begin(), lines.end());
@@ -209,8 +248,10 @@ private:
 
 } // namespace
 
-/// "sm_" and a number, perhaps followed by a letter.
-static bool isChip(llvm::StringRef chip) {
+/// "sm_" and a number, perhaps followed by a letter; the levels of x86-64.
+static bool isChip(llvm::StringRef chip, BundleOptions::Target target) {
+  if (target == BundleOptions::Target::CPU)
+    return chip == "x86-64-v2" || chip == "x86-64-v3" || chip == "x86-64-v4";
   unsigned number;
   return chip.consume_front("sm_") && !chip.consumeInteger(10, number) &&
          number >= 10 && (chip.empty() || chip == "a" || chip == "f");
@@ -222,8 +263,11 @@ linattn::compileBundle(llvm::StringRef text, llvm::StringRef entry,
   if (options.chips.empty())
     return llvm::createStringError("expected at least one chip");
   for (llvm::StringRef chip : options.chips)
-    if (!isChip(chip))
-      return llvm::createStringError("expected chips such as sm_90, but got " +
-                                     chip);
+    if (!isChip(chip, options.target))
+      return llvm::createStringError(
+          (options.target == BundleOptions::Target::CPU
+               ? "expected x86-64-v2, x86-64-v3 or x86-64-v4, but got "
+               : "expected chips such as sm_90, but got ") +
+          chip);
   return BundleCompiler(text, entry, fileName, options).run();
 }

@@ -74,8 +74,11 @@ const std::string &linattn::detail::getTargetFeatures() {
   return features;
 }
 
+/// For the CPU that `named` is LLVM's name of, else for `getTargetCPU`.
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine() {
+createTargetMachine(llvm::StringRef named = "") {
+  bool isNamed = !named.empty();
+  std::string cpu = isNamed ? named.str() : getTargetCPU();
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
@@ -93,19 +96,21 @@ createTargetMachine() {
   // llvm.fmuladd, which Strict would take apart.
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, getTargetCPU(), getTargetFeatures(), options, llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Aggressive, /*JIT=*/true));
+      triple, cpu, isNamed ? "" : getTargetFeatures(), options,
+      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive,
+      /*JIT=*/!isNamed));
   if (!machine)
     return makeError("no code generator for " + triple.str());
-  if (!machine->getMCSubtargetInfo()->isCPUStringValid(getTargetCPU()))
-    return makeError("expected LINATTN_CPU to name a CPU of " + triple.str() +
-                     ", but got " + getTargetCPU());
+  if (!machine->getMCSubtargetInfo()->isCPUStringValid(cpu))
+    return makeError((isNamed ? "expected the name of a CPU of "
+                              : "expected LINATTN_CPU to name a CPU of ") +
+                     triple.str() + ", but got " + cpu);
   return machine;
 }
 
-static VectorTarget describeTarget() {
+static VectorTarget describeTarget(llvm::StringRef named = "") {
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
-      createTargetMachine();
+      createTargetMachine(named);
   if (!machine) { // Code generation will report it.
     llvm::consumeError(machine.takeError());
     return {128, 16};
@@ -118,13 +123,18 @@ static VectorTarget describeTarget() {
     if (has("+avx512f") && has("+avx512vl"))
       target = {512, 32};
   }
-  if (getForcedCPU()) // Of another machine only the name is known.
+  if (!named.empty() ||
+      getForcedCPU()) // Of another machine only the name is known.
     return target;
 #ifdef _SC_LEVEL1_DCACHE_SIZE
   target.l1 = std::max<int64_t>(sysconf(_SC_LEVEL1_DCACHE_SIZE), 0);
 #endif
   target.cores = std::max<int64_t>(sysconf(_SC_NPROCESSORS_CONF), 1);
   return target;
+}
+
+VectorTarget linattn::detail::getVectorTargetOf(llvm::StringRef cpu) {
+  return describeTarget(cpu);
 }
 
 VectorTarget linattn::getVectorTarget() {
@@ -142,8 +152,8 @@ static void setTarget(llvm::Module &module, llvm::TargetMachine &machine) {
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
-    function.addFnAttr("target-cpu", getTargetCPU());
-    function.addFnAttr("target-features", getTargetFeatures());
+    function.addFnAttr("target-cpu", machine.getTargetCPU());
+    function.addFnAttr("target-features", machine.getTargetFeatureString());
     function.addFnAttr("no-trapping-math", "true");
     function.addFnAttr(llvm::Attribute::NoUnwind);
     // The default avoids 512-bit registers on CPUs that once throttled.
@@ -248,8 +258,8 @@ void linattn::detail::internalize(llvm::Module &module) {
   }
 }
 
-static llvm::Error emitWrappers(llvm::Module &module,
-                                const Signature &signature) {
+llvm::Error linattn::detail::emitWrappers(llvm::Module &module,
+                                          const Signature &signature) {
   internalize(module); // Only wrappers are visible.
   llvm::SmallVector<int64_t> ranks;
   for (const ValueInfo &result : signature.results)
@@ -355,16 +365,17 @@ linattn::detail::generateCode(mlir::ModuleOp mlirModule,
     return emitWrappers(module, signature);
   };
   // Code in a prime field runs once.
-  return generateCode(
-      mlirModule, signature.entry, emitEntries,
-      {format, options.math.value_or(Math::Strict), options.prime.has_value()});
+  return generateCode(mlirModule, signature.entry, emitEntries,
+                      {format, options.math.value_or(Math::Strict),
+                       options.prime.has_value(),
+                       /*cpu=*/""});
 }
 
 llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
     mlir::ModuleOp mlirModule, llvm::StringRef name,
     llvm::function_ref<llvm::Error(llvm::Module &)> emitEntries,
     const CodeGenOptions &options) {
-  auto machine = createTargetMachine();
+  auto machine = createTargetMachine(options.cpu);
   if (!machine)
     return machine.takeError();
   if (options.runsOnce)

@@ -48,7 +48,17 @@ struct CodeGenOptions {
   Math math = Math::Strict;
   /// Code that runs once: what counts is how fast it is compiled.
   bool runsOnce = false;
+  /// LLVM's name of a CPU; if empty, code for `getTargetCPU` that is loaded
+  /// just in time.
+  std::string cpu = {};
 };
+
+/// What forms and tiles are chosen by for the CPU of that name.
+VectorTarget getVectorTargetOf(llvm::StringRef cpu);
+
+/// Adds the functions of `getRunSymbol` and `getShapesSymbol`, and hides all
+/// others.
+llvm::Error emitWrappers(llvm::Module &module, const Signature &signature);
 
 /// The same for code without a signature. `emitEntries` names what is visible;
 /// it gets the module in LLVM IR before it is optimised.

@@ -246,6 +246,36 @@ def test_calls_take_microseconds(fake):
     assert best <= 10e-6
 
 
+def test_cpu():
+    linattn = pytest.importorskip("linattn")
+    kernel = load("attention_cpu")
+    q, k, v = (np.random.default_rng(i).standard_normal((2, 33, 8, 64), np.float32) for i in range(3))
+    turned = [x.transpose(0, 2, 1, 3) for x in (q, k, v)]
+    ref = linattn.reference.attention(q, k, v, causal=True, eps=1e-6)
+    o = kernel(*turned)
+    assert o.dtype == np.float32 and o.shape == (2, 8, 33, 64)
+    np.testing.assert_allclose(o.transpose(0, 2, 1, 3), ref, atol=2e-5)
+    out = np.empty_like(q).transpose(0, 2, 1, 3)
+    assert kernel(*turned, out=out) is out
+    np.testing.assert_array_equal(out, o)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="expected a writable array"):
+        kernel(*turned, out=out)
+    with pytest.raises(ValueError, match="expected an array in host memory"):
+        kernel(CudaArray((2, 8, 33, 64)), *turned[1:])
+    with pytest.raises(linattn_runner.Error, match="expected an innermost stride of 1"):
+        kernel(turned[0][..., ::-1], *turned[1:])
+
+
+def test_cpu_scalars_and_bfloat16():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x, mask = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(6).reshape(2, 3) % 2 == 1
+    np.testing.assert_array_equal(load("scaled_cpu")(x, mask, 10.0), np.where(mask, 10 * x, x))
+    q, k, v = (np.ones((2, 8, 5, 64), ml_dtypes.bfloat16) for _ in range(3))
+    o, s = load("layer_cpu")(q, k, v, np.zeros((2, 8, 64, 64), np.float32))
+    assert o.dtype == ml_dtypes.bfloat16 and (s == 5).all()
+
+
 def test_needs_no_compiler():
     code = "import sys, linattn_runner; sys.exit('linattn' in sys.modules or 'numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -35,11 +35,14 @@ struct CommandLine {
   cl::opt<BundleOptions::Target> target{
       "target", cl::desc("What the code is for:"),
       cl::values(
-          clEnumValN(BundleOptions::Target::NVVM, "nvvm", "GPUs of NVIDIA")),
+          clEnumValN(BundleOptions::Target::NVVM, "nvvm", "GPUs of NVIDIA"),
+          clEnumValN(BundleOptions::Target::CPU, "cpu", "CPUs of x86-64")),
       cl::Required, cl::cat(category)};
   cl::list<std::string> chips{
       "chip", cl::value_desc("name,..."), cl::CommaSeparated,
-      cl::desc("Chips to compile for (default: sm_80)"), cl::cat(category)};
+      cl::desc("Chips to compile for (default: sm_80; of CPUs x86-64-v3 and "
+               "x86-64-v4)"),
+      cl::cat(category)};
   cl::opt<bool> cubin{"cubin",
                       cl::desc("Add machine code, which ptxas makes, to PTX"),
                       cl::cat(category)};
@@ -47,6 +50,15 @@ struct CommandLine {
       "ptxas", cl::value_desc("program"),
       cl::desc(
           "ptxas to use (default: the one in PATH, or found by the build)"),
+      cl::cat(category)};
+  cl::opt<std::string> linker{
+      "linker", cl::value_desc("program"),
+      cl::desc("Linker of code for CPUs (default: ld.lld or ld in PATH)"),
+      cl::cat(category)};
+  cl::opt<std::string> form{
+      "form", cl::value_desc("form"), cl::init("auto"),
+      cl::desc(
+          "Form of the scans on CPUs: auto, token, state_tile or chunk:SIZE"),
       cl::cat(category)};
   cl::opt<bool> explain{"explain", cl::desc("Print the compiler's remarks"),
                         cl::cat(category)};
@@ -70,6 +82,15 @@ static std::string findPtxas(const std::string &named) {
   return LINATTN_PTXAS;
 }
 
+static std::string findLinker(const std::string &named) {
+  if (!named.empty())
+    return named;
+  for (const char *name : {"ld.lld-22", "ld.lld", "ld"})
+    if (auto found = llvm::sys::findProgramByName(name))
+      return *found;
+  return "";
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   CommandLine options;
@@ -79,8 +100,17 @@ int main(int argc, char **argv) {
   BundleOptions bundle;
   bundle.target = options.target;
   bundle.chips = options.chips;
+  bool isCpu = bundle.target == BundleOptions::Target::CPU;
   if (bundle.chips.empty())
-    bundle.chips = {"sm_80"};
+    bundle.chips = isCpu ? std::vector<std::string>{"x86-64-v3", "x86-64-v4"}
+                         : std::vector<std::string>{"sm_80"};
+  bundle.form = options.form;
+  if (isCpu) {
+    bundle.linker = findLinker(options.linker);
+    if (bundle.linker.empty())
+      return fail("expected ld.lld or ld to be installed, or one to be named "
+                  "by --linker");
+  }
   if (options.cubin) {
     bundle.ptxas = findPtxas(options.ptxas);
     if (bundle.ptxas.empty())

@@ -17,12 +17,14 @@ namespace linattn {
 struct BundleOptions {
   enum class Target { CPU, NVVM };
   Target target = Target::NVVM;
-  /// What to make code for: "sm_90a", or LLVM's names of CPUs, "x86-64-v3". The
-  /// runner takes the best that its machine can run.
+  /// What to make code for: "sm_90a"; "x86-64-v3" or another of the levels of
+  /// x86-64. The runner takes the best that its machine can run.
   std::vector<std::string> chips;
   /// The program that turns PTX into machine code; PTX alone if empty.
   std::string ptxas;
-  /// Of the scans on a CPU.
+  /// The linker that makes shared libraries for CPUs; one like ld.
+  std::string linker;
+  /// Of the scans on a CPU: auto, token, state_tile or chunk[:SIZE].
   std::string form = "auto";
 };
 

@@ -239,6 +239,28 @@ TEST_F(CudaTest, TheBestCodeForTheDeviceIsTaken) {
             "memory for a block, but got 49152");
 }
 
+TEST_F(CudaTest, MachineCodeComesFirst) {
+  if (readBundle("cubin").empty())
+    GTEST_SKIP() << "there was no ptxas";
+  auto prepareOn = [&](int major, int minor, bool fails) {
+    KernelPtr kernel = loadNamed("cubin");
+    fake.reset();
+    fake.setDevice(major, minor, 99 * 1024);
+    if (fails)
+      fake.fail("cuModuleLoadDataEx", 209, 0);
+    EXPECT_EQ(prepare(kernel), "");
+    std::string kinds;
+    for (const std::string &call : fake.takeCalls())
+      if (call.rfind("cuModuleLoadDataEx ", 0) == 0)
+        kinds += call.substr(18);
+    return kinds;
+  };
+  EXPECT_EQ(prepareOn(9, 0, false), " cubin cubin");
+  // Of another generation, or refused: PTX serves.
+  EXPECT_EQ(prepareOn(12, 0, false), " ptx ptx");
+  EXPECT_EQ(prepareOn(9, 0, true), " cubin ptx cubin");
+}
+
 TEST_F(CudaTest, DeviceMemory) {
   void *memory = nullptr;
   EXPECT_EQ(take(linattn_device_allocate(1000, &memory)), "");

@@ -1,0 +1,29 @@
+//===- CpuImage.h - Shared libraries for CPUs
+//------------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_BUNDLE_CPUIMAGE_H
+#define LINATTN_LIB_BUNDLE_CPUIMAGE_H
+
+#include "linattn/Compiler/Signature.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+
+namespace linattn::detail {
+
+/// The shared library for a module of the LLVM dialect and the CPU of that
+/// name. Besides the entry it shows `linattn_host_parallel_for`: a pointer that
+/// whoever loads it sets to a function like that of linattn-c/Runtime.h.
+llvm::Expected<std::string> compileCpuImage(mlir::ModuleOp module,
+                                            const Signature &signature,
+                                            llvm::StringRef cpu,
+                                            llvm::StringRef linker);
+
+} // namespace linattn::detail
+
+#endif // LINATTN_LIB_BUNDLE_CPUIMAGE_H

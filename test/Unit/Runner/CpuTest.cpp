@@ -1,0 +1,136 @@
+//===- CpuTest.cpp - Bundles with code for CPUs
+//----------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RunnerTestUtils.h"
+#include "linattn-c/Runtime.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+using namespace linattn::test;
+
+namespace {
+
+float *floats(Operand &operand) {
+  return reinterpret_cast<float *>(operand.data);
+}
+
+/// The layer of Inputs/attention.mlir, in float64.
+std::vector<double> computeAttention(std::vector<Operand> &x, int64_t tokens) {
+  constexpr int64_t kHeads = 16, kSize = 64;
+  auto map = [](double v) { return v > 0 ? v + 1 : std::exp(v); };
+  std::vector<double> out(kHeads * tokens * kSize);
+  for (int64_t h = 0; h < kHeads; ++h)
+    for (int64_t t = 0; t < tokens; ++t) {
+      int64_t row = (h * tokens + t) * kSize;
+      double sum = 0;
+      for (int64_t s = 0; s <= t; ++s) {
+        int64_t other = (h * tokens + s) * kSize;
+        double weight = 0;
+        for (int64_t d = 0; d < kSize; ++d)
+          weight += map(floats(x[0])[row + d]) * map(floats(x[1])[other + d]);
+        sum += weight;
+        for (int64_t d = 0; d < kSize; ++d)
+          out[row + d] += weight * floats(x[2])[other + d];
+      }
+      for (int64_t d = 0; d < kSize; ++d)
+        out[row + d] /= sum + 1e-6;
+    }
+  return out;
+}
+
+void fill(std::vector<Operand> &operands, int64_t tokens) {
+  for (size_t i = 0; i < 3; ++i)
+    for (int64_t j = 0; j < 16 * tokens * 64; ++j)
+      floats(operands[i])[j] = std::sin(0.37 * j + i);
+}
+
+TEST(CpuTest, Computes) {
+  KernelPtr kernel = loadNamed("attention_cpu");
+  ASSERT_TRUE(kernel);
+  EXPECT_STREQ(linattn_kernel_target(kernel.get()), "cpu");
+  // Nothing needs to be prepared, and may be.
+  EXPECT_EQ(take(linattn_kernel_prepare(kernel.get())), "");
+  for (int64_t tokens : {0, 1, 5, 70}) {
+    std::vector<Operand> x = makeOperands(kernel.get(), tokens);
+    fill(x, tokens);
+    ASSERT_EQ(launch(kernel.get(), x), "");
+    std::vector<double> expected = computeAttention(x, tokens);
+    double worst = 0;
+    for (size_t i = 0; i < expected.size(); ++i)
+      worst = std::max(worst, std::abs(floats(x[3])[i] - expected[i]));
+    EXPECT_LE(worst, 1e-5) << tokens;
+  }
+}
+
+TEST(CpuTest, ThreadsDoNotMatter) {
+  KernelPtr kernel = loadNamed("attention_cpu");
+  constexpr int64_t kTokens = 50;
+  std::vector<Operand> x = makeOperands(kernel.get(), kTokens);
+  fill(x, kTokens);
+  linattn_set_thread_local_num_threads(1);
+  ASSERT_EQ(launch(kernel.get(), x), "");
+  linattn_set_thread_local_num_threads(2);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      std::vector<Operand> y = x;
+      y[3] = Operand(LINATTN_F32, x[3].shape);
+      EXPECT_EQ(launch(kernel.get(), y), "");
+      EXPECT_EQ(memcmp(y[3].data, x[3].data, 16 * kTokens * 64 * 4), 0);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  linattn_set_thread_local_num_threads(0);
+}
+
+TEST(CpuTest, StateInPlace) {
+  KernelPtr kernel = loadNamed("layer_cpu");
+  std::vector<Operand> x = makeOperands(kernel.get(), 4);
+  for (Operand &operand : x)
+    memset(operand.data, 0, 2 * 8 * 4 * 64 * 2);
+  for (int64_t i = 0; i < 2 * 8 * 64 * 64; ++i)
+    floats(x[3])[i] = i;
+  x[5] = x[3];
+  // Keys of 0 leave it as it is.
+  ASSERT_EQ(launch(kernel.get(), x), "");
+  for (int64_t i = 0; i < 2 * 8 * 64 * 64; ++i)
+    ASSERT_EQ(floats(x[3])[i], i);
+}
+
+TEST(CpuTest, ScalarsAndMasks) {
+  KernelPtr kernel = loadNamed("scaled_cpu");
+  std::vector<Operand> x = makeOperands(kernel.get(), 2);
+  EXPECT_EQ(linattn_kernel_operand(kernel.get(), 2)->is_scalar, 1);
+  for (int i = 0; i < 6; ++i) {
+    floats(x[0])[i] = i;
+    x[1].data[i] = i % 2;
+  }
+  floats(x[2])[0] = 10;
+  ASSERT_EQ(launch(kernel.get(), x), "");
+  for (int i = 0; i < 6; ++i)
+    EXPECT_EQ(floats(x[3])[i], i % 2 ? 10 * i : i);
+  x[1].data[3] = 2;
+  EXPECT_EQ(launch(kernel.get(), x),
+            "argument 1 (%mask): expected bytes of 0 and 1, but got others");
+}
+
+TEST(CpuTest, Errors) {
+  KernelPtr kernel = loadNamed("attention_cpu");
+  std::vector<Operand> x = makeOperands(kernel.get(), 2);
+  EXPECT_EQ(launch(kernel.get(), x, nullptr, 0, &x),
+            "'attention': expected no stream for a kernel on the CPU");
+  x[1] = Operand(LINATTN_F32, {2, 8, 3, 64});
+  EXPECT_NE(launch(kernel.get(), x).find("same sequence length"),
+            std::string::npos);
+}
+
+} // namespace
