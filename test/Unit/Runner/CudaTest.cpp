@@ -306,7 +306,7 @@ TEST_F(OperandsTest, Type) {
   x[2].dtype = LINATTN_F16;
   EXPECT_EQ(run(), "argument 2 (%v): expected elements of type bf16, but got "
                    "f16");
-  x[2].dtype = static_cast<linattn_dtype>(77);
+  x[2].dtype = 77;
   EXPECT_EQ(run(), "argument 2 (%v): expected elements of type bf16, but got "
                    "type 77");
 }

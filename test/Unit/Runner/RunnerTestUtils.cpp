@@ -80,7 +80,7 @@ KernelPtr linattn::test::loadNamed(const std::string &name) {
   return kernel;
 }
 
-static int64_t getBytes(linattn_dtype dtype) {
+static int64_t getBytes(int32_t dtype) {
   switch (dtype) {
   case LINATTN_I1:
   case LINATTN_I8:
@@ -97,7 +97,7 @@ static int64_t getBytes(linattn_dtype dtype) {
   }
 }
 
-Operand::Operand(linattn_dtype dtype, std::vector<int64_t> extents)
+Operand::Operand(int32_t dtype, std::vector<int64_t> extents)
     : dtype(dtype), shape(std::move(extents)), strides(shape.size()) {
   int64_t count = 1;
   for (size_t d = shape.size(); d-- > 0; count *= shape[d])
@@ -121,7 +121,7 @@ std::vector<Operand> linattn::test::makeOperands(const linattn_kernel *kernel,
       return operands;
     std::vector<int64_t> shape(operand->shape, operand->shape + operand->rank);
     std::replace(shape.begin(), shape.end(), int64_t(-1), size);
-    operands.emplace_back(static_cast<linattn_dtype>(operand->dtype), shape);
+    operands.emplace_back(operand->dtype, shape);
   }
 }
 

@@ -52,11 +52,11 @@ KernelPtr loadNamed(const std::string &name);
 
 /// A view with its own shape, strides and memory.
 struct Operand {
-  Operand(linattn_dtype dtype, std::vector<int64_t> shape);
+  Operand(int32_t dtype, std::vector<int64_t> shape);
 
   linattn_view view() const;
 
-  linattn_dtype dtype;
+  int32_t dtype;
   std::vector<int64_t> shape, strides;
   std::shared_ptr<char> memory;
   char *data;
