@@ -245,7 +245,7 @@ TEST_F(CudaTest, MachineCodeComesFirst) {
   auto prepareOn = [&](int major, int minor, bool fails) {
     KernelPtr kernel = loadNamed("cubin");
     fake.reset();
-    fake.setDevice(major, minor, 99 * 1024);
+    fake.setDevice(major, minor, 227 * 1024);
     if (fails)
       fake.fail("cuModuleLoadDataEx", 209, 0);
     EXPECT_EQ(prepare(kernel), "");
