@@ -110,6 +110,7 @@ private:
         malformed("expected a type of elements, but got '" + dtype + "'");
       operand.dtype = static_cast<int32_t>(*parsed);
       operand.isScalar = it.value("scalar", false);
+      operand.isStrided = it.value("strided", false);
       // Names of sizes that are not known are for people.
       for (const json &extent : list(it.at("shape")))
         operand.shape.push_back(

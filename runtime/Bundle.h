@@ -22,6 +22,8 @@ struct Operand {
   std::string name;
   int32_t dtype = 0;
   bool isScalar = false;
+  /// The innermost stride need not be 1.
+  bool isStrided = false;
   /// −1 where any extent is accepted.
   std::vector<int64_t> shape;
   int32_t inPlaceOf = -1;

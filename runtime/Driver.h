@@ -54,6 +54,7 @@ using CUdeviceptr = uint64_t;
      unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,  \
      CUstream stream, void **parameters, void **extra),                        \
     false)                                                                     \
+  X(cuStreamSynchronize, (CUstream stream), false)                             \
   X(cuMemAlloc, (CUdeviceptr * memory, size_t bytes), false)                   \
   X(cuMemFree, (CUdeviceptr memory), false)                                    \
   X(cuMemcpyHtoD, (CUdeviceptr to, const void *from, size_t bytes), false)     \

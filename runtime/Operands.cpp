@@ -98,7 +98,7 @@ void CallViews::checkView(size_t index) {
          ", but got " +
          (view.rank < 0 ? "a negative rank"
                         : formatExtents(view.shape, view.rank)));
-  if (view.rank == 0 || view.shape[view.rank - 1] <= 1 ||
+  if (view.rank == 0 || operand.isStrided || view.shape[view.rank - 1] <= 1 ||
       view.strides[view.rank - 1] == 1 || getMemory(view).isEmpty())
     return;
   fail(what() + ": expected an innermost stride of 1, but got " +

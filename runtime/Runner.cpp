@@ -159,6 +159,31 @@ linattn_error *linattn_kernel_launch(const linattn_kernel *kernel,
   });
 }
 
+linattn_error *linattn_device_current(int32_t *ordinal, int32_t *major,
+                                      int32_t *minor) {
+  return guard([&] {
+    const Driver &driver = Driver::get();
+    ContextScope scope(driver);
+    CUdevice device = 0;
+    driver.check(driver.cuCtxGetDevice(&device), "cuCtxGetDevice");
+    *ordinal = device;
+    constexpr int kMajor = 75, kMinor = 76;
+    driver.check(driver.cuDeviceGetAttribute(major, kMajor, device),
+                 "cuDeviceGetAttribute");
+    driver.check(driver.cuDeviceGetAttribute(minor, kMinor, device),
+                 "cuDeviceGetAttribute");
+  });
+}
+
+linattn_error *linattn_stream_synchronize(void *stream) {
+  return guard([&] {
+    const Driver &driver = Driver::get();
+    ContextScope scope(driver);
+    driver.check(driver.cuStreamSynchronize(static_cast<CUstream>(stream)),
+                 "cuStreamSynchronize");
+  });
+}
+
 linattn_error *linattn_device_allocate(size_t bytes, void **memory) {
   return guard([&] {
     const Driver &driver = Driver::get();

@@ -148,6 +148,12 @@ linattn_kernel_launch(const linattn_kernel *kernel, const linattn_view *views,
                       int32_t num_views, void *workspace,
                       size_t workspace_bytes, void *stream);
 
+/** The number of the current device, and its compute capability. */
+LINATTN_EXPORT linattn_error *
+linattn_device_current(int32_t *ordinal, int32_t *major, int32_t *minor);
+/** Waits until all work in a CUstream of the current context is done. */
+LINATTN_EXPORT linattn_error *linattn_stream_synchronize(void *stream);
+
 /** Device memory, for callers without an allocator of their own. */
 LINATTN_EXPORT linattn_error *linattn_device_allocate(size_t bytes,
                                                       void **memory);

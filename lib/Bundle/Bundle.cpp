@@ -104,6 +104,13 @@ public:
     for (const ValueInfo &info : signature.results)
       operands.push_back(
           describe(info, /*isResult=*/true, interface.shapes.names[next++]));
+    // As InnermostStride::Tokens, that of the pipeline for a GPU, has it.
+    for (json::Value &it : operands) {
+      json::Object &operand = *it.getAsObject();
+      if (!isCpu && !operand.get("scalar") &&
+          operand.getArray("shape")->size() != 4)
+        operand["strided"] = true;
+    }
     json::Object manifest{{"compiler", "linattn " LINATTN_VERSION},
                           {"entry", signature.entry},
                           {"target", isCpu ? "cpu" : "nvvm"},
@@ -111,7 +118,7 @@ public:
                           {"shapes", std::move(interface.shapes.rules)},
                           {"variants", std::move(variants)}};
     return CompiledBundle{writer.write(std::move(manifest)),
-                          std::move(remarks)};
+                          std::move(interface.signature), std::move(remarks)};
   }
 
 private:

@@ -139,7 +139,9 @@ linattn::detail::getCode(const Source &source, InnermostStride innermost) {
     return std::move(*code);
   }
   ++getCounters().misses;
-  llvm::Expected<CompiledCode> code = compileCode(source, innermost);
+  llvm::Expected<CompiledCode> code = source.options.target == Target::NVVM
+                                          ? compileForDevice(source)
+                                          : compileCode(source, innermost);
   if (!code)
     return code.takeError();
   disk.write(key, *code);
@@ -158,6 +160,15 @@ llvm::Expected<std::shared_ptr<KernelImpl>> KernelImpl::create(Source source) {
       getCode(source, InnermostStride::Unit);
   if (!compiled)
     return compiled.takeError();
+  if (source.options.target == Target::NVVM) {
+    auto device = DeviceCode::load(compiled->object);
+    if (!device)
+      return device.takeError();
+    std::shared_ptr<KernelImpl> impl(
+        new KernelImpl(std::move(source), *compiled));
+    impl->device = std::move(*device);
+    return impl;
+  }
   auto code = LoadedCode::load(compiled->object, compiled->signature);
   if (!code)
     return code.takeError();
@@ -172,9 +183,7 @@ llvm::Expected<std::shared_ptr<KernelImpl>> KernelImpl::create(Source source) {
 llvm::Expected<const LoadedCode *>
 KernelImpl::getCodeFor(llvm::ArrayRef<BufferView> inputs,
                        llvm::ArrayRef<BufferView> outputs) {
-  auto isUnit = [](const BufferView &view) {
-    return view.hasUnitInnermostStride();
-  };
+  auto isUnit = [&](const BufferView &view) { return hasKnownStride(view); };
   bool unit = llvm::all_of(inputs, isUnit) && llvm::all_of(outputs, isUnit);
   Variant &variant = variants[unit ? 0 : 1];
   if (const LoadedCode *code = variant.ready)
@@ -203,6 +212,12 @@ llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
     if (!math)
       return math.takeError();
     resolved.math = *math;
+  }
+  if (resolved.target == Target::NVVM && resolved.chip.empty()) {
+    llvm::Expected<std::string> chip = getCurrentChip();
+    if (!chip)
+      return chip.takeError();
+    resolved.chip = std::move(*chip);
   }
   bool useMemory = options.memoryCache && isCacheEnabled();
   std::string key;

@@ -84,11 +84,11 @@ private:
 /// others their vectors.
 class PackedInputs {
 public:
-  PackedInputs(llvm::ArrayRef<BufferView> inputs,
+  PackedInputs(const KernelImpl &impl, llvm::ArrayRef<BufferView> inputs,
                llvm::ArrayRef<BufferView> outputs)
       : used(inputs) {
-    auto isUnit = [](const BufferView &view) {
-      return view.hasUnitInnermostStride();
+    auto isUnit = [&](const BufferView &view) {
+      return impl.hasKnownStride(view);
     };
     if (llvm::all_of(inputs, isUnit))
       return;
@@ -221,11 +221,23 @@ llvm::Expected<llvm::SmallVector<Kernel::Shape, 2>>
 Kernel::resultShapes(llvm::ArrayRef<BufferView> inputs) const {
   if (llvm::Error error = checkInputs(signature(), inputs))
     return std::move(error);
-  PackedInputs packed(inputs, {});
+  if (const DeviceCode *device = impl->getDeviceCode())
+    return device->computeShapes(signature(), inputs);
+  PackedInputs packed(*impl, inputs, {});
   llvm::Expected<const LoadedCode *> code = impl->getCodeFor(packed.get(), {});
   if (!code)
     return code.takeError();
   return computeShapes(*impl, **code, packed.get());
+}
+
+bool Kernel::isForDevice() const { return impl->getDeviceCode(); }
+
+llvm::Expected<size_t>
+Kernel::workspaceSize(llvm::ArrayRef<BufferView> inputs,
+                      llvm::ArrayRef<BufferView> outputs) const {
+  if (DeviceCode *device = impl->getDeviceCode())
+    return device->getWorkspaceSize(inputs, outputs);
+  return 0;
 }
 
 llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
@@ -242,7 +254,9 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
     return makeError("'" + signature.entry + "': expected " +
                      llvm::Twine(signature.results.size()) +
                      " outputs, but got " + llvm::Twine(outputs.size()));
-  PackedInputs packed(inputs, outputs);
+  if (DeviceCode *device = impl->getDeviceCode())
+    return device->run(inputs, outputs, options);
+  PackedInputs packed(*impl, inputs, outputs);
   llvm::Expected<const LoadedCode *> code =
       impl->getCodeFor(packed.get(), outputs);
   if (!code)
@@ -340,7 +354,9 @@ Kernel::explain(llvm::ArrayRef<BufferView> inputs) const {
   if (llvm::Error error = checkInputs(signature(), inputs))
     return std::move(error);
   std::vector<std::string> lines = explain();
-  PackedInputs packed(inputs, {});
+  if (isForDevice())
+    return lines;
+  PackedInputs packed(*impl, inputs, {});
   for (auto [index, view] : llvm::enumerate(inputs))
     if (!view.hasUnitInnermostStride())
       lines.push_back(

@@ -10,6 +10,7 @@
 #define LINATTN_LIB_COMPILER_KERNELIMPL_H
 
 #include "CodeGen.h"
+#include "DeviceCode.h"
 #include "Loader.h"
 #include "ObjectCache.h"
 #include "Session.h"
@@ -44,7 +45,18 @@ public:
   const std::vector<std::string> &getChecks() const { return checks; }
   const std::vector<std::string> &getRemarks() const { return remarks; }
 
-  /// Code that may be called with these views.
+  /// The code if it is for a GPU, else null.
+  DeviceCode *getDeviceCode() const { return device.get(); }
+
+  /// Whether code for unit strides may be called with this view: kernels of a
+  /// GPU take gates of any strides.
+  bool hasKnownStride(const BufferView &view) const {
+    return view.hasUnitInnermostStride() ||
+           (source.options.target == Target::NVVMEmulated &&
+            view.getRank() != 4);
+  }
+
+  /// Code for the CPU that may be called with these views.
   llvm::Expected<const LoadedCode *>
   getCodeFor(llvm::ArrayRef<BufferView> inputs,
              llvm::ArrayRef<BufferView> outputs);
@@ -64,6 +76,7 @@ private:
   std::vector<std::string> checks;
   std::vector<std::string> remarks;
   std::array<Variant, 2> variants;
+  std::unique_ptr<DeviceCode> device;
 };
 
 } // namespace linattn::detail

@@ -46,9 +46,17 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
     reference.checkDecays = checkDecays;
     return mlir::linattn::buildReferencePipeline(pm, reference);
   }
-  if (options.target == Target::NVVMEmulated) {
+  if (options.target == Target::NVVMEmulated ||
+      options.target == Target::NVVM) {
     mlir::linattn::GPUPipelineOptions gpu;
-    gpu.innermost = innermost;
+    if (!options.chip.empty())
+      gpu.chip = options.chip;
+    if (options.target == Target::NVVM)
+      return mlir::linattn::buildNVVMPipeline(pm, gpu);
+    // "Unit" is what tokens have: gates may have any strides.
+    if (innermost == InnermostStride::Dynamic)
+      gpu.innermost = innermost;
+    gpu.onHost = true;
     return mlir::linattn::buildEmulatedPipeline(pm, gpu);
   }
   mlir::linattn::CPUPipelineOptions cpu;

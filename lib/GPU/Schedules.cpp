@@ -25,7 +25,7 @@ std::string mlir::linattn::whyNotBuffers(ScanOp op) {
       return "a buffer is not strided";
     if (type.getElementType().isF64())
       return "f64 has no kernel";
-    if (strides.back() != 1)
+    if (type.getRank() == 4 && strides.back() != 1)
       return "the innermost stride of a buffer is not known to be 1";
   }
   for (Value operand : {op.getQuery(), op.getKey(), op.getValue(),

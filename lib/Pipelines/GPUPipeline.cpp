@@ -40,13 +40,14 @@ static void addPlainRoute(OpPassManager &pm) {
 void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
                                      const GPUPipelineOptions &options) {
   CPUPipelineOptions rewrites;
-  addImportsAndShapeChecks(pm, /*checkDecays=*/false);
+  addImportsAndShapeChecks(pm, /*checkDecays=*/false,
+                           /*checkIndices=*/options.onHost);
   addRewrites(pm.nest<func::FuncOp>(), rewrites);
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLinAttnToQuadraticPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
-  buildBufferizePipeline(pm, {options.innermost});
+  buildBufferizePipeline(pm, {options.innermost, /*guardCopies=*/false});
   LinAttnSelectSchedulePassOptions select;
   select.shared = sharedMemoryOf(options.chip);
   pm.addNestedPass<func::FuncOp>(createLinAttnSelectSchedulePass(select));

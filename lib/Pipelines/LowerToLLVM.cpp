@@ -68,7 +68,9 @@ void linattn::buildBufferizePipeline(OpPassManager &pm,
   pm.addPass(createCSEPass());
   bufferization::buildBufferDeallocationPipeline(pm);
   pm.addPass(createConvertBufferizationToMemRefPass());
-  pm.addNestedPass<func::FuncOp>(createLinAttnUpdateInPlacePass());
+  LinAttnUpdateInPlacePassOptions inPlace;
+  inPlace.guardCopies = options.guardCopies;
+  pm.addNestedPass<func::FuncOp>(createLinAttnUpdateInPlacePass(inPlace));
 }
 
 /// Narrow floats are storage formats: arithmetic on them happens in f32, with

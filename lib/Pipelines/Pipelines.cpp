@@ -19,11 +19,13 @@ using namespace mlir::linattn;
 /// Operators of other frameworks become ours before anybody looks. Calls would
 /// hide what their callees demand of arguments.
 void mlir::linattn::addImportsAndShapeChecks(OpPassManager &pm,
-                                             bool checkDecays) {
+                                             bool checkDecays,
+                                             bool checkIndices) {
   pm.addNestedPass<func::FuncOp>(createLinAttnRaiseOnnxPass());
   pm.addPass(createInlinerPass());
   LinAttnCheckShapesPassOptions checks;
   checks.checkDecays = checkDecays;
+  checks.checkIndices = checkIndices;
   pm.addPass(createLinAttnCheckShapesPass(checks));
 }
 

@@ -255,7 +255,7 @@ static void storeSizes(func::FuncOp companion, unsigned numSizes,
 }
 
 static LogicalResult addShapesCompanion(func::FuncOp func, RunPasses run,
-                                        bool checkDecays) {
+                                        CheckedElements elements) {
   OpBuilder builder(func->getContext());
   builder.setInsertionPointAfter(func);
   auto companion = cast<func::FuncOp>(builder.clone(*func));
@@ -265,8 +265,8 @@ static LogicalResult addShapesCompanion(func::FuncOp func, RunPasses run,
   for (Type type : func.getResultTypes())
     if (auto tensor = dyn_cast<RankedTensorType>(type))
       numSizes += tensor.getRank();
-  SmallVector<ShapeCheck> checks = emitShapeChecks(companion);
-  if (checkDecays)
+  SmallVector<ShapeCheck> checks = emitShapeChecks(companion, elements.indices);
+  if (elements.decays)
     llvm::append_range(checks, emitDecayChecks(companion));
   returnSizes(companion, checks);
 
@@ -295,13 +295,13 @@ static LogicalResult addShapesCompanion(func::FuncOp func, RunPasses run,
 
 FailureOr<SmallVector<func::FuncOp>>
 mlir::linattn::getEntriesWithCompanions(ModuleOp module, RunPasses run,
-                                        bool checkDecays) {
+                                        CheckedElements elements) {
   FailureOr<SmallVector<func::FuncOp>> entries = getCheckedEntries(module);
   if (failed(entries))
     return failure();
   for (func::FuncOp func : *entries)
     if (!getShapesCompanion(func) &&
-        failed(addShapesCompanion(func, run, checkDecays)))
+        failed(addShapesCompanion(func, run, elements)))
       return failure();
   return entries;
 }
@@ -316,7 +316,8 @@ struct LinAttnCheckShapesPass final
     auto run = [&](OpPassManager &pm, Operation *op) {
       return runPipeline(pm, op);
     };
-    if (failed(getEntriesWithCompanions(getOperation(), run, checkDecays)))
+    if (failed(getEntriesWithCompanions(getOperation(), run,
+                                        {checkIndices, checkDecays})))
       signalPassFailure();
   }
 };

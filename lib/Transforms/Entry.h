@@ -31,11 +31,17 @@ func::FuncOp getShapesCompanion(func::FuncOp func);
 /// Runs passes on an operation, as `Pass::runPipeline` does.
 using RunPasses = function_ref<LogicalResult(OpPassManager &, Operation *)>;
 
+/// Which elements a companion looks at, beside sizes: those of offsets and
+/// rows, and decays.
+struct CheckedElements {
+  bool indices = true, decays = false;
+};
+
 /// `getCheckedEntries`, each with a companion `@NAME__shapes` behind it: the
-/// one it has, or a new one, which looks at decays if it is told to.
+/// one it has, or a new one.
 FailureOr<SmallVector<func::FuncOp>>
 getEntriesWithCompanions(ModuleOp module, RunPasses run,
-                         bool checkDecays = false);
+                         CheckedElements elements = {});
 
 } // namespace mlir::linattn
 

@@ -16,7 +16,9 @@ MemRefType linattn::getEntryMemRefType(ArrayRef<int64_t> shape,
                                        InnermostStride innermost,
                                        Attribute memorySpace) {
   SmallVector<int64_t> strides(shape.size(), ShapedType::kDynamic);
-  if (!strides.empty() && innermost == InnermostStride::Unit)
+  bool isUnit = innermost == InnermostStride::Unit ||
+                (innermost == InnermostStride::Tokens && shape.size() == 4);
+  if (!strides.empty() && isUnit)
     strides.back() = 1;
   auto layout = StridedLayoutAttr::get(elementType.getContext(),
                                        ShapedType::kDynamic, strides);

@@ -134,8 +134,9 @@ namespace {
 
 class CheckEmitter {
 public:
-  explicit CheckEmitter(func::FuncOp func)
-      : entry(func.front()), b(func.getLoc(), entry.getTerminator()) {}
+  CheckEmitter(func::FuncOp func, bool looksAtIndices)
+      : entry(func.front()), b(func.getLoc(), entry.getTerminator()),
+        looksAtIndices(looksAtIndices) {}
 
   void visit(Operation *op);
 
@@ -181,6 +182,7 @@ private:
 
   Block &entry;
   ImplicitLocOpBuilder b;
+  const bool looksAtIndices;
   DenseMap<Value, bool> cheap;
 };
 
@@ -441,7 +443,7 @@ void CheckEmitter::checkSplits(tensor::ExpandShapeOp op) {
 /// The offsets of packed sequences start at 0, never decrease and end at T.
 void CheckEmitter::checkOffsets(Operation *op, Value offsets,
                                 DimRef tokensDim) {
-  if (!offsets)
+  if (!offsets || !looksAtIndices)
     return;
   if (op->getBlock() != &entry || !isa<BlockArgument>(offsets))
     return remarkSkipped(op, "cu_seqlens are not an argument of the function");
@@ -495,7 +497,7 @@ void CheckEmitter::checkOffsets(Operation *op, Value offsets,
 /// Indices into a pool of states are −1 or rows of it, and no row twice.
 void CheckEmitter::checkIndices(ScanOp op) {
   Value indices = op.getStateIndices();
-  if (!indices)
+  if (!indices || !looksAtIndices)
     return;
   FailureOr<Value> rows = getSize({op.getState(), 0, "state"});
   if (op->getBlock() != &entry || !isa<BlockArgument>(indices) || failed(rows))
@@ -574,7 +576,8 @@ void CheckEmitter::visit(Operation *op) {
     checkSlice(slice, slice.getDestType(), slice.getDest());
 }
 
-SmallVector<ShapeCheck> mlir::linattn::emitShapeChecks(func::FuncOp func) {
+SmallVector<ShapeCheck> mlir::linattn::emitShapeChecks(func::FuncOp func,
+                                                       bool looksAtIndices) {
   // Checks are ops too: list what there is before adding to it.
   SmallVector<Operation *> ops;
   func.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -586,7 +589,7 @@ SmallVector<ShapeCheck> mlir::linattn::emitShapeChecks(func::FuncOp func) {
                ? WalkResult::skip()
                : WalkResult::advance();
   });
-  CheckEmitter emitter(func);
+  CheckEmitter emitter(func, looksAtIndices);
   for (Operation *op : ops)
     emitter.visit(op);
   return std::move(emitter.checks);

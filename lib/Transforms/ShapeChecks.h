@@ -26,7 +26,7 @@ struct ShapeCheck {
 /// Emits the checks of every op of `func` in front of its entry block's
 /// terminator. What cannot be checked before the function runs is told by
 /// remarks.
-SmallVector<ShapeCheck> emitShapeChecks(func::FuncOp func);
+SmallVector<ShapeCheck> emitShapeChecks(func::FuncOp func, bool looksAtIndices);
 
 /// The same for decays that are arguments of `func`: no element of them may be
 /// positive or NaN.

@@ -59,7 +59,8 @@ struct LinAttnUpdateInPlacePass final
     if (copies.empty())
       return;
     for (Copy &copy : copies)
-      guard(copy);
+      if (guardCopies)
+        guard(copy);
     func->setAttr(kInPlaceAttrName,
                   DenseI64ArrayAttr::get(&getContext(), inPlace));
   }

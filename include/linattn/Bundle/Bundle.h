@@ -33,6 +33,7 @@ struct BundleOptions {
 /// error.
 struct CompiledBundle {
   std::string file;
+  Signature signature;
   /// What the compiler decided and why, a line per remark.
   std::vector<std::string> remarks;
 };

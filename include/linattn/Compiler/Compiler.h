@@ -30,8 +30,9 @@ namespace linattn {
 /// Which pipeline makes the code: the fast one, naive loops to compare with, or
 /// loops that print every value on the standard output, scans token by token.
 /// NVVMEmulated: the kernels of a GPU, executed and checked by the emulator. A
-/// call with findings is an error.
-enum class Target { CPU, Reference, Trace, NVVMEmulated };
+/// call with findings is an error. NVVM: a GPU of NVIDIA runs it, on views of
+/// its memory.
+enum class Target { CPU, Reference, Trace, NVVMEmulated, NVVM };
 
 /// How exactly floats are computed. Strict: every operation as the passes wrote
 /// it, in their order. Fast: operations may be fused and reassociated,
@@ -43,6 +44,8 @@ struct CompilerOptions {
   Target target = Target::CPU;
   /// Unless given, what LINATTN_MATH in the environment names, else strict.
   std::optional<Math> math;
+  /// Of NVVM: what to compile for, "sm_90"; empty means the current device.
+  std::string chip;
   /// How attention is rewritten; the options of the passes of that name.
   std::string reassociate = "auto";
   std::string form = "auto";

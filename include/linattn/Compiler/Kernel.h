@@ -27,6 +27,14 @@ struct RunOptions {
   /// Threads for this call; 0 means the process's setting. Results do not
   /// depend on it.
   int32_t numThreads = 0;
+  /// Of a kernel for a GPU: the CUstream that it is launched in, null for the
+  /// default one. `run` does not wait for it.
+  void *stream = nullptr;
+  /// Device memory of at least `workspaceSize` bytes, aligned to 256, which is
+  /// in use until the launch has run. Null: the kernel keeps some of its own
+  /// for every stream, and allocates where that is too small.
+  void *workspace = nullptr;
+  size_t workspaceBytes = 0;
 };
 
 /// A compiled function. Copies share the code; all members may be called from
@@ -43,6 +51,17 @@ public:
   /// The shapes that the results will have for these inputs.
   llvm::Expected<llvm::SmallVector<Shape, 2>>
   resultShapes(llvm::ArrayRef<BufferView> inputs) const;
+
+  /// Whether views are of device memory, where all but scalars of a kernel for
+  /// a GPU are.
+  bool isForDevice() const;
+
+  /// Bytes of device memory that a call with these views needs for itself; 0
+  /// for a CPU. Also loads the kernel into the current context, so that a later
+  /// call may be captured in a graph.
+  llvm::Expected<size_t>
+  workspaceSize(llvm::ArrayRef<BufferView> inputs,
+                llvm::ArrayRef<BufferView> outputs) const;
 
   /// Runs the function. The outputs, one per result, must have the shapes that
   /// `resultShapes` tells and share no element with any other view, except that

@@ -26,6 +26,8 @@ namespace mlir::linattn {
 struct BufferizeOptions {
   /// What the code may assume about the caller's buffers.
   InnermostStride innermost = InnermostStride::Unit;
+  /// Branch around copies of a state that the caller updates in place.
+  bool guardCopies = true;
 };
 
 /// Inlines private functions, gives public ones the calling convention of

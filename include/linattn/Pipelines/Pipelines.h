@@ -111,7 +111,9 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
   Option<std::string> chip{
       *this, "chip", llvm::cl::desc("sm_80, sm_90, sm_90a, sm_100 or another"),
       llvm::cl::init("sm_80")};
-  InnermostStride innermost = InnermostStride::Unit;
+  InnermostStride innermost = InnermostStride::Tokens;
+  /// Buffers are in host memory, where their elements can be looked at.
+  bool onHost = false;
 };
 
 /// `linattn-to-gpu-pipeline`: from tensors to kernels in the NVVM dialect.
@@ -130,7 +132,8 @@ int64_t sharedMemoryOf(StringRef chip);
 
 /// What every pipeline starts with: operators of other frameworks become ours,
 /// calls are inlined, sizes checked, and decays where asked for.
-void addImportsAndShapeChecks(OpPassManager &pm, bool checkDecays);
+void addImportsAndShapeChecks(OpPassManager &pm, bool checkDecays,
+                              bool checkIndices = true);
 
 /// From what is meant to what is computed: attention in one of its forms.
 void addRewrites(OpPassManager &functions, const CPUPipelineOptions &options);

@@ -14,8 +14,9 @@
 namespace mlir::linattn {
 
 /// What compiled code may assume about the innermost stride of the buffers it
-/// is called with.
-enum class InnermostStride { Unit, Dynamic };
+/// is called with: that it is 1, nothing, or that it is 1 where there are four
+/// dimensions, as tokens and states have, and nothing of the others, gates.
+enum class InnermostStride { Unit, Dynamic, Tokens };
 
 /// The suffix of the function that computes result shapes.
 inline constexpr llvm::StringLiteral kShapesSuffix = "__shapes";
@@ -33,7 +34,7 @@ inline constexpr unsigned kMaxCheckedSizes = 4;
 inline constexpr llvm::StringLiteral kInPlaceAttrName = "linattn.in_place";
 
 /// The memref type through which a kernel sees a caller's buffer: any offset
-/// and strides, except for an innermost stride of 1 if `innermost` says so.
+/// and strides, except for an innermost stride of 1 where `innermost` says so.
 MemRefType getEntryMemRefType(ArrayRef<int64_t> shape, Type elementType,
                               InnermostStride innermost,
                               Attribute memorySpace = {});

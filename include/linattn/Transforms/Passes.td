@@ -420,7 +420,10 @@ def LinAttnCheckShapesPass : Pass<"linattn-check-shapes", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"checkDecays", "check-decays", "bool", /*default=*/"false",
-           "Also check that decays are natural logarithms of at most 0">
+           "Also check that decays are natural logarithms of at most 0">,
+    Option<"checkIndices", "check-indices", "bool", /*default=*/"true",
+           "Also check the elements of offsets and of rows of a pool; not where "
+           "they are in the memory of a GPU">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -476,7 +479,9 @@ def LinAttnPrepareEntryPass : Pass<"linattn-prepare-entry", "::mlir::ModuleOp"> 
            [{::llvm::cl::values(
              clEnumValN(::mlir::linattn::InnermostStride::Unit, "unit", "it is 1"),
              clEnumValN(::mlir::linattn::InnermostStride::Dynamic, "dynamic",
-                        "nothing"))}]>
+                        "nothing"),
+             clEnumValN(::mlir::linattn::InnermostStride::Tokens, "tokens",
+                        "it is 1 where there are four dimensions"))}]>
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -513,7 +518,9 @@ def LinAttnBufferizeModulePass : Pass<"linattn-bufferize-module", "::mlir::Modul
            [{::llvm::cl::values(
              clEnumValN(::mlir::linattn::InnermostStride::Unit, "unit", "it is 1"),
              clEnumValN(::mlir::linattn::InnermostStride::Dynamic, "dynamic",
-                        "nothing"))}]>
+                        "nothing"),
+             clEnumValN(::mlir::linattn::InnermostStride::Tokens, "tokens",
+                        "it is 1 where there are four dimensions"))}]>
   ];
   let dependentDialects = [
     "::mlir::bufferization::BufferizationDialect", "::mlir::memref::MemRefDialect"
@@ -680,7 +687,14 @@ def LinAttnUpdateInPlacePass
       }
       linattn.scan … into(%o) init(%s1)
     ```
+
+    Without `guard` the copy stays, onto itself where both are the same memory.
   }];
+  let options = [
+    Option<"guardCopies", "guard", "bool", /*default=*/"true",
+           "Skip the copy at run time where both are the same memory; not for "
+           "host code that must not branch">
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect"
