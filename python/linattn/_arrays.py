@@ -10,7 +10,7 @@ import zipfile
 
 import numpy as np
 
-__all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "load_npz", "save_safetensors", "load_safetensors", "zeros"]
+__all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "is_on_device", "load_npz", "save_safetensors", "load_safetensors", "zeros"]
 
 
 _LINE = 64  # bytes of a cache line
@@ -67,23 +67,39 @@ def _module(array):
 
 
 def convert_like(array, like):
-    """A NumPy array as an array of the library of `like`."""
+    """A NumPy array as an array of the library of `like`, and where that is."""
     module = _module(like)
     if module == "torch":
         import torch
 
-        return torch.from_dlpack(array)
+        return torch.from_dlpack(array).to(like.device)
     if module in ("jax", "jaxlib"):
         import jax.numpy
 
-        return jax.numpy.asarray(array)
+        return jax.device_put(jax.numpy.asarray(array), next(iter(like.devices())))
+    if module == "cupy":
+        import cupy
+
+        return cupy.asarray(array)
     if not isinstance(like, np.ndarray) and hasattr(like, "__array_namespace__"):
         return like.__array_namespace__().from_dlpack(array)
     return array
 
 
+def is_on_device(array):
+    """Whether it is in the memory of a GPU."""
+    if isinstance(array, np.ndarray):
+        return False
+    if hasattr(array, "__dlpack_device__"):
+        return int(array.__dlpack_device__()[0]) in (2, 13)
+    return hasattr(array, "__cuda_array_interface__")
+
+
 def copy(array):
     """A copy in the array's own library."""
+    for name in ("clone", "copy"):  # PyTorch; CuPy, JAX
+        if not isinstance(array, np.ndarray) and is_on_device(array) and hasattr(array, name):
+            return getattr(array, name)()
     return convert_like(np.array(to_numpy(array), copy=True), array)
 
 

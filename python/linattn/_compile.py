@@ -18,9 +18,10 @@ def compile(text_or_path, entry=None, target=None, *, math=None):
       text_or_path: the text of a module; a `pathlib.Path`, or a string without
         newline or brace, is the path of a file with it.
       entry: the public function to compile; may be left out if there is one.
-      target: "cpu" (or None), "reference" for plain loops, or "nvvm-emulated" for the
-        kernels of a GPU, executed and checked on the CPU: for tests. A call in which
-        the emulator finds something raises ValueError.
+      target: "cpu" (or None), "nvvm" for a GPU of NVIDIA, whose arrays the kernel
+        then takes, "reference" for plain loops, or "nvvm-emulated" for the kernels of
+        a GPU, executed and checked on the CPU: for tests. A call in which the emulator
+        finds something raises ValueError.
       math: "strict" (every operation as written, in its order) or "fast" (fused
         and reassociated; NaN and infinities keep their meaning); None is what
         ``LINATTN_MATH`` in the environment names, else strict.
@@ -38,7 +39,7 @@ def compile(text_or_path, entry=None, target=None, *, math=None):
     """
     if entry is not None and not isinstance(entry, str):
         raise TypeError(f"entry: expected a string or None, but got {type(entry).__name__}")
-    target = "cpu" if target is None else check_choice("target", target, ("cpu", "reference", "nvvm-emulated"))
+    target = "cpu" if target is None else check_choice("target", target, ("cpu", "nvvm", "reference", "nvvm-emulated"))
     math = "" if math is None else check_choice("math", math, ("strict", "fast"))
     if isinstance(text_or_path, str):
         is_path = not any(char in text_or_path for char in "\n{}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _linattn
 from ._checks import UnsupportedError, check_flag, check_legal_form, check_number, parse_form
-from ._ops import parse_target
+from ._ops import parse_target, resolve_target
 from ._state import State
 
 __all__ = ["Family"]
@@ -110,13 +110,14 @@ class Family:
         others = [name for name, role, _ in given if role != "tokens"]
         family = self.name  # a plan that knew self would never be freed
 
-        def build(dtype, extents, types):
+        def build(dtype, extents, types, on_device):
+            chosen = resolve_target(target, on_device)
             layouts = [(name, *type_[::2]) for name, type_ in zip(others, types)]
             text = _table.text(
                 family, dtype, extents, layouts, clean, has_state, returns_state, config or ""
             )
             try:
-                return _linattn.compile(text, "", f"<{family}>", target)
+                return _linattn.compile(text, "", f"<{family}>", chosen)
             except ValueError as error:
                 check_legal_form(error)
                 raise UnsupportedError(f"{family}: not compiled yet: {error}") from None

@@ -70,7 +70,8 @@ def _make_plan(no_weight, no_bias, no_gate, kind, activation, gate_first, eps, t
         if not absent:
             operands.append((name, "gate", "D | H D"))
 
-    def build(dtype, extents, others):
+    def build(dtype, extents, others, on_device):
+        chosen = _ops.resolve_target(target, on_device)
         T, H, D = extents.get("T"), extents.get("H"), extents["D"]
         tokens = _tensor(None, H, T, D, dtype)
         types = {"x": tokens}
@@ -96,7 +97,7 @@ def _make_plan(no_weight, no_bias, no_gate, kind, activation, gate_first, eps, t
             "}",
             "",
         ]
-        return _linattn.compile("\n".join(lines), "", "<output_norm>", target)
+        return _linattn.compile("\n".join(lines), "", "<output_norm>", chosen)
 
     return _linattn.Plan(build, operands, [], [], ("out", "tokens", "B T H D"), False, False, False)
 

@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from . import _features, _linattn, _text
+from . import _arrays, _features, _linattn, _text
 from ._checks import UnsupportedError, check_choice, check_flag, check_legal_form, check_number, check_positive, parse_form
 from ._state import State
 from ._text import Options, Sizes
@@ -90,7 +90,11 @@ def attention(
       num_threads: for this call. Results do not depend on it.
       form: "auto", "quadratic", "token", "state-tile", "chunk", "chunk:64",
         "segments" (of the tokens, in parallel), "segments:1024".
-      target: "cpu" (or None), or "reference" for plain loops.
+      target: None, where the arrays are: arrays of a GPU (of PyTorch, CuPy, JAX or
+        whatever has ``__dlpack__`` or ``__cuda_array_interface__``) are worked on there,
+        in order with the current stream of their library, and not waited for. Or "cpu",
+        "nvvm", "reference" for plain loops, "nvvm-emulated" for tests of the kernels of
+        a GPU.
 
     Returns:
       ``o``, of the same kind and rank as q, ``[B, T, max(Hq, Hk, Hv), V]``; with
@@ -123,13 +127,15 @@ def attention(
 
 
 def _lengths(prefix, q):
-    """One length per batch element."""
+    """One length per batch element, where q is."""
     if isinstance(prefix, (int, np.integer)) and not isinstance(prefix, bool):
         shape = getattr(q, "shape", (1,))
-        return np.full(shape[0] if len(shape) > 2 else 1, prefix, np.int64)
-    if isinstance(prefix, (list, tuple)):
+        prefix = np.full(shape[0] if len(shape) > 2 else 1, prefix, np.int64)
+    elif isinstance(prefix, (list, tuple)):
         prefix = np.asarray(prefix)
-        return prefix.astype(np.int64) if prefix.dtype.kind == "i" else prefix
+        prefix = prefix.astype(np.int64) if prefix.dtype.kind == "i" else prefix
+    if isinstance(prefix, np.ndarray) and _arrays.is_on_device(q):
+        return _arrays.convert_like(prefix, q)
     return prefix
 
 
@@ -210,7 +216,8 @@ def make_plan(
     """A plan whose kernels come from `text`; eps and scale are filled in for the
     dtype and head size."""
 
-    def build(dtype, extents, others):
+    def build(dtype, extents, others, on_device):
+        chosen = resolve_target(target, on_device)
         sizes = Sizes.of(dtype, extents)
         filled = dataclasses.replace(
             options,
@@ -224,7 +231,7 @@ def make_plan(
         maps_, others = entries[: len(maps)], [entry[:2] for entry in entries[len(maps) :]]
         source = text(filled, sizes, others, maps_) if maps else text(filled, sizes, others)
         try:
-            return _linattn.compile(source, "", f"<{what}>", target)
+            return _linattn.compile(source, "", f"<{what}>", chosen)
         except ValueError as error:
             check_legal_form(error)
             unsupported = _describe_unsupported(filled)
@@ -278,8 +285,21 @@ def _describe_unsupported(options):
 
 def parse_target(target):
     if target is None:
-        return "cpu"
-    return check_choice("target", target, ("cpu", "reference"))
+        return None
+    return check_choice("target", target, ("cpu", "nvvm", "reference", "nvvm-emulated"))
+
+
+def resolve_target(target, on_device):
+    """Arrays tell where they are to be worked on, unless that is named."""
+    if target is None:
+        return "nvvm" if on_device else "cpu"
+    if on_device != (target == "nvvm"):
+        where = ("the memory of the CPU", "the memory of a GPU")
+        raise ValueError(
+            f"target: expected arrays in {where[target == 'nvvm']} for target={target!r}, but got "
+            f"arrays in {where[on_device]}"
+        )
+    return target
 
 
 def _make_attention_plan(

@@ -11,7 +11,7 @@ from itertools import compress
 import numpy as np
 
 from . import _features, _ops, _text
-from ._arrays import dtype_name, to_numpy
+from ._arrays import convert_like, dtype_name, is_on_device, to_numpy
 from ._checks import check_choice, check_flag, check_number, parse_form
 from ._state import State, find_layout
 from ._text import Options
@@ -156,8 +156,8 @@ def run_scan(
     arrays = (q, k, v, *maps)
     present = [operand is not None for operand in operands]
     if True in present:
-        if isinstance(operands[-1], (list, tuple)) or isinstance(operands[-2], (list, tuple)):
-            operands = (*operands[:-2], *(_integers(operand) for operand in operands[-2:]))
+        if operands[-1] is not None or operands[-2] is not None:
+            operands = (*operands[:-2], *(integers_like(operand, q) for operand in operands[-2:]))
         gates = tuple(compress(GATES, present))
         arrays += tuple(compress(operands, present))
     if state_dtype is None and isinstance(initial_state, State):
@@ -178,12 +178,15 @@ def run_scan(
     return plan(arrays, state, out, in_place, num_threads)
 
 
-def _integers(operand):
-    """Lists of integers are fine; what else is there is left to be refused."""
-    if not isinstance(operand, (list, tuple)):
-        return operand
-    operand = np.asarray(operand)
-    return operand.astype(np.int64) if operand.dtype.kind == "i" else operand
+def integers_like(operand, tokens):
+    """Lists of integers are fine, and go where the tokens are, as NumPy's arrays do; what
+    else is there is left to be refused."""
+    if isinstance(operand, (list, tuple)):
+        operand = np.asarray(operand)
+        operand = operand.astype(np.int64) if operand.dtype.kind == "i" else operand
+    if isinstance(operand, np.ndarray) and is_on_device(tokens):
+        return convert_like(operand, tokens)
+    return operand
 
 
 def check_decays(**decays):

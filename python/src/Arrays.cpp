@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two ways in: the buffer protocol, which NumPy answers in some hundred
-// nanoseconds, and DLPack for everybody else. Both are borrowed for the time of
-// a call.
+// Three ways in: the buffer protocol, which NumPy answers in some hundred
+// nanoseconds, DLPack for everybody else, and `__cuda_array_interface__` for
+// arrays of a GPU without it. All are borrowed for the time of a call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -94,6 +94,7 @@ struct Libraries {
   /// The dtype of ml_dtypes, once it is needed.
   nb::object bfloat16;
   nb::object dtypeName, viewName, dlpackName, dlpackDeviceName, maxVersion;
+  nb::object cudaName;
   std::unordered_map<PyTypeObject *, ArrayKind> kinds;
 
   Libraries() {
@@ -107,6 +108,7 @@ struct Libraries {
     dtypeName = nb::str("dtype");
     dlpackName = nb::str("__dlpack__");
     dlpackDeviceName = nb::str("__dlpack_device__");
+    cudaName = nb::str("__cuda_array_interface__");
     maxVersion = nb::make_tuple(1, 0);
   }
 };
@@ -224,14 +226,20 @@ ImportedArray::~ImportedArray() {
     PyBuffer_Release(&buffer);
 }
 
-void ImportedArray::import(nb::handle object, const char *name) {
+void ImportedArray::import(nb::handle object, const char *name, Place &place) {
+  Libraries &libraries = getLibraries();
   kind = classify(object);
   if (kind == ArrayKind::NumPy ||
       (PyObject_CheckBuffer(object.ptr()) &&
-       !nb::hasattr(object, getLibraries().dlpackName)))
+       !nb::hasattr(object, libraries.dlpackName))) {
+    meet(place, Place::kCPU, object, kind, name);
     importBuffer(object, name);
-  else
-    importDLPack(object, name);
+  } else if (!nb::hasattr(object, libraries.dlpackName) &&
+             nb::hasattr(object, libraries.cudaName)) {
+    importCudaInterface(object, name, place);
+  } else {
+    importDLPack(object, name, place);
+  }
   checkAlignment(view, name);
 }
 
@@ -307,30 +315,81 @@ static std::pair<const dlpack::Tensor *, bool> openCapsule(nb::handle capsule) {
 }
 
 /// Asks for DLPack 1.0, which knows read-only arrays, and takes what producers
-/// that are older than it give.
-static nb::object getCapsule(nb::handle object) {
+/// that are older than it give. On a GPU the producer sees to it that the data
+/// is there when the call's stream comes to it.
+static nb::object getCapsule(nb::handle object, const Place &place) {
   Libraries &libraries = getLibraries();
   nb::object method = object.attr(libraries.dlpackName);
+  int64_t stream = place.getStreamNumber();
   try {
+    if (place.isDevice())
+      return method(nb::arg("stream") = stream,
+                    nb::arg("max_version") = libraries.maxVersion);
     return method(nb::arg("max_version") = libraries.maxVersion);
   } catch (nb::python_error &error) {
     if (!error.matches(PyExc_TypeError))
       throw;
   }
-  return method();
+  return place.isDevice() ? method(nb::arg("stream") = stream) : method();
 }
 
-static void checkDevice(nb::handle object, const char *name) {
+/// The number of a GPU, or the CPU.
+static int32_t findDevice(nb::handle object, const char *name) {
   nb::object device = object.attr(getLibraries().dlpackDeviceName)();
   int32_t type = nb::cast<int32_t>(nb::int_(device[0]));
+  if (type == dlpack::kDeviceCUDA || type == dlpack::kDeviceCUDAManaged)
+    return nb::cast<int32_t>(nb::int_(device[1]));
   if (type != dlpack::kDeviceCPU && type != dlpack::kDeviceCUDAHost)
     throwValueError(std::string(name) +
-                    ": expected an array in the memory of the CPU, the only "
-                    "target so far, but got one on DLPack device type " +
+                    ": expected an array in the memory of the CPU or of a GPU "
+                    "of NVIDIA, but got one on DLPack device type " +
                     std::to_string(type));
+  return Place::kCPU;
 }
 
-void ImportedArray::importDLPack(nb::handle object, const char *name) {
+/// An array of CUDA as version 3 of its interface describes it.
+void ImportedArray::importCudaInterface(nb::handle object, const char *name,
+                                        Place &place) {
+  nb::object interface = object.attr(getLibraries().cudaName);
+  std::string type = nb::cast<std::string>(interface["typestr"]);
+  // "<f4": the kind and the number of bytes; there is no bfloat16.
+  int size = type.size() == 3 && type[0] != '>' ? type[2] - '0' : 0;
+  char format = type.size() != 3 ? '?'
+                : type[1] == 'f' ? (size == 2   ? 'e'
+                                    : size == 4 ? 'f'
+                                                : 'd')
+                : type[1] == 'i' ? (size == 1   ? 'b'
+                                    : size == 2 ? 'h'
+                                                : 'q')
+                : type[1] == 'b' ? '?'
+                                 : 'x';
+  char text[2] = {format, '\0'};
+  std::optional<DType> dtype = parseFormat(text, size);
+  if (!dtype || getByteSize(*dtype) != size)
+    throwUnsupported(name, type);
+  // The interface does not say which device.
+  meet(place, place.isDevice() ? place.device : 0, object, kind, name);
+  view.dtype = *dtype;
+  nb::object data = interface["data"];
+  view.data = reinterpret_cast<void *>(nb::cast<uintptr_t>(data[0]));
+  view.readOnly = nb::cast<bool>(data[1]);
+  nb::object shape = interface["shape"], strides = nb::none();
+  if (nb::cast<bool>(interface.attr("__contains__")("strides")))
+    strides = interface["strides"];
+  size_t rank = nb::len(shape);
+  view.shape.resize(rank);
+  view.strides.resize(rank);
+  int64_t contiguous = 1;
+  for (size_t i = rank; i-- > 0; contiguous *= view.shape[i]) {
+    view.shape[i] = nb::cast<int64_t>(shape[i]);
+    view.strides[i] =
+        strides.is_none() ? contiguous : nb::cast<int64_t>(strides[i]) / size;
+  }
+  owner = nb::borrow(object);
+}
+
+void ImportedArray::importDLPack(nb::handle object, const char *name,
+                                 Place &place) {
   if (!nb::hasattr(object, getLibraries().dlpackName))
     throwTypeError(std::string(name) +
                    ": expected an array (an object with __dlpack__), but got " +
@@ -342,9 +401,11 @@ void ImportedArray::importDLPack(nb::handle object, const char *name) {
         ": expected a tensor that requires no gradient, since there "
         "is no backward pass yet; pass " +
         name + ".detach()");
-  if (nb::hasattr(object, getLibraries().dlpackDeviceName))
-    checkDevice(object, name);
-  owner = getCapsule(object);
+  int32_t device = nb::hasattr(object, getLibraries().dlpackDeviceName)
+                       ? findDevice(object, name)
+                       : Place::kCPU;
+  meet(place, device, object, kind, name);
+  owner = getCapsule(object, place);
   auto [tensor, readOnly] = openCapsule(owner);
   if (!tensor)
     throwTypeError(std::string(name) +
@@ -369,10 +430,49 @@ void ImportedArray::importDLPack(nb::handle object, const char *name) {
 // ResultArray
 //===----------------------------------------------------------------------===//
 
+static nb::object makeTuple(llvm::ArrayRef<int64_t> numbers) {
+  nb::object tuple =
+      nb::steal(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
+  for (size_t i = 0; i < numbers.size(); ++i)
+    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i),
+                     PyLong_FromLongLong(numbers[i]));
+  return tuple;
+}
+
+/// PyTorch and CuPy have allocators that know their streams; for others the
+/// memory is ours.
+void ResultArray::allocateOnDevice(nb::handle like, DType dtype,
+                                   llvm::ArrayRef<int64_t> shape,
+                                   Place &callPlace) {
+  if (kind == ArrayKind::Torch) {
+    nb::object type = nb::module_::import_("torch").attr(getPythonName(dtype));
+    array = like.attr("new_empty")(makeTuple(shape), nb::arg("dtype") = type);
+    imported.import(array, "result", callPlace);
+    return;
+  }
+  nb::object moduleName = like.type().attr("__module__");
+  std::string module = nb::str(nb::handle(moduleName)).c_str();
+  if (module.compare(0, 4, "cupy") == 0) {
+    array = nb::module_::import_("cupy").attr("empty")(
+        makeTuple(shape), nb::arg("dtype") = getPythonName(dtype));
+    imported.import(array, "result", callPlace);
+    return;
+  }
+  isForeign = true;
+  place = callPlace;
+  if (kind == ArrayKind::ArrayApi)
+    arrayNamespace = like.attr("__array_namespace__")();
+  auto *memory = new Buffer(dtype, shape, place.device);
+  array = nb::cast(memory, nb::rv_policy::take_ownership);
+  imported.view = memory->view();
+}
+
 void ResultArray::allocate(nb::handle like, ArrayKind likeKind, DType dtype,
-                           llvm::ArrayRef<int64_t> shape) {
+                           llvm::ArrayRef<int64_t> shape, Place &callPlace) {
   Libraries &libraries = getLibraries();
   kind = likeKind;
+  if (callPlace.isDevice())
+    return allocateOnDevice(like, dtype, shape, callPlace);
   isForeign = kind == ArrayKind::Torch || kind == ArrayKind::Jax ||
               kind == ArrayKind::ArrayApi;
   if (isForeign || (kind == ArrayKind::Other && dtype == DType::BF16)) {
@@ -384,12 +484,7 @@ void ResultArray::allocate(nb::handle like, ArrayKind likeKind, DType dtype,
     imported.view = memory->view();
     return;
   }
-  nb::object sizes =
-      nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
-  for (size_t i = 0; i < shape.size(); ++i)
-    PyTuple_SET_ITEM(sizes.ptr(), static_cast<Py_ssize_t>(i),
-                     PyLong_FromLongLong(shape[i]));
-  nb::object type;
+  nb::object sizes = makeTuple(shape), type;
   if (dtype == DType::F32)
     type = libraries.float32;
   else if (dtype == DType::F64)
@@ -399,12 +494,13 @@ void ResultArray::allocate(nb::handle like, ArrayKind likeKind, DType dtype,
   else
     type = nb::str(getPythonName(dtype));
   array = libraries.numpyEmpty(sizes, type);
-  imported.import(array, "result");
+  Place cpu;
+  imported.import(array, "result", cpu);
 }
 
-void ResultArray::adopt(nb::handle given, const char *name) {
+void ResultArray::adopt(nb::handle given, const char *name, Place &callPlace) {
   array = nb::borrow(given);
-  imported.import(given, name);
+  imported.import(given, name, callPlace);
   if (imported.view.readOnly)
     throwValueError(std::string(name) +
                     ": expected a writable array, but got a read-only one");
@@ -413,6 +509,8 @@ void ResultArray::adopt(nb::handle given, const char *name) {
 nb::object ResultArray::finish() {
   if (!isForeign)
     return std::move(array);
+  if (place.isDevice())
+    synchronize(place);
   switch (kind) {
   case ArrayKind::Torch:
     return nb::module_::import_("torch").attr("from_dlpack")(array);

@@ -9,6 +9,7 @@
 #ifndef LINATTN_PYTHON_ARRAYS_H
 #define LINATTN_PYTHON_ARRAYS_H
 
+#include "Place.h"
 #include "linattn/Compiler/BufferView.h"
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -16,9 +17,6 @@
 #include <string>
 
 namespace linattn::python {
-
-/// Which library an array belongs to, and hence its results.
-enum class ArrayKind : uint8_t { NumPy, Torch, Jax, ArrayApi, Other };
 
 /// A view of somebody else's array that keeps the array's memory alive. Neither
 /// copied nor moved: `Py_buffer` may point into itself.
@@ -31,15 +29,18 @@ public:
 
   /// Takes `object` in without a copy. `name` is the operand in messages; a
   /// TypeError tells what is wrong with an object that is no array, a
-  /// ValueError what is wrong with an array.
-  void import(nanobind::handle object, const char *name);
+  /// ValueError what is wrong with an array. It must be where those before it
+  /// are, which `place` knows; the first one tells.
+  void import(nanobind::handle object, const char *name, Place &place);
 
   BufferView view;
   ArrayKind kind = ArrayKind::Other;
 
 private:
   void importBuffer(nanobind::handle object, const char *name);
-  void importDLPack(nanobind::handle object, const char *name);
+  void importDLPack(nanobind::handle object, const char *name, Place &place);
+  void importCudaInterface(nanobind::handle object, const char *name,
+                           Place &place);
 
   Py_buffer buffer;
   bool hasBuffer = false;
@@ -59,21 +60,26 @@ std::string describeType(nanobind::handle object);
 /// gives the array, of the same library as the array it was made like.
 class ResultArray {
 public:
-  /// Contiguous, of the library of `like`.
+  /// Contiguous, of the library of `like` and where that is.
   void allocate(nanobind::handle like, ArrayKind kind, DType dtype,
-                llvm::ArrayRef<int64_t> shape);
+                llvm::ArrayRef<int64_t> shape, Place &place);
   /// The caller's array.
-  void adopt(nanobind::handle array, const char *name);
+  void adopt(nanobind::handle array, const char *name, Place &place);
 
   nanobind::object finish();
 
   const BufferView &view() const { return imported.view; }
 
 private:
+  void allocateOnDevice(nanobind::handle like, DType dtype,
+                        llvm::ArrayRef<int64_t> shape, Place &place);
+
   nanobind::object array, arrayNamespace;
   ImportedArray imported;
   ArrayKind kind = ArrayKind::NumPy;
   bool isForeign = false;
+  /// Of memory of our own on a GPU, which others take only when it is ready.
+  Place place;
 };
 
 } // namespace linattn::python

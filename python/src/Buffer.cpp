@@ -8,6 +8,7 @@
 
 #include "Buffer.h"
 #include "DLPack.h"
+#include "linattn-c/Runner.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,12 +20,29 @@ using namespace linattn::python;
 /// A cache line, and the widest vector.
 static constexpr size_t kAlignment = 64;
 
-Buffer::Buffer(DType dtype, llvm::ArrayRef<int64_t> shape)
-    : dtype(dtype), shape(shape.begin(), shape.end()) {
+/// Freed when the device is idle: nobody knows who still reads it.
+static std::shared_ptr<void> allocateOnDevice(size_t bytes) {
+  void *pointer = nullptr;
+  if (linattn_error *error = linattn_device_allocate(bytes, &pointer)) {
+    std::string message = linattn_error_message(error);
+    linattn_error_free(error);
+    throw nb::value_error(message.c_str());
+  }
+  return std::shared_ptr<void>(pointer, [](void *memory) {
+    linattn_error_free(linattn_device_free(memory));
+  });
+}
+
+Buffer::Buffer(DType dtype, llvm::ArrayRef<int64_t> shape, int32_t device)
+    : dtype(dtype), shape(shape.begin(), shape.end()), device(device) {
   size_t bytes = getByteSize(dtype);
   for (int64_t extent : shape)
     bytes *= static_cast<size_t>(extent);
   bytes = std::max(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
+  if (device != Place::kCPU) {
+    memory = allocateOnDevice(bytes);
+    return;
+  }
   void *pointer = std::aligned_alloc(kAlignment, bytes);
   if (!pointer)
     throw std::bad_alloc();
@@ -60,6 +78,12 @@ void releaseCapsule(PyObject *capsule) {
 
 } // namespace
 
+std::pair<int32_t, int32_t> Buffer::getDevice() const {
+  if (device == Place::kCPU)
+    return {dlpack::kDeviceCPU, 0};
+  return {dlpack::kDeviceCUDA, device};
+}
+
 nb::object Buffer::makeCapsule() const {
   auto exported = std::make_unique<Export>();
   exported->shape = shape;
@@ -67,7 +91,7 @@ nb::object Buffer::makeCapsule() const {
   exported->memory = memory;
   dlpack::ManagedTensor &managed = exported->managed;
   managed.tensor = {memory.get(),
-                    {dlpack::kDeviceCPU, 0},
+                    {getDevice().first, getDevice().second},
                     static_cast<int32_t>(shape.size()),
                     getDataType(dtype),
                     exported->shape.data(),
@@ -89,7 +113,7 @@ void linattn::python::registerBuffer(nb::module_ &module) {
                      "A contiguous result that any DLPack library can adopt.")
       .def("__dlpack__",
            [](const Buffer &self, nb::kwargs) { return self.makeCapsule(); })
-      .def("__dlpack_device__", [](const Buffer &) {
-        return nb::make_tuple(dlpack::kDeviceCPU, 0);
+      .def("__dlpack_device__", [](const Buffer &self) {
+        return nb::make_tuple(self.getDevice().first, self.getDevice().second);
       });
 }

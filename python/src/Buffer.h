@@ -9,6 +9,7 @@
 #ifndef LINATTN_PYTHON_BUFFER_H
 #define LINATTN_PYTHON_BUFFER_H
 
+#include "Place.h"
 #include "linattn/Compiler/BufferView.h"
 #include <memory>
 #include <nanobind/nanobind.h>
@@ -19,17 +20,22 @@ namespace linattn::python {
 /// long as it or anyone who took it.
 class Buffer {
 public:
-  Buffer(DType dtype, llvm::ArrayRef<int64_t> shape);
+  /// `device`: a `Place`'s.
+  Buffer(DType dtype, llvm::ArrayRef<int64_t> shape,
+         int32_t device = Place::kCPU);
 
   BufferView view() const { return BufferView(memory.get(), dtype, shape); }
 
   /// The `__dlpack__` capsule.
   nanobind::object makeCapsule() const;
+  /// The type and the number of the device, as DLPack has them.
+  std::pair<int32_t, int32_t> getDevice() const;
 
 private:
   DType dtype;
   llvm::SmallVector<int64_t, 4> shape;
   std::shared_ptr<void> memory;
+  int32_t device;
 };
 
 /// Adds the class `Buffer` to the module.

@@ -19,7 +19,9 @@
 namespace linattn::python::dlpack {
 
 inline constexpr int32_t kDeviceCPU = 1;
+inline constexpr int32_t kDeviceCUDA = 2;
 inline constexpr int32_t kDeviceCUDAHost = 3;
+inline constexpr int32_t kDeviceCUDAManaged = 13;
 
 inline constexpr uint8_t kCodeInt = 0;
 inline constexpr uint8_t kCodeFloat = 2;

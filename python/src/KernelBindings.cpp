@@ -93,6 +93,15 @@ public:
   }
 
   nb::object run(nb::handle out, int32_t numThreads) {
+    if (place.device != Place::kUnknown &&
+        place.isDevice() != kernel.isForDevice())
+      throw nb::value_error(
+          ("'" + signature.entry + "': expected arrays in " +
+           (kernel.isForDevice() ? "the memory of a GPU"
+                                 : "the memory of the CPU") +
+           ", which the function is compiled for, but got arrays in " +
+           describeDevice(place.device))
+              .c_str());
     llvm::SmallVector<Kernel::Shape, 2> shapes =
         unwrap(kernel.resultShapes(inputs));
     makeResults(shapes, out);
@@ -100,6 +109,7 @@ public:
       return finish();
     RunOptions options;
     options.numThreads = numThreads;
+    options.stream = place.stream;
     {
       nb::gil_scoped_release release;
       if (llvm::Error error = kernel.run(inputs, outputs, options)) {
@@ -123,7 +133,7 @@ private:
       return;
     }
     arrays.emplace_back();
-    arrays.back().import(argument, name.c_str());
+    arrays.back().import(argument, name.c_str(), place);
     inputs.push_back(arrays.back().view);
     if (!like.is_valid() && info.getRank() > 0) {
       like = nb::borrow(argument);
@@ -143,10 +153,10 @@ private:
       results.emplace_back();
       if (given == 0)
         results.back().allocate(like, like.is_valid() ? kind : ArrayKind::NumPy,
-                                signature.results[i].dtype, shapes[i]);
+                                signature.results[i].dtype, shapes[i], place);
       else
         results.back().adopt(isTuple ? nb::object(out[i]) : nb::borrow(out),
-                             "out");
+                             "out", place);
       outputs.push_back(results.back().view());
     }
   }
@@ -168,6 +178,7 @@ private:
   llvm::SmallVector<BufferView, 8> inputs, outputs;
   nb::object like;
   ArrayKind kind = ArrayKind::NumPy;
+  Place place;
 };
 
 std::string describeSignature(const Signature &signature) {
@@ -197,9 +208,12 @@ Kernel compile(const std::string &text, const std::string &entry,
     options.target = Target::Reference;
   else if (target == "nvvm-emulated")
     options.target = Target::NVVMEmulated;
+  else if (target == "nvvm")
+    options.target = Target::NVVM;
   else if (target != "cpu")
     throw nb::value_error(
-        ("target: expected cpu, reference or nvvm-emulated, but got " + target)
+        ("target: expected cpu, nvvm, reference or nvvm-emulated, but got " +
+         target)
             .c_str());
   options.form = form;
   options.reassociate = reassociate;

@@ -94,15 +94,15 @@ const Kernel &Plan::getKernel(llvm::ArrayRef<int64_t> key) {
       return entry->kernel;
   nb::dict extents;
   for (size_t i = 0; i < names.size(); ++i) {
-    int64_t extent = key[i + 1];
+    int64_t extent = key[i + 2];
     nb::str name(names.name(static_cast<DimNames::Id>(i)).str().c_str());
     extents[name] = extent == kAny ? nb::none() : nb::object(nb::int_(extent));
   }
   nb::list others;
-  for (size_t i = names.size() + 1; i < key.size(); i += 3)
+  for (size_t i = names.size() + 2; i < key.size(); i += 3)
     others.append(nb::make_tuple(key[i], key[i + 1], getDTypeName(key[i + 2])));
-  Kernel kernel =
-      nb::cast<Kernel>(build(getDTypeName(key[0]), extents, others));
+  Kernel kernel = nb::cast<Kernel>(
+      build(getDTypeName(key[0]), extents, others, nb::bool_(key[1] != 0)));
   entries.push_back(std::make_unique<Entry>(
       Entry{llvm::SmallVector<int64_t, 24>(key.begin(), key.end()), kernel}));
   return entries.back()->kernel;
@@ -127,7 +127,8 @@ public:
 private:
   const BufferView &import(nb::handle object, const std::string &name) {
     ImportedArray &array = imported[numImported++].emplace();
-    array.import(object, name.c_str());
+    array.import(object, name.c_str(), place);
+    binder.isDevice = place.isDevice();
     return array.view;
   }
   void makeResult(const OperandSpec &spec, ResultArray &result,
@@ -143,6 +144,7 @@ private:
   llvm::SmallVector<int64_t, 24> key;
   nb::handle like;
   ArrayKind kind = ArrayKind::NumPy;
+  Place place;
   std::array<ResultArray, 1> output;
   std::array<ResultArray, 4> state;
   /// Parts of the state that are updated in place: the caller's own arrays.
@@ -213,6 +215,7 @@ const Kernel &PlanCall::findKernel() {
   bool few = tokens == 1 || (plan.hasState && plan.returnsState && tokens > 1 &&
                              tokens <= fewTokens);
   key.push_back(static_cast<int64_t>(binder.dtype));
+  key.push_back(place.isDevice());
   for (size_t i = 0; i < plan.names.size(); ++i) {
     bool fixed = true;
     switch (plan.names.classOf(static_cast<DimNames::Id>(i))) {
@@ -220,7 +223,8 @@ const Kernel &PlanCall::findKernel() {
       fixed = false;
       break;
     case DimClass::Head:
-      fixed = few || plan.fixesHeads;
+      // Kernels of a GPU know their heads.
+      fixed = few || plan.fixesHeads || place.isDevice();
       break;
     case DimClass::Length:
       fixed = few && static_cast<DimNames::Id>(i) == length;
@@ -238,10 +242,10 @@ void PlanCall::makeResult(const OperandSpec &spec, ResultArray &result,
                           nb::handle given) {
   if (given.is_none()) {
     result.allocate(like, kind, binder.dtypeOf(spec),
-                    binder.layoutOf(spec).getShape(binder.extents));
+                    binder.layoutOf(spec).getShape(binder.extents), place);
     return;
   }
-  result.adopt(given, spec.name.c_str());
+  result.adopt(given, spec.name.c_str(), place);
   binder.checkExact(spec, result.view());
 }
 
@@ -307,6 +311,20 @@ void PlanCall::run(const Kernel &kernel, int32_t numThreads) {
     return;
   RunOptions options;
   options.numThreads = numThreads;
+  options.stream = place.stream;
+  ResultArray workspace;
+  if (place.isDevice()) {
+    options.workspaceBytes = unwrap(kernel.workspaceSize(inputs, outputs));
+    if (options.workspaceBytes > 0) {
+      // As aligned as the kernel wants it, whoever allocates.
+      constexpr uintptr_t alignment = 256;
+      auto bytes = static_cast<int64_t>(options.workspaceBytes + alignment);
+      workspace.allocate(like, kind, DType::I8, {bytes}, place);
+      auto address = reinterpret_cast<uintptr_t>(workspace.view().data);
+      options.workspace = reinterpret_cast<void *>((address + alignment - 1) /
+                                                   alignment * alignment);
+    }
+  }
   std::string message;
   {
     nb::gil_scoped_release release;

@@ -65,9 +65,9 @@ public:
   Plan(const Plan &) = delete;
   Plan &operator=(const Plan &) = delete;
 
-  /// `build(dtype, {dimension: extent or None}, [(alternative, rank, dtype)])`
-  /// compiles. Extents are None where the kernel must take any; the list has
-  /// the operands that are no tokens.
+  /// `build(dtype, {dimension: extent or None}, [(alternative, rank, dtype)],
+  /// on_device)` compiles. Extents are None where the kernel must take any; the
+  /// list has the operands that are no tokens.
   nanobind::object build;
   DimNames names;
   std::vector<DimRule> rules;
@@ -98,8 +98,9 @@ public:
                         nanobind::handle out, bool inPlace,
                         nanobind::handle numThreads);
 
-  /// The kernel for a call; `key` is the dtype, then every extent, then
-  /// alternative, rank and dtype of every operand that is no tokens.
+  /// The kernel for a call; `key` is the dtype, whether a GPU is to run it,
+  /// then every extent, then alternative, rank and dtype of every operand that
+  /// is no tokens.
   const Kernel &getKernel(llvm::ArrayRef<int64_t> key);
 
 private:
@@ -140,6 +141,8 @@ public:
   DType dtype = DType::F32;
   RankMode mode = RankMode::Full;
   bool isFirst = true;
+  /// Elements cannot be looked at.
+  bool isDevice = false;
 
 private:
   BufferView bindTokens(const OperandSpec &spec, const BufferView &view);

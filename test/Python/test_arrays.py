@@ -44,8 +44,10 @@ def test_gradients_are_refused(qkv):
 
 
 def test_other_devices_are_refused(qkv):
-    with pytest.raises(ValueError, match="v: .*target.*device type 2"):
+    with pytest.raises(ValueError, match="v: expected an array where the first one is, the memory of the CPU, but got one in GPU 0"):
         linattn.attention(*qkv[:2], Foreign(qkv[2], device=(2, 0)))
+    with pytest.raises(ValueError, match="v: expected .* but got one on DLPack device type 4"):
+        linattn.attention(*qkv[:2], Foreign(qkv[2], device=(4, 0)))
 
 
 @pytest.mark.parametrize("options", [{}, {"causal": True}, {"weights": "softmax"}])

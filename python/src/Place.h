@@ -1,0 +1,50 @@
+//===- Place.h - Where the arrays of a call are -----------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_PYTHON_PLACE_H
+#define LINATTN_PYTHON_PLACE_H
+
+#include <cstdint>
+#include <nanobind/nanobind.h>
+#include <string>
+
+namespace linattn::python {
+
+/// Which library an array belongs to, and hence its results.
+enum class ArrayKind : uint8_t { NumPy, Torch, Jax, ArrayApi, Other };
+
+/// The memory that the first array of a call is in; all others must be there.
+struct Place {
+  static constexpr int32_t kUnknown = -2, kCPU = -1;
+  /// Or the number of a GPU.
+  int32_t device = kUnknown;
+  /// The CUstream that a call on a GPU is in order with: the current one of the
+  /// first array's library.
+  void *stream = nullptr;
+
+  bool isDevice() const { return device >= 0; }
+  /// The stream as `__dlpack__` takes it, where 1 is the default one.
+  int64_t getStreamNumber() const {
+    return stream ? static_cast<int64_t>(reinterpret_cast<intptr_t>(stream))
+                  : 1;
+  }
+};
+
+/// "the memory of the CPU", "GPU 0".
+std::string describeDevice(int32_t device);
+
+/// Notes where `array` is, or throws if it is elsewhere than those before it.
+void meet(Place &place, int32_t device, nanobind::handle array, ArrayKind kind,
+          const char *name);
+
+/// Waits until the work in the stream is done.
+void synchronize(const Place &place);
+
+} // namespace linattn::python
+
+#endif // LINATTN_PYTHON_PLACE_H
