@@ -99,7 +99,9 @@ run_python() {
     echo "    none"
     return
   fi
-  local options=(-q -p no:cacheprovider "--junitxml=$results/python.xml")
+  # A worker for every core.
+  local options=(-q -p no:cacheprovider -n auto --dist worksteal
+    "--junitxml=$results/python.xml")
   [ -z "$filter" ] || options+=(-k "$filter")
   PYTHONPATH="$build/python${PYTHONPATH:+:$PYTHONPATH}" \
     suite python "$results/python.xml" \
