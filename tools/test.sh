@@ -75,14 +75,20 @@ suite() {
 }
 
 run_unit() {
-  local tests="$build/test/Unit/tests.txt" binary name
+  local tests="$build/test/Unit/tests.txt" shards binary name i
+  shards=$(nproc)
   say "unit tests"
   while IFS= read -r binary; do
     name=$(basename "$binary")
     echo "    $name"
-    GTEST_BRIEF=1 suite "$name" "$results/$name.json" "$binary" \
-      "--gtest_output=json:$results/$name.json" \
-      "--gtest_filter=*$filter*"
+    # A process for every core.
+    for ((i = 0; i < shards; i++)); do
+      GTEST_BRIEF=1 GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i \
+        suite "$name" "$results/$name-$i.json" "$binary" \
+        "--gtest_output=json:$results/$name-$i.json" \
+        "--gtest_filter=*$filter*" &
+    done
+    wait
   done <"$tests"
 }
 
