@@ -152,6 +152,12 @@ def _unpack(initial_state, plan):
     else:
         S, z, m = initial_state, None, None
     parts = plan.state_parts
+    if (z is not None) != (parts > 1) or (m is not None) != (parts > 2):
+        _refuse_parts(initial_state, z, m, parts)
+    return (S, z, m)[:parts]
+
+
+def _refuse_parts(initial_state, z, m, parts):
     for name, part, needed in (("z", z, parts > 1), ("m", m, parts > 2)):
         if needed and part is None:
             raise ValueError(
@@ -164,7 +170,6 @@ def _unpack(initial_state, plan):
                 f"on, but got one with {name}; pass normalize=True"
                 + (" and the feature map exp, or an input_gate" if name == "m" else "")
             )
-    return (S, z, m)[:parts]
 
 
 # ----------------------------------------------------------------------------

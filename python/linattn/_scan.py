@@ -148,24 +148,25 @@ def run_scan(
     """`scan`, with the operands in the order of `GATES`, the denominator as (eps, floor,
     abs_floor, clamp), and the state as plain arrays: new ones, or those of the initial state
     if they may be overwritten and can be."""
-    if check_flag("check", check):
+    if check is not False and check_flag("check", check):
         check_decays(decay=operands[0], value_decay=operands[1])
-    gates, maps = (), ()
+    present, maps = (), ()
     if isinstance(feature_map, TokenMap):
         feature_map, maps = _features.split(feature_map, q, k, initial_state is not None)
     arrays = (q, k, v, *maps)
-    present = [operand is not None for operand in operands]
-    if True in present:
+    given = [operand for operand in operands if operand is not None]
+    if given:
         if operands[-1] is not None or operands[-2] is not None:
             operands = (*operands[:-2], *(integers_like(operand, q) for operand in operands[-2:]))
-        gates = tuple(compress(GATES, present))
-        arrays += tuple(compress(operands, present))
+            given = [operand for operand in operands if operand is not None]
+        present = tuple([operand is not None for operand in operands])
+        arrays += tuple(given)
     if state_dtype is None and isinstance(initial_state, State):
         # Made so on purpose, unlike an array, which is float64 by NumPy's default.
         state_dtype = "float64" if dtype_name(initial_state.S) == "float64" else None
     state_layout = find_layout(initial_state, state_layout)
     key = (
-        "scan", gates, transition, update, readout, feature_map, normalize, denominator, scale,
+        "scan", present, transition, update, readout, feature_map, normalize, denominator, scale,
         form, target, reverse, initial_state is None, return_state, state_dtype,
         state_layout,
     )  # fmt: skip
@@ -204,9 +205,10 @@ def check_decays(**decays):
 
 
 def _make_scan_plan(
-    gates, transition, update, readout, feature_map, normalize, denominator, scale, form, target,
+    present, transition, update, readout, feature_map, normalize, denominator, scale, form, target,
     reverse, no_state, return_state, state_dtype, state_layout,
 ):  # fmt: skip
+    gates = tuple(compress(GATES, present))
     normalize = check_flag("normalize", normalize)
     reverse = check_flag("reverse", reverse)
     return_state = check_flag("return_state", return_state)
