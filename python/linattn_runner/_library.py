@@ -54,6 +54,7 @@ _SIGNATURES = {
     "linattn_kernel_prepare": (c_void_p, [c_void_p]),
     "linattn_kernel_workspace_size": (c_void_p, [c_void_p, c_void_p, c_int32, POINTER(c_size_t)]),
     "linattn_kernel_launch": (c_void_p, [c_void_p, c_void_p, c_int32, c_void_p, c_size_t, c_void_p]),
+    "linattn_stream_synchronize": (c_void_p, [c_void_p]),
     "linattn_device_allocate": (c_void_p, [c_size_t, POINTER(c_void_p)]),
     "linattn_device_free": (c_void_p, [c_void_p]),
 }

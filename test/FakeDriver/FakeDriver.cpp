@@ -10,6 +10,7 @@
 #include "FakeDriver.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -19,12 +20,13 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
 
 constexpr int kInvalidValue = 1, kInvalidContext = 201, kInvalidPtx = 218,
-              kNotFound = 500;
+              kNotFound = 500, kIllegalAddress = 700;
 constexpr int kNoSharedAttribute = 8;
 
 struct Error {
@@ -42,6 +44,8 @@ constexpr Error kErrors[] = {
      "no kernel image is available for execution on the device"},
     {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
     {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {700, "CUDA_ERROR_ILLEGAL_ADDRESS",
+     "an illegal memory access was encountered"},
     {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
      "too many resources requested for launch"},
 };
@@ -361,12 +365,27 @@ static void checkLaunch(const Kernel &kernel, const unsigned (&size)[6],
     wrong("more shared memory than asked for");
 }
 
+/// FAKE_CUDA_HANG and FAKE_CUDA_POISON name kernels, for programs that tests
+/// cannot reach into: one never returns, after the other nothing works.
+static bool isNamedBy(const char *variable, const Kernel &kernel) {
+  const char *name = std::getenv(variable);
+  return name && kernel.name.find(name) != std::string::npos;
+}
+
+std::atomic<bool> isPoisoned{false};
+
 int cuLaunchKernel(Kernel *kernel, unsigned gridX, unsigned gridY,
                    unsigned gridZ, unsigned blockX, unsigned blockY,
                    unsigned blockZ, unsigned sharedBytes, void *stream,
                    void **parameters, void **extra) {
   if (!recording)
     return 0;
+  while (isNamedBy("FAKE_CUDA_HANG", *kernel))
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (isNamedBy("FAKE_CUDA_POISON", *kernel))
+    isPoisoned = true;
+  if (isPoisoned)
+    return kIllegalAddress;
   std::ostringstream text;
   text << kernel->name << " grid " << gridX << " " << gridY << " " << gridZ
        << " block " << blockX << " " << blockY << " " << blockZ << " shared "
@@ -419,7 +438,10 @@ int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
 }
 
 // What no launch may do: present, so that it would be seen.
-int cuStreamSynchronize(void *stream) { return enter("cuStreamSynchronize"); }
+int cuStreamSynchronize(void *stream) {
+  int result = enter("cuStreamSynchronize");
+  return isPoisoned ? kIllegalAddress : result;
+}
 int cuCtxSynchronize(void) { return enter("cuCtxSynchronize"); }
 
 /// Knows what is newer than the names above; FAKE_CUDA_PROC=off makes it a

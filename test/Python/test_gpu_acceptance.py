@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(not DRIVER.exists(), reason="the package is not 
 
 @pytest.fixture
 def acceptance(monkeypatch):
+    monkeypatch.setenv("LINATTN_CUDA_DRIVER", str(DRIVER))
     monkeypatch.syspath_prepend(str(ROOT / "tools" / "gpu"))
     return lambda name: importlib.import_module(f"acceptance.{name}")
 
@@ -32,17 +33,72 @@ def test_dry_run(tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads((tmp_path / "package" / "results" / "results.json").read_text())
-    assert results["dry_run"] and len(results["checks"]) == 5 and all(record["ok"] for record in results["checks"])
-    assert {record["form"] for record in results["checks"]} == {"carry", "step"}
+    assert results["dry_run"] and len(results["checks"]) == 6 and all(record["ok"] for record in results["checks"])
+    assert {record["form"] for record in results["checks"]} == {"carry", "step", "prefill"}
     times = [record for record in results["times"] if record["implementation"] == "linattn"]
     assert [record["group"] for record in times] == ["standard", "decode"]
     # No figure that nobody measured.
     assert all(record["ms"] is None for record in results["times"]) and results["launch_us"] is None
     assert results["skipped"] == []
+    assert results["broken"] == []
     missing = dict(results["missing"])
     assert "FLA" in missing or "FLA" in {record["implementation"] for record in results["times"]}
     text = (tmp_path / "report" / "README.md").read_text()
-    assert "A dry run" in text and "5 of 5 kernels agree with float64" in text
+    assert "A dry run" in text and "6 of 6 kernels agree with float64" in text
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("acceptance") / "package"
+    command = [ROOT / "tools" / "gpu" / "acceptance.sh", "--build-only", "--quick", "--no-cubin", "--package", folder]
+    done = subprocess.run(command, env=os.environ | {"PYTHON": sys.executable}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def run_package(package, out, *options, **environment):
+    environment = os.environ | {"LINATTN_CUDA_DRIVER": str(DRIVER), "PYTHONPATH": str(package)} | environment
+    command = [sys.executable, "-m", "acceptance", package, "--dry-run", "--out", out, *options]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    return done.returncode, json.loads((out / "results.json").read_text()), (out / "results.md").read_text()
+
+
+def test_a_build_goes_on_where_it_was(package, acceptance):
+    cache = package.with_name(package.name + ".cache")
+    before = {path.name: path.stat().st_mtime_ns for path in cache.iterdir()}
+    assert len(before) == 12
+    next(cache.glob("*.json")).unlink()  # As an interrupted build leaves it.
+    command = [ROOT / "tools" / "gpu" / "acceptance.sh", "--build-only", "--quick", "--no-cubin", "--package", package]
+    done = subprocess.run(command, env=os.environ | {"PYTHON": sys.executable}, capture_output=True, text=True)
+    assert done.returncode == 0 and "6 kernels in" in done.stdout
+    after = {path.name: path.stat().st_mtime_ns for path in cache.iterdir()}
+    assert before.keys() == after.keys() and sum(before[name] != after[name] for name in before) == 2
+
+
+def test_a_kernel_that_hangs_costs_itself(package, tmp_path):
+    code, results, text = run_package(package, tmp_path, "--step-seconds", "3", FAKE_CUDA_HANG="elu_f32")
+    assert code == 1
+    bad = [record for record in results["checks"] if not record["ok"]]
+    assert [record["kernel"] for record in bad] == ["elu_f32_h2_d16_carry"] and "did not end within 3 s" in bad[0]["problem"]
+    assert len(results["checks"]) == 6 and len(results["times"]) >= 2
+    assert "check:elu_f32_h2_d16_carry: did not end within 3 s" in text
+
+
+def test_a_broken_context_costs_one_kernel(package, tmp_path):
+    code, results, _ = run_package(package, tmp_path, FAKE_CUDA_POISON="gated_delta_f32")
+    assert code == 1 and len(results["checks"]) == 6 and len(results["times"]) >= 2
+    bad = [record for record in results["checks"] if not record["ok"]]
+    assert [record["kernel"] for record in bad] == ["gated_delta_f32_h2_d16_carry"]
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in bad[0]["problem"]
+
+
+def test_a_machine_without_a_gpu(package, tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(package), "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run([sys.executable, "-m", "acceptance", package, "--out", tmp_path], env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert len(results["broken"]) == 1 and results["broken"][0].startswith("start: ")
+    assert "start: " in (tmp_path / "results.md").read_text()
 
 
 def test_wrong_results_are_found(acceptance, monkeypatch):

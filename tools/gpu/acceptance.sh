@@ -14,6 +14,7 @@ usage: tools/gpu/acceptance.sh [--build-only | --run-only | --report-only] [opti
   --report DIR       where the report goes (default: docs/benchmarks/gpu)
   --chip NAMES       what to compile for (default: sm_90)
   --seconds N        time of the run (default: 500)
+  --jobs N           compilations at a time (default: one per core)
   --no-cubin         PTX alone, which the driver compiles
   --quick            a few small kernels, to try the script
   --dry-run          host memory and the driver that LINATTN_CUDA_DRIVER names; nothing is timed
@@ -30,6 +31,7 @@ while [ $# -gt 0 ]; do
   --out) out=$2; shift ;;
   --report) report=$2; shift ;;
   --chip) build_options+=(--chip "$2"); shift ;;
+  --jobs) build_options+=(--jobs "$2"); shift ;;
   --seconds) run_options+=(--seconds "$2"); shift ;;
   --no-cubin | --quick) build_options+=("$1") ;;
   --dry-run) run_options+=("$1") ;;

@@ -1,34 +1,80 @@
 """Compiles everything that is checked and timed into one folder, without a GPU.
 
     python3 -m acceptance.build FOLDER --bin BUILD/bin --runner FOLDER [--chip sm_90] [--quick]
+
+A bundle that the same compiler made of the same function before is taken from the cache:
+a build that was interrupted goes on where it was.
 """
 
 import argparse
 import concurrent.futures
 import dataclasses
+import hashlib
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
+import threading
+import time
 import zipfile
 
 from .cases import kernels, module_text
 
 
-def _compile(options, kernel, folder):
-    """(bundle, schedule) or a message."""
-    target = pathlib.Path(folder) / (kernel.name + ".lab")
-    command = [str(pathlib.Path(options.bin) / "linattn-compile"), "-", "--target=nvvm", f"--chip={options.chip}", "--explain", "-o", str(target)]
-    if options.cubin:
-        command.append("--cubin")
-    done = subprocess.run(command, input=module_text(kernel), text=True, capture_output=True)
-    if done.returncode:
-        return None, done.stderr.strip()
-    chosen = [line.split("select-schedule: ")[1] for line in done.stdout.splitlines() if line.startswith("passed: select-schedule")]
-    return target, "; ".join(chosen) or "plain loops"
+class Compiler:
+    """linattn-compile with its options, and what it made of which text."""
+
+    def __init__(self, options):
+        self.program = str(pathlib.Path(options.bin) / "linattn-compile")
+        self.options = ["--target=nvvm", f"--chip={options.chip}", "--explain"] + ["--cubin"] * options.cubin
+        self.limit, self.cache = options.limit, pathlib.Path(options.cache or options.folder.rstrip("/") + ".cache")
+        self.cache.mkdir(parents=True, exist_ok=True)
+        self.identity = hashlib.sha256(pathlib.Path(self.program).read_bytes())
+        self.identity.update(" ".join(self.options).encode() + _ptxas_version())
+        self.used, self.stopped = set(), threading.Event()
+
+    def compile(self, kernel):
+        """(bytes of the bundle, record) or (None, message)."""
+        text = module_text(kernel)
+        key = self.identity.copy()
+        key.update(text.encode())
+        bundle = self.cache / (key.hexdigest()[:32] + ".lab")
+        record = bundle.with_suffix(".json")
+        self.used |= {bundle.name, record.name}
+        if not record.exists():
+            problem = "stopped" if self.stopped.is_set() else self._run(text, bundle, record)
+            if problem:
+                return None, problem
+        return bundle.read_bytes(), json.loads(record.read_text())
+
+    def _run(self, text, bundle, record):
+        begin, unfinished = time.monotonic(), bundle.with_suffix(".new")
+        try:
+            done = subprocess.run([self.program, "-", *self.options, "-o", str(unfinished)], input=text, text=True,
+                                  capture_output=True, timeout=self.limit)  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return f"not compiled within {self.limit:.0f} s"
+        if done.returncode:
+            return done.stderr.strip() or f"exit code {done.returncode}"
+        chosen = [line.split("select-schedule: ")[1] for line in done.stdout.splitlines() if line.startswith("passed: select-schedule")]
+        unfinished.replace(bundle)
+        # The record comes last: where it is, the bundle is whole.
+        found = {"schedule": "; ".join(chosen) or "plain loops", "seconds": round(time.monotonic() - begin, 2)}
+        unfinished.write_text(json.dumps(found))
+        unfinished.replace(record)
+        return None
+
+    def forget_unused(self):
+        for path in self.cache.iterdir():
+            if path.name not in self.used:
+                path.unlink()
+
+
+def _ptxas_version():
+    program = shutil.which("ptxas")
+    return subprocess.run([program, "--version"], capture_output=True).stdout if program else b""
 
 
 def _commit():
@@ -44,30 +90,42 @@ def main():
     parser.add_argument("--chip", default="sm_90")
     parser.add_argument("--no-cubin", dest="cubin", action="store_false", help="PTX alone, which the driver compiles")
     parser.add_argument("--quick", action="store_true", help="a few small kernels, to try the script")
+    parser.add_argument("--cache", help="bundles of earlier builds (default: FOLDER.cache)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilations at a time (default: one per core)")
+    parser.add_argument("--limit", type=float, default=600, help="seconds that one kernel may take (default: 600)")
     options = parser.parse_args()
     folder = pathlib.Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    chosen, entries, failures = kernels(options.quick), [], []
-    archive = folder / "bundles.zip"
-    with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as bundles:
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for kernel, (path, text) in zip(chosen, pool.map(lambda kernel: _compile(options, kernel, scratch), chosen)):
-                if path is None:
-                    failures.append(f"{kernel.name}: {text}")
-                    continue
-                bundles.write(path, kernel.name + ".lab")
-                path.unlink()
-                entries.append({"name": kernel.name, "kernel": dataclasses.asdict(kernel), "schedule": text})
-    description = {"commit": _commit(), "chips": options.chip, "cubin": options.cubin, "quick": options.quick, "kernels": entries}
+    chosen, entries, failures, compiler = kernels(options.quick), [], [], Compiler(options)
+    begin = time.monotonic()
+    with zipfile.ZipFile(folder / "bundles.zip", "w", zipfile.ZIP_DEFLATED) as bundles:
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            try:
+                for kernel, (bundle, found) in zip(chosen, pool.map(compiler.compile, chosen)):
+                    if bundle is None:
+                        failures.append([kernel.name, found])
+                        continue
+                    bundles.writestr(kernel.name + ".lab", bundle)
+                    entries.append({"name": kernel.name, "kernel": dataclasses.asdict(kernel), **found})
+                    if len(entries) % 20 == 0:
+                        print(f"[{time.monotonic() - begin:6.1f} s] {len(entries)} of {len(chosen)} kernels", flush=True)
+            except BaseException:
+                compiler.stopped.set()
+                raise
+    compiler.forget_unused()
+    # What is not there is said where the package is run, too.
+    description = {"commit": _commit(), "chips": options.chip, "cubin": options.cubin, "quick": options.quick, "kernels": entries,
+                   "failures": failures}  # fmt: skip
     (folder / "package.json").write_text(json.dumps(description, indent=1) + "\n")
     for source in (pathlib.Path(__file__).parent, pathlib.Path(options.runner)):
         target = folder / source.name
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    print(f"{len(entries)} kernels in {folder}, {size / 2**20:.1f} MiB")
-    for failure in failures:
-        print("failed:", failure, file=sys.stderr)
+    spent = sum(entry["seconds"] for entry in entries)
+    print(f"{len(entries)} kernels in {folder}, {size / 2**20:.1f} MiB; {spent:.0f} s of compiling, {time.monotonic() - begin:.0f} s now")
+    for name, why in failures:
+        print(f"failed: {name}: {why}", file=sys.stderr)
     return bool(failures)
 
 

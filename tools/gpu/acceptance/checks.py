@@ -15,10 +15,7 @@ def make_arrays(device, rule, dtype, batch, tokens, heads, size):
     """q, k, v in [B, T, H, D] and the gates in the order of the function, [B, T, H, …]."""
     shape = (batch, tokens, heads, size)
     arrays = {name: device.normal(shape) for name in "qkv"}
-
-    def unit(x):
-        return x / (x * x).sum(-1)[..., None] ** 0.5
-
+    unit = device.unit
     if rule.is_delta or rule.name == "rwkv7":
         arrays["k"] = unit(arrays["k"])
     extents = dict(zip("BTHD", shape))
@@ -71,12 +68,16 @@ def _expect(device, rule, kernel, arrays, state):
 
 def check(device, kernel, loaded, batch=2, tokens=203):
     """A record of how far the kernel's results are from float64, and whether a second
-    launch gives the same bits. A step updates its state in place."""
-    rule, in_place = RULES[kernel.rule], kernel.form == "step"
+    launch gives the same bits. A step updates its state in place; a prefill starts from
+    zeros and returns no state."""
+    rule, in_place, carries = RULES[kernel.rule], kernel.form == "step", kernel.form != "prefill"
     tokens = 1 if in_place else tokens
     arrays = make_arrays(device, rule, kernel.dtype, batch, tokens, kernel.heads, kernel.size)
     initial = make_state(device, rule, batch, kernel.heads, kernel.size)
+    if not carries:
+        initial = [device.full(tuple(part.shape), 0.0, "f32") for part in initial]
     want = _expect(device, rule, kernel, arrays, initial)
+    initial = initial if carries else []
     runs = []
     for _ in range(2):
         state = [device.copy(part) for part in initial]
@@ -94,6 +95,6 @@ def check(device, kernel, loaded, batch=2, tokens=203):
     same = all(device.equal(a, b) for a, b in zip(*runs))
     limits = [TOLERANCES[kernel.dtype]] + [TOLERANCES["state"]] * len(initial)
     return {
-        "output_error": errors[0], "state_error": max(errors[1:]), "same_bits": same,
-        "ok": same and all(error <= limit for error, limit in zip(errors, limits)),
+        "batch": batch, "tokens": tokens, "output_error": errors[0], "state_error": max(errors[1:], default=None),
+        "same_bits": same, "ok": same and all(error <= limit for error, limit in zip(errors, limits)),
     }  # fmt: skip

@@ -2,8 +2,12 @@
 memory that the launches of a fake driver are given."""
 
 import ctypes
+import math
 import statistics
+import subprocess
 import time
+
+from linattn_runner._library import Error, check, library
 
 __all__ = ["CudaDevice", "DryDevice"]
 
@@ -16,6 +20,8 @@ class CudaDevice:
     def __init__(self):
         import torch
 
+        if not torch.cuda.is_available():
+            raise RuntimeError(f"expected PyTorch {torch.__version__} to see a GPU, but it sees none")
         self.torch = self.xp = torch
         self.dtypes = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "f64": torch.float64}
         self.generator = torch.Generator("cuda").manual_seed(1)
@@ -24,7 +30,7 @@ class CudaDevice:
         self.info = {
             "device": properties.name, "multiprocessors": properties.multi_processor_count,
             "l2_bytes": self.l2_bytes, "capability": "%d.%d" % torch.cuda.get_device_capability(0),
-            "pytorch": torch.__version__, "cuda": torch.version.cuda,
+            "pytorch": torch.__version__, "cuda": torch.version.cuda, **_query_machine(),
         }  # fmt: skip
 
     def free_bytes(self):
@@ -44,6 +50,17 @@ class CudaDevice:
 
     def copy(self, array):
         return array.clone()
+
+    def unit(self, array):
+        return array / (array * array).sum(-1)[..., None] ** 0.5
+
+    def is_alive(self):
+        """False once a kernel has broken the context: nothing works in this process any more."""
+        try:
+            self.torch.cuda.synchronize()
+            return self.torch.ones(1, device="cuda").item() == 1
+        except RuntimeError:
+            return False
 
     def view(self, array, dtype):
         return array.data_ptr(), tuple(array.shape), tuple(array.stride()), dtype
@@ -135,9 +152,24 @@ class CudaDevice:
         return statistics.median(best)
 
 
+def _query_machine():
+    """What nvidia-smi says; nothing where it is not."""
+    names = ("driver_version", "power.limit", "clocks.max.sm", "clocks.max.mem", "memory.total")
+    try:
+        done = subprocess.run(["nvidia-smi", "--query-gpu=" + ",".join(names), "--format=csv,noheader", "--id=0"],
+                              capture_output=True, text=True, timeout=20)  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    values = done.stdout.strip().split(", ")
+    return dict(zip(names, values)) if done.returncode == 0 and len(values) == len(names) else {}
+
+
 class DryDevice:
     """Host memory. Kernels do not run: results are filled in with what was expected of
-    them, and nothing is timed."""
+    them, and nothing is timed. Arrays beyond `LARGE` are addresses alone: zeros that
+    nobody touches."""
+
+    LARGE = 1 << 24
 
     is_dry = True
     l2_bytes = 1 << 20
@@ -156,22 +188,37 @@ class DryDevice:
 
     def _aligned(self, array):
         """As the allocations of a device are."""
-        memory = self.xp.zeros(array.nbytes + 256, self.xp.uint8)
-        start = -memory.ctypes.data % 256
-        copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+        copy = self._zeros(array.shape, array.dtype)
         copy[...] = array
         return copy
 
+    def _zeros(self, shape, dtype):
+        size = math.prod(shape) * self.xp.dtype(dtype).itemsize
+        memory = self.xp.zeros(size + 256, self.xp.uint8)
+        start = -memory.ctypes.data % 256
+        return memory[start : start + size].view(dtype).reshape(shape)
+
     def normal(self, shape, dtype="f32"):
+        if math.prod(shape) > self.LARGE:
+            return self._zeros(shape, self.dtypes[dtype])
         return self._aligned(self.generator.standard_normal(shape).astype(self.dtypes[dtype]))
 
     def uniform(self, shape):
+        if math.prod(shape) > self.LARGE:
+            return self._zeros(shape, self.xp.float32)
         return self._aligned(self.generator.random(shape, self.xp.float32))
 
+    def unit(self, array):
+        return array if array.size > self.LARGE else array / (array * array).sum(-1)[..., None] ** 0.5
+
     def cast(self, array, dtype):
+        if array.size > self.LARGE:
+            return self._zeros(array.shape, self.dtypes[dtype])
         return self._aligned(array.astype(self.dtypes[dtype]))
 
     def full(self, shape, value, dtype):
+        if math.prod(shape) > self.LARGE:
+            return self._zeros(shape, self.dtypes[dtype])
         return self._aligned(self.xp.full(shape, value, self.dtypes[dtype]))
 
     def copy(self, array):
@@ -182,7 +229,7 @@ class DryDevice:
         return array.ctypes.data, array.shape, steps, dtype
 
     def allocate(self, size, keep):
-        keep.append(self._aligned(self.xp.zeros(size, self.xp.uint8)))
+        keep.append(self._zeros((size,), self.xp.uint8))
         return keep[-1].ctypes.data
 
     def maximum(self, array):
@@ -195,7 +242,13 @@ class DryDevice:
         return ctypes.c_void_p(0x5712EA)
 
     def synchronize(self):
-        pass
+        check(library.linattn_stream_synchronize(self.stream()))
+
+    def is_alive(self):
+        try:
+            return self.synchronize() is None
+        except Error:
+            return False
 
     def fill(self, arrays, values):
         for array, value in zip(arrays, values):

@@ -1,12 +1,12 @@
 """What others offer for the same computation on the same tensors, [B, T, H, D].
 
-`available` gives a function of no argument for each peer that has the rule; what is
-missing, and why, is said, never left out in silence.
+`find` raises ImportError or NotImplementedError where a peer has nothing for a rule:
+what is missing, and why, is said, never left out in silence.
 """
 
 import importlib
 
-__all__ = ["NAMES", "available"]
+__all__ = ["NAMES", "find"]
 
 NAMES = ("softmax (SDPA)", "PyTorch, chunks", "FLA")
 CHUNK = 64
@@ -22,47 +22,44 @@ _FLA = {
 }  # fmt: skip
 
 
-def available(rule, arrays, state=None):
-    """({name: call}, {name: why not}). With a state the call decodes one token."""
-    calls, missing = {}, {}
-    for name, make in zip(NAMES, (_softmax, _chunks, _fla)):
-        try:
-            calls[name] = make(rule, arrays, state)
-        except (ImportError, NotImplementedError) as error:
-            missing[name] = str(error) or type(error).__name__
-        except Exception as error:  # noqa: BLE001: whatever a peer does, ours are measured
-            missing[name] = f"{type(error).__name__}: {error}"
-    return calls, missing
+def find(name, rule, decodes):
+    """A function (arrays, state) -> call, of no argument; with a state the call decodes one
+    token. Looks at no array: what is missing is known before any is made."""
+    return dict(zip(NAMES, (_softmax, _chunks, _fla)))[name](rule, decodes)
 
 
-def _softmax(rule, arrays, state):
+def _softmax(rule, decodes):
     """Quadratic attention of the same size, another function: what would be replaced."""
-    if state is not None:
-        raise NotImplementedError("softmax decodes over a cache, whose length is another question")
     from torch.nn.functional import scaled_dot_product_attention
 
-    q, k, v = (arrays[name].transpose(1, 2) for name in "qkv")
-    return lambda: scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
+    if decodes:
+        raise NotImplementedError("softmax decodes over a cache, whose length is another question")
+
+    def make(arrays, state):
+        q, k, v = (arrays[name].transpose(1, 2) for name in "qkv")
+        return lambda: scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
+
+    return make
 
 
-def _fla(rule, arrays, state):
+def _fla(rule, decodes):
     if rule.name not in _FLA:
         raise NotImplementedError("not among the functions that are compared")
     folder, prefill, decode, gates = _FLA[rule.name]
-    module = importlib.import_module(f"fla.ops.{folder}")
-    options = {"scale": arrays["q"].shape[-1] ** -0.5}
-    if rule.name == "linear":
-        options["normalize"] = False
-    for ours, theirs in gates.items():
-        if isinstance(theirs, tuple):
-            theirs = theirs[state is not None]
-        options[theirs] = arrays[ours]
-    q, k, v = (arrays[name] for name in "qkv")
-    if state is None:
-        function = getattr(module, prefill)
+    function = getattr(importlib.import_module(f"fla.ops.{folder}"), decode if decodes else prefill)
+
+    def make(arrays, state):
+        options = {"scale": arrays["q"].shape[-1] ** -0.5}
+        if rule.name == "linear":
+            options["normalize"] = False
+        for ours, theirs in gates.items():
+            options[theirs[decodes] if isinstance(theirs, tuple) else theirs] = arrays[ours]
+        if decodes:
+            options |= {"initial_state": state, "output_final_state": True}
+        q, k, v = (arrays[name] for name in "qkv")
         return lambda: function(q, k, v, **options)[0]
-    function = getattr(module, decode)
-    return lambda: function(q, k, v, initial_state=state, output_final_state=True, **options)[0]
+
+    return make
 
 
 # ----------------------------------------------------------------------------
@@ -70,15 +67,15 @@ def _fla(rule, arrays, state):
 # ----------------------------------------------------------------------------
 
 
-def _chunks(rule, arrays, state):
+def _chunks(rule, decodes):
     import torch
 
-    if state is not None:
-        return lambda: _step(torch, rule, arrays, state)
+    if decodes:
+        return lambda arrays, state: lambda: _step(torch, rule, arrays, state)
     if rule.name not in ("linear", "retention", "simple_gla", "delta", "gated_delta"):
         raise NotImplementedError("no stable form of decays per channel in plain operators")
     call = _delta_chunks if rule.is_delta else _additive_chunks
-    return torch.no_grad()(lambda: call(torch, arrays))
+    return lambda arrays, state: torch.no_grad()(lambda: call(torch, arrays))
 
 
 def _step(torch, rule, arrays, state):

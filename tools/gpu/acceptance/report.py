@@ -44,12 +44,14 @@ def _checks(results):
              "max|o − reference| / max|reference|, the worst over all head sizes.", ""]  # fmt: skip
     groups = {}
     for record in checks:
+        if "rule" not in record:  # It gave no result.
+            continue
         groups.setdefault((record["rule"], record["form"]), []).append(record)
-    dtypes = list(dict.fromkeys(record["dtype"] for record in checks))
+    dtypes = list(dict.fromkeys(record["dtype"] for record in checks if "dtype" in record))
     rows = []
     for (rule, form), records in groups.items():
         cells = [max((r["output_error"] for r in records if r["dtype"] == dtype and "output_error" in r), default=None) for dtype in dtypes]
-        state = max((r["state_error"] for r in records if "state_error" in r), default=None)
+        state = max((r["state_error"] for r in records if r.get("state_error") is not None), default=None)
         sizes = sorted({r["size"] for r in records})
         rows.append((rule, form, ", ".join(map(str, sizes)), *map(_error, cells), _error(state)))
     lines.append(_table(("rule", "form", "D", *(f"o, {dtype}" for dtype in dtypes), "state"), rows))
@@ -78,12 +80,13 @@ def _times(results, group):
         key = (record["rule"], record["batch"], record["tokens"], record["heads"], record["size"])
         seen.setdefault(key, {})[record["implementation"]] = record
     for (rule, batch, tokens, heads, size), by_name in seen.items():
-        ours = by_name["linattn"]
+        ours = by_name.get("linattn")
         rivals = [by_name[name]["ms"] for name in names if name in by_name and name not in ("linattn", "softmax (SDPA)") and by_name[name]["ms"]]
-        ratio = f"{min(rivals) / ours['ms']:.2f}" if rivals and ours["ms"] else "–"
+        ratio = f"{min(rivals) / ours['ms']:.2f}" if rivals and ours and ours["ms"] else "–"
         cells = [_time(by_name.get(name)) for name in names if name != "linattn"]
-        rows.append((rule, f"{batch} × {tokens} × {heads} × {size}", _time(ours), _number(ours["gbytes_per_s"], 4),
-                     _percent(ours["share_of_copy"]), _number(ours["tflops"]), *cells, ratio))  # fmt: skip
+        numbers = ours or dict.fromkeys(("gbytes_per_s", "share_of_copy", "tflops"))
+        rows.append((rule, f"{batch} × {tokens} × {heads} × {size}", _time(ours), _number(numbers["gbytes_per_s"], 4),
+                     _percent(numbers["share_of_copy"]), _number(numbers["tflops"]), *cells, ratio))  # fmt: skip
     others = [name + ", ms" for name in names if name != "linattn"]
     head = ("rule", "B × T × H × D", "linattn, ms", "GB/s", "of the copy", "TFLOP/s", *others, "over the fastest peer")
     return _table(head, rows)
@@ -103,6 +106,8 @@ def markdown(results):
         parts += [f"`compute-sanitizer --tool {tool['tool']}`: exit code {tool['status']}. {tool['summary']}", ""]
     for group, title in (("standard", "Prefill, the shapes of flash-linear-attention"), ("decode", "Decoding, one token"), ("small", "Few heads, and many of 64")):
         parts += [f"## {title}", "", _times(results, group), ""]
+    if results["broken"]:
+        parts += ["## Broken", "", *(f"- {text}" for text in results["broken"]), ""]
     parts += ["## Missing", ""]
     missing = [f"- {name}: {why}" for name, why in results["missing"]] + [f"- {text}" for text in results["skipped"]]
     return "\n".join(parts + (missing or ["Nothing."])) + "\n"

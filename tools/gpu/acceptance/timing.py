@@ -6,9 +6,9 @@ import math
 from . import checks, peers, runner
 from .cases import RULES, timed
 
-__all__ = ["ceilings", "launch_cost", "time_shape"]
+__all__ = ["ceilings", "launch_cost", "time_ours", "time_peer"]
 
-MAX_SETS = 8
+MAX_SETS = 64
 # No more of the free memory than this.
 SHARE = 0.4
 
@@ -44,6 +44,8 @@ def _work(rule, shape):
 def _make_sets(device, rule, shape):
     moved, _ = _work(rule, shape)
     fit = max(1, int(device.free_bytes() * SHARE / max(moved, 1)))
+    if device.is_dry:
+        fit = 1
     count = min(MAX_SETS, fit, max(2, math.ceil(4 * device.l2_bytes / moved)))
     step = shape.tokens == 1
     sets = []
@@ -76,41 +78,30 @@ def _record(shape, rule, name, times, moved, products, limits):
         record |= {
             "ms": 1e3 * seconds, "ms_min": 1e3 * least, "ms_max": 1e3 * most,
             "gbytes_per_s": 1e-9 * moved / seconds, "tflops": 1e-12 * products / seconds,
-            "share_of_copy": 1e-9 * moved / seconds / limits["copy_gbytes_per_s"],
-            "share_of_gemm": 1e-12 * products / seconds / limits["gemm_tflops"],
         }  # fmt: skip
+        if limits:  # what was measured before
+            record["share_of_copy"] = record["gbytes_per_s"] / limits["copy_gbytes_per_s"]
+            record["share_of_gemm"] = record["tflops"] / limits["gemm_tflops"]
     return record
 
 
-def time_shape(device, load, rule_name, shape, limits, with_peers=True):
-    """Records of ours and of the peers on one shape, and what is missing of them."""
+def time_ours(device, load, rule_name, shape, limits):
+    """The record of our kernel on one shape."""
     rule = RULES[rule_name]
     loaded = load(timed(rule_name, shape))
     sets, keep = _make_sets(device, rule, shape), []
-    moved, products = _work(rule, shape)
     calls = [_bind(device, rule, loaded, arrays, state, keep) for arrays, state in sets]
-    records = [_record(shape, rule, "linattn", device.measure(calls), moved, products, limits)]
-    problems = []
-    offered = {name: [] for name in peers.NAMES}
-    for arrays, state in sets if with_peers else ():
-        found, missing = peers.available(rule, arrays, state)
-        for name, call in found.items():
-            offered[name].append(call)
-        problems += [(name, why) for name, why in missing.items()]
-    for name, calls in offered.items():
-        if not calls:
-            continue
-        try:
-            times = device.measure(calls)
-        except Exception as error:  # noqa: BLE001: a peer that fails is reported
-            problems.append((name, f"{type(error).__name__}: {error}".splitlines()[0]))
-            continue
-        # Another function: neither its bytes nor its products are those of the recurrence.
-        work = (0, 0) if name.startswith("softmax") else (moved, products)
-        records.append(_record(shape, rule, name, times, *work, limits))
-    del sets, keep, offered, calls
-    device.release()
-    return records, sorted(set(problems))
+    return _record(shape, rule, "linattn", device.measure(calls), *_work(rule, shape), limits)
+
+
+def time_peer(device, name, rule_name, shape, limits):
+    """The record of a peer on one shape; raises where it has none."""
+    rule = RULES[rule_name]
+    make = peers.find(name, rule, decodes=shape.tokens == 1)
+    calls = [make(arrays, state) for arrays, state in _make_sets(device, rule, shape)]
+    # Another function: neither its bytes nor its products are those of the recurrence.
+    work = (0, 0) if name.startswith("softmax") else _work(rule, shape)
+    return _record(shape, rule, name, device.measure(calls), *work, limits)
 
 
 def launch_cost(device, load, shape):
