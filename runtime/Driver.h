@@ -58,6 +58,7 @@ using CUdeviceptr = uint64_t;
   X(cuMemAlloc, (CUdeviceptr * memory, size_t bytes), false)                   \
   X(cuMemFree, (CUdeviceptr memory), false)                                    \
   X(cuMemcpyHtoD, (CUdeviceptr to, const void *from, size_t bytes), false)     \
+  X(cuMemcpyDtoH, (void *to, CUdeviceptr from, size_t bytes), false)           \
   X(cuGetErrorName, (CUresult result, const char **text), false)               \
   X(cuGetErrorString, (CUresult result, const char **text), false)
 

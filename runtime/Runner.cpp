@@ -206,3 +206,26 @@ linattn_error *linattn_device_free(void *memory) {
                  "cuMemFree");
   });
 }
+
+linattn_error *linattn_device_write(void *memory, const void *from,
+                                    size_t bytes) {
+  return guard([&] {
+    const Driver &driver = Driver::get();
+    ContextScope scope(driver);
+    if (bytes != 0)
+      driver.check(driver.cuMemcpyHtoD(reinterpret_cast<uintptr_t>(memory),
+                                       from, bytes),
+                   "cuMemcpyHtoD");
+  });
+}
+
+linattn_error *linattn_device_read(void *to, const void *memory, size_t bytes) {
+  return guard([&] {
+    const Driver &driver = Driver::get();
+    ContextScope scope(driver);
+    if (bytes != 0)
+      driver.check(driver.cuMemcpyDtoH(to, reinterpret_cast<uintptr_t>(memory),
+                                       bytes),
+                   "cuMemcpyDtoH");
+  });
+}

@@ -159,6 +159,12 @@ LINATTN_EXPORT linattn_error *linattn_device_allocate(size_t bytes,
                                                       void **memory);
 /** Waits until the device is idle. NULL is allowed. */
 LINATTN_EXPORT linattn_error *linattn_device_free(void *memory);
+/** Copies to and from device memory, in order with the default stream; wait
+ *  for the launches of other streams before. */
+LINATTN_EXPORT linattn_error *
+linattn_device_write(void *memory, const void *from, size_t bytes);
+LINATTN_EXPORT linattn_error *
+linattn_device_read(void *to, const void *memory, size_t bytes);
 
 #ifdef __cplusplus
 }

@@ -413,6 +413,7 @@ int cuMemAlloc_v2(uint64_t *memory, size_t bytes) {
   if (result != 0 || bytes == 0)
     return result ? result : kInvalidValue;
   void *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(data, 0, bytes);
   *memory = reinterpret_cast<uintptr_t>(data);
   std::lock_guard<std::mutex> lock(state().mutex);
   state().memory[*memory] = bytes;
@@ -434,6 +435,13 @@ int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
   int result = enter("cuMemcpyHtoD", std::to_string(bytes));
   if (result == 0)
     std::memcpy(reinterpret_cast<void *>(to), from, bytes);
+  return result;
+}
+
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
+  int result = enter("cuMemcpyDtoH", std::to_string(bytes));
+  if (result == 0)
+    std::memcpy(to, reinterpret_cast<void *>(from), bytes);
   return result;
 }
 

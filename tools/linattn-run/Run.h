@@ -28,6 +28,29 @@ llvm::Expected<std::vector<NpyArray>> runOnce(const Kernel &kernel,
                                               std::vector<NpyArray> &inputs,
                                               const RunOptions &runOptions);
 
+/// What a kernel is called with: the arrays themselves, or for a device copies
+/// in its memory.
+class CallBuffers {
+public:
+  static llvm::Expected<CallBuffers> create(const Kernel &kernel,
+                                            std::vector<NpyArray> &inputs,
+                                            std::vector<NpyArray> &outputs);
+  CallBuffers(CallBuffers &&) = default;
+  ~CallBuffers();
+
+  /// Returns when the results are there.
+  llvm::Error run(const Kernel &kernel, const RunOptions &options);
+  /// Copies results into the arrays where the kernel has not written these.
+  llvm::Error fetch(std::vector<NpyArray> &outputs);
+
+private:
+  CallBuffers() = default;
+  llvm::Error moveToDevice(BufferView &view);
+
+  llvm::SmallVector<BufferView> inputs, outputs;
+  std::vector<void *> memory;
+};
+
 } // namespace linattn
 
 #endif // LINATTN_TOOLS_LINATTN_RUN_RUN_H

@@ -62,6 +62,9 @@ struct CommandLine {
                  clEnumValN(Target::Reference, "reference", "naive loops"),
                  clEnumValN(Target::NVVMEmulated, "nvvm-emulated",
                             "GPU kernels in the emulator, which checks them"),
+                 clEnumValN(Target::NVVM, "nvvm",
+                            "kernels on this machine's GPU; arguments and "
+                            "results are copied, which no time includes"),
                  clEnumValN(Target::Trace, "trace",
                             "naive loops that print every value")),
       cl::init(Target::CPU), cl::cat(category)};
@@ -225,14 +228,14 @@ llvm::Expected<unsigned> getRepetitions(const CommandLine &options) {
 llvm::Error timeKernel(const CommandLine &options, unsigned repetitions,
                        const Kernel &kernel, std::vector<NpyArray> &inputs,
                        Report &report) {
-  llvm::SmallVector<BufferView> inputViews = getViews(inputs);
-  llvm::SmallVector<BufferView> outputViews = getViews(report.outputs);
+  auto call = CallBuffers::create(kernel, inputs, report.outputs);
+  if (!call)
+    return call.takeError();
   double peakBefore = measureFmaGflops();
   std::vector<double> times(repetitions);
   for (double &time : times) {
     double start = getMilliseconds();
-    if (llvm::Error error =
-            kernel.run(inputViews, outputViews, {options.threads}))
+    if (llvm::Error error = call->run(kernel, {options.threads}))
       return error;
     time = getMilliseconds() - start;
   }
@@ -365,6 +368,9 @@ llvm::Expected<bool> runFunction(const CommandLine &options,
                                  const Program &reference,
                                  llvm::StringRef entry,
                                  llvm::json::Array &records) {
+  if (options.compare == "exact" && options.target == Target::NVVM)
+    return makeError("--compare=exact: expected a target that computes in "
+                     "prime fields, but got nvvm");
   if (options.compare == "exact")
     return runExactly(options, program, reference, entry, records);
   if (options.tolerance.getNumOccurrences() && !(options.tolerance >= 0))
