@@ -46,7 +46,8 @@ static const std::pair<const char *, Operation> kOperations[] = {
     {"le", Operation::Le},
     {"gt", Operation::Gt},
     {"ge", Operation::Ge},
-    {"select", Operation::Select}};
+    {"select", Operation::Select},
+    {"index", Operation::Index}};
 
 namespace {
 
@@ -162,6 +163,10 @@ private:
         instruction.b =
             index(it.at(2), bundle.operands[instruction.a].shape.size());
         break;
+      case Operation::Index:
+        instruction.a = index(it.at(1), before);
+        instruction.b = index(it.at(2), kMaxCount);
+        break;
       case Operation::Select:
         instruction.c = index(it.at(3), before);
         [[fallthrough]];
@@ -229,7 +234,45 @@ private:
     }
     for (const json &launch : list(it.at("launches")))
       variant.launches.push_back(readLaunch(launch, variant, count));
+    if (it.contains("loops"))
+      readLoops(list(it.at("loops")), variant);
     return variant;
+  }
+
+  void readLoops(const json &loops, Variant &variant) {
+    size_t count = variant.program.instructions.size();
+    for (const json &it : loops) {
+      Loop &loop = variant.loops.emplace_back();
+      loop.index = index(it.at("index"), count);
+      loop.lower = index(it.at("lower"), count);
+      loop.upper = index(it.at("upper"), count);
+      loop.step = index(it.at("step"), count);
+      size_t limit = variant.launches.size();
+      loop.first = number(it.at("first"), 0, limit);
+      loop.count = number(it.at("count"), 0, limit - loop.first);
+      size_t others = loops.size() - variant.loops.size();
+      loop.inner = number(it.at("inner"), 0, others);
+      loop.variable = variant.program.findUsers(loop.index);
+      if (variant.program.instructions[loop.index].operation !=
+          Operation::Index)
+        malformed("expected a loop to count an index");
+    }
+    checkNesting(variant.loops, 0, variant.loops.size(), 0,
+                 variant.launches.size());
+  }
+
+  /// Loops follow one another, and lie within the one around them.
+  void checkNesting(const std::vector<Loop> &loops, size_t next, size_t end,
+                    size_t first, size_t last) {
+    while (next < end) {
+      const Loop &loop = loops[next];
+      size_t behind = loop.first + loop.count;
+      if (loop.first < first || behind > last || next + loop.inner >= end)
+        malformed("expected loops to be nested");
+      checkNesting(loops, next + 1, next + 1 + loop.inner, loop.first, behind);
+      next += 1 + loop.inner;
+      first = behind;
+    }
   }
 
   Launch readLaunch(const json &it, const Variant &variant, size_t count) {

@@ -67,6 +67,15 @@ struct Launch {
   std::vector<KernelArgument> arguments;
 };
 
+/// Launches that are repeated: `count` of them from `first` on, and the loops
+/// within, the `inner` next ones. Numbers are those of values.
+struct Loop {
+  int32_t index = 0, lower = 0, upper = 0, step = 0;
+  size_t first = 0, count = 0, inner = 0;
+  /// The instructions that an iteration computes anew.
+  std::vector<int32_t> variable;
+};
+
 /// Memory besides the operands: a part of the workspace of so many bytes, or
 /// constants, which are there once the kernel has been prepared.
 struct Buffer {
@@ -91,6 +100,8 @@ struct Variant {
   std::vector<Module> modules;
   std::vector<Buffer> buffers;
   std::vector<Launch> launches;
+  /// In the order of their first launches, the outer before the inner.
+  std::vector<Loop> loops;
   /// cpu: a shared library, and the function in it.
   std::string_view image;
   std::string symbol;

@@ -32,6 +32,8 @@ constexpr int64_t kSharedWithoutAsking = 48 * 1024;
 constexpr int64_t kWorkspaceAlignment = 256;
 constexpr int64_t kMaxGrid[3] = {2147483647, 65535, 65535};
 constexpr int64_t kMaxBlock = 1024;
+/// More is no loop over launches that anybody waits for.
+constexpr int64_t kMaxIterations = 1 << 24;
 
 /// A device, as the names of chips tell it.
 struct Chip {
@@ -307,10 +309,17 @@ public:
     workspaceBase = address;
   }
 
+  void run(const Driver &driver, CUstream stream) {
+    runRange(driver, stream, 0, variant.launches.size(), 0,
+             variant.loops.size());
+  }
+
+private:
+  void runRange(const Driver &driver, CUstream stream, size_t launch,
+                size_t lastLaunch, size_t loop, size_t lastLoop);
   void run(const Driver &driver, const Launch &launch, CUfunction function,
            CUstream stream);
 
-private:
   void placeBuffers() {
     for (size_t i = 0; i < variant.buffers.size(); ++i) {
       offsets[i] = workspaceBytes;
@@ -441,6 +450,35 @@ void Call::run(const Driver &driver, const Launch &launch, CUfunction function,
     driver.check(result, "cuLaunchKernel", "kernel '" + launch.kernel + "'");
 }
 
+void Call::runRange(const Driver &driver, CUstream stream, size_t launch,
+                    size_t lastLaunch, size_t loop, size_t lastLoop) {
+  while (launch < lastLaunch || loop < lastLoop) {
+    if (loop == lastLoop || variant.loops[loop].first > launch) {
+      run(driver, variant.launches[launch], entry.functions[launch], stream);
+      ++launch;
+      continue;
+    }
+    const Loop &it = variant.loops[loop];
+    int64_t lower = values[it.lower], upper = values[it.upper];
+    int64_t step = values[it.step];
+    if (step <= 0 ||
+        (lower < upper &&
+         (lower < 0 || (upper - lower - 1) / step >= kMaxIterations)))
+      fail("'" + bundle.entry + "': expected a loop of at most " +
+           std::to_string(kMaxIterations) + " iterations, but got one from " +
+           std::to_string(lower) + " to " + std::to_string(upper) + " by " +
+           std::to_string(step));
+    for (int64_t i = lower; i < upper; i += step) {
+      values[it.index] = i;
+      variant.program.evaluate(views, it.variable, values.get());
+      runRange(driver, stream, it.first, it.first + it.count, loop + 1,
+               loop + 1 + it.inner);
+    }
+    launch = it.first + it.count;
+    loop += 1 + it.inner;
+  }
+}
+
 size_t CudaKernel::getWorkspaceSize(CallViews &views) const {
   ContextScope scope(Driver::get());
   const Loaded &entry = findPrepared(scope);
@@ -454,10 +492,7 @@ void CudaKernel::launch(CallViews &views, void *workspace,
   const Loaded &entry = findPrepared(scope);
   Call call(bundle, entry, views.get());
   call.setWorkspace(workspace, workspaceBytes);
-  const std::vector<Launch> &launches = entry.variant->launches;
-  for (size_t i = 0; i < launches.size(); ++i)
-    call.run(driver, launches[i], entry.functions[i],
-             static_cast<CUstream>(stream));
+  call.run(driver, static_cast<CUstream>(stream));
 }
 
 std::unique_ptr<linattn_kernel>

@@ -85,24 +85,64 @@ static int64_t compute(Operation operation, int64_t a, int64_t b) {
   }
 }
 
+inline void Program::evaluate(const linattn_view *views, size_t number,
+                              int64_t *values) const {
+  const Instruction &it = instructions[number];
+  switch (it.operation) {
+  case Operation::Const:
+    values[number] = it.constant;
+    break;
+  case Operation::Size:
+    values[number] = views[it.a].shape[it.b];
+    break;
+  case Operation::Stride:
+    values[number] = views[it.a].strides[it.b];
+    break;
+  case Operation::Select:
+    values[number] = values[it.a] ? values[it.b] : values[it.c];
+    break;
+  case Operation::Index:
+    values[number] = values[it.a];
+    break;
+  default:
+    values[number] = compute(it.operation, values[it.a], values[it.b]);
+  }
+}
+
 void Program::evaluate(const linattn_view *views, int64_t *values) const {
-  for (size_t i = 0; i < instructions.size(); ++i) {
+  for (size_t i = 0; i < instructions.size(); ++i)
+    evaluate(views, i, values);
+}
+
+void Program::evaluate(const linattn_view *views,
+                       const std::vector<int32_t> &some,
+                       int64_t *values) const {
+  for (int32_t number : some)
+    evaluate(views, static_cast<size_t>(number), values);
+}
+
+std::vector<int32_t> Program::findUsers(int32_t index) const {
+  std::vector<bool> depends(instructions.size());
+  std::vector<int32_t> users;
+  depends[index] = true;
+  for (size_t i = index + 1; i < instructions.size(); ++i) {
     const Instruction &it = instructions[i];
     switch (it.operation) {
     case Operation::Const:
-      values[i] = it.constant;
-      break;
     case Operation::Size:
-      values[i] = views[it.a].shape[it.b];
-      break;
     case Operation::Stride:
-      values[i] = views[it.a].strides[it.b];
+      continue;
+    case Operation::Index:
+      depends[i] = depends[it.a];
       break;
     case Operation::Select:
-      values[i] = values[it.a] ? values[it.b] : values[it.c];
+      depends[i] = depends[it.a] || depends[it.b] || depends[it.c];
       break;
     default:
-      values[i] = compute(it.operation, values[it.a], values[it.b]);
+      depends[i] = depends[it.a] || depends[it.b];
     }
+    if (depends[i])
+      users.push_back(static_cast<int32_t>(i));
   }
+  return users;
 }

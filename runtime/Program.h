@@ -41,6 +41,7 @@ enum class Operation : uint8_t {
   Gt,
   Ge,
   Select, ///< a ? b : c
+  Index,  ///< what a loop counts, from value a on; b tells it from others
 };
 
 struct Instruction {
@@ -56,6 +57,15 @@ struct Program {
 
   /// `values` has room for one number per instruction.
   void evaluate(const linattn_view *views, int64_t *values) const;
+  /// Those of these numbers alone.
+  void evaluate(const linattn_view *views, const std::vector<int32_t> &some,
+                int64_t *values) const;
+  /// The instructions that depend on value `index`, in order.
+  std::vector<int32_t> findUsers(int32_t index) const;
+
+private:
+  void evaluate(const linattn_view *views, size_t number,
+                int64_t *values) const;
 };
 
 } // namespace linattn::runner

@@ -213,9 +213,9 @@ linattn_error *linattn_device_write(void *memory, const void *from,
     const Driver &driver = Driver::get();
     ContextScope scope(driver);
     if (bytes != 0)
-      driver.check(driver.cuMemcpyHtoD(reinterpret_cast<uintptr_t>(memory),
-                                       from, bytes),
-                   "cuMemcpyHtoD");
+      driver.check(
+          driver.cuMemcpyHtoD(reinterpret_cast<uintptr_t>(memory), from, bytes),
+          "cuMemcpyHtoD");
   });
 }
 
@@ -224,8 +224,8 @@ linattn_error *linattn_device_read(void *to, const void *memory, size_t bytes) {
     const Driver &driver = Driver::get();
     ContextScope scope(driver);
     if (bytes != 0)
-      driver.check(driver.cuMemcpyDtoH(to, reinterpret_cast<uintptr_t>(memory),
-                                       bytes),
-                   "cuMemcpyDtoH");
+      driver.check(
+          driver.cuMemcpyDtoH(to, reinterpret_cast<uintptr_t>(memory), bytes),
+          "cuMemcpyDtoH");
   });
 }

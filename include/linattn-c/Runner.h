@@ -163,8 +163,8 @@ LINATTN_EXPORT linattn_error *linattn_device_free(void *memory);
  *  for the launches of other streams before. */
 LINATTN_EXPORT linattn_error *
 linattn_device_write(void *memory, const void *from, size_t bytes);
-LINATTN_EXPORT linattn_error *
-linattn_device_read(void *to, const void *memory, size_t bytes);
+LINATTN_EXPORT linattn_error *linattn_device_read(void *to, const void *memory,
+                                                  size_t bytes);
 
 #ifdef __cplusplus
 }

@@ -83,6 +83,18 @@ json::Object describe(const ValueInfo &info, bool isResult,
   return operand;
 }
 
+/// The first function that PTX declares but does not define; empty for none.
+std::string findUndefined(llvm::StringRef ptx) {
+  size_t at = ptx.find(".extern .func");
+  if (at == llvm::StringRef::npos)
+    return "";
+  // ".extern .func (.param .b64 result) name ( .param … )"
+  llvm::StringRef rest = ptx.drop_front(at + strlen(".extern .func")).ltrim();
+  if (rest.starts_with("("))
+    rest = rest.drop_front(rest.find(')') + 1).ltrim();
+  return rest.take_until([](char c) { return c == '(' || isspace(c); }).str();
+}
+
 /// Compiles one function for one chip after the other.
 class BundleCompiler {
 public:
@@ -231,6 +243,11 @@ private:
       // The driver wants a null byte behind the text.
       std::string ptx =
           object.getObject().getValue().rtrim(llvm::StringRef("\0", 1)).str();
+      if (std::string called = findUndefined(ptx); !called.empty())
+        return llvm::createStringError(
+            "kernel '" + binary.getName() + "' calls " + called +
+            ", a function that no driver has: expected one that "
+            "linattn-expand-math or linattn-expand-double-math knows");
       json::Object entry{{"name", binary.getName().str()}};
       if (!options.ptxas.empty()) {
         auto cubin = assemblePTX(ptx, chip, options.ptxas);

@@ -25,11 +25,57 @@ int64_t Formulas::add(llvm::StringRef operation,
   if (!isNew)
     return it->second;
   values.push_back(std::move(instruction));
+  Entry &entry = entries.emplace_back();
+  entry.operation = operation.str();
+  entry.operands.assign(operands.begin(), operands.end());
+  bool usesValues =
+      operation != "const" && operation != "size" && operation != "stride";
+  entry.isVariable = operation == "index";
+  for (int64_t operand : operands)
+    entry.isVariable |=
+        usesValues && operation != "index" && entries[operand].isVariable;
   if (operation == "size")
     sizes[it->second] = {operands[0], operands[1]};
   if (operation == "eq" && sizes.count(operands[0]) && sizes.count(operands[1]))
     equalSizes.push_back({sizes[operands[0]], sizes[operands[1]]});
   return it->second;
+}
+
+int64_t Formulas::index(int64_t lower, int64_t upper) {
+  // The number of the loop tells it from others with the same bounds; the last
+  // operand is for bounds of values alone.
+  int64_t number = add("index", {lower, numLoops++});
+  entries[number].operands = {lower, upper};
+  return number;
+}
+
+int64_t Formulas::bound(int64_t value, bool above) {
+  const Entry entry = entries[value];
+  if (!entry.isVariable)
+    return value;
+  llvm::StringRef operation = entry.operation;
+  if (operation == "index") {
+    int64_t lower = bound(entry.operands[0], /*above=*/false);
+    if (!above || lower < 0)
+      return lower;
+    int64_t upper = bound(entry.operands[1], /*above=*/true);
+    return upper < 0 ? -1
+                     : add("max", {lower, add("sub", {upper, constant(1)})});
+  }
+  bool isScaled = entries[entry.operands[1]].operation == "const";
+  int64_t factor = isScaled ? entries[entry.operands[1]].operands[0] : 0;
+  bool grows = operation == "add" || operation == "min" || operation == "max";
+  bool scales = (operation == "mul" || operation == "floordiv" ||
+                 operation == "ceildiv" || operation == "div") &&
+                factor > 0;
+  if (!grows && !scales && operation != "sub")
+    return -1;
+  int64_t lhs = bound(entry.operands[0], above);
+  int64_t rhs = bound(entry.operands[1], operation == "sub" ? !above : above);
+  // The smaller of two is bounded by either.
+  if (operation == "min" && above && (lhs < 0 || rhs < 0))
+    return std::max(lhs, rhs);
+  return lhs < 0 || rhs < 0 ? -1 : add(operation, {lhs, rhs});
 }
 
 int64_t Formulas::affine(AffineExpr expr, llvm::ArrayRef<int64_t> symbols) {

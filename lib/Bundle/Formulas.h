@@ -15,6 +15,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
+#include <vector>
 
 namespace linattn::detail {
 
@@ -31,6 +32,14 @@ public:
     return add("stride", {operand, dim});
   }
   int64_t add(llvm::StringRef operation, llvm::ArrayRef<int64_t> operands);
+
+  /// The number that the next loop counts, from the value `lower` to below
+  /// `upper`.
+  int64_t index(int64_t lower, int64_t upper);
+
+  /// A value that is at least `value` in every iteration of all loops, and that
+  /// none of them changes; −1 where nothing is known.
+  int64_t boundAbove(int64_t value) { return bound(value, /*above=*/true); }
 
   /// The value of an expression whose symbols have these values.
   int64_t affine(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> symbols);
@@ -55,7 +64,18 @@ public:
   llvm::json::Array takeValues() { return std::move(values); }
 
 private:
+  struct Entry {
+    std::string operation;
+    llvm::SmallVector<int64_t, 3> operands;
+    /// Differs between iterations of a loop.
+    bool isVariable = false;
+  };
+
+  int64_t bound(int64_t value, bool above);
+
   llvm::json::Array values;
+  std::vector<Entry> entries;
+  int64_t numLoops = 0;
   llvm::StringMap<int64_t> known;
   llvm::DenseMap<mlir::Value, int64_t> numbers;
   llvm::DenseMap<int64_t, Dim> sizes;

@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace linattn;
 using namespace linattn::detail;
@@ -41,15 +42,16 @@ public:
 
   llvm::Expected<json::Object> run() {
     bindArguments();
-    for (Operation &op : func.front().without_terminator())
-      if (!visit(op))
-        return llvm::createStringError(
-            "'" + signature.entry + "' needs a compiler to be launched: " +
-            op.getName().getStringRef() +
-            (problem.empty() ? " in the host code" : ": " + problem));
-    return json::Object{{"values", formulas.takeValues()},
-                        {"buffers", std::move(buffers)},
-                        {"launches", std::move(launches)}};
+    if (!visit(func.front()))
+      return llvm::createStringError(
+          "'" + signature.entry +
+          "' needs a compiler to be launched: " + problem);
+    json::Object program{{"values", formulas.takeValues()},
+                         {"buffers", std::move(buffers)},
+                         {"launches", std::move(launches)}};
+    if (!loops.empty())
+      program["loops"] = std::move(loops);
+    return program;
   }
 
 private:
@@ -83,7 +85,89 @@ private:
     return false;
   }
 
+  bool visit(Block &block) {
+    for (Operation &op : block.without_terminator())
+      if (!visit(op)) {
+        std::string name = op.getName().getStringRef().str();
+        // The innermost op says it.
+        if (!isReported)
+          problem =
+              name + (problem.empty() ? " in the host code" : ": " + problem);
+        isReported = true;
+        return false;
+      }
+    return true;
+  }
+
+  /// A loop over launches: those of its body, which follow one another.
+  bool visit(scf::ForOp loop) {
+    int64_t lower = formulas.lookup(loop.getLowerBound());
+    int64_t upper = formulas.lookup(loop.getUpperBound());
+    int64_t step = formulas.lookup(loop.getStep());
+    if (lower < 0 || upper < 0 || step < 0)
+      return fail("bounds that are no formulas of sizes");
+    if (loop.getNumRegionIterArgs() != 0)
+      return fail("values carried from one iteration to the next");
+    int64_t index = formulas.index(lower, upper);
+    formulas.bind(loop.getInductionVar(), index);
+    size_t first = launches.size(), place = loops.size();
+    loops.push_back(nullptr);
+    if (!visit(*loop.getBody()))
+      return false;
+    loops[place] =
+        json::Object{{"index", index},
+                     {"lower", lower},
+                     {"upper", upper},
+                     {"step", step},
+                     {"first", first},
+                     {"count", static_cast<int64_t>(launches.size() - first)},
+                     {"inner", static_cast<int64_t>(loops.size() - place - 1)}};
+    return true;
+  }
+
+  /// Launches of the branch that is not taken have empty grids, and what has an
+  /// empty grid is not launched.
+  bool visit(scf::IfOp branch) {
+    int64_t condition = formulas.lookup(branch.getCondition());
+    if (condition < 0)
+      return fail("a condition that is no formula of sizes");
+    int64_t outer = active,
+            isFalse = formulas.add("eq", {condition, formulas.constant(0)});
+    auto enter = [&](int64_t value) {
+      active = outer < 0 ? value : formulas.add("and", {outer, value});
+    };
+    enter(formulas.add("eq", {isFalse, formulas.constant(0)}));
+    bool ok = visit(*branch.thenBlock());
+    if (ok && branch.elseBlock()) {
+      enter(isFalse);
+      ok = visit(*branch.elseBlock());
+    }
+    active = outer;
+    if (!ok || branch.getNumResults() == 0)
+      return ok;
+    for (auto [result, yes, no] :
+         llvm::zip(branch.getResults(), branch.thenYield().getOperands(),
+                   branch.elseYield().getOperands())) {
+      int64_t left = formulas.lookup(yes), right = formulas.lookup(no);
+      if (left < 0 || right < 0)
+        return fail("a result that is no formula of sizes");
+      formulas.bind(result, formulas.add("select", {condition, left, right}));
+    }
+    return true;
+  }
+
+  /// Blocks along x, none where the branch is not taken.
+  int64_t guard(int64_t blocks) {
+    return active < 0
+               ? blocks
+               : formulas.add("select", {active, blocks, formulas.constant(0)});
+  }
+
   bool visit(Operation &op) {
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return visit(loop);
+    if (auto branch = dyn_cast<scf::IfOp>(op))
+      return visit(branch);
     if (formulas.take(&op) || isa<memref::DeallocOp>(op))
       return true;
     if (auto literal =
@@ -147,8 +231,13 @@ private:
     if (llvm::is_contained(extents, -1))
       return false;
     int64_t bytes = formulas.constant(getElementBytes(type));
-    for (int64_t extent : extents)
-      bytes = formulas.add("mul", {bytes, extent});
+    for (int64_t extent : extents) {
+      // In a loop, what the largest iteration needs.
+      int64_t most = formulas.boundAbove(extent);
+      if (most < 0)
+        return fail("a buffer whose size no formula bounds");
+      bytes = formulas.add("mul", {bytes, most});
+    }
     views[alloc] = makeView(std::move(extents));
     buffers.push_back(json::Object{{"bytes", bytes},
                                    {"element_bytes", getElementBytes(type)}});
@@ -257,7 +346,8 @@ private:
       symbols.push_back(given[size.getOperand()].extents[size.getDim()]);
     json::Array grid, block, args;
     for (AffineExpr expr : plan.getGrid().getResults())
-      grid.push_back(formulas.affine(expr, symbols));
+      grid.push_back(grid.empty() ? guard(formulas.affine(expr, symbols))
+                                  : formulas.affine(expr, symbols));
     for (int64_t threads : {plan.getBlock(), int64_t(1), int64_t(1)})
       block.push_back(formulas.constant(threads));
     for (LaunchValueAttr arg : plan.getArgs())
@@ -295,7 +385,12 @@ private:
     json::Array grid, block, args;
     gpu::KernelDim3 blocks = launch.getGridSizeOperandValues();
     gpu::KernelDim3 threads = launch.getBlockSizeOperandValues();
-    for (Value extent : {blocks.x, blocks.y, blocks.z})
+    for (Value extent :
+         {blocks.x, blocks.y, blocks.z, threads.x, threads.y, threads.z})
+      if (formulas.lookup(extent) < 0)
+        return fail("a grid that is no formula of sizes");
+    grid.push_back(guard(formulas.lookup(blocks.x)));
+    for (Value extent : {blocks.y, blocks.z})
       grid.push_back(formulas.lookup(extent));
     for (Value extent : {threads.x, threads.y, threads.z})
       block.push_back(formulas.lookup(extent));
@@ -360,8 +455,11 @@ private:
   BundleWriter &writer;
   Formulas formulas;
   llvm::DenseMap<Value, View> views;
-  json::Array buffers, launches;
+  json::Array buffers, launches, loops;
+  /// Whether the branches around are taken; −1 for always.
+  int64_t active = -1;
   std::string problem;
+  bool isReported = false;
 };
 
 } // namespace

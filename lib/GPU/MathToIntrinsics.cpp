@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/GPU/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -29,10 +30,43 @@ struct ToIntrinsic : OpRewritePattern<MathOp> {
 
   LogicalResult matchAndRewrite(MathOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getType()).isF32())
-      return rewriter.notifyMatchFailure(op, "not on f32");
+    Type type = getElementTypeOrSelf(op.getType());
+    if (!type.isF32() && !type.isF64())
+      return rewriter.notifyMatchFailure(op, "neither on f32 nor on f64");
     rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
         op, op.getType(), rewriter.getStringAttr(name), op->getOperands());
+    return success();
+  }
+
+  StringRef name;
+};
+
+/// Of 0 the width of the type, as the ops have it.
+template <typename MathOp>
+struct CountZeros : OpRewritePattern<MathOp> {
+  CountZeros(MLIRContext *context, StringRef name)
+      : OpRewritePattern<MathOp>(context), name(name) {}
+
+  LogicalResult matchAndRewrite(MathOp op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (!type.isIndex() && !type.isSignlessInteger())
+      return rewriter.notifyMatchFailure(op, "not on a scalar");
+    Location loc = op.getLoc();
+    Type width = type.isIndex() ? rewriter.getI64Type() : type;
+    Value operand = op.getOperand();
+    if (type.isIndex())
+      operand = arith::IndexCastOp::create(rewriter, loc, width, operand);
+    // "false": 0 is not undefined.
+    Value zero = arith::ConstantIntOp::create(rewriter, loc, 0, 1);
+    auto call = LLVM::CallIntrinsicOp::create(rewriter, loc, width,
+                                              rewriter.getStringAttr(name),
+                                              ValueRange{operand, zero});
+    if (type.isIndex())
+      rewriter.replaceOpWithNewOp<arith::IndexCastOp>(op, type,
+                                                      call.getResult(0));
+    else
+      rewriter.replaceOp(op, call);
     return success();
   }
 
@@ -49,6 +83,10 @@ struct LinAttnMathToIntrinsicsPass final
     patterns.add<ToIntrinsic<math::AbsFOp>>(&getContext(), "llvm.fabs");
     patterns.add<ToIntrinsic<math::CeilOp>>(&getContext(), "llvm.ceil");
     patterns.add<ToIntrinsic<math::CopySignOp>>(&getContext(), "llvm.copysign");
+    patterns.add<CountZeros<math::CountLeadingZerosOp>>(&getContext(),
+                                                        "llvm.ctlz");
+    patterns.add<CountZeros<math::CountTrailingZerosOp>>(&getContext(),
+                                                         "llvm.cttz");
     patterns.add<ToIntrinsic<math::FloorOp>>(&getContext(), "llvm.floor");
     patterns.add<ToIntrinsic<math::FmaOp>>(&getContext(), "llvm.fma");
     patterns.add<ToIntrinsic<math::RoundEvenOp>>(&getContext(),

@@ -30,6 +30,7 @@ using namespace mlir::linattn;
 static void addPlainRoute(OpPassManager &pm) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLinAttnLowerToLoopsPass());
+  functions.addPass(createLinAttnLaunchCopiesPass());
   functions.addPass(createConvertLinalgToParallelLoopsPass());
   functions.addPass(createGpuMapParallelLoopsPass());
   functions.addPass(createConvertParallelLoopToGpuPass());
@@ -63,6 +64,7 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
 static void addKernelLowering(OpPassManager &kernels) {
   kernels.addPass(math::createMathExtendToSupportedTypes());
   kernels.addPass(createLinAttnExpandMathPass());
+  kernels.addPass(createLinAttnExpandDoubleMathPass());
   kernels.addPass(createLinAttnMathToIntrinsicsPass());
   arith::ArithEmulateUnsupportedFloatsOptions emulate;
   emulate.sourceTypeStrs = {"bf16", "f16"};

@@ -3,6 +3,10 @@
 The numbers in docs/Rationale.md come from here.
 """
 
+import os
+import pathlib
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -45,3 +49,44 @@ def test_limits():
                 decay = np.full(shape, log, np.float32)
                 state = linattn.scan(q, q, q, decay=decay, form=form, return_state=True)[1]
                 assert (state.S == 1.0 + kept).all()
+
+
+# Lowest and highest argument, and the bound in units in the last place.
+DOUBLE_BOUNDS = {
+    "exp": (-745.0, 709.0, 1.0), "exp2": (-1074.0, 1023.0, 1.0), "expm1": (-30.0, 30.0, 4.0), "tanh": (-22.0, 22.0, 6.0),
+    "log": (1e-320, 1e300, 2.0), "log2": (1e-300, 1e300, 3.0), "log10": (1e-300, 1e300, 3.0), "log1p": (1e-20, 1e20, 4.0),
+    "sin": (-1e6, 1e6, 2.0), "cos": (-1e6, 1e6, 2.0),
+}  # fmt: skip
+OPT = pathlib.Path(os.path.abspath(linattn.__file__)).parents[2] / "bin" / "linattn-opt"
+
+
+def compile_expanded(name):
+    text = f"""func.func @f(%x: tensor<?xf64>) -> tensor<?xf64> {{
+      %y = linalg.map ins(%x : tensor<?xf64>) outs(%x : tensor<?xf64>) (%a: f64, %o: f64) {{
+        %b = math.{name} %a : f64
+        linalg.yield %b : f64
+      }}
+      return %y : tensor<?xf64>
+    }}"""
+    done = subprocess.run([OPT, "--linattn-expand-double-math"], input=text, capture_output=True, text=True, check=True)
+    assert f"math.{name} " not in done.stdout
+    return linattn.compile(done.stdout, target="reference")
+
+
+@pytest.mark.skipif(not OPT.exists(), reason="the package is not in its build")
+@pytest.mark.parametrize("name", DOUBLE_BOUNDS)
+def test_doubles_on_a_gpu(rng, name):
+    low, high, bound = DOUBLE_BOUNDS[name]
+    kernel, x = compile_expanded(name), rng.uniform(low, high, 100000)
+    if low > 0:
+        x = np.exp(rng.uniform(np.log(low), np.log(high), 100000))
+    x = np.concatenate([x, rng.standard_normal(100000) * (x[0] if low < 0 else 0) * 1e-3, x[:1000] * 0 + 1])
+    x = x[x > 0] if name.startswith("log") else x
+    want = getattr(np, name)(x.astype(np.longdouble))
+    error = np.abs(kernel(x).astype(np.longdouble) - want) / np.spacing(np.abs(want).astype(np.float64))
+    print(f"{name}: {float(error.max()):.3f} ulp at {x[error.argmax()]}")
+    assert error.max() <= bound
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 1.0, 5e-324, 1e300, -1e300])
+    special = special[:-2] if name in ("sin", "cos") else special
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(kernel(special), getattr(np, name)(special), rtol=1e-15, atol=0)

@@ -77,12 +77,74 @@ def LinAttnToKernelPass : Pass<"linattn-to-kernel", "::mlir::ModuleOp"> {
   ];
 }
 
-def LinAttnMathToIntrinsicsPass : Pass<"linattn-math-to-intrinsics"> {
-  let summary = "Convert the functions of f32 that a GPU has instructions for";
+def LinAttnLaunchCopiesPass : Pass<"linattn-launch-copies"> {
+  let summary = "Make loops of copies, and give every op a parallel loop";
   let description = [{
-    Multiply-adds, roundings, square roots and the like become intrinsics of
-    LLVM, before `convert-gpu-to-nvvm` makes calls to libdevice of them. Others
-    are left alone.
+    On the host nothing reads or writes an element of a buffer that a GPU works
+    on. A `memref.copy` becomes a `linalg.generic`, of which the plain route makes
+    a kernel. An op without a parallel loop, such as the sum of a vector, gets
+    one of a single iteration. What is in a parallel loop is left alone.
+
+    Before:
+
+    ```mlir
+    memref.copy %x, %y : memref<4x?xf32> to memref<4x?xf32>
+    ```
+
+    After:
+
+    ```mlir
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%x : memref<4x?xf32>) outs(%y : memref<4x?xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numCopies", "num-copies", "Number of copies that became loops">,
+    Statistic<"numWrapped", "num-wrapped", "Number of ops that got a loop">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
+def LinAttnExpandDoubleMathPass : Pass<"linattn-expand-double-math"> {
+  let summary = "Expand functions of f64 into polynomials";
+  let description = [{
+    What `linattn-expand-math` does for f32: exp, exp2, expm1, log, log2, log10,
+    log1p, tanh, sin and cos of scalars of f64 become arithmetic, within a few
+    units in the last place; sin and cos for arguments up to 2^40. Others are
+    left alone, and have nothing to call on a GPU.
+
+    Before:
+
+    ```mlir
+    %0 = math.exp %x : f64
+    ```
+
+    After:
+
+    ```mlir
+    %n = math.roundeven %a : f64
+    %r = math.fma %n, %c, %x : f64
+    …
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"
+  ];
+}
+
+def LinAttnMathToIntrinsicsPass : Pass<"linattn-math-to-intrinsics"> {
+  let summary = "Convert the functions that a GPU has instructions for";
+  let description = [{
+    Multiply-adds, roundings, square roots and the like of f32 and f64, and the
+    counts of zeros of integers become intrinsics of LLVM, before
+    `convert-gpu-to-nvvm` makes calls to libdevice of them. Others are left
+    alone.
 
     Before:
 
@@ -96,7 +158,9 @@ def LinAttnMathToIntrinsicsPass : Pass<"linattn-math-to-intrinsics"> {
     %0 = llvm.call_intrinsic "llvm.fma"(%x, %y, %z) : (f32, f32, f32) -> f32
     ```
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"
+  ];
 }
 
 #endif // LINATTN_GPU_PASSES_TD

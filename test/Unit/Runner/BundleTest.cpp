@@ -83,7 +83,7 @@ void sign(std::string &file) {
 /// What a manifest promises is checked, so that nothing that loads can crash.
 TEST_F(BundleTest, NoManifestCrashes) {
   int loaded = 0;
-  for (const char *name : {"retention", "attention", "layer"}) {
+  for (const char *name : {"retention", "attention", "layer", "loops"}) {
     std::string file = readBundle(name), error;
     BundleHeader header;
     std::memcpy(&header, file.data(), sizeof(header));
@@ -154,6 +154,11 @@ TEST_F(BundleTest, ManifestsAreChecked) {
             "malformed manifest: expected a number from 0 to 3, but got 9");
   EXPECT_EQ(replace("[\"size\",0,2]", "[\"sine\",0,2]"),
             "malformed manifest: unknown operation 'sine'");
+  file = readBundle("loops");
+  EXPECT_EQ(replace("\"inner\":1", "\"inner\":5"),
+            "malformed manifest: expected a number from 0 to 1, but got 5");
+  EXPECT_EQ(replace("\"count\":2,\"first\":0", "\"count\":1,\"first\":0"),
+            "malformed manifest: expected loops to be nested");
 }
 
 } // namespace

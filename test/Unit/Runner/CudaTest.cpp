@@ -131,6 +131,46 @@ TEST_F(CudaTest, ConstantsAreThereOncePrepared) {
   EXPECT_GE(std::count(calls.begin(), calls.end(), "cuMemFree"), 1);
 }
 
+TEST_F(CudaTest, LoopsRepeatTheirLaunches) {
+  KernelPtr kernel = loadNamed("loops");
+  ASSERT_EQ(prepare(kernel), "");
+  // Chunks of at most 3 tokens: what the largest needs.
+  EXPECT_EQ(getWorkspaceSize(kernel, makeOperands(kernel.get(), 100)), 256u);
+  alignas(256) char workspace[256];
+  auto run = [&](int64_t tokens) {
+    fake.takeCalls();
+    std::vector<Operand> operands = makeOperands(kernel.get(), tokens);
+    EXPECT_EQ(launch(kernel.get(), operands, workspace, sizeof(workspace)), "");
+    std::string order;
+    Calls launches;
+    for (const std::string &call : fake.takeCalls())
+      if (call.find("cuLaunchKernel") == 0) {
+        launches.push_back(call);
+        order += call.find("loops_kernel grid 2 4 1") != std::string::npos ? "t"
+                 : call.find("grid 2 3 4") != std::string::npos            ? "c"
+                 : call.find("grid 2 1 4") != std::string::npos ? "r"
+                                                                : "h";
+      }
+    // A token goes to its place in the result.
+    for (size_t i = 0, token = 0; i < order.size(); ++i)
+      if (order[i] == 't')
+        EXPECT_NE((launches[i] + " ")
+                      .find(" " + hex(operands[1].data) + " " +
+                            hex(operands[1].data) + " " +
+                            hex(reinterpret_cast<void *>(4 * token++))),
+                  std::string::npos)
+            << launches[i];
+    return order;
+  };
+  EXPECT_EQ(run(7), "ctttctttrt");
+  EXPECT_EQ(run(3), "cttt");
+  EXPECT_EQ(run(0), "");
+  // Beyond 100 tokens the branch is taken.
+  std::string order = run(101);
+  EXPECT_EQ(order.size(), 34u + 101 + 1);
+  EXPECT_EQ(order.back(), 'h');
+}
+
 TEST_F(CudaTest, LaunchWantsPrepareInEveryContext) {
   KernelPtr kernel = loadNamed("layer");
   std::vector<Operand> x = makeOperands(kernel.get(), 3);
