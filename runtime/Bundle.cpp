@@ -47,6 +47,7 @@ static const std::pair<const char *, Operation> kOperations[] = {
     {"gt", Operation::Gt},
     {"ge", Operation::Ge},
     {"select", Operation::Select},
+    {"address", Operation::Address},
     {"index", Operation::Index}};
 
 namespace {
@@ -162,6 +163,9 @@ private:
         instruction.a = index(it.at(1), numOperands);
         instruction.b =
             index(it.at(2), bundle.operands[instruction.a].shape.size());
+        break;
+      case Operation::Address:
+        instruction.a = index(it.at(1), numOperands);
         break;
       case Operation::Index:
         instruction.a = index(it.at(1), before);

@@ -98,6 +98,9 @@ inline void Program::evaluate(const linattn_view *views, size_t number,
   case Operation::Stride:
     values[number] = views[it.a].strides[it.b];
     break;
+  case Operation::Address:
+    values[number] = reinterpret_cast<intptr_t>(views[it.a].data);
+    break;
   case Operation::Select:
     values[number] = values[it.a] ? values[it.b] : values[it.c];
     break;
@@ -131,6 +134,7 @@ std::vector<int32_t> Program::findUsers(int32_t index) const {
     case Operation::Const:
     case Operation::Size:
     case Operation::Stride:
+    case Operation::Address:
       continue;
     case Operation::Index:
       depends[i] = depends[it.a];

@@ -40,8 +40,9 @@ enum class Operation : uint8_t {
   Le,
   Gt,
   Ge,
-  Select, ///< a ? b : c
-  Index,  ///< what a loop counts, from value a on; b tells it from others
+  Select,  ///< a ? b : c
+  Address, ///< of operand a
+  Index,   ///< what a loop counts, from value a on; b tells it from others
 };
 
 struct Instruction {

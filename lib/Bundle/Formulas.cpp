@@ -28,8 +28,8 @@ int64_t Formulas::add(llvm::StringRef operation,
   Entry &entry = entries.emplace_back();
   entry.operation = operation.str();
   entry.operands.assign(operands.begin(), operands.end());
-  bool usesValues =
-      operation != "const" && operation != "size" && operation != "stride";
+  bool usesValues = operation != "const" && operation != "size" &&
+                    operation != "stride" && operation != "address";
   entry.isVariable = operation == "index";
   for (int64_t operand : operands)
     entry.isVariable |=

@@ -31,6 +31,7 @@ public:
   int64_t stride(int64_t operand, int64_t dim) {
     return add("stride", {operand, dim});
   }
+  int64_t address(int64_t operand) { return add("address", {operand}); }
   int64_t add(llvm::StringRef operation, llvm::ArrayRef<int64_t> operands);
 
   /// The number that the next loop counts, from the value `lower` to below

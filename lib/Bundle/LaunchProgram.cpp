@@ -181,6 +181,10 @@ private:
       return visit(dim);
     if (auto slice = dyn_cast<memref::SubViewOp>(op))
       return visit(slice);
+    if (auto address = dyn_cast<memref::ExtractAlignedPointerAsIndexOp>(op))
+      return visit(address);
+    if (auto data = dyn_cast<memref::ExtractStridedMetadataOp>(op))
+      return visit(data);
     if (auto cast = dyn_cast<memref::CastOp>(op)) {
       auto it = views.find(cast.getSource());
       if (it == views.end())
@@ -272,6 +276,28 @@ private:
     if (it == views.end() || !index)
       return false;
     formulas.bind(dim, it->second.extents[*index]);
+    return true;
+  }
+
+  bool visit(memref::ExtractAlignedPointerAsIndexOp address) {
+    auto it = views.find(address.getSource());
+    if (it == views.end() || it->second.buffer >= getNumOperands())
+      return fail("of a buffer that is no operand");
+    formulas.bind(address, formulas.address(it->second.buffer));
+    return true;
+  }
+
+  bool visit(memref::ExtractStridedMetadataOp data) {
+    auto it = views.find(data.getSource());
+    if (it == views.end() || !data.getBaseBuffer().use_empty())
+      return false;
+    const View &view = it->second;
+    formulas.bind(data.getOffset(),
+                  view.offset < 0 ? formulas.constant(0) : view.offset);
+    for (auto [value, number] : llvm::zip(data.getSizes(), view.extents))
+      formulas.bind(value, number);
+    for (auto [value, number] : llvm::zip(data.getStrides(), view.strides))
+      formulas.bind(value, number);
     return true;
   }
 

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mlir::linattn {
 #define GEN_PASS_DEF_LINATTNLAUNCHCOPIESPASS
@@ -43,6 +44,33 @@ static linalg::LinalgOp replaceByGeneric(memref::CopyOp copy) {
   return generic;
 }
 
+/// A result that is given an argument's very buffer holds what would be copied.
+static void guard(Operation *copy, Value from, Value to) {
+  auto isArgument = [](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument &&
+           isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  };
+  if (!isArgument(from) || !isArgument(to))
+    return;
+  OpBuilder b(copy);
+  Location loc = copy->getLoc();
+  auto differ = [&](auto &&get) -> Value {
+    Value source = get(from), target = get(to);
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, source,
+                                 target);
+  };
+  Value address = differ([&](Value memref) -> Value {
+    return memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memref);
+  });
+  Value offset = differ([&](Value memref) -> Value {
+    return memref::ExtractStridedMetadataOp::create(b, loc, memref).getOffset();
+  });
+  Value differs = arith::OrIOp::create(b, loc, address, offset);
+  auto branch = scf::IfOp::create(b, loc, differs, /*withElse=*/false);
+  copy->moveBefore(branch.thenBlock()->getTerminator());
+}
+
 static void wrapInLoop(linalg::LinalgOp op) {
   OpBuilder b(op);
   Location loc = op->getLoc();
@@ -66,8 +94,17 @@ struct LinAttnLaunchCopiesPass final
           isa<MemRefType>(copy.getTarget().getType()))
         copies.push_back(copy);
     });
-    for (memref::CopyOp copy : copies)
+    for (memref::CopyOp copy : copies) {
+      guard(copy, copy.getSource(), copy.getTarget());
       replaceByGeneric(copy);
+    }
+    SmallVector<linalg::CopyOp> others;
+    getOperation()->walk([&](linalg::CopyOp copy) {
+      if (isOnHost(copy) && copy.hasPureBufferSemantics())
+        others.push_back(copy);
+    });
+    for (linalg::CopyOp copy : others)
+      guard(copy, copy.getInputs()[0], copy.getOutputs()[0]);
     SmallVector<linalg::LinalgOp> alone;
     getOperation()->walk([&](linalg::LinalgOp op) {
       if (isOnHost(op) && op.hasPureBufferSemantics() &&

@@ -10,7 +10,7 @@ import zipfile
 
 import numpy as np
 
-__all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "is_on_device", "load_npz", "save_safetensors", "load_safetensors", "zeros"]
+__all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "is_on_device", "load_npz", "save_safetensors", "load_safetensors", "to_host", "zeros"]
 
 
 _LINE = 64  # bytes of a cache line
@@ -93,6 +93,14 @@ def is_on_device(array):
     if hasattr(array, "__dlpack_device__"):
         return int(array.__dlpack_device__()[0]) in (2, 13)
     return hasattr(array, "__cuda_array_interface__")
+
+
+def to_host(array):
+    """The same elements in the memory of the CPU; waits for a GPU that computes them."""
+    for name in ("cpu", "get"):  # PyTorch; CuPy
+        if is_on_device(array) and hasattr(array, name):
+            return to_numpy(getattr(array, name)())
+    return to_numpy(array)
 
 
 def copy(array):

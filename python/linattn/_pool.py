@@ -24,6 +24,11 @@ class StatePool:
 
     A sequence has the same bits in any batch, in any row and in a `State` alone.
 
+    With ``like`` on a GPU, an array of PyTorch or CuPy, the pool is there, and steps
+    take tokens that are. `rows` may then be an array of the GPU, too: it is not
+    looked at, no memory is allocated but by the library, nothing waits, and a graph
+    can capture the step. Rows of NumPy are checked, and copied in every step.
+
     Args:
       capacity: how many states there is room for, P.
       heads, k, v: the sizes of one state, ``[H, K, V]``.
@@ -47,8 +52,13 @@ class StatePool:
         self.states = State.zeros(
             capacity, heads, k, v, normalize, like, feature_map, running_max, dtype, layout
         )
+        if like is not None and _arrays.is_on_device(like) and not self._is_on_device():
+            raise TypeError(
+                f"like: expected an array of PyTorch or CuPy on the GPU, but got {type(like).__name__}, "
+                f"whose memory is not known how to get"
+            )
         for name, part in self._parts():
-            if not _rows(part).flags.writeable:
+            if not _is_writable(part):
                 raise TypeError(
                     f"like: expected an array of a kind that can be written in place, but got "
                     f"{type(like).__name__}, whose {name} cannot"
@@ -74,7 +84,8 @@ class StatePool:
             raise ValueError(f"count: expected at most {self.available}, the free rows, but got {count}")
         rows = np.array([self._free.pop() for _ in range(count)], np.int64)
         for name, part in self._parts():
-            _rows(part)[rows] = -np.inf if name == "m" else 0.0
+            memory, index = _memory(part, rows)
+            memory[index] = -np.inf if name == "m" else 0.0
         return rows
 
     def free(self, rows):
@@ -89,15 +100,18 @@ class StatePool:
 
         The options are those of `State.step`. A row of -1 pads the batch: that
         sequence has no state, and its outputs are 0. Other rows outside the pool,
-        and rows that are there twice, are a ValueError.
+        and rows that are there twice, are a ValueError; in an array of a GPU they are
+        the caller's to avoid.
         """
+        if self._is_on_device() and not _arrays.is_on_device(rows):
+            rows = self._check_range(rows)
         return self.states.step(q, k, v, state_indices=rows, **options)
 
     def read(self, rows):
         """A `State` of its own with the contents of rows in use."""
         rows = self._check(rows)
-        parts = (np.array(_rows(part)[rows]) for _, part in self._parts())
-        parts = (_arrays.convert_like(part, self.states.S) for part in parts)
+        pairs = (_memory(part, rows) for _, part in self._parts())
+        parts = (_arrays.convert_like(memory[index], self.states.S) for memory, index in pairs)
         return State._own(*parts, layout=self.states.layout)
 
     def write(self, rows, state):
@@ -115,33 +129,47 @@ class StatePool:
             if mine is None or given is None:
                 with_it = "without" if mine is None else "with"
                 raise ValueError(f"state: expected one {with_it} {name}, as the pool is, but got another")
-            mine, given = _rows(mine), _arrays.to_numpy(given, "state")
-            expected = (len(rows), *mine.shape[1:])
-            if given.shape != expected or given.dtype != mine.dtype:
+            mine, index = _memory(mine, rows)
+            if not _arrays.is_on_device(mine):
+                given = _arrays.to_host(given)
+            elif not _arrays.is_on_device(given):
+                given = _arrays.convert_like(_arrays.to_numpy(given, "state"), mine)
+            expected, dtypes = (len(rows), *mine.shape[1:]), [_arrays.dtype_name(array) for array in (mine, given)]
+            if tuple(given.shape) != expected or dtypes[0] != dtypes[1]:
                 raise ValueError(
-                    f"state: expected {name} to be {mine.dtype} {expected}, but got {given.dtype} {given.shape}"
+                    f"state: expected {name} to be {dtypes[0]} {expected}, but got {dtypes[1]} {tuple(given.shape)}"
                 )
-            pairs.append((mine, given))
-        for mine, given in pairs:
-            mine[rows] = given
+            pairs.append((mine, index, given))
+        for mine, index, given in pairs:
+            mine[index] = given
 
     def _parts(self):
         parts = (("S", self.states.S), ("z", self.states.z), ("m", self.states.m))
         return [(name, part) for name, part in parts if part is not None]
 
+    def _is_on_device(self):
+        return _arrays.is_on_device(self.states.S)
+
     def _check(self, rows):
-        """The rows as an array, all of them in use and none twice."""
-        rows = _arrays.to_numpy(np.asarray(rows, np.int64) if isinstance(rows, (list, tuple)) else rows, "rows")
-        if rows.ndim != 1 or rows.dtype not in (np.int32, np.int64):
-            raise ValueError(f"rows: expected int32 or int64 (N,), but got {rows.dtype} {rows.shape}")
+        """The rows as an array of NumPy, all of them in use and none twice."""
+        rows = self._check_range(rows, least=0)
         free = set(self._free)
-        seen = set()
         for row in rows.tolist():
-            if not 0 <= row < self.capacity:
-                raise ValueError(f"rows: expected rows from 0 to {self.capacity - 1}, but got {row}")
             if row in free:
                 raise ValueError(f"rows: expected rows in use, but got {row}, which is free")
-            if row in seen:
+        return rows
+
+    def _check_range(self, rows, least=-1):
+        """The rows as an array of NumPy, all of them in the pool and none twice; -1 is
+        no row."""
+        rows = np.asarray(rows, np.int64) if isinstance(rows, (list, tuple)) else _arrays.to_host(rows)
+        if rows.ndim != 1 or rows.dtype not in (np.int32, np.int64):
+            raise ValueError(f"rows: expected int32 or int64 (N,), but got {rows.dtype} {rows.shape}")
+        seen = set()
+        for row in rows.tolist():
+            if not least <= row < self.capacity:
+                raise ValueError(f"rows: expected rows from {least} to {self.capacity - 1}, but got {row}")
+            if row in seen and row >= 0:
                 raise ValueError(f"rows: expected every row once, but got {row} twice")
             seen.add(row)
         return rows
@@ -151,6 +179,18 @@ class StatePool:
         return f"StatePool({used} of {self.capacity} rows in use, {self.states!r})"
 
 
-def _rows(part):
-    """The memory of a part of the pool."""
-    return _arrays.to_numpy(part)
+def _memory(part, rows):
+    """A part of the pool as something to index, and the rows as its index."""
+    if _arrays.is_on_device(part):
+        return part, _arrays.convert_like(rows, part)
+    return _arrays.to_numpy(part), rows
+
+
+def _is_writable(part):
+    if not _arrays.is_on_device(part):
+        return _arrays.to_numpy(part).flags.writeable
+    try:
+        part[:0] = 0.0
+    except TypeError:  # as JAX says
+        return False
+    return True

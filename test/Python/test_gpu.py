@@ -153,9 +153,20 @@ def torch(monkeypatch):
             assert device == self.device
             return self
 
+        def cpu(self):
+            return self.array.copy()
+
+        def __getitem__(self, index):
+            return Tensor(self.array[index.array if isinstance(index, Tensor) else index])
+
+        def __setitem__(self, index, value):
+            assert not isinstance(index, np.ndarray)  # which PyTorch would have to copy
+            value = value.array if isinstance(value, Tensor) else value
+            self.array[index.array if isinstance(index, Tensor) else index] = value
+
     module.Tensor = Tensor
     module.from_dlpack = Tensor
-    for name in ("float16", "float32", "int8"):
+    for name in ("float16", "float32", "int8", "int32", "int64"):
         setattr(module, name, name)
     stream = types.SimpleNamespace(cuda_stream=0xABC)
     module.cuda = types.SimpleNamespace(current_stream=lambda device: stream)
@@ -190,6 +201,62 @@ def test_decoding_updates_the_state_in_place(driver, rng, torch):
         state.step(q, k, v)
     assert state.S.address == address
     assert len(driver.launches()) == 2
+
+
+def test_a_pool_is_where_its_tokens_are(driver, rng, torch):
+    q, k, v = (torch.Tensor(rng.standard_normal((2, 1, 2, 64)).astype(np.float16)) for _ in range(3))
+    pool = linattn.StatePool(5, 2, 64, 64, like=q)
+    assert type(pool.states.S) is torch.Tensor and pool.states.S.shape == (5, 2, 64, 64)
+    memory = pool.states.S.address
+    rows = pool.allocate(3)
+    pool.states.S.array[...] = rng.standard_normal((5, 2, 64, 64))
+    indices = torch.Tensor(rows[:2].astype(np.int32))
+    out = pool.step(q, k, v, rows[:2])
+    assert type(out) is torch.Tensor
+    driver.reset()
+    pool.step(q, k, v, indices)
+    # One kernel, on the pool itself and the rows that were given; a graph can capture it.
+    (launch,) = driver.launches()
+    assert launch.count(f" {memory:x}") == 1 and f" {indices.address:x} " in launch + " "
+    assert pool.states.S.address == memory
+    assert driver.calls("cuMem") == driver.calls("cuStreamSynchronize") == driver.calls("cuModule") == []
+    # Rows go in and out.
+    state = pool.read(rows[1:])
+    assert type(state.S) is torch.Tensor and (state.S.array == pool.states.S.array[rows[1:]]).all()
+    pool.write(rows[:2], state)
+    assert (pool.states.S.array[rows[0]] == state.S.array[0]).all()
+    pool.write(rows[:1], linattn.State(np.ones((1, 2, 64, 64), np.float32)))
+    assert (pool.states.S.array[rows[0]] == 1).all()
+    pool.free(torch.Tensor(rows[:1]))
+    assert pool.available == 3 and pool.allocate(1)[0] == rows[0]
+    assert (pool.states.S.array[rows[0]] == 0).all()
+    driver.reset()
+    for bad, message in (([0, 5], "from -1 to 4, but got 5"), ([1, 1], "every row once, but got 1 twice"), ([-2, 0], "but got -2")):
+        with pytest.raises(ValueError, match=message):
+            pool.step(q, k, v, bad)
+    with pytest.raises(ValueError, match="got 0, which is free"):
+        pool.read([0])
+    assert driver.launches() == []
+    with pytest.raises(TypeError, match="like: expected an array of PyTorch or CuPy on the GPU, but got Device"):
+        linattn.StatePool(5, 2, 64, 64, like=Device(q.array))
+
+
+@pytest.mark.parametrize("update", ["add", "delta"])
+def test_pools_in_the_emulator(rng, update):
+    q, k, v = (rng.standard_normal((3, 1, 2, 32)).astype(np.float32) for _ in range(3))
+    k /= np.linalg.norm(k, axis=-1, keepdims=True)
+    gates = {"decay": -rng.random((3, 1, 2)).astype(np.float32)}
+    if update == "delta":
+        gates["beta"] = rng.random((3, 1, 2)).astype(np.float32)
+    results = []
+    for target in ("cpu", "nvvm-emulated"):
+        pool = linattn.StatePool(6, 2, 32, 32)
+        pool.allocate(6)
+        pool.states.S[...] = np.random.default_rng(3).standard_normal((6, 2, 32, 32))
+        outs = [pool.step(q, k, v, [4, -1, 2], update=update, target=target, **gates) for _ in range(2)]
+        results.append([*outs, pool.states.S])
+    for got, want in zip(*results):
+        assert np.abs(got - want).max() <= 5e-6 * np.abs(want).max()
 
 
 def test_named_families(driver, rng, torch):

@@ -82,20 +82,21 @@ def LinAttnLaunchCopiesPass : Pass<"linattn-launch-copies"> {
   let description = [{
     On the host nothing reads or writes an element of a buffer that a GPU works
     on. A `memref.copy` becomes a `linalg.generic`, of which the plain route makes
-    a kernel. An op without a parallel loop, such as the sum of a vector, gets
+    a kernel; from an argument of the function to another it is guarded by a
+    comparison of their addresses, for results may have an argument's buffer. An op without a parallel loop, such as the sum of a vector, gets
     one of a single iteration. What is in a parallel loop is left alone.
 
     Before:
 
     ```mlir
-    memref.copy %x, %y : memref<4x?xf32> to memref<4x?xf32>
+    memref.copy %a, %b : memref<4x?xf32> to memref<4x?xf32>
     ```
 
     After:
 
     ```mlir
     linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
-        ins(%x : memref<4x?xf32>) outs(%y : memref<4x?xf32>) {
+        ins(%a : memref<4x?xf32>) outs(%b : memref<4x?xf32>) {
     ^bb0(%in: f32, %out: f32):
       linalg.yield %in : f32
     }
@@ -107,7 +108,7 @@ def LinAttnLaunchCopiesPass : Pass<"linattn-launch-copies"> {
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::scf::SCFDialect"
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
   ];
 }
 

@@ -5,6 +5,11 @@
 // CHECK-LABEL: func.func @static(
 // CHECK-SAME: %[[X:.+]]: memref<4x8xf32>, %[[Y:.+]]: memref<4x8xf32, strided<[16, 1]>>)
 // CHECK-NOT: memref.copy
+// A result may have an argument's buffer.
+// CHECK: %[[FROM:.+]] = memref.extract_aligned_pointer_as_index %[[X]]
+// CHECK: %[[TO:.+]] = memref.extract_aligned_pointer_as_index %[[Y]]
+// CHECK: arith.cmpi ne, %[[FROM]], %[[TO]]
+// CHECK: scf.if
 // CHECK: linalg.generic {indexing_maps = [#[[ID]], #[[ID]]], iterator_types = ["parallel", "parallel"]} ins(%[[X]] : {{.*}}) outs(%[[Y]] :
 // CHECK-NEXT: ^bb0(%[[IN:.+]]: f32, %{{.+}}: f32):
 // CHECK-NEXT: linalg.yield %[[IN]] : f32
@@ -17,10 +22,12 @@ func.func @static(%x: memref<4x8xf32>, %y: memref<4x8xf32, strided<[16, 1]>>) {
 // CHECK-LABEL: func.func @dynamic(
 // CHECK: scf.for
 // CHECK-NOT: memref.copy
+// CHECK-NOT: scf.if
 // CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel"]
-func.func @dynamic(%x: memref<4x?xf32>, %y: memref<4x?xf32>, %n: index) {
+func.func @dynamic(%x: memref<4x?xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
+  %y = memref.alloc(%n) : memref<4x?xf32>
   scf.for %i = %c0 to %n step %c1 {
     memref.copy %x, %y : memref<4x?xf32> to memref<4x?xf32>
   }
