@@ -111,7 +111,9 @@ class StatePool:
         """A `State` of its own with the contents of rows in use."""
         rows = self._check(rows)
         pairs = (_memory(part, rows) for _, part in self._parts())
-        parts = (_arrays.convert_like(memory[index], self.states.S) for memory, index in pairs)
+        parts = [memory[index] for memory, index in pairs]
+        if not self._is_on_device():
+            parts = [_arrays.convert_like(part, self.states.S) for part in parts]
         return State._own(*parts, layout=self.states.layout)
 
     def write(self, rows, state):
