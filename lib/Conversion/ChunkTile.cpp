@@ -40,6 +40,8 @@ void ChunkTile::emitChunk(Value position) {
   first = position;
   count = min(sub(to, first), index(chunk));
   rows = roundUp(count, rowsAtOnce);
+  if (prefetches())
+    findNext();
   if (residual && hasChannelDecay())
     fillRow(residual, {}, 0.0);
   forEach(count, [&](Value t) { packToken(t); });

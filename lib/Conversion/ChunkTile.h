@@ -29,8 +29,8 @@
 //   pack    φ(q), φ(k), v, a, b and the gates
 //   scores  all P, and Ke, before any panel is read
 //   sweep   for each panel: solve, read out, update S; all the while the rows
-//           of the next chunk are prefetched, a few tokens at a time: as many
-//           as lines can be under way
+//           of the next chunk are prefetched, a few tokens at a time and as
+//           many operands in each step: only so many lines can be under way
 //
 // A state is one task; one state alone is two, each with half of the panels.
 // Columns of S see the same operations whatever the tasks. Where the rows of
@@ -105,12 +105,12 @@ private:
   Rows accumulateState(Value panel, function_ref<Value(int64_t, Value)> left,
                        function_ref<void(Value)> between);
   bool prefetches();
-  Value nextToken(Value row);
-  void prefetchRow(Value memref, Value head, Value token,
+  void findNext();
+  void prefetchRow(Value operand, Value member, Value row,
                    bool isWritten = false);
-  void prefetchKeys(Value token);
-  void prefetchValues(Value token);
-  void prefetchOutputs(Value row);
+  void prefetchKeys(Value row);
+  void prefetchValues(Value row);
+  void prefetchWhileUpdating(Value d);
   void writeRows(Rows o, Value member, Value row, Value column);
   Rows accumulate(Rows sums, Value begin, Value end,
                   function_ref<Value(int64_t, Value)> left,
@@ -138,6 +138,8 @@ private:
 
   // The chunk at hand: its first position, its tokens, and these in whole rows.
   Value first, count, rows;
+  // The chunk after it: its first position, and its head.
+  Value nextFirst, nextHead;
   // The panel at hand: its first column.
   Value column;
   // Scratch, rows of tokens: [member, C, K], [C, K], [C, V].

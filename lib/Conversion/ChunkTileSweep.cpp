@@ -84,7 +84,7 @@ void ChunkTile::solve(Value panel) {
         [&](int64_t r, Value d) {
           return load(transition, {none, add(row, index(r)), d});
         },
-        [&](Value r) { prefetchKeys(nextToken(add(row, r))); });
+        [&](Value r) { prefetchKeys(add(row, r)); });
     for (int64_t r = 0; r < rowsAtOnce; ++r) {
       Value t = add(row, index(r));
       if (hasScalarGate())
@@ -133,11 +133,9 @@ void ChunkTile::readOut(Value panel, Value member) {
           return load(queries, {member, add(row, index(r)), d});
         },
         [&](Value r) {
-          Value token = nextToken(add(row, r));
-          if (!hasTransition())
-            prefetchKeys(token);
-          prefetchValues(token);
-          prefetchRow(scan.getQuery(), queryHead(member), token);
+          prefetchRow(scan.getQuery(), member, add(row, r));
+          prefetchRow(scan.getOutput(), member, add(row, r),
+                      /*isWritten=*/true);
         });
     for (int64_t r = 0; r < rowsAtOnce; ++r) {
       Value t = add(row, index(r));
@@ -190,7 +188,7 @@ void ChunkTile::updateState(Value panel) {
   Value factor = factorAt(cumulated, rows);
   Value rest = factorAt(hasChannelDecay() ? Value() : residual, index(0));
   forEach(index(0), keySize, rowsAtOnce, [&](Value d) {
-    prefetchOutputs(d);
+    prefetchWhileUpdating(d);
     Rows sums = zeroRows(cols);
     for (int64_t writer = 0; writer < writers(); ++writer)
       sums = accumulate(
@@ -253,27 +251,43 @@ bool ChunkTile::prefetches() {
          !(tokens && *tokens <= chunk);
 }
 
-/// The token a chunk after position `row` of this one; past the last token it
-/// is the last one again.
-Value ChunkTile::nextToken(Value row) {
-  return tokenAt(min(add(add(first, index(chunk)), row), sub(end, index(1))));
+/// The chunk that comes next: of the same head, or where the span of tokens
+/// ends, of the next one.
+void ChunkTile::findNext() {
+  auto isPast = [&](Value x, Value limit) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, x, limit);
+  };
+  Value follow = add(first, index(chunk)), other = add(head, index(1));
+  Value isLast = isPast(follow, to), isLastHead = isPast(other, heads);
+  nextHead = select(isLast, select(isLastHead, index(0), other), head);
+  nextFirst = select(isLast, select(isLastHead, to, from), follow);
 }
 
-/// Asks for the panel's share of one row of an operand, which may begin
-/// anywhere in a line.
-void ChunkTile::prefetchRow(Value memref, Value head, Value token,
+/// Asks for the panel's share of an operand's row of token `row` of the next
+/// chunk, which may begin anywhere in a line. Past the last token it is that
+/// one again.
+void ChunkTile::prefetchRow(Value operand, Value member, Value row,
                             bool isWritten) {
   constexpr int64_t lineBits = 512;
-  auto type = cast<MemRefType>(memref.getType());
+  auto type = cast<MemRefType>(operand.getType());
   int64_t line = lineBits / type.getElementTypeBitWidth();
   // Panels divide the columns of the values; of other rows each gets a part.
   int64_t count = *getConstantIntValue(panels());
   int64_t share = llvm::alignTo(
-      llvm::divideCeil(*getConstantIntValue(dim(memref, 3)), count), line);
+      llvm::divideCeil(*getConstantIntValue(dim(operand, 3)), count), line);
   Value start = mul(div(column, index(shape.cols)), index(share));
+  Value token = tokenAt(min(add(nextFirst, row), sub(end, index(1))));
+  Value rowHead = nextHead, total = heads;
+  // Queries and outputs may have several heads per state.
+  if (member) {
+    rowHead = add(mul(nextHead, group), member);
+    total = dim(scan.getOutput(), 1);
+  }
+  if (operand != scan.getOutput())
+    rowHead = headOf(operand, rowHead, total);
   auto prefetch = [&](int64_t d) {
-    memref::PrefetchOp::create(b, loc, memref,
-                               {batch, head, token, add(start, index(d))},
+    memref::PrefetchOp::create(b, loc, operand,
+                               {batch, rowHead, token, add(start, index(d))},
                                isWritten, /*localityHint=*/3,
                                /*isDataCache=*/true);
   };
@@ -283,34 +297,32 @@ void ChunkTile::prefetchRow(Value memref, Value head, Value token,
 }
 
 /// What a token brings of the size of keys, its query aside.
-void ChunkTile::prefetchKeys(Value token) {
-  prefetchRow(scan.getKey(), keyHead, token);
+void ChunkTile::prefetchKeys(Value row) {
   Value decay = hasChannelDecay() ? scan.getDecay() : Value();
-  for (Value rows : {decay, scan.getErase(), scan.getA(), scan.getB()})
-    if (rows)
-      prefetchRow(rows, head, token);
+  for (Value operand :
+       {scan.getKey(), decay, scan.getErase(), scan.getA(), scan.getB()})
+    if (operand)
+      prefetchRow(operand, /*member=*/{}, row);
 }
 
-void ChunkTile::prefetchValues(Value token) {
-  prefetchRow(scan.getValue(), valueHead, token);
-  if (columnBetas)
-    prefetchRow(scan.getBeta(), head, token);
-  if (Value write = scan.getWrite())
-    prefetchRow(write, head, token);
+void ChunkTile::prefetchValues(Value row) {
+  Value beta = columnBetas ? scan.getBeta() : Value();
+  for (Value operand : {scan.getValue(), beta, scan.getWrite()})
+    if (operand)
+      prefetchRow(operand, /*member=*/{}, row);
 }
 
-/// The outputs, divided among the blocks of rows of the state.
-void ChunkTile::prefetchOutputs(Value row) {
+/// Tokens are divided among the blocks of rows of the state.
+void ChunkTile::prefetchWhileUpdating(Value d) {
   if (!prefetches())
     return;
   int64_t blocks = *getConstantIntValue(keySize) / rowsAtOnce;
   int64_t each = llvm::divideCeil(chunk, blocks);
-  Value from = mul(div(row, index(rowsAtOnce)), index(each));
+  Value start = mul(div(d, index(rowsAtOnce)), index(each));
   for (int64_t i = 0; i < each; ++i) {
-    Value token = nextToken(min(add(from, index(i)), index(chunk - 1)));
-    forEachMember([&](Value member) {
-      prefetchRow(scan.getOutput(), outputHead(member), token,
-                  /*isWritten=*/true);
-    });
+    Value row = min(add(start, index(i)), index(chunk - 1));
+    if (!hasTransition())
+      prefetchKeys(row);
+    prefetchValues(row);
   }
 }

@@ -62,9 +62,23 @@ void TileBuilder::forEachSpan(Value span, Value tokens,
   });
 }
 
+/// A map is a long chain of operations on each vector. Several vectors side by
+/// side hide one another's latency: as many as the registers have room for, and
+/// as divide a row.
+int64_t TileBuilder::mapLanes(Value operand) {
+  int64_t lanes = shape.lanes,
+          longest = lanes * std::max<int64_t>(lanes / 4, 1);
+  if (op.getFeatureMapKind() == FeatureMapKind::Identity)
+    return lanes;
+  auto type = cast<MemRefType>(operand.getType());
+  while (2 * lanes <= longest && dividesLastDim(type, 2 * lanes))
+    lanes *= 2;
+  return lanes;
+}
+
 void TileBuilder::packRow(const Row &row, Value target,
                           ArrayRef<Value> position) {
-  int64_t lanes = shape.lanes;
+  int64_t lanes = row.mapped ? mapLanes(row.source) : shape.lanes;
   Value size = dim(row.source, 3);
   bool hasTail = !dividesLastDim(cast<MemRefType>(row.source.getType()), lanes);
   forEach(index(0), size, lanes, [&](Value d) {

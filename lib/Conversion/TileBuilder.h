@@ -65,6 +65,9 @@ public:
   FeatureMappedOpInterface op;
   Type tokenType;
   TileShape shape;
+
+private:
+  int64_t mapLanes(Value operand);
 };
 
 /// The vector schedules: each emits its loops for an op on buffers at the

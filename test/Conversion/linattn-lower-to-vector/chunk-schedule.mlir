@@ -1,8 +1,9 @@
 // RUN: linattn-opt %s --split-input-file --linattn-lower-to-vector='vector-bits=512 registers=32' --canonicalize --cse | FileCheck %s
 
 // The rows of the next chunk are asked for: keys while this one is solved,
-// queries and values while it is read out, outputs while the state is updated.
-// Past the last token it is the last one.
+// queries and outputs while it is read out, values while the state is updated.
+// Past the last token it is the last one; past the span of tokens that all heads
+// do in turn it is the next head's.
 
 // CHECK-LABEL: func.func @prefetch(
 // CHECK-SAME:    %[[Q:[^:]+]]: memref<1x2x?x64xf32>, %[[K:[^:]+]]: memref<1x2x?x64xf32>, %[[V:[^:]+]]: memref<1x2x?x64xf32>, %[[G:[^:]+]]: memref<1x2x?x64xf32>, %[[B:[^:]+]]: memref<1x2x?xf32>, %[[O:[^:]+]]: memref<1x2x?x64xf32>
@@ -16,13 +17,13 @@
 // CHECK-NOT:           memref.prefetch
 // CHECK:               scf.for {{.*}} -> (vector<32xf32>
 //                    The outputs.
-// CHECK-COUNT-3:     memref.prefetch %[[V]]
-// CHECK-COUNT-3:     memref.prefetch %[[Q]]
+// CHECK-COUNT-3:     memref.prefetch %[[Q]]{{.*}}, read, locality<3>, data
+// CHECK-COUNT-3:     memref.prefetch %[[O]]{{.*}}, write, locality<3>, data
 // CHECK-NOT:         memref.prefetch
 // CHECK:             scf.for {{.*}} -> (vector<32xf32>
 //                    The state.
 // CHECK:             vector.transfer_write {{.*}} %[[O]]
-// CHECK-COUNT-6:     memref.prefetch %[[O]]{{.*}}, write, locality<3>, data
+// CHECK-COUNT-6:     memref.prefetch %[[V]]{{.*}}, read, locality<3>, data
 // CHECK-NOT:         memref.prefetch
 func.func @prefetch(%q: memref<1x2x?x64xf32>, %k: memref<1x2x?x64xf32>, %v: memref<1x2x?x64xf32>, %g: memref<1x2x?x64xf32>, %b: memref<1x2x?xf32>, %o: memref<1x2x?x64xf32>, %s: memref<1x2x64x64xf32>) {
   linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
@@ -129,5 +130,60 @@ func.func @normalizer(%q: memref<1x1x?x128xf32>, %s: memref<1x1x128x128xf32>, %z
 func.func @keys_together(%q: memref<1x2x?x16xf32>, %g: memref<1x2x?x16xf32>, %s: memref<1x2x16x16xf32>) {
   linattn.scan %q, %q, %q decay(%g) erase(%q) update(delta) into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
     : (memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x16x16xf32>) -> ()
+  return
+}
+
+// -----
+
+// Where the rows of a token's heads are neighbours, the last chunk of a span is
+// followed by the first one of the next head, and that of the last head by the
+// next span.
+
+// CHECK-LABEL: func.func @next_head(
+// CHECK-DAG:     %[[ZERO:.+]] = arith.constant 0 : index
+// CHECK-DAG:     %[[ONE:.+]] = arith.constant 1 : index
+// CHECK-DAG:     %[[HEADS:.+]] = arith.constant 8 : index
+// CHECK-DAG:     %[[CHUNK:.+]] = arith.constant 16 : index
+// CHECK:         scf.parallel
+// CHECK:         scf.for %[[FIRST:.+]] = %[[FROM:.+]] to %[[TO:.+]] step %[[CHUNK]]
+// CHECK:           %[[FOLLOW:.+]] = arith.addi %[[FIRST]], %[[CHUNK]]
+// CHECK:           %[[OTHER:.+]] = arith.addi %[[HEAD:.+]], %[[ONE]]
+// CHECK:           %[[LAST:.+]] = arith.cmpi sge, %[[FOLLOW]], %[[TO]]
+// CHECK:           %[[LAST_HEAD:.+]] = arith.cmpi sge, %[[OTHER]], %[[HEADS]]
+// CHECK:           %[[WRAPPED:.+]] = arith.select %[[LAST_HEAD]], %[[ZERO]], %[[OTHER]]
+// CHECK:           %[[NEXT_HEAD:.+]] = arith.select %[[LAST]], %[[WRAPPED]], %[[HEAD]]
+// CHECK:           %[[BEGIN:.+]] = arith.select %[[LAST_HEAD]], %[[TO]], %[[FROM]]
+// CHECK:           %[[NEXT:.+]] = arith.select %[[LAST]], %[[BEGIN]], %[[FOLLOW]]
+// CHECK:           %[[ROW:.+]] = arith.addi %[[NEXT]],
+// CHECK:           %[[TOKEN:.+]] = arith.minsi %[[ROW]],
+// CHECK:           memref.prefetch %{{.+}}[{{.+}}, %[[NEXT_HEAD]], %[[TOKEN]],
+func.func @next_head(%q: memref<1x8x?x64xf32, strided<[?, 64, 512, 1]>>, %s: memref<1x8x64x64xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<1x8x?x64xf32, strided<[?, 64, 512, 1]>>, memref<1x8x?x64xf32, strided<[?, 64, 512, 1]>>, memref<1x8x?x64xf32, strided<[?, 64, 512, 1]>>, memref<1x8x?x64xf32, strided<[?, 64, 512, 1]>>, memref<1x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+// A map is computed for several vectors side by side, if they divide the row;
+// what is only copied goes vector by vector.
+
+// CHECK-LABEL: func.func @wide_map(
+// CHECK-DAG:     vector.transfer_read {{.*}} vector<64xf32>
+// CHECK-DAG:     vector.transfer_read {{.*}} vector<16xf32>
+func.func @wide_map(%q: memref<1x2x?x64xf32>, %s: memref<1x2x64x64xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s) {feature_map = #linattn.feature_map<elu1>, config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @narrow_map(
+// CHECK-NOT:     vector.transfer_read {{.*}} vector<{{(64|32)}}xf32>
+// CHECK:         memref.dealloc
+func.func @narrow_map(%q: memref<1x2x?x?xf32>, %s: memref<1x2x?x?xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s) {feature_map = #linattn.feature_map<elu1>, config = #linattn.config<form = chunk, chunk = 16, cols = 16>}
+    : (memref<1x2x?x?xf32>, memref<1x2x?x?xf32>, memref<1x2x?x?xf32>, memref<1x2x?x?xf32>, memref<1x2x?x?xf32>) -> ()
   return
 }
