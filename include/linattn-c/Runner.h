@@ -148,6 +148,19 @@ linattn_kernel_launch(const linattn_kernel *kernel, const linattn_view *views,
                       int32_t num_views, void *workspace,
                       size_t workspace_bytes, void *stream);
 
+/** For bindings whose arrays speak DLPack. `tensor` is a DLTensor. Where it has
+ *  the shape, the strides and the element type that `view` has already, on CUDA
+ *  (`is_cuda`) or in host memory, sets its address and returns 1; else changes
+ *  nothing and returns 0. */
+LINATTN_EXPORT int32_t linattn_view_follow_dlpack(linattn_view *view,
+                                                  const void *tensor,
+                                                  int32_t is_cuda);
+/** The same for a capsule of Python; `get` is PyCapsule_GetPointer, which this
+ *  library does not link. The caller holds the interpreter's lock. */
+LINATTN_EXPORT int32_t
+linattn_view_follow_capsule(linattn_view *view, void *capsule, int32_t is_cuda,
+                            void *(*get)(void *capsule, const char *name));
+
 /** The number of the current device, and its compute capability. */
 LINATTN_EXPORT linattn_error *
 linattn_device_current(int32_t *ordinal, int32_t *major, int32_t *minor);

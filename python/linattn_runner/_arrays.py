@@ -91,10 +91,10 @@ def _describe_dlpack(array, stream):
     extents = ctypes.string_at(shape, 8 * rank)
     steps = ctypes.string_at(strides, 8 * rank) if strides else None
     # The array outlives the call, and so does what the capsule points at.
-    return data + offset, (_decode_dlpack, extents, steps, code, bits), is_cuda, False
+    return data + offset, (decode_dlpack, extents, steps, code, bits), is_cuda, False
 
 
-def _decode_dlpack(extents, steps, code, bits):
+def decode_dlpack(extents, steps, code, bits):
     numbers = f"{len(extents) // 8}q"
     shape = struct.unpack(numbers, extents)
     strides = struct.unpack(numbers, steps) if steps is not None else _contiguous(shape)

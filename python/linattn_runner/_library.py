@@ -80,6 +80,13 @@ def _open():
 library = _open()
 
 
+# linattn_view_follow_capsule(view, capsule, is_cuda, GET_POINTER); the interpreter's lock is kept.
+GET_POINTER = ctypes.cast(ctypes.pythonapi.PyCapsule_GetPointer, c_void_p)
+follow_capsule = ctypes.PYFUNCTYPE(c_int32, c_void_p, ctypes.py_object, c_int32, c_void_p)(
+    ("linattn_view_follow_capsule", library)
+)
+
+
 def check(error):
     """Raises what a function returned, unless it is NULL."""
     if error:

@@ -232,9 +232,47 @@ def test_threads(fake):
         assert words[words.index("stream") + 1] == words[words.index("args") + 1]
 
 
-def test_calls_take_microseconds(fake):
+def test_dlpack_layouts_are_followed(fake):
+    """Only what a call has in common with the one before is taken from there."""
     kernel = load("attention")
-    arrays = [CudaArray((2, 8, 6, 64)) for _ in range(4)]
+    strides = (6 * 9 * 64, 6 * 64, 64, 1)
+    wide = [DLPackArray((2, 9, 6, 64), strides=strides) for _ in range(4)]
+    for array in wide:  # Eight of nine heads.
+        array.shape, array.numbers[1] = (2, 8, 6, 64), 8
+    small, large = ([DLPackArray((2, 8, tokens, 64)) for _ in range(4)] for tokens in (6, 70))
+    dense = {}
+    for name, arrays in (("small", small), ("large", large), ("wide", wide), ("small", small[::-1])):
+        kernel(*arrays[:3], out=arrays[3])
+        launches = [line for line in calls(fake) if line.startswith("cuLaunchKernel")]
+        dense.setdefault(name, []).append(launches)
+        assert f"{arrays[3].address:x}" in launches[-1] and f" {arrays[0].address:x} " in " ".join(launches)
+    # The same launches on other addresses, and other ones for other layouts.
+    shapes = [[line.split(" args")[0] for line in launches] for launches in dense["small"]]
+    assert shapes[0] == shapes[1]
+    assert dense["large"][0] != dense["small"][0] != dense["wide"][0]
+    assert f" {6 * 9 * 64:x} " in " ".join(dense["wide"][0]) and f" {6 * 9 * 64:x} " not in " ".join(dense["small"][1])
+    with pytest.raises(linattn_runner.Error, match="expected bf16|expected f32|expected elements"):
+        kernel(small[0], DLPackArray((2, 8, 6, 64), "bf16"), small[2], out=small[3])
+    host = DLPackArray((2, 8, 6, 64))
+    host.managed.tensor.device_type = 1
+    host.__class__ = type("HostArray", (DLPackArray,), {"__dlpack_device__": lambda self: (1, 0)})
+    with pytest.raises(ValueError, match="expected an array on a CUDA device"):
+        kernel(small[0], host, small[2], out=small[3])
+
+
+class CheapDLPackArray(DLPackArray):
+    """Gives capsules away as fast as a library in C does."""
+
+    def __dlpack__(self, stream=None):
+        if not hasattr(self, "capsule"):
+            self.capsule = super().__dlpack__()
+        return self.capsule
+
+
+@pytest.mark.parametrize("kind", [CudaArray, CheapDLPackArray])
+def test_calls_take_microseconds(fake, kind):
+    kernel = load("attention")
+    arrays = [kind((2, 8, 6, 64)) for _ in range(4)]
     kernel(*arrays[:3], out=arrays[3])
     fake.fakeCudaRecord(0)
     best = 1e9
