@@ -23,16 +23,17 @@ int64_t mlir::linattn::granuleOf(int64_t size, Type type) {
 void ChunkKernel::declare() {
   int64_t keyAlign = granuleOf(keySize, type);
   int64_t valueAlign = granuleOf(valueSize, type);
-  q = function.want(op.getQuery(), Access::Read, keyAlign);
+  if (reads())
+    q = function.want(op.getQuery(), Access::Read, keyAlign);
   key = function.want(op.getKey(), Access::Read, keyAlign);
   v = function.want(op.getValue(), Access::Read, valueAlign);
-  o = function.want(op.getOutput(), Access::Write, valueAlign);
+  if (reads())
+    o = function.want(op.getOutput(), Access::Write, valueAlign);
   decay = function.want(op.getDecay(), Access::Read, 4);
-  bool copied = source.buffer && source.buffer != op.getState();
-  Access access = copied ? Access::MayAlias : Access::ReadWrite;
-  stateIn =
-      copied ? function.want(source.buffer, access, 8) : KernelFunction::none;
-  stateOut = function.want(op.getState(), access, 8);
+  std::tie(stateIn, stateOut) =
+      wantStates(function, op, source, segments, /*align=*/8);
+  if (!reads())
+    factors = function.want(segments.factors, Access::Write, 4);
 }
 
 void ChunkKernel::place() {
@@ -85,19 +86,22 @@ void ChunkKernel::prepareCopies() {
     outHead = k().add(outHead, member);
   int64_t perQuery =
       staticSize(op.getOutput(), 1) / staticSize(op.getQuery(), 1);
-  std::tie(queryBase, queryStride) = locator.rowsOf(
-      k(), here, function.view(k(), q), k().div(outHead, perQuery));
+  if (reads())
+    std::tie(queryBase, queryStride) = locator.rowsOf(
+        k(), here, function.view(k(), q), k().div(outHead, perQuery));
   std::tie(keyBase, keyStride) =
       locator.rowsOf(k(), here, function.view(k(), key),
                      locator.headOf(k(), op.getKey(), here.head));
   std::tie(valueBase, valueStride) =
       locator.rowsOf(k(), here, function.view(k(), v),
                      locator.headOf(k(), op.getValue(), here.head));
-  std::tie(outputBase, outputStride) =
-      locator.rowsOf(k(), here, function.view(k(), o), outHead);
+  if (reads())
+    std::tie(outputBase, outputStride) =
+        locator.rowsOf(k(), here, function.view(k(), o), outHead);
   if (firstColumn) {
     valueBase = k().offset(valueBase, k().mul(firstColumn, 2));
-    outputBase = k().offset(outputBase, k().mul(firstColumn, 2));
+    if (reads())
+      outputBase = k().offset(outputBase, k().mul(firstColumn, 2));
   }
   int64_t threads = schedule.getWarps() * 32;
   auto copy = [&](SharedTile tile, Value stride, int64_t size, Value first) {
@@ -106,7 +110,8 @@ void ChunkKernel::prepareCopies() {
   };
   // Slices that divide the columns evenly hold nothing that does not exist.
   bool ragged = valueSize % slice() != 0;
-  copyQuery.emplace(copy(keyTile(), queryStride, keySize, {}));
+  if (reads())
+    copyQuery.emplace(copy(keyTile(), queryStride, keySize, {}));
   copyKey.emplace(copy(keyTile(), keyStride, keySize, {}));
   copyValue.emplace(copy(valueTile(), valueStride, valueSize,
                          ragged ? firstColumn : Value()));
@@ -136,10 +141,10 @@ void ChunkKernel::startChunk(Value number, Value stage) {
   auto rows = [&](Value start, Value stride) {
     return k().offset(start, k().mul(wide, stride));
   };
-  copyQuery->start(base, rows(queryBase, queryStride), left);
-  copyKey->start(k().offset(base, keyTile().bytes()), rows(keyBase, keyStride),
-                 left);
-  copyValue->start(k().offset(base, 2 * keyTile().bytes()),
+  if (copyQuery)
+    copyQuery->start(base, rows(queryBase, queryStride), left);
+  copyKey->start(k().offset(base, keyOffset()), rows(keyBase, keyStride), left);
+  copyValue->start(k().offset(base, valueOffset()),
                    rows(valueBase, valueStride), left);
   if (hasTokenDecay())
     copyDecays(first, left, stage);
@@ -163,13 +168,13 @@ void ChunkKernel::copyDecays(Value first, Value left, Value stage) {
 /// Pairs of columns of this lane's state, in order.
 void ChunkKernel::forEachStatePair(
     const GlobalView &view, function_ref<void(int64_t, Value, Value)> body) {
-  Value base = view.at(k(), {here.slot, here.head});
+  Value base = here.stateIn(k(), view, /*later=*/reads() ? 0 : 1);
   Value first =
       k().add(groupColumn, k().mul(stateColumnWarp, stateColumns() * 8));
   if (firstColumn)
     first = k().add(first, firstColumn);
   first = k().add(first, k().mul(fragmentPair, 2));
-  Value rowBytes = k().mul(view.strides[2], k().i64(4));
+  Value rowBytes = k().mul(view.strides.end()[-2], k().i64(4));
   for (int64_t i = 0; i < stateRows(); ++i)
     for (int64_t half = 0; half < 2; ++half) {
       Value row = k().add(k().add(k().mul(stateRowWarp, 16), fragmentRow),
@@ -192,7 +197,10 @@ void ChunkKernel::forEachStatePair(
 ChunkKernel::Values ChunkKernel::loadState() {
   Value zero = k().f32(0);
   Values state(stateAt(stateRows(), 0), zero);
-  if (!source.buffer)
+  // What the segment decays a state by follows the state.
+  if (!reads() && hasDecay)
+    state.push_back(k().f32(1));
+  if (segments.part == Segments::Whole ? !source.buffer : !reads())
     return state;
   auto pair = VectorType::get({2}, k().b.getF32Type());
   Value zeros = k().vectorOf({zero, zero});
@@ -210,6 +218,8 @@ ChunkKernel::Values ChunkKernel::loadState() {
 void ChunkKernel::storeState(ValueRange state) {
   // Of the blocks that share a state one writes it.
   Value writer = member ? k().equal(member, 0) : Value();
+  if (segments.part == Segments::Outputs)
+    writer = k().both(writer, k().equal(here.segment, schedule.getSplit() - 1));
   k().ifThen(writer, [&] {
     forEachStatePair(function.view(k(), stateOut),
                      [&](int64_t at, Value address, Value exists) {
@@ -218,6 +228,14 @@ void ChunkKernel::storeState(ValueRange state) {
                                    address, 8);
                        });
                      });
+  });
+  if (reads() || !hasDecay)
+    return;
+  Value first = firstColumn ? k().equal(firstColumn, 0) : Value();
+  k().ifThen(k().both(first, k().equal(thread, 0)), [&] {
+    GlobalView view = function.view(k(), factors);
+    k().store(state.back(), view.at(k(), {here.segment, here.slot, here.head}),
+              4);
   });
 }
 
@@ -255,17 +273,21 @@ LaunchOp ChunkKernel::build(ModuleOp module, StringRef name) {
 
   AffineExpr one = getAffineConstantExpr(1, module.getContext());
   AffineExpr blocks = locator.gridStates() * (members * slices());
-  function.finish({blocks, one, one}, schedule.getWarps() * 32, allBytes());
+  // The last segment adds to no other one.
+  int64_t parts = schedule.getSplit() - (reads() ? 0 : 1);
+  function.finish({blocks, one * parts, one}, schedule.getWarps() * 32,
+                  allBytes());
   OpBuilder host(op);
   return function.launch(host, op.getLoc());
 }
 
 int64_t ChunkKernel::sharedBytes(ScanOp op, ScheduleAttr schedule) {
-  return ChunkKernel(op, schedule, {}).allBytes();
+  return ChunkKernel(op, schedule, {}, {}).allBytes();
 }
 
-LaunchOp mlir::linattn::buildChunkKernel(ScanOp op, ScheduleAttr schedule,
-                                         const StateSource &source,
-                                         ModuleOp module, StringRef name) {
-  return ChunkKernel(op, schedule, source).build(module, name);
+LaunchOp mlir::linattn::buildRowKernel(ScanOp op, ScheduleAttr schedule,
+                                       const StateSource &source,
+                                       const Segments &segments,
+                                       ModuleOp module, StringRef name) {
+  return ChunkKernel(op, schedule, source, segments).build(module, name);
 }

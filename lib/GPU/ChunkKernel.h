@@ -37,10 +37,15 @@ constexpr int64_t keySummands = 3;
 
 class ChunkKernel {
 public:
-  ChunkKernel(ScanOp op, ScheduleAttr schedule, const StateSource &source)
-      : op(op), schedule(schedule), source(source), locator(op, function) {}
+  ChunkKernel(ScanOp op, ScheduleAttr schedule, const StateSource &source,
+              const Segments &segments)
+      : op(op), schedule(schedule), source(source), segments(segments),
+        locator(op, function, schedule.getSplit(), chunkTokens) {}
 
   LaunchOp build(ModuleOp module, StringRef name);
+
+  /// Of one sequence and head.
+  KernelWork work();
 
   /// Bytes of shared memory.
   static int64_t sharedBytes(ScanOp op, ScheduleAttr schedule);
@@ -68,17 +73,21 @@ private:
     return (i * stateColumns() + j) * 4;
   }
   bool hasTokenDecay() { return hasDecay && rankOf(op.getDecay()) == 3; }
+  /// Whether there are queries and outputs.
+  bool reads() const { return segments.part != Segments::Increments; }
 
   SharedTile keyTile() const { return {chunkTokens, paddedKey()}; }
   SharedTile valueTile() const { return {chunkTokens, slice()}; }
   SharedTile stateTile() const { return {paddedKey(), slice()}; }
-  int64_t stageBytes() const {
-    return 2 * keyTile().bytes() + valueTile().bytes();
-  }
+  int64_t keyOffset() const { return reads() ? keyTile().bytes() : 0; }
+  int64_t valueOffset() const { return keyOffset() + keyTile().bytes(); }
+  int64_t stageBytes() const { return valueOffset() + valueTile().bytes(); }
   int64_t stateOffset() const { return schedule.getStages() * stageBytes(); }
   int64_t outputOffset() const { return stateOffset() + stateTile().bytes(); }
   /// Per stage the decays of the tokens, then their sums, weights, and total.
-  int64_t decayOffset() const { return outputOffset() + valueTile().bytes(); }
+  int64_t decayOffset() const {
+    return reads() ? outputOffset() + valueTile().bytes() : stateOffset();
+  }
   int64_t sumsOffset() const {
     return decayOffset() + schedule.getStages() * chunkTokens * 4;
   }
@@ -123,15 +132,16 @@ private:
   ScanOp op;
   ScheduleAttr schedule;
   StateSource source;
+  Segments segments;
   KernelFunction function;
   ScanLocator locator;
   int64_t keySize = staticSize(op.getState(), 2);
   int64_t valueSize = staticSize(op.getState(), 3);
-  int64_t members = membersOf(op);
+  int64_t members = reads() ? membersOf(op) : 1;
   bool hasDecay = op.getDecay() != Value();
   Type type = getElementTypeOrSelf(op.getQuery());
 
-  unsigned q, key, v, o, decay, stateIn, stateOut;
+  unsigned q, key, v, o, decay, stateIn, stateOut, factors;
   std::optional<KernelBuilder> builder;
   KernelBuilder &k() { return *builder; }
   ScanPlace here;

@@ -80,7 +80,8 @@ void ChunkKernel::arrive(Value number, Value stage, ValueRange state) {
   if (schedule.getStages() == 1) {
     k().barrier(); // All have read the last chunk.
     startChunk(number, stage);
-    spillState(state);
+    if (reads())
+      spillState(state);
     k().waitForCopies(0);
     if (hasDecay) {
       k().barrier();
@@ -94,7 +95,8 @@ void ChunkKernel::arrive(Value number, Value stage, ValueRange state) {
   Value count = k().div(k().add(here.count, chunkTokens - 1), chunkTokens);
   k().ifThen(k().less(next, count),
              [&] { startChunk(next, k().bxor(stage, 1)); });
-  spillState(state);
+  if (reads())
+    spillState(state);
   if (hasDecay)
     sumDecays(left, stage);
   k().barrier();
@@ -103,8 +105,7 @@ void ChunkKernel::arrive(Value number, Value stage, ValueRange state) {
 /// p = 16 rows of Q Kᵀ, o = 16 rows of Q S.
 void ChunkKernel::scores(Value base, Values &p, Values &o) {
   LanePointer queries(k(), keyTile(), base, queryPlace);
-  LanePointer keys(k(), keyTile(), k().offset(base, keyTile().bytes()),
-                   keyPlace);
+  LanePointer keys(k(), keyTile(), k().offset(base, keyOffset()), keyPlace);
   LanePointer states(k(), stateTile(), k().offset(shared, stateOffset()),
                      valuePlace);
   for (int64_t step = 0; step < paddedKey() / 16; ++step) {
@@ -171,7 +172,7 @@ void ChunkKernel::readValues(Value base, ValueRange p, Values &o) {
           o[j] = k().mulf(o[j], factor);
     }
   }
-  LanePointer values(k(), valueTile(), k().offset(base, 2 * keyTile().bytes()),
+  LanePointer values(k(), valueTile(), k().offset(base, valueOffset()),
                      valuePlace);
   for (int64_t step = 0; step < chunkTokens / 16; ++step) {
     // An accumulator is an operand's fragment, but for its width.
@@ -218,9 +219,9 @@ ChunkKernel::Values ChunkKernel::updateState(Value base, ValueRange state) {
     for (Value &x : next)
       x = k().mulf(x, total);
   }
-  LanePointer keys(k(), keyTile(), k().offset(base, keyTile().bytes()),
+  LanePointer keys(k(), keyTile(), k().offset(base, keyOffset()),
                    keyColumnPlace);
-  LanePointer values(k(), valueTile(), k().offset(base, 2 * keyTile().bytes()),
+  LanePointer values(k(), valueTile(), k().offset(base, valueOffset()),
                      valueStatePlace);
   for (int64_t i = 0; i < stateRows(); ++i)
     for (int64_t step = 0; step < chunkTokens / 16; ++step) {
@@ -287,6 +288,8 @@ ChunkKernel::Values ChunkKernel::chunk(Value number, ValueRange state) {
   Value stage = k().band(number, schedule.getStages() - 1);
   arrive(number, stage, state);
   Value base = stageBase(stage), zero = k().f32(0);
+  if (!reads())
+    return updateState(base, state);
   Values p(chunkTokens / 2, zero), o(groupColumns() / 2, zero);
   scores(base, p, o);
   maskScores(p);

@@ -13,8 +13,9 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 ColumnKernel::ColumnKernel(ScanOp op, ScheduleAttr schedule,
-                           const StateSource &source)
-    : op(op), schedule(schedule), source(source), locator(op, function) {
+                           const StateSource &source, const Segments &segments)
+    : op(op), schedule(schedule), source(source), segments(segments),
+      locator(op, function, schedule.getSplit(), schedule.getChunk()) {
   Builder b(op.getContext());
   summandType = type.isF16() ? Type(b.getF16Type()) : Type(b.getBF16Type());
   layOut();
@@ -33,7 +34,7 @@ void ColumnKernel::layOut() {
     next += wanted ? llvm::alignTo(bytes, 128) : 0;
     return offset;
   };
-  take(rawTile().bytes());
+  take(rawTile().bytes(), reads());
   keyOffset = take(rawTile().bytes());
   valueOffset = take(valueTile().bytes());
   decayOffset = take(hasChannelDecay() ? channelTile().bytes() : 4 * tokens(),
@@ -43,46 +44,48 @@ void ColumnKernel::layOut() {
   next *= schedule.getStages();
 
   bool made = !takesTokens();
-  queryTiles = take(readSummands() * tokenTile().bytes(), made);
+  queryTiles = take(readSummands() * tokenTile().bytes(), made && reads());
   writeTiles = take(allSummands * tokenTile().bytes(), made);
   // Without decays per channel the keys that read are those that write.
   bool readsOthers = made && isDelta() && hasChannelDecay();
   readTiles =
       readsOthers ? take(allSummands * tokenTile().bytes()) : writeTiles;
 
-  sharedScores = take(blocks() * sharesBytes());
-  finalScores = take(blocks() * finalBytes());
+  sharedScores = take(blocks() * sharesBytes(), reads());
+  finalScores = take(blocks() * finalBytes(), reads());
   diagonals = take(blocks() * sharers() * blockSize * 4, hasDiagonal());
-  queryFactors = take(4 * tokens(), hasScalarDecay());
-  keyFactors = take(4 * tokens(), hasScalarDecay());
+  queryFactors = take(4 * tokens(), hasScalarDecay() && reads());
+  keyFactors = take(4 * tokens(), hasScalarDecay() && reads());
   writeFactors = take(4 * tokens(), hasScalarDecay());
   int64_t width = hasChannelDecay() ? paddedKey() : 1;
   totals = take(4 * blocks() * width, op.getDecay() != Value());
   bool normalizes = op.getNormalizer() != Value();
   keySums = take(4 * blocks() * paddedKey(), normalizes);
   normalizers = take(4 * (blocks() + 1) * paddedKey(), normalizes);
-  outputOffset = take(outputTile().bytes(), !isWide);
+  outputOffset = take(outputTile().bytes(), !isWide && reads());
   allBytes = next;
 }
 
 void ColumnKernel::declare() {
   int64_t keyAlign = granuleOf(keySize, type);
   int64_t valueAlign = granuleOf(valueSize, type);
-  q = function.want(op.getQuery(), Access::Read, keyAlign);
+  if (reads())
+    q = function.want(op.getQuery(), Access::Read, keyAlign);
   key = function.want(op.getKey(), Access::Read, keyAlign);
   v = function.want(op.getValue(), Access::Read, valueAlign);
-  o = function.want(op.getOutput(), Access::Write, valueAlign);
+  if (reads())
+    o = function.want(op.getOutput(), Access::Write, valueAlign);
   Type f32 = Float32Type::get(op.getContext());
   decay = function.want(op.getDecay(), Access::Read,
                         hasChannelDecay() ? granuleOf(keySize, f32) : 4);
   beta = function.want(op.getBeta(), Access::Read, 4);
-  bonus = function.want(op.getBonus(), Access::Read, 4);
+  bonus = reads() ? function.want(op.getBonus(), Access::Read, 4)
+                  : KernelFunction::none;
   normalizer = function.want(op.getNormalizer(), Access::ReadWrite, 4);
-  bool copied = source.buffer && source.buffer != op.getState();
-  Access access = copied ? Access::MayAlias : Access::ReadWrite;
-  stateIn =
-      copied ? function.want(source.buffer, access, 4) : KernelFunction::none;
-  stateOut = function.want(op.getState(), access, 4);
+  std::tie(stateIn, stateOut) =
+      wantStates(function, op, source, segments, /*align=*/4);
+  if (!reads())
+    factors = function.want(segments.factors, Access::Write, 4);
 }
 
 void ColumnKernel::place() {
@@ -131,17 +134,20 @@ void ColumnKernel::prepareCopies() {
   auto rows = [&](unsigned handle, Value head) {
     return locator.rowsOf(k(), here, function.view(k(), handle), head);
   };
-  std::tie(queryBase, queryStride) = rows(q, k().div(outHead, perQuery));
+  if (reads())
+    std::tie(queryBase, queryStride) = rows(q, k().div(outHead, perQuery));
   std::tie(keyBase, keyStride) =
       rows(key, locator.headOf(k(), op.getKey(), here.head));
   std::tie(valueBase, valueStride) =
       rows(v, locator.headOf(k(), op.getValue(), here.head));
-  std::tie(outputBase, outputStride) = rows(o, outHead);
+  if (reads())
+    std::tie(outputBase, outputStride) = rows(o, outHead);
   Value firstNarrow;
   if (firstColumn) {
     Value bytes = k().mul(firstColumn, elementBytes());
     valueBase = k().offset(valueBase, bytes);
-    outputBase = k().offset(outputBase, bytes);
+    if (reads())
+      outputBase = k().offset(outputBase, bytes);
     // Slices that divide the columns evenly hold nothing that does not exist.
     if (valueSize % slice())
       firstNarrow = k().div(bytes, 2);
@@ -152,7 +158,8 @@ void ColumnKernel::prepareCopies() {
     return TileCopy(k(), tile, warps() * 32, granuleOf(size, element), thread,
                     stride, size * element.getIntOrFloatBitWidth() / 16, first);
   };
-  copyQuery.emplace(copy(rawTile(), queryStride, keySize, type));
+  if (reads())
+    copyQuery.emplace(copy(rawTile(), queryStride, keySize, type));
   copyKey.emplace(copy(rawTile(), keyStride, keySize, type));
   copyValue.emplace(
       copy(valueTile(), valueStride, valueSize, type, firstNarrow));
@@ -186,7 +193,8 @@ void ColumnKernel::startChunk(Value number, Value stage) {
   auto rows = [&](Value start, Value stride) {
     return k().offset(start, k().mul(wide, stride));
   };
-  copyQuery->start(base, rows(queryBase, queryStride), left);
+  if (copyQuery)
+    copyQuery->start(base, rows(queryBase, queryStride), left);
   copyKey->start(k().offset(base, keyOffset), rows(keyBase, keyStride), left);
   copyValue->start(k().offset(base, valueOffset), rows(valueBase, valueStride),
                    left);
@@ -234,11 +242,11 @@ void ColumnKernel::arrive(Value number, Value stage) {
 /// channels each.
 void ColumnKernel::forEachState(
     const GlobalView &view, function_ref<void(int64_t, Value, Value)> body) {
-  Value base = view.at(k(), {here.slot, here.head});
+  Value base = here.stateIn(k(), view, /*later=*/reads() ? 0 : 1);
   Value column = k().add(k().mul(warp, blockSize), row);
   if (firstColumn)
     column = k().add(column, firstColumn);
-  Value rowBytes = k().mul(view.strides[2], k().i64(4));
+  Value rowBytes = k().mul(view.strides.end()[-2], k().i64(4));
   Value from = k().offset(base, k().mul(k().extend(column), k().i64(4)));
   std::array<Value, 2> columnExists;
   for (int64_t half = 0; half < 2 && valueSize % slice(); ++half)
@@ -257,7 +265,8 @@ void ColumnKernel::forEachState(
 ColumnKernel::Values ColumnKernel::loadState() {
   Value zero = k().f32(0);
   Values state(8 * steps(), zero);
-  if (!source.buffer)
+  state.append(factorCount(), k().f32(1));
+  if (segments.part == Segments::Whole ? !source.buffer : !reads())
     return state;
   unsigned handle = stateIn == KernelFunction::none ? stateOut : stateIn;
   forEachState(
@@ -269,12 +278,36 @@ ColumnKernel::Values ColumnKernel::loadState() {
 
 void ColumnKernel::storeState(ValueRange state) {
   // Of the blocks that share a state one writes it.
-  k().ifThen(member ? k().equal(member, 0) : Value(), [&] {
+  Value writer = member ? k().equal(member, 0) : Value();
+  if (segments.part == Segments::Outputs)
+    writer = k().both(writer, k().equal(here.segment, schedule.getSplit() - 1));
+  k().ifThen(writer, [&] {
     forEachState(function.view(k(), stateOut),
                  [&](int64_t i, Value address, Value exists) {
                    k().ifThen(exists, [&] { k().store(state[i], address, 4); });
                  });
   });
+  if (factorCount())
+    k().ifThen(firstColumn ? k().equal(firstColumn, 0) : Value(),
+               [&] { storeFactors(state.take_back(factorCount())); });
+}
+
+/// What the segment decays a state by.
+void ColumnKernel::storeFactors(ValueRange values) {
+  GlobalView view = function.view(k(), factors);
+  SmallVector<Value> place{here.segment, here.slot, here.head};
+  if (!hasChannelDecay()) {
+    k().ifThen(k().equal(thread, 0),
+               [&] { k().store(values[0], view.at(k(), place), 4); });
+    return;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    Value channel = k().add(thread, i * warps() * 32);
+    place.push_back(channel);
+    k().ifThen(k().less(channel, keySize),
+               [&] { k().store(values[i], view.at(k(), place), 4); });
+    place.pop_back();
+  }
 }
 
 void ColumnKernel::forEachChannel(function_ref<void(Value)> body) {
@@ -338,13 +371,16 @@ LaunchOp ColumnKernel::build(ModuleOp module, StringRef name) {
 
   AffineExpr one = getAffineConstantExpr(1, module.getContext());
   AffineExpr grid = locator.gridStates() * (members * slices());
-  function.finish({grid, one, one}, warps() * 32, allBytes);
+  // The last segment adds to no other one.
+  int64_t parts = schedule.getSplit() - (reads() ? 0 : 1);
+  function.finish({grid, one * parts, one}, warps() * 32, allBytes);
   OpBuilder host(op);
   return function.launch(host, op.getLoc());
 }
 
 LaunchOp mlir::linattn::buildColumnKernel(ScanOp op, ScheduleAttr schedule,
                                           const StateSource &source,
+                                          const Segments &segments,
                                           ModuleOp module, StringRef name) {
-  return ColumnKernel(op, schedule, source).build(module, name);
+  return ColumnKernel(op, schedule, source, segments).build(module, name);
 }

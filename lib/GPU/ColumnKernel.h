@@ -77,9 +77,13 @@ struct RowSums {
 
 class ColumnKernel {
 public:
-  ColumnKernel(ScanOp op, ScheduleAttr schedule, const StateSource &source);
+  ColumnKernel(ScanOp op, ScheduleAttr schedule, const StateSource &source,
+               const Segments &segments);
 
   LaunchOp build(ModuleOp module, StringRef name);
+
+  /// Of one sequence and head.
+  KernelWork work();
 
   int64_t sharedBytes() const { return allBytes; }
 
@@ -91,14 +95,18 @@ private:
   //===--------------------------------------------------------------------===//
 
   bool isDelta() { return op.getUpdate() == Update::Delta; }
-  bool isExclusive() { return op.getReadout() == Readout::Exclusive; }
+  /// Whether there are queries and outputs.
+  bool reads() const { return segments.part != Segments::Increments; }
+  bool isExclusive() {
+    return reads() && op.getReadout() == Readout::Exclusive;
+  }
   bool hasChannelDecay() { return op.getDecay() && rankOf(op.getDecay()) == 4; }
   bool hasTokenDecay() { return op.getDecay() && rankOf(op.getDecay()) == 3; }
   /// One number per token, by itself or for all tokens of the head.
   bool hasScalarDecay() { return op.getDecay() && !hasChannelDecay(); }
   bool isMapped() { return featureMapOf(op) != FeatureMapKind::Identity; }
   /// The diagonal of P is not that of a product of matrices.
-  bool hasDiagonal() { return isExclusive() || hasChannelDecay(); }
+  bool hasDiagonal() { return isExclusive() || (reads() && hasChannelDecay()); }
   /// Products take queries and keys as they arrive.
   bool takesTokens() { return !isWide && !isMapped() && !hasChannelDecay(); }
   /// Summands of queries and of the state they read: one rounding of either is
@@ -141,6 +149,13 @@ private:
   int64_t finalBytes() { return scoreMatrices() * scoreBytes + 64; }
   int64_t shareBytes() { return scoreMatrices() * scoreBytes; }
   int64_t sharesBytes() { return sharers() * shareBytes() + 64; }
+  /// Numbers that are carried behind the state: what a segment decays by, for
+  /// all channels or for those of a thread.
+  int64_t factorCount() {
+    if (reads() || !op.getDecay())
+      return 0;
+    return hasChannelDecay() ? llvm::divideCeil(paddedKey(), warps() * 32) : 1;
+  }
 
   void layOut();
 
@@ -164,6 +179,7 @@ private:
                function_ref<void(int64_t, Value address, Value exists)> body);
   Values loadState();
   void storeState(ValueRange state);
+  void storeFactors(ValueRange factors);
   void loadNormalizer();
   void storeNormalizer();
   /// Channels of the normalizer, divided among the threads.
@@ -195,6 +211,7 @@ private:
   Values loadFragment(Value base, Value block, Value step);
   Matrix loadTokens(Value base, Value block, Value step, Value left);
   Matrix loadDecays(Value stage, Value block, Value step);
+  void writeTokens(Value stage, Value block, Value step, Value left);
   void storeSummands(int64_t offset, Value block, Value step,
                      const Summands &summands);
   void scoreLevels(Value stage, Value block, Value step, const Matrix &q,
@@ -206,6 +223,8 @@ private:
   void addDiagonal(Value step, const Matrix &q, const Matrix &key,
                    MutableArrayRef<Value> diagonal);
   void sumKeys(Value stage, Value block, Value step, Value left, Matrix key);
+  void storeChannels(int64_t offset, Value block, Value step, ValueRange x);
+  void storeTotals(const RowSums &sums, Value block, Value step);
   void storeScores(Value block, Value sharer, ValueRange sums);
 
   void finishScores(Value stage, Value left);
@@ -214,7 +233,7 @@ private:
                    Value exists);
   Value sumShares(Value shares, int64_t matrix, int64_t row);
   Value sumDiagonal(Value block, Value column);
-  void storeFactors(Value block, Value column, Value exists, Value g);
+  void sumBlockDecays(Value block, Value column, Value exists, Value g);
   Values solve(ValueRange a, Value column, Value first);
   void sumNormalizer();
 
@@ -227,6 +246,8 @@ private:
   Summands loadValues(Value base, Value block);
   Matrix subtractRead(Matrix values, ValueRange read, Value block);
   Values tokenFactors(int64_t offset, Value block);
+  Summands loadIncrement(Value stage, Value block);
+  Summands scaleTokens(Matrix written, Value block);
   void scaleRows(MutableArrayRef<Value> o, Value block);
   Summands normalizerColumn(Value block, int64_t step);
   Summands loadKeys(Value base, int64_t step);
@@ -239,11 +260,12 @@ private:
   ScanOp op;
   ScheduleAttr schedule;
   StateSource source;
+  Segments segments;
   KernelFunction function;
   ScanLocator locator;
   int64_t keySize = staticSize(op.getState(), 2);
   int64_t valueSize = staticSize(op.getState(), 3);
-  int64_t members = membersOf(op);
+  int64_t members = reads() ? membersOf(op) : 1;
   Type type = getElementTypeOrSelf(op.getQuery());
   bool isWide = type.isF32();
   Type summandType; ///< bf16, or f16 for tokens of f16.
@@ -256,6 +278,7 @@ private:
   int64_t keySums, normalizers, outputOffset, allBytes = 0;
 
   unsigned q, key, v, o, decay, beta, bonus, normalizer, stateIn, stateOut;
+  unsigned factors;
   std::optional<KernelBuilder> builder;
   KernelBuilder &k() { return *builder; }
   ScanPlace here;

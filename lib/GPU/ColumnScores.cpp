@@ -24,62 +24,6 @@ using namespace mlir::linattn;
 constexpr double log2e = 1.44269504088896341;
 
 //===----------------------------------------------------------------------===//
-// Sums of decays
-//===----------------------------------------------------------------------===//
-
-RowSums::RowSums(KernelBuilder &k, ValueRange decays, bool exclusive)
-    : upTo(decays), after(decays.size(), k.f32(0)), total(decays) {
-  if (exclusive)
-    before = after;
-}
-
-RowSums::RowSums(ValueRange sums, const RowSums &like) {
-  for (auto [mine, others] : {std::pair(&upTo, &like.upTo),
-                              {&before, &like.before},
-                              {&after, &like.after},
-                              {&total, &like.total}}) {
-    llvm::append_range(*mine, sums.take_front(others->size()));
-    sums = sums.drop_front(others->size());
-  }
-}
-
-SmallVector<Value> RowSums::flatten() const {
-  SmallVector<Value> all;
-  for (const Matrix *sums : {&upTo, &before, &after, &total})
-    llvm::append_range(all, *sums);
-  return all;
-}
-
-void RowSums::grow(KernelBuilder &k, Value rows, Value second) {
-  // Four lanes hold a row.
-  Value distance = k.shl(rows, 2), zero = k.f32(0);
-  for (size_t i = 0; i < total.size(); ++i) {
-    Value other = k.shuffleXor(total[i], distance);
-    Value earlier = k.select(second, other, zero);
-    upTo[i] = k.addf(earlier, upTo[i]);
-    if (!before.empty())
-      before[i] = k.addf(earlier, before[i]);
-    after[i] = k.addf(after[i], k.select(second, zero, other));
-    total[i] = k.addf(total[i], other);
-  }
-}
-
-void RowSums::growToAll(KernelBuilder &k) {
-  Matrix halves = total;
-  for (size_t i = 0; i < total.size(); ++i) {
-    Value other = halves[otherRow(i)];
-    if (isLower(i)) {
-      upTo[i] = k.addf(other, upTo[i]);
-      if (!before.empty())
-        before[i] = k.addf(other, before[i]);
-    } else {
-      after[i] = k.addf(after[i], other);
-    }
-    total[i] = k.addf(halves[i], other);
-  }
-}
-
-//===----------------------------------------------------------------------===//
 // Tokens as matrices
 //===----------------------------------------------------------------------===//
 
@@ -160,6 +104,8 @@ void ColumnKernel::storeSummands(int64_t offset, Value block, Value step,
 void ColumnKernel::shareScores(Value stage, Value left) {
   Value block = k().rem(warp, blocks()), sharer = k().div(warp, blocks());
   int64_t sums = 8 + (isDelta() ? 8 : 0) + (hasDiagonal() ? 2 : 0);
+  if (!reads())
+    sums = 0;
   bool allWork = blocks() * sharers() == warps();
   k().ifThen(allWork ? Value() : k().less(sharer, sharers()), [&] {
     Value count =
@@ -169,7 +115,8 @@ void ColumnKernel::shareScores(Value stage, Value left) {
           Value step = k().add(k().mul(number, sharers()), sharer);
           return scoreStep(stage, block, step, left, carried);
         });
-    storeScores(block, sharer, shares);
+    if (reads())
+      storeScores(block, sharer, shares);
   });
 }
 
@@ -178,6 +125,10 @@ ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
                                              Value step, Value left,
                                              ValueRange carried) {
   Values sums(carried);
+  if (!reads()) {
+    writeTokens(stage, block, step, left);
+    return sums;
+  }
   MutableArrayRef<Value> all(sums);
   auto p = all.take_front(8);
   auto a = isDelta() ? all.slice(8, 8) : MutableArrayRef<Value>();
@@ -211,6 +162,25 @@ ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
   if (normalizerView)
     sumKeys(stage, block, step, left, key);
   return sums;
+}
+
+/// Makes the keys that are written, where nothing is read.
+void ColumnKernel::writeTokens(Value stage, Value block, Value step,
+                               Value left) {
+  Matrix key = loadTokens(k().offset(stage, keyOffset), block, step, left);
+  if (hasChannelDecay()) {
+    Matrix decays =
+        loadPairs(k(), channelTile(), k().offset(stage, decayOffset), block,
+                  row, pair, step);
+    RowSums sums(k(), decays, /*exclusive=*/false);
+    for (int64_t rows : {1, 2, 4})
+      sums.grow(k(), k().i32(rows), k().equal(k().band(row, rows), rows));
+    sums.growToAll(k());
+    for (size_t i = 0; i < key.size(); ++i)
+      key[i] = k().mulf(key[i], k().exp(sums.after[i]));
+    storeTotals(sums, block, step);
+  }
+  storeSummands(writeTiles, block, step, split(key, allSummands));
 }
 
 /// The products of 16 channels on every level, and the tokens decayed from the
@@ -261,18 +231,7 @@ void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
   if (isDelta())
     storeSummands(readTiles, block, step, split(reads, allSummands));
 
-  Value channel = k().add(k().mul(step, blockSize), k().mul(pair, 2));
-  Value index = k().add(k().mul(block, paddedKey()), channel);
-  auto storeChannels = [&](int64_t offset, Value w, Value x, Value y, Value z) {
-    k().ifThen(k().equal(row, 0), [&] {
-      k().store(k().vectorOf({w, x}), at(offset, index), 8);
-      k().store(k().vectorOf({y, z}), at(offset, k().add(index, 8)), 8);
-    });
-  };
-  Values totals;
-  for (int64_t i : {0, 1, 4, 5})
-    totals.push_back(k().exp(sums.total[i]));
-  storeChannels(this->totals, totals[0], totals[1], totals[2], totals[3]);
+  storeTotals(sums, block, step);
   if (!normalizerView)
     return;
   Values keys;
@@ -282,7 +241,26 @@ void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
       sum = k().addf(sum, k().shuffleXor(sum, mask));
     keys.push_back(sum);
   }
-  storeChannels(keySums, keys[0], keys[1], keys[2], keys[3]);
+  storeChannels(keySums, block, step, keys);
+}
+
+/// One number for each of this lane's channels, of a block.
+void ColumnKernel::storeChannels(int64_t offset, Value block, Value step,
+                                 ValueRange x) {
+  Value channel = k().add(k().mul(step, blockSize), k().mul(pair, 2));
+  Value index = k().add(k().mul(block, paddedKey()), channel);
+  k().ifThen(k().equal(row, 0), [&] {
+    k().store(k().vectorOf({x[0], x[1]}), at(offset, index), 8);
+    k().store(k().vectorOf({x[2], x[3]}), at(offset, k().add(index, 8)), 8);
+  });
+}
+
+/// What a block decays the channels of a state by.
+void ColumnKernel::storeTotals(const RowSums &sums, Value block, Value step) {
+  Values factors;
+  for (int64_t i : {0, 1, 4, 5})
+    factors.push_back(k().exp(sums.total[i]));
+  storeChannels(totals, block, step, factors);
 }
 
 /// The level where blocks of `rows` rows meet, null for 8: those of odd number
@@ -389,13 +367,7 @@ void ColumnKernel::sumKeys(Value stage, Value block, Value step, Value left,
       sum = k().addf(sum, k().shuffleXor(sum, mask));
     keys.push_back(sum);
   }
-  Value channel = k().add(k().mul(step, blockSize), k().mul(pair, 2));
-  Value index = k().add(k().mul(block, paddedKey()), channel);
-  k().ifThen(k().equal(row, 0), [&] {
-    k().store(k().vectorOf({keys[0], keys[1]}), at(keySums, index), 8);
-    k().store(k().vectorOf({keys[2], keys[3]}), at(keySums, k().add(index, 8)),
-              8);
-  });
+  storeChannels(keySums, block, step, keys);
 }
 
 void ColumnKernel::storeScores(Value block, Value sharer, ValueRange sums) {
@@ -436,8 +408,8 @@ Value ColumnKernel::blockDecay(Value stage, Value left, Value token) {
 }
 
 /// The factors of a block's tokens, a lane each, from the decay of its own.
-void ColumnKernel::storeFactors(Value block, Value column, Value exists,
-                                Value g) {
+void ColumnKernel::sumBlockDecays(Value block, Value column, Value exists,
+                                  Value g) {
   Value zero = k().f32(0), upTo = g, from = g;
   for (int64_t d = 1; d < blockSize; d *= 2) {
     Value above = k().less(k().i32(d - 1), column);
@@ -451,9 +423,11 @@ void ColumnKernel::storeFactors(Value block, Value column, Value exists,
                            k().shuffleDown(from, 1));
   Value token = k().add(k().mul(block, blockSize), column);
   k().ifThen(exists, [&] {
-    k().store(k().exp(isExclusive() ? before : upTo), at(queryFactors, token),
-              4);
-    k().store(k().exp(upTo), at(keyFactors, token), 4);
+    if (reads()) {
+      k().store(k().exp(isExclusive() ? before : upTo), at(queryFactors, token),
+                4);
+      k().store(k().exp(upTo), at(keyFactors, token), 4);
+    }
     k().store(k().exp(after), at(writeFactors, token), 4);
     k().ifThen(isFirst,
                [&] { k().store(k().exp(from), at(totals, block), 4); });
@@ -502,8 +476,10 @@ void ColumnKernel::finishBlock(Value stage, Value left, Value block, Value lane,
   Value token = k().add(k().mul(block, blockSize), column);
   if (hasScalarDecay()) {
     g = blockDecay(stage, left, token);
-    storeFactors(block, column, exists, g);
+    sumBlockDecays(block, column, exists, g);
   }
+  if (!reads())
+    return;
   if (hasDiagonal())
     diagonal = sumDiagonal(block, column);
   Value inRow = k().mul(column, 4);

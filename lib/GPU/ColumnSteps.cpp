@@ -151,9 +151,25 @@ Matrix ColumnKernel::subtractRead(Matrix values, ValueRange read, Value block) {
   return values;
 }
 
+/// The values that keys are written with, where nothing is read.
+Summands ColumnKernel::loadIncrement(Value stage, Value block) {
+  Summands values = loadValues(stage, block);
+  return hasScalarDecay() ? scaleTokens(join(values), block) : values;
+}
+
+/// Decays what is written from its token to the end of the block.
+Summands ColumnKernel::scaleTokens(Matrix written, Value block) {
+  Values factors = tokenFactors(writeFactors, block);
+  for (auto [x, factor] : llvm::zip(written, factors))
+    x = k().mulf(x, factor);
+  return split(written, allSummands);
+}
+
 /// S through one block: reads for Δ and the outputs, then the update.
 ColumnKernel::Values ColumnKernel::advance(Value number, Value stage,
                                            Value block, ValueRange state) {
+  if (!reads())
+    return updateState(stage, block, state, loadIncrement(stage, block));
   Value zero = k().f32(0);
   Matrix read(8, zero);
   Values o(8, zero), denominators(4, zero);
@@ -212,14 +228,8 @@ ColumnKernel::Values ColumnKernel::advance(Value number, Value stage,
              /*halves=*/1);
   writeOutput(number, block, o, denominators);
 
-  if (hasScalarDecay()) {
-    Values factors = tokenFactors(writeFactors, block);
-    if (!isDelta())
-      whole = join(delta);
-    for (auto [x, factor] : llvm::zip(whole, factors))
-      x = k().mulf(x, factor);
-    delta = split(whole, allSummands);
-  }
+  if (hasScalarDecay())
+    delta = scaleTokens(isDelta() ? whole : join(delta), block);
   return updateState(stage, block, state, delta);
 }
 
@@ -260,6 +270,17 @@ ColumnKernel::Values ColumnKernel::updateState(Value stage, Value block,
       s = factors[i] ? k().fma(s, factors[i], written[i])
                      : k().addf(s, written[i]);
     }
+  }
+  for (int64_t i = 0; i < factorCount(); ++i) {
+    Value factor = scalar;
+    if (!factor) {
+      Value channel = k().add(thread, i * warps() * 32);
+      channel = k().select(k().less(channel, paddedKey()), channel, k().i32(0));
+      Value index = k().add(k().mul(block, paddedKey()), channel);
+      factor = loadFloat(at(totals, index));
+    }
+    Value &product = next[8 * steps() + i];
+    product = k().mulf(product, factor);
   }
   return next;
 }
@@ -361,10 +382,14 @@ ColumnKernel::Values ColumnKernel::chunk(Value number, ValueRange state) {
       std::make_tuple(lane, row, pair, tokenPlace, turnedPlace, valuePlace);
   lane = k().keepInLoop(std::get<0>(outer));
   placeLane();
-  shareScores(stage, left);
-  k().barrier();
-  finishScores(stage, left);
-  k().barrier();
+  if (reads() || !takesTokens()) {
+    shareScores(stage, left);
+    k().barrier();
+  }
+  if (reads() || hasScalarDecay()) {
+    finishScores(stage, left);
+    k().barrier();
+  }
   if (normalizerView) {
     sumNormalizer();
     k().barrier();

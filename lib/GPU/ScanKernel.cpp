@@ -74,8 +74,9 @@ StateSource mlir::linattn::findStateSource(ScanOp op) {
 // Places
 //===----------------------------------------------------------------------===//
 
-ScanLocator::ScanLocator(ScanOp op, KernelFunction &function)
-    : op(op), function(function) {
+ScanLocator::ScanLocator(ScanOp op, KernelFunction &function, int64_t segments,
+                         int64_t chunk)
+    : op(op), function(function), segments(segments), chunk(chunk) {
   function.wantSize(op.getKey(), 2);
   offsets = function.want(op.getCuSeqlens(), Access::Read, 4);
   indices = function.want(op.getStateIndices(), Access::Read, 4);
@@ -112,7 +113,50 @@ ScanPlace ScanLocator::locate(KernelBuilder &k, Value state) {
     place.exists = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sge,
                                          place.slot, k.i64(0));
   }
+  if (segments > 1)
+    locateSegment(k, place);
   return place;
+}
+
+/// The tokens of a segment. Those behind the last token have none.
+void ScanLocator::locateSegment(KernelBuilder &k, ScanPlace &place) {
+  place.segment = k.block(1);
+  int64_t together = segments * chunk;
+  Value chunks = k.div(k.add(place.count, together - 1), together);
+  Value length = k.mul(chunks, chunk);
+  Value first = k.mul(place.segment, length);
+  Value left =
+      k.select(k.less(first, place.count), k.sub(place.count, first), k.i32(0));
+  Value mine = k.select(k.less(left, length), left, length);
+  if (op.getReverse())
+    first = k.sub(k.sub(place.count, first), mine);
+  place.begin = k.extend(first);
+  place.count = mine;
+}
+
+Value ScanPlace::stateIn(KernelBuilder &k, const GlobalView &view,
+                         int64_t later) const {
+  if (view.strides.size() == 4)
+    return view.at(k, {slot, head});
+  return view.at(k, {k.add(segment, later), slot, head});
+}
+
+std::pair<unsigned, unsigned>
+mlir::linattn::wantStates(KernelFunction &function, ScanOp op,
+                          const StateSource &source, const Segments &segments,
+                          int64_t align) {
+  if (segments.part == Segments::Increments)
+    return {KernelFunction::none,
+            function.want(segments.states, Access::Write, align)};
+  if (segments.part == Segments::Outputs) {
+    unsigned in = function.want(segments.states, Access::Read, align);
+    return {in, function.want(op.getState(), Access::Write, align)};
+  }
+  bool copied = source.buffer && source.buffer != op.getState();
+  Access access = copied ? Access::MayAlias : Access::ReadWrite;
+  unsigned in = copied ? function.want(source.buffer, access, align)
+                       : KernelFunction::none;
+  return {in, function.want(op.getState(), access, align)};
 }
 
 std::pair<Value, Value> ScanLocator::rowsOf(KernelBuilder &k,

@@ -13,6 +13,9 @@
 
 namespace mlir::linattn {
 
+struct GPUMachine;
+struct KernelWork;
+
 /// Where a scan's state starts: in the state itself, in another buffer that was
 /// copied into it, or at 0.
 struct StateSource {
@@ -25,15 +28,32 @@ struct StateSource {
 /// state may be the same memory: callers may update a state in place.
 StateSource findStateSource(ScanOp op);
 
+/// A scan whose tokens are cut into segments that run in parallel, and which
+/// part of it a kernel is. S segments need memory of f32:
+///
+///   states   [S, B, H, K, V]: first in place s + 1 what segment s adds to a
+///            state of 0; then in place s the state before segment s
+///   factors  [S − 1, B, H] or [S − 1, B, H, K]: by what segment s decays a
+///            state; null without decays
+struct Segments {
+  enum Part { Whole, Increments, Outputs };
+  Part part = Whole;
+  Value states, factors;
+};
+
 /// Why no kernel of `form` can run the scan, as the end of a sentence; empty if
 /// one can.
 std::string whyNotTokenKernel(ScanOp op);
 std::string whyNotChunkKernel(ScanOp op);
+/// Why a chunk kernel cannot run segments of the scan in parallel.
+std::string whyNotSegments(ScanOp op);
 
 /// The schedules that are chosen unless the user says otherwise.
 ScheduleAttr chooseTokenSchedule(ScanOp op);
-/// Null if `shared` bytes do not suffice for any.
-ScheduleAttr chooseChunkSchedule(ScanOp op, int64_t shared);
+/// Those that `shared` bytes suffice for, first the one for many heads.
+SmallVector<ScheduleAttr> listChunkSchedules(ScanOp op, int64_t shared);
+/// The same schedule for so many segments.
+ScheduleAttr withSplit(ScheduleAttr schedule, int64_t split);
 
 /// Why a schedule cannot run the scan; empty if it can.
 std::string whyNotSchedule(ScanOp op, ScheduleAttr schedule);
@@ -45,9 +65,18 @@ LaunchOp buildTokenKernel(ScanOp op, ScheduleAttr schedule,
 LaunchOp buildChunkKernel(ScanOp op, ScheduleAttr schedule,
                           const StateSource &source, ModuleOp module,
                           StringRef name);
+/// Three kernels, for the segments of `split`.
+LaunchOp buildSegmentKernels(ScanOp op, ScheduleAttr schedule,
+                             const StateSource &source, ModuleOp module,
+                             StringRef name);
+
+/// The two chunk forms, of a scan or of a part of it in segments.
+LaunchOp buildRowKernel(ScanOp op, ScheduleAttr schedule,
+                        const StateSource &source, const Segments &segments,
+                        ModuleOp module, StringRef name);
 LaunchOp buildColumnKernel(ScanOp op, ScheduleAttr schedule,
-                           const StateSource &source, ModuleOp module,
-                           StringRef name);
+                           const StateSource &source, const Segments &segments,
+                           ModuleOp module, StringRef name);
 
 /// Whether the chunk form of the scan is the one whose warps own columns.
 bool runsByColumns(ScanOp op);
@@ -56,15 +85,24 @@ bool runsByColumns(ScanOp op);
 struct ScanPlace {
   Value slot, head; ///< Of the state.
   Value exists;     ///< Whether the sequence has a state; null: it has.
+  Value segment;    ///< Null: the whole sequence.
   Value batch;      ///< Of the tokens.
   Value begin;      ///< First token, i64; null for 0.
   Value count;      ///< Number of tokens.
+
+  /// The address of the state in a view of states, or in one of the states of
+  /// segments, of which it is number `later` from this one on.
+  Value stateIn(KernelBuilder &k, const GlobalView &view,
+                int64_t later = 0) const;
 };
 
 /// Wants the sizes and offsets that `locate` needs.
 class ScanLocator {
 public:
-  ScanLocator(ScanOp op, KernelFunction &function);
+  /// With `segments` the second dimension of the grid counts them; each is a
+  /// multiple of `chunk` tokens long, but the last.
+  ScanLocator(ScanOp op, KernelFunction &function, int64_t segments = 1,
+              int64_t chunk = 1);
   /// `state`: the number of the state, slots times heads.
   ScanPlace locate(KernelBuilder &k, Value state);
   /// Sequences times heads, in the grid.
@@ -79,6 +117,9 @@ public:
   KernelFunction &function;
 
 private:
+  void locateSegment(KernelBuilder &k, ScanPlace &place);
+
+  int64_t segments, chunk;
   unsigned offsets, indices;
 };
 
@@ -97,6 +138,13 @@ inline FeatureMapKind featureMapOf(ScanOp op) {
 inline int64_t membersOf(ScanOp op) {
   return staticSize(op.getOutput(), 1) / staticSize(op.getState(), 1);
 }
+
+/// Wants the states that a chunk kernel starts from (none: from 0, or from what
+/// it writes) and those that it writes.
+std::pair<unsigned, unsigned> wantStates(KernelFunction &function, ScanOp op,
+                                         const StateSource &source,
+                                         const Segments &segments,
+                                         int64_t align);
 
 /// What both kernels ask of buffers: static heads and feature sizes, unit
 /// innermost strides, 16- or 32-bit tokens, f32 states.

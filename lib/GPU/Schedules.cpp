@@ -129,35 +129,34 @@ std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
   return {};
 }
 
+std::string mlir::linattn::whyNotSegments(ScanOp op) {
+  if (op.getUpdate() != Update::Add)
+    return "what a segment of the delta rule does to a state is a dense matrix";
+  if (op.getCuSeqlens())
+    return "packed sequences are not cut into segments";
+  if (op.getNormalizer())
+    return "a normalizer is not summed by segments";
+  return {};
+}
+
 /// The most tokens whose tiles fit twice, so that the next ones arrive early;
 /// else the most that fit at all.
-static ScheduleAttr chooseColumnSchedule(ScanOp op, int64_t shared) {
-  int64_t warps = llvm::divideCeil(staticSize(op.getState(), 3), blockSize);
-  warps = std::clamp(warps, fewestColumnWarps, mostColumnWarps);
+static ScheduleAttr makeColumnSchedule(ScanOp op, int64_t shared,
+                                       int64_t warps) {
   for (int64_t stages : {2, 1})
     for (int64_t tokens : {64, 32, 16}) {
       auto schedule =
           ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
                             warps, stages, warps * blockSize, /*split=*/1);
-      if (ColumnKernel(op, schedule, {}).sharedBytes() <= shared)
+      if (ColumnKernel(op, schedule, {}, {}).sharedBytes() <= shared)
         return schedule;
     }
   return {};
 }
 
-ScheduleAttr mlir::linattn::chooseChunkSchedule(ScanOp op, int64_t shared) {
-  if (runsByColumns(op))
-    return chooseColumnSchedule(op, shared);
-  int64_t keySize = staticSize(op.getState(), 2);
-  int64_t valueSize = staticSize(op.getState(), 3);
-  // A group holds 64 columns of up to 128 rows in registers, or 32 of more. Its
-  // warps divide the rows unevenly where 64 does not: decays then are too much.
-  bool uneven = keySize > 64 && keySize % 64 && op.getDecay();
-  bool wide = keySize <= 128 && valueSize > 32 && !uneven;
-  int64_t columns = wide ? 64 : 32;
-  // Queries and keys are read once per block: all columns in one, where two
-  // groups suffice.
-  int64_t groups = std::min<int64_t>(2, llvm::divideCeil(valueSize, columns));
+/// Two stages, or one where two do not fit.
+static ScheduleAttr makeRowSchedule(ScanOp op, int64_t shared, int64_t groups,
+                                    int64_t columns) {
   for (int64_t stages : {2, 1}) {
     auto schedule = ScheduleAttr::get(
         op.getContext(), Form::Chunk, Mma::MmaSync, chunkTokens,
@@ -168,13 +167,56 @@ ScheduleAttr mlir::linattn::chooseChunkSchedule(ScanOp op, int64_t shared) {
   return {};
 }
 
+SmallVector<ScheduleAttr> mlir::linattn::listChunkSchedules(ScanOp op,
+                                                            int64_t shared) {
+  SmallVector<ScheduleAttr> schedules;
+  auto add = [&](ScheduleAttr schedule) {
+    if (schedule && !llvm::is_contained(schedules, schedule))
+      schedules.push_back(schedule);
+  };
+  int64_t keySize = staticSize(op.getState(), 2);
+  int64_t valueSize = staticSize(op.getState(), 3);
+  if (runsByColumns(op)) {
+    int64_t warps = llvm::divideCeil(valueSize, blockSize);
+    add(makeColumnSchedule(
+        op, shared, std::clamp(warps, fewestColumnWarps, mostColumnWarps)));
+    // The normalizer needs all columns in one block.
+    if (!op.getNormalizer())
+      add(makeColumnSchedule(op, shared, fewestColumnWarps));
+    return schedules;
+  }
+  // A group holds 64 columns of up to 128 rows in registers, or 32 of more. Its
+  // warps divide the rows unevenly where 64 does not: decays then are too much.
+  bool uneven = keySize > 64 && keySize % 64 && op.getDecay();
+  bool wide = keySize <= 128 && valueSize > 32 && !uneven;
+  int64_t columns = wide ? 64 : 32;
+  // Queries and keys are read once per block: all columns in one, where two
+  // groups suffice.
+  int64_t groups = std::min<int64_t>(2, llvm::divideCeil(valueSize, columns));
+  add(makeRowSchedule(op, shared, groups, columns));
+  // More blocks for few heads.
+  add(makeRowSchedule(op, shared, 1, columns));
+  add(makeRowSchedule(op, shared, 1, 32));
+  return schedules;
+}
+
+ScheduleAttr mlir::linattn::withSplit(ScheduleAttr schedule, int64_t split) {
+  return ScheduleAttr::get(schedule.getContext(), schedule.getForm(),
+                           schedule.getMma(), schedule.getChunk(),
+                           schedule.getWarps(), schedule.getStages(),
+                           schedule.getValueSlice(), split);
+}
+
 std::string mlir::linattn::whyNotSchedule(ScanOp op, ScheduleAttr schedule) {
   bool isChunk = schedule.getForm() == Form::Chunk;
   std::string why = isChunk ? whyNotChunkKernel(op) : whyNotTokenKernel(op);
   if (!why.empty())
     return why;
-  if (schedule.getSplit() != 1)
-    return "no kernel runs segments of T in parallel";
+  if (schedule.getSplit() > 1)
+    if (why = isChunk ? whyNotSegments(op)
+                      : "the token kernel runs no segments of T in parallel";
+        !why.empty())
+      return why;
   if (isChunk && runsByColumns(op)) {
     bool fits = schedule.getWarps() >= fewestColumnWarps &&
                 schedule.getWarps() <= mostColumnWarps &&

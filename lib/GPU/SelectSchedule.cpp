@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ScanKernel.h"
+#include "Prediction.h"
 #include "linattn/GPU/Passes.h"
 #include "linattn/Transforms/Transforms.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -23,6 +23,13 @@ namespace {
 
 /// Up to so many tokens the state's own traffic is what counts.
 constexpr int64_t fewTokens = 8;
+/// Predictions are no measurements: another schedule than that for many heads
+/// must promise so much less.
+constexpr double worthIt = 0.8;
+/// Segments read keys and values twice: in sectors of memory, over every
+/// operand once.
+constexpr double mostTraffic = 1.6;
+constexpr int64_t mostSegments = 256;
 
 struct LinAttnSelectSchedulePass final
     : mlir::linattn::impl::LinAttnSelectSchedulePassBase<
@@ -46,30 +53,126 @@ private:
     if (std::string why = whyNotTokenKernel(op); !why.empty())
       return refuse(op, "no kernel", why);
     int64_t tokens = staticSize(op.getKey(), 2);
+    ScheduleAttr token = chooseTokenSchedule(op);
     if (!ShapedType::isDynamic(tokens) && tokens <= fewTokens &&
         !op.getCuSeqlens())
-      return write(op, chooseTokenSchedule(op),
-                   "few tokens: one pass over the state");
+      return write(op, token, "few tokens: one pass over the state", {});
     std::string why = whyNotChunkKernel(op);
-    ScheduleAttr chunks =
-        why.empty() ? chooseChunkSchedule(op, shared) : ScheduleAttr();
-    if (chunks)
-      return write(op, chunks, "products of matrices, chunk by chunk");
+    SmallVector<ScheduleAttr> chunks;
+    if (why.empty())
+      chunks = listChunkSchedules(op, machine().shared);
+    if (!chunks.empty())
+      return selectChunks(op, chunks);
     if (why.empty())
       why = llvm::formatv("its tiles do not fit {0} bytes of shared memory",
-                          shared)
+                          machine().shared)
                 .str();
     refuse(op, "not chunk", why);
-    write(op, chooseTokenSchedule(op), "the recurrence, token by token");
+    write(op, token, "the recurrence, token by token", {});
   }
 
-  static void write(ScanOp op, ScheduleAttr schedule, StringRef reason) {
+  /// The chip as the options say.
+  GPUMachine machine() {
+    GPUMachine machine = describeGPU(chip);
+    if (sms)
+      machine.multiprocessors = sms;
+    if (bandwidth)
+      machine.bandwidth = 1e9 * double(bandwidth);
+    if (shared)
+      machine.shared = shared;
+    return machine;
+  }
+
+  /// A schedule and how long it takes.
+  struct Choice {
+    ScheduleAttr schedule;
+    double seconds = std::numeric_limits<double>::infinity();
+  };
+
+  /// The fastest number of segments, from 2 on, whose traffic is bounded.
+  Choice splitBest(ScanOp op, ScheduleAttr schedule) {
+    Choice best;
+    double most = mostTraffic * operandBytes(op);
+    int64_t chunks =
+        llvm::divideCeil(staticSize(op.getKey(), 2), schedule.getChunk());
+    for (int64_t split = 2; split <= std::min(chunks, mostSegments); ++split) {
+      ScheduleAttr candidate = withSplit(schedule, split);
+      Prediction prediction = *predict(op, candidate, machine());
+      if (prediction.bytes <= most && prediction.seconds < best.seconds)
+        best = {candidate, prediction.seconds};
+    }
+    return best;
+  }
+
+  void selectChunks(ScanOp op, ArrayRef<ScheduleAttr> schedules) {
+    constexpr StringLiteral reason = "products of matrices, chunk by chunk";
+    std::string notSplit = whyNotSegments(op);
+    std::optional<Prediction> first = predict(op, schedules[0], machine());
+    if (!first) {
+      // Segments of few tokens would be slower than none.
+      if (notSplit.empty())
+        notSplit = "the number of tokens or sequences is not known";
+      return write(op, schedules[0], reason, "one segment: " + notSplit);
+    }
+    Choice whole{schedules[0], first->seconds}, split;
+    std::string considered;
+    auto consider = [&](Choice choice, Choice &best, double gain) {
+      if (choice.schedule && choice.seconds < gain * best.seconds)
+        best = choice;
+    };
+    for (ScheduleAttr schedule : schedules) {
+      Choice choice{schedule, predict(op, schedule, machine())->seconds};
+      considered += describe(choice);
+      consider(choice, whole, worthIt);
+      if (notSplit.empty())
+        consider(splitBest(op, schedule), split, 1);
+    }
+    if (split.schedule)
+      considered += describe(split);
+    Choice best = whole;
+    consider(split, best, worthIt);
+    considered +=
+        describe({chooseTokenSchedule(op),
+                  predict(op, chooseTokenSchedule(op), machine())->seconds});
+    std::string note = "considered" + considered;
+    if (!notSplit.empty())
+      note += "; one segment: " + notSplit;
+    write(op, best.schedule, reason, note);
+  }
+
+  /// Of what was considered.
+  static std::string describe(Choice choice) {
+    ScheduleAttr schedule = choice.schedule;
+    bool isToken = schedule.getForm() == Form::Token;
+    std::string split;
+    if (schedule.getSplit() > 1)
+      split = llvm::formatv(" in {0} segments", schedule.getSplit()).str();
+    return llvm::formatv(" [{0}{1} warps, {2} columns{3}: {4:F1} us]",
+                         isToken ? "token, " : "", schedule.getWarps(),
+                         schedule.getValueSlice(), split, 1e6 * choice.seconds)
+        .str();
+  }
+
+  void write(ScanOp op, ScheduleAttr schedule, StringRef reason,
+             const std::string &note) {
     op->setAttr(LaunchOp::getScheduleAttrName(), schedule);
-    remark::passed(op.getLoc(), remarkNamed("select-schedule"))
-        << llvm::formatv("{0} kernel, {1} warps, {2} columns of the state: {3}",
-                         stringifyForm(schedule.getForm()), schedule.getWarps(),
-                         schedule.getValueSlice(), reason)
-               .str();
+    std::string text =
+        llvm::formatv("{0} kernel, {1} warps, {2} columns of the state",
+                      stringifyForm(schedule.getForm()), schedule.getWarps(),
+                      schedule.getValueSlice())
+            .str();
+    if (schedule.getSplit() > 1)
+      text += llvm::formatv(", {0} segments", schedule.getSplit()).str();
+    text += ": " + reason.str();
+    if (auto prediction = predict(op, schedule, machine()))
+      text += llvm::formatv("; predicted {0:F1} us: {1:F2} MB, {2} blocks on "
+                            "{3} multiprocessors",
+                            1e6 * prediction->seconds, 1e-6 * prediction->bytes,
+                            prediction->blocks, machine().multiprocessors)
+                  .str();
+    if (!note.empty())
+      text += "; " + note;
+    remark::passed(op.getLoc(), remarkNamed("select-schedule")) << text;
   }
 
   static void refuse(Operation *op, StringRef what, StringRef why) {

@@ -47,9 +47,10 @@ private:
       return op.emitOpError("cannot run with ") << schedule << ": " << why;
     StateSource source = findStateSource(op);
     std::string name = freshName(op);
-    auto build = schedule.getForm() == Form::Token ? buildTokenKernel
-                 : runsByColumns(op)               ? buildColumnKernel
-                                                   : buildChunkKernel;
+    bool isChunk = schedule.getForm() == Form::Chunk;
+    auto build = !isChunk                   ? buildTokenKernel
+                 : schedule.getSplit() == 1 ? buildChunkKernel
+                                            : buildSegmentKernels;
     build(op, schedule, source, getOperation(), name);
     if (source.replaces)
       source.replaces->erase();

@@ -50,7 +50,9 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
   functions.addPass(createCSEPass());
   buildBufferizePipeline(pm, {options.innermost, /*guardCopies=*/false});
   LinAttnSelectSchedulePassOptions select;
-  select.shared = sharedMemoryOf(options.chip);
+  select.chip = options.chip;
+  select.sms = options.sms;
+  select.bandwidth = options.bandwidth;
   pm.addNestedPass<func::FuncOp>(createLinAttnSelectSchedulePass(select));
   pm.addPass(createLinAttnToKernelPass());
   addPlainRoute(pm);
@@ -108,11 +110,6 @@ void mlir::linattn::buildEmulatedPipeline(OpPassManager &pm,
   LowerToLLVMOptions lower;
   lower.parallel = false; // Launches report to the thread that calls.
   buildLowerToLLVMPipeline(pm, lower);
-}
-
-int64_t mlir::linattn::sharedMemoryOf(StringRef chip) {
-  // What one block may have: 163 KB, from Hopper on 227 KB.
-  return chip == "sm_80" ? 163 * 1024 : 227 * 1024;
 }
 
 void mlir::linattn::registerGPUPipelines() {

@@ -35,9 +35,15 @@ def LinAttnSelectSchedulePass
     ```
   }];
   let options = [
-    Option<"shared", "shared", "int64_t", /*default=*/"166912",
-           "Bytes of shared memory that a thread block may have; the default is "
-           "what sm_80 has">
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_80\"",
+           "What the times are predicted for: sm_80, sm_90, sm_100 or another">,
+    Option<"sms", "sms", "int64_t", /*default=*/"0",
+           "Number of multiprocessors; 0: that of the chip">,
+    Option<"bandwidth", "bandwidth", "int64_t", /*default=*/"0",
+           "Bandwidth of memory in GB/s; 0: that of the chip">,
+    Option<"shared", "shared", "int64_t", /*default=*/"0",
+           "Bytes of shared memory that a thread block may have; 0: what the "
+           "chip has">
   ];
 }
 
@@ -72,8 +78,8 @@ def LinAttnToKernelPass : Pass<"linattn-to-kernel", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
 

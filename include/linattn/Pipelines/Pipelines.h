@@ -111,6 +111,14 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
   Option<std::string> chip{
       *this, "chip", llvm::cl::desc("sm_80, sm_90, sm_90a, sm_100 or another"),
       llvm::cl::init("sm_80")};
+  Option<int64_t> sms{
+      *this, "sms",
+      llvm::cl::desc("Number of multiprocessors; 0: that of the chip"),
+      llvm::cl::init(0)};
+  Option<int64_t> bandwidth{
+      *this, "bandwidth",
+      llvm::cl::desc("Bandwidth of memory in GB/s; 0: that of the chip"),
+      llvm::cl::init(0)};
   InnermostStride innermost = InnermostStride::Tokens;
   /// Buffers are in host memory, where their elements can be looked at.
   bool onHost = false;
@@ -126,9 +134,6 @@ void buildNVVMPipeline(OpPassManager &pm, const GPUPipelineOptions &options);
 /// kernels in the emulator.
 void buildEmulatedPipeline(OpPassManager &pm,
                            const GPUPipelineOptions &options);
-
-/// Bytes of shared memory that a block may have on a chip.
-int64_t sharedMemoryOf(StringRef chip);
 
 /// What every pipeline starts with: operators of other frameworks become ours,
 /// calls are inlined, sizes checked, and decays where asked for.

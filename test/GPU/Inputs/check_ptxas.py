@@ -71,6 +71,18 @@ FEW_SIZES = [
     *("gdn_f32", "kda_f16", "kda_f32", "dplr_f32", "bonus_bf16", "bonus_f32"),
 ]
 FEW = (60, 128)
+# In segments: three kernels each.
+SEGMENTS = ["chunk_bf16", "decay_bf16", "gla_bf16", "decay_f32"]
+
+
+def in_segments(name, size):
+    by_rows = name in ("chunk_bf16", "decay_bf16")
+    warps = 8 if size == 128 else 4
+    return (
+        "{linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, "
+        f"chunk = {64 if by_rows else 16}, warps = {warps}, stages = 2, "
+        f"value_slice = {16 * warps}, split = 4>}}"
+    )
 
 
 def programs(sizes):
@@ -80,6 +92,10 @@ def programs(sizes):
             yield scan(f"{name}_{size}", dtype, size, "?", *RULES[rule])
         yield scan(f"step_bf16_{size}", "bf16", size, "1")
         if size in FEW:
+            for name in SEGMENTS:
+                rule, dtype = name.split("_")
+                schedule = in_segments(name, size)
+                yield scan(f"{rule}segments_{dtype}_{size}", dtype, size, "?", *RULES[rule], schedule)
             yield scan(f"step_f32_{size}", "f32", size, "1")
             yield scan(f"normalized_bf16_{size}", "bf16", size, "?", z=True)
 
@@ -133,7 +149,7 @@ def main():
         check=True,
     ).stdout
     # Beside the scans there are kernels that copy normalizers.
-    kernels = [part for part in re.split(r"(?m)^(?=\.version)", text) if "_scan(" in part]
+    kernels = [part for part in re.split(r"(?m)^(?=\.version)", text) if re.search(r"_scan\w*\(", part)]
     failures = []
     for ptx in kernels:
         wrong, line = check(ptx, plans, ptxas, chip)

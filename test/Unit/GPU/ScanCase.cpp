@@ -102,7 +102,9 @@ private:
     return buffer ? std::optional(buffer->toArray()) : std::nullopt;
   }
   Result<ScanResult> computeReference();
-  llvm::Error launch(mlir::ModuleOp module, ScanOutcome &outcome);
+  Buffer &bufferOf(mlir::Value value);
+  llvm::Error launch(mlir::ModuleOp module, mlir::linattn::LaunchOp launch,
+                     ScanOutcome &outcome);
   void compare(const ScanResult &reference, ScanOutcome &outcome);
 
   const ScanCase &scan;
@@ -110,6 +112,8 @@ private:
   /// In the order of the function: operands, then results.
   std::vector<Buffer> buffers;
   std::vector<int64_t> rows; ///< Of the pool.
+  /// Memory that the function allocates.
+  llvm::DenseMap<mlir::Value, Buffer> allocated;
   Array initialState, initialZ;
 };
 
@@ -383,28 +387,52 @@ Result<ScanResult> Program::computeReference() {
   return reference::scan(operands, options, initial);
 }
 
-llvm::Error Program::launch(mlir::ModuleOp module, ScanOutcome &outcome) {
-  mlir::linattn::LaunchOp launch;
-  module.walk([&](mlir::linattn::LaunchOp op) { launch = op; });
-  if (!launch)
-    return llvm::createStringError("no kernel was made");
-  auto plan = launch->getAttrOfType<mlir::linattn::LaunchPlanAttr>(
-      mlir::linattn::LaunchOp::getPlanAttrName());
-  auto bufferOf = [&](mlir::linattn::LaunchValueAttr value) -> Buffer & {
-    auto argument = llvm::cast<mlir::BlockArgument>(
-        launch.getBuffers()[value.getOperand()]);
+Buffer &Program::bufferOf(mlir::Value value) {
+  if (auto argument = llvm::dyn_cast<mlir::BlockArgument>(value)) {
     Buffer &buffer = buffers[argument.getArgNumber()];
     // The caller passes one buffer as both.
     if (scan.initial == ScanCase::InPlace && buffer.name == "state")
       return *find("final");
     return buffer;
+  }
+  Buffer &buffer = allocated[value];
+  if (buffer.shape.empty()) {
+    auto type = llvm::cast<mlir::MemRefType>(value.getType());
+    auto strides = type.getStridesAndOffset().first;
+    buffer = {"",
+              DType::F32,
+              type.getShape().vec(),
+              std::vector<int64_t>(strides.begin(), strides.end()),
+              {}};
+    buffer.data.assign(buffer.bytes(), '\xff');
+  }
+  return buffer;
+}
+
+/// What several launches report together.
+static void append(emulator::Report &all, const emulator::Report &next) {
+  for (unsigned i = 0; i < emulator::kNumChecks; ++i) {
+    all.findings[i].count += next.findings[i].count;
+    all.findings[i].example += next.findings[i].example;
+  }
+  all.traffic += next.traffic;
+  all.finished &= next.finished;
+}
+
+llvm::Error Program::launch(mlir::ModuleOp module,
+                            mlir::linattn::LaunchOp launch,
+                            ScanOutcome &outcome) {
+  auto plan = launch->getAttrOfType<mlir::linattn::LaunchPlanAttr>(
+      mlir::linattn::LaunchOp::getPlanAttrName());
+  auto operandOf = [&](mlir::linattn::LaunchValueAttr value) -> Buffer & {
+    return bufferOf(launch.getBuffers()[value.getOperand()]);
   };
   std::vector<int64_t> sizes;
   for (auto size : plan.getSizes())
-    sizes.push_back(bufferOf(size).shape[size.getDim()]);
+    sizes.push_back(operandOf(size).shape[size.getDim()]);
   std::vector<emulator::Argument> arguments;
   for (auto value : plan.getArgs()) {
-    Buffer &buffer = bufferOf(value);
+    Buffer &buffer = operandOf(value);
     switch (value.getKind()) {
     case mlir::linattn::LaunchValueKind::Pointer:
       arguments.push_back(
@@ -434,7 +462,8 @@ llvm::Error Program::launch(mlir::ModuleOp module, ScanOutcome &outcome) {
   auto report = kernel->launch(arguments, options);
   if (!report)
     return report.takeError();
-  outcome.report = std::move(*report);
+  append(outcome.report, *report);
+  ++outcome.launches;
   return llvm::Error::success();
 }
 
@@ -494,8 +523,14 @@ ScanOutcome Program::run() {
       find("final_z")->data = find("z")->data;
   } else if (scan.normalize && scan.initial == ScanCase::Copied)
     find("final_z")->data = find("z")->data;
-  if (llvm::Error error = launch(*module, outcome))
-    return fail(llvm::toString(std::move(error)));
+  std::vector<mlir::linattn::LaunchOp> launches;
+  module->walk([&](mlir::linattn::LaunchOp op) { launches.push_back(op); });
+  if (launches.empty())
+    return fail("no kernel was made");
+  for (mlir::linattn::LaunchOp op : launches)
+    if (llvm::Error error = launch(*module, op, outcome))
+      return fail(llvm::toString(std::move(error)));
+  outcome.output = find("o")->data;
   auto reference = computeReference();
   if (!reference)
     return fail("reference: " + reference.error());

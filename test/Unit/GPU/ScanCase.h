@@ -55,8 +55,10 @@ struct ScanCase {
 struct ScanOutcome {
   std::string error; ///< Empty: the kernel ran.
   double outputError = 0, stateError = 0, normalizerError = 0;
-  std::string worst; ///< The output that differs most.
-  emulator::Report report;
+  std::string worst;       ///< The output that differs most.
+  emulator::Report report; ///< Of all launches.
+  unsigned launches = 0;
+  std::vector<char> output;
   /// Of the operands that the kernel must read and write once.
   uint64_t bytesToRead = 0, bytesToWrite = 0;
 };

@@ -1,0 +1,30 @@
+//===- Machine.h - What schedules are chosen by -----------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_GPU_MACHINE_H
+#define LINATTN_GPU_MACHINE_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace mlir::linattn {
+
+/// A GPU, by its data sheet.
+struct GPUMachine {
+  int64_t multiprocessors = 0;
+  double bandwidth = 0; ///< Of its memory, in bytes a second.
+  double rate = 0;      ///< Of mma.sync on 16 bits, in operations a second.
+  int64_t shared = 0;   ///< Bytes that one block may have.
+};
+
+/// The GPU that code for `chip` is chosen for: a chip that is not in the table
+/// counts as the nearest before it, but for its shared memory.
+GPUMachine describeGPU(llvm::StringRef chip);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_GPU_MACHINE_H

@@ -1,0 +1,185 @@
+//===- Prediction.cpp - How long kernels take -----------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Prediction.h"
+#include "ChunkKernel.h"
+#include "ColumnKernel.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+// Estimates, to be replaced by measurements: the time from one kernel to the
+// next; that of a chunk whose data are there, of a block of 16 tokens within
+// one, of a token of the recurrence; that of one load.
+constexpr double launchSeconds = 3e-6, chunkSeconds = 2e-6, blockSeconds = 1e-6,
+                 tokenSeconds = 4e-7, loadSeconds = 1e-6;
+/// A multiprocessor can take so many times its share of the bandwidth.
+constexpr double bandwidthShares = 2;
+
+int64_t mlir::linattn::countProducts(int64_t a, int64_t b, int64_t terms) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < a; ++i)
+    count += std::clamp<int64_t>(terms - i, 0, b);
+  return count;
+}
+
+static double bytesOf(Value buffer) {
+  if (!buffer)
+    return 0;
+  auto type = cast<MemRefType>(buffer.getType());
+  if (!type.hasStaticShape())
+    return 0;
+  return double(type.getNumElements()) * type.getElementTypeBitWidth() / 8;
+}
+
+double mlir::linattn::operandBytes(ScanOp op) {
+  double bytes = 2 * bytesOf(op.getState());
+  for (Value buffer : {op.getQuery(), op.getKey(), op.getValue(),
+                       op.getOutput(), op.getDecay(), op.getBeta()})
+    bytes += bytesOf(buffer);
+  return bytes;
+}
+
+static int64_t statesOf(ScanOp op) {
+  Value sequences = op.getStateIndices() ? op.getStateIndices() : op.getState();
+  return staticSize(sequences, 0) * staticSize(op.getState(), 1);
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+KernelWork ChunkKernel::work() {
+  KernelWork work{members * slices(), schedule.getWarps() * 32, allBytes()};
+  double key = paddedKey(), columns = std::min(slice(), valueSize);
+  double written = 2.0 * chunkTokens * key * slice();
+  work.operations = written * (hasDecay ? keySummands : 1);
+  // Each group of warps makes the scores of all rows.
+  if (reads())
+    work.operations +=
+        written + 2.0 * chunkTokens * chunkTokens * (groups() * key + slice());
+  work.bytes = 2.0 * chunkTokens * (reads() ? 2 : 1) * (keySize + columns);
+  work.bytes += hasTokenDecay() ? 4 * chunkTokens : 0;
+  work.stateBytes = 4 * keySize * columns;
+  work.latency = reads() ? chunkSeconds : chunkSeconds / 2;
+  return work;
+}
+
+KernelWork ColumnKernel::work() {
+  KernelWork work{members * slices(), warps() * 32, allBytes};
+  double block = 2.0 * blockSize * blockSize; // Times channels or columns.
+  int64_t valueSummands = isDelta() || hasScalarDecay() || isWide ? 3 : 1;
+  double products = countProducts(valueSummands, keySummands(), 3);
+  if (isDelta())
+    products += countProducts(3, keySummands(), 3);
+  double scores = 0;
+  if (reads()) {
+    int64_t terms = readSummands();
+    products += countProducts(terms, terms, terms);
+    scores = countProducts(terms, 3, terms) * (hasChannelDecay() ? 4 : 1);
+    if (isDelta())
+      scores *= 2;
+  }
+  work.operations = blocks() * block * paddedKey() *
+                    (products * slice() / blockSize + scores);
+  double columns = std::min(slice(), valueSize);
+  work.bytes = double(tokens()) * elementBytes() * (reads() ? 2 : 1) *
+               (keySize + columns);
+  if (op.getDecay() && rankOf(op.getDecay()) > 1)
+    work.bytes += 4.0 * tokens() * (hasChannelDecay() ? keySize : 1);
+  work.stateBytes = 4 * keySize * columns;
+  work.latency =
+      (reads() ? 1 : 0.5) * (chunkSeconds / 2 + blocks() * blockSeconds);
+  return work;
+}
+
+/// The token kernel, as if its block did chunks of one token.
+static KernelWork tokenWork(ScanOp op, ScheduleAttr schedule) {
+  int64_t keySize = staticSize(op.getState(), 2);
+  double columns =
+      std::min(schedule.getValueSlice(), staticSize(op.getState(), 3));
+  KernelWork work;
+  work.blocks =
+      llvm::divideCeil(staticSize(op.getState(), 3), schedule.getValueSlice());
+  work.threads = schedule.getWarps() * 32;
+  int64_t bytes = getElementTypeOrSelf(op.getQuery()).getIntOrFloatBitWidth();
+  work.bytes = bytes / 8.0 * (keySize + columns) * (1 + membersOf(op));
+  work.stateBytes = 8 * keySize * columns;
+  work.latency = tokenSeconds;
+  return work;
+}
+
+//===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+/// Waves of blocks, each of which does its chunks one after the other. Blocks
+/// on one multiprocessor share what it has.
+static double secondsOf(const KernelWork &work, const GPUMachine &machine) {
+  double sms = machine.multiprocessors;
+  int64_t resident = std::clamp<int64_t>(65536 / (256 * work.threads), 1, 16);
+  if (work.shared)
+    resident = std::clamp<int64_t>(machine.shared / work.shared, 1, resident);
+  int64_t waves =
+      llvm::divideCeil(work.blocks, machine.multiprocessors * resident);
+  double sharing = std::min<int64_t>(
+      resident, llvm::divideCeil(work.blocks, machine.multiprocessors));
+  double chunk = std::max(
+      {work.latency, sharing * work.operations / (machine.rate / sms),
+       sharing * work.bytes / (bandwidthShares * machine.bandwidth / sms)});
+  double bytes = work.blocks * (work.chunks * work.bytes + work.stateBytes);
+  double state =
+      sharing * work.stateBytes / (bandwidthShares * machine.bandwidth / sms);
+  return launchSeconds + std::max(bytes / machine.bandwidth,
+                                  waves * (work.chunks * chunk + state));
+}
+
+std::optional<Prediction> mlir::linattn::predict(ScanOp op,
+                                                 ScheduleAttr schedule,
+                                                 const GPUMachine &machine) {
+  int64_t tokens = staticSize(op.getKey(), 2), states = statesOf(op);
+  if (ShapedType::isDynamic(tokens) || op.getCuSeqlens() ||
+      ShapedType::isDynamic(staticSize(op.getState(), 0)) || states < 0)
+    return std::nullopt;
+  int64_t split = schedule.getSplit(), chunk = schedule.getChunk();
+  Prediction prediction;
+  auto add = [&](KernelWork work, int64_t parts) {
+    work.blocks *= states * parts;
+    work.chunks = llvm::divideCeil(tokens, split * chunk);
+    prediction.seconds += secondsOf(work, machine);
+    prediction.bytes +=
+        work.blocks * (work.chunks * work.bytes + work.stateBytes);
+    prediction.blocks = std::max(prediction.blocks, work.blocks);
+  };
+  if (schedule.getForm() == Form::Token) {
+    chunk = 1; // See `tokenWork`.
+    add(tokenWork(op, schedule), 1);
+    return prediction;
+  }
+  auto workOf = [&](Segments::Part part) {
+    Segments segments{part, {}, {}};
+    return runsByColumns(op) ? ColumnKernel(op, schedule, {}, segments).work()
+                             : ChunkKernel(op, schedule, {}, segments).work();
+  };
+  if (split == 1) {
+    KernelWork work = workOf(Segments::Whole);
+    work.stateBytes *= 2; // Read and written.
+    add(work, 1);
+    return prediction;
+  }
+  add(workOf(Segments::Increments), split - 1);
+  add(workOf(Segments::Outputs), split);
+  // The kernel between them reads and writes a state per segment.
+  double stateBytes = bytesOf(op.getState());
+  double bytes = 2 * split * stateBytes;
+  prediction.bytes += bytes + stateBytes;
+  prediction.seconds +=
+      launchSeconds + std::max(bytes / machine.bandwidth,
+                               llvm::divideCeil(split, 8) * loadSeconds);
+  return prediction;
+}

@@ -1,0 +1,50 @@
+//===- Prediction.h - How long kernels take ---------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From bytes, operations and the number of blocks. It serves to tell schedules
+// of one scan apart, and says what it is made of.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GPU_PREDICTION_H
+#define LINATTN_LIB_GPU_PREDICTION_H
+
+#include "ScanKernel.h"
+#include "linattn/GPU/Machine.h"
+
+namespace mlir::linattn {
+
+/// What the blocks of a kernel do. All do the same, chunk after chunk.
+struct KernelWork {
+  int64_t blocks = 0, threads = 0, shared = 0;
+  int64_t chunks = 0;
+  /// Of a block: bytes of global memory and operations per chunk, and the least
+  /// time of one, in seconds.
+  double bytes = 0, operations = 0, latency = 0;
+  double stateBytes = 0; ///< Of a block, beside the chunks.
+};
+
+struct Prediction {
+  double seconds = 0, bytes = 0;
+  int64_t blocks = 0; ///< Of the kernel that has most.
+};
+
+/// How long the kernels of a schedule take; none where the number of tokens or
+/// of sequences is not known.
+std::optional<Prediction> predict(ScanOp op, ScheduleAttr schedule,
+                                  const GPUMachine &machine);
+
+/// Bytes of queries, keys, values, outputs, decays and states, each once.
+double operandBytes(ScanOp op);
+
+/// Products of two sums of 16-bit matrices, up to order `terms`.
+int64_t countProducts(int64_t a, int64_t b, int64_t terms);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GPU_PREDICTION_H

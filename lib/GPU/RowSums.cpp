@@ -1,0 +1,64 @@
+//===- RowSums.cpp - Sums of decays over the rows of a block --------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ColumnKernel.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+RowSums::RowSums(KernelBuilder &k, ValueRange decays, bool exclusive)
+    : upTo(decays), after(decays.size(), k.f32(0)), total(decays) {
+  if (exclusive)
+    before = after;
+}
+
+RowSums::RowSums(ValueRange sums, const RowSums &like) {
+  for (auto [mine, others] : {std::pair(&upTo, &like.upTo),
+                              {&before, &like.before},
+                              {&after, &like.after},
+                              {&total, &like.total}}) {
+    llvm::append_range(*mine, sums.take_front(others->size()));
+    sums = sums.drop_front(others->size());
+  }
+}
+
+SmallVector<Value> RowSums::flatten() const {
+  SmallVector<Value> all;
+  for (const Matrix *sums : {&upTo, &before, &after, &total})
+    llvm::append_range(all, *sums);
+  return all;
+}
+
+void RowSums::grow(KernelBuilder &k, Value rows, Value second) {
+  // Four lanes hold a row.
+  Value distance = k.shl(rows, 2), zero = k.f32(0);
+  for (size_t i = 0; i < total.size(); ++i) {
+    Value other = k.shuffleXor(total[i], distance);
+    Value earlier = k.select(second, other, zero);
+    upTo[i] = k.addf(earlier, upTo[i]);
+    if (!before.empty())
+      before[i] = k.addf(earlier, before[i]);
+    after[i] = k.addf(after[i], k.select(second, zero, other));
+    total[i] = k.addf(total[i], other);
+  }
+}
+
+void RowSums::growToAll(KernelBuilder &k) {
+  Matrix halves = total;
+  for (size_t i = 0; i < total.size(); ++i) {
+    Value other = halves[otherRow(i)];
+    if (isLower(i)) {
+      upTo[i] = k.addf(other, upTo[i]);
+      if (!before.empty())
+        before[i] = k.addf(other, before[i]);
+    } else {
+      after[i] = k.addf(after[i], other);
+    }
+    total[i] = k.addf(halves[i], other);
+  }
+}

@@ -1,0 +1,187 @@
+//===- SegmentKernel.cpp - Scans whose segments run in parallel -----------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Few sequences and heads leave most of a GPU idle. Their tokens are cut into
+// segments, and three kernels run: what every segment but the last adds to a
+// state of 0, and by what it decays one; from these, segment by segment, the
+// state before each; the scan itself, every segment from its state. The first
+// reads keys, values and decays, so that those are read twice.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScanKernel.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+namespace {
+
+/// The states before all segments. A thread has one element of one state.
+class StatesKernel {
+public:
+  StatesKernel(ScanOp op, const StateSource &source, const Segments &segments)
+      : op(op), source(source), segments(segments) {}
+
+  LaunchOp build(ModuleOp module, StringRef name);
+
+private:
+  static constexpr int64_t threads = 128;
+  /// Segments whose increments are loaded at once, to wait for them together.
+  static constexpr int64_t together = 8;
+
+  int64_t elements() const { return keySize * valueSize; }
+  int64_t blocksPerState() const {
+    return llvm::divideCeil(elements(), threads);
+  }
+  void place();
+  void run();
+  Value advance(Value first, int64_t number, Value state);
+  Value stateOf(Value segment);
+  Value loadFloat(Value address) {
+    return k().load(k().b.getF32Type(), address, 4);
+  }
+
+  ScanOp op;
+  StateSource source;
+  Segments segments;
+  KernelFunction function;
+  int64_t keySize = staticSize(op.getState(), 2);
+  int64_t valueSize = staticSize(op.getState(), 3);
+  int64_t heads = staticSize(op.getState(), 1);
+  int64_t count = staticSize(segments.states, 0);
+
+  unsigned initial, states, factors;
+  GlobalView factorView;
+  std::optional<KernelBuilder> builder;
+  KernelBuilder &k() { return *builder; }
+  Value slot, head, row, column, exists, base, stride;
+};
+
+} // namespace
+
+void StatesKernel::place() {
+  Value block = k().block(0);
+  Value state = k().div(block, blocksPerState());
+  Value element =
+      k().add(k().mul(k().rem(block, blocksPerState()), threads), k().thread());
+  slot = k().div(state, heads);
+  head = k().rem(state, heads);
+  row = k().div(element, valueSize);
+  column = k().rem(element, valueSize);
+  if (elements() % threads)
+    exists = k().less(element, elements());
+  GlobalView view = function.view(k(), states);
+  base = view.at(k(), {k().i32(0), slot, head, row, column});
+  stride = k().mul(view.strides[0], k().i64(4));
+  factorView = function.view(k(), factors);
+}
+
+/// This thread's element of the state of a segment.
+Value StatesKernel::stateOf(Value segment) {
+  return k().offset(base, k().mul(k().extend(segment), stride));
+}
+
+/// Through `number` segments: stores the state before each of them.
+Value StatesKernel::advance(Value first, int64_t number, Value state) {
+  SmallVector<Value> increments, decays;
+  for (int64_t i = 0; i < number; ++i) {
+    Value segment = k().add(first, i);
+    increments.push_back(loadFloat(stateOf(k().add(segment, 1))));
+    if (!factorView)
+      continue;
+    SmallVector<Value> place{segment, slot, head};
+    if (factorView.strides.size() == 4)
+      place.push_back(row);
+    decays.push_back(loadFloat(factorView.at(k(), place)));
+  }
+  for (int64_t i = 0; i < number; ++i) {
+    k().store(state, stateOf(k().add(first, i)), 4);
+    state = factorView ? k().fma(state, decays[i], increments[i])
+                       : k().addf(state, increments[i]);
+  }
+  return state;
+}
+
+void StatesKernel::run() {
+  Value state = k().f32(0);
+  if (GlobalView view = function.view(k(), initial))
+    state = loadFloat(view.at(k(), {slot, head, row, column}));
+  int64_t steps = count - 1, rounds = steps / together;
+  if (rounds)
+    state =
+        k().loop(k().i32(rounds), state, [&](Value round, ValueRange carried) {
+          Value first = k().mul(round, together);
+          return SmallVector<Value>{advance(first, together, carried[0])};
+        })[0];
+  state = advance(k().i32(rounds * together), steps % together, state);
+  k().store(state, stateOf(k().i32(steps)), 4);
+}
+
+LaunchOp StatesKernel::build(ModuleOp module, StringRef name) {
+  initial = function.want(source.buffer, Access::Read, 4);
+  states = function.want(segments.states, Access::ReadWrite, 4);
+  factors = function.want(segments.factors, Access::Read, 4);
+  AffineExpr slots = function.gridSize(op.getState(), 0);
+  function.create(module, name, op.getLoc());
+  OpBuilder b = OpBuilder::atBlockEnd(function.body());
+  builder.emplace(b, op.getLoc());
+  place();
+  k().ifThen(exists, [&] { run(); });
+  LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
+  AffineExpr one = getAffineConstantExpr(1, module.getContext());
+  function.finish({slots * (heads * blocksPerState()), one, one}, threads,
+                  /*shared=*/0);
+  OpBuilder host(op);
+  return function.launch(host, op.getLoc());
+}
+
+/// Memory of f32 for every sequence of the scan, S times.
+static Value allocate(ScanOp op, int64_t segments, ArrayRef<int64_t> rest) {
+  OpBuilder b(op);
+  auto state = cast<MemRefType>(op.getState().getType());
+  SmallVector<int64_t> shape{segments, state.getDimSize(0),
+                             state.getDimSize(1)};
+  llvm::append_range(shape, rest);
+  SmallVector<Value> sizes;
+  if (state.isDynamicDim(0))
+    sizes.push_back(memref::DimOp::create(b, op.getLoc(), op.getState(), 0));
+  return memref::AllocOp::create(b, op.getLoc(),
+                                 MemRefType::get(shape, b.getF32Type()), sizes);
+}
+
+LaunchOp mlir::linattn::buildSegmentKernels(ScanOp op, ScheduleAttr schedule,
+                                            const StateSource &source,
+                                            ModuleOp module, StringRef name) {
+  int64_t keySize = staticSize(op.getState(), 2), count = schedule.getSplit();
+  Segments segments;
+  segments.states =
+      allocate(op, count, {keySize, staticSize(op.getState(), 3)});
+  if (Value decay = op.getDecay())
+    segments.factors = allocate(op, count - 1,
+                                rankOf(decay) == 4 ? ArrayRef<int64_t>(keySize)
+                                                   : ArrayRef<int64_t>());
+  auto build = runsByColumns(op) ? buildColumnKernel : buildRowKernel;
+  segments.part = Segments::Increments;
+  build(op, schedule, source, segments, module, (name + "_increments").str());
+  StatesKernel(op, source, segments).build(module, (name + "_states").str());
+  segments.part = Segments::Outputs;
+  LaunchOp launch = build(op, schedule, source, segments, module, name);
+  OpBuilder b(op);
+  for (Value memory : {segments.states, segments.factors})
+    if (memory)
+      memref::DeallocOp::create(b, op.getLoc(), memory);
+  return launch;
+}
+
+LaunchOp mlir::linattn::buildChunkKernel(ScanOp op, ScheduleAttr schedule,
+                                         const StateSource &source,
+                                         ModuleOp module, StringRef name) {
+  auto build = runsByColumns(op) ? buildColumnKernel : buildRowKernel;
+  return build(op, schedule, source, Segments(), module, name);
+}

@@ -1,0 +1,64 @@
+// RUN: linattn-opt %s --linattn-select-schedule=chip=sm_90 --remarks-filter=linattn 2>&1 | FileCheck %s
+// RUN: linattn-opt %s --linattn-select-schedule='chip=sm_90 sms=1' | FileCheck %s --check-prefix=ONE
+
+// One head and many tokens: what is chosen, what it is predicted to take, and what else there was.
+// CHECK: [Passed] select-schedule {{.*}}Remark="chunk kernel, {{.*}} columns of the state, [[N:[0-9]+]] segments: products of matrices, chunk by chunk; predicted {{.*}} us: {{.*}} MB, [[N]] blocks on 132 multiprocessors; considered [4 warps, 64 columns: {{.*}} us] {{.*}} [4 warps, 64 columns in [[N]] segments: {{.*}} us] [token, 4 warps, 64 columns: {{.*}} us]"
+// Enough heads fill the machine.
+// CHECK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 4 warps, 64 columns of the state: products of matrices, chunk by chunk; predicted {{.*}} us: {{.*}} MB, 512 blocks on 132 multiprocessors; considered [4 warps, 64 columns: {{.*}} us]
+// The number of tokens is not known: segments of few would be slower than none.
+// CHECK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 4 warps, 64 columns of the state: products of matrices, chunk by chunk; one segment: the number of tokens or sequences is not known"
+// CHECK: [Passed] select-schedule {{.*}}; one segment: what a segment of the delta rule does to a state is a dense matrix"
+// CHECK: [Passed] select-schedule {{.*}}; one segment: packed sequences are not cut into segments"
+
+// CHECK-LABEL: func.func @one_head(
+// CHECK: value_slice = 64, split = {{[0-9]+}}>
+// Two blocks fit one multiprocessor, and each waits for its own data.
+// ONE-LABEL: func.func @one_head(
+// ONE: value_slice = 64, split = 2>
+func.func @one_head(%q: memref<1x1x65536x64xbf16>, %k: memref<1x1x65536x64xbf16>, %o: memref<1x1x65536x64xbf16>,
+                    %s: memref<1x1x64x64xf32>) {
+  linattn.scan %q, %k, %k into(%o) init(%s)
+    : (memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>,
+       memref<1x1x65536x64xbf16>, memref<1x1x64x64xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @many_heads(
+// CHECK: value_slice = 64>
+func.func @many_heads(%q: memref<8x64x4096x64xbf16>, %k: memref<8x64x4096x64xbf16>, %o: memref<8x64x4096x64xbf16>,
+                      %s: memref<8x64x64x64xf32>) {
+  linattn.scan %q, %k, %k into(%o) init(%s)
+    : (memref<8x64x4096x64xbf16>, memref<8x64x4096x64xbf16>, memref<8x64x4096x64xbf16>,
+       memref<8x64x4096x64xbf16>, memref<8x64x64x64xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @dynamic(
+// CHECK: value_slice = 64>
+func.func @dynamic(%q: memref<1x1x?x64xbf16>, %k: memref<1x1x?x64xbf16>, %o: memref<1x1x?x64xbf16>,
+                   %s: memref<1x1x64x64xf32>) {
+  linattn.scan %q, %k, %k into(%o) init(%s)
+    : (memref<1x1x?x64xbf16>, memref<1x1x?x64xbf16>, memref<1x1x?x64xbf16>,
+       memref<1x1x?x64xbf16>, memref<1x1x64x64xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @delta(
+// CHECK: value_slice = 64>
+func.func @delta(%q: memref<1x1x65536x64xbf16>, %k: memref<1x1x65536x64xbf16>, %b: memref<1x1x65536xf32>,
+                 %o: memref<1x1x65536x64xbf16>, %s: memref<1x1x64x64xf32>) {
+  linattn.scan %q, %k, %k beta(%b) update(delta) into(%o) init(%s)
+    : (memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<1x1x65536xf32>,
+       memref<1x1x65536x64xbf16>, memref<1x1x64x64xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @packed(
+// CHECK: value_slice = 64>
+func.func @packed(%q: memref<1x1x65536x64xbf16>, %k: memref<1x1x65536x64xbf16>, %c: memref<5xi32>,
+                  %o: memref<1x1x65536x64xbf16>, %s: memref<4x1x64x64xf32>) {
+  linattn.scan %q, %k, %k cu_seqlens(%c) into(%o) init(%s)
+    : (memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<5xi32>,
+       memref<1x1x65536x64xbf16>, memref<4x1x64x64xf32>) -> ()
+  return
+}
