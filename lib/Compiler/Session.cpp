@@ -294,12 +294,13 @@ llvm::Expected<Signature> Session::parse(llvm::StringRef text,
 }
 
 llvm::Error Session::run(llvm::function_ref<void(mlir::OpPassManager &)> build,
-                         std::unique_ptr<mlir::PassInstrumentation> watcher) {
+                         std::unique_ptr<mlir::PassInstrumentation> watcher,
+                         bool verifyEach) {
   DiagnosticCollector diagnostics(context);
   mlir::PassManager pm(&context);
   // Once at the end: after every pass it is a third of the passes' time, and
   // linattn-opt does that in the tests of the same pipelines.
-  pm.enableVerifier(watcher != nullptr);
+  pm.enableVerifier(verifyEach);
   if (watcher)
     pm.addInstrumentation(std::move(watcher));
   build(pm);
@@ -319,7 +320,8 @@ llvm::Error Session::lower(const CompilerOptions &options,
   auto build = [&](mlir::OpPassManager &pm) {
     buildPipeline(pm, options, innermost);
   };
-  if (llvm::Error error = run(build, std::move(recorder)))
+  if (llvm::Error error =
+          run(build, std::move(recorder), /*verifyEach=*/stages != nullptr))
     return error;
   if (stages)
     stages->push_back({"llvm", StageRecorder::print(*module)});

@@ -58,7 +58,8 @@ public:
 
   /// Runs the passes that `build` adds. `watcher` may be null.
   llvm::Error run(llvm::function_ref<void(mlir::OpPassManager &)> build,
-                  std::unique_ptr<mlir::PassInstrumentation> watcher);
+                  std::unique_ptr<mlir::PassInstrumentation> watcher,
+                  bool verifyEach = false);
 
   /// The messages of the checks that the lowered module makes of arguments.
   std::vector<std::string> takeChecks(const Signature &signature);

@@ -74,15 +74,12 @@ static void addKernelLowering(OpPassManager &kernels) {
   kernels.addPass(arith::createArithExpandOpsPass());
   kernels.addPass(memref::createExpandStridedMetadataPass());
   kernels.addPass(createLowerAffinePass());
-  kernels.addPass(createCanonicalizerPass());
-  kernels.addPass(createCSEPass());
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createConvertVectorToLLVMPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());
   kernels.addPass(createConvertNVVMToLLVMPass());
+  // LLVM cleans up.
   kernels.addPass(createReconcileUnrealizedCastsPass());
-  kernels.addPass(createCanonicalizerPass());
-  kernels.addPass(createCSEPass());
 }
 
 void mlir::linattn::buildNVVMPipeline(OpPassManager &pm,
@@ -93,12 +90,9 @@ void mlir::linattn::buildNVVMPipeline(OpPassManager &pm,
   // The oldest that knows the chip: a newer one would ask for a newer driver.
   target.features =
       StringRef(options.chip).starts_with("sm_1") ? "+ptx86" : "+ptx80";
-  target.optLevel = 3;
   pm.addPass(createGpuNVVMAttachTarget(target));
   addKernelLowering(pm.nest<gpu::GPUModuleOp>());
-  GpuModuleToBinaryPassOptions binary;
-  binary.compilationTarget = "isa";
-  pm.addPass(createGpuModuleToBinaryPass(binary));
+  pm.addPass(createLinAttnModuleToPTXPass());
 }
 
 void mlir::linattn::buildEmulatedPipeline(OpPassManager &pm,

@@ -170,4 +170,27 @@ def LinAttnMathToIntrinsicsPass : Pass<"linattn-math-to-intrinsics"> {
   ];
 }
 
+def LinAttnModuleToPTXPass
+    : Pass<"linattn-module-to-ptx", "::mlir::ModuleOp"> {
+  let summary = "Compile every gpu.module to PTX";
+  let description = [{
+    What `gpu-module-to-binary` does for assembly, with a list of LLVM's passes
+    that is as long as kernels need. Nothing is linked. A module must have one
+    target, of NVVM.
+
+    Before:
+
+    ```mlir
+    gpu.module @layer_scan [#nvvm.target<chip = "sm_80">] { llvm.func @layer_scan(…) { … } }
+    ```
+
+    After:
+
+    ```mlir
+    gpu.binary @layer_scan [#gpu.object<#nvvm.target<chip = "sm_80">, assembly = "…">]
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect"];
+}
+
 #endif // LINATTN_GPU_PASSES_TD

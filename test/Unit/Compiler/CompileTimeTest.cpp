@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompilerTestUtils.h"
+#include "linattn/Bundle/Bundle.h"
 #include <ctime>
 
 using namespace linattn;
@@ -43,6 +44,37 @@ TEST(CompileTime, ColdCompilation) {
   RecordProperty("milliseconds", std::to_string(best));
   // A guard against blow-ups: shared machines are slower by factors.
   EXPECT_LE(best, 1200);
+}
+
+constexpr const char *kRetention = R"mlir(
+func.func @retention(%q: tensor<2x8x?x64xbf16>, %k: tensor<2x8x?x64xbf16>,
+                     %v: tensor<2x8x?x64xbf16>, %g: tensor<2x8x?xf32>,
+                     %s: tensor<2x8x64x64xf32>)
+    -> (tensor<2x8x?x64xbf16>, tensor<2x8x64x64xf32>) {
+  %c2 = arith.constant 2 : index
+  %t = tensor.dim %q, %c2 : tensor<2x8x?x64xbf16>
+  %e = tensor.empty(%t) : tensor<2x8x?x64xbf16>
+  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%e) init(%s)
+    : (tensor<2x8x?x64xbf16>, tensor<2x8x?x64xbf16>, tensor<2x8x?x64xbf16>,
+       tensor<2x8x?xf32>, tensor<2x8x?x64xbf16>, tensor<2x8x64x64xf32>)
+    -> (tensor<2x8x?x64xbf16>, tensor<2x8x64x64xf32>)
+  return %r#0, %r#1 : tensor<2x8x?x64xbf16>, tensor<2x8x64x64xf32>
+}
+)mlir";
+
+/// From text to PTX, and back into a bundle.
+TEST(CompileTime, KernelToPTX) {
+  BundleOptions options;
+  options.target = BundleOptions::Target::NVVM;
+  options.chips = {"sm_80"};
+  double best = measure([&] {
+    auto bundle = llvm::cantFail(
+        compileBundle(kRetention, /*entry=*/"", "retention.mlir", options));
+    EXPECT_NE(llvm::StringRef(bundle.file).find("mma.sync"),
+              llvm::StringRef::npos);
+  });
+  RecordProperty("milliseconds", std::to_string(best));
+  EXPECT_LE(best, 600);
 }
 
 TEST(CompileTime, LoadFromDisk) {
