@@ -236,11 +236,34 @@ private:
       else
         added.bytes = index(buffer.at("bytes"), count);
     }
-    for (const json &launch : list(it.at("launches")))
+    const json &launches = list(it.at("launches"));
+    readLifetimes(it.at("buffers"), launches.size(), variant.buffers);
+    for (const json &launch : launches)
       variant.launches.push_back(readLaunch(launch, variant, count));
     if (it.contains("loops"))
       readLoops(list(it.at("loops")), variant);
     return variant;
+  }
+
+  void readLifetimes(const json &items, size_t numLaunches,
+                     std::vector<Buffer> &buffers) {
+    auto limit = static_cast<int64_t>(numLaunches) - 1;
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      Buffer &buffer = buffers[i];
+      if (buffer.isConstant())
+        continue;
+      // A bundle that does not say so uses it throughout.
+      buffer.last = limit;
+      if (items[i].contains("last")) {
+        buffer.first =
+            number(items[i].at("first"), 0, std::max<int64_t>(limit, 0));
+        buffer.last = number(items[i].at("last"), -1, limit);
+      }
+      for (size_t j = 0; j < i; ++j)
+        if (!buffers[j].isConstant() && buffers[j].first <= buffer.last &&
+            buffer.first <= buffers[j].last)
+          buffer.conflicts.push_back(static_cast<int32_t>(j));
+    }
   }
 
   void readLoops(const json &loops, Variant &variant) {

@@ -81,6 +81,10 @@ struct Loop {
 struct Buffer {
   int32_t bytes = -1;
   int64_t elementBytes = 1;
+  /// The launches that use it; `last` < `first` for none.
+  int64_t first = 0, last = 0;
+  /// The buffers before it that are in use together with it.
+  std::vector<int32_t> conflicts;
   std::string_view contents;
 
   bool isConstant() const { return bytes < 0; }

@@ -12,6 +12,7 @@
 #include "Kernel.h"
 #include "linattn/Support/DType.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -320,18 +321,37 @@ private:
   void run(const Driver &driver, const Launch &launch, CUfunction function,
            CUstream stream);
 
+  /// First fit, in the order of the program: what is not in use at once shares
+  /// memory. Launches of a stream follow one another.
   void placeBuffers() {
     for (size_t i = 0; i < variant.buffers.size(); ++i) {
-      offsets[i] = workspaceBytes;
-      if (variant.buffers[i].isConstant())
+      const Buffer &buffer = variant.buffers[i];
+      offsets[i] = 0;
+      if (buffer.isConstant() || buffer.last < buffer.first)
         continue;
-      int64_t bytes = values[variant.buffers[i].bytes];
-      if (bytes < 0 || bytes > (int64_t(1) << 48))
-        fail("'" + bundle.entry +
-             "': expected a workspace that fits an address space");
-      workspaceBytes += (bytes + kWorkspaceAlignment - 1) /
-                        kWorkspaceAlignment * kWorkspaceAlignment;
+      uint64_t size = getSize(buffer);
+      // A place that another one takes is left to its end, until none does.
+      for (bool isFree = false; !isFree;) {
+        isFree = true;
+        for (int32_t other : buffer.conflicts) {
+          uint64_t end = offsets[other] + getSize(variant.buffers[other]);
+          if (offsets[i] < end && offsets[other] < offsets[i] + size) {
+            offsets[i] = end;
+            isFree = false;
+          }
+        }
+      }
+      workspaceBytes = std::max(workspaceBytes, offsets[i] + size);
     }
+  }
+
+  uint64_t getSize(const Buffer &buffer) {
+    int64_t bytes = values[buffer.bytes];
+    if (bytes < 0 || bytes > (int64_t(1) << 48))
+      fail("'" + bundle.entry +
+           "': expected a workspace that fits an address space");
+    return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment *
+           kWorkspaceAlignment;
   }
 
   uint64_t getArgument(const KernelArgument &argument);

@@ -46,6 +46,7 @@ public:
       return llvm::createStringError(
           "'" + signature.entry +
           "' needs a compiler to be launched: " + problem);
+    addLifetimes();
     json::Object program{{"values", formulas.takeValues()},
                          {"buffers", std::move(buffers)},
                          {"launches", std::move(launches)}};
@@ -346,12 +347,42 @@ private:
     return true;
   }
 
-  static json::Object makePointer(const View &view) {
+  json::Object makePointer(const View &view) {
+    if (view.buffer >= getNumOperands()) {
+      Lifetime &lifetime = lifetimes[view.buffer];
+      auto now = static_cast<int64_t>(launches.size());
+      lifetime.first = std::min(lifetime.first, now);
+      lifetime.last = std::max(lifetime.last, now);
+    }
     json::Object pointer{
         {"pointer", view.buffer}, {"align", 1}, {"strides", json::Array()}};
     if (view.offset >= 0)
       pointer["offset"] = view.offset;
     return pointer;
+  }
+
+  /// Tells which launches use a buffer: others may have its memory before and
+  /// behind. What a loop uses it has from its first iteration to its last.
+  void addLifetimes() {
+    for (auto [i, buffer] : llvm::enumerate(buffers)) {
+      json::Object &object = *buffer.getAsObject();
+      if (!object.get("bytes"))
+        continue;
+      Lifetime lifetime = lifetimes.lookup(getNumOperands() + i);
+      bool isUsed = lifetime.first <= lifetime.last;
+      // The outer loops come first.
+      for (const json::Value &value : loops) {
+        const json::Object &loop = *value.getAsObject();
+        int64_t first = *loop.getInteger("first");
+        int64_t last = first + *loop.getInteger("count") - 1;
+        if (!isUsed || lifetime.last < first || lifetime.first > last)
+          continue;
+        lifetime.first = std::min(lifetime.first, first);
+        lifetime.last = std::max(lifetime.last, last);
+      }
+      object["first"] = isUsed ? lifetime.first : 0;
+      object["last"] = isUsed ? lifetime.last : -1;
+    }
   }
 
   bool visit(LaunchOp launch) {
@@ -482,6 +513,10 @@ private:
   Formulas formulas;
   llvm::DenseMap<Value, View> views;
   json::Array buffers, launches, loops;
+  struct Lifetime {
+    int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
+  };
+  llvm::DenseMap<int64_t, Lifetime> lifetimes;
   /// Whether the branches around are taken; −1 for always.
   int64_t active = -1;
   std::string problem;

@@ -276,11 +276,13 @@ def test_calls_take_microseconds(fake, kind):
     kernel(*arrays[:3], out=arrays[3])
     fake.fakeCudaRecord(0)
     best = 1e9
-    for _ in range(20):
+    for _ in range(300):  # On a machine that others use it takes a while until a round is undisturbed.
         start = time.thread_time()
         for _ in range(200):
             kernel.launch(*arrays)
         best = min(best, (time.thread_time() - start) / 200)
+        if best <= 10e-6:
+            break
     assert best <= 10e-6
 
 

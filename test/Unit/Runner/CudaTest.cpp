@@ -131,6 +131,30 @@ TEST_F(CudaTest, ConstantsAreThereOncePrepared) {
   EXPECT_GE(std::count(calls.begin(), calls.end(), "cuMemFree"), 1);
 }
 
+TEST_F(CudaTest, BuffersThatAreNotUsedAtOnceShareMemory) {
+  KernelPtr kernel = loadNamed("chain");
+  ASSERT_EQ(prepare(kernel), "");
+  std::vector<Operand> operands = makeOperands(kernel.get(), 5);
+  // Three of 1280 bytes, in two places.
+  EXPECT_EQ(getWorkspaceSize(kernel, operands), 2 * 1280u);
+  alignas(256) char workspace[2 * 1280];
+  fake.takeCalls();
+  EXPECT_EQ(launch(kernel.get(), operands, workspace, sizeof(workspace)), "");
+  Calls launches;
+  for (const std::string &call : fake.takeCalls())
+    if (call.find("cuLaunchKernel") == 0)
+      launches.push_back(call + " ");
+  ASSERT_EQ(launches.size(), 4u);
+  auto uses = [&](size_t i, const char *address) {
+    return launches[i].find(" " + hex(address) + " ") != std::string::npos;
+  };
+  const char *first = workspace, *second = workspace + 1280;
+  EXPECT_TRUE(uses(0, first) && !uses(0, second));
+  EXPECT_TRUE(uses(1, first) && uses(1, second));
+  EXPECT_TRUE(uses(2, first) && uses(2, second));
+  EXPECT_TRUE(uses(3, first) && !uses(3, second));
+}
+
 TEST_F(CudaTest, LoopsRepeatTheirLaunches) {
   KernelPtr kernel = loadNamed("loops");
   ASSERT_EQ(prepare(kernel), "");
