@@ -24,8 +24,8 @@ static LogicalResult checkRange(EmitError emit, StringRef name, int64_t value,
 LogicalResult ScheduleAttr::verify(EmitError emit, Form form, Mma mma,
                                    int64_t chunk, int64_t warps, int64_t stages,
                                    int64_t valueSlice, int64_t split) {
-  if (form != Form::Token && form != Form::Chunk)
-    return emit() << "expected form to be token or chunk, but got "
+  if (form != Form::Token && form != Form::Chunk && form != Form::Quadratic)
+    return emit() << "expected form to be token, chunk or quadratic, but got "
                   << stringifyForm(form);
   if (form == Form::Token && mma != Mma::Fma)
     return emit() << "expected form token to have mma fma, but got "

@@ -11,11 +11,6 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-int64_t mlir::linattn::granuleOf(int64_t size, Type type) {
-  int64_t bytes = size * type.getIntOrFloatBitWidth() / 8;
-  return std::min<int64_t>(16, bytes & -bytes);
-}
-
 //===----------------------------------------------------------------------===//
 // Arguments and places
 //===----------------------------------------------------------------------===//

@@ -157,9 +157,6 @@ private:
   Value valueStatePlace, spillPlace, outputPlace;
 };
 
-/// The largest power of two up to 16 that divides the bytes of `size` elements.
-int64_t granuleOf(int64_t size, Type type);
-
 } // namespace mlir::linattn
 
 #endif // LINATTN_LIB_GPU_CHUNKKERNEL_H

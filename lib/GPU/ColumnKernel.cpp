@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnKernel.h"
-#include "ChunkKernel.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -16,8 +15,7 @@ ColumnKernel::ColumnKernel(ScanOp op, ScheduleAttr schedule,
                            const StateSource &source, const Segments &segments)
     : op(op), schedule(schedule), source(source), segments(segments),
       locator(op, function, schedule.getSplit(), schedule.getChunk()) {
-  Builder b(op.getContext());
-  summandType = type.isF16() ? Type(b.getF16Type()) : Type(b.getBF16Type());
+  summandType = summandTypeOf(type);
   layOut();
 }
 

@@ -35,6 +35,7 @@
 
 #include "ScanKernel.h"
 #include "SharedTile.h"
+#include "Summands.h"
 
 namespace mlir::linattn {
 
@@ -42,15 +43,6 @@ namespace mlir::linattn {
 constexpr int64_t blockSize = 16;
 /// Fewer warps would not share the work before S well.
 constexpr int64_t fewestColumnWarps = 4, mostColumnWarps = 8;
-/// Summands that make an f32.
-constexpr int64_t allSummands = 3;
-
-/// A 16×16 matrix in a warp: eight f32 in each lane, which are pairs of
-/// neighbours in a row. Lane l holds columns 2(l % 4) and one on of row l / 4;
-/// of row l / 4 + 8; then both eight columns on.
-using Matrix = SmallVector<Value>;
-/// The same as a sum of matrices of 16 bits, four pairs in each lane.
-using Summands = SmallVector<SmallVector<Value>, allSummands>;
 
 /// Sums of decays over the rows of a block: every lane has those of its own
 /// rows, in the places of `Matrix`, or just two, one per row. Summed outward
@@ -194,8 +186,6 @@ private:
   std::pair<Value, Value> loadPair(Value address);
   Summands split(ValueRange matrix, int64_t count);
   Matrix join(const Summands &summands);
-  /// c += a bᵀ, products of summands up to `terms`; only the eight columns of
-  /// half 0 if `halves` is 1.
   void multiply(MutableArrayRef<Value> c, const Summands &a, const Summands &b,
                 int64_t terms, int64_t halves = 2);
   /// A matrix of scores, whose rows are tokens.

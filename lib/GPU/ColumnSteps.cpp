@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ChunkKernel.h"
 #include "ColumnKernel.h"
 #include "linattn/Dialect/FeatureMaps.h"
 
@@ -31,49 +30,16 @@ std::pair<Value, Value> ColumnKernel::loadPair(Value address) {
 //===----------------------------------------------------------------------===//
 
 Summands ColumnKernel::split(ValueRange matrix, int64_t count) {
-  Summands summands(count);
-  for (int64_t i = 0; i < 8; i += 2) {
-    Value x = matrix[i], y = matrix[i + 1];
-    for (int64_t s = 0; s < count; ++s) {
-      summands[s].push_back(k().pack(summandType, x, y));
-      if (s + 1 == count)
-        break;
-      auto [near, next] = k().unpack(summandType, summands[s].back());
-      x = k().subf(x, near);
-      y = k().subf(y, next);
-    }
-  }
-  return summands;
+  return linattn::split(k(), summandType, matrix, count);
 }
 
-/// The matrix that is the sum, the smallest first.
 Matrix ColumnKernel::join(const Summands &summands) {
-  Matrix matrix(8);
-  for (const auto &fragment : llvm::reverse(summands))
-    for (int64_t i = 0; i < 4; ++i) {
-      auto [x, y] = k().unpack(summandType, fragment[i]);
-      Value &sum = matrix[2 * i], &next = matrix[2 * i + 1];
-      sum = sum ? k().addf(sum, x) : x;
-      next = next ? k().addf(next, y) : y;
-    }
-  return matrix;
+  return linattn::join(k(), summandType, summands);
 }
 
 void ColumnKernel::multiply(MutableArrayRef<Value> c, const Summands &a,
                             const Summands &b, int64_t terms, int64_t halves) {
-  for (int64_t order = 0; order < terms; ++order)
-    for (int64_t i = 0; i <= order; ++i) {
-      int64_t j = order - i;
-      if (i >= int64_t(a.size()) || j >= int64_t(b.size()))
-        continue;
-      for (int64_t half = 0; half < halves; ++half) {
-        auto part = c.slice(4 * half, 4);
-        auto product =
-            k().multiply(summandType, a[i], {b[j][half], b[j][half + 2]},
-                         ValueRange(ArrayRef<Value>(part)));
-        llvm::copy(product, part.begin());
-      }
-    }
+  linattn::multiply(k(), summandType, c, a, b, terms, halves);
 }
 
 //===----------------------------------------------------------------------===//

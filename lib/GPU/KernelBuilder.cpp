@@ -32,9 +32,8 @@ Value KernelBuilder::extend(Value x) {
 Value KernelBuilder::less(Value x, Value y) {
   return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, x, y);
 }
-Value KernelBuilder::greaterSigned(Value x, int64_t y) {
-  return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sgt, x,
-                                       i32(y));
+Value KernelBuilder::greaterSigned(Value x, Value y) {
+  return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sgt, x, y);
 }
 Value KernelBuilder::equal(Value x, int64_t y) {
   return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, x,
@@ -49,6 +48,9 @@ Value KernelBuilder::fma(Value x, Value y, Value z) {
 /// Not arith's, which would become a call to libdevice.
 Value KernelBuilder::minf(Value x, Value y) {
   return LLVM::MinNumOp::create(b, loc, x, y);
+}
+Value KernelBuilder::maxf(Value x, Value y) {
+  return LLVM::MaxNumOp::create(b, loc, x, y);
 }
 Value KernelBuilder::lessf(Value x, Value y) {
   return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, y);
@@ -264,14 +266,21 @@ void KernelBuilder::ifThen(Value condition, function_ref<void()> body) {
 
 Value KernelBuilder::ifElse(Value condition, function_ref<Value()> body,
                             Value otherwise) {
+  auto values = [&] { return SmallVector<Value>{body()}; };
+  return ifElse(condition, values, ValueRange(otherwise)).front();
+}
+
+SmallVector<Value>
+KernelBuilder::ifElse(Value condition, function_ref<SmallVector<Value>()> body,
+                      ValueRange otherwise) {
   if (!condition)
     return body();
-  auto branch = scf::IfOp::create(b, loc, otherwise.getType(), condition,
+  auto branch = scf::IfOp::create(b, loc, otherwise.getTypes(), condition,
                                   /*withElse=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   scf::YieldOp::create(b, loc, body());
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, loc, otherwise);
-  return branch.getResult(0);
+  return SmallVector<Value>(branch.getResults());
 }

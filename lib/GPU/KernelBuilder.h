@@ -57,7 +57,8 @@ public:
   Value extend(Value x); ///< i32 to i64.
   Value less(Value x, Value y);
   Value less(Value x, int64_t y) { return less(x, i32(y)); }
-  Value greaterSigned(Value x, int64_t y);
+  Value greaterSigned(Value x, Value y);
+  Value greaterSigned(Value x, int64_t y) { return greaterSigned(x, i32(y)); }
   Value equal(Value x, int64_t y);
   Value both(Value x, Value y) { return x && y ? band(x, y) : x ? x : y; }
   Value select(Value condition, Value x, Value y);
@@ -66,6 +67,7 @@ public:
   Value subf(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
   Value mulf(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
   Value minf(Value x, Value y);
+  Value maxf(Value x, Value y);
   Value fma(Value x, Value y, Value z);
   Value lessf(Value x, Value y);
   /// Converts floats, one rounding at most.
@@ -138,6 +140,9 @@ public:
   /// The value of `body` where `condition` holds (or is null), else
   /// `otherwise`.
   Value ifElse(Value condition, function_ref<Value()> body, Value otherwise);
+  SmallVector<Value> ifElse(Value condition,
+                            function_ref<SmallVector<Value>()> body,
+                            ValueRange otherwise);
 
   OpBuilder &b;
   Location loc;

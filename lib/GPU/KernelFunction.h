@@ -25,6 +25,13 @@ namespace mlir::linattn {
 /// The name of the dynamic shared memory in every kernel module.
 constexpr llvm::StringLiteral sharedName = "linattn_shared";
 
+inline int64_t staticSize(Value buffer, unsigned dim) {
+  return cast<ShapedType>(buffer.getType()).getDimSize(dim);
+}
+inline int64_t rankOf(Value buffer) {
+  return cast<ShapedType>(buffer.getType()).getRank();
+}
+
 /// A buffer in global memory as the kernel sees it. Strides are in elements, in
 /// i64; the innermost is 1.
 struct GlobalView {

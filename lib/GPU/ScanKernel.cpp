@@ -45,11 +45,13 @@ static bool mayWrite(Operation *op, Value buffer) {
 }
 
 StateSource mlir::linattn::findStateSource(ScanOp op) {
-  Value buffer = op.getState();
-  StateSource inPlace{buffer, nullptr};
-  // Of a pool the rows that nobody steps must be copied too.
   if (op.getStateIndices())
-    return inPlace;
+    return {op.getState(), nullptr};
+  return findSource(op, op.getState());
+}
+
+StateSource mlir::linattn::findSource(Operation *op, Value buffer) {
+  StateSource inPlace{buffer, nullptr};
   for (Operation *it = op->getPrevNode(); it; it = it->getPrevNode()) {
     if (Value source = getCopied(it, buffer)) {
       // The kernel reads the source when it runs.

@@ -16,7 +16,7 @@ namespace mlir::linattn {
 struct GPUMachine;
 struct KernelWork;
 
-/// Where a scan's state starts: in the state itself, in another buffer that was
+/// Where a state starts: in the state itself, in another buffer that was
 /// copied into it, or at 0.
 struct StateSource {
   Value buffer; ///< Null: 0.
@@ -24,8 +24,10 @@ struct StateSource {
   Operation *replaces = nullptr;
 };
 
-/// Finds the copy or fill of the scan's state that precedes it. Source and
-/// state may be the same memory: callers may update a state in place.
+/// Finds the copy or fill of `state` that precedes `op`. Source and state may
+/// be the same memory: callers may update a state in place.
+StateSource findSource(Operation *op, Value state);
+/// That of a scan. Of a pool the rows that nobody steps must be copied too.
 StateSource findStateSource(ScanOp op);
 
 /// A scan whose tokens are cut into segments that run in parallel, and which
@@ -123,13 +125,6 @@ private:
   unsigned offsets, indices;
 };
 
-inline int64_t staticSize(Value buffer, unsigned dim) {
-  return cast<ShapedType>(buffer.getType()).getDimSize(dim);
-}
-inline int64_t rankOf(Value buffer) {
-  return cast<ShapedType>(buffer.getType()).getRank();
-}
-
 inline FeatureMapKind featureMapOf(ScanOp op) {
   return cast<FeatureMappedOpInterface>(op.getOperation()).getFeatureMapKind();
 }
@@ -145,10 +140,6 @@ std::pair<unsigned, unsigned> wantStates(KernelFunction &function, ScanOp op,
                                          const StateSource &source,
                                          const Segments &segments,
                                          int64_t align);
-
-/// What both kernels ask of buffers: static heads and feature sizes, unit
-/// innermost strides, 16- or 32-bit tokens, f32 states.
-std::string whyNotBuffers(ScanOp op);
 
 } // namespace mlir::linattn
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionKernels.h"
 #include "ChunkKernel.h"
 #include "ColumnKernel.h"
 #include "TokenKernel.h"
@@ -14,7 +15,8 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-std::string mlir::linattn::whyNotBuffers(ScanOp op) {
+std::string mlir::linattn::whyNotBuffers(Operation *op) {
+  bool isStatic = true;
   for (Value operand : op->getOperands()) {
     auto type = dyn_cast<MemRefType>(operand.getType());
     if (!type)
@@ -25,15 +27,13 @@ std::string mlir::linattn::whyNotBuffers(ScanOp op) {
       return "a buffer is not strided";
     if (type.getElementType().isF64())
       return "f64 has no kernel";
-    if (type.getRank() == 4 && strides.back() != 1)
+    if (type.getRank() != 4)
+      continue;
+    if (strides.back() != 1)
       return "the innermost stride of a buffer is not known to be 1";
+    isStatic &= !type.isDynamicDim(1) && !type.isDynamicDim(3);
   }
-  for (Value operand : {op.getQuery(), op.getKey(), op.getValue(),
-                        op.getOutput(), op.getState()})
-    for (unsigned dim : {1u, 3u})
-      if (ShapedType::isDynamic(staticSize(operand, dim)))
-        return "head counts and head sizes must be static";
-  return {};
+  return isStatic ? "" : "head counts and head sizes must be static";
 }
 
 //===----------------------------------------------------------------------===//

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionKernels.h"
 #include "Prediction.h"
 #include "linattn/GPU/Passes.h"
 #include "linattn/Transforms/Transforms.h"
@@ -40,9 +41,15 @@ struct LinAttnSelectSchedulePass final
     getOperation()->walk([&](Operation *op) {
       if (auto scan = dyn_cast<ScanOp>(op))
         select(scan);
-      else if (isa<AttentionOp, QuadraticOp, StateOp, ReadOp, FeatureMapOp,
-                   OutputNormOp, RecurrenceOpInterface>(op))
-        refuse(op, "no kernel", "only scans have kernels");
+      else if (auto quadratic = dyn_cast<QuadraticOp>(op))
+        select(quadratic);
+      else if (auto state = dyn_cast<StateOp>(op))
+        select(state);
+      else if (auto read = dyn_cast<ReadOp>(op))
+        select(read);
+      else if (isa<AttentionOp, FeatureMapOp, OutputNormOp,
+                   RecurrenceOpInterface>(op))
+        refuse(op, "no kernel", "an op of its kind has no kernel");
     });
   }
 
@@ -64,11 +71,35 @@ private:
     if (!chunks.empty())
       return selectChunks(op, chunks);
     if (why.empty())
-      why = llvm::formatv("its tiles do not fit {0} bytes of shared memory",
-                          machine().shared)
-                .str();
+      why = whyNotShared();
     refuse(op, "not chunk", why);
     write(op, token, "the recurrence, token by token", {});
+  }
+
+  template <typename OpTy>
+  void select(OpTy op) {
+    if (op->hasAttr(LaunchOp::getScheduleAttrName()))
+      return;
+    std::string why = whyNotKernel(op);
+    ScheduleAttr schedule;
+    if (why.empty()) {
+      schedule = chooseSchedule(op, machine().shared);
+      why = whyNotShared();
+    }
+    if (!schedule)
+      return refuse(op, "no kernel", why);
+    op->setAttr(LaunchOp::getScheduleAttrName(), schedule);
+    remark::passed(op.getLoc(), remarkNamed("select-schedule"))
+        << llvm::formatv("{0} kernel, {1} warps, {2} tokens at a time",
+                         stringifyForm(schedule.getForm()), schedule.getWarps(),
+                         schedule.getChunk())
+               .str();
+  }
+
+  std::string whyNotShared() {
+    return llvm::formatv("its tiles do not fit {0} bytes of shared memory",
+                         machine().shared)
+        .str();
   }
 
   /// The chip as the options say.

@@ -13,6 +13,11 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
+int64_t mlir::linattn::granuleOf(int64_t size, Type type) {
+  int64_t bytes = size * type.getIntOrFloatBitWidth() / 8;
+  return std::min<int64_t>(16, bytes & -bytes);
+}
+
 int64_t SharedTile::mask() const { return std::gcd(units(), int64_t(8)) - 1; }
 
 int64_t SharedTile::key(int64_t row) const {
@@ -79,4 +84,40 @@ void TileCopy::start(Value target, Value source, Value left) {
       k.copyAsync(pointer.at(i, 0), from, granule, exists);
     }
   });
+}
+
+void mlir::linattn::storeTileRows(KernelBuilder &k, SharedTile tile, Value base,
+                                  Value lane, Value firstRow, int64_t rows,
+                                  const TileTarget &target) {
+  constexpr int64_t warpSize = 32;
+  int64_t units = tile.units(), total = rows * units;
+  auto type = VectorType::get({4}, k.b.getI32Type());
+  int64_t words = target.granule / 4;
+  for (int64_t done = 0; done < total; done += warpSize) {
+    Value index = k.add(lane, done);
+    Value row = k.add(firstRow, k.div(index, units));
+    Value unit = k.rem(index, units);
+    Value exists = k.less(row, target.left);
+    if (done + warpSize > total)
+      exists = k.both(exists, k.less(index, total));
+    k.ifThen(exists, [&] {
+      Value x = k.load(type, k.offset(base, tile.place(k, row, unit)), 16);
+      Value to = k.offset(target.address, k.mul(k.extend(row), target.stride));
+      to = k.offset(to, k.mul(unit, SharedTile::unitBytes));
+      for (int64_t i = 0; i < 4; i += words) {
+        SmallVector<Value> part;
+        for (int64_t j = i; j < i + words; ++j)
+          part.push_back(k.element(x, j));
+        Value column = k.add(k.mul(unit, 8), 2 * i), columnExists;
+        if (target.firstColumn)
+          column = k.add(target.firstColumn, column);
+        if (target.firstColumn || target.size < tile.columns)
+          columnExists = k.less(column, target.size);
+        k.ifThen(columnExists, [&] {
+          k.store(words == 4 ? x : k.vectorOf(part), k.offset(to, 4 * i),
+                  target.granule);
+        });
+      }
+    });
+  }
 }

@@ -29,6 +29,9 @@
 
 namespace mlir::linattn {
 
+/// The largest power of two up to 16 that divides the bytes of `size` elements.
+int64_t granuleOf(int64_t size, Type type);
+
 struct SharedTile {
   int64_t rows = 0, columns = 0; ///< columns: a multiple of 8.
   bool pairs = false;            ///< Of f32, read by pairs: units divide by 8.
@@ -86,6 +89,22 @@ private:
   Value active;       ///< Null if every thread copies.
   Value columnExists; ///< Null if all columns do.
 };
+
+/// Where rows of a tile go in global memory: the address of row 0 and of the
+/// tile's first column, bytes between rows (i64), columns and rows that exist,
+/// bytes that divide addresses. The tile starts at `firstColumn` (null: 0).
+struct TileTarget {
+  Value address, stride;
+  int64_t size;
+  Value left;
+  int64_t granule;
+  Value firstColumn;
+};
+
+/// A warp writes `rows` rows of 16-bit elements from `firstRow` on, 16 bytes in
+/// each lane.
+void storeTileRows(KernelBuilder &k, SharedTile tile, Value base, Value lane,
+                   Value firstRow, int64_t rows, const TileTarget &target);
 
 } // namespace mlir::linattn
 

@@ -41,6 +41,9 @@ static void addPlainRoute(OpPassManager &pm) {
 void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
                                      const GPUPipelineOptions &options) {
   CPUPipelineOptions rewrites;
+  // States and reads have kernels, the quadratic form of mapped tokens has
+  // none.
+  rewrites.reassociate = ReassociateMode::Always;
   addImportsAndShapeChecks(pm, /*checkDecays=*/false,
                            /*checkIndices=*/options.onHost);
   addRewrites(pm.nest<func::FuncOp>(), rewrites);

@@ -78,8 +78,8 @@ func.func @no_module(%a: memref<4xf32>) {
 
 // -----
 
-// expected-error @+1 {{expected form to be token or chunk, but got quadratic}}
-func.func private @f() attributes {a = #linattn.schedule<form = quadratic, mma = fma, chunk = 1, warps = 1>}
+// expected-error @+1 {{expected form to be token, chunk or quadratic, but got segments}}
+func.func private @f() attributes {a = #linattn.schedule<form = segments, mma = fma, chunk = 1, warps = 1>}
 
 // -----
 

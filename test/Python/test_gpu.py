@@ -99,6 +99,27 @@ def test_arrays_of_a_gpu_are_worked_on_there(driver, arrays):
     assert driver.calls() == []
 
 
+ATTENTION = [("softmax", False, ["quadratic"]), ("softmax", True, ["quadratic"]),
+             ("linear", False, ["state", "read"]), ("linear", True, ["scan"])]  # fmt: skip
+
+
+@pytest.mark.parametrize("weights, causal, kernels", ATTENTION)
+def test_attention_takes_kernels_alone(driver, arrays, weights, causal, kernels):
+    linattn.attention(*map(Device, arrays), weights=weights, causal=causal)
+    launches = [line.split()[1] for line in driver.launches()]
+    assert launches[-len(kernels) :] == [f"attention_{name}" for name in kernels]
+    # Beside them there may be fills of a normalizer, before a scan.
+    assert len(launches) == len(kernels) or weights == "linear" and causal
+
+
+@pytest.mark.parametrize("weights, causal, kernels", ATTENTION)
+def test_attention_in_the_emulator(rng, weights, causal, kernels):
+    q, k, v = (rng.standard_normal((2, 40, 2, 32)).astype(np.float16) for _ in range(3))
+    out = linattn.attention(q, k, v, weights=weights, causal=causal, target="nvvm-emulated")
+    want = linattn.reference.attention(q, k, v, weights=weights, causal=causal)
+    assert np.abs(out - want).max() <= 1e-3 * np.abs(want).max()
+
+
 def test_the_second_call_loads_nothing(driver, arrays):
     q, k, v = map(Device, arrays)
     linattn.scan(q, k, v)

@@ -13,11 +13,12 @@ include "mlir/Pass/PassBase.td"
 
 def LinAttnSelectSchedulePass
     : Pass<"linattn-select-schedule", "::mlir::func::FuncOp"> {
-  let summary = "Choose the GPU schedule of every scan on buffers";
+  let summary = "Choose the GPU schedules of ops on buffers";
   let description = [{
-    Writes `linattn.schedule`, which `linattn-to-kernel` reads. An op that has
-    one keeps it. An op that no kernel can run gets none, with a remark that
-    says why: it stays for the plain route.
+    Writes `linattn.schedule`, which `linattn-to-kernel` reads, for scans, states,
+    reads and quadratic attention. An op that has one keeps it. An op that no
+    kernel can run gets none, with a remark that says why: it stays for the plain
+    route.
 
     Before:
 
@@ -48,13 +49,13 @@ def LinAttnSelectSchedulePass
 }
 
 def LinAttnToKernelPass : Pass<"linattn-to-kernel", "::mlir::ModuleOp"> {
-  let summary = "Build the kernel of every scan that has a schedule";
+  let summary = "Build the kernel of every op that has a schedule";
   let description = [{
-    Each `linattn.scan` on buffers with a `linattn.schedule` becomes a
-    `gpu.module` with one kernel in the LLVM and NVVM dialects, which carries its
-    `linattn.launch_plan`, and a `linattn.launch` in the scan's place. A copy
-    into the state before the scan, or a fill with zeros, becomes part of the
-    kernel. A schedule that cannot run its scan is an error.
+    Each op on buffers with a `linattn.schedule` becomes a `gpu.module` with one
+    kernel in the LLVM and NVVM dialects, which carries its
+    `linattn.launch_plan`, and a `linattn.launch` in the op's place. A copy into
+    the state before the op, or a fill with zeros, becomes part of the kernel. A
+    schedule that cannot run its op is an error.
 
     Before:
 

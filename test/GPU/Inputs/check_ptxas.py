@@ -1,4 +1,4 @@
-"""Assembles the kernels of a scan for every head size and checks what ptxas says.
+"""Assembles the kernels of a scan and of attention for every head size and checks what ptxas says.
 
     check_ptxas.py LINATTN_OPT LINATTN_TRANSLATE PTXAS CHIP [SIZES]
 
@@ -51,6 +51,17 @@ def scan(name, dtype, size, tokens, clauses="", gates=(), attributes="", z=False
     )
 
 
+def attention(name, dtype, size, attributes):
+    """A function with one attention: its own kernel, or those of a state and of a read."""
+    t = f"tensor<2x4x?x{size}x{dtype}>"
+    return (
+        f"func.func @{name}(%q: {t}, %k: {t}, %v: {t}) -> {t} {{ %o = linattn.attention %q, %k, %v "
+        f"{attributes} : ({t}, {t}, {t}) -> {t} return %o : {t} }}\n"
+    )
+
+
+SOFTMAX = "weights(softmax) {causal, scale = 0.125}"
+ELU = "{feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>}"
 TOKEN = "2x4xT"
 CHANNEL = "2x4xTxD"
 # What a scan does beside adding keys times values: clauses, their operands.
@@ -98,6 +109,12 @@ def programs(sizes):
                 yield scan(f"{rule}segments_{dtype}_{size}", dtype, size, "?", *RULES[rule], schedule)
             yield scan(f"step_f32_{size}", "f32", size, "1")
             yield scan(f"normalized_bf16_{size}", "bf16", size, "?", z=True)
+        yield attention(f"softmax_bf16_{size}", "bf16", size, SOFTMAX)
+        yield attention(f"linear_bf16_{size}", "bf16", size, ELU)
+        if size in FEW:
+            yield attention(f"softmax_f16_{size}", "f16", size, SOFTMAX)
+            yield attention(f"linear_f16_{size}", "f16", size, "")
+            yield attention(f"linear_f32_{size}", "f32", size, ELU)
 
 
 def check(ptx, plans, ptxas, chip):
@@ -148,8 +165,9 @@ def main():
         capture_output=True,
         check=True,
     ).stdout
-    # Beside the scans there are kernels that copy normalizers.
-    kernels = [part for part in re.split(r"(?m)^(?=\.version)", text) if re.search(r"_scan\w*\(", part)]
+    # Beside them there are kernels that copy normalizers.
+    parts = re.split(r"(?m)^(?=\.version)", text)
+    kernels = [part for part in parts if re.search(r"_(scan\w*|quadratic|state|read)\(", part)]
     failures = []
     for ptx in kernels:
         wrong, line = check(ptx, plans, ptxas, chip)

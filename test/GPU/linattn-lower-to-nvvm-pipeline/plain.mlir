@@ -15,7 +15,7 @@
 // PTX: fma.rn.f32
 func.func @read(%q: tensor<2x8x16x64xf32>, %s: tensor<2x8x64x64xf32>) -> tensor<2x8x16x64xf32> {
   %e = tensor.empty() : tensor<2x8x16x64xf32>
-  %o = linattn.read %q, %s into(%e) {feature_map = #linattn.feature_map<elu1>}
+  %o = linattn.read %q, %s into(%e) {feature_map = #linattn.feature_map<softmax_kernel>}
     : (tensor<2x8x16x64xf32>, tensor<2x8x64x64xf32>, tensor<2x8x16x64xf32>) -> tensor<2x8x16x64xf32>
   return %o : tensor<2x8x16x64xf32>
 }

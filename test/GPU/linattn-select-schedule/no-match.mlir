@@ -41,9 +41,9 @@ func.func @oja(%q: memref<2x8x?x64xf32>, %b: memref<2x8x?xf32>, %s: memref<2x8x6
 
 // -----
 
-// CHECK: "no kernel: only scans have kernels"
-func.func @read(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
-  linattn.read %q, %s into(%q)
-    : (memref<2x8x?x64xf32>, memref<2x8x64x64xf32>, memref<2x8x?x64xf32>) -> ()
+// CHECK: "no kernel: an op of its kind has no kernel"
+func.func @map(%q: memref<2x8x?x64xf32>) {
+  linattn.feature_map %q into(%q) {feature_map = #linattn.feature_map<l2norm>}
+    : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>) -> ()
   return
 }

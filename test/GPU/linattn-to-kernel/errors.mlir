@@ -96,3 +96,33 @@ func.func @not_a_schedule(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
        memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
   return
 }
+
+// -----
+
+func.func @softmax_as_chunks(%q: memref<2x8x?x64xbf16>) {
+  // expected-error @+1 {{attention has the form quadratic, tiles of 16, 32, 64 or 128 keys, four or eight warps, and one or two stages}}
+  linattn.quadratic %q, %q, %q weights(softmax) into(%q)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>) -> ()
+  return
+}
+
+// -----
+
+func.func @state_warps(%k: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
+  // expected-error @+1 {{a state has the form chunk, chunks of 16, 32 or 64 tokens, four warps for 32 or 64 columns, and one or two stages}}
+  linattn.state %k, %k init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 6, stages = 2, value_slice = 64>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @read_columns(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
+  // expected-error @+1 {{reads have the form chunk, chunks of 64 queries, four warps, 16 to 128 columns, and one or two stages}}
+  linattn.read %q, %s into(%q)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, value_slice = 24>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>, memref<2x8x?x64xbf16>) -> ()
+  return
+}

@@ -1,0 +1,48 @@
+//===- AttentionKernels.h - Kernels of attention without scans --*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For every op: why no kernel can run it (the end of a sentence, empty if one
+// can), the schedule that is chosen unless the user says otherwise (null if its
+// tiles do not fit `shared` bytes), why a schedule cannot run it, and the
+// kernel, appended to `module`; the op itself stays.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GPU_ATTENTIONKERNELS_H
+#define LINATTN_LIB_GPU_ATTENTIONKERNELS_H
+
+#include "linattn/Dialect/LinAttn.h"
+
+namespace mlir::linattn {
+
+/// What all kernels ask of buffers: strides, unit innermost ones of tokens and
+/// states, static heads and head sizes, no f64.
+std::string whyNotBuffers(Operation *op);
+
+std::string whyNotKernel(QuadraticOp op);
+ScheduleAttr chooseSchedule(QuadraticOp op, int64_t shared);
+std::string whyNotSchedule(QuadraticOp op, ScheduleAttr schedule);
+LaunchOp buildKernel(QuadraticOp op, ScheduleAttr schedule, ModuleOp module,
+                     StringRef name);
+
+std::string whyNotKernel(StateOp op);
+ScheduleAttr chooseSchedule(StateOp op, int64_t shared);
+std::string whyNotSchedule(StateOp op, ScheduleAttr schedule);
+/// A copy or fill of the state before the op becomes part of the kernel.
+LaunchOp buildKernel(StateOp op, ScheduleAttr schedule, ModuleOp module,
+                     StringRef name);
+
+std::string whyNotKernel(ReadOp op);
+ScheduleAttr chooseSchedule(ReadOp op, int64_t shared);
+std::string whyNotSchedule(ReadOp op, ScheduleAttr schedule);
+LaunchOp buildKernel(ReadOp op, ScheduleAttr schedule, ModuleOp module,
+                     StringRef name);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GPU_ATTENTIONKERNELS_H

@@ -1,0 +1,190 @@
+//===- AttentionSchedules.cpp - Which kernel attention can run in ---------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionKernels.h"
+#include "QuadraticKernel.h"
+#include "ReadKernel.h"
+#include "StateKernel.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+static FeatureMapKind mapOf(Operation *op) {
+  return cast<FeatureMappedOpInterface>(op).getFeatureMapKind();
+}
+
+static std::string whyNotSizes(ArrayRef<int64_t> sizes) {
+  for (int64_t size : sizes)
+    if (size > 256 || size % 2)
+      return "head sizes must be even and 256 at most";
+  return {};
+}
+
+/// Maps of one element at a time.
+static std::string whyNotMap(Operation *op) {
+  FeatureMapKind kind = mapOf(op);
+  if (kind == FeatureMapKind::SoftmaxKernel || kind == FeatureMapKind::Exp ||
+      kind == FeatureMapKind::Region)
+    return "a map of whole tokens, exponentials and a region have no kernel";
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Quadratic
+//===----------------------------------------------------------------------===//
+
+/// Four warps copy a row of any head size at once.
+constexpr int64_t quadraticWarps = 4;
+/// Registers of a lane for outputs and scores, which leave enough for all else.
+constexpr int64_t mostAccumulators = 128;
+
+std::string mlir::linattn::whyNotKernel(QuadraticOp op) {
+  if (std::string why = whyNotBuffers(op); !why.empty())
+    return why;
+  if (getElementTypeOrSelf(op.getQuery()).isF32())
+    return "attention by tiles of keys takes f16 and bf16, not f32";
+  if (mapOf(op) != FeatureMapKind::Identity)
+    return "a feature map has no kernel by tiles of keys";
+  return whyNotSizes(
+      {staticSize(op.getKey(), 3), staticSize(op.getValue(), 3)});
+}
+
+ScheduleAttr mlir::linattn::chooseSchedule(QuadraticOp op, int64_t shared) {
+  // Two blocks on a multiprocessor, of which one computes while the other
+  // waits; each also takes a kilobyte that is not its own.
+  constexpr int64_t reserved = 1024;
+  ScheduleAttr least;
+  for (int64_t stages : {2, 1})
+    for (int64_t keys : {64, 32}) {
+      auto schedule = ScheduleAttr::get(op.getContext(), Form::Quadratic,
+                                        Mma::MmaSync, keys, quadraticWarps,
+                                        stages, /*valueSlice=*/0, /*split=*/1);
+      QuadraticKernel kernel(op, schedule);
+      if (keys > 32 && kernel.accumulators() > mostAccumulators)
+        continue;
+      int64_t bytes = kernel.sharedBytes();
+      if (stages == 2 && 2 * bytes + reserved <= shared)
+        return schedule;
+      if (!least && bytes <= shared)
+        least = schedule;
+    }
+  return least;
+}
+
+std::string mlir::linattn::whyNotSchedule(QuadraticOp op,
+                                          ScheduleAttr schedule) {
+  if (std::string why = whyNotKernel(op); !why.empty())
+    return why;
+  bool fits = schedule.getForm() == Form::Quadratic &&
+              schedule.getMma() == Mma::MmaSync &&
+              llvm::is_contained({16, 32, 64, 128}, schedule.getChunk()) &&
+              llvm::is_contained({4, 8}, schedule.getWarps()) &&
+              schedule.getStages() <= 2 && schedule.getValueSlice() == 0 &&
+              schedule.getSplit() == 1;
+  return fits ? ""
+              : "attention has the form quadratic, tiles of 16, 32, 64 or 128 "
+                "keys, four or eight warps, and one or two stages";
+}
+
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+std::string mlir::linattn::whyNotKernel(StateOp op) {
+  if (std::string why = whyNotBuffers(op); !why.empty())
+    return why;
+  if (op.getDecay() || op.getValueDecay())
+    return "a state with decays has no kernel without its scan";
+  if (op.getCuSeqlens())
+    return "the state of packed sequences has no kernel without its scan";
+  if (op.getRunningMax())
+    return "a running maximum has no kernel";
+  if (std::string why = whyNotMap(op); !why.empty())
+    return why;
+  return whyNotSizes(
+      {staticSize(op.getState(), 2), staticSize(op.getState(), 3)});
+}
+
+/// A group of four warps has so many columns of the state.
+static bool isStateSlice(int64_t slice, int64_t warps) {
+  int64_t groups = warps / StateKernel::groupWarps;
+  return groups * StateKernel::groupWarps == warps && groups &&
+         (slice == 32 * groups || slice == 64 * groups);
+}
+
+ScheduleAttr mlir::linattn::chooseSchedule(StateOp op, int64_t shared) {
+  int64_t columns = staticSize(op.getState(), 3);
+  int64_t perGroup = columns > 32 ? 64 : 32;
+  int64_t groups = std::min<int64_t>(2, llvm::divideCeil(columns, perGroup));
+  for (int64_t stages : {2, 1})
+    for (int64_t tokens : {64, 32, 16}) {
+      auto schedule = ScheduleAttr::get(
+          op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
+          groups * StateKernel::groupWarps, stages, groups * perGroup,
+          /*split=*/1);
+      if (StateKernel(op, schedule).sharedBytes() <= shared)
+        return schedule;
+    }
+  return {};
+}
+
+std::string mlir::linattn::whyNotSchedule(StateOp op, ScheduleAttr schedule) {
+  if (std::string why = whyNotKernel(op); !why.empty())
+    return why;
+  bool fits = schedule.getForm() == Form::Chunk &&
+              schedule.getMma() == Mma::MmaSync &&
+              llvm::is_contained({16, 32, 64}, schedule.getChunk()) &&
+              isStateSlice(schedule.getValueSlice(), schedule.getWarps()) &&
+              schedule.getStages() <= 2 && schedule.getSplit() == 1;
+  return fits ? ""
+              : "a state has the form chunk, chunks of 16, 32 or 64 tokens, "
+                "four warps for 32 or 64 columns, and one or two stages";
+}
+
+//===----------------------------------------------------------------------===//
+// Read
+//===----------------------------------------------------------------------===//
+
+std::string mlir::linattn::whyNotKernel(ReadOp op) {
+  if (std::string why = whyNotBuffers(op); !why.empty())
+    return why;
+  if (op.getRunningMax())
+    return "a running maximum has no kernel";
+  if (std::string why = whyNotMap(op); !why.empty())
+    return why;
+  return whyNotSizes(
+      {staticSize(op.getState(), 2), staticSize(op.getState(), 3)});
+}
+
+ScheduleAttr mlir::linattn::chooseSchedule(ReadOp op, int64_t shared) {
+  int64_t columns = llvm::alignTo(staticSize(op.getState(), 3), 16);
+  for (int64_t stages : {2, 1})
+    for (int64_t slice : {128, 64, 32}) {
+      auto schedule = ScheduleAttr::get(
+          op.getContext(), Form::Chunk, Mma::MmaSync, ReadKernel::tileQueries,
+          ReadKernel::warps, stages, std::min(slice, columns), /*split=*/1);
+      if (ReadKernel(op, schedule).sharedBytes() <= shared)
+        return schedule;
+    }
+  return {};
+}
+
+std::string mlir::linattn::whyNotSchedule(ReadOp op, ScheduleAttr schedule) {
+  if (std::string why = whyNotKernel(op); !why.empty())
+    return why;
+  int64_t slice = schedule.getValueSlice();
+  bool fits = schedule.getForm() == Form::Chunk &&
+              schedule.getMma() == Mma::MmaSync &&
+              schedule.getChunk() == ReadKernel::tileQueries &&
+              schedule.getWarps() == ReadKernel::warps && slice % 16 == 0 &&
+              slice >= 16 && slice <= 128 && schedule.getStages() <= 2 &&
+              schedule.getSplit() == 1;
+  return fits ? ""
+              : "reads have the form chunk, chunks of 64 queries, four warps, "
+                "16 to 128 columns, and one or two stages";
+}

@@ -1,0 +1,207 @@
+//===- QuadraticKernel.cpp - Attention by tiles: places and copies --------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "QuadraticKernel.h"
+#include "AttentionKernels.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+QuadraticKernel::QuadraticKernel(QuadraticOp op, ScheduleAttr schedule)
+    : op(op), schedule(schedule), keySize(staticSize(op.getKey(), 3)),
+      valueSize(staticSize(op.getValue(), 3)),
+      type(getElementTypeOrSelf(op.getQuery())) {
+  factor = scaleOr1(op.getScale());
+  if (isSoftmax())
+    factor *= 1.44269504088896341;
+}
+
+int64_t QuadraticKernel::rowTiles() {
+  int64_t count = staticSize(op.getQuery(), 2);
+  bool isFew = !ShapedType::isDynamic(count) && count <= 16 * warps();
+  return paddedKey() <= 128 && paddedValue() <= 128 && !isFew ? 2 : 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments and places
+//===----------------------------------------------------------------------===//
+
+void QuadraticKernel::declare() {
+  int64_t keyAlign = granuleOf(keySize, type);
+  int64_t valueAlign = granuleOf(valueSize, type);
+  query = function.want(op.getQuery(), Access::Read, keyAlign);
+  key = function.want(op.getKey(), Access::Read, keyAlign);
+  value = function.want(op.getValue(), Access::Read, valueAlign);
+  output = function.want(op.getOutput(), Access::Write, valueAlign);
+  mask = function.want(op.getMask(), Access::Read, 1);
+  prefix = function.want(op.getPrefix(), Access::Read, 4);
+  function.wantSize(op.getQuery(), 2);
+  function.wantSize(op.getKey(), 2);
+}
+
+void QuadraticKernel::place() {
+  shared = function.sharedBase(k());
+  thread = k().thread();
+  lane = k().band(thread, 31);
+  warpRow = k().mul(k().shr(thread, 5), warpRows());
+  fragmentRow = k().shr(lane, 2);
+  fragmentPair = k().band(lane, 3);
+  queryCount = function.size(k(), op.getQuery(), 2);
+  keyCount = function.size(k(), op.getKey(), 2);
+  maskView = function.view(k(), mask);
+
+  Value block = k().block(0);
+  Value blocks = k().div(k().add(queryCount, queries() - 1), queries());
+  Value number = k().rem(block, blocks), outer = k().div(block, blocks);
+  // The last queries see the most: they begin first.
+  if (op.getCausal())
+    number = k().sub(k().add(blocks, -1), number);
+  firstQuery = k().mul(number, queries());
+  int64_t heads = staticSize(op.getOutput(), 1);
+  head = k().rem(outer, heads);
+  batch = k().div(outer, heads);
+
+  Value low15 = k().band(lane, 15), high = k().shr(lane, 4);
+  Value low7 = k().band(lane, 7), bit3 = k().band(k().shr(lane, 3), 1);
+  Value paired = k().add(low7, k().mul(high, 8));
+  queryPlace = queryTile().place(k(), k().add(warpRow, low15), high);
+  keyPlace = keyTile().place(k(), paired, bit3);
+  valuePlace = valueTile().place(k(), low15, high);
+  outputPlace = k().add(
+      outputTile().place(k(), k().add(warpRow, fragmentRow), k().i32(0)),
+      k().mul(fragmentPair, 4));
+}
+
+/// Keys before the one that query number `row` may not see: it sees the keys
+/// j ≤ i + Tk − Tq and those of the prefix. All counts stay within 31 bits.
+Value QuadraticKernel::limitOf(Value row) {
+  if (!op.getCausal())
+    return keyCount;
+  auto most = [&](Value x, Value y) {
+    return k().select(k().greaterSigned(x, y), x, y);
+  };
+  Value limit = k().add(k().add(row, 1), k().sub(keyCount, queryCount));
+  if (prefixCount)
+    limit = most(limit, prefixCount);
+  limit = k().select(k().greaterSigned(limit, keyCount), keyCount, limit);
+  return most(limit, k().i32(0));
+}
+
+void QuadraticKernel::findVisibleKeys() {
+  if (GlobalView view = function.view(k(), prefix)) {
+    prefixCount = k().load(view.element, view.at(k(), {batch}), view.bytes());
+    if (!view.element.isInteger(32))
+      prefixCount = arith::TruncIOp::create(k().b, k().loc, k().b.getI32Type(),
+                                            prefixCount);
+  }
+  visible = limitOf(k().add(firstQuery, queries() - 1));
+  tiles = k().div(k().add(visible, keys() - 1), keys());
+  warpLimit = limitOf(k().add(firstQuery, warpRow));
+}
+
+void QuadraticKernel::prepareCopies() {
+  int64_t heads = staticSize(op.getOutput(), 1);
+  auto rows = [&](unsigned handle, Value buffer, Value row) {
+    GlobalView view = function.view(k(), handle);
+    // Head counts divide one another.
+    Value mine = k().div(head, heads / staticSize(buffer, 1));
+    return std::pair(view.at(k(), {batch, mine, row}),
+                     k().mul(view.strides[2], k().i64(view.bytes())));
+  };
+  Value zero = k().i32(0);
+  std::tie(queryBase, queryStride) = rows(query, op.getQuery(), firstQuery);
+  std::tie(keyBase, keyStride) = rows(key, op.getKey(), zero);
+  std::tie(valueBase, valueStride) = rows(value, op.getValue(), zero);
+  std::tie(outputBase, outputStride) = rows(output, op.getOutput(), firstQuery);
+  auto copy = [&](SharedTile tile, Value stride, int64_t size) {
+    return TileCopy(k(), tile, warps() * 32, granuleOf(size, type), thread,
+                    stride, size, Value());
+  };
+  copyQuery.emplace(copy(queryTile(), queryStride, keySize));
+  copyKey.emplace(copy(keyTile(), keyStride, keySize));
+  copyValue.emplace(copy(valueTile(), valueStride, valueSize));
+}
+
+//===----------------------------------------------------------------------===//
+// Arrival of a tile
+//===----------------------------------------------------------------------===//
+
+Value QuadraticKernel::stageBase(Value stage) {
+  Value first = k().offset(shared, stageBegin());
+  return stages() == 1 ? first
+                       : k().offset(first, k().mul(stage, stageBytes()));
+}
+
+void QuadraticKernel::startTile(Value number, Value stage) {
+  Value first = k().mul(number, keys()), wide = k().extend(first);
+  Value left = k().sub(keyCount, first), base = stageBase(stage);
+  copyKey->start(base, k().offset(keyBase, k().mul(wide, keyStride)), left);
+  copyValue->start(k().offset(base, keyTile().bytes()),
+                   k().offset(valueBase, k().mul(wide, valueStride)), left);
+  k().commitCopies();
+}
+
+/// Waits for the tile and starts the next.
+void QuadraticKernel::arrive(Value number, Value stage) {
+  if (stages() == 1) {
+    k().barrier(); // All have read the last tile.
+    startTile(number, stage);
+    k().waitForCopies(0);
+    return k().barrier();
+  }
+  k().waitForCopies(0);
+  k().barrier(); // This tile is there, and all have read the last one.
+  Value next = k().add(number, 1);
+  k().ifThen(k().less(next, tiles),
+             [&] { startTile(next, k().bxor(stage, 1)); });
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+LaunchOp QuadraticKernel::build(ModuleOp module, StringRef name) {
+  declare();
+  function.create(module, name, op.getLoc());
+  OpBuilder b = OpBuilder::atBlockEnd(function.body());
+  builder.emplace(b, op.getLoc());
+  place();
+  findVisibleKeys();
+  prepareCopies();
+  copyQuery->start(shared, queryBase, k().sub(queryCount, firstQuery));
+  k().commitCopies();
+  if (stages() == 2)
+    startTile(k().i32(0), k().i32(0));
+  if (holdsQueries()) {
+    k().waitForCopies(stages() - 1);
+    k().barrier();
+    for (int64_t step = 0; step < paddedKey() / 16; ++step)
+      heldQueries.push_back(loadQueries(step));
+  }
+  Values carried =
+      k().loop(tiles, initialValues(), [&](Value number, ValueRange values) {
+        return tile(number, values);
+      });
+  // Nothing may arrive in shared memory after the block has gone.
+  k().waitForCopies(0);
+  writeOutput(carried);
+  LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
+
+  AffineExpr one = getAffineConstantExpr(1, module.getContext());
+  AffineExpr blocks = function.gridSize(op.getQuery(), 2).ceilDiv(queries());
+  blocks = function.gridSize(op.getQuery(), 0) * blocks *
+           staticSize(op.getOutput(), 1);
+  function.finish({blocks, one, one}, warps() * 32, sharedBytes());
+  OpBuilder host(op);
+  return function.launch(host, op.getLoc());
+}
+
+LaunchOp mlir::linattn::buildKernel(QuadraticOp op, ScheduleAttr schedule,
+                                    ModuleOp module, StringRef name) {
+  return QuadraticKernel(op, schedule).build(module, name);
+}

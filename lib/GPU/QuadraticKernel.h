@@ -1,0 +1,151 @@
+//===- QuadraticKernel.h - Attention by tiles of keys -----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Softmax attention as in FlashAttention-2 (Dao, 2023), and linear weights on
+// the same tiles. A block has a tile of queries and goes over the keys they
+// see, a tile of keys at a time. With c = scale · log2(e) and m the maximum of
+// a query's scores so far:
+//
+//   X = Q Kᵀ        m' = max(m, max X)        P = 2^(c (X − m'))
+//   l = 2^(c (m − m')) l + Σ P        O = 2^(c (m − m')) O + P V
+//
+// and O / l in the end. Each warp has rows of its own; X and P stay in its
+// registers, where the accumulators of one product are the operands of the
+// next. No weight is written anywhere. With linear weights P = scale · X.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GPU_QUADRATICKERNEL_H
+#define LINATTN_LIB_GPU_QUADRATICKERNEL_H
+
+#include "KernelFunction.h"
+#include "SharedTile.h"
+
+namespace mlir::linattn {
+
+class QuadraticKernel {
+public:
+  QuadraticKernel(QuadraticOp op, ScheduleAttr schedule);
+
+  LaunchOp build(ModuleOp module, StringRef name);
+
+  int64_t sharedBytes() { return stageBegin() + stages() * stageBytes(); }
+
+  /// Registers of a lane that hold outputs and scores of a tile.
+  int64_t accumulators() {
+    return outputAt(rowTiles(), 0) + scoreAt(rowTiles(), 0);
+  }
+
+private:
+  using Values = SmallVector<Value>;
+
+  //===--------------------------------------------------------------------===//
+  // Sizes
+  //===--------------------------------------------------------------------===//
+
+  int64_t keys() { return schedule.getChunk(); }
+  int64_t warps() { return schedule.getWarps(); }
+  int64_t stages() { return schedule.getStages(); }
+  int64_t paddedKey() { return llvm::alignTo(keySize, 16); }
+  int64_t paddedValue() { return llvm::alignTo(valueSize, 16); }
+  /// 16 rows each that a warp has: two share every fragment of keys and values,
+  /// where the registers hold them.
+  int64_t rowTiles();
+  int64_t warpRows() { return 16 * rowTiles(); }
+  int64_t queries() { return warpRows() * warps(); }
+  /// Queries stay in registers.
+  bool holdsQueries() { return paddedKey() <= 64; }
+
+  SharedTile queryTile() { return {queries(), paddedKey()}; }
+  SharedTile keyTile() { return {keys(), paddedKey()}; }
+  SharedTile valueTile() { return {keys(), paddedValue()}; }
+  /// Takes the place of the queries in the end.
+  SharedTile outputTile() { return {queries(), paddedValue()}; }
+  int64_t stageBegin() {
+    return std::max(queryTile().bytes(), outputTile().bytes());
+  }
+  int64_t stageBytes() { return keyTile().bytes() + valueTile().bytes(); }
+
+  // What a lane carries from tile to tile: O, then m and l of its rows.
+  int64_t outputAt(int64_t r, int64_t n) {
+    return (r * (paddedValue() / 8) + n) * 4;
+  }
+  int64_t scoreAt(int64_t r, int64_t n) { return (r * (keys() / 8) + n) * 4; }
+  int64_t maximumAt(int64_t r, int64_t half) {
+    return outputAt(rowTiles(), 0) + 2 * r + half;
+  }
+  int64_t sumAt(int64_t r, int64_t half) {
+    return maximumAt(rowTiles() + r, half);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Emission
+  //===--------------------------------------------------------------------===//
+
+  bool isSoftmax() { return op.getWeights() == Weights::Softmax; }
+  /// The largest score is that of the largest exponent for c > 0 only.
+  bool scalesScores() { return !isSoftmax() || factor <= 0; }
+  double exponentFactor() { return scalesScores() ? 1 : factor; }
+  bool seesWholeTiles() {
+    int64_t count = staticSize(op.getKey(), 2);
+    return !op.getCausal() && !op.getMask() && !ShapedType::isDynamic(count) &&
+           count % keys() == 0;
+  }
+
+  void declare();
+  void place();
+  Value limitOf(Value row);
+  void findVisibleKeys();
+  void prepareCopies();
+  Value stageBase(Value stage);
+  void startTile(Value number, Value stage);
+  void arrive(Value number, Value stage);
+  Values loadQueries(int64_t step);
+
+  Values initialValues();
+  Values tile(Value number, ValueRange carried);
+  Values scores(Value base);
+  Values maskScores(Value number, ValueRange x);
+  void weigh(MutableArrayRef<Value> x, MutableArrayRef<Value> carried);
+  void softmax(MutableArrayRef<Value> x, MutableArrayRef<Value> carried,
+               int64_t r, int64_t half);
+  void readValues(Value base, ValueRange p, MutableArrayRef<Value> o);
+  void multiplyInto(MutableArrayRef<Value> c, ValueRange a, ValueRange b);
+  void writeOutput(ValueRange carried);
+
+  QuadraticOp op;
+  ScheduleAttr schedule;
+  KernelFunction function;
+  int64_t keySize, valueSize;
+  Type type;
+  double factor; ///< c, or the scale of linear weights.
+
+  unsigned query, key, value, output, mask, prefix;
+  std::optional<KernelBuilder> builder;
+  KernelBuilder &k() { return *builder; }
+  Value shared, thread, lane, warpRow;
+  Value fragmentRow, fragmentPair; ///< lane / 4, lane % 4.
+  Value batch, head;
+  Value queryCount, keyCount;
+  Value prefixCount; ///< Keys that every query sees; null without a prefix.
+  Value firstQuery;  ///< Of the block.
+  /// Keys up to which the block's queries look, and its tiles of them.
+  Value visible, tiles;
+  Value warpLimit; ///< What all rows of the warp see.
+  GlobalView maskView;
+  std::optional<TileCopy> copyQuery, copyKey, copyValue;
+  Value queryBase, keyBase, valueBase, outputBase;
+  Value queryStride, keyStride, valueStride, outputStride;
+  // Places of this lane for ldmatrix and for stores of fragments.
+  Value queryPlace, keyPlace, valuePlace, outputPlace;
+  SmallVector<Values> heldQueries; ///< By step.
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GPU_QUADRATICKERNEL_H

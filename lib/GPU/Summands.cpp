@@ -1,0 +1,64 @@
+//===- Summands.cpp - Matrices in the registers of a warp -----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Summands.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+Type mlir::linattn::summandTypeOf(Type type) {
+  Builder b(type.getContext());
+  return type.isF16() ? Type(b.getF16Type()) : Type(b.getBF16Type());
+}
+
+Summands mlir::linattn::split(KernelBuilder &k, Type type, ValueRange matrix,
+                              int64_t count) {
+  Summands summands(count);
+  for (int64_t i = 0; i < 8; i += 2) {
+    Value x = matrix[i], y = matrix[i + 1];
+    for (int64_t s = 0; s < count; ++s) {
+      summands[s].push_back(k.pack(type, x, y));
+      if (s + 1 == count)
+        break;
+      auto [near, next] = k.unpack(type, summands[s].back());
+      x = k.subf(x, near);
+      y = k.subf(y, next);
+    }
+  }
+  return summands;
+}
+
+Matrix mlir::linattn::join(KernelBuilder &k, Type type,
+                           const Summands &summands) {
+  Matrix matrix(8);
+  for (const auto &fragment : llvm::reverse(summands))
+    for (int64_t i = 0; i < 4; ++i) {
+      auto [x, y] = k.unpack(type, fragment[i]);
+      Value &sum = matrix[2 * i], &next = matrix[2 * i + 1];
+      sum = sum ? k.addf(sum, x) : x;
+      next = next ? k.addf(next, y) : y;
+    }
+  return matrix;
+}
+
+void mlir::linattn::multiply(KernelBuilder &k, Type type,
+                             MutableArrayRef<Value> c, const Summands &a,
+                             const Summands &b, int64_t terms, int64_t halves) {
+  for (int64_t order = 0; order < terms; ++order)
+    for (int64_t i = 0; i <= order; ++i) {
+      int64_t j = order - i;
+      if (i >= int64_t(a.size()) || j >= int64_t(b.size()))
+        continue;
+      for (int64_t half = 0; half < halves; ++half) {
+        auto part = c.slice(4 * half, 4);
+        auto product = k.multiply(type, a[i], {b[j][half], b[j][half + 2]},
+                                  ValueRange(ArrayRef<Value>(part)));
+        llvm::copy(product, part.begin());
+      }
+    }
+}

@@ -1,0 +1,46 @@
+//===- Summands.h - Matrices in the registers of a warp ---------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Products of matrices take operands of 16 bits. What is no such number is a
+// sum of some: of three, if the product is to be as exact as f32.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GPU_SUMMANDS_H
+#define LINATTN_LIB_GPU_SUMMANDS_H
+
+#include "KernelBuilder.h"
+
+namespace mlir::linattn {
+
+/// Summands that make an f32.
+constexpr int64_t allSummands = 3;
+
+/// A 16×16 matrix in a warp: eight f32 in each lane, which are pairs of
+/// neighbours in a row. Lane l holds columns 2(l % 4) and one on of row l / 4;
+/// of row l / 4 + 8; then both eight columns on.
+using Matrix = SmallVector<Value>;
+/// The same as a sum of matrices of 16 bits, four pairs in each lane.
+using Summands = SmallVector<SmallVector<Value>, allSummands>;
+
+/// What summands of tokens of `type` are: bf16, or f16 for f16.
+Type summandTypeOf(Type type);
+
+/// The first `count` summands of a matrix.
+Summands split(KernelBuilder &k, Type type, ValueRange matrix, int64_t count);
+/// The matrix that is the sum, the smallest first.
+Matrix join(KernelBuilder &k, Type type, const Summands &summands);
+/// c += a bᵀ, products of summands up to `terms`; only the eight columns of
+/// half 0 if `halves` is 1.
+void multiply(KernelBuilder &k, Type type, MutableArrayRef<Value> c,
+              const Summands &a, const Summands &b, int64_t terms,
+              int64_t halves = 2);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GPU_SUMMANDS_H

@@ -1,0 +1,326 @@
+//===- AttentionKernelTest.cpp - Kernels of attention without scans -------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Whole functions run as for a GPU, their kernels in the emulator, where a race
+// or a read of what nobody wrote is an error of the call, and are compared with
+// the float64 oracle.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionCase.h"
+#include "gtest/gtest.h"
+#include <functional>
+
+using namespace linattn;
+using namespace linattn::test;
+
+namespace {
+
+class AttentionKernels : public testing::TestWithParam<AttentionCase> {};
+
+TEST_P(AttentionKernels, AgreeWithTheOracle) {
+  const AttentionCase &attention = GetParam();
+  AttentionOutcome outcome = runCase(attention);
+  ASSERT_TRUE(outcome.ran);
+  ASSERT_EQ(outcome.launches.size(), 1u);
+  EXPECT_EQ(outcome.launches[0].kernel, "layer_quadratic");
+  EXPECT_LE(outcome.error, attention.dtype == DType::BF16 ? 4e-3 : 6e-4);
+  double cycles = outcome.launches[0].report.traffic.getCyclesPerPhase();
+  // Rows of few units do not fill the banks.
+  if (std::min(attention.keySize, attention.valueSize) >= 64)
+    EXPECT_LE(cycles, 1.1);
+  RecordProperty("output", std::to_string(outcome.error));
+  RecordProperty("cycles", std::to_string(cycles));
+}
+
+AttentionCase named(std::string name,
+                    std::function<void(AttentionCase &)> change) {
+  AttentionCase attention;
+  attention.name = std::move(name);
+  change(attention);
+  return attention;
+}
+
+std::vector<AttentionCase> softmaxCases() {
+  std::vector<AttentionCase> cases;
+  auto add = [&](std::string name,
+                 std::function<void(AttentionCase &)> change) {
+    cases.push_back(named(name, change));
+  };
+  for (int64_t size : {16, 32, 60, 64, 96, 128, 192, 256})
+    for (bool causal : {false, true})
+      add((causal ? "causal_d" : "d") + std::to_string(size),
+          [&](AttentionCase &attention) {
+            attention.keySize = attention.valueSize = size;
+            attention.causal = causal;
+            if (size > 64)
+              attention.queryHeads = attention.keyHeads = attention.valueHeads =
+                  1;
+            if (size > 128)
+              attention.queries = attention.keys = 70;
+          });
+  add("f16", [](AttentionCase &attention) {
+    attention.dtype = DType::F16;
+    attention.causal = true;
+  });
+  add("other_values", [](AttentionCase &attention) {
+    attention.keySize = 32;
+    attention.valueSize = 160;
+  });
+  add("odd_words", [](AttentionCase &attention) {
+    attention.keySize = 34;
+    attention.valueSize = 250;
+    attention.queryHeads = attention.keyHeads = attention.valueHeads = 1;
+  });
+  add("sm_90", [](AttentionCase &attention) {
+    attention.keySize = attention.valueSize = 128;
+    attention.queryHeads = attention.keyHeads = attention.valueHeads = 1;
+    attention.chip = "sm_90";
+  });
+  add("cross", [](AttentionCase &attention) {
+    attention.queries = 40;
+    attention.keys = 200;
+  });
+  add("causal_cross", [](AttentionCase &attention) {
+    attention.queries = 40;
+    attention.keys = 200;
+    attention.causal = true;
+  });
+  add("queries_without_keys", [](AttentionCase &attention) {
+    attention.queries = 200;
+    attention.keys = 40;
+    attention.causal = true;
+  });
+  add("step", [](AttentionCase &attention) {
+    attention.queries = 1;
+    attention.keys = 192;
+    attention.queryHeads = 16;
+    attention.staticTokens = true;
+  });
+  add("whole_tiles", [](AttentionCase &attention) {
+    attention.queries = attention.keys = 128;
+    attention.staticTokens = true;
+  });
+  add("grouped_heads", [](AttentionCase &attention) {
+    attention.queryHeads = 4;
+    attention.batch = 2;
+    attention.queries = attention.keys = 70;
+    attention.causal = true;
+  });
+  add("tokens_first", [](AttentionCase &attention) {
+    attention.tokensFirst = true;
+    attention.causal = true;
+  });
+  add("far_apart", [](AttentionCase &attention) {
+    attention.queryScale = 60;
+    attention.causal = true;
+  });
+  add("negative_scale",
+      [](AttentionCase &attention) { attention.scale = -0.125; });
+  add("scale_0", [](AttentionCase &attention) {
+    attention.scale = 0;
+    attention.causal = true;
+  });
+  add("mask", [](AttentionCase &attention) {
+    attention.mask = true;
+    attention.batch = 2;
+    attention.queries = 70;
+  });
+  add("causal_mask", [](AttentionCase &attention) {
+    attention.mask = attention.causal = true;
+  });
+  add("prefix", [](AttentionCase &attention) {
+    attention.prefix = attention.causal = true;
+  });
+  return cases;
+}
+
+std::vector<AttentionCase> linearCases() {
+  std::vector<AttentionCase> cases;
+  auto add = [&](std::string name,
+                 std::function<void(AttentionCase &)> change) {
+    cases.push_back(named(name, [&](AttentionCase &attention) {
+      attention.linear = true;
+      change(attention);
+    }));
+  };
+  add("linear", [](AttentionCase &) {});
+  add("linear_causal_mask", [](AttentionCase &attention) {
+    attention.causal = attention.mask = true;
+  });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Softmax, AttentionKernels,
+                         testing::ValuesIn(softmaxCases()),
+                         [](const auto &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Linear, AttentionKernels,
+                         testing::ValuesIn(linearCases()),
+                         [](const auto &info) { return info.param.name; });
+
+//===----------------------------------------------------------------------===//
+// States and reads
+//===----------------------------------------------------------------------===//
+
+class StateReadKernels : public testing::TestWithParam<StateReadCase> {};
+
+TEST_P(StateReadKernels, AgreeWithTheOracle) {
+  const StateReadCase &stateRead = GetParam();
+  StateReadOutcome outcome = runCase(stateRead);
+  ASSERT_TRUE(outcome.ran);
+  // Nothing is copied or filled besides.
+  ASSERT_EQ(outcome.launches.size(), 2u);
+  EXPECT_EQ(outcome.launches[0].kernel, "layer_state");
+  EXPECT_EQ(outcome.launches[1].kernel, "layer_read");
+  EXPECT_LE(outcome.outputError, stateRead.dtype == DType::BF16  ? 4e-3
+                                 : stateRead.dtype == DType::F16 ? 6e-4
+                                                                 : 2e-6);
+  EXPECT_LE(outcome.stateError, 1e-6);
+  EXPECT_LE(outcome.normalizerError, 1e-6);
+  if (std::min(stateRead.keySize, stateRead.valueSize) >= 64)
+    for (const auto &launch : outcome.launches)
+      EXPECT_LE(launch.report.traffic.getCyclesPerPhase(), 1.1)
+          << launch.kernel;
+  RecordProperty("output", std::to_string(outcome.outputError));
+  RecordProperty("state", std::to_string(outcome.stateError));
+}
+
+StateReadCase namedState(std::string name,
+                         std::function<void(StateReadCase &)> change) {
+  StateReadCase stateRead;
+  stateRead.name = std::move(name);
+  change(stateRead);
+  return stateRead;
+}
+
+std::vector<StateReadCase> stateReadCases() {
+  using reference::FeatureMapKind;
+  std::vector<StateReadCase> cases;
+  auto add = [&](std::string name,
+                 std::function<void(StateReadCase &)> change) {
+    cases.push_back(namedState(name, change));
+  };
+  auto small = [](StateReadCase &stateRead, int64_t size) {
+    stateRead.keySize = stateRead.valueSize = size;
+    if (size > 64)
+      stateRead.queryHeads = stateRead.keyHeads = stateRead.valueHeads = 1;
+    if (size > 128)
+      stateRead.queries = stateRead.keys = 100;
+  };
+  for (int64_t size : {16, 32, 60, 64, 96, 128, 192, 256}) {
+    std::string suffix = "d" + std::to_string(size);
+    add("plain_" + suffix,
+        [&](StateReadCase &stateRead) { small(stateRead, size); });
+    add("normalized_" + suffix, [&](StateReadCase &stateRead) {
+      small(stateRead, size);
+      stateRead.normalize = true;
+      stateRead.featureMap = FeatureMapKind::Elu1;
+    });
+    if (size != 96 && size != 192)
+      add("f32_" + suffix, [&](StateReadCase &stateRead) {
+        small(stateRead, size);
+        stateRead.dtype = DType::F32;
+        stateRead.keys = 70;
+      });
+  }
+  add("f16", [](StateReadCase &stateRead) {
+    stateRead.dtype = DType::F16;
+    stateRead.normalize = true;
+    stateRead.featureMap = FeatureMapKind::Relu;
+  });
+  add("f32_normalized", [](StateReadCase &stateRead) {
+    stateRead.dtype = DType::F32;
+    stateRead.normalize = true;
+    stateRead.featureMap = FeatureMapKind::Elu1;
+  });
+  add("other_values", [](StateReadCase &stateRead) {
+    stateRead.keySize = 34;
+    stateRead.valueSize = 154;
+    stateRead.normalize = true;
+    stateRead.featureMap = FeatureMapKind::Elu1;
+  });
+  add("from_zero", [](StateReadCase &stateRead) {
+    stateRead.fromZero = stateRead.normalize = true;
+    stateRead.featureMap = FeatureMapKind::Relu2;
+  });
+  add("mask", [](StateReadCase &stateRead) {
+    stateRead.mask = stateRead.normalize = true;
+    stateRead.batch = 2;
+    stateRead.keys = 70;
+    stateRead.featureMap = FeatureMapKind::Elu1;
+  });
+  add("plain_mask", [](StateReadCase &stateRead) { stateRead.mask = true; });
+  add("grouped_heads", [](StateReadCase &stateRead) {
+    stateRead.queryHeads = 4;
+    stateRead.valueHeads = 1;
+    stateRead.batch = 2;
+  });
+  add("tokens_first", [](StateReadCase &stateRead) {
+    stateRead.tokensFirst = true;
+    stateRead.queries = 600;
+    stateRead.keys = 40;
+  });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(StateRead, StateReadKernels,
+                         testing::ValuesIn(stateReadCases()),
+                         [](const auto &info) { return info.param.name; });
+
+//===----------------------------------------------------------------------===//
+// Traffic
+//===----------------------------------------------------------------------===//
+
+/// Queries and outputs move once, keys and values once for every tile of
+/// queries, as far as one of it sees them.
+TEST(AttentionKernelTraffic, KeysAndValuesAreReadOncePerTileOfQueries) {
+  for (int64_t size : {64, 128})
+    for (bool causal : {false, true}) {
+      AttentionCase attention = named("", [&](AttentionCase &attention) {
+        attention.keySize = attention.valueSize = size;
+        attention.queries = attention.keys = 256;
+        attention.queryHeads = attention.keyHeads = attention.valueHeads = 1;
+        attention.causal = causal;
+      });
+      AttentionOutcome outcome = runCase(attention);
+      ASSERT_TRUE(outcome.ran);
+      const emulator::Traffic &traffic = outcome.launches[0].report.traffic;
+      int64_t row = size * 2, seen = 0;
+      for (int64_t first = 0; first < attention.queries; first += 128)
+        seen += causal ? first + 128 : attention.keys;
+      EXPECT_LE(32 * traffic.sectorsWritten, 1.05 * attention.queries * row);
+      EXPECT_LE(32 * traffic.sectorsRead,
+                1.05 * (attention.queries + 2 * seen) * row)
+          << size << ", " << causal;
+      EXPECT_LE(traffic.getCyclesPerPhase(), 1.1);
+    }
+}
+
+TEST(AttentionKernelTraffic, StatesAndReadsMoveEveryOperandOnce) {
+  for (DType dtype : {DType::BF16, DType::F32}) {
+    StateReadCase stateRead = namedState("", [&](StateReadCase &stateRead) {
+      stateRead.dtype = dtype;
+      stateRead.queries = stateRead.keys = 256;
+      stateRead.queryHeads = stateRead.keyHeads = stateRead.valueHeads = 1;
+      stateRead.normalize = true;
+      stateRead.featureMap = reference::FeatureMapKind::Elu1;
+    });
+    StateReadOutcome outcome = runCase(stateRead);
+    ASSERT_TRUE(outcome.ran);
+    int64_t bytes = 2 * 256 * 64 * getByteSize(dtype);
+    int64_t state = 64 * 65 * 4;
+    const auto &write = outcome.launches[0].report.traffic;
+    const auto &read = outcome.launches[1].report.traffic;
+    EXPECT_LE(32 * (write.sectorsRead + write.sectorsWritten),
+              1.05 * (bytes + 2 * state));
+    EXPECT_LE(32 * (read.sectorsRead + read.sectorsWritten),
+              1.05 * (bytes + state));
+  }
+}
+
+} // namespace
