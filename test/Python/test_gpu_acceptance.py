@@ -127,6 +127,14 @@ def test_the_reference_is_that_of_the_project(acceptance):
         state = checks.make_state(dry, rule, 2, 3, 8)
         wide = {name: array.astype(np.float64) for name, array in arrays.items()}
         scale = 1.0 if rule.name == "rwkv7" else 8**-0.5
+        if rule.attention:
+            out = reference.attention(np, rule, wide, scale, cases.EPS)
+            options = {"feature_map": "elu", "eps": cases.EPS} if rule.feature_map else {"weights": "softmax"}
+            want = linattn.reference.attention(
+                *(arrays[name] for name in "qkv"), scale=scale, causal="causal" in rule.attention, **options
+            )
+            np.testing.assert_allclose(out, want, rtol=1e-9, atol=1e-9, err_msg=rule.name)
+            continue
         out, S, _ = reference.scan(np, rule, wide, (state[0], state[1] if rule.normalize else None), scale, cases.EPS)
         options = {"g": "decay", "beta": "beta", "bonus": "bonus", "a": "a", "b": "b"}
         gates = {options[name]: arrays[name] for name, _ in rule.gates}
@@ -150,4 +158,4 @@ def test_every_function_parses(acceptance):
             seen.add(kind)
             text = cases.module_text(kernel)
             assert linattn.compile(text).entry == kernel.name
-    assert len(seen) == 26
+    assert len(seen) == 29

@@ -24,6 +24,8 @@ class Rule:
     clause: str = ""
     feature_map: str = ""
     normalize: bool = False
+    # Of an attention that is no recurrence and has no state: words of softmax, linear, causal.
+    attention: str = ""
 
     @property
     def is_delta(self):
@@ -44,6 +46,9 @@ RULES = {
         Rule("rwkv7", (("g", "B H T D"), ("a", "B H T D"), ("b", "B H T D")),
              "decay(%g) a(%a) b(%b) update(dplr) transition(before)"),
         Rule("elu", feature_map="elu1", normalize=True),
+        Rule("softmax", attention="softmax causal"),
+        Rule("softmax_all", attention="softmax"),
+        Rule("elu_all", feature_map="elu1", normalize=True, attention="linear"),
     )
 }  # fmt: skip
 
@@ -95,7 +100,8 @@ SMALL = (
 DECODE = (Shape(128, 1, 64, 64), Shape(128, 1, 32, 128), Shape(64, 1, 64, 256), Shape(1, 1, 32, 128))
 # Timed kernels that are also compared with float64, token by token, at their length.
 LONG = (Shape(1, 2048, 2, 128), Shape(1, 8192, 16, 128))
-TIMED_RULES = ("linear", "simple_gla", "gla", "delta", "gated_delta", "kda")
+TIMED_RULES = ("linear", "simple_gla", "gla", "delta", "gated_delta", "kda", "softmax", "elu_all")
+RECURRENCES = [name for name, rule in RULES.items() if not rule.attention]
 
 
 def kernels(quick=False):
@@ -105,9 +111,12 @@ def kernels(quick=False):
         return [Kernel("linear", "bf16", CHECKED_HEADS, 64, "carry"), Kernel("simple_gla", "bf16", CHECKED_HEADS, 64, "carry"),
                 Kernel("elu", "f32", CHECKED_HEADS, 16, "carry"), Kernel("gated_delta", "f32", CHECKED_HEADS, 16, "carry"),
                 Kernel("linear", "bf16", 8, 64, "prefill"), Kernel("linear", "bf16", 8, 64, "step")]  # fmt: skip
-    chosen = [Kernel(rule, dtype, CHECKED_HEADS, size, "carry") for size in CORRECTNESS_SIZES for rule in RULES for dtype in DTYPES]
-    chosen += [Kernel(rule, dtype, CHECKED_HEADS, size, "step") for size in STEP_SIZES for rule in RULES for dtype in ("bf16", "f32")]
-    chosen += [timed(rule, shape) for rule in TIMED_RULES for shape in STANDARD + SMALL + DECODE]
+    chosen = [Kernel(rule, dtype, CHECKED_HEADS, size, "carry") for size in CORRECTNESS_SIZES for rule in RECURRENCES for dtype in DTYPES]
+    chosen += [Kernel(rule, dtype, CHECKED_HEADS, size, "step") for size in STEP_SIZES for rule in RECURRENCES for dtype in ("bf16", "f32")]
+    chosen += [Kernel(rule, dtype, CHECKED_HEADS, size, "prefill") for size in CORRECTNESS_SIZES for rule in RULES
+               if RULES[rule].attention for dtype in ("bf16", "f16")]  # fmt: skip
+    chosen += [timed(rule, shape) for rule in TIMED_RULES for shape in STANDARD + SMALL + DECODE
+               if shape.tokens > 1 or not RULES[rule].attention]  # fmt: skip
     return list(dict.fromkeys(chosen))
 
 
@@ -120,9 +129,27 @@ def _tensor(layout, extents, dtype):
     return "tensor<" + "x".join([*(extents[name] for name in layout.split()), dtype]) + ">"
 
 
+def _attention_text(kernel, rule):
+    t = _tensor("B H T D", {"B": "?", "H": str(kernel.heads), "T": "?", "D": str(kernel.size)}, kernel.dtype)
+    weights = " weights(softmax)" if "softmax" in rule.attention else ""
+    attributes = ["causal"] * ("causal" in rule.attention) + [f"scale = {kernel.size**-0.5!r} : f64"] + _map_attributes(rule)
+    return (
+        f"func.func @{kernel.name}(%q: {t}, %k: {t}, %v: {t}) -> {t} {{\n"
+        f"  %o = linattn.attention %q, %k, %v{weights} {{{', '.join(attributes)}}} : ({t}, {t}, {t}) -> {t}\n"
+        f"  return %o : {t}\n}}\n"
+    )
+
+
+def _map_attributes(rule):
+    attributes = [f"feature_map = #linattn.feature_map<{rule.feature_map}>"] * bool(rule.feature_map)
+    return attributes + [f"normalize = #linattn.normalize<eps = {EPS!r} : f64>"] * rule.normalize
+
+
 def module_text(kernel):
     """The function in MLIR: (q, k, v, gates…[, state…]) -> o[, state…]."""
     rule, dtype = RULES[kernel.rule], kernel.dtype
+    if rule.attention:
+        return _attention_text(kernel, rule)
     extents = {"B": "?", "H": str(kernel.heads), "T": "1" if kernel.form == "step" else "?", "D": str(kernel.size)}
     tokens = _tensor("B H T D", extents, dtype)
     states = [_tensor("B H D D", extents, "f32")] + [_tensor("B H D", extents, "f32")] * rule.normalize
@@ -140,10 +167,7 @@ def module_text(kernel):
             lines.append(f"%{name[1]}e = tensor.empty(%nb) : {state}")
             lines.append(f"{name} = linalg.fill ins(%zero : f32) outs(%{name[1]}e : {state}) -> {state}")
     attributes = [f"scale = {kernel.size**-0.5!r} : f64"] * (kernel.rule != "rwkv7")
-    if rule.feature_map:
-        attributes.append(f"feature_map = #linattn.feature_map<{rule.feature_map}>")
-    if rule.normalize:
-        attributes.append(f"normalize = #linattn.normalize<eps = {EPS!r} : f64>")
+    attributes += _map_attributes(rule)
     braces = " {" + ", ".join(attributes) + "}" if attributes else ""
     results = [tokens, *states]
     types = ", ".join([tokens] * 3 + [type_ for _, type_ in gates] + [tokens] + states)

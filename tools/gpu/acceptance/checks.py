@@ -62,6 +62,8 @@ def _expect(device, rule, kernel, arrays, state):
     wide = {name: device.cast(array, "f64") for name, array in arrays.items()}
     S, *z = (device.cast(part, "f64") for part in state)
     scale = 1.0 if kernel.rule == "rwkv7" else kernel.size**-0.5
+    if rule.attention:
+        return [reference.attention(device.xp, rule, wide, scale, EPS)]
     out, S, z = reference.scan(device.xp, rule, wide, (S, z[0] if z else None), scale, EPS)
     return [out, S] + ([z] if rule.normalize else [])
 

@@ -29,7 +29,7 @@ def find(name, rule, decodes):
 
 
 def _softmax(rule, decodes):
-    """Quadratic attention of the same size, another function: what would be replaced."""
+    """Quadratic attention of the same size: for all but softmax another function, what would be replaced."""
     from torch.nn.functional import scaled_dot_product_attention
 
     if decodes:
@@ -37,7 +37,8 @@ def _softmax(rule, decodes):
 
     def make(arrays, state):
         q, k, v = (arrays[name].transpose(1, 2) for name in "qkv")
-        return lambda: scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
+        causal = not rule.attention or "causal" in rule.attention
+        return lambda: scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2)
 
     return make
 

@@ -1,7 +1,7 @@
-"""The recurrences token by token in float64, written with what NumPy and PyTorch spell
+"""The recurrences token by token, and attention by its formula, in float64, written with what NumPy and PyTorch spell
 alike; [B, T, H, D]."""
 
-__all__ = ["scan"]
+__all__ = ["attention", "scan"]
 
 
 def _column(factor, state):
@@ -9,12 +9,34 @@ def _column(factor, state):
     return factor[..., None, None] if factor.ndim < state.ndim - 1 else factor[..., None]
 
 
-def scan(xp, rule, arrays, state, scale, eps):
-    """(o, state, normalizer) for q, k, v and gates by name; `state` is (S, z)."""
+def _mapped(xp, rule, arrays):
     q, k, v = (arrays[name] for name in "qkv")
     if rule.feature_map == "elu1":
         # Beyond the branch that counts, exp must not overflow.
         q, k = (xp.where(x > 0, x + 1, xp.exp(xp.where(x > 0, 0 * x, x))) for x in (q, k))
+    return q, k, v
+
+
+def attention(xp, rule, arrays, scale, eps):
+    """o of an attention that is no recurrence, head by head."""
+    q, k, v = _mapped(xp, rule, arrays)
+    heads = []
+    for h in range(q.shape[2]):
+        weights = scale * (q[:, :, h] @ k[:, :, h].swapaxes(-1, -2))
+        visible = xp.ones_like(weights)
+        visible = (xp.tril(visible) if "causal" in rule.attention else visible) > 0
+        if "softmax" in rule.attention:
+            weights = xp.where(visible, weights, weights.min())
+            weights = xp.exp(weights - xp.amax(weights, -1)[..., None])
+        weights = xp.where(visible, weights, 0 * weights)
+        divisor = weights.sum(-1)[..., None] + (eps if rule.normalize else 0)
+        heads.append(weights @ v[:, :, h] / divisor)
+    return xp.stack(heads, 2)
+
+
+def scan(xp, rule, arrays, state, scale, eps):
+    """(o, state, normalizer) for q, k, v and gates by name; `state` is (S, z)."""
+    q, k, v = _mapped(xp, rule, arrays)
     S, z = state
     out = []
     outer = lambda x, y: x[..., :, None] * y[..., None, :]  # noqa: E731

@@ -31,14 +31,17 @@ def ceilings(device):
 
 
 def _work(rule, shape):
-    """Bytes that have to be moved, and products that the recurrence stands for. Gates are
+    """Bytes that have to be moved, and products that the recurrence or the weights stand for. Gates are
     float32, tokens bf16; a step reads and writes its state."""
     tokens = shape.batch * shape.tokens * shape.heads
     gates = sum(shape.size if "D" in layout else 1 for _, layout in rule.gates)
     moved = tokens * (4 * shape.size * 2 + gates * 4)
     if shape.tokens == 1:
         moved += 2 * 4 * shape.states * shape.size**2
-    return moved, 4 * tokens * shape.size**2
+    products = 4 * tokens * shape.size**2
+    if "softmax" in rule.attention:
+        products = 4 * tokens * shape.tokens * shape.size // (2 if "causal" in rule.attention else 1)
+    return moved, products
 
 
 def _make_sets(device, rule, shape):
