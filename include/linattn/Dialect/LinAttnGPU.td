@@ -24,11 +24,11 @@ def LinAttn_ScheduleAttr : LinAttn_Attr<"Schedule", "schedule"> {
 
     | parameter | meaning |
     |---|---|
-    | `form` | `token`: one token after the other; `chunk`: products of matrices, chunk by chunk |
+    | `form` | `token`: one token after the other; `chunk`: products of matrices, chunk by chunk; `quadratic`: queries against tiles of keys |
     | `mma` | what multiplies matrices: `fma` or `mma_sync` |
-    | `chunk` | tokens per chunk, or tokens staged together by the token form |
+    | `chunk` | tokens per chunk, tokens staged together by the token form, or keys per tile |
     | `warps` | warps of a thread block |
-    | `stages` | chunks that are in shared memory at once |
+    | `stages` | chunks or tiles that are in shared memory at once |
     | `value_slice` | columns of the state that a thread block owns |
     | `split` | segments of T that run in parallel |
 
