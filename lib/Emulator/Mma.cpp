@@ -9,17 +9,16 @@
 #include "Collectives.h"
 #include "linattn/Support/Elements.h"
 
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/ErrorHandling.h"
-#include <cstring>
+#include <algorithm>
+#include <array>
+#include <numeric>
 
 using namespace linattn;
 using namespace linattn::emulator;
 
-static float toFloat(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
+static float toFloat(uint32_t bits) { return llvm::bit_cast<float>(bits); }
 
 /// The units read the upper 19 bits and drop the others.
 static float fromTF32(uint32_t bits) { return toFloat(bits & 0xffffe000); }
@@ -64,6 +63,40 @@ static float decode(Format format, uint32_t word, unsigned i) {
   llvm_unreachable("unknown format");
 }
 
+/// How many products an A100 adds at once; newer chips add more.
+static constexpr unsigned kTermsAtOnce = 8;
+
+/// Tensor cores do not round. The largest term decides where the others are cut
+/// off, one bit below its last, and the sum is cut off to f32: an A100 as
+/// measured by Fasi et al., Numerical behavior of NVIDIA tensor cores, 2021.
+/// Long sums in an accumulator thus shrink; it is for kernels to avoid them.
+static float
+sumAsTensorCores(const std::array<float, kTermsAtOnce + 1> &terms) {
+  constexpr int fractionBits = 24, bias = 127;
+  auto exponentOf = [](float x) {
+    return static_cast<int>(llvm::bit_cast<uint32_t>(x) >> 23 & 0xff);
+  };
+  int exponent = 0;
+  for (float term : terms)
+    exponent = std::max(exponent, exponentOf(term));
+  // Infinite or no numbers; or so small that 2^-exponent is infinite.
+  if (exponent == 255 || exponent <= fractionBits)
+    return std::accumulate(terms.begin(), terms.end(), 0.0f);
+  // Of two factors, for either may be more than f32 holds.
+  auto power = [](int exponent) {
+    return toFloat(static_cast<uint32_t>(exponent + bias) << 23);
+  };
+  int half = (exponent - bias) / 2, other = exponent - bias - half;
+  float down = power(-half), downToo = power(fractionBits - other);
+  int32_t sum = 0;
+  for (float term : terms)
+    sum += static_cast<int32_t>(term * down * downToo);
+  // What a double has beyond f32 is cut off.
+  uint64_t bits = llvm::bit_cast<uint64_t>(static_cast<double>(sum));
+  double cut = llvm::bit_cast<double>(bits & ~0x1fffffffull);
+  return static_cast<float>(cut) * power(other - fractionBits) * power(half);
+}
+
 // The fragments of PTX: with g = lane / 4 and t = lane % 4, and words of E
 // elements, word i of A holds row g + 8 (i % 2), columns E t + 4 E (i / 2) on;
 // word i of B holds rows E t + 4 E i on of column g; word i of C holds row
@@ -96,13 +129,16 @@ void linattn::emulator::executeMma(Block &block, Warp &warp, uint32_t lanes) {
   }
   forEachWordOfC(
       [](float &element, uint32_t word) { element = toFloat(word); });
-  // Products are exact in f32. The order of the sums is not specified; this is
-  // one of them.
+  // Products are exact in f32, but for the tiniest.
   for (unsigned m = 0; m < 16; ++m)
-    for (unsigned k = 0; k < shape.k; ++k)
-      for (unsigned n = 0; n < 8; ++n)
-        c[m][n] += a[m][k] * b[k][n];
+    for (unsigned k = 0; k < shape.k; k += kTermsAtOnce)
+      for (unsigned n = 0; n < 8; ++n) {
+        std::array<float, kTermsAtOnce + 1> terms = {c[m][n]};
+        for (unsigned i = 0; i < std::min(kTermsAtOnce, shape.k - k); ++i)
+          terms[i + 1] = a[m][k + i] * b[k + i][n];
+        c[m][n] = sumAsTensorCores(terms);
+      }
   forEachWordOfC([](float &element, uint32_t &word) {
-    std::memcpy(&word, &element, sizeof(word));
+    word = llvm::bit_cast<uint32_t>(element);
   });
 }

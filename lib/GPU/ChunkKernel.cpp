@@ -34,11 +34,6 @@ void ChunkKernel::declare() {
 void ChunkKernel::place() {
   shared = function.sharedBase(k());
   thread = k().thread();
-  Value warp = k().shr(thread, 5);
-  lane = k().band(thread, 31);
-  strip = k().band(warp, groupWarps - 1);
-  groupColumn = k().mul(k().div(warp, groupWarps), groupColumns());
-
   Value block = k().block(0);
   if (slices() > 1)
     firstColumn = k().mul(k().rem(block, slices()), slice());
@@ -47,11 +42,18 @@ void ChunkKernel::place() {
     member = k().rem(head, members);
   here = locator.locate(k(), k().div(head, members));
 
-  fragmentRow = k().shr(lane, 2);
-  fragmentPair = k().band(lane, 3);
+  placeThread();
+}
+
+void ChunkKernel::placeThread() {
+  Value warp = k().shr(thread, 5);
+  lane = k().band(thread, 31);
+  strip = k().band(warp, groupWarps - 1);
+  groupColumn = k().mul(k().div(warp, groupWarps), groupColumns());
   stateRowWarp = k().rem(strip, rowWarps());
   stateColumnWarp = k().div(strip, rowWarps());
-
+  fragmentRow = k().shr(lane, 2);
+  fragmentPair = k().band(lane, 3);
   Value low15 = k().band(lane, 15), high = k().shr(lane, 4);
   Value low7 = k().band(lane, 7), bit3 = k().band(k().shr(lane, 3), 1);
   Value paired = k().add(low7, k().mul(high, 8));
@@ -261,6 +263,7 @@ LaunchOp ChunkKernel::build(ModuleOp module, StringRef name) {
   state = k().loop(chunks, state, [&](Value number, ValueRange carried) {
     return chunk(number, carried);
   });
+  placeThread(); // Those of the loop are gone.
   // Nothing may arrive in shared memory after the block has gone.
   k().waitForCopies(0);
   storeState(state);

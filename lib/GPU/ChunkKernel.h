@@ -32,8 +32,6 @@
 namespace mlir::linattn {
 
 constexpr int64_t chunkTokens = 64, groupWarps = 4;
-/// Summands of a decayed key.
-constexpr int64_t keySummands = 3;
 
 class ChunkKernel {
 public:
@@ -72,6 +70,8 @@ private:
   int64_t stateAt(int64_t i, int64_t j) const {
     return (i * stateColumns() + j) * 4;
   }
+  /// Numbers of 16 bits whose sum is a key; if decayed, to 22 bits or more.
+  int64_t keySummands() const { return !hasDecay ? 1 : type.isF16() ? 2 : 3; }
   bool hasTokenDecay() { return hasDecay && rankOf(op.getDecay()) == 3; }
   /// Whether there are queries and outputs.
   bool reads() const { return segments.part != Segments::Increments; }
@@ -103,6 +103,7 @@ private:
 
   void declare();
   void place();
+  void placeThread();
   void prepareCopies();
   Value stageBase(Value stage);
   void startChunk(Value number, Value stage);
@@ -119,11 +120,18 @@ private:
   Value decayOf(Value stage, Value left, Value token);
   Values chunk(Value number, ValueRange state);
   void arrive(Value number, Value stage, ValueRange state);
-  void scores(Value base, Values &p, Values &o);
+  void multiplyQueries(
+      Value base, Values &c,
+      function_ref<SmallVector<Value, 4>(int64_t step, int64_t n)> load);
+  Values scores(Value base);
+  Values readState(Value base);
+  void readChunk(Value number, Value base);
   void maskScores(Values &p);
   void readValues(Value base, ValueRange p, Values &o);
+  void addProducts(MutableArrayRef<Value> s, Value factor,
+                   ArrayRef<Values> summands, ValueRange b);
   Values updateState(Value base, ValueRange state);
-  SmallVector<Values> splitKeys(ValueRange keys, int64_t tokens);
+  SmallVector<Values> splitKeys(ValueRange keys, Value tokens);
   void writeOutput(Value number, ValueRange o);
 
   void multiplyInto(MutableArrayRef<Value> c, ValueRange a, ValueRange b);

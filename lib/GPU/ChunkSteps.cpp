@@ -102,27 +102,42 @@ void ChunkKernel::arrive(Value number, Value stage, ValueRange state) {
   k().barrier();
 }
 
-/// p = 16 rows of Q Kᵀ, o = 16 rows of Q S.
-void ChunkKernel::scores(Value base, Values &p, Values &o) {
+/// c += 16 rows of Q times a matrix whose 16×16 blocks `load` brings. Scores
+/// and reads take their turns: beside the state not both fit the registers.
+void ChunkKernel::multiplyQueries(
+    Value base, Values &c,
+    function_ref<SmallVector<Value, 4>(int64_t step, int64_t n)> load) {
   LanePointer queries(k(), keyTile(), base, queryPlace);
-  LanePointer keys(k(), keyTile(), k().offset(base, keyOffset()), keyPlace);
-  LanePointer states(k(), stateTile(), k().offset(shared, stateOffset()),
-                     valuePlace);
   for (int64_t step = 0; step < paddedKey() / 16; ++step) {
     auto a = k().loadMatrices(queries.at(0, 2 * step), /*transposed=*/false);
-    for (int64_t n = 0; n < chunkTokens / 16; ++n) {
-      auto b = k().loadMatrices(keys.at(16 * n, 2 * step), false);
+    for (size_t n = 0; n < c.size() / 8; ++n) {
+      auto b = load(step, n);
       for (int64_t half = 0; half < 2; ++half)
-        multiplyInto(MutableArrayRef(p).slice((2 * n + half) * 4, 4), a,
-                     ValueRange(b).slice(2 * half, 2));
-    }
-    for (int64_t n = 0; n < groupColumns() / 16; ++n) {
-      auto b = k().loadMatrices(states.at(16 * step, 2 * n), true);
-      for (int64_t half = 0; half < 2; ++half)
-        multiplyInto(MutableArrayRef(o).slice((2 * n + half) * 4, 4), a,
+        multiplyInto(MutableArrayRef(c).slice((2 * n + half) * 4, 4), a,
                      ValueRange(b).slice(2 * half, 2));
     }
   }
+}
+
+/// 16 rows of Q Kᵀ.
+ChunkKernel::Values ChunkKernel::scores(Value base) {
+  LanePointer keys(k(), keyTile(), k().offset(base, keyOffset()), keyPlace);
+  Values p(chunkTokens / 2, k().f32(0));
+  multiplyQueries(base, p, [&](int64_t step, int64_t n) {
+    return k().loadMatrices(keys.at(16 * n, 2 * step), false);
+  });
+  return p;
+}
+
+/// 16 rows of Q S.
+ChunkKernel::Values ChunkKernel::readState(Value base) {
+  LanePointer states(k(), stateTile(), k().offset(shared, stateOffset()),
+                     valuePlace);
+  Values o(groupColumns() / 2, k().f32(0));
+  multiplyQueries(base, o, [&](int64_t step, int64_t n) {
+    return k().loadMatrices(states.at(16 * step, 2 * n), true);
+  });
+  return o;
 }
 
 /// Later keys have no weight, earlier ones the decay in between. Where the mask
@@ -175,10 +190,7 @@ void ChunkKernel::readValues(Value base, ValueRange p, Values &o) {
   LanePointer values(k(), valueTile(), k().offset(base, valueOffset()),
                      valuePlace);
   for (int64_t step = 0; step < chunkTokens / 16; ++step) {
-    // An accumulator is an operand's fragment, but for its width.
-    Values a;
-    for (int64_t i = 0; i < 8; i += 2)
-      a.push_back(k().pack(type, p[8 * step + i], p[8 * step + i + 1]));
+    ValueRange a = p.slice(4 * step, 4);
     for (int64_t n = 0; n < groupColumns() / 16; ++n) {
       auto b = k().loadMatrices(values.at(16 * step, 2 * n), true);
       for (int64_t half = 0; half < 2; ++half)
@@ -190,17 +202,18 @@ void ChunkKernel::readValues(Value base, ValueRange p, Values &o) {
 
 /// Keys times their weights as a sum of fragments of 16 bits.
 SmallVector<ChunkKernel::Values> ChunkKernel::splitKeys(ValueRange keys,
-                                                        int64_t tokens) {
+                                                        Value tokens) {
   if (!hasDecay)
     return {Values(keys)};
-  SmallVector<Values> summands(keySummands);
+  SmallVector<Values> summands(keySummands());
   for (int64_t i = 0; i < 4; ++i) {
-    Value token = k().add(k().mul(fragmentPair, 2), tokens + 8 * (i / 2));
+    Value token =
+        k().add(k().add(tokens, k().mul(fragmentPair, 2)), 8 * (i / 2));
     auto [w0, w1] = sharedPair(weightsOffset(), token);
     auto [x0, x1] = k().unpack(type, keys[i]);
     x0 = k().mulf(x0, w0);
     x1 = k().mulf(x1, w1);
-    for (int64_t s = 0; s < keySummands; ++s) {
+    for (int64_t s = 0; s < keySummands(); ++s) {
       Value pair = k().pack(type, x0, x1);
       summands[s].push_back(pair);
       auto [y0, y1] = k().unpack(type, pair);
@@ -211,32 +224,58 @@ SmallVector<ChunkKernel::Values> ChunkKernel::splitKeys(ValueRange keys,
   return summands;
 }
 
+/// S = e^(c_64) S + Keysᵀ V. A loop, or the assembler would have the products
+/// of many steps in registers.
 ChunkKernel::Values ChunkKernel::updateState(Value base, ValueRange state) {
-  Values next(state);
-  if (hasDecay) {
-    Value total =
-        k().load(k().b.getF32Type(), k().offset(shared, totalOffset()), 4);
-    for (Value &x : next)
-      x = k().mulf(x, total);
-  }
+  Value total, one = k().f32(1);
+  if (hasDecay)
+    total = k().load(k().b.getF32Type(), k().offset(shared, totalOffset()), 4);
   LanePointer keys(k(), keyTile(), k().offset(base, keyOffset()),
                    keyColumnPlace);
   LanePointer values(k(), valueTile(), k().offset(base, valueOffset()),
                      valueStatePlace);
-  for (int64_t i = 0; i < stateRows(); ++i)
-    for (int64_t step = 0; step < chunkTokens / 16; ++step) {
-      auto a = k().loadMatrices(keys.at(16 * step, 2 * i * rowWarps()), true);
-      SmallVector<Values> summands = splitKeys(a, 16 * step);
-      for (int64_t n = 0; n < stateColumns() / 2; ++n) {
-        auto b = k().loadMatrices(values.at(16 * step, 2 * n), true);
-        for (int64_t half = 0; half < 2; ++half)
-          for (const Values &summand : summands)
-            multiplyInto(
-                MutableArrayRef(next).slice(stateAt(i, 2 * n + half), 4),
-                summand, ValueRange(b).slice(2 * half, 2));
-      }
-    }
-  return next;
+  Values updated = k().loop(
+      k().i32(chunkTokens / 16), state, [&](Value step, ValueRange carried) {
+        Values next(carried);
+        Value tokens = k().mul(step, 16), factor;
+        if (hasDecay)
+          factor = k().select(k().equal(step, 0), total, one);
+        for (int64_t i = 0; i < stateRows(); ++i) {
+          auto a =
+              k().loadMatrices(k().offset(keys.at(0, 2 * i * rowWarps()),
+                                          k().mul(tokens, keyTile().pitch())),
+                               true);
+          SmallVector<Values> summands = splitKeys(a, tokens);
+          for (int64_t n = 0; n < stateColumns() / 2; ++n) {
+            auto b = k().loadMatrices(
+                k().offset(values.at(0, 2 * n),
+                           k().mul(tokens, valueTile().pitch())),
+                true);
+            for (int64_t half = 0; half < 2; ++half)
+              addProducts(
+                  MutableArrayRef(next).slice(stateAt(i, 2 * n + half), 4),
+                  factor, summands, ValueRange(b).slice(2 * half, 2));
+          }
+        }
+        return next;
+      });
+  // Behind the state is the product of the decays, where a segment asks for it.
+  if (hasDecay)
+    for (Value &x :
+         MutableArrayRef(updated).drop_front(stateAt(stateRows(), 0)))
+      x = k().mulf(x, total);
+  return updated;
+}
+
+/// s = factor s + Σ summands · b: summed by itself, the smallest first, and
+/// added by instructions that round, as tensor cores do not.
+void ChunkKernel::addProducts(MutableArrayRef<Value> s, Value factor,
+                              ArrayRef<Values> summands, ValueRange b) {
+  Values written(4, k().f32(0));
+  for (const Values &summand : llvm::reverse(summands))
+    multiplyInto(written, summand, b);
+  for (auto [x, y] : llvm::zip(s, written))
+    x = factor ? k().fma(x, factor, y) : k().addf(x, y);
 }
 
 /// Through shared memory, so that a lane writes 16 bytes of a row.
@@ -284,16 +323,34 @@ void ChunkKernel::writeOutput(Value number, ValueRange o) {
   }
 }
 
+void ChunkKernel::readChunk(Value number, Value base) {
+  Values p = scores(base);
+  maskScores(p);
+  // An accumulator is an operand's fragment, but for its width.
+  Values weights;
+  for (size_t i = 0; i < p.size(); i += 2)
+    weights.push_back(k().pack(type, p[i], p[i + 1]));
+  Values o = readState(base);
+  readValues(base, weights, o);
+  writeOutput(number, o);
+}
+
 ChunkKernel::Values ChunkKernel::chunk(Value number, ValueRange state) {
   Value stage = k().band(number, schedule.getStages() - 1);
+  // The places of one half of the work would fill the registers of the other.
+  Value outer = thread;
+  auto placeAnew = [&] {
+    thread = k().keepInLoop(outer);
+    placeThread();
+  };
+  placeAnew();
   arrive(number, stage, state);
-  Value base = stageBase(stage), zero = k().f32(0);
-  if (!reads())
-    return updateState(base, state);
-  Values p(chunkTokens / 2, zero), o(groupColumns() / 2, zero);
-  scores(base, p, o);
-  maskScores(p);
-  readValues(base, p, o);
-  writeOutput(number, o);
-  return updateState(base, state);
+  Value base = stageBase(stage);
+  if (reads()) {
+    readChunk(number, base);
+    placeAnew();
+  }
+  Values next = updateState(base, state);
+  thread = outer;
+  return next;
 }

@@ -188,6 +188,7 @@ private:
   Matrix join(const Summands &summands);
   void multiply(MutableArrayRef<Value> c, const Summands &a, const Summands &b,
                 int64_t terms, int64_t halves = 2);
+  Matrix product(const Summands &a, const Summands &b);
   /// A matrix of scores, whose rows are tokens.
   Matrix loadScores(Value address);
 

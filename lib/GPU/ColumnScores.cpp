@@ -301,11 +301,10 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
                  int64_t terms) {
     if (isTop)
       return multiply(c, left, keys, terms, /*halves=*/1);
-    Matrix product(8, zero);
-    multiply(product, left, keys, terms);
-    for (int64_t i : {0, 1, 6, 7}) {
-      c[i] = k().addf(c[i], k().select(together, product[i], zero));
-    }
+    Matrix met(8, zero);
+    multiply(met, left, keys, terms);
+    for (int64_t i : {0, 1, 6, 7})
+      c[i] = k().addf(c[i], k().select(together, met[i], zero));
   };
   add(p, split(queries, readSummands()), readSummands());
   if (isDelta())

@@ -42,6 +42,10 @@ void ColumnKernel::multiply(MutableArrayRef<Value> c, const Summands &a,
   linattn::multiply(k(), summandType, c, a, b, terms, halves);
 }
 
+Matrix ColumnKernel::product(const Summands &a, const Summands &b) {
+  return linattn::product(k(), summandType, a, b);
+}
+
 //===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//
@@ -181,10 +185,9 @@ ColumnKernel::Values ColumnKernel::advance(Value number, Value stage,
   Summands delta = loadValues(stage, block);
   Matrix whole;
   if (isDelta()) {
-    whole = Matrix(8, zero);
-    multiply(whole, split(subtractRead(join(delta), read, block), allSummands),
-             split(loadScores(k().offset(scores, scoreBytes)), allSummands),
-             allSummands);
+    whole =
+        product(split(subtractRead(join(delta), read, block), allSummands),
+                split(loadScores(k().offset(scores, scoreBytes)), allSummands));
     delta = split(whole, allSummands);
   }
   Summands p = split(loadScores(scores), scoreSummands());
@@ -228,9 +231,7 @@ ColumnKernel::Values ColumnKernel::updateState(Value stage, Value block,
     Summands keys;
     for (LanePointer &pointer : pointers)
       keys.push_back(Values(k().loadMatrices(pointer.at(0, 2 * step), true)));
-    // Summed by itself: the long sums of the state are rounded once per block.
-    Matrix written(8, k().f32(0));
-    multiply(written, delta, keys, allSummands);
+    Matrix written = product(delta, keys);
     for (int64_t i = 0; i < 8; ++i) {
       Value &s = next[8 * step + i];
       s = factors[i] ? k().fma(s, factors[i], written[i])

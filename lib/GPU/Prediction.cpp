@@ -58,7 +58,7 @@ KernelWork ChunkKernel::work() {
   KernelWork work{members * slices(), schedule.getWarps() * 32, allBytes()};
   double key = paddedKey(), columns = std::min(slice(), valueSize);
   double written = 2.0 * chunkTokens * key * slice();
-  work.operations = written * (hasDecay ? keySummands : 1);
+  work.operations = written * keySummands();
   // Each group of warps makes the scores of all rows.
   if (reads())
     work.operations +=

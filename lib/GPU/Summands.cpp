@@ -46,19 +46,40 @@ Matrix mlir::linattn::join(KernelBuilder &k, Type type,
   return matrix;
 }
 
-void mlir::linattn::multiply(KernelBuilder &k, Type type,
-                             MutableArrayRef<Value> c, const Summands &a,
-                             const Summands &b, int64_t terms, int64_t halves) {
-  for (int64_t order = 0; order < terms; ++order)
+/// c += a bᵀ in the tensor cores, of the summands the smallest first.
+static void accumulate(KernelBuilder &k, Type type, MutableArrayRef<Value> c,
+                       const Summands &a, const Summands &b, int64_t terms,
+                       int64_t halves) {
+  for (int64_t order = terms - 1; order >= 0; --order)
     for (int64_t i = 0; i <= order; ++i) {
       int64_t j = order - i;
       if (i >= int64_t(a.size()) || j >= int64_t(b.size()))
         continue;
       for (int64_t half = 0; half < halves; ++half) {
         auto part = c.slice(4 * half, 4);
-        auto product = k.multiply(type, a[i], {b[j][half], b[j][half + 2]},
-                                  ValueRange(ArrayRef<Value>(part)));
-        llvm::copy(product, part.begin());
+        auto sum = k.multiply(type, a[i], {b[j][half], b[j][half + 2]},
+                              ValueRange(ArrayRef<Value>(part)));
+        llvm::copy(sum, part.begin());
       }
     }
+}
+
+Matrix mlir::linattn::product(KernelBuilder &k, Type type, const Summands &a,
+                              const Summands &b) {
+  Matrix c(8, k.f32(0));
+  accumulate(k, type, c, a, b, allSummands, /*halves=*/2);
+  return c;
+}
+
+void mlir::linattn::multiply(KernelBuilder &k, Type type,
+                             MutableArrayRef<Value> c, const Summands &a,
+                             const Summands &b, int64_t terms, int64_t halves) {
+  if (terms < allSummands)
+    return accumulate(k, type, c, a, b, terms, halves);
+  // Tensor cores cut off what does not fit beside the largest term: what must
+  // be exact is added by instructions that round.
+  Matrix sum(4 * halves, k.f32(0));
+  accumulate(k, type, sum, a, b, terms, halves);
+  for (auto [x, y] : llvm::zip(c, sum))
+    x = k.addf(x, y);
 }

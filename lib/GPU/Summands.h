@@ -35,8 +35,11 @@ Type summandTypeOf(Type type);
 Summands split(KernelBuilder &k, Type type, ValueRange matrix, int64_t count);
 /// The matrix that is the sum, the smallest first.
 Matrix join(KernelBuilder &k, Type type, const Summands &summands);
+/// a bᵀ of all summands.
+Matrix product(KernelBuilder &k, Type type, const Summands &a,
+               const Summands &b);
 /// c += a bᵀ, products of summands up to `terms`; only the eight columns of
-/// half 0 if `halves` is 1.
+/// half 0 if `halves` is 1. Of all summands they are summed by themselves.
 void multiply(KernelBuilder &k, Type type, MutableArrayRef<Value> c,
               const Summands &a, const Summands &b, int64_t terms,
               int64_t halves = 2);

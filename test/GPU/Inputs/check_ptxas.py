@@ -5,8 +5,10 @@
 For kernels, element types and head sizes: no spills up to D = 128, registers
 and shared memory within what the chip gives the block, no local memory and no
 function of libdevice in the PTX. Prints one line per kernel.
+LINATTN_PTXAS=all: all kernels in all sizes, which takes minutes.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -81,7 +83,7 @@ FEW_SIZES = [
     *("chunk_f16", "decay_f16", "decay_f32", "gla_f32", "delta_bf16", "gdn_f16"),
     *("gdn_f32", "kda_f16", "kda_f32", "dplr_f32", "bonus_bf16", "bonus_f32"),
 ]
-FEW = (60, 128)
+FEW = SIZES if os.environ.get("LINATTN_PTXAS") == "all" else (60, 128)
 # In segments: three kernels each.
 SEGMENTS = ["chunk_bf16", "decay_bf16", "gla_bf16", "decay_f32"]
 
@@ -102,11 +104,12 @@ def programs(sizes):
             rule, dtype = name.split("_")
             yield scan(f"{name}_{size}", dtype, size, "?", *RULES[rule])
         yield scan(f"step_bf16_{size}", "bf16", size, "1")
-        if size in FEW:
+        if size in (60, 128):
             for name in SEGMENTS:
                 rule, dtype = name.split("_")
                 schedule = in_segments(name, size)
                 yield scan(f"{rule}segments_{dtype}_{size}", dtype, size, "?", *RULES[rule], schedule)
+        if size in FEW:
             yield scan(f"step_f32_{size}", "f32", size, "1")
             yield scan(f"normalized_bf16_{size}", "bf16", size, "?", z=True)
         yield attention(f"softmax_bf16_{size}", "bf16", size, SOFTMAX)

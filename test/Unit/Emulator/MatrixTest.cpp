@@ -9,6 +9,7 @@
 #include "EmulatorTestUtils.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace linattn;
 using namespace linattn::emulator;
@@ -187,6 +188,39 @@ TEST(MmaTest, TF32DropsThirteenBits) {
   std::vector<float> c(32 * 4);
   run(makeMmaKernel(kKinds[3]), {in(a), in(b), out(c)});
   EXPECT_EQ(c[0], 1.0f);
+}
+
+TEST(MmaTest, SumsAreCutOff) {
+  const uint32_t threeQuarters = 0x3f40, power = 0x3400; // 2^-23
+  std::vector<uint32_t> a(32 * 4), b(32 * 2);
+  std::vector<float> c(32 * 4);
+  // Lane 0 has columns 0 and 1 of row 0 of A; column n of B is lane 4 n's.
+  a[0] = threeQuarters | threeQuarters << 16;
+  b[0] = b[2 * 4] = power;
+  b[4 * 4] = power | power << 16;
+  c[0] = 1;  // 1 + 0.75 units
+  c[1] = -1; // -1 + 0.75 units
+  c[4] = 1;  // 1 + 2 · 0.75 units, of each of which half a unit remains
+  run(makeMmaKernel(kKinds[0]), {in(a), in(b), out(c)});
+  const float unit = 0x1p-23f;
+  EXPECT_EQ(c[0], 1.0f);
+  EXPECT_EQ(c[1], -1.0f + unit / 2);
+  EXPECT_EQ(c[4], 1.0f + unit);
+}
+
+TEST(MmaTest, SumsOfInfinitiesAndTinyNumbers) {
+  const uint32_t one = 0x3f80, infinity = 0x7f80;
+  std::vector<uint32_t> a(32 * 4), b(32 * 2);
+  std::vector<float> c(32 * 4);
+  a[0] = one;
+  b[0] = infinity;
+  b[2 * 4] = 0x0100; // 2^-125
+  c[1] = 0x1p-125f;
+  c[4] = 0x1p127f; // The largest power, alone.
+  run(makeMmaKernel(kKinds[0]), {in(a), in(b), out(c)});
+  EXPECT_EQ(c[0], std::numeric_limits<float>::infinity());
+  EXPECT_EQ(c[1], 0x1p-124f);
+  EXPECT_EQ(c[4], 0x1p127f);
 }
 
 //===----------------------------------------------------------------------===//

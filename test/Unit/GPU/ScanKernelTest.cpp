@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScanCase.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
 using namespace linattn;
@@ -20,7 +21,7 @@ using namespace linattn::test;
 namespace {
 
 double outputTolerance(DType dtype) {
-  return dtype == DType::BF16 ? 4e-3 : dtype == DType::F16 ? 6e-4 : 2e-6;
+  return dtype == DType::BF16 ? 4e-3 : dtype == DType::F16 ? 6e-4 : 5e-7;
 }
 
 class ScanKernels : public testing::TestWithParam<ScanCase> {};
@@ -40,10 +41,12 @@ TEST_P(ScanKernels, AgreeWithTheOracle) {
   // Rows of few units do not fill the banks.
   if (std::min(scan.keySize, scan.valueSize) >= 64)
     EXPECT_LE(outcome.report.traffic.getCyclesPerPhase(), 1.1);
-  RecordProperty("output", std::to_string(outcome.outputError));
-  RecordProperty("state", std::to_string(outcome.stateError));
-  RecordProperty("cycles",
-                 std::to_string(outcome.report.traffic.getCyclesPerPhase()));
+  auto record = [](const char *name, double value) {
+    RecordProperty(name, llvm::formatv("{0:e1}", value).str());
+  };
+  record("output", outcome.outputError);
+  record("state", outcome.stateError);
+  record("cycles", outcome.report.traffic.getCyclesPerPhase());
 }
 
 std::string nameOf(const testing::TestParamInfo<ScanCase> &info) {
@@ -77,6 +80,12 @@ std::vector<ScanCase> chunkCases() {
   }));
   cases.push_back(named("one_stage_d256", [](ScanCase &scan) {
     scan.keySize = scan.valueSize = 256;
+    scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
+  }));
+  // Tensor cores cut off: a sum kept in them is 2.4e-6 off.
+  cases.push_back(named("long_sum", [](ScanCase &scan) {
+    scan.keySize = scan.valueSize = 32;
+    scan.tokens = 2000;
     scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
   }));
   cases.push_back(named("wide_values", [](ScanCase &scan) {
