@@ -252,8 +252,9 @@ void ReadKernel::tile(Value number) {
       for (LanePointer &pointer : states)
         fragments.push_back(
             Values(k().loadMatrices(pointer.at(16 * step, 2 * n), true)));
-      multiply(k(), summandType, MutableArrayRef(o).slice(8 * n, 8), q,
-               fragments, summands());
+      // The sums of one tile are short, and others would fill the registers.
+      accumulate(k(), summandType, MutableArrayRef(o).slice(8 * n, 8), q,
+                 fragments, summands());
     }
     if (!op.getNormalizer())
       continue;
@@ -267,7 +268,7 @@ void ReadKernel::tile(Value number) {
             k().offset(sums, s * paddedKey() * 2 + (16 * step + half) * 2), 4));
       z.push_back({words[0], words[0], words[1], words[1]});
     }
-    multiply(k(), summandType, denominators, q, z, summands(), /*halves=*/1);
+    accumulate(k(), summandType, denominators, q, z, summands(), /*halves=*/1);
   }
   writeOutput(number, o, denominators);
 }

@@ -46,10 +46,10 @@ Matrix mlir::linattn::join(KernelBuilder &k, Type type,
   return matrix;
 }
 
-/// c += a bᵀ in the tensor cores, of the summands the smallest first.
-static void accumulate(KernelBuilder &k, Type type, MutableArrayRef<Value> c,
-                       const Summands &a, const Summands &b, int64_t terms,
-                       int64_t halves) {
+void mlir::linattn::accumulate(KernelBuilder &k, Type type,
+                               MutableArrayRef<Value> c, const Summands &a,
+                               const Summands &b, int64_t terms,
+                               int64_t halves) {
   for (int64_t order = terms - 1; order >= 0; --order)
     for (int64_t i = 0; i <= order; ++i) {
       int64_t j = order - i;

@@ -38,8 +38,13 @@ Matrix join(KernelBuilder &k, Type type, const Summands &summands);
 /// a bᵀ of all summands.
 Matrix product(KernelBuilder &k, Type type, const Summands &a,
                const Summands &b);
-/// c += a bᵀ, products of summands up to `terms`; only the eight columns of
-/// half 0 if `halves` is 1. Of all summands they are summed by themselves.
+/// c += a bᵀ in the tensor cores, products of summands up to `terms`, the
+/// smallest first; only the eight columns of half 0 if `halves` is 1.
+void accumulate(KernelBuilder &k, Type type, MutableArrayRef<Value> c,
+                const Summands &a, const Summands &b, int64_t terms,
+                int64_t halves = 2);
+/// The same; products of all summands are summed by themselves, and added by
+/// instructions that round.
 void multiply(KernelBuilder &k, Type type, MutableArrayRef<Value> c,
               const Summands &a, const Summands &b, int64_t terms,
               int64_t halves = 2);

@@ -15,7 +15,9 @@
 #include "linattn/Support/PrimeField.h"
 #include "linattn/Transforms/Passes.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 #include "gtest/gtest.h"
 
 #include <sys/wait.h>
@@ -39,6 +41,16 @@ struct PlantPass
     mutations = plantMutations(getOperation(), &activeMutation);
   }
   std::vector<Mutation> &mutations;
+};
+
+/// No result depends on what is prefetched.
+struct DropPrefetchesPass
+    : mlir::PassWrapper<DropPrefetchesPass,
+                        mlir::OperationPass<mlir::ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DropPrefetchesPass)
+  void runOnOperation() override {
+    getOperation().walk([](mlir::memref::PrefetchOp op) { op.erase(); });
+  }
 };
 
 struct Program {
@@ -90,6 +102,8 @@ static Mutants compileMutants(const Program &program) {
     options.registers = 16;
     mlir::linattn::buildCPULoopsPipeline(pm, options);
   }
+  pm.addPass(std::make_unique<DropPrefetchesPass>());
+  pm.addPass(mlir::createCanonicalizerPass());
   pm.addPass(std::make_unique<PlantPass>(mutants.mutations));
   mlir::linattn::LowerToLLVMOptions lower;
   lower.parallel = false;
