@@ -426,7 +426,11 @@ TEST_F(OperandsTest, MemoryOfItsOwn) {
   EXPECT_EQ(run(), "result 0: expected a buffer of its own, but it overlaps "
                    "argument 2 (%v)");
   x[2] = Operand(LINATTN_BF16, {2, 8, 10, 64});
-  // A state may be updated in place, element by element.
+  // A state may be updated in place, element by element. What lies behind it is
+  // its own too: no other operand.
+  Operand larger(LINATTN_F32, {3, 8, 64, 64});
+  x[3].memory = larger.memory;
+  x[3].data = larger.data;
   x[5] = x[3];
   EXPECT_EQ(launch(kernel.get(), x), "");
   fake.reset();
