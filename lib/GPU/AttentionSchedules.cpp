@@ -95,6 +95,17 @@ std::string mlir::linattn::whyNotSchedule(QuadraticOp op,
 // State
 //===----------------------------------------------------------------------===//
 
+/// What the kernels that write and that read a state have in common.
+template <typename OpTy>
+static std::string whyNotMatrixState(OpTy op) {
+  if (op.getRunningMax())
+    return "a running maximum has no kernel";
+  if (std::string why = whyNotMap(op); !why.empty())
+    return why;
+  return whyNotSizes(
+      {staticSize(op.getState(), 2), staticSize(op.getState(), 3)});
+}
+
 std::string mlir::linattn::whyNotKernel(StateOp op) {
   if (std::string why = whyNotBuffers(op); !why.empty())
     return why;
@@ -102,12 +113,7 @@ std::string mlir::linattn::whyNotKernel(StateOp op) {
     return "a state with decays has no kernel without its scan";
   if (op.getCuSeqlens())
     return "the state of packed sequences has no kernel without its scan";
-  if (op.getRunningMax())
-    return "a running maximum has no kernel";
-  if (std::string why = whyNotMap(op); !why.empty())
-    return why;
-  return whyNotSizes(
-      {staticSize(op.getState(), 2), staticSize(op.getState(), 3)});
+  return whyNotMatrixState(op);
 }
 
 /// A group of four warps has so many columns of the state.
@@ -153,12 +159,7 @@ std::string mlir::linattn::whyNotSchedule(StateOp op, ScheduleAttr schedule) {
 std::string mlir::linattn::whyNotKernel(ReadOp op) {
   if (std::string why = whyNotBuffers(op); !why.empty())
     return why;
-  if (op.getRunningMax())
-    return "a running maximum has no kernel";
-  if (std::string why = whyNotMap(op); !why.empty())
-    return why;
-  return whyNotSizes(
-      {staticSize(op.getState(), 2), staticSize(op.getState(), 3)});
+  return whyNotMatrixState(op);
 }
 
 ScheduleAttr mlir::linattn::chooseSchedule(ReadOp op, int64_t shared) {

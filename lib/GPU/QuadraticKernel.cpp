@@ -146,19 +146,9 @@ void QuadraticKernel::startTile(Value number, Value stage) {
   k().commitCopies();
 }
 
-/// Waits for the tile and starts the next.
 void QuadraticKernel::arrive(Value number, Value stage) {
-  if (stages() == 1) {
-    k().barrier(); // All have read the last tile.
-    startTile(number, stage);
-    k().waitForCopies(0);
-    return k().barrier();
-  }
-  k().waitForCopies(0);
-  k().barrier(); // This tile is there, and all have read the last one.
-  Value next = k().add(number, 1);
-  k().ifThen(k().less(next, tiles),
-             [&] { startTile(next, k().bxor(stage, 1)); });
+  awaitTiles(k(), stages(), number, stage, tiles,
+             [&](Value number, Value stage) { startTile(number, stage); });
 }
 
 //===----------------------------------------------------------------------===//

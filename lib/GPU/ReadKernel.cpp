@@ -107,17 +107,8 @@ void ReadKernel::startTile(Value number, Value stage) {
 }
 
 void ReadKernel::arrive(Value number, Value stage) {
-  if (schedule.getStages() == 1) {
-    k().barrier(); // All have read the last tile.
-    startTile(number, stage);
-    k().waitForCopies(0);
-    return k().barrier();
-  }
-  k().waitForCopies(0);
-  k().barrier(); // This tile is there, and all have read the last one.
-  Value next = k().add(number, 1);
-  k().ifThen(k().less(next, tiles),
-             [&] { startTile(next, k().bxor(stage, 1)); });
+  awaitTiles(k(), schedule.getStages(), number, stage, tiles,
+             [&](Value number, Value stage) { startTile(number, stage); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -128,18 +128,9 @@ void StateKernel::startChunk(Value number, Value stage) {
 }
 
 void StateKernel::arrive(Value number, Value stage) {
-  if (schedule.getStages() == 1) {
-    k().barrier(); // All have read the last chunk.
-    startChunk(number, stage);
-    k().waitForCopies(0);
-    return k().barrier();
-  }
-  k().waitForCopies(0);
-  k().barrier(); // This chunk is there, and all have read the last one.
-  Value next = k().add(number, 1);
   Value count = k().div(k().add(tokenCount, tokens() - 1), tokens());
-  k().ifThen(k().less(next, count),
-             [&] { startChunk(next, k().bxor(stage, 1)); });
+  awaitTiles(k(), schedule.getStages(), number, stage, count,
+             [&](Value number, Value stage) { startChunk(number, stage); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -50,16 +50,16 @@ class Interface:
 
 class Driver:
     def __init__(self):
-        self.library = ctypes.CDLL(str(DRIVER))
+        self.cuda = ctypes.CDLL(str(DRIVER))
         for name in ("fakeCudaCalls", "fakeCudaComplaints"):
-            getattr(self.library, name).restype = ctypes.c_char_p
+            getattr(self.cuda, name).restype = ctypes.c_char_p
 
     def reset(self):
-        self.library.fakeCudaReset()
+        self.cuda.fakeCudaReset()
 
     def calls(self, name=""):
-        assert self.library.fakeCudaComplaints() == b""
-        return [line for line in self.library.fakeCudaCalls().decode().splitlines() if line.startswith(name)]
+        assert self.cuda.fakeCudaComplaints() == b""
+        return [line for line in self.cuda.fakeCudaCalls().decode().splitlines() if line.startswith(name)]
 
     def launches(self):
         return self.calls("cuLaunchKernel")
@@ -325,7 +325,7 @@ def test_arrays_that_are_elsewhere(driver, arrays):
 def test_errors_of_the_driver_are_told(driver, arrays):
     q, k, v = map(Device, arrays)
     linattn.scan(q, k, v)
-    driver.library.fakeCudaFail(b"cuLaunchKernel", 700, 0)
+    driver.cuda.fakeCudaFail(b"cuLaunchKernel", 700, 0)
     with pytest.raises(ValueError, match=r"cuLaunchKernel: .*\(700\)"):
         linattn.scan(q, k, v)
 
@@ -343,7 +343,7 @@ def test_code_is_kept_on_disk(driver, arrays, tmp_path, monkeypatch):
     kernel(Device(np.ones(7, np.float32)))
     assert len(driver.launches()) == 1
     # Another chip is other code.
-    driver.library.fakeCudaSetDevice(8, 0, 163 * 1024)
+    driver.cuda.fakeCudaSetDevice(8, 0, 163 * 1024)
     linattn.compile(text, target="nvvm")
     assert _linattn.cache_stats()["misses"] == before["misses"] + 2
 
