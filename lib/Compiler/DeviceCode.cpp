@@ -9,20 +9,13 @@
 #include "DeviceCode.h"
 #include "KernelImpl.h"
 #include "linattn/Bundle/Bundle.h"
+#include "linattn/Support/RunnerErrors.h"
 #include "llvm/Support/Program.h"
 
 #include <cstdlib>
 
 using namespace linattn;
 using namespace linattn::detail;
-
-static llvm::Error takeError(linattn_error *error) {
-  if (!error)
-    return llvm::Error::success();
-  llvm::Error result = llvm::createStringError(linattn_error_message(error));
-  linattn_error_free(error);
-  return result;
-}
 
 llvm::Expected<std::string> linattn::detail::getCurrentChip() {
   int32_t ordinal, major, minor;

@@ -8,7 +8,7 @@
 
 #include "Run.h"
 #include "Arguments.h"
-#include "linattn-c/Runner.h"
+#include "linattn/Support/RunnerErrors.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace linattn;
@@ -21,14 +21,6 @@ llvm::Expected<Program> linattn::readProgram(llvm::StringRef path) {
         path + ": error: cannot be read: " + buffer.getError().message());
   return Program{(*buffer)->getBuffer().str(),
                  path == "-" ? "<stdin>" : path.str()};
-}
-
-static llvm::Error takeError(linattn_error *error) {
-  if (!error)
-    return llvm::Error::success();
-  llvm::Error result = llvm::createStringError(linattn_error_message(error));
-  linattn_error_free(error);
-  return result;
 }
 
 /// Of everything from the first element to the last.
