@@ -99,15 +99,37 @@ struct Quotient {
 
 } // namespace
 
-/// `past` and a value v of logarithmic weight `log`, relative to the larger.
-static Quotient join(RecurrenceBuilder &r, Quotient past, Value log, Value v) {
-  // Not below the lowest finite number: −∞ − (−∞) is no number.
+/// The maximum of logarithms, not below the lowest finite number: −∞ − (−∞) is
+/// no number.
+static Value maxLog(RecurrenceBuilder &r, Value x, Value y) {
   double lowest = r.type.isF64() ? std::numeric_limits<double>::lowest()
                                  : double(std::numeric_limits<float>::lowest());
-  Value max = r.maxf(r.maxf(past.max, log), r.number(lowest));
+  return r.maxf(r.maxf(x, y), r.number(lowest));
+}
+
+/// `past` and a value v of logarithmic weight `log`, relative to the larger.
+static Quotient join(RecurrenceBuilder &r, Quotient past, Value log, Value v) {
+  Value max = maxLog(r, past.max, log);
   Value old = r.exp(r.subf(past.max, max)), fresh = r.exp(r.subf(log, max));
   return {r.fma(old, past.sum, r.mulf(fresh, v)),
           r.fma(old, past.weight, fresh), max};
+}
+
+/// What is remembered of `past` after a token, and the token itself. A sum over
+/// thousands of tokens would show what is rounded alike at each: the rounding
+/// of the maximum is made up for by the factor (neighbours differ exactly),
+/// that of the factor by its residual.
+static Quotient decayAndJoin(RecurrenceBuilder &r, Quotient past, Value decay,
+                             Value log, Value v) {
+  Value max = maxLog(r, r.addf(past.max, decay), log);
+  Value logFactor = r.addf(r.subf(past.max, max), decay);
+  Value factor = r.exp(logFactor), rest = r.residualOf(logFactor, factor);
+  Value fresh = r.exp(r.subf(log, max));
+  auto decayed = [&](Value sum, Value term) {
+    return r.fma(factor, sum, r.fma(rest, sum, term));
+  };
+  return {decayed(past.sum, r.mulf(fresh, v)), decayed(past.weight, fresh),
+          max};
 }
 
 void mlir::linattn::lowerRecurrence(OpBuilder &b, Wkv4Op op, int64_t width) {
@@ -130,8 +152,7 @@ void mlir::linattn::lowerRecurrence(OpBuilder &b, Wkv4Op op, int64_t width) {
               r.compare(arith::CmpFPredicate::OEQ, now.weight, zero);
           Value o = r.select(isEmpty, zero, r.divf(now.sum, now.weight));
           r.write(o, op.getOutput(), at);
-          past.max = r.addf(past.max, decay);
-          Quotient next = join(r, past, k, v);
+          Quotient next = decayAndJoin(r, past, decay, k, v);
           return {next.sum, next.weight, next.max};
         });
     for (int64_t part = 0; part < 3; ++part)

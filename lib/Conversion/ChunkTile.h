@@ -84,7 +84,6 @@ private:
   void decayRow(Value t);
   void fillDecays();
   void fillCumulated();
-  Value residualOf(Value logarithm, Value factor);
   void decayKeys(Value keyRows);
   void transpose(Value source, Value target);
   Rows transposed(Rows lines);

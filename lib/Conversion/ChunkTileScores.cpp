@@ -120,21 +120,6 @@ void ChunkTile::fillCumulated() {
           {index(0)});
 }
 
-/// ρ = (e^L − 1) − (Γ − 1): what the rounding of Γ = e^L to a number close to 1
-/// lost. A slow decay would lose it at every chunk, always the same way. Of
-/// smaller factors nothing is left over: Γ − 1 would be rounded itself, and
-/// little of what they meet is remembered.
-Value ChunkTile::residualOf(Value logarithm, Value factor) {
-  auto number = [&](double value) {
-    return constant(logarithm.getType(), value);
-  };
-  Value rest =
-      subf(math::ExpM1Op::create(b, loc, logarithm), subf(factor, number(1.0)));
-  Value isSlow = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
-                                       factor, number(0.5));
-  return select(isSlow, rest, number(0.0));
-}
-
 /// Decays the keys to the end of the chunk.
 void ChunkTile::decayKeys(Value keyRows) {
   forEach(rows, [&](Value j) {

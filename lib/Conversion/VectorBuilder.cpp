@@ -34,6 +34,20 @@ Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes) {
   return buffer;
 }
 
+// A slow decay would lose ρ at every token or chunk, always the same way. Of
+// small factors nothing is left over: Γ − 1 would be rounded itself, and little
+// of what they meet is remembered.
+Value VectorBuilder::residualOf(Value logarithm, Value factor) {
+  auto number = [&](double value) {
+    return constant(logarithm.getType(), value);
+  };
+  Value rest =
+      subf(math::ExpM1Op::create(b, loc, logarithm), subf(factor, number(1.0)));
+  Value isSlow = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
+                                       factor, number(0.5));
+  return select(isSlow, rest, number(0.0));
+}
+
 /// The body of the outermost parallel loop, which becomes a function: what is
 /// allocated at its start takes its place on the stack once.
 Block *VectorBuilder::taskBody() {

@@ -30,6 +30,9 @@ public:
   Value fmaVector(Value x, Value y, Value z) {
     return vector::FMAOp::create(b, loc, x, y, z);
   }
+  /// ρ = (e^L − 1) − (Γ − 1), for a scalar or a vector: what the rounding of
+  /// Γ = e^L to a number close to 1 lost.
+  Value residualOf(Value logarithm, Value factor);
   Value reduceVector(vector::CombiningKind kind, Value x) {
     return vector::ReductionOp::create(b, loc, kind, x);
   }

@@ -45,6 +45,9 @@ LOOSE = {
 }  # fmt: skip
 DELTA = 2.5e-3
 EXACT = {"f64": 1e-12, "f32": 3e-6}  # max|out − ref| / max|ref|
+# A constant factor is rounded alike at every token, unless chunks multiply by few of
+# them (Rationale.md, "Accumulation in f32, and where it ends").
+DRIFTING = {"lightning", "retnet", "rwkv5"}, {"state-tile", "token"}, 2e-5
 
 
 class Law(Draw):
@@ -106,10 +109,16 @@ def rms(x):
     return float(np.sqrt(np.mean(np.square(x)))) if x.size else 0.0
 
 
-def assert_close(case, dtype, out, ref):
+def exactness(case, form, dtype):
+    families, forms, bound = DRIFTING
+    drifts = dtype == "f32" and CASES[case][0] in families and form in forms
+    return bound if drifts else EXACT.get(dtype, 0.0)
+
+
+def assert_close(case, form, dtype, out, ref):
     out = np.asarray(out).astype(np.float64)
     if dtype in EXACT or not ref.size:
-        assert error(out, ref) <= EXACT.get(dtype, 0.0)
+        assert error(out, ref) <= exactness(case, form, dtype)
         return
     tolerance = max(LOOSE.get(CASES[case][0], DELTA), 3e-3 if dtype == "bf16" else 0.0)
     assert rms(out - ref) <= tolerance * rms(ref) + 1e-6
@@ -140,11 +149,11 @@ def test_matrix(point):
     except ValueError as refusal:
         assert form != "auto" and str(refusal).startswith("form:"), refusal
         pytest.skip(str(refusal))
-    assert_close(case, dtype, o, ref)
+    assert_close(case, form, dtype, o, ref)
     state_dtype = "f64" if dtype == "f64" else "f32"
     for part, expected in zip(parts(state), parts(ref_state), strict=True):
         # The preamble of a family rounds to the dtype of the tokens.
-        assert_close(case, state_dtype if dtype in EXACT else dtype, part, expected)
+        assert_close(case, form, state_dtype if dtype in EXACT else dtype, part, expected)
 
 
 @pytest.mark.parametrize("case", PLAIN)

@@ -217,7 +217,9 @@ def LinAttn_Wkv4Op : LinAttn_RecurrenceOp<"wkv4"> {
     A e^{-m}, B e^{-m} and the running maximum m_t = max(m_{t-1} + decay, k_t), in
     this order, so that no exponential of a positive number is formed. To start
     from nothing, A = B = 0 and m = −∞ or the lowest finite value; the m that
-    comes out is finite. Where nothing has any weight the output is 0.
+    comes out is finite. It is rounded at every token, which the factors of A and
+    B make up for: A e^{-m} and B e^{-m} belong to the m beside them. Where
+    nothing has any weight the output is 0.
 
     Starts from the state it is given and returns the final one: a sequence
     split anywhere gives the same bits. `cu_seqlens` and `reverse` as in
