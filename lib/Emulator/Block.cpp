@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Block.h"
+#include "Collectives.h"
 
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/bit.h"
@@ -38,7 +39,7 @@ Block::Block(Kernel kernel, GlobalMemory &global, const LaunchOptions &options,
       sharedShadow(shared.size(), /*acrossBlocks=*/false),
       threads(options.block.getVolume()),
       warps((threads.size() + kWarpSize - 1) / kWarpSize),
-      clocks(threads.size() * threads.size()) {
+      clocks(threads.size() * ThreadClock::entries(threads.size())) {
   Dim3 size = options.block;
   for (auto [i, thread] : llvm::enumerate(threads)) {
     thread.block = this;
@@ -46,7 +47,9 @@ Block::Block(Kernel kernel, GlobalMemory &global, const LaunchOptions &options,
     thread.lane = i % kWarpSize;
     thread.warp = &warps[i / kWarpSize];
     thread.warp->lanes |= 1u << thread.lane;
-    thread.clock.seen = clocks.data() + i * threads.size();
+    thread.clock.seen =
+        clocks.data() + i * ThreadClock::entries(threads.size());
+    thread.clock.fenced = thread.clock.seen + threads.size();
     thread.stack = std::make_unique<FiberStack>(kStackBytes);
     uint32_t values[kNumRegisters] = {unsigned(i) % size.x,
                                       unsigned(i) / size.x % size.y,
@@ -109,6 +112,7 @@ void Block::prepare(Dim3 index) {
     warp.ready = warp.lanes;
     warp.waiting = warp.done = warp.logFull = 0;
     warp.sync.reset(threads.size());
+    warp.async = {};
   }
 }
 
@@ -120,6 +124,9 @@ bool Block::run(Dim3 index) {
     flushLog(warp);
   if (!stopped && numDone < threads.size())
     diagnoseStandstill();
+  if (numDone == threads.size())
+    for (Warp &warp : warps)
+      checkProducts(*this, warp);
   for (const Thread &thread : threads)
     lastMoment = std::max(lastMoment, thread.clock.now());
   return numDone == threads.size();

@@ -14,6 +14,7 @@
 #include "Memory.h"
 #include "RuntimeABI.h"
 #include "Shadow.h"
+#include "Wgmma.h"
 #include "linattn/Emulator/Emulator.h"
 #include "llvm/ADT/Twine.h"
 #include <map>
@@ -29,7 +30,9 @@ struct Warp;
 /// What the threads of a release saw, for those who acquire it.
 class SyncPoint {
 public:
-  void reset(unsigned numThreads) { seen.assign(numThreads, 0); }
+  void reset(unsigned numThreads) {
+    seen.assign(ThreadClock::entries(numThreads), 0);
+  }
   void clear() { std::fill(seen.begin(), seen.end(), 0); }
   void release(Thread &thread);
   void acquire(Thread &thread) const;
@@ -49,7 +52,7 @@ struct Collective {
   bool aligned = true;
   uint32_t mask = ~0u;
   uint32_t variant = 0; ///< Kind of mma, shuffle and so on.
-  uint64_t address = 0;
+  uint64_t address = 0, otherAddress = 0;
   uint32_t *words = nullptr; ///< Operands, then results.
 
   bool agreesWith(const Collective &other) const {
@@ -95,6 +98,7 @@ struct Warp {
   uint32_t logFull = 0; ///< That should let others catch up.
   AccessLog log;
   SyncPoint sync;
+  AsyncProducts async;
   Thread *threads = nullptr; ///< Its lanes.
 };
 
@@ -125,6 +129,8 @@ public:
   void commitCopies(Thread &thread);
   void waitCopies(Thread &thread, unsigned pendingGroups);
   void waitAllCopies(Thread &thread);
+  /// fence.proxy.async.
+  void fenceProxy(Thread &thread);
 
   /// Returns once all lanes of its mask have arrived and it was executed.
   void runCollective(Thread &thread, const Collective &collective);

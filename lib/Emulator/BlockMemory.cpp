@@ -18,7 +18,7 @@ using namespace linattn::emulator;
 static constexpr unsigned kScratchBytes = 4096;
 static char *getScratch(AccessKind kind) {
   static thread_local char poison[kScratchBytes], sink[kScratchBytes];
-  if (kind != AccessKind::Read)
+  if (!isRead(kind))
     return sink;
   std::memset(poison, 0xff, kScratchBytes);
   return poison;
@@ -35,7 +35,7 @@ std::string Block::describe(uint64_t address) {
 }
 
 static const char *getVerb(AccessKind kind) {
-  return kind == AccessKind::Read    ? "reads "
+  return isRead(kind)                ? "reads "
          : kind == AccessKind::Write ? "writes "
                                      : "updates ";
 }
@@ -116,6 +116,11 @@ void Block::noteShared(Thread &thread, const Shadow::Result &result,
     note(Check::EarlyRead, thread, site,
          (isWrite ? "writes " : "reads ") + where +
              ", where a cp.async may still be under way");
+  if (result.unfenced)
+    note(Check::MissingFence, thread, site,
+         "reads " + where + ", which thread " +
+             llvm::Twine(result.otherThread) +
+             " wrote with no fence.proxy.async in between");
   if (result.uninitialized)
     note(Check::UninitializedRead, thread, site,
          "reads " + where + ", which was never written");
@@ -132,8 +137,9 @@ char *Block::accessShared(Thread &thread, AccessKind kind, uint64_t address,
   }
   Shadow::Result result =
       sharedShadow.access(thread.clock, kind, offset, bytes);
-  if (result.conflict || result.pending || result.uninitialized)
-    noteShared(thread, result, kind != AccessKind::Read, site);
+  if (result.conflict || result.pending || result.uninitialized ||
+      result.unfenced)
+    noteShared(thread, result, !isRead(kind), site);
   return shared.data() + offset;
 }
 
@@ -244,4 +250,11 @@ void Block::waitCopies(Thread &thread, unsigned pendingGroups) {
 void Block::waitAllCopies(Thread &thread) {
   deliver(thread, thread.copies.size());
   thread.groupEnds.clear();
+}
+
+void Block::fenceProxy(Thread &thread) {
+  ThreadClock &clock = thread.clock;
+  std::copy_n(clock.seen, threads.size(), clock.fenced);
+  // What the thread writes from now on needs another one.
+  ++clock.seen[thread.index];
 }

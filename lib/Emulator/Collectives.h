@@ -36,9 +36,21 @@ void executeVote(Block &block, Warp &warp, uint32_t lanes);
 /// words: value, becomes the result. variant: ReduxKind.
 void executeRedux(Block &block, Warp &warp, uint32_t lanes);
 
+/// Products of a warpgroup. The descriptor of A is the other address, that of B
+/// the address; words: registers of A, then C, and in the end the sums.
+/// variant: WgmmaForm.
+void executeWgmma(Block &block, Warp &warp, uint32_t lanes);
+void executeWgmmaFence(Block &block, Warp &warp, uint32_t lanes);
+void executeWgmmaCommit(Block &block, Warp &warp, uint32_t lanes);
+/// words: as many sums as `address` says. variant: groups that may be pending.
+void executeWgmmaWait(Block &block, Warp &warp, uint32_t lanes);
+
 /// Orders what the lanes did before it with what they do after it.
 void executeWarpSync(Block &block, Warp &warp, uint32_t lanes);
 /// @}
+
+/// What products leave to find when a block has ended.
+void checkProducts(Block &block, Warp &warp);
 
 } // namespace linattn::emulator
 

@@ -66,6 +66,9 @@ LogicalResult rewriteIntrinsicCall(HostRewriter &rewriter,
                                    LLVM::CallIntrinsicOp op);
 LogicalResult rewriteInlineAssembly(HostRewriter &rewriter, Operation *op,
                                     StringRef assembly, ValueRange operands);
+/// The same for products of warpgroups: whether the assembly is one.
+FailureOr<bool> rewriteWgmma(HostRewriter &rewriter, Operation *op,
+                             StringRef assembly, ValueRange operands);
 
 } // namespace mlir::linattn
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Collectives.h"
+#include "TensorCore.h"
 #include "linattn/Support/Elements.h"
 
 #include "llvm/ADT/bit.h"
@@ -24,8 +25,6 @@ static float toFloat(uint32_t bits) { return llvm::bit_cast<float>(bits); }
 static float fromTF32(uint32_t bits) { return toFloat(bits & 0xffffe000); }
 
 namespace {
-enum class Format { BF16, F16, TF32 };
-
 struct Shape {
   Format format;
   unsigned k;
@@ -50,8 +49,7 @@ static Shape getShape(MmaKind kind) {
   llvm_unreachable("unknown kind of mma");
 }
 
-/// Element `i` of those packed into a word.
-static float decode(Format format, uint32_t word, unsigned i) {
+float linattn::emulator::decode(Format format, uint32_t word, unsigned i) {
   switch (format) {
   case Format::BF16:
     return fromBFloat16Bits(word >> (16 * i));
@@ -63,15 +61,12 @@ static float decode(Format format, uint32_t word, unsigned i) {
   llvm_unreachable("unknown format");
 }
 
-/// How many products an A100 adds at once; newer chips add more.
-static constexpr unsigned kTermsAtOnce = 8;
-
 /// Tensor cores do not round. The largest term decides where the others are cut
 /// off, one bit below its last, and the sum is cut off to f32: an A100 as
 /// measured by Fasi et al., Numerical behavior of NVIDIA tensor cores, 2021.
 /// Long sums in an accumulator thus shrink; it is for kernels to avoid them.
-static float
-sumAsTensorCores(const std::array<float, kTermsAtOnce + 1> &terms) {
+float linattn::emulator::sumAsTensorCores(
+    const std::array<float, kTermsAtOnce + 1> &terms) {
   constexpr int fractionBits = 24, bias = 127;
   auto exponentOf = [](float x) {
     return static_cast<int>(llvm::bit_cast<uint32_t>(x) >> 23 & 0xff);

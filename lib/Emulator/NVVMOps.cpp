@@ -101,6 +101,14 @@ static LogicalResult rewriteCpAsync(HostRewriter &b, NVVM::CpAsyncOp op) {
   return replace(op);
 }
 
+static LogicalResult rewriteProxyFence(HostRewriter &b, NVVM::FenceProxyOp op) {
+  if (op.getKind() != NVVM::ProxyKind::async_shared &&
+      op.getKind() != NVVM::ProxyKind::async)
+    return emitUnsupported(op, "a fence of this proxy");
+  b.call(op, "linattn_emu_fence_proxy", {});
+  return replace(op);
+}
+
 //===----------------------------------------------------------------------===//
 // Matrices
 //===----------------------------------------------------------------------===//
@@ -330,6 +338,9 @@ LogicalResult mlir::linattn::rewriteInlineAssembly(HostRewriter &b,
                                                    Operation *op,
                                                    StringRef assembly,
                                                    ValueRange operands) {
+  FailureOr<bool> isWgmma = rewriteWgmma(b, op, assembly, operands);
+  if (failed(isWgmma) || *isWgmma)
+    return isWgmma;
   auto [name, arguments] = assembly.trim().split(' ');
   if (name == "cp.async.wait_all;" && operands.empty()) {
     b.call(op, "linattn_emu_cp_async_wait_all", {});
@@ -402,6 +413,15 @@ LogicalResult mlir::linattn::rewriteNVVMOp(HostRewriter &b, Operation *op) {
           return emitUnsupported(op, "a rounding to tf32 other than rna");
         return rewriteToTF32(b, op, op.getSrc());
       })
+      .Case([&](NVVM::WgmmaFenceAlignedOp op) {
+        b.call(op, "linattn_emu_wgmma_fence", b.createSite(op));
+        return replace(op);
+      })
+      .Case([&](NVVM::WgmmaGroupSyncAlignedOp op) {
+        b.call(op, "linattn_emu_wgmma_commit", b.createSite(op));
+        return replace(op);
+      })
+      .Case([&](NVVM::FenceProxyOp op) { return rewriteProxyFence(b, op); })
       .Case([&](NVVM::InlinePtxOp op) { return rewriteInlinePtx(b, op); })
       // One order of memory for all threads: fences and hints have no effect.
       .Case<NVVM::MembarOp, NVVM::FenceScClusterOp, NVVM::SetMaxRegisterOp,

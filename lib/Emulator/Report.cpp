@@ -19,7 +19,8 @@ static constexpr const char *kNames[kNumChecks] = {
     "shared-out-of-bounds", "global-out-of-bounds",
     "read-only-write",      "uninitialized-read",
     "early-read",           "misaligned",
-    "divergence",           "deadlock"};
+    "divergence",           "deadlock",
+    "missing-fence"};
 
 const char *linattn::emulator::getName(Check check) {
   return kNames[static_cast<unsigned>(check)];

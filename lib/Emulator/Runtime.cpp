@@ -93,6 +93,33 @@ static void storeMatrix(Thread *thread, uint64_t address, uint32_t variant,
   runAligned(thread, executeStMatrix, variant, address, words, site);
 }
 
+static void multiplyWarpgroup(Thread *thread, uint64_t a, uint64_t b,
+                              uint32_t form, uint32_t *words, uint32_t site) {
+  Collective call;
+  call.execute = executeWgmma;
+  call.site = site;
+  call.variant = form;
+  call.address = b;
+  call.otherAddress = a;
+  call.words = words;
+  thread->block->runCollective(*thread, call);
+}
+
+static void fenceWarpgroup(Thread *thread, uint32_t site) {
+  runAligned(thread, executeWgmmaFence, 0, 0, nullptr, site);
+}
+
+static void commitProducts(Thread *thread, uint32_t site) {
+  runAligned(thread, executeWgmmaCommit, 0, 0, nullptr, site);
+}
+
+static void waitProducts(Thread *thread, uint32_t pending, uint32_t numSums,
+                         uint32_t *words, uint32_t site) {
+  runAligned(thread, executeWgmmaWait, pending, numSums, words, site);
+}
+
+static void fenceProxy(Thread *thread) { thread->block->fenceProxy(*thread); }
+
 static void runMasked(Thread *thread, Collective::Execute execute,
                       uint32_t variant, uint32_t mask, uint32_t *words,
                       uint32_t site) {
@@ -155,6 +182,11 @@ void linattn::emulator::forEachRuntimeFunction(
   add("linattn_emu_barrier", &barrier);
   add("linattn_emu_barrier_arrive", &barrierArrive);
   add("linattn_emu_mma", &mma);
+  add("linattn_emu_wgmma", &multiplyWarpgroup);
+  add("linattn_emu_wgmma_fence", &fenceWarpgroup);
+  add("linattn_emu_wgmma_commit", &commitProducts);
+  add("linattn_emu_wgmma_wait", &waitProducts);
+  add("linattn_emu_fence_proxy", &fenceProxy);
   add("linattn_emu_ldmatrix", &loadMatrix);
   add("linattn_emu_stmatrix", &storeMatrix);
   add("linattn_emu_warp_sync", &warpSync);

@@ -54,7 +54,7 @@ inline constexpr uint64_t kBufferSlack = uint64_t(1) << (kBufferBits - 1);
 
 /// Words that a function's frame offers for the operands and results of
 /// collective operations.
-inline constexpr unsigned kFragmentWords = 32;
+inline constexpr unsigned kFragmentWords = 132;
 
 /// Kinds of mma: A and B are 16 x K and K x 8, C and D are 16 x 8.
 enum class MmaKind : uint32_t {

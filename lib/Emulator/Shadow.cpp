@@ -112,7 +112,13 @@ Shadow::Result Shadow::access(const ThreadClock &clock, AccessKind kind,
   result.offset = offset;
   uint64_t end = (offset + bytes + kGranule - 1) / kGranule;
   for (uint64_t i = offset / kGranule; i < end; ++i) {
-    if (kind == AccessKind::Read)
+    const Access &written = cells[i].write;
+    if (kind == AccessKind::AsyncRead && written.moment > clock.base &&
+        written.moment > clock.fenced[written.thread]) {
+      result.unfenced = true;
+      result.otherThread = written.thread;
+    }
+    if (isRead(kind))
       read(clock, cells[i], result);
     else
       write(clock, cells[i], kind == AccessKind::Atomic, result);

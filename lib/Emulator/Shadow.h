@@ -9,6 +9,7 @@
 #ifndef LINATTN_LIB_EMULATOR_SHADOW_H
 #define LINATTN_LIB_EMULATOR_SHADOW_H
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -16,7 +17,15 @@
 
 namespace linattn::emulator {
 
-enum class AccessKind : uint8_t { Read, Write, Atomic };
+enum class AccessKind : uint8_t {
+  Read,
+  Write,
+  Atomic,
+  AsyncRead, ///< By `wgmma`, which sees only writes that a fence made known.
+};
+inline bool isRead(AccessKind kind) {
+  return kind == AccessKind::Read || kind == AccessKind::AsyncRead;
+}
 
 /// The view a thread has of time, for deciding what happened before what: the
 /// newest moment of every thread of its block that it has synchronised with.
@@ -27,7 +36,11 @@ struct ThreadClock {
   /// Moments up to this one belong to earlier blocks.
   uint32_t base = 0;
   uint32_t *seen = nullptr;
+  /// The moments up to which others' writes have passed a fence.proxy.async.
+  /// Behind those seen, so that both are handed on together.
+  uint32_t *fenced = nullptr;
 
+  static size_t entries(size_t numThreads) { return 2 * numThreads; }
   uint32_t now() const { return seen[thread]; }
 };
 
@@ -44,6 +57,7 @@ public:
     bool conflict = false;
     bool uninitialized = false;
     bool pending = false;
+    bool unfenced = false;
     unsigned otherThread = 0; ///< Of the conflict.
     bool otherBlock = false;
     uint64_t offset = 0; ///< Of the first bytes concerned.

@@ -8,8 +8,8 @@
 //
 // For every op: why no kernel can run it (the end of a sentence, empty if one
 // can), the schedule that is chosen unless the user says otherwise (null if its
-// tiles do not fit `shared` bytes), why a schedule cannot run it, and the
-// kernel, appended to `module`; the op itself stays.
+// tiles do not fit the machine's shared memory), why a schedule cannot run it,
+// and the kernel, appended to `module`; the op itself stays.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,7 @@
 #define LINATTN_LIB_GPU_ATTENTIONKERNELS_H
 
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/GPU/Machine.h"
 
 namespace mlir::linattn {
 
@@ -25,20 +26,20 @@ namespace mlir::linattn {
 std::string whyNotBuffers(Operation *op);
 
 std::string whyNotKernel(QuadraticOp op);
-ScheduleAttr chooseSchedule(QuadraticOp op, int64_t shared);
+ScheduleAttr chooseSchedule(QuadraticOp op, const GPUMachine &machine);
 std::string whyNotSchedule(QuadraticOp op, ScheduleAttr schedule);
 LaunchOp buildKernel(QuadraticOp op, ScheduleAttr schedule, ModuleOp module,
                      StringRef name);
 
 std::string whyNotKernel(StateOp op);
-ScheduleAttr chooseSchedule(StateOp op, int64_t shared);
+ScheduleAttr chooseSchedule(StateOp op, const GPUMachine &machine);
 std::string whyNotSchedule(StateOp op, ScheduleAttr schedule);
 /// A copy or fill of the state before the op becomes part of the kernel.
 LaunchOp buildKernel(StateOp op, ScheduleAttr schedule, ModuleOp module,
                      StringRef name);
 
 std::string whyNotKernel(ReadOp op);
-ScheduleAttr chooseSchedule(ReadOp op, int64_t shared);
+ScheduleAttr chooseSchedule(ReadOp op, const GPUMachine &machine);
 std::string whyNotSchedule(ReadOp op, ScheduleAttr schedule);
 LaunchOp buildKernel(ReadOp op, ScheduleAttr schedule, ModuleOp module,
                      StringRef name);

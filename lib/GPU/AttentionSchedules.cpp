@@ -54,23 +54,30 @@ std::string mlir::linattn::whyNotKernel(QuadraticOp op) {
       {staticSize(op.getKey(), 3), staticSize(op.getValue(), 3)});
 }
 
-ScheduleAttr mlir::linattn::chooseSchedule(QuadraticOp op, int64_t shared) {
+ScheduleAttr mlir::linattn::chooseSchedule(QuadraticOp op,
+                                           const GPUMachine &machine) {
   // Two blocks on a multiprocessor, of which one computes while the other
   // waits; each also takes a kilobyte that is not its own.
   constexpr int64_t reserved = 1024;
+  Mma mma = machine.wgmma ? Mma::Wgmma : Mma::MmaSync;
+  // Two warpgroups share every tile of keys and values.
+  int64_t count = staticSize(op.getQuery(), 2);
+  bool isFew = !ShapedType::isDynamic(count) && count <= warpgroupRows;
+  int64_t warps =
+      mma == Mma::Wgmma && !isFew ? 2 * warpgroupWarps : quadraticWarps;
   ScheduleAttr least;
   for (int64_t stages : {2, 1})
     for (int64_t keys : {64, 32}) {
-      auto schedule = ScheduleAttr::get(op.getContext(), Form::Quadratic,
-                                        Mma::MmaSync, keys, quadraticWarps,
-                                        stages, /*valueSlice=*/0, /*split=*/1);
+      auto schedule =
+          ScheduleAttr::get(op.getContext(), Form::Quadratic, mma, keys, warps,
+                            stages, /*valueSlice=*/0, /*split=*/1);
       QuadraticKernel kernel(op, schedule);
       if (keys > 32 && kernel.accumulators() > mostAccumulators)
         continue;
       int64_t bytes = kernel.sharedBytes();
-      if (stages == 2 && 2 * bytes + reserved <= shared)
+      if (stages == 2 && 2 * bytes + reserved <= machine.shared)
         return schedule;
-      if (!least && bytes <= shared)
+      if (!least && bytes <= machine.shared)
         least = schedule;
     }
   return least;
@@ -81,14 +88,15 @@ std::string mlir::linattn::whyNotSchedule(QuadraticOp op,
   if (std::string why = whyNotKernel(op); !why.empty())
     return why;
   bool fits = schedule.getForm() == Form::Quadratic &&
-              schedule.getMma() == Mma::MmaSync &&
+              schedule.getMma() != Mma::Fma &&
               llvm::is_contained({16, 32, 64, 128}, schedule.getChunk()) &&
               llvm::is_contained({4, 8}, schedule.getWarps()) &&
               schedule.getStages() <= 2 && schedule.getValueSlice() == 0 &&
               schedule.getSplit() == 1;
   return fits ? ""
-              : "attention has the form quadratic, tiles of 16, 32, 64 or 128 "
-                "keys, four or eight warps, and one or two stages";
+              : "attention has the form quadratic, mma_sync or wgmma, tiles of "
+                "16, 32, 64 or 128 keys, four or eight warps, and one or two "
+                "stages";
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,7 +131,8 @@ static bool isStateSlice(int64_t slice, int64_t warps) {
          (slice == 32 * groups || slice == 64 * groups);
 }
 
-ScheduleAttr mlir::linattn::chooseSchedule(StateOp op, int64_t shared) {
+ScheduleAttr mlir::linattn::chooseSchedule(StateOp op,
+                                           const GPUMachine &machine) {
   int64_t columns = staticSize(op.getState(), 3);
   int64_t perGroup = columns > 32 ? 64 : 32;
   int64_t groups = std::min<int64_t>(2, llvm::divideCeil(columns, perGroup));
@@ -133,7 +142,7 @@ ScheduleAttr mlir::linattn::chooseSchedule(StateOp op, int64_t shared) {
           op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
           groups * StateKernel::groupWarps, stages, groups * perGroup,
           /*split=*/1);
-      if (StateKernel(op, schedule).sharedBytes() <= shared)
+      if (StateKernel(op, schedule).sharedBytes() <= machine.shared)
         return schedule;
     }
   return {};
@@ -162,14 +171,15 @@ std::string mlir::linattn::whyNotKernel(ReadOp op) {
   return whyNotMatrixState(op);
 }
 
-ScheduleAttr mlir::linattn::chooseSchedule(ReadOp op, int64_t shared) {
+ScheduleAttr mlir::linattn::chooseSchedule(ReadOp op,
+                                           const GPUMachine &machine) {
   int64_t columns = llvm::alignTo(staticSize(op.getState(), 3), 16);
   for (int64_t stages : {2, 1})
     for (int64_t slice : {128, 64, 32}) {
       auto schedule = ScheduleAttr::get(
           op.getContext(), Form::Chunk, Mma::MmaSync, ReadKernel::tileQueries,
           ReadKernel::warps, stages, std::min(slice, columns), /*split=*/1);
-      if (ReadKernel(op, schedule).sharedBytes() <= shared)
+      if (ReadKernel(op, schedule).sharedBytes() <= machine.shared)
         return schedule;
     }
   return {};

@@ -142,6 +142,13 @@ void KernelBuilder::commitCopies() {
 void KernelBuilder::waitForCopies(int64_t pending) {
   NVVM::CpAsyncWaitGroupOp::create(b, loc, pending);
 }
+void KernelBuilder::fenceAsyncProxy() {
+  NVVM::FenceProxyOp::create(
+      b, loc,
+      NVVM::ProxyKindAttr::get(b.getContext(), NVVM::ProxyKind::async_shared),
+      NVVM::SharedSpaceAttr::get(b.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
+}
 
 //===----------------------------------------------------------------------===//
 // Threads
@@ -182,7 +189,7 @@ Value KernelBuilder::shuffleDown(Value x, int64_t delta) {
 // Matrices
 //===----------------------------------------------------------------------===//
 
-static SmallVector<Value, 4> takeApart(OpBuilder &b, Location loc, Value x) {
+SmallVector<Value, 4> KernelBuilder::takeApart(Value x) {
   SmallVector<Value, 4> parts;
   auto type = cast<LLVM::LLVMStructType>(x.getType());
   for (int64_t i = 0, e = type.getBody().size(); i < e; ++i)
@@ -200,7 +207,7 @@ SmallVector<Value, 4> KernelBuilder::loadMatrices(Value pointer,
       transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
       NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
       NVVM::LdStMatrixEltType::B16);
-  return takeApart(b, loc, loaded);
+  return takeApart(loaded);
 }
 
 SmallVector<Value, 4> KernelBuilder::multiply(Type type, ValueRange a,
@@ -222,7 +229,7 @@ SmallVector<Value, 4> KernelBuilder::multiply(Type type, ValueRange a,
       operands(a), operands(bs), c, ArrayRef<int64_t>{16, 8, 16}, std::nullopt,
       std::nullopt, std::array{multiplicand, multiplicand},
       std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  return takeApart(b, loc, product);
+  return takeApart(product);
 }
 
 Value KernelBuilder::pack(Type type, Value low, Value high) {

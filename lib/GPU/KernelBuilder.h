@@ -96,6 +96,8 @@ public:
   void copyAsync(Value shared, Value global, int64_t bytes, Value keep);
   void commitCopies();
   void waitForCopies(int64_t pending);
+  /// What this thread wrote to shared memory is there for warpgroups too.
+  void fenceAsyncProxy();
 
   //===--------------------------------------------------------------------===//
   // Threads
@@ -127,6 +129,8 @@ public:
   /// Two f32 as a pair of `type` in 32 bits, and back.
   Value pack(Type type, Value low, Value high);
   std::pair<Value, Value> unpack(Type type, Value pair);
+  /// The members of a struct.
+  SmallVector<Value, 4> takeApart(Value x);
 
   //===--------------------------------------------------------------------===//
   // Control flow

@@ -28,5 +28,7 @@ GPUMachine mlir::linattn::describeGPU(llvm::StringRef chip) {
   GPUMachine machine = number < 90 ? a100 : number < 100 ? h100 : b200;
   if (number == 86 || number == 89 || number >= 120)
     machine.shared = 99 * 1024;
+  // Neither later chips nor sm_90, whose code runs on later ones, have it.
+  machine.wgmma = chip == "sm_90a";
   return machine;
 }

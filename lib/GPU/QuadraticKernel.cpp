@@ -24,7 +24,11 @@ QuadraticKernel::QuadraticKernel(QuadraticOp op, ScheduleAttr schedule)
 int64_t QuadraticKernel::rowTiles() {
   int64_t count = staticSize(op.getQuery(), 2);
   bool isFew = !ShapedType::isDynamic(count) && count <= 16 * warps();
-  return paddedKey() <= 128 && paddedValue() <= 128 && !isFew ? 2 : 1;
+  // A warpgroup has operands in shared memory, not in fragments.
+  return paddedKey() <= 128 && paddedValue() <= 128 && !isFew &&
+                 !usesWarpgroups()
+             ? 2
+             : 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -66,12 +70,14 @@ void QuadraticKernel::place() {
   head = k().rem(outer, heads);
   batch = k().div(outer, heads);
 
-  Value low15 = k().band(lane, 15), high = k().shr(lane, 4);
-  Value low7 = k().band(lane, 7), bit3 = k().band(k().shr(lane, 3), 1);
-  Value paired = k().add(low7, k().mul(high, 8));
-  queryPlace = queryTile().place(k(), k().add(warpRow, low15), high);
-  keyPlace = keyTile().place(k(), paired, bit3);
-  valuePlace = valueTile().place(k(), low15, high);
+  if (!usesWarpgroups()) {
+    Value low15 = k().band(lane, 15), high = k().shr(lane, 4);
+    Value low7 = k().band(lane, 7), bit3 = k().band(k().shr(lane, 3), 1);
+    Value paired = k().add(low7, k().mul(high, 8));
+    queryPlace = queryTile().place(k(), k().add(warpRow, low15), high);
+    keyPlace = keyTile().place(k(), paired, bit3);
+    valuePlace = valueTile().place(k(), low15, high);
+  }
   outputPlace = k().add(
       outputTile().place(k(), k().add(warpRow, fragmentRow), k().i32(0)),
       k().mul(fragmentPair, 4));
@@ -147,8 +153,10 @@ void QuadraticKernel::startTile(Value number, Value stage) {
 }
 
 void QuadraticKernel::arrive(Value number, Value stage) {
-  awaitTiles(k(), stages(), number, stage, tiles,
-             [&](Value number, Value stage) { startTile(number, stage); });
+  awaitTiles(
+      k(), stages(), number, stage, tiles,
+      [&](Value number, Value stage) { startTile(number, stage); },
+      usesWarpgroups());
 }
 
 //===----------------------------------------------------------------------===//

@@ -18,13 +18,17 @@
 // registers, where the accumulators of one product are the operands of the
 // next. No weight is written anywhere. With linear weights P = scale · X.
 //
+// The products are those of a warp (`mma.sync`) or of four (`wgmma`): sums and
+// P lie in the same registers, so that only the products and the layout of
+// their tiles differ.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_LIB_GPU_QUADRATICKERNEL_H
 #define LINATTN_LIB_GPU_QUADRATICKERNEL_H
 
 #include "KernelFunction.h"
-#include "SharedTile.h"
+#include "Warpgroup.h"
 
 namespace mlir::linattn {
 
@@ -51,6 +55,7 @@ private:
   int64_t keys() { return schedule.getChunk(); }
   int64_t warps() { return schedule.getWarps(); }
   int64_t stages() { return schedule.getStages(); }
+  bool usesWarpgroups() { return schedule.getMma() == Mma::Wgmma; }
   int64_t paddedKey() { return llvm::alignTo(keySize, 16); }
   int64_t paddedValue() { return llvm::alignTo(valueSize, 16); }
   /// 16 rows each that a warp has: two share every fragment of keys and values,
@@ -59,11 +64,14 @@ private:
   int64_t warpRows() { return 16 * rowTiles(); }
   int64_t queries() { return warpRows() * warps(); }
   /// Queries stay in registers.
-  bool holdsQueries() { return paddedKey() <= 64; }
+  bool holdsQueries() { return paddedKey() <= 64 && !usesWarpgroups(); }
 
-  SharedTile queryTile() { return {queries(), paddedKey()}; }
-  SharedTile keyTile() { return {keys(), paddedKey()}; }
-  SharedTile valueTile() { return {keys(), paddedValue()}; }
+  SharedTile operandTile(int64_t rows, int64_t columns) {
+    return {rows, columns, /*pairs=*/false, /*panels=*/usesWarpgroups()};
+  }
+  SharedTile queryTile() { return operandTile(queries(), paddedKey()); }
+  SharedTile keyTile() { return operandTile(keys(), paddedKey()); }
+  SharedTile valueTile() { return operandTile(keys(), paddedValue()); }
   /// Takes the place of the queries in the end.
   SharedTile outputTile() { return {queries(), paddedValue()}; }
   int64_t stageBegin() {
@@ -110,11 +118,16 @@ private:
   Values initialValues();
   Values tile(Value number, ValueRange carried);
   Values scores(Value base);
+  Values scoresOfWarp(Value base);
+  Values scoresOfWarpgroup(Value base);
   Values maskScores(Value number, ValueRange x);
   void weigh(MutableArrayRef<Value> x, MutableArrayRef<Value> carried);
   void softmax(MutableArrayRef<Value> x, MutableArrayRef<Value> carried,
                int64_t r, int64_t half);
+  Values weightFragment(ValueRange p, int64_t r, int64_t step);
   void readValues(Value base, ValueRange p, MutableArrayRef<Value> o);
+  void readValuesOfWarpgroup(Value base, ValueRange p,
+                             MutableArrayRef<Value> o);
   void multiplyInto(MutableArrayRef<Value> c, ValueRange a, ValueRange b);
   void writeOutput(ValueRange carried);
 

@@ -45,7 +45,7 @@ QuadraticKernel::Values QuadraticKernel::loadQueries(int64_t step) {
   return fragments;
 }
 
-QuadraticKernel::Values QuadraticKernel::scores(Value base) {
+QuadraticKernel::Values QuadraticKernel::scoresOfWarp(Value base) {
   Values x(scoreAt(rowTiles(), 0), k().f32(0));
   LanePointer keyTiles(k(), keyTile(), base, keyPlace);
   for (int64_t step = 0; step < paddedKey() / 16; ++step) {
@@ -59,6 +59,27 @@ QuadraticKernel::Values QuadraticKernel::scores(Value base) {
                        ValueRange(b).slice(2 * half, 2));
     }
   }
+  return x;
+}
+
+QuadraticKernel::Values QuadraticKernel::scoresOfWarpgroup(Value base) {
+  Value group = k().div(thread, 32 * warpgroupWarps);
+  Value mine =
+      k().offset(shared, k().mul(group, warpgroupRows * queryTile().pitch()));
+  WarpgroupOperand rows(k(), queryTile(), mine, /*byRows=*/false);
+  WarpgroupOperand columns(k(), keyTile(), base, /*byRows=*/false);
+  WarpgroupProducts products(k(), type);
+  Values x;
+  products.begin();
+  for (int64_t step = 0; step < paddedKey() / 16; ++step)
+    products.multiply(x, keys(), rows.at(step), columns.at(step),
+                      /*byRows=*/false);
+  products.await(x);
+  return x;
+}
+
+QuadraticKernel::Values QuadraticKernel::scores(Value base) {
+  Values x = usesWarpgroups() ? scoresOfWarpgroup(base) : scoresOfWarp(base);
   if (scalesScores())
     for (Value &score : x)
       score = k().mulf(score, k().f32(factor));
@@ -160,18 +181,28 @@ void QuadraticKernel::weigh(MutableArrayRef<Value> x,
 // Outputs
 //===----------------------------------------------------------------------===//
 
+/// Weights of 16 keys for 16 rows: an accumulator is an operand's fragment, but
+/// for its width.
+QuadraticKernel::Values QuadraticKernel::weightFragment(ValueRange p, int64_t r,
+                                                        int64_t step) {
+  Values a;
+  for (int64_t i = 0; i < 8; i += 2)
+    a.push_back(k().pack(type, p[scoreAt(r, 2 * step) + i],
+                         p[scoreAt(r, 2 * step) + i + 1]));
+  return a;
+}
+
 /// o += p V.
 void QuadraticKernel::readValues(Value base, ValueRange p,
                                  MutableArrayRef<Value> o) {
-  LanePointer values(k(), valueTile(), k().offset(base, keyTile().bytes()),
-                     valuePlace);
+  Value first = k().offset(base, keyTile().bytes());
+  if (usesWarpgroups())
+    return readValuesOfWarpgroup(first, p, o);
+  LanePointer values(k(), valueTile(), first, valuePlace);
   for (int64_t step = 0; step < keys() / 16; ++step) {
-    // An accumulator is an operand's fragment, but for its width.
     Values a;
     for (int64_t r = 0; r < rowTiles(); ++r)
-      for (int64_t i = 0; i < 8; i += 2)
-        a.push_back(k().pack(type, p[scoreAt(r, 2 * step) + i],
-                             p[scoreAt(r, 2 * step) + i + 1]));
+      llvm::append_range(a, weightFragment(p, r, step));
     for (int64_t n = 0; n < paddedValue() / 16; ++n) {
       auto b = k().loadMatrices(values.at(16 * step, 2 * n), true);
       for (int64_t r = 0; r < rowTiles(); ++r)
@@ -181,6 +212,22 @@ void QuadraticKernel::readValues(Value base, ValueRange p,
                        ValueRange(b).slice(2 * half, 2));
     }
   }
+}
+
+void QuadraticKernel::readValuesOfWarpgroup(Value base, ValueRange p,
+                                            MutableArrayRef<Value> o) {
+  WarpgroupOperand values(k(), valueTile(), base, /*byRows=*/true);
+  WarpgroupProducts products(k(), type);
+  SmallVector<Values> weights;
+  for (int64_t step = 0; step < keys() / 16; ++step)
+    weights.push_back(weightFragment(p, 0, step));
+  Values sums(o);
+  products.begin();
+  for (auto [step, weight] : llvm::enumerate(weights))
+    products.multiply(sums, paddedValue(), weight, values.at(step),
+                      /*byRows=*/true);
+  products.await(sums);
+  llvm::copy(sums, o.begin());
 }
 
 QuadraticKernel::Values QuadraticKernel::tile(Value number,

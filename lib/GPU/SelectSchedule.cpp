@@ -83,17 +83,31 @@ private:
     std::string why = whyNotKernel(op);
     ScheduleAttr schedule;
     if (why.empty()) {
-      schedule = chooseSchedule(op, machine().shared);
+      schedule = chooseSchedule(op, machine());
       why = whyNotShared();
     }
     if (!schedule)
       return refuse(op, "no kernel", why);
     op->setAttr(LaunchOp::getScheduleAttrName(), schedule);
     remark::passed(op.getLoc(), remarkNamed("select-schedule"))
-        << llvm::formatv("{0} kernel, {1} warps, {2} tokens at a time",
+        << llvm::formatv("{0} kernel, {1} warps, {2} tokens at a time{3}",
                          stringifyForm(schedule.getForm()), schedule.getWarps(),
-                         schedule.getChunk())
+                         schedule.getChunk(), describeMma(schedule))
                .str();
+  }
+
+  /// What multiplies, where chips of this kind have more than one way.
+  std::string describeMma(ScheduleAttr schedule) {
+    if (schedule.getMma() == Mma::Wgmma)
+      return ", wgmma";
+    if (schedule.getMma() == Mma::Fma)
+      return "";
+    if (machine().wgmma)
+      return "; mma_sync: wgmma has kernels of quadratic attention only";
+    bool isHopper = StringRef(chip) == "sm_90";
+    if (isHopper && schedule.getForm() == Form::Quadratic)
+      return "; mma_sync: wgmma is code for the chip sm_90a";
+    return "";
   }
 
   std::string whyNotShared() {
@@ -194,7 +208,7 @@ private:
             .str();
     if (schedule.getSplit() > 1)
       text += llvm::formatv(", {0} segments", schedule.getSplit()).str();
-    text += ": " + reason.str();
+    text += ": " + reason.str() + describeMma(schedule);
     if (auto prediction = predict(op, schedule, machine()))
       text += llvm::formatv("; predicted {0:F1} us: {1:F2} MB, {2} blocks on "
                             "{3} multiprocessors",

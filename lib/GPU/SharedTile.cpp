@@ -18,7 +18,9 @@ int64_t mlir::linattn::granuleOf(int64_t size, Type type) {
   return std::min<int64_t>(16, bytes & -bytes);
 }
 
-int64_t SharedTile::mask() const { return std::gcd(units(), int64_t(8)) - 1; }
+int64_t SharedTile::mask() const {
+  return panels ? 7 : std::gcd(units(), int64_t(8)) - 1;
+}
 
 int64_t SharedTile::key(int64_t row) const {
   if (pairs)
@@ -30,10 +32,15 @@ Value SharedTile::place(KernelBuilder &k, Value row, Value unit) const {
   Value swizzle =
       pairs ? k.add(k.band(k.shl(row, 1), 6), k.band(k.shr(row, 2), 1))
             : k.band(k.shr(row, llvm::Log2_64(8 / (mask() + 1))), mask());
-  return k.add(k.mul(row, pitch()), k.mul(k.bxor(unit, swizzle), unitBytes));
+  if (!panels)
+    return k.add(k.mul(row, pitch()), k.mul(k.bxor(unit, swizzle), unitBytes));
+  Value inPanel = k.mul(k.bxor(k.band(unit, 7), swizzle), unitBytes);
+  return k.add(k.add(k.mul(k.shr(unit, 3), panelBytes()), inPanel),
+               k.mul(row, pitch()));
 }
 
 Value LanePointer::at(int64_t row, int64_t unit) {
+  assert((!tile.panels || unit == 0) && "expected to stay in the panel");
   int64_t mask = tile.mask();
   int64_t change = ((unit & mask) ^ tile.key(row)) * SharedTile::unitBytes;
   Value &variant = variants[change];
@@ -49,7 +56,7 @@ TileCopy::TileCopy(KernelBuilder &k, SharedTile tile, int64_t threads,
     : k(k), tile(tile), granule(granule), stride(stride) {
   // A power of two of threads copies a row, so that the next rows of a thread
   // differ by constants.
-  int64_t granules = tile.pitch() / granule;
+  int64_t granules = tile.rowBytes() / granule;
   int64_t perRow = llvm::PowerOf2Ceil(granules);
   int64_t used = std::max(llvm::bit_floor<uint64_t>(threads), uint64_t(perRow));
   assert(used <= threads && "expected enough threads for a row");
@@ -124,15 +131,20 @@ void mlir::linattn::storeTileRows(KernelBuilder &k, SharedTile tile, Value base,
 
 void mlir::linattn::awaitTiles(KernelBuilder &k, int64_t stages, Value number,
                                Value stage, Value count,
-                               function_ref<void(Value, Value)> start) {
+                               function_ref<void(Value, Value)> start,
+                               bool forWarpgroups) {
+  auto arrive = [&] {
+    k.waitForCopies(0);
+    if (forWarpgroups)
+      k.fenceAsyncProxy();
+    k.barrier();
+  };
   if (stages == 1) {
     k.barrier(); // All have read the last ones.
     start(number, stage);
-    k.waitForCopies(0);
-    return k.barrier();
+    return arrive();
   }
-  k.waitForCopies(0);
-  k.barrier(); // These are there, and all have read the last ones.
+  arrive(); // These are there, and all have read the last ones.
   Value next = k.add(number, 1);
   k.ifThen(k.less(next, count), [&] { start(next, k.bxor(stage, 1)); });
 }

@@ -15,6 +15,9 @@
 // of two neighbouring units at once, the swizzle turns its bits by one, so that
 // such rows differ by two units.
 //
+// For `wgmma` rows are cut into panels of 64 columns, one panel behind the
+// other: rows of 128 bytes, in whose units the swizzle is the hardware's.
+//
 // A lane keeps one address into a tile. Other places differ from it by an XOR
 // with a constant in the bits of the unit and an addition of a constant, which
 // the instruction takes as an immediate: without that, the addresses of a
@@ -35,11 +38,24 @@ int64_t granuleOf(int64_t size, Type type);
 struct SharedTile {
   int64_t rows = 0, columns = 0; ///< columns: a multiple of 8.
   bool pairs = false;            ///< Of f32, read by pairs: units divide by 8.
+  bool panels = false;           ///< As `wgmma` reads them, see above.
 
-  static constexpr int64_t unitBytes = 16;
+  static constexpr int64_t unitBytes = 16, panelPitch = 128;
   int64_t units() const { return columns / 8; }
-  int64_t pitch() const { return columns * 2; }
-  int64_t bytes() const { return rows * pitch(); }
+  /// Bytes of a row.
+  int64_t rowBytes() const { return columns * 2; }
+  /// Bytes from a row to the next.
+  int64_t pitch() const { return panels ? panelPitch : rowBytes(); }
+  int64_t panelBytes() const { return rows * panelPitch; }
+  int64_t bytes() const {
+    return panels ? offsetOfColumn(llvm::alignTo(columns, panelPitch / 2))
+                  : rows * pitch();
+  }
+  /// Of a column in row 0 of panels.
+  int64_t offsetOfColumn(int64_t column) const {
+    int64_t byte = 2 * column;
+    return byte / panelPitch * panelBytes() + byte % panelPitch;
+  }
   /// The bits of a unit that the swizzle changes.
   int64_t mask() const;
   /// What it changes them by.
@@ -93,8 +109,10 @@ private:
 /// Waits for the tiles of `number`, of `count`, in `stage`. `start` starts the
 /// copies of a number into a stage: with two stages those of the next number,
 /// while this one is worked on; with one stage those of this one.
+/// `forWarpgroups`: products of warpgroups read them.
 void awaitTiles(KernelBuilder &k, int64_t stages, Value number, Value stage,
-                Value count, function_ref<void(Value, Value)> start);
+                Value count, function_ref<void(Value, Value)> start,
+                bool forWarpgroups = false);
 
 /// Where rows of a tile go in global memory: the address of row 0 and of the
 /// tile's first column, bytes between rows (i64), columns and rows that exist,

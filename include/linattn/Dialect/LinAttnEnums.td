@@ -83,7 +83,8 @@ def LinAttn_Form : LinAttn_Enum<"Form", "the schedule a recurrence runs in", [
 
 def LinAttn_Mma : LinAttn_Enum<"Mma", "what multiplies matrices on a GPU", [
   I32EnumAttrCase<"Fma", 0, "fma">,
-  I32EnumAttrCase<"MmaSync", 1, "mma_sync">
+  I32EnumAttrCase<"MmaSync", 1, "mma_sync">,
+  I32EnumAttrCase<"Wgmma", 2, "wgmma">
 ]>;
 
 def LinAttn_LaunchValueKind : LinAttn_Enum<"LaunchValueKind",

@@ -25,7 +25,7 @@ def LinAttn_ScheduleAttr : LinAttn_Attr<"Schedule", "schedule"> {
     | parameter | meaning |
     |---|---|
     | `form` | `token`: one token after the other; `chunk`: products of matrices, chunk by chunk; `quadratic`: queries against tiles of keys |
-    | `mma` | what multiplies matrices: `fma` or `mma_sync` |
+    | `mma` | what multiplies matrices: `fma`, `mma_sync`, or `wgmma`, which is for sm_90a alone |
     | `chunk` | tokens per chunk, tokens staged together by the token form, or keys per tile |
     | `warps` | warps of a thread block |
     | `stages` | chunks or tiles that are in shared memory at once |

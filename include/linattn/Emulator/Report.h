@@ -24,12 +24,13 @@ enum class Check : unsigned {
   GlobalOutOfBounds, ///< Outside every argument's buffer.
   ReadOnlyWrite,     ///< Written to a buffer passed for reading.
   UninitializedRead, ///< Shared memory that nobody wrote in this block.
-  EarlyRead,         ///< Data of a cp.async that was not waited for.
+  EarlyRead,         ///< What is under way, and was not waited for.
   Misaligned,        ///< An access off the alignment that the op promises.
   Divergence,        ///< Lanes of a warp at different collective operations.
   Deadlock,          ///< Threads that wait for others that never come.
+  MissingFence,      ///< `wgmma` on what no fence has made known to it.
 };
-inline constexpr unsigned kNumChecks = 10;
+inline constexpr unsigned kNumChecks = 11;
 
 /// "shared-race" and so on.
 const char *getName(Check check);

@@ -3,7 +3,7 @@
 gpu.module @operation {
   llvm.func @k() attributes {nvvm.kernel} {
     // expected-error @below {{the emulator cannot execute this operation}}
-    nvvm.wgmma.fence.aligned
+    nvvm.cp.async.bulk.commit.group
     // All of them are named, not only the first.
     // expected-error @below {{the emulator cannot execute the special register clock}}
     %c = nvvm.read.ptx.sreg.clock : i32

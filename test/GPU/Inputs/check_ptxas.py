@@ -1,10 +1,11 @@
 """Assembles the kernels of a scan and of attention for every head size and checks what ptxas says.
 
-    check_ptxas.py LINATTN_OPT LINATTN_TRANSLATE PTXAS CHIP [SIZES]
+    check_ptxas.py LINATTN_OPT LINATTN_TRANSLATE PTXAS CHIP [SIZES [NAME]]
 
 For kernels, element types and head sizes: no spills up to D = 128, registers
 and shared memory within what the chip gives the block, no local memory and no
-function of libdevice in the PTX. Prints one line per kernel.
+function of libdevice in the PTX, and products of warpgroups that stay asynchronous.
+Prints one line per kernel. With NAME: only functions whose names begin so.
 LINATTN_PTXAS=all: all kernels in all sizes, which takes minutes.
 """
 
@@ -98,7 +99,14 @@ def in_segments(name, size):
     )
 
 
-def programs(sizes):
+def programs(sizes, prefix):
+    """Those of `every_program` whose functions are named `prefix…`."""
+    for text in every_program(sizes):
+        if text.startswith(f"func.func @{prefix}"):
+            yield text
+
+
+def every_program(sizes):
     for size in sizes:
         for name in ALL_SIZES + (FEW_SIZES if size in FEW else []):
             rule, dtype = name.split("_")
@@ -137,6 +145,11 @@ def check(ptx, plans, ptxas, chip):
         wrong.append("spills")
     if registers * block > REGISTERS:
         wrong.append(f"too many registers for {block} threads")
+    # ptxas waits for each product where it cannot tell who uses the registers.
+    if "wgmma" in result.stderr:
+        wrong.append(f"ptxas: {result.stderr}")
+    if chip == "sm_90a" and ("wgmma" in ptx) != ("quadratic" in name):
+        wrong.append("wgmma where there should be none, or none")
     if shared > SHARED.get(chip, HOPPER_SHARED):
         wrong.append("too much shared memory")
     for text in ("__nv_", ".local"):
@@ -148,10 +161,11 @@ def check(ptx, plans, ptxas, chip):
 def main():
     opt, translate, ptxas, chip = sys.argv[1:5]
     sizes = [int(size) for size in sys.argv[5].split(",")] if sys.argv[5:] else SIZES
+    prefix = sys.argv[6] if sys.argv[6:] else ""
     pipeline = f"--linattn-lower-to-nvvm-pipeline=chip={chip}"
     compiled = subprocess.run(
         [opt, pipeline],
-        input="".join(programs(sizes)),
+        input="".join(programs(sizes, prefix)),
         text=True,
         capture_output=True,
         check=True,

@@ -75,3 +75,26 @@ func.func @both(%q: memref<?x8x?x64xbf16>, %k: memref<?x8x?x64xbf16>, %s: memref
 // CHECK: scf.for
 // CHECK: nvvm.mma.sync
 // CHECK: llvm.store {{.*}} : vector<4xi32>, !llvm.ptr<1>
+
+// Products of warpgroups: tiles of 128 columns are two panels.
+// CHECK-LABEL: gpu.module @warpgroups_quadratic
+// CHECK: nvvm.maxntid = array<i32: 256>
+// CHECK: scf.for
+// CHECK: nvvm.cp.async.wait.group 0
+// CHECK-NEXT: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+// CHECK-NEXT: nvvm.barrier0
+// CHECK: nvvm.wgmma.fence.aligned
+// CHECK-COUNT-8: llvm.inline_asm has_side_effects {{.*}}wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK-NEXT: llvm.inline_asm has_side_effects {{.*}}wgmma.wait_group.sync.aligned 0;
+// CHECK: nvvm.wgmma.fence.aligned
+// CHECK-COUNT-4: llvm.inline_asm has_side_effects {{.*}}wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK-NEXT: llvm.inline_asm has_side_effects {{.*}}wgmma.wait_group.sync.aligned 0;
+// CHECK-NOT: nvvm.ldmatrix
+func.func @warpgroups(%q: memref<?x8x?x128xf16>) {
+  linattn.quadratic %q, %q, %q weights(softmax) into(%q)
+      {linattn.schedule = #linattn.schedule<form = quadratic, mma = wgmma, chunk = 64, warps = 8, stages = 2>}
+    : (memref<?x8x?x128xf16>, memref<?x8x?x128xf16>, memref<?x8x?x128xf16>, memref<?x8x?x128xf16>) -> ()
+  return
+}

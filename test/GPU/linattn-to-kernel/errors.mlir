@@ -100,7 +100,7 @@ func.func @not_a_schedule(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
 // -----
 
 func.func @softmax_as_chunks(%q: memref<2x8x?x64xbf16>) {
-  // expected-error @+1 {{attention has the form quadratic, tiles of 16, 32, 64 or 128 keys, four or eight warps, and one or two stages}}
+  // expected-error @+1 {{attention has the form quadratic, mma_sync or wgmma, tiles of 16, 32, 64 or 128 keys, four or eight warps, and one or two stages}}
   linattn.quadratic %q, %q, %q weights(softmax) into(%q)
       {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2>}
     : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>) -> ()

@@ -156,6 +156,76 @@ std::vector<AttentionCase> linearCases() {
   return cases;
 }
 
+/// The same by products of warpgroups, in the ways that their tiles differ.
+std::vector<AttentionCase> wgmmaCases() {
+  std::vector<AttentionCase> cases;
+  auto add = [&](std::string name,
+                 std::function<void(AttentionCase &)> change) {
+    cases.push_back(named(name, [&](AttentionCase &attention) {
+      attention.chip = "sm_90a";
+      attention.queryHeads = attention.keyHeads = attention.valueHeads = 1;
+      change(attention);
+    }));
+  };
+  for (int64_t size : {16, 60, 64, 96, 128, 256})
+    for (bool causal : {false, true})
+      if (causal == (size != 64 && size != 128) || size == 64)
+        add((causal ? "causal_d" : "d") + std::to_string(size),
+            [&](AttentionCase &attention) {
+              attention.keySize = attention.valueSize = size;
+              attention.causal = causal;
+              if (size > 128)
+                attention.queries = attention.keys = 70;
+            });
+  add("f16", [](AttentionCase &attention) {
+    attention.dtype = DType::F16;
+    attention.keySize = 128;
+    attention.causal = true;
+  });
+  add("other_values", [](AttentionCase &attention) {
+    attention.keySize = 34;
+    attention.valueSize = 160;
+  });
+  add("step", [](AttentionCase &attention) {
+    attention.queries = 1;
+    attention.keys = 192;
+    attention.queryHeads = 4;
+    attention.staticTokens = true;
+  });
+  add("whole_tiles", [](AttentionCase &attention) {
+    attention.queries = attention.keys = 128;
+    attention.staticTokens = true;
+  });
+  add("causal_cross", [](AttentionCase &attention) {
+    attention.queries = 40;
+    attention.keys = 200;
+    attention.causal = attention.prefix = true;
+  });
+  add("queries_without_keys", [](AttentionCase &attention) {
+    attention.queries = 200;
+    attention.keys = 40;
+    attention.causal = true;
+  });
+  add("grouped_tokens_first", [](AttentionCase &attention) {
+    attention.queryHeads = 4;
+    attention.keyHeads = attention.valueHeads = 2;
+    attention.queries = attention.keys = 70;
+    attention.tokensFirst = attention.causal = true;
+  });
+  add("far_apart", [](AttentionCase &attention) {
+    attention.queryScale = 60;
+    attention.causal = true;
+  });
+  add("mask", [](AttentionCase &attention) {
+    attention.mask = attention.causal = true;
+  });
+  add("linear", [](AttentionCase &attention) { attention.linear = true; });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Wgmma, AttentionKernels,
+                         testing::ValuesIn(wgmmaCases()),
+                         [](const auto &info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(Softmax, AttentionKernels,
                          testing::ValuesIn(softmaxCases()),
                          [](const auto &info) { return info.param.name; });

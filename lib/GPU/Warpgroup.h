@@ -1,0 +1,71 @@
+//===- Warpgroup.h - Products of four warps -------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// `wgmma` of sm_90a: four warps multiply 64 × 16 by 16 × N, sums in f32. Warp w
+// has rows 16 w and on of the sums, in the order of `KernelBuilder::multiply`:
+// lane l has, of every eight columns, 2 (l % 4) and the next, of the rows l / 4
+// and l / 4 + 8; the same of A, where it is in registers. What is in shared
+// memory comes from a tile of panels and is read by a proxy of its own: who
+// wrote it needs a fence before the barrier.
+//
+// The products between `begin` and `await` run while other code does, and their
+// sums may be used by nothing else.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GPU_WARPGROUP_H
+#define LINATTN_LIB_GPU_WARPGROUP_H
+
+#include "SharedTile.h"
+
+namespace mlir::linattn {
+
+/// Rows and warps of a product.
+constexpr int64_t warpgroupRows = 64, warpgroupWarps = 4;
+
+/// A tile of panels in shared memory, as `wgmma` takes it.
+class WarpgroupOperand {
+public:
+  /// `byRows`: the products add over the tile's rows, not over its columns.
+  WarpgroupOperand(KernelBuilder &k, SharedTile tile, Value base, bool byRows);
+
+  /// The descriptor of the 16 rows or columns that product `step` adds over.
+  Value at(int64_t step) const;
+  bool isByRows() const { return byRows; }
+
+private:
+  KernelBuilder *k;
+  SharedTile tile;
+  bool byRows;
+  Value descriptor;
+};
+
+class WarpgroupProducts {
+public:
+  explicit WarpgroupProducts(KernelBuilder &k, Type type) : k(k), type(type) {}
+
+  /// What registers hold now is what products read.
+  void begin();
+  /// `sums` += a · b of `columns`; without sums they are a · b. `a`: a
+  /// descriptor, or the four registers of a fragment.
+  void multiply(SmallVectorImpl<Value> &sums, int64_t columns, ValueRange a,
+                Value b, bool byRows);
+  /// Waits for all products; the sums are what they should be from here on.
+  void await(SmallVectorImpl<Value> &sums);
+
+private:
+  SmallVector<Value> assembly(StringRef text, ValueRange operands,
+                              ValueRange sums, size_t numSums);
+
+  KernelBuilder &k;
+  Type type;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GPU_WARPGROUP_H
