@@ -30,6 +30,7 @@ struct Product {
   WgmmaForm form;
   bool proxyFence = true, registerFence = true, barrier = true, commit = true;
   bool wait = true, permute = true, overwrite = false;
+  bool moreInFirstWarp = false;
   unsigned pending = 0;
   uint64_t swizzle = wgmma_descriptor::swizzle128, stride = 1024;
   std::string added = "%c0"; ///< To the descriptor of B.
@@ -96,6 +97,12 @@ std::string Product::multiply() const {
     return text;
   };
   std::string outputs = repeat("=f", kSize / 2);
+  if (moreInFirstWarp)
+    os << "%isFirst = arith.cmpi eq, %warp, %c0 : i32\nscf.if %isFirst {\n"
+       << "%more = llvm.inline_asm has_side_effects asm_dialect = att \""
+       << form.getAssembly() << "\", \"" << outputs
+       << ",l,l,~{memory}\" %descA, %descB : (i64, i64) -> " << structure
+       << "\nnvvm.wgmma.commit.group.sync.aligned\n}\n";
   for (unsigned step = 0; step < kSteps; ++step) {
     WgmmaForm mine = form;
     mine.accumulates = step > 0;
@@ -351,6 +358,13 @@ TEST_F(WgmmaTest, WrongLayoutsAreWrong) {
 TEST_F(WgmmaTest, LanesWithOtherDescriptorsDiverge) {
   product.added = "%half";
   EXPECT_GT(launch()[Check::Divergence].count, 0u);
+}
+
+TEST_F(WgmmaTest, WarpsOfAGroupMustDoTheSame) {
+  product.moreInFirstWarp = true;
+  Report report = launch();
+  expectOnly(report, {Check::Divergence});
+  EXPECT_TRUE(isRight());
 }
 
 TEST(WgmmaFormTest, KnowsItsOwnAssemblyOnly) {
