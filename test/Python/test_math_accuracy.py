@@ -40,6 +40,21 @@ def test_units_in_the_last_place(rng, name, dtype):
     assert error.max() <= bound
 
 
+def test_exponential_at_the_ends():
+    """What f32 holds up to its largest number; then infinity, 0, and NaN for NaN."""
+    kernel = linattn.compile(
+        """func.func @f(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+          %y = math.exp %x : tensor<?x64xf32>
+          return %y : tensor<?x64xf32>
+        }"""
+    )
+    x = np.zeros((1, 64), np.float32)
+    x[0, :9] = [0.0, -0.0, -np.inf, -1e30, np.inf, 1e30, 88.9, np.nan, 88.72]
+    y = kernel(x)[0]
+    np.testing.assert_array_equal(y[:8], np.float32([1, 1, 0, 0, np.inf, np.inf, np.inf, np.nan]))
+    np.testing.assert_allclose(y[8], np.exp(np.float64(x[0, 8])), rtol=1e-5)
+
+
 def test_limits():
     """A decay of 0 is exactly 1, one of −∞ exactly 0, and nothing overflows in between."""
     q = np.ones((1, 2, 1, 16), np.float32)

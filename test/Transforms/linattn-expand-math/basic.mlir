@@ -19,6 +19,21 @@ func.func @scalars(%x: f32) -> f32 {
   return %0 : f32
 }
 
+// 14 operations: two bounds, the sum that rounds, 8 more multiply-adds.
+// CHECK-LABEL: func.func @exponential(
+// CHECK-COUNT-1: math.fma
+// CHECK:         arith.subf
+// CHECK-COUNT-8: math.fma
+// CHECK-NEXT:    arith.bitcast {{.*}} : vector<16xf32> to vector<16xi32>
+// CHECK-NEXT:    arith.shli
+// CHECK-NEXT:    arith.bitcast
+// CHECK-NEXT:    arith.mulf
+// CHECK-NEXT:    return
+func.func @exponential(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.exp %x : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
 // CHECK-LABEL: func.func @double(
 // CHECK:         math.exp %{{.+}} : f64
 func.func @double(%x: f64) -> f64 {
