@@ -44,6 +44,8 @@ void ChunkTile::emitChunk(Value position) {
     findNext();
   if (residual && hasChannelDecay())
     fillRow(residual, {}, 0.0);
+  if (keyShifts)
+    findShifts();
   forEach(count, [&](Value t) { packToken(t); });
   // What pads the chunk writes nothing and decays nothing.
   forEach(count, index(padded), 1, [&](Value t) { clearToken(t); });
@@ -91,12 +93,16 @@ void ChunkTile::allocateScratch() {
     if (bRows)
       bT = scratch({features, tokens});
   }
+  if (scan.getRunningMax())
+    rescales = scratch({tokens});
+  if (needsRowMax(op.getFeatureMapKind(), isStabilised())) {
+    keyShifts = scratch({tokens});
+    queryShifts = scratch({members, tokens});
+  }
   if (hasScalarGate()) {
     OpFoldResult oneMore = b.getIndexAttr(padded + 1);
     if (hasScalarDecay())
       gates = scratch({tokens});
-    if (scan.getRunningMax())
-      rescales = scratch({tokens});
     if (gates && rescales)
       factors = scratch({tokens});
     cumulated = scratch({oneMore});

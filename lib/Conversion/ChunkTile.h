@@ -70,6 +70,9 @@ private:
   void storeState();
 
   // ChunkTilePack.cpp
+  void findShifts();
+  Value carryMaximum(Value t, Value keyMaxima);
+  Value rowMaxima(Value operand, Value rowHead, Value t, bool written);
   void packToken(Value t);
   void clearToken(Value t);
 
@@ -82,12 +85,14 @@ private:
                  int64_t numKeys, bool decays);
   void ownScores(Value t, const Reader &reader);
   void decayRow(Value t);
+  void emitDecays();
   void fillDecays();
   void fillCumulated();
   void decayKeys(Value keyRows);
   void transpose(Value source, Value target);
   Rows transposed(Rows lines);
   void updateNormalizer();
+  void divideTokens(Value first, Value member);
   void forEachReader(function_ref<void(const Reader &)> body);
   Reader queryReader(Value member) {
     return {queries, queryScores, member, exclusive, exclusive};
@@ -147,6 +152,9 @@ private:
   // Scratch, a number per token: logarithms of decays, e^(m_(t−1) − m_t), their
   // products and both as factors from the start on, …
   Value gates, rescales, factors, cumulated, betas, own, inverses, maxima;
+  // Scratch, a number per token: what is subtracted from a key, and for each
+  // member from a query.
+  Value keyShifts, queryShifts;
   // Scratch, a number or one per channel: ρ, what the rounding of Γ left over.
   // Channels add up their logarithms in it before.
   Value residual;

@@ -8,12 +8,89 @@
 
 #include "ChunkTile.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::linattn;
 
+/// The largest elements of the rows of a vector of tokens from `t` on, the
+/// chunk's last one again past it. A token that is not written has none.
+Value ChunkTile::rowMaxima(Value operand, Value rowHead, Value t,
+                           bool written) {
+  constexpr double none = -std::numeric_limits<double>::infinity();
+  int64_t lanes = shape.lanes;
+  Value least = constant(vectorType(lanes), none);
+  Rows lines;
+  for (int64_t i = 0; i < lanes; ++i) {
+    Value last = sub(count, index(1));
+    Value token = tokenAt(add(first, min(add(t, index(i)), last)));
+    Value row = reduceRow(wholeVectors(dim(operand, 3)), least,
+                          [&](Value d, ValueRange carried) -> Rows {
+                            Value line =
+                                readOperand(operand, {batch, rowHead, token, d},
+                                            lanes, none);
+                            return {maxf(carried.front(), line)};
+                          })
+                    .front();
+    Value keep = written ? keepOf(token) : Value();
+    lines.push_back(keep ? select(keep, row, least) : row);
+  }
+  return maxVectors(lines);
+}
+
+/// What is subtracted from keys and queries before their exponentials: their
+/// largest elements, of keys the running maximum of these.
+void ChunkTile::findShifts() {
+  int64_t lanes = shape.lanes;
+  forEach(index(0), count, lanes, [&](Value t) {
+    Value shifts = rowMaxima(scan.getKey(), keyHead, t, /*written=*/true);
+    if (rescales && !scan.getInputGate())
+      shifts = carryMaximum(t, shifts);
+    storeVector(shifts, keyShifts, {t});
+    forEachMember([&](Value member) {
+      storeVector(rowMaxima(scan.getQuery(), queryHead(member), t,
+                            /*written=*/false),
+                  queryShifts, {member, t});
+    });
+  });
+}
+
+/// Carries the running maximum past a vector of tokens, and keeps the factors
+/// of the past, e^(m_(t−1) − m_t). Returns what the keys are shifted by.
+Value ChunkTile::carryMaximum(Value t, Value keyMaxima) {
+  int64_t lanes = shape.lanes;
+  Value maximum = scan.getRunningMax();
+  SmallVector<Value> place{slot, head};
+  Value old = splat(load(maximum, place), lanes);
+  // x_t, or of the lanes below `step` y, in place of x_(t−step).
+  auto delayed = [&](Value x, Value y, int64_t step) -> Value {
+    SmallVector<int64_t> lanesOf;
+    for (int64_t i = 0; i < lanes; ++i)
+      lanesOf.push_back(i < step ? lanes + i : i - step);
+    return vector::ShuffleOp::create(b, loc, x, y, lanesOf);
+  };
+  Value best = maxf(old, keyMaxima);
+  for (int64_t step = 1; step < lanes; step *= 2)
+    best = maxf(best, delayed(best, old, step));
+  store(vector::ExtractOp::create(b, loc, best, ArrayRef<int64_t>{lanes - 1}),
+        maximum, place);
+  // −∞ − −∞, before the first key, is no number.
+  Value least = lowest(vectorType(lanes));
+  Value shifts = maxf(best, least);
+  Value past = delayed(shifts, maxf(old, least), 1);
+  storeVector(exp(subf(past, shifts)), rescales, {t});
+  return shifts;
+}
+
 void ChunkTile::packToken(Value t) {
   Value token = tokenAt(add(first, t));
-  Value rescale = packKey(token, keys, {t});
+  Value shift = keyShifts ? load(keyShifts, {t}) : Value();
+  Value rescale = packKey(token, keys, {t}, shift);
+  // An input gate carries the maximum token by token.
+  if (rescale)
+    store(rescale, rescales, {t});
+  else if (rescales)
+    rescale = load(rescales, {t});
   if (maxima)
     store(load(scan.getRunningMax(), {slot, head}), maxima, {t});
   packValue(token, values, {t});
@@ -43,11 +120,10 @@ void ChunkTile::packToken(Value t) {
     // Logarithms for now; a rescaling is no logarithm and goes beside them.
     if (hasScalarDecay())
       store(logarithmOfDecay(token), gates, {t});
-    if (rescale)
-      store(rescale, rescales, {t});
   }
   forEachMember([&](Value member) {
-    packQuery(token, member, queries, {member, t});
+    packQuery(token, member, queries, {member, t},
+              queryShifts ? load(queryShifts, {member, t}) : Value());
     if (own)
       store(ownWeight(queries, {member, t}, keys, {t}), own, {member, t});
   });

@@ -32,7 +32,7 @@ void ChunkTile::emitScores() {
   if (bRows)
     transpose(bRows, bT);
   if (hasScalarGate())
-    fillDecays();
+    emitDecays();
   forEachReader([&](const Reader &reader) { productScores(reader); });
   if (hasScalarGate()) {
     decayKeys(keys);
@@ -44,6 +44,25 @@ void ChunkTile::emitScores() {
 //===----------------------------------------------------------------------===//
 // Decays per token
 //===----------------------------------------------------------------------===//
+
+/// A decay per head is the same in all whole chunks: the first one of a task
+/// fills in what the others find.
+void ChunkTile::emitDecays() {
+  if (rescales || rankOf(scan.getDecay()) != 1)
+    return fillDecays();
+  auto compare = [&](arith::CmpIPredicate predicate, Value x,
+                     Value y) -> Value {
+    return arith::CmpIOp::create(b, loc, predicate, x, y);
+  };
+  Value isFirst = compare(arith::CmpIPredicate::eq, first, from);
+  Value isRagged = compare(arith::CmpIPredicate::ne, count, index(chunk));
+  auto branch =
+      scf::IfOp::create(b, loc, arith::OrIOp::create(b, loc, isFirst, isRagged),
+                        /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  fillDecays();
+}
 
 /// decays[t + 1, j] = Π α over (j, t], 1 for j = t; cumulated[t + 1] = Π α over
 /// [0, t]. Row 0 is of the state before the chunk. Nobody reads above the
@@ -337,47 +356,73 @@ void ChunkTile::decayRow(Value t) {
 
 /// The column of values 1: den_t = Qd_t·z + Σ_j P_tj, z ← Γ z + Σ_j Ke_j.
 void ChunkTile::updateNormalizer() {
-  int64_t lanes = shape.lanes;
-  forEach(count, [&](Value t) {
-    Value next = add(t, index(1));
-    forEachMember([&](Value member) {
-      Value past =
-          reduceRow(keySize, zeros(lanes),
-                    [&](Value d, ValueRange carried) -> SmallVector<Value> {
-                      Value q = loadVector(queries, {member, t, d}, lanes);
-                      return {fmaVector(q, loadVector(z, {d}, lanes),
-                                        carried.front())};
-                    })
-              .front();
-      Value den = sumVector(past);
-      if (hasScalarGate())
-        den = mulf(den, load(cumulated, {next}));
-      den = reduce(next, den, [&](Value j, Value sum) {
-        return addf(sum, load(queryScores, {member, index(0), t, j}));
-      });
-      Value runningMax = maxima ? load(maxima, {t}) : Value();
-      store(emitInverseDenominator(b, loc, *scan.getNormalize(), tokenType, den,
-                                   runningMax),
-            inverses, {member, t});
-    });
+  forEach(index(0), count, shape.lanes, [&](Value t) {
+    forEachMember([&](Value member) { divideTokens(t, member); });
   });
+  // Several vectors side by side.
+  int64_t width = shape.lanes;
+  std::optional<int64_t> size = getConstantIntValue(keySize);
+  while (size && *size % (2 * width) == 0 && width < 4 * shape.lanes)
+    width *= 2;
   auto factorAt = [&](Value memref, Value d) -> Value {
     if (!memref)
       return {};
     return hasChannelDecay()
-               ? loadVector(memref, {d}, lanes)
+               ? loadVector(memref, {d}, width)
                : splat(load(memref, {memref == cumulated ? rows : index(0)}),
-                       lanes);
+                       width);
   };
-  forEach(index(0), keySize, lanes, [&](Value d) {
-    Value past = loadVector(z, {d}, lanes), sum = past;
+  forEach(index(0), keySize, width, [&](Value d) {
+    Value past = loadVector(z, {d}, width), sum = past;
     if (Value factor = factorAt(total ? total : cumulated, d))
       sum = mulf(past, factor);
     if (Value rest = factorAt(residual, d))
       sum = fmaVector(past, rest, sum);
     sum = reduce(rows, sum, [&](Value j, Value partial) {
-      return addf(partial, loadVector(keys, {j, d}, lanes));
+      return addf(partial, loadVector(keys, {j, d}, width));
     });
     storeVector(sum, z, {d});
   });
+}
+
+/// 1/den of a vector of tokens from `first` on; what pads the chunk is among
+/// them. A token's terms are summed lane by lane, then all lanes at once.
+void ChunkTile::divideTokens(Value first, Value member) {
+  int64_t lanes = shape.lanes;
+  Rows tokens;
+  for (int64_t i = 0; i < lanes; ++i)
+    tokens.push_back(add(first, index(i)));
+  Rows sums =
+      reduceRow(keySize, Rows(lanes, zeros(lanes)),
+                [&](Value d, ValueRange carried) -> SmallVector<Value> {
+                  Value line = loadVector(z, {d}, lanes);
+                  Rows next(carried);
+                  for (auto [t, sum] : llvm::zip_equal(tokens, next))
+                    sum = fmaVector(loadVector(queries, {member, t, d}, lanes),
+                                    line, sum);
+                  return next;
+                });
+  if (hasScalarGate())
+    for (auto [t, sum] : llvm::zip_equal(tokens, sums))
+      sum = mulf(sum, splat(load(cumulated, {add(t, index(1))}), lanes));
+  auto scores = [&](Value t, Value j) {
+    return loadVector(queryScores, {member, index(0), t, j}, lanes);
+  };
+  sums = reduce(index(0), first, lanes, sums,
+                [&](Value j, ValueRange carried) -> SmallVector<Value> {
+                  Rows next(carried);
+                  for (auto [t, sum] : llvm::zip_equal(tokens, next))
+                    sum = addf(sum, scores(t, j));
+                  return next;
+                });
+  // On the diagonal a token reads the keys up to its own.
+  for (int64_t i = 0; i < lanes; ++i) {
+    Value line = select(firstLanes(index(i + 1)), scores(tokens[i], first),
+                        zeros(lanes));
+    sums[i] = addf(sums[i], line);
+  }
+  Value runningMax = maxima ? loadVector(maxima, {first}, lanes) : Value();
+  storeVector(emitInverseDenominator(b, loc, *scan.getNormalize(), tokenType,
+                                     sumVectors(sums), runningMax),
+              inverses, {member, first});
 }

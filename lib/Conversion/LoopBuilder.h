@@ -55,8 +55,9 @@ public:
   Value addf(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
   Value subf(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
   Value mulf(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
+  /// NaN if one is; which zero does not matter.
   Value maxf(Value x, Value y) {
-    return arith::MaximumFOp::create(b, loc, x, y);
+    return arith::MaximumFOp::create(b, loc, x, y, arith::FastMathFlags::nsz);
   }
   Value negate(Value x) { return arith::NegFOp::create(b, loc, x); }
   Value exp(Value x) { return math::ExpOp::create(b, loc, x); }

@@ -132,13 +132,15 @@ Value ScanTile::openInputGate(Value token, Row &row) {
   return exp(addf(subf(maxf(old, lowest(type)), to), log));
 }
 
-Value ScanTile::packKey(Value token, Value target, ArrayRef<Value> at) {
+Value ScanTile::packKey(Value token, Value target, ArrayRef<Value> at,
+                        Value shift) {
   Row row;
   row.source = scan.getKey();
   row.index = {batch, keyHead, token};
   row.keep = keepOf(token);
+  row.shift = shift;
   Value rescale;
-  if (needsRowMax(op.getFeatureMapKind(), isStabilised())) {
+  if (!shift && needsRowMax(op.getFeatureMapKind(), isStabilised())) {
     row.shift = rowMaximum(row.source, row.index);
     if (scan.getRunningMax() && !scan.getInputGate()) {
       rescale = raiseRunningMax(row.shift, row.keep);
@@ -162,11 +164,12 @@ void ScanTile::packValue(Value token, Value target, ArrayRef<Value> at) {
 }
 
 void ScanTile::packQuery(Value token, Value member, Value target,
-                         ArrayRef<Value> at) {
+                         ArrayRef<Value> at, Value shift) {
   Row row;
   row.source = scan.getQuery();
   row.index = {batch, queryHead(member), token};
-  if (needsRowMax(op.getFeatureMapKind(), isStabilised()))
+  row.shift = shift;
+  if (!shift && needsRowMax(op.getFeatureMapKind(), isStabilised()))
     row.shift = rowMaximum(row.source, row.index);
   row.scale = scaleOr1(scan.getScale());
   packRow(row, target, at);
@@ -266,7 +269,8 @@ Value ScanTile::sumVector(Value x) {
   return vector::ExtractOp::create(b, loc, x, ArrayRef<int64_t>{0});
 }
 
-Value ScanTile::sumVectors(SmallVector<Value> vectors) {
+Value ScanTile::combineVectors(SmallVector<Value> vectors,
+                               function_ref<Value(Value, Value)> combine) {
   // The halves of all groups of `size` elements of two vectors, or of one.
   auto halves = [&](Value x, Value y, int64_t size) -> Value {
     int64_t length = cast<VectorType>(x.getType()).getNumElements();
@@ -276,8 +280,8 @@ Value ScanTile::sumVectors(SmallVector<Value> vectors) {
         low.push_back(group + i);
         high.push_back(group + size / 2 + i);
       }
-    return addf(vector::ShuffleOp::create(b, loc, x, y, low),
-                vector::ShuffleOp::create(b, loc, x, y, high));
+    return combine(vector::ShuffleOp::create(b, loc, x, y, low),
+                   vector::ShuffleOp::create(b, loc, x, y, high));
   };
   int64_t size = shape.lanes;
   for (; vectors.size() > 1; size /= 2) {

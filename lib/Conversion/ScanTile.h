@@ -86,11 +86,14 @@ protected:
   // Packing one token into the row `at` of scratch buffers.
 
   /// φ(k), behind its input gate; returns the factor that rescales the past
-  /// where a running maximum is carried, else null.
-  Value packKey(Value token, Value target, ArrayRef<Value> at);
+  /// where a running maximum is carried, else null. With a `shift`, which
+  /// whoever calls has found, the maximum is carried by them.
+  Value packKey(Value token, Value target, ArrayRef<Value> at,
+                Value shift = {});
   void packValue(Value token, Value target, ArrayRef<Value> at);
   /// scale · φ(q) of a member of the group.
-  void packQuery(Value token, Value member, Value target, ArrayRef<Value> at);
+  void packQuery(Value token, Value member, Value target, ArrayRef<Value> at,
+                 Value shift = {});
   /// The row a of the transition, from the packed key `keyAt` of the token for
   /// the delta rule.
   void packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
@@ -132,7 +135,15 @@ protected:
   Value sumVector(Value x);
   /// The sums of several vectors, a power of two and at most as many as lanes,
   /// as one vector; in the same order.
-  Value sumVectors(SmallVector<Value> vectors);
+  Value sumVectors(SmallVector<Value> vectors) {
+    return combineVectors(std::move(vectors),
+                          [&](Value x, Value y) { return addf(x, y); });
+  }
+  /// Their largest elements.
+  Value maxVectors(SmallVector<Value> vectors) {
+    return combineVectors(std::move(vectors),
+                          [&](Value x, Value y) { return maxf(x, y); });
+  }
 
   ScanOp scan;
   Update update;
@@ -148,6 +159,8 @@ protected:
   Value firstPanel, panelCount, panelsPerTask;
 
 private:
+  Value combineVectors(SmallVector<Value> vectors,
+                       function_ref<Value(Value, Value)> combine);
   Value locate(Value state);
   void clearOutput();
   Value countColumnTasks(Value states, int64_t enoughTasks);
