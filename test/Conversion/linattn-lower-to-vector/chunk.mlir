@@ -41,6 +41,38 @@ func.func @scalar_decay(%q: memref<1x2x?x64xf32>, %g: memref<1x2x?xf32>, %o: mem
   return
 }
 
+// A decay per head: the first chunk of a task makes the factors, and one that
+// is not whole.
+
+// CHECK-LABEL: func.func @head_decay(
+// CHECK-NOT:     math.exp
+// CHECK:         %[[FILLS:.+]] = arith.ori %{{.+}}, %{{.+}} : i1
+// CHECK-NEXT:    scf.if %[[FILLS]] {
+// CHECK-COUNT-2:   math.exp %{{.+}} : vector<16xf32>
+// CHECK-NOT:     math.exp
+func.func @head_decay(%q: memref<1x2x?x64xf32>, %g: memref<2xf32>, %o: memref<1x2x?x64xf32>, %s: memref<1x2x64x64xf32>) {
+  linattn.scan %q, %q, %q decay(%g) into(%o) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
+    : (memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<2xf32>, memref<1x2x?x64xf32>, memref<1x2x64x64xf32>) -> ()
+  return
+}
+
+// Maxima, their running maximum and denominators: 16 tokens at a time.
+
+// CHECK-LABEL: func.func @exponential(
+// CHECK-SAME:    %[[M:[^:]+]]: memref<1x2xf32>
+// CHECK:         %[[OLD:.+]] = memref.load %[[M]]
+// CHECK:         arith.maximumf %{{.+}}, %{{.+}} fastmath<nsz> : vector<16xf32>
+// CHECK:         %[[LAST:.+]] = vector.extract %{{.+}}[15] : f32 from vector<16xf32>
+// CHECK:         memref.store %[[LAST]], %[[M]]
+// CHECK-NOT:     memref.load %[[M]]
+// CHECK:         arith.divf %{{.+}}, %{{.+}} : vector<16xf32>
+// CHECK-NOT:     arith.divf
+func.func @exponential(%m: memref<1x2xf32>, %q: memref<1x2x?x64xf32>, %s: memref<1x2x64x64xf32>, %z: memref<1x2x64xf32>) {
+  linattn.scan %q, %q, %q into(%q) init(%s) normalizer(%z) running_max(%m) {config = #linattn.config<form = chunk, chunk = 16>, feature_map = #linattn.feature_map<exp>, normalize = #linattn.normalize<eps = 1.0e-6>}
+    : (memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x64x64xf32>, memref<1x2x64xf32>, memref<1x2xf32>) -> ()
+  return
+}
+
 // A decay per channel, all sizes open, no form given: the keys of the chunk are
 // decayed in memory.
 
