@@ -72,9 +72,9 @@ void ChunkKernel::placeThread() {
       stateTile().place(k(), k().add(k().mul(stateRowWarp, 16), fragmentRow),
                         stateUnit),
       inUnit);
-  outputPlace =
-      k().add(valueTile().place(k(), k().add(stripRow, fragmentRow), groupUnit),
-              inUnit);
+  outputPlace = k().add(
+      outputTile().place(k(), k().add(stripRow, fragmentRow), groupUnit),
+      inUnit);
 }
 
 void ChunkKernel::prepareCopies() {
@@ -236,7 +236,7 @@ void ChunkKernel::storeState(ValueRange state) {
   });
 }
 
-/// The state in 16 bits, for the products with the queries.
+/// The state as summands of 16 bits, for the products with the queries.
 void ChunkKernel::spillState(ValueRange state) {
   LanePointer pointer(k(), stateTile(), k().offset(shared, stateOffset()),
                       spillPlace);
@@ -244,18 +244,19 @@ void ChunkKernel::spillState(ValueRange state) {
     for (int64_t j = 0; j < stateColumns(); ++j)
       for (int64_t half = 0; half < 2; ++half) {
         int64_t at = stateAt(i, j) + 2 * half;
-        k().store(k().pack(type, state[at], state[at + 1]),
-                  pointer.at(i * rowWarps() * 16 + half * 8, j), 4);
+        Value to = pointer.at(i * rowWarps() * 16 + half * 8, j);
+        Value x = state[at], y = state[at + 1];
+        for (int64_t s = 0; s < readSummands; ++s) {
+          Value pair = k().pack(type, x, y);
+          k().store(pair, k().offset(to, s * stateTile().bytes()), 4);
+          auto [near, next] = k().unpack(type, pair);
+          x = k().subf(x, near);
+          y = k().subf(y, next);
+        }
       }
 }
 
-LaunchOp ChunkKernel::build(ModuleOp module, StringRef name) {
-  declare();
-  function.create(module, name, op.getLoc());
-  OpBuilder b = OpBuilder::atBlockEnd(function.body());
-  builder.emplace(b, op.getLoc());
-  place();
-  prepareCopies();
+void ChunkKernel::run() {
   if (schedule.getStages() == 2)
     startChunk(k().i32(0), k().i32(0));
   Values state = loadState();
@@ -267,6 +268,23 @@ LaunchOp ChunkKernel::build(ModuleOp module, StringRef name) {
   // Nothing may arrive in shared memory after the block has gone.
   k().waitForCopies(0);
   storeState(state);
+}
+
+LaunchOp ChunkKernel::build(ModuleOp module, StringRef name) {
+  declare();
+  function.create(module, name, op.getLoc());
+  OpBuilder b = OpBuilder::atBlockEnd(function.body());
+  builder.emplace(b, op.getLoc());
+  place();
+  prepareCopies();
+  k().ifThen(here.exists, [&] { run(); });
+  if (here.exists)
+    k().ifThen(k().negate(here.exists), [&] {
+      clearRows(k(), thread, schedule.getWarps() * 32, slice(),
+                /*elementBytes=*/2,
+                {outputBase, outputStride, valueSize, here.count,
+                 granuleOf(valueSize, type), firstColumn});
+    });
   LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
 
   AffineExpr one = getAffineConstantExpr(1, module.getContext());

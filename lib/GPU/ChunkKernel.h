@@ -13,13 +13,14 @@
 //   S = e^(c_64) S + (e^(c_64 − c) ⊙ K)ᵀ V
 //
 // A block owns a slice of the state's columns, and each group of four of its
-// warps some of those. S stays in the registers of the group, in f32; a copy in
-// 16 bits goes to shared memory once per chunk, for Q S. Every warp computes 16
-// rows of Q Kᵀ and, from registers, of O. The next chunk arrives meanwhile.
+// warps some of those. S stays in the registers of the group, in f32; a copy
+// goes to shared memory once per chunk, for Q S. Every warp computes 16 rows of
+// Q Kᵀ and, from registers, of O. The next chunk arrives meanwhile.
 //
 // Products of matrices take 16-bit operands. Keys that a decay has changed are
 // no such numbers: they are split into a sum of some, so that the state keeps
-// the accuracy of f32.
+// the accuracy of f32. So are S and Q Kᵀ where outputs are made of them: into
+// two, for an output's own rounding is nearly all it may err by.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,6 +73,8 @@ private:
   }
   /// Numbers of 16 bits whose sum is a key; if decayed, to 22 bits or more.
   int64_t keySummands() const { return !hasDecay ? 1 : type.isF16() ? 2 : 3; }
+  /// The same of the state and of scores, for outputs.
+  static constexpr int64_t readSummands = 2;
   bool hasTokenDecay() { return hasDecay && rankOf(op.getDecay()) == 3; }
   /// Whether there are queries and outputs.
   bool reads() const { return segments.part != Segments::Increments; }
@@ -83,10 +86,19 @@ private:
   int64_t valueOffset() const { return keyOffset() + keyTile().bytes(); }
   int64_t stageBytes() const { return valueOffset() + valueTile().bytes(); }
   int64_t stateOffset() const { return schedule.getStages() * stageBytes(); }
-  int64_t outputOffset() const { return stateOffset() + stateTile().bytes(); }
+  int64_t outputOffset() const {
+    return stateOffset() + readSummands * stateTile().bytes();
+  }
+  /// Outputs of a chunk take the place of its queries, if those are as wide.
+  bool replacesQueries() const { return slice() <= paddedKey(); }
+  SharedTile outputTile() const {
+    return replacesQueries() ? keyTile() : valueTile();
+  }
   /// Per stage the decays of the tokens, then their sums, weights, and total.
   int64_t decayOffset() const {
-    return reads() ? outputOffset() + valueTile().bytes() : stateOffset();
+    if (!reads())
+      return stateOffset();
+    return outputOffset() + (replacesQueries() ? 0 : outputTile().bytes());
   }
   int64_t sumsOffset() const {
     return decayOffset() + schedule.getStages() * chunkTokens * 4;
@@ -102,6 +114,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   void declare();
+  void run();
   void place();
   void placeThread();
   void prepareCopies();
@@ -121,18 +134,20 @@ private:
   Values chunk(Value number, ValueRange state);
   void arrive(Value number, Value stage, ValueRange state);
   void multiplyQueries(
-      Value base, Values &c,
-      function_ref<SmallVector<Value, 4>(int64_t step, int64_t n)> load);
+      Value base, Values &c, int64_t summands,
+      function_ref<SmallVector<Value, 4>(int64_t step, int64_t n, int64_t s)>
+          load);
   Values scores(Value base);
   Values readState(Value base);
   void readChunk(Value number, Value base);
   void maskScores(Values &p);
-  void readValues(Value base, ValueRange p, Values &o);
+  SmallVector<Values> splitScores(ValueRange p);
+  void readValues(Value base, ArrayRef<Values> weights, Values &o);
   void addProducts(MutableArrayRef<Value> s, Value factor,
                    ArrayRef<Values> summands, ValueRange b);
   Values updateState(Value base, ValueRange state);
   SmallVector<Values> splitKeys(ValueRange keys, Value tokens);
-  void writeOutput(Value number, ValueRange o);
+  void writeOutput(Value number, Value base, ValueRange o);
 
   void multiplyInto(MutableArrayRef<Value> c, ValueRange a, ValueRange b);
   std::pair<Value, Value> sharedPair(int64_t offset, Value token);

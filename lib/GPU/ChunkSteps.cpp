@@ -102,20 +102,23 @@ void ChunkKernel::arrive(Value number, Value stage, ValueRange state) {
   k().barrier();
 }
 
-/// c += 16 rows of Q times a matrix whose 16×16 blocks `load` brings. Scores
-/// and reads take their turns: beside the state not both fit the registers.
+/// c += 16 rows of Q times a sum of matrices whose 16×16 blocks `load` brings.
+/// Scores and reads take their turns: beside the state not both fit the
+/// registers.
 void ChunkKernel::multiplyQueries(
-    Value base, Values &c,
-    function_ref<SmallVector<Value, 4>(int64_t step, int64_t n)> load) {
+    Value base, Values &c, int64_t summands,
+    function_ref<SmallVector<Value, 4>(int64_t step, int64_t n, int64_t s)>
+        load) {
   LanePointer queries(k(), keyTile(), base, queryPlace);
   for (int64_t step = 0; step < paddedKey() / 16; ++step) {
     auto a = k().loadMatrices(queries.at(0, 2 * step), /*transposed=*/false);
-    for (size_t n = 0; n < c.size() / 8; ++n) {
-      auto b = load(step, n);
-      for (int64_t half = 0; half < 2; ++half)
-        multiplyInto(MutableArrayRef(c).slice((2 * n + half) * 4, 4), a,
-                     ValueRange(b).slice(2 * half, 2));
-    }
+    for (size_t n = 0; n < c.size() / 8; ++n)
+      for (int64_t s = 0; s < summands; ++s) {
+        auto b = load(step, n, s);
+        for (int64_t half = 0; half < 2; ++half)
+          multiplyInto(MutableArrayRef(c).slice((2 * n + half) * 4, 4), a,
+                       ValueRange(b).slice(2 * half, 2));
+      }
   }
 }
 
@@ -123,9 +126,10 @@ void ChunkKernel::multiplyQueries(
 ChunkKernel::Values ChunkKernel::scores(Value base) {
   LanePointer keys(k(), keyTile(), k().offset(base, keyOffset()), keyPlace);
   Values p(chunkTokens / 2, k().f32(0));
-  multiplyQueries(base, p, [&](int64_t step, int64_t n) {
-    return k().loadMatrices(keys.at(16 * n, 2 * step), false);
-  });
+  multiplyQueries(base, p, /*summands=*/1,
+                  [&](int64_t step, int64_t n, int64_t) {
+                    return k().loadMatrices(keys.at(16 * n, 2 * step), false);
+                  });
   return p;
 }
 
@@ -134,9 +138,11 @@ ChunkKernel::Values ChunkKernel::readState(Value base) {
   LanePointer states(k(), stateTile(), k().offset(shared, stateOffset()),
                      valuePlace);
   Values o(groupColumns() / 2, k().f32(0));
-  multiplyQueries(base, o, [&](int64_t step, int64_t n) {
-    return k().loadMatrices(states.at(16 * step, 2 * n), true);
-  });
+  multiplyQueries(
+      base, o, readSummands, [&](int64_t step, int64_t n, int64_t s) {
+        Value hi = states.at(16 * step, 2 * n);
+        return k().loadMatrices(k().offset(hi, s * stateTile().bytes()), true);
+      });
   return o;
 }
 
@@ -173,8 +179,24 @@ void ChunkKernel::maskScores(Values &p) {
   }
 }
 
+/// Scores as sums of fragments of 16 bits: an accumulator is an operand's
+/// fragment, but for its width.
+SmallVector<ChunkKernel::Values> ChunkKernel::splitScores(ValueRange p) {
+  SmallVector<Values> summands(readSummands);
+  for (size_t i = 0; i < p.size(); i += 2) {
+    Value x = p[i], y = p[i + 1];
+    for (Values &summand : summands) {
+      summand.push_back(k().pack(type, x, y));
+      auto [near, next] = k().unpack(type, summand.back());
+      x = k().subf(x, near);
+      y = k().subf(y, next);
+    }
+  }
+  return summands;
+}
+
 /// o = e^c ⊙ o + p V.
-void ChunkKernel::readValues(Value base, ValueRange p, Values &o) {
+void ChunkKernel::readValues(Value base, ArrayRef<Values> weights, Values &o) {
   if (hasDecay) {
     Value row = k().add(k().mul(strip, 16), fragmentRow);
     for (int64_t half = 0; half < 2; ++half) {
@@ -189,15 +211,15 @@ void ChunkKernel::readValues(Value base, ValueRange p, Values &o) {
   }
   LanePointer values(k(), valueTile(), k().offset(base, valueOffset()),
                      valuePlace);
-  for (int64_t step = 0; step < chunkTokens / 16; ++step) {
-    ValueRange a = p.slice(4 * step, 4);
+  for (int64_t step = 0; step < chunkTokens / 16; ++step)
     for (int64_t n = 0; n < groupColumns() / 16; ++n) {
       auto b = k().loadMatrices(values.at(16 * step, 2 * n), true);
-      for (int64_t half = 0; half < 2; ++half)
-        multiplyInto(MutableArrayRef(o).slice((2 * n + half) * 4, 4), a,
-                     ValueRange(b).slice(2 * half, 2));
+      for (const Values &summand : weights)
+        for (int64_t half = 0; half < 2; ++half)
+          multiplyInto(MutableArrayRef(o).slice((2 * n + half) * 4, 4),
+                       ValueRange(summand).slice(4 * step, 4),
+                       ValueRange(b).slice(2 * half, 2));
     }
-  }
 }
 
 /// Keys times their weights as a sum of fragments of 16 bits.
@@ -279,9 +301,15 @@ void ChunkKernel::addProducts(MutableArrayRef<Value> s, Value factor,
 }
 
 /// Through shared memory, so that a lane writes 16 bytes of a row.
-void ChunkKernel::writeOutput(Value number, ValueRange o) {
-  Value tile = k().offset(shared, outputOffset());
-  LanePointer pointer(k(), valueTile(), tile, outputPlace);
+void ChunkKernel::writeOutput(Value number, Value base, ValueRange o) {
+  SharedTile tile = outputTile();
+  if (!replacesQueries())
+    base = k().offset(shared, outputOffset());
+  else if (groups() > 1)
+    k().barrier(); // All groups have read the queries.
+  else
+    k().warpBarrier();
+  LanePointer pointer(k(), tile, base, outputPlace);
   Value scale = k().f32(scaleOr1(op.getScale()));
   for (int64_t n = 0; n < groupColumns() / 8; ++n)
     for (int64_t half = 0; half < 2; ++half) {
@@ -293,7 +321,7 @@ void ChunkKernel::writeOutput(Value number, ValueRange o) {
   int64_t units = groupColumns() / 8, rowsAtOnce = 32 / units;
   Value row = k().add(k().mul(strip, 16), k().div(lane, units));
   Value unit = k().add(k().div(groupColumn, 8), k().rem(lane, units));
-  LanePointer reader(k(), valueTile(), tile, valueTile().place(k(), row, unit));
+  LanePointer reader(k(), tile, base, tile.place(k(), row, unit));
   Value first = k().mul(number, chunkTokens);
   Value left = k().sub(here.count, first);
   int64_t granule = granuleOf(valueSize, type), words = granule / 4;
@@ -326,13 +354,10 @@ void ChunkKernel::writeOutput(Value number, ValueRange o) {
 void ChunkKernel::readChunk(Value number, Value base) {
   Values p = scores(base);
   maskScores(p);
-  // An accumulator is an operand's fragment, but for its width.
-  Values weights;
-  for (size_t i = 0; i < p.size(); i += 2)
-    weights.push_back(k().pack(type, p[i], p[i + 1]));
+  SmallVector<Values> weights = splitScores(p);
   Values o = readState(base);
   readValues(base, weights, o);
-  writeOutput(number, o);
+  writeOutput(number, base, o);
 }
 
 ChunkKernel::Values ChunkKernel::chunk(Value number, ValueRange state) {

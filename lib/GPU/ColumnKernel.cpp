@@ -42,7 +42,7 @@ void ColumnKernel::layOut() {
   next *= schedule.getStages();
 
   bool made = !takesTokens();
-  queryTiles = take(readSummands() * tokenTile().bytes(), made && reads());
+  queryTiles = take(querySummands() * tokenTile().bytes(), made && reads());
   writeTiles = take(allSummands * tokenTile().bytes(), made);
   // Without decays per channel the keys that read are those that write.
   bool readsOthers = made && isDelta() && hasChannelDecay();
@@ -334,13 +334,7 @@ void ColumnKernel::storeNormalizer() {
   });
 }
 
-LaunchOp ColumnKernel::build(ModuleOp module, StringRef name) {
-  declare();
-  function.create(module, name, op.getLoc());
-  OpBuilder b = OpBuilder::atBlockEnd(function.body());
-  builder.emplace(b, op.getLoc());
-  place();
-  prepareCopies();
+void ColumnKernel::run() {
   if (schedule.getStages() == 2)
     startChunk(k().i32(0), k().i32(0));
   Values state = loadState();
@@ -355,6 +349,22 @@ LaunchOp ColumnKernel::build(ModuleOp module, StringRef name) {
   storeState(state);
   if (normalizerView)
     storeNormalizer();
+}
+
+LaunchOp ColumnKernel::build(ModuleOp module, StringRef name) {
+  declare();
+  function.create(module, name, op.getLoc());
+  OpBuilder b = OpBuilder::atBlockEnd(function.body());
+  builder.emplace(b, op.getLoc());
+  place();
+  prepareCopies();
+  k().ifThen(here.exists, [&] { run(); });
+  if (here.exists)
+    k().ifThen(k().negate(here.exists), [&] {
+      clearRows(k(), thread, warps() * 32, slice(), elementBytes(),
+                {outputBase, outputStride, valueSize, here.count,
+                 granuleOf(valueSize, type), firstColumn});
+    });
   LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
 
   AffineExpr one = getAffineConstantExpr(1, module.getContext());

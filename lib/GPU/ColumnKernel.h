@@ -101,13 +101,10 @@ private:
   bool hasDiagonal() { return isExclusive() || (reads() && hasChannelDecay()); }
   /// Products take queries and keys as they arrive.
   bool takesTokens() { return !isWide && !isMapped() && !hasChannelDecay(); }
-  /// Summands of queries and of the state they read: one rounding of either is
-  /// little for an output of 16 bits, both are too much. Of scores, a single
-  /// one of which may be most of an output. Of keys.
-  int64_t readSummands() {
-    return isWide ? allSummands : takesTokens() ? 1 : 2;
-  }
-  int64_t scoreSummands() { return isWide ? allSummands : 2; }
+  /// Summands of the state and of scores, for outputs: of 16 bits, their own
+  /// rounding is nearly all that they may err by. Of queries. Of keys.
+  int64_t readSummands() { return isWide ? allSummands : 2; }
+  int64_t querySummands() { return takesTokens() ? 1 : readSummands(); }
   int64_t keySummands() { return takesTokens() ? 1 : allSummands; }
 
   //===--------------------------------------------------------------------===//
@@ -156,6 +153,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   void declare();
+  void run();
   void place();
   /// What follows from `lane` alone.
   void placeLane();

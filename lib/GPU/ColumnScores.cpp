@@ -153,7 +153,7 @@ ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
     scoreLevels(stage, block, step, q, key, p, a);
     return sums;
   }
-  Summands qs = split(q, readSummands()), keys = split(key, allSummands);
+  Summands qs = split(q, querySummands()), keys = split(key, allSummands);
   storeSummands(queryTiles, block, step, qs);
   storeSummands(writeTiles, block, step, keys);
   multiply(p, qs, keys, readSummands());
@@ -226,7 +226,7 @@ void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
       reads.push_back(k().mulf(key[i], k().exp(sums.upTo[i])));
     writes.push_back(k().mulf(key[i], k().exp(sums.after[i])));
   }
-  storeSummands(queryTiles, block, step, split(queries, readSummands()));
+  storeSummands(queryTiles, block, step, split(queries, querySummands()));
   storeSummands(writeTiles, block, step, split(writes, allSummands));
   if (isDelta())
     storeSummands(readTiles, block, step, split(reads, allSummands));
@@ -306,7 +306,7 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
     for (int64_t i : {0, 1, 6, 7})
       c[i] = k().addf(c[i], k().select(together, met[i], zero));
   };
-  add(p, split(queries, readSummands()), readSummands());
+  add(p, split(queries, querySummands()), readSummands());
   if (isDelta())
     add(a, split(readers, allSummands), allSummands);
 }

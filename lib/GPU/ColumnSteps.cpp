@@ -156,7 +156,7 @@ ColumnKernel::Values ColumnKernel::advance(Value number, Value stage,
   Value queryBase = takesTokens() ? stage : k().offset(shared, queryTiles);
   Value readBase = takesTokens() ? k().offset(stage, keyOffset)
                                  : k().offset(shared, readTiles);
-  auto queries = pointersTo(queryBase, readSummands());
+  auto queries = pointersTo(queryBase, querySummands());
   auto keys = pointersTo(readBase, isDelta() ? keySummands() : 0);
   auto load = [&](SmallVector<LanePointer> &pointers, int64_t step) {
     Summands summands;
@@ -190,10 +190,10 @@ ColumnKernel::Values ColumnKernel::advance(Value number, Value stage,
                 split(loadScores(k().offset(scores, scoreBytes)), allSummands));
     delta = split(whole, allSummands);
   }
-  Summands p = split(loadScores(scores), scoreSummands());
-  multiply(o, p, delta, scoreSummands());
+  Summands p = split(loadScores(scores), readSummands());
+  multiply(o, p, delta, readSummands());
   if (normalizerView)
-    multiply(denominators, p, split(Values(8, k().f32(1)), 1), scoreSummands(),
+    multiply(denominators, p, split(Values(8, k().f32(1)), 1), readSummands(),
              /*halves=*/1);
   writeOutput(number, block, o, denominators);
 

@@ -39,6 +39,10 @@ Value KernelBuilder::equal(Value x, int64_t y) {
   return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, x,
                                        i32(y));
 }
+Value KernelBuilder::negate(Value condition) {
+  Value yes = arith::ConstantIntOp::create(b, loc, 1, 1);
+  return b.createOrFold<arith::XOrIOp>(loc, condition, yes);
+}
 Value KernelBuilder::select(Value condition, Value x, Value y) {
   return b.createOrFold<arith::SelectOp>(loc, condition, x, y);
 }

@@ -60,6 +60,7 @@ public:
   Value greaterSigned(Value x, Value y);
   Value greaterSigned(Value x, int64_t y) { return greaterSigned(x, i32(y)); }
   Value equal(Value x, int64_t y);
+  Value negate(Value condition);
   Value both(Value x, Value y) { return x && y ? band(x, y) : x ? x : y; }
   Value select(Value condition, Value x, Value y);
 

@@ -62,7 +62,8 @@ KernelWork ChunkKernel::work() {
   // Each group of warps makes the scores of all rows.
   if (reads())
     work.operations +=
-        written + 2.0 * chunkTokens * chunkTokens * (groups() * key + slice());
+        readSummands * written + 2.0 * chunkTokens * chunkTokens *
+                                     (groups() * key + readSummands * slice());
   work.bytes = 2.0 * chunkTokens * (reads() ? 2 : 1) * (keySize + columns);
   work.bytes += hasTokenDecay() ? 4 * chunkTokens : 0;
   work.stateBytes = 4 * keySize * columns;
@@ -80,7 +81,7 @@ KernelWork ColumnKernel::work() {
   double scores = 0;
   if (reads()) {
     int64_t terms = readSummands();
-    products += countProducts(terms, terms, terms);
+    products += countProducts(querySummands(), terms, terms);
     scores = countProducts(terms, 3, terms) * (hasChannelDecay() ? 4 : 1);
     if (isDelta())
       scores *= 2;

@@ -28,6 +28,7 @@
 #define LINATTN_LIB_GPU_QUADRATICKERNEL_H
 
 #include "KernelFunction.h"
+#include "Summands.h"
 #include "Warpgroup.h"
 
 namespace mlir::linattn {
@@ -63,6 +64,10 @@ private:
   int64_t rowTiles();
   int64_t warpRows() { return 16 * rowTiles(); }
   int64_t queries() { return warpRows() * warps(); }
+  /// Of weights: an output of bf16 may err by little but its own rounding.
+  int64_t weightSummands() {
+    return type.isBF16() && !usesWarpgroups() ? 2 : 1;
+  }
   /// Queries stay in registers.
   bool holdsQueries() { return paddedKey() <= 64 && !usesWarpgroups(); }
 
@@ -124,7 +129,7 @@ private:
   void weigh(MutableArrayRef<Value> x, MutableArrayRef<Value> carried);
   void softmax(MutableArrayRef<Value> x, MutableArrayRef<Value> carried,
                int64_t r, int64_t half);
-  Values weightFragment(ValueRange p, int64_t r, int64_t step);
+  Summands splitWeights(ValueRange p, int64_t r, int64_t step);
   void readValues(Value base, ValueRange p, MutableArrayRef<Value> o);
   void readValuesOfWarpgroup(Value base, ValueRange p,
                              MutableArrayRef<Value> o);

@@ -183,13 +183,8 @@ void QuadraticKernel::weigh(MutableArrayRef<Value> x,
 
 /// Weights of 16 keys for 16 rows: an accumulator is an operand's fragment, but
 /// for its width.
-QuadraticKernel::Values QuadraticKernel::weightFragment(ValueRange p, int64_t r,
-                                                        int64_t step) {
-  Values a;
-  for (int64_t i = 0; i < 8; i += 2)
-    a.push_back(k().pack(type, p[scoreAt(r, 2 * step) + i],
-                         p[scoreAt(r, 2 * step) + i + 1]));
-  return a;
+Summands QuadraticKernel::splitWeights(ValueRange p, int64_t r, int64_t step) {
+  return split(k(), type, p.slice(scoreAt(r, 2 * step), 8), weightSummands());
 }
 
 /// o += p V.
@@ -200,16 +195,16 @@ void QuadraticKernel::readValues(Value base, ValueRange p,
     return readValuesOfWarpgroup(first, p, o);
   LanePointer values(k(), valueTile(), first, valuePlace);
   for (int64_t step = 0; step < keys() / 16; ++step) {
-    Values a;
+    SmallVector<Summands> a;
     for (int64_t r = 0; r < rowTiles(); ++r)
-      llvm::append_range(a, weightFragment(p, r, step));
+      a.push_back(splitWeights(p, r, step));
     for (int64_t n = 0; n < paddedValue() / 16; ++n) {
       auto b = k().loadMatrices(values.at(16 * step, 2 * n), true);
       for (int64_t r = 0; r < rowTiles(); ++r)
-        for (int64_t half = 0; half < 2; ++half)
-          multiplyInto(o.slice(outputAt(r, 2 * n + half), 4),
-                       ValueRange(a).slice(4 * r, 4),
-                       ValueRange(b).slice(2 * half, 2));
+        for (const auto &summand : a[r])
+          for (int64_t half = 0; half < 2; ++half)
+            multiplyInto(o.slice(outputAt(r, 2 * n + half), 4), summand,
+                         ValueRange(b).slice(2 * half, 2));
     }
   }
 }
@@ -218,14 +213,15 @@ void QuadraticKernel::readValuesOfWarpgroup(Value base, ValueRange p,
                                             MutableArrayRef<Value> o) {
   WarpgroupOperand values(k(), valueTile(), base, /*byRows=*/true);
   WarpgroupProducts products(k(), type);
-  SmallVector<Values> weights;
+  SmallVector<Summands> weights;
   for (int64_t step = 0; step < keys() / 16; ++step)
-    weights.push_back(weightFragment(p, 0, step));
+    weights.push_back(splitWeights(p, 0, step));
   Values sums(o);
   products.begin();
-  for (auto [step, weight] : llvm::enumerate(weights))
-    products.multiply(sums, paddedValue(), weight, values.at(step),
-                      /*byRows=*/true);
+  for (auto [step, summands] : llvm::enumerate(weights))
+    for (const auto &summand : summands)
+      products.multiply(sums, paddedValue(), summand, values.at(step),
+                        /*byRows=*/true);
   products.await(sums);
   llvm::copy(sums, o.begin());
 }

@@ -9,8 +9,7 @@
 // `linattn.read`: O = scale · φ(Q) S, divided by scale · φ(Q) z. A block keeps
 // a slice of S in shared memory, as summands of 16 bits, and takes a few tiles
 // of queries past it; a warp has 16 queries of a tile. As in the chunk form by
-// columns plain queries read one summand of S; mapped ones and what they read
-// are two, of f32 all are three.
+// columns S and mapped queries are two summands, of f32 all are three.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +53,7 @@ private:
         .getFeatureMapKind();
   }
   bool isMapped() { return map() != FeatureMapKind::Identity; }
-  int64_t summands() { return isWide ? allSummands : isMapped() ? 2 : 1; }
+  int64_t summands() { return isWide ? allSummands : 2; }
 
   SharedTile stateTile() { return {paddedKey(), slice()}; }
   SharedTile queryTile() {

@@ -111,9 +111,11 @@ ScanPlace ScanLocator::locate(KernelBuilder &k, Value state) {
     place.count = arith::TruncIOp::create(k.b, k.loc, k.b.getI32Type(), length);
   }
   if (GlobalView view = function.view(k, indices)) {
-    place.slot = readIndex(k, view, sequence);
+    Value slot = readIndex(k, view, sequence);
     place.exists = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sge,
-                                         place.slot, k.i64(0));
+                                         slot, k.i64(0));
+    // It stays in a register until the state is written.
+    place.slot = arith::TruncIOp::create(k.b, k.loc, k.b.getI32Type(), slot);
   }
   if (segments > 1)
     locateSegment(k, place);

@@ -118,8 +118,10 @@ std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
        {staticSize(op.getState(), 2), staticSize(op.getState(), 3)})
     if (size > 256 || size % 2)
       return "head sizes must be even and 256 at most";
-  if (op.getStateIndices())
-    return "a pool of states has no chunk kernel";
+  if (op.getStateIndices() && runsByColumns(op) &&
+      staticSize(op.getState(), 2) > 96)
+    return "beside an index into a pool of states the registers hold 96 "
+           "channels of a chunk kernel by columns";
   // One block could write the state before another has read it.
   if (membersOf(op) > 1 && (findStateSource(op).buffer || op.getNormalizer()))
     return "several query heads read a state that may be updated in place";
@@ -134,6 +136,8 @@ std::string mlir::linattn::whyNotSegments(ScanOp op) {
     return "what a segment of the delta rule does to a state is a dense matrix";
   if (op.getCuSeqlens())
     return "packed sequences are not cut into segments";
+  if (op.getStateIndices())
+    return "states of a pool are not summed by segments";
   if (op.getNormalizer())
     return "a normalizer is not summed by segments";
   return {};

@@ -93,6 +93,31 @@ void TileCopy::start(Value target, Value source, Value left) {
   });
 }
 
+void mlir::linattn::clearRows(KernelBuilder &k, Value thread, int64_t threads,
+                              int64_t columns, int64_t elementBytes,
+                              const TileTarget &target) {
+  int64_t perRow = columns * elementBytes / target.granule;
+  Value total = k.mul(target.left, perRow);
+  SmallVector<Value> zeros(target.granule / 4, k.i32(0));
+  Value rounds = k.div(k.add(total, threads - 1), threads);
+  k.loop(rounds, {}, [&](Value round, ValueRange) -> SmallVector<Value> {
+    Value index = k.add(k.mul(round, threads), thread);
+    Value inRow = k.mul(k.rem(index, perRow), target.granule);
+    Value exists = k.less(index, total), column = k.div(inRow, elementBytes);
+    if (target.firstColumn)
+      column = k.add(target.firstColumn, column);
+    if (target.firstColumn || target.size < columns)
+      exists = k.both(exists, k.less(column, target.size));
+    k.ifThen(exists, [&] {
+      Value row = k.extend(k.div(index, perRow));
+      Value to = k.offset(target.address, k.mul(row, target.stride));
+      k.store(zeros.size() == 1 ? zeros[0] : k.vectorOf(zeros),
+              k.offset(to, inRow), target.granule);
+    });
+    return {};
+  });
+}
+
 void mlir::linattn::storeTileRows(KernelBuilder &k, SharedTile tile, Value base,
                                   Value lane, Value firstRow, int64_t rows,
                                   const TileTarget &target) {

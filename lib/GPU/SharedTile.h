@@ -125,6 +125,11 @@ struct TileTarget {
   Value firstColumn;
 };
 
+/// The threads of a block write zeros into all rows of the target, `columns` of
+/// each.
+void clearRows(KernelBuilder &k, Value thread, int64_t threads, int64_t columns,
+               int64_t elementBytes, const TileTarget &target);
+
 /// A warp writes `rows` rows of 16-bit elements from `firstRow` on, 16 bytes in
 /// each lane.
 void storeTileRows(KernelBuilder &k, SharedTile tile, Value base, Value lane,

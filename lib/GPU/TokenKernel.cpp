@@ -335,9 +335,7 @@ LaunchOp TokenKernel::build(ModuleOp module, StringRef name) {
   place();
   k().ifThen(here.exists, [&] { run(); });
   if (here.exists)
-    k().ifThen(k().bxor(here.exists,
-                        arith::ConstantIntOp::create(b, op.getLoc(), 1, 1)),
-               [&] { clearOutput(); });
+    k().ifThen(k().negate(here.exists), [&] { clearOutput(); });
   LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
 
   MLIRContext *context = module.getContext();

@@ -1,5 +1,5 @@
 // RUN: linattn-opt %s --linattn-select-schedule | FileCheck %s
-// RUN: linattn-opt %s --linattn-select-schedule=shared=100000 | FileCheck %s --check-prefix=SMALL
+// RUN: linattn-opt %s --linattn-select-schedule=shared=115000 | FileCheck %s --check-prefix=SMALL
 // RUN: linattn-opt %s --linattn-select-schedule --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: linattn-opt %s --linattn-select-schedule=shared=20000 --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=TINY
 

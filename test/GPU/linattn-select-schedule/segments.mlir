@@ -9,6 +9,7 @@
 // CHECK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 4 warps, 64 columns of the state: products of matrices, chunk by chunk; one segment: the number of tokens or sequences is not known"
 // CHECK: [Passed] select-schedule {{.*}}; one segment: what a segment of the delta rule does to a state is a dense matrix"
 // CHECK: [Passed] select-schedule {{.*}}; one segment: packed sequences are not cut into segments"
+// CHECK: [Passed] select-schedule {{.*}}; one segment: states of a pool are not summed by segments"
 
 // CHECK-LABEL: func.func @one_head(
 // CHECK: value_slice = 64, split = {{[0-9]+}}>
@@ -60,5 +61,15 @@ func.func @packed(%q: memref<1x1x65536x64xbf16>, %k: memref<1x1x65536x64xbf16>, 
   linattn.scan %q, %k, %k cu_seqlens(%c) into(%o) init(%s)
     : (memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<5xi32>,
        memref<1x1x65536x64xbf16>, memref<4x1x64x64xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @pool(
+// CHECK: form = chunk, {{.*}}value_slice = 64>
+func.func @pool(%q: memref<1x1x65536x64xbf16>, %k: memref<1x1x65536x64xbf16>, %i: memref<1xi32>,
+                %o: memref<1x1x65536x64xbf16>, %s: memref<8x1x64x64xf32>) {
+  linattn.scan %q, %k, %k state_indices(%i) into(%o) init(%s)
+    : (memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<1xi32>,
+       memref<1x1x65536x64xbf16>, memref<8x1x64x64xf32>) -> ()
   return
 }

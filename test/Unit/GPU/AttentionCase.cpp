@@ -8,6 +8,7 @@
 
 #include "AttentionCase.h"
 #include "../Integration/Buffers.h"
+#include "Rounding.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
@@ -97,7 +98,7 @@ AttentionOutcome linattn::test::runCase(const AttentionCase &a) {
   auto tokens = [&](int64_t heads, int64_t count, int64_t size, double range) {
     inputs.emplace_back(a.dtype,
                         randomArray({a.batch, heads, count, size},
-                                    inputs.size() + 1, -range, range),
+                                    a.seed + inputs.size() + 1, -range, range),
                         layout);
   };
   tokens(a.queryHeads, a.queries, a.keySize, 1.7 * a.queryScale);
@@ -132,6 +133,8 @@ AttentionOutcome linattn::test::runCase(const AttentionCase &a) {
     return outcome;
   }
   outcome.ran = true;
-  outcome.error = compare(results[0].toArray(), *expected);
+  Array actual = results[0].toArray();
+  outcome.error = compare(actual, *expected);
+  outcome.beyondRounding = findBeyondRounding(a.dtype, actual, *expected);
   return outcome;
 }

@@ -31,6 +31,7 @@ struct AttentionCase {
   /// Multiplies queries: scores far apart.
   double queryScale = 1;
   std::string chip = "sm_80";
+  uint64_t seed = 0;
 
   int64_t outputHeads() const {
     return std::max({queryHeads, keyHeads, valueHeads});
@@ -43,6 +44,7 @@ struct AttentionCase {
 struct AttentionOutcome {
   bool ran = false; ///< False: a failure has been added.
   double error = 0;
+  double beyondRounding = 0; ///< See Rounding.h.
   std::vector<emulator::LaunchLog::Launch> launches;
 };
 
@@ -61,6 +63,7 @@ struct StateReadCase {
   bool normalize = false, mask = false, tokensFirst = false;
   bool fromZero = false; ///< Else the state starts from an argument.
   std::string chip = "sm_80";
+  uint64_t seed = 0;
 
   int64_t stateHeads() const { return std::max(keyHeads, valueHeads); }
   int64_t outputHeads() const { return std::max(queryHeads, stateHeads()); }
@@ -72,6 +75,7 @@ struct StateReadCase {
 struct StateReadOutcome {
   bool ran = false; ///< False: a failure has been added.
   double outputError = 0, stateError = 0, normalizerError = 0;
+  double beyondRounding = 0; ///< Of outputs.
   std::vector<emulator::LaunchLog::Launch> launches;
 };
 

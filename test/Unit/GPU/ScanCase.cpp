@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScanCase.h"
+#include "Rounding.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/GPU/LaunchPlan.h"
 #include "linattn/InitAll.h"
@@ -145,7 +146,7 @@ Buffer &Program::add(std::string name, DType dtype, std::vector<int64_t> shape,
 /// Standard normal numbers times `scale`, or minus their magnitudes.
 void Program::fill(Buffer &buffer, double scale, bool negative) {
   std::vector<double> numbers(buffer.count());
-  fillRandom(DType::F64, numbers.data(), numbers.size(), /*seed=*/7,
+  fillRandom(DType::F64, numbers.data(), numbers.size(), scan.seed,
              /*stream=*/buffers.size());
   Array array(buffer.shape);
   for (size_t i = 0; i < numbers.size(); ++i)
@@ -470,12 +471,21 @@ llvm::Error Program::launch(mlir::ModuleOp module,
 void Program::compare(const ScanResult &reference, ScanOutcome &outcome) {
   Array o = reference.o;
   // Without a state there is no output.
-  int64_t perSequence = o.data.size() / scan.batch;
-  for (size_t i = 0; i < rows.size(); ++i)
-    if (rows[i] < 0)
-      std::fill_n(o.data.begin() + i * perSequence, perSequence, 0.0);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] >= 0)
+      continue;
+    bool isPacked = !scan.offsets.empty();
+    int64_t first = isPacked ? scan.offsets[i] : 0;
+    int64_t count = (isPacked ? scan.offsets[i + 1] : scan.tokens) - first;
+    for (int64_t head = 0; head < outputHeads; ++head) {
+      int64_t from = ((isPacked ? 0 : i) * outputHeads + head) * scan.tokens;
+      std::fill_n(o.data.begin() + (from + first) * scan.valueSize,
+                  count * scan.valueSize, 0.0);
+    }
+  }
   Array actual = find("o")->toArray();
   outcome.outputError = reference::compare(actual, o);
+  outcome.beyondRounding = findBeyondRounding(scan.dtype, actual, o);
   size_t worst = 0;
   auto differs = [&](size_t i) { return std::abs(actual.data[i] - o.data[i]); };
   for (size_t i = 0; i < o.data.size(); ++i)

@@ -46,6 +46,7 @@ struct ScanCase {
   /// Instead of the schedule that is chosen: text of the attribute.
   std::string schedule;
   std::string chip = "sm_80";
+  uint64_t seed = 7;
 
   friend void PrintTo(const ScanCase &scan, std::ostream *os) {
     *os << scan.name;
@@ -55,8 +56,9 @@ struct ScanCase {
 struct ScanOutcome {
   std::string error; ///< Empty: the kernel ran.
   double outputError = 0, stateError = 0, normalizerError = 0;
-  std::string worst;       ///< The output that differs most.
-  emulator::Report report; ///< Of all launches.
+  double beyondRounding = 0; ///< Of outputs, see Rounding.h.
+  std::string worst;         ///< The output that differs most.
+  emulator::Report report;   ///< Of all launches.
   unsigned launches = 0;
   std::vector<char> output;
   /// Of the operands that the kernel must read and write once.

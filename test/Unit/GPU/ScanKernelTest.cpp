@@ -112,6 +112,18 @@ std::vector<ScanCase> chunkCases() {
   }));
   cases.push_back(named(
       "in_place", [](ScanCase &scan) { scan.initial = ScanCase::InPlace; }));
+  cases.push_back(named("pool", [](ScanCase &scan) {
+    scan.pool = true;
+    scan.batch = 3;
+    scan.tokens = 70;
+  }));
+  cases.push_back(named("pool_packed", [](ScanCase &scan) {
+    scan.pool = true;
+    scan.offsets = {0, 30, 75, 150};
+    scan.decay = ScanCase::Token;
+    scan.keySize = 32;
+    scan.valueSize = 156;
+  }));
   cases.push_back(
       named("head_decay", [](ScanCase &scan) { scan.decay = ScanCase::Head; }));
   cases.push_back(named("token_decay",
@@ -176,6 +188,19 @@ std::vector<ScanCase> columnCases() {
   add("delta_exclusive", [&](ScanCase &scan) {
     gatedDelta(scan);
     scan.readout = Readout::Exclusive;
+  });
+  add("delta_pool", [&](ScanCase &scan) {
+    gatedDelta(scan);
+    scan.pool = true;
+    scan.batch = 3;
+    scan.tokens = 40;
+    scan.keySize = scan.valueSize = 60;
+  });
+  add("f32_pool_packed_reverse", [&](ScanCase &scan) {
+    scan.dtype = DType::F32;
+    scan.pool = scan.reverse = true;
+    scan.offsets = {0, 30, 75, 150};
+    scan.keySize = scan.valueSize = 32;
   });
   add("delta_wide_values", [&](ScanCase &scan) {
     gatedDelta(scan);

@@ -8,6 +8,7 @@
 
 #include "../Integration/Buffers.h"
 #include "AttentionCase.h"
+#include "Rounding.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
@@ -86,7 +87,8 @@ StateReadOutcome linattn::test::runCase(const StateReadCase &c) {
   auto add = [&](DType dtype, std::vector<int64_t> shape, double low,
                  double high, Layout layout) {
     inputs.emplace_back(
-        dtype, randomArray(std::move(shape), inputs.size() + 1, low, high),
+        dtype,
+        randomArray(std::move(shape), c.seed + inputs.size() + 1, low, high),
         layout);
   };
   add(c.dtype, {c.batch, c.queryHeads, c.queries, c.keySize}, -1.7, 1.7,
@@ -140,7 +142,9 @@ StateReadOutcome linattn::test::runCase(const StateReadCase &c) {
     return outcome;
   }
   outcome.ran = true;
-  outcome.outputError = compare(results[0].toArray(), *output);
+  Array actual = results[0].toArray();
+  outcome.outputError = compare(actual, *output);
+  outcome.beyondRounding = findBeyondRounding(c.dtype, actual, *output);
   outcome.stateError = compare(results[1].toArray(), state->S);
   if (c.normalize)
     outcome.normalizerError = compare(results[2].toArray(), *state->z);

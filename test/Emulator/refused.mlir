@@ -1,0 +1,46 @@
+// What the fast kernels of a GPU do not take: the reason, and results that agree with naive loops.
+
+// RUN: linattn-run %s --entry=decayed_state --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=STATE
+// RUN: linattn-run %s --entry=masked --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=MASK
+// RUN: linattn-run %s --entry=value_decay --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=VALUES
+
+// STATE: missed: select-schedule: no kernel: a state with decays has no kernel without its scan
+// STATE: no findings
+// STATE: result 0: agrees with the reference
+func.func @decayed_state(%k: tensor<1x2x?x32xbf16>, %v: tensor<1x2x?x32xbf16>, %g: tensor<1x2x?xf32>, %s: tensor<1x2x32x32xf32>)
+    -> tensor<1x2x32x32xf32> {
+  %t = linattn.state %k, %v decay(%g) init(%s)
+    : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?xf32>, tensor<1x2x32x32xf32>) -> (tensor<1x2x32x32xf32>)
+  return %t : tensor<1x2x32x32xf32>
+}
+
+// Token by token.
+// MASK: missed: select-schedule: not chunk: input gates, running maxima and masks have no chunk kernel
+// MASK: passed: select-schedule: token kernel
+// MASK: kernel masked_scan: no findings
+// MASK: result 0: agrees with the reference
+func.func @masked(%q: tensor<1x2x?x32xbf16>, %k: tensor<1x2x?x32xbf16>, %v: tensor<1x2x?x32xbf16>, %m: tensor<1x?xi1>, %s: tensor<1x2x32x32xf32>)
+    -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>) {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %v, %c2 : tensor<1x2x?x32xbf16>
+  %e = tensor.empty(%n) : tensor<1x2x?x32xbf16>
+  %o, %t = linattn.scan %q, %k, %v mask(%m) into(%e) init(%s)
+    : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x?xi1>, tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
+    -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
+  return %o, %t : tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>
+}
+
+// VALUES: missed: select-schedule: not chunk: a decay per value column has no chunk kernel
+// VALUES: passed: select-schedule: token kernel
+// VALUES: kernel value_decay_scan: no findings
+// VALUES: result 0: agrees with the reference
+func.func @value_decay(%q: tensor<1x2x?x32xbf16>, %k: tensor<1x2x?x32xbf16>, %v: tensor<1x2x?x32xbf16>, %g: tensor<1x2x?x32xf32>, %s: tensor<1x2x32x32xf32>)
+    -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>) {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %v, %c2 : tensor<1x2x?x32xbf16>
+  %e = tensor.empty(%n) : tensor<1x2x?x32xbf16>
+  %o, %t = linattn.scan %q, %k, %v value_decay(%g) into(%e) init(%s)
+    : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xf32>, tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
+    -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
+  return %o, %t : tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>
+}
