@@ -9,6 +9,7 @@
 #include "CodeGen.h"
 #include "BFloatMemory.h"
 #include "Diagnostics.h"
+#include "linattn/Support/OptimizeModule.h"
 #include "linattn/Transforms/EntryLayout.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
@@ -23,7 +24,6 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -338,23 +338,9 @@ static llvm::Error optimize(llvm::Module &module, llvm::TargetMachine &machine,
   tuning.LoopUnrolling = fast;
   tuning.LoopVectorization = fast;
   tuning.SLPVectorization = fast;
-  llvm::PassBuilder builder(&machine, tuning);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graphs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graphs, modules);
-  llvm::ModulePassManager passes;
-  if (llvm::Error error = builder.parsePassPipeline(
-          passes, fast ? kOptimization : "default<O1>"))
-    return error;
   keepTiledLoops(module);
-  passes.run(module, modules);
-  return llvm::Error::success();
+  return optimizeModule(module, machine, fast ? kOptimization : "default<O1>",
+                        tuning);
 }
 
 llvm::Expected<llvm::SmallVector<char, 0>>

@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/GPU/Passes.h"
+#include "linattn/Support/OptimizeModule.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Target/LLVM/ModuleToObject.h"
 #include "mlir/Target/LLVM/NVVM/Utils.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 
 namespace mlir::linattn {
@@ -74,20 +74,9 @@ LogicalResult KernelsToPTX::optimizeModule(llvm::Module &module, int level) {
   if (failed(machine))
     return getOperation().emitError("expected LLVM to know the target ")
            << triple << ", " << chip;
-  llvm::PassBuilder builder(*machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graphs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graphs, modules);
-  llvm::ModulePassManager passes;
-  if (llvm::Error error = builder.parsePassPipeline(passes, optimization))
+  if (llvm::Error error =
+          ::linattn::optimizeModule(module, **machine, optimization))
     return getOperation().emitError(llvm::toString(std::move(error)));
-  passes.run(module, modules);
   return success();
 }
 

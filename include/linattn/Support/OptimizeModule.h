@@ -1,0 +1,25 @@
+//===- OptimizeModule.h - LLVM's optimizer on one module --------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_SUPPORT_OPTIMIZEMODULE_H
+#define LINATTN_SUPPORT_OPTIMIZEMODULE_H
+
+#include "llvm/Passes/PassBuilder.h"
+
+namespace linattn {
+
+/// Runs `pipeline`, in the syntax of opt's -passes, on `module`, for the
+/// instructions and costs of `machine`. Fails if the pipeline does not parse;
+/// the module is then as it was.
+llvm::Error optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
+                           llvm::StringRef pipeline,
+                           const llvm::PipelineTuningOptions &tuning = {});
+
+} // namespace linattn
+
+#endif // LINATTN_SUPPORT_OPTIMIZEMODULE_H
