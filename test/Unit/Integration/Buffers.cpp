@@ -191,7 +191,12 @@ std::vector<Buffer> linattn::test::run(const Kernel &kernel,
 
 void linattn::test::expectClose(const Buffer &out, const Array &ref,
                                 const char *what, double tolerance) {
+  expectClose(out.toArray(), out.getDType(), ref, what, tolerance);
+}
+
+void linattn::test::expectClose(const Array &out, DType dtype, const Array &ref,
+                                const char *what, double tolerance) {
   if (tolerance < 0)
-    tolerance = getTolerance(out.getDType());
-  EXPECT_LE(reference::compare(out.toArray(), ref), tolerance) << what;
+    tolerance = getTolerance(dtype);
+  EXPECT_LE(reference::compare(out, ref), tolerance) << what;
 }

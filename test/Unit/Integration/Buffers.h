@@ -99,6 +99,9 @@ std::vector<Buffer> run(const Kernel &kernel, std::vector<Buffer> &&inputs,
 /// max|out - ref| / max|ref|.
 void expectClose(const Buffer &out, const Array &ref, const char *what,
                  double tolerance = -1);
+/// The same for a result of `dtype` as it is to be compared.
+void expectClose(const Array &out, DType dtype, const Array &ref,
+                 const char *what, double tolerance = -1);
 
 /// The value of an oracle's result that must not have failed.
 template <typename T>

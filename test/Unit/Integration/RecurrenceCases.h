@@ -40,6 +40,9 @@ struct RecurrenceCase {
   std::function<std::vector<Array>(const std::vector<Array> &,
                                    const std::vector<Array> &)>
       expect;
+  /// What a result is compared as, if not as it is: from its number, itself
+  /// and what is expected.
+  std::function<Array(size_t, Array, const Array &)> comparable;
 
   int64_t tokenDim() const { return outputShape.size() == 4 ? 2 : 1; }
   int64_t tokens() const { return outputShape[tokenDim()]; }
