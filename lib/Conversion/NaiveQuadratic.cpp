@@ -18,6 +18,9 @@ using namespace mlir::linattn;
 
 namespace {
 
+/// Elements of the row of sums that a task has on its stack.
+constexpr int64_t stackElements = 1024;
+
 /// One query row at a time: no more than a row of the output is ever stored.
 class NaiveQuadratic : public NaiveOp {
 public:
@@ -39,10 +42,17 @@ public:
       SmallVector<int64_t> shape;
       SmallVector<Value> dynamic;
       dispatchIndexOpFoldResult(columns, dynamic, shape);
-      sums = memref::AllocOp::create(b, loc, MemRefType::get(shape, type),
-                                     dynamic);
+      auto rowType = MemRefType::get(shape, type);
+      // On the stack where that is known to hold it: kernels have no heap.
+      bool onStack =
+          dynamic.empty() && rowType.getNumElements() <= stackElements;
+      sums =
+          onStack
+              ? memref::AllocaOp::create(b, loc, rowType).getResult()
+              : memref::AllocOp::create(b, loc, rowType, dynamic).getResult();
       forEach(dim(op.getQuery(), 2), [&](Value row) { emitRow(row); });
-      memref::DeallocOp::create(b, loc, sums);
+      if (!onStack)
+        memref::DeallocOp::create(b, loc, sums);
     });
   }
 

@@ -3,6 +3,7 @@
 // RUN: linattn-run %s --entry=decayed_state --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=STATE
 // RUN: linattn-run %s --entry=masked --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=MASK
 // RUN: linattn-run %s --entry=value_decay --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=VALUES
+// RUN: linattn-run %s --entry=softmax --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=SOFTMAX
 
 // STATE: missed: select-schedule: no kernel: a state with decays has no kernel without its scan
 // STATE: no findings
@@ -43,4 +44,14 @@ func.func @value_decay(%q: tensor<1x2x?x32xbf16>, %k: tensor<1x2x?x32xbf16>, %v:
     : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xf32>, tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
     -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
   return %o, %t : tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>
+}
+
+// Sums lie on the stack of a thread: kernels have no heap.
+// SOFTMAX: missed: select-schedule: no kernel: attention by tiles of keys takes f16 and bf16, not f32
+// SOFTMAX: no findings
+// SOFTMAX: result 0: agrees with the reference
+func.func @softmax(%q: tensor<1x4x?x16xf32>, %k: tensor<1x2x?x16xf32>, %v: tensor<1x2x?x24xf32>) -> tensor<1x4x?x24xf32> {
+  %o = linattn.attention %q, %k, %v weights(softmax) {causal, scale = 0.25}
+    : (tensor<1x4x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x24xf32>) -> tensor<1x4x?x24xf32>
+  return %o : tensor<1x4x?x24xf32>
 }
