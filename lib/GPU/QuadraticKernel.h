@@ -65,9 +65,7 @@ private:
   int64_t warpRows() { return 16 * rowTiles(); }
   int64_t queries() { return warpRows() * warps(); }
   /// Of weights: an output of bf16 may err by little but its own rounding.
-  int64_t weightSummands() {
-    return type.isBF16() && !usesWarpgroups() ? 2 : 1;
-  }
+  int64_t weightSummands() { return type.isBF16() ? 2 : 1; }
   /// Queries stay in registers.
   bool holdsQueries() { return paddedKey() <= 64 && !usesWarpgroups(); }
 

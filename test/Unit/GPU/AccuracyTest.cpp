@@ -90,25 +90,35 @@ std::vector<ScanCase> scans() {
 INSTANTIATE_TEST_SUITE_P(All, ScanAccuracy, testing::ValuesIn(scans()),
                          [](const auto &info) { return info.param.name; });
 
+void checkAttention(const char *chip, int64_t size,
+                    std::initializer_list<uint64_t> seeds) {
+  for (int64_t keys : {300, 1024})
+    for (bool linear : {false, true})
+      for (uint64_t seed : seeds) {
+        AttentionCase attention;
+        attention.queryHeads = attention.keyHeads = attention.valueHeads = 1;
+        attention.keySize = attention.valueSize = size;
+        attention.queries = 128;
+        attention.keys = keys;
+        attention.linear = linear;
+        attention.seed = seed;
+        attention.chip = chip;
+        AttentionOutcome outcome = runCase(attention);
+        ASSERT_TRUE(outcome.ran);
+        EXPECT_LE(outcome.error, tolerance);
+        EXPECT_LE(outcome.beyondRounding, mostBeyondRounding)
+            << chip << ", D = " << size << ", " << keys
+            << " keys, linear: " << linear << ", seed " << seed;
+      }
+}
+
 TEST(AttentionAccuracy, IsThatOfOutputs) {
-  for (int64_t size : {32, 64})
-    for (int64_t keys : {300, 1024})
-      for (bool linear : {false, true})
-        for (uint64_t seed : {100, 200, 300, 400}) {
-          AttentionCase attention;
-          attention.queryHeads = attention.keyHeads = attention.valueHeads = 1;
-          attention.keySize = attention.valueSize = size;
-          attention.queries = 128;
-          attention.keys = keys;
-          attention.linear = linear;
-          attention.seed = seed;
-          AttentionOutcome outcome = runCase(attention);
-          ASSERT_TRUE(outcome.ran);
-          EXPECT_LE(outcome.error, tolerance);
-          EXPECT_LE(outcome.beyondRounding, mostBeyondRounding)
-              << "D = " << size << ", " << keys << " keys, linear: " << linear
-              << ", seed " << seed;
-        }
+  checkAttention("sm_80", 32, {100, 200, 300, 400});
+  checkAttention("sm_80", 64, {100, 200, 300, 400});
+}
+
+TEST(AttentionAccuracy, IsThatOfOutputsFromWarpgroups) {
+  checkAttention("sm_90a", 64, {100, 200});
 }
 
 TEST(ReadAccuracy, IsThatOfOutputs) {
