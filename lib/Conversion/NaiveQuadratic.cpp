@@ -8,6 +8,7 @@
 
 #include "NaiveLoops.h"
 #include "Prefix.h"
+#include "VectorBuilder.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -17,9 +18,6 @@ using namespace mlir::linattn;
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-/// Elements of the row of sums that a task has on its stack.
-constexpr int64_t stackElements = 1024;
 
 /// One query row at a time: no more than a row of the output is ever stored.
 class NaiveQuadratic : public NaiveOp {
@@ -38,21 +36,10 @@ public:
       queryHead = headOf(op.getQuery(), head, heads);
       keyHead = headOf(op.getKey(), head, heads);
       valueHead = headOf(op.getValue(), head, heads);
-      OpFoldResult columns = getAsOpFoldResult(dim(op.getValue(), 3));
-      SmallVector<int64_t> shape;
-      SmallVector<Value> dynamic;
-      dispatchIndexOpFoldResult(columns, dynamic, shape);
-      auto rowType = MemRefType::get(shape, type);
-      // On the stack where that is known to hold it: kernels have no heap.
-      bool onStack =
-          dynamic.empty() && rowType.getNumElements() <= stackElements;
-      sums =
-          onStack
-              ? memref::AllocaOp::create(b, loc, rowType).getResult()
-              : memref::AllocOp::create(b, loc, rowType, dynamic).getResult();
+      VectorBuilder memory(b, loc, type);
+      sums = memory.scratch({getAsOpFoldResult(dim(op.getValue(), 3))});
       forEach(dim(op.getQuery(), 2), [&](Value row) { emitRow(row); });
-      if (!onStack)
-        memref::DeallocOp::create(b, loc, sums);
+      memory.freeScratch();
     });
   }
 

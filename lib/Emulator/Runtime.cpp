@@ -69,12 +69,13 @@ static void barrierArrive(Thread *thread, uint32_t id, uint32_t count,
 
 static void runAligned(Thread *thread, Collective::Execute execute,
                        uint32_t variant, uint64_t address, uint32_t *words,
-                       uint32_t site) {
+                       uint32_t site, uint64_t otherAddress = 0) {
   Collective call;
   call.execute = execute;
   call.site = site;
   call.variant = variant;
   call.address = address;
+  call.otherAddress = otherAddress;
   call.words = words;
   thread->block->runCollective(*thread, call);
 }
@@ -95,14 +96,7 @@ static void storeMatrix(Thread *thread, uint64_t address, uint32_t variant,
 
 static void multiplyWarpgroup(Thread *thread, uint64_t a, uint64_t b,
                               uint32_t form, uint32_t *words, uint32_t site) {
-  Collective call;
-  call.execute = executeWgmma;
-  call.site = site;
-  call.variant = form;
-  call.address = b;
-  call.otherAddress = a;
-  call.words = words;
-  thread->block->runCollective(*thread, call);
+  runAligned(thread, executeWgmma, form, b, words, site, a);
 }
 
 static void fenceWarpgroup(Thread *thread, uint32_t site) {

@@ -36,7 +36,7 @@ struct Descriptor {
     leading = field(leadingShift);
     stride = field(strideShift);
     mode = bits >> swizzleShift;
-    hasOffset = bits >> 49 & 7;
+    hasOffset = bits >> baseOffsetShift & ((1u << baseOffsetBits) - 1);
   }
 
   /// Where a unit of 8 elements is: of row `line` and the `unit`-th of it if

@@ -245,14 +245,9 @@ void ChunkKernel::spillState(ValueRange state) {
       for (int64_t half = 0; half < 2; ++half) {
         int64_t at = stateAt(i, j) + 2 * half;
         Value to = pointer.at(i * rowWarps() * 16 + half * 8, j);
-        Value x = state[at], y = state[at + 1];
-        for (int64_t s = 0; s < readSummands; ++s) {
-          Value pair = k().pack(type, x, y);
+        for (auto [s, pair] : llvm::enumerate(
+                 splitPair(k(), type, state[at], state[at + 1], readSummands)))
           k().store(pair, k().offset(to, s * stateTile().bytes()), 4);
-          auto [near, next] = k().unpack(type, pair);
-          x = k().subf(x, near);
-          y = k().subf(y, next);
-        }
       }
 }
 
@@ -277,14 +272,14 @@ LaunchOp ChunkKernel::build(ModuleOp module, StringRef name) {
   builder.emplace(b, op.getLoc());
   place();
   prepareCopies();
-  k().ifThen(here.exists, [&] { run(); });
-  if (here.exists)
-    k().ifThen(k().negate(here.exists), [&] {
-      clearRows(k(), thread, schedule.getWarps() * 32, slice(),
-                /*elementBytes=*/2,
-                {outputBase, outputStride, valueSize, here.count,
-                 granuleOf(valueSize, type), firstColumn});
-    });
+  here.ifExists(
+      k(), [&] { run(); },
+      [&] {
+        clearRows(k(), thread, schedule.getWarps() * 32, slice(),
+                  /*elementBytes=*/2,
+                  {outputBase, outputStride, valueSize, here.count,
+                   granuleOf(valueSize, type), firstColumn});
+      });
   LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
 
   AffineExpr one = getAffineConstantExpr(1, module.getContext());

@@ -29,6 +29,7 @@
 
 #include "ScanKernel.h"
 #include "SharedTile.h"
+#include "Summands.h"
 
 namespace mlir::linattn {
 

@@ -183,15 +183,10 @@ void ChunkKernel::maskScores(Values &p) {
 /// fragment, but for its width.
 SmallVector<ChunkKernel::Values> ChunkKernel::splitScores(ValueRange p) {
   SmallVector<Values> summands(readSummands);
-  for (size_t i = 0; i < p.size(); i += 2) {
-    Value x = p[i], y = p[i + 1];
-    for (Values &summand : summands) {
-      summand.push_back(k().pack(type, x, y));
-      auto [near, next] = k().unpack(type, summand.back());
-      x = k().subf(x, near);
-      y = k().subf(y, next);
-    }
-  }
+  for (size_t i = 0; i < p.size(); i += 2)
+    for (auto [s, pair] :
+         llvm::enumerate(splitPair(k(), type, p[i], p[i + 1], readSummands)))
+      summands[s].push_back(pair);
   return summands;
 }
 
@@ -233,15 +228,9 @@ SmallVector<ChunkKernel::Values> ChunkKernel::splitKeys(ValueRange keys,
         k().add(k().add(tokens, k().mul(fragmentPair, 2)), 8 * (i / 2));
     auto [w0, w1] = sharedPair(weightsOffset(), token);
     auto [x0, x1] = k().unpack(type, keys[i]);
-    x0 = k().mulf(x0, w0);
-    x1 = k().mulf(x1, w1);
-    for (int64_t s = 0; s < keySummands(); ++s) {
-      Value pair = k().pack(type, x0, x1);
+    for (auto [s, pair] : llvm::enumerate(splitPair(
+             k(), type, k().mulf(x0, w0), k().mulf(x1, w1), keySummands())))
       summands[s].push_back(pair);
-      auto [y0, y1] = k().unpack(type, pair);
-      x0 = k().subf(x0, y0);
-      x1 = k().subf(x1, y1);
-    }
   }
   return summands;
 }

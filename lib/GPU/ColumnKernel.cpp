@@ -358,13 +358,13 @@ LaunchOp ColumnKernel::build(ModuleOp module, StringRef name) {
   builder.emplace(b, op.getLoc());
   place();
   prepareCopies();
-  k().ifThen(here.exists, [&] { run(); });
-  if (here.exists)
-    k().ifThen(k().negate(here.exists), [&] {
-      clearRows(k(), thread, warps() * 32, slice(), elementBytes(),
-                {outputBase, outputStride, valueSize, here.count,
-                 granuleOf(valueSize, type), firstColumn});
-    });
+  here.ifExists(
+      k(), [&] { run(); },
+      [&] {
+        clearRows(k(), thread, warps() * 32, slice(), elementBytes(),
+                  {outputBase, outputStride, valueSize, here.count,
+                   granuleOf(valueSize, type), firstColumn});
+      });
   LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
 
   AffineExpr one = getAffineConstantExpr(1, module.getContext());

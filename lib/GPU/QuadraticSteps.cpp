@@ -72,8 +72,7 @@ QuadraticKernel::Values QuadraticKernel::scoresOfWarpgroup(Value base) {
   Values x;
   products.begin();
   for (int64_t step = 0; step < paddedKey() / 16; ++step)
-    products.multiply(x, keys(), rows.at(step), columns.at(step),
-                      /*byRows=*/false);
+    products.multiply(x, keys(), rows.at(step), columns, step);
   products.await(x);
   return x;
 }
@@ -220,8 +219,7 @@ void QuadraticKernel::readValuesOfWarpgroup(Value base, ValueRange p,
   products.begin();
   for (auto [step, summands] : llvm::enumerate(weights))
     for (const auto &summand : summands)
-      products.multiply(sums, paddedValue(), summand, values.at(step),
-                        /*byRows=*/true);
+      products.multiply(sums, paddedValue(), summand, values, step);
   products.await(sums);
   llvm::copy(sums, o.begin());
 }

@@ -154,17 +154,12 @@ void ReadKernel::loadState() {
           k().add(stateTile().place(k(), rows[i], k().div(units[i], 4)),
                   k().mul(k().rem(units[i], 4), 4));
       k().ifThen(exists[i], [&] {
-        Value low = x, high = y;
-        for (int64_t s = 0; s < summands(); ++s) {
-          Value packed = k().pack(summandType, low, high);
+        for (auto [s, pair] :
+             llvm::enumerate(splitPair(k(), summandType, x, y, summands())))
           k().store(
-              packed,
+              pair,
               k().offset(k().offset(shared, place), s * stateTile().bytes()),
               4);
-          auto [near, next] = k().unpack(summandType, packed);
-          low = k().subf(low, near);
-          high = k().subf(high, next);
-        }
       });
     }
     return Values();
@@ -188,12 +183,9 @@ void ReadKernel::loadNormalizer() {
     }
     Value to =
         k().offset(k().offset(shared, k().mul(thread, 4)), normalizerBegin());
-    for (int64_t s = 0; s < summands(); ++s) {
-      Value packed = k().pack(summandType, z[0], z[1]);
-      k().store(packed, k().offset(to, s * paddedKey() * 2), 4);
-      auto [near, next] = k().unpack(summandType, packed);
-      z = {k().subf(z[0], near), k().subf(z[1], next)};
-    }
+    for (auto [s, pair] :
+         llvm::enumerate(splitPair(k(), summandType, z[0], z[1], summands())))
+      k().store(pair, k().offset(to, s * paddedKey() * 2), 4);
   });
 }
 

@@ -138,6 +138,13 @@ void ScanLocator::locateSegment(KernelBuilder &k, ScanPlace &place) {
   place.count = mine;
 }
 
+void ScanPlace::ifExists(KernelBuilder &k, function_ref<void()> body,
+                         function_ref<void()> otherwise) const {
+  k.ifThen(exists, body);
+  if (exists)
+    k.ifThen(k.negate(exists), otherwise);
+}
+
 Value ScanPlace::stateIn(KernelBuilder &k, const GlobalView &view,
                          int64_t later) const {
   if (view.strides.size() == 4)

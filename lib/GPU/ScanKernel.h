@@ -96,6 +96,9 @@ struct ScanPlace {
   /// segments, of which it is number `later` from this one on.
   Value stateIn(KernelBuilder &k, const GlobalView &view,
                 int64_t later = 0) const;
+  /// Runs `body` for a sequence that has a state, `otherwise` for one without.
+  void ifExists(KernelBuilder &k, function_ref<void()> body,
+                function_ref<void()> otherwise) const;
 };
 
 /// Wants the sizes and offsets that `locate` needs.

@@ -16,20 +16,29 @@ Type mlir::linattn::summandTypeOf(Type type) {
   return type.isF16() ? Type(b.getF16Type()) : Type(b.getBF16Type());
 }
 
+SmallVector<Value, allSummands> mlir::linattn::splitPair(KernelBuilder &k,
+                                                         Type type, Value x,
+                                                         Value y,
+                                                         int64_t count) {
+  SmallVector<Value, allSummands> summands;
+  for (int64_t s = 0; s < count; ++s) {
+    summands.push_back(k.pack(type, x, y));
+    if (s + 1 == count)
+      break;
+    auto [near, next] = k.unpack(type, summands.back());
+    x = k.subf(x, near);
+    y = k.subf(y, next);
+  }
+  return summands;
+}
+
 Summands mlir::linattn::split(KernelBuilder &k, Type type, ValueRange matrix,
                               int64_t count) {
   Summands summands(count);
-  for (int64_t i = 0; i < 8; i += 2) {
-    Value x = matrix[i], y = matrix[i + 1];
-    for (int64_t s = 0; s < count; ++s) {
-      summands[s].push_back(k.pack(type, x, y));
-      if (s + 1 == count)
-        break;
-      auto [near, next] = k.unpack(type, summands[s].back());
-      x = k.subf(x, near);
-      y = k.subf(y, next);
-    }
-  }
+  for (int64_t i = 0; i < 8; i += 2)
+    for (auto [s, pair] :
+         llvm::enumerate(splitPair(k, type, matrix[i], matrix[i + 1], count)))
+      summands[s].push_back(pair);
   return summands;
 }
 

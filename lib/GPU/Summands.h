@@ -31,6 +31,10 @@ using Summands = SmallVector<SmallVector<Value>, allSummands>;
 /// What summands of tokens of `type` are: bf16, or f16 for f16.
 Type summandTypeOf(Type type);
 
+/// The first `count` summands of two neighbours, each a pair: what those before
+/// it left, rounded.
+SmallVector<Value, allSummands> splitPair(KernelBuilder &k, Type type, Value x,
+                                          Value y, int64_t count);
 /// The first `count` summands of a matrix.
 Summands split(KernelBuilder &k, Type type, ValueRange matrix, int64_t count);
 /// The matrix that is the sum, the smallest first.

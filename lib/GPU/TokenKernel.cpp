@@ -333,9 +333,7 @@ LaunchOp TokenKernel::build(ModuleOp module, StringRef name) {
   OpBuilder b = OpBuilder::atBlockEnd(function.body());
   builder.emplace(b, op.getLoc());
   place();
-  k().ifThen(here.exists, [&] { run(); });
-  if (here.exists)
-    k().ifThen(k().negate(here.exists), [&] { clearOutput(); });
+  here.ifExists(k(), [&] { run(); }, [&] { clearOutput(); });
   LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
 
   MLIRContext *context = module.getContext();

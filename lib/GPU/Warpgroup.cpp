@@ -67,15 +67,16 @@ void WarpgroupProducts::begin() {
 }
 
 void WarpgroupProducts::multiply(SmallVectorImpl<Value> &sums, int64_t columns,
-                                 ValueRange a, Value b, bool byRows) {
+                                 ValueRange a, const WarpgroupOperand &b,
+                                 int64_t step) {
   WgmmaForm form;
   form.columns = columns;
   form.isBF16 = type.isBF16();
   form.registersA = a.size() == 4;
-  form.transposedB = byRows;
+  form.transposedB = b.isByRows();
   form.accumulates = !sums.empty();
   SmallVector<Value> operands(a);
-  operands.push_back(b);
+  operands.push_back(b.at(step));
   SmallVector<Value> next =
       assembly(form.getAssembly(), operands, sums, form.numSums());
   sums.assign(next);

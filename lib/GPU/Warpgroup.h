@@ -51,10 +51,10 @@ public:
 
   /// What registers hold now is what products read.
   void begin();
-  /// `sums` += a · b of `columns`; without sums they are a · b. `a`: a
-  /// descriptor, or the four registers of a fragment.
+  /// `sums` += a · b of `columns`, product `step` of b; without sums they are
+  /// a · b. `a`: a descriptor, or the four registers of a fragment.
   void multiply(SmallVectorImpl<Value> &sums, int64_t columns, ValueRange a,
-                Value b, bool byRows);
+                const WarpgroupOperand &b, int64_t step);
   /// Waits for all products; the sums are what they should be from here on.
   void await(SmallVectorImpl<Value> &sums);
 

@@ -50,6 +50,7 @@ std::optional<unsigned> parseWgmmaWait(llvm::StringRef assembly);
 namespace wgmma_descriptor {
 inline constexpr unsigned addressBits = 14; ///< Of units of 16 bytes.
 inline constexpr unsigned leadingShift = 16, strideShift = 32;
+inline constexpr unsigned baseOffsetShift = 49, baseOffsetBits = 3;
 inline constexpr unsigned swizzleShift = 62;
 inline constexpr uint64_t swizzle128 = 1;
 inline constexpr unsigned unitShift = 4;
