@@ -23,19 +23,24 @@ static LogicalResult checkRange(EmitError emit, StringRef name, int64_t value,
 
 LogicalResult ScheduleAttr::verify(EmitError emit, Form form, Mma mma,
                                    int64_t chunk, int64_t warps, int64_t stages,
-                                   int64_t valueSlice, int64_t split) {
+                                   int64_t valueSlice, int64_t split,
+                                   int64_t summands, CopyEngine copy) {
   if (form != Form::Token && form != Form::Chunk && form != Form::Quadratic)
     return emit() << "expected form to be token, chunk or quadratic, but got "
                   << stringifyForm(form);
   if (form == Form::Token && mma != Mma::Fma)
     return emit() << "expected form token to have mma fma, but got "
                   << stringifyMma(mma);
+  if (copy == CopyEngine::Tma && mma != Mma::Wgmma)
+    return emit() << "expected copy tma to have mma wgmma, but got "
+                  << stringifyMma(mma);
   return success(
       succeeded(checkRange(emit, "chunk", chunk, 1, 256)) &&
       succeeded(checkRange(emit, "warps", warps, 1, 32)) &&
       succeeded(checkRange(emit, "stages", stages, 1, 4)) &&
       succeeded(checkRange(emit, "value_slice", valueSlice, 0, 256)) &&
-      succeeded(checkRange(emit, "split", split, 1, 1 << 16)));
+      succeeded(checkRange(emit, "split", split, 1, 1 << 16)) &&
+      succeeded(checkRange(emit, "summands", summands, 1, 3)));
 }
 
 LogicalResult LaunchValueAttr::verify(EmitError emit, LaunchValueKind kind,

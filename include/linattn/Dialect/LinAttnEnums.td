@@ -87,6 +87,11 @@ def LinAttn_Mma : LinAttn_Enum<"Mma", "what multiplies matrices on a GPU", [
   I32EnumAttrCase<"Wgmma", 2, "wgmma">
 ]>;
 
+def LinAttn_CopyEngine : LinAttn_Enum<"CopyEngine", "how tokens come to shared memory", [
+  I32EnumAttrCase<"CpAsync", 0, "cp_async">,
+  I32EnumAttrCase<"Tma", 1, "tma">
+]>;
+
 def LinAttn_LaunchValueKind : LinAttn_Enum<"LaunchValueKind",
     "what a launch takes from an operand", [
   I32EnumAttrCase<"Pointer", 0, "pointer">,

@@ -31,6 +31,8 @@ def LinAttn_ScheduleAttr : LinAttn_Attr<"Schedule", "schedule"> {
     | `stages` | chunks or tiles that are in shared memory at once |
     | `value_slice` | columns of the state that a thread block owns |
     | `split` | segments of T that run in parallel |
+    | `summands` | 16-bit numbers that a number of f32 is taken for in products: 3 are all of it, 2 keep 16 bits |
+    | `copy` | how tiles of tokens come to shared memory: `cp_async`, or `tma`, which is for `wgmma` alone |
 
     Example:
     `#linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64>`.
@@ -42,7 +44,19 @@ def LinAttn_ScheduleAttr : LinAttn_Attr<"Schedule", "schedule"> {
     "int64_t":$warps,
     DefaultValuedParameter<"int64_t", "1">:$stages,
     DefaultValuedParameter<"int64_t", "0">:$value_slice,
-    DefaultValuedParameter<"int64_t", "1">:$split);
+    DefaultValuedParameter<"int64_t", "1">:$split,
+    DefaultValuedParameter<"int64_t", "3">:$summands,
+    DefaultValuedParameter<"::mlir::linattn::CopyEngine",
+                           "::mlir::linattn::CopyEngine::CpAsync">:$copy);
+  let builders = [
+    AttrBuilder<(ins "Form":$form, "Mma":$mma, "int64_t":$chunk,
+                     "int64_t":$warps, CArg<"int64_t", "1">:$stages,
+                     CArg<"int64_t", "0">:$value_slice,
+                     CArg<"int64_t", "1">:$split), [{
+      return $_get($_ctxt, form, mma, chunk, warps, stages, value_slice, split,
+                   /*summands=*/3, CopyEngine::CpAsync);
+    }]>
+  ];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
