@@ -40,14 +40,13 @@ static std::string whyNotMap(Operation *op) {
 
 /// Four warps copy a row of any head size at once.
 constexpr int64_t quadraticWarps = 4;
-/// Registers of a lane for outputs and scores, which leave enough for all else.
-constexpr int64_t mostAccumulators = 128;
+/// Registers of a lane for outputs and scores, which leave enough for all else:
+/// for f32 there are the summands of three fragments besides.
+constexpr int64_t mostAccumulators = 128, mostWideAccumulators = 80;
 
 std::string mlir::linattn::whyNotKernel(QuadraticOp op) {
   if (std::string why = whyNotBuffers(op); !why.empty())
     return why;
-  if (getElementTypeOrSelf(op.getQuery()).isF32())
-    return "attention by tiles of keys takes f16 and bf16, not f32";
   if (mapOf(op) != FeatureMapKind::Identity)
     return "a feature map has no kernel by tiles of keys";
   return whyNotSizes(
@@ -59,20 +58,23 @@ ScheduleAttr mlir::linattn::chooseSchedule(QuadraticOp op,
   // Two blocks on a multiprocessor, of which one computes while the other
   // waits; each also takes a kilobyte that is not its own.
   constexpr int64_t reserved = 1024;
-  Mma mma = machine.wgmma ? Mma::Wgmma : Mma::MmaSync;
+  bool isWide = getElementTypeOrSelf(op.getQuery()).isF32();
+  Mma mma = machine.wgmma && !isWide ? Mma::Wgmma : Mma::MmaSync;
   // Two warpgroups share every tile of keys and values.
   int64_t count = staticSize(op.getQuery(), 2);
   bool isFew = !ShapedType::isDynamic(count) && count <= warpgroupRows;
   int64_t warps =
       mma == Mma::Wgmma && !isFew ? 2 * warpgroupWarps : quadraticWarps;
+  int64_t fewest = isWide ? 16 : 32;
+  int64_t most = isWide ? mostWideAccumulators : mostAccumulators;
   ScheduleAttr least;
   for (int64_t stages : {2, 1})
-    for (int64_t keys : {64, 32}) {
+    for (int64_t keys = 64; keys >= fewest; keys /= 2) {
       auto schedule =
           ScheduleAttr::get(op.getContext(), Form::Quadratic, mma, keys, warps,
                             stages, /*valueSlice=*/0, /*split=*/1);
       QuadraticKernel kernel(op, schedule);
-      if (keys > 32 && kernel.accumulators() > mostAccumulators)
+      if (keys > fewest && kernel.accumulators() > most)
         continue;
       int64_t bytes = kernel.sharedBytes();
       if (stages == 2 && 2 * bytes + reserved <= machine.shared)
@@ -87,6 +89,9 @@ std::string mlir::linattn::whyNotSchedule(QuadraticOp op,
                                           ScheduleAttr schedule) {
   if (std::string why = whyNotKernel(op); !why.empty())
     return why;
+  if (getElementTypeOrSelf(op.getQuery()).isF32() &&
+      schedule.getMma() == Mma::Wgmma)
+    return "wgmma takes f16 and bf16; f32 has the products of a warp";
   bool fits = schedule.getForm() == Form::Quadratic &&
               schedule.getMma() != Mma::Fma &&
               llvm::is_contained({16, 32, 64, 128}, schedule.getChunk()) &&

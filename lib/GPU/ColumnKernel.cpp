@@ -118,9 +118,7 @@ void ColumnKernel::placeLane() {
         valueTile().place(k(), paired, k().add(k().mul(warp, 2), bit3));
     return;
   }
-  Value unit = k().add(k().mul(warp, 4), k().shr(row, 2));
-  valuePlace = k().add(valueTile().place(k(), k().mul(pair, 2), unit),
-                       k().mul(k().band(row, 3), 4));
+  valuePlace = placeOfTurned(k(), valueTile(), row, k().mul(warp, 4), pair);
 }
 
 void ColumnKernel::prepareCopies() {

@@ -33,9 +33,8 @@
 #ifndef LINATTN_LIB_GPU_COLUMNKERNEL_H
 #define LINATTN_LIB_GPU_COLUMNKERNEL_H
 
+#include "FloatTile.h"
 #include "ScanKernel.h"
-#include "SharedTile.h"
-#include "Summands.h"
 
 namespace mlir::linattn {
 
@@ -198,6 +197,7 @@ private:
   Values scoreStep(Value stage, Value block, Value step, Value left,
                    ValueRange carried);
   Values loadFragment(Value base, Value block, Value step);
+  Matrix loadWide(Value base, Value block, Value step);
   Matrix loadTokens(Value base, Value block, Value step, Value left);
   Matrix loadDecays(Value stage, Value block, Value step);
   void writeTokens(Value stage, Value block, Value step, Value left);

@@ -36,29 +36,21 @@ ColumnKernel::Values ColumnKernel::loadFragment(Value base, Value block,
   return k().loadMatrices(k().offset(k().offset(base, start), place), false);
 }
 
-/// Four pairs of f32 from a tile of them.
-static Matrix loadPairs(KernelBuilder &k, SharedTile tile, Value base,
-                        Value block, Value row, Value pair, Value step) {
-  Value unit = k.add(k.mul(step, 4), k.shr(pair, 1));
-  Value place = k.add(tile.place(k, row, unit), k.mul(k.band(pair, 1), 8));
-  LanePointer pointer(
-      k, tile, k.offset(base, k.mul(block, blockSize * tile.pitch())), place);
-  Matrix matrix;
-  auto type = VectorType::get({2}, k.b.getF32Type());
-  for (int64_t i = 0; i < 4; ++i) {
-    Value x = k.load(type, pointer.at(i % 2 * 8, i / 2 * 2), 8);
-    matrix.append({k.element(x, 0), k.element(x, 1)});
-  }
-  return matrix;
+/// 16 tokens and 16 channels of f32.
+Matrix ColumnKernel::loadWide(Value base, Value block, Value step) {
+  SharedTile tile = channelTile();
+  Value place = placeOfPairs(k(), tile, row, k().mul(step, 4), pair);
+  Value start = k().mul(block, blockSize * tile.pitch());
+  LanePointer pointer(k(), tile, k().offset(base, start), place);
+  return loadPairs(k(), pointer, 0, 0);
 }
 
 /// The same as numbers, mapped. Where there is no token or channel they are 0,
 /// of which a map may make something else.
 Matrix ColumnKernel::loadTokens(Value base, Value block, Value step,
                                 Value left) {
-  Matrix matrix = isWide
-                      ? loadPairs(k(), rawTile(), base, block, row, pair, step)
-                      : join({loadFragment(base, block, step)});
+  Matrix matrix = isWide ? loadWide(base, block, step)
+                         : join({loadFragment(base, block, step)});
   FeatureMapKind kind = featureMapOf(op);
   if (kind == FeatureMapKind::Identity)
     return matrix;
@@ -169,9 +161,7 @@ void ColumnKernel::writeTokens(Value stage, Value block, Value step,
                                Value left) {
   Matrix key = loadTokens(k().offset(stage, keyOffset), block, step, left);
   if (hasChannelDecay()) {
-    Matrix decays =
-        loadPairs(k(), channelTile(), k().offset(stage, decayOffset), block,
-                  row, pair, step);
+    Matrix decays = loadWide(k().offset(stage, decayOffset), block, step);
     RowSums sums(k(), decays, /*exclusive=*/false);
     for (int64_t rows : {1, 2, 4})
       sums.grow(k(), k().i32(rows), k().equal(k().band(row, rows), rows));
@@ -189,8 +179,7 @@ void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
                                const Matrix &q, const Matrix &key,
                                MutableArrayRef<Value> p,
                                MutableArrayRef<Value> a) {
-  Matrix decays = loadPairs(k(), channelTile(), k().offset(stage, decayOffset),
-                            block, row, pair, step);
+  Matrix decays = loadWide(k().offset(stage, decayOffset), block, step);
   RowSums sums(k(), decays, isExclusive());
   // As a loop, for the registers.
   Values carried = sums.flatten();

@@ -39,11 +39,12 @@ Matrix ColumnKernel::join(const Summands &summands) {
 
 void ColumnKernel::multiply(MutableArrayRef<Value> c, const Summands &a,
                             const Summands &b, int64_t terms, int64_t halves) {
-  linattn::multiply(k(), summandType, c, a, b, terms, halves);
+  auto add = isWide || terms == allSummands ? addProduct : accumulate;
+  add(k(), summandType, c, a, b, terms, halves);
 }
 
 Matrix ColumnKernel::product(const Summands &a, const Summands &b) {
-  return linattn::product(k(), summandType, a, b);
+  return linattn::product(k(), summandType, a, b, allSummands);
 }
 
 //===----------------------------------------------------------------------===//
@@ -70,10 +71,7 @@ Summands ColumnKernel::loadValues(Value stage, Value block) {
   LanePointer pointer(k(), tile, base, valuePlace);
   if (!isWide)
     return {Values(k().loadMatrices(pointer.at(0, 0), /*transposed=*/true))};
-  Matrix matrix;
-  for (int64_t i = 0; i < 8; ++i)
-    matrix.push_back(loadFloat(pointer.at(i % 2 + i / 4 * 8, i / 2 % 2 * 2)));
-  return split(matrix, allSummands);
+  return split(loadTurned(k(), pointer, 0, 0), allSummands);
 }
 
 /// Factors of the tokens that are columns of this lane's matrices.

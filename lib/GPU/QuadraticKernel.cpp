@@ -15,7 +15,8 @@ using namespace mlir::linattn;
 QuadraticKernel::QuadraticKernel(QuadraticOp op, ScheduleAttr schedule)
     : op(op), schedule(schedule), keySize(staticSize(op.getKey(), 3)),
       valueSize(staticSize(op.getValue(), 3)),
-      type(getElementTypeOrSelf(op.getQuery())) {
+      type(getElementTypeOrSelf(op.getQuery())),
+      summandType(summandTypeOf(type)), isWide(type.isF32()) {
   factor = scaleOr1(op.getScale());
   if (isSoftmax())
     factor *= 1.44269504088896341;
@@ -24,11 +25,10 @@ QuadraticKernel::QuadraticKernel(QuadraticOp op, ScheduleAttr schedule)
 int64_t QuadraticKernel::rowTiles() {
   int64_t count = staticSize(op.getQuery(), 2);
   bool isFew = !ShapedType::isDynamic(count) && count <= 16 * warps();
-  // A warpgroup has operands in shared memory, not in fragments.
-  return paddedKey() <= 128 && paddedValue() <= 128 && !isFew &&
-                 !usesWarpgroups()
-             ? 2
-             : 1;
+  // A warpgroup has operands in shared memory, not in fragments. Those of f32
+  // are three times as many.
+  bool isLarge = std::max(paddedKey(), paddedValue()) > (isWide ? 96 : 128);
+  return isLarge || isFew || usesWarpgroups() ? 1 : 2;
 }
 
 //===----------------------------------------------------------------------===//
@@ -70,13 +70,18 @@ void QuadraticKernel::place() {
   head = k().rem(outer, heads);
   batch = k().div(outer, heads);
 
+  if (isWide) {
+    valuePlace =
+        placeOfTurned(k(), valueTile(), fragmentRow, k().i32(0), fragmentPair);
+    return;
+  }
   if (!usesWarpgroups()) {
     Value low15 = k().band(lane, 15), high = k().shr(lane, 4);
     Value low7 = k().band(lane, 7), bit3 = k().band(k().shr(lane, 3), 1);
     Value paired = k().add(low7, k().mul(high, 8));
     queryPlace = queryTile().place(k(), k().add(warpRow, low15), high);
-    keyPlace = keyTile().place(k(), paired, bit3);
-    valuePlace = valueTile().place(k(), low15, high);
+    keyPlace = keyTile().place(k(), low15, high);
+    valuePlace = valueTile().place(k(), paired, bit3);
   }
   outputPlace = k().add(
       outputTile().place(k(), k().add(warpRow, fragmentRow), k().i32(0)),
@@ -125,8 +130,9 @@ void QuadraticKernel::prepareCopies() {
   std::tie(valueBase, valueStride) = rows(value, op.getValue(), zero);
   std::tie(outputBase, outputStride) = rows(output, op.getOutput(), firstQuery);
   auto copy = [&](SharedTile tile, Value stride, int64_t size) {
+    // Tiles count columns of 16 bits.
     return TileCopy(k(), tile, warps() * 32, granuleOf(size, type), thread,
-                    stride, size, Value());
+                    stride, size * elementBytes() / 2, Value());
   };
   copyQuery.emplace(copy(queryTile(), queryStride, keySize));
   copyKey.emplace(copy(keyTile(), keyStride, keySize));
@@ -178,8 +184,9 @@ LaunchOp QuadraticKernel::build(ModuleOp module, StringRef name) {
   if (holdsQueries()) {
     k().waitForCopies(stages() - 1);
     k().barrier();
-    for (int64_t step = 0; step < paddedKey() / 16; ++step)
-      heldQueries.push_back(loadQueries(step));
+    LanePointer tile(k(), queryTile(), shared, queryPlace);
+    for (int64_t step = 0; step < keySteps(); ++step)
+      heldQueries.push_back(loadQueries(tile, step));
   }
   Values carried =
       k().loop(tiles, initialValues(), [&](Value number, ValueRange values) {

@@ -27,8 +27,8 @@
 #ifndef LINATTN_LIB_GPU_QUADRATICKERNEL_H
 #define LINATTN_LIB_GPU_QUADRATICKERNEL_H
 
+#include "FloatTile.h"
 #include "KernelFunction.h"
-#include "Summands.h"
 #include "Warpgroup.h"
 
 namespace mlir::linattn {
@@ -57,26 +57,37 @@ private:
   int64_t warps() { return schedule.getWarps(); }
   int64_t stages() { return schedule.getStages(); }
   bool usesWarpgroups() { return schedule.getMma() == Mma::Wgmma; }
-  int64_t paddedKey() { return llvm::alignTo(keySize, 16); }
+  /// Tiles of f32 that are read by pairs have eight units a row.
+  int64_t paddedKey() { return llvm::alignTo(keySize, isWide ? 32 : 16); }
+  int64_t keySteps() { return llvm::divideCeil(keySize, 16); }
   int64_t paddedValue() { return llvm::alignTo(valueSize, 16); }
+  int64_t elementBytes() { return isWide ? 4 : 2; }
   /// 16 rows each that a warp has: two share every fragment of keys and values,
   /// where the registers hold them.
   int64_t rowTiles();
   int64_t warpRows() { return 16 * rowTiles(); }
   int64_t queries() { return warpRows() * warps(); }
+  int64_t tokenSummands() { return isWide ? allSummands : 1; }
   /// Of weights: an output of bf16 may err by little but its own rounding.
-  int64_t weightSummands() { return type.isBF16() ? 2 : 1; }
+  int64_t weightSummands() { return type.isBF16() ? 2 : tokenSummands(); }
   /// Queries stay in registers.
-  bool holdsQueries() { return paddedKey() <= 64 && !usesWarpgroups(); }
-
-  SharedTile operandTile(int64_t rows, int64_t columns) {
-    return {rows, columns, /*pairs=*/false, /*panels=*/usesWarpgroups()};
+  bool holdsQueries() {
+    return paddedKey() <= 64 && !usesWarpgroups() && !isWide;
   }
-  SharedTile queryTile() { return operandTile(queries(), paddedKey()); }
-  SharedTile keyTile() { return operandTile(keys(), paddedKey()); }
+
+  SharedTile operandTile(int64_t rows, int64_t columns, bool pairs = false) {
+    return {rows, columns * elementBytes() / 2, pairs,
+            /*panels=*/usesWarpgroups()};
+  }
+  SharedTile queryTile() {
+    return operandTile(queries(), paddedKey(), /*pairs=*/isWide);
+  }
+  SharedTile keyTile() {
+    return operandTile(keys(), paddedKey(), /*pairs=*/isWide);
+  }
   SharedTile valueTile() { return operandTile(keys(), paddedValue()); }
-  /// Takes the place of the queries in the end.
-  SharedTile outputTile() { return {queries(), paddedValue()}; }
+  /// Takes the place of the queries in the end; f32 needs none.
+  SharedTile outputTile() { return {isWide ? 0 : queries(), paddedValue()}; }
   int64_t stageBegin() {
     return std::max(queryTile().bytes(), outputTile().bytes());
   }
@@ -116,11 +127,17 @@ private:
   Value stageBase(Value stage);
   void startTile(Value number, Value stage);
   void arrive(Value number, Value stage);
-  Values loadQueries(int64_t step);
+  SmallVector<Summands> loadQueries(LanePointer &tile, int64_t step);
+  Summands loadKeys(LanePointer &tile, int64_t n, int64_t step);
+  Summands loadValues(LanePointer &tile, int64_t step, int64_t n);
+  void addProduct(MutableArrayRef<Value> c, const Summands &a,
+                  const Summands &b, int64_t terms);
 
   Values initialValues();
   Values tile(Value number, ValueRange carried);
   Values scores(Value base);
+  void addScores(MutableArrayRef<Value> x, ArrayRef<Summands> queries,
+                 LanePointer &tile, int64_t step);
   Values scoresOfWarp(Value base);
   Values scoresOfWarpgroup(Value base);
   Values maskScores(Value number, ValueRange x);
@@ -131,14 +148,15 @@ private:
   void readValues(Value base, ValueRange p, MutableArrayRef<Value> o);
   void readValuesOfWarpgroup(Value base, ValueRange p,
                              MutableArrayRef<Value> o);
-  void multiplyInto(MutableArrayRef<Value> c, ValueRange a, ValueRange b);
+  void scaleOutput(MutableArrayRef<Value> o, Value sum);
   void writeOutput(ValueRange carried);
 
   QuadraticOp op;
   ScheduleAttr schedule;
   KernelFunction function;
   int64_t keySize, valueSize;
-  Type type;
+  Type type, summandType;
+  bool isWide;
   double factor; ///< c, or the scale of linear weights.
 
   unsigned query, key, value, output, mask, prefix;
@@ -159,7 +177,7 @@ private:
   Value queryStride, keyStride, valueStride, outputStride;
   // Places of this lane for ldmatrix and for stores of fragments.
   Value queryPlace, keyPlace, valuePlace, outputPlace;
-  SmallVector<Values> heldQueries; ///< By step.
+  SmallVector<SmallVector<Summands>> heldQueries; ///< By step.
 };
 
 } // namespace mlir::linattn

@@ -25,10 +25,11 @@ QuadraticKernel::Values QuadraticKernel::initialValues() {
   return values;
 }
 
-void QuadraticKernel::multiplyInto(MutableArrayRef<Value> c, ValueRange a,
-                                   ValueRange b) {
-  SmallVector<Value, 4> product = k().multiply(type, a, b, ValueRange(c));
-  llvm::copy(product, c.begin());
+/// c += a bᵀ. Long sums of f32 do not stay in the tensor cores.
+void QuadraticKernel::addProduct(MutableArrayRef<Value> c, const Summands &a,
+                                 const Summands &b, int64_t terms) {
+  auto add = isWide ? linattn::addProduct : accumulate;
+  add(k(), summandType, c, a, b, terms, /*halves=*/2);
 }
 
 //===----------------------------------------------------------------------===//
@@ -36,29 +37,66 @@ void QuadraticKernel::multiplyInto(MutableArrayRef<Value> c, ValueRange a,
 //===----------------------------------------------------------------------===//
 
 /// 16 channels of the warp's queries, a fragment for each tile of rows.
-QuadraticKernel::Values QuadraticKernel::loadQueries(int64_t step) {
-  LanePointer queries(k(), queryTile(), shared, queryPlace);
-  Values fragments;
+SmallVector<Summands> QuadraticKernel::loadQueries(LanePointer &tile,
+                                                   int64_t step) {
+  SmallVector<Summands> fragments;
   for (int64_t r = 0; r < rowTiles(); ++r)
-    fragments.append(
-        k().loadMatrices(queries.at(16 * r, 2 * step), /*transposed=*/false));
+    fragments.push_back(loadKeys(tile, r, step));
   return fragments;
+}
+
+/// 16 rows of a tile of queries or keys × 16 channels.
+Summands QuadraticKernel::loadKeys(LanePointer &tile, int64_t n, int64_t step) {
+  if (!isWide)
+    return {Values(k().loadMatrices(tile.at(16 * n, 2 * step), false))};
+  return split(k(), summandType, loadPairs(k(), tile, 16 * n, 16 * step),
+               tokenSummands());
+}
+
+/// 16 columns of values × 16 tokens.
+Summands QuadraticKernel::loadValues(LanePointer &tile, int64_t step,
+                                     int64_t n) {
+  if (!isWide)
+    return {Values(k().loadMatrices(tile.at(16 * step, 2 * n), true))};
+  return split(k(), summandType, loadTurned(k(), tile, 16 * step, 16 * n),
+               tokenSummands());
+}
+
+/// The products of 16 channels.
+void QuadraticKernel::addScores(MutableArrayRef<Value> x,
+                                ArrayRef<Summands> queries, LanePointer &tile,
+                                int64_t step) {
+  for (int64_t n = 0; n < keys() / 16; ++n) {
+    Summands b = loadKeys(tile, n, step);
+    for (int64_t r = 0; r < rowTiles(); ++r)
+      addProduct(x.slice(scoreAt(r, 2 * n), 8), queries[r], b, tokenSummands());
+  }
 }
 
 QuadraticKernel::Values QuadraticKernel::scoresOfWarp(Value base) {
   Values x(scoreAt(rowTiles(), 0), k().f32(0));
-  LanePointer keyTiles(k(), keyTile(), base, keyPlace);
-  for (int64_t step = 0; step < paddedKey() / 16; ++step) {
-    Values a = holdsQueries() ? heldQueries[step] : loadQueries(step);
-    for (int64_t n = 0; n < keys() / 16; ++n) {
-      auto b = k().loadMatrices(keyTiles.at(16 * n, 2 * step), false);
-      for (int64_t r = 0; r < rowTiles(); ++r)
-        for (int64_t half = 0; half < 2; ++half)
-          multiplyInto(MutableArrayRef(x).slice(scoreAt(r, 2 * n + half), 4),
-                       ValueRange(a).slice(4 * r, 4),
-                       ValueRange(b).slice(2 * half, 2));
-    }
-  }
+  auto queriesAt = [&](Value place) {
+    return LanePointer(k(), queryTile(), shared, place);
+  };
+  auto keysAt = [&](Value place) {
+    return LanePointer(k(), keyTile(), base, place);
+  };
+  if (isWide) // As a loop, for the registers.
+    return k().loop(k().i32(keySteps()), x, [&](Value step, ValueRange sums) {
+      Values next(sums);
+      Value unit = k().mul(step, 4), row = k().add(warpRow, fragmentRow);
+      LanePointer queries =
+          queriesAt(placeOfPairs(k(), queryTile(), row, unit, fragmentPair));
+      LanePointer keys =
+          keysAt(placeOfPairs(k(), keyTile(), fragmentRow, unit, fragmentPair));
+      addScores(next, loadQueries(queries, 0), keys, 0);
+      return next;
+    });
+  LanePointer queries = queriesAt(queryPlace), keys = keysAt(keyPlace);
+  for (int64_t step = 0; step < keySteps(); ++step)
+    addScores(x,
+              holdsQueries() ? heldQueries[step] : loadQueries(queries, step),
+              keys, step);
   return x;
 }
 
@@ -71,7 +109,7 @@ QuadraticKernel::Values QuadraticKernel::scoresOfWarpgroup(Value base) {
   WarpgroupProducts products(k(), type);
   Values x;
   products.begin();
-  for (int64_t step = 0; step < paddedKey() / 16; ++step)
+  for (int64_t step = 0; step < keySteps(); ++step)
     products.multiply(x, keys(), rows.at(step), columns, step);
   products.await(x);
   return x;
@@ -142,13 +180,17 @@ void QuadraticKernel::softmax(MutableArrayRef<Value> x,
   maximum = k().maxf(maximum, m);
   Value c = k().f32(exponentFactor()), minus = k().f32(-exponentFactor());
   Value old = k().exp2Approximate(k().mulf(k().subf(m, maximum), c));
-  Value shift = k().mulf(maximum, minus), sum = k().mulf(l, old);
+  Value shift = k().mulf(maximum, minus), sum;
   for (Value &score : row) {
-    score = k().exp2Approximate(k().fma(score, c, shift));
-    sum = k().addf(sum, score);
+    // Of f32 the difference comes first: c · m would err by as much as it is
+    // large.
+    Value exponent = isWide ? k().mulf(k().subf(score, maximum), c)
+                            : k().fma(score, c, shift);
+    score = k().exp2Approximate(exponent);
+    sum = sum ? k().addf(sum, score) : score;
   }
   m = maximum;
-  l = sum;
+  l = k().fma(l, old, sum);
   for (int64_t n = 0; n < keys() / 8; ++n)
     for (int64_t i = 0; i < 2; ++i)
       x[scoreAt(r, n) + 2 * half + i] = row[2 * n + i];
@@ -183,7 +225,8 @@ void QuadraticKernel::weigh(MutableArrayRef<Value> x,
 /// Weights of 16 keys for 16 rows: an accumulator is an operand's fragment, but
 /// for its width.
 Summands QuadraticKernel::splitWeights(ValueRange p, int64_t r, int64_t step) {
-  return split(k(), type, p.slice(scoreAt(r, 2 * step), 8), weightSummands());
+  return split(k(), summandType, p.slice(scoreAt(r, 2 * step), 8),
+               weightSummands());
 }
 
 /// o += p V.
@@ -192,18 +235,17 @@ void QuadraticKernel::readValues(Value base, ValueRange p,
   Value first = k().offset(base, keyTile().bytes());
   if (usesWarpgroups())
     return readValuesOfWarpgroup(first, p, o);
-  LanePointer values(k(), valueTile(), first, valuePlace);
+  // Of f32 there are more addresses than registers.
+  Value place = isWide ? k().keepInLoop(valuePlace) : valuePlace;
+  LanePointer values(k(), valueTile(), first, place);
   for (int64_t step = 0; step < keys() / 16; ++step) {
     SmallVector<Summands> a;
     for (int64_t r = 0; r < rowTiles(); ++r)
       a.push_back(splitWeights(p, r, step));
     for (int64_t n = 0; n < paddedValue() / 16; ++n) {
-      auto b = k().loadMatrices(values.at(16 * step, 2 * n), true);
+      Summands b = loadValues(values, step, n);
       for (int64_t r = 0; r < rowTiles(); ++r)
-        for (const auto &summand : a[r])
-          for (int64_t half = 0; half < 2; ++half)
-            multiplyInto(o.slice(outputAt(r, 2 * n + half), 4), summand,
-                         ValueRange(b).slice(2 * half, 2));
+        addProduct(o.slice(outputAt(r, 2 * n), 8), a[r], b, weightSummands());
     }
   }
 }
@@ -241,37 +283,50 @@ QuadraticKernel::Values QuadraticKernel::tile(Value number,
   return next;
 }
 
-void QuadraticKernel::writeOutput(ValueRange carried) {
+/// Divides the outputs of one row, every other pair of `o`, as the op says.
+void QuadraticKernel::scaleOutput(MutableArrayRef<Value> o, Value sum) {
   NormalizeAttr normalize = op.getNormalizeAttr();
   if (isSoftmax()) // Without any key the sum is 0, and so is o.
     normalize = NormalizeAttr::get(op.getContext(), k().b.getF64FloatAttr(0),
                                    {}, {}, {});
+  if (!normalize)
+    return;
+  for (int64_t other : {1, 2})
+    sum = k().addf(sum, k().shuffleXor(sum, other));
+  Value inverse = emitInverseDenominator(k().b, k().loc, normalize, type, sum);
+  for (size_t i = 0; i < o.size(); ++i)
+    if (i % 4 < 2)
+      o[i] = emitClamp(k().b, k().loc, normalize, k().mulf(o[i], inverse));
+}
+
+void QuadraticKernel::writeOutput(ValueRange carried) {
+  Values o(carried.take_front(outputAt(rowTiles(), 0)));
+  for (int64_t r = 0; r < rowTiles(); ++r)
+    for (int64_t half = 0; half < 2; ++half)
+      scaleOutput(MutableArrayRef(o).slice(outputAt(r, 0) + 2 * half,
+                                           outputAt(1, 0) - 2 * half),
+                  carried[sumAt(r, half)]);
+  TileTarget target{outputBase,
+                    outputStride,
+                    valueSize,
+                    k().sub(queryCount, firstQuery),
+                    granuleOf(valueSize, type),
+                    Value()};
+  if (isWide) {
+    for (int64_t r = 0; r < rowTiles(); ++r)
+      storePairs(k(), ValueRange(o).slice(outputAt(r, 0), outputAt(1, 0)),
+                 k().add(warpRow, 16 * r), fragmentRow, fragmentPair, target);
+    return;
+  }
   k().barrier(); // All have read their queries.
   LanePointer pointer(k(), outputTile(), shared, outputPlace);
   for (int64_t r = 0; r < rowTiles(); ++r)
-    for (int64_t half = 0; half < 2; ++half) {
-      Value inverse, sum = carried[sumAt(r, half)];
-      if (normalize) {
-        for (int64_t other : {1, 2})
-          sum = k().addf(sum, k().shuffleXor(sum, other));
-        inverse = emitInverseDenominator(k().b, k().loc, normalize, type, sum);
-      }
+    for (int64_t half = 0; half < 2; ++half)
       for (int64_t n = 0; n < paddedValue() / 8; ++n) {
-        Values pair;
-        for (int64_t i = 0; i < 2; ++i) {
-          Value x = carried[outputAt(r, n) + 2 * half + i];
-          x = inverse ? k().mulf(x, inverse) : x;
-          if (normalize)
-            x = emitClamp(k().b, k().loc, normalize, x);
-          pair.push_back(x);
-        }
-        k().store(k().pack(type, pair[0], pair[1]),
+        ValueRange two = ValueRange(o).slice(outputAt(r, n) + 2 * half, 2);
+        k().store(k().pack(type, two[0], two[1]),
                   pointer.at(16 * r + 8 * half, n), 4);
       }
-    }
   k().warpBarrier();
-  storeTileRows(k(), outputTile(), shared, lane, warpRow, warpRows(),
-                {outputBase, outputStride, valueSize,
-                 k().sub(queryCount, firstQuery), granuleOf(valueSize, type),
-                 Value()});
+  storeTileRows(k(), outputTile(), shared, lane, warpRow, warpRows(), target);
 }

@@ -61,9 +61,8 @@ void ReadKernel::place() {
   Value low15 = k().band(lane, 15), high = k().shr(lane, 4);
   Value bit3 = k().band(k().shr(lane, 3), 1);
   Value paired = k().add(k().band(lane, 7), k().mul(high, 8));
-  queryPlace = isWide ? k().add(queryTile().place(k(), k().add(warpRow, row),
-                                                  k().shr(pair, 1)),
-                                k().mul(k().band(pair, 1), 8))
+  queryPlace = isWide ? placeOfPairs(k(), queryTile(), k().add(warpRow, row),
+                                     k().i32(0), pair)
                       : queryTile().place(k(), k().add(warpRow, low15), high);
   statePlace = stateTile().place(k(), paired, bit3);
   outputPlace =
@@ -198,11 +197,7 @@ Summands ReadKernel::loadQueries(Value base, int64_t step) {
   LanePointer pointer(k(), queryTile(), base, queryPlace);
   Matrix matrix;
   if (isWide) {
-    auto two = VectorType::get({2}, k().b.getF32Type());
-    for (int64_t i = 0; i < 4; ++i) {
-      Value x = k().load(two, pointer.at(i % 2 * 8, 4 * step + i / 2 * 2), 8);
-      matrix.append({k().element(x, 0), k().element(x, 1)});
-    }
+    matrix = loadPairs(k(), pointer, 0, 16 * step);
   } else {
     Values fragment(k().loadMatrices(pointer.at(0, 2 * step), false));
     if (!isMapped())
@@ -288,24 +283,9 @@ void ReadKernel::writeOutput(Value number, Values o, ValueRange denominators) {
                    granuleOf(valueSize, type), ragged});
     return k().warpBarrier(); // Before the next rows come.
   }
-  // Four lanes have 32 bytes of a row.
-  auto two = [&](int64_t i) { return k().vectorOf({o[2 * i], o[2 * i + 1]}); };
-  for (int64_t lower = 0; lower < 2; ++lower) {
-    Value mine = k().add(k().add(warpRow, row), 8 * lower);
-    k().ifThen(k().less(mine, left), [&] {
-      Value to = k().offset(target, k().mul(k().extend(mine), outputStride));
-      to = k().offset(to, k().mul(pair, 8));
-      for (int64_t i = lower; i < slice() / 4; i += 2) {
-        Value column = k().add(k().mul(pair, 2), i / 2 * 8), exists;
-        if (ragged)
-          column = k().add(column, ragged);
-        if (valueSize % slice())
-          exists = k().less(column, valueSize);
-        k().ifThen(exists,
-                   [&] { k().store(two(i), k().offset(to, i / 2 * 32), 8); });
-      }
-    });
-  }
+  storePairs(k(), o, warpRow, row, pair,
+             {target, outputStride, valueSize, left, granuleOf(valueSize, type),
+              ragged});
 }
 
 //===----------------------------------------------------------------------===//

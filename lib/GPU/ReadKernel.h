@@ -16,9 +16,8 @@
 #ifndef LINATTN_LIB_GPU_READKERNEL_H
 #define LINATTN_LIB_GPU_READKERNEL_H
 
+#include "FloatTile.h"
 #include "KernelFunction.h"
-#include "SharedTile.h"
-#include "Summands.h"
 
 namespace mlir::linattn {
 

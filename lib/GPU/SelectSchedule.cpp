@@ -92,20 +92,22 @@ private:
     remark::passed(op.getLoc(), remarkNamed("select-schedule"))
         << llvm::formatv("{0} kernel, {1} warps, {2} tokens at a time{3}",
                          stringifyForm(schedule.getForm()), schedule.getWarps(),
-                         schedule.getChunk(), describeMma(schedule))
+                         schedule.getChunk(), describeMma(op, schedule))
                .str();
   }
 
   /// What multiplies, where chips of this kind have more than one way.
-  std::string describeMma(ScheduleAttr schedule) {
+  std::string describeMma(Operation *op, ScheduleAttr schedule) {
     if (schedule.getMma() == Mma::Wgmma)
       return ", wgmma";
     if (schedule.getMma() == Mma::Fma)
       return "";
     if (machine().wgmma)
-      return "; mma_sync: wgmma has kernels of quadratic attention only";
+      return "; mma_sync: wgmma has kernels of quadratic attention in 16 bits "
+             "only";
     bool isHopper = StringRef(chip) == "sm_90";
-    if (isHopper && schedule.getForm() == Form::Quadratic)
+    bool isWide = getElementTypeOrSelf(op->getOperand(0)).isF32();
+    if (isHopper && schedule.getForm() == Form::Quadratic && !isWide)
       return "; mma_sync: wgmma is code for the chip sm_90a";
     return "";
   }
@@ -208,7 +210,7 @@ private:
             .str();
     if (schedule.getSplit() > 1)
       text += llvm::formatv(", {0} segments", schedule.getSplit()).str();
-    text += ": " + reason.str() + describeMma(schedule);
+    text += ": " + reason.str() + describeMma(op, schedule);
     if (auto prediction = predict(op, schedule, machine()))
       text += llvm::formatv("; predicted {0:F1} us: {1:F2} MB, {2} blocks on "
                             "{3} multiprocessors",

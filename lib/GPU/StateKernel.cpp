@@ -74,13 +74,9 @@ void StateKernel::place() {
         valueTile().place(k(), token, k().add(k().div(warpColumn, 8), bit3));
     return;
   }
-  Value token = k().mul(pair, 2), inUnit = k().mul(k().band(row, 3), 4);
-  Value unit = k().shr(row, 2);
-  keyPlace = k().add(
-      keyTile().place(k(), token, k().add(k().mul(rowWarp, 4), unit)), inUnit);
-  valuePlace = k().add(
-      valueTile().place(k(), token, k().add(k().div(warpColumn, 4), unit)),
-      inUnit);
+  keyPlace = placeOfTurned(k(), keyTile(), row, k().mul(rowWarp, 4), pair);
+  valuePlace =
+      placeOfTurned(k(), valueTile(), row, k().div(warpColumn, 4), pair);
 }
 
 void StateKernel::prepareCopies() {
@@ -233,12 +229,8 @@ Summands StateKernel::loadFragment(SharedTile tile, Value base, Value place,
   LanePointer pointer(k(), tile, base, place);
   if (!isWide)
     return {Values(k().loadMatrices(pointer.at(0, column / 8), true))};
-  Matrix matrix;
-  for (int64_t i = 0; i < 8; ++i)
-    matrix.push_back(
-        k().load(k().b.getF32Type(),
-                 pointer.at(i % 2 + i / 4 * 8, column / 4 + i / 2 % 2 * 2), 4));
-  return split(k(), summandType, matrix, allSummands);
+  return split(k(), summandType, loadTurned(k(), pointer, 0, column),
+               allSummands);
 }
 
 /// Which of this lane's tokens of a step count: a half of all ones for each, of
@@ -298,15 +290,17 @@ StateKernel::Values StateKernel::step(Value number, Value base, Value step,
     Summands fragment =
         loadFragment(valueTile(), at(valueTile(), values), valuePlace, 16 * n);
     for (int64_t i = 0; i < stateRows(); ++i)
-      multiply(k(), summandType, MutableArrayRef(next).slice(stateAt(i, n), 8),
-               keys[i], fragment, allSummands);
+      addProduct(k(), summandType,
+                 MutableArrayRef(next).slice(stateAt(i, n), 8), keys[i],
+                 fragment, allSummands);
   }
   if (!op.getNormalizer())
     return next;
   Summands ones = split(k(), summandType, Values(8, k().f32(1)), 1);
   for (int64_t i = 0; i < stateRows(); ++i)
-    multiply(k(), summandType, MutableArrayRef(next).slice(normalizerAt(i), 4),
-             keys[i], ones, allSummands, /*halves=*/1);
+    addProduct(k(), summandType,
+               MutableArrayRef(next).slice(normalizerAt(i), 4), keys[i], ones,
+               allSummands, /*halves=*/1);
   return next;
 }
 

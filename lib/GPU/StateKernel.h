@@ -16,9 +16,8 @@
 #ifndef LINATTN_LIB_GPU_STATEKERNEL_H
 #define LINATTN_LIB_GPU_STATEKERNEL_H
 
+#include "FloatTile.h"
 #include "ScanKernel.h"
-#include "SharedTile.h"
-#include "Summands.h"
 
 namespace mlir::linattn {
 

@@ -74,19 +74,16 @@ void mlir::linattn::accumulate(KernelBuilder &k, Type type,
 }
 
 Matrix mlir::linattn::product(KernelBuilder &k, Type type, const Summands &a,
-                              const Summands &b) {
+                              const Summands &b, int64_t terms) {
   Matrix c(8, k.f32(0));
-  accumulate(k, type, c, a, b, allSummands, /*halves=*/2);
+  accumulate(k, type, c, a, b, terms, /*halves=*/2);
   return c;
 }
 
-void mlir::linattn::multiply(KernelBuilder &k, Type type,
-                             MutableArrayRef<Value> c, const Summands &a,
-                             const Summands &b, int64_t terms, int64_t halves) {
-  if (terms < allSummands)
-    return accumulate(k, type, c, a, b, terms, halves);
-  // Tensor cores cut off what does not fit beside the largest term: what must
-  // be exact is added by instructions that round.
+void mlir::linattn::addProduct(KernelBuilder &k, Type type,
+                               MutableArrayRef<Value> c, const Summands &a,
+                               const Summands &b, int64_t terms,
+                               int64_t halves) {
   Matrix sum(4 * halves, k.f32(0));
   accumulate(k, type, sum, a, b, terms, halves);
   for (auto [x, y] : llvm::zip(c, sum))

@@ -39,19 +39,19 @@ SmallVector<Value, allSummands> splitPair(KernelBuilder &k, Type type, Value x,
 Summands split(KernelBuilder &k, Type type, ValueRange matrix, int64_t count);
 /// The matrix that is the sum, the smallest first.
 Matrix join(KernelBuilder &k, Type type, const Summands &summands);
-/// a bᵀ of all summands.
-Matrix product(KernelBuilder &k, Type type, const Summands &a,
-               const Summands &b);
 /// c += a bᵀ in the tensor cores, products of summands up to `terms`, the
 /// smallest first; only the eight columns of half 0 if `halves` is 1.
 void accumulate(KernelBuilder &k, Type type, MutableArrayRef<Value> c,
                 const Summands &a, const Summands &b, int64_t terms,
                 int64_t halves = 2);
-/// The same; products of all summands are summed by themselves, and added by
-/// instructions that round.
-void multiply(KernelBuilder &k, Type type, MutableArrayRef<Value> c,
-              const Summands &a, const Summands &b, int64_t terms,
-              int64_t halves = 2);
+/// a bᵀ likewise.
+Matrix product(KernelBuilder &k, Type type, const Summands &a,
+               const Summands &b, int64_t terms);
+/// c += a bᵀ; the product is summed by itself, and added by instructions that
+/// round: tensor cores cut off what does not fit beside the largest term.
+void addProduct(KernelBuilder &k, Type type, MutableArrayRef<Value> c,
+                const Summands &a, const Summands &b, int64_t terms,
+                int64_t halves = 2);
 
 } // namespace mlir::linattn
 

@@ -47,11 +47,11 @@ func.func @value_decay(%q: tensor<1x2x?x32xbf16>, %k: tensor<1x2x?x32xbf16>, %v:
 }
 
 // Sums lie on the stack of a thread: kernels have no heap.
-// SOFTMAX: missed: select-schedule: no kernel: attention by tiles of keys takes f16 and bf16, not f32
+// SOFTMAX: missed: select-schedule: no kernel: f64 has no kernel
 // SOFTMAX: no findings
 // SOFTMAX: result 0: agrees with the reference
-func.func @softmax(%q: tensor<1x4x?x16xf32>, %k: tensor<1x2x?x16xf32>, %v: tensor<1x2x?x24xf32>) -> tensor<1x4x?x24xf32> {
+func.func @softmax(%q: tensor<1x4x?x16xf64>, %k: tensor<1x2x?x16xf64>, %v: tensor<1x2x?x24xf64>) -> tensor<1x4x?x24xf64> {
   %o = linattn.attention %q, %k, %v weights(softmax) {causal, scale = 0.25}
-    : (tensor<1x4x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x24xf32>) -> tensor<1x4x?x24xf32>
-  return %o : tensor<1x4x?x24xf32>
+    : (tensor<1x4x?x16xf64>, tensor<1x2x?x16xf64>, tensor<1x2x?x24xf64>) -> tensor<1x4x?x24xf64>
+  return %o : tensor<1x4x?x24xf64>
 }

@@ -42,11 +42,24 @@ func.func @wide(%q: memref<2x8x?x256xbf16>) {
   return
 }
 
-// REMARK: Remark="chunk kernel, 8 warps, 64 tokens at a time; mma_sync: wgmma has kernels of quadratic attention only"
+// REMARK: Remark="chunk kernel, 8 warps, 64 tokens at a time; mma_sync: wgmma has kernels of quadratic attention in 16 bits only"
 // CHECK-LABEL: func.func @state(
 // CHECK: mma = mma_sync
 func.func @state(%k: memref<2x8x?x128xbf16>, %s: memref<2x8x128x128xf32>) {
   linattn.state %k, %k init(%s)
     : (memref<2x8x?x128xbf16>, memref<2x8x?x128xbf16>, memref<2x8x128x128xf32>) -> ()
+  return
+}
+
+// f32 has the products of a warp on any chip.
+// REMARK: Remark="quadratic kernel, 4 warps, 32 tokens at a time; mma_sync: wgmma has kernels of quadratic attention in 16 bits only"
+// OLDER: Remark="quadratic kernel, 4 warps, 32 tokens at a time"
+// NEWER: func.func @f32(
+// NEWER: mma = mma_sync
+// CHECK-LABEL: func.func @f32(
+// CHECK: linattn.schedule = #linattn.schedule<form = quadratic, mma = mma_sync, chunk = 32, warps = 4, stages = 2>
+func.func @f32(%q: memref<2x8x?x128xf32>) {
+  linattn.quadratic %q, %q, %q weights(softmax) into(%q)
+    : (memref<2x8x?x128xf32>, memref<2x8x?x128xf32>, memref<2x8x?x128xf32>, memref<2x8x?x128xf32>) -> ()
   return
 }

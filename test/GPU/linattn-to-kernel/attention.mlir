@@ -13,6 +13,17 @@ func.func @layer(%q: memref<2x8x?x64xbf16>, %k: memref<2x2x?x64xbf16>,
   return
 }
 
+// Tiles of f32 have twice the bytes; outputs of it need none.
+// CHECK-LABEL: func.func @wide(
+// CHECK: linattn.launch @wide_quadratic::@wide_quadratic(
+// CHECK-SAME: block = 128, shared = 49152
+func.func @wide(%q: memref<2x8x?x64xf32>) {
+  linattn.quadratic %q, %q, %q weights(softmax) into(%q)
+      {linattn.schedule = #linattn.schedule<form = quadratic, mma = mma_sync, chunk = 16, warps = 4, stages = 2>}
+    : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>) -> ()
+  return
+}
+
 // A state that starts from zeros is not read, and nothing is filled.
 // CHECK-LABEL: func.func @both(
 // CHECK-NOT: linalg.fill
@@ -64,6 +75,19 @@ func.func @both(%q: memref<?x8x?x64xbf16>, %k: memref<?x8x?x64xbf16>, %s: memref
 // CHECK: scf.yield
 // CHECK: llvm.store {{.*}} : vector<4xi32>, !llvm.ptr<1>
 // CHECK: llvm.return
+
+// Six products of summands for every 16 rows × 8 keys × 16 channels: two tiles
+// of rows, 16 keys, then 64 columns of values.
+// CHECK-LABEL: gpu.module @wide_quadratic
+// CHECK-NOT: nvvm.ldmatrix
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-COUNT-24: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: scf.yield
+// CHECK-COUNT-96: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: llvm.store {{.*}} : vector<2xf32>, !llvm.ptr<1>
 
 // CHECK-LABEL: gpu.module @both_state
 // CHECK-NOT: llvm.load {{.*}} !llvm.ptr<1>

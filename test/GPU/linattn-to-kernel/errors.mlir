@@ -126,3 +126,13 @@ func.func @read_columns(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
     : (memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>, memref<2x8x?x64xbf16>) -> ()
   return
 }
+
+// -----
+
+func.func @wgmma_of_f32(%q: memref<2x8x?x64xf32>) {
+  // expected-error @+1 {{wgmma takes f16 and bf16; f32 has the products of a warp}}
+  linattn.quadratic %q, %q, %q weights(softmax) into(%q)
+      {linattn.schedule = #linattn.schedule<form = quadratic, mma = wgmma, chunk = 64, warps = 4, stages = 2>}
+    : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>) -> ()
+  return
+}

@@ -30,6 +30,7 @@ struct AttentionCase {
   double scale = 0.125;
   /// Multiplies queries: scores far apart.
   double queryScale = 1;
+  double most = 1e-6; ///< What outputs of f32 may err by.
   std::string chip = "sm_80";
   uint64_t seed = 0;
 
