@@ -36,9 +36,8 @@ public:
   Value rem(Value x, Value y) { return fold<arith::RemSIOp>(x, y); }
   Value min(Value x, Value y) { return fold<arith::MinSIOp>(x, y); }
   Value max(Value x, Value y) { return fold<arith::MaxSIOp>(x, y); }
-  Value ceilDiv(Value x, int64_t y) {
-    return div(add(x, index(y - 1)), index(y));
-  }
+  Value ceilDiv(Value x, Value y) { return div(sub(add(x, y), index(1)), y); }
+  Value ceilDiv(Value x, int64_t y) { return ceilDiv(x, index(y)); }
 
   // Float arithmetic.
   Value constant(Type type, double value) {

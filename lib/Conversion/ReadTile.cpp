@@ -41,8 +41,6 @@ public:
   void emit();
 
 private:
-  using Rows = SmallVector<Value>;
-
   void emitTask(Value begin, Value end);
   void allocateScratch();
   void packState();
@@ -175,23 +173,14 @@ void ReadTile::divide(Value t) {
 }
 
 void ReadTile::readRows(Value panel, Value row, Value start, Value count) {
-  constexpr int64_t unroll = 4;
-  prefetchNext(panel, row);
   int64_t cols = shape.cols;
-  Rows sums =
-      reduce(index(0), keySize, unroll, Rows(shape.rows, zeros(cols)),
-             [&](Value first, ValueRange carried) -> SmallVector<Value> {
-               Rows next(carried);
-               for (int64_t i = 0; i < unroll; ++i) {
-                 Value d = add(first, index(i));
-                 Value s = loadVector(tile, {panel, d, index(0)}, cols);
-                 for (auto [r, sum] : llvm::enumerate(next)) {
-                   Value q = load(queries, {add(row, index(r)), d});
-                   sum = fmaVector(splat(q, cols), s, sum);
-                 }
-               }
-               return next;
-             });
+  Rows sums = accumulateInParts(
+      Rows(shape.rows, zeros(cols)), keySize,
+      [&](int64_t r, Value d) {
+        return load(queries, {add(row, index(r)), d});
+      },
+      [&](Value d) { return loadVector(tile, {panel, d, index(0)}, cols); },
+      [&](Value r) { prefetchNext(panel, add(row, r)); });
   Value column = mul(panel, index(cols)), left = sub(count, row);
   Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, left,
                                         index(shape.rows));
@@ -222,23 +211,21 @@ void ReadTile::findNext(Value start, Value begin, Value end) {
   nextHead = select(isLast, min(add(head, index(1)), lastHead), head);
 }
 
-/// Asks for the next block while this one is read: as many tokens as are read,
-/// and the panel's share of their features. Past the last token it is the last
+/// Asks for row `row` of the next block while this one is read: the panel's
+/// share of the features, and of the output. Past the last token it is the last
 /// one again.
 void ReadTile::prefetchNext(Value panel, Value row) {
   Value heads = dim(op.getOutput(), 1), count = panels();
   Value share =
       roundUp(div(sub(add(keySize, count), index(1)), count), shape.cols);
   Value last = sub(dim(op.getQuery(), 2), index(1));
-  forEach(index(shape.rows), [&](Value r) {
-    Value token = min(add(nextStart, add(row, r)), last);
-    prefetchRow(op.getQuery(),
-                {batch, headOf(op.getQuery(), nextHead, heads), token},
-                mul(panel, share), share);
-    prefetchRow(op.getOutput(), {batch, nextHead, token},
-                mul(panel, index(shape.cols)), index(shape.cols),
-                /*isWritten=*/true);
-  });
+  Value token = min(add(nextStart, row), last);
+  prefetchRow(op.getQuery(),
+              {batch, headOf(op.getQuery(), nextHead, heads), token},
+              mul(panel, share), share);
+  prefetchRow(op.getOutput(), {batch, nextHead, token},
+              mul(panel, index(shape.cols)), index(shape.cols),
+              /*isWritten=*/true);
 }
 
 void ReadTile::writeRow(Value o, Value t, Value token, Value column) {

@@ -116,6 +116,8 @@ void StateTile::emitTokens(Value from, Value to) {
     emitBlock(from, index(*tokens));
   else
     forEach(from, to, shape.block, [&](Value blockStart) {
+      first = blockStart;
+      findNext(from, to);
       emitBlock(blockStart, min(sub(to, blockStart), index(shape.block)));
     });
   if (key)

@@ -50,7 +50,8 @@ private:
   void packQueries(Value t);
   Value raiseRunningMax(Value keyRowMax, Value keep);
   Value openInputGate(Value token, Row &row);
-  Value tokenAt(Value t);
+  Value tokenAt(Value t) { return tokenAtPosition(add(first, t)); }
+  Value tokenAtPosition(Value position);
 
   // Normaliser.
   void updateNormalizer(Value count);
@@ -62,7 +63,9 @@ private:
     bool first, last;
   };
   void sweepTile(Value panel, Value row, Value count, Ends ends);
-  void prefetchNext(Value panel, Value row);
+  bool hasNext();
+  void findNext(Value from, Value to);
+  void prefetchNext(Value panel, Value t);
   void streamPanel(Value panel, Value count);
   void sweepTokens(Value panel, Value t, int64_t number);
   Value decayed(Value s, Value t, Value row, Value column);
@@ -99,8 +102,8 @@ private:
   Value keySize, tileRows, valueSize, group, heads, columnTasks;
   // The task at hand.
   Value slot, batch, head, begin, end, firstPanel, endPanel, panelCount;
-  // The block at hand.
-  Value first;
+  // The block at hand, and the head and first position of the one after it.
+  Value first, nextHead, nextFirst;
   bool scalarGatesAreOne = false;
   // Scratch: see allocateScratch.
   Value keys, values, queries, outputs, scalarGates, channelGates, valueGates,

@@ -12,8 +12,7 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 /// The token behind position t of the block.
-Value StateTile::tokenAt(Value t) {
-  Value position = add(first, t);
+Value StateTile::tokenAtPosition(Value position) {
   if (!reverse)
     return position;
   return sub(sub(add(begin, end), index(1)), position);

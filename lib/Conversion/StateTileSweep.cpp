@@ -76,7 +76,6 @@ void StateTile::sweepPanel(Value panel, Value count) {
 void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
   int64_t cols = shape.cols;
   Value column = mul(panel, index(cols));
-  prefetchNext(panel, row);
   SmallVector<Value> rows, s;
   for (int64_t i = 0; i < shape.rows; ++i) {
     rows.push_back(add(row, index(i)));
@@ -106,18 +105,35 @@ void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
         storeVector(o, outputs, at);
     });
   };
+  auto sweep = [&](Value from, Value to, ValueRange carriedIn) {
+    return reduce(from, to, 1, carriedIn,
+                  [&](Value t, ValueRange carriedIn) -> SmallVector<Value> {
+                    SmallVector<Value> carried(carriedIn);
+                    if (exclusive)
+                      readOut(t, carried);
+                    if (key)
+                      update(t, carried);
+                    if (!exclusive)
+                      readOut(t, carried);
+                    return carried;
+                  });
+  };
+  // Tiles divide the tokens of the next block. Each asks for one, and goes on
+  // for a while: too many requests at once would have to wait for one another.
+  Value tiles = div(tileRows, index(shape.rows));
+  Value each = ceilDiv(index(shape.block), tiles);
+  Value step = ceilDiv(index(shape.block), each);
+  Value begin = mul(div(row, index(shape.rows)), each);
   SmallVector<Value> last =
-      reduce(index(0), count, 1, s,
-             [&](Value t, ValueRange carriedIn) -> SmallVector<Value> {
-               SmallVector<Value> carried(carriedIn);
-               if (exclusive)
-                 readOut(t, carried);
-               if (key)
-                 update(t, carried);
-               if (!exclusive)
-                 readOut(t, carried);
-               return carried;
-             });
+      hasNext()
+          ? reduce(index(0), each, 1, s,
+                   [&](Value i, ValueRange carried) -> SmallVector<Value> {
+                     prefetchNext(panel, add(begin, i));
+                     Value from = mul(i, step);
+                     Value to = min(add(from, step), count);
+                     return sweep(from, to, carried);
+                   })
+          : sweep(index(0), count, s);
   if (key)
     for (int64_t i = 0; i < shape.rows; ++i)
       storeVector(last[i], tile, {own(panel), rows[i], index(0)});
@@ -127,45 +143,53 @@ void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
 // Prefetching
 //===----------------------------------------------------------------------===//
 
-/// Asks for the rows of the next block while this one is computed: each tile
-/// for a few tokens and for its panel's share of their columns. Past the last
-/// token it is the last one again.
-void StateTile::prefetchNext(Value panel, Value row) {
+/// Where one block may not be all.
+bool StateTile::hasNext() {
   std::optional<int64_t> tokens =
       getConstantIntValue(dim(key ? key : query, 2));
-  if (tokens && *tokens <= shape.block)
-    return;
-  // A line at least: what is narrower is asked for more than once.
+  return !tokens || *tokens > shape.block;
+}
+
+/// The block after the one at hand: of the same head, or after the last of
+/// [from, to), the first one of the next head.
+void StateTile::findNext(Value from, Value to) {
+  Value follow = add(first, index(shape.block));
+  Value isLast =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, follow, to);
+  nextFirst = select(isLast, from, follow);
+  nextHead =
+      select(isLast, min(add(head, index(1)), sub(heads, index(1))), head);
+}
+
+/// Asks for token `t` of the next block while this one is computed, and of it
+/// for the panel's share of the columns. Past the last token it is the last one
+/// again.
+void StateTile::prefetchNext(Value panel, Value t) {
   Value cols = index(shape.cols), column = mul(panel, cols);
+  // A line at least: what is narrower is asked for more than once.
   Value share = roundUp(
       div(sub(add(keySize, panelCount), index(1)), panelCount), shape.cols);
   Value keyColumn = mul(own(panel), share);
-  Value tiles = div(tileRows, index(shape.rows));
-  Value each = div(sub(add(index(shape.block), tiles), index(1)), tiles);
-  Value begin = mul(div(row, index(shape.rows)), each);
-  Value furthest = sub(sub(end, index(1)), first);
-  forEach(each, [&](Value i) {
-    Value t = min(add(add(begin, i), index(shape.block)), furthest);
-    Value token = tokenAt(t);
-    if (key) {
-      prefetchRow(key, {batch, headOf(key, head, heads), token}, keyColumn,
-                  share);
-      prefetchRow(value, {batch, headOf(value, head, heads), token}, column,
-                  cols);
-    }
-    if (hasChannelGate())
-      prefetchRow(decay, {batch, head, token}, keyColumn, share);
-    if (valueDecay)
-      prefetchRow(valueDecay, {batch, head, token}, column, cols);
-    if (!query)
-      return;
-    forEachMember([&](Value member) {
-      Value out = outputHead(member);
-      prefetchRow(query, {batch, headOf(query, out, dim(output, 1)), token},
-                  keyColumn, share);
-      prefetchRow(output, {batch, out, token}, column, cols,
-                  /*isWritten=*/true);
-    });
+  Value token = tokenAtPosition(min(add(nextFirst, t), sub(end, index(1))));
+  auto prefetch = [&](Value operand, Value from, Value width) {
+    prefetchRow(operand, {batch, headOf(operand, nextHead, heads), token}, from,
+                width);
+  };
+  if (key) {
+    prefetch(key, keyColumn, share);
+    prefetch(value, column, cols);
+  }
+  if (hasChannelGate())
+    prefetch(decay, keyColumn, share);
+  if (valueDecay)
+    prefetch(valueDecay, column, cols);
+  if (!query)
+    return;
+  forEachMember([&](Value member) {
+    Value out = add(mul(nextHead, group), member);
+    prefetchRow(query, {batch, headOf(query, out, dim(output, 1)), token},
+                keyColumn, share);
+    prefetchRow(output, {batch, out, token}, column, cols, /*isWritten=*/true);
   });
 }
 

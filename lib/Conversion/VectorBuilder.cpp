@@ -87,12 +87,15 @@ void VectorBuilder::prefetchRow(Value memref, ArrayRef<Value> row, Value column,
   constexpr int64_t lineBits = 512;
   auto type = cast<MemRefType>(memref.getType());
   int64_t line = lineBits / type.getElementTypeBitWidth();
-  forEach(index(0), width, line, [&](Value d) {
+  auto prefetch = [&](Value d) {
     SmallVector<Value> at(row);
     at.push_back(add(column, d));
     memref::PrefetchOp::create(b, loc, memref, at, isWritten,
                                /*localityHint=*/3, /*isDataCache=*/true);
-  });
+  };
+  forEach(index(0), width, line, prefetch);
+  // A row that begins within a line ends in one more.
+  prefetch(sub(width, index(1)));
 }
 
 Value VectorBuilder::readOperand(Value memref, ValueRange indices, int64_t size,

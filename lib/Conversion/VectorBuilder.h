@@ -65,7 +65,8 @@ public:
   /// How far ahead of the row at hand memory is asked for one, where every row
   /// is passed over.
   static constexpr int64_t rowsAhead = 8;
-  /// Asks for `width` elements from `column` on of one row of an operand.
+  /// Asks for `width` elements, at least one, from `column` on of one row of an
+  /// operand, which may begin anywhere in a line.
   void prefetchRow(Value memref, ArrayRef<Value> row, Value column, Value width,
                    bool isWritten = false);
   /// Asks for the cache lines of a row of a state; it need not exist.
