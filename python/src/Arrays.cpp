@@ -467,6 +467,26 @@ void ResultArray::allocateOnDevice(nb::handle like, DType dtype,
   imported.view = memory->view();
 }
 
+/// A NumPy array. One that a vector kernel fills row by row begins with a cache
+/// line: NumPy's own begin 16 bytes or so into one, and their rows then end in
+/// one line more.
+static nb::object emptyArray(const nb::object &sizes, const nb::object &type,
+                             DType dtype, llvm::ArrayRef<int64_t> shape) {
+  constexpr int64_t line = 64, worthIt = 1 << 16;
+  Libraries &libraries = getLibraries();
+  int64_t each = getByteSize(dtype), count = 1;
+  for (int64_t size : shape)
+    count *= size;
+  if (count * each < worthIt)
+    return libraries.numpyEmpty(sizes, type);
+  nb::object memory = libraries.numpyEmpty(count + line / each, type);
+  ImportedArray imported;
+  Place cpu;
+  imported.import(memory, "result", cpu);
+  auto address = reinterpret_cast<uintptr_t>(imported.view.data);
+  return libraries.numpyArray(sizes, type, memory, -address % line);
+}
+
 void ResultArray::allocate(nb::handle like, ArrayKind likeKind, DType dtype,
                            llvm::ArrayRef<int64_t> shape, Place &callPlace) {
   Libraries &libraries = getLibraries();
@@ -493,7 +513,7 @@ void ResultArray::allocate(nb::handle like, ArrayKind likeKind, DType dtype,
     type = getBFloat16();
   else
     type = nb::str(getPythonName(dtype));
-  array = libraries.numpyEmpty(sizes, type);
+  array = emptyArray(sizes, type, dtype, shape);
   Place cpu;
   imported.import(array, "result", cpu);
 }
