@@ -32,8 +32,8 @@ llvm::Expected<State> State::zeros(int64_t batch, int64_t heads,
   return State(batch, heads, keySize, valueSize, options);
 }
 
-template <typename T>
-static void fill(std::vector<char> &memory, int64_t count, T value) {
+template <typename T, typename Memory>
+static void fill(Memory &memory, int64_t count, T value) {
   memory.resize(count * sizeof(T));
   std::fill_n(reinterpret_cast<T *>(memory.data()), count, value);
 }
@@ -42,7 +42,7 @@ State::State(int64_t batch, int64_t heads, int64_t keySize, int64_t valueSize,
              Options options)
     : batch(batch), heads(heads), keySize(keySize), valueSize(valueSize),
       options(options) {
-  auto allocate = [&](std::vector<char> &memory, int64_t count, bool lowest) {
+  auto allocate = [&](Memory &memory, int64_t count, bool lowest) {
     if (options.dtype == DType::F64)
       fill<double>(memory, count,
                    lowest ? std::numeric_limits<double>::lowest() : 0.0);

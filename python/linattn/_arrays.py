@@ -10,10 +10,10 @@ import zipfile
 
 import numpy as np
 
+from . import _linattn
+
 __all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "is_on_device", "load_npz", "save_safetensors", "load_safetensors", "to_host", "zeros"]
 
-
-_LINE = 64  # bytes of a cache line
 
 # Spelling a dtype costs more than a whole call.
 _dtype_names = {}
@@ -32,11 +32,9 @@ def dtype_name(array):
 
 
 def zeros(shape, dtype):
-    """NumPy's zeros at the start of a cache line, which vectors then never straddle."""
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = np.zeros(size + _LINE, np.uint8)
-    start = -memory.ctypes.data % _LINE
-    return memory[start : start + size].view(dtype).reshape(shape)
+    """NumPy's zeros in memory that suits vectors and caches."""
+    dtype = np.dtype(dtype)
+    return _linattn.zeros(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
 
 
 def to_numpy(array, name="array"):

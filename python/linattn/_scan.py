@@ -143,11 +143,23 @@ def scan(
 def run_scan(
     q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
     initial_state, return_state, state_dtype, reverse, out, num_threads, form, target,
-    in_place=False, check=False, state_layout=None,
+    check=False, state_layout=None,
 ):  # fmt: skip
     """`scan`, with the operands in the order of `GATES`, the denominator as (eps, floor,
-    abs_floor, clamp), and the state as plain arrays: new ones, or those of the initial state
-    if they may be overwritten and can be."""
+    abs_floor, clamp), and the state as plain arrays."""
+    plan, arrays = find_plan(
+        q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
+        initial_state, return_state, state_dtype, reverse, form, target, check, state_layout,
+    )  # fmt: skip
+    state = None if initial_state is None else _ops._unpack(initial_state, plan)
+    return plan(arrays, state, out, False, num_threads)
+
+
+def find_plan(
+    q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
+    initial_state, return_state, state_dtype, reverse, form, target, check, state_layout,
+):  # fmt: skip
+    """The plan of a scan, and the arrays that it takes."""
     if check is not False and check_flag("check", check):
         check_decays(decay=operands[0], value_decay=operands[1])
     present, maps = (), ()
@@ -175,8 +187,7 @@ def run_scan(
     except (KeyError, TypeError):
         plan = _make_scan_plan(*key[1:])
         _ops._remember(key, plan)
-    state = None if initial_state is None else _ops._unpack(initial_state, plan)
-    return plan(arrays, state, out, in_place, num_threads)
+    return plan, arrays
 
 
 def integers_like(operand, tokens):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+from typing import NamedTuple
 
 import numpy as np
 
-from . import _arrays
+from . import _arrays, _linattn
 
 __all__ = ["State", "find_layout"]
 
@@ -20,6 +22,15 @@ def find_layout(state, layout):
     if own not in (None, layout):
         raise ValueError(f"state_layout: expected {own!r}, that of initial_state, but got {layout!r}")
     return layout
+
+
+class _Step(NamedTuple):
+    """What a step was, but for its tokens and gates."""
+
+    options: tuple
+    plan: object
+    state: tuple
+    present: list  # which of the gates
 
 
 class State:
@@ -38,7 +49,7 @@ class State:
     it.
     """
 
-    __slots__ = ("S", "z", "m", "layout", "_owned")
+    __slots__ = ("S", "z", "m", "layout", "_owned", "_last")
 
     def __init__(self, S, z=None, m=None, layout="kv"):
         self.layout = _checks.check_choice("layout", layout, ("kv", "vk"))
@@ -54,6 +65,7 @@ class State:
             raise ValueError("z: expected an array beside m, but got None")
         self.S, self.z, self.m = S, z, m
         self._owned = False
+        self._last = None
 
     @classmethod
     def _own(cls, *parts, layout="kv"):
@@ -116,18 +128,36 @@ class State:
         sequence has no state, and its outputs are 0. Other indices outside the
         pool, and rows that are there twice, are a ValueError.
         """
-        if normalize is None:
-            normalize = self.z is not None
-        operands = (
-            decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask, cu_seqlens,
-            state_indices,
+        gates = (decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask)
+        # The state has just passed through the caches: whatever else a step
+        # touches comes from afar. A step that only differs from the one before
+        # in its arrays looks nothing up.
+        options = (
+            decay is None, value_decay is None, beta is None, a is None, b is None, bonus is None,
+            erase is None, write is None, input_gate is None, mask is None, cu_seqlens,
+            state_indices, transition, update, readout, feature_map, normalize, eps, floor,
+            abs_floor, clamp, scale, reverse, form, target, check, self.S, self.z, self.m,
         )  # fmt: skip
-        result = _scan.run_scan(
-            q, k, v, operands, transition, update, readout, feature_map, normalize,
-            (eps, floor, abs_floor, clamp), scale, self, True, None, reverse, out, num_threads,
-            form, target, self._owned, check, state_layout=self.layout,
-        )  # fmt: skip
-        self._replace(*result[1:])
+        last = self._last
+        if last is not None and _linattn.are_identical(options, last.options):
+            plan, state = last.plan, last.state
+            arrays = (q, k, v, *itertools.compress(gates, last.present))
+        else:
+            plan, arrays = _scan.find_plan(
+                q, k, v, (*gates, cu_seqlens, state_indices), transition, update, readout,
+                feature_map, self.z is not None if normalize is None else normalize,
+                (eps, floor, abs_floor, clamp), scale, self, True, None, reverse, form, target,
+                check, self.layout,
+            )  # fmt: skip
+            state = _ops._unpack(self, plan)
+            self._last = None
+            if check is False and cu_seqlens is None and state_indices is None and (
+                feature_map is None or isinstance(feature_map, str)
+            ):
+                self._last = _Step(options, plan, state, [gate is not None for gate in gates])
+        result = plan(arrays, state, out, self._owned, num_threads)
+        if result[1] is not self.S or len(result) > 2:
+            self._replace(*result[1:])
         return result[0]
 
     def update(self, k, v, *, feature_map=None, num_threads=None, target=None, **gates):

@@ -9,11 +9,15 @@
 #include "Buffer.h"
 #include "DLPack.h"
 #include "linattn-c/Runner.h"
+#include "linattn/Support/LargeMemory.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <nanobind/ndarray.h>
 
 namespace nb = nanobind;
+using namespace nb::literals;
 using namespace linattn;
 using namespace linattn::python;
 
@@ -43,7 +47,7 @@ Buffer::Buffer(DType dtype, llvm::ArrayRef<int64_t> shape, int32_t device)
     memory = allocateOnDevice(bytes);
     return;
   }
-  void *pointer = std::aligned_alloc(kAlignment, bytes);
+  void *pointer = allocateLarge(bytes);
   if (!pointer)
     throw std::bad_alloc();
   memory = std::shared_ptr<void>(pointer, std::free);
@@ -108,7 +112,21 @@ nb::object Buffer::makeCapsule() const {
   return nb::steal(capsule);
 }
 
+/// Bytes of a NumPy array, all 0.
+static nb::object makeZeros(size_t bytes) {
+  void *memory = allocateLarge(bytes);
+  if (!memory)
+    throw std::bad_alloc();
+  nb::capsule owner(memory, [](void *pointer) noexcept { std::free(pointer); });
+  std::memset(memory, 0, bytes);
+  return nb::cast(
+      nb::ndarray<nb::numpy, uint8_t>(memory, 1, &bytes, std::move(owner)));
+}
+
 void linattn::python::registerBuffer(nb::module_ &module) {
+  module.def("zeros", makeZeros, "bytes"_a,
+             "Bytes of a NumPy array, all 0, that begin with a cache line, and "
+             "from 2 MiB on with a huge page where the system has them.");
   nb::class_<Buffer>(module, "Buffer",
                      "A contiguous result that any DLPack library can adopt.")
       .def("__dlpack__",

@@ -419,7 +419,21 @@ static void describe(Plan &plan, nb::list operands, nb::list rules,
   });
 }
 
+/// Element by element the same objects. What `==` would say may be costly, or
+/// an error.
+static bool areIdentical(nb::tuple left, nb::tuple right) {
+  auto size = PyTuple_GET_SIZE(left.ptr());
+  if (size != PyTuple_GET_SIZE(right.ptr()))
+    return false;
+  for (Py_ssize_t i = 0; i < size; ++i)
+    if (PyTuple_GET_ITEM(left.ptr(), i) != PyTuple_GET_ITEM(right.ptr(), i))
+      return false;
+  return true;
+}
+
 void linattn::python::registerPlan(nb::module_ &module) {
+  module.def("are_identical", areIdentical, "left"_a, "right"_a,
+             "Whether two tuples hold the same objects.");
   nb::class_<Plan>(module, "Plan",
                    "What one combination of options runs, with its kernels.")
       .def(

@@ -125,6 +125,33 @@ def test_step_is_in_place(qkv, options):
     assert len(now) == len(parts) and all(a is b for a, b in zip(now, parts))
 
 
+def test_steps_may_change_their_options(qkv, rng):
+    # Each like none, one or two of the steps before it.
+    q, k, v = (x[:, :1] / 4 for x in qkv)
+    decay = -rng.random(k.shape[:3]).astype(np.float32)
+    gates = -rng.random(k.shape).astype(np.float32)
+    beta = rng.random(k.shape[:3]).astype(np.float32)
+    state = State.zeros(2, 3, 16, 24)
+    expected = state.S.astype(np.float64)
+    plain, decayed, delta = {}, {"decay": decay}, {"update": "delta", "beta": beta}
+    for options in (
+        plain, plain, decayed, decayed, plain, {"decay": gates}, decayed, delta, delta,
+        delta | decayed, {"scale": 0.5}, plain, {"readout": "exclusive"}, plain,
+        {"feature_map": "relu"}, plain, plain,
+    ):  # fmt: skip
+        ref, last = reference.scan(q, k, v, initial_state=expected, return_state=True, **options)
+        assert_agrees(state.step(q, k, v, **options), ref)
+        assert_agrees(state.S, last.S)
+        expected = last.S
+    with pytest.raises(ValueError, match="form: expected"):
+        state.step(q, k, v, form="none")
+    # Another array, of another type.
+    state.S = np.asarray(expected)
+    ref = reference.scan(q, k, v, initial_state=expected)
+    assert_agrees(state.step(q, k, v), ref)
+    assert state.S.dtype == np.float64
+
+
 def test_update_is_in_place(qkv):
     _, k, v = qkv
     state = State.zeros(2, 3, 16, 24)
@@ -187,6 +214,13 @@ def test_load_damaged(tmp_path, name, content):
         State.load(path)
     with pytest.raises(OSError):
         State.load(tmp_path / "missing.npz")
+
+
+def test_large_states_begin_with_a_page():
+    for heads, alignment in ((1, 64), (32, 2 << 20)):
+        S = State.zeros(1, heads, 128, 128).S
+        assert S.ctypes.data % alignment == 0
+        assert not S.any()
 
 
 def test_zeros():

@@ -10,6 +10,7 @@
 #define LINATTN_COMPILER_STATE_H
 
 #include "linattn/Compiler/BufferView.h"
+#include "linattn/Support/LargeMemory.h"
 #include "llvm/Support/Error.h"
 
 #include <vector>
@@ -52,13 +53,14 @@ public:
 private:
   State(int64_t batch, int64_t heads, int64_t keySize, int64_t valueSize,
         Options options);
-  BufferView view(std::vector<char> &memory, llvm::ArrayRef<int64_t> shape) {
+  using Memory = std::vector<char, LargeAllocator<char>>;
+  BufferView view(Memory &memory, llvm::ArrayRef<int64_t> shape) {
     return BufferView(memory.data(), options.dtype, shape);
   }
 
   int64_t batch, heads, keySize, valueSize;
   Options options;
-  std::vector<char> s, normalizer, maximum;
+  Memory s, normalizer, maximum;
 };
 
 } // namespace linattn

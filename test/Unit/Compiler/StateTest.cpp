@@ -10,6 +10,7 @@
 #include "linattn/Compiler/Compiler.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace linattn;
@@ -43,6 +44,18 @@ State makeState() {
   State::Options options;
   options.normalize = true;
   return llvm::cantFail(State::zeros(1, 1, size, size, options));
+}
+
+TEST(State, BeginsWithALineOrAPage) {
+  for (auto [heads, alignment] : {std::pair(1, 64), std::pair(32, 2 << 20)}) {
+    State state = llvm::cantFail(State::zeros(1, heads, 128, 128));
+    auto *data = static_cast<float *>(state.S().data);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % alignment, 0u);
+    EXPECT_TRUE(std::all_of(data, data + heads * 128 * 128,
+                            [](float x) { return x == 0; }));
+    State copy = state;
+    EXPECT_NE(copy.S().data, state.S().data);
+  }
 }
 
 TEST(State, CarriesASequenceOn) {
