@@ -49,7 +49,8 @@ Block::Block(Kernel kernel, GlobalMemory &global, const LaunchOptions &options,
     thread.warp->lanes |= 1u << thread.lane;
     thread.clock.seen =
         clocks.data() + i * ThreadClock::entries(threads.size());
-    thread.clock.fenced = thread.clock.seen + threads.size();
+    thread.clock.fenced =
+        thread.clock.seen + ThreadClock::slots(threads.size());
     thread.stack = std::make_unique<FiberStack>(kStackBytes);
     uint32_t values[kNumRegisters] = {unsigned(i) % size.x,
                                       unsigned(i) / size.x % size.y,
@@ -97,6 +98,8 @@ void Block::prepare(Dim3 index) {
   numDone = 0;
   stopped = false;
   barriers.clear();
+  mbarriers.clear();
+  bulkMoments.fill(base);
   for (Thread &thread : threads) {
     thread.clock.base = base;
     thread.clock.seen[thread.index] = base + 1;
@@ -106,6 +109,7 @@ void Block::prepare(Dim3 index) {
     thread.state = Thread::State::Ready;
     thread.copies.clear();
     thread.groupEnds.clear();
+    thread.acquiredMaps.clear();
     thread.context.prepare(*thread.stack, &Block::startThread, &thread);
   }
   for (Warp &warp : warps) {
@@ -124,11 +128,15 @@ bool Block::run(Dim3 index) {
     flushLog(warp);
   if (!stopped && numDone < threads.size())
     diagnoseStandstill();
-  if (numDone == threads.size())
+  if (numDone == threads.size()) {
     for (Warp &warp : warps)
       checkProducts(*this, warp);
+    checkBulkCopies();
+  }
   for (const Thread &thread : threads)
     lastMoment = std::max(lastMoment, thread.clock.now());
+  for (uint32_t moment : bulkMoments)
+    lastMoment = std::max(lastMoment, moment);
   return numDone == threads.size();
 }
 
@@ -332,6 +340,8 @@ void Block::diagnoseStandstill() {
   for (const Thread &thread : llvm::reverse(threads))
     if (!collective || thread.warp == stuck.warp)
       describeOther(thread, "thread ");
+  if (stuck.state == Thread::State::AtMBarrier)
+    other = describeMissing(stuck);
   note(collective ? Check::Divergence : Check::Deadlock, stuck, stuck.site,
        other);
 }

@@ -10,6 +10,7 @@
 #define LINATTN_LIB_EMULATOR_BLOCK_H
 
 #include "AccessLog.h"
+#include "BulkCopy.h"
 #include "Fiber.h"
 #include "Memory.h"
 #include "RuntimeABI.h"
@@ -19,6 +20,7 @@
 #include "llvm/ADT/Twine.h"
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace linattn::emulator {
@@ -84,6 +86,8 @@ struct Thread {
   /// Copies not yet delivered, and where each committed group ends.
   std::vector<AsyncCopy> copies;
   std::vector<size_t> groupEnds;
+  /// Tensor maps that it has acquired, as they were written so many times.
+  std::map<uint64_t, uint32_t> acquiredMaps;
   std::unique_ptr<FiberStack> stack;
   FiberContext context;
 };
@@ -132,6 +136,26 @@ public:
   /// fence.proxy.async.
   void fenceProxy(Thread &thread);
 
+  // Tensor maps, and the copies by them.
+  void replaceMapField(Thread &thread, uint64_t address,
+                       const TensorMapReplace &field, uint64_t value,
+                       uint32_t site);
+  void publishMap(Thread &thread, uint64_t global, uint64_t shared,
+                  uint32_t site);
+  void acquireMap(Thread &thread, uint64_t address);
+  void beginBulkCopy(Thread &thread, uint64_t destination, uint64_t mapAddress,
+                     uint64_t barrierAddress,
+                     llvm::ArrayRef<int32_t> coordinates, uint32_t site);
+
+  // mbarrier.
+  void initBarrier(Thread &thread, uint64_t address, uint32_t count,
+                   uint32_t site);
+  void arriveAtMBarrier(Thread &thread, uint64_t address, uint32_t count,
+                        uint32_t bytes, uint32_t site);
+  /// Returns once a phase of this parity is complete.
+  void waitAtMBarrier(Thread &thread, uint64_t address, uint32_t parity,
+                      uint32_t site);
+
   /// Returns once all lanes of its mask have arrived and it was executed.
   void runCollective(Thread &thread, const Collective &collective);
   /// `count` 0 stands for all threads. `wait` false: only announces itself.
@@ -177,6 +201,14 @@ private:
   void noteShared(Thread &thread, const Shadow::Result &result, bool isWrite,
                   uint32_t site);
   void deliver(Thread &thread, size_t count);
+  std::optional<TensorMapBits> readMap(Thread &thread, uint64_t address,
+                                       unsigned numCoordinates, uint32_t site);
+  MBarrier *findBarrier(Thread &thread, uint64_t address, uint32_t site);
+  void acquire(Thread &thread, const MBarrier &barrier);
+  void tryPhase(MBarrier &barrier);
+  void deliver(MBarrier &barrier);
+  std::string describeMissing(const Thread &thread) const;
+  void checkBulkCopies();
   unsigned random(unsigned bound);
 
   Kernel kernel;
@@ -190,6 +222,12 @@ private:
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   std::map<unsigned, Barrier> barriers;
+  static constexpr unsigned kMBarrierBytes = 8;
+  std::map<uint64_t, MBarrier> mbarriers; ///< By address.
+  /// The latest moment of the copies of every slot.
+  std::array<uint32_t, ThreadClock::kBulkSlots> bulkMoments = {};
+  /// How many times the launch wrote each tensor map, by address.
+  std::map<uint64_t, uint32_t> mapVersions;
   /// What every thread has seen of every other, a row per thread.
   std::vector<uint32_t> clocks;
   uint32_t lastMoment = 0;

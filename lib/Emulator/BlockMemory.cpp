@@ -107,18 +107,20 @@ void Block::letOthersCatchUp(Thread &thread) {
 void Block::noteShared(Thread &thread, const Shadow::Result &result,
                        bool isWrite, uint32_t site) {
   std::string where = describe(kSharedBase + result.offset);
+  bool isBulk = result.otherThread >= threads.size();
+  std::string other =
+      isBulk ? "a bulk copy" : "thread " + std::to_string(result.otherThread);
   if (result.conflict)
     note(Check::SharedRace, thread, site,
-         (isWrite ? "writes " : "reads ") + where + ", which thread " +
-             llvm::Twine(result.otherThread) +
+         (isWrite ? "writes " : "reads ") + where + ", which " + other +
              " used with no barrier in between");
   if (result.pending)
     note(Check::EarlyRead, thread, site,
          (isWrite ? "writes " : "reads ") + where +
-             ", where a cp.async may still be under way");
+             ", where a copy may still be under way");
   if (result.unfenced)
     note(Check::MissingFence, thread, site,
-         "reads " + where + ", which thread " +
+         (isWrite ? "writes " : "reads ") + where + ", which thread " +
              llvm::Twine(result.otherThread) +
              " wrote with no fence.proxy.async in between");
   if (result.uninitialized)
@@ -254,7 +256,7 @@ void Block::waitAllCopies(Thread &thread) {
 
 void Block::fenceProxy(Thread &thread) {
   ThreadClock &clock = thread.clock;
-  std::copy_n(clock.seen, threads.size(), clock.fenced);
+  std::copy_n(clock.seen, ThreadClock::slots(threads.size()), clock.fenced);
   // What the thread writes from now on needs another one.
   ++clock.seen[thread.index];
 }

@@ -45,6 +45,10 @@ void executeWgmmaCommit(Block &block, Warp &warp, uint32_t lanes);
 /// words: as many sums as `address` says. variant: groups that may be pending.
 void executeWgmmaWait(Block &block, Warp &warp, uint32_t lanes);
 
+/// Copies a tensor map from shared memory, the address, to global memory, the
+/// other address.
+void executePublishMap(Block &block, Warp &warp, uint32_t lanes);
+
 /// Orders what the lanes did before it with what they do after it.
 void executeWarpSync(Block &block, Warp &warp, uint32_t lanes);
 /// @}

@@ -66,6 +66,11 @@ LogicalResult rewriteIntrinsicCall(HostRewriter &rewriter,
                                    LLVM::CallIntrinsicOp op);
 LogicalResult rewriteInlineAssembly(HostRewriter &rewriter, Operation *op,
                                     StringRef assembly, ValueRange operands);
+/// The same for tensor maps, copies by them and mbarriers: whether it is one of
+/// those.
+FailureOr<bool> rewriteBulkOp(HostRewriter &rewriter, Operation *op);
+FailureOr<bool> rewriteTensorMap(HostRewriter &rewriter, Operation *op,
+                                 StringRef assembly, ValueRange operands);
 /// The same for products of warpgroups: whether the assembly is one.
 FailureOr<bool> rewriteWgmma(HostRewriter &rewriter, Operation *op,
                              StringRef assembly, ValueRange operands);

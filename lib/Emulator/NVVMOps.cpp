@@ -341,6 +341,9 @@ LogicalResult mlir::linattn::rewriteInlineAssembly(HostRewriter &b,
   FailureOr<bool> isWgmma = rewriteWgmma(b, op, assembly, operands);
   if (failed(isWgmma) || *isWgmma)
     return isWgmma;
+  FailureOr<bool> isMap = rewriteTensorMap(b, op, assembly, operands);
+  if (failed(isMap) || *isMap)
+    return isMap;
   auto [name, arguments] = assembly.trim().split(' ');
   if (name == "cp.async.wait_all;" && operands.empty()) {
     b.call(op, "linattn_emu_cp_async_wait_all", {});
@@ -373,6 +376,9 @@ LogicalResult mlir::linattn::rewriteNVVMOp(HostRewriter &b, Operation *op) {
   StringRef name = op->getName().stripDialect();
   if (name.consume_front("read.ptx.sreg."))
     return rewriteRegister(b, op, name);
+  FailureOr<bool> isBulk = rewriteBulkOp(b, op);
+  if (failed(isBulk) || *isBulk)
+    return isBulk;
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](NVVM::Barrier0Op op) {
         Value zero = b.createI32(op.getLoc(), 0);

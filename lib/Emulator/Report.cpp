@@ -20,7 +20,7 @@ static constexpr const char *kNames[kNumChecks] = {
     "read-only-write",      "uninitialized-read",
     "early-read",           "misaligned",
     "divergence",           "deadlock",
-    "missing-fence"};
+    "missing-fence",        "bad-tensor-map"};
 
 const char *linattn::emulator::getName(Check check) {
   return kNames[static_cast<unsigned>(check)];

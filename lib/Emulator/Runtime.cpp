@@ -11,6 +11,7 @@
 
 #include <cmath>
 
+using namespace linattn;
 using namespace linattn::emulator;
 
 //===----------------------------------------------------------------------===//
@@ -51,6 +52,38 @@ static void waitCopies(Thread *thread, uint32_t pendingGroups) {
 
 static void waitAllCopies(Thread *thread) {
   thread->block->waitAllCopies(*thread);
+}
+
+static void replaceMapField(Thread *thread, uint32_t address, uint32_t field,
+                            uint32_t dim, uint64_t value, uint32_t site) {
+  TensorMapReplace replace{static_cast<TensorMapField>(field), dim, 0};
+  thread->block->replaceMapField(*thread, address, replace, value, site);
+}
+
+static void acquireMap(Thread *thread, uint64_t address) {
+  thread->block->acquireMap(*thread, address);
+}
+
+static void copyBox(Thread *thread, uint64_t destination, uint64_t map,
+                    uint64_t barrier, const int32_t *coordinates, uint32_t rank,
+                    uint32_t site) {
+  thread->block->beginBulkCopy(*thread, destination, map, barrier,
+                               llvm::ArrayRef(coordinates, rank), site);
+}
+
+static void initBarrier(Thread *thread, uint64_t address, uint32_t count,
+                        uint32_t site) {
+  thread->block->initBarrier(*thread, address, count, site);
+}
+
+static void arriveAtMBarrier(Thread *thread, uint64_t address, uint32_t count,
+                             uint32_t bytes, uint32_t site) {
+  thread->block->arriveAtMBarrier(*thread, address, count, bytes, site);
+}
+
+static void waitAtMBarrier(Thread *thread, uint64_t address, uint32_t parity,
+                           uint32_t site) {
+  thread->block->waitAtMBarrier(*thread, address, parity, site);
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,6 +143,11 @@ static void commitProducts(Thread *thread, uint32_t site) {
 static void waitProducts(Thread *thread, uint32_t pending, uint32_t numSums,
                          uint32_t *words, uint32_t site) {
   runAligned(thread, executeWgmmaWait, pending, numSums, words, site);
+}
+
+static void publishMap(Thread *thread, uint64_t global, uint32_t shared,
+                       uint32_t site) {
+  runAligned(thread, executePublishMap, 0, shared, nullptr, site, global);
 }
 
 static void fenceProxy(Thread *thread) { thread->block->fenceProxy(*thread); }
@@ -173,6 +211,13 @@ void linattn::emulator::forEachRuntimeFunction(
   add("linattn_emu_cp_async_commit", &commitCopies);
   add("linattn_emu_cp_async_wait", &waitCopies);
   add("linattn_emu_cp_async_wait_all", &waitAllCopies);
+  add("linattn_emu_map_replace", &replaceMapField);
+  add("linattn_emu_map_publish", &publishMap);
+  add("linattn_emu_map_acquire", &acquireMap);
+  add("linattn_emu_copy_box", &copyBox);
+  add("linattn_emu_mbarrier_init", &initBarrier);
+  add("linattn_emu_mbarrier_arrive", &arriveAtMBarrier);
+  add("linattn_emu_mbarrier_wait", &waitAtMBarrier);
   add("linattn_emu_barrier", &barrier);
   add("linattn_emu_barrier_arrive", &barrierArrive);
   add("linattn_emu_mma", &mma);

@@ -134,6 +134,27 @@ Shadow::Result Shadow::beginCopy(const ThreadClock &clock, uint64_t offset,
   return result;
 }
 
+Shadow::Result Shadow::beginBulkCopy(const ThreadClock &clock, uint64_t offset,
+                                     uint64_t bytes) {
+  bool unfenced = false;
+  unsigned writer = 0;
+  for (uint64_t i = offset / kGranule; i < (offset + bytes) / kGranule; ++i) {
+    const Access &written = cells[i].write;
+    if (written.moment > clock.base &&
+        written.moment > clock.fenced[written.thread]) {
+      unfenced = true;
+      writer = written.thread;
+    }
+  }
+  Result result = beginCopy(clock, offset, bytes);
+  // Who is not ordered at all is told of that.
+  if (unfenced && !result.conflict && !result.pending) {
+    result.unfenced = true;
+    result.otherThread = writer;
+  }
+  return result;
+}
+
 void Shadow::completeCopy(const ThreadClock &clock, uint64_t offset,
                           uint64_t bytes) {
   // The data may have come at any time until now: others must synchronise with

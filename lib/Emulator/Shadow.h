@@ -40,7 +40,10 @@ struct ThreadClock {
   /// Behind those seen, so that both are handed on together.
   uint32_t *fenced = nullptr;
 
-  static size_t entries(size_t numThreads) { return 2 * numThreads; }
+  /// Beside the threads: bulk copies, in slots by the barrier they are told by.
+  static constexpr unsigned kBulkSlots = 8;
+  static size_t slots(size_t numThreads) { return numThreads + kBulkSlots; }
+  static size_t entries(size_t numThreads) { return 2 * slots(numThreads); }
   uint32_t now() const { return seen[thread]; }
 };
 
@@ -69,6 +72,9 @@ public:
 
   /// An asynchronous copy: a write now, pending until it is complete.
   Result beginCopy(const ThreadClock &clock, uint64_t offset, uint64_t bytes);
+  /// The same by a proxy that sees only what a fence has made known to it.
+  Result beginBulkCopy(const ThreadClock &clock, uint64_t offset,
+                       uint64_t bytes);
   void completeCopy(const ThreadClock &clock, uint64_t offset, uint64_t bytes);
 
 private:

@@ -28,9 +28,10 @@ enum class Check : unsigned {
   Misaligned,        ///< An access off the alignment that the op promises.
   Divergence,        ///< Lanes of a warp at different collective operations.
   Deadlock,          ///< Threads that wait for others that never come.
-  MissingFence,      ///< `wgmma` on what no fence has made known to it.
+  MissingFence,      ///< A proxy uses what no fence has made known to it.
+  BadTensorMap,      ///< A copy by a tensor map that makes no sense.
 };
-inline constexpr unsigned kNumChecks = 11;
+inline constexpr unsigned kNumChecks = 12;
 
 /// "shared-race" and so on.
 const char *getName(Check check);

@@ -105,3 +105,28 @@ gpu.module @collective {
   // CHECK-NOT: __nv_expf
   llvm.func @__nv_expf(f32) -> f32
 }
+
+// -----
+
+// CHECK-LABEL: llvm.func @copies(
+// CHECK: llvm.call @linattn_emu_map_replace(
+// CHECK: llvm.call @linattn_emu_map_publish(
+// CHECK: llvm.call @linattn_emu_map_acquire(
+// CHECK: llvm.call @linattn_emu_mbarrier_init(
+// CHECK: llvm.call @linattn_emu_mbarrier_arrive(
+// CHECK: llvm.call @linattn_emu_copy_box(
+// CHECK: llvm.call @linattn_emu_mbarrier_wait(
+gpu.module @maps {
+  llvm.func @copies(%tile: !llvm.ptr<3>, %bar: !llvm.ptr<3>, %maps: !llvm.ptr<1>, %map: i32, %row: i32) attributes {nvvm.kernel} {
+    %generic = llvm.addrspacecast %maps : !llvm.ptr<1> to !llvm.ptr
+    %bytes = llvm.mlir.constant(128 : i32) : i32
+    llvm.inline_asm has_side_effects asm_dialect = att "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [$0], 1, $1;", "r,r,~{memory}" %map, %row : (i32, i32) -> ()
+    llvm.inline_asm has_side_effects asm_dialect = att "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128;", "l,r,~{memory}" %maps, %map : (!llvm.ptr<1>, i32) -> ()
+    nvvm.fence.proxy.acquire #nvvm.mem_scope<gpu> %generic, %bytes
+    nvvm.mbarrier.init %bar, %row : !llvm.ptr<3>, i32
+    nvvm.mbarrier.arrive.expect_tx %bar, %bytes : !llvm.ptr<3>, i32
+    nvvm.cp.async.bulk.tensor.shared.cluster.global %tile, %generic, %bar, box[%row, %row] {isCTAOnly = true} : !llvm.ptr<3>, !llvm.ptr
+    nvvm.mbarrier.try_wait.parity %bar, %row, %bytes : !llvm.ptr<3>, i32, i32
+    llvm.return
+  }
+}

@@ -3,7 +3,7 @@
 gpu.module @operation {
   llvm.func @k() attributes {nvvm.kernel} {
     // expected-error @below {{the emulator cannot execute this operation}}
-    nvvm.cp.async.bulk.commit.group
+    nvvm.cluster.arrive
     // All of them are named, not only the first.
     // expected-error @below {{the emulator cannot execute the special register clock}}
     %c = nvvm.read.ptx.sreg.clock : i32
@@ -50,6 +50,22 @@ gpu.module @memref {
   llvm.func @k(%x: f32) attributes {nvvm.kernel} {
     // expected-error @below {{the emulator cannot execute this operation}}
     %m = memref.alloca() : memref<4xf32>
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @copies {
+  llvm.func @k(%to: !llvm.ptr<3>, %far: !llvm.ptr<7>, %map: !llvm.ptr, %c: i32, %p: i1) attributes {nvvm.kernel} {
+    // expected-error @below {{the emulator cannot execute copies of this kind: expected tiles, for one block, without a predicate}}
+    nvvm.cp.async.bulk.tensor.shared.cluster.global %far, %map, %to, box[%c, %c] predicate = %p : !llvm.ptr<7>, !llvm.ptr
+    // expected-error @below {{the emulator cannot execute a predicate}}
+    nvvm.mbarrier.init %to, %c, predicate = %p : !llvm.ptr<3>, i32, i1
+    // expected-error @below {{the emulator cannot execute an arrival whose state is used}}
+    %state = nvvm.mbarrier.arrive %to : !llvm.ptr<3> -> i64
+    // expected-error @below {{the emulator cannot execute this operation}}
+    %done = nvvm.mbarrier.test.wait %to, %state : !llvm.ptr<3>, i64 -> i1
     llvm.return
   }
 }

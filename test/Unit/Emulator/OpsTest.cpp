@@ -350,7 +350,7 @@ TEST(OpsTest, NamesWhatItCannotExecute) {
     EXPECT_NE(error.find(message.str()), std::string::npos) << error;
     EXPECT_NE(error.find("kernel.mlir:5:"), std::string::npos) << error;
   };
-  expectError("nvvm.cp.async.bulk.commit.group",
+  expectError("nvvm.cluster.arrive",
               "the emulator cannot execute this operation");
   expectError("nvvm.read.ptx.sreg.clock : i32",
               "the emulator cannot execute the special register clock");

@@ -1,0 +1,98 @@
+//===- BulkCopy.h - Copies by tensor maps, and their barriers ---*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A thread that starts a copy has no part in it: the data comes when a thread
+// waits for the copy's barrier, and only who waited there may use it. So a copy
+// counts as a thread of its own, whose moments only that barrier hands on.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_EMULATOR_BULKCOPY_H
+#define LINATTN_LIB_EMULATOR_BULKCOPY_H
+
+#include "Shadow.h"
+#include "linattn/Support/TensorMap.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include <array>
+#include <string>
+
+namespace linattn::emulator {
+
+struct Thread;
+
+/// What the emulator makes of the 128 bytes of a tensor map, which on a GPU are
+/// nobody's to read. All zeros is a map in which nothing is set.
+struct TensorMapBits {
+  uint64_t address;
+  std::array<uint64_t, tensor_map::maxRank - 1> strides;
+  std::array<uint32_t, tensor_map::maxRank> sizes, boxes, elementStrides;
+  uint8_t rank; ///< Less one.
+  uint8_t elementType, interleave, swizzle, fill;
+  uint32_t known; ///< Which fields were set.
+
+  void set(const TensorMapReplace &field, uint64_t value);
+  /// The end of a sentence: what is wrong with the map for a copy with so many
+  /// coordinates; empty if nothing is.
+  std::string whyNot(unsigned numCoordinates) const;
+
+  unsigned dims() const { return rank + 1; }
+  unsigned elementBytes() const;
+  uint64_t rowBytes() const { return uint64_t(boxes[0]) * elementBytes(); }
+  uint64_t boxBytes() const;
+  /// Where a byte of the box goes, which begins at address `base`.
+  uint64_t place(uint64_t base, uint64_t offset) const;
+};
+static_assert(sizeof(TensorMapBits) <= tensor_map::bytes);
+
+/// A row of a box: bytes that are in the tensor, zeros around them.
+struct BoxRow {
+  uint64_t source = 0; ///< Of the first byte in the tensor.
+  unsigned before = 0, bytes = 0;
+};
+
+/// The rows of the box at these coordinates.
+std::vector<BoxRow> listRows(const TensorMapBits &map,
+                             llvm::ArrayRef<int32_t> coordinates);
+
+/// A copy that has not arrived.
+struct BulkCopy {
+  uint64_t destination = 0; ///< Address in shared memory.
+  uint32_t site = 0;
+  TensorMapBits map;
+  struct Row {
+    BoxRow row;
+    const char *data; ///< Null if nothing of it is in the tensor.
+  };
+  std::vector<Row> rows;
+  std::vector<uint32_t> seen; ///< By the thread that started it, then.
+};
+
+/// The state of an mbarrier.
+struct MBarrier {
+  unsigned slot = 0; ///< Of its copies in clocks.
+  uint32_t expected = 0, pending = 0;
+  int64_t transactions = 0; ///< Bytes expected, less those that came.
+  uint32_t phase = 0;
+  unsigned initThread = 0;
+  uint32_t initMoment = 0;
+  /// What those who come in this phase saw, and those of the last.
+  std::vector<uint32_t> arriving, complete;
+  std::vector<BulkCopy> copies;
+  struct Waiter {
+    Thread *thread;
+    uint32_t parity;
+  };
+  llvm::SmallVector<Waiter> waiting;
+
+  bool isComplete(uint32_t parity) const { return (phase & 1) != parity; }
+};
+
+} // namespace linattn::emulator
+
+#endif // LINATTN_LIB_EMULATOR_BULKCOPY_H
