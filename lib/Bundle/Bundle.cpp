@@ -166,6 +166,7 @@ private:
     auto build = [&](mlir::OpPassManager &pm) {
       mlir::linattn::GPUPipelineOptions gpu;
       gpu.chip = chip.str();
+      gpu.copy = *mlir::linattn::symbolizeCopyEngine(options.copy);
       mlir::linattn::buildNVVMPipeline(pm, gpu);
       auto &functions = pm.nest<mlir::func::FuncOp>();
       functions.addPass(mlir::createCanonicalizerPass());
@@ -293,5 +294,8 @@ linattn::compileBundle(llvm::StringRef text, llvm::StringRef entry,
                ? "expected x86-64-v2, x86-64-v3 or x86-64-v4, but got "
                : "expected chips such as sm_90, but got ") +
           chip);
+  if (!mlir::linattn::symbolizeCopyEngine(options.copy))
+    return llvm::createStringError(
+        "expected copy to be cp_async or tma, but got '" + options.copy + "'");
   return BundleCompiler(text, entry, fileName, options).run();
 }

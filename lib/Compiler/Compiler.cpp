@@ -8,6 +8,7 @@
 
 #include "linattn/Compiler/Compiler.h"
 #include "KernelImpl.h"
+#include "linattn/Dialect/LinAttn.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
@@ -219,6 +220,9 @@ llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
       return chip.takeError();
     resolved.chip = std::move(*chip);
   }
+  if (!mlir::linattn::symbolizeCopyEngine(resolved.copy))
+    return llvm::createStringError(
+        "expected copy to be cp_async or tma, but got '" + resolved.copy + "'");
   bool useMemory = options.memoryCache && isCacheEnabled();
   std::string key;
   if (useMemory) {

@@ -41,6 +41,7 @@ linattn::detail::compileForDevice(const Source &source) {
   BundleOptions options;
   options.target = BundleOptions::Target::NVVM;
   options.chips = {source.options.chip};
+  options.copy = source.options.copy;
   options.ptxas = findPtxas();
   auto bundle =
       compileBundle(source.text, source.entry, source.fileName, options);

@@ -49,6 +49,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   add(entry);
   add(std::to_string(static_cast<int>(options.target)));
   add(options.chip);
+  add(options.copy);
   add(options.reassociate);
   add(options.form);
   add(options.checkDecays ? "decays" : "");

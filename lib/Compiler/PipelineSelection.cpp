@@ -51,6 +51,8 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
     mlir::linattn::GPUPipelineOptions gpu;
     if (!options.chip.empty())
       gpu.chip = options.chip;
+    gpu.copy = mlir::linattn::symbolizeCopyEngine(options.copy)
+                   .value_or(mlir::linattn::CopyEngine::CpAsync);
     if (options.target == Target::NVVM)
       return mlir::linattn::buildNVVMPipeline(pm, gpu);
     // "Unit" is what tokens have: gates may have any strides.

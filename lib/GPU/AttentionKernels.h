@@ -27,6 +27,10 @@ std::string whyNotBuffers(Operation *op);
 
 std::string whyNotKernel(QuadraticOp op);
 ScheduleAttr chooseSchedule(QuadraticOp op, const GPUMachine &machine);
+/// `schedule` with copies by tensor maps; itself, and `why`, where they cannot
+/// be.
+ScheduleAttr chooseTensorMaps(QuadraticOp op, ScheduleAttr schedule,
+                              const GPUMachine &machine, std::string &why);
 std::string whyNotSchedule(QuadraticOp op, ScheduleAttr schedule);
 LaunchOp buildKernel(QuadraticOp op, ScheduleAttr schedule, ModuleOp module,
                      StringRef name);

@@ -10,6 +10,7 @@
 #include "QuadraticKernel.h"
 #include "ReadKernel.h"
 #include "StateKernel.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -51,6 +52,40 @@ std::string mlir::linattn::whyNotKernel(QuadraticOp op) {
     return "a feature map has no kernel by tiles of keys";
   return whyNotSizes(
       {staticSize(op.getKey(), 3), staticSize(op.getValue(), 3)});
+}
+
+/// A map's rows begin at multiples of 16 bytes.
+static std::string whyNotTensorMaps(QuadraticOp op) {
+  Type type = getElementTypeOrSelf(op.getQuery());
+  for (Value tokens : {op.getKey(), op.getValue()}) {
+    int64_t size = staticSize(tokens, 3);
+    if (granuleOf(size, type) < 16)
+      return llvm::formatv("tensor maps take rows of multiples of 16 bytes, "
+                           "and {0} columns are {1} bytes",
+                           size, 2 * size)
+          .str();
+  }
+  return {};
+}
+
+ScheduleAttr mlir::linattn::chooseTensorMaps(QuadraticOp op,
+                                             ScheduleAttr schedule,
+                                             const GPUMachine &machine,
+                                             std::string &why) {
+  if (schedule.getMma() != Mma::Wgmma) {
+    why = "it copies for wgmma alone";
+    return schedule;
+  }
+  auto candidate = ScheduleAttr::get(
+      op.getContext(), schedule.getForm(), schedule.getMma(),
+      schedule.getChunk(), schedule.getWarps(), schedule.getStages(),
+      schedule.getValueSlice(), schedule.getSplit(), schedule.getSummands(),
+      CopyEngine::Tma);
+  why = whyNotSchedule(op, candidate);
+  if (why.empty() &&
+      QuadraticKernel(op, candidate).sharedBytes() > machine.shared)
+    why = "maps and barriers do not fit beside the tiles";
+  return why.empty() ? candidate : schedule;
 }
 
 ScheduleAttr mlir::linattn::chooseSchedule(QuadraticOp op,
@@ -98,10 +133,11 @@ std::string mlir::linattn::whyNotSchedule(QuadraticOp op,
               llvm::is_contained({4, 8}, schedule.getWarps()) &&
               schedule.getStages() <= 2 && schedule.getValueSlice() == 0 &&
               schedule.getSplit() == 1;
-  return fits ? ""
-              : "attention has the form quadratic, mma_sync or wgmma, tiles of "
-                "16, 32, 64 or 128 keys, four or eight warps, and one or two "
-                "stages";
+  if (!fits)
+    return "attention has the form quadratic, mma_sync or wgmma, tiles of "
+           "16, 32, 64 or 128 keys, four or eight warps, and one or two "
+           "stages";
+  return schedule.getCopy() == CopyEngine::Tma ? whyNotTensorMaps(op) : "";
 }
 
 //===----------------------------------------------------------------------===//

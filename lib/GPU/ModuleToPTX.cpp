@@ -92,6 +92,24 @@ KernelsToPTX::moduleToObject(llvm::Module &module) {
   return SmallVector<char, 0>(text->begin(), text->end());
 }
 
+/// Copies by tensor maps are code of PTX 8.6. Assemblers and drivers of older
+/// versions take the strides of a map for units of 16 bytes, not bytes: they
+/// must refuse such a kernel.
+static NVVM::NVVMTargetAttr withVersion(gpu::GPUModuleOp module,
+                                        NVVM::NVVMTargetAttr target) {
+  auto usesMaps = [](Operation *op) {
+    return isa<NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp>(op)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  };
+  if (target.getFeatures() != "+ptx80" ||
+      !module.walk(usesMaps).wasInterrupted())
+    return target;
+  return NVVM::NVVMTargetAttr::get(
+      target.getContext(), target.getO(), target.getTriple(), target.getChip(),
+      "+ptx86", target.getFlags(), target.getLink(), target.getVerifyTarget());
+}
+
 LogicalResult LinAttnModuleToPTXPass::convert(gpu::GPUModuleOp module) {
   ArrayAttr targets = module.getTargetsAttr();
   auto target = targets && targets.size() == 1
@@ -99,6 +117,7 @@ LogicalResult LinAttnModuleToPTXPass::convert(gpu::GPUModuleOp module) {
                     : NVVM::NVVMTargetAttr();
   if (!target)
     return module.emitOpError("expected one target, of NVVM");
+  target = withVersion(module, target);
   // The last time that it can be: passes do not verify in compilations.
   if (failed(verify(module)))
     return failure();

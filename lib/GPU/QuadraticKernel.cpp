@@ -8,6 +8,7 @@
 
 #include "QuadraticKernel.h"
 #include "AttentionKernels.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -35,6 +36,28 @@ int64_t QuadraticKernel::rowTiles() {
 // Arguments and places
 //===----------------------------------------------------------------------===//
 
+/// Memory for the maps of every block: [blocks, maps, bytes of one].
+void QuadraticKernel::allocateMaps() {
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  auto sizeOf = [&](unsigned dim) -> Value {
+    return memref::DimOp::create(b, loc, op.getQuery(), dim);
+  };
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value most =
+      arith::AddIOp::create(b, loc, sizeOf(2), constant(queries() - 1));
+  Value blocks = arith::DivSIOp::create(b, loc, most, constant(queries()));
+  Value heads = arith::MulIOp::create(b, loc, sizeOf(0),
+                                      constant(staticSize(op.getOutput(), 1)));
+  blocks = arith::MulIOp::create(b, loc, blocks, heads);
+  auto type = MemRefType::get(
+      {ShapedType::kDynamic, numMaps, TensorMaps::globalBytes(1)},
+      b.getI8Type());
+  mapMemory = memref::AllocOp::create(b, loc, type, blocks);
+}
+
 void QuadraticKernel::declare() {
   int64_t keyAlign = granuleOf(keySize, type);
   int64_t valueAlign = granuleOf(valueSize, type);
@@ -44,6 +67,10 @@ void QuadraticKernel::declare() {
   output = function.want(op.getOutput(), Access::Write, valueAlign);
   mask = function.want(op.getMask(), Access::Read, 1);
   prefix = function.want(op.getPrefix(), Access::Read, 4);
+  if (usesTensorMaps()) {
+    allocateMaps();
+    maps = function.want(mapMemory, Access::ReadWrite, TensorMaps::alignment());
+  }
   function.wantSize(op.getQuery(), 2);
   function.wantSize(op.getKey(), 2);
 }
@@ -129,6 +156,8 @@ void QuadraticKernel::prepareCopies() {
   std::tie(keyBase, keyStride) = rows(key, op.getKey(), zero);
   std::tie(valueBase, valueStride) = rows(value, op.getValue(), zero);
   std::tie(outputBase, outputStride) = rows(output, op.getOutput(), firstQuery);
+  if (usesTensorMaps())
+    return prepareMaps();
   auto copy = [&](SharedTile tile, Value stride, int64_t size) {
     // Tiles count columns of 16 bits.
     return TileCopy(k(), tile, warps() * 32, granuleOf(size, type), thread,
@@ -137,6 +166,38 @@ void QuadraticKernel::prepareCopies() {
   copyQuery.emplace(copy(queryTile(), queryStride, keySize));
   copyKey.emplace(copy(keyTile(), keyStride, keySize));
   copyValue.emplace(copy(valueTile(), valueStride, valueSize));
+}
+
+/// The maps of a block begin at its own queries, its head's keys and values.
+void QuadraticKernel::prepareMaps() {
+  Value number = k().block(0), rest = k().i32(0);
+  Value mine = function.view(k(), maps).at(k(), {number, rest, rest});
+  tensorMaps.emplace(
+      k(), thread, k().offset(shared, mapBegin()), mine,
+      ArrayRef<TensorMaps::Matrix>{
+          {queryBase, queryStride, k().sub(queryCount, firstQuery), keySize,
+           queryTile()},
+          {keyBase, keyStride, keyCount, keySize, keyTile()},
+          {valueBase, valueStride, keyCount, valueSize, valueTile()}},
+      barriers());
+}
+
+/// Queries, and the first keys where two stages hold them.
+void QuadraticKernel::startFirst() {
+  Value zero = k().i32(0);
+  if (!usesTensorMaps()) {
+    copyQuery->start(shared, queryBase, k().sub(queryCount, firstQuery));
+    k().commitCopies();
+    if (stages() == 2)
+      startTile(zero, zero);
+    return;
+  }
+  Value barrier = k().i32(stages());
+  tensorMaps->start(barrier, {{0, shared, zero}});
+  // What starts is waited for: only tiles that there are.
+  if (stages() == 2)
+    k().ifThen(k().less(zero, tiles), [&] { startTileByMap(zero, zero); });
+  tensorMaps->await(barrier, zero);
 }
 
 //===----------------------------------------------------------------------===//
@@ -158,7 +219,29 @@ void QuadraticKernel::startTile(Value number, Value stage) {
   k().commitCopies();
 }
 
+void QuadraticKernel::startTileByMap(Value number, Value stage) {
+  Value first = k().mul(number, keys()), base = stageBase(stage);
+  tensorMaps->start(stage, {{1, base, first},
+                            {2, k().offset(base, keyTile().bytes()), first}});
+}
+
+/// As `awaitTiles`, but one thread starts copies and a barrier tells of them.
+void QuadraticKernel::arriveByMap(Value number, Value stage) {
+  k().barrier(); // All have read the last ones.
+  if (stages() == 1) {
+    startTileByMap(number, stage);
+  } else {
+    Value next = k().add(number, 1);
+    k().ifThen(k().less(next, tiles),
+               [&] { startTileByMap(next, k().bxor(stage, 1)); });
+  }
+  Value round = stages() == 1 ? number : k().shr(number, 1);
+  tensorMaps->await(stage, k().band(round, 1));
+}
+
 void QuadraticKernel::arrive(Value number, Value stage) {
+  if (usesTensorMaps())
+    return arriveByMap(number, stage);
   awaitTiles(
       k(), stages(), number, stage, tiles,
       [&](Value number, Value stage) { startTile(number, stage); },
@@ -177,10 +260,7 @@ LaunchOp QuadraticKernel::build(ModuleOp module, StringRef name) {
   place();
   findVisibleKeys();
   prepareCopies();
-  copyQuery->start(shared, queryBase, k().sub(queryCount, firstQuery));
-  k().commitCopies();
-  if (stages() == 2)
-    startTile(k().i32(0), k().i32(0));
+  startFirst();
   if (holdsQueries()) {
     k().waitForCopies(stages() - 1);
     k().barrier();
@@ -193,7 +273,8 @@ LaunchOp QuadraticKernel::build(ModuleOp module, StringRef name) {
         return tile(number, values);
       });
   // Nothing may arrive in shared memory after the block has gone.
-  k().waitForCopies(0);
+  if (!usesTensorMaps())
+    k().waitForCopies(0);
   writeOutput(carried);
   LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
 
@@ -203,7 +284,10 @@ LaunchOp QuadraticKernel::build(ModuleOp module, StringRef name) {
            staticSize(op.getOutput(), 1);
   function.finish({blocks, one, one}, warps() * 32, sharedBytes());
   OpBuilder host(op);
-  return function.launch(host, op.getLoc());
+  LaunchOp launch = function.launch(host, op.getLoc());
+  if (mapMemory)
+    memref::DeallocOp::create(host, op.getLoc(), mapMemory);
+  return launch;
 }
 
 LaunchOp mlir::linattn::buildKernel(QuadraticOp op, ScheduleAttr schedule,

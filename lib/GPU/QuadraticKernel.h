@@ -29,6 +29,7 @@
 
 #include "FloatTile.h"
 #include "KernelFunction.h"
+#include "TensorMaps.h"
 #include "Warpgroup.h"
 
 namespace mlir::linattn {
@@ -39,7 +40,11 @@ public:
 
   LaunchOp build(ModuleOp module, StringRef name);
 
-  int64_t sharedBytes() { return stageBegin() + stages() * stageBytes(); }
+  int64_t sharedBytes() {
+    return mapBegin() + (usesTensorMaps()
+                             ? TensorMaps::sharedBytes(numMaps, barriers())
+                             : 0);
+  }
 
   /// Registers of a lane that hold outputs and scores of a tile.
   int64_t accumulators() {
@@ -57,6 +62,7 @@ private:
   int64_t warps() { return schedule.getWarps(); }
   int64_t stages() { return schedule.getStages(); }
   bool usesWarpgroups() { return schedule.getMma() == Mma::Wgmma; }
+  bool usesTensorMaps() { return schedule.getCopy() == CopyEngine::Tma; }
   /// Tiles of f32 that are read by pairs have eight units a row.
   int64_t paddedKey() { return llvm::alignTo(keySize, isWide ? 32 : 16); }
   int64_t keySteps() { return llvm::divideCeil(keySize, 16); }
@@ -93,6 +99,12 @@ private:
   }
   int64_t stageBytes() { return keyTile().bytes() + valueTile().bytes(); }
 
+  // With tensor maps: those of queries, keys, values, and a barrier for each
+  // stage, then one for the queries.
+  static constexpr int64_t numMaps = 3;
+  int64_t barriers() { return stages() + 1; }
+  int64_t mapBegin() { return stageBegin() + stages() * stageBytes(); }
+
   // What a lane carries from tile to tile: O, then m and l of its rows.
   int64_t outputAt(int64_t r, int64_t n) {
     return (r * (paddedValue() / 8) + n) * 4;
@@ -120,13 +132,18 @@ private:
   }
 
   void declare();
+  void allocateMaps();
   void place();
   Value limitOf(Value row);
   void findVisibleKeys();
   void prepareCopies();
+  void prepareMaps();
+  void startFirst();
   Value stageBase(Value stage);
   void startTile(Value number, Value stage);
+  void startTileByMap(Value number, Value stage);
   void arrive(Value number, Value stage);
+  void arriveByMap(Value number, Value stage);
   SmallVector<Summands> loadQueries(LanePointer &tile, int64_t step);
   Summands loadKeys(LanePointer &tile, int64_t n, int64_t step);
   Summands loadValues(LanePointer &tile, int64_t step, int64_t n);
@@ -160,6 +177,8 @@ private:
   double factor; ///< c, or the scale of linear weights.
 
   unsigned query, key, value, output, mask, prefix;
+  unsigned maps = KernelFunction::none;
+  Value mapMemory; ///< Of all blocks, on the host.
   std::optional<KernelBuilder> builder;
   KernelBuilder &k() { return *builder; }
   Value shared, thread, lane, warpRow;
@@ -173,6 +192,7 @@ private:
   Value warpLimit; ///< What all rows of the warp see.
   GlobalView maskView;
   std::optional<TileCopy> copyQuery, copyKey, copyValue;
+  std::optional<TensorMaps> tensorMaps; ///< In their place.
   Value queryBase, keyBase, valueBase, outputBase;
   Value queryStride, keyStride, valueStride, outputStride;
   // Places of this lane for ldmatrix and for stores of fragments.

@@ -88,12 +88,23 @@ private:
     }
     if (!schedule)
       return refuse(op, "no kernel", why);
+    std::string copies;
+    if constexpr (std::is_same_v<OpTy, QuadraticOp>)
+      if (copy == CopyEngine::Tma)
+        copies = addTensorMaps(op, schedule);
     op->setAttr(LaunchOp::getScheduleAttrName(), schedule);
     remark::passed(op.getLoc(), remarkNamed("select-schedule"))
-        << llvm::formatv("{0} kernel, {1} warps, {2} tokens at a time{3}",
+        << llvm::formatv("{0} kernel, {1} warps, {2} tokens at a time{3}{4}",
                          stringifyForm(schedule.getForm()), schedule.getWarps(),
-                         schedule.getChunk(), describeMma(op, schedule))
+                         schedule.getChunk(), describeMma(op, schedule), copies)
                .str();
+  }
+
+  /// Asked for, not chosen: how tiles are copied now, for the remark.
+  std::string addTensorMaps(QuadraticOp op, ScheduleAttr &schedule) {
+    std::string why;
+    schedule = chooseTensorMaps(op, schedule, machine(), why);
+    return why.empty() ? ", tma" : "; cp_async, no tma: " + why;
   }
 
   /// What multiplies, where chips of this kind have more than one way.

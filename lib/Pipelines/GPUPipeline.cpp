@@ -56,6 +56,7 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
   select.chip = options.chip;
   select.sms = options.sms;
   select.bandwidth = options.bandwidth;
+  select.copy = options.copy;
   pm.addNestedPass<func::FuncOp>(createLinAttnSelectSchedulePass(select));
   pm.addPass(createLinAttnToKernelPass());
   addPlainRoute(pm);

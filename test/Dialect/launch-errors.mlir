@@ -88,6 +88,11 @@ func.func private @f() attributes {a = #linattn.schedule<form = token, mma = mma
 
 // -----
 
+// expected-error @+1 {{expected copy tma to have mma wgmma, but got mma_sync}}
+func.func private @f() attributes {a = #linattn.schedule<form = quadratic, mma = mma_sync, chunk = 64, warps = 4, copy = tma>}
+
+// -----
+
 // expected-error @+1 {{expected warps to be from 1 to 32, but got 33}}
 func.func private @f() attributes {a = #linattn.schedule<form = token, mma = fma, chunk = 1, warps = 33>}
 

@@ -159,3 +159,15 @@ def test_every_function_parses(acceptance):
             text = cases.module_text(kernel)
             assert linattn.compile(text).entry == kernel.name
     assert len(seen) == 29
+
+
+def test_tensor_maps_are_for_one_chip(acceptance):
+    cases = acceptance("cases")
+    everywhere = cases.kernels()
+    there = set(cases.kernels(chips="sm_80,sm_90a")) - set(everywhere)
+    assert not any(cases.RULES[kernel.rule].copy for kernel in everywhere)
+    assert {kernel.rule for kernel in there} == {"softmax_tma", "softmax_all_tma"}
+    assert {kernel.size for kernel in there} == {16, 32, 64, 96, 128, 192, 256}
+    assert any(kernel.heads > cases.CHECKED_HEADS for kernel in there)  # those that are timed
+    # Beside each stands the kernel that copies as ever.
+    assert all(cases.Kernel(kernel.rule[: -len("_tma")], *list(vars(kernel).values())[1:]) in everywhere for kernel in there)

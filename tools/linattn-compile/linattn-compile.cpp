@@ -60,6 +60,11 @@ struct CommandLine {
       cl::desc(
           "Form of the scans on CPUs: auto, token, state_tile or chunk:SIZE"),
       cl::cat(category)};
+  cl::opt<std::string> copy{
+      "copy", cl::value_desc("engine"), cl::init("cp_async"),
+      cl::desc("How tiles of attention come to a GPU's shared memory: cp_async "
+               "or, on sm_90a, tma"),
+      cl::cat(category)};
   cl::opt<bool> explain{"explain", cl::desc("Print the compiler's remarks"),
                         cl::cat(category)};
   cl::opt<std::string> output{"o", cl::value_desc("file"), cl::Required,
@@ -105,6 +110,7 @@ int main(int argc, char **argv) {
     bundle.chips = isCpu ? std::vector<std::string>{"x86-64-v3", "x86-64-v4"}
                          : std::vector<std::string>{"sm_80"};
   bundle.form = options.form;
+  bundle.copy = options.copy;
   if (isCpu) {
     bundle.linker = findLinker(options.linker);
     if (bundle.linker.empty())

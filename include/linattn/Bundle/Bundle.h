@@ -20,6 +20,8 @@ struct BundleOptions {
   /// What to make code for: "sm_90a"; "x86-64-v3" or another of the levels of
   /// x86-64. The runner takes the best that its machine can run.
   std::vector<std::string> chips;
+  /// CompilerOptions::copy.
+  std::string copy = "cp_async";
   /// The program that turns PTX into machine code; PTX alone if empty.
   std::string ptxas;
   /// The linker that makes shared libraries for CPUs; one like ld.

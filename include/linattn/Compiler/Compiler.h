@@ -46,6 +46,9 @@ struct CompilerOptions {
   std::optional<Math> math;
   /// Of NVVM: what to compile for, "sm_90"; empty means the current device.
   std::string chip;
+  /// Of kernels for a GPU: how tiles come to shared memory where products are
+  /// those of `wgmma`, "cp_async" or "tma" (docs/GPU.md).
+  std::string copy = "cp_async";
   /// How attention is rewritten; the options of the passes of that name.
   std::string reassociate = "auto";
   std::string form = "auto";

@@ -9,6 +9,7 @@
 #ifndef LINATTN_GPU_PASSES_H
 #define LINATTN_GPU_PASSES_H
 
+#include "linattn/Dialect/LinAttn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -18,7 +18,8 @@ def LinAttnSelectSchedulePass
     Writes `linattn.schedule`, which `linattn-to-kernel` reads, for scans, states,
     reads and quadratic attention. An op that has one keeps it. An op that no
     kernel can run gets none, with a remark that says why: it stays for the plain
-    route.
+    route. Nobody has timed copies by tensor maps: they are taken where `copy=tma`
+    asks for them, and a remark says where that could not be.
 
     Before:
 
@@ -44,7 +45,16 @@ def LinAttnSelectSchedulePass
            "Bandwidth of memory in GB/s; 0: that of the chip">,
     Option<"shared", "shared", "int64_t", /*default=*/"0",
            "Bytes of shared memory that a thread block may have; 0: what the "
-           "chip has">
+           "chip has">,
+    Option<"copy", "copy", "::mlir::linattn::CopyEngine",
+           /*default=*/"::mlir::linattn::CopyEngine::CpAsync",
+           "How the tiles of quadratic attention come to shared memory, where "
+           "its products are those of wgmma",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::linattn::CopyEngine::CpAsync, "cp_async",
+                        "every thread copies 16 bytes at a time"),
+             clEnumValN(::mlir::linattn::CopyEngine::Tma, "tma",
+                        "by tensor maps, where rows are multiples of 16 bytes"))}]>
   ];
 }
 

@@ -14,6 +14,7 @@
 #ifndef LINATTN_PIPELINES_PIPELINES_H
 #define LINATTN_PIPELINES_PIPELINES_H
 
+#include "linattn/Dialect/LinAttn.h"
 #include "linattn/Pipelines/LowerToLLVM.h"
 #include "linattn/Transforms/Passes.h"
 #include "mlir/Pass/PassOptions.h"
@@ -119,6 +120,14 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
       *this, "bandwidth",
       llvm::cl::desc("Bandwidth of memory in GB/s; 0: that of the chip"),
       llvm::cl::init(0)};
+  Option<CopyEngine> copy{
+      *this, "copy",
+      llvm::cl::desc("How the tiles of attention come to shared memory"),
+      llvm::cl::init(CopyEngine::CpAsync),
+      llvm::cl::values(
+          clEnumValN(CopyEngine::CpAsync, "cp_async", "16 bytes at a time"),
+          clEnumValN(CopyEngine::Tma, "tma",
+                     "by tensor maps, for products of wgmma"))};
   InnermostStride innermost = InnermostStride::Tokens;
   /// Buffers are in host memory, where their elements can be looked at.
   bool onHost = false;

@@ -1,11 +1,12 @@
 """Assembles the kernels of a scan and of attention for every head size and checks what ptxas says.
 
-    check_ptxas.py LINATTN_OPT LINATTN_TRANSLATE PTXAS CHIP [SIZES [NAME]]
+    check_ptxas.py LINATTN_OPT LINATTN_TRANSLATE PTXAS CHIP [SIZES [NAME [COPY]]]
 
 For kernels, element types and head sizes: no spills up to D = 128, registers
 and shared memory within what the chip gives the block, no local memory and no
 function of libdevice in the PTX, and products of warpgroups that stay asynchronous.
-Prints one line per kernel. With NAME: only functions whose names begin so.
+Prints one line per kernel. With NAME: only functions whose names begin so. COPY: an
+option of the pipeline.
 LINATTN_PTXAS=all: all kernels in all sizes, which takes minutes.
 """
 
@@ -129,7 +130,7 @@ def every_program(sizes):
             yield attention(f"linear_f32_{size}", "f32", size, ELU)
 
 
-def check(ptx, plans, ptxas, chip):
+def check(ptx, plans, ptxas, chip, copy):
     """Messages about one kernel, and its line."""
     name = re.search(r"\.entry (\w+)\(", ptx).group(1)
     block, shared = plans[name]
@@ -151,6 +152,8 @@ def check(ptx, plans, ptxas, chip):
         wrong.append(f"ptxas: {result.stderr}")
     if chip == "sm_90a" and ("wgmma" in ptx) != ("quadratic" in name and "_f32_" not in name):
         wrong.append("wgmma where there should be none, or none")
+    if copy == "tma" and ("cp.async.bulk.tensor" not in ptx or "cp.async.c" in ptx):
+        wrong.append("other copies than by tensor maps")
     if shared > SHARED.get(chip, HOPPER_SHARED):
         wrong.append("too much shared memory")
     for text in ("__nv_", ".local"):
@@ -163,7 +166,8 @@ def main():
     opt, translate, ptxas, chip = sys.argv[1:5]
     sizes = [int(size) for size in sys.argv[5].split(",")] if sys.argv[5:] else SIZES
     prefix = sys.argv[6] if sys.argv[6:] else ""
-    pipeline = f"--linattn-lower-to-nvvm-pipeline=chip={chip}"
+    copy = sys.argv[7] if sys.argv[7:] else "cp_async"
+    pipeline = f"--linattn-lower-to-nvvm-pipeline=chip={chip} copy={copy}"
     compiled = subprocess.run(
         [opt, pipeline],
         input="".join(programs(sizes, prefix)),
@@ -188,7 +192,7 @@ def main():
     kernels = [part for part in parts if re.search(r"_(scan\w*|quadratic|state|read)\(", part)]
     failures = []
     for ptx in kernels:
-        wrong, line = check(ptx, plans, ptxas, chip)
+        wrong, line = check(ptx, plans, ptxas, chip, copy)
         failures += wrong
         print(line)
     print(f"{len(kernels)} kernels, {len(failures)} failures")

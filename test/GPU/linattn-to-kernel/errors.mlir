@@ -109,6 +109,16 @@ func.func @softmax_as_chunks(%q: memref<2x8x?x64xbf16>) {
 
 // -----
 
+func.func @maps_of_odd_rows(%q: memref<2x8x?x64xbf16>, %v: memref<2x8x?x60xbf16>) {
+  // expected-error @+1 {{copy = tma>: tensor maps take rows of multiples of 16 bytes, and 60 columns are 120 bytes}}
+  linattn.quadratic %q, %q, %v weights(softmax) into(%v)
+      {linattn.schedule = #linattn.schedule<form = quadratic, mma = wgmma, chunk = 64, warps = 8, stages = 2, copy = tma>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x60xbf16>, memref<2x8x?x60xbf16>) -> ()
+  return
+}
+
+// -----
+
 func.func @state_warps(%k: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
   // expected-error @+1 {{a state has the form chunk, chunks of 16, 32 or 64 tokens, four warps for 32 or 64 columns, and one or two stages}}
   linattn.state %k, %k init(%s)

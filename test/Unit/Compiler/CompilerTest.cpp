@@ -277,12 +277,23 @@ TEST_F(CacheTest, CachedKernelsKeepSignatureAndRemarks) {
             std::string::npos);
 }
 
+TEST(CompilerErrors, UnknownEnginesOfCopiesAreRefused) {
+  CompilerOptions options;
+  options.copy = "dma";
+  auto kernel = Compiler(options).compile("module {}");
+  ASSERT_FALSE(kernel);
+  EXPECT_EQ(llvm::toString(kernel.takeError()),
+            "expected copy to be cp_async or tma, but got 'dma'");
+}
+
 TEST_F(CacheTest, OptionsAreSeparate) {
   EXPECT_EQ(compileAndTell(), "miss");
   options.target = Target::Reference;
   EXPECT_EQ(compileAndTell(), "miss");
   options.target = Target::CPU;
   EXPECT_EQ(compileAndTell(), "disk");
+  options.copy = "tma";
+  EXPECT_EQ(compileAndTell(), "miss");
 }
 
 TEST_F(CacheTest, FilesArePrivate) {

@@ -89,6 +89,7 @@ AttentionOutcome linattn::test::runCase(const AttentionCase &a) {
   CompilerOptions options;
   options.target = Target::NVVMEmulated;
   options.chip = a.chip;
+  options.copy = a.copy;
   std::string text = textOf(a);
   auto kernel = compile(text, options);
   if (!kernel)

@@ -31,7 +31,7 @@ struct AttentionCase {
   /// Multiplies queries: scores far apart.
   double queryScale = 1;
   double most = 1e-6; ///< What outputs of f32 may err by.
-  std::string chip = "sm_80";
+  std::string chip = "sm_80", copy = "cp_async";
   uint64_t seed = 0;
 
   int64_t outputHeads() const {

@@ -38,6 +38,11 @@ TEST_P(AttentionKernels, AgreeWithTheOracle) {
   // Rows of few units do not fill the banks.
   if (std::min(attention.keySize, attention.valueSize) >= 64)
     EXPECT_LE(cycles, 1.1);
+  bool copiesBoxes = llvm::any_of(
+      outcome.launches[0].report.sites, [](const emulator::SiteTraffic &site) {
+        return llvm::StringRef(site.location).contains("cp.async.bulk.tensor");
+      });
+  EXPECT_EQ(copiesBoxes, attention.copy == "tma");
   RecordProperty("output", llvm::formatv("{0:E2}", outcome.error).str());
   RecordProperty("cycles", std::to_string(cycles));
 }
@@ -309,6 +314,34 @@ std::vector<AttentionCase> wideCases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Wide, AttentionKernels, testing::ValuesIn(wideCases()),
+                         [](const auto &info) { return info.param.name; });
+/// The same with copies by tensor maps.
+std::vector<AttentionCase> tmaCases() {
+  std::vector<AttentionCase> cases;
+  for (AttentionCase attention : wgmmaCases())
+    if (attention.keySize % 8 == 0 && attention.valueSize % 8 == 0)
+      cases.push_back(attention);
+  for (int64_t size : {32, 192})
+    cases.push_back(
+        named("d" + std::to_string(size), [&](AttentionCase &attention) {
+          attention.chip = "sm_90a";
+          attention.keySize = attention.valueSize = size;
+          attention.queries = attention.keys = 70;
+        }));
+  cases.push_back(named("other_values", [](AttentionCase &attention) {
+    attention.chip = "sm_90a";
+    attention.keySize = 24;
+    attention.valueSize = 136;
+    attention.batch = 2;
+    attention.queries = attention.keys = 70;
+    attention.tokensFirst = true;
+  }));
+  for (AttentionCase &attention : cases)
+    attention.copy = "tma";
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Tma, AttentionKernels, testing::ValuesIn(tmaCases()),
                          [](const auto &info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(Wgmma, AttentionKernels,
                          testing::ValuesIn(wgmmaCases()),

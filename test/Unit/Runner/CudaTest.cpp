@@ -115,6 +115,25 @@ TEST_F(CudaTest, WorkspaceIsTheCallers) {
     EXPECT_EQ(call.rfind("cuLaunchKernel ", 0), 0u) << call;
 }
 
+TEST_F(CudaTest, TensorMapsAreInTheWorkspace) {
+  KernelPtr kernel = loadNamed("softmax");
+  ASSERT_EQ(prepare(kernel), "");
+  // Three maps for each of the blocks, which have 128 queries of a head.
+  std::vector<Operand> x = makeOperands(kernel.get(), 300);
+  size_t bytes = 2 * 8 * 3 * 3 * 128;
+  EXPECT_EQ(getWorkspaceSize(kernel, x), bytes);
+  Operand workspace(LINATTN_I8, {static_cast<int64_t>(bytes)});
+  fake.takeCalls();
+  ASSERT_EQ(launch(kernel.get(), x, workspace.data, bytes), "");
+  Calls calls = fake.takeCalls();
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0].rfind("cuLaunchKernel softmax_quadratic grid 48 1 1", 0),
+            0u)
+      << calls[0];
+  EXPECT_NE(calls[0].find(" " + hex(workspace.data) + " "), std::string::npos)
+      << calls[0];
+}
+
 TEST_F(CudaTest, ConstantsAreThereOncePrepared) {
   KernelPtr kernel = loadNamed("retention");
   ASSERT_EQ(prepare(kernel), "");

@@ -20,7 +20,7 @@ import threading
 import time
 import zipfile
 
-from .cases import kernels, module_text
+from .cases import RULES, kernels, module_text
 
 
 class Compiler:
@@ -39,20 +39,22 @@ class Compiler:
         """(bytes of the bundle, record) or (None, message)."""
         text = module_text(kernel)
         key = self.identity.copy()
-        key.update(text.encode())
+        copy = RULES[kernel.rule].copy
+        copy = [f"--copy={copy}"] * bool(copy)
+        key.update(" ".join([text, *copy]).encode())
         bundle = self.cache / (key.hexdigest()[:32] + ".lab")
         record = bundle.with_suffix(".json")
         self.used |= {bundle.name, record.name}
         if not record.exists():
-            problem = "stopped" if self.stopped.is_set() else self._run(text, bundle, record)
+            problem = "stopped" if self.stopped.is_set() else self._run(text, copy, bundle, record)
             if problem:
                 return None, problem
         return bundle.read_bytes(), json.loads(record.read_text())
 
-    def _run(self, text, bundle, record):
+    def _run(self, text, copy, bundle, record):
         begin, unfinished = time.monotonic(), bundle.with_suffix(".new")
         try:
-            done = subprocess.run([self.program, "-", *self.options, "-o", str(unfinished)], input=text, text=True,
+            done = subprocess.run([self.program, "-", *self.options, *copy, "-o", str(unfinished)], input=text, text=True,
                                   capture_output=True, timeout=self.limit)  # fmt: skip
         except subprocess.TimeoutExpired:
             return f"not compiled within {self.limit:.0f} s"
@@ -96,7 +98,7 @@ def main():
     options = parser.parse_args()
     folder = pathlib.Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    chosen, entries, failures, compiler = kernels(options.quick), [], [], Compiler(options)
+    chosen, entries, failures, compiler = kernels(options.quick, options.chip), [], [], Compiler(options)
     begin = time.monotonic()
     with zipfile.ZipFile(folder / "bundles.zip", "w", zipfile.ZIP_DEFLATED) as bundles:
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

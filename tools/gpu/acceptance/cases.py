@@ -26,6 +26,8 @@ class Rule:
     normalize: bool = False
     # Of an attention that is no recurrence and has no state: words of softmax, linear, causal.
     attention: str = ""
+    # How tiles come to shared memory, where the chip has more than one way: linattn-compile --copy.
+    copy: str = ""
 
     @property
     def is_delta(self):
@@ -48,6 +50,8 @@ RULES = {
         Rule("elu", feature_map="elu1", normalize=True),
         Rule("softmax", attention="softmax causal"),
         Rule("softmax_all", attention="softmax"),
+        Rule("softmax_tma", attention="softmax causal", copy="tma"),
+        Rule("softmax_all_tma", attention="softmax", copy="tma"),
         Rule("elu_all", feature_map="elu1", normalize=True, attention="linear"),
     )
 }  # fmt: skip
@@ -100,13 +104,13 @@ SMALL = (
 DECODE = (Shape(128, 1, 64, 64), Shape(128, 1, 32, 128), Shape(64, 1, 64, 256), Shape(1, 1, 32, 128))
 # Timed kernels that are also compared with float64, token by token, at their length.
 LONG = (Shape(1, 2048, 2, 128), Shape(1, 8192, 16, 128))
-TIMED_RULES = ("linear", "simple_gla", "gla", "delta", "gated_delta", "kda", "softmax", "elu_all")
+TIMED_RULES = ("linear", "simple_gla", "gla", "delta", "gated_delta", "kda", "softmax", "softmax_tma", "elu_all")
 RECURRENCES = [name for name, rule in RULES.items() if not rule.attention]
 
 
-def kernels(quick=False):
-    """Everything to compile, without duplicates: what is compared with float64, then what
-    is timed."""
+def kernels(quick=False, chips="sm_90"):
+    """Everything to compile for these chips, without duplicates: what is compared with
+    float64, then what is timed."""
     if quick:
         return [Kernel("linear", "bf16", CHECKED_HEADS, 64, "carry"), Kernel("simple_gla", "bf16", CHECKED_HEADS, 64, "carry"),
                 Kernel("elu", "f32", CHECKED_HEADS, 16, "carry"), Kernel("gated_delta", "f32", CHECKED_HEADS, 16, "carry"),
@@ -117,7 +121,12 @@ def kernels(quick=False):
                if RULES[rule].attention for dtype in ("bf16", "f16")]  # fmt: skip
     chosen += [timed(rule, shape) for rule in TIMED_RULES for shape in STANDARD + SMALL + DECODE
                if shape.tokens > 1 or not RULES[rule].attention]  # fmt: skip
-    return list(dict.fromkeys(chosen))
+    return [kernel for kernel in dict.fromkeys(chosen) if not RULES[kernel.rule].copy or _has_copies(kernel, chips)]
+
+
+def _has_copies(kernel, chips):
+    """Tensor maps are for products of wgmma, and rows of multiples of 16 bytes."""
+    return "sm_90a" in chips.split(",") and kernel.dtype != "f32" and kernel.size % 8 == 0
 
 
 def timed(rule, shape):

@@ -1,0 +1,77 @@
+//===- TensorMaps.h - Copies of whole tiles ---------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// TMA of sm_90a: one thread asks for a panel of a tile, and the hardware writes
+// it to shared memory in the swizzle of `wgmma`, with zeros beyond the matrix.
+// It knows the matrix by a tensor map in global memory. A block makes its own:
+// it fills 128 zeroed bytes of shared memory field by field, copies them out,
+// and makes them known to the proxy that reads maps. So no host need encode
+// one, and the base address of a map already is that of the block's head.
+//
+// What has arrived is told by barriers in shared memory (`mbarrier`), which
+// count bytes. A barrier goes through phases; that of parity 0 is the first.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GPU_TENSORMAPS_H
+#define LINATTN_LIB_GPU_TENSORMAPS_H
+
+#include "SharedTile.h"
+
+namespace mlir::linattn {
+
+class TensorMaps {
+public:
+  /// Rows in global memory: the address of row 0, bytes between rows (i64),
+  /// rows and columns that exist; and the tile that takes some of them.
+  struct Matrix {
+    Value address, stride, rows;
+    int64_t columns;
+    SharedTile tile;
+  };
+  /// The tile of matrix number `matrix` whose first row is `firstRow`, for
+  /// shared memory at `target`.
+  struct Tile {
+    unsigned matrix;
+    Value target, firstRow;
+  };
+
+  /// Bytes that maps take in global memory, of each block, and that maps and
+  /// barriers take in shared memory.
+  static int64_t globalBytes(int64_t matrices);
+  static int64_t sharedBytes(int64_t matrices, int64_t barriers);
+  /// What they are multiples of, in both.
+  static int64_t alignment();
+
+  /// The block makes maps and barriers, at `shared` and `global`; all of its
+  /// threads may use them from here on.
+  TensorMaps(KernelBuilder &k, Value thread, Value shared, Value global,
+             ArrayRef<Matrix> matrices, int64_t barriers);
+
+  /// Starts the copies of `tiles`, at once a phase of barrier number `barrier`.
+  /// No thread may still use what they overwrite.
+  void start(Value barrier, ArrayRef<Tile> tiles);
+  /// Waits for the phase of this parity.
+  void await(Value barrier, Value parity);
+
+private:
+  void fill(const Matrix &matrix, Value map);
+  void makeMaps();
+  void assembly(StringRef text, ValueRange operands);
+  Value globalMap(unsigned matrix);
+  Value barrierAt(Value number);
+
+  KernelBuilder &k;
+  Value thread, shared, global;
+  SmallVector<Matrix> matrices;
+  int64_t barriers;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GPU_TENSORMAPS_H
