@@ -46,7 +46,7 @@ void ChunkTile::emitChunk(Value position) {
     fillRow(residual, {}, 0.0);
   if (keyShifts)
     findShifts();
-  forEach(count, [&](Value t) { packToken(t); });
+  packTokens();
   // What pads the chunk writes nothing and decays nothing.
   forEach(count, index(padded), 1, [&](Value t) { clearToken(t); });
   emitScores();
@@ -71,7 +71,10 @@ void ChunkTile::allocateScratch() {
   tile = scratch({getAsOpFoldResult(panelsPerTask), features, width});
   outputRows = scratch({b.getIndexAttr(rowsAtOnce), width});
   if (hasTransition()) {
-    transition = scratch({one, tokens, features});
+    if (readsKeys())
+      readFactors = scratch({tokens});
+    else
+      transition = scratch({tokens, features});
     transitionScores = scratch({one, pairs, tokens, tokens});
     solved = scratch({tokens, width});
   }
@@ -103,8 +106,6 @@ void ChunkTile::allocateScratch() {
     OpFoldResult oneMore = b.getIndexAttr(padded + 1);
     if (hasScalarDecay())
       gates = scratch({tokens});
-    if (gates && rescales)
-      factors = scratch({tokens});
     cumulated = scratch({oneMore});
     decays = scratch({oneMore, tokens});
   }

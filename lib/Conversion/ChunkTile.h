@@ -15,7 +15,8 @@
 //   S  ← Γ S + Keᵀ V + Beᵀ R               Γ as a rounded factor and a rest
 //
 // The delta rule writes b ∥ k: there δ = β (w v + R) takes the place of V and
-// the terms with b vanish. An additive update has no R.
+// the terms with b vanish; a number β is multiplied into the rows of v and a as
+// they are packed. An additive update has no R.
 //
 // Every decay factor is the exponential of a sum of logarithms ≤ 0, or per
 // channel a running product of factors ≤ 1, never a quotient and never the
@@ -73,7 +74,10 @@ private:
   void findShifts();
   Value carryMaximum(Value t, Value keyMaxima);
   Value rowMaxima(Value operand, Value rowHead, Value t, bool written);
-  void packToken(Value t);
+  void packTokens();
+  void packKeysOf(Value t);
+  void packValuesOf(Value t);
+  void packChannelGate(Value t);
   void clearToken(Value t);
 
   // ChunkTileScores.cpp
@@ -89,6 +93,7 @@ private:
   void fillDecays();
   void fillCumulated();
   void decayKeys(Value keyRows);
+  void fillReadFactors();
   void transpose(Value source, Value target);
   Rows transposed(Rows lines);
   void updateNormalizer();
@@ -98,13 +103,18 @@ private:
     return {queries, queryScores, member, exclusive, exclusive};
   }
   Reader transitionReader() {
-    return {transition, transitionScores, index(0), before, true};
+    return {transitionRows(), transitionScores, index(0), before, true};
+  }
+  /// Where the element of a token's row lies; only queries have members.
+  Rows rowAt(const Reader &reader, Value t, Value d) {
+    return reader.rows == queries ? Rows{reader.member, t, d} : Rows{t, d};
   }
 
   // ChunkTileSweep.cpp
   void sweepPanel(Value panel);
   void solve(Value panel);
   void readOut(Value panel, Value member);
+  void decayWritten();
   void updateState(Value panel);
   Rows accumulateState(Value panel, function_ref<Value(int64_t, Value)> left,
                        function_ref<void(Value)> between);
@@ -130,6 +140,12 @@ private:
   bool hasScalarGate() {
     return !hasChannelDecay() && (hasScalarDecay() || scan.getRunningMax());
   }
+  /// a = −β k, and what multiplies it is a number per token: the rows of keys
+  /// are all there is to read.
+  bool readsKeys() {
+    return update == Update::Delta && !scan.getErase() && !hasChannelDecay();
+  }
+  Value transitionRows() { return readsKeys() ? keys : transition; }
   int64_t writers() const { return update == Update::Dplr ? 2 : 1; }
   Value keyRows(int64_t writer) { return writer ? bRows : keys; }
 
@@ -146,12 +162,16 @@ private:
   Value nextFirst, nextHead;
   // The panel at hand: its first column.
   Value column;
-  // Scratch, rows of tokens: [member, C, K], [C, K], [C, V].
+  // Scratch, rows of tokens: [member, C, K], [C, K], [C, V]. A number β is a
+  // factor of values and, if there is one, of the transition.
   Value queries, keys, bRows, transition, channelGates, values, writeGates,
       columnBetas;
-  // Scratch, a number per token: logarithms of decays, e^(m_(t−1) − m_t), their
-  // products and both as factors from the start on, …
-  Value gates, rescales, factors, cumulated, betas, own, inverses, maxima;
+  // Scratch, a number per token: logarithms of decays, e^(m_(t−1) − m_t), both
+  // as factors from the start on, …
+  Value gates, rescales, cumulated, betas, own, inverses, maxima;
+  // Scratch, a number per token: what the product of its key with the state is
+  // multiplied by, −β and decays.
+  Value readFactors;
   // Scratch, a number per token: what is subtracted from a key, and for each
   // member from a query.
   Value keyShifts, queryShifts;

@@ -62,13 +62,6 @@ Value ChunkTile::carryMaximum(Value t, Value keyMaxima) {
   Value maximum = scan.getRunningMax();
   SmallVector<Value> place{slot, head};
   Value old = splat(load(maximum, place), lanes);
-  // x_t, or of the lanes below `step` y, in place of x_(t−step).
-  auto delayed = [&](Value x, Value y, int64_t step) -> Value {
-    SmallVector<int64_t> lanesOf;
-    for (int64_t i = 0; i < lanes; ++i)
-      lanesOf.push_back(i < step ? lanes + i : i - step);
-    return vector::ShuffleOp::create(b, loc, x, y, lanesOf);
-  };
   Value best = maxf(old, keyMaxima);
   for (int64_t step = 1; step < lanes; step *= 2)
     best = maxf(best, delayed(best, old, step));
@@ -82,50 +75,70 @@ Value ChunkTile::carryMaximum(Value t, Value keyMaxima) {
   return shifts;
 }
 
-void ChunkTile::packToken(Value t) {
+/// Packs one operand after the other, so that a loop over tokens has few
+/// addresses to keep.
+void ChunkTile::packTokens() {
+  forEach(count, [&](Value t) { packKeysOf(t); });
+  forEach(count, [&](Value t) { packValuesOf(t); });
+  if (channelGates)
+    forEach(count, [&](Value t) { packChannelGate(t); });
+  forEachMember([&](Value member) {
+    Value queryHeadOf = queryHead(member);
+    forEach(count, [&](Value t) {
+      packQuery(tokenAt(add(first, t)), queryHeadOf, queries, {member, t},
+                queryShifts ? load(queryShifts, {member, t}) : Value());
+      if (own)
+        store(ownWeight(queries, {member, t}, keys, {t}), own, {member, t});
+    });
+  });
+}
+
+/// What a token brings of the size of keys, its query and its decays aside, and
+/// its numbers.
+void ChunkTile::packKeysOf(Value t) {
   Value token = tokenAt(add(first, t));
-  Value shift = keyShifts ? load(keyShifts, {t}) : Value();
-  Value rescale = packKey(token, keys, {t}, shift);
+  Value rescale =
+      packKey(token, keys, {t}, keyShifts ? load(keyShifts, {t}) : Value());
   // An input gate carries the maximum token by token.
   if (rescale)
     store(rescale, rescales, {t});
-  else if (rescales)
-    rescale = load(rescales, {t});
   if (maxima)
     store(load(scan.getRunningMax(), {slot, head}), maxima, {t});
-  packValue(token, values, {t});
+  Value beta;
+  if (betas) {
+    beta = written(convert(load(scan.getBeta(), {batch, head, token}), type),
+                   token);
+    store(beta, betas, {t});
+  }
   if (update == Update::Dplr)
     packGate(scan.getB(), token, bRows, {t});
-  if (hasTransition())
-    packTransition(token, keys, {t}, transition, {index(0), t});
+  if (transition)
+    packTransition(token, keys, {t}, transition, {t}, beta);
+  // Logarithms for now; a rescaling is no logarithm and goes beside them.
+  if (gates)
+    store(logarithmOfDecay(token), gates, {t});
+}
+
+void ChunkTile::packValuesOf(Value t) {
+  Value token = tokenAt(add(first, t));
+  packValue(token, values, {t}, betas ? load(betas, {t}) : Value());
   if (columnBetas)
     packGate(scan.getBeta(), token, columnBetas, {t});
-  if (betas)
-    store(written(convert(load(scan.getBeta(), {batch, head, token}), type),
-                  token),
-          betas, {t});
   if (writeGates)
     packGate(scan.getWrite(), token, writeGates, {t});
-  if (channelGates) {
-    packGate(scan.getDecay(), token, channelGates, {t}, /*exponential=*/true,
-             residual);
-    if (rescale)
-      reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
-        Value gate = loadVector(channelGates, {t, d}, shape.lanes);
-        storeVector(mulf(gate, splat(rescale, shape.lanes)), channelGates,
-                    {t, d});
-        return {};
-      });
-  } else if (hasScalarGate()) {
-    // Logarithms for now; a rescaling is no logarithm and goes beside them.
-    if (hasScalarDecay())
-      store(logarithmOfDecay(token), gates, {t});
-  }
-  forEachMember([&](Value member) {
-    packQuery(token, member, queries, {member, t},
-              queryShifts ? load(queryShifts, {member, t}) : Value());
-    if (own)
-      store(ownWeight(queries, {member, t}, keys, {t}), own, {member, t});
+}
+
+/// The factors of a token's channels, with that of a running maximum.
+void ChunkTile::packChannelGate(Value t) {
+  packGate(scan.getDecay(), tokenAt(add(first, t)), channelGates, {t},
+           /*exponential=*/true, residual);
+  if (!rescales)
+    return;
+  Value rescale = splat(load(rescales, {t}), shape.lanes);
+  reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
+    Value gate = loadVector(channelGates, {t, d}, shape.lanes);
+    storeVector(mulf(gate, rescale), channelGates, {t, d});
+    return {};
   });
 }
 
@@ -136,7 +149,7 @@ void ChunkTile::clearToken(Value t) {
   if (bRows)
     fillRow(bRows, {t}, 0.0);
   if (transition)
-    fillRow(transition, {index(0), t}, 0.0);
+    fillRow(transition, {t}, 0.0);
   if (columnBetas)
     fillRow(columnBetas, {t}, 0.0);
   if (writeGates)

@@ -33,8 +33,12 @@ void ChunkTile::emitScores() {
     transpose(bRows, bT);
   if (hasScalarGate())
     emitDecays();
+  if (readFactors)
+    fillReadFactors();
   forEachReader([&](const Reader &reader) { productScores(reader); });
-  if (hasScalarGate()) {
+  // What reads the keys needs them as they are: the rows that they write are
+  // decayed in their place.
+  if (hasScalarGate() && !readsKeys()) {
     decayKeys(keys);
     if (bRows)
       decayKeys(bRows);
@@ -102,41 +106,67 @@ void ChunkTile::fillDecays() {
   });
 }
 
-/// Sums of logarithms, and products of rescalings, token by token; then both
-/// as factors, a vector of tokens at a time.
+/// Sums of logarithms, and products of rescalings, and both as factors, a
+/// vector of tokens at a time.
 void ChunkTile::fillCumulated() {
   int64_t lanes = shape.lanes;
+  Value zero = zeros(lanes), ones = constant(vectorType(lanes), 1.0);
+  // Of all tokens up to each one, and up to the last one.
+  auto running = [&](Value x, Value past, Value neutral,
+                     function_ref<Value(Value, Value)> combine) {
+    for (int64_t step = 1; step < lanes; step *= 2)
+      x = combine(x, delayed(x, neutral, step));
+    x = combine(x, past);
+    Value last =
+        vector::ExtractOp::create(b, loc, x, ArrayRef<int64_t>{lanes - 1});
+    return std::pair(x, splat(last, lanes));
+  };
   SmallVector<Value> initial;
   if (gates)
-    initial.push_back(constant(type, 0.0));
+    initial.push_back(zero);
   if (rescales)
-    initial.push_back(constant(type, 1.0));
+    initial.push_back(ones);
   store(constant(type, 1.0), cumulated, {index(0)});
-  SmallVector<Value> sums =
-      reduce(index(0), rows, 1, initial,
-             [&](Value t, ValueRange carried) -> SmallVector<Value> {
-               SmallVector<Value> next;
-               if (gates)
-                 next.push_back(addf(carried.front(), load(gates, {t})));
-               if (rescales)
-                 next.push_back(mulf(carried.back(), load(rescales, {t})));
-               store(next.front(), cumulated, {add(t, index(1))});
-               if (factors)
-                 store(next.back(), factors, {t});
-               return next;
-             });
-  if (!gates)
+  SmallVector<Value> sums = reduce(
+      index(0), rows, lanes, initial,
+      [&](Value t, ValueRange carried) -> SmallVector<Value> {
+        SmallVector<Value> next;
+        Value factor;
+        if (gates) {
+          auto [sum, last] =
+              running(loadVector(gates, {t}, lanes), carried.front(), zero,
+                      [&](Value x, Value y) { return addf(x, y); });
+          factor = exp(sum);
+          next.push_back(last);
+        }
+        if (rescales) {
+          auto [product, last] =
+              running(loadVector(rescales, {t}, lanes), carried.back(), ones,
+                      [&](Value x, Value y) { return mulf(x, y); });
+          factor = factor ? mulf(factor, product) : product;
+          next.push_back(last);
+        }
+        storeVector(factor, cumulated, {add(t, index(1))});
+        return next;
+      });
+  if (!residual)
     return;
+  Value sum =
+      vector::ExtractOp::create(b, loc, sums.front(), ArrayRef<int64_t>{0});
+  store(residualOf(sum, load(cumulated, {rows})), residual, {index(0)});
+}
+
+/// What the products of keys with the state are multiplied by.
+void ChunkTile::fillReadFactors() {
+  int64_t lanes = shape.lanes;
   forEach(index(0), rows, lanes, [&](Value t) {
-    SmallVector<Value> at{add(t, index(1))};
-    Value factor = exp(loadVector(cumulated, at, lanes));
-    if (factors)
-      factor = mulf(factor, loadVector(factors, {t}, lanes));
-    storeVector(factor, cumulated, at);
+    Value factor = betas ? negate(loadVector(betas, {t}, lanes))
+                         : constant(vectorType(lanes), -1.0);
+    if (hasScalarGate())
+      factor = mulf(factor, loadVector(cumulated,
+                                       {before ? t : add(t, index(1))}, lanes));
+    storeVector(factor, readFactors, {t});
   });
-  if (residual)
-    store(residualOf(sums.front(), load(cumulated, {rows})), residual,
-          {index(0)});
 }
 
 /// Decays the keys to the end of the chunk.
@@ -151,30 +181,34 @@ void ChunkTile::decayKeys(Value keyRows) {
   });
 }
 
+/// All scores of a square of tokens: nobody reads those above the diagonal.
 void ChunkTile::productScores(const Reader &reader) {
   int64_t lanes = shape.lanes;
+  // Twice the rows of a tile: one vector of keys leaves registers for them.
+  int64_t height = padded % (2 * rowsAtOnce) ? rowsAtOnce : 2 * rowsAtOnce;
   auto writeBlock = [&](Value row, Value j, int64_t writer) {
     Rows sums = accumulate(
-        zeroRows(lanes), index(0), keySize,
+        Rows(height, zeros(lanes)), index(0), keySize,
         [&](int64_t r, Value d) {
-          return load(reader.rows, {reader.member, add(row, index(r)), d});
+          return load(reader.rows, rowAt(reader, add(row, index(r)), d));
         },
         [&](Value d) {
           return loadVector(writer ? bT : keysT, {d, j}, lanes);
         });
-    for (int64_t r = 0; r < rowsAtOnce; ++r) {
+    for (int64_t r = 0; r < height; ++r) {
       Value t = add(row, index(r)), next = add(t, index(1));
       Value score = sums[r];
+      if (reader.rows == keys)
+        score = betas ? mulf(score, splat(negate(load(betas, {t})), lanes))
+                      : negate(score);
       if (hasScalarGate())
         score = mulf(score,
                      loadVector(decays, {reader.shifted ? t : next, j}, lanes));
-      score = select(firstLanes(sub(reader.strict ? t : next, j)), score,
-                     zeros(lanes));
       storeVector(score, reader.scores, {reader.member, index(writer), t, j});
     }
   };
-  forEach(index(0), rows, rowsAtOnce, [&](Value row) {
-    forEach(index(0), add(row, index(rowsAtOnce)), lanes, [&](Value j) {
+  forEach(index(0), rows, height, [&](Value row) {
+    forEach(index(0), add(row, index(height)), lanes, [&](Value j) {
       for (int64_t writer = 0; writer < writers(); ++writer)
         writeBlock(row, j, writer);
     });
@@ -284,7 +318,7 @@ void ChunkTile::scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer,
       [&](Value d, ValueRange carried) -> SmallVector<Value> {
         Rows next(carried), rows;
         for (const Reader &reader : readers)
-          rows.push_back(loadVector(reader.rows, {reader.member, t, d}, lanes));
+          rows.push_back(loadVector(reader.rows, rowAt(reader, t, d), lanes));
         Value gate = decays ? loadVector(channelGates, {t, d}, lanes) : Value();
         for (int64_t i = 0; i < numKeys; ++i) {
           SmallVector<Value> at{add(j, index(i)), d};
@@ -319,7 +353,7 @@ void ChunkTile::ownScores(Value t, const Reader &reader) {
         reduceRow(keySize, zeros(lanes),
                   [&](Value d, ValueRange carried) -> SmallVector<Value> {
                     Value x =
-                        loadVector(reader.rows, {reader.member, t, d}, lanes);
+                        loadVector(reader.rows, rowAt(reader, t, d), lanes);
                     Value key = loadVector(keyRows(writer), {t, d}, lanes);
                     return {fmaVector(x, key, carried.front())};
                   })
@@ -335,7 +369,7 @@ void ChunkTile::decayRow(Value t) {
     forEachReader([&](const Reader &reader) {
       if (reader.shifted != shifted)
         return;
-      SmallVector<Value> at{reader.member, t, d};
+      Rows at = rowAt(reader, t, d);
       storeVector(mulf(loadVector(reader.rows, at, lanes), factor), reader.rows,
                   at);
     });

@@ -21,6 +21,8 @@ void ChunkTile::sweepPanel(Value panel) {
   if (hasTransition())
     solve(panel);
   forEachMember([&](Value member) { readOut(panel, member); });
+  if (hasScalarGate() && readsKeys())
+    decayWritten();
   updateState(panel);
 }
 
@@ -82,21 +84,26 @@ void ChunkTile::solve(Value panel) {
     Rows sums = accumulateState(
         panel,
         [&](int64_t r, Value d) {
-          return load(transition, {none, add(row, index(r)), d});
+          return load(transitionRows(), {add(row, index(r)), d});
         },
         [&](Value r) { prefetchKeys(add(row, r)); });
     for (int64_t r = 0; r < rowsAtOnce; ++r) {
-      Value t = add(row, index(r));
-      if (hasScalarGate())
-        sums[r] =
-            mulf(sums[r],
-                 splat(load(cumulated, {before ? t : add(t, index(1))}), cols));
-      if (!delta)
-        continue;
-      Value v = loadVector(values, {t, column}, cols);
+      Value t = add(row, index(r)), v;
+      if (delta)
+        v = loadVector(values, {t, column}, cols);
       if (writeGates)
         v = mulf(v, loadVector(writeGates, {t, column}, cols));
-      sums[r] = addf(sums[r], v);
+      Value factor;
+      if (readFactors)
+        factor = load(readFactors, {t});
+      else if (hasScalarGate())
+        factor = load(cumulated, {before ? t : add(t, index(1))});
+      if (factor && v)
+        sums[r] = fmaVector(sums[r], splat(factor, cols), v);
+      else if (factor)
+        sums[r] = mulf(sums[r], splat(factor, cols));
+      else if (v)
+        sums[r] = addf(sums[r], v);
     }
     if (!delta)
       sums = addScores(
@@ -114,8 +121,6 @@ void ChunkTile::solve(Value panel) {
                            {none, index(writer), t, add(row, index(x))});
         sums[r] = fmaVector(splat(score, cols), sums[x], sums[r]);
       }
-      if (betas)
-        sums[r] = mulf(sums[r], splat(load(betas, {t}), cols));
       if (columnBetas)
         sums[r] = mulf(sums[r], loadVector(columnBetas, {t, column}, cols));
       storeVector(sums[r], solved, {t, none});
@@ -153,6 +158,15 @@ void ChunkTile::readOut(Value panel, Value member) {
           [&](Value j) { return writtenRow(writer, j); }, /*diagonal=*/true,
           exclusive);
     writeRows(sums, member, row, column);
+  });
+}
+
+/// Decays what is written to the end of the chunk.
+void ChunkTile::decayWritten() {
+  forEach(rows, [&](Value j) {
+    SmallVector<Value> at{j, index(0)};
+    Value factor = splat(load(decays, {rows, j}), shape.cols);
+    storeVector(mulf(loadVector(solved, at, shape.cols), factor), solved, at);
   });
 }
 

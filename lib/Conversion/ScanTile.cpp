@@ -153,21 +153,23 @@ Value ScanTile::packKey(Value token, Value target, ArrayRef<Value> at,
   return rescale;
 }
 
-void ScanTile::packValue(Value token, Value target, ArrayRef<Value> at) {
+void ScanTile::packValue(Value token, Value target, ArrayRef<Value> at,
+                         Value gain) {
   Row row;
   row.source = scan.getValue();
   row.index = {batch, valueHead, token};
   row.mapped = false;
+  row.gain = gain;
   // A masked token writes nothing, not even 0 · NaN.
   row.keep = keepOf(token);
   packRow(row, target, at);
 }
 
-void ScanTile::packQuery(Value token, Value member, Value target,
+void ScanTile::packQuery(Value token, Value rowHead, Value target,
                          ArrayRef<Value> at, Value shift) {
   Row row;
   row.source = scan.getQuery();
-  row.index = {batch, queryHead(member), token};
+  row.index = {batch, rowHead, token};
   row.shift = shift;
   if (!shift && needsRowMax(op.getFeatureMapKind(), isStabilised()))
     row.shift = rowMaximum(row.source, row.index);
@@ -176,15 +178,17 @@ void ScanTile::packQuery(Value token, Value member, Value target,
 }
 
 void ScanTile::packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
-                              Value target, ArrayRef<Value> at) {
+                              Value target, ArrayRef<Value> at, Value gain) {
   if (update == Update::Dplr)
     return packGate(scan.getA(), token, target, at);
   Value width = wholeVectors(dim(scan.getKey(), 3));
+  Value factor = gain ? splat(negate(gain), shape.lanes) : Value();
   reduceRow(width, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
     Value k = loadVector(keys, append(keyAt, d), shape.lanes);
     if (Value erase = scan.getErase())
       k = mulf(k, readOperand(erase, {batch, head, token, d}, shape.lanes));
-    storeVector(written(negate(k), token), target, append(at, d));
+    k = factor ? mulf(k, factor) : negate(k);
+    storeVector(written(k, token), target, append(at, d));
     return {};
   });
   fillRow(target, at, 0.0, width);
@@ -267,6 +271,14 @@ Value ScanTile::sumVector(Value x) {
     x = addf(half(0), half(n / 2));
   }
   return vector::ExtractOp::create(b, loc, x, ArrayRef<int64_t>{0});
+}
+
+Value ScanTile::delayed(Value x, Value y, int64_t step) {
+  int64_t lanes = shape.lanes;
+  SmallVector<int64_t> lanesOf;
+  for (int64_t i = 0; i < lanes; ++i)
+    lanesOf.push_back(i < step ? lanes + i : i - step);
+  return vector::ShuffleOp::create(b, loc, x, y, lanesOf);
 }
 
 Value ScanTile::combineVectors(SmallVector<Value> vectors,

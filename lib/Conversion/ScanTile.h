@@ -90,14 +90,16 @@ protected:
   /// whoever calls has found, the maximum is carried by them.
   Value packKey(Value token, Value target, ArrayRef<Value> at,
                 Value shift = {});
-  void packValue(Value token, Value target, ArrayRef<Value> at);
-  /// scale · φ(q) of a member of the group.
-  void packQuery(Value token, Value member, Value target, ArrayRef<Value> at,
+  /// A row of v, times `gain` if there is one.
+  void packValue(Value token, Value target, ArrayRef<Value> at,
+                 Value gain = {});
+  /// scale · φ(q) of a head of queries.
+  void packQuery(Value token, Value rowHead, Value target, ArrayRef<Value> at,
                  Value shift = {});
   /// The row a of the transition, from the packed key `keyAt` of the token for
-  /// the delta rule.
+  /// the delta rule, there times `gain` if there is one.
   void packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
-                      Value target, ArrayRef<Value> at);
+                      Value target, ArrayRef<Value> at, Value gain = {});
   /// A row of a gate, of a or of b: copied, 0 for a masked token, or the
   /// exponential. Adds the row to `total`, if there is one.
   void packGate(Value gate, Value token, Value target, ArrayRef<Value> at,
@@ -131,6 +133,8 @@ protected:
     return vector::CreateMaskOp::create(
         b, loc, VectorType::get(shape.lanes, b.getI1Type()), size);
   }
+  /// x_(i−step) in place of x_i; of the lanes below `step`, y.
+  Value delayed(Value x, Value y, int64_t step);
   /// The sum of a vector's elements, in halves: a fixed order, few steps.
   Value sumVector(Value x);
   /// The sums of several vectors, a power of two and at most as many as lanes,

@@ -167,7 +167,7 @@ void TokenTile::packToken(Value first, Value t) {
   if (writeGates)
     packGate(scan.getWrite(), token, writeGates, {t});
   forEachMember([&](Value member) {
-    packQuery(token, member, queries, {member, t});
+    packQuery(token, queryHead(member), queries, {member, t});
     if (own)
       store(ownWeight(queries, {member, t}, keys, {t}), own, {member, t});
   });

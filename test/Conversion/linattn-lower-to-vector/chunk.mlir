@@ -8,10 +8,14 @@
 // CHECK:         scf.parallel
 // CHECK:           scf.for {{.*}} step %c16
 // CHECK-NOT:         math.exp
-//                    The scores, a vector of keys at a time.
-// CHECK:             scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
-// CHECK:             vector.create_mask
-// CHECK:             arith.select
+//                    What reads the state is −β times the key, which has no
+//                    row of its own.
+// CHECK:             %[[BETA:.+]] = vector.load {{.*}} : memref<16xf32>, vector<16xf32>
+// CHECK:             arith.negf %[[BETA]] : vector<16xf32>
+//                    The scores, a vector of keys at a time, with two blocks of
+//                    rows.
+// CHECK:             scf.for {{.*}} -> ({{(vector<16xf32>, ){15}(vector<16xf32>)}})
+// CHECK-COUNT-16:      vector.fma {{.*}} : vector<16xf32>
 //                    δ from the state and from the rows before.
 // CHECK:             scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
 // CHECK:             scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
@@ -28,8 +32,12 @@ func.func @delta(%q: memref<1x2x40x64xf32>, %b: memref<1x2x40xf32>, %o: memref<1
 // chunk and from every key on, never of a difference of them.
 
 // CHECK-LABEL: func.func @scalar_decay(
-// CHECK:         %[[LOGS:.+]] = vector.load {{.*}} : memref<17xf32>, vector<16xf32>
-// CHECK:         math.exp %[[LOGS]] : vector<16xf32>
+// CHECK:         %[[LOGS:.+]] = vector.load {{.*}} : memref<16xf32>, vector<16xf32>
+// CHECK:         vector.shuffle %[[LOGS]], %{{.+}} [16, 0, 1,
+// CHECK-COUNT-3: vector.shuffle
+// CHECK:         arith.addf
+// CHECK-NEXT:    %[[SUMS:.+]] = arith.addf %{{.+}}, %{{arg.+}} : vector<16xf32>
+// CHECK:         math.exp %[[SUMS]] : vector<16xf32>
 // CHECK:         scf.for {{.*}} iter_args(%[[PAST:.+]] = {{.*}}) -> (vector<16xf32>)
 // CHECK:           %[[SUM:.+]] = arith.addf %[[PAST]], {{.*}} : vector<16xf32>
 // CHECK:           %[[OWN:.+]] = arith.select %{{.+}}, %[[SUM]], {{.*}} : vector<16xi1>, vector<16xf32>
