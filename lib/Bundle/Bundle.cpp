@@ -167,6 +167,7 @@ private:
       mlir::linattn::GPUPipelineOptions gpu;
       gpu.chip = chip.str();
       gpu.copy = *mlir::linattn::symbolizeCopyEngine(options.copy);
+      gpu.math = options.math;
       mlir::linattn::buildNVVMPipeline(pm, gpu);
       auto &functions = pm.nest<mlir::func::FuncOp>();
       functions.addPass(mlir::createCanonicalizerPass());
@@ -219,7 +220,7 @@ private:
       return error;
     session.takeChecks(interface.signature);
     auto image = compileCpuImage(session.getModule(), interface.signature, chip,
-                                 options.linker);
+                                 options.math, options.linker);
     if (!image)
       return image.takeError();
     json::Object variant{{"chip", chip.str()},

@@ -40,10 +40,9 @@ static void callThroughPointer(llvm::Module &module, llvm::StringRef name,
   b.CreateRetVoid();
 }
 
-llvm::Expected<std::string>
-linattn::detail::compileCpuImage(mlir::ModuleOp mlirModule,
-                                 const Signature &signature,
-                                 llvm::StringRef cpu, llvm::StringRef linker) {
+llvm::Expected<std::string> linattn::detail::compileCpuImage(
+    mlir::ModuleOp mlirModule, const Signature &signature, llvm::StringRef cpu,
+    Math math, llvm::StringRef linker) {
   auto emitEntries = [&](llvm::Module &module) -> llvm::Error {
     if (llvm::Error error = emitWrappers(module, signature))
       return error;
@@ -51,9 +50,9 @@ linattn::detail::compileCpuImage(mlir::ModuleOp mlirModule,
                        "linattn_host_parallel_for");
     return llvm::Error::success();
   };
-  auto object = generateCode(
-      mlirModule, signature.entry, emitEntries,
-      {CodeFormat::Object, Math::Strict, /*runsOnce=*/false, cpu.str()});
+  auto object =
+      generateCode(mlirModule, signature.entry, emitEntries,
+                   {CodeFormat::Object, math, /*runsOnce=*/false, cpu.str()});
   if (!object)
     return object.takeError();
   return linkShared({object->data(), object->size()}, linker);

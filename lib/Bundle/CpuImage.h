@@ -11,6 +11,7 @@
 #define LINATTN_LIB_BUNDLE_CPUIMAGE_H
 
 #include "linattn/Compiler/Signature.h"
+#include "linattn/Support/Arithmetic.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
@@ -21,7 +22,7 @@ namespace linattn::detail {
 /// whoever loads it sets to a function like that of linattn-c/Runtime.h.
 llvm::Expected<std::string> compileCpuImage(mlir::ModuleOp module,
                                             const Signature &signature,
-                                            llvm::StringRef cpu,
+                                            llvm::StringRef cpu, Math math,
                                             llvm::StringRef linker);
 
 } // namespace linattn::detail

@@ -42,6 +42,7 @@ linattn::detail::compileForDevice(const Source &source) {
   options.target = BundleOptions::Target::NVVM;
   options.chips = {source.options.chip};
   options.copy = source.options.copy;
+  options.math = source.options.math.value_or(Math::Strict);
   options.ptxas = findPtxas();
   auto bundle =
       compileBundle(source.text, source.entry, source.fileName, options);

@@ -53,6 +53,7 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
       gpu.chip = options.chip;
     gpu.copy = mlir::linattn::symbolizeCopyEngine(options.copy)
                    .value_or(mlir::linattn::CopyEngine::CpAsync);
+    gpu.math = options.math.value_or(Math::Strict);
     if (options.target == Target::NVVM)
       return mlir::linattn::buildNVVMPipeline(pm, gpu);
     // "Unit" is what tokens have: gates may have any strides.

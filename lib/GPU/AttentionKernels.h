@@ -25,8 +25,15 @@ namespace mlir::linattn {
 /// states, static heads and head sizes, no f64.
 std::string whyNotBuffers(Operation *op);
 
+/// Why an op, whose first operand are tokens, cannot have the summands of a
+/// schedule.
+std::string whyNotSummands(Operation *op, ScheduleAttr schedule);
+/// The same schedule with so many.
+ScheduleAttr withSummands(ScheduleAttr schedule, int64_t summands);
+
 std::string whyNotKernel(QuadraticOp op);
-ScheduleAttr chooseSchedule(QuadraticOp op, const GPUMachine &machine);
+ScheduleAttr chooseSchedule(QuadraticOp op, const GPUMachine &machine,
+                            int64_t summands);
 /// `schedule` with copies by tensor maps; itself, and `why`, where they cannot
 /// be.
 ScheduleAttr chooseTensorMaps(QuadraticOp op, ScheduleAttr schedule,
@@ -36,14 +43,16 @@ LaunchOp buildKernel(QuadraticOp op, ScheduleAttr schedule, ModuleOp module,
                      StringRef name);
 
 std::string whyNotKernel(StateOp op);
-ScheduleAttr chooseSchedule(StateOp op, const GPUMachine &machine);
+ScheduleAttr chooseSchedule(StateOp op, const GPUMachine &machine,
+                            int64_t summands);
 std::string whyNotSchedule(StateOp op, ScheduleAttr schedule);
 /// A copy or fill of the state before the op becomes part of the kernel.
 LaunchOp buildKernel(StateOp op, ScheduleAttr schedule, ModuleOp module,
                      StringRef name);
 
 std::string whyNotKernel(ReadOp op);
-ScheduleAttr chooseSchedule(ReadOp op, const GPUMachine &machine);
+ScheduleAttr chooseSchedule(ReadOp op, const GPUMachine &machine,
+                            int64_t summands);
 std::string whyNotSchedule(ReadOp op, ScheduleAttr schedule);
 LaunchOp buildKernel(ReadOp op, ScheduleAttr schedule, ModuleOp module,
                      StringRef name);

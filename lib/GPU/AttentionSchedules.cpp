@@ -89,7 +89,8 @@ ScheduleAttr mlir::linattn::chooseTensorMaps(QuadraticOp op,
 }
 
 ScheduleAttr mlir::linattn::chooseSchedule(QuadraticOp op,
-                                           const GPUMachine &machine) {
+                                           const GPUMachine &machine,
+                                           int64_t summands) {
   // Two blocks on a multiprocessor, of which one computes while the other
   // waits; each also takes a kilobyte that is not its own.
   constexpr int64_t reserved = 1024;
@@ -105,9 +106,10 @@ ScheduleAttr mlir::linattn::chooseSchedule(QuadraticOp op,
   ScheduleAttr least;
   for (int64_t stages : {2, 1})
     for (int64_t keys = 64; keys >= fewest; keys /= 2) {
-      auto schedule =
+      auto schedule = withSummands(
           ScheduleAttr::get(op.getContext(), Form::Quadratic, mma, keys, warps,
-                            stages, /*valueSlice=*/0, /*split=*/1);
+                            stages, /*valueSlice=*/0, /*split=*/1),
+          summands);
       QuadraticKernel kernel(op, schedule);
       if (keys > fewest && kernel.accumulators() > most)
         continue;
@@ -123,6 +125,8 @@ ScheduleAttr mlir::linattn::chooseSchedule(QuadraticOp op,
 std::string mlir::linattn::whyNotSchedule(QuadraticOp op,
                                           ScheduleAttr schedule) {
   if (std::string why = whyNotKernel(op); !why.empty())
+    return why;
+  if (std::string why = whyNotSummands(op, schedule); !why.empty())
     return why;
   if (getElementTypeOrSelf(op.getQuery()).isF32() &&
       schedule.getMma() == Mma::Wgmma)
@@ -173,16 +177,18 @@ static bool isStateSlice(int64_t slice, int64_t warps) {
 }
 
 ScheduleAttr mlir::linattn::chooseSchedule(StateOp op,
-                                           const GPUMachine &machine) {
+                                           const GPUMachine &machine,
+                                           int64_t summands) {
   int64_t columns = staticSize(op.getState(), 3);
   int64_t perGroup = columns > 32 ? 64 : 32;
   int64_t groups = std::min<int64_t>(2, llvm::divideCeil(columns, perGroup));
   for (int64_t stages : {2, 1})
     for (int64_t tokens : {64, 32, 16}) {
-      auto schedule = ScheduleAttr::get(
-          op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
-          groups * StateKernel::groupWarps, stages, groups * perGroup,
-          /*split=*/1);
+      auto schedule = withSummands(
+          ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
+                            groups * StateKernel::groupWarps, stages,
+                            groups * perGroup, /*split=*/1),
+          summands);
       if (StateKernel(op, schedule).sharedBytes() <= machine.shared)
         return schedule;
     }
@@ -191,6 +197,8 @@ ScheduleAttr mlir::linattn::chooseSchedule(StateOp op,
 
 std::string mlir::linattn::whyNotSchedule(StateOp op, ScheduleAttr schedule) {
   if (std::string why = whyNotKernel(op); !why.empty())
+    return why;
+  if (std::string why = whyNotSummands(op, schedule); !why.empty())
     return why;
   bool fits = schedule.getForm() == Form::Chunk &&
               schedule.getMma() == Mma::MmaSync &&
@@ -212,14 +220,16 @@ std::string mlir::linattn::whyNotKernel(ReadOp op) {
   return whyNotMatrixState(op);
 }
 
-ScheduleAttr mlir::linattn::chooseSchedule(ReadOp op,
-                                           const GPUMachine &machine) {
+ScheduleAttr mlir::linattn::chooseSchedule(ReadOp op, const GPUMachine &machine,
+                                           int64_t summands) {
   int64_t columns = llvm::alignTo(staticSize(op.getState(), 3), 16);
   for (int64_t stages : {2, 1})
     for (int64_t slice : {128, 64, 32}) {
-      auto schedule = ScheduleAttr::get(
-          op.getContext(), Form::Chunk, Mma::MmaSync, ReadKernel::tileQueries,
-          ReadKernel::warps, stages, std::min(slice, columns), /*split=*/1);
+      auto schedule = withSummands(
+          ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync,
+                            ReadKernel::tileQueries, ReadKernel::warps, stages,
+                            std::min(slice, columns), /*split=*/1),
+          summands);
       if (ReadKernel(op, schedule).sharedBytes() <= machine.shared)
         return schedule;
     }
@@ -228,6 +238,8 @@ ScheduleAttr mlir::linattn::chooseSchedule(ReadOp op,
 
 std::string mlir::linattn::whyNotSchedule(ReadOp op, ScheduleAttr schedule) {
   if (std::string why = whyNotKernel(op); !why.empty())
+    return why;
+  if (std::string why = whyNotSummands(op, schedule); !why.empty())
     return why;
   int64_t slice = schedule.getValueSlice();
   bool fits = schedule.getForm() == Form::Chunk &&

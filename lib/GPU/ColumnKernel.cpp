@@ -43,11 +43,11 @@ void ColumnKernel::layOut() {
 
   bool made = !takesTokens();
   queryTiles = take(querySummands() * tokenTile().bytes(), made && reads());
-  writeTiles = take(allSummands * tokenTile().bytes(), made);
+  writeTiles = take(stateSummands() * tokenTile().bytes(), made);
   // Without decays per channel the keys that read are those that write.
   bool readsOthers = made && isDelta() && hasChannelDecay();
   readTiles =
-      readsOthers ? take(allSummands * tokenTile().bytes()) : writeTiles;
+      readsOthers ? take(stateSummands() * tokenTile().bytes()) : writeTiles;
 
   sharedScores = take(blocks() * sharesBytes(), reads());
   finalScores = take(blocks() * finalBytes(), reads());

@@ -26,7 +26,8 @@
 // operand, and every product is C += A Bᵀ.
 //
 // No product may cost the state its f32: operands that are no numbers of 16
-// bits become sums of three such, and of the nine products six count.
+// bits become sums of three such, and of the nine products six count. Of tokens
+// of f32 the schedule says how many.
 //
 //===----------------------------------------------------------------------===//
 
@@ -100,11 +101,15 @@ private:
   bool hasDiagonal() { return isExclusive() || (reads() && hasChannelDecay()); }
   /// Products take queries and keys as they arrive.
   bool takesTokens() { return !isWide && !isMapped() && !hasChannelDecay(); }
-  /// Summands of the state and of scores, for outputs: of 16 bits, their own
-  /// rounding is nearly all that they may err by. Of queries. Of keys.
-  int64_t readSummands() { return isWide ? allSummands : 2; }
+  /// Summands of what the state depends on.
+  int64_t stateSummands() {
+    return isWide ? schedule.getSummands() : allSummands;
+  }
+  /// Of the state and of scores, for outputs: of 16 bits, their own rounding is
+  /// nearly all that they may err by. Of queries. Of keys.
+  int64_t readSummands() { return isWide ? stateSummands() : 2; }
   int64_t querySummands() { return takesTokens() ? 1 : readSummands(); }
-  int64_t keySummands() { return takesTokens() ? 1 : allSummands; }
+  int64_t keySummands() { return takesTokens() ? 1 : stateSummands(); }
 
   //===--------------------------------------------------------------------===//
   // Sizes

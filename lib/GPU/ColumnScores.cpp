@@ -145,12 +145,12 @@ ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
     scoreLevels(stage, block, step, q, key, p, a);
     return sums;
   }
-  Summands qs = split(q, querySummands()), keys = split(key, allSummands);
+  Summands qs = split(q, querySummands()), keys = split(key, stateSummands());
   storeSummands(queryTiles, block, step, qs);
   storeSummands(writeTiles, block, step, keys);
   multiply(p, qs, keys, readSummands());
   if (isDelta())
-    multiply(a, keys, keys, allSummands);
+    multiply(a, keys, keys, stateSummands());
   if (normalizerView)
     sumKeys(stage, block, step, left, key);
   return sums;
@@ -170,7 +170,7 @@ void ColumnKernel::writeTokens(Value stage, Value block, Value step,
       key[i] = k().mulf(key[i], k().exp(sums.after[i]));
     storeTotals(sums, block, step);
   }
-  storeSummands(writeTiles, block, step, split(key, allSummands));
+  storeSummands(writeTiles, block, step, split(key, stateSummands()));
 }
 
 /// The products of 16 channels on every level, and the tokens decayed from the
@@ -216,9 +216,9 @@ void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
     writes.push_back(k().mulf(key[i], k().exp(sums.after[i])));
   }
   storeSummands(queryTiles, block, step, split(queries, querySummands()));
-  storeSummands(writeTiles, block, step, split(writes, allSummands));
+  storeSummands(writeTiles, block, step, split(writes, stateSummands()));
   if (isDelta())
-    storeSummands(readTiles, block, step, split(reads, allSummands));
+    storeSummands(readTiles, block, step, split(reads, stateSummands()));
 
   storeTotals(sums, block, step);
   if (!normalizerView)
@@ -277,7 +277,7 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
     readers.push_back(choose(i, decayed, zero));
     written.push_back(choose(i, zero, decayed));
   }
-  Summands keys = split(written, allSummands);
+  Summands keys = split(written, stateSummands());
   // Below 8 rows more than one pair of blocks meets: what does not belong
   // together is dropped.
   Value together;
@@ -297,7 +297,7 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
   };
   add(p, split(queries, querySummands()), readSummands());
   if (isDelta())
-    add(a, split(readers, allSummands), allSummands);
+    add(a, split(readers, stateSummands()), stateSummands());
 }
 
 /// Adds q_i · k_i, or q_i · (u ⊙ k_i) for an exclusive read.

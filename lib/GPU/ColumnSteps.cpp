@@ -44,7 +44,7 @@ void ColumnKernel::multiply(MutableArrayRef<Value> c, const Summands &a,
 }
 
 Matrix ColumnKernel::product(const Summands &a, const Summands &b) {
-  return linattn::product(k(), summandType, a, b, allSummands);
+  return linattn::product(k(), summandType, a, b, stateSummands());
 }
 
 //===----------------------------------------------------------------------===//
@@ -71,7 +71,7 @@ Summands ColumnKernel::loadValues(Value stage, Value block) {
   LanePointer pointer(k(), tile, base, valuePlace);
   if (!isWide)
     return {Values(k().loadMatrices(pointer.at(0, 0), /*transposed=*/true))};
-  return split(loadTurned(k(), pointer, 0, 0), allSummands);
+  return split(loadTurned(k(), pointer, 0, 0), stateSummands());
 }
 
 /// Factors of the tokens that are columns of this lane's matrices.
@@ -130,7 +130,7 @@ Summands ColumnKernel::scaleTokens(Matrix written, Value block) {
   Values factors = tokenFactors(writeFactors, block);
   for (auto [x, factor] : llvm::zip(written, factors))
     x = k().mulf(x, factor);
-  return split(written, allSummands);
+  return split(written, stateSummands());
 }
 
 /// S through one block: reads for Δ and the outputs, then the update.
@@ -165,9 +165,9 @@ ColumnKernel::Values ColumnKernel::advance(Value number, Value stage,
   };
   for (int64_t step = 0; step < steps(); ++step) {
     Summands s = split(state.slice(8 * step, 8),
-                       isDelta() ? allSummands : readSummands());
+                       isDelta() ? stateSummands() : readSummands());
     if (isDelta())
-      multiply(read, s, load(keys, step), allSummands);
+      multiply(read, s, load(keys, step), stateSummands());
     Summands q = load(queries, step);
     multiply(o, q, s, readSummands());
     if (normalizerView)
@@ -183,10 +183,10 @@ ColumnKernel::Values ColumnKernel::advance(Value number, Value stage,
   Summands delta = loadValues(stage, block);
   Matrix whole;
   if (isDelta()) {
-    whole =
-        product(split(subtractRead(join(delta), read, block), allSummands),
-                split(loadScores(k().offset(scores, scoreBytes)), allSummands));
-    delta = split(whole, allSummands);
+    whole = product(
+        split(subtractRead(join(delta), read, block), stateSummands()),
+        split(loadScores(k().offset(scores, scoreBytes)), stateSummands()));
+    delta = split(whole, stateSummands());
   }
   Summands p = split(loadScores(scores), readSummands());
   multiply(o, p, delta, readSummands());

@@ -73,16 +73,17 @@ KernelWork ChunkKernel::work() {
 
 KernelWork ColumnKernel::work() {
   KernelWork work{members * slices(), warps() * 32, allBytes};
+  int64_t all = stateSummands();
   double block = 2.0 * blockSize * blockSize; // Times channels or columns.
-  int64_t valueSummands = isDelta() || hasScalarDecay() || isWide ? 3 : 1;
-  double products = countProducts(valueSummands, keySummands(), 3);
+  int64_t valueSummands = isDelta() || hasScalarDecay() || isWide ? all : 1;
+  double products = countProducts(valueSummands, keySummands(), all);
   if (isDelta())
-    products += countProducts(3, keySummands(), 3);
+    products += countProducts(all, keySummands(), all);
   double scores = 0;
   if (reads()) {
     int64_t terms = readSummands();
     products += countProducts(querySummands(), terms, terms);
-    scores = countProducts(terms, 3, terms) * (hasChannelDecay() ? 4 : 1);
+    scores = countProducts(terms, all, terms) * (hasChannelDecay() ? 4 : 1);
     if (isDelta())
       scores *= 2;
   }

@@ -73,7 +73,7 @@ private:
   int64_t rowTiles();
   int64_t warpRows() { return 16 * rowTiles(); }
   int64_t queries() { return warpRows() * warps(); }
-  int64_t tokenSummands() { return isWide ? allSummands : 1; }
+  int64_t tokenSummands() { return isWide ? schedule.getSummands() : 1; }
   /// Of weights: an output of bf16 may err by little but its own rounding.
   int64_t weightSummands() { return type.isBF16() ? 2 : tokenSummands(); }
   /// Queries stay in registers.

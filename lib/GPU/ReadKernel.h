@@ -9,7 +9,8 @@
 // `linattn.read`: O = scale · φ(Q) S, divided by scale · φ(Q) z. A block keeps
 // a slice of S in shared memory, as summands of 16 bits, and takes a few tiles
 // of queries past it; a warp has 16 queries of a tile. As in the chunk form by
-// columns S and mapped queries are two summands, of f32 all are three.
+// columns S and mapped queries are two summands; of f32 all are three, or as
+// many as the schedule says.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +53,7 @@ private:
         .getFeatureMapKind();
   }
   bool isMapped() { return map() != FeatureMapKind::Identity; }
-  int64_t summands() { return isWide ? allSummands : 2; }
+  int64_t summands() { return isWide ? schedule.getSummands() : 2; }
 
   SharedTile stateTile() { return {paddedKey(), slice()}; }
   SharedTile queryTile() {

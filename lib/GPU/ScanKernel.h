@@ -53,7 +53,8 @@ std::string whyNotSegments(ScanOp op);
 /// The schedules that are chosen unless the user says otherwise.
 ScheduleAttr chooseTokenSchedule(ScanOp op);
 /// Those that `shared` bytes suffice for, first the one for many heads.
-SmallVector<ScheduleAttr> listChunkSchedules(ScanOp op, int64_t shared);
+SmallVector<ScheduleAttr> listChunkSchedules(ScanOp op, int64_t shared,
+                                             int64_t summands);
 /// The same schedule for so many segments.
 ScheduleAttr withSplit(ScheduleAttr schedule, int64_t split);
 

@@ -36,6 +36,21 @@ std::string mlir::linattn::whyNotBuffers(Operation *op) {
   return isStatic ? "" : "head counts and head sizes must be static";
 }
 
+std::string mlir::linattn::whyNotSummands(Operation *op,
+                                          ScheduleAttr schedule) {
+  if (schedule.getSummands() == allSummands)
+    return {};
+  if (schedule.getMma() == Mma::Fma)
+    return "products of fma have no summands";
+  Type type = getElementTypeOrSelf(op->getOperand(0));
+  if (type.isF32())
+    return {};
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << "fewer than three summands are for tokens of f32, not of " << type;
+  return text;
+}
+
 //===----------------------------------------------------------------------===//
 // The token kernel
 //===----------------------------------------------------------------------===//
@@ -145,13 +160,14 @@ std::string mlir::linattn::whyNotSegments(ScanOp op) {
 
 /// The most tokens whose tiles fit twice, so that the next ones arrive early;
 /// else the most that fit at all.
-static ScheduleAttr makeColumnSchedule(ScanOp op, int64_t shared,
-                                       int64_t warps) {
+static ScheduleAttr makeColumnSchedule(ScanOp op, int64_t shared, int64_t warps,
+                                       int64_t summands) {
   for (int64_t stages : {2, 1})
     for (int64_t tokens : {64, 32, 16}) {
-      auto schedule =
+      auto schedule = withSummands(
           ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
-                            warps, stages, warps * blockSize, /*split=*/1);
+                            warps, stages, warps * blockSize, /*split=*/1),
+          summands);
       if (ColumnKernel(op, schedule, {}, {}).sharedBytes() <= shared)
         return schedule;
     }
@@ -171,8 +187,8 @@ static ScheduleAttr makeRowSchedule(ScanOp op, int64_t shared, int64_t groups,
   return {};
 }
 
-SmallVector<ScheduleAttr> mlir::linattn::listChunkSchedules(ScanOp op,
-                                                            int64_t shared) {
+SmallVector<ScheduleAttr>
+mlir::linattn::listChunkSchedules(ScanOp op, int64_t shared, int64_t summands) {
   SmallVector<ScheduleAttr> schedules;
   auto add = [&](ScheduleAttr schedule) {
     if (schedule && !llvm::is_contained(schedules, schedule))
@@ -183,10 +199,11 @@ SmallVector<ScheduleAttr> mlir::linattn::listChunkSchedules(ScanOp op,
   if (runsByColumns(op)) {
     int64_t warps = llvm::divideCeil(valueSize, blockSize);
     add(makeColumnSchedule(
-        op, shared, std::clamp(warps, fewestColumnWarps, mostColumnWarps)));
+        op, shared, std::clamp(warps, fewestColumnWarps, mostColumnWarps),
+        summands));
     // The normalizer needs all columns in one block.
     if (!op.getNormalizer())
-      add(makeColumnSchedule(op, shared, fewestColumnWarps));
+      add(makeColumnSchedule(op, shared, fewestColumnWarps, summands));
     return schedules;
   }
   // A group holds 64 columns of up to 128 rows in registers, or 32 of more. Its
@@ -208,12 +225,24 @@ ScheduleAttr mlir::linattn::withSplit(ScheduleAttr schedule, int64_t split) {
   return ScheduleAttr::get(schedule.getContext(), schedule.getForm(),
                            schedule.getMma(), schedule.getChunk(),
                            schedule.getWarps(), schedule.getStages(),
-                           schedule.getValueSlice(), split);
+                           schedule.getValueSlice(), split,
+                           schedule.getSummands(), schedule.getCopy());
+}
+
+ScheduleAttr mlir::linattn::withSummands(ScheduleAttr schedule,
+                                         int64_t summands) {
+  return ScheduleAttr::get(schedule.getContext(), schedule.getForm(),
+                           schedule.getMma(), schedule.getChunk(),
+                           schedule.getWarps(), schedule.getStages(),
+                           schedule.getValueSlice(), schedule.getSplit(),
+                           summands, schedule.getCopy());
 }
 
 std::string mlir::linattn::whyNotSchedule(ScanOp op, ScheduleAttr schedule) {
   bool isChunk = schedule.getForm() == Form::Chunk;
   std::string why = isChunk ? whyNotChunkKernel(op) : whyNotTokenKernel(op);
+  if (why.empty())
+    why = whyNotSummands(op, schedule);
   if (!why.empty())
     return why;
   if (schedule.getSplit() > 1)

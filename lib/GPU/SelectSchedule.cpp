@@ -8,6 +8,7 @@
 
 #include "AttentionKernels.h"
 #include "Prediction.h"
+#include "Summands.h"
 #include "linattn/GPU/Passes.h"
 #include "linattn/Transforms/Transforms.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -67,7 +68,7 @@ private:
     std::string why = whyNotChunkKernel(op);
     SmallVector<ScheduleAttr> chunks;
     if (why.empty())
-      chunks = listChunkSchedules(op, machine().shared);
+      chunks = listChunkSchedules(op, machine().shared, summandsOf(op));
     if (!chunks.empty())
       return selectChunks(op, chunks);
     if (why.empty())
@@ -83,7 +84,7 @@ private:
     std::string why = whyNotKernel(op);
     ScheduleAttr schedule;
     if (why.empty()) {
-      schedule = chooseSchedule(op, machine());
+      schedule = chooseSchedule(op, machine(), summandsOf(op));
       why = whyNotShared();
     }
     if (!schedule)
@@ -96,7 +97,8 @@ private:
     remark::passed(op.getLoc(), remarkNamed("select-schedule"))
         << llvm::formatv("{0} kernel, {1} warps, {2} tokens at a time{3}{4}",
                          stringifyForm(schedule.getForm()), schedule.getWarps(),
-                         schedule.getChunk(), describeMma(op, schedule), copies)
+                         schedule.getChunk(), describeProducts(op, schedule),
+                         copies)
                .str();
   }
 
@@ -105,6 +107,22 @@ private:
     std::string why;
     schedule = chooseTensorMaps(op, schedule, machine(), why);
     return why.empty() ? ", tma" : "; cp_async, no tma: " + why;
+  }
+
+  /// That products of matrices take of tokens of f32.
+  int64_t summandsOf(Operation *op) {
+    bool isWide = getElementTypeOrSelf(op->getOperand(0)).isF32();
+    return isWide && math == ::linattn::Math::Fast ? 2 : allSummands;
+  }
+
+  std::string describeProducts(Operation *op, ScheduleAttr schedule) {
+    std::string text = describeMma(op, schedule);
+    if (schedule.getSummands() < allSummands)
+      text += llvm::formatv("; math=fast: products take {0} summands of f32, "
+                            "{1} bits",
+                            schedule.getSummands(), 8 * schedule.getSummands())
+                  .str();
+    return text;
   }
 
   /// What multiplies, where chips of this kind have more than one way.
@@ -221,7 +239,7 @@ private:
             .str();
     if (schedule.getSplit() > 1)
       text += llvm::formatv(", {0} segments", schedule.getSplit()).str();
-    text += ": " + reason.str() + describeMma(op, schedule);
+    text += ": " + reason.str() + describeProducts(op, schedule);
     if (auto prediction = predict(op, schedule, machine()))
       text += llvm::formatv("; predicted {0:F1} us: {1:F2} MB, {2} blocks on "
                             "{3} multiprocessors",

@@ -230,7 +230,7 @@ Summands StateKernel::loadFragment(SharedTile tile, Value base, Value place,
   if (!isWide)
     return {Values(k().loadMatrices(pointer.at(0, column / 8), true))};
   return split(k(), summandType, loadTurned(k(), pointer, 0, column),
-               allSummands);
+               summands());
 }
 
 /// Which of this lane's tokens of a step count: a half of all ones for each, of
@@ -277,7 +277,7 @@ StateKernel::Values StateKernel::step(Value number, Value base, Value step,
       Matrix matrix = join(k(), summandType, fragment);
       for (Value &x : matrix)
         x = emitFeatureMap(k().b, k().loc, map, x);
-      fragment = split(k(), summandType, matrix, allSummands);
+      fragment = split(k(), summandType, matrix, summands());
     }
     if (dropsKeys())
       for (Values &summand : fragment)
@@ -292,7 +292,7 @@ StateKernel::Values StateKernel::step(Value number, Value base, Value step,
     for (int64_t i = 0; i < stateRows(); ++i)
       addProduct(k(), summandType,
                  MutableArrayRef(next).slice(stateAt(i, n), 8), keys[i],
-                 fragment, allSummands);
+                 fragment, summands());
   }
   if (!op.getNormalizer())
     return next;
@@ -300,7 +300,7 @@ StateKernel::Values StateKernel::step(Value number, Value base, Value step,
   for (int64_t i = 0; i < stateRows(); ++i)
     addProduct(k(), summandType,
                MutableArrayRef(next).slice(normalizerAt(i), 4), keys[i], ones,
-               allSummands, /*halves=*/1);
+               summands(), /*halves=*/1);
   return next;
 }
 

@@ -9,7 +9,8 @@
 // `linattn.state`: S = S_0 + φ(K)ᵀ V and z = z_0 + φ(K)ᵀ 1, one pass over the
 // tokens in their order. A block owns a slice of the state's columns, a group
 // of four of its warps some of those; S stays in registers, in f32. Mapped keys
-// and tokens of f32 are sums of three numbers of 16 bits.
+// and tokens of f32 are sums of three numbers of 16 bits, or of as many as the
+// schedule says for f32.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,6 +65,8 @@ private:
   }
 
   int64_t elementBytes() { return isWide ? 4 : 2; }
+  /// Of what is no number of 16 bits.
+  int64_t summands() { return isWide ? schedule.getSummands() : allSummands; }
   SharedTile tileOf(int64_t columns) {
     return {tokens(), columns * elementBytes() / 2};
   }

@@ -57,6 +57,7 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
   select.sms = options.sms;
   select.bandwidth = options.bandwidth;
   select.copy = options.copy;
+  select.math = options.math;
   pm.addNestedPass<func::FuncOp>(createLinAttnSelectSchedulePass(select));
   pm.addPass(createLinAttnToKernelPass());
   addPlainRoute(pm);

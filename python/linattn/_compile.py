@@ -23,8 +23,9 @@ def compile(text_or_path, entry=None, target=None, *, math=None):
         a GPU, executed and checked on the CPU: for tests. A call in which the emulator
         finds something raises ValueError.
       math: "strict" (every operation as written, in its order) or "fast" (fused
-        and reassociated; NaN and infinities keep their meaning); None is what
-        ``LINATTN_MATH`` in the environment names, else strict.
+        and reassociated; NaN and infinities keep their meaning; on a GPU products of
+        float32 matrices take 16 bits of every number, sums stay in float32); None is
+        what ``LINATTN_MATH`` in the environment names, else strict.
 
     Returns:
       A kernel. ``kernel(*arrays)`` runs it on arrays in the layout of the

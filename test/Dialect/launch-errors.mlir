@@ -98,6 +98,21 @@ func.func private @f() attributes {a = #linattn.schedule<form = token, mma = fma
 
 // -----
 
+// expected-error @+1 {{expected summands to be from 1 to 3, but got 0}}
+func.func private @f() attributes {a = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, summands = 0>}
+
+// -----
+
+// expected-error @+1 {{expected summands to be from 1 to 3, but got 4}}
+func.func private @f() attributes {a = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, summands = 4>}
+
+// -----
+
+// expected-error @+1 {{expected copy tma to have mma wgmma, but got mma_sync}}
+func.func private @f() attributes {a = #linattn.schedule<form = quadratic, mma = mma_sync, chunk = 64, warps = 4, copy = tma>}
+
+// -----
+
 // expected-error @+1 {{expected align to be a power of two, but got 3}}
 func.func private @f() attributes {a = #linattn.launch_value<pointer, operand = 0, align = 3>}
 

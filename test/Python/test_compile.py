@@ -150,6 +150,23 @@ func.func @f(%q: tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32> {
         linattn.compile(source, math="loose")
 
 
+def test_math_of_a_gpu(rng, monkeypatch):
+    """Products take 16 bits of float32: more than their own error, and no more than that."""
+    source = """
+func.func @f(%q: tensor<1x1x?x32xf32>) -> tensor<1x1x?x32xf32> {
+  %o = linattn.attention %q, %q, %q weights(softmax) {causal, scale = 0.2}
+    : (tensor<1x1x?x32xf32>, tensor<1x1x?x32xf32>, tensor<1x1x?x32xf32>) -> tensor<1x1x?x32xf32>
+  return %o : tensor<1x1x?x32xf32>
+}"""
+    q = rng.standard_normal((1, 1, 40, 32)).astype(np.float32)
+    expected = linattn.compile(source, target="reference")(q)
+    strict, fast = (linattn.compile(source, target="nvvm-emulated", math=math) for math in ("strict", "fast"))
+    assert np.abs(strict(q) - expected).max() <= 2e-6 < np.abs(fast(q) - expected).max() <= 1e-4
+    assert "math=fast" in fast.explain() and "math=fast" not in strict.explain()
+    monkeypatch.setenv("LINATTN_MATH", "fast")
+    assert "math=fast" in linattn.compile(source, target="nvvm-emulated").explain()
+
+
 SCAN = """
 func.func @scan(%q: tensor<1x2x?x32xf32>, %k: tensor<1x2x?x32xf32>, %v: tensor<1x2x?x32xf32>, %s: tensor<1x2x32x32xf32>)
     -> (tensor<1x2x?x32xf32>, tensor<1x2x32x32xf32>) {

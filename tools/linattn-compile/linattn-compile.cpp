@@ -65,6 +65,14 @@ struct CommandLine {
       cl::desc("How tiles of attention come to a GPU's shared memory: cp_async "
                "or, on sm_90a, tma"),
       cl::cat(category)};
+  cl::opt<Math> math{
+      "math", cl::desc("Arithmetic:"),
+      cl::values(clEnumValN(Math::Strict, "strict",
+                            "every operation as written (default)"),
+                 clEnumValN(Math::Fast, "fast",
+                            "fused and reassociated; on GPUs products take 16 "
+                            "bits of f32")),
+      cl::init(Math::Strict), cl::cat(category)};
   cl::opt<bool> explain{"explain", cl::desc("Print the compiler's remarks"),
                         cl::cat(category)};
   cl::opt<std::string> output{"o", cl::value_desc("file"), cl::Required,
@@ -111,6 +119,7 @@ int main(int argc, char **argv) {
                          : std::vector<std::string>{"sm_80"};
   bundle.form = options.form;
   bundle.copy = options.copy;
+  bundle.math = options.math;
   if (isCpu) {
     bundle.linker = findLinker(options.linker);
     if (bundle.linker.empty())

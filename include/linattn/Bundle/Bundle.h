@@ -28,6 +28,7 @@ struct BundleOptions {
   std::string linker;
   /// Of the scans on a CPU: auto, token, state_tile or chunk[:SIZE].
   std::string form = "auto";
+  Math math = Math::Strict;
 };
 
 /// A compiled function in the form that the runner loads (docs/Runtime.md), for

@@ -19,6 +19,7 @@
 
 #include "linattn/Analysis/CostModel.h"
 #include "linattn/Compiler/Kernel.h"
+#include "linattn/Support/Arithmetic.h"
 #include <optional>
 
 namespace mlir {
@@ -33,12 +34,6 @@ namespace linattn {
 /// call with findings is an error. NVVM: a GPU of NVIDIA runs it, on views of
 /// its memory.
 enum class Target { CPU, Reference, Trace, NVVMEmulated, NVVM };
-
-/// How exactly floats are computed. Strict: every operation as the passes wrote
-/// it, in their order. Fast: operations may be fused and reassociated,
-/// quotients become products with reciprocals; NaN and infinities keep their
-/// meaning. With either, results do not depend on threads or batch.
-enum class Math { Strict, Fast };
 
 struct CompilerOptions {
   Target target = Target::CPU;

@@ -10,6 +10,7 @@
 #define LINATTN_GPU_PASSES_H
 
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Support/Arithmetic.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -54,7 +54,15 @@ def LinAttnSelectSchedulePass
              clEnumValN(::mlir::linattn::CopyEngine::CpAsync, "cp_async",
                         "every thread copies 16 bytes at a time"),
              clEnumValN(::mlir::linattn::CopyEngine::Tma, "tma",
-                        "by tensor maps, where rows are multiples of 16 bytes"))}]>
+                        "by tensor maps, where rows are multiples of 16 bytes"))}]>,
+    Option<"math", "math", "::linattn::Math", /*default=*/"::linattn::Math::Strict",
+           "What products take of f32", [{
+             ::llvm::cl::values(
+                 clEnumValN(::linattn::Math::Strict, "strict",
+                            "three summands of 16-bit numbers: all of it"),
+                 clEnumValN(::linattn::Math::Fast, "fast",
+                            "two summands: 16 bits, in half the products"))
+           }]>
   ];
 }
 

@@ -16,6 +16,7 @@
 
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Pipelines/LowerToLLVM.h"
+#include "linattn/Support/Arithmetic.h"
 #include "linattn/Transforms/Passes.h"
 #include "mlir/Pass/PassOptions.h"
 
@@ -128,6 +129,12 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
           clEnumValN(CopyEngine::CpAsync, "cp_async", "16 bytes at a time"),
           clEnumValN(CopyEngine::Tma, "tma",
                      "by tensor maps, for products of wgmma"))};
+  Option<::linattn::Math> math{
+      *this, "math", llvm::cl::desc("What products take of f32"),
+      llvm::cl::init(::linattn::Math::Strict),
+      llvm::cl::values(
+          clEnumValN(::linattn::Math::Strict, "strict", "all of it"),
+          clEnumValN(::linattn::Math::Fast, "fast", "16 bits"))};
   InnermostStride innermost = InnermostStride::Tokens;
   /// Buffers are in host memory, where their elements can be looked at.
   bool onHost = false;

@@ -1,12 +1,12 @@
 """Assembles the kernels of a scan and of attention for every head size and checks what ptxas says.
 
-    check_ptxas.py LINATTN_OPT LINATTN_TRANSLATE PTXAS CHIP [SIZES [NAME [COPY]]]
+    check_ptxas.py LINATTN_OPT LINATTN_TRANSLATE PTXAS CHIP [SIZES [NAME [OPTIONS]]]
 
 For kernels, element types and head sizes: no spills up to D = 128, registers
 and shared memory within what the chip gives the block, no local memory and no
 function of libdevice in the PTX, and products of warpgroups that stay asynchronous.
-Prints one line per kernel. With NAME: only functions whose names begin so. COPY: an
-option of the pipeline.
+Prints one line per kernel. With NAME: only functions whose names begin as that regular expression says.
+OPTIONS: more of the pipeline's.
 LINATTN_PTXAS=all: all kernels in all sizes, which takes minutes.
 """
 
@@ -100,10 +100,10 @@ def in_segments(name, size):
     )
 
 
-def programs(sizes, prefix):
-    """Those of `every_program` whose functions are named `prefix…`."""
+def programs(sizes, name):
+    """Those of `every_program` whose functions' names begin so."""
     for text in every_program(sizes):
-        if text.startswith(f"func.func @{prefix}"):
+        if re.match(f"func.func @{name}", text):
             yield text
 
 
@@ -130,7 +130,7 @@ def every_program(sizes):
             yield attention(f"linear_f32_{size}", "f32", size, ELU)
 
 
-def check(ptx, plans, ptxas, chip, copy):
+def check(ptx, plans, ptxas, chip, options):
     """Messages about one kernel, and its line."""
     name = re.search(r"\.entry (\w+)\(", ptx).group(1)
     block, shared = plans[name]
@@ -152,7 +152,7 @@ def check(ptx, plans, ptxas, chip, copy):
         wrong.append(f"ptxas: {result.stderr}")
     if chip == "sm_90a" and ("wgmma" in ptx) != ("quadratic" in name and "_f32_" not in name):
         wrong.append("wgmma where there should be none, or none")
-    if copy == "tma" and ("cp.async.bulk.tensor" not in ptx or "cp.async.c" in ptx):
+    if "copy=tma" in options and ("cp.async.bulk.tensor" not in ptx or "cp.async.c" in ptx):
         wrong.append("other copies than by tensor maps")
     if shared > SHARED.get(chip, HOPPER_SHARED):
         wrong.append("too much shared memory")
@@ -165,12 +165,12 @@ def check(ptx, plans, ptxas, chip, copy):
 def main():
     opt, translate, ptxas, chip = sys.argv[1:5]
     sizes = [int(size) for size in sys.argv[5].split(",")] if sys.argv[5:] else SIZES
-    prefix = sys.argv[6] if sys.argv[6:] else ""
-    copy = sys.argv[7] if sys.argv[7:] else "cp_async"
-    pipeline = f"--linattn-lower-to-nvvm-pipeline=chip={chip} copy={copy}"
+    name = sys.argv[6] if sys.argv[6:] else ""
+    options = sys.argv[7:]
+    pipeline = f"--linattn-lower-to-nvvm-pipeline={' '.join([f'chip={chip}'] + options)}"
     compiled = subprocess.run(
         [opt, pipeline],
-        input="".join(programs(sizes, prefix)),
+        input="".join(programs(sizes, name)),
         text=True,
         capture_output=True,
         check=True,
@@ -192,7 +192,7 @@ def main():
     kernels = [part for part in parts if re.search(r"_(scan\w*|quadratic|state|read)\(", part)]
     failures = []
     for ptx in kernels:
-        wrong, line = check(ptx, plans, ptxas, chip, copy)
+        wrong, line = check(ptx, plans, ptxas, chip, options)
         failures += wrong
         print(line)
     print(f"{len(kernels)} kernels, {len(failures)} failures")

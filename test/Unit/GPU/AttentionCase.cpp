@@ -46,6 +46,8 @@ static std::string textOf(const AttentionCase &a) {
     attributes += ", causal";
   if (a.normalize)
     attributes += ", normalize = #linattn.normalize<eps = 1.0e-6>";
+  if (!a.schedule.empty())
+    attributes += ", linattn.schedule = " + a.schedule;
   return llvm::formatv(
              "func.func @layer(%q: {0}, %k: {1}, %v: {2}{3}) -> {4} {{\n"
              "  %c2 = arith.constant 2 : index\n"
@@ -90,6 +92,7 @@ AttentionOutcome linattn::test::runCase(const AttentionCase &a) {
   options.target = Target::NVVMEmulated;
   options.chip = a.chip;
   options.copy = a.copy;
+  options.math = a.math;
   std::string text = textOf(a);
   auto kernel = compile(text, options);
   if (!kernel)

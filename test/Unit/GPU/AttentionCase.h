@@ -11,6 +11,7 @@
 
 #include "linattn/Emulator/LaunchLog.h"
 #include "linattn/Reference/Reference.h"
+#include "linattn/Support/Arithmetic.h"
 #include "linattn/Support/DType.h"
 #include <algorithm>
 #include <ostream>
@@ -31,6 +32,9 @@ struct AttentionCase {
   /// Multiplies queries: scores far apart.
   double queryScale = 1;
   double most = 1e-6; ///< What outputs of f32 may err by.
+  Math math = Math::Strict;
+  /// Instead of the schedule that is chosen: text of the attribute.
+  std::string schedule;
   std::string chip = "sm_80", copy = "cp_async";
   uint64_t seed = 0;
 
@@ -63,6 +67,9 @@ struct StateReadCase {
   reference::FeatureMapKind featureMap = reference::FeatureMapKind::Identity;
   bool normalize = false, mask = false, tokensFirst = false;
   bool fromZero = false; ///< Else the state starts from an argument.
+  Math math = Math::Strict;
+  /// Instead of the schedules that are chosen.
+  std::string stateSchedule, readSchedule;
   std::string chip = "sm_80";
   uint64_t seed = 0;
 

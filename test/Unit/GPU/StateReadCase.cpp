@@ -49,17 +49,20 @@ static std::string textOf(const StateReadCase &c) {
   std::string map = llvm::formatv("feature_map = #linattn.feature_map<{0}>",
                                   maps[int(c.featureMap)]);
   std::string states = c.normalize ? s + ", " + z : s;
-  body +=
-      llvm::formatv("  %r:{0} = linattn.state %k, %v{1} init(%s0){2} {{{3}}\n"
-                    "    : ({4}, {5}{6}, {7}) -> ({7})\n",
-                    c.normalize ? 2 : 1, c.mask ? " mask(%mask)" : "",
-                    c.normalize ? " normalizer(%z0)" : "", map, k, v,
-                    c.mask ? ", " + mask : "", states);
+  auto scheduled = [&](const std::string &schedule) {
+    return schedule.empty() ? map : map + ", linattn.schedule = " + schedule;
+  };
+  body += llvm::formatv(
+      "  %r:{0} = linattn.state %k, %v{1} init(%s0){2} {{{3}}\n"
+      "    : ({4}, {5}{6}, {7}) -> ({7})\n",
+      c.normalize ? 2 : 1, c.mask ? " mask(%mask)" : "",
+      c.normalize ? " normalizer(%z0)" : "", scheduled(c.stateSchedule), k, v,
+      c.mask ? ", " + mask : "", states);
   body += llvm::formatv(
       "  %o = linattn.read %q, %r#0{0} into(%e) {{{1}, scale = 0.125 : "
       "f64{2}}\n"
       "    : ({3}, {4}, {5}) -> {5}\n",
-      c.normalize ? " normalizer(%r#1)" : "", map,
+      c.normalize ? " normalizer(%r#1)" : "", scheduled(c.readSchedule),
       c.normalize ? ", normalize = #linattn.normalize<eps = 1.0e-6>" : "", q,
       states, o);
   return llvm::formatv("func.func @layer(%q: {0}, %k: {1}, %v: {2}{3}) -> "
@@ -79,6 +82,7 @@ StateReadOutcome linattn::test::runCase(const StateReadCase &c) {
   CompilerOptions options;
   options.target = Target::NVVMEmulated;
   options.chip = c.chip;
+  options.math = c.math;
   auto kernel = compile(textOf(c), options);
   if (!kernel)
     return outcome;
