@@ -1,18 +1,21 @@
 // RUN: linattn-opt %s --linattn-lower-to-vector --canonicalize | FileCheck %s
 // RUN: linattn-opt %s --linattn-lower-to-vector='vector-bits=256 registers=16' --canonicalize | FileCheck %s --check-prefix=AVX2
 
-// Eight queries times a panel of the state; runs of 256 tokens are tasks, and
-// the rows of the next block are asked for meanwhile.
+// Eight queries times a panel of the state; runs of 256 tokens are tasks. The
+// rows of the next block are asked for meanwhile, one before each part of a
+// product, up to the line that each ends in.
 
 // CHECK-LABEL: func.func @read(
 // CHECK-SAME:    %[[Q:[^:]+]]: memref<2x3x512x64xf32>, %[[S:[^:]+]]: memref<2x3x64x64xf32>, %[[O:[^:]+]]: memref<2x3x512x64xf32>
 // CHECK:         scf.parallel (%{{.+}}) = (%c0) to (%c12)
 // CHECK:           vector.transfer_read %[[S]]
-// CHECK:           memref.prefetch %[[Q]]{{.*}} read
-// CHECK:           memref.prefetch %[[O]]{{.*}} write
-// CHECK:           scf.for {{.*}} step %c4 iter_args({{.*}}) -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
-// CHECK-COUNT-32:    vector.fma {{.*}} : vector<32xf32>
-// CHECK-NOT:         vector.fma
+// CHECK:           scf.for {{.*}} = %c0 to %c8 step %c1 iter_args({{.*}}) -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK-COUNT-2:     memref.prefetch %[[Q]]{{.*}} read
+// CHECK-COUNT-2:     memref.prefetch %[[O]]{{.*}} write
+// CHECK-NOT:         memref.prefetch
+// CHECK:             scf.for {{.*}} step %c4 iter_args
+// CHECK-COUNT-32:      vector.fma {{.*}} : vector<32xf32>
+// CHECK-NOT:           vector.fma
 // CHECK:           vector.transfer_write {{.*}} %[[O]]
 // AVX2-LABEL: func.func @read(
 // AVX2:            scf.for {{.*}} step %c4 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)

@@ -3,7 +3,8 @@
 // The order in which a state tile goes over heads, blocks, panels and tiles.
 
 // The first tile of a panel starts the sums, the last one writes them out, and
-// every tile asks for some rows of the next block.
+// every tile asks for four tokens of the next block, one every eight tokens: of
+// keys, values, queries and outputs every line, and the one that a row ends in.
 
 // CHECK-LABEL: func.func @tiles(
 // CHECK-NOT:     scf.for
@@ -11,17 +12,19 @@
 // CHECK:           %[[SUMS:.+]] = memref.alloca() {{.*}} : memref<1x32x32xf32>
 // CHECK:           scf.for {{.*}} to %c4096 step %c32
 // CHECK-NOT:         vector.store %{{.+}}, %[[SUMS]]
-// CHECK-COUNT-3:     memref.prefetch %arg0[{{.+}}], read
-// CHECK:             memref.prefetch %arg0[{{.+}}], write
-// CHECK:             scf.for {{.*}} iter_args
-// CHECK-NOT:           vector.load %[[SUMS]]
-// CHECK:               vector.store %{{.+}}, %[[SUMS]]
+// CHECK:             scf.for {{.*}} = %c0 to %c4 step %c1 iter_args
+// CHECK-COUNT-6:       memref.prefetch %arg0[{{.+}}], read
+// CHECK-COUNT-2:       memref.prefetch %arg0[{{.+}}], write
+// CHECK-NOT:           memref.prefetch
+// CHECK:               scf.for {{.*}} iter_args
+// CHECK-NOT:             vector.load %[[SUMS]]
+// CHECK:                 vector.store %{{.+}}, %[[SUMS]]
 // CHECK:             scf.for {{.*}} = %c8 to %c56 step %c8
-// CHECK-COUNT-4:       memref.prefetch
+// CHECK-COUNT-8:       memref.prefetch
 // CHECK:               scf.for {{.*}} iter_args
 // CHECK:                 vector.load %[[SUMS]]
 // CHECK:                 vector.store %{{.+}}, %[[SUMS]]
-// CHECK-COUNT-4:     memref.prefetch
+// CHECK-COUNT-8:     memref.prefetch
 // CHECK:             scf.for {{.*}} iter_args
 // CHECK:               vector.load %[[SUMS]]
 // CHECK-NOT:           vector.store
