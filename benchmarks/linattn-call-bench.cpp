@@ -6,14 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Calls of a ready kernel on ready views: a decode step of one head whose state
-// is 4 by 4, so small that what is left is the call itself: checks of shapes,
-// strides and overlaps, and the descriptors that the code takes.
+// Decode steps, calls of a ready kernel on ready views:
+//
+//   - of one head whose state is 4 by 4, so small that what is left is the call
+//     itself: checks of shapes, strides and overlaps, and the descriptors that
+//     the code takes;
+//   - of 32 heads of 128, a state of 2 MiB, in turn with updates of so much
+//     memory in place: what share of their bandwidth a step reaches.
 //
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Compiler/State.h"
+#include "linattn/Support/MemoryPeak.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -24,77 +29,144 @@ using namespace linattn;
 
 namespace {
 
-/// The text of a step, for any number of sequences or for one.
-std::string getText(bool dynamic, llvm::StringRef operands) {
-  std::string n = dynamic ? "?" : "1";
-  std::string tokens = "tensor<" + n + "x1x1x4xf32>",
-              state = "tensor<" + n + "x1x4x4xf32>",
-              scalar = "tensor<" + n + "x1x1xf32>";
-  bool gated = !operands.empty();
-  std::string text = "func.func @step(%q: " + tokens + ", %k: " + tokens +
-                     ", %v: " + tokens + ", %s: " + state;
-  if (gated)
-    text += ", %g: " + scalar + ", %b: " + scalar;
-  text += ") -> (" + tokens + ", " + state + ") {\n";
-  text += "  %c0 = arith.constant 0 : index\n";
-  if (dynamic)
-    text += "  %n = tensor.dim %q, %c0 : " + tokens + "\n";
-  text += "  %e = tensor.empty(" + std::string(dynamic ? "%n" : "") +
-          ") : " + tokens + "\n";
-  text += "  %r:2 = linattn.scan %q, %k, %v " + operands.str() +
-          " into(%e) init(%s)\n    : (" + tokens + ", " + tokens + ", " +
-          tokens + ", " + (gated ? scalar + ", " + scalar + ", " : "") +
-          tokens + ", " + state + ") -> (" + tokens + ", " + state + ")\n";
-  return text + "  return %r#0, %r#1 : " + tokens + ", " + state + "\n}\n";
+struct Rule {
+  llvm::StringLiteral name;
+  bool decay, delta;
+};
+
+constexpr Rule rules[] = {{"linear", false, false},
+                          {"a decay per token", true, false},
+                          {"delta", false, true},
+                          {"gated delta", true, true}};
+
+/// One token of one sequence, and the state that it updates in place.
+class Step {
+public:
+  /// `dynamic`: compiled for any number of sequences.
+  Step(Rule rule, int64_t heads, int64_t size, bool dynamic)
+      : kernel(llvm::cantFail(
+            Compiler().compile(getText(rule, heads, size, dynamic)))),
+        state(llvm::cantFail(State::zeros(1, heads, size, size))) {
+    auto add = [&](llvm::ArrayRef<int64_t> shape, float value) {
+      memory.emplace_back(heads * size, value);
+      inputs.emplace_back(memory.back().data(), DType::F32, shape);
+    };
+    memory.reserve(6);
+    for (int i = 0; i < 3; ++i)
+      add({1, heads, 1, size}, 0.125f);
+    inputs.push_back(state.S());
+    if (rule.decay)
+      add({1, heads, 1}, -0.1f);
+    if (rule.delta)
+      add({1, heads, 1}, 0.5f);
+    memory.emplace_back(heads * size);
+    outputs = {{memory.back().data(), DType::F32, {1, heads, 1, size}},
+               state.S()};
+    options.numThreads = 1;
+  }
+
+  void run() { llvm::cantFail(kernel.run(inputs, outputs, options)); }
+  size_t getNumArguments() const { return inputs.size(); }
+  int64_t getStateBytes() { return state.S().getNumElements() * 4; }
+
+private:
+  static std::string getText(Rule rule, int64_t heads, int64_t size,
+                             bool dynamic) {
+    std::string n = dynamic ? "?x" : "1x", h = std::to_string(heads) + "x",
+                d = std::to_string(size);
+    std::string tokens = "tensor<" + n + h + "1x" + d + "xf32>",
+                states = "tensor<" + n + h + d + "x" + d + "xf32>",
+                scalars = "tensor<" + n + h + "1xf32>", arguments, operands,
+                types;
+    auto add = [&](llvm::StringRef name) {
+      arguments += (", %" + name + ": " + scalars).str();
+      operands += (" " + name + "(%" + name + ")").str();
+      types += scalars + ", ";
+    };
+    if (rule.decay)
+      add("decay");
+    if (rule.delta) {
+      add("beta");
+      operands += " update(delta)";
+    }
+    std::string text = "func.func @step(%q: " + tokens + ", %k: " + tokens +
+                       ", %v: " + tokens + ", %s: " + states + arguments +
+                       ") -> (" + tokens + ", " + states + ") {\n";
+    if (dynamic)
+      text += "  %c0 = arith.constant 0 : index\n"
+              "  %n = tensor.dim %q, %c0 : " +
+              tokens + "\n";
+    text += "  %e = tensor.empty(" + std::string(dynamic ? "%n" : "") +
+            ") : " + tokens + "\n  %r:2 = linattn.scan %q, %k, %v" + operands +
+            " into(%e) init(%s)\n    : (" + tokens + ", " + tokens + ", " +
+            tokens + ", " + types + tokens + ", " + states + ") -> (" + tokens +
+            ", " + states + ")\n";
+    return text + "  return %r#0, %r#1 : " + tokens + ", " + states + "\n}\n";
+  }
+
+  Kernel kernel;
+  State state;
+  std::vector<std::vector<float>> memory;
+  llvm::SmallVector<BufferView> inputs, outputs;
+  RunOptions options;
+};
+
+/// Nanoseconds per call.
+double timeCalls(Step &step, int calls) {
+  auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < calls; ++i)
+    step.run();
+  std::chrono::duration<double, std::nano> time =
+      std::chrono::steady_clock::now() - start;
+  return time.count() / calls;
 }
 
-/// Nanoseconds per call: the median of many series, and the fastest.
-std::pair<double, double> measure(llvm::function_ref<void()> call) {
+double medianOf(std::vector<double> values) {
+  llvm::sort(values);
+  return values[values.size() / 2];
+}
+
+void measureCalls() {
   constexpr int series = 101, calls = 2000;
-  std::vector<double> times;
-  for (int i = 0; i < series; ++i) {
-    auto start = std::chrono::steady_clock::now();
-    for (int j = 0; j < calls; ++j)
-      call();
-    std::chrono::duration<double, std::nano> time =
-        std::chrono::steady_clock::now() - start;
-    times.push_back(time.count() / calls);
+  for (Rule rule : {rules[0], rules[3]})
+    for (bool dynamic : {false, true}) {
+      Step step(rule, /*heads=*/1, /*size=*/4, dynamic);
+      std::vector<double> times;
+      for (int i = 0; i < series; ++i)
+        times.push_back(timeCalls(step, calls));
+      llvm::outs() << rule.name << ", " << step.getNumArguments()
+                   << " arguments, "
+                   << (dynamic ? "any batch" : "static shapes") << ": "
+                   << llvm::format("%.0f ns per call, fastest %.0f\n",
+                                   medianOf(times), *llvm::min_element(times));
+    }
+}
+
+void measureBandwidth() {
+  constexpr int turns = 41, calls = 20;
+  for (Rule rule : rules) {
+    Step step(rule, /*heads=*/32, /*size=*/128, /*dynamic=*/false);
+    int64_t bytes = step.getStateBytes();
+    std::vector<double> times, shares;
+    for (int i = 0; i < turns; ++i) {
+      double update = measureMemoryGbytes(MemoryPass::Update, bytes,
+                                          /*threads=*/1, PassTime::Median);
+      step.run(); // Into the caches, as the updates were.
+      times.push_back(timeCalls(step, calls));
+      shares.push_back(2 * double(bytes) / times.back() / update);
+    }
+    llvm::outs() << rule.name << ", 32 heads of 128: "
+                 << llvm::format("%.1f us per step, %.0f %% of updates in "
+                                 "place\n",
+                                 1e-3 * medianOf(times),
+                                 100 * medianOf(shares));
   }
-  llvm::sort(times);
-  return {times[series / 2], times.front()};
 }
 
 } // namespace
 
 int main() {
-  for (bool gated : {false, true})
-    for (bool dynamic : {false, true}) {
-      llvm::StringRef operands =
-          gated ? "decay(%g) beta(%b) update(delta)" : "";
-      Kernel kernel =
-          llvm::cantFail(Compiler().compile(getText(dynamic, operands)));
-      std::vector<float> q(4, 0.5f), k(q), v(q), o(4), g(1, -0.1f), b(1, 0.5f);
-      State state = llvm::cantFail(State::zeros(1, 1, 4, 4));
-      auto view = [](std::vector<float> &data, llvm::ArrayRef<int64_t> shape) {
-        return BufferView(data.data(), DType::F32, shape);
-      };
-      llvm::SmallVector<BufferView> inputs{view(q, {1, 1, 1, 4}),
-                                           view(k, {1, 1, 1, 4}),
-                                           view(v, {1, 1, 1, 4}), state.S()};
-      if (gated) {
-        inputs.push_back(view(g, {1, 1, 1}));
-        inputs.push_back(view(b, {1, 1, 1}));
-      }
-      llvm::SmallVector<BufferView> outputs{view(o, {1, 1, 1, 4}), state.S()};
-      RunOptions options;
-      options.numThreads = 1;
-      auto [median, fastest] = measure(
-          [&] { llvm::cantFail(kernel.run(inputs, outputs, options)); });
-      llvm::outs() << (gated ? "gated delta" : "linear") << ", "
-                   << inputs.size() << " arguments, "
-                   << (dynamic ? "any batch" : "static shapes") << ": "
-                   << llvm::format("%.0f ns per call, fastest %.0f\n", median,
-                                   fastest);
-    }
+  measureCalls();
+  measureBandwidth();
   return 0;
 }
