@@ -62,7 +62,6 @@ private:
     /// Does not read the token's own write.
     bool strict;
   };
-  using Rows = SmallVector<Value>;
 
   void emitTask();
   void emitChunk(Value first);
@@ -120,15 +119,12 @@ private:
                        function_ref<void(Value)> between);
   bool prefetches();
   void findNext();
-  void prefetchRow(Value operand, Value member, Value row,
-                   bool isWritten = false);
+  void prefetchNext(Value operand, Value member, Value row,
+                    bool isWritten = false);
   void prefetchKeys(Value row);
   void prefetchValues(Value row);
   void prefetchWhileUpdating(Value d);
   void writeRows(Rows o, Value member, Value row, Value column);
-  Rows accumulate(Rows sums, Value begin, Value end,
-                  function_ref<Value(int64_t, Value)> left,
-                  function_ref<Value(Value)> right);
   Rows addScores(Rows sums, Value scores, Value member, int64_t writer,
                  Value row, function_ref<Value(Value)> written, bool diagonal,
                  bool strict);
@@ -149,8 +145,6 @@ private:
   int64_t writers() const { return update == Update::Dplr ? 2 : 1; }
   Value keyRows(int64_t writer) { return writer ? bRows : keys; }
 
-  /// Steps of a product at once.
-  static constexpr int64_t unroll = 4;
   /// Tokens per chunk, and padded to whole vectors and rows.
   int64_t chunk, padded;
   /// MR: accumulators of one product.

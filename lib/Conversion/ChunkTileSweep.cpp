@@ -26,24 +26,6 @@ void ChunkTile::sweepPanel(Value panel) {
   updateState(panel);
 }
 
-/// sums_r += Σ_k left(r, k) · right(k) for k in [begin, end), a multiple of 4.
-ChunkTile::Rows ChunkTile::accumulate(Rows sums, Value begin, Value end,
-                                      function_ref<Value(int64_t, Value)> left,
-                                      function_ref<Value(Value)> right) {
-  int64_t width = cast<VectorType>(sums.front().getType()).getNumElements();
-  return reduce(begin, end, unroll, sums,
-                [&](Value start, ValueRange carried) -> SmallVector<Value> {
-                  Rows next(carried);
-                  for (int64_t i = 0; i < unroll; ++i) {
-                    Value k = add(start, index(i));
-                    Value line = right(k);
-                    for (auto [r, sum] : llvm::enumerate(next))
-                      sum = fmaVector(splat(left(r, k), width), line, sum);
-                  }
-                  return next;
-                });
-}
-
 Value ChunkTile::writtenRow(int64_t writer, Value j) {
   bool isSolved = update == Update::Delta || writer == 1;
   if (isSolved)
@@ -138,9 +120,9 @@ void ChunkTile::readOut(Value panel, Value member) {
           return load(queries, {member, add(row, index(r)), d});
         },
         [&](Value r) {
-          prefetchRow(scan.getQuery(), member, add(row, r));
-          prefetchRow(scan.getOutput(), member, add(row, r),
-                      /*isWritten=*/true);
+          prefetchNext(scan.getQuery(), member, add(row, r));
+          prefetchNext(scan.getOutput(), member, add(row, r),
+                       /*isWritten=*/true);
         });
     for (int64_t r = 0; r < rowsAtOnce; ++r) {
       Value t = add(row, index(r));
@@ -228,8 +210,7 @@ void ChunkTile::updateState(Value panel) {
 // Prefetching
 //===----------------------------------------------------------------------===//
 
-/// The product of MR rows with the panel, in as many parts as there are rows:
-/// before each one, `between` is told a row or several.
+/// The product of MR rows with the panel; `between` is told of the rows.
 ChunkTile::Rows
 ChunkTile::accumulateState(Value panel,
                            function_ref<Value(int64_t, Value)> left,
@@ -240,22 +221,7 @@ ChunkTile::accumulateState(Value panel,
   };
   if (!prefetches())
     return accumulate(sums, index(0), keySize, left, right);
-  int64_t size = *getConstantIntValue(keySize);
-  // Parts of one size, as many as rows or nearly so.
-  int64_t step = std::max<int64_t>(size / rowsAtOnce / unroll, 1) * unroll;
-  while (size % step)
-    step += unroll;
-  int64_t parts = size / step;
-  int64_t each = llvm::divideCeil(rowsAtOnce, parts);
-  return reduce(index(0), index(parts), 1, sums,
-                [&](Value part, ValueRange carried) -> SmallVector<Value> {
-                  for (int64_t i = 0; i < each; ++i)
-                    between(min(add(mul(part, index(each)), index(i)),
-                                index(rowsAtOnce - 1)));
-                  Value from = mul(part, index(step));
-                  return accumulate(Rows(carried), from, add(from, index(step)),
-                                    left, right);
-                });
+  return accumulateInParts(sums, keySize, left, right, between);
 }
 
 /// The next chunk is asked for where there may be one and sizes are known.
@@ -280,8 +246,8 @@ void ChunkTile::findNext() {
 /// Asks for the panel's share of an operand's row of token `row` of the next
 /// chunk, which may begin anywhere in a line. Past the last token it is that
 /// one again.
-void ChunkTile::prefetchRow(Value operand, Value member, Value row,
-                            bool isWritten) {
+void ChunkTile::prefetchNext(Value operand, Value member, Value row,
+                             bool isWritten) {
   constexpr int64_t lineBits = 512;
   auto type = cast<MemRefType>(operand.getType());
   int64_t line = lineBits / type.getElementTypeBitWidth();
@@ -299,15 +265,7 @@ void ChunkTile::prefetchRow(Value operand, Value member, Value row,
   }
   if (operand != scan.getOutput())
     rowHead = headOf(operand, rowHead, total);
-  auto prefetch = [&](int64_t d) {
-    memref::PrefetchOp::create(b, loc, operand,
-                               {batch, rowHead, token, add(start, index(d))},
-                               isWritten, /*localityHint=*/3,
-                               /*isDataCache=*/true);
-  };
-  prefetch(0);
-  for (int64_t end = line; end <= share; end += line)
-    prefetch(end - 1);
+  prefetchRow(operand, {batch, rowHead, token}, start, index(share), isWritten);
 }
 
 /// What a token brings of the size of keys, its query aside.
@@ -316,14 +274,14 @@ void ChunkTile::prefetchKeys(Value row) {
   for (Value operand :
        {scan.getKey(), decay, scan.getErase(), scan.getA(), scan.getB()})
     if (operand)
-      prefetchRow(operand, /*member=*/{}, row);
+      prefetchNext(operand, /*member=*/{}, row);
 }
 
 void ChunkTile::prefetchValues(Value row) {
   Value beta = columnBetas ? scan.getBeta() : Value();
   for (Value operand : {scan.getValue(), beta, scan.getWrite()})
     if (operand)
-      prefetchRow(operand, /*member=*/{}, row);
+      prefetchNext(operand, /*member=*/{}, row);
 }
 
 /// Tokens are divided among the blocks of rows of the state.

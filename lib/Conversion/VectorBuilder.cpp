@@ -93,7 +93,11 @@ void VectorBuilder::prefetchRow(Value memref, ArrayRef<Value> row, Value column,
     memref::PrefetchOp::create(b, loc, memref, at, isWritten,
                                /*localityHint=*/3, /*isDataCache=*/true);
   };
-  forEach(index(0), width, line, prefetch);
+  if (std::optional<int64_t> known = getConstantIntValue(width))
+    for (int64_t d = 0; d < *known; d += line)
+      prefetch(index(d));
+  else
+    forEach(index(0), width, line, prefetch);
   // A row that begins within a line ends in one more.
   prefetch(sub(width, index(1)));
 }

@@ -10,8 +10,8 @@
 // CHECK:         scf.parallel (%{{.+}}) = (%c0) to (%c12)
 // CHECK:           vector.transfer_read %[[S]]
 // CHECK:           scf.for {{.*}} = %c0 to %c8 step %c1 iter_args({{.*}}) -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
-// CHECK-COUNT-2:     memref.prefetch %[[Q]]{{.*}} read
-// CHECK-COUNT-2:     memref.prefetch %[[O]]{{.*}} write
+// CHECK-COUNT-3:     memref.prefetch %[[Q]]{{.*}} read
+// CHECK-COUNT-3:     memref.prefetch %[[O]]{{.*}} write
 // CHECK-NOT:         memref.prefetch
 // CHECK:             scf.for {{.*}} step %c4 iter_args
 // CHECK-COUNT-32:      vector.fma {{.*}} : vector<32xf32>

@@ -13,18 +13,18 @@
 // CHECK:           scf.for {{.*}} to %c4096 step %c32
 // CHECK-NOT:         vector.store %{{.+}}, %[[SUMS]]
 // CHECK:             scf.for {{.*}} = %c0 to %c4 step %c1 iter_args
-// CHECK-COUNT-6:       memref.prefetch %arg0[{{.+}}], read
-// CHECK-COUNT-2:       memref.prefetch %arg0[{{.+}}], write
+// CHECK-COUNT-9:       memref.prefetch %arg0[{{.+}}], read
+// CHECK-COUNT-3:       memref.prefetch %arg0[{{.+}}], write
 // CHECK-NOT:           memref.prefetch
 // CHECK:               scf.for {{.*}} iter_args
 // CHECK-NOT:             vector.load %[[SUMS]]
 // CHECK:                 vector.store %{{.+}}, %[[SUMS]]
 // CHECK:             scf.for {{.*}} = %c8 to %c56 step %c8
-// CHECK-COUNT-8:       memref.prefetch
+// CHECK-COUNT-12:      memref.prefetch
 // CHECK:               scf.for {{.*}} iter_args
 // CHECK:                 vector.load %[[SUMS]]
 // CHECK:                 vector.store %{{.+}}, %[[SUMS]]
-// CHECK-COUNT-8:     memref.prefetch
+// CHECK-COUNT-12:    memref.prefetch
 // CHECK:             scf.for {{.*}} iter_args
 // CHECK:               vector.load %[[SUMS]]
 // CHECK-NOT:           vector.store

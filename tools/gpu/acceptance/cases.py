@@ -118,7 +118,7 @@ def kernels(quick=False, chips="sm_90"):
     chosen = [Kernel(rule, dtype, CHECKED_HEADS, size, "carry") for size in CORRECTNESS_SIZES for rule in RECURRENCES for dtype in DTYPES]
     chosen += [Kernel(rule, dtype, CHECKED_HEADS, size, "step") for size in STEP_SIZES for rule in RECURRENCES for dtype in ("bf16", "f32")]
     chosen += [Kernel(rule, dtype, CHECKED_HEADS, size, "prefill") for size in CORRECTNESS_SIZES for rule in RULES
-               if RULES[rule].attention for dtype in ("bf16", "f16")]  # fmt: skip
+               if RULES[rule].attention for dtype in DTYPES]  # fmt: skip
     chosen += [timed(rule, shape) for rule in TIMED_RULES for shape in STANDARD + SMALL + DECODE
                if shape.tokens > 1 or not RULES[rule].attention]  # fmt: skip
     return [kernel for kernel in dict.fromkeys(chosen) if not RULES[kernel.rule].copy or _has_copies(kernel, chips)]
