@@ -30,6 +30,8 @@ std::string whyNotBuffers(Operation *op);
 std::string whyNotSummands(Operation *op, ScheduleAttr schedule);
 /// The same schedule with so many.
 ScheduleAttr withSummands(ScheduleAttr schedule, int64_t summands);
+/// The same schedule with tiles copied so.
+ScheduleAttr withCopy(ScheduleAttr schedule, CopyEngine copy);
 
 std::string whyNotKernel(QuadraticOp op);
 ScheduleAttr chooseSchedule(QuadraticOp op, const GPUMachine &machine,

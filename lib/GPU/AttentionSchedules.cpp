@@ -76,11 +76,7 @@ ScheduleAttr mlir::linattn::chooseTensorMaps(QuadraticOp op,
     why = "it copies for wgmma alone";
     return schedule;
   }
-  auto candidate = ScheduleAttr::get(
-      op.getContext(), schedule.getForm(), schedule.getMma(),
-      schedule.getChunk(), schedule.getWarps(), schedule.getStages(),
-      schedule.getValueSlice(), schedule.getSplit(), schedule.getSummands(),
-      CopyEngine::Tma);
+  ScheduleAttr candidate = withCopy(schedule, CopyEngine::Tma);
   why = whyNotSchedule(op, candidate);
   if (why.empty() &&
       QuadraticKernel(op, candidate).sharedBytes() > machine.shared)

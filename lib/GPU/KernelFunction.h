@@ -22,6 +22,8 @@
 
 namespace mlir::linattn {
 
+struct KernelWork;
+
 /// The name of the dynamic shared memory in every kernel module.
 constexpr llvm::StringLiteral sharedName = "linattn_shared";
 

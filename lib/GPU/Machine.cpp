@@ -30,5 +30,6 @@ GPUMachine mlir::linattn::describeGPU(llvm::StringRef chip) {
     machine.shared = 99 * 1024;
   // Neither later chips nor sm_90, whose code runs on later ones, have it.
   machine.wgmma = chip == "sm_90a";
+  machine.warpgroupRate = machine.wgmma ? 989e12 : 0;
   return machine;
 }

@@ -9,15 +9,19 @@
 #include "Prediction.h"
 #include "ChunkKernel.h"
 #include "ColumnKernel.h"
+#include "QuadraticKernel.h"
+#include "ReadKernel.h"
+#include "StateKernel.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
 
 // Estimates, to be replaced by measurements: the time from one kernel to the
 // next; that of a chunk whose data are there, of a block of 16 tokens within
-// one, of a token of the recurrence; that of one load.
+// one, of a tile that waits for no tile before it, of a token of the
+// recurrence; that of one load.
 constexpr double launchSeconds = 3e-6, chunkSeconds = 2e-6, blockSeconds = 1e-6,
-                 tokenSeconds = 4e-7, loadSeconds = 1e-6;
+                 tileSeconds = 1e-6, tokenSeconds = 4e-7, loadSeconds = 1e-6;
 /// A multiprocessor can take so many times its share of the bandwidth.
 constexpr double bandwidthShares = 2;
 
@@ -116,6 +120,54 @@ static KernelWork tokenWork(ScanOp op, ScheduleAttr schedule) {
   return work;
 }
 
+KernelWork QuadraticKernel::work() {
+  int64_t count = staticSize(op.getQuery(), 2);
+  int64_t all = staticSize(op.getKey(), 2);
+  int64_t blocks = llvm::divideCeil(count, queries()), tiles = 0;
+  for (int64_t block = 1; block <= blocks; ++block) {
+    int64_t visible = op.getCausal() ? all - count + block * queries() : all;
+    tiles += llvm::divideCeil(std::clamp<int64_t>(visible, 0, all), keys());
+  }
+  KernelWork work{blocks, warps() * 32, sharedBytes()};
+  work.chunks = blocks ? llvm::divideCeil(tiles, blocks) : 0;
+  int64_t tokens = tokenSummands(), weights = weightSummands();
+  double scores = countProducts(tokens, tokens, tokens) * paddedKey();
+  double outputs = countProducts(weights, tokens, weights) * paddedValue();
+  work.operations = 2.0 * queries() * keys() * (scores + outputs);
+  work.bytes = double(keys()) * (keySize + valueSize) * elementBytes();
+  work.stateBytes = double(queries()) * (keySize + valueSize) * elementBytes();
+  work.latency = tileSeconds;
+  return work;
+}
+
+KernelWork StateKernel::work() {
+  KernelWork work{slices(), schedule.getWarps() * 32, sharedBytes()};
+  work.chunks = llvm::divideCeil(staticSize(op.getKey(), 2), tokens());
+  double products = countProducts(isWide || isMapped() ? summands() : 1,
+                                  isWide ? summands() : 1, summands());
+  work.operations = 2.0 * tokens() * paddedKey() * slice() * products;
+  double columns = std::min(slice(), valueSize);
+  work.bytes = double(tokens()) * (keySize + columns) * elementBytes();
+  work.stateBytes = 8 * keySize * columns; // Read and written.
+  work.latency = tileSeconds;
+  return work;
+}
+
+KernelWork ReadKernel::work() {
+  int64_t count = llvm::divideCeil(staticSize(op.getQuery(), 2), tileQueries);
+  int64_t blocks = llvm::divideCeil(count, blockTiles) * slices();
+  KernelWork work{blocks, warps * 32, sharedBytes()};
+  work.chunks = std::min(count, blockTiles);
+  double products = countProducts(isWide || isMapped() ? summands() : 1,
+                                  summands(), summands());
+  work.operations = 2.0 * tileQueries * paddedKey() * slice() * products;
+  double columns = std::min(slice(), valueSize);
+  work.bytes = double(tileQueries) * (keySize + columns) * elementBytes();
+  work.stateBytes = 4 * keySize * columns;
+  work.latency = tileSeconds;
+  return work;
+}
+
 //===----------------------------------------------------------------------===//
 // Time
 //===----------------------------------------------------------------------===//
@@ -184,4 +236,45 @@ std::optional<Prediction> mlir::linattn::predict(ScanOp op,
       launchSeconds + std::max(bytes / machine.bandwidth,
                                llvm::divideCeil(split, 8) * loadSeconds);
   return prediction;
+}
+
+/// Of one kernel, whose work is that of `heads`: [B, H, …].
+template <typename KernelTy, typename OpTy>
+static std::optional<Prediction> predictOne(OpTy op, ScheduleAttr schedule,
+                                            Value heads, ArrayRef<Value> tokens,
+                                            const GPUMachine &machine) {
+  for (Value buffer : tokens)
+    if (ShapedType::isDynamic(staticSize(buffer, 2)))
+      return std::nullopt;
+  if (ShapedType::isDynamic(staticSize(heads, 0)))
+    return std::nullopt;
+  KernelWork work = KernelTy(op, schedule).work();
+  work.blocks *= staticSize(heads, 0) * staticSize(heads, 1);
+  GPUMachine chosen = machine;
+  if (schedule.getMma() == Mma::Wgmma)
+    chosen.rate = machine.warpgroupRate;
+  return Prediction{secondsOf(work, chosen),
+                    work.blocks * (work.chunks * work.bytes + work.stateBytes),
+                    work.blocks};
+}
+
+std::optional<Prediction> mlir::linattn::predict(QuadraticOp op,
+                                                 ScheduleAttr schedule,
+                                                 const GPUMachine &machine) {
+  return predictOne<QuadraticKernel>(op, schedule, op.getOutput(),
+                                     {op.getQuery(), op.getKey()}, machine);
+}
+
+std::optional<Prediction> mlir::linattn::predict(StateOp op,
+                                                 ScheduleAttr schedule,
+                                                 const GPUMachine &machine) {
+  return predictOne<StateKernel>(op, schedule, op.getState(), op.getKey(),
+                                 machine);
+}
+
+std::optional<Prediction> mlir::linattn::predict(ReadOp op,
+                                                 ScheduleAttr schedule,
+                                                 const GPUMachine &machine) {
+  return predictOne<ReadKernel>(op, schedule, op.getOutput(), op.getQuery(),
+                                machine);
 }

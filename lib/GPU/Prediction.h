@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // From bytes, operations and the number of blocks. It serves to tell schedules
-// of one scan apart, and says what it is made of.
+// of one scan apart, and for other ops to be read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +37,12 @@ struct Prediction {
 /// How long the kernels of a schedule take; none where the number of tokens or
 /// of sequences is not known.
 std::optional<Prediction> predict(ScanOp op, ScheduleAttr schedule,
+                                  const GPUMachine &machine);
+std::optional<Prediction> predict(QuadraticOp op, ScheduleAttr schedule,
+                                  const GPUMachine &machine);
+std::optional<Prediction> predict(StateOp op, ScheduleAttr schedule,
+                                  const GPUMachine &machine);
+std::optional<Prediction> predict(ReadOp op, ScheduleAttr schedule,
                                   const GPUMachine &machine);
 
 /// Bytes of queries, keys, values, outputs, decays and states, each once.

@@ -46,6 +46,9 @@ public:
                              : 0);
   }
 
+  /// On the average block; the numbers of tokens must be known.
+  KernelWork work();
+
   /// Registers of a lane that hold outputs and scores of a tile.
   int64_t accumulators() {
     return outputAt(rowTiles(), 0) + scoreAt(rowTiles(), 0);

@@ -35,6 +35,8 @@ public:
   int64_t sharedBytes() {
     return stageBegin() + schedule.getStages() * queryTile().bytes();
   }
+  /// The number of queries must be known.
+  KernelWork work();
 
 private:
   using Values = SmallVector<Value>;

@@ -14,7 +14,6 @@
 namespace mlir::linattn {
 
 struct GPUMachine;
-struct KernelWork;
 
 /// Where a state starts: in the state itself, in another buffer that was
 /// copied into it, or at 0.

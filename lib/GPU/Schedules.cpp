@@ -221,21 +221,26 @@ mlir::linattn::listChunkSchedules(ScanOp op, int64_t shared, int64_t summands) {
   return schedules;
 }
 
-ScheduleAttr mlir::linattn::withSplit(ScheduleAttr schedule, int64_t split) {
+/// The schedule, but for what is given.
+static ScheduleAttr remake(ScheduleAttr schedule, int64_t split,
+                           int64_t summands, CopyEngine copy) {
   return ScheduleAttr::get(schedule.getContext(), schedule.getForm(),
                            schedule.getMma(), schedule.getChunk(),
                            schedule.getWarps(), schedule.getStages(),
-                           schedule.getValueSlice(), split,
-                           schedule.getSummands(), schedule.getCopy());
+                           schedule.getValueSlice(), split, summands, copy);
+}
+
+ScheduleAttr mlir::linattn::withSplit(ScheduleAttr schedule, int64_t split) {
+  return remake(schedule, split, schedule.getSummands(), schedule.getCopy());
 }
 
 ScheduleAttr mlir::linattn::withSummands(ScheduleAttr schedule,
                                          int64_t summands) {
-  return ScheduleAttr::get(schedule.getContext(), schedule.getForm(),
-                           schedule.getMma(), schedule.getChunk(),
-                           schedule.getWarps(), schedule.getStages(),
-                           schedule.getValueSlice(), schedule.getSplit(),
-                           summands, schedule.getCopy());
+  return remake(schedule, schedule.getSplit(), summands, schedule.getCopy());
+}
+
+ScheduleAttr mlir::linattn::withCopy(ScheduleAttr schedule, CopyEngine copy) {
+  return remake(schedule, schedule.getSplit(), schedule.getSummands(), copy);
 }
 
 std::string mlir::linattn::whyNotSchedule(ScanOp op, ScheduleAttr schedule) {

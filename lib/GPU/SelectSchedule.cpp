@@ -95,10 +95,10 @@ private:
         copies = addTensorMaps(op, schedule);
     op->setAttr(LaunchOp::getScheduleAttrName(), schedule);
     remark::passed(op.getLoc(), remarkNamed("select-schedule"))
-        << llvm::formatv("{0} kernel, {1} warps, {2} tokens at a time{3}{4}",
+        << llvm::formatv("{0} kernel, {1} warps, {2} tokens at a time{3}{4}{5}",
                          stringifyForm(schedule.getForm()), schedule.getWarps(),
                          schedule.getChunk(), describeProducts(op, schedule),
-                         copies)
+                         copies, describe(predict(op, schedule, machine())))
                .str();
   }
 
@@ -229,6 +229,16 @@ private:
         .str();
   }
 
+  std::string describe(const std::optional<Prediction> &prediction) {
+    if (!prediction)
+      return {};
+    return llvm::formatv("; predicted {0:F1} us: {1:F2} MB, {2} blocks on {3} "
+                         "multiprocessors",
+                         1e6 * prediction->seconds, 1e-6 * prediction->bytes,
+                         prediction->blocks, machine().multiprocessors)
+        .str();
+  }
+
   void write(ScanOp op, ScheduleAttr schedule, StringRef reason,
              const std::string &note) {
     op->setAttr(LaunchOp::getScheduleAttrName(), schedule);
@@ -240,12 +250,7 @@ private:
     if (schedule.getSplit() > 1)
       text += llvm::formatv(", {0} segments", schedule.getSplit()).str();
     text += ": " + reason.str() + describeProducts(op, schedule);
-    if (auto prediction = predict(op, schedule, machine()))
-      text += llvm::formatv("; predicted {0:F1} us: {1:F2} MB, {2} blocks on "
-                            "{3} multiprocessors",
-                            1e6 * prediction->seconds, 1e-6 * prediction->bytes,
-                            prediction->blocks, machine().multiprocessors)
-                  .str();
+    text += describe(predict(op, schedule, machine()));
     if (!note.empty())
       text += "; " + note;
     remark::passed(op.getLoc(), remarkNamed("select-schedule")) << text;

@@ -35,6 +35,8 @@ public:
   int64_t sharedBytes() {
     return schedule.getStages() * (keyTile().bytes() + valueTile().bytes());
   }
+  /// The number of tokens must be known.
+  KernelWork work();
 
 private:
   using Values = SmallVector<Value>;
