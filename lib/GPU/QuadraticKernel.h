@@ -66,8 +66,9 @@ private:
   int64_t stages() { return schedule.getStages(); }
   bool usesWarpgroups() { return schedule.getMma() == Mma::Wgmma; }
   bool usesTensorMaps() { return schedule.getCopy() == CopyEngine::Tma; }
-  /// Tiles of f32 that are read by pairs have eight units a row.
-  int64_t paddedKey() { return llvm::alignTo(keySize, isWide ? 32 : 16); }
+  /// Rows of f32 have eight units, or there would be no swizzle for them.
+  int64_t padded(int64_t size) { return llvm::alignTo(size, isWide ? 32 : 16); }
+  int64_t paddedKey() { return padded(keySize); }
   int64_t keySteps() { return llvm::divideCeil(keySize, 16); }
   int64_t paddedValue() { return llvm::alignTo(valueSize, 16); }
   int64_t elementBytes() { return isWide ? 4 : 2; }
@@ -94,7 +95,7 @@ private:
   SharedTile keyTile() {
     return operandTile(keys(), paddedKey(), /*pairs=*/isWide);
   }
-  SharedTile valueTile() { return operandTile(keys(), paddedValue()); }
+  SharedTile valueTile() { return operandTile(keys(), padded(valueSize)); }
   /// Takes the place of the queries in the end; f32 needs none.
   SharedTile outputTile() { return {isWide ? 0 : queries(), paddedValue()}; }
   int64_t stageBegin() {

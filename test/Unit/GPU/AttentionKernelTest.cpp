@@ -35,9 +35,7 @@ TEST_P(AttentionKernels, AgreeWithTheOracle) {
                            : attention.dtype == DType::F16 ? 6e-4
                                                            : attention.most);
   double cycles = outcome.launches[0].report.traffic.getCyclesPerPhase();
-  // Rows of few units do not fill the banks.
-  if (std::min(attention.keySize, attention.valueSize) >= 64)
-    EXPECT_LE(cycles, 1.1);
+  EXPECT_LE(cycles, 1.1);
   bool copiesBoxes = llvm::any_of(
       outcome.launches[0].report.sites, [](const emulator::SiteTraffic &site) {
         return llvm::StringRef(site.location).contains("cp.async.bulk.tensor");
@@ -373,10 +371,8 @@ TEST_P(StateReadKernels, AgreeWithTheOracle) {
                                                                  : 4e-6);
   EXPECT_LE(outcome.stateError, 1e-6);
   EXPECT_LE(outcome.normalizerError, 1e-6);
-  if (std::min(stateRead.keySize, stateRead.valueSize) >= 64)
-    for (const auto &launch : outcome.launches)
-      EXPECT_LE(launch.report.traffic.getCyclesPerPhase(), 1.1)
-          << launch.kernel;
+  for (const auto &launch : outcome.launches)
+    EXPECT_LE(launch.report.traffic.getCyclesPerPhase(), 1.1) << launch.kernel;
   RecordProperty("output", std::to_string(outcome.outputError));
   RecordProperty("state", std::to_string(outcome.stateError));
 }

@@ -50,8 +50,7 @@ TEST_P(Segments, AgreeWithTheOracle) {
                                                 : 2e-6;
   EXPECT_LE(outcome.outputError, tolerance) << outcome.worst;
   EXPECT_LE(outcome.stateError, 1e-6);
-  if (std::min(scan.keySize, scan.valueSize) >= 64)
-    EXPECT_LE(outcome.report.traffic.getCyclesPerPhase(), 1.1);
+  EXPECT_LE(outcome.report.traffic.getCyclesPerPhase(), 1.1);
   RecordProperty("output", std::to_string(outcome.outputError));
   RecordProperty("state", std::to_string(outcome.stateError));
 }
