@@ -64,7 +64,7 @@ static std::string joinAlternatives(llvm::ArrayRef<std::string> words) {
   return text;
 }
 
-void Binder::chooseMode(const OperandSpec &spec, const BufferView &view) {
+void Binder::failRank(const OperandSpec &spec, const BufferView &view) const {
   llvm::SmallVector<std::string, 3> expected;
   size_t last = 0;
   for (size_t i = kNumRankModes; i-- > 0;) {
@@ -76,18 +76,24 @@ void Binder::chooseMode(const OperandSpec &spec, const BufferView &view) {
     if (rank == last)
       expected.pop_back();
     last = rank;
-    expected.push_back(formatLayout(layout, plan.names));
-    if (view.shape.size() == rank)
-      mode = static_cast<RankMode>(i);
+    expected.push_back(formatLayout(layout, plan->names));
   }
+  fail(spec.name + ": expected shape " + joinAlternatives(expected) +
+       ", but got " + formatPythonShape(view.shape));
+}
+
+void Binder::chooseMode(const OperandSpec &spec, const BufferView &view) {
+  for (size_t i = kNumRankModes; i-- > 0;)
+    if (!spec.layouts[i].empty() &&
+        spec.layouts[i].front().user.size() == view.shape.size())
+      mode = static_cast<RankMode>(i);
   if (layoutOf(spec).user.size() != view.shape.size())
-    fail(spec.name + ": expected shape " + joinAlternatives(expected) +
-         ", but got " + formatPythonShape(view.shape));
-  for (size_t i = 0; i < plan.names.size(); ++i) {
-    DimClass kind = plan.names.classOf(static_cast<DimNames::Id>(i));
+    failRank(spec, view);
+  for (size_t i = 0; i < plan->names.size(); ++i) {
+    DimClass kind = plan->names.classOf(static_cast<DimNames::Id>(i));
+    bool isBatch = static_cast<DimNames::Id>(i) == plan->batch;
     if ((kind == DimClass::Head && mode != RankMode::Full) ||
-        (plan.names.name(static_cast<DimNames::Id>(i)) == "B" &&
-         mode == RankMode::NoBatch))
+        (isBatch && mode == RankMode::NoBatch))
       extents[i] = 1;
   }
 }
@@ -98,13 +104,13 @@ void Binder::bindExtents(const OperandSpec &spec, const Layout &layout,
   for (auto [dim, size] : llvm::zip(layout.user, view.shape)) {
     int64_t &extent = extents[dim.id];
     const OperandSpec *&owner = boundBy[dim.id];
-    DimClass kind = plan.names.classOf(dim.id);
+    DimClass kind = plan->names.classOf(dim.id);
     if (size < 1 && (kind == DimClass::Head || kind == DimClass::Feature))
       fail(spec.name +
            ": expected at least one head and one feature, but got shape " +
            formatPythonShape(view.shape));
     if (extent != kUnknown && extent != size)
-      fail(spec.name + ": expected the " + plan.names.describe(dim.id) +
+      fail(spec.name + ": expected the " + plan->names.describe(dim.id) +
            (owner ? " of " + owner->name + ", " : " to be ") +
            std::to_string(extent) + ", but got " + std::to_string(size));
     extent = size;
@@ -119,7 +125,7 @@ BufferView Binder::bindTokens(const OperandSpec &spec, const BufferView &view) {
     failType(spec.name +
              ": expected float16, bfloat16, float32 or float64, but got " +
              getPythonName(view.dtype));
-  const OperandSpec &first = plan.operands.front();
+  const OperandSpec &first = plan->operands.front();
   const Layout &layout = layoutOf(spec);
   if (layout.user.size() != view.shape.size())
     fail(spec.name + ": expected the number of dimensions of " + first.name +
@@ -142,10 +148,10 @@ BufferView Binder::bindTokens(const OperandSpec &spec, const BufferView &view) {
 void Binder::failHeads() const {
   std::vector<const OperandSpec *> owners;
   std::string names, counts;
-  for (const OperandSpec &spec : plan.operands)
+  for (const OperandSpec &spec : plan->operands)
     if (spec.role == OperandRole::Tokens)
       for (const Layout::UserDim &dim : spec.layouts[0].front().user)
-        if (plan.names.classOf(dim.id) == DimClass::Head)
+        if (plan->names.classOf(dim.id) == DimClass::Head)
           owners.push_back(&spec);
   for (auto [index, spec] : llvm::enumerate(owners)) {
     llvm::StringRef separator = index == 0                   ? ""
@@ -153,7 +159,7 @@ void Binder::failHeads() const {
                                                              : ", ";
     names += separator.str() + spec->name;
     for (const Layout::UserDim &dim : spec->layouts[0].front().user)
-      if (plan.names.classOf(dim.id) == DimClass::Head)
+      if (plan->names.classOf(dim.id) == DimClass::Head)
         counts += separator.str() + std::to_string(extents[dim.id]);
   }
   std::string blamed = owners.size() > 1 ? owners[1]->name : "heads";
@@ -162,10 +168,9 @@ void Binder::failHeads() const {
 }
 
 void Binder::applyRules() {
-  DimNames::Id states = plan.names.find("N"), batch = plan.names.find("B");
-  if (states != DimNames::kNone && !plan.hasOffsets)
-    extents[states] = extents[batch];
-  for (const DimRule &rule : plan.rules) {
+  if (plan->states != DimNames::kNone && !plan->hasOffsets)
+    extents[plan->states] = extents[plan->batch];
+  for (const DimRule &rule : plan->rules) {
     int64_t left = rule.kind == DimRule::Constant ? 1 : extents[rule.left];
     int64_t right = rule.kind == DimRule::Max ? extents[rule.right] : 1;
     if (left == kUnknown || right == kUnknown)
@@ -180,7 +185,7 @@ void Binder::applyRules() {
     int64_t &result = extents[rule.result];
     if (const OperandSpec *owner = boundBy[rule.result];
         owner && result != value)
-      fail(owner->name + ": expected the " + plan.names.describe(rule.result) +
+      fail(owner->name + ": expected the " + plan->names.describe(rule.result) +
            " to be " + std::to_string(value) + ", but got " +
            std::to_string(result));
     result = value;
@@ -218,7 +223,7 @@ BufferView Binder::bindGate(const OperandSpec &spec, const BufferView &view,
         return layout.toLogical(view, extents);
       }
       expected += (expected.empty() ? "" : " or ") +
-                  layout.formatShape(extents, plan.names);
+                  layout.formatShape(extents, plan->names);
     }
     if (mode == RankMode::Full || spec.layouts[size_t(mode)].empty())
       break;
@@ -229,7 +234,7 @@ BufferView Binder::bindGate(const OperandSpec &spec, const BufferView &view,
 
 void Binder::bindOffsets(const OperandSpec &spec, const BufferView &view) {
   const std::string &name = spec.name;
-  int64_t batch = extents[plan.names.find("B")];
+  int64_t batch = extents[plan->batch];
   int64_t tokens = extents[spec.layouts[0].front().user.front().id];
   if (view.dtype != DType::I32 && view.dtype != DType::I64)
     failType(name + ": expected int32 or int64, but got " +
@@ -246,7 +251,7 @@ void Binder::bindOffsets(const OperandSpec &spec, const BufferView &view) {
     return static_cast<const int64_t *>(view.data)[i * view.strides[0]];
   };
   int64_t count = view.shape[0] - 1;
-  extents[plan.names.find("N")] = count;
+  extents[plan->states] = count;
   // To look would mean to wait.
   if (isDevice)
     return;
@@ -266,7 +271,7 @@ void Binder::checkExact(const OperandSpec &spec, const BufferView &view) const {
   const Layout &layout = layoutOf(spec);
   if (!layout.matches(view.shape, extents))
     fail(spec.name + ": expected shape " +
-         layout.formatShape(extents, plan.names) + ", but got " +
+         layout.formatShape(extents, plan->names) + ", but got " +
          formatPythonShape(view.shape));
   checkDType(spec, view, dtypeOf(spec));
 }
@@ -286,4 +291,16 @@ BufferView Binder::bind(const OperandSpec &spec, const BufferView &view,
   // A read takes the heads and the value size from the state.
   bindExtents(spec, layoutOf(spec), view);
   return layoutOf(spec).toLogical(view, extents);
+}
+
+//===----------------------------------------------------------------------===//
+// Binding
+//===----------------------------------------------------------------------===//
+
+bool Binding::fits(llvm::ArrayRef<const BufferView *> arrays) const {
+  return llvm::equal(
+      arrays, given, [](const BufferView *array, const BufferView &known) {
+        return array->dtype == known.dtype && array->shape == known.shape &&
+               array->strides == known.strides;
+      });
 }

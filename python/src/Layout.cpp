@@ -36,11 +36,8 @@ DimNames::Id DimNames::get(llvm::StringRef name) {
         ("layout: expected at most " + std::to_string(kMax) + " dimensions")
             .c_str());
   names.push_back(name.str());
+  classes.push_back(mlir::linattn::classifyDim(name));
   return static_cast<Id>(names.size() - 1);
-}
-
-DimClass DimNames::classOf(Id id) const {
-  return mlir::linattn::classifyDim(names[id]);
 }
 
 std::string DimNames::describe(Id id) const {

@@ -42,12 +42,13 @@ public:
 
   llvm::StringRef name(Id id) const { return names[id]; }
   size_t size() const { return names.size(); }
-  DimClass classOf(Id id) const;
+  DimClass classOf(Id id) const { return classes[id]; }
   /// "head size", "sequence length", …
   std::string describe(Id id) const;
 
 private:
   std::vector<std::string> names;
+  std::vector<DimClass> classes;
 };
 
 /// The extents that are known so far.

@@ -26,6 +26,10 @@ static constexpr size_t kMaxOperands = 24;
 /// In a key: any extent.
 static constexpr int64_t kAny = -1;
 
+// Where `Binding` is complete.
+Plan::Plan() = default;
+Plan::~Plan() = default;
+
 //===----------------------------------------------------------------------===//
 // Descriptions
 //===----------------------------------------------------------------------===//
@@ -115,29 +119,33 @@ class PlanCall {
 public:
   explicit PlanCall(Plan &plan) : plan(plan), binder(plan) {}
 
-  void importOperands(nb::handle operands);
-  void importState(nb::handle state);
-  /// The kernel for the operands at hand.
-  const Kernel &findKernel();
+  void import(nb::handle operands, nb::handle state);
+  /// Learns the extents, and with them the kernel.
+  void bind();
   void makeOutput(nb::handle out);
-  void makeState(const Kernel &kernel, nb::handle given, bool inPlace);
-  void run(const Kernel &kernel, int32_t numThreads);
+  void makeState(nb::handle given, bool inPlace);
+  void run(int32_t numThreads);
   nb::object finish();
 
 private:
-  const BufferView &import(nb::handle object, const std::string &name) {
-    ImportedArray &array = imported[numImported++].emplace();
-    array.import(object, name.c_str(), place);
-    binder.isDevice = place.isDevice();
-    return array.view;
+  void import(nb::handle object, const OperandSpec &spec) {
+    ImportedArray &array = imported[arrays.size()].emplace();
+    array.import(object, spec.name.c_str(), place);
+    arrays.push_back(&array.view);
   }
+  bool bindAsBefore();
+  void bindOperands();
+  void bindState();
+  const Kernel &findKernel();
   void makeResult(const OperandSpec &spec, ResultArray &result,
                   nb::handle given);
 
   Plan &plan;
   Binder binder;
+  const Kernel *kernel = nullptr;
   std::array<std::optional<ImportedArray>, kMaxOperands> imported;
-  size_t numImported = 0;
+  /// Operands, then the state, as they were given and as the op takes them.
+  llvm::SmallVector<const BufferView *, 8> arrays;
   llvm::SmallVector<BufferView, 8> inputs;
   /// Alternative, rank and dtype of the operands that are no tokens.
   llvm::SmallVector<int64_t, 12> others;
@@ -158,24 +166,30 @@ static nb::handle getItem(nb::handle tuple, size_t index) {
   return PyTuple_GetItem(tuple.ptr(), static_cast<Py_ssize_t>(index));
 }
 
-void PlanCall::importOperands(nb::handle operands) {
+void PlanCall::import(nb::handle operands, nb::handle state) {
   if (!PyTuple_Check(operands.ptr()) ||
       nb::len(operands) != plan.operands.size())
     throw nb::type_error(("expected a tuple of " +
                           std::to_string(plan.operands.size()) + " operands")
                              .c_str());
+  like = getItem(operands, 0);
+  for (auto [index, spec] : llvm::enumerate(plan.operands))
+    import(getItem(operands, index), spec);
+  kind = imported[0]->kind;
+  if (plan.hasState)
+    for (auto [index, spec] : llvm::enumerate(plan.state))
+      import(getItem(state, index), spec);
+  binder.isDevice = place.isDevice();
+}
+
+void PlanCall::bindOperands() {
   bool applied = false;
   for (auto [index, spec] : llvm::enumerate(plan.operands)) {
-    nb::handle object = getItem(operands, index);
-    const BufferView &view = import(object, spec.name);
+    const BufferView &view = *arrays[index];
     bool isTokens = spec.role == OperandRole::Tokens;
     if (!isTokens && !applied) {
       binder.applyRules();
       applied = true;
-    }
-    if (index == 0) {
-      like = object;
-      kind = imported[0]->kind;
     }
     uint8_t alternative = 0;
     inputs.push_back(binder.bind(spec, view, alternative));
@@ -192,14 +206,45 @@ void PlanCall::importOperands(nb::handle operands) {
   binder.applyRules();
 }
 
-void PlanCall::importState(nb::handle state) {
+void PlanCall::bindState() {
   if (!plan.hasState)
     return;
   uint8_t alternative = 0;
   for (auto [index, spec] : llvm::enumerate(plan.state))
-    inputs.push_back(binder.bind(spec, import(getItem(state, index), spec.name),
-                                 alternative));
+    inputs.push_back(
+        binder.bind(spec, *arrays[plan.operands.size() + index], alternative));
   binder.applyRules();
+}
+
+/// Where the arrays are like those of the last call, nothing is looked up.
+bool PlanCall::bindAsBefore() {
+  if (!plan.last || place.isDevice() || !plan.last->fits(arrays))
+    return false;
+  binder = plan.last->binder;
+  kernel = plan.last->kernel;
+  inputs = plan.last->bound;
+  for (auto [input, array] : llvm::zip_equal(inputs, arrays)) {
+    input.data = array->data;
+    input.readOnly = array->readOnly;
+  }
+  return true;
+}
+
+void PlanCall::bind() {
+  if (bindAsBefore())
+    return;
+  bindOperands();
+  bindState();
+  kernel = &findKernel();
+  // What offsets say is in their elements.
+  if (plan.hasOffsets || place.isDevice())
+    return;
+  plan.last = std::make_unique<Binding>(plan);
+  plan.last->binder = binder;
+  plan.last->kernel = kernel;
+  plan.last->bound = inputs;
+  for (const BufferView *array : arrays)
+    plan.last->given.push_back(*array);
 }
 
 /// One token is decoding, where every microsecond counts, and so are a few that
@@ -255,10 +300,10 @@ void PlanCall::makeOutput(nb::handle out) {
 }
 
 /// The final state, in the memory of the initial one if that may be.
-void PlanCall::makeState(const Kernel &kernel, nb::handle given, bool inPlace) {
+void PlanCall::makeState(nb::handle given, bool inPlace) {
   if (!plan.returnsState)
     return;
-  const auto &results = kernel.signature().results;
+  const auto &results = kernel->signature().results;
   for (auto [index, spec] : llvm::enumerate(plan.state)) {
     size_t argument = plan.operands.size() + index;
     if (inPlace && !inputs[argument].readOnly &&
@@ -287,8 +332,8 @@ static std::string translateNames(std::string message) {
   return message;
 }
 
-void PlanCall::run(const Kernel &kernel, int32_t numThreads) {
-  if (isExplained(kernel, inputs))
+void PlanCall::run(int32_t numThreads) {
+  if (isExplained(*kernel, inputs))
     return;
   llvm::SmallVector<BufferView, 4> outputs;
   auto add = [&](const OperandSpec &spec, const ResultArray &result) {
@@ -314,7 +359,7 @@ void PlanCall::run(const Kernel &kernel, int32_t numThreads) {
   options.stream = place.stream;
   ResultArray workspace;
   if (place.isDevice()) {
-    options.workspaceBytes = unwrap(kernel.workspaceSize(inputs, outputs));
+    options.workspaceBytes = unwrap(kernel->workspaceSize(inputs, outputs));
     if (options.workspaceBytes > 0) {
       // As aligned as the kernel wants it, whoever allocates.
       constexpr uintptr_t alignment = 256;
@@ -328,7 +373,7 @@ void PlanCall::run(const Kernel &kernel, int32_t numThreads) {
   std::string message;
   {
     nb::gil_scoped_release release;
-    if (llvm::Error error = kernel.run(inputs, outputs, options))
+    if (llvm::Error error = kernel->run(inputs, outputs, options))
       message = llvm::toString(std::move(error));
   }
   if (!message.empty())
@@ -354,12 +399,11 @@ nb::object Plan::call(nb::handle operands, nb::handle state, nb::handle out,
                       bool inPlace, nb::handle numThreads) {
   PlanCall call(*this);
   int32_t threads = parseNumThreads(numThreads);
-  call.importOperands(operands);
-  call.importState(state);
-  const Kernel &kernel = call.findKernel();
+  call.import(operands, state);
+  call.bind();
   call.makeOutput(out);
-  call.makeState(kernel, state, inPlace && this->hasState);
-  call.run(kernel, threads);
+  call.makeState(state, inPlace && this->hasState);
+  call.run(threads);
   // A `State` would go on with the new one.
   if (hasState && returnsState)
     endExplainedCall();
@@ -414,6 +458,8 @@ static void describe(Plan &plan, nb::list operands, nb::list rules,
   // An extent of 1 that users write.
   if (plan.names.find("1") != DimNames::kNone)
     plan.addRule("1 = 1");
+  plan.batch = plan.names.find("B");
+  plan.states = plan.names.find("N");
   plan.hasOffsets = llvm::any_of(plan.operands, [](const OperandSpec &spec) {
     return spec.role == OperandRole::Offsets;
   });

@@ -57,11 +57,14 @@ struct DimRule {
   FeatureSizeFormula features = {};
 };
 
+struct Binding;
+
 /// What one combination of options runs, and the kernels that it has compiled,
 /// one for each element type and head size.
 class Plan {
 public:
-  Plan() = default;
+  Plan();
+  ~Plan();
   Plan(const Plan &) = delete;
   Plan &operator=(const Plan &) = delete;
 
@@ -79,6 +82,8 @@ public:
   bool hasState = false, returnsState = false;
   /// The state is f64 whatever the tokens.
   bool hasWideState = false;
+  /// "B" and "N", where there are any.
+  DimNames::Id batch = DimNames::kNone, states = DimNames::kNone;
   /// Some operand delimits sequences, and so tells how many states there are.
   bool hasOffsets = false;
   /// Kernels are made for the head counts at hand, whatever T.
@@ -103,6 +108,9 @@ public:
   /// is no tokens.
   const Kernel &getKernel(llvm::ArrayRef<int64_t> key);
 
+  /// What the last call's arrays were found to be.
+  std::unique_ptr<Binding> last;
+
 private:
   struct Entry {
     llvm::SmallVector<int64_t, 24> key;
@@ -115,7 +123,7 @@ private:
 /// fit.
 class Binder {
 public:
-  explicit Binder(const Plan &plan) : plan(plan) {
+  explicit Binder(const Plan &plan) : plan(&plan) {
     extents.fill(kUnknown);
     boundBy.fill(0);
   }
@@ -134,7 +142,7 @@ public:
   DType dtypeOf(const OperandSpec &spec) const {
     if (spec.role == OperandRole::Tokens)
       return dtype;
-    return dtype == DType::F64 || plan.hasWideState ? DType::F64 : DType::F32;
+    return dtype == DType::F64 || plan->hasWideState ? DType::F64 : DType::F32;
   }
 
   Extents extents;
@@ -153,10 +161,25 @@ private:
   void bindExtents(const OperandSpec &spec, const Layout &layout,
                    const BufferView &view);
   [[noreturn]] void failHeads() const;
+  [[noreturn]] void failRank(const OperandSpec &spec,
+                             const BufferView &view) const;
 
-  const Plan &plan;
+  const Plan *plan;
   /// The last operand that had an extent.
   std::array<const OperandSpec *, DimNames::kMax> boundBy;
+};
+
+/// The arrays of a call, as they were given and as the op takes them, and what
+/// follows from them. Most often the next call's differ in their data alone.
+struct Binding {
+  explicit Binding(const Plan &plan) : binder(plan) {}
+
+  /// Whether arrays like these are bound in the same way.
+  bool fits(llvm::ArrayRef<const BufferView *> arrays) const;
+
+  Binder binder;
+  llvm::SmallVector<BufferView, 8> given, bound;
+  const Kernel *kernel = nullptr;
 };
 
 } // namespace linattn::python

@@ -232,3 +232,42 @@ def test_scales_f32_cannot_hold(qkv, scale):
 def test_matrices_in_the_oracle():
     x = np.matrix(np.ones((5, 3)))
     np.testing.assert_allclose(linattn.reference.attention(x, x, x), 1, atol=1e-5)
+
+
+def test_calls_like_the_last_one(rng):
+    """What is remembered of a call's arrays serves arrays like them, and no others."""
+
+    def check(shape, dtype="float32", turned=(0, 1, 2, 3), heads=None):
+        make = lambda shape: rng.standard_normal([shape[i] for i in turned]).astype(dtype).transpose(np.argsort(turned))
+        q = make(shape)
+        k, v = (make((*shape[:2], heads or shape[2], shape[3])) for _ in range(2))
+        out = linattn.attention(q, k, v, causal=True)
+        assert out.dtype == dtype
+        assert_agrees(out.astype(np.float64), linattn.reference.attention(q, k, v, causal=True), dtype)
+
+    for _ in range(2):  # each after itself, and after another
+        for arguments in (
+            dict(shape=(2, 5, 4, 8)), dict(shape=(1, 5, 4, 8)), dict(shape=(2, 5, 4, 8), heads=2),
+            dict(shape=(2, 5, 4, 8), dtype="float64"), dict(shape=(2, 5, 4, 8), turned=(0, 2, 1, 3)),
+            dict(shape=(2, 5, 4, 8), turned=(3, 2, 1, 0)), dict(shape=(2, 1, 4, 8)), dict(shape=(2, 9, 4, 6)),
+        ):  # fmt: skip
+            check(**arguments)
+            check(**arguments)
+    x = np.ones((2, 9, 4, 6), np.float32)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="expected the sequence length of k, 8, but got 9"):
+            linattn.attention(x[:, :8], x[:, :8], x, causal=True)
+        linattn.attention(x, x, x, causal=True)
+
+
+def test_steps_like_the_last_one(rng):
+    """A state that was writable need not stay so."""
+    q, k, v = (rng.standard_normal((1, 1, 2, 8)).astype(np.float32) for _ in range(3))
+    state = linattn.State.zeros(1, 2, 8, 8)
+    for _ in range(3):
+        state.step(q, k, v)
+    kept, before = state.S, state.S.copy()
+    kept.flags.writeable = False
+    state.step(q, k, v)
+    np.testing.assert_array_equal(kept, before)
+    np.testing.assert_allclose(state.S, 4 / 3 * before, rtol=1e-6)

@@ -271,19 +271,20 @@ class CheapDLPackArray(DLPackArray):
 
 @pytest.mark.parametrize("kind", [CudaArray, CheapDLPackArray])
 def test_calls_take_microseconds(fake, kind):
+    """Ten where a call of Python's own takes 67 ns: what slows a machine slows both."""
     kernel = load("attention")
     arrays = [kind((2, 8, 6, 64)) for _ in range(4)]
     kernel(*arrays[:3], out=arrays[3])
     fake.fakeCudaRecord(0)
-    best = 1e9
-    for _ in range(300):  # On a machine that others use it takes a while until a round is undisturbed.
-        start = time.thread_time()
-        for _ in range(200):
-            kernel.launch(*arrays)
-        best = min(best, (time.thread_time() - start) / 200)
-        if best <= 10e-6:
-            break
-    assert best <= 10e-6
+    best = {kernel.launch: 1e9, (lambda q, k, v, o: None): 1e9}
+    for _ in range(100):
+        for call in best:
+            start = time.thread_time()
+            for _ in range(200):
+                call(*arrays)
+            best[call] = min(best[call], (time.thread_time() - start) / 200)
+    ours, pythons = best.values()
+    assert ours <= 150 * pythons
 
 
 def test_cpu():
