@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,15 +20,6 @@ def find_layout(state, layout):
     if own not in (None, layout):
         raise ValueError(f"state_layout: expected {own!r}, that of initial_state, but got {layout!r}")
     return layout
-
-
-class _Step(NamedTuple):
-    """What a step was, but for its tokens and gates."""
-
-    options: tuple
-    plan: object
-    state: tuple
-    present: list  # which of the gates
 
 
 class State:
@@ -128,23 +117,17 @@ class State:
         sequence has no state, and its outputs are 0. Other indices outside the
         pool, and rows that are there twice, are a ValueError.
         """
-        gates = (decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask)
-        # The state has just passed through the caches: whatever else a step
-        # touches comes from afar. A step that only differs from the one before
-        # in its arrays looks nothing up.
+        arrays = (q, k, v, decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask)
         options = (
-            decay is None, value_decay is None, beta is None, a is None, b is None, bonus is None,
-            erase is None, write is None, input_gate is None, mask is None, cu_seqlens,
-            state_indices, transition, update, readout, feature_map, normalize, eps, floor,
-            abs_floor, clamp, scale, reverse, form, target, check, self.S, self.z, self.m,
+            cu_seqlens, state_indices, transition, update, readout, feature_map, normalize, eps,
+            floor, abs_floor, clamp, scale, reverse, form, target, check, self.S, self.z, self.m,
         )  # fmt: skip
-        last = self._last
-        if last is not None and _linattn.are_identical(options, last.options):
-            plan, state = last.plan, last.state
-            arrays = (q, k, v, *itertools.compress(gates, last.present))
-        else:
-            plan, arrays = _scan.find_plan(
-                q, k, v, (*gates, cu_seqlens, state_indices), transition, update, readout,
+        last, result = self._last, None
+        if last is not None:
+            result = last(arrays, options, out, self._owned, num_threads)
+        if result is None:
+            plan, operands = _scan.find_plan(
+                q, k, v, (*arrays[3:], cu_seqlens, state_indices), transition, update, readout,
                 feature_map, self.z is not None if normalize is None else normalize,
                 (eps, floor, abs_floor, clamp), scale, self, True, None, reverse, form, target,
                 check, self.layout,
@@ -154,8 +137,8 @@ class State:
             if check is False and cu_seqlens is None and state_indices is None and (
                 feature_map is None or isinstance(feature_map, str)
             ):
-                self._last = _Step(options, plan, state, [gate is not None for gate in gates])
-        result = plan(arrays, state, out, self._owned, num_threads)
+                self._last = _linattn.Step(arrays, options, plan, state)
+            result = plan(operands, state, out, self._owned, num_threads)
         if result[1] is not self.S or len(result) > 2:
             self._replace(*result[1:])
         return result[0]

@@ -26,6 +26,7 @@ NB_MODULE(_linattn, module) {
   registerBuffer(module);
   registerKernel(module);
   registerPlan(module);
+  registerStep(module);
   module.def(
       "set_num_threads",
       [](nb::object count) { linattn_set_num_threads(parseNumThreads(count)); },

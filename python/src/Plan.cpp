@@ -119,7 +119,7 @@ class PlanCall {
 public:
   explicit PlanCall(Plan &plan) : plan(plan), binder(plan) {}
 
-  void import(nb::handle operands, nb::handle state);
+  void import(llvm::ArrayRef<PyObject *> operands, nb::handle state);
   /// Learns the extents, and with them the kernel.
   void bind();
   void makeOutput(nb::handle out);
@@ -166,15 +166,15 @@ static nb::handle getItem(nb::handle tuple, size_t index) {
   return PyTuple_GetItem(tuple.ptr(), static_cast<Py_ssize_t>(index));
 }
 
-void PlanCall::import(nb::handle operands, nb::handle state) {
-  if (!PyTuple_Check(operands.ptr()) ||
-      nb::len(operands) != plan.operands.size())
-    throw nb::type_error(("expected a tuple of " +
-                          std::to_string(plan.operands.size()) + " operands")
+void PlanCall::import(llvm::ArrayRef<PyObject *> operands, nb::handle state) {
+  if (operands.size() != plan.operands.size())
+    throw nb::type_error(("expected " + std::to_string(plan.operands.size()) +
+                          " operands, but got " +
+                          std::to_string(operands.size()))
                              .c_str());
-  like = getItem(operands, 0);
-  for (auto [index, spec] : llvm::enumerate(plan.operands))
-    import(getItem(operands, index), spec);
+  like = operands.front();
+  for (auto [operand, spec] : llvm::zip_equal(operands, plan.operands))
+    import(operand, spec);
   kind = imported[0]->kind;
   if (plan.hasState)
     for (auto [index, spec] : llvm::enumerate(plan.state))
@@ -395,8 +395,8 @@ nb::object PlanCall::finish() {
   return result;
 }
 
-nb::object Plan::call(nb::handle operands, nb::handle state, nb::handle out,
-                      bool inPlace, nb::handle numThreads) {
+nb::object Plan::call(llvm::ArrayRef<PyObject *> operands, nb::handle state,
+                      nb::handle out, bool inPlace, nb::handle numThreads) {
   PlanCall call(*this);
   int32_t threads = parseNumThreads(numThreads);
   call.import(operands, state);
@@ -465,21 +465,7 @@ static void describe(Plan &plan, nb::list operands, nb::list rules,
   });
 }
 
-/// Element by element the same objects. What `==` would say may be costly, or
-/// an error.
-static bool areIdentical(nb::tuple left, nb::tuple right) {
-  auto size = PyTuple_GET_SIZE(left.ptr());
-  if (size != PyTuple_GET_SIZE(right.ptr()))
-    return false;
-  for (Py_ssize_t i = 0; i < size; ++i)
-    if (PyTuple_GET_ITEM(left.ptr(), i) != PyTuple_GET_ITEM(right.ptr(), i))
-      return false;
-  return true;
-}
-
 void linattn::python::registerPlan(nb::module_ &module) {
-  module.def("are_identical", areIdentical, "left"_a, "right"_a,
-             "Whether two tuples hold the same objects.");
   nb::class_<Plan>(module, "Plan",
                    "What one combination of options runs, with its kernels.")
       .def(
@@ -501,6 +487,13 @@ void linattn::python::registerPlan(nb::module_ &module) {
       .def_prop_ro(
           "state_parts", [](const Plan &plan) { return plan.state.size(); },
           "How many arrays the state has.")
-      .def("__call__", &Plan::call, "operands"_a, "state"_a.none(),
-           "out"_a.none(), "in_place"_a, "num_threads"_a.none());
+      .def(
+          "__call__",
+          [](Plan &plan, nb::tuple operands, nb::handle state, nb::handle out,
+             bool inPlace, nb::handle numThreads) {
+            return plan.call(itemsOf(operands), state, out, inPlace,
+                             numThreads);
+          },
+          "operands"_a, "state"_a.none(), "out"_a.none(), "in_place"_a,
+          "num_threads"_a.none());
 }

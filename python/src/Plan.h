@@ -59,6 +59,12 @@ struct DimRule {
 
 struct Binding;
 
+/// The items of a tuple, borrowed.
+inline llvm::ArrayRef<PyObject *> itemsOf(nanobind::tuple tuple) {
+  auto size = static_cast<size_t>(PyTuple_GET_SIZE(tuple.ptr()));
+  return {&PyTuple_GET_ITEM(tuple.ptr(), 0), size};
+}
+
 /// What one combination of options runs, and the kernels that it has compiled,
 /// one for each element type and head size.
 class Plan {
@@ -99,9 +105,9 @@ public:
   /// Returns o, or (o, parts of the state…) with a returned state; o is None
   /// where there is none. With `inPlace` the initial state becomes the final
   /// one where its arrays can be written and the kernel allows it.
-  nanobind::object call(nanobind::handle operands, nanobind::handle state,
-                        nanobind::handle out, bool inPlace,
-                        nanobind::handle numThreads);
+  nanobind::object call(llvm::ArrayRef<PyObject *> operands,
+                        nanobind::handle state, nanobind::handle out,
+                        bool inPlace, nanobind::handle numThreads);
 
   /// The kernel for a call; `key` is the dtype, whether a GPU is to run it,
   /// then every extent, then alternative, rank and dtype of every operand that
