@@ -123,7 +123,7 @@ class State:
             floor, abs_floor, clamp, scale, reverse, form, target, check, self.S, self.z, self.m,
         )  # fmt: skip
         last, result = self._last, None
-        if last is not None:
+        if last is not None:  # which gives None unless it differs in its arrays alone
             result = last(arrays, options, out, self._owned, num_threads)
         if result is None:
             plan, operands = _scan.find_plan(
