@@ -25,6 +25,7 @@ void ChunkKernel::declare() {
   if (reads())
     o = function.want(op.getOutput(), Access::Write, valueAlign);
   decay = function.want(op.getDecay(), Access::Read, 4);
+  written.want(op, function);
   std::tie(stateIn, stateOut) =
       wantStates(function, op, source, segments, /*align=*/8);
   if (!reads())
@@ -112,6 +113,7 @@ void ChunkKernel::prepareCopies() {
   copyKey.emplace(copy(keyTile(), keyStride, keySize, {}));
   copyValue.emplace(copy(valueTile(), valueStride, valueSize,
                          ragged ? firstColumn : Value()));
+  written.place(k(), locator, here);
   if (hasTokenDecay())
     std::tie(decayBase, decayStride) =
         locator.rowsOf(k(), here, function.view(k(), decay), here.head);
@@ -140,9 +142,14 @@ void ChunkKernel::startChunk(Value number, Value stage) {
   };
   if (copyQuery)
     copyQuery->start(base, rows(queryBase, queryStride), left);
-  copyKey->start(k().offset(base, keyOffset()), rows(keyBase, keyStride), left);
+  auto isWritten = written.from(k(), first);
+  TileCopy::Filter filter;
+  if (written)
+    filter = isWritten;
+  copyKey->start(k().offset(base, keyOffset()), rows(keyBase, keyStride), left,
+                 filter);
   copyValue->start(k().offset(base, valueOffset()),
-                   rows(valueBase, valueStride), left);
+                   rows(valueBase, valueStride), left, filter);
   if (hasTokenDecay())
     copyDecays(first, left, stage);
   k().commitCopies();

@@ -159,6 +159,7 @@ private:
   Segments segments;
   KernelFunction function;
   ScanLocator locator;
+  WrittenTokens written;
   int64_t keySize = staticSize(op.getState(), 2);
   int64_t valueSize = staticSize(op.getState(), 3);
   int64_t members = reads() ? membersOf(op) : 1;

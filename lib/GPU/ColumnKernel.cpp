@@ -80,6 +80,7 @@ void ColumnKernel::declare() {
   bonus = reads() ? function.want(op.getBonus(), Access::Read, 4)
                   : KernelFunction::none;
   normalizer = function.want(op.getNormalizer(), Access::ReadWrite, 4);
+  written.want(op, function);
   std::tie(stateIn, stateOut) =
       wantStates(function, op, source, segments, /*align=*/4);
   if (!reads())
@@ -159,6 +160,7 @@ void ColumnKernel::prepareCopies() {
   copyKey.emplace(copy(rawTile(), keyStride, keySize, type));
   copyValue.emplace(
       copy(valueTile(), valueStride, valueSize, type, firstNarrow));
+  written.place(k(), locator, here);
   if (op.getBeta())
     std::tie(betaBase, betaStride) = rows(beta, here.head);
   if (hasChannelDecay() || hasTokenDecay())
@@ -191,27 +193,34 @@ void ColumnKernel::startChunk(Value number, Value stage) {
   };
   if (copyQuery)
     copyQuery->start(base, rows(queryBase, queryStride), left);
-  copyKey->start(k().offset(base, keyOffset), rows(keyBase, keyStride), left);
+  auto isWritten = written.from(k(), first);
+  TileCopy::Filter filter;
+  if (written)
+    filter = isWritten;
+  copyKey->start(k().offset(base, keyOffset), rows(keyBase, keyStride), left,
+                 filter);
   copyValue->start(k().offset(base, valueOffset), rows(valueBase, valueStride),
-                   left);
+                   left, filter);
   if (copyDecay)
     copyDecay->start(k().offset(base, decayOffset),
                      rows(decayBase, decayStride), left);
   k().ifThen(k().less(thread, tokens()), [&] {
+    Value exists = k().less(thread, left);
     if (hasTokenDecay())
-      copyScalars(decayBase, decayStride, decayOffset, first, left, base);
+      copyScalars(decayBase, decayStride, decayOffset, first, exists, base);
+    if (betaBase && written)
+      exists = isWritten(thread, exists);
     if (betaBase)
-      copyScalars(betaBase, betaStride, betaOffset, first, left, base);
+      copyScalars(betaBase, betaStride, betaOffset, first, exists, base);
   });
   k().commitCopies();
 }
 
 void ColumnKernel::copyScalars(Value from, Value stride, int64_t offset,
-                               Value first, Value left, Value base) {
+                               Value first, Value exists, Value base) {
   Value token = k().extend(k().add(first, thread));
   Value to = k().offset(k().offset(base, k().mul(thread, 4)), offset);
-  k().copyAsync(to, k().offset(from, k().mul(token, stride)), 4,
-                k().less(thread, left));
+  k().copyAsync(to, k().offset(from, k().mul(token, stride)), 4, exists);
 }
 
 void ColumnKernel::arrive(Value number, Value stage) {

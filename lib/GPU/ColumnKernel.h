@@ -203,7 +203,8 @@ private:
                    ValueRange carried);
   Values loadFragment(Value base, Value block, Value step);
   Matrix loadWide(Value base, Value block, Value step);
-  Matrix loadTokens(Value base, Value block, Value step, Value left);
+  Matrix loadTokens(Value base, Value block, Value step, Value left,
+                    bool areWritten);
   Matrix loadDecays(Value stage, Value block, Value step);
   void writeTokens(Value stage, Value block, Value step, Value left);
   void storeSummands(int64_t offset, Value block, Value step,
@@ -257,6 +258,7 @@ private:
   Segments segments;
   KernelFunction function;
   ScanLocator locator;
+  WrittenTokens written;
   int64_t keySize = staticSize(op.getState(), 2);
   int64_t valueSize = staticSize(op.getState(), 3);
   int64_t members = reads() ? membersOf(op) : 1;

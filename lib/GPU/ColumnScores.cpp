@@ -45,10 +45,10 @@ Matrix ColumnKernel::loadWide(Value base, Value block, Value step) {
   return loadPairs(k(), pointer, 0, 0);
 }
 
-/// The same as numbers, mapped. Where there is no token or channel they are 0,
-/// of which a map may make something else.
-Matrix ColumnKernel::loadTokens(Value base, Value block, Value step,
-                                Value left) {
+/// The same as numbers, mapped. Where there is no token or channel, or one that
+/// is not written, they are 0, of which a map may make something else.
+Matrix ColumnKernel::loadTokens(Value base, Value block, Value step, Value left,
+                                bool areWritten) {
   Matrix matrix = isWide ? loadWide(base, block, step)
                          : join({loadFragment(base, block, step)});
   FeatureMapKind kind = featureMapOf(op);
@@ -56,17 +56,24 @@ Matrix ColumnKernel::loadTokens(Value base, Value block, Value step,
     return matrix;
   bool keepsZero =
       kind == FeatureMapKind::Relu || kind == FeatureMapKind::Relu2;
+  std::array<Value, 2> exist;
+  for (int64_t lower = 0; lower < 2 && !keepsZero; ++lower) {
+    Value token = k().add(k().add(k().mul(block, blockSize), row), 8 * lower);
+    exist[lower] = k().less(token, left);
+    if (areWritten && written) {
+      Value number = k().sub(k().add(here.count, token), left);
+      exist[lower] = written.has(k(), number, exist[lower]);
+    }
+  }
   auto map = cast<FeatureMappedOpInterface>(op.getOperation());
   for (size_t i = 0; i < matrix.size(); ++i) {
     Value &x = matrix[i];
     x = emitFeatureMap(k().b, k().loc, map, x);
     if (keepsZero)
       continue;
-    Value token =
-        k().add(k().add(k().mul(block, blockSize), row), i / 2 % 2 * 8);
     Value channel = k().add(k().add(k().mul(step, blockSize), k().mul(pair, 2)),
                             i / 4 * 8 + i % 2);
-    Value exists = k().less(token, left);
+    Value exists = exist[i / 2 % 2];
     if (keySize < paddedKey())
       exists = k().both(exists, k().less(channel, keySize));
     x = k().select(exists, x, k().f32(0));
@@ -137,8 +144,8 @@ ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
       sumKeys(stage, block, step, left, join(key));
     return sums;
   }
-  Matrix q = loadTokens(stage, block, step, left);
-  Matrix key = loadTokens(keyBase, block, step, left);
+  Matrix q = loadTokens(stage, block, step, left, /*areWritten=*/false);
+  Matrix key = loadTokens(keyBase, block, step, left, /*areWritten=*/true);
   if (hasDiagonal())
     addDiagonal(step, q, key, all.take_back(2));
   if (hasChannelDecay()) {
@@ -159,7 +166,8 @@ ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
 /// Makes the keys that are written, where nothing is read.
 void ColumnKernel::writeTokens(Value stage, Value block, Value step,
                                Value left) {
-  Matrix key = loadTokens(k().offset(stage, keyOffset), block, step, left);
+  Matrix key = loadTokens(k().offset(stage, keyOffset), block, step, left,
+                          /*areWritten=*/true);
   if (hasChannelDecay()) {
     Matrix decays = loadWide(k().offset(stage, decayOffset), block, step);
     RowSums sums(k(), decays, /*exclusive=*/false);

@@ -117,6 +117,12 @@ Value KernelBuilder::offset(Value pointer, int64_t bytes) {
       ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)},
       LLVM::GEPNoWrapFlags::inbounds);
 }
+Value KernelBuilder::loadFlag(Value pointer) {
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                               load(b.getI8Type(), pointer, 1),
+                               arith::ConstantIntOp::create(b, loc, 0, 8));
+}
+
 Value KernelBuilder::load(Type type, Value pointer, int64_t align) {
   return LLVM::LoadOp::create(b, loc, type, pointer, align);
 }

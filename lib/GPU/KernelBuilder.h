@@ -87,6 +87,8 @@ public:
   Value offset(Value pointer, Value bytes);
   Value offset(Value pointer, int64_t bytes);
   Value load(Type type, Value pointer, int64_t align);
+  /// i1: whether the byte, of a mask, is set.
+  Value loadFlag(Value pointer);
   void store(Value value, Value pointer, int64_t align);
   /// The element `lane` of a vector.
   Value element(Value vector, int64_t lane);

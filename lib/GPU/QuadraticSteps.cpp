@@ -142,11 +142,7 @@ QuadraticKernel::Values QuadraticKernel::maskScores(Value number,
       if (maskView) {
         Value column = k().add(first, 8 * n + i);
         column = k().select(k().less(column, keyCount), column, k().i32(0));
-        Value byte =
-            k().load(k().b.getI8Type(), maskView.at(k(), {batch, column}), 1);
-        given = arith::CmpIOp::create(
-            k().b, k().loc, arith::CmpIPredicate::ne, byte,
-            arith::ConstantIntOp::create(k().b, k().loc, 0, 8));
+        given = k().loadFlag(maskView.at(k(), {batch, column}));
       }
       for (int64_t r = 0; r < rowTiles(); ++r)
         for (int64_t half = 0; half < 2; ++half) {

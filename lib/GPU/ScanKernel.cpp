@@ -175,12 +175,27 @@ std::pair<Value, Value> ScanLocator::rowsOf(KernelBuilder &k,
                                             const GlobalView &view,
                                             Value head) {
   Value token = place.begin ? place.begin : k.i64(0);
-  Value stride = k.mul(view.strides[2], k.i64(view.bytes()));
+  Value stride = k.mul(view.strides[head ? 2 : 1], k.i64(view.bytes()));
   if (op.getReverse()) {
     token = k.add(token, k.sub(k.extend(place.count), k.i64(1)));
     stride = k.sub(k.i64(0), stride);
   }
+  if (!head)
+    return {view.at(k, {place.batch, token}), stride};
   return {view.at(k, {place.batch, head, token}), stride};
+}
+
+void WrittenTokens::place(KernelBuilder &k, ScanLocator &locator,
+                          const ScanPlace &place) {
+  if (GlobalView view = locator.function.view(k, mask))
+    std::tie(base, stride) = locator.rowsOf(k, place, view, /*head=*/Value());
+}
+
+Value WrittenTokens::has(KernelBuilder &k, Value number, Value exists) const {
+  auto load = [&] {
+    return k.loadFlag(k.offset(base, k.mul(k.extend(number), stride)));
+  };
+  return k.ifElse(exists, load, exists);
 }
 
 Value ScanLocator::headOf(KernelBuilder &k, Value buffer, Value head) {

@@ -112,7 +112,8 @@ public:
   ScanPlace locate(KernelBuilder &k, Value state);
   /// Sequences times heads, in the grid.
   AffineExpr gridStates();
-  /// The address of a token operand's first row, and bytes between its rows.
+  /// The address of a token operand's first row, and bytes between its rows;
+  /// without a `head` of [B, T].
   std::pair<Value, Value> rowsOf(KernelBuilder &k, const ScanPlace &place,
                                  const GlobalView &view, Value head);
   /// ⌊head · heads(buffer) / heads of the state⌋.
@@ -126,6 +127,28 @@ private:
 
   int64_t segments, chunk;
   unsigned offsets, indices;
+};
+
+/// Which tokens are written: all of them, or those of the scan's mask.
+class WrittenTokens {
+public:
+  void want(ScanOp op, KernelFunction &function) {
+    mask = function.want(op.getMask(), Access::Read, 1);
+  }
+  void place(KernelBuilder &k, ScanLocator &locator, const ScanPlace &place);
+  explicit operator bool() const { return base != nullptr; }
+  /// i1, of the place's token of that number: false unless it `exists`.
+  Value has(KernelBuilder &k, Value number, Value exists) const;
+  /// The same of the rows from token `first` on: a filter of their copies.
+  auto from(KernelBuilder &k, Value first) const {
+    return [this, &k, first](Value row, Value exists) {
+      return has(k, k.add(first, row), exists);
+    };
+  }
+
+private:
+  unsigned mask = KernelFunction::none;
+  Value base, stride;
 };
 
 inline FeatureMapKind featureMapOf(ScanOp op) {

@@ -116,8 +116,8 @@ static std::string whyNotChunkFamily(ScanOp op) {
   for (Value gate : {op.getDecay(), op.getBeta()})
     if (gate && !getElementTypeOrSelf(gate).isF32())
       return "decays and betas of a chunk kernel are f32";
-  if (op.getInputGate() || op.getRunningMax() || op.getMask())
-    return "input gates, running maxima and masks have no chunk kernel";
+  if (op.getInputGate() || op.getRunningMax())
+    return "input gates and running maxima have no chunk kernel";
   if (featureMapOf(op) == FeatureMapKind::SoftmaxKernel ||
       featureMapOf(op) == FeatureMapKind::Region)
     return "a map of whole tokens and a region have no chunk kernel";

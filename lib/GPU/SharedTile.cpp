@@ -78,7 +78,7 @@ TileCopy::TileCopy(KernelBuilder &k, SharedTile tile, int64_t threads,
                 k.rem(sourceOffset, SharedTile::unitBytes));
 }
 
-void TileCopy::start(Value target, Value source, Value left) {
+void TileCopy::start(Value target, Value source, Value left, Filter filter) {
   k.ifThen(active, [&] {
     LanePointer pointer(k, tile, target, place);
     Value from = k.offset(
@@ -87,7 +87,10 @@ void TileCopy::start(Value target, Value source, Value left) {
     for (int64_t i = 0; i < tile.rows; i += rowStep) {
       if (i)
         from = k.offset(from, step);
-      Value exists = k.both(k.less(k.add(row, i), left), columnExists);
+      Value mine = k.add(row, i), exists = k.less(mine, left);
+      if (filter)
+        exists = filter(mine, exists);
+      exists = k.both(exists, columnExists);
       k.copyAsync(pointer.at(i, 0), from, granule, exists);
     }
   });

@@ -94,8 +94,11 @@ public:
   TileCopy(KernelBuilder &k, SharedTile tile, int64_t threads, int64_t granule,
            Value thread, Value stride, int64_t size, Value firstColumn);
 
-  /// Starts the copy of the `left` rows at `source` into the tile at `target`.
-  void start(Value target, Value source, Value left);
+  /// Tells of a row, and whether it exists, whether it is to be copied.
+  using Filter = function_ref<Value(Value row, Value exists)>;
+  /// Starts the copy of the `left` rows at `source` into the tile at `target`,
+  /// with zeros in place of those that `filter` leaves out.
+  void start(Value target, Value source, Value left, Filter filter = nullptr);
 
 private:
   KernelBuilder &k;

@@ -241,12 +241,7 @@ std::pair<Value, Value> StateKernel::keptTokens(Value first) {
     if (!maskView)
       return exists;
     Value index = k().select(exists, token, k().i32(0));
-    Value byte =
-        k().load(k().b.getI8Type(), maskView.at(k(), {batch, index}), 1);
-    Value given = arith::CmpIOp::create(
-        k().b, k().loc, arith::CmpIPredicate::ne, byte,
-        arith::ConstantIntOp::create(k().b, k().loc, 0, 8));
-    return k().both(exists, given);
+    return k().both(exists, k().loadFlag(maskView.at(k(), {batch, index})));
   };
   auto word = [&](int64_t offset) {
     Value token = k().add(k().add(first, k().mul(pair, 2)), offset);

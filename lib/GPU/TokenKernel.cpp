@@ -165,11 +165,7 @@ Value TokenKernel::tokenAt(Value number) {
 }
 
 Value TokenKernel::isWritten(Value token) {
-  Value keep =
-      k().load(k().b.getI8Type(), maskView.at(k(), {here.batch, token}), 1);
-  return arith::CmpIOp::create(
-      k().b, k().loc, arith::CmpIPredicate::ne, keep,
-      arith::ConstantIntOp::create(k().b, k().loc, 0, 8));
+  return k().loadFlag(maskView.at(k(), {here.batch, token}));
 }
 
 /// Brings one element to its place, 0 where there is none.

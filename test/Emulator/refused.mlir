@@ -1,7 +1,6 @@
 // What the fast kernels of a GPU do not take: the reason, and results that agree with naive loops.
 
 // RUN: linattn-run %s --entry=decayed_state --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=STATE
-// RUN: linattn-run %s --entry=masked --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=MASK
 // RUN: linattn-run %s --entry=value_decay --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=VALUES
 // RUN: linattn-run %s --entry=softmax --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=SOFTMAX
 
@@ -16,21 +15,6 @@ func.func @decayed_state(%k: tensor<1x2x?x32xbf16>, %v: tensor<1x2x?x32xbf16>, %
 }
 
 // Token by token.
-// MASK: missed: select-schedule: not chunk: input gates, running maxima and masks have no chunk kernel
-// MASK: passed: select-schedule: token kernel
-// MASK: kernel masked_scan: no findings
-// MASK: result 0: agrees with the reference
-func.func @masked(%q: tensor<1x2x?x32xbf16>, %k: tensor<1x2x?x32xbf16>, %v: tensor<1x2x?x32xbf16>, %m: tensor<1x?xi1>, %s: tensor<1x2x32x32xf32>)
-    -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>) {
-  %c2 = arith.constant 2 : index
-  %n = tensor.dim %v, %c2 : tensor<1x2x?x32xbf16>
-  %e = tensor.empty(%n) : tensor<1x2x?x32xbf16>
-  %o, %t = linattn.scan %q, %k, %v mask(%m) into(%e) init(%s)
-    : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x?xi1>, tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
-    -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
-  return %o, %t : tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>
-}
-
 // VALUES: missed: select-schedule: not chunk: a decay per value column has no chunk kernel
 // VALUES: passed: select-schedule: token kernel
 // VALUES: kernel value_decay_scan: no findings

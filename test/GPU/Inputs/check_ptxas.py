@@ -29,7 +29,8 @@ def scan(name, dtype, size, tokens, clauses="", gates=(), attributes="", z=False
     arguments = f"%q: {t}, %k: {t}, %v: {t}"
     types = f"{t}, {t}, {t}"
     for number, gate in enumerate(gates):
-        g = f"tensor<{gate}xf32>".replace("D", str(size)).replace("T", tokens)
+        g = "tensor<" + gate.replace("D", str(size)).replace("T", tokens)
+        g += ">" if gate == MASK else "xf32>"
         arguments += f", %g{number}: {g}"
         types += f", {g}"
     results = f"{t}, {s}"
@@ -68,6 +69,7 @@ SOFTMAX = "weights(softmax) {causal, scale = 0.125}"
 ELU = "{feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>}"
 TOKEN = "2x4xT"
 CHANNEL = "2x4xTxD"
+MASK = "2xTxi1"
 # What a scan does beside adding keys times values: clauses, their operands.
 RULES = {
     "chunk": ("", ()),
@@ -77,6 +79,8 @@ RULES = {
     "gdn": ("decay(%g0) beta(%g1) update(delta)", (TOKEN, TOKEN)),
     "kda": ("decay(%g0) beta(%g1) update(delta)", (CHANNEL, TOKEN)),
     "dplr": ("a(%g0) b(%g1) update(dplr)", (CHANNEL, CHANNEL)),
+    "mask": ("mask(%g0)", (MASK,)),
+    "maskedkda": ("decay(%g0) beta(%g1) mask(%g2) update(delta)", (CHANNEL, TOKEN, MASK)),
     "bonus": ("decay(%g0) bonus(%g1) readout(exclusive)", (CHANNEL, "4xD")),
 }
 # Every size of some, few of the others, which differ from them in little.
@@ -84,6 +88,7 @@ ALL_SIZES = ["chunk_bf16", "chunk_f32", "decay_bf16", "gla_bf16", "gdn_bf16", "k
 FEW_SIZES = [
     *("chunk_f16", "decay_f16", "decay_f32", "gla_f32", "delta_bf16", "gdn_f16"),
     *("gdn_f32", "kda_f16", "kda_f32", "dplr_f32", "bonus_bf16", "bonus_f32"),
+    *("mask_bf16", "mask_f32", "maskedkda_bf16"),
 ]
 FEW = SIZES if os.environ.get("LINATTN_PTXAS") == "all" else (60, 128)
 # In segments: three kernels each.

@@ -102,9 +102,18 @@ func.func @narrow_decay(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
   return
 }
 
-// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: input gates, running maxima and masks have no chunk kernel"
+// REMARK: [Missed] select-schedule {{.*}}Remark="no kernel: a running maximum has no kernel"
+// CHECK-LABEL: func.func @input_gate(
+// CHECK-NOT: linattn.schedule
+func.func @input_gate(%q: memref<2x8x?x64xf32>, %i: memref<2x8x?xf32>, %s: memref<2x8x64x64xf32>, %z: memref<2x8x64xf32>, %m: memref<2x8xf32>) {
+  linattn.scan %q, %q, %q input_gate(%i) into(%q) init(%s) normalizer(%z) running_max(%m) {normalize = #linattn.normalize<abs_floor = 1.0>}
+    : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?xf32>,
+       memref<2x8x?x64xf32>, memref<2x8x64x64xf32>, memref<2x8x64xf32>, memref<2x8xf32>) -> ()
+  return
+}
+
 // CHECK-LABEL: func.func @masked(
-// CHECK: form = token
+// CHECK: form = chunk
 func.func @masked(%q: memref<2x8x?x64xf32>, %m: memref<2x?xi1>, %s: memref<2x8x64x64xf32>) {
   linattn.scan %q, %q, %q mask(%m) into(%q) init(%s)
     : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x?xi1>,

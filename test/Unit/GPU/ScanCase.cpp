@@ -86,6 +86,7 @@ private:
               bool tokens);
   void fill(Buffer &buffer, double scale, bool negative);
   void addGates();
+  void addMask();
   /// Few tokens are static, as in decoding.
   bool isDynamic(const Buffer &buffer) const {
     return scan.tokens > 8 && buffer.shape.size() >= 3 &&
@@ -190,6 +191,30 @@ void Program::addGates() {
     gate("write", withLast(scan.valueSize), 1, false);
 }
 
+/// What a token that is not written would write is no number.
+void Program::addMask() {
+  Buffer &mask =
+      add("mask", DType::I1, {scan.batch, scan.tokens}, /*tokens=*/false);
+  auto isWritten = [](int64_t number) { return number % 3 != 0; };
+  for (int64_t i = 0; i < mask.count(); ++i)
+    storeElement(DType::I1, mask.data.data(), i, isWritten(i));
+  for (const char *name : {"key", "value", "beta"}) {
+    Buffer *buffer = find(name);
+    if (!buffer)
+      continue;
+    Array array = buffer->toArray();
+    int64_t rows = array.dim(0) * array.dim(1) * array.dim(2);
+    int64_t width = rows ? array.data.size() / rows : 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      int64_t sequence = i / (array.dim(1) * array.dim(2));
+      if (!isWritten(sequence * scan.tokens + i % array.dim(2)))
+        std::fill_n(&array.data[i * width], width,
+                    std::numeric_limits<double>::quiet_NaN());
+    }
+    buffer->set(array);
+  }
+}
+
 Program::Program(const ScanCase &scan)
     : scan(scan), heads(std::max(scan.keyHeads, scan.valueHeads)),
       outputHeads(std::max(heads, scan.queryHeads)),
@@ -208,10 +233,7 @@ Program::Program(const ScanCase &scan)
        1, false);
   addGates();
   if (scan.mask)
-    fill(add("mask", DType::I1, {scan.batch, scan.tokens}, false), 1, false);
-  if (Buffer *mask = find("mask"))
-    for (int64_t i = 0; i < mask->count(); ++i)
-      storeElement(DType::I1, mask->data.data(), i, i % 3 != 0);
+    addMask();
   if (!scan.offsets.empty()) {
     Buffer &buffer = add("cu_seqlens", DType::I32, {states + 1}, false);
     for (int64_t i = 0; i <= states; ++i)

@@ -134,6 +134,16 @@ std::vector<ScanCase> chunkCases() {
     scan.decay = ScanCase::Token;
     scan.decayScale = 1000;
   }));
+  cases.push_back(named("mask", [](ScanCase &scan) {
+    scan.mask = true;
+    scan.batch = 2;
+    scan.decay = ScanCase::Token;
+  }));
+  cases.push_back(named("mask_packed_reverse", [](ScanCase &scan) {
+    scan.mask = scan.reverse = true;
+    scan.offsets = {0, 70, 70, 150};
+    scan.keySize = scan.valueSize = 60;
+  }));
   return cases;
 }
 
@@ -310,6 +320,35 @@ std::vector<ScanCase> columnCases() {
     scan.dtype = DType::F32;
   });
   add("relu2", [](ScanCase &scan) { scan.featureMap = FeatureMapKind::Relu2; });
+  add("mask_normalizer", [](ScanCase &scan) {
+    scan.mask = scan.normalize = true;
+    scan.batch = 2;
+    scan.featureMap = FeatureMapKind::Elu1;
+  });
+  add("mask_gated_delta", [&](ScanCase &scan) {
+    gatedDelta(scan);
+    scan.mask = true;
+    scan.batch = 2;
+  });
+  add("mask_kda_f32_packed_reverse", [&](ScanCase &scan) {
+    kda(scan);
+    scan.mask = scan.reverse = true;
+    scan.dtype = DType::F32;
+    scan.offsets = {0, 70, 70, 150};
+  });
+  add("mask_bonus_tokens_first", [](ScanCase &scan) {
+    scan.mask = scan.bonus = scan.tokensFirst = true;
+    scan.readout = Readout::Exclusive;
+    scan.decay = ScanCase::Channel;
+    scan.batch = 2;
+  });
+  add("mask_delta_pool", [&](ScanCase &scan) {
+    delta(scan);
+    scan.mask = scan.pool = true;
+    scan.batch = 3;
+    scan.tokens = 40;
+    scan.keySize = scan.valueSize = 60;
+  });
   return cases;
 }
 

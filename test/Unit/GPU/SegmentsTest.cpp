@@ -148,6 +148,15 @@ std::vector<ScanCase> cases() {
     scan.bonus = true;
     scan.decay = ScanCase::Head;
   });
+  add("mask", [](ScanCase &scan) {
+    scan.mask = true;
+    scan.decay = ScanCase::Token;
+  });
+  add("mask_gla_elu1", [](ScanCase &scan) {
+    scan.mask = true;
+    scan.decay = ScanCase::Channel;
+    scan.featureMap = FeatureMapKind::Elu1;
+  });
   add("relu2", [](ScanCase &scan) { scan.featureMap = FeatureMapKind::Relu2; });
   return cases;
 }
