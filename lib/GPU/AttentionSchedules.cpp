@@ -91,7 +91,7 @@ ScheduleAttr mlir::linattn::chooseSchedule(QuadraticOp op,
   // waits; each also takes a kilobyte that is not its own.
   constexpr int64_t reserved = 1024;
   bool isWide = getElementTypeOrSelf(op.getQuery()).isF32();
-  Mma mma = machine.wgmma && !isWide ? Mma::Wgmma : Mma::MmaSync;
+  Mma mma = machine.warpgroupRate > 0 && !isWide ? Mma::Wgmma : Mma::MmaSync;
   // Two warpgroups share every tile of keys and values.
   int64_t count = staticSize(op.getQuery(), 2);
   bool isFew = !ShapedType::isDynamic(count) && count <= warpgroupRows;

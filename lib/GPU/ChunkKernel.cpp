@@ -143,13 +143,10 @@ void ChunkKernel::startChunk(Value number, Value stage) {
   if (copyQuery)
     copyQuery->start(base, rows(queryBase, queryStride), left);
   auto isWritten = written.from(k(), first);
-  TileCopy::Filter filter;
-  if (written)
-    filter = isWritten;
   copyKey->start(k().offset(base, keyOffset()), rows(keyBase, keyStride), left,
-                 filter);
+                 isWritten);
   copyValue->start(k().offset(base, valueOffset()),
-                   rows(valueBase, valueStride), left, filter);
+                   rows(valueBase, valueStride), left, isWritten);
   if (hasTokenDecay())
     copyDecays(first, left, stage);
   k().commitCopies();

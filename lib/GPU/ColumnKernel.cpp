@@ -194,13 +194,10 @@ void ColumnKernel::startChunk(Value number, Value stage) {
   if (copyQuery)
     copyQuery->start(base, rows(queryBase, queryStride), left);
   auto isWritten = written.from(k(), first);
-  TileCopy::Filter filter;
-  if (written)
-    filter = isWritten;
   copyKey->start(k().offset(base, keyOffset), rows(keyBase, keyStride), left,
-                 filter);
+                 isWritten);
   copyValue->start(k().offset(base, valueOffset), rows(valueBase, valueStride),
-                   left, filter);
+                   left, isWritten);
   if (copyDecay)
     copyDecay->start(k().offset(base, decayOffset),
                      rows(decayBase, decayStride), left);
@@ -208,10 +205,9 @@ void ColumnKernel::startChunk(Value number, Value stage) {
     Value exists = k().less(thread, left);
     if (hasTokenDecay())
       copyScalars(decayBase, decayStride, decayOffset, first, exists, base);
-    if (betaBase && written)
-      exists = isWritten(thread, exists);
     if (betaBase)
-      copyScalars(betaBase, betaStride, betaOffset, first, exists, base);
+      copyScalars(betaBase, betaStride, betaOffset, first,
+                  isWritten(thread, exists), base);
   });
   k().commitCopies();
 }

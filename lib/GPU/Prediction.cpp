@@ -186,10 +186,9 @@ static double secondsOf(const KernelWork &work, const GPUMachine &machine) {
   double chunk = std::max(
       {work.latency, sharing * work.operations / (machine.rate / sms),
        sharing * work.bytes / (bandwidthShares * machine.bandwidth / sms)});
-  double bytes = work.blocks * (work.chunks * work.bytes + work.stateBytes);
   double state =
       sharing * work.stateBytes / (bandwidthShares * machine.bandwidth / sms);
-  return launchSeconds + std::max(bytes / machine.bandwidth,
+  return launchSeconds + std::max(work.allBytes() / machine.bandwidth,
                                   waves * (work.chunks * chunk + state));
 }
 
@@ -206,8 +205,7 @@ std::optional<Prediction> mlir::linattn::predict(ScanOp op,
     work.blocks *= states * parts;
     work.chunks = llvm::divideCeil(tokens, split * chunk);
     prediction.seconds += secondsOf(work, machine);
-    prediction.bytes +=
-        work.blocks * (work.chunks * work.bytes + work.stateBytes);
+    prediction.bytes += work.allBytes();
     prediction.blocks = std::max(prediction.blocks, work.blocks);
   };
   if (schedule.getForm() == Form::Token) {
@@ -253,9 +251,7 @@ static std::optional<Prediction> predictOne(OpTy op, ScheduleAttr schedule,
   GPUMachine chosen = machine;
   if (schedule.getMma() == Mma::Wgmma)
     chosen.rate = machine.warpgroupRate;
-  return Prediction{secondsOf(work, chosen),
-                    work.blocks * (work.chunks * work.bytes + work.stateBytes),
-                    work.blocks};
+  return Prediction{secondsOf(work, chosen), work.allBytes(), work.blocks};
 }
 
 std::optional<Prediction> mlir::linattn::predict(QuadraticOp op,

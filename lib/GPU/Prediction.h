@@ -27,6 +27,9 @@ struct KernelWork {
   /// time of one, in seconds.
   double bytes = 0, operations = 0, latency = 0;
   double stateBytes = 0; ///< Of a block, beside the chunks.
+
+  /// Of all blocks.
+  double allBytes() const { return blocks * (chunks * bytes + stateBytes); }
 };
 
 struct Prediction {

@@ -142,7 +142,7 @@ public:
   /// The same of the rows from token `first` on: a filter of their copies.
   auto from(KernelBuilder &k, Value first) const {
     return [this, &k, first](Value row, Value exists) {
-      return has(k, k.add(first, row), exists);
+      return *this ? has(k, k.add(first, row), exists) : exists;
     };
   }
 

@@ -131,7 +131,7 @@ private:
       return ", wgmma";
     if (schedule.getMma() == Mma::Fma)
       return "";
-    if (machine().wgmma)
+    if (machine().warpgroupRate > 0)
       return "; mma_sync: wgmma has kernels of quadratic attention in 16 bits "
              "only";
     bool isHopper = StringRef(chip) == "sm_90";

@@ -19,8 +19,7 @@ struct GPUMachine {
   double bandwidth = 0;     ///< Of its memory, in bytes a second.
   double rate = 0;          ///< Of mma.sync on 16 bits, in operations a second.
   int64_t shared = 0;       ///< Bytes that one block may have.
-  bool wgmma = false;       ///< Whether the chip's code may hold `wgmma`.
-  double warpgroupRate = 0; ///< Of `wgmma`, where it may.
+  double warpgroupRate = 0; ///< Of `wgmma`; 0: the chip's code has none.
 };
 
 /// The GPU that code for `chip` is chosen for: a chip that is not in the table
