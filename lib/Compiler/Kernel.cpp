@@ -14,6 +14,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cstring>
+#include <memory>
 
 using namespace linattn;
 using namespace linattn::detail;
@@ -113,16 +114,42 @@ public:
 private:
   static constexpr int64_t smallShare = 16;
 
+  /// Copies elements that are `stride` apart to where they are neighbours. A
+  /// size that the compiler knows makes it one move per element.
+  template <size_t bytes>
+  static void copyRow(char *to, const char *from, int64_t count,
+                      int64_t stride) {
+    for (int64_t i = 0; i < count; ++i)
+      std::memcpy(to + i * bytes, from + i * stride * int64_t(bytes), bytes);
+  }
+  static auto rowCopyOf(int64_t bytes) {
+    switch (bytes) {
+    case 1:
+      return copyRow<1>;
+    case 2:
+      return copyRow<2>;
+    case 4:
+      return copyRow<4>;
+    default:
+      assert(bytes == 8 && "expected an element of at most eight bytes");
+      return copyRow<8>;
+    }
+  }
+
   BufferView copy(const BufferView &view) {
     int64_t bytes = getByteSize(view.dtype), count = view.getNumElements();
-    copies.emplace_back(count * bytes);
-    char *to = copies.back().data();
+    copies.emplace_back(new char[count * bytes]);
+    char *to = copies.back().get();
     const auto *from = static_cast<const char *>(view.data);
-    llvm::SmallVector<int64_t, 4> at(view.shape.size(), 0);
+    auto copyRow = rowCopyOf(bytes);
+    size_t last = view.shape.size() - 1;
+    int64_t row = view.shape[last];
+    llvm::SmallVector<int64_t, 4> at(last, 0);
     int64_t offset = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      std::memcpy(to + i * bytes, from + offset * bytes, bytes);
-      for (size_t d = at.size(); d-- > 0;) {
+    for (int64_t done = 0; done < count; done += row) {
+      copyRow(to + done * bytes, from + offset * bytes, row,
+              view.strides[last]);
+      for (size_t d = last; d-- > 0;) {
         offset += view.strides[d];
         if (++at[d] < view.shape[d])
           break;
@@ -135,7 +162,7 @@ private:
 
   llvm::ArrayRef<BufferView> used;
   std::vector<BufferView> views;
-  std::vector<std::vector<char>> copies;
+  std::vector<std::unique_ptr<char[]>> copies;
 };
 
 /// Sets the thread count for a scope.

@@ -121,6 +121,11 @@ private:
   void findNext();
   void prefetchNext(Value operand, Value member, Value row,
                     bool isWritten = false);
+  /// Token `row` of the next chunk; past the last token that one again.
+  Value nextToken(Value row) {
+    return tokenAt(min(add(nextFirst, row), sub(end, index(1))));
+  }
+  void prefetchNumbers(Value row);
   void prefetchKeys(Value row);
   void prefetchValues(Value row);
   void prefetchWhileUpdating(Value d);

@@ -256,7 +256,6 @@ void ChunkTile::prefetchNext(Value operand, Value member, Value row,
   int64_t share = llvm::alignTo(
       llvm::divideCeil(*getConstantIntValue(dim(operand, 3)), count), line);
   Value start = mul(div(column, index(shape.cols)), index(share));
-  Value token = tokenAt(min(add(nextFirst, row), sub(end, index(1))));
   Value rowHead = nextHead, total = heads;
   // Queries and outputs may have several heads per state.
   if (member) {
@@ -265,11 +264,26 @@ void ChunkTile::prefetchNext(Value operand, Value member, Value row,
   }
   if (operand != scan.getOutput())
     rowHead = headOf(operand, rowHead, total);
-  prefetchRow(operand, {batch, rowHead, token}, start, index(share), isWritten);
+  prefetchRow(operand, {batch, rowHead, nextToken(row)}, start, index(share),
+              isWritten);
 }
 
-/// What a token brings of the size of keys, its query aside.
+/// A token's numbers. Where those of its heads are neighbours, each token's are
+/// of another line.
+void ChunkTile::prefetchNumbers(Value row) {
+  for (Value operand :
+       {scan.getDecay(), scan.getBeta(), scan.getInputGate()}) {
+    if (!operand || rankOf(operand) != 3)
+      continue;
+    SmallVector<Value> at{batch, nextHead, nextToken(row)};
+    memref::PrefetchOp::create(b, loc, operand, at, /*isWrite=*/false,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+  }
+}
+
+/// What a token brings of the size of keys, its query aside, and its numbers.
 void ChunkTile::prefetchKeys(Value row) {
+  prefetchNumbers(row);
   Value decay = hasChannelDecay() ? scan.getDecay() : Value();
   for (Value operand :
        {scan.getKey(), decay, scan.getErase(), scan.getA(), scan.getB()})
