@@ -98,11 +98,9 @@ func.func @f(%q: {0}, %k: {0}, %v: {0}, %g: {2}) -> {0} {{
 })",
                  t, s, g, decays ? "decay(%g)" : "",
                  decays ? g + "," : std::string(),
-                 block ? formatv("{{config = #linattn.config<form = "
-                                 "state_tile, block = {0}>}",
-                                 block)
-                             .str()
-                       : std::string());
+                 formatv("{{config = #linattn.config<form = state_tile{0}>}",
+                         block ? formatv(", block = {0}", block).str() : "")
+                     .str());
 }
 
 namespace {
