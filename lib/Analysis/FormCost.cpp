@@ -19,10 +19,10 @@ using namespace linattn;
 ///
 ///                      products  near   far  pairs   rows  tokens
 static constexpr WorkCounts weights[] = {
-    /* Token     */ {0.67, 1.40, 4.04, 0.00, 12.2, 0.0},
-    /* StateTile */ {1.32, 4.68, 7.07, 0.00, 19.1, 0.0},
-    /* Chunk     */ {0.68, 7.80, 8.45, 4.09, 3.80, 77.0},
-    /* Quadratic */ {1.33, 0.00, 0.00, 0.00, 25.4, 0.0},
+    /* Token     */ {0.99, 0.75, 1.18, 0.00, 3.93, 0.0},
+    /* StateTile */ {0.96, 3.41, 4.08, 0.00, 8.10, 1.45},
+    /* Chunk     */ {0.73, 4.08, 4.29, 2.43, 2.73, 24.5},
+    /* Quadratic */ {1.04, 0.00, 0.00, 0.00, 13.5, 21.7},
 };
 
 /// Tokens that stand for many.
