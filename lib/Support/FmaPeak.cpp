@@ -91,11 +91,12 @@ struct Kind {
   Loop loop;
 };
 
-Kind getKind() {
+Kind getKind(int64_t vectorBits) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f"))
+  if (vectorBits >= 512 && __builtin_cpu_supports("avx512f"))
     return {"avx512", runAVX512};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+  if (vectorBits >= 256 && __builtin_cpu_supports("avx2") &&
+      __builtin_cpu_supports("fma"))
     return {"avx2", runAVX2};
 #endif
   return {"generic", runGeneric};
@@ -122,8 +123,8 @@ double measureOneThread(Loop loop) {
 
 } // namespace
 
-double linattn::measureFmaGflops(int threads) {
-  Loop loop = getKind().loop;
+double linattn::measureFmaGflops(int threads, int64_t vectorBits) {
+  Loop loop = getKind(vectorBits).loop;
   std::vector<double> results(std::max(threads, 1));
   std::atomic<int> waiting{static_cast<int>(results.size())};
   auto work = [&](size_t i) {
@@ -145,4 +146,6 @@ double linattn::measureFmaGflops(int threads) {
   return total;
 }
 
-const char *linattn::getFmaKind() { return getKind().name; }
+const char *linattn::getFmaKind(int64_t vectorBits) {
+  return getKind(vectorBits).name;
+}

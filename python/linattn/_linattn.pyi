@@ -89,7 +89,7 @@ def get_num_threads() -> int:
 def fma_kind() -> str: ...
 def vector_unit() -> tuple[int, int]: ...
 def fma_gflops(threads: int = 1) -> float:
-    """GFLOP/s of an f32 FMA loop on that many threads."""
+    """GFLOP/s of an f32 FMA loop on that many threads, in the vectors that code is made for."""
 
 def copy_gbytes(bytes: int, threads: int = 1) -> float:
     """GB/s, read plus written, of copying within a footprint."""

@@ -17,7 +17,7 @@ using namespace nb::literals;
 void linattn::python::registerCeilings(nb::module_ &module) {
   using nb::gil_scoped_release;
   module.def(
-      "fma_kind", &linattn::getFmaKind,
+      "fma_kind", [] { return getFmaKind(getVectorTarget().vectorBits); },
       "The instructions that fma_gflops measures: avx512, avx2 or generic.");
   module.def(
       "vector_unit",
@@ -27,22 +27,26 @@ void linattn::python::registerCeilings(nb::module_ &module) {
       },
       "Width in bits and number of the vector registers that code is made "
       "for.");
-  module.def("fma_gflops", &linattn::measureFmaGflops, "threads"_a = 1,
-             nb::call_guard<gil_scoped_release>(),
-             "GFLOP/s of an f32 FMA loop on that many threads.");
+  module.def(
+      "fma_gflops",
+      [](int threads) {
+        return measureFmaGflops(threads, getVectorTarget().vectorBits);
+      },
+      "threads"_a = 1, nb::call_guard<gil_scoped_release>(),
+      "GFLOP/s of an f32 FMA loop on that many threads, in the vectors that "
+      "code is made for.");
   module.def(
       "copy_gbytes",
       [](int64_t bytes, int threads) {
-        return linattn::measureMemoryGbytes(linattn::MemoryPass::Copy, bytes,
-                                            threads);
+        return measureMemoryGbytes(MemoryPass::Copy, bytes, threads);
       },
       "bytes"_a, "threads"_a = 1, nb::call_guard<gil_scoped_release>(),
       "GB/s, read plus written, of copying within a footprint.");
   module.def(
       "update_gbytes",
       [](int64_t bytes, int threads, bool best) {
-        return linattn::measureMemoryGbytes(
-            linattn::MemoryPass::Update, bytes, threads,
+        return measureMemoryGbytes(
+            MemoryPass::Update, bytes, threads,
             best ? PassTime::Best : PassTime::Median);
       },
       "bytes"_a, "threads"_a = 1, "best"_a = true,

@@ -99,7 +99,7 @@ def other_cpu():
     if not cpu:
         return []
     return [
-        f"Code for {cpu} (LINATTN_CPU); the FMA peak is that of the machine's own, wider vectors.",
+        f"Code for {cpu} (LINATTN_CPU), and an FMA loop in vectors of that width.",
     ]
 
 

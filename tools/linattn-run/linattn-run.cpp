@@ -233,7 +233,8 @@ llvm::Error timeKernel(const CommandLine &options, unsigned repetitions,
   auto call = CallBuffers::create(kernel, inputs, report.outputs);
   if (!call)
     return call.takeError();
-  double peakBefore = measureFmaGflops();
+  int64_t vectorBits = getVectorTarget().vectorBits;
+  double peakBefore = measureFmaGflops(/*threads=*/1, vectorBits);
   std::vector<double> times(repetitions);
   for (double &time : times) {
     double start = getMilliseconds();
@@ -241,13 +242,13 @@ llvm::Error timeKernel(const CommandLine &options, unsigned repetitions,
       return error;
     time = getMilliseconds() - start;
   }
-  double peakAfter = measureFmaGflops();
+  double peakAfter = measureFmaGflops(/*threads=*/1, vectorBits);
   llvm::sort(times);
   double median = times[times.size() / 2];
   llvm::outs() << "time: median " << llvm::format("%.4g", median) << " ms, min "
                << llvm::format("%.4g", times.front()) << " ms, " << times.size()
                << " repetitions\n"
-               << "one core's FMA peak (" << getFmaKind()
+               << "one core's FMA peak (" << getFmaKind(vectorBits)
                << "): " << llvm::format("%.1f", peakBefore)
                << " GFLOP/s before, " << llvm::format("%.1f", peakAfter)
                << " after\n";

@@ -213,4 +213,10 @@ TEST(FmaPeak, IsPlausible) {
   EXPECT_GT(measureFmaGflops(2), 0.1);
 }
 
+TEST(FmaPeak, IsOfTheVectorsThatCodeIsMadeFor) {
+  EXPECT_STREQ(getFmaKind(/*vectorBits=*/128), "generic");
+  EXPECT_STRNE(getFmaKind(/*vectorBits=*/256), "avx512");
+  EXPECT_GT(measureFmaGflops(/*threads=*/1, /*vectorBits=*/128), 0.1);
+}
+
 } // namespace
