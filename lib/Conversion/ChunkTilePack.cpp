@@ -29,7 +29,7 @@ Value ChunkTile::rowMaxima(Value operand, Value rowHead, Value t,
                             Value line =
                                 readOperand(operand, {batch, rowHead, token, d},
                                             lanes, none);
-                            return {maxf(carried.front(), line)};
+                            return {larger(carried.front(), line)};
                           })
                     .front();
     Value keep = written ? keepOf(token) : Value();
@@ -62,9 +62,9 @@ Value ChunkTile::carryMaximum(Value t, Value keyMaxima) {
   Value maximum = scan.getRunningMax();
   SmallVector<Value> place{slot, head};
   Value old = splat(load(maximum, place), lanes);
-  Value best = maxf(old, keyMaxima);
+  Value best = larger(old, keyMaxima);
   for (int64_t step = 1; step < lanes; step *= 2)
-    best = maxf(best, delayed(best, old, step));
+    best = larger(best, delayed(best, old, step));
   store(vector::ExtractOp::create(b, loc, best, ArrayRef<int64_t>{lanes - 1}),
         maximum, place);
   // −∞ − −∞, before the first key, is no number.

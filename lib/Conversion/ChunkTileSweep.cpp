@@ -271,8 +271,7 @@ void ChunkTile::prefetchNext(Value operand, Value member, Value row,
 /// A token's numbers. Where those of its heads are neighbours, each token's are
 /// of another line.
 void ChunkTile::prefetchNumbers(Value row) {
-  for (Value operand :
-       {scan.getDecay(), scan.getBeta(), scan.getInputGate()}) {
+  for (Value operand : {scan.getDecay(), scan.getBeta(), scan.getInputGate()}) {
     if (!operand || rankOf(operand) != 3)
       continue;
     SmallVector<Value> at{batch, nextHead, nextToken(row)};

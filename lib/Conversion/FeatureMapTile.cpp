@@ -113,7 +113,7 @@ private:
                  Value y = select(inside, f(i), start);
                  bool isSum = kind == vector::CombiningKind::ADD;
                  return {isSum ? addf(carried.front(), y)
-                               : maxf(carried.front(), y)};
+                               : larger(carried.front(), y)};
                })
             .front();
     return reduceVector(kind, total);

@@ -58,6 +58,14 @@ public:
   Value maxf(Value x, Value y) {
     return arith::MaximumFOp::create(b, loc, x, y, arith::FastMathFlags::nsz);
   }
+  /// The larger one, in one instruction where `maxf` takes several: a NaN in x
+  /// is left out. For what is subtracted before exponentials, which are NaN
+  /// where x is.
+  Value larger(Value best, Value x) {
+    Value exceeds =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, best);
+    return select(exceeds, x, best);
+  }
   Value negate(Value x) { return arith::NegFOp::create(b, loc, x); }
   Value exp(Value x) { return math::ExpOp::create(b, loc, x); }
   Value convert(Value x, Type type) { return convertFloat(b, loc, x, type); }

@@ -141,7 +141,7 @@ SmallVector<Value> QuadraticRows::weighKeys(Value maximum, Value sum) {
     Value block =
         overScores(constant(vectorType(lanes), lowestMaximum),
                    vector::CombiningKind::MAXIMUMF, [&](Value j, Value top) {
-                     return maxf(top, loadVector(scores, {j}, lanes));
+                     return larger(top, loadVector(scores, {j}, lanes));
                    });
     best = maxf(maximum, block);
   }

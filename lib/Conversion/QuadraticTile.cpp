@@ -258,7 +258,7 @@ void QuadraticTile::weighPanel(Value panel, Value count) {
                           Value s = loadVector(scores, {j, index(0)}, cols);
                           s = maskScores(s, panel, j, minusInfinity);
                           storeVector(s, scores, {j, index(0)});
-                          return {maxf(carried.front(), s)};
+                          return {larger(carried.front(), s)};
                         })
                      .front();
   Value correction = exp(subf(oldMax, newMax));

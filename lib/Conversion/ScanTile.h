@@ -146,7 +146,7 @@ protected:
   /// Their largest elements.
   Value maxVectors(SmallVector<Value> vectors) {
     return combineVectors(std::move(vectors),
-                          [&](Value x, Value y) { return maxf(x, y); });
+                          [&](Value x, Value y) { return larger(x, y); });
   }
 
   ScanOp scan;

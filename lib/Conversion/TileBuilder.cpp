@@ -21,8 +21,8 @@ Value TileBuilder::rowMaximum(Value memref, ArrayRef<Value> row) {
                       [&](Value d, ValueRange carried) -> SmallVector<Value> {
                         SmallVector<Value> at(row);
                         at.push_back(d);
-                        return {maxf(carried.front(),
-                                     readOperand(memref, at, lanes, lowest))};
+                        return {larger(carried.front(),
+                                       readOperand(memref, at, lanes, lowest))};
                       })
                    .front();
   return reduceVector(vector::CombiningKind::MAXIMUMF, best);

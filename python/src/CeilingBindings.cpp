@@ -45,9 +45,8 @@ void linattn::python::registerCeilings(nb::module_ &module) {
   module.def(
       "update_gbytes",
       [](int64_t bytes, int threads, bool best) {
-        return measureMemoryGbytes(
-            MemoryPass::Update, bytes, threads,
-            best ? PassTime::Best : PassTime::Median);
+        return measureMemoryGbytes(MemoryPass::Update, bytes, threads,
+                                   best ? PassTime::Best : PassTime::Median);
       },
       "bytes"_a, "threads"_a = 1, "best"_a = true,
       nb::call_guard<gil_scoped_release>(),

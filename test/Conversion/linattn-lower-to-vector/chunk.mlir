@@ -69,7 +69,8 @@ func.func @head_decay(%q: memref<1x2x?x64xf32>, %g: memref<2xf32>, %o: memref<1x
 // CHECK-LABEL: func.func @exponential(
 // CHECK-SAME:    %[[M:[^:]+]]: memref<1x2xf32>
 // CHECK:         %[[OLD:.+]] = memref.load %[[M]]
-// CHECK:         arith.maximumf %{{.+}}, %{{.+}} fastmath<nsz> : vector<16xf32>
+// CHECK:         %[[LARGER:.+]] = arith.cmpf ogt, %[[X:.+]], %[[BEST:.+]] : vector<16xf32>
+// CHECK-NEXT:    arith.select %[[LARGER]], %[[X]], %[[BEST]] : vector<16xi1>, vector<16xf32>
 // CHECK:         %[[LAST:.+]] = vector.extract %{{.+}}[15] : f32 from vector<16xf32>
 // CHECK:         memref.store %[[LAST]], %[[M]]
 // CHECK-NOT:     memref.load %[[M]]

@@ -301,8 +301,9 @@ INSTANTIATE_TEST_SUITE_P(
         Program{"state_tile", kExclusive, "state_tile", 41,
                 "zeros in padding, which meet other zeros: three of the four "
                 "rows of the last tile, which has code of its own"},
-        Program{"state_tile_normalized", kNormalized, "state_tile", 214,
-                "zeros in padding, as above; and the code for blocks in which "
+        Program{"state_tile_normalized", kNormalized, "state_tile", 215,
+                "zeros in padding, as above; what queries are shifted by, "
+                "which cancels; and the code for blocks in which "
                 "the maximum rests, which a random one never does"},
         Program{"chunk", kDelta, "chunk:12", 19,
                 "the decay before the first token and after the last one, both "
