@@ -10,15 +10,89 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
+#include <vector>
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
 using namespace linattn;
 
+namespace {
+
+constexpr size_t line = 64, hugePage = size_t(2) << 20;
+
+/// Requests of nearly the same size share their blocks.
+size_t roundToPages(size_t bytes) {
+  return (bytes + hugePage - 1) / hugePage * hugePage;
+}
+
+/// Blocks of whole huge pages that nobody uses, the oldest one first.
+class Kept {
+public:
+  /// Null if there is none of that size.
+  void *take(size_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto found =
+        std::find_if(blocks.rbegin(), blocks.rend(),
+                     [&](const Block &block) { return block.bytes == bytes; });
+    if (found == blocks.rend())
+      return nullptr;
+    void *memory = found->memory;
+    total -= bytes;
+    blocks.erase(std::next(found).base());
+    return memory;
+  }
+
+  void put(void *memory, size_t bytes) {
+    if (bytes > mostLargeMemoryKept)
+      return std::free(memory);
+#if defined(__linux__)
+    // The pages stay unless the system needs them.
+    (void)madvise(memory, bytes, MADV_FREE);
+#endif
+    std::lock_guard<std::mutex> lock(mutex);
+    blocks.push_back({memory, bytes});
+    total += bytes;
+    size_t old = 0;
+    for (; total > mostLargeMemoryKept; ++old) {
+      total -= blocks[old].bytes;
+      std::free(blocks[old].memory);
+    }
+    blocks.erase(blocks.begin(), blocks.begin() + old);
+  }
+
+  size_t getTotal() {
+    std::lock_guard<std::mutex> lock(mutex);
+    return total;
+  }
+
+private:
+  struct Block {
+    void *memory;
+    size_t bytes;
+  };
+
+  std::mutex mutex;
+  std::vector<Block> blocks;
+  size_t total = 0;
+};
+
+/// Never destroyed: arrays may outlive what runs at exit.
+Kept &getKept() {
+  static Kept &kept = *new Kept;
+  return kept;
+}
+
+} // namespace
+
 void *linattn::allocateLarge(size_t bytes) {
-  constexpr size_t line = 64, hugePage = size_t(2) << 20;
   bool isHuge = bytes >= hugePage;
+  if (isHuge) {
+    bytes = roundToPages(bytes);
+    if (void *memory = getKept().take(bytes))
+      return memory;
+  }
   void *memory = nullptr;
   if (posix_memalign(&memory, isHuge ? hugePage : line, std::max(bytes, line)))
     return nullptr;
@@ -29,3 +103,11 @@ void *linattn::allocateLarge(size_t bytes) {
 #endif
   return memory;
 }
+
+void linattn::freeLarge(void *memory, size_t bytes) {
+  if (memory && bytes >= hugePage)
+    return getKept().put(memory, roundToPages(bytes));
+  std::free(memory);
+}
+
+size_t linattn::getLargeMemoryKept() { return getKept().getTotal(); }

@@ -469,22 +469,18 @@ void ResultArray::allocateOnDevice(nb::handle like, DType dtype,
 
 /// A NumPy array. One that a vector kernel fills row by row begins with a cache
 /// line: NumPy's own begin 16 bytes or so into one, and their rows then end in
-/// one line more.
+/// one line more. A large one has memory that was a result's before, where some
+/// is at hand.
 static nb::object emptyArray(const nb::object &sizes, const nb::object &type,
                              DType dtype, llvm::ArrayRef<int64_t> shape) {
-  constexpr int64_t line = 64, worthIt = 1 << 16;
+  constexpr int64_t worthIt = 1 << 16;
   Libraries &libraries = getLibraries();
   int64_t each = getByteSize(dtype), count = 1;
   for (int64_t size : shape)
     count *= size;
   if (count * each < worthIt)
     return libraries.numpyEmpty(sizes, type);
-  nb::object memory = libraries.numpyEmpty(count + line / each, type);
-  ImportedArray imported;
-  Place cpu;
-  imported.import(memory, "result", cpu);
-  auto address = reinterpret_cast<uintptr_t>(imported.view.data);
-  return libraries.numpyArray(sizes, type, memory, -address % line);
+  return libraries.numpyArray(sizes, type, makeBytes(count * each), 0);
 }
 
 void ResultArray::allocate(nb::handle like, ArrayKind likeKind, DType dtype,

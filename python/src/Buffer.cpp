@@ -12,7 +12,6 @@
 #include "linattn/Support/LargeMemory.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <nanobind/ndarray.h>
 
@@ -50,7 +49,8 @@ Buffer::Buffer(DType dtype, llvm::ArrayRef<int64_t> shape, int32_t device)
   void *pointer = allocateLarge(bytes);
   if (!pointer)
     throw std::bad_alloc();
-  memory = std::shared_ptr<void>(pointer, std::free);
+  memory = std::shared_ptr<void>(
+      pointer, [bytes](void *given) { freeLarge(given, bytes); });
 }
 
 namespace {
@@ -112,21 +112,25 @@ nb::object Buffer::makeCapsule() const {
   return nb::steal(capsule);
 }
 
-/// Bytes of a NumPy array, all 0.
-static nb::object makeZeros(size_t bytes) {
-  void *memory = allocateLarge(bytes);
-  if (!memory)
-    throw std::bad_alloc();
-  nb::capsule owner(memory, [](void *pointer) noexcept { std::free(pointer); });
-  std::memset(memory, 0, bytes);
+nb::object linattn::python::makeBytes(size_t bytes, bool clear) {
+  auto buffer = std::make_unique<Buffer>(
+      DType::I8, llvm::ArrayRef<int64_t>(static_cast<int64_t>(bytes)));
+  void *memory = buffer->view().data;
+  if (clear)
+    std::memset(memory, 0, bytes);
+  nb::capsule owner(buffer.get(), [](void *given) noexcept {
+    delete static_cast<Buffer *>(given);
+  });
+  (void)buffer.release();
   return nb::cast(
       nb::ndarray<nb::numpy, uint8_t>(memory, 1, &bytes, std::move(owner)));
 }
 
 void linattn::python::registerBuffer(nb::module_ &module) {
-  module.def("zeros", makeZeros, "bytes"_a,
-             "Bytes of a NumPy array, all 0, that begin with a cache line, and "
-             "from 2 MiB on with a huge page where the system has them.");
+  module.def(
+      "zeros", [](size_t bytes) { return makeBytes(bytes, true); }, "bytes"_a,
+      "Bytes of a NumPy array, all 0, that begin with a cache line, and "
+      "from 2 MiB on with a huge page where the system has them.");
   nb::class_<Buffer>(module, "Buffer",
                      "A contiguous result that any DLPack library can adopt.")
       .def("__dlpack__",

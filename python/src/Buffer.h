@@ -38,6 +38,10 @@ private:
   int32_t device;
 };
 
+/// Bytes of a NumPy array that begin with a cache line, and from 2 MiB on with
+/// a huge page where the system has them; all 0 if `clear`.
+nanobind::object makeBytes(size_t bytes, bool clear = false);
+
 /// Adds the class `Buffer` to the module.
 void registerBuffer(nanobind::module_ &module);
 

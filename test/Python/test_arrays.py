@@ -271,3 +271,20 @@ def test_steps_like_the_last_one(rng):
     state.step(q, k, v)
     np.testing.assert_array_equal(kept, before)
     np.testing.assert_allclose(state.S, 4 / 3 * before, rtol=1e-6)
+
+
+def test_memory_of_large_results():
+    x = np.ones((1, 4096, 4, 64), np.float32)  # 4 MiB
+    first = linattn.scan(x, x, x)
+    kept, address = first.copy(), first.ctypes.data
+    assert address % (2 << 20) == 0
+    # As long as anybody looks at it, nobody else gets it.
+    view = first[:, 100:]
+    del first
+    second = linattn.scan(2 * x, x, x)
+    assert second.ctypes.data != address
+    np.testing.assert_array_equal(view, kept[:, 100:])
+    del view
+    third = linattn.scan(x, x, x)
+    assert third.ctypes.data == address
+    np.testing.assert_array_equal(third, kept)

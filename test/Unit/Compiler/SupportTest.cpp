@@ -10,9 +10,11 @@
 #include "CompilerTestUtils.h"
 #include "linattn/Support/Elements.h"
 #include "linattn/Support/FmaPeak.h"
+#include "linattn/Support/LargeMemory.h"
 #include "linattn/Support/Npy.h"
 #include <cmath>
 #include <limits>
+#include <thread>
 
 using namespace linattn;
 using namespace linattn::test;
@@ -206,6 +208,62 @@ TEST(Overlap, InterleavedSlices) {
   };
   EXPECT_FALSE(detail::mayOverlap(odd(0), odd(1)));
   EXPECT_TRUE(detail::mayOverlap(odd(0), odd(2)));
+}
+
+TEST(LargeMemory, StaysAtHandForItsSize) {
+  constexpr size_t bytes = size_t(5) << 20;
+  void *first = allocateLarge(bytes);
+  size_t before = getLargeMemoryKept();
+  freeLarge(first, bytes);
+  // Of whole huge pages.
+  EXPECT_EQ(getLargeMemoryKept(), before + (size_t(6) << 20));
+  void *larger = allocateLarge(2 * bytes);
+  EXPECT_NE(larger, first);
+  void *again = allocateLarge(bytes + 1);
+  EXPECT_EQ(again, first);
+  EXPECT_EQ(getLargeMemoryKept(), before);
+  std::free(again); // As before.
+  freeLarge(larger, 2 * bytes);
+  freeLarge(nullptr, bytes);
+}
+
+TEST(LargeMemory, KeepsTheLastUpToALimit) {
+  constexpr size_t bytes = mostLargeMemoryKept / 2;
+  std::vector<void *> blocks;
+  for (int i = 0; i < 3; ++i)
+    blocks.push_back(allocateLarge(bytes));
+  for (void *block : blocks)
+    freeLarge(block, bytes);
+  EXPECT_EQ(getLargeMemoryKept(), mostLargeMemoryKept);
+  EXPECT_EQ(allocateLarge(bytes), blocks[2]);
+  EXPECT_EQ(allocateLarge(bytes), blocks[1]);
+  EXPECT_EQ(getLargeMemoryKept(), 0u);
+  std::free(blocks[1]);
+  std::free(blocks[2]);
+  // More than the limit at once, and less than a huge page.
+  constexpr size_t most = mostLargeMemoryKept + 1, least = 64;
+  freeLarge(allocateLarge(most), most);
+  freeLarge(allocateLarge(least), least);
+  EXPECT_EQ(getLargeMemoryKept(), 0u);
+}
+
+TEST(LargeMemory, IsSharedByThreads) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([i] {
+      for (int round = 0; round < 50; ++round) {
+        size_t bytes = size_t(2 + (i + round) % 3) << 20;
+        auto *memory = static_cast<char *>(allocateLarge(bytes));
+        memory[0] = memory[bytes - 1] = static_cast<char>(i);
+        std::this_thread::yield();
+        EXPECT_EQ(memory[0], memory[bytes - 1]);
+        EXPECT_EQ(memory[0], i);
+        freeLarge(memory, bytes);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_LE(getLargeMemoryKept(), mostLargeMemoryKept);
 }
 
 TEST(FmaPeak, IsPlausible) {
