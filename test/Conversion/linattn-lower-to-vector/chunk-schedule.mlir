@@ -10,6 +10,8 @@
 //                    The solution.
 // CHECK:             scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
 // CHECK:               arith.minsi
+//                      A number, and rows.
+// CHECK:               memref.prefetch %[[B]][%{{.+}}, %{{.+}}, %{{.+}}], read, locality<3>, data : memref<1x2x?xf32>
 // CHECK-NOT:           memref.prefetch %[[V]]
 //                      Rows may begin inside a line.
 // CHECK-COUNT-3:       memref.prefetch %[[K]]{{.*}}, read, locality<3>, data

@@ -366,6 +366,52 @@ TEST(Kernel, SmallStridedInputsAreCopied) {
       EXPECT_EQ(y[t * 32 + d], 1.5f * float(4 - t)) << t << ", " << d;
 }
 
+// Of every size of an element, and of several dimensions: [T, H] seen as [H,
+// T].
+template <typename T>
+static void checkCopies(DType dtype, llvm::StringRef type,
+                        llvm::StringRef product) {
+  std::string text = R"(
+    #rows = affine_map<(h, t, d) -> (h, t, d)>
+    #gate = affine_map<(h, t, d) -> (h, t)>
+    func.func @scale(%x: tensor<2x?x32xTYPE>, %g: tensor<2x?xTYPE>)
+        -> tensor<2x?x32xTYPE> {
+      %y = linalg.generic {indexing_maps = [#gate, #rows],
+                           iterator_types = ["parallel", "parallel",
+                                             "parallel"]}
+          ins(%g : tensor<2x?xTYPE>) outs(%x : tensor<2x?x32xTYPE>) {
+        ^bb0(%a: TYPE, %b: TYPE):
+          %p = PRODUCT %a, %b : TYPE
+          linalg.yield %p : TYPE
+      } -> tensor<2x?x32xTYPE>
+      return %y : tensor<2x?x32xTYPE>
+    })";
+  for (auto [name, value] :
+       {std::pair("TYPE", type), std::pair("PRODUCT", product)})
+    for (size_t at; (at = text.find(name)) != std::string::npos;)
+      text.replace(at, llvm::StringRef(name).size(), value);
+  Kernel kernel = llvm::cantFail(Compiler().compile(text));
+  constexpr int64_t heads = 2, tokens = 3, size = 32;
+  std::vector<T> x(heads * tokens * size, T(3)), y(x.size()),
+      g{T(1), T(2), T(3), T(4), T(5), T(6)};
+  llvm::Error error =
+      kernel.run({BufferView(x.data(), dtype, {heads, tokens, size}),
+                  BufferView(g.data(), dtype, {heads, tokens}, {1, heads})},
+                 {BufferView(y.data(), dtype, {heads, tokens, size})});
+  ASSERT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
+  for (int64_t h = 0; h < heads; ++h)
+    for (int64_t t = 0; t < tokens; ++t)
+      for (int64_t d = 0; d < size; ++d)
+        EXPECT_EQ(y[(h * tokens + t) * size + d], T(3 * (t * heads + h + 1)));
+}
+
+TEST(Kernel, SmallStridedInputsOfAllElementSizesAreCopied) {
+  checkCopies<int8_t>(DType::I8, "i8", "arith.muli");
+  checkCopies<int16_t>(DType::I16, "i16", "arith.muli");
+  checkCopies<float>(DType::F32, "f32", "arith.mulf");
+  checkCopies<double>(DType::F64, "f64", "arith.mulf");
+}
+
 #if defined(__x86_64__)
 // The products and sums of a scan are fused, as vector.fma says.
 TEST(Kernel, MultiplyAddsAreFused) {
