@@ -29,15 +29,21 @@ using namespace linattn;
 
 namespace {
 
+enum class Decay { None, Token, Channel };
+
 struct Rule {
   llvm::StringLiteral name;
-  bool decay, delta;
+  Decay decay;
+  bool delta;
 };
 
-constexpr Rule rules[] = {{"linear", false, false},
-                          {"a decay per token", true, false},
-                          {"delta", false, true},
-                          {"gated delta", true, true}};
+constexpr Rule linear{"linear", Decay::None, false},
+    gatedDelta{"gated delta", Decay::Token, true};
+constexpr Rule rules[] = {linear,
+                          {"a decay per token", Decay::Token, false},
+                          {"a decay per channel", Decay::Channel, false},
+                          {"delta", Decay::None, true},
+                          gatedDelta};
 
 /// One token of one sequence, and the state that it updates in place.
 class Step {
@@ -55,8 +61,10 @@ public:
     for (int i = 0; i < 3; ++i)
       add({1, heads, 1, size}, 0.125f);
     inputs.push_back(state.S());
-    if (rule.decay)
+    if (rule.decay == Decay::Token)
       add({1, heads, 1}, -0.1f);
+    if (rule.decay == Decay::Channel)
+      add({1, heads, 1, size}, -0.1f);
     if (rule.delta)
       add({1, heads, 1}, 0.5f);
     memory.emplace_back(heads * size);
@@ -78,15 +86,15 @@ private:
                 states = "tensor<" + n + h + d + "x" + d + "xf32>",
                 scalars = "tensor<" + n + h + "1xf32>", arguments, operands,
                 types;
-    auto add = [&](llvm::StringRef name) {
-      arguments += (", %" + name + ": " + scalars).str();
+    auto add = [&](llvm::StringRef name, llvm::StringRef type) {
+      arguments += (", %" + name + ": " + type).str();
       operands += (" " + name + "(%" + name + ")").str();
-      types += scalars + ", ";
+      types += (type + ", ").str();
     };
-    if (rule.decay)
-      add("decay");
+    if (rule.decay != Decay::None)
+      add("decay", rule.decay == Decay::Token ? scalars : tokens);
     if (rule.delta) {
-      add("beta");
+      add("beta", scalars);
       operands += " update(delta)";
     }
     std::string text = "func.func @step(%q: " + tokens + ", %k: " + tokens +
@@ -128,7 +136,7 @@ double medianOf(std::vector<double> values) {
 
 void measureCalls() {
   constexpr int series = 101, calls = 2000;
-  for (Rule rule : {rules[0], rules[3]})
+  for (Rule rule : {linear, gatedDelta})
     for (bool dynamic : {false, true}) {
       Step step(rule, /*heads=*/1, /*size=*/4, dynamic);
       std::vector<double> times;
