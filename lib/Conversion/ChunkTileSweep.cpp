@@ -248,9 +248,7 @@ void ChunkTile::findNext() {
 /// one again.
 void ChunkTile::prefetchNext(Value operand, Value member, Value row,
                              bool isWritten) {
-  constexpr int64_t lineBits = 512;
-  auto type = cast<MemRefType>(operand.getType());
-  int64_t line = lineBits / type.getElementTypeBitWidth();
+  int64_t line = elementsPerLine(operand);
   // Panels divide the columns of the values; of other rows each gets a part.
   int64_t count = *getConstantIntValue(panels());
   int64_t share = llvm::alignTo(
@@ -271,13 +269,9 @@ void ChunkTile::prefetchNext(Value operand, Value member, Value row,
 /// A token's numbers. Where those of its heads are neighbours, each token's are
 /// of another line.
 void ChunkTile::prefetchNumbers(Value row) {
-  for (Value operand : {scan.getDecay(), scan.getBeta(), scan.getInputGate()}) {
-    if (!operand || rankOf(operand) != 3)
-      continue;
-    SmallVector<Value> at{batch, nextHead, nextToken(row)};
-    memref::PrefetchOp::create(b, loc, operand, at, /*isWrite=*/false,
-                               /*localityHint=*/3, /*isDataCache=*/true);
-  }
+  for (Value operand : {scan.getDecay(), scan.getBeta(), scan.getInputGate()})
+    if (operand && rankOf(operand) == 3)
+      prefetchLine(operand, {batch, nextHead, nextToken(row)});
 }
 
 /// What a token brings of the size of keys, its query aside, and its numbers.

@@ -72,26 +72,21 @@ bool mlir::linattn::dividesLastDim(MemRefType type, int64_t size) {
 
 void VectorBuilder::prefetchState(Value memref, ValueRange indices,
                                   int64_t size) {
-  auto source = cast<MemRefType>(memref.getType());
-  int64_t line = 64 * 8 / source.getElementTypeBitWidth();
+  int64_t line = elementsPerLine(memref);
   SmallVector<Value> at(indices);
   for (int64_t i = 0; i < size; i += line) {
     at.back() = add(indices.back(), index(i));
-    memref::PrefetchOp::create(b, loc, memref, at, /*isWrite=*/true,
-                               /*localityHint=*/3, /*isDataCache=*/true);
+    prefetchLine(memref, at, /*isWritten=*/true);
   }
 }
 
 void VectorBuilder::prefetchRow(Value memref, ArrayRef<Value> row, Value column,
                                 Value width, bool isWritten) {
-  constexpr int64_t lineBits = 512;
-  auto type = cast<MemRefType>(memref.getType());
-  int64_t line = lineBits / type.getElementTypeBitWidth();
+  int64_t line = elementsPerLine(memref);
   auto prefetch = [&](Value d) {
     SmallVector<Value> at(row);
     at.push_back(add(column, d));
-    memref::PrefetchOp::create(b, loc, memref, at, isWritten,
-                               /*localityHint=*/3, /*isDataCache=*/true);
+    prefetchLine(memref, at, isWritten);
   };
   if (std::optional<int64_t> known = getConstantIntValue(width))
     for (int64_t d = 0; d < *known; d += line)

@@ -69,8 +69,19 @@ public:
   /// operand, which may begin anywhere in a line.
   void prefetchRow(Value memref, ArrayRef<Value> row, Value column, Value width,
                    bool isWritten = false);
-  /// Asks for the cache lines of a row of a state; it need not exist.
+  /// Prefetches a row of a state for writing; the row need not exist.
   void prefetchState(Value memref, ValueRange indices, int64_t size);
+  /// The number of elements of `memref` in one cache line.
+  static int64_t elementsPerLine(Value memref) {
+    constexpr int64_t lineBits = 512;
+    return lineBits /
+           cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
+  }
+  /// Prefetches the cache line of one element.
+  void prefetchLine(Value memref, ValueRange indices, bool isWritten = false) {
+    memref::PrefetchOp::create(b, loc, memref, indices, isWritten,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+  }
 
   Type type;
 
