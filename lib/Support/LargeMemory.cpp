@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Support/LargeMemory.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 #include <vector>
 #if defined(__linux__)
@@ -21,11 +23,6 @@ using namespace linattn;
 namespace {
 
 constexpr size_t line = 64, hugePage = size_t(2) << 20;
-
-/// Requests of nearly the same size share their blocks.
-size_t roundToPages(size_t bytes) {
-  return (bytes + hugePage - 1) / hugePage * hugePage;
-}
 
 /// Blocks of whole huge pages that nobody uses, the oldest one first.
 class Kept {
@@ -89,7 +86,10 @@ Kept &getKept() {
 void *linattn::allocateLarge(size_t bytes) {
   bool isHuge = bytes >= hugePage;
   if (isHuge) {
-    bytes = roundToPages(bytes);
+    if (bytes > std::numeric_limits<size_t>::max() - hugePage)
+      return nullptr; // Rounded up, it would be a small request.
+    // Requests of nearly the same size share their blocks.
+    bytes = llvm::alignTo(bytes, hugePage);
     if (void *memory = getKept().take(bytes))
       return memory;
   }
@@ -106,7 +106,7 @@ void *linattn::allocateLarge(size_t bytes) {
 
 void linattn::freeLarge(void *memory, size_t bytes) {
   if (memory && bytes >= hugePage)
-    return getKept().put(memory, roundToPages(bytes));
+    return getKept().put(memory, llvm::alignTo(bytes, hugePage));
   std::free(memory);
 }
 

@@ -247,6 +247,11 @@ TEST(LargeMemory, KeepsTheLastUpToALimit) {
   EXPECT_EQ(getLargeMemoryKept(), 0u);
 }
 
+TEST(LargeMemory, HasLimits) {
+  EXPECT_EQ(allocateLarge(std::numeric_limits<size_t>::max()), nullptr);
+  EXPECT_EQ(allocateLarge(std::numeric_limits<size_t>::max() / 2), nullptr);
+}
+
 TEST(LargeMemory, IsSharedByThreads) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i)
