@@ -480,7 +480,7 @@ static nb::object emptyArray(const nb::object &sizes, const nb::object &type,
     count *= size;
   if (count * each < worthIt)
     return libraries.numpyEmpty(sizes, type);
-  return libraries.numpyArray(sizes, type, makeBytes(count * each), 0);
+  return libraries.numpyArray(sizes, type, makeBytes(count * each));
 }
 
 void ResultArray::allocate(nb::handle like, ArrayKind likeKind, DType dtype,

@@ -240,6 +240,14 @@ TEST(Kernel, InputsAreNotUpdatedInPlace) {
       "result 1: expected a buffer of its own, but it overlaps result 0");
 }
 
+/// `text` with `value` wherever it names `variable`.
+std::string replaced(std::string text, llvm::StringRef variable,
+                     llvm::StringRef value) {
+  for (size_t at; (at = text.find(variable)) != std::string::npos;)
+    text.replace(at, variable.size(), value);
+  return text;
+}
+
 /// Every bit pattern of a narrow float, there and back, and doubled.
 void checkNarrowFloat(DType dtype) {
   std::string text = R"mlir(
@@ -262,9 +270,7 @@ void checkNarrowFloat(DType dtype) {
       } -> (tensor<?xf32>, tensor<?x$T>, tensor<?x$T>)
       return %r#0, %r#1, %r#2 : tensor<?xf32>, tensor<?x$T>, tensor<?x$T>
     })mlir";
-  for (size_t at; (at = text.find("$T")) != std::string::npos;)
-    text.replace(at, 2, getName(dtype));
-  Kernel kernel = compile(text);
+  Kernel kernel = compile(replaced(text, "$T", getName(dtype)));
   constexpr int64_t n = 65536;
   std::vector<uint16_t> x(n), narrow(n), sum(n);
   std::vector<float> y(n), wide(n);
@@ -366,31 +372,26 @@ TEST(Kernel, SmallStridedInputsAreCopied) {
       EXPECT_EQ(y[t * 32 + d], 1.5f * float(4 - t)) << t << ", " << d;
 }
 
-// Of every size of an element, and of several dimensions: [T, H] seen as [H,
-// T].
+// Elements of every size, in two dimensions: [T, H] seen as [H, T].
 template <typename T>
-static void checkCopies(DType dtype, llvm::StringRef type,
-                        llvm::StringRef product) {
+static void checkCopies(DType dtype, llvm::StringRef product) {
   std::string text = R"(
     #rows = affine_map<(h, t, d) -> (h, t, d)>
     #gate = affine_map<(h, t, d) -> (h, t)>
-    func.func @scale(%x: tensor<2x?x32xTYPE>, %g: tensor<2x?xTYPE>)
-        -> tensor<2x?x32xTYPE> {
+    func.func @scale(%x: tensor<2x?x32x$T>, %g: tensor<2x?x$T>)
+        -> tensor<2x?x32x$T> {
       %y = linalg.generic {indexing_maps = [#gate, #rows],
                            iterator_types = ["parallel", "parallel",
                                              "parallel"]}
-          ins(%g : tensor<2x?xTYPE>) outs(%x : tensor<2x?x32xTYPE>) {
-        ^bb0(%a: TYPE, %b: TYPE):
-          %p = PRODUCT %a, %b : TYPE
-          linalg.yield %p : TYPE
-      } -> tensor<2x?x32xTYPE>
-      return %y : tensor<2x?x32xTYPE>
+          ins(%g : tensor<2x?x$T>) outs(%x : tensor<2x?x32x$T>) {
+        ^bb0(%a: $T, %b: $T):
+          %p = $product %a, %b : $T
+          linalg.yield %p : $T
+      } -> tensor<2x?x32x$T>
+      return %y : tensor<2x?x32x$T>
     })";
-  for (auto [name, value] :
-       {std::pair("TYPE", type), std::pair("PRODUCT", product)})
-    for (size_t at; (at = text.find(name)) != std::string::npos;)
-      text.replace(at, llvm::StringRef(name).size(), value);
-  Kernel kernel = llvm::cantFail(Compiler().compile(text));
+  Kernel kernel = compile(
+      replaced(replaced(text, "$T", getName(dtype)), "$product", product));
   constexpr int64_t heads = 2, tokens = 3, size = 32;
   std::vector<T> x(heads * tokens * size, T(3)), y(x.size()),
       g{T(1), T(2), T(3), T(4), T(5), T(6)};
@@ -406,10 +407,10 @@ static void checkCopies(DType dtype, llvm::StringRef type,
 }
 
 TEST(Kernel, SmallStridedInputsOfAllElementSizesAreCopied) {
-  checkCopies<int8_t>(DType::I8, "i8", "arith.muli");
-  checkCopies<int16_t>(DType::I16, "i16", "arith.muli");
-  checkCopies<float>(DType::F32, "f32", "arith.mulf");
-  checkCopies<double>(DType::F64, "f64", "arith.mulf");
+  checkCopies<int8_t>(DType::I8, "arith.muli");
+  checkCopies<int16_t>(DType::I16, "arith.muli");
+  checkCopies<float>(DType::F32, "arith.mulf");
+  checkCopies<double>(DType::F64, "arith.mulf");
 }
 
 #if defined(__x86_64__)
