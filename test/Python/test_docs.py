@@ -1,0 +1,92 @@
+"""The commands and programs that the pages show do what the pages say."""
+
+import pathlib
+import re
+import shlex
+import subprocess
+
+import numpy as np
+import pytest
+
+import linattn
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "tools/gpu/README.md"]
+PAGES += sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "docs/benchmarks").glob("*.md"))
+
+# Scripts build, test or measure for minutes: the test only finds them. Of a
+# benchmark it checks the options.
+SCRIPTS = ("tools/", "cmake", "ninja", "pip", "git")
+BENCHMARK = "build/bin/linattn-bench"
+
+
+def fences(language):
+    """(page:line, text) of every fenced block of a language."""
+    for page in PAGES:
+        text = page.read_text()
+        for match in re.finditer(rf"^```{language}\n(.*?)^```", text, re.M | re.S):
+            line = text.count("\n", 0, match.start()) + 1
+            yield pytest.param(match[1], id=f"{page.relative_to(ROOT)}:{line}")
+
+
+def commands():
+    for fence in fences("sh"):
+        text = re.sub(r"\\\n|(?<=\|)\n", " ", fence.values[0])
+        for command in text.splitlines():
+            if shlex.split(command, comments=True):
+                name = fence.id + " " + " ".join(shlex.split(command, comments=True))[:60]
+                yield pytest.param(command, id=name)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A folder that looks like the project's, in which commands may write."""
+    folder = tmp_path_factory.mktemp("checkout")
+    build = pathlib.Path(linattn._linattn.__file__).resolve().parents[2]
+    if not (build / "bin/linattn-run").exists():
+        pytest.skip("the tools are not built beside the Python module")
+    for name in ("examples", "test", "tools"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "build").symlink_to(build)
+    return folder
+
+
+def run(command, folder):
+    shell = ["bash", "-o", "pipefail", "-c", command]
+    return subprocess.run(shell, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("command", list(commands()))
+def test_commands(command, checkout):
+    words = shlex.split(command, comments=True)
+    if words[0] == BENCHMARK:
+        # No repetitions are refused once all other options have been read.
+        result = run(f"{shlex.join(words)} --repetitions=0", checkout)
+        assert "argument --repetitions: expected a positive integer, but got 0" in result.stderr
+    elif words[0].startswith(SCRIPTS):
+        if words[0].startswith("tools/"):
+            assert (ROOT / words[0]).exists()
+    else:
+        result = run(command, checkout)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("source", list(fences("mlir")))
+def test_modules_parse(source, checkout):
+    if "…" in source:
+        pytest.skip("an excerpt, with parts left out")
+    (checkout / "fence.mlir").write_text(source)
+    result = run("build/bin/linattn-opt fence.mlir", checkout)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("source", list(fences("python")))
+def test_python(source):
+    if "torch" in source or "linattn_runner" in source:
+        compile(source, "<page>", "exec")
+        pytest.skip("needs a GPU or a bundle; its syntax was checked")
+    exec(compile(source, "<page>", "exec"), {"np": np})  # noqa: S102
+
+
+def test_there_are_commands():
+    assert sum(1 for _ in commands()) > 15
