@@ -55,32 +55,40 @@ def LinAttnLowerToVectorPass
     : Pass<"linattn-lower-to-vector", "::mlir::func::FuncOp"> {
   let summary = "Lower linattn ops on buffers to register-tiled vector loops";
   let description = [{
-    Recurrences run as a state tile: `rows` accumulators of `cols` elements of S
-    stay in registers while a block of tokens streams past; with form `token`
-    the state is streamed from memory instead. With form `chunk`, and for
-    rank-1 updates without a form, `chunk` tokens at a time are products of
-    matrices and a triangular system, solved by forward substitution.
+    The forms of a recurrence:
+
+    - `state_tile`: a task packs a block of `block` tokens, then visits the tiles
+      of its state, `rows` by `cols`. A tile stays in `rows` vectors of `cols`
+      elements while the tokens of the block pass, and adds the share of its rows
+      to every output.
+    - `token`: the state streams through registers once per token.
+    - `chunk`, also the form of rank-1 updates without a config: `chunk` tokens at
+      a time are products of matrices and a triangular system, solved by forward
+      substitution.
+
     `linattn.quadratic` runs block by block with a running maximum. The small
     recurrences (`linattn.selective_scan` and its like) run a few vectors of
     channels from the first token to the last. A `linattn.feature_map` of whole
-    tokens multiplies blocks of them with its packed matrices. Tile sizes come from the op's
-    `config`, else from the options. Ops without a vector schedule are left for
-    `linattn-lower-to-loops`, with a remark; a form that cannot run the op is an
-    error.
+    tokens multiplies blocks of them with its packed matrices. Tile sizes come
+    from the op's `config`, else from the options. An op without a vector schedule
+    is left for `linattn-lower-to-loops`, with a remark; a form that cannot run the
+    op is an error.
 
     Before:
 
     ```mlir
-    linattn.scan %q, %k, %v into(%o) init(%s) : (memref<…>, …) -> ()
+    linattn.scan %q, %k, %v into(%o) init(%s)
+        {config = #linattn.config<form = state_tile, rows = 8, cols = 32, block = 32>} : (memref<…>, …) -> ()
     ```
 
-    After, the heart of it:
+    After, the innermost loop, over the tokens of a block:
 
     ```mlir
-    scf.parallel (%task) = … {
-      … %s:8 = scf.for %t = … iter_args(%s0, …) -> (vector<32xf32>, …) {
-        %s0_new = vector.fma %k, %v, %s0 : vector<32xf32>
-        %o_new = vector.fma %q, %s0_new, %o : vector<32xf32>
+    %tile:8 = scf.for %t = … iter_args(%s0 = …, …, %s7 = …) -> (vector<32xf32>, …) {
+      %next0 = vector.fma %k0, %v, %s0 : vector<32xf32>
+      %sum0 = vector.fma %q0, %next0, %zero : vector<32xf32>
+      … // the other seven rows, and the sum of all eight to the output of %t
+    }
     ```
   }];
   let options = [
