@@ -407,14 +407,16 @@ void ChunkTile::updateNormalizer() {
                        width);
   };
   forEach(index(0), keySize, width, [&](Value d) {
-    Value past = loadVector(z, {d}, width), sum = past;
-    if (Value factor = factorAt(total ? total : cumulated, d))
-      sum = mulf(past, factor);
-    if (Value rest = factorAt(residual, d))
-      sum = fmaVector(past, rest, sum);
-    sum = reduce(rows, sum, [&](Value j, Value partial) {
+    // The writes and the rounding residual of the factor come first: added to
+    // the decayed sum, the residual would be rounded away.
+    Value past = loadVector(z, {d}, width);
+    Value writes = reduce(rows, zeros(width), [&](Value j, Value partial) {
       return addf(partial, loadVector(keys, {j, d}, width));
     });
+    if (Value rest = factorAt(residual, d))
+      writes = fmaVector(past, rest, writes);
+    Value factor = factorAt(total ? total : cumulated, d);
+    Value sum = factor ? fmaVector(past, factor, writes) : addf(past, writes);
     storeVector(sum, z, {d});
   });
 }

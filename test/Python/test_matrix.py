@@ -182,6 +182,24 @@ def test_slow_decays_do_not_drift(log, tail):
     assert error(o, reference.scan(*tokens, decay=decay)) <= 3e-6
 
 
+@pytest.mark.parametrize("tail", [(), (32,)], ids=["head", "channel"])
+@pytest.mark.parametrize("log", [-1e-5, -1e-3])
+def test_states_of_positive_features_do_not_drift(log, tail):
+    """S and z after 16384 tokens, whose writes never cancel. Chunks add what rounding
+    left of a factor; the other forms round S and z at every token, alike each time."""
+    T, D = 16384, 32
+    rng = np.random.default_rng(5)
+    q, k, v = (np.abs(rng.standard_normal((1, T, 1, D))).astype(np.float32) for _ in range(3))
+    decay = np.full((1, T, 1, *tail), log, np.float32)
+    options = dict(decay=decay, normalize=True, return_state=True)
+    ref, expected = reference.scan(q, k, v, **options)
+    for form, bound in (("chunk", 3e-6), ("state-tile", 3e-4), ("token", 3e-4)):
+        o, state = linattn.scan(q, k, v, form=form, **options)
+        assert error(o, ref) <= 3e-6  # the drift cancels in the quotient
+        assert error(state.S, expected.S) <= bound
+        assert error(state.z, expected.z) <= bound
+
+
 def test_running_logarithms_do_not_drift():
     """ABC's states after a thousand tokens: the log of a growing sum is rounded at
     every one of them."""
