@@ -100,7 +100,7 @@ static SinCos sineOfFraction(uint64_t k) {
 
 namespace {
 
-/// What a sequence of normal numbers is for.
+/// The purpose of a sequence of normal numbers.
 enum class Stream : uint32_t { Directions = 0, Norms = 1 };
 
 /// Independent numbers N(0, 1), by position.
@@ -128,7 +128,7 @@ private:
                             key);
     uint64_t first = (uint64_t(words[1]) << 32 | words[0]) >> 11;
     uint64_t second = (uint64_t(words[3]) << 32 | words[2]) >> 11;
-    // In (0, 1]: the logarithm of 0 is never asked for.
+    // In (0, 1], so that its logarithm is finite.
     double uniform = double(first + 1) * 0x1.0p-53;
     double radius = std::sqrt(-2.0 * logarithm(uniform));
     SinCos angle = sineOfFraction(second);

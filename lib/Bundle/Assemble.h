@@ -22,7 +22,7 @@ llvm::Expected<std::string>
 assemblePTX(llvm::StringRef ptx, llvm::StringRef chip, llvm::StringRef ptxas);
 
 /// The shared library that `linker`, a program like ld, makes of an object.
-/// What it does not define stays open.
+/// Undefined symbols stay undefined.
 llvm::Expected<std::string> linkShared(llvm::StringRef object,
                                        llvm::StringRef linker);
 

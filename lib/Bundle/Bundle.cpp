@@ -57,7 +57,7 @@ private:
   json::Array &rules;
 };
 
-/// What all variants of a function share.
+/// The parts that all variants of a function share.
 struct Interface {
   Signature signature;
   ShapeProgram shapes;

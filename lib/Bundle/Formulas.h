@@ -49,7 +49,7 @@ public:
   bool take(mlir::Operation *op);
 
   void bind(mlir::Value value, int64_t number) { numbers[value] = number; }
-  /// −1 if nobody bound it.
+  /// −1 if it is unbound.
   int64_t lookup(mlir::Value value) const {
     auto it = numbers.find(value);
     return it == numbers.end() ? -1 : it->second;

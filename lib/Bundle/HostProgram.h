@@ -18,7 +18,7 @@
 
 namespace linattn::detail {
 
-/// What the companion of an entry computes: "values", the shapes of "results",
+/// The program of an entry's companion: "values", the shapes of "results",
 /// and the "check" with its "sizes" and "messages", as docs/Runtime.md has
 /// them. Without a companion the shapes are those of the signature.
 struct ShapeProgram {

@@ -22,7 +22,7 @@ static constexpr size_t kStackBytes = 256 << 10;
 void SyncPoint::release(Thread &thread) {
   for (size_t i = 0; i < seen.size(); ++i)
     seen[i] = std::max(seen[i], thread.clock.seen[i]);
-  // What the thread does from now on is not part of the release.
+  // Later actions of the thread are not part of the release.
   ++thread.clock.seen[thread.index];
 }
 
@@ -316,7 +316,7 @@ void Block::checkBarrierSites(const Barrier &barrier) {
   }
 }
 
-/// Nobody can run, and not all are done.
+/// Reports why no thread can run although some are not done.
 void Block::diagnoseStandstill() {
   const Thread *collective = nullptr, *waiting = nullptr;
   for (const Thread &thread : threads) {

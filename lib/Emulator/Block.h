@@ -29,7 +29,7 @@ class Block;
 struct Thread;
 struct Warp;
 
-/// What the threads of a release saw, for those who acquire it.
+/// The clocks of the threads that released, for the threads that acquire.
 class SyncPoint {
 public:
   void reset(unsigned numThreads) {
@@ -80,7 +80,7 @@ struct Thread {
   Warp *warp = nullptr;
   unsigned index = 0, lane = 0;
   Collective collective;
-  /// What it waits at, unless it is ready.
+  /// The operation that it waits at, unless it is ready.
   uint32_t site = 0;
   ThreadClock clock;
   /// Copies not yet delivered, and where each committed group ends.
@@ -228,7 +228,8 @@ private:
   std::array<uint32_t, ThreadClock::kBulkSlots> bulkMoments = {};
   /// How many times the launch wrote each tensor map, by address.
   std::map<uint64_t, uint32_t> mapVersions;
-  /// What every thread has seen of every other, a row per thread.
+  /// The last moment of every other thread that each thread has seen, a row per
+  /// thread.
   std::vector<uint32_t> clocks;
   uint32_t lastMoment = 0;
   unsigned numDone = 0;

@@ -257,6 +257,6 @@ void Block::waitAllCopies(Thread &thread) {
 void Block::fenceProxy(Thread &thread) {
   ThreadClock &clock = thread.clock;
   std::copy_n(clock.seen, ThreadClock::slots(threads.size()), clock.fenced);
-  // What the thread writes from now on needs another one.
+  // Later writes of the thread need another fence.
   ++clock.seen[thread.index];
 }

@@ -112,7 +112,7 @@ void Block::initBarrier(Thread &thread, uint64_t address, uint32_t count,
   barrier.complete = barrier.arriving;
 }
 
-/// Completes the phase if nobody and nothing is missing.
+/// Completes the phase once all arrivals and bytes have come.
 void Block::tryPhase(MBarrier &barrier) {
   if (barrier.pending != 0 || barrier.transactions != 0)
     return;
@@ -138,7 +138,7 @@ void Block::arriveAtMBarrier(Thread &thread, uint64_t address, uint32_t count,
                              uint32_t bytes, uint32_t site) {
   MBarrier &barrier = *findBarrier(thread, address, site);
   merge(barrier.arriving, thread.clock.seen);
-  // What the thread does from now on is not part of the release.
+  // Later actions of the thread are not part of the release.
   ++thread.clock.seen[thread.index];
   barrier.transactions += bytes;
   if (count > barrier.pending) {
@@ -169,7 +169,8 @@ void Block::waitAtMBarrier(Thread &thread, uint64_t address, uint32_t parity,
   suspend(thread);
 }
 
-/// What a barrier that `thread` waits at still lacks.
+/// Describes the arrivals and bytes that the barrier at which `thread` waits
+/// still lacks.
 std::string Block::describeMissing(const Thread &thread) const {
   for (const auto &[address, barrier] : mbarriers)
     for (const MBarrier::Waiter &waiter : barrier.waiting)

@@ -26,8 +26,8 @@ namespace linattn::emulator {
 
 struct Thread;
 
-/// What the emulator makes of the 128 bytes of a tensor map, which on a GPU are
-/// nobody's to read. All zeros is a map in which nothing is set.
+/// The emulator's own layout of the 128 bytes of a tensor map, which is opaque
+/// on a GPU. All zeros is a map in which no field is set.
 struct TensorMapBits {
   uint64_t address;
   std::array<uint64_t, tensor_map::maxRank - 1> strides;
@@ -81,7 +81,7 @@ struct MBarrier {
   uint32_t phase = 0;
   unsigned initThread = 0;
   uint32_t initMoment = 0;
-  /// What those who come in this phase saw, and those of the last.
+  /// The clocks of the threads that arrived in this phase, and in the last one.
   std::vector<uint32_t> arriving, complete;
   std::vector<BulkCopy> copies;
   struct Waiter {

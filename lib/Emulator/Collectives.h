@@ -53,7 +53,7 @@ void executePublishMap(Block &block, Warp &warp, uint32_t lanes);
 void executeWarpSync(Block &block, Warp &warp, uint32_t lanes);
 /// @}
 
-/// What products leave to find when a block has ended.
+/// Reports products that are still in flight when a block has ended.
 void checkProducts(Block &block, Warp &warp);
 
 } // namespace linattn::emulator

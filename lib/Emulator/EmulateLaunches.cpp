@@ -117,7 +117,7 @@ private:
 
 } // namespace
 
-/// What the launch plan asks for.
+/// The launch record with the arguments that the launch plan lists.
 static Value createRecord(LaunchOp op, LaunchPlanAttr plan) {
   RecordBuilder record(op, plan.getArgs().size());
   SmallVector<memref::ExtractStridedMetadataOp> metadata;

@@ -108,7 +108,7 @@ linattn_emu_start:
 
 void AssemblyContext::prepare(const FiberStack &stack, void (*entry)(void *),
                               void *argument) {
-  // What linattn_emu_switch pops: r15, r14, r13, r12, rbx, rbp, the return
+  // linattn_emu_switch pops r15, r14, r13, r12, rbx, rbp and the return
   // address. Behind them the stack is aligned for a call.
   void **top = reinterpret_cast<void **>(stack.end()) - 9;
   top[0] = top[1] = nullptr;

@@ -16,8 +16,8 @@
 
 namespace mlir::linattn {
 
-/// What the rewrites of `linattn-nvvm-to-host` share: calls of the runtime, the
-/// thread, and numbers for the operations that reports may name.
+/// The base of the rewrites of `linattn-nvvm-to-host`: calls of the runtime,
+/// the current thread, and numbers for the operations that reports may name.
 class HostRewriter : public OpBuilder {
 public:
   explicit HostRewriter(gpu::GPUModuleOp module);
@@ -46,7 +46,8 @@ public:
   /// Stores 32-bit values in the fragment, from word `first` on.
   void storeWords(Operation *op, ValueRange values, unsigned first = 0);
   Value loadWord(Operation *op, unsigned index, Type type);
-  /// A value of `type`, a 32-bit one or a struct of such, from `first` on.
+  /// Loads a value of `type`, a 32-bit type or a struct of them, from `first`
+  /// on.
   Value loadResult(Operation *op, unsigned first, Type type);
 
 private:

@@ -48,7 +48,7 @@ public:
 
   explicit GlobalMemory(llvm::ArrayRef<Argument> arguments);
 
-  /// What the kernel gets for the arguments.
+  /// The argument values that the kernel receives.
   llvm::ArrayRef<uint64_t> getValues() const { return values; }
 
   template <typename Visit>

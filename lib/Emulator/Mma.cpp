@@ -86,7 +86,7 @@ float linattn::emulator::sumAsTensorCores(
   int32_t sum = 0;
   for (float term : terms)
     sum += static_cast<int32_t>(term * down * downToo);
-  // What a double has beyond f32 is cut off.
+  // Truncates the bits of the double beyond f32.
   uint64_t bits = llvm::bit_cast<uint64_t>(static_cast<double>(sum));
   double cut = llvm::bit_cast<double>(bits & ~0x1fffffffull);
   return static_cast<float>(cut) * power(other - fractionBits) * power(half);

@@ -188,7 +188,7 @@ static std::vector<float> multiply(const AsyncProduct &product,
 }
 
 //===----------------------------------------------------------------------===//
-// What a warp does
+// Operations of a warp
 //===----------------------------------------------------------------------===//
 
 void linattn::emulator::executeWgmma(Block &block, Warp &warp, uint32_t lanes) {

@@ -51,7 +51,7 @@ struct AsyncProduct {
   std::vector<float> sums;
 };
 
-/// What a warp has under way.
+/// The products of a warp that are in flight.
 struct AsyncProducts {
   bool registersFenced = false;
   uint32_t numIssued = 0;

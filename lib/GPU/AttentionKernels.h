@@ -21,8 +21,9 @@
 
 namespace mlir::linattn {
 
-/// What all kernels ask of buffers: strides, unit innermost ones of tokens and
-/// states, static heads and head sizes, no f64.
+/// Why the buffers of `op` suit none of the kernels: these need strided layouts
+/// with unit innermost strides of tokens and states, static head counts and
+/// head sizes, and no f64.
 std::string whyNotBuffers(Operation *op);
 
 /// Why an op, whose first operand are tokens, cannot have the summands of a

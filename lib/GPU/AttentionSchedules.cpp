@@ -144,7 +144,7 @@ std::string mlir::linattn::whyNotSchedule(QuadraticOp op,
 // State
 //===----------------------------------------------------------------------===//
 
-/// What the kernels that write and that read a state have in common.
+/// The conditions shared by the kernels that write and that read a state.
 template <typename OpTy>
 static std::string whyNotMatrixState(OpTy op) {
   if (op.getRunningMax())

@@ -198,7 +198,7 @@ void ChunkKernel::forEachStatePair(
 ChunkKernel::Values ChunkKernel::loadState() {
   Value zero = k().f32(0);
   Values state(stateAt(stateRows(), 0), zero);
-  // What the segment decays a state by follows the state.
+  // The segment's total decay follows the state.
   if (!reads() && hasDecay)
     state.push_back(k().f32(1));
   if (segments.part == Segments::Whole ? !source.buffer : !reads())

@@ -270,7 +270,7 @@ ChunkKernel::Values ChunkKernel::updateState(Value base, ValueRange state) {
         }
         return next;
       });
-  // Behind the state is the product of the decays, where a segment asks for it.
+  // Behind the state lies the product of the decays, if a segment needs it.
   if (hasDecay)
     for (Value &x :
          MutableArrayRef(updated).drop_front(stateAt(stateRows(), 0)))

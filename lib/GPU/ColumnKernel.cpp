@@ -283,7 +283,7 @@ void ColumnKernel::storeState(ValueRange state) {
                [&] { storeFactors(state.take_back(factorCount())); });
 }
 
-/// What the segment decays a state by.
+/// Stores the segment's total decay.
 void ColumnKernel::storeFactors(ValueRange values) {
   GlobalView view = function.view(k(), factors);
   SmallVector<Value> place{here.segment, here.slot, here.head};

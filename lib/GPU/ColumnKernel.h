@@ -17,17 +17,17 @@
 //   j < i Δ = (I + A)⁻¹ β (V − (K ⊙ e^c) S)               additive: Δ = V O =
 //   scale · ((Q ⊙ e^c) S + P Δ) S = e^(c_16) ⊙ S + (K ⊙ e^(c_16 − c))ᵀ Δ
 //
-// What does not depend on S comes first, for all blocks of the chunk at once,
-// and is shared. Then each warp takes its 16 columns of the state through the
-// blocks alone: S and Δ never leave its registers.
+// The terms that do not depend on S come first, for all blocks of the chunk at
+// once, and are shared. Then each warp takes its 16 columns of the state
+// through the blocks alone: S and Δ never leave its registers.
 //
 // All is algebra of 16×16 matrices in the registers of a warp. Where S stands
 // as columns × channels, the registers of an accumulator are those of either
 // operand, and every product is C += A Bᵀ.
 //
-// No product may cost the state its f32: operands that are no numbers of 16
-// bits become sums of three such, and of the nine products six count. Of tokens
-// of f32 the schedule says how many.
+// Products keep the state's f32 precision: an operand wider than 16 bits is
+// split into three 16-bit summands (bf16x3), and six of the nine products
+// count. For f32 tokens the schedule gives the number of summands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,7 +83,7 @@ private:
   using Values = SmallVector<Value>;
 
   //===--------------------------------------------------------------------===//
-  // What the scan is
+  // Properties of the scan
   //===--------------------------------------------------------------------===//
 
   bool isDelta() { return op.getUpdate() == Update::Delta; }
@@ -159,7 +159,7 @@ private:
   void declare();
   void run();
   void place();
-  /// What follows from `lane` alone.
+  /// Computes the values that depend on `lane` alone.
   void placeLane();
   void prepareCopies();
   Value stageBase(Value stage);
@@ -195,7 +195,7 @@ private:
   Matrix loadScores(Value address);
 
   //===--------------------------------------------------------------------===//
-  // What does not depend on the state: scores, decayed tokens
+  // Independent of the state: scores, decayed tokens
   //===--------------------------------------------------------------------===//
 
   void shareScores(Value stage, Value left);
@@ -233,7 +233,7 @@ private:
   void sumNormalizer();
 
   //===--------------------------------------------------------------------===//
-  // What depends on the state
+  // Dependent on the state
   //===--------------------------------------------------------------------===//
 
   Values chunk(Value number, ValueRange state);

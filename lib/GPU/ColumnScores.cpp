@@ -45,8 +45,9 @@ Matrix ColumnKernel::loadWide(Value base, Value block, Value step) {
   return loadPairs(k(), pointer, 0, 0);
 }
 
-/// The same as numbers, mapped. Where there is no token or channel, or one that
-/// is not written, they are 0, of which a map may make something else.
+/// The same, converted and feature-mapped. Absent tokens and channels, and
+/// tokens that are not written, are 0 after the map, which may not keep 0
+/// itself.
 Matrix ColumnKernel::loadTokens(Value base, Value block, Value step, Value left,
                                 bool areWritten) {
   Matrix matrix = isWide ? loadWide(base, block, step)
@@ -252,7 +253,7 @@ void ColumnKernel::storeChannels(int64_t offset, Value block, Value step,
   });
 }
 
-/// What a block decays the channels of a state by.
+/// Stores the total decay of a block per channel.
 void ColumnKernel::storeTotals(const RowSums &sums, Value block, Value step) {
   Values factors;
   for (int64_t i : {0, 1, 4, 5})

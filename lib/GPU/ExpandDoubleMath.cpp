@@ -171,7 +171,8 @@ Value DoubleBuilder::log(Value x) {
                 constant(std::numeric_limits<double>::quiet_NaN()));
 }
 
-/// What rounding took from u = e^x, ln u knows.
+/// (u − 1) x / ln u for u = e^x, Kahan's formula: ln u makes up for the
+/// rounding of u.
 Value DoubleBuilder::expm1(Value x) {
   Value u = exp(x), less = sub(u, constant(1));
   Value result = mul(less, div(x, log(u)));

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What `ldmatrix` does for 16 bits, for tiles of f32: a lane's places, and the
-// elements of a `Matrix` that are its own. `row` and `pair` are lane / 4 and
+// The counterpart of `ldmatrix` for f32 tiles: the offsets of a lane, and the
+// elements of a `Matrix` that it owns. `row` and `pair` are lane / 4 and
 // lane % 4.
 //
 //===----------------------------------------------------------------------===//

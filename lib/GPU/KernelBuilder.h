@@ -99,7 +99,7 @@ public:
   void copyAsync(Value shared, Value global, int64_t bytes, Value keep);
   void commitCopies();
   void waitForCopies(int64_t pending);
-  /// What this thread wrote to shared memory is there for warpgroups too.
+  /// Makes this thread's writes to shared memory visible to warpgroup products.
   void fenceAsyncProxy();
 
   //===--------------------------------------------------------------------===//

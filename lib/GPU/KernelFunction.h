@@ -50,7 +50,7 @@ struct GlobalView {
   Value at(KernelBuilder &k, ValueRange indices) const;
 };
 
-/// What may be said of a pointer.
+/// The access and aliasing attributes of a pointer argument.
 enum class Access { Read, Write, ReadWrite, MayAlias };
 
 class KernelFunction {
@@ -58,7 +58,7 @@ public:
   /// Wants a pointer to `buffer` and its outer strides. `align`: bytes that
   /// divide the address and those strides. Gives a null handle for no buffer.
   unsigned want(Value buffer, Access access, int64_t align);
-  /// Wants a size. A static one is no argument.
+  /// Adds a size as an argument, unless it is static.
   void wantSize(Value buffer, unsigned dim);
   /// A size as a symbol of the grid. There must be one at least.
   AffineExpr gridSize(Value buffer, unsigned dim);

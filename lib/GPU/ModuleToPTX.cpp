@@ -23,7 +23,7 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// LLVM's O3 is for programs that nobody has tuned. Here the builder has shaped
+/// LLVM's O3 is for untuned programs. Here the builder has shaped
 /// addresses and loops for the registers, and the assembler schedules: what is
 /// left is to drop what repeats, to hoist what a loop does not change, and to
 /// bring loops into the shape that the assembler knows. The ranges of thread

@@ -19,7 +19,7 @@
 
 namespace mlir::linattn {
 
-/// What the blocks of a kernel do. All do the same, chunk after chunk.
+/// The work of a kernel's blocks. All blocks do the same, chunk after chunk.
 struct KernelWork {
   int64_t blocks = 0, threads = 0, shared = 0;
   int64_t chunks = 0;

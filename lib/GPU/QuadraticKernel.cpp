@@ -194,7 +194,7 @@ void QuadraticKernel::startFirst() {
   }
   Value barrier = k().i32(stages());
   tensorMaps->start(barrier, {{0, shared, zero}});
-  // What starts is waited for: only tiles that there are.
+  // Every copy that starts is awaited, so only existing tiles start one.
   if (stages() == 2)
     k().ifThen(k().less(zero, tiles), [&] { startTileByMap(zero, zero); });
   tensorMaps->await(barrier, zero);
@@ -225,7 +225,8 @@ void QuadraticKernel::startTileByMap(Value number, Value stage) {
                             {2, k().offset(base, keyTile().bytes()), first}});
 }
 
-/// As `awaitTiles`, but one thread starts copies and a barrier tells of them.
+/// As `awaitTiles`, but one thread starts the copies and an mbarrier signals
+/// their arrival.
 void QuadraticKernel::arriveByMap(Value number, Value stage) {
   k().barrier(); // All have read the last ones.
   if (stages() == 1) {

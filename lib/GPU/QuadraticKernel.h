@@ -109,7 +109,7 @@ private:
   int64_t barriers() { return stages() + 1; }
   int64_t mapBegin() { return stageBegin() + stages() * stageBytes(); }
 
-  // What a lane carries from tile to tile: O, then m and l of its rows.
+  // A lane carries O, then m and l of its rows, from tile to tile.
   int64_t outputAt(int64_t r, int64_t n) {
     return (r * (paddedValue() / 8) + n) * 4;
   }

@@ -277,7 +277,7 @@ void ReadKernel::writeOutput(Value number, Values o, ValueRange denominators) {
       k().store(k().pack(type, o[2 * i], o[2 * i + 1]),
                 pointer.at(i % 2 * 8, i / 2), 4);
     k().warpBarrier();
-    // What follows from the lane alone would fill the registers of the loop.
+    // Values that depend on the lane alone would occupy registers of the loop.
     storeTileRows(k(), outputTile(), base, k().keepInLoop(lane), warpRow, 16,
                   {target, outputStride, valueSize, left,
                    granuleOf(valueSize, type), ragged});

@@ -24,8 +24,8 @@ static bool mentions(Operation *op, Value buffer) {
   return result.wasInterrupted();
 }
 
-/// What `op` copies into `buffer`, perhaps only if both are not the same
-/// memory.
+/// The value that `op` copies into `buffer`, unconditionally or only where the
+/// two are different memory.
 static Value getCopied(Operation *op, Value buffer) {
   if (auto branch = dyn_cast<scf::IfOp>(op);
       branch && !branch.elseBlock() &&

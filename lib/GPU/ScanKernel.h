@@ -26,7 +26,8 @@ struct StateSource {
 /// Finds the copy or fill of `state` that precedes `op`. Source and state may
 /// be the same memory: callers may update a state in place.
 StateSource findSource(Operation *op, Value state);
-/// That of a scan. Of a pool the rows that nobody steps must be copied too.
+/// The source of a scan's state. Rows of a pool that no sequence steps must be
+/// copied too.
 StateSource findStateSource(ScanOp op);
 
 /// A scan whose tokens are cut into segments that run in parallel, and which

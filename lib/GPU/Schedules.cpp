@@ -95,7 +95,8 @@ ScheduleAttr mlir::linattn::chooseTokenSchedule(ScanOp op) {
 // The chunk kernel
 //===----------------------------------------------------------------------===//
 
-/// What the kernel that divides a chunk's rows among its warps does not do.
+/// Whether the scan needs the kernel that divides columns among warps: the one
+/// that divides a chunk's rows lacks these cases.
 bool mlir::linattn::runsByColumns(ScanOp op) {
   return getElementTypeOrSelf(op.getQuery()).isF32() ||
          op.getUpdate() == Update::Delta ||
@@ -104,7 +105,7 @@ bool mlir::linattn::runsByColumns(ScanOp op) {
          featureMapOf(op) != FeatureMapKind::Identity;
 }
 
-/// The part of `whyNotChunkKernel` that asks for one operand or mode.
+/// The part of `whyNotChunkKernel` that checks single operands and modes.
 static std::string whyNotChunkFamily(ScanOp op) {
   if (op.getUpdate() != Update::Add && op.getUpdate() != Update::Delta)
     return "given rank-1 updates have no chunk kernel";

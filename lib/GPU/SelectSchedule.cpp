@@ -25,8 +25,8 @@ namespace {
 
 /// Up to so many tokens the state's own traffic is what counts.
 constexpr int64_t fewTokens = 8;
-/// Predictions are no measurements: another schedule than that for many heads
-/// must promise so much less.
+/// A schedule for few heads is taken only if its predicted time is at most this
+/// share of that of the schedule for many heads.
 constexpr double worthIt = 0.8;
 /// Segments read keys and values twice: in sectors of memory, over every
 /// operand once.
@@ -102,7 +102,8 @@ private:
                .str();
   }
 
-  /// Asked for, not chosen: how tiles are copied now, for the remark.
+  /// Applies the option for tensor maps; returns how tiles are copied, for the
+  /// remark.
   std::string addTensorMaps(QuadraticOp op, ScheduleAttr &schedule) {
     std::string why;
     schedule = chooseTensorMaps(op, schedule, machine(), why);
@@ -125,7 +126,7 @@ private:
     return text;
   }
 
-  /// What multiplies, where chips of this kind have more than one way.
+  /// Names the matrix instruction where the chip has more than one.
   std::string describeMma(Operation *op, ScheduleAttr schedule) {
     if (schedule.getMma() == Mma::Wgmma)
       return ", wgmma";

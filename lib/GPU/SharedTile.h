@@ -58,7 +58,7 @@ struct SharedTile {
   }
   /// The bits of a unit that the swizzle changes.
   int64_t mask() const;
-  /// What it changes them by.
+  /// The value that the swizzle of a row puts into those bits by exclusive or.
   int64_t key(int64_t row) const;
 
   /// The offset in bytes of a unit.
@@ -94,7 +94,7 @@ public:
   TileCopy(KernelBuilder &k, SharedTile tile, int64_t threads, int64_t granule,
            Value thread, Value stride, int64_t size, Value firstColumn);
 
-  /// Tells of a row, and whether it exists, whether it is to be copied.
+  /// Maps a row, and whether it exists, to whether it is copied.
   using Filter = function_ref<Value(Value row, Value exists)>;
   /// Starts the copy of the `left` rows at `source` into the tile at `target`,
   /// with zeros in place of those that `filter` leaves out.

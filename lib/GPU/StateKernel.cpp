@@ -30,7 +30,7 @@ void StateKernel::declare(const StateSource &state,
   value =
       function.want(op.getValue(), Access::Read, granuleOf(valueSize, type));
   mask = function.want(op.getMask(), Access::Read, 1);
-  // What is read and what is written may be the same memory.
+  // Source and target may be the same memory.
   auto wantBoth = [&](const StateSource &source, Value target, int64_t align) {
     bool copied = source.buffer && source.buffer != target;
     Access access = copied ? Access::MayAlias : Access::ReadWrite;

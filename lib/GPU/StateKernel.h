@@ -67,7 +67,7 @@ private:
   }
 
   int64_t elementBytes() { return isWide ? 4 : 2; }
-  /// Of what is no number of 16 bits.
+  /// The number of summands of a value wider than 16 bits.
   int64_t summands() { return isWide ? schedule.getSummands() : allSummands; }
   SharedTile tileOf(int64_t columns) {
     return {tokens(), columns * elementBytes() / 2};
@@ -79,7 +79,7 @@ private:
     return cast<FeatureMappedOpInterface>(op.getOperation())
         .getFeatureMapKind();
   }
-  /// Keys that do not exist, or do not count, are no zeros by themselves.
+  /// Whether absent and masked keys must be set to zero after the feature map.
   bool dropsKeys() {
     bool keepsZero = map() == FeatureMapKind::Identity ||
                      map() == FeatureMapKind::Relu ||

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Products of matrices take operands of 16 bits. What is no such number is a
-// sum of some: of three, if the product is to be as exact as f32.
+// Matrix products take 16-bit operands. A wider value is split into 16-bit
+// summands: three of them make the product as exact as f32 (bf16x3).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,8 @@ using Matrix = SmallVector<Value>;
 /// The same as a sum of matrices of 16 bits, four pairs in each lane.
 using Summands = SmallVector<SmallVector<Value>, allSummands>;
 
-/// What summands of tokens of `type` are: bf16, or f16 for f16.
+/// The element type of the summands of tokens of `type`: f16 for f16, else
+/// bf16.
 Type summandTypeOf(Type type);
 
 /// The first `count` summands of two neighbours, each a pair: what those before

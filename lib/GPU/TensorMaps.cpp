@@ -89,8 +89,8 @@ void TensorMaps::fill(const Matrix &matrix, Value map) {
   setConstant(Field::Fill, 0);
 }
 
-/// What the first warp does. The fence of a map must come before its use in the
-/// thread that uses it: lane 0.
+/// Runs in the first warp. The thread that uses a map, lane 0, must acquire it
+/// first.
 void TensorMaps::makeMaps() {
   auto mapAt = [&](unsigned number) {
     return k.offset(shared, static_cast<int64_t>(number) * mapBytes);

@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// TMA of sm_90a: one thread asks for a panel of a tile, and the hardware writes
+// TMA of sm_90a: one thread issues the copy of a panel, and the hardware writes
 // it to shared memory in the swizzle of `wgmma`, with zeros beyond the matrix.
 // It knows the matrix by a tensor map in global memory. A block makes its own:
 // it fills 128 zeroed bytes of shared memory field by field, copies them out,
 // and makes them known to the proxy that reads maps. So no host need encode
 // one, and the base address of a map already is that of the block's head.
 //
-// What has arrived is told by barriers in shared memory (`mbarrier`), which
-// count bytes. A barrier goes through phases; that of parity 0 is the first.
+// Barriers in shared memory (`mbarrier`) count the bytes that have arrived. A
+// barrier goes through phases; that of parity 0 is the first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ public:
   /// barriers take in shared memory.
   static int64_t globalBytes(int64_t matrices);
   static int64_t sharedBytes(int64_t matrices, int64_t barriers);
-  /// What they are multiples of, in both.
+  /// The alignment in bytes, of both.
   static int64_t alignment();
 
   /// The block makes maps and barriers, at `shared` and `global`; all of its

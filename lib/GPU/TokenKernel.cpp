@@ -182,7 +182,7 @@ void TokenKernel::fillElement(const Staged &operand, Value index, Value first,
     exists = k().less(number, left);
   if (operand.size < operand.width || operand.firstColumn)
     exists = k().both(exists, k().less(element, operand.size));
-  // What does not exist is read from where something does, then dropped.
+  // An absent element is read from a valid address, then dropped.
   auto orZero = [&](Value x) {
     return exists ? k().select(exists, x, k().i32(0)) : x;
   };

@@ -49,7 +49,8 @@ class WarpgroupProducts {
 public:
   explicit WarpgroupProducts(KernelBuilder &k, Type type) : k(k), type(type) {}
 
-  /// What registers hold now is what products read.
+  /// Orders earlier register writes before the products that read them
+  /// (`wgmma.fence`).
   void begin();
   /// `sums` += a · b of `columns`, product `step` of b; without sums they are
   /// a · b. `a`: a descriptor, or the four registers of a fragment.

@@ -40,7 +40,7 @@ struct FormComparison {
 FormComparison compareKernels(int64_t keySize, int64_t valueSize,
                               int64_t panel);
 
-/// What schedules know of a machine: its vector registers, the first data cache
+/// The machine as schedules see it: its vector registers, the first data cache
 /// of a core in bytes (0: what cores with such registers have), and how many
 /// cores there are. Schedules never depend on the last.
 struct VectorTarget {

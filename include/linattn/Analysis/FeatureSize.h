@@ -17,8 +17,8 @@
 
 namespace linattn {
 
-/// What the size of φ(x) depends on. The state of a head is as many rows high
-/// as φ has features.
+/// The parameters that the size of φ(x) depends on. The state of a head is as
+/// many rows high as φ has features.
 struct FeatureParameters {
   int64_t headSize;           ///< d, the size of x.
   int64_t randomFeatures = 0; ///< m, rows of the random or trained matrix.

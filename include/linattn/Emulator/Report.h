@@ -23,7 +23,7 @@ enum class Check : unsigned {
   SharedOutOfBounds, ///< Beyond the block's shared memory.
   GlobalOutOfBounds, ///< Outside every argument's buffer.
   ReadOnlyWrite,     ///< Written to a buffer passed for reading.
-  UninitializedRead, ///< Shared memory that nobody wrote in this block.
+  UninitializedRead, ///< Shared memory that no thread of the block wrote.
   EarlyRead,         ///< What is under way, and was not waited for.
   Misaligned,        ///< An access off the alignment that the op promises.
   Divergence,        ///< Lanes of a warp at different collective operations.
