@@ -40,14 +40,14 @@ Value ConvBuilder::activate(Value x) {
   // one that is not much larger than 1 / the smallest normal number.
   Value power = negate(x);
   if (type.isF32())
-    power = select(compare(arith::CmpFPredicate::OGT, power,
-                           constant(form, 87.0)),
-                   constant(form, 87.0), power);
+    power =
+        select(compare(arith::CmpFPredicate::OGT, power, constant(form, 87.0)),
+               constant(form, 87.0), power);
   // Results of 16 bits do not show the last bits of an exponential.
   bool isNarrow =
       getElementTypeOrSelf(conv.getInput()).getIntOrFloatBitWidth() == 16;
-  auto rough = isNarrow ? arith::FastMathFlags::afn
-                        : arith::FastMathFlags::none;
+  auto rough =
+      isNarrow ? arith::FastMathFlags::afn : arith::FastMathFlags::none;
   auto inverse =
       type.isF32() ? arith::FastMathFlags::arcp : arith::FastMathFlags::none;
   Value one = constant(form, 1.0);
@@ -71,8 +71,8 @@ Value ConvBuilder::join(ArrayRef<Value> vectors, Type element) {
                                       convert(vectors[1], element));
 }
 
-SmallVector<Value, 16>
-mlir::linattn::transposeSquare(LoopBuilder &loops, ArrayRef<Value> rows) {
+SmallVector<Value, 16> mlir::linattn::transposeSquare(LoopBuilder &loops,
+                                                      ArrayRef<Value> rows) {
   SmallVector<Value, 16> square(rows);
   int64_t size = rows.size();
   // Blocks of twice the size change their off-diagonal halves.
@@ -124,8 +124,7 @@ Value ConvBuilder::isFlat(Value memref) {
   int64_t rank = source.getRank();
   auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memref);
   auto equals = [&](Value x, int64_t y) -> Value {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x,
-                                 index(y));
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, index(y));
   };
   return arith::AndIOp::create(
       b, loc, equals(metadata.getStrides()[rank - 1], 1),
@@ -140,8 +139,7 @@ Value ConvBuilder::flatView(Value memref, ValueRange prefix) {
   Value offset = metadata.getOffset();
   for (auto [at, stride] : llvm::zip(prefix, metadata.getStrides()))
     offset = add(offset, mul(at, stride));
-  Value size =
-      mul(dim(memref, rank - 2), index(source.getDimSize(rank - 1)));
+  Value size = mul(dim(memref, rank - 2), index(source.getDimSize(rank - 1)));
   auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic,
                                        ArrayRef<int64_t>{1});
   return memref::ReinterpretCastOp::create(
@@ -175,8 +173,7 @@ ConvBuilder::Vectors ConvBuilder::loadFlat(Value memref, ValueRange prefix,
   Value flat = flatView(memref, prefix), from = mul(channel, index(count));
   Vectors rows, result;
   for (int64_t r = 0; r < count; ++r)
-    rows.push_back(
-        readOperand(flat, {add(from, index(r * lanes))}, lanes));
+    rows.push_back(readOperand(flat, {add(from, index(r * lanes))}, lanes));
   for (int64_t k = 0; k < count; ++k) {
     Value column = rows[0];
     for (int64_t r = count > 1 ? 1 : count; r < count; ++r) {
@@ -222,8 +219,7 @@ ConvBuilder::Vectors ConvBuilder::gather(Value memref, ValueRange prefix,
                                          Value channel) {
   auto source = cast<MemRefType>(memref.getType());
   int64_t rank = source.getRank(), count = source.getShape().back();
-  Value channels =
-      min(sub(dim(memref, rank - 2), channel), index(lanes));
+  Value channels = min(sub(dim(memref, rank - 2), channel), index(lanes));
   Vectors result;
   for (int64_t k = 0; k < count; ++k) {
     storeVector(zeros(lanes), lane, {index(0)});
@@ -252,9 +248,8 @@ void ConvBuilder::scatter(ArrayRef<Value> vectors, Value memref,
   }
 }
 
-ConvBuilder::Vectors ConvBuilder::loadInterleaved(Value memref,
-                                                  ValueRange prefix,
-                                                  Value channel) {
+ConvBuilder::Vectors
+ConvBuilder::loadInterleaved(Value memref, ValueRange prefix, Value channel) {
   return branch(
       isFlat(memref), [&] { return loadFlat(memref, prefix, channel); },
       [&] { return gather(memref, prefix, channel); });
@@ -298,16 +293,16 @@ private:
 /// The input of a weight, from the sequence or from the state.
 Value ScalarConv::inputAt(Value position, int64_t tap) {
   Value from = sub(position, index(distance(tap)));
-  Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
-                                         from, index(0));
+  Value isInside =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, from, index(0));
   auto choice = scf::IfOp::create(
       b, loc, isInside,
       [&](OpBuilder &, Location) {
         OpBuilder::InsertionGuard guard(b);
         scf::YieldOp::create(
             b, loc,
-            loadAs(conv.getInput(), {batch, tokenAt(add(begin, from)),
-                                     channel}));
+            loadAs(conv.getInput(),
+                   {batch, tokenAt(add(begin, from)), channel}));
       },
       [&](OpBuilder &, Location) {
         OpBuilder::InsertionGuard guard(b);
@@ -337,9 +332,9 @@ void ScalarConv::updateState(Value count) {
         },
         [&](OpBuilder &, Location) {
           OpBuilder::InsertionGuard guard(b);
-          scf::YieldOp::create(b, loc,
-                               load(conv.getState(), {slot, channel,
-                                                      add(entry, count)}));
+          scf::YieldOp::create(
+              b, loc,
+              load(conv.getState(), {slot, channel, add(entry, count)}));
         });
     store(choice.getResult(0), conv.getState(), {slot, channel, entry});
   });
@@ -356,9 +351,8 @@ void ScalarConv::emit() {
     Value bias = conv.getBias() ? loadAs(conv.getBias(), {channel}) : Value();
     Value count = sub(end, begin);
     forEach(count, [&](Value position) {
-      Value y = convolve(weights, bias, [&](int64_t tap) {
-        return inputAt(position, tap);
-      });
+      Value y = convolve(weights, bias,
+                         [&](int64_t tap) { return inputAt(position, tap); });
       write(y, conv.getOutput(),
             {batch, tokenAt(add(begin, position)), channel});
     });
@@ -452,9 +446,9 @@ void AxisChooser::emit() {
       auto dimOf = [](ConvAxis axis) {
         return axis == ConvAxis::Channels ? 2 : 1;
       };
-      Value fits =
-          arith::AndIOp::create(b, loc, hasUnitStride(op.getInput(), dimOf(input)),
-                                hasUnitStride(op.getOutput(), dimOf(output)));
+      Value fits = arith::AndIOp::create(
+          b, loc, hasUnitStride(op.getInput(), dimOf(input)),
+          hasUnitStride(op.getOutput(), dimOf(output)));
       auto branch = scf::IfOp::create(b, loc, fits, /*withElse=*/true);
       b.setInsertionPointToStart(branch.thenBlock());
       emitFor(input, output);

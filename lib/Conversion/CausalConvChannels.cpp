@@ -112,8 +112,7 @@ ConvBuilder::Vectors ChannelConv::readParts(Value position, Value channel) {
   return split(read);
 }
 
-void ChannelConv::writeParts(ArrayRef<Value> y, Value position,
-                             Value channel) {
+void ChannelConv::writeParts(ArrayRef<Value> y, Value position, Value channel) {
   if (views.outputAxis != ConvAxis::Channels)
     return writeRow(y.front(), position, channel);
   auto target = cast<MemRefType>(views.output.getType());
@@ -140,8 +139,8 @@ void ChannelConv::writeSquares(ArrayRef<Vectors> y, Value position,
     square = transposeSquare(*this, square);
     for (auto [i, column] : llvm::enumerate(square)) {
       Value at = add(channel, index(int64_t(i) * parts + part));
-      Value exists = arith::CmpIOp::create(
-          b, loc, arith::CmpIPredicate::slt, at, dim(conv.getOutput(), 2));
+      Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                           at, dim(conv.getOutput(), 2));
       ifThen(exists, [&, column = column] {
         Value mask, token = tokenOf(position);
         Value lanesLeft = index(lanes);
@@ -172,9 +171,8 @@ void ChannelConv::writeSquares(ArrayRef<Vectors> y, Value position,
           });
           return;
         }
-        vector::MaskedStoreOp::create(b, loc, views.output,
-                                      ValueRange{batch, at, token}, mask,
-                                      narrow);
+        vector::MaskedStoreOp::create(
+            b, loc, views.output, ValueRange{batch, at, token}, mask, narrow);
       });
     }
   }
@@ -191,8 +189,8 @@ void ChannelConv::emitHead(Value channel) {
     return;
   Value length = index(stateLength), count = sub(end, begin),
         few = min(count, length);
-  Value window = scratch({b.getIndexAttr(2 * stateLength),
-                          b.getIndexAttr(lanes)});
+  Value window =
+      scratch({b.getIndexAttr(2 * stateLength), b.getIndexAttr(lanes)});
   constexpr int64_t fewEntries = 16;
   auto keep = [&](Value row, Value x) {
     storeVector(x, window, {row, index(0)});
@@ -276,9 +274,10 @@ void ChannelConv::packWeights() {
         bias.push_back(biasAt(from));
     }
     for (int64_t tap = 0; tap < taps; ++tap)
-      pack(tap, llvm::map_to_vector<2>(halves, [&](const Vectors &half) {
-             return half[tap];
-           }), weights);
+      pack(tap,
+           llvm::map_to_vector<2>(
+               halves, [&](const Vectors &half) { return half[tap]; }),
+           weights);
     if (conv.getBias())
       pack(0, bias, biases);
   });
@@ -309,8 +308,8 @@ void ChannelConv::emitRows(Value position, Value channel, int64_t count,
     Value from = add(at, index(part * lanes));
     for (int64_t tap = 0; tap < taps; ++tap)
       factors.push_back(loadVector(weights, {index(tap), from}, lanes));
-    Value bias = conv.getBias() ? loadVector(biases, {index(0), from}, lanes)
-                                : Value();
+    Value bias =
+        conv.getBias() ? loadVector(biases, {index(0), from}, lanes) : Value();
     for (int64_t row = 0; row < count; ++row)
       y[row].push_back(convolve(factors, bias, [&](int64_t tap) {
         return inputAt(row - distance(tap), part);
@@ -335,20 +334,17 @@ void ChannelConv::emitMain() {
     Value whole = mul(div(sub(last, from), index(rows)), index(rows));
     Value rest = add(from, whole);
     forEach(from, rest, rows, [&](Value position) {
-      forEachPack([&](Value channel) {
-        emitRows(position, channel, rows, Value());
-      });
+      forEachPack(
+          [&](Value channel) { emitRows(position, channel, rows, Value()); });
     });
     if (views.outputAxis == ConvAxis::Tokens)
       return forEach(rest, last, rows, [&](Value position) {
-        forEachPack([&](Value channel) {
-          emitRows(position, channel, rows, last);
-        });
+        forEachPack(
+            [&](Value channel) { emitRows(position, channel, rows, last); });
       });
     forEach(rest, last, 1, [&](Value position) {
-      forEachPack([&](Value channel) {
-        emitRows(position, channel, 1, Value());
-      });
+      forEachPack(
+          [&](Value channel) { emitRows(position, channel, 1, Value()); });
     });
   });
 }

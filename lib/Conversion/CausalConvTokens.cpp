@@ -139,8 +139,8 @@ ConvBuilder::Vectors TokenConv::outputsAt(const Channel &channel, Value token,
     int64_t part = parts == 2 && (offset - lowestOffset) % 2;
     Vectors &inputs = read[offset - part];
     if (inputs.empty())
-      inputs = inputsAt(channel.number, add(token, index(offset - part)),
-                        isWhole);
+      inputs =
+          inputsAt(channel.number, add(token, index(offset - part)), isWhole);
     return inputs[part];
   };
   Vectors y;

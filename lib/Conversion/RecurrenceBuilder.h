@@ -20,8 +20,7 @@ namespace mlir::linattn {
 class RecurrenceBuilder : public VectorBuilder {
 public:
   RecurrenceBuilder(OpBuilder &b, RecurrenceOpInterface op, int64_t width)
-      : RecurrenceBuilder(b, op,
-                          getElementTypeOrSelf(op.getFirstState().get()),
+      : RecurrenceBuilder(b, op, getElementTypeOrSelf(op.getFirstState().get()),
                           width) {}
   /// For a state that is stored in another type than it is computed in.
   RecurrenceBuilder(OpBuilder &b, RecurrenceOpInterface op, Type type,

@@ -53,6 +53,6 @@ void QuadraticOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                FoldTensorCasts<StateOp>, FoldTensorCasts<ReadOp>,
                FoldTensorCasts<FeatureMapOp>, FoldTensorCasts<SelectiveScanOp>,
                FoldTensorCasts<DiagonalScanOp>, FoldTensorCasts<Wkv4Op>,
-               FoldTensorCasts<LogLinearOp>,
-               FoldTensorCasts<CausalConvOp>>(context);
+               FoldTensorCasts<LogLinearOp>, FoldTensorCasts<CausalConvOp>>(
+      context);
 }
