@@ -330,7 +330,7 @@ BufferView Binder::bind(const OperandSpec &spec, const BufferView &view,
     bindOffsets(spec, view);
     return view;
   }
-  if (spec.role != OperandRole::State)
+  if (spec.role != OperandRole::State && spec.role != OperandRole::Carried)
     return bindGate(spec, view, alternative);
   return bindState(spec, view);
 }
