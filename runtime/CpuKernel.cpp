@@ -22,27 +22,6 @@ using namespace linattn::runner;
 
 namespace {
 
-/// A shared library out of memory.
-class Library {
-public:
-  explicit Library(std::string_view image);
-  ~Library() {
-    if (handle)
-      dlclose(handle);
-  }
-  Library(const Library &) = delete;
-
-  void *find(const char *symbol) const {
-    void *address = dlsym(handle, symbol);
-    if (!address)
-      fail(std::string("malformed bundle: its code lacks ") + symbol);
-    return address;
-  }
-
-private:
-  void *handle = nullptr;
-};
-
 /// A file that is gone once it is closed.
 class ImageFile {
 public:
@@ -90,6 +69,30 @@ private:
   std::string path;
 };
 
+/// A shared library out of memory. Several may be there at once.
+class Library {
+public:
+  explicit Library(std::string_view image);
+  ~Library() {
+    if (handle)
+      dlclose(handle);
+  }
+  Library(const Library &) = delete;
+
+  void *find(const char *symbol) const {
+    void *address = dlsym(handle, symbol);
+    if (!address)
+      fail(std::string("malformed bundle: its code lacks ") + symbol);
+    return address;
+  }
+
+private:
+  /// The loader takes a library for the one that it has under the same name,
+  /// and a descriptor that is closed becomes the name of another image.
+  ImageFile file;
+  void *handle = nullptr;
+};
+
 class CpuKernel final : public linattn_kernel {
 public:
   explicit CpuKernel(Bundle parsed);
@@ -106,11 +109,10 @@ private:
 
 } // namespace
 
-Library::Library(std::string_view image) {
+Library::Library(std::string_view image) : file(image) {
   // The code calls it and names no library that has it.
   static void *math = dlopen("libm.so.6", RTLD_NOW | RTLD_GLOBAL);
   (void)math;
-  ImageFile file(image);
   handle = dlopen(file.getPath(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     const char *why = dlerror();

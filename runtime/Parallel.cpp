@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FloatMode.h"
 #include "linattn-c/Runtime.h"
 
 #include <pthread.h>
@@ -88,12 +89,15 @@ Pools &getPools() {
 struct Loop {
   void (*task)(void *, int64_t);
   void *ctx;
+  /// The caller's: results must not depend on which thread computes them.
+  linattn::FloatMode mode;
 };
 
 void runTask(void *opaque, size_t i) {
   auto *loop = static_cast<Loop *>(opaque);
   bool outer = insideTask;
   insideTask = true;
+  linattn::FloatModeScope mode(loop->mode);
   loop->task(loop->ctx, static_cast<int64_t>(i));
   insideTask = outer;
 }
@@ -109,10 +113,9 @@ void linattn_parallel_for(int64_t n, void (*task)(void *ctx, int64_t i),
     std::unique_lock<std::mutex> lock(shared.inUse, std::try_to_lock);
     if (lock.owns_lock()) {
       if (pthreadpool_t pool = shared.get(threads)) {
-        Loop loop{task, ctx};
+        Loop loop{task, ctx, linattn::getFloatMode()};
         // Idle workers spin for a moment, which makes the next loop start
-        // early; not if that takes the CPU from those who work. Denormals are
-        // never flushed: results must not depend on who computes them.
+        // early; not if that takes the CPU from those who work.
         static const int32_t cpus = getAvailableCpus();
         uint32_t flags = threads > cpus ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0;
         pthreadpool_parallelize_1d(pool, runTask, &loop, static_cast<size_t>(n),

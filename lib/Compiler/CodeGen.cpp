@@ -147,6 +147,10 @@ VectorTarget linattn::getVectorTarget() {
 static void setTarget(llvm::Module &module, llvm::TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
+}
+
+static void setFunctionTarget(llvm::Module &module,
+                              llvm::TargetMachine &machine) {
   bool wide = machine.getTargetTriple().isX86() &&
               machine.getMCSubtargetInfo()->checkFeatures("+avx512f");
   for (llvm::Function &function : module) {
@@ -259,7 +263,8 @@ void linattn::detail::internalize(llvm::Module &module) {
 }
 
 llvm::Error linattn::detail::emitWrappers(llvm::Module &module,
-                                          const Signature &signature) {
+                                          const Signature &signature,
+                                          Subnormals subnormals) {
   internalize(module); // Only wrappers are visible.
   llvm::SmallVector<int64_t> ranks;
   for (const ValueInfo &result : signature.results)
@@ -268,8 +273,12 @@ llvm::Error linattn::detail::emitWrappers(llvm::Module &module,
   if (llvm::Error error = emitPackedWrapper(module, signature, shapes,
                                             getShapesSymbol(signature), {1}))
     return error;
-  return emitPackedWrapper(module, signature, signature.entry,
-                           getRunSymbol(signature), ranks);
+  std::string run = getRunSymbol(signature);
+  if (llvm::Error error =
+          emitPackedWrapper(module, signature, signature.entry, run, ranks))
+    return error;
+  emitFloatMode(*module.getFunction(run), subnormals);
+  return llvm::Error::success();
 }
 
 llvm::Expected<Math> linattn::detail::getDefaultMath() {
@@ -347,8 +356,12 @@ llvm::Expected<llvm::SmallVector<char, 0>>
 linattn::detail::generateCode(mlir::ModuleOp mlirModule,
                               const Signature &signature, CodeFormat format,
                               const CompilerOptions &options) {
+  // An emulated GPU computes with subnormal numbers as a real one does.
+  Subnormals subnormals = options.target == Target::NVVMEmulated
+                              ? Subnormals::Kept
+                              : Subnormals::Automatic;
   auto emitEntries = [&](llvm::Module &module) {
-    return emitWrappers(module, signature);
+    return emitWrappers(module, signature, subnormals);
   };
   // Code in a prime field runs once.
   return generateCode(mlirModule, signature.entry, emitEntries,
@@ -372,9 +385,10 @@ llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
       mlir::translateModuleToLLVMIR(mlirModule, context, name);
   if (!module)
     return diagnostics.takeError("translation to LLVM IR failed");
+  setTarget(*module, **machine);
   if (llvm::Error error = emitEntries(*module))
     return std::move(error);
-  setTarget(*module, **machine);
+  setFunctionTarget(*module, **machine);
   std::string problem;
   llvm::raw_string_ostream problemStream(problem);
   if (llvm::verifyModule(*module, &problemStream))

@@ -9,6 +9,7 @@
 #ifndef LINATTN_LIB_COMPILER_CODEGEN_H
 #define LINATTN_LIB_COMPILER_CODEGEN_H
 
+#include "Subnormals.h"
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Compiler/Signature.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -57,8 +58,9 @@ struct CodeGenOptions {
 VectorTarget getVectorTargetOf(llvm::StringRef cpu);
 
 /// Adds the functions of `getRunSymbol` and `getShapesSymbol`, and hides all
-/// others.
-llvm::Error emitWrappers(llvm::Module &module, const Signature &signature);
+/// others. The former computes in a floating-point mode of its own.
+llvm::Error emitWrappers(llvm::Module &module, const Signature &signature,
+                         Subnormals subnormals = Subnormals::Automatic);
 
 /// The same for code without a signature. `emitEntries` names what is visible;
 /// it gets the module in LLVM IR before it is optimised.

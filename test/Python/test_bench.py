@@ -24,6 +24,9 @@ def test_all_cases(tmp_path, capsys):
         assert record["share"] == pytest.approx(record["gflops"] / record["fma_gflops"])
         # The figure belongs to a right result.
         assert record["max_rel_error"] < 5e-6, record["case"]
+        # Closed gates have open ones beside them.
+        assert (record["over_open"] is not None) == (record["case"] in cases.GROUPS["gates"])
+        assert record["over_open"] is None or record["over_open"] > 0
     assert "| linear | linattn | 16 | 32 |" in capsys.readouterr().out
 
 

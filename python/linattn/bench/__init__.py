@@ -94,7 +94,10 @@ def run(case, sizes, threads=1, form="auto", peer_names=(), repetitions=15, comp
     if compare and others:
         ours = np.asarray(work.run(threads, form), np.float64).swapaxes(1, 2)
         errors |= {name: _error(call(), ours) for name, call in others.items()}
-    series = measure(calls, repetitions, threads, work.footprint)
+    turns = dict(calls)
+    if work.run_open:
+        turns["open"] = lambda: work.run_open(threads, form)
+    series = measure(turns, repetitions, threads, work.footprint, alike=work.run_open is not None)
     records = []
     for name in calls:
         seconds = series.median(name)
@@ -108,6 +111,7 @@ def run(case, sizes, threads=1, form="auto", peer_names=(), repetitions=15, comp
             "gbytes_per_s": work.bytes / seconds / 1e9, "copy_gbytes_per_s": copy_gbytes,
             "update_gbytes_per_s": series.update,
             "update_share": work.bytes / seconds / 1e9 / series.update if series.update else None,
+            "over_open": series.over(name, "open") if work.run_open else None,
             "max_rel_error": errors.get(name),
         })  # fmt: skip
     return records

@@ -6,11 +6,13 @@ rules; gates the logarithm of a sigmoid over 16; beta a sigmoid.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Callable
 
 import ml_dtypes
 import numpy as np
+
+from . import gates
 
 __all__ = ["CASES", "DTYPES", "GROUPS", "Sizes", "Work", "make"]
 
@@ -39,6 +41,7 @@ class Work:
     flops: float = 0.0
     bytes: float = 0.0
     footprint: int = 0  # of a state that every step passes over; 0: none
+    run_open: Callable | None = None  # under gates that let pass; takes turns with `run`
 
 
 def _log_sigmoid(x):
@@ -170,6 +173,19 @@ def _random_map(name, features):
     return make_map
 
 
+def _gated(case, build):
+    """Closed gates beside open ones."""
+
+    def build_both(sizes):
+        run, reference, moved = build(sizes, open=False)
+        run_open, *_ = build(sizes, open=True)
+        if case.startswith("gates-step"):
+            sizes = replace(sizes, t=1)
+        return Work(case, sizes, run, reference, flops=_flops(sizes), bytes=moved, run_open=run_open)
+
+    return build_both
+
+
 def _flops(sizes):
     return 4.0 * sizes.batch * sizes.t * sizes.heads * sizes.d * sizes.d
 
@@ -205,12 +221,14 @@ CASES = {
     "map-favor": _mapped("map-favor", _random_map("favor", 1)),
     "map-favor-2d": _mapped("map-favor-2d", _random_map("favor", 2)),
     "map-fourier": _mapped("map-fourier", _random_map("random_fourier", 1)),
+    **{name: _gated(name, build) for name, build in gates.CASES.items()},
 }
 
 # Names that stand for several cases.
 GROUPS = {
     "decoding": [name for name in CASES if name.startswith("decode")],
     "maps": [name for name in CASES if name.startswith("map-")],
+    "gates": list(gates.CASES),
 }
 
 

@@ -12,7 +12,7 @@ __all__ = ["KEYS", "plot", "table", "write_csv", "write_json"]
 KEYS = (
     "case", "implementation", "d", "t", "heads", "batch", "threads", "dtype", "form", "ms", "ms_min",
     "ms_max", "gflops", "fma_gflops", "fma_spread", "share", "gbytes_per_s", "copy_gbytes_per_s",
-    "update_gbytes_per_s", "update_share", "max_rel_error",
+    "update_gbytes_per_s", "update_share", "over_open", "max_rel_error",
 )  # fmt: skip
 
 
@@ -37,8 +37,8 @@ def _cell(value):
 
 def table(records):
     """The records as lines of Markdown."""
-    columns = ("case", "implementation", "d", "t", "threads", "dtype", "ms", "gflops", "share", "gbytes_per_s", "update_share", "max_rel_error")
-    columns = [key for key in columns if key != "update_share" or any(record[key] for record in records)]
+    columns = ("case", "implementation", "d", "t", "threads", "dtype", "ms", "gflops", "share", "gbytes_per_s", "update_share", "over_open", "max_rel_error")
+    columns = [key for key in columns if key not in ("update_share", "over_open") or any(record[key] for record in records)]
     rows = [[_cell(record[key]) for key in columns] for record in records]
     return "\n".join("| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows])
 

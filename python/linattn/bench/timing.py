@@ -55,6 +55,10 @@ class Series:
     def median(self, name):
         return statistics.median(self.seconds[name])
 
+    def over(self, name, other):
+        """The ratio of the fastest turns, to which neighbours have added the least."""
+        return min(self.seconds[name]) / min(self.seconds[other])
+
     @property
     def ceiling(self):
         return statistics.median(self.gflops)
@@ -94,13 +98,16 @@ def _run(calls, counts, repetitions, threads, footprint):
     return Series(seconds, gflops, updates)
 
 
-def measure(calls, repetitions, threads, footprint=0):
-    """Times the calls in turn; `calls` is name -> function of no argument.
+def measure(calls, repetitions, threads, footprint=0, alike=False):
+    """Times the calls in turn; `calls` is name -> function of no argument. Those that
+    are `alike` are repeated equally often: the first call after another's is slower.
 
     With a footprint in bytes, updates of so much memory in place take turns too. Of up to three series the one with the steadiest ceiling is returned.
     """
     with pinned(threads):
         counts = {name: _calls_per_slice(call) for name, call in calls.items()}
+        if alike:
+            counts = dict.fromkeys(calls, max(counts.values()))
         best = None
         for _ in range(ATTEMPTS):
             series = _run(calls, counts, repetitions, threads, footprint)

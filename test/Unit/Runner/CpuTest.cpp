@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FloatMode.h"
 #include "RunnerTestUtils.h"
 #include "linattn-c/Runtime.h"
 
@@ -121,6 +122,69 @@ TEST(CpuTest, ScalarsAndMasks) {
   x[1].data[3] = 2;
   EXPECT_EQ(launch(kernel.get(), x),
             "argument 1 (%mask): expected bytes of 0 and 1, but got others");
+}
+
+/// Launches and expects the floating-point mode to be as before.
+std::string launchInMode(const KernelPtr &kernel,
+                         const std::vector<Operand> &operands) {
+  linattn::FloatMode before = linattn::getFloatMode();
+  std::string error = launch(kernel.get(), operands);
+  EXPECT_EQ(linattn::getFloatMode(), before);
+  return error;
+}
+
+TEST(CpuTest, SubnormalNumbersAreZerosInF32) {
+  KernelPtr kernel = loadNamed("scaled_cpu");
+  std::vector<Operand> x = makeOperands(kernel.get(), 2);
+  for (int i = 0; i < 6; ++i) {
+    floats(x[0])[i] = 1e-20f;
+    x[1].data[i] = 1;
+  }
+  floats(x[2])[0] = 1e-20f;
+  for (int32_t threads : {1, 4}) {
+    linattn_set_thread_local_num_threads(threads);
+    ASSERT_EQ(launchInMode(kernel, x), "");
+    for (int i = 0; i < 6; ++i)
+      EXPECT_EQ(floats(x[3])[i], 0);
+  }
+  linattn_set_thread_local_num_threads(0);
+  x[1].data[3] = 2;
+  EXPECT_NE(launchInMode(kernel, x), "");
+}
+
+TEST(CpuTest, SubnormalNumbersAreKeptInF64) {
+  KernelPtr kernel = loadNamed("product_cpu");
+  std::vector<Operand> x = makeOperands(kernel.get(), 100);
+  auto doubles = [&](size_t i) {
+    return reinterpret_cast<double *>(x[i].data);
+  };
+  std::fill_n(doubles(0), 100, 1e-160);
+  *doubles(1) = 1e-160;
+  for (int32_t threads : {1, 4}) {
+    linattn_set_thread_local_num_threads(threads);
+    ASSERT_EQ(launchInMode(kernel, x), "");
+    for (int i = 0; i < 100; ++i)
+      EXPECT_EQ(doubles(2)[i], 1e-320);
+  }
+  linattn_set_thread_local_num_threads(0);
+}
+
+TEST(CpuTest, BundlesSideBySide) {
+  KernelPtr scaled = loadNamed("scaled_cpu"),
+            product = loadNamed("product_cpu");
+  std::vector<Operand> x = makeOperands(product.get(), 1);
+  for (Operand &operand : x)
+    *reinterpret_cast<double *>(operand.data) = 3;
+  ASSERT_EQ(launch(product.get(), x), "");
+  EXPECT_EQ(*reinterpret_cast<double *>(x[2].data), 9);
+  std::vector<Operand> y = makeOperands(scaled.get(), 1);
+  for (int i = 0; i < 3; ++i) {
+    floats(y[0])[i] = 4;
+    y[1].data[i] = 1;
+  }
+  floats(y[2])[0] = 5;
+  ASSERT_EQ(launch(scaled.get(), y), "");
+  EXPECT_EQ(floats(y[3])[2], 20);
 }
 
 TEST(CpuTest, Errors) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FloatMode.h"
 #include "linattn-c/Runtime.h"
 
 #include "gtest/gtest.h"
@@ -107,6 +108,39 @@ TEST_F(ParallelTest, NestedLoopsRunInline) {
       &outer);
   EXPECT_EQ(outer.inner, 80);
   EXPECT_FALSE(outer.moved);
+}
+
+/// Every thread computes in the mode of the caller, and only while it does.
+TEST_F(ParallelTest, TasksHaveTheModeOfTheCaller) {
+#if defined(__x86_64__) || defined(__aarch64__)
+  linattn_set_thread_local_num_threads(4);
+  auto countZeros = [] {
+    std::atomic<int> zeros{0};
+    linattn_parallel_for(
+        64,
+        [](void *opaque, int64_t) {
+          volatile float tiny = 1e-20f;
+          *static_cast<std::atomic<int> *>(opaque) += tiny * tiny == 0;
+        },
+        &zeros);
+    return zeros.load();
+  };
+  EXPECT_EQ(countZeros(), 0);
+#if defined(__x86_64__)
+  constexpr linattn::FloatMode kFlush = 0x8040;
+#else
+  constexpr linattn::FloatMode kFlush = 1 << 24;
+#endif
+  linattn::FloatMode before = linattn::getFloatMode();
+  {
+    linattn::FloatModeScope scope(before | kFlush);
+    EXPECT_EQ(countZeros(), 64);
+  }
+  EXPECT_EQ(linattn::getFloatMode(), before);
+  EXPECT_EQ(countZeros(), 0);
+#else
+  GTEST_SKIP() << "expected a machine with a floating-point mode";
+#endif
 }
 
 TEST_F(ParallelTest, ConcurrentCallersAllFinish) {

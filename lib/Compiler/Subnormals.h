@@ -1,0 +1,41 @@
+//===- Subnormals.h - Whether subnormal numbers are zeros -------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A gate that closes multiplies a state by e⁻²⁰ token after token, and an
+// operation on the subnormal numbers that are left takes a hundred cycles more
+// than one on others. They are 10³⁰ times smaller than anything they are added
+// to: arithmetic in f32 takes them for zeros. Arithmetic in f64 keeps them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_COMPILER_SUBNORMALS_H
+#define LINATTN_LIB_COMPILER_SUBNORMALS_H
+
+namespace llvm {
+class Function;
+class Module;
+} // namespace llvm
+
+namespace linattn::detail {
+
+enum class Subnormals {
+  /// Zeros, unless something is computed in f64.
+  Automatic,
+  /// As IEEE 754 has them, whatever is computed.
+  Kept,
+};
+
+/// Makes the definition `body` of a visible function one that an equally named
+/// wrapper calls. The wrapper sets the mode of the thread (rounding to nearest,
+/// no traps, subnormal numbers as wanted) and restores the caller's. On other
+/// machines than x86-64 and AArch64 there is no wrapper, and nothing to set.
+void emitFloatMode(llvm::Function &body, Subnormals subnormals);
+
+} // namespace linattn::detail
+
+#endif // LINATTN_LIB_COMPILER_SUBNORMALS_H
