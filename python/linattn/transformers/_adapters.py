@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from . import _delta, _mamba
+import inspect
+
+from . import _delta, _layers, _mamba, _norm
+from ._known import fingerprint
 
 __all__ = ["find_adapter"]
 
@@ -14,9 +17,23 @@ _ADAPTERS = {
     "mamba_chunk_scan_combined": _mamba.mamba_chunk_scan_combined,
     "selective_scan_fn": _mamba.selective_scan_fn,
     "selective_state_update": _mamba.selective_state_update,
+    "lightning_attention": _layers.lightning_attention,
+    "rwkv_linear_attention": _layers.rwkv_linear_attention,
+    "mlstm": _layers.mlstm,
+    "rg_lru": _layers.rg_lru,
+}
+
+# Norms of one name differ; their bodies tell which is which.
+_NORMS = {
+    "52bf359a41c0a1ad": _norm.norm_first,
+    "ac204370a3092214": _norm.norm_first,
+    "70bf188da794c1c7": _norm.gate_first,
+    "9f08f5196326951c": _norm.norm_of_groups,
 }
 
 
 def find_adapter(kernel, original):
     """The adapter of a kernel, or None where linattn has none."""
+    if kernel == "RMSNormGated":
+        return _NORMS.get(fingerprint(inspect.unwrap(original)))
     return _ADAPTERS.get(kernel)
