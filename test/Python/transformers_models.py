@@ -31,7 +31,7 @@ MODELS = {
     "qwen4_exp": (
         "Qwen4ExpForCausalLM", "Qwen4ExpTextConfig",
         {**_HEADS, **_LINEAR, **_SHARED, "num_hidden_layers": 3, "layer_types": ["linear_attention"] * 2 + ["indexed_attention"],
-         "hc_count": 2, "hc_lowrank": 8, "ple_layer_ids": [1, 2], "ple_embed_dim": 32, "ngram_vocab_size_base": 50,
+         "hc_count": 2, "hc_lowrank": 8, "ple_layer_ids": [1, 2], "eos_token_id": 2, "ple_embed_dim": 32, "ngram_vocab_size_base": 50,
          "make_ngram_vocab_size_divisible_by": 8, "heads_per_ngram": 2, "split_ngram_parts": 2, "indexer_n_heads": 2,
          "indexer_kv_heads": 1, "indexer_head_dim": 16, "indexer_budget": 64, "indexer_compress_ratio": 4},
     ),
@@ -145,7 +145,7 @@ def make_model(name, seed=0):
     with torch.no_grad():
         for module in model.modules():
             if isinstance(module, (torch.nn.Linear, torch.nn.Embedding, torch.nn.Conv1d)):
-                module.weight.mul_(0.4 / module.weight.std().clamp(min=1e-6))
+                module.weight.mul_(0.2 / module.weight.std().clamp(min=1e-6))
     return model
 
 

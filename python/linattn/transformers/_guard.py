@@ -41,7 +41,7 @@ class Hook:
 
 def make_hook(hook):
     """The function that decides, for each call, where it goes."""
-    original, adapter = hook.original, hook.adapter
+    original = hook.original
 
     @functools.wraps(original)
     def hooked(*args, **kwargs):
@@ -53,7 +53,7 @@ def make_hook(hook):
         why = _find_reason(args, kwargs)
         if why is None:
             try:
-                result = adapter(*args, **kwargs)
+                result = hook.adapter(*args, **kwargs)
             except (PassOn, UnsupportedError) as error:
                 why = str(error)
             else:

@@ -41,7 +41,7 @@ def mamba_chunk_scan_combined(
         y, state = _packed_mamba2(x, dt, B, C, arguments, packing, state, return_final_states)
     z = kwargs.get("z")
     if z is not None:
-        y = (y * F.silu(detach(z).float())).to(dtype)
+        y = _gated(y, detach(z))
     return (y, state) if return_final_states else y
 
 
@@ -50,6 +50,10 @@ def _mamba2(x, dt, B, C, A, D, dt_bias, dt_softplus, offsets, state, returns_sta
         _additive._mamba2, (x, B, C, dt, A, D, dt_bias, offsets), {"dt_softplus": bool(dt_softplus)}, state,
         bool(returns_state),
     )  # fmt: skip
+
+
+def _gated(y, z):
+    return (y * F.silu(z.to(state_dtype(y)))).to(y.dtype)
 
 
 def _packed_mamba2(x, dt, B, C, arguments, packing, state, returns_state):
@@ -122,7 +126,7 @@ def _step_mamba2(state, x, dt, A, B, C, D, dt_bias, dt_softplus, z):
     )
     y = y.squeeze(1)
     if z is not None:
-        y = (y * F.silu(z.float())).to(y.dtype)
+        y = _gated(y, z)
     return y, state
 
 

@@ -52,10 +52,13 @@ def norm_of_groups(self, hidden_states, gate=None):
 
 
 def _in_groups(x, gate, weight, groups, eps, first):
-    if x.ndim > 3 or groups < 1 or x.shape[-1] % groups:
+    if x.ndim not in (2, 3) or groups < 1 or x.shape[-1] % groups:
         raise PassOn(f"{groups} groups of {tuple(x.shape)}")
 
     def split(tensor):
-        return tensor if tensor is None else tensor.unflatten(-1, (groups, -1))
+        if tensor is None:
+            return None
+        return (tensor if tensor.ndim == 3 else tensor[None]).unflatten(-1, (groups, -1))
 
-    return _norm(split(x), split(gate), split(weight), eps, "silu", first and gate is not None).flatten(-2)
+    o = _norm(split(x), split(gate), weight.unflatten(0, (groups, -1)), eps, "silu", first and gate is not None)
+    return o.reshape(x.shape)
