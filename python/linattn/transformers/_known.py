@@ -132,7 +132,8 @@ def find_targets(module):
     for attribute, value in list(vars(module).items()):
         # Not isinstance, which would wake up objects that are made when they are looked at.
         if type(value) is types.FunctionType:
-            kernel = _kernel_of(value)
+            hook = getattr(value, "__linattn_hook__", None)
+            kernel = hook.name if hook is not None else _kernel_of(value)
             if kernel is None and modeling and value.__module__ == module.__name__:
                 kernel = _FUNCTIONS.get(value.__name__)
             if kernel is not None:
