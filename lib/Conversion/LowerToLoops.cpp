@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CausalConv.h"
 #include "NaiveLoops.h"
 #include "OutputNorm.h"
 #include "RecurrenceBuilder.h"
@@ -45,7 +46,7 @@ struct LinAttnLowerToLoopsPass final
     RewritePatternSet patterns(&getContext());
     patterns.add<ToLoops<ScanOp>, ToLoops<StateOp>, ToLoops<ReadOp>,
                  ToLoops<QuadraticOp>, ToLoops<FeatureMapOp>,
-                 ToLoops<OutputNormOp>>(&getContext());
+                 ToLoops<OutputNormOp>, ToLoops<CausalConvOp>>(&getContext());
     populateRecurrencePatterns(patterns, /*vectorBits=*/0);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CausalConv.h"
 #include "OutputNorm.h"
 #include "RecurrenceBuilder.h"
 #include "TileBuilder.h"
@@ -260,6 +261,25 @@ struct OutputNormToVector : OpRewritePattern<OutputNormOp> {
   int64_t vectorBits;
 };
 
+/// Nor do convolutions have one.
+struct CausalConvToVector : OpRewritePattern<CausalConvOp> {
+  CausalConvToVector(MLIRContext *context, int64_t vectorBits)
+      : OpRewritePattern<CausalConvOp>(context), vectorBits(vectorBits) {}
+
+  LogicalResult matchAndRewrite(CausalConvOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureBufferSemantics())
+      return rewriter.notifyMatchFailure(op, "not on buffers");
+    Type type = getAccumulationType(getElementTypeOrSelf(op.getInput()));
+    lowerCausalConvToVector(rewriter, op,
+                            vectorBits / type.getIntOrFloatBitWidth());
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  int64_t vectorBits;
+};
+
 struct LinAttnLowerToVectorPass final
     : mlir::linattn::impl::LinAttnLowerToVectorPassBase<
           LinAttnLowerToVectorPass> {
@@ -285,7 +305,8 @@ struct LinAttnLowerToVectorPass final
                  ToVector<QuadraticOp>>(&getContext(), vectorBits, registers);
     patterns.add<FeatureMapToVector>(&getContext(), vectorBits);
     populateRecurrencePatterns(patterns, vectorBits);
-    patterns.add<OutputNormToVector>(&getContext(), vectorBits);
+    patterns.add<OutputNormToVector, CausalConvToVector>(&getContext(),
+                                                         vectorBits);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 

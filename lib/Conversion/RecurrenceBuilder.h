@@ -20,9 +20,12 @@ namespace mlir::linattn {
 class RecurrenceBuilder : public VectorBuilder {
 public:
   RecurrenceBuilder(OpBuilder &b, RecurrenceOpInterface op, int64_t width)
-      : VectorBuilder(b, op->getLoc(),
-                      getElementTypeOrSelf(op.getFirstState().get())),
-        op(op), width(width) {}
+      : RecurrenceBuilder(b, op, getElementTypeOrSelf(op.getFirstState().get()),
+                          width) {}
+  /// For a state that is stored in another type than it is computed in.
+  RecurrenceBuilder(OpBuilder &b, RecurrenceOpInterface op, Type type,
+                    int64_t width)
+      : VectorBuilder(b, op->getLoc(), type), op(op), width(width) {}
 
   Type valueType() { return width == 1 ? type : Type(vectorType(width)); }
   Value number(double value) { return constant(valueType(), value); }

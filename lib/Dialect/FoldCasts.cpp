@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/LinAttnConv.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -53,5 +53,6 @@ void QuadraticOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                FoldTensorCasts<StateOp>, FoldTensorCasts<ReadOp>,
                FoldTensorCasts<FeatureMapOp>, FoldTensorCasts<SelectiveScanOp>,
                FoldTensorCasts<DiagonalScanOp>, FoldTensorCasts<Wkv4Op>,
-               FoldTensorCasts<LogLinearOp>>(context);
+               FoldTensorCasts<LogLinearOp>, FoldTensorCasts<CausalConvOp>>(
+      context);
 }

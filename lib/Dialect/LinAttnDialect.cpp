@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/LinAttnConv.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -34,6 +34,10 @@ void LinAttnDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "linattn/Dialect/LinAttnOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "linattn/Dialect/LinAttnConv.cpp.inc"
       >();
 }
 

@@ -6,34 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Keyword.h"
+
 #include "linattn/Dialect/LinAttn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
-
-//===----------------------------------------------------------------------===//
-// Syntax
-//===----------------------------------------------------------------------===//
-
-// Enumerations in a clause are bare keywords: `update(delta)`. Printed as
-// attributes they would come with a space of their own.
-
-template <typename EnumAttrT>
-static ParseResult parseKeyword(OpAsmParser &parser, EnumAttrT &attr) {
-  auto value = FieldParser<decltype(attr.getValue())>::parse(parser);
-  if (failed(value))
-    return failure();
-  attr = EnumAttrT::get(parser.getContext(), *value);
-  return success();
-}
-
-template <typename EnumAttrT>
-static void printKeyword(OpAsmPrinter &printer, Operation *, EnumAttrT attr) {
-  printer << attr.getValue();
-}
 
 #define GET_OP_CLASSES
 #include "linattn/Dialect/LinAttnOps.cpp.inc"

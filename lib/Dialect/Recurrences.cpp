@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/LinAttnConv.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -122,6 +122,18 @@ SmallVector<DimLoops> Wkv4Op::getOperandLoops() {
   table.add(getCuSeqlens(), {whole});
   table.add(getOutput(), channelDims(getOutput()));
   table.add(getState(), {slotLoop(getCuSeqlens()), whole, Channel});
+  return table.loops;
+}
+
+SmallVector<DimLoops> CausalConvOp::getOperandLoops() {
+  using namespace channels;
+  LoopTable table;
+  table.add(getInput(), channelDims(getInput()));
+  table.add(getWeight(), {Channel, whole});
+  table.add(getBias(), {Channel});
+  table.add(getCuSeqlens(), {whole});
+  table.add(getOutput(), channelDims(getOutput()));
+  table.add(getState(), {slotLoop(getCuSeqlens()), Channel, whole});
   return table.loops;
 }
 
@@ -368,5 +380,6 @@ LINATTN_RECURRENCE_OP(SelectiveScanOp)
 LINATTN_RECURRENCE_OP(DiagonalScanOp)
 LINATTN_RECURRENCE_OP(Wkv4Op)
 LINATTN_RECURRENCE_OP(LogLinearOp)
+LINATTN_RECURRENCE_OP(CausalConvOp)
 
 #undef LINATTN_RECURRENCE_OP

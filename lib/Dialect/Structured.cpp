@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/LinAttnConv.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -170,5 +170,6 @@ LINATTN_STRUCTURED_OP(DiagonalScanOp)
 LINATTN_STRUCTURED_OP(Wkv4Op)
 LINATTN_STRUCTURED_OP(LogLinearOp)
 LINATTN_STRUCTURED_OP(OutputNormOp)
+LINATTN_STRUCTURED_OP(CausalConvOp)
 
 #undef LINATTN_STRUCTURED_OP

@@ -8,7 +8,7 @@
 
 #include "linattn/Transforms/BufferizableOpInterfaceImpl.h"
 
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/LinAttnConv.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -133,5 +133,6 @@ void mlir::linattn::registerBufferizableOpInterfaceExternalModels(
     Wkv4Op::attachInterface<StructuredOpModel<Wkv4Op>>(*context);
     LogLinearOp::attachInterface<StructuredOpModel<LogLinearOp>>(*context);
     OutputNormOp::attachInterface<StructuredOpModel<OutputNormOp>>(*context);
+    CausalConvOp::attachInterface<StructuredOpModel<CausalConvOp>>(*context);
   });
 }

@@ -10,7 +10,7 @@ Arrays are ``[B, T, H, D]``, of any library that speaks DLPack. Kernels are
 compiled at the first call and kept in memory and on disk.
 """
 
-from . import costs, feature_maps, fla, reference
+from . import conv, costs, feature_maps, fla, reference
 from ._additive import (
     gla, hgrn, hgrn2, lightning, linear_attention, mamba2, mlstm, retnet, rfa, rwkv5, rwkv6,
     simple_gla,
@@ -19,6 +19,7 @@ from ._beyond import log_linear, lru, rwkv4, selective_scan
 from ._bidirectional import bidirectional
 from ._checks import UnsupportedError
 from ._compile import compile
+from ._conv import causal_conv1d
 from ._delta import (
     comba, delta_rule, dplr, gated_delta_rule, gated_deltaproduct, gated_oja, gdn2, iplr, kda, rwkv7,
     ttt_linear,
@@ -45,8 +46,10 @@ __all__ = [
     "abc",
     "attention",
     "bidirectional",
+    "causal_conv1d",
     "comba",
     "compile",
+    "conv",
     "costs",
     "delta_rule",
     "dplr",

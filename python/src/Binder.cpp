@@ -285,7 +285,7 @@ BufferView Binder::bind(const OperandSpec &spec, const BufferView &view,
     bindOffsets(spec, view);
     return view;
   }
-  if (spec.role != OperandRole::State)
+  if (spec.role != OperandRole::State && spec.role != OperandRole::Carried)
     return bindGate(spec, view, alternative);
   checkExact(spec, view);
   // A read takes the heads and the value size from the state.

@@ -39,8 +39,8 @@ OperandSpec Plan::makeOperand(std::string name, OperandRole role,
   OperandSpec spec{std::move(name), role, {}};
   spec.layouts[0] = parseLayouts(layouts, names);
   // A state has all its dimensions whatever the tokens have.
-  if (role == OperandRole::State || role == OperandRole::Offsets ||
-      role == OperandRole::Parameter)
+  if (role == OperandRole::State || role == OperandRole::Carried ||
+      role == OperandRole::Offsets || role == OperandRole::Parameter)
     return spec;
   for (RankMode mode : {RankMode::NoHeads, RankMode::NoBatch})
     for (const Layout &layout : spec.layouts[0]) {
@@ -423,12 +423,14 @@ static OperandRole parseRole(const std::string &role) {
     return OperandRole::Offsets;
   if (role == "state")
     return OperandRole::State;
+  if (role == "carried")
+    return OperandRole::Carried;
   if (role == "parameter")
     return OperandRole::Parameter;
   if (role == "positions")
     return OperandRole::Positions;
   throw nb::value_error(("role: expected tokens, gate, mask, counts, offsets, "
-                         "state, parameter or positions, but got " +
+                         "state, carried, parameter or positions, but got " +
                          role)
                             .c_str());
 }

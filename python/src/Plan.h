@@ -33,6 +33,8 @@ enum class OperandRole : uint8_t {
   Offsets,
   /// Part of the state: of the accumulation type.
   State,
+  /// Part of the state that holds tokens: of their dtype.
+  Carried,
   /// A parameter of a feature map: any floating-point dtype, and the same
   /// layout whatever dimensions the tokens have.
   Parameter,
@@ -146,7 +148,7 @@ public:
   const Layout &layoutOf(const OperandSpec &spec) const;
 
   DType dtypeOf(const OperandSpec &spec) const {
-    if (spec.role == OperandRole::Tokens)
+    if (spec.role == OperandRole::Tokens || spec.role == OperandRole::Carried)
       return dtype;
     return dtype == DType::F64 || plan->hasWideState ? DType::F64 : DType::F32;
   }

@@ -485,5 +485,6 @@ include "linattn/Dialect/LinAttnViews.td"
 include "linattn/Dialect/LinAttnRecurrences.td"
 include "linattn/Dialect/LinAttnFeatureMap.td"
 include "linattn/Dialect/LinAttnNorm.td"
+include "linattn/Dialect/LinAttnConv.td"
 
 #endif // LINATTN_DIALECT_LINATTNOPS_TD

@@ -1,0 +1,116 @@
+//===- CausalConv.h - linattn.causal_conv as loops --------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_CONVERSION_CAUSALCONV_H
+#define LINATTN_LIB_CONVERSION_CAUSALCONV_H
+
+#include "RecurrenceBuilder.h"
+
+#include "linattn/Dialect/LinAttnConv.h"
+
+#include <map>
+
+namespace mlir::linattn {
+
+/// Emits the op on buffers as scalar loops.
+void lowerToNaiveLoops(OpBuilder &b, CausalConvOp op);
+
+/// Emits it as loops over vectors of `lanes` elements of the accumulation type,
+/// which run along whichever of channels and tokens are neighbours in memory.
+void lowerCausalConvToVector(OpBuilder &b, CausalConvOp op, int64_t lanes);
+
+/// What both directions of vectors share. Positions count the tokens of a
+/// sequence in the order in which they run; the first S of them, the head, see
+/// inputs of the state.
+class ConvBuilder : public RecurrenceBuilder {
+public:
+  using Vectors = SmallVector<Value, 16>;
+
+  ConvBuilder(OpBuilder &b, CausalConvOp conv, int64_t lanes)
+      : RecurrenceBuilder(
+            b, conv, getAccumulationType(getElementTypeOrSelf(conv.getInput())),
+            lanes),
+        conv(conv), lanes(lanes), taps(conv.getWidth()),
+        stateLength(conv.getStateLength()),
+        parts(lanes > 1 && getElementTypeOrSelf(conv.getInput()).isBF16() ? 2
+                                                                          : 1) {
+  }
+
+protected:
+  /// How far before its output the input of a weight stands.
+  int64_t distance(int64_t tap) {
+    return (taps - 1 - tap) * conv.getDilation();
+  }
+  /// The sum over the weights, in their order, and the activation.
+  Value convolve(ArrayRef<Value> weights, Value bias,
+                 function_ref<Value(int64_t)> input);
+  Value activate(Value x);
+
+  /// Sets the sequence of a task and the positions [first, last) of its block
+  /// of `tokens`; packed sequences have one block.
+  void enterBlock(Value sequence, Value block, int64_t tokens);
+  Value countBlocks(int64_t tokens);
+
+  /// Elements [channel, channel + lanes) × [0, count) of a [..., C, count]
+  /// operand as one vector for each of the `count`.
+  Vectors loadInterleaved(Value memref, ValueRange prefix, Value channel);
+  void storeInterleaved(ArrayRef<Value> vectors, Value memref,
+                        ValueRange prefix, Value channel);
+
+  /// The elements of pairs of neighbours as two vectors of the accumulation
+  /// type, the first ones and the second ones; or one vector of all elements.
+  Vectors split(Value vector);
+  Value join(ArrayRef<Value> vectors, Type element);
+  /// The elements of all parts.
+  int64_t span() const { return lanes * parts; }
+
+  CausalConvOp conv;
+  int64_t lanes, taps, stateLength, parts;
+  Value first, last;
+  /// Scratch memory of one vector.
+  Value lane;
+
+private:
+  Vectors loadFlat(Value memref, ValueRange prefix, Value channel);
+  Vectors gather(Value memref, ValueRange prefix, Value channel);
+  void storeFlat(ArrayRef<Value> vectors, Value memref, ValueRange prefix,
+                 Value channel);
+  void scatter(ArrayRef<Value> vectors, Value memref, ValueRange prefix,
+               Value channel);
+  Value isFlat(Value memref);
+  Value flatView(Value memref, ValueRange prefix);
+  Value vectorOf(Value flat, Value from);
+  Vectors branch(Value condition, function_ref<Vectors()> then,
+                 function_ref<Vectors()> otherwise);
+};
+
+/// The axis along which elements are neighbours in memory.
+enum class ConvAxis { Channels, Tokens, None };
+
+/// Input and output [B, T, C], or [B, C, T] along tokens, of stride 1 in their
+/// last dimension; as they are for `None`.
+struct ConvViews {
+  Value input, output;
+  ConvAxis inputAxis, outputAxis;
+};
+
+/// Emits vectors over channels, or element by element where nothing is a
+/// neighbour.
+void emitConvOverChannels(OpBuilder &b, CausalConvOp op, int64_t lanes,
+                          const ConvViews &views);
+/// Emits vectors over tokens.
+void emitConvOverTokens(OpBuilder &b, CausalConvOp op, int64_t lanes,
+                        const ConvViews &views);
+
+/// The columns of a square of vectors as vectors.
+SmallVector<Value, 16> transposeSquare(LoopBuilder &loops,
+                                       ArrayRef<Value> rows);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_CONVERSION_CAUSALCONV_H
