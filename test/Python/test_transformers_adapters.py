@@ -300,3 +300,33 @@ def test_gated_norms(model, seed):
         with in_float64():
             expected = inspect.unwrap(function)(exact, x.double(), None if gate is None else gate.double())
         compare(found, expected, draw.dtype)
+
+
+@pytest.mark.parametrize("seed", range(2 * DRAWS))
+def test_convolution(seed):
+    draw = Draw(seed)
+    rows, channels, length, width = draw.pick(1, 2), draw.pick(5, 24), draw.pick(1, 2, 33), draw.pick(3, 4)
+    x = draw.pick(draw.normal(rows, channels, length), draw.normal(rows, length, channels).transpose(1, 2))
+    options = {"bias": draw.maybe(draw.normal(channels)), "activation": draw.pick(None, "silu", "gelu"), "use_cache": True}
+    check(module_of("mamba2").causal_conv1d_fn, (x, draw.normal(channels, width)), options, draw.dtype)
+
+
+@pytest.mark.parametrize("seed", range(2 * DRAWS))
+def test_convolution_step(seed):
+    draw = Draw(seed)
+    rows, channels, length, width = draw.pick(1, 2), draw.pick(5, 24), draw.pick(1, 1, 5), draw.pick(3, 4)
+    x = draw.pick(draw.normal(rows, channels, length), draw.normal(rows, length, channels).transpose(1, 2))
+    state = draw.normal(rows, channels, width + draw.pick(0, 1))
+    options = {"bias": draw.maybe(draw.normal(channels)), "activation": draw.pick(None, "silu", "gelu")}
+    check(module_of("mamba2").causal_conv1d_update, (x, state, draw.normal(channels, width)), options, draw.dtype, written=(1,))
+
+
+def test_packed_convolutions():
+    draw = Draw(1)
+    x, weight = draw.normal(1, 24, 20), draw.normal(24, 4)
+    function = module_of("mamba2").causal_conv1d_fn
+    bounds = [0, 7, 8, 20]
+    alone = torch.cat([function(x[:, :, begin:end], weight, activation="silu") for begin, end in zip(bounds, bounds[1:])], 2)
+    numbers = torch.tensor([[0] * 7 + [1] + [2] * 12], dtype=torch.int32)
+    compare(function(x, weight, activation="silu", seq_idx=numbers), alone, draw.dtype)
+    compare(function(x, weight, activation="silu", cu_seq_lens_q=torch.tensor(bounds)), alone, draw.dtype)

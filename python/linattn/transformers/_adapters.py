@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from . import _delta, _layers, _mamba, _norm
+from . import _conv, _delta, _layers, _mamba, _norm
 from ._known import fingerprint
 
 __all__ = ["find_adapter"]
@@ -17,6 +17,8 @@ _ADAPTERS = {
     "mamba_chunk_scan_combined": _mamba.mamba_chunk_scan_combined,
     "selective_scan_fn": _mamba.selective_scan_fn,
     "selective_state_update": _mamba.selective_state_update,
+    "causal_conv1d_fn": _conv.causal_conv1d_fn,
+    "causal_conv1d_update": _conv.causal_conv1d_update,
     "lightning_attention": _layers.lightning_attention,
     "rwkv_linear_attention": _layers.rwkv_linear_attention,
     "mlstm": _layers.mlstm,
