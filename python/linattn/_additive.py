@@ -27,7 +27,7 @@ _linear_attention = Family(
 
 def linear_attention(
     q, k, v, scale=None, initial_state=None, output_final_state=False, *, feature_map="elu", normalize=True,
-    eps=None, reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    eps=None, reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """Linear attention, causal.
 
@@ -55,7 +55,7 @@ def linear_attention(
       eps: added to that sum; 1e-6, or 1e-4 for 16-bit tokens, unless given.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -68,7 +68,7 @@ def linear_attention(
     return _linear_attention(
         (q, k, v, offsets(cu_seqlens)),
         {"scale": scale, "feature_map": feature_map, "normalize": normalize, "eps": eps, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ _rfa = Family("rfa", flags=("normalize", "reverse"), numbers=("scale", "eps"), w
 
 def rfa(
     q, k, v, g, scale=None, initial_state=None, output_final_state=False, *, feature_map="identity",
-    normalize=True, eps=None, reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    normalize=True, eps=None, reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """Random feature attention with a forget gate.
 
@@ -103,7 +103,7 @@ def rfa(
       normalize, eps: as in `linear_attention`.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -116,7 +116,7 @@ def rfa(
     return _rfa(
         (q, k, v, g, offsets(cu_seqlens)),
         {"scale": scale, "feature_map": feature_map, "normalize": normalize, "eps": eps, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ _retnet = Family("retnet", flags=("reverse",))
 
 
 def retnet(
-    q, k, v, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, out=None, num_threads=None,
+    q, k, v, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None,
     form="auto", target=None,
 ):
     """Retention: every head has its own constant decay.
@@ -147,7 +147,7 @@ def retnet(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -160,7 +160,7 @@ def retnet(
     return _retnet(
         (q, k, v, offsets(cu_seqlens)),
         {"scale": scale, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -169,7 +169,7 @@ _lightning = Family("lightning", flags=("reverse",), integers=("layer_idx", "num
 
 def lightning(
     q, k, v, layer_idx, num_layers, scale=None, initial_state=None, output_final_state=False, *,
-    reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """Lightning attention: a constant decay per head and layer.
 
@@ -192,7 +192,7 @@ def lightning(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -205,7 +205,7 @@ def lightning(
     return _lightning(
         (q, k, v, offsets(cu_seqlens)),
         {"layer_idx": layer_idx, "num_layers": num_layers, "scale": scale, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -214,7 +214,7 @@ _simple_gla = Family("simple_gla", flags=("reverse",))
 
 def simple_gla(
     q, k, v, g=None, g_gamma=None, scale=None, initial_state=None, output_final_state=False, *,
-    reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """Simple gated linear attention: one decay per token and head.
 
@@ -238,7 +238,7 @@ def simple_gla(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -251,16 +251,16 @@ def simple_gla(
     return _simple_gla(
         (q, k, v, g, g_gamma, offsets(cu_seqlens)),
         {"scale": scale, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
-_mamba2 = Family("mamba2", flags=("dt_softplus",), numbers=())
+_mamba2 = Family("mamba2", flags=("dt_softplus",), numbers=(), state="initial_states")
 
 
 def mamba2(
     x, dt, A, B, C, D=None, dt_bias=None, initial_states=None, dt_softplus=False,
-    return_final_states=False, *, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    return_final_states=False, *, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """Mamba-2's state space duality.
 
@@ -282,7 +282,7 @@ def mamba2(
       dt_softplus: Δ is softplus(dt + dt_bias).
       return_final_states: also return the state after the last token.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``y [B, T, H, P]``, of x's kind and rank; with return_final_states
@@ -295,7 +295,7 @@ def mamba2(
     return _mamba2(
         (x, B, C, dt, A, D, dt_bias, offsets(cu_seqlens)),
         {"dt_softplus": dt_softplus},
-        initial_states, return_final_states, out, num_threads, form, target,
+        initial_states, return_final_states, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -303,7 +303,7 @@ _gla = Family("gla", flags=("reverse",))
 
 
 def gla(
-    q, k, v, g=None, gv=None, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", 
+    q, k, v, g=None, gv=None, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", 
     target=None,
 ):
     """Gated linear attention: a decay per token and channel.
@@ -328,7 +328,7 @@ def gla(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -341,7 +341,7 @@ def gla(
     return _gla(
         (q, k, v, g, gv, offsets(cu_seqlens)),
         {"scale": scale, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -349,7 +349,7 @@ _hgrn = Family("hgrn", flags=("reverse",), numbers=())
 
 
 def hgrn(
-    x, g, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, out=None, 
+    x, g, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, inplace=False, out=None, 
     num_threads=None, form="auto", target=None,
 ):
     """HGRN: an elementwise gated recurrence.
@@ -369,7 +369,7 @@ def hgrn(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o``, of x's kind and shape; with output_final_state ``(o, state [N, D])``.
@@ -381,7 +381,7 @@ def hgrn(
     return _hgrn(
         (x, g, offsets(cu_seqlens)),
         {"reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -389,7 +389,7 @@ _hgrn2 = Family("hgrn2", flags=("reverse",))
 
 
 def hgrn2(
-    q, v, g, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, out=None, 
+    q, v, g, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, inplace=False, out=None, 
     num_threads=None, form="auto", target=None,
 ):
     """HGRN2: GLA whose keys are what the gate does not keep.
@@ -412,7 +412,7 @@ def hgrn2(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -425,7 +425,7 @@ def hgrn2(
     return _hgrn2(
         (q, v, g, offsets(cu_seqlens)),
         {"scale": scale, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -433,7 +433,7 @@ _rwkv5 = Family("rwkv5", flags=("reverse",))
 
 
 def rwkv5(
-    r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, out=None, 
+    r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, inplace=False, out=None, 
     num_threads=None, form="auto", target=None,
 ):
     """RWKV-5 (Eagle): a constant decay per channel, and a bonus for the own token.
@@ -458,7 +458,7 @@ def rwkv5(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of r's kind and rank; with output_final_state
@@ -471,7 +471,7 @@ def rwkv5(
     return _rwkv5(
         (r, k, v, w, u, offsets(cu_seqlens)),
         {"scale": scale, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -479,7 +479,7 @@ _rwkv6 = Family("rwkv6", flags=("reverse",))
 
 
 def rwkv6(
-    r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, out=None, 
+    r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, inplace=False, out=None, 
     num_threads=None, form="auto", target=None,
 ):
     """RWKV-6 (Finch): a decay per token and channel, and a bonus for the own token.
@@ -504,7 +504,7 @@ def rwkv6(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of r's kind and rank; with output_final_state
@@ -517,7 +517,7 @@ def rwkv6(
     return _rwkv6(
         (r, k, v, w, u, offsets(cu_seqlens)),
         {"scale": scale, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -526,7 +526,7 @@ _mlstm = Family("mlstm", flags=("reverse",), numbers=("scale", "eps"))
 
 def mlstm(
     q, k, v, i, f, scale=None, initial_state=None, output_final_state=False, *, eps=0.0,
-    reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """The matrix memory of xLSTM, with exponential input gates.
 
@@ -553,7 +553,7 @@ def mlstm(
       eps: added to the divisor of what is kept, max(|z·q|, e^−m).
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -566,5 +566,5 @@ def mlstm(
     return _mlstm(
         (q, k, v, i, f, offsets(cu_seqlens)),
         {"scale": scale, "eps": eps, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _linattn
 
-__all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "is_on_device", "load_npz", "save_safetensors", "load_safetensors", "to_host", "zeros"]
+__all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "is_on_device", "assign", "load_npz", "save_safetensors", "load_safetensors", "to_host", "zeros"]
 
 
 # Spelling a dtype costs more than a whole call.
@@ -107,6 +107,14 @@ def copy(array):
         if not isinstance(array, np.ndarray) and is_on_device(array) and hasattr(array, name):
             return getattr(array, name)()
     return convert_like(np.array(to_numpy(array), copy=True), array)
+
+
+def assign(target, source):
+    """Writes the elements of one array to another of its library."""
+    if hasattr(target, "copy_"):  # PyTorch
+        target.copy_(source)
+    else:
+        target[...] = source
 
 
 def load_npz(path):

@@ -17,7 +17,7 @@ _selective_scan = Family("selective_scan", flags=("delta_softplus",), numbers=()
 
 def selective_scan(
     u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False,
-    return_last_state=False, *, initial_state=None, out=None, num_threads=None, target=None,
+    return_last_state=False, *, initial_state=None, inplace=False, out=None, num_threads=None, target=None,
 ):  # fmt: skip
     """Mamba-1: a state space whose step and projections depend on the token.
 
@@ -38,7 +38,7 @@ def selective_scan(
       return_last_state: also return the state after the last token.
       initial_state: ``[B, C, S]``, float32 (float64 for float64 inputs); zeros unless
         given.
-      out, num_threads, target: as in `scan`.
+      inplace, out, num_threads, target: as in `scan`.
 
     Returns:
       ``o``, of u's kind and shape; with return_last_state ``(o, state [B, C, S])``.
@@ -49,7 +49,7 @@ def selective_scan(
     return _selective_scan(
         (u, delta, A, B, C, D, z, delta_bias),
         {"delta_softplus": delta_softplus},
-        initial_state, return_last_state, out, num_threads, "auto", target,
+        initial_state, return_last_state, out, num_threads, "auto", target, inplace,
     )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ _rwkv4 = Family("rwkv4", flags=("reverse",), numbers=())
 
 def rwkv4(
     w, u, k, v, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None,
-    out=None, num_threads=None, target=None,
+    inplace=False, out=None, num_threads=None, target=None,
 ):  # fmt: skip
     """RWKV-4: an average of values whose weights decay, per channel.
 
@@ -79,7 +79,7 @@ def rwkv4(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, target: as in `scan`.
+      inplace, out, num_threads, target: as in `scan`.
 
     Returns:
       ``o``, of k's kind and shape; with output_final_state ``(o, (num, den, m))``.
@@ -90,7 +90,7 @@ def rwkv4(
     return _rwkv4(
         (k, v, w, u, offsets(cu_seqlens)),
         {"reverse": reverse},
-        initial_state, output_final_state, out, num_threads, "auto", target,
+        initial_state, output_final_state, out, num_threads, "auto", target, inplace,
     )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ _log_linear = Family("log_linear")
 
 def log_linear(
     q, k, v, g, level_scales, scale=None, initial_state=None, output_final_state=False, *,
-    out=None, num_threads=None, target=None,
+    inplace=False, out=None, num_threads=None, target=None,
 ):  # fmt: skip
     """Log-linear attention: one state per level of a tree over the past.
 
@@ -121,7 +121,7 @@ def log_linear(
       initial_state: ``(S [B, H, L, K, V], position [B])``: the states and how many
         tokens they have seen, float32 (float64 for float64 tokens).
       output_final_state: also return the state after the last token.
-      out, num_threads, target: as in `scan`.
+      inplace, out, num_threads, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -132,7 +132,7 @@ def log_linear(
     """
     return _log_linear(
         (q, k, v, g, level_scales), {"scale": scale},
-        initial_state, output_final_state, out, num_threads, "auto", target,
+        initial_state, output_final_state, out, num_threads, "auto", target, inplace,
     )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ _lru = Family("lru", numbers=())
 
 def lru(
     u, nu_log, theta_log, B_re, B_im, C_re, C_im, gamma_log=None, D=None, initial_state=None,
-    output_final_state=False, *, out=None, num_threads=None, target=None,
+    output_final_state=False, *, inplace=False, out=None, num_threads=None, target=None,
 ):  # fmt: skip
     """LRU: a diagonal complex recurrence between two matrices.
 
@@ -164,7 +164,7 @@ def lru(
       initial_state: ``(h_re, h_im)``, each ``[B, S]``, float32 (float64 for float64
         tokens); zeros unless given.
       output_final_state: also return the state after the last token.
-      out, num_threads, target: as in `scan`.
+      inplace, out, num_threads, target: as in `scan`.
 
     Returns:
       ``o``, of u's kind and shape; with output_final_state ``(o, (h_re, h_im))``.
@@ -174,5 +174,5 @@ def lru(
     """
     return _lru(
         (u, nu_log, theta_log, B_re, B_im, C_re, C_im, gamma_log, D), {},
-        initial_state, output_final_state, out, num_threads, "auto", target,
+        initial_state, output_final_state, out, num_threads, "auto", target, inplace,
     )  # fmt: skip

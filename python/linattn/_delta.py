@@ -27,7 +27,7 @@ _delta_rule = Family(
 def delta_rule(
     q, k, v, beta=None, scale=None, initial_state=None, output_final_state=False,
     use_qk_l2norm_in_kernel=False, *, use_beta_sigmoid_in_kernel=False, allow_neg_eigval=False,
-    reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """DeltaNet: every key replaces what it reads.
 
@@ -54,7 +54,7 @@ def delta_rule(
         twice that.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -67,7 +67,7 @@ def delta_rule(
     return _delta_rule(
         (q, k, v, beta, offsets(cu_seqlens)),
         {"scale": scale, "use_qk_l2norm_in_kernel": use_qk_l2norm_in_kernel, "use_beta_sigmoid_in_kernel": use_beta_sigmoid_in_kernel, "allow_neg_eigval": allow_neg_eigval, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ _gated_delta_rule = Family(
 def gated_delta_rule(
     q, k, v, g, beta=None, scale=None, initial_state=None, output_final_state=False,
     use_qk_l2norm_in_kernel=False, *, use_gate_in_kernel=False, A_log=None, dt_bias=None,
-    use_beta_sigmoid_in_kernel=False, allow_neg_eigval=False, reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    use_beta_sigmoid_in_kernel=False, allow_neg_eigval=False, reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """Gated DeltaNet: the delta rule with a decay per token and head.
 
@@ -110,7 +110,7 @@ def gated_delta_rule(
         twice that.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -123,7 +123,7 @@ def gated_delta_rule(
     return _gated_delta_rule(
         (q, k, v, g, beta, A_log, dt_bias, offsets(cu_seqlens)),
         {"scale": scale, "use_qk_l2norm_in_kernel": use_qk_l2norm_in_kernel, "use_gate_in_kernel": use_gate_in_kernel, "use_beta_sigmoid_in_kernel": use_beta_sigmoid_in_kernel, "allow_neg_eigval": allow_neg_eigval, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def kda(
     q, k, v, g, beta=None, scale=None, initial_state=None, output_final_state=False,
     use_qk_l2norm_in_kernel=False, *, use_gate_in_kernel=False, A_log=None, dt_bias=None,
     lower_bound=None, use_beta_sigmoid_in_kernel=False, allow_neg_eigval=False,
-    reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """Kimi delta attention: the delta rule with a decay per token and channel.
 
@@ -169,7 +169,7 @@ def kda(
         twice that.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -182,7 +182,7 @@ def kda(
     return _kda(
         (q, k, v, g, beta, A_log, dt_bias, offsets(cu_seqlens)),
         {"scale": scale, "use_qk_l2norm_in_kernel": use_qk_l2norm_in_kernel, "use_gate_in_kernel": use_gate_in_kernel, "lower_bound": lower_bound, "use_beta_sigmoid_in_kernel": use_beta_sigmoid_in_kernel, "allow_neg_eigval": allow_neg_eigval, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ _gdn2 = Family(
 def gdn2(
     q, k, v, g, b, w, scale=None, initial_state=None, output_final_state=False,
     use_qk_l2norm_in_kernel=False, *, use_gate_in_kernel=False, A_log=None, dt_bias=None,
-    lower_bound=None, reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    lower_bound=None, reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """Gated DeltaNet 2: separate gates for what is erased and what is written.
 
@@ -226,7 +226,7 @@ def gdn2(
         sigmoid(e^A_log (g + dt_bias)); from −5 to below 0.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -239,7 +239,7 @@ def gdn2(
     return _gdn2(
         (q, k, v, g, b, w, A_log, dt_bias, offsets(cu_seqlens)),
         {"scale": scale, "use_qk_l2norm_in_kernel": use_qk_l2norm_in_kernel, "use_gate_in_kernel": use_gate_in_kernel, "lower_bound": lower_bound, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -248,7 +248,7 @@ _ttt_linear = Family("ttt_linear", flags=("use_qk_l2norm_in_kernel", "reverse"))
 
 def ttt_linear(
     q, k, v, eta, scale=None, initial_state=None, output_final_state=False,
-    use_qk_l2norm_in_kernel=False, *, reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    use_qk_l2norm_in_kernel=False, *, reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """TTT-linear with mini-batches of one token and no inner layer norm: one step of
     gradient descent per token, which is the delta rule.
@@ -274,7 +274,7 @@ def ttt_linear(
       use_qk_l2norm_in_kernel: divide q and k by √(x·x + 1e-6) first.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -287,7 +287,7 @@ def ttt_linear(
     return _ttt_linear(
         (q, k, v, eta, offsets(cu_seqlens)),
         {"scale": scale, "use_qk_l2norm_in_kernel": use_qk_l2norm_in_kernel, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -296,7 +296,7 @@ _comba = Family("comba", flags=("use_qk_l2norm_in_kernel",))
 
 def comba(
     q, k, v, p, g, beta=None, scale=None, initial_state=None, output_final_state=False,
-    use_qk_l2norm_in_kernel=False, *, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    use_qk_l2norm_in_kernel=False, *, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """Comba: the delta rule that corrects by p what the state was before the decay.
 
@@ -321,7 +321,7 @@ def comba(
       output_final_state: also return the state after the last token.
       use_qk_l2norm_in_kernel: divide q, k and p by √(x·x + 1e-6) first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -334,7 +334,7 @@ def comba(
     return _comba(
         (q, k, v, p, g, beta, offsets(cu_seqlens)),
         {"scale": scale, "use_qk_l2norm_in_kernel": use_qk_l2norm_in_kernel},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -342,7 +342,7 @@ _iplr = Family("iplr", flags=("reverse",))
 
 
 def iplr(
-    q, k, v, a, b, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, out=None, 
+    q, k, v, a, b, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, inplace=False, out=None, 
     num_threads=None, form="auto", target=None,
 ):
     """The delta rule with any transition of identity plus rank one.
@@ -366,7 +366,7 @@ def iplr(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -379,7 +379,7 @@ def iplr(
     return _iplr(
         (q, k, v, a, b, offsets(cu_seqlens)),
         {"scale": scale, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -388,7 +388,7 @@ _dplr = Family("dplr", flags=("reverse",))
 
 def dplr(
     q, k, v, a, b, gk, scale=None, initial_state=None, output_final_state=False, *,
-    reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """The delta rule with any transition of diagonal plus rank one.
 
@@ -412,7 +412,7 @@ def dplr(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -425,7 +425,7 @@ def dplr(
     return _dplr(
         (q, k, v, a, b, gk, offsets(cu_seqlens)),
         {"scale": scale, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -434,7 +434,7 @@ _rwkv7 = Family("rwkv7", flags=("reverse",))
 
 def rwkv7(
     r, w, k, v, a, b, scale=1.0, initial_state=None, output_final_state=False, *,
-    reverse=False, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    reverse=False, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """RWKV-7 (Goose).
 
@@ -458,7 +458,7 @@ def rwkv7(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of r's kind and rank; with output_final_state
@@ -471,7 +471,7 @@ def rwkv7(
     return _rwkv7(
         (r, k, v, a, b, w, offsets(cu_seqlens)),
         {"scale": scale, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -482,7 +482,7 @@ _gated_deltaproduct = Family(
 
 def gated_deltaproduct(
     q, k, v, g, beta, num_householder, scale=None, initial_state=None, output_final_state=False,
-    use_qk_l2norm_in_kernel=False, *, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    use_qk_l2norm_in_kernel=False, *, cu_seqlens=None, inplace=False, out=None, num_threads=None, form="auto", target=None,
 ):
     """Gated DeltaProduct: n steps of the delta rule per token.
 
@@ -508,7 +508,7 @@ def gated_deltaproduct(
       output_final_state: also return the state after the last token.
       use_qk_l2norm_in_kernel: divide q and k by √(x·x + 1e-6) first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -521,7 +521,7 @@ def gated_deltaproduct(
     return _gated_deltaproduct(
         (q, k, v, g, beta, offsets(cu_seqlens)),
         {"num_householder": num_householder, "scale": scale, "use_qk_l2norm_in_kernel": use_qk_l2norm_in_kernel},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -530,7 +530,7 @@ _gated_oja = Family("gated_oja", flags=("use_q_l2norm", "use_k_l2norm", "reverse
 
 def gated_oja(
     q, k, v, gv=None, beta=None, scale=None, initial_state=None, output_final_state=False,
-    use_q_l2norm=False, use_k_l2norm=False, *, reverse=False, cu_seqlens=None, out=None,
+    use_q_l2norm=False, use_k_l2norm=False, *, reverse=False, cu_seqlens=None, inplace=False, out=None,
     num_threads=None, form="auto", target=None,
 ):
     """The gated Oja rule: the delta rule with keys and values exchanged.
@@ -556,7 +556,7 @@ def gated_oja(
       use_q_l2norm, use_k_l2norm: divide q, k by √(x·x + 1e-6) first.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -572,5 +572,5 @@ def gated_oja(
             "scale": scale, "use_q_l2norm": use_q_l2norm, "use_k_l2norm": use_k_l2norm,
             "reverse": reverse,
         },
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip

@@ -7,17 +7,29 @@ options and for which operands are there; the plan, in C++, looks at the arrays.
 from __future__ import annotations
 
 import numbers
+import threading
 
 import numpy as np
 
 from . import _linattn
 from ._checks import UnsupportedError, check_flag, check_legal_form, check_number, parse_form
-from ._ops import parse_target, resolve_target
+from ._ops import ALWAYS, check_inplace, describe_state, finish_inplace, name_state, parse_target, resolve_target
 from ._state import State
 
-__all__ = ["Family"]
+__all__ = ["Family", "latest", "offsets"]
 
 _table = _linattn.families
+
+
+class _Latest(threading.local):
+    """The thread's latest call of a plan, (plan, operands, state, in place, result), if
+    somebody wants to know: it keeps the arrays."""
+
+    wanted = False
+    call = None
+
+
+latest = _Latest()
 
 
 class Family:
@@ -28,10 +40,13 @@ class Family:
       flags, numbers: its options that are True or False, and those that are a
         number or None.
       integers: options that are whole numbers and must be given.
+      state: the parameter that is the initial state.
     """
 
-    def __init__(self, name, flags=(), numbers=("scale",), integers=(), words=()):
-        self.name = name
+    def __init__(
+        self, name, flags=(), numbers=("scale",), integers=(), words=(), state="initial_state"
+    ):
+        self.name, self.state = name, state
         self.flags, self.numbers, self.integers, self.words = flags, numbers, integers, words
         described = _table.describe(name, {})["operands"]
         self.operands = [operand[:3] for operand in described]
@@ -39,8 +54,9 @@ class Family:
         self.plans = {}
 
     def __call__(
-        self, operands, options, initial_state, returns_state, out, num_threads, form, target
-    ):
+        self, operands, options, initial_state, returns_state, out, num_threads, form, target,
+        inplace=False,
+    ):  # fmt: skip
         """Runs the family.
 
         Args:
@@ -50,20 +66,29 @@ class Family:
 
         Returns:
           The output, or (output, state) with `returns_state`; the state is one
-          array, a `State` where it has S and z, a tuple otherwise.
+          array, a `State` where it has S and z, a tuple otherwise; with `inplace` it is
+          what was given.
         """
+        given = describe_state(initial_state)
+        if inplace is not False:
+            inplace = check_inplace(inplace, given, self.state)
         key = (
-            tuple([x is None for x in operands]), tuple(options.values()), initial_state is None,
-            returns_state, form, target,
+            tuple([x is None for x in operands]), tuple(options.values()), given, returns_state,
+            form, target, inplace,
         )  # fmt: skip
         try:
             plan = self.plans[key]
         except (KeyError, TypeError):
-            plan = self._make_plan(key[0], options, initial_state is not None, *key[3:])
+            plan = self._make_plan(key[0], options, *key[2:])
             _remember_in(self.plans, key, plan)
         present = tuple([x for x in operands if x is not None])
-        state = None if initial_state is None else self._unpack(initial_state, plan)
-        result = plan(present, state, out, False, num_threads)
+        state = None if given is None else self._unpack(initial_state, plan)
+        result = plan(present, state, out, ALWAYS if inplace else False, num_threads)
+        if latest.wanted:
+            latest.call = (plan, present, state, bool(inplace), result)
+        if inplace:
+            o = finish_inplace(state, result)
+            return (o, initial_state) if returns_state else o
         if not returns_state:
             return result
         if len(result) == 2:
@@ -94,8 +119,9 @@ class Family:
                 clean[name] = float(value)
         return clean
 
-    def _make_plan(self, missing, options, has_state, returns_state, form, target):
-        returns_state = check_flag("output_final_state", returns_state)
+    def _make_plan(self, missing, options, state, returns_state, form, target, inplace):
+        returns_state = check_flag("output_final_state", returns_state) or inplace
+        has_state = state is not None
         given = []
         for (name, role, layouts), optional, absent in zip(self.operands, self.optional, missing):
             if not absent:
@@ -123,7 +149,7 @@ class Family:
                 raise UnsupportedError(f"{family}: not compiled yet: {error}") from None
 
         return _linattn.Plan(
-            build, given, described["rules"], described["state"],
+            build, given, described["rules"], name_state(described["state"], state, self.state),
             ("out", "tokens", described["output"]), has_state, returns_state, True,
         )  # fmt: skip
 
@@ -137,7 +163,7 @@ class Family:
             parts = (state,)
         if len(parts) != plan.state_parts:
             raise ValueError(
-                f"initial_state: expected {_count(plan.state_parts)} for {self.name}, but got "
+                f"{self.state}: expected {_count(plan.state_parts)} for {self.name}, but got "
                 f"{_count(len(parts))}"
             )
         return parts

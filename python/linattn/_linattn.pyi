@@ -37,34 +37,59 @@ def explain(function: Callable[[], Any]) -> str:
 class Plan:
     """What one combination of options runs, with its kernels."""
 
-    normalized: bool
-    stabilized: bool
+    state_parts: int
     def __init__(
         self,
-        build: Callable[[Sequence[Any], Sequence[tuple[int, str]]], Kernel],
-        operands: list[tuple[str, str]],
-        has_query: bool,
-        has_keys: bool,
-        same_length: bool,
+        build: Callable[[str, dict[str, int | None], list[tuple[int, int, str]], bool], Kernel],
+        operands: list[tuple[str, str, str]],
+        rules: list[str],
+        state: list[tuple[str, str, str]],
+        output: tuple[str, str, str] | None,
         has_state: bool,
         returns_state: bool,
-        normalized: bool,
-        stabilized: bool,
         fixes_heads: bool,
+        wide_state: bool = False,
+        trusts_state: bool = False,
     ) -> None: ...
     def __call__(
         self,
-        q: Any,
-        k: Any,
-        v: Any,
-        extra: tuple[Any, ...] | None,
-        S: Any,
-        z: Any,
-        m: Any,
+        operands: tuple[Any, ...],
+        state: tuple[Any, ...] | None,
         out: Any,
-        state_out: tuple[Any, ...] | None,
+        in_place: bool | int,
         num_threads: int | None,
     ) -> Any: ...
+
+class Step:
+    """What a step of a state was, but for its arrays."""
+
+    def __init__(
+        self, arrays: tuple[Any, ...], options: tuple[Any, ...], plan: Plan, state: tuple[Any, ...]
+    ) -> None: ...
+    def __call__(
+        self,
+        arrays: tuple[Any, ...],
+        options: tuple[Any, ...],
+        out: Any,
+        in_place: bool | int,
+        num_threads: int | None,
+    ) -> Any: ...
+
+class Repeat:
+    """What a call of a function was, but for its arrays."""
+
+    def __init__(self) -> None: ...
+    def learn(
+        self,
+        arguments: tuple[Any, ...],
+        plan: Plan,
+        operands: tuple[Any, ...],
+        state: tuple[Any, ...] | None,
+        in_place: bool,
+        result: tuple[Any, Any],
+        made: Any,
+    ) -> None: ...
+    def __call__(self, arguments: tuple[Any, ...]) -> tuple[Any, Any] | None: ...
 
 def compile(
     text: str,

@@ -24,6 +24,9 @@ __all__ = ["attention"]
 _plans = {}
 _MAX_PLANS = 1024
 
+# How a plan is told that the initial state must become the final one.
+ALWAYS = 2
+
 # The state's parts.
 _STATE = (("S", "state", "N H K V"), ("z", "state", "N H K"), ("m", "state", "N H"))
 
@@ -108,7 +111,8 @@ def attention(
         feature_map, maps = _features.split(feature_map, q, k, initial_state is not None)
     key = (
         "attention", causal, feature_map, normalize, (eps, floor, abs_floor, clamp), weights,
-        scale, form, target, mask is None, prefix is None, initial_state is None, return_state,
+        scale, form, target, mask is None, prefix is None, describe_state(initial_state),
+        return_state,
     )  # fmt: skip
     try:
         plan = _plans[key]
@@ -145,28 +149,63 @@ def _remember(key, plan):
     _plans[key] = plan
 
 
-def _unpack(initial_state, plan):
-    """The parts of a state, S, z and m, of which it must have what the plan needs."""
+def _unpack(initial_state, plan, name="initial_state"):
+    """The parts of a state, S, z and m, of which it must have what the plan needs; `name`
+    is what messages call it."""
     if isinstance(initial_state, State):
         S, z, m = initial_state.S, initial_state.z, initial_state.m
     else:
         S, z, m = initial_state, None, None
     parts = plan.state_parts
     if (z is not None) != (parts > 1) or (m is not None) != (parts > 2):
-        _refuse_parts(initial_state, z, m, parts)
+        _refuse_parts(name, initial_state, z, m, parts)
     return (S, z, m)[:parts]
 
 
-def _refuse_parts(initial_state, z, m, parts):
+def describe_state(state):
+    """What a caller gave, as far as names in messages depend on it: None, "array",
+    "State" or "tuple"."""
+    if state is None:
+        return None
+    return "State" if isinstance(state, State) else "tuple" if isinstance(state, (tuple, list)) else "array"
+
+
+def name_state(parts, given, name="initial_state"):
+    """The parts of a state, (name, role, layouts), by the names that a caller knows."""
+    names = {
+        "State": lambda index, part: f"{name}.{part}",
+        "tuple": lambda index, part: f"{name}[{index}]",
+        "array": lambda index, part: name,
+    }.get(given, lambda index, part: part)
+    return [(names(index, part), *rest) for index, (part, *rest) in enumerate(parts)]
+
+
+def check_inplace(inplace, given, name="initial_state"):
+    inplace = check_flag("inplace", inplace)
+    if inplace and given is None:
+        raise ValueError(f"{name}: expected a state to update with inplace=True, but got None")
+    return inplace
+
+
+def finish_inplace(state, result):
+    """The output of a call that was to update the parts of a state, which they now are."""
+    o, *parts = result
+    for mine, final in zip(state, parts):
+        if final is not mine:
+            _arrays.assign(mine, final)
+    return o
+
+
+def _refuse_parts(state, initial_state, z, m, parts):
     for name, part, needed in (("z", z, parts > 1), ("m", m, parts > 2)):
         if needed and part is None:
             raise ValueError(
-                f"initial_state: expected a State with {name}, since the result is normalized, "
+                f"{state}: expected a State with {name}, since the result is normalized, "
                 f"but got {'one' if isinstance(initial_state, State) else 'an array'} without"
             )
         if not needed and part is not None:
             raise ValueError(
-                f"initial_state: expected a State without {name}, since nothing here carries it "
+                f"{state}: expected a State without {name}, since nothing here carries it "
                 f"on, but got one with {name}; pass normalize=True"
                 + (" and the feature map exp, or an input_gate" if name == "m" else "")
             )
@@ -216,10 +255,11 @@ def filled_eps(denominator, dtype):
 
 def make_plan(
     options, text, *, scale, target, what, gates=(), tokens="qkv", same_length=False, parts=3,
-    state=None, state_layout="kv", pool=False,
+    state=None, state_layout="kv", pool=False, given=None,
 ):  # fmt: skip
     """A plan whose kernels come from `text`; eps and scale are filled in for the
-    dtype and head size."""
+    dtype and head size. `given` is what `describe_state` says of the initial state, or
+    "step" where a state steps itself."""
 
     def build(dtype, extents, others, on_device):
         chosen = resolve_target(target, on_device)
@@ -261,6 +301,8 @@ def make_plan(
         rules.append(options.maps.rule("k" if "k" in tokens else "q"))
         state = [(name, role, layout.replace(" K", " F")) for name, role, layout in state]
         gates = [(name, role, layout.replace(" K", " F")) for name, role, layout in gates]
+    # A scan takes no tuples: one would be its S.
+    state = name_state(state, "array" if given == "tuple" else given)
     described = [(name, "tokens", layouts[name]) for name in tokens] + maps + list(gates)
     return _linattn.Plan(
         build,
@@ -274,6 +316,7 @@ def make_plan(
         target == "nvvm-emulated"
         or bool(options.config) and ("token" in options.config or "chunk" in options.config),
         options.wide_state,
+        given == "step",
     )
 
 
@@ -309,9 +352,10 @@ def resolve_target(target, on_device):
 
 
 def _make_attention_plan(
-    causal, feature_map, normalize, denominator, weights, scale, form, target, no_mask, no_prefix, no_state,
+    causal, feature_map, normalize, denominator, weights, scale, form, target, no_mask, no_prefix, given,
     return_state,
 ):  # fmt: skip
+    no_state = given is None
     causal = check_flag("causal", causal)
     normalize = check_flag("normalize", normalize)
     return_state = check_flag("return_state", return_state)
@@ -348,7 +392,7 @@ def _make_attention_plan(
     return make_plan(
         options, text, scale=default_scale if scale is None else scale, target=target,
         what="attention", gates=[(name, *layouts[name]) for name in options.gates],
-        same_length=causal,
+        same_length=causal, given=given,
     )  # fmt: skip
 
 

@@ -11,6 +11,8 @@ import inspect
 import numpy as np
 
 from . import _arrays, _beyond
+from ._ops import check_inplace
+from ._reference_families import assign_state
 
 __all__ = list(_beyond.__all__)
 
@@ -35,7 +37,7 @@ def _reference(first, **token_axes):
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             a = bound.arguments
-            like = a[first]
+            like, given = a[first], a["initial_state"]
             missing = token_axes[first] - _arrays.to_numpy(like, first).ndim
             has_heads = token_axes[first] == 4
             batched = missing < (2 if has_heads else 1)
@@ -48,7 +50,7 @@ def _reference(first, **token_axes):
                     if name in token_axes and has_heads and missing:
                         array = np.expand_dims(array, -2 if token_axes[name] == 4 else -1)
                     a[name] = array[None] if name in token_axes and not batched else array
-            options = {"out", "num_threads", "target", "output_final_state", "return_last_state"}
+            options = {"out", "num_threads", "target", "output_final_state", "return_last_state", "inplace"}
             o, state = compute(**{name: x for name, x in a.items() if name not in options})
             o = o[:, :, 0] if has_heads and missing else o
             o = o if batched else o[0]
@@ -57,7 +59,11 @@ def _reference(first, **token_axes):
                 o = a["out"]
             else:
                 o = _arrays.convert_like(np.ascontiguousarray(o), like)
-            if not a.get("output_final_state", a.get("return_last_state")):
+            returns_state = a.get("output_final_state", a.get("return_last_state"))
+            if check_inplace(a["inplace"], given):
+                assign_state(given, state)
+                return (o, given) if returns_state else o
+            if not returns_state:
                 return o
             state = tuple(_arrays.convert_like(np.ascontiguousarray(x), like) for x in state)
             return o, state[0] if len(state) == 1 else state

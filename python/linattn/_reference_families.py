@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from . import _additive, _arrays, _delta, _two_pass
-from ._ops import default_eps
+from ._ops import check_inplace, default_eps
 from ._state import State
 
 __all__ = list(_additive.__all__ + _delta.__all__ + _two_pass.__all__)
@@ -21,7 +21,7 @@ _NOT_OPERANDS = {
     "scale", "output_final_state", "return_final_states", "reverse", "out", "num_threads", "form",
     "target", "feature_map", "normalize", "eps", "layer_idx", "num_layers", "dt_softplus",
     "use_qk_l2norm_in_kernel", "use_beta_sigmoid_in_kernel", "allow_neg_eigval",
-    "use_gate_in_kernel", "lower_bound", "num_householder", "use_q_l2norm", "use_k_l2norm",
+    "use_gate_in_kernel", "lower_bound", "num_householder", "use_q_l2norm", "use_k_l2norm", "inplace",
 }  # fmt: skip
 _STATES = ("initial_state", "initial_states")
 
@@ -65,6 +65,10 @@ def _reference(public, gates=(), parameters=(), headless=(), micro=()):
                 o = a.out
             else:
                 o = _arrays.convert_like(np.ascontiguousarray(o), like)
+            given = getattr(a, "initial_state", getattr(a, "initial_states", None))
+            if check_inplace(a.inplace, given):
+                assign_state(given, state)
+                return (o, given) if getattr(a, "output_final_state", getattr(a, "return_final_states", False)) else o
             if not getattr(a, "output_final_state", getattr(a, "return_final_states", False)):
                 return o
             return o, _pack(state, like)
@@ -131,6 +135,13 @@ def _unpack(state):
     if not isinstance(parts, (tuple, list)):
         parts = (parts,)
     return [np.asarray(_arrays.to_numpy(part, "initial_state"), np.float64) for part in parts]
+
+
+def assign_state(given, parts):
+    """Writes the parts of a state to the arrays that were given for them."""
+    mine = given._parts() if isinstance(given, State) else given
+    for target, source in zip(mine if isinstance(mine, (tuple, list)) else (mine,), parts):
+        _arrays.assign(target, _arrays.convert_like(np.ascontiguousarray(source), target))
 
 
 def _pack(parts, like):

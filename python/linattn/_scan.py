@@ -63,6 +63,7 @@ def scan(
     scale=None,
     initial_state=None,
     return_state=False,
+    inplace=False,
     state_dtype=None,
     cu_seqlens=None,
     reverse=False,
@@ -114,6 +115,11 @@ def scan(
       state_dtype: "float32" or "float64", in which everything is computed; unless
         given, that of an initial `State`, or float32 (float64 for float64 tokens).
       return_state: also return the final state.
+      inplace: the final state overwrites the initial one, without a copy and without
+        memory of its own; the state that is returned has the same arrays. They must be
+        writable, of the state's dtype, and share no memory with other operands. (Where a
+        kernel does not write them, as that of `linattn.rwkv4`, which puts vectors side by
+        side, they are copied to at the end.)
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
       reverse: from the last token to the first.
       state_layout: "kv", or "vk" for states that are stored ``[N, H, V, K]``, in
@@ -132,10 +138,12 @@ def scan(
     result = run_scan(
         q, k, v, operands, transition, update, readout, feature_map, normalize,
         (eps, floor, abs_floor, clamp), scale, initial_state, return_state, state_dtype, reverse,
-        out, num_threads, form, target, check=check, state_layout=state_layout,
+        out, num_threads, form, target, check=check, state_layout=state_layout, inplace=inplace,
     )  # fmt: skip
     if return_state:
         o, *parts = result
+        if inplace and isinstance(initial_state, State):
+            return o, initial_state
         return o, State(*parts, layout=find_layout(initial_state, state_layout))
     return result
 
@@ -143,21 +151,29 @@ def scan(
 def run_scan(
     q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
     initial_state, return_state, state_dtype, reverse, out, num_threads, form, target,
-    check=False, state_layout=None,
+    check=False, state_layout=None, inplace=False,
 ):  # fmt: skip
     """`scan`, with the operands in the order of `GATES`, the denominator as (eps, floor,
     abs_floor, clamp), and the state as plain arrays."""
+    given = _ops.describe_state(initial_state)
+    if inplace is not False:
+        inplace = _ops.check_inplace(inplace, given)
     plan, arrays = find_plan(
         q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
-        initial_state, return_state, state_dtype, reverse, form, target, check, state_layout,
+        initial_state, return_state or inplace, state_dtype, reverse, form, target, check, state_layout,
+        given,
     )  # fmt: skip
     state = None if initial_state is None else _ops._unpack(initial_state, plan)
-    return plan(arrays, state, out, False, num_threads)
+    if not inplace:
+        return plan(arrays, state, out, False, num_threads)
+    check_flag("return_state", return_state)
+    o = _ops.finish_inplace(state, plan(arrays, state, out, _ops.ALWAYS, num_threads))
+    return (o, *state) if return_state else o
 
 
 def find_plan(
     q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
-    initial_state, return_state, state_dtype, reverse, form, target, check, state_layout,
+    initial_state, return_state, state_dtype, reverse, form, target, check, state_layout, given,
 ):  # fmt: skip
     """The plan of a scan, and the arrays that it takes."""
     if check is not False and check_flag("check", check):
@@ -166,21 +182,20 @@ def find_plan(
     if isinstance(feature_map, TokenMap):
         feature_map, maps = _features.split(feature_map, q, k, initial_state is not None)
     arrays = (q, k, v, *maps)
-    given = [operand for operand in operands if operand is not None]
-    if given:
+    gates = [operand for operand in operands if operand is not None]
+    if gates:
         if operands[-1] is not None or operands[-2] is not None:
             operands = (*operands[:-2], *(integers_like(operand, q) for operand in operands[-2:]))
-            given = [operand for operand in operands if operand is not None]
+            gates = [operand for operand in operands if operand is not None]
         present = tuple([operand is not None for operand in operands])
-        arrays += tuple(given)
+        arrays += tuple(gates)
     if state_dtype is None and isinstance(initial_state, State):
         # Made so on purpose, unlike an array, which is float64 by NumPy's default.
         state_dtype = "float64" if dtype_name(initial_state.S) == "float64" else None
     state_layout = find_layout(initial_state, state_layout)
     key = (
         "scan", present, transition, update, readout, feature_map, normalize, denominator, scale,
-        form, target, reverse, initial_state is None, return_state, state_dtype,
-        state_layout,
+        form, target, reverse, given, return_state, state_dtype, state_layout,
     )  # fmt: skip
     try:
         plan = _ops._plans[key]
@@ -217,7 +232,7 @@ def check_decays(**decays):
 
 def _make_scan_plan(
     present, transition, update, readout, feature_map, normalize, denominator, scale, form, target,
-    reverse, no_state, return_state, state_dtype, state_layout,
+    reverse, given, return_state, state_dtype, state_layout,
 ):  # fmt: skip
     gates = tuple(compress(GATES, present))
     normalize = check_flag("normalize", normalize)
@@ -238,13 +253,13 @@ def _make_scan_plan(
     options = Options(
         kind=phi.kind, region=phi.region, maps=phi.maps, normalize=normalize,
         denominator=denominator, config=config, update=update, readout=readout,
-        transition=transition, reverse=reverse, has_state=not no_state,
+        transition=transition, reverse=reverse, has_state=given is not None,
         returns_state=return_state, gates=gates, state_dtype=state_dtype,
     )  # fmt: skip
     return _ops.make_plan(
         options, _text.scan_text, scale="K**-0.5" if scale is None else scale, target=target,
         what="scan", gates=[(name, *GATES[name]) for name in gates], same_length=True,
-        state_layout=state_layout, pool="state_indices" in gates,
+        state_layout=state_layout, pool="state_indices" in gates, given=given,
     )  # fmt: skip
 
 

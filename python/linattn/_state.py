@@ -130,9 +130,9 @@ class State:
                 q, k, v, (*arrays[3:], cu_seqlens, state_indices), transition, update, readout,
                 feature_map, self.z is not None if normalize is None else normalize,
                 (eps, floor, abs_floor, clamp), scale, self, True, None, reverse, form, target,
-                check, self.layout,
+                check, self.layout, "step",
             )  # fmt: skip
-            state = _ops._unpack(self, plan)
+            state = _ops._unpack(self, plan, "state")
             self._last = None
             if check is False and cu_seqlens is None and state_indices is None and (
                 feature_map is None or isinstance(feature_map, str)
@@ -266,7 +266,7 @@ def _make_state_plan(what, feature_map, no_z, no_m, denominator, scale, target, 
         options, _text.update_text if what == "update" else _text.query_text,
         scale="K**-0.5" if scale is None else scale, target=_ops.parse_target(target), what=what,
         tokens="q" if what == "query" else "kv",
-        parts=options.query_parts if what == "query" else 3, state_layout=layout,
+        parts=options.query_parts if what == "query" else 3, state_layout=layout, given="step",
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ _gsa = Family("gsa", flags=("reverse",))
 
 
 def gsa(
-    q, k, v, s, g, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, out=None, 
+    q, k, v, s, g, scale=None, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None, inplace=False, out=None, 
     num_threads=None, form="auto", target=None,
 ):
     """Gated slot attention: keys and values meet in M slots.
@@ -39,7 +39,7 @@ def gsa(
       output_final_state: also return the state after the last token.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -52,7 +52,7 @@ def gsa(
     return _gsa(
         (q, k, v, s, g, offsets(cu_seqlens)),
         {"scale": scale, "reverse": reverse},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
@@ -60,7 +60,7 @@ _abc = Family("abc")
 
 
 def abc(
-    q, k, v, s, scale=None, initial_state=None, output_final_state=False, *, out=None,
+    q, k, v, s, scale=None, initial_state=None, output_final_state=False, *, inplace=False, out=None,
     num_threads=None, form="auto", target=None,
 ):
     """Attention with bounded-memory control: slots weighted by a running softmax.
@@ -82,7 +82,7 @@ def abc(
       initial_state: ``(hk [N, H, K, M], hv [N, H, M, V], z [N, H, M])``, float32
         (float64 for float64 tokens); zeros, and z −∞, unless given.
       output_final_state: also return the state after the last token.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -95,5 +95,5 @@ def abc(
     return _abc(
         (q, k, v, s),
         {"scale": scale},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from ._checks import check_choice, check_flag, check_number, parse_form
 from ._linattn import reference as _oracle
 from ._bidirectional import reference_bidirectional as bidirectional
 from ._norm import reference_output_norm as output_norm
-from ._ops import check_abs_floor, check_denominator, filled_eps, parse_target
+from ._ops import check_abs_floor, check_denominator, check_inplace, filled_eps, parse_target
 from ._reference_beyond import *  # noqa: F403
 from ._reference_families import *  # noqa: F403
 from ._reference_onnx import onnx_linear_attention
@@ -248,8 +248,8 @@ def scan(
     q, k, v, *, decay=None, value_decay=None, beta=None, a=None, b=None, transition="before",
     bonus=None, erase=None, write=None, input_gate=None, mask=None, update="add",
     readout="inclusive", feature_map=None, normalize=False, eps=None, floor=None, abs_floor=None,
-    clamp=None, scale=None, initial_state=None, return_state=False, state_dtype=None,
-    cu_seqlens=None, reverse=False, out=None, num_threads=None, form="auto", target=None,
+    clamp=None, scale=None, initial_state=None, return_state=False, inplace=False,
+    state_dtype=None, cu_seqlens=None, reverse=False, out=None, num_threads=None, form="auto", target=None,
     check=False, state_layout=None,
 ):  # fmt: skip
     """`linattn.scan` by its formula, in float64."""
@@ -290,11 +290,14 @@ def scan(
         initial = (np.ascontiguousarray(initial[0].swapaxes(2, 3)), *initial[1:])
     o, state = _oracle.scan(Q, K, V, gates, attributes, phi.oracle, normalize, scale, initial)
     o = _finish(_restore(o, rank), q, out)
-    if not return_state:
-        return o
     if state_layout == "vk":
         state = (np.ascontiguousarray(state[0].swapaxes(2, 3)), *state[1:])
-    return o, _to_state(state, q, state_layout)
+    if check_inplace(inplace, initial_state):
+        first = initial_state if isinstance(initial_state, State) else State(initial_state, layout=state_layout)
+        for mine, final in zip(first._parts(), state):
+            _arrays.assign(mine, _arrays.convert_like(final, mine))
+        return (o, first) if return_state else o
+    return (o, _to_state(state, q, state_layout)) if return_state else o
 
 
 def _offsets(cu_seqlens, B, T):

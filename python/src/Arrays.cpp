@@ -23,47 +23,6 @@ namespace nb = nanobind;
 using namespace linattn;
 using namespace linattn::python;
 
-//===----------------------------------------------------------------------===//
-// Names
-//===----------------------------------------------------------------------===//
-
-const char *linattn::python::getPythonName(DType dtype) {
-  switch (dtype) {
-  case DType::F16:
-    return "float16";
-  case DType::BF16:
-    return "bfloat16";
-  case DType::F32:
-    return "float32";
-  case DType::F64:
-    return "float64";
-  case DType::I1:
-    return "bool";
-  case DType::I8:
-    return "int8";
-  case DType::I16:
-    return "int16";
-  case DType::I32:
-    return "int32";
-  case DType::I64:
-    return "int64";
-  case DType::Index:
-    return "index";
-  }
-  return "unknown";
-}
-
-std::string linattn::python::formatPythonShape(llvm::ArrayRef<int64_t> shape) {
-  std::string text = "(";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + (shape.size() == 1 ? ",)" : ")");
-}
-
-std::string linattn::python::describeType(nb::handle object) {
-  return nb::cast<std::string>(nb::type_name(object.type()));
-}
-
 [[noreturn]] static void throwValueError(const std::string &message) {
   throw nb::value_error(message.c_str());
 }
@@ -86,6 +45,13 @@ std::string linattn::python::describeType(nb::handle object) {
 
 namespace {
 
+/// What is known of a type of arrays.
+struct TypeInfo {
+  ArrayKind kind = ArrayKind::Other;
+  /// Functions that take its arrays apart and make new ones, if it has them.
+  const dlpack::ExchangeAPI *api = nullptr;
+};
+
 /// Python objects that live as long as the interpreter. Leaked, since there is
 /// no moment at which they could safely be released.
 struct Libraries {
@@ -94,8 +60,8 @@ struct Libraries {
   /// The dtype of ml_dtypes, once it is needed.
   nb::object bfloat16;
   nb::object dtypeName, viewName, dlpackName, dlpackDeviceName, maxVersion;
-  nb::object cudaName;
-  std::unordered_map<PyTypeObject *, ArrayKind> kinds;
+  nb::object cudaName, gradientName;
+  std::unordered_map<PyTypeObject *, TypeInfo> types;
 
   Libraries() {
     nb::module_ numpy = nb::module_::import_("numpy");
@@ -109,6 +75,7 @@ struct Libraries {
     dlpackName = nb::str("__dlpack__");
     dlpackDeviceName = nb::str("__dlpack_device__");
     cudaName = nb::str("__cuda_array_interface__");
+    gradientName = nb::str("requires_grad");
     maxVersion = nb::make_tuple(1, 0);
   }
 };
@@ -126,11 +93,31 @@ nb::object getBFloat16() {
   return libraries.bfloat16;
 }
 
+/// The functions of a type. Subclasses of a tensor inherit them, but what they
+/// are may be elsewhere, or nowhere: only tensors themselves and parameters.
+const dlpack::ExchangeAPI *findAPI(nb::handle type, const std::string &module) {
+  nb::object name = type.attr("__name__");
+  std::string typeName = nb::str(nb::handle(name)).c_str();
+  if (!(module == "torch" && typeName == "Tensor") &&
+      !(module == "torch.nn.parameter" && typeName == "Parameter"))
+    return nullptr;
+  if (!nb::hasattr(type, "__dlpack_c_exchange_api__"))
+    return nullptr;
+  nb::object capsule = type.attr("__dlpack_c_exchange_api__");
+  if (!PyCapsule_IsValid(capsule.ptr(), dlpack::kExchangeName))
+    return nullptr;
+  const auto *api = static_cast<const dlpack::ExchangeAPI *>(
+      PyCapsule_GetPointer(capsule.ptr(), dlpack::kExchangeName));
+  while (api && api->version.major > 1)
+    api = api->previous;
+  return api && api->version.major == 1 && api->borrow ? api : nullptr;
+}
+
 /// The library that a type belongs to, by the name of its module.
-ArrayKind classify(nb::handle object) {
+TypeInfo classify(nb::handle object) {
   Libraries &libraries = getLibraries();
   PyTypeObject *type = Py_TYPE(object.ptr());
-  if (auto it = libraries.kinds.find(type); it != libraries.kinds.end())
+  if (auto it = libraries.types.find(type); it != libraries.types.end())
     return it->second;
   nb::object moduleName = object.type().attr("__module__");
   std::string module = nb::str(nb::handle(moduleName)).c_str();
@@ -139,19 +126,21 @@ ArrayKind classify(nb::handle object) {
     return module.compare(0, length, package) == 0 &&
            (module.size() == length || module[length] == '.');
   };
-  ArrayKind kind = ArrayKind::Other;
+  TypeInfo info;
   if (PyObject_IsInstance(object.ptr(), libraries.numpyArray.ptr()) == 1)
-    kind = ArrayKind::NumPy;
+    info.kind = ArrayKind::NumPy;
   else if (isIn("torch") || nb::hasattr(object, "requires_grad"))
-    kind = ArrayKind::Torch;
+    info.kind = ArrayKind::Torch;
   else if (isIn("jax") || isIn("jaxlib"))
-    kind = ArrayKind::Jax;
+    info.kind = ArrayKind::Jax;
   else if (nb::hasattr(object, "__array_namespace__"))
-    kind = ArrayKind::ArrayApi;
+    info.kind = ArrayKind::ArrayApi;
+  if (info.kind == ArrayKind::Torch)
+    info.api = findAPI(object.type(), module);
   // The map's key stays valid: the type lives on.
   Py_INCREF(reinterpret_cast<PyObject *>(type));
-  libraries.kinds.emplace(type, kind);
-  return kind;
+  libraries.types.emplace(type, info);
+  return info;
 }
 
 std::optional<DType> parseFormat(const char *format, Py_ssize_t itemSize) {
@@ -228,10 +217,13 @@ ImportedArray::~ImportedArray() {
 
 void ImportedArray::import(nb::handle object, const char *name, Place &place) {
   Libraries &libraries = getLibraries();
-  kind = classify(object);
-  if (kind == ArrayKind::NumPy ||
-      (PyObject_CheckBuffer(object.ptr()) &&
-       !nb::hasattr(object, libraries.dlpackName))) {
+  TypeInfo info = classify(object);
+  kind = info.kind;
+  if (info.api && borrow(object, info.api, name, place)) {
+    // The view is complete.
+  } else if (kind == ArrayKind::NumPy ||
+             (PyObject_CheckBuffer(object.ptr()) &&
+              !nb::hasattr(object, libraries.dlpackName))) {
     meet(place, Place::kCPU, object, kind, name);
     importBuffer(object, name);
   } else if (!nb::hasattr(object, libraries.dlpackName) &&
@@ -388,19 +380,42 @@ void ImportedArray::importCudaInterface(nb::handle object, const char *name,
   owner = nb::borrow(object);
 }
 
+/// A tensor that records what is computed with it would lose its gradient.
+static void checkGradient(nb::handle object, const char *name) {
+  if (!nb::cast<bool>(object.attr(getLibraries().gradientName)))
+    return;
+  throwValueError(std::string(name) +
+                  ": expected a tensor that requires no gradient, since there "
+                  "is no backward pass yet; pass " +
+                  name + ".detach()");
+}
+
+/// A tensor of DLPack as a view.
+static void fillView(const dlpack::Tensor &tensor, const char *name,
+                     BufferView &view) {
+  std::optional<DType> dtype = parseDataType(tensor.dtype);
+  if (!dtype)
+    throwUnsupported(name, "DLPack type code " +
+                               std::to_string(tensor.dtype.code) + " with " +
+                               std::to_string(tensor.dtype.bits) + " bits");
+  view.dtype = *dtype;
+  view.data = static_cast<char *>(tensor.data) + tensor.byteOffset;
+  view.shape.assign(tensor.shape, tensor.shape + tensor.rank);
+  view.strides.resize(tensor.rank);
+  int64_t contiguous = 1;
+  for (int32_t i = tensor.rank; i-- > 0; contiguous *= tensor.shape[i])
+    view.strides[i] = tensor.strides ? tensor.strides[i] : contiguous;
+}
+
 void ImportedArray::importDLPack(nb::handle object, const char *name,
                                  Place &place) {
   if (!nb::hasattr(object, getLibraries().dlpackName))
     throwTypeError(std::string(name) +
                    ": expected an array (an object with __dlpack__), but got " +
                    describeType(object));
-  if (kind == ArrayKind::Torch && nb::hasattr(object, "requires_grad") &&
-      nb::cast<bool>(object.attr("requires_grad")))
-    throwValueError(
-        std::string(name) +
-        ": expected a tensor that requires no gradient, since there "
-        "is no backward pass yet; pass " +
-        name + ".detach()");
+  if (kind == ArrayKind::Torch &&
+      nb::hasattr(object, getLibraries().gradientName))
+    checkGradient(object, name);
   int32_t device = nb::hasattr(object, getLibraries().dlpackDeviceName)
                        ? findDevice(object, name)
                        : Place::kCPU;
@@ -411,19 +426,24 @@ void ImportedArray::importDLPack(nb::handle object, const char *name,
     throwTypeError(std::string(name) +
                    ": expected a DLPack capsule of version 0 or 1 from " +
                    describeType(object));
-  std::optional<DType> dtype = parseDataType(tensor->dtype);
-  if (!dtype)
-    throwUnsupported(name, "DLPack type code " +
-                               std::to_string(tensor->dtype.code) + " with " +
-                               std::to_string(tensor->dtype.bits) + " bits");
-  view.dtype = *dtype;
-  view.data = static_cast<char *>(tensor->data) + tensor->byteOffset;
+  fillView(*tensor, name, view);
   view.readOnly = readOnly;
-  view.shape.assign(tensor->shape, tensor->shape + tensor->rank);
-  view.strides.resize(tensor->rank);
-  int64_t contiguous = 1;
-  for (int32_t i = tensor->rank; i-- > 0; contiguous *= tensor->shape[i])
-    view.strides[i] = tensor->strides ? tensor->strides[i] : contiguous;
+}
+
+bool ImportedArray::borrow(nb::handle object, const dlpack::ExchangeAPI *api,
+                           const char *name, Place &place) {
+  checkGradient(object, name);
+  dlpack::Tensor tensor;
+  if (api->borrow(object.ptr(), &tensor) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  // Whatever is on a GPU must be waited for.
+  if (tensor.device.type != dlpack::kDeviceCPU)
+    return false;
+  meet(place, Place::kCPU, object, kind, name);
+  fillView(tensor, name, view);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -489,6 +509,11 @@ void ResultArray::allocate(nb::handle like, ArrayKind likeKind, DType dtype,
   kind = likeKind;
   if (callPlace.isDevice())
     return allocateOnDevice(like, dtype, shape, callPlace);
+  if (kind == ArrayKind::Torch && (api = classify(like).api)) {
+    memory.emplace(dtype, shape);
+    imported.view = memory->view();
+    return;
+  }
   isForeign = kind == ArrayKind::Torch || kind == ArrayKind::Jax ||
               kind == ArrayKind::ArrayApi;
   if (isForeign || (kind == ArrayKind::Other && dtype == DType::BF16)) {
@@ -523,6 +548,12 @@ void ResultArray::adopt(nb::handle given, const char *name, Place &callPlace) {
 }
 
 nb::object ResultArray::finish() {
+  if (memory) {
+    void *tensor = nullptr;
+    if (api->toObject(memory->makeTensor(), &tensor) != 0)
+      throw nb::python_error();
+    return nb::steal(static_cast<PyObject *>(tensor));
+  }
   if (!isForeign)
     return std::move(array);
   if (place.isDevice())

@@ -9,6 +9,7 @@
 #ifndef LINATTN_PYTHON_ARRAYS_H
 #define LINATTN_PYTHON_ARRAYS_H
 
+#include "Buffer.h"
 #include "Place.h"
 #include "linattn/Compiler/BufferView.h"
 #include <nanobind/nanobind.h>
@@ -37,6 +38,9 @@ public:
   ArrayKind kind = ArrayKind::Other;
 
 private:
+  /// False where the type has no functions for it, or they fail.
+  bool borrow(nanobind::handle object, const dlpack::ExchangeAPI *api,
+              const char *name, Place &place);
   void importBuffer(nanobind::handle object, const char *name);
   void importDLPack(nanobind::handle object, const char *name, Place &place);
   void importCudaInterface(nanobind::handle object, const char *name,
@@ -75,6 +79,9 @@ private:
                         llvm::ArrayRef<int64_t> shape, Place &place);
 
   nanobind::object array, arrayNamespace;
+  /// Memory of our own that becomes a tensor by the functions of its type.
+  std::optional<Buffer> memory;
+  const dlpack::ExchangeAPI *api = nullptr;
   ImportedArray imported;
   ArrayKind kind = ArrayKind::NumPy;
   bool isForeign = false;

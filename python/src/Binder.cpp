@@ -276,6 +276,51 @@ void Binder::checkExact(const OperandSpec &spec, const BufferView &view) const {
   checkDType(spec, view, dtypeOf(spec));
 }
 
+/// Tokens that do not fit a state that was there before them.
+void Binder::blameTokens(const OperandSpec &spec, const Layout &layout,
+                         const BufferView &view) const {
+  if (layout.user.size() != view.shape.size())
+    return;
+  for (auto [dim, size] : llvm::zip(layout.user, view.shape)) {
+    int64_t extent = extents[dim.id];
+    if (extent == kUnknown || extent == size)
+      continue;
+    std::string sizes = " of the state, " + std::to_string(size) +
+                        ", but got " + std::to_string(extent);
+    auto format = [&](const std::string &what) { return what + sizes; };
+    std::string expected = format(plan->names.describe(dim.id));
+    if (dim.id == plan->states && !plan->hasOffsets)
+      fail(plan->operands.front().name + ": expected the " +
+           format("batch size"));
+    if (dim.id == plan->states)
+      for (const OperandSpec &operand : plan->operands)
+        if (operand.role == OperandRole::Offsets)
+          fail(operand.name + ": expected the " +
+               format("number of sequences"));
+    if (const OperandSpec *owner = boundBy[dim.id])
+      fail(owner->name + ": expected the " + expected);
+    // What follows from others is as wrong as they are: the larger of two.
+    for (const DimRule &rule : plan->rules) {
+      if (rule.result != dim.id)
+        continue;
+      for (DimNames::Id source : {rule.left, rule.right})
+        if (source != DimNames::kNone && boundBy[source] &&
+            (rule.kind != DimRule::Max || extents[source] == extent))
+          fail(boundBy[source]->name + ": expected the " + expected);
+    }
+  }
+}
+
+BufferView Binder::bindState(const OperandSpec &spec, const BufferView &view) {
+  const Layout &layout = layoutOf(spec);
+  if (plan->trustsState && !layout.matches(view.shape, extents))
+    blameTokens(spec, layout, view);
+  checkExact(spec, view);
+  // A read takes the heads and the value size from the state.
+  bindExtents(spec, layout, view);
+  return layout.toLogical(view, extents);
+}
+
 BufferView Binder::bind(const OperandSpec &spec, const BufferView &view,
                         uint8_t &alternative) {
   alternative = 0;
@@ -287,10 +332,7 @@ BufferView Binder::bind(const OperandSpec &spec, const BufferView &view,
   }
   if (spec.role != OperandRole::State && spec.role != OperandRole::Carried)
     return bindGate(spec, view, alternative);
-  checkExact(spec, view);
-  // A read takes the heads and the value size from the state.
-  bindExtents(spec, layoutOf(spec), view);
-  return layoutOf(spec).toLogical(view, extents);
+  return bindState(spec, view);
 }
 
 //===----------------------------------------------------------------------===//

@@ -56,8 +56,9 @@ Buffer::Buffer(DType dtype, llvm::ArrayRef<int64_t> shape, int32_t device)
 namespace {
 
 /// What a capsule points to, with the arrays that the tensor refers to.
+template <typename Managed>
 struct Export {
-  dlpack::ManagedTensor managed;
+  Managed managed = {};
   llvm::SmallVector<int64_t, 4> shape, strides;
   std::shared_ptr<void> memory;
 };
@@ -88,12 +89,13 @@ std::pair<int32_t, int32_t> Buffer::getDevice() const {
   return {dlpack::kDeviceCUDA, device};
 }
 
-nb::object Buffer::makeCapsule() const {
-  auto exported = std::make_unique<Export>();
+template <typename Managed>
+std::unique_ptr<Managed, void (*)(Managed *)> Buffer::makeManaged() const {
+  auto *exported = new Export<Managed>;
   exported->shape = shape;
   exported->strides = view().strides;
   exported->memory = memory;
-  dlpack::ManagedTensor &managed = exported->managed;
+  Managed &managed = exported->managed;
   managed.tensor = {memory.get(),
                     {getDevice().first, getDevice().second},
                     static_cast<int32_t>(shape.size()),
@@ -101,15 +103,27 @@ nb::object Buffer::makeCapsule() const {
                     exported->shape.data(),
                     exported->strides.data(),
                     /*byteOffset=*/0};
-  managed.context = exported.get();
-  managed.deleter = [](dlpack::ManagedTensor *self) {
-    delete static_cast<Export *>(self->context);
+  managed.context = exported;
+  managed.deleter = [](Managed *self) {
+    delete static_cast<Export<Managed> *>(self->context);
   };
-  PyObject *capsule = PyCapsule_New(&managed, dlpack::kName, releaseCapsule);
+  return {&managed, managed.deleter};
+}
+
+nb::object Buffer::makeCapsule() const {
+  auto managed = makeManaged<dlpack::ManagedTensor>();
+  PyObject *capsule =
+      PyCapsule_New(managed.get(), dlpack::kName, releaseCapsule);
   if (!capsule)
     throw nb::python_error();
-  exported.release();
+  (void)managed.release();
   return nb::steal(capsule);
+}
+
+dlpack::ManagedTensorVersioned *Buffer::makeTensor() const {
+  auto managed = makeManaged<dlpack::ManagedTensorVersioned>();
+  managed->version = {1, 0};
+  return managed.release();
 }
 
 nb::object linattn::python::makeBytes(size_t bytes, bool clear) {

@@ -9,6 +9,7 @@
 #ifndef LINATTN_PYTHON_BUFFER_H
 #define LINATTN_PYTHON_BUFFER_H
 
+#include "DLPack.h"
 #include "Place.h"
 #include "linattn/Compiler/BufferView.h"
 #include <memory>
@@ -28,10 +29,15 @@ public:
 
   /// The `__dlpack__` capsule.
   nanobind::object makeCapsule() const;
+  /// What the capsule of DLPack 1.0 would hold; its deleter is to be called.
+  dlpack::ManagedTensorVersioned *makeTensor() const;
   /// The type and the number of the device, as DLPack has them.
   std::pair<int32_t, int32_t> getDevice() const;
 
 private:
+  template <typename Managed>
+  std::unique_ptr<Managed, void (*)(Managed *)> makeManaged() const;
+
   DType dtype;
   llvm::SmallVector<int64_t, 4> shape;
   std::shared_ptr<void> memory;

@@ -74,6 +74,26 @@ struct ManagedTensorVersioned {
   Tensor tensor;
 };
 
+/// Functions that the type of a tensor offers, as `__dlpack_c_exchange_api__`:
+/// the same exchange without calls of Python. None throws; -1 is a Python
+/// error.
+struct ExchangeAPI {
+  Version version;
+  ExchangeAPI *previous;
+  int (*allocate)(Tensor *prototype, ManagedTensorVersioned **result,
+                  void *context,
+                  void (*setError)(void *context, const char *kind,
+                                   const char *message));
+  int (*fromObject)(void *object, ManagedTensorVersioned **result);
+  /// Takes the tensor over.
+  int (*toObject)(ManagedTensorVersioned *tensor, void **result);
+  /// Of the tensor as long as it is alive and unchanged; may be null.
+  int (*borrow)(void *object, Tensor *result);
+  int (*getStream)(int32_t deviceType, int32_t device, void **result);
+};
+
+inline constexpr const char *kExchangeName = "dlpack_exchange_api";
+
 } // namespace linattn::python::dlpack
 
 #endif // LINATTN_PYTHON_DLPACK_H

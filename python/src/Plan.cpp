@@ -123,7 +123,7 @@ public:
   /// Learns the extents, and with them the kernel.
   void bind();
   void makeOutput(nb::handle out);
-  void makeState(nb::handle given, bool inPlace);
+  void makeState(nb::handle given, InPlace inPlace);
   void run(int32_t numThreads);
   nb::object finish();
 
@@ -137,6 +137,8 @@ private:
   void bindOperands();
   void bindState();
   const Kernel &findKernel();
+  void checkWritable(size_t part, nb::handle given) const;
+  std::string translateNames(std::string message) const;
   void makeResult(const OperandSpec &spec, ResultArray &result,
                   nb::handle given);
 
@@ -299,14 +301,34 @@ void PlanCall::makeOutput(nb::handle out) {
     makeResult(spec, output[0], out);
 }
 
+/// Whether part of the state can be updated in place, or a ValueError.
+void PlanCall::checkWritable(size_t part, nb::handle given) const {
+  const std::string &name = plan.state[part].name;
+  const BufferView &view = inputs[plan.operands.size() + part];
+  auto fail = [&](const std::string &what) {
+    throw nb::value_error((name + ": expected " + what).c_str());
+  };
+  if (imported[plan.operands.size() + part]->kind == ArrayKind::Jax)
+    fail("an array that can be updated in place, but got " +
+         describeType(given) + ", whose elements are constant");
+  if (view.readOnly)
+    fail("a writable array to update in place, but got a read-only one");
+  for (auto [extent, stride] : llvm::zip(view.shape, view.strides))
+    if (extent > 1 && stride == 0)
+      fail("an array whose elements have places of their own to update in "
+           "place, but got one that was expanded, with a stride of 0");
+}
+
 /// The final state, in the memory of the initial one if that may be.
-void PlanCall::makeState(nb::handle given, bool inPlace) {
+void PlanCall::makeState(nb::handle given, InPlace inPlace) {
   if (!plan.returnsState)
     return;
   const auto &results = kernel->signature().results;
   for (auto [index, spec] : llvm::enumerate(plan.state)) {
     size_t argument = plan.operands.size() + index;
-    if (inPlace && !inputs[argument].readOnly &&
+    if (inPlace == InPlace::Always)
+      checkWritable(index, getItem(given, index));
+    if (inPlace != InPlace::Never && !inputs[argument].readOnly &&
         results[plan.output.size() + index].inPlaceOf ==
             static_cast<int64_t>(argument))
       updated[index] = getItem(given, index);
@@ -316,18 +338,28 @@ void PlanCall::makeState(nb::handle given, bool inPlace) {
 }
 
 /// The compiler numbers arguments and results; users know them by name.
-static std::string translateNames(std::string message) {
+std::string PlanCall::translateNames(std::string message) const {
   auto replace = [&](const std::string &from, const std::string &to) {
     for (size_t at; (at = message.find(from)) != std::string::npos;)
       message.replace(at, from.size(), to);
   };
-  replace("result 0", "out");
-  for (size_t at; (at = message.find("argument ")) != std::string::npos;) {
+  for (size_t i = 0; i < plan.output.size() + plan.state.size(); ++i)
+    replace("result " + std::to_string(i),
+            i < plan.output.size() ? plan.output[i].name
+                                   : plan.state[i - plan.output.size()].name);
+  constexpr llvm::StringRef argument = "argument ";
+  for (size_t at; (at = message.find(argument)) != std::string::npos;) {
     size_t open = message.find("(%", at), close = message.find(')', at);
     if (open == std::string::npos || close == std::string::npos)
       break;
-    message.replace(at, close + 1 - at,
-                    message.substr(open + 2, close - open - 2));
+    std::string name = message.substr(open + 2, close - open - 2);
+    llvm::StringRef rest =
+        llvm::StringRef(message).drop_front(at + argument.size());
+    size_t number;
+    if (plan.hasState && !rest.consumeInteger(10, number) &&
+        number - plan.operands.size() < plan.state.size())
+      name = plan.state[number - plan.operands.size()].name;
+    message.replace(at, close + 1 - at, name);
   }
   return message;
 }
@@ -396,18 +428,24 @@ nb::object PlanCall::finish() {
 }
 
 nb::object Plan::call(llvm::ArrayRef<PyObject *> operands, nb::handle state,
-                      nb::handle out, bool inPlace, nb::handle numThreads) {
+                      nb::handle out, InPlace inPlace, nb::handle numThreads) {
   PlanCall call(*this);
   int32_t threads = parseNumThreads(numThreads);
   call.import(operands, state);
   call.bind();
   call.makeOutput(out);
-  call.makeState(state, inPlace && this->hasState);
+  call.makeState(state, hasState ? inPlace : InPlace::Never);
   call.run(threads);
   // A `State` would go on with the new one.
   if (hasState && returnsState)
     endExplainedCall();
   return call.finish();
+}
+
+InPlace linattn::python::parseInPlace(nb::handle inPlace) {
+  if (inPlace.ptr() == Py_False)
+    return InPlace::Never;
+  return inPlace.ptr() == Py_True ? InPlace::IfPossible : InPlace::Always;
 }
 
 static OperandRole parseRole(const std::string &role) {
@@ -474,27 +512,29 @@ void linattn::python::registerPlan(nb::module_ &module) {
           "__init__",
           [](Plan *self, nb::object build, nb::list operands, nb::list rules,
              nb::list state, nb::object output, bool hasState,
-             bool returnsState, bool fixesHeads, bool hasWideState) {
+             bool returnsState, bool fixesHeads, bool hasWideState,
+             bool trustsState) {
             new (self) Plan();
             self->build = std::move(build);
             self->hasState = hasState;
             self->returnsState = returnsState;
             self->hasWideState = hasWideState;
             self->fixesHeads = fixesHeads;
+            self->trustsState = trustsState;
             describe(*self, operands, rules, state, output);
           },
           "build"_a, "operands"_a, "rules"_a, "state"_a, "output"_a.none(),
           "has_state"_a, "returns_state"_a, "fixes_heads"_a,
-          "wide_state"_a = false)
+          "wide_state"_a = false, "trusts_state"_a = false)
       .def_prop_ro(
           "state_parts", [](const Plan &plan) { return plan.state.size(); },
           "How many arrays the state has.")
       .def(
           "__call__",
           [](Plan &plan, nb::tuple operands, nb::handle state, nb::handle out,
-             bool inPlace, nb::handle numThreads) {
-            return plan.call(itemsOf(operands), state, out, inPlace,
-                             numThreads);
+             nb::handle inPlace, nb::handle numThreads) {
+            return plan.call(itemsOf(operands), state, out,
+                             parseInPlace(inPlace), numThreads);
           },
           "operands"_a, "state"_a.none(), "out"_a.none(), "in_place"_a,
           "num_threads"_a.none());

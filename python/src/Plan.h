@@ -49,6 +49,16 @@ struct OperandSpec {
   std::array<std::vector<Layout>, kNumRankModes> layouts;
 };
 
+/// Where the final state goes.
+enum class InPlace : uint8_t {
+  Never,
+  /// To the arrays of the initial one, where they can be written and the kernel
+  /// allows it.
+  IfPossible,
+  /// The same, but arrays that cannot be written are an error.
+  Always,
+};
+
 /// A dimension that follows from others.
 struct DimRule {
   /// max(left, right), where one must divide the other; left · factor; the
@@ -60,6 +70,9 @@ struct DimRule {
 };
 
 struct Binding;
+
+/// False, True, or 2 for `Always`.
+InPlace parseInPlace(nanobind::handle inPlace);
 
 /// The items of a tuple, borrowed.
 inline llvm::ArrayRef<PyObject *> itemsOf(nanobind::tuple tuple) {
@@ -96,6 +109,8 @@ public:
   bool hasOffsets = false;
   /// Kernels are made for the head counts at hand, whatever T.
   bool fixesHeads = false;
+  /// The state was there first: tokens that do not fit it are what is wrong.
+  bool trustsState = false;
 
   /// Adds what `text` describes: an operand, a part of the state, the output.
   OperandSpec makeOperand(std::string name, OperandRole role,
@@ -105,11 +120,11 @@ public:
   void addRule(const std::string &text);
 
   /// Returns o, or (o, parts of the state…) with a returned state; o is None
-  /// where there is none. With `inPlace` the initial state becomes the final
-  /// one where its arrays can be written and the kernel allows it.
+  /// where there is none. Parts that were updated in place are the arrays that
+  /// were given.
   nanobind::object call(llvm::ArrayRef<PyObject *> operands,
                         nanobind::handle state, nanobind::handle out,
-                        bool inPlace, nanobind::handle numThreads);
+                        InPlace inPlace, nanobind::handle numThreads);
 
   /// The kernel for a call; `key` is the dtype, whether a GPU is to run it,
   /// then every extent, then alternative, rank and dtype of every operand that
@@ -162,6 +177,9 @@ public:
 
 private:
   BufferView bindTokens(const OperandSpec &spec, const BufferView &view);
+  BufferView bindState(const OperandSpec &spec, const BufferView &view);
+  void blameTokens(const OperandSpec &spec, const Layout &layout,
+                   const BufferView &view) const;
   BufferView bindGate(const OperandSpec &spec, const BufferView &view,
                       uint8_t &alternative);
   void bindOffsets(const OperandSpec &spec, const BufferView &view);

@@ -20,6 +20,18 @@ using namespace linattn;
 using namespace linattn::python;
 using namespace nb::literals;
 
+/// The same object, or an equal number or string: what `==` would say of others
+/// may be costly, or an error.
+static bool isSame(PyObject *a, PyObject *b) {
+  if (a == b)
+    return true;
+  if (Py_TYPE(a) != Py_TYPE(b) ||
+      !(PyFloat_CheckExact(a) || PyLong_CheckExact(a) ||
+        PyUnicode_CheckExact(a)))
+    return false;
+  return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+}
+
 namespace {
 
 class Step {
@@ -33,10 +45,9 @@ public:
 
   /// What the plan returns, or None where anything but the arrays differs.
   nb::object call(nb::tuple arrays, nb::tuple given, nb::handle out,
-                  bool inPlace, nb::handle numThreads) const {
-    // The same objects: what `==` would say may be costly, or an error.
-    if (itemsOf(options) != itemsOf(given) ||
-        itemsOf(arrays).size() != present.size())
+                  nb::handle inPlace, nb::handle numThreads) const {
+    if (itemsOf(arrays).size() != present.size() ||
+        !llvm::equal(itemsOf(options), itemsOf(given), isSame))
       return nb::none();
     llvm::SmallVector<PyObject *, 16> operands;
     for (auto [array, wasPresent] : llvm::zip_equal(itemsOf(arrays), present)) {
@@ -45,7 +56,7 @@ public:
       if (wasPresent)
         operands.push_back(array);
     }
-    return plan->call(operands, state, out, inPlace, numThreads);
+    return plan->call(operands, state, out, parseInPlace(inPlace), numThreads);
   }
 
 private:
@@ -54,6 +65,137 @@ private:
   Plan *plan;
   nb::tuple state;
   llvm::SmallVector<bool, 16> present;
+};
+
+/// A call of a function around a family, whose arguments are operands, the
+/// initial state and options. The next one differs in its arrays alone, most
+/// often.
+class Repeat {
+public:
+  /// Learns from a call what `call` needs, where it can: `operands` and `state`
+  /// are what the plan got, `result` is what the function returns and `made`
+  /// what the plan did.
+  void learn(nb::tuple arguments, nb::object newPlan, nb::tuple operands,
+             nb::handle state, bool isInPlace, nb::tuple result,
+             nb::handle made) {
+    plan = nullptr;
+    roles.assign(itemsOf(arguments).size(), kOption);
+    llvm::SmallVector<nb::object, 24> options;
+    for (auto [index, argument] : llvm::enumerate(itemsOf(arguments))) {
+      options.push_back(nb::borrow(argument));
+      size_t count = 0;
+      for (auto [number, operand] : llvm::enumerate(itemsOf(operands)))
+        if (operand == argument) {
+          roles[index] = static_cast<int8_t>(number);
+          ++count;
+        }
+      if (!state.is_none() && getOnly(state) == argument) {
+        roles[index] = kState;
+        ++count;
+      }
+      // Arrays are not kept; what is neither array nor plain value may change.
+      if (count > 0)
+        options.back() = nb::none();
+      else if (!isPlain(argument))
+        return;
+      if (count > 1)
+        return;
+    }
+    // An operand that is not among the arguments was made by the function.
+    for (size_t number = 0; number < itemsOf(operands).size(); ++number)
+      if (llvm::count(roles, static_cast<int8_t>(number)) != 1)
+        return;
+    if (!state.is_none() && llvm::count(roles, kState) != 1)
+      return;
+    if (!understandResult(result, made, state, isInPlace))
+      return;
+    known.assign(options.begin(), options.end());
+    stateType = state.is_none() ? nullptr : Py_TYPE(getOnly(state));
+    numOperands = itemsOf(operands).size();
+    inPlace = isInPlace ? InPlace::Always : InPlace::Never;
+    owner = newPlan;
+    plan = &nb::cast<Plan &>(newPlan);
+  }
+
+  /// What the function returns, or None where more than arrays differs.
+  nb::object call(nb::tuple arguments) {
+    if (!plan || itemsOf(arguments).size() != roles.size())
+      return nb::none();
+    llvm::SmallVector<PyObject *, 16> operands(numOperands);
+    nb::object state = nb::none();
+    PyObject *given = nullptr;
+    for (auto [argument, role, option] :
+         llvm::zip_equal(itemsOf(arguments), roles, known)) {
+      if (role == kOption ? !isSame(argument, option.ptr())
+                          : argument == Py_None)
+        return nb::none();
+      if (role == kState) {
+        if (Py_TYPE(argument) != stateType)
+          return nb::none();
+        given = argument;
+        state = nb::make_tuple(nb::handle(argument));
+      } else if (role != kOption) {
+        operands[role] = argument;
+      }
+    }
+    // The call may let others in, who learn something else.
+    bool returnsGiven = inPlace == InPlace::Always, returns = returnsState;
+    nb::object result =
+        plan->call(operands, state, nb::none(), inPlace, nb::none());
+    if (!PyTuple_Check(result.ptr()))
+      return nb::make_tuple(result, nb::none());
+    nb::handle o = PyTuple_GET_ITEM(result.ptr(), 0),
+               final = PyTuple_GET_ITEM(result.ptr(), 1);
+    if (returnsGiven && final.ptr() != given)
+      nb::module_::import_("linattn._arrays")
+          .attr("assign")(nb::handle(given), final);
+    if (!returns)
+      return nb::make_tuple(o, nb::none());
+    return returnsGiven ? nb::make_tuple(o, nb::handle(given)) : result;
+  }
+
+private:
+  static constexpr int8_t kOption = -1, kState = -2;
+
+  static bool isPlain(PyObject *object) {
+    return object == Py_None || PyBool_Check(object) ||
+           PyLong_CheckExact(object) || PyFloat_CheckExact(object) ||
+           PyUnicode_CheckExact(object);
+  }
+
+  /// The only part of a state, or null.
+  static PyObject *getOnly(nb::handle state) {
+    return PyTuple_GET_SIZE(state.ptr()) == 1 ? PyTuple_GET_ITEM(state.ptr(), 0)
+                                              : nullptr;
+  }
+
+  /// Whether the function returns what the plan did: (o, None), or with a
+  /// state.
+  bool understandResult(nb::tuple result, nb::handle made, nb::handle state,
+                        bool isInPlace) {
+    llvm::ArrayRef<PyObject *> items = itemsOf(result);
+    if (items.size() != 2)
+      return false;
+    returnsState = items[1] != Py_None;
+    if (!PyTuple_Check(made.ptr()))
+      return items[0] == made.ptr() && !returnsState;
+    if (PyTuple_GET_SIZE(made.ptr()) != 2 ||
+        PyTuple_GET_ITEM(made.ptr(), 0) != items[0])
+      return false;
+    if (!returnsState)
+      return isInPlace;
+    return items[1] ==
+           (isInPlace ? getOnly(state) : PyTuple_GET_ITEM(made.ptr(), 1));
+  }
+
+  Plan *plan = nullptr;
+  nb::object owner;
+  llvm::SmallVector<int8_t, 24> roles;
+  llvm::SmallVector<nb::object, 24> known;
+  PyTypeObject *stateType = nullptr;
+  size_t numOperands = 0;
+  InPlace inPlace = InPlace::Never;
+  bool returnsState = false;
 };
 
 } // namespace
@@ -65,4 +207,10 @@ void linattn::python::registerStep(nb::module_ &module) {
            "options"_a, "plan"_a, "state"_a)
       .def("__call__", &Step::call, "arrays"_a, "options"_a, "out"_a.none(),
            "in_place"_a, "num_threads"_a.none());
+  nb::class_<Repeat>(module, "Repeat",
+                     "What a call of a function was, but for its arrays.")
+      .def(nb::init<>())
+      .def("learn", &Repeat::learn, "arguments"_a, "plan"_a, "operands"_a,
+           "state"_a.none(), "in_place"_a, "result"_a, "made"_a)
+      .def("__call__", &Repeat::call, "arguments"_a);
 }

@@ -166,7 +166,7 @@ def test_more_bad_options(qkv):
         (dict(weights="softmax", feature_map="relu"), "feature_map"),
         (dict(weights="softmax", return_state=True), "return_state"),
         (dict(normalize=False, eps=1e-3), "eps"),
-        (dict(normalize=False, initial_state=np.zeros((2, 3, 16, 24))), "S"),
+        (dict(normalize=False, initial_state=np.zeros((2, 3, 16, 24))), "initial_state"),
         (dict(colour="red"), "colour"),
     ]
     for options, name in cases:

@@ -361,7 +361,7 @@ def test_errors():
         linattn.attention(q, k, v, feature_map=fm.t2r(W).with_keys(fm.taylor()))
     with pytest.raises(ValueError, match="expected cosformer with a max_length from 1"):
         linattn.attention(q, k, v, feature_map=fm.cosformer(max_length=0))
-    with pytest.raises(ValueError, match=r"S: expected shape \(2, 3, 153, 8\), but got \(2, 3, 16, 8\)"):
+    with pytest.raises(ValueError, match=r"^initial_state: expected shape \(2, 3, 153, 8\), but got \(2, 3, 16, 8\)"):
         linattn.scan(q, k, v, feature_map=fm.taylor(), initial_state=np.zeros((2, 3, 16, 8), np.float32))
 
 

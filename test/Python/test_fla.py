@@ -314,7 +314,7 @@ def test_names():
             assert f"\n  {parameter}: " in function.__doc__, f"{name}: {parameter}"
     assert str(inspect.signature(fla.chunk_gla)) == (
         "(q, k, v, g, scale=None, initial_state=None, output_final_state=False, state_v_first=False, "
-        "cu_seqlens=None, cu_seqlens_cpu=None)"
+        "cu_seqlens=None, cu_seqlens_cpu=None, *, inplace=False)"
     )
     assert list(inspect.signature(fla.fused_recurrent_comba).parameters)[:6] == ["q", "k", "p", "v", "g", "beta"]
 

@@ -104,7 +104,7 @@ def test_wide_states(rng, x):
     np.testing.assert_allclose(state.S, want, rtol=1e-12, atol=1e-13)
     assert_agrees(state.query(q), state.copy().query(q), "float32")
     # An array is float64 by accident too easily.
-    with pytest.raises(TypeError, match="S: expected dtype float32, but got float64"):
+    with pytest.raises(TypeError, match="^initial_state: expected dtype float32, but got float64"):
         linattn.scan(q, k, v, initial_state=np.zeros((2, 2, 6, 5)))
     wide = [y.astype(np.float64) for y in x]
     with pytest.raises(ValueError, match="state_dtype: expected float64 for float64 tokens"):

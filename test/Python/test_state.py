@@ -241,11 +241,31 @@ def test_errors(qkv):
     with pytest.raises(TypeError, match="heads: expected an integer"):
         State.zeros(1, 2.0, 3, 4)
     state = State.zeros(2, 3, 16, 24, normalize=True)
-    with pytest.raises(ValueError, match="initial_state: expected a State without z"):
+    with pytest.raises(ValueError, match="^state: expected a State without z"):
         state.step(*qkv, normalize=False)
-    with pytest.raises(ValueError, match="initial_state: expected a State with m"):
+    with pytest.raises(ValueError, match="^state: expected a State with m"):
         state.step(*qkv, feature_map="exp")
-    with pytest.raises(ValueError, match=r"S: expected shape \(1, 3, 16, 24\)"):
-        state.step(*(x[:1] for x in qkv), feature_map="elu")
+    q, k, v = qkv
+    cases = [
+        ((q[:1], k[:1], v[:1]), "q: expected the batch size of the state, 2, but got 1"),
+        ((q[..., :8], k[..., :8], v), "k: expected the head size of the state, 16, but got 8"),
+        ((q, k, v[..., :8]), "v: expected the value head size of the state, 24, but got 8"),
+        ((q[:, :, :2], k[:, :, :2], v[:, :, :2]), "k: expected the number of heads of the state, 3, but got 2"),
+        ((q, k[:, :, :1], v[:, :, [0, 1, 2, 0, 1, 2]]), "v: expected the number of heads of the state, 3, but got 6"),
+    ]
+    for tokens, message in cases:
+        with pytest.raises(ValueError, match=f"^{message}"):
+            state.step(*tokens, feature_map="elu")
+        with pytest.raises(ValueError, match=f"^{message}".replace("q:", "k:")):
+            state.update(*tokens[1:], feature_map="elu")
+    with pytest.raises(ValueError, match="^q: expected the head size of the state, 16, but got 8"):
+        state.query(q[..., :8], feature_map="elu")
+    with pytest.raises(ValueError, match="^cu_seqlens: expected the number of sequences of the state, 2, but got 1"):
+        state.step(*(x[:1] for x in qkv), feature_map="elu", cu_seqlens=[0, 19])
+    with pytest.raises(ValueError, match=r"^initial_state\.S: expected shape \(1, 3, 16, 24\), but got \(2, 3, 16, 24\)"):
+        linattn.scan(*(x[:1] for x in qkv), normalize=True, feature_map="elu", initial_state=state)
+    with pytest.raises(ValueError, match=r"^initial_state\.z: expected shape \(2, 3, 16\), but got \(2, 3, 8\)"):
+        state.z = state.z[..., :8]
+        linattn.attention(*qkv, causal=True, initial_state=state)
     with pytest.raises(ValueError, match="initial_state: expected a State with z"):
         linattn.attention(*qkv, causal=True, initial_state=state.S)

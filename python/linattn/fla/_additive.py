@@ -12,8 +12,11 @@ _ONE_DECAY = "S_t = γ_h S_{t-1} + k_t v_tᵀ\no_t = scale · S_tᵀq_t"
 _NO_STATE = "``(o, None)``: ``o [B, T, max(H, HV), V]``, of q's kind and dtype."
 
 
-def _linear_attn(q, k, v, scale, initial_state, output_final_state, normalize, cu_seqlens, reverse=False):
+def _linear_attn(
+    q, k, v, scale, initial_state, output_final_state, normalize, cu_seqlens, inplace, reverse=False
+):  # fmt: skip
     normalize = check_flag("normalize", normalize)
+    given = initial_state
     if normalize and isinstance(initial_state, (tuple, list)) and len(initial_state) == 2:
         S, z = initial_state
         if len(z.shape) != 4 or z.shape[1] != 1:
@@ -21,11 +24,13 @@ def _linear_attn(q, k, v, scale, initial_state, output_final_state, normalize, c
         initial_state = (S, z[:, 0])
     result = families.linear_attention(
         q, k, v, scale, initial_state, output_final_state, feature_map="identity", normalize=normalize,
-        eps=1e-10 if normalize else None, reverse=reverse, cu_seqlens=cu_seqlens,
+        eps=1e-10 if normalize else None, reverse=reverse, cu_seqlens=cu_seqlens, inplace=inplace,
     )  # fmt: skip
     if not output_final_state:
         return result, None
     o, state = result
+    if inplace:
+        return o, given
     return o, (state.S, state.z[:, None]) if normalize else state
 
 

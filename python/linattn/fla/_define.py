@@ -12,7 +12,9 @@ import textwrap
 
 import numpy as np
 
+from .. import _linattn
 from .._checks import UnsupportedError, check_flag
+from .._families import latest
 
 __all__ = ["define", "swap_state"]
 
@@ -51,6 +53,8 @@ _PARAMETERS = {
     "dt_bias": "``[HV]``, for use_gate_in_kernel.",
     "use_beta_sigmoid_in_kernel": "beta is the preactivation of β, sigmoid(beta).",
     "allow_neg_eigval": "β is 2 · sigmoid(beta), for use_beta_sigmoid_in_kernel.",
+    "inplace": "beyond flash-linear-attention: final_state overwrites initial_state, without a copy, and is "
+    "the same object; without output_final_state as well.",
     "lower_bound": "with use_gate_in_kernel the decay is lower_bound · sigmoid(e^A_log (g + dt_bias)), "
     "from −5 to below 0; A_log may be None then. Without, not used.",
 }
@@ -68,7 +72,10 @@ def define(adapter, summary, formula, signatures, note="", **parameters):
     functions = []
     for signature in signatures:
         name, _, rest = signature.partition("(")
-        namespace = {"_adapter": adapter, "_check_hints": _check_hints}
+        if "initial_state=None" in rest:
+            rest = f"{rest[:-1]}{', ' if '*,' in rest else ', *, '}inplace=False)"
+        namespace = {"_adapter": adapter, "_check_hints": _check_hints, "_learn": _learn}
+        namespace["_repeat"] = _linattn.Repeat()
         exec(f"def {name}({rest[:-1]}): pass", namespace)  # noqa: S102
         names = list(inspect.signature(namespace[name]).parameters)
         body = ""
@@ -78,12 +85,35 @@ def define(adapter, summary, formula, signatures, note="", **parameters):
                 hints += ["use_gate_in_kernel", "lower_bound"]
             body = f"    _check_hints({', '.join(f'{x}={x}' for x in hints)})\n"
         given = ", ".join(f"{x}={x}" for x in names if x not in _HINTS)
-        exec(f"def {name}({rest[:-1]}):\n{body}    return _adapter({given})\n", namespace)  # noqa: S102
+        lines = [
+            f"def {name}({rest[:-1]}):",
+            f"    _arguments = ({', '.join(names)},)",
+            "    _result = _repeat(_arguments)",
+            "    if _result is not None:",
+            "        return _result",
+            f"{body}    return _learn(_repeat, _arguments, _adapter, {given})",
+        ]
+        exec("\n".join(lines), namespace)  # noqa: S102
         function = namespace[name]
         function.__module__ = "linattn.fla"
         function.__doc__ = _describe(summary, formula, note, names, parameters)
         functions.append(function)
     return functions
+
+
+def _learn(repeat, arguments, adapter, **options):
+    """Calls the adapter, and has `repeat` learn from it, so that a call like this one
+    goes straight to its plan. An adapter decides by which arguments are None and by those
+    that are not arrays; an array that it changes before it hands it on is not learnt."""
+    latest.wanted = True
+    try:
+        result = adapter(**options)
+    finally:
+        call, latest.call, latest.wanted = latest.call, None, False
+    if call is not None and isinstance(result, tuple):
+        *call, made = call
+        repeat.learn(arguments, *call, result, made)
+    return result
 
 
 def _describe(summary, formula, note, names, parameters):

@@ -22,4 +22,6 @@ def run(
     )  # fmt: skip
     if not output_final_state:
         return result, None
+    if options.get("inplace"):
+        return result[0], initial_state
     return result[0], swap_state(result[1], state_v_first)

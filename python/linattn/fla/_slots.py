@@ -16,14 +16,14 @@ _SLOTS = dict(
 )
 
 
-def _abc(q, k, v, s, initial_state=None, output_final_state=False, scale=None, **options):
+def _abc(q, k, v, s, initial_state=None, output_final_state=False, scale=None, inplace=False):
     if initial_state is not None:
         raise UnsupportedError(
             "initial_state: expected None, since hk and hv do not tell the sum of weights that they are "
             "divided by, but got one; linattn.abc carries it on"
         )
     output_final_state = check_flag("output_final_state", output_final_state)
-    result = families.abc(q, k, v, s, scale, None, output_final_state)
+    result = families.abc(q, k, v, s, scale, None, output_final_state, inplace=inplace)
     return (result[0], tuple(result[1][:2])) if output_final_state else (result, None)
 
 
@@ -38,7 +38,7 @@ def _abc(q, k, v, s, initial_state=None, output_final_state=False, scale=None, *
 )
 
 
-def _gsa(q, k, v, s, g, scale, initial_state, output_final_state, cu_seqlens, reverse=False):
+def _gsa(q, k, v, s, g, scale, initial_state, output_final_state, cu_seqlens, inplace, reverse=False):
     output_final_state = bool(check_flag("output_final_state", output_final_state or False))
     if g is None:
         if cu_seqlens is not None or reverse:
@@ -46,10 +46,13 @@ def _gsa(q, k, v, s, g, scale, initial_state, output_final_state, cu_seqlens, re
                 "g: expected an array with cu_seqlens or reverse, where the running softmax of s is not "
                 "defined, but got None"
             )
-        return _abc(q, k, v, s, initial_state, output_final_state, scale)
+        return _abc(q, k, v, s, initial_state, output_final_state, scale, inplace)
     result = families.gsa(
-        q, k, v, s, g, scale, initial_state, output_final_state, reverse=reverse or False, cu_seqlens=cu_seqlens
-    )
+        q, k, v, s, g, scale, initial_state, output_final_state, reverse=reverse or False,
+        cu_seqlens=cu_seqlens, inplace=inplace,
+    )  # fmt: skip
+    if inplace and output_final_state:
+        return result[0], initial_state
     return (result[0], tuple(result[1])) if output_final_state else (result, None)
 
 
