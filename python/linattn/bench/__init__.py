@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 from .. import _linattn
-from . import calibrate, peers, report
+from . import calibrate, layers, peers, report
 from .cases import CASES, DTYPES, GROUPS, Sizes, make
 from .timing import measure
 
@@ -23,6 +23,7 @@ __all__ = ["main", "run"]
 # More tokens than this are not compared: the oracle walks them one by one.
 COMPARED_TOKENS = 1024
 COPY_BYTES = 256 << 20
+_GROUPS = {**GROUPS, "layers": list(layers.LAYERS)}
 
 
 def _names(known, groups=None):
@@ -50,13 +51,13 @@ def _numbers(text):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="linattn-bench", description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n", 1)[1])
-    parser.add_argument("--case", type=_names({**CASES, **calibrate.CASES}, GROUPS), default=None, help=f"all, or some of {', '.join(CASES)}, and the groups {', '.join(GROUPS)} (default: linear)")
+    parser.add_argument("--case", type=_names({**CASES, **calibrate.CASES, **layers.LAYERS}, _GROUPS), default=None, help=f"all, or some of {', '.join(CASES)}, {', '.join(layers.LAYERS)}, and the groups {', '.join(_GROUPS)} (default: linear)")
     parser.add_argument("--d", type=_numbers, default=None, help="head sizes (default: 64,128)")
     parser.add_argument("--t", type=_numbers, default=[4096], help="numbers of tokens (default: 4096)")
     parser.add_argument("--heads", type=_numbers, default=[8], help="numbers of heads (default: 8)")
     parser.add_argument("--batch", type=_numbers, default=[1], help="batch sizes (default: 1)")
     parser.add_argument("--threads", type=_numbers, default=[1], help="numbers of threads (default: 1)")
-    parser.add_argument("--dtype", type=_names(DTYPES), default=["f32"], help=f"all, or some of {', '.join(DTYPES)}")
+    parser.add_argument("--dtype", type=_names(DTYPES), default=["f32"], help=f"all, or some of {', '.join(DTYPES)} (layers: bf16 is what models have)")
     parser.add_argument("--form", default="auto", help="the form to ask for (default: auto)")
     parser.add_argument("--peers", default="none", help="all that are installed, none (default), or some of " + ", ".join(peers.PEERS))
     parser.add_argument("--repetitions", type=int, default=15, help="calls per figure, at least (default: 15)")
@@ -124,6 +125,25 @@ def _progress(mode):
     return lambda text, done, total: print(f"\r[{done}/{total}] {text:60}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
+def _run_layers(options, show):
+    """Layers have the sizes of their models."""
+    if others := [case for case in options.case if case not in layers.LAYERS]:
+        _parser().error(f"argument --case: expected layers alone, but got {', '.join(others)} beside them")
+    if why := layers.missing():
+        _parser().error(f"argument --case: {why}")
+    grid = list(itertools.product(options.case, options.dtype, options.threads, options.batch))
+    records = []
+    for done, (case, dtype, threads, batch) in enumerate(grid):
+        show(f"{case} {dtype} B={batch} threads={threads}", done, len(grid))
+        records += layers.run(case, dtype, threads, options.repetitions, batch)
+    show("done", len(grid), len(grid))
+    print(f"medians of {options.repetitions} turns, the untouched layer and linattn's by turns; parts from calls of their own")
+    print(layers.table(records))
+    if options.json:
+        report.write_json(options.json, records)
+    return 0
+
+
 def main(arguments=None):
     options = _parser().parse_args(arguments)
     try:
@@ -141,6 +161,8 @@ def main(arguments=None):
         calibrate.calibrate(cases, options.d or [32, 64, 96, 128, 256], options.repetitions, show, read, options.json)
         return 0
     options.case, options.d = options.case or ["linear"], options.d or [64, 128]
+    if any(case in layers.LAYERS for case in options.case):
+        return _run_layers(options, show)
     grid = list(itertools.product(options.case, options.dtype, options.threads, options.batch, options.heads, options.d, options.t))
     copies = {threads: _linattn.copy_gbytes(COPY_BYTES, threads) for threads in set(options.threads)}
     records = []

@@ -1,0 +1,90 @@
+"""Which calls linattn takes, and the counts of those it takes and of those it does not."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from .._checks import UnsupportedError
+
+__all__ = ["Hook", "PassOn", "make_hook"]
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+class PassOn(Exception):
+    """Raised by an adapter, before it has written anything, for a call that the
+    replaced function must compute; the message says why."""
+
+
+class Hook:
+    """What stands in the place of one function, and what became of its calls.
+
+    Args:
+      name: the kernel, as transformers calls it.
+      original: the function that was there before.
+      adapter: the function of linattn with the same parameters.
+    """
+
+    __slots__ = ("name", "original", "adapter", "active", "taken", "passed", "traced", "function")
+
+    def __init__(self, name, original, adapter):
+        self.name, self.original, self.adapter = name, original, adapter
+        self.active = False
+        self.taken, self.traced, self.passed = 0, 0, {}
+        self.function = make_hook(self)
+
+    def pass_on(self, why):
+        self.passed[why] = self.passed.get(why, 0) + 1
+
+
+def make_hook(hook):
+    """The function that decides, for each call, where it goes."""
+    original = hook.original
+
+    @functools.wraps(original)
+    def hooked(*args, **kwargs):
+        # First, so that a graph that is traced holds nothing of this function.
+        if torch.compiler.is_compiling():
+            return original(*args, **kwargs)
+        if not hook.active:
+            return original(*args, **kwargs)
+        why = _find_reason(args, kwargs)
+        if why is None:
+            try:
+                result = hook.adapter(*args, **kwargs)
+            except (PassOn, UnsupportedError) as error:
+                why = str(error)
+            else:
+                hook.taken += 1
+                return result
+        hook.pass_on(why)
+        return original(*args, **kwargs)
+
+    hooked.__linattn_hook__ = hook
+    return hooked
+
+
+def _find_reason(args, kwargs):
+    """Why a call is none for linattn; None if it is."""
+    grad = torch.is_grad_enabled()
+    for values in (args, kwargs.values()):
+        for value in values:
+            if not isinstance(value, torch.Tensor):
+                continue
+            if type(value) not in _PLAIN:
+                return f"a tensor is a {type(value).__name__}"
+            if not value.is_cpu:
+                return f"tensors on {value.device.type}"
+            if grad and value.requires_grad:
+                return "gradients are recorded"
+            if value.layout is not torch.strided:
+                return f"a tensor is {str(value.layout).rpartition('.')[2]}"
+    if torch._C._len_torch_dispatch_stack() > 0:
+        return "a dispatch mode of PyTorch traces or changes the calls"
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return "a transform of torch.func is active"
+    if torch._C._get_tracing_state() is not None:
+        return "torch.jit traces the call"
+    return None
