@@ -9,6 +9,7 @@
 #include "CodeGen.h"
 #include "BFloatMemory.h"
 #include "Diagnostics.h"
+#include "ForeignCode.h"
 #include "linattn/Support/OptimizeModule.h"
 #include "linattn/Transforms/EntryLayout.h"
 
@@ -347,7 +348,10 @@ llvm::Expected<llvm::SmallVector<char, 0>>
 linattn::detail::generateCode(mlir::ModuleOp mlirModule,
                               const Signature &signature, CodeFormat format,
                               const CompilerOptions &options) {
-  auto emitEntries = [&](llvm::Module &module) {
+  auto emitEntries = [&](llvm::Module &module) -> llvm::Error {
+    if (!options.trusted)
+      if (llvm::Error error = checkSymbols(module))
+        return error;
     return emitWrappers(module, signature);
   };
   // Code in a prime field runs once.
