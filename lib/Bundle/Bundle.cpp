@@ -11,6 +11,7 @@
 #include "Assemble.h"
 #include "BundleWriter.h"
 #include "CodeGen.h"
+#include "CompiledCode.h"
 #include "CpuImage.h"
 #include "HostProgram.h"
 #include "Session.h"
@@ -135,7 +136,7 @@ public:
 
 private:
   llvm::Error start(Session &session, Signature &signature) {
-    auto parsed = session.parse(text, entry, fileName);
+    auto parsed = session.parse(text, entry, fileName, options.trusted);
     if (!parsed)
       return parsed.takeError();
     signature = std::move(*parsed);
@@ -220,7 +221,7 @@ private:
       return error;
     session.takeChecks(interface.signature);
     auto image = compileCpuImage(session.getModule(), interface.signature, chip,
-                                 options.math, options.linker);
+                                 options);
     if (!image)
       return image.takeError();
     json::Object variant{{"chip", chip.str()},
@@ -298,5 +299,23 @@ linattn::compileBundle(llvm::StringRef text, llvm::StringRef entry,
   if (!mlir::linattn::symbolizeCopyEngine(options.copy))
     return llvm::createStringError(
         "expected copy to be cp_async or tma, but got '" + options.copy + "'");
-  return BundleCompiler(text, entry, fileName, options).run();
+  if (!options.isolated)
+    return BundleCompiler(text, entry, fileName, options).run();
+  auto work = [&]() -> llvm::Expected<std::string> {
+    auto bundle = BundleCompiler(text, entry, fileName, options).run();
+    if (!bundle)
+      return bundle.takeError();
+    return serialize({std::move(bundle->signature), /*checks=*/{},
+                      std::move(bundle->remarks), std::move(bundle->file)});
+  };
+  llvm::Expected<std::string> bytes = runIsolated(text, fileName, work);
+  if (!bytes)
+    return bytes.takeError();
+  std::optional<CompiledCode> code = deserialize(*bytes);
+  if (!code)
+    return llvm::createStringError("expected the bundle of '" + fileName +
+                                   "' from a child process, but got something "
+                                   "else");
+  return CompiledBundle{std::move(code->object), std::move(code->signature),
+                        std::move(code->remarks)};
 }

@@ -10,6 +10,7 @@
 #include "CpuImage.h"
 #include "Assemble.h"
 #include "CodeGen.h"
+#include "ForeignCode.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
@@ -42,18 +43,21 @@ static void callThroughPointer(llvm::Module &module, llvm::StringRef name,
 
 llvm::Expected<std::string> linattn::detail::compileCpuImage(
     mlir::ModuleOp mlirModule, const Signature &signature, llvm::StringRef cpu,
-    Math math, llvm::StringRef linker) {
+    const BundleOptions &options) {
   auto emitEntries = [&](llvm::Module &module) -> llvm::Error {
+    if (!options.trusted)
+      if (llvm::Error error = checkSymbols(module))
+        return error;
     if (llvm::Error error = emitWrappers(module, signature))
       return error;
     callThroughPointer(module, "linattn_parallel_for",
                        "linattn_host_parallel_for");
     return llvm::Error::success();
   };
-  auto object =
-      generateCode(mlirModule, signature.entry, emitEntries,
-                   {CodeFormat::Object, math, /*runsOnce=*/false, cpu.str()});
+  auto object = generateCode(
+      mlirModule, signature.entry, emitEntries,
+      {CodeFormat::Object, options.math, /*runsOnce=*/false, cpu.str()});
   if (!object)
     return object.takeError();
-  return linkShared({object->data(), object->size()}, linker);
+  return linkShared({object->data(), object->size()}, options.linker);
 }

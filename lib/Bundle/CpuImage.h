@@ -10,8 +10,7 @@
 #ifndef LINATTN_LIB_BUNDLE_CPUIMAGE_H
 #define LINATTN_LIB_BUNDLE_CPUIMAGE_H
 
-#include "linattn/Compiler/Signature.h"
-#include "linattn/Support/Arithmetic.h"
+#include "linattn/Bundle/Bundle.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
@@ -22,8 +21,8 @@ namespace linattn::detail {
 /// whoever loads it sets to a function like that of linattn-c/Runtime.h.
 llvm::Expected<std::string> compileCpuImage(mlir::ModuleOp module,
                                             const Signature &signature,
-                                            llvm::StringRef cpu, Math math,
-                                            llvm::StringRef linker);
+                                            llvm::StringRef cpu,
+                                            const BundleOptions &options);
 
 } // namespace linattn::detail
 

@@ -9,6 +9,7 @@
 #include "CodeGen.h"
 #include "BFloatMemory.h"
 #include "Diagnostics.h"
+#include "ForeignCode.h"
 #include "linattn/Support/OptimizeModule.h"
 #include "linattn/Transforms/EntryLayout.h"
 
@@ -360,7 +361,10 @@ linattn::detail::generateCode(mlir::ModuleOp mlirModule,
   Subnormals subnormals = options.target == Target::NVVMEmulated
                               ? Subnormals::Kept
                               : Subnormals::Automatic;
-  auto emitEntries = [&](llvm::Module &module) {
+  auto emitEntries = [&](llvm::Module &module) -> llvm::Error {
+    if (!options.trusted)
+      if (llvm::Error error = checkSymbols(module))
+        return error;
     return emitWrappers(module, signature, subnormals);
   };
   // Code in a prime field runs once.

@@ -10,6 +10,7 @@
 #include "KernelImpl.h"
 #include "linattn/Dialect/LinAttn.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -112,7 +113,8 @@ static void useElements(Signature &signature) {
 static llvm::Expected<CompiledCode> compileCode(const Source &source,
                                                 InnermostStride innermost) {
   Session session;
-  auto signature = session.parse(source.text, source.entry, source.fileName);
+  auto signature = session.parse(source.text, source.entry, source.fileName,
+                                 source.options.trusted);
   if (!signature)
     return signature.takeError();
   if (source.options.prime)
@@ -130,6 +132,32 @@ static llvm::Expected<CompiledCode> compileCode(const Source &source,
                       std::string(object->begin(), object->end())};
 }
 
+static llvm::Expected<CompiledCode> compileSource(const Source &source,
+                                                  InnermostStride innermost) {
+  if (source.options.target == Target::NVVM)
+    return compileForDevice(source);
+  return compileCode(source, innermost);
+}
+
+static llvm::Expected<CompiledCode> compileIsolated(const Source &source,
+                                                    InnermostStride innermost) {
+  auto work = [&]() -> llvm::Expected<std::string> {
+    llvm::Expected<CompiledCode> code = compileSource(source, innermost);
+    if (!code)
+      return code.takeError();
+    return serialize(*code);
+  };
+  llvm::Expected<std::string> bytes =
+      runIsolated(source.text, source.fileName, work);
+  if (!bytes)
+    return bytes.takeError();
+  std::optional<CompiledCode> code = deserialize(*bytes);
+  if (!code)
+    return makeError("expected the code of '" + source.fileName +
+                     "' from a child process, but got something else");
+  return std::move(*code);
+}
+
 llvm::Expected<CompiledCode>
 linattn::detail::getCode(const Source &source, InnermostStride innermost) {
   std::string key =
@@ -140,9 +168,9 @@ linattn::detail::getCode(const Source &source, InnermostStride innermost) {
     return std::move(*code);
   }
   ++getCounters().misses;
-  llvm::Expected<CompiledCode> code = source.options.target == Target::NVVM
-                                          ? compileForDevice(source)
-                                          : compileCode(source, innermost);
+  llvm::Expected<CompiledCode> code = source.options.isolated
+                                          ? compileIsolated(source, innermost)
+                                          : compileSource(source, innermost);
   if (!code)
     return code.takeError();
   disk.write(key, *code);
@@ -260,6 +288,22 @@ llvm::Expected<Kernel> Compiler::compile(mlir::ModuleOp module,
 }
 
 llvm::Expected<std::vector<std::string>>
-Compiler::getPublicFunctions(llvm::StringRef text, llvm::StringRef fileName) {
-  return Session().getPublicFunctions(text, fileName);
+Compiler::getPublicFunctions(llvm::StringRef text, llvm::StringRef fileName,
+                             bool isolated) {
+  if (!isolated)
+    return Session().getPublicFunctions(text, fileName);
+  auto work = [&]() -> llvm::Expected<std::string> {
+    auto names = Session().getPublicFunctions(text, fileName);
+    if (!names)
+      return names.takeError();
+    return llvm::join(*names, std::string(1, '\0'));
+  };
+  llvm::Expected<std::string> joined = runIsolated(text, fileName, work);
+  if (!joined)
+    return joined.takeError();
+  std::vector<std::string> names;
+  if (!joined->empty())
+    for (llvm::StringRef name : llvm::split(*joined, '\0'))
+      names.push_back(name.str());
+  return names;
 }

@@ -44,6 +44,7 @@ linattn::detail::compileForDevice(const Source &source) {
   options.copy = source.options.copy;
   options.math = source.options.math.value_or(Math::Strict);
   options.ptxas = findPtxas();
+  options.trusted = source.options.trusted;
   auto bundle =
       compileBundle(source.text, source.entry, source.fileName, options);
   if (!bundle)

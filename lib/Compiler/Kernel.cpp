@@ -314,7 +314,8 @@ static llvm::Expected<std::vector<Stage>>
 recompile(const Source &source, std::optional<CodeFormat> format,
           llvm::SmallVector<char, 0> *code) {
   Session session;
-  auto signature = session.parse(source.text, source.entry, source.fileName);
+  auto signature = session.parse(source.text, source.entry, source.fileName,
+                                 source.options.trusted);
   if (!signature)
     return signature.takeError();
   std::vector<Stage> stages;

@@ -15,22 +15,13 @@
 #ifndef LINATTN_LIB_COMPILER_OBJECTCACHE_H
 #define LINATTN_LIB_COMPILER_OBJECTCACHE_H
 
+#include "CompiledCode.h"
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Transforms/EntryLayout.h"
 
 #include <optional>
 
 namespace linattn::detail {
-
-/// One variant of a kernel, as it is cached.
-struct CompiledCode {
-  Signature signature;
-  /// What the function that tells the shapes checks: messages with `{0}`, `{1}`
-  /// for sizes.
-  std::vector<std::string> checks;
-  std::vector<std::string> remarks;
-  std::string object;
-};
 
 /// A name for everything that the code depends on: source, entry, options,
 /// layout, machine, LLVM, and the build of this compiler.
@@ -64,11 +55,6 @@ private:
   std::string directory;
   std::string problem;
 };
-
-/// The format of a cache file, apart for tests: magic, checksum of the rest,
-/// size of the manifest, manifest in JSON, object code.
-std::string serialize(const CompiledCode &code);
-std::optional<CompiledCode> deserialize(llvm::StringRef bytes);
 
 } // namespace linattn::detail
 

@@ -8,6 +8,7 @@
 
 #include "Session.h"
 #include "Diagnostics.h"
+#include "ForeignCode.h"
 #include "PipelineSelection.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -201,20 +202,6 @@ Session::Session()
 
 Session::~Session() = default;
 
-/// MLIR's parser recurses into every bracket; a text nested deeper than any
-/// program is would overflow the stack instead of failing.
-static bool isNestedTooDeeply(llvm::StringRef text) {
-  constexpr int64_t limit = 1000;
-  int64_t depth = 0;
-  for (char c : text) {
-    if (llvm::StringRef("([{<").contains(c) && ++depth > limit)
-      return true;
-    if (llvm::StringRef(")]}>").contains(c) && depth > 0)
-      --depth;
-  }
-  return false;
-}
-
 /// Ops of other frameworks are raised by name; any other that nobody registered
 /// is a mistake.
 static mlir::LogicalResult checkRegistered(mlir::Block &block) {
@@ -235,9 +222,8 @@ static mlir::LogicalResult checkRegistered(mlir::Block &block) {
 llvm::Error Session::parseModule(llvm::StringRef text, llvm::StringRef fileName,
                                  llvm::SourceMgr &sources,
                                  mlir::AsmParserState *state) {
-  if (isNestedTooDeeply(text))
-    return makeError(fileName +
-                     ": error: brackets are nested more than 1000 deep");
+  if (llvm::Error error = checkNesting(text, fileName))
+    return error;
   DiagnosticCollector diagnostics(context);
   // The lexer wants a terminating null, which a StringRef does not promise.
   sources.AddNewSourceBuffer(
@@ -272,7 +258,8 @@ Session::getPublicFunctions(llvm::StringRef text, llvm::StringRef fileName) {
 
 llvm::Expected<Signature> Session::parse(llvm::StringRef text,
                                          llvm::StringRef entry,
-                                         llvm::StringRef fileName) {
+                                         llvm::StringRef fileName,
+                                         bool trusted) {
   // The state points into the source.
   llvm::SourceMgr sources;
   mlir::AsmParserState state;
@@ -282,6 +269,9 @@ llvm::Expected<Signature> Session::parse(llvm::StringRef text,
       selectEntry(*module, entry, fileName);
   if (!func)
     return func.takeError();
+  if (!trusted)
+    if (llvm::Error error = checkSource(*module))
+      return std::move(error);
   llvm::Expected<Signature> signature = getSignature(*func, state);
   if (!signature)
     return signature.takeError();

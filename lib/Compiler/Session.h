@@ -9,6 +9,7 @@
 #ifndef LINATTN_LIB_COMPILER_SESSION_H
 #define LINATTN_LIB_COMPILER_SESSION_H
 
+#include "Isolation.h"
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Transforms/EntryLayout.h"
 
@@ -44,9 +45,11 @@ public:
   ~Session();
 
   /// Parses and verifies `text`, selects the entry function (the only public
-  /// one if `entry` is empty) and drops what it does not need.
+  /// one if `entry` is empty) and drops what it does not need. Unless it is
+  /// `trusted`, text with foreign code is an error.
   llvm::Expected<Signature> parse(llvm::StringRef text, llvm::StringRef entry,
-                                  llvm::StringRef fileName);
+                                  llvm::StringRef fileName,
+                                  bool trusted = false);
 
   /// Parses and verifies `text`, and lists its public functions.
   llvm::Expected<std::vector<std::string>>
@@ -75,6 +78,8 @@ private:
                           llvm::SourceMgr &sources,
                           mlir::AsmParserState *state = nullptr);
 
+  /// First, since the context already takes locks.
+  CompilationLock lock;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<std::string> remarks;

@@ -6,12 +6,12 @@ import os
 import pathlib
 
 from . import _linattn
-from ._checks import check_choice
+from ._checks import check_choice, check_flag
 
 __all__ = ["compile"]
 
 
-def compile(text_or_path, entry=None, target=None, *, math=None):
+def compile(text_or_path, entry=None, target=None, *, math=None, trusted=False):
     """Compiles a function of tensors that is written in MLIR.
 
     Args:
@@ -26,6 +26,11 @@ def compile(text_or_path, entry=None, target=None, *, math=None):
         and reassociated; NaN and infinities keep their meaning; on a GPU products of
         float32 matrices take 16 bits of every number, sums stay in float32); None is
         what ``LINATTN_MATH`` in the environment names, else strict.
+      trusted: whether the text is as good as code of your own. Other text is
+        compiled in a child process, so that nothing in it can end this one, for at
+        most ``LINATTN_COMPILE_SECONDS`` (120) of CPU time; functions of the process,
+        the LLVM dialect and assembly are errors in it. Its kernel still is machine
+        code: indices of ``tensor.extract`` or ``memref.load`` are not checked.
 
     Returns:
       A kernel. ``kernel(*arrays)`` runs it on arrays in the layout of the
@@ -41,6 +46,7 @@ def compile(text_or_path, entry=None, target=None, *, math=None):
     if entry is not None and not isinstance(entry, str):
         raise TypeError(f"entry: expected a string or None, but got {type(entry).__name__}")
     target = "cpu" if target is None else check_choice("target", target, ("cpu", "nvvm", "reference", "nvvm-emulated"))
+    trusted = check_flag("trusted", trusted)
     math = "" if math is None else check_choice("math", math, ("strict", "fast"))
     if isinstance(text_or_path, str):
         is_path = not any(char in text_or_path for char in "\n{}")
@@ -51,6 +57,6 @@ def compile(text_or_path, entry=None, target=None, *, math=None):
             f"text_or_path: expected a string or a path, but got {type(text_or_path).__name__}"
         )
     if not is_path:
-        return _linattn.compile(text_or_path, entry or "", "<string>", target, math=math)
+        return _linattn.compile(text_or_path, entry or "", "<string>", target, math=math, trusted=trusted)
     path = pathlib.Path(text_or_path)
-    return _linattn.compile(path.read_text(encoding="utf-8"), entry or "", str(path), target, math=math)
+    return _linattn.compile(path.read_text(encoding="utf-8"), entry or "", str(path), target, math=math, trusted=trusted)

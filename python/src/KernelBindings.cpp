@@ -202,8 +202,10 @@ std::string describeSignature(const Signature &signature) {
 Kernel compile(const std::string &text, const std::string &entry,
                const std::string &fileName, const std::string &target,
                const std::string &form, const std::string &reassociate,
-               const std::string &math) {
+               const std::string &math, bool trusted) {
   CompilerOptions options;
+  options.trusted = trusted;
+  options.isolated = !trusted;
   if (target == "reference")
     options.target = Target::Reference;
   else if (target == "nvvm-emulated")
@@ -330,7 +332,8 @@ void linattn::python::registerKernel(nb::module_ &module) {
         return "<linattn.Kernel " + describeSignature(self.signature()) + ">";
       });
   module.def("compile", compile, "text"_a, "entry"_a, "file_name"_a, "target"_a,
-             "form"_a = "auto", "reassociate"_a = "auto", "math"_a = "");
+             "form"_a = "auto", "reassociate"_a = "auto", "math"_a = "",
+             "trusted"_a = true);
   module.def("explain", explainCall, "function"_a,
              "Calls a function whose kernels do not run but tell what the "
              "compiler decided.");

@@ -73,6 +73,11 @@ struct CommandLine {
                             "fused and reassociated; on GPUs products take 16 "
                             "bits of f32")),
       cl::init(Math::Strict), cl::cat(category)};
+  cl::opt<bool> trusted{
+      "trusted",
+      cl::desc("Let the module call any function and hold assembly, and "
+               "compile it in this process"),
+      cl::cat(category)};
   cl::opt<bool> explain{"explain", cl::desc("Print the compiler's remarks"),
                         cl::cat(category)};
   cl::opt<std::string> output{"o", cl::value_desc("file"), cl::Required,
@@ -120,6 +125,8 @@ int main(int argc, char **argv) {
   bundle.form = options.form;
   bundle.copy = options.copy;
   bundle.math = options.math;
+  bundle.trusted = options.trusted;
+  bundle.isolated = !options.trusted;
   if (isCpu) {
     bundle.linker = findLinker(options.linker);
     if (bundle.linker.empty())

@@ -9,6 +9,8 @@
 #include "Arguments.h"
 #include "linattn/Support/Elements.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <unistd.h>
 
 using namespace linattn;
 
@@ -16,14 +18,28 @@ static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
+/// What this machine can still give a process, in bytes: what Linux calls
+/// available, else all of its memory.
+static int64_t getAvailableMemory() {
+  if (auto file = llvm::MemoryBuffer::getFileAsStream("/proc/meminfo")) {
+    auto [before, after] = (*file)->getBuffer().split("MemAvailable:");
+    int64_t kilobytes;
+    if (!after.ltrim().consumeInteger(10, kilobytes))
+      return kilobytes << 10;
+  }
+  return int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+}
+
 /// An array of zeros, row-major.
 static llvm::Expected<NpyArray> makeArray(DType dtype,
                                           llvm::ArrayRef<int64_t> shape) {
   int64_t size = getByteSize(dtype);
-  for (int64_t extent : shape)
-    if (llvm::MulOverflow(size, extent, size) || size > (int64_t(1) << 40))
-      return makeError("expected an array that fits into memory, but got " +
-                       formatShape(shape));
+  bool overflows = llvm::any_of(shape, [&](int64_t extent) {
+    return llvm::MulOverflow(size, extent, size);
+  });
+  if (overflows || size > getAvailableMemory())
+    return makeError("expected an array that fits into memory, but got " +
+                     formatShape(shape));
   NpyArray array;
   array.dtype = dtype;
   array.shape.assign(shape.begin(), shape.end());

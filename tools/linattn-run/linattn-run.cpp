@@ -121,6 +121,11 @@ struct CommandLine {
       cl::cat(category)};
   cl::opt<bool> print{"print", cl::desc("Print the results"),
                       cl::cat(category)};
+  cl::opt<bool> trusted{
+      "trusted",
+      cl::desc("Let the module call any function and hold assembly, and "
+               "compile it in this process"),
+      cl::cat(category)};
   cl::opt<bool> explain{"explain", cl::desc("Print the compiler's remarks"),
                         cl::cat(category)};
 };
@@ -147,6 +152,8 @@ CompilerOptions getCompilerOptions(const CommandLine &options, Target target) {
   compilerOptions.reassociate = options.reassociate;
   compilerOptions.form = options.form;
   compilerOptions.checkDecays = options.checkDecays;
+  compilerOptions.trusted = options.trusted;
+  compilerOptions.isolated = !options.trusted;
   if (options.math.getNumOccurrences())
     compilerOptions.math = options.math;
   return compilerOptions;
@@ -438,7 +445,8 @@ llvm::Expected<bool> runAll(const CommandLine &options, const Program &program,
                             llvm::json::Array &records) {
   if (!options.entry.empty() || !options.args.empty() || !options.outs.empty())
     return makeError("--all: expected neither --entry nor --arg nor --out");
-  auto names = Compiler::getPublicFunctions(program.text, program.name);
+  auto names = Compiler::getPublicFunctions(program.text, program.name,
+                                            /*isolated=*/!options.trusted);
   if (!names)
     return names.takeError();
   bool agree = true;

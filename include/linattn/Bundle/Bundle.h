@@ -29,6 +29,9 @@ struct BundleOptions {
   /// Of the scans on a CPU: auto, token, state_tile or chunk[:SIZE].
   std::string form = "auto";
   Math math = Math::Strict;
+  /// CompilerOptions::trusted and isolated.
+  bool trusted = false;
+  bool isolated = false;
 };
 
 /// A compiled function in the form that the runner loads (docs/Runtime.md), for

@@ -54,6 +54,13 @@ struct CompilerOptions {
   /// the signature become i64 elements (linattn/Support/PrimeField.h). For
   /// exact comparison.
   std::optional<unsigned> prime;
+  /// Let the module call any function of this process, and hold ops of the LLVM
+  /// dialect and assembly. Else they are errors.
+  bool trusted = false;
+  /// Compile in a child process, so that a text that MLIR or LLVM cannot take
+  /// is an error, whatever it does to them, and takes no longer than
+  /// LINATTN_COMPILE_SECONDS. For text of unknown origin.
+  bool isolated = false;
   /// Keep code in memory, and on disk for other processes. LINATTN_CACHE=off
   /// in the environment switches off both.
   bool memoryCache = true;
@@ -92,10 +99,12 @@ public:
   llvm::Expected<Kernel> compile(mlir::ModuleOp module,
                                  llvm::StringRef entry = "") const;
 
-  /// The names of a module's public functions, in order.
+  /// The names of a module's public functions, in order; `isolated` as in the
+  /// options.
   static llvm::Expected<std::vector<std::string>>
   getPublicFunctions(llvm::StringRef text,
-                     llvm::StringRef fileName = "<string>");
+                     llvm::StringRef fileName = "<string>",
+                     bool isolated = false);
 
   const CompilerOptions &getOptions() const { return options; }
 
