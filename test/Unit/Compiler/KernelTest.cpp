@@ -297,6 +297,9 @@ void checkNarrowFloat(DType dtype) {
     }
     ASSERT_EQ(wide[i], value) << i;
     storeElement(dtype, expected.data(), 0, y[i]);
+    // Conversions move bits; arithmetic takes subnormal numbers for zeros.
+    if (std::fpclassify(static_cast<float>(value)) == FP_SUBNORMAL)
+      value = std::copysign(0.0, value);
     storeElement(dtype, expected.data(), 1, value + value);
     ASSERT_EQ(narrow[i], expected[0]) << i << " " << y[i];
     ASSERT_EQ(sum[i], expected[1]) << i;
