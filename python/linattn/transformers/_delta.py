@@ -5,14 +5,14 @@ from __future__ import annotations
 from .. import _delta as families
 from .._families import offsets
 from ._packed import find_offsets
-from ._run import detach, of_dtype, run, state_dtype
+from ._run import detach, initial, of_dtype, run
 
 __all__ = ["chunk_gated_delta_rule", "chunk_kda", "fused_recurrent_gated_delta_rule", "fused_recurrent_kda"]
 
 
 def _delta(family, tail, query, key, value, g, beta, initial_state, output_final_state, l2norm, packed):
     cu_seqlens = find_offsets(packed.get("cu_seqlens"), packed.get("seq_idx"), query)
-    state = detach(of_dtype(initial_state, state_dtype(query)))
+    state = initial(initial_state, query)
     dtype = query.dtype
     operands = (
         detach(query), detach(of_dtype(key, dtype)), detach(of_dtype(value, dtype)), detach(g), detach(beta),

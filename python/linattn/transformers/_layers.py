@@ -5,9 +5,8 @@ from __future__ import annotations
 import torch
 
 from .. import _additive, _beyond
-from .._families import _remember_in
 from ._guard import PassOn
-from ._run import detach, of_dtype, run
+from ._run import detach, initial, of_dtype, run
 
 __all__ = ["lightning_attention", "mlstm", "rg_lru", "rwkv_linear_attention"]
 
@@ -30,10 +29,9 @@ def lightning_attention(
     q, k, v = torch.split(qkv, self.head_dim, dim=3)
     state = None if past_key_values is None else past_key_values.get_linear_cache(self.layer_idx)
     dtype = v.dtype
-    wide = torch.float64 if dtype is torch.float64 else torch.float32
     o, state = run(
         _additive._simple_gla, (q, k, v, None, -_slopes(self), None), {"scale": 1.0, "reverse": False},
-        of_dtype(state, wide), True,
+        initial(state, v), True,
     )  # fmt: skip
     o = self.norm(o.reshape(rows, length, -1))
     o = self.out_proj(torch.sigmoid(self.output_gate(hidden_states)) * o)
@@ -97,23 +95,11 @@ def mlstm(
         like = {"dtype": getattr(torch, self.config.inference_state_dtype)}
         shapes = (rows, heads, width, size), (rows, heads, width), (rows, heads, 1)
         given = tuple(torch.zeros(shape, **like) if part is None else part for part, shape in zip(given, shapes))
-    wide = torch.float64 if query.dtype is torch.float64 else torch.float32
-    c, n, m = (of_dtype(part, wide) for part in given)
+    c, n, m = (initial(part, query) for part in given)
     tokens = tuple(detach(x).transpose(1, 2) for x in (query, key, value, igate, fgate))
-    o, *parts = _run_mlstm((*tokens, None), (c, n, m.squeeze(-1)), self.config.eps)
+    options = {"scale": None, "eps": float(self.config.eps), "reverse": False}
+    o, parts = run(_additive._mlstm, (*tokens, None), options, (c, n, m.squeeze(-1)), True)
     return o.transpose(1, 2), _written(given, parts)
-
-
-def _run_mlstm(operands, state, eps):
-    """The family with its three arrays of state, in place."""
-    family = _additive._mlstm
-    options = {"scale": None, "eps": float(eps), "reverse": False}
-    key = (tuple([x is None for x in operands]), tuple(options.values()), False, True, "auto", None)
-    plan = family.plans.get(key)
-    if plan is None:
-        plan = family._make_plan(key[0], options, True, *key[3:])
-        _remember_in(family.plans, key, plan)
-    return plan(operands[:-1], state, None, True, None)
 
 
 def _written(given, parts):
@@ -141,5 +127,5 @@ def rg_lru(self, hidden_states, recurrent_gate, reset, recurrent_states, acc_dty
     if acc_dtype is not torch.float32 or hidden_states.dtype is torch.float64:
         raise PassOn(f"states of {acc_dtype} beside {hidden_states.dtype}")
     decay = detach(recurrent_gate).to(torch.float32).log().clamp(min=_NOTHING).masked_fill(reset, _NOTHING)
-    state = None if recurrent_states is None else recurrent_states.to(torch.float32)
+    state = initial(recurrent_states, hidden_states)
     return run(_additive._hgrn, (detach(hidden_states), decay, None), {"reverse": False}, state, True)

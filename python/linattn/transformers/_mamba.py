@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from .. import _additive, _beyond
 from ._guard import PassOn
 from ._packed import find_packing
-from ._run import detach, of_dtype, run, state_dtype
+from ._run import detach, initial, of_dtype, run, state_dtype
 
 __all__ = ["mamba_chunk_scan_combined", "selective_scan_fn", "selective_state_update"]
 
@@ -23,7 +23,7 @@ def mamba_chunk_scan_combined(
     returned, and are then what is returned. z gates the output, seq_idx keeps packed
     sequences apart."""
     x, dtype = detach(hidden_states), hidden_states.dtype
-    state = detach(of_dtype(initial_states, state_dtype(x)))
+    state = initial(initial_states, x)
     dt, dt_bias = detach(dt), detach(dt_bias)
     low, high = dt_limit
     # A softplus is never below 0.
@@ -101,7 +101,7 @@ def selective_state_update(
         )
     if state is None:
         raise TypeError("state: expected a tensor, but got NoneType")
-    own = detach(of_dtype(state, state_dtype(hidden_states)))
+    own = initial(state, hidden_states)
     y, new = step(own, detach(hidden_states), detach(dt), detach(A), detach(B), detach(C), detach(D), detach(dt_bias), dt_softplus, detach(z))
     if new is not state:
         state.copy_(new)

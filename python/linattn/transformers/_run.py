@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .._families import _remember_in
-
-__all__ = ["detach", "of_dtype", "run", "state_dtype"]
+__all__ = ["detach", "initial", "of_dtype", "run", "state_dtype"]
 
 
 def detach(tensor):
@@ -25,23 +23,27 @@ def state_dtype(tokens):
     return torch.float64 if tokens.dtype is torch.float64 else torch.float32
 
 
+def initial(state, tokens):
+    """The initial state as the family takes it beside these tokens: itself, where it has
+    their dtype and a place in memory for every element."""
+    if state is None:
+        return None
+    state = detach(of_dtype(state, state_dtype(tokens)))
+    expanded = any(size > 1 and stride == 0 for size, stride in zip(state.shape, state.stride()))
+    return state.clone() if expanded else state
+
+
 def run(family, operands, options, state, returns_state):
-    """The output of a family and its final state, which is `state`, overwritten, if one
-    is given and can be written; the state is None unless it is returned.
+    """The output of a family and its final state, which is `state`, overwritten; the state
+    is None unless it is returned.
 
     Args:
-      family: a `Family` whose state is one array.
+      family: a `Family`.
       operands, options: as the family takes them, all of them.
       state: a tensor, or None for zeros.
       returns_state: whether the final state is needed.
     """
-    key = (
-        tuple([x is None for x in operands]), tuple(options.values()), state is None, returns_state, "auto", None,
-    )  # fmt: skip
-    plan = family.plans.get(key)
-    if plan is None:
-        plan = family._make_plan(key[0], options, state is not None, *key[3:])
-        _remember_in(family.plans, key, plan)
-    given = None if state is None else (state,)
-    result = plan(tuple([x for x in operands if x is not None]), given, None, returns_state, None)
+    if state is not None and returns_state:
+        return family(operands, options, state, True, None, None, "auto", None, True)
+    result = family(operands, options, state, returns_state, None, None, "auto", None)
     return result if returns_state else (result, None)
