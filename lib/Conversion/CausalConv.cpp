@@ -21,39 +21,66 @@ using namespace mlir::linattn;
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-Value ConvBuilder::convolve(ArrayRef<Value> weights, Value bias,
-                            function_ref<Value(int64_t)> input) {
+Value ConvBuilder::sum(ArrayRef<Value> weights, Value bias,
+                       function_ref<Value(int64_t)> input) {
   Value sum = bias;
   for (auto [tap, weight] : llvm::enumerate(weights)) {
     Value x = input(tap);
     sum = sum ? fma(weight, x, sum) : mulf(weight, x);
   }
-  return activate(sum);
+  return sum;
+}
+
+ConvBuilder::Vectors ConvBuilder::activate(ArrayRef<Value> vectors) {
+  Vectors parts(vectors);
+  if (!conv.getActivation())
+    return parts;
+  while (parts.size() > 1) {
+    Vectors wider;
+    for (size_t i = 0; i < parts.size(); i += 2) {
+      int64_t size = cast<VectorType>(parts[i].getType()).getNumElements();
+      wider.push_back(vector::ShuffleOp::create(
+          b, loc, parts[i], parts[i + 1],
+          llvm::to_vector(llvm::seq<int64_t>(0, 2 * size))));
+    }
+    parts = wider;
+  }
+  Value y = activate(parts.front());
+  if (vectors.size() == 1)
+    return {y};
+  parts.clear();
+  for (size_t i = 0; i < vectors.size(); ++i)
+    parts.push_back(vector::ExtractStridedSliceOp::create(
+        b, loc, y, ArrayRef<int64_t>{int64_t(i) * lanes},
+        ArrayRef<int64_t>{lanes}, ArrayRef<int64_t>{1}));
+  return parts;
 }
 
 Value ConvBuilder::activate(Value x) {
   std::optional<Activation> activation = conv.getActivation();
   if (!activation)
     return x;
+  // The inverse of the divisor has to be a normal number, and so has what an
+  // exponential may be without being larger than any.
   Type form = x.getType();
-  // The estimate of a reciprocal needs a finite divisor, and a product with 0
-  // one that is not much larger than 1 / the smallest normal number.
+  auto flags = arith::FastMathFlags::none, rough = flags;
   Value power = negate(x);
-  if (type.isF32())
+  if (type.isF32()) {
+    Value most = constant(form, 87.0);
     power =
-        select(compare(arith::CmpFPredicate::OGT, power, constant(form, 87.0)),
-               constant(form, 87.0), power);
-  // Results of 16 bits do not show the last bits of an exponential.
-  bool isNarrow =
-      getElementTypeOrSelf(conv.getInput()).getIntOrFloatBitWidth() == 16;
-  auto rough =
-      isNarrow ? arith::FastMathFlags::afn : arith::FastMathFlags::none;
-  auto inverse =
-      type.isF32() ? arith::FastMathFlags::arcp : arith::FastMathFlags::none;
+        select(compare(arith::CmpFPredicate::OGT, power, most), most, power);
+    flags = arith::FastMathFlags::arcp | arith::FastMathFlags::ninf;
+  }
+  // Results of 16 bits do not show the last bits; the product with x keeps a
+  // NaN, which a rough exponential may lose.
+  if (*activation == Activation::Silu &&
+      getElementTypeOrSelf(conv.getInput()).getIntOrFloatBitWidth() == 16)
+    rough = arith::FastMathFlags::afn;
   Value one = constant(form, 1.0);
   Value divisor = addf(one, math::ExpOp::create(b, loc, power, rough));
-  Value sigmoid = arith::DivFOp::create(b, loc, one, divisor, inverse);
-  return *activation == Activation::Silu ? mulf(x, sigmoid) : sigmoid;
+  bool isSilu = *activation == Activation::Silu;
+  return arith::DivFOp::create(b, loc, isSilu ? x : one, divisor,
+                               flags | rough);
 }
 
 ConvBuilder::Vectors ConvBuilder::split(Value vector) {
@@ -351,8 +378,8 @@ void ScalarConv::emit() {
     Value bias = conv.getBias() ? loadAs(conv.getBias(), {channel}) : Value();
     Value count = sub(end, begin);
     forEach(count, [&](Value position) {
-      Value y = convolve(weights, bias,
-                         [&](int64_t tap) { return inputAt(position, tap); });
+      Value y = activate(sum(
+          weights, bias, [&](int64_t tap) { return inputAt(position, tap); }));
       write(y, conv.getOutput(),
             {batch, tokenAt(add(begin, position)), channel});
     });

@@ -46,10 +46,15 @@ protected:
   int64_t distance(int64_t tap) {
     return (taps - 1 - tap) * conv.getDilation();
   }
-  /// The sum over the weights, in their order, and the activation.
-  Value convolve(ArrayRef<Value> weights, Value bias,
-                 function_ref<Value(int64_t)> input);
+  /// The sum over the weights, in their order.
+  Value sum(ArrayRef<Value> weights, Value bias,
+            function_ref<Value(int64_t)> input);
   Value activate(Value x);
+  /// The activation of several vectors, a power of two of them, side by side:
+  /// each is a long chain of operations, and one hides the latency of another.
+  Vectors activate(ArrayRef<Value> vectors);
+  /// How many that is.
+  static constexpr int64_t together = 8;
 
   /// Sets the sequence of a task and the positions [first, last) of its block
   /// of `tokens`; packed sequences have one block.

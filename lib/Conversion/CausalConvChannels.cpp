@@ -32,7 +32,6 @@ public:
       : ConvBuilder(b, conv, lanes), views(views) {
     if (views.inputAxis == ConvAxis::None)
       parts = 1;
-    rows = views.outputAxis == ConvAxis::Tokens ? lanes : rowsAtOnce;
   }
 
   void emit();
@@ -40,11 +39,17 @@ public:
 private:
   /// Tokens of a block, a multiple of the rows, and bytes of a row of it.
   static constexpr int64_t blockTokens = 128, blockBytes = 2048;
-  static constexpr int64_t rowsAtOnce = 8;
+  static constexpr int64_t rowsAtOnce = 16;
 
   void emitHead(Value channel);
   void emitMain();
-  void emitRows(Value position, Value channel, int64_t count, Value end);
+  void loadColumn(Value channel);
+  void emitOutputs(Value position, int64_t count, Value channel,
+                   SmallVector<Value> &window,
+                   function_ref<void(Value, ArrayRef<Value>)> write);
+  void emitColumn(Value from, Value to, Value channel,
+                  function_ref<void(Value, ArrayRef<Value>)> write);
+  void emitSquare(Value position, Value to, Value channel);
   void packWeights();
   Value tokenOf(Value position) { return tokenAt(add(begin, position)); }
   /// `lanes` channels of one token, where nothing else is read.
@@ -61,10 +66,14 @@ private:
   }
 
   ConvViews views;
-  int64_t rows, blockChannels;
+  int64_t blockChannels;
   // Of a task: its first channel, the one after its last, weights and the bias
   // by parts.
   Value channel0, channelEnd, weights, biases;
+  Value square;
+  // Of a column: weights by parts and taps, the bias by parts.
+  SmallVector<Vectors> factors;
+  Vectors bias;
 };
 
 } // namespace
@@ -218,9 +227,9 @@ void ChannelConv::emitHead(Value channel) {
   Vectors head = loadInterleaved(conv.getWeight(), {}, channel);
   Value bias = biasAt(channel);
   forEach(few, [&](Value i) {
-    Value y = convolve(head, bias, [&](int64_t tap) {
+    Value y = activate(sum(head, bias, [&](int64_t tap) {
       return windowAt(add(i, index(stateLength - distance(tap))));
-    });
+    }));
     writeRow(y, i, channel);
   });
   Value isLong =
@@ -283,68 +292,101 @@ void ChannelConv::packWeights() {
   });
 }
 
-/// `count` tokens from `position` on; of more than one, those from `end` on,
-/// where it is given, repeat the last one and are dropped.
-void ChannelConv::emitRows(Value position, Value channel, int64_t count,
-                           Value end) {
+void ChannelConv::loadColumn(Value channel) {
   Value at = sub(channel, channel0);
-  std::map<int64_t, Vectors> inputs;
-  auto inputAt = [&](int64_t offset, int64_t part) {
-    Vectors &read = inputs[offset];
-    if (read.empty()) {
-      Value from = add(position, index(offset));
-      if (end)
-        from = min(from, sub(end, index(1)));
-      read = readParts(from, channel);
-    }
-    return read[part];
-  };
-  for (int64_t row = 0; row < count; ++row)
-    for (int64_t tap = 0; tap < taps; ++tap)
-      inputAt(row - distance(tap), 0);
-  SmallVector<Vectors> y(count);
+  factors.assign(parts, {});
+  bias.clear();
   for (int64_t part = 0; part < parts; ++part) {
-    Vectors factors;
-    Value from = add(at, index(part * lanes));
+    Value column = add(at, index(part * lanes));
     for (int64_t tap = 0; tap < taps; ++tap)
-      factors.push_back(loadVector(weights, {index(tap), from}, lanes));
-    Value bias =
-        conv.getBias() ? loadVector(biases, {index(0), from}, lanes) : Value();
-    for (int64_t row = 0; row < count; ++row)
-      y[row].push_back(convolve(factors, bias, [&](int64_t tap) {
-        return inputAt(row - distance(tap), part);
-      }));
+      factors[part].push_back(loadVector(weights, {index(tap), column}, lanes));
+    bias.push_back(conv.getBias()
+                       ? loadVector(biases, {index(0), column}, lanes)
+                       : Value());
   }
-  if (views.outputAxis == ConvAxis::Tokens)
-    return writeSquares(y, position, channel,
-                        end ? end : add(position, index(count)));
-  for (int64_t row = 0; row < count; ++row)
-    writeParts(y[row], add(position, index(row)), channel);
+}
+
+/// The outputs of `count` positions. The window has the inputs before them,
+/// position by position, and in the end those before the next one; without one
+/// all are read.
+void ChannelConv::emitOutputs(
+    Value position, int64_t count, Value channel, SmallVector<Value> &window,
+    function_ref<void(Value, ArrayRef<Value>)> write) {
+  bool isDense = conv.getDilation() == 1;
+  Vectors sums;
+  for (int64_t i = 0; i < count; ++i) {
+    Value at = add(position, index(i));
+    SmallVector<Value> inputs(window);
+    for (int64_t tap = isDense ? taps - 1 : 0; tap < taps; ++tap)
+      llvm::append_range(inputs,
+                         readParts(sub(at, index(distance(tap))), channel));
+    for (int64_t part = 0; part < parts; ++part)
+      sums.push_back(sum(factors[part], bias[part], [&](int64_t tap) {
+        return inputs[tap * parts + part];
+      }));
+    window = SmallVector<Value>(ArrayRef(inputs).take_back(window.size()));
+  }
+  Vectors y = activate(sums);
+  for (int64_t i = 0; i < count; ++i)
+    write(add(position, index(i)), ArrayRef(y).slice(i * parts, parts));
+}
+
+/// The outputs of positions [from, to), a few at once and then the rest: the
+/// inputs of one are those of the next, but for the oldest.
+void ChannelConv::emitColumn(Value from, Value to, Value channel,
+                             function_ref<void(Value, ArrayRef<Value>)> write) {
+  loadColumn(channel);
+  SmallVector<Value> window;
+  for (int64_t tap = 0; conv.getDilation() == 1 && tap + 1 < taps; ++tap)
+    llvm::append_range(window,
+                       readParts(sub(from, index(distance(tap))), channel));
+  auto run = [&](Value from, Value to, int64_t count) {
+    window = reduce(from, to, count, window,
+                    [&](Value position, ValueRange carried) {
+                      SmallVector<Value> inputs(carried);
+                      emitOutputs(position, count, channel, inputs, write);
+                      return inputs;
+                    });
+  };
+  int64_t count = together / parts;
+  Value rest = add(from, mul(div(sub(to, from), index(count)), index(count)));
+  run(from, rest, count);
+  run(rest, to, 1);
+}
+
+/// As many tokens from `position` on as a vector has lanes; those from `to` on
+/// are not there.
+void ChannelConv::emitSquare(Value position, Value to, Value channel) {
+  emitColumn(position, to, channel, [&](Value at, ArrayRef<Value> y) {
+    for (auto [part, vector] : llvm::enumerate(y))
+      storeVector(vector, square,
+                  {sub(at, position), index(int64_t(part) * lanes)});
+  });
+  SmallVector<Vectors> y(lanes);
+  for (int64_t row = 0; row < lanes; ++row)
+    for (int64_t part = 0; part < parts; ++part)
+      y[row].push_back(
+          loadVector(square, {index(row), index(part * lanes)}, lanes));
+  writeSquares(y, position, channel, to);
 }
 
 void ChannelConv::emitMain() {
   Value from = max(first, index(stateLength));
-  auto forEachPack = [&](function_ref<void(Value)> body) {
-    forEach(channel0, channelEnd, span(), body);
-  };
   Value hasRows =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, from, last);
   ifThen(hasRows, [&] {
     packWeights();
-    Value whole = mul(div(sub(last, from), index(rows)), index(rows));
-    Value rest = add(from, whole);
-    forEach(from, rest, rows, [&](Value position) {
-      forEachPack(
-          [&](Value channel) { emitRows(position, channel, rows, Value()); });
-    });
-    if (views.outputAxis == ConvAxis::Tokens)
-      return forEach(rest, last, rows, [&](Value position) {
-        forEachPack(
-            [&](Value channel) { emitRows(position, channel, rows, last); });
+    bool isSquare = views.outputAxis == ConvAxis::Tokens;
+    int64_t rows = isSquare ? lanes : rowsAtOnce;
+    forEach(from, last, rows, [&](Value position) {
+      Value to = min(add(position, index(rows)), last);
+      forEach(channel0, channelEnd, span(), [&](Value channel) {
+        if (isSquare)
+          return emitSquare(position, to, channel);
+        emitColumn(position, to, channel, [&](Value at, ArrayRef<Value> y) {
+          writeParts(y, at, channel);
+        });
       });
-    forEach(rest, last, 1, [&](Value position) {
-      forEachPack(
-          [&](Value channel) { emitRows(position, channel, 1, Value()); });
     });
   });
 }
@@ -366,6 +408,15 @@ void ChannelConv::emit() {
     OpFoldResult padded = b.getIndexAttr(blockChannels);
     weights = scratch({b.getIndexAttr(taps), padded});
     biases = conv.getBias() ? scratch({b.getIndexAttr(1), padded}) : Value();
+    if (views.outputAxis == ConvAxis::Tokens) {
+      square = scratch({b.getIndexAttr(lanes), b.getIndexAttr(span())});
+      // What is not there is transposed too.
+      forEach(index(lanes), [&](Value row) {
+        forEach(index(0), index(span()), lanes, [&](Value column) {
+          storeVector(zeros(lanes), square, {row, column});
+        });
+      });
+    }
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           block, index(0));
     ifThen(isFirst, [&] {

@@ -24,7 +24,8 @@ class TokenConv : public ConvBuilder {
 public:
   TokenConv(OpBuilder &b, CausalConvOp conv, int64_t lanes,
             const ConvViews &views)
-      : ConvBuilder(b, conv, lanes), views(views) {}
+      : ConvBuilder(b, conv, lanes), views(views),
+        headLength(llvm::alignTo(stateLength, span())) {}
 
   void emit();
 
@@ -38,21 +39,32 @@ private:
     Value bias;
   };
   Channel loadChannel(Value number);
-  void emitHead(const Channel &channel);
+  void fillWindow(const Channel &channel, Value window, Value few);
+  void updateState(const Channel &channel, Value window);
+  void computeHead(const Channel &channel, Value few, Value row);
+  void writeHead(const Channel &channel, Value few, Value row);
+  void writeHeads(Value channel0, Value few);
   void emitRow(const Channel &channel);
   void emitSquares(Value channel0);
-  void writeSquare(ArrayRef<Vectors> y, Value token, Value channel0,
+  void writeSquare(ArrayRef<Value> y, Value token, Value channel0,
                    bool isWhole);
-  Vectors outputsAt(const Channel &channel, Value token, bool isWhole);
+  Vectors sumsAt(const Channel &channel, Value token, bool isWhole);
   Vectors inputsAt(Value channel, Value token, bool isWhole);
   Value tokenOf(Value position) { return tokenAt(add(begin, position)); }
   /// How far behind its output in memory the input of a weight is.
   int64_t offsetOf(int64_t tap) {
     return conv.getReverse() ? distance(tap) : -distance(tap);
   }
-  void forEachVector(function_ref<void(Value, bool)> body);
+  void forEachStep(int64_t count,
+                   function_ref<void(Value, int64_t, bool)> body);
 
   ConvViews views;
+  /// The positions that are computed from a window of state and inputs: those
+  /// that see the state, up to a whole vector.
+  int64_t headLength;
+  /// Scratch memory of a task: the window of a channel, and its outputs, or
+  /// those of as many channels as there are lanes.
+  Value windows, heads;
   /// The tokens behind the head, in the order of memory.
   Value lowest, highest;
 };
@@ -73,44 +85,114 @@ TokenConv::Channel TokenConv::loadChannel(Value number) {
 // Head
 //===----------------------------------------------------------------------===//
 
-/// The tokens that see the state, and the final state.
-void TokenConv::emitHead(const Channel &channel) {
-  if (stateLength == 0)
-    return;
-  Value length = index(stateLength), count = sub(end, begin),
-        few = min(count, length);
-  // The last vector may reach beyond the window.
-  Value window = scratch({b.getIndexAttr(2 * stateLength + lanes)});
-  Type element = getElementTypeOrSelf(conv.getOutput());
+/// The last S inputs; one after the other, since their places in memory may be
+/// those of what is read.
+void TokenConv::updateState(const Channel &channel, Value window) {
+  Value length = index(stateLength), count = sub(end, begin);
+  Type element = getElementTypeOrSelf(conv.getState());
+  forEach(length, [&](Value i) {
+    Value from = sub(add(i, count), length);
+    Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
+                                           from, index(0));
+    auto choice = scf::IfOp::create(
+        b, loc, isInside,
+        [&](OpBuilder &, Location) {
+          OpBuilder::InsertionGuard guard(b);
+          scf::YieldOp::create(
+              b, loc,
+              load(conv.getInput(), {batch, tokenOf(from), channel.number}));
+        },
+        [&](OpBuilder &, Location) {
+          OpBuilder::InsertionGuard guard(b);
+          scf::YieldOp::create(b, loc,
+                               convert(load(window, {add(i, count)}), element));
+        });
+    store(choice.getResult(0), conv.getState(), {slot, channel.number, i});
+  });
+}
+
+/// The state and the first tokens, of which `few` exist, in the order in which
+/// they run.
+void TokenConv::fillWindow(const Channel &channel, Value window, Value few) {
+  Value length = index(stateLength);
   forEach(length, [&](Value i) {
     store(loadAs(conv.getState(), {slot, channel.number, i}), window, {i});
   });
-  auto keepTokens = [&](Value from) {
-    forEach(few, [&](Value i) {
-      store(loadAs(conv.getInput(),
-                   {batch, tokenOf(add(from, i)), channel.number}),
-            window, {add(length, i)});
-    });
-  };
-  keepTokens(index(0));
-  forEach(index(0), few, lanes, [&](Value i) {
-    Value y = convolve(channel.weights, channel.bias, [&](int64_t tap) {
-      return loadVector(window, {add(i, index(stateLength - distance(tap)))},
+  if (!conv.getReverse()) {
+    // What follows the last token is not looked at.
+    for (int64_t i = 0; i < headLength; i += lanes)
+      storeVector(readOperand(views.input,
+                              {batch, channel.number, add(begin, index(i))},
+                              lanes),
+                  window, {index(stateLength + i)});
+    return;
+  }
+  forEach(few, [&](Value i) {
+    store(loadAs(conv.getInput(), {batch, tokenOf(i), channel.number}), window,
+          {add(length, i)});
+  });
+}
+
+/// The tokens that see the state, and whole vectors from there on, to `row` of
+/// scratch memory; and the final state.
+void TokenConv::computeHead(const Channel &channel, Value few, Value row) {
+  Value window = windows;
+  fillWindow(channel, window, few);
+  Vectors sums;
+  for (int64_t i = 0; i < headLength; i += lanes) {
+    sums.push_back(sum(channel.weights, channel.bias, [&](int64_t tap) {
+      return loadVector(window, {index(i + stateLength - distance(tap))},
                         lanes);
+    }));
+    // A power of two of them.
+    if (i + lanes < headLength && int64_t(sums.size()) < parts)
+      continue;
+    for (auto [k, y] : llvm::enumerate(activate(sums))) {
+      int64_t at = i + (int64_t(k) + 1 - int64_t(sums.size())) * lanes;
+      storeVector(y, heads, {row, index(at)});
+    }
+    sums.clear();
+  }
+  updateState(channel, window);
+}
+
+/// Outputs of the head, one channel's.
+void TokenConv::writeHead(const Channel &channel, Value few, Value row) {
+  Type element = getElementTypeOrSelf(conv.getOutput());
+  if (conv.getReverse() || views.outputAxis != ConvAxis::Tokens) {
+    forEach(few, [&](Value i) {
+      store(convert(load(heads, {row, i}), element), conv.getOutput(),
+            {batch, tokenOf(i), channel.number});
     });
-    storeVector(y, lane, {index(0)});
-    forEach(min(sub(few, i), index(lanes)), [&](Value j) {
-      store(convert(load(lane, {j}), element), conv.getOutput(),
-            {batch, tokenOf(add(i, j)), channel.number});
-    });
-  });
-  Value isLong =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, count, length);
-  ifThen(isLong, [&] { keepTokens(sub(count, length)); });
-  forEach(length, [&](Value i) {
-    store(convert(load(window, {add(few, i)}), element), conv.getState(),
-          {slot, channel.number, i});
-  });
+    return;
+  }
+  for (int64_t i = 0; i < headLength; i += lanes) {
+    Value mask = vector::CreateMaskOp::create(
+        b, loc, VectorType::get(lanes, b.getI1Type()),
+        ValueRange{sub(few, index(i))});
+    vector::MaskedStoreOp::create(
+        b, loc, views.output,
+        ValueRange{batch, channel.number, add(begin, index(i))}, mask,
+        convert(loadVector(heads, {row, index(i)}, lanes), element));
+  }
+}
+
+/// The outputs of the head by tokens: squares of channels and tokens.
+void TokenConv::writeHeads(Value channel0, Value few) {
+  for (int64_t i = 0; i < headLength; i += lanes) {
+    Vectors square;
+    for (int64_t row = 0; row < lanes; ++row)
+      square.push_back(loadVector(heads, {index(row), index(i)}, lanes));
+    for (auto [k, row] : llvm::enumerate(transposeSquare(*this, square))) {
+      Value position = index(i + int64_t(k));
+      ifThen(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, position,
+                                   few),
+             [&, row = row] {
+               writeOperand(row, views.output,
+                            {batch, tokenOf(position), channel0});
+             });
+    }
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,9 +210,9 @@ ConvBuilder::Vectors TokenConv::inputsAt(Value channel, Value token,
   return split(read);
 }
 
-/// The outputs from `token` on, all of which exist if `isWhole`.
-ConvBuilder::Vectors TokenConv::outputsAt(const Channel &channel, Value token,
-                                          bool isWhole) {
+/// The sums from `token` on, all of which exist if `isWhole`.
+ConvBuilder::Vectors TokenConv::sumsAt(const Channel &channel, Value token,
+                                       bool isWhole) {
   std::map<int64_t, Vectors> read;
   int64_t lowestOffset = std::min(offsetOf(0), int64_t(0));
   // Every second element from an offset on: the first part of what begins
@@ -145,33 +227,51 @@ ConvBuilder::Vectors TokenConv::outputsAt(const Channel &channel, Value token,
   };
   Vectors y;
   for (int64_t part = 0; part < parts; ++part)
-    y.push_back(convolve(channel.weights, channel.bias, [&](int64_t tap) {
+    y.push_back(sum(channel.weights, channel.bias, [&](int64_t tap) {
       return inputAt(offsetOf(tap) + part);
     }));
   return y;
 }
 
-void TokenConv::forEachVector(function_ref<void(Value, bool)> body) {
-  Value count = max(sub(highest, lowest), index(0));
-  Value rest = add(lowest, mul(div(count, index(span())), index(span())));
-  forEach(lowest, rest, span(), [&](Value token) { body(token, true); });
-  forEach(rest, highest, span(), [&](Value token) { body(token, false); });
+/// Runs over the tokens in steps of `count` vectors, then of one, then over
+/// those that do not fill a vector.
+void TokenConv::forEachStep(int64_t count,
+                            function_ref<void(Value, int64_t, bool)> body) {
+  Value from = lowest;
+  for (int64_t each : {count, int64_t(1)}) {
+    Value step = index(each * span());
+    Value left = max(sub(highest, from), index(0));
+    Value to = add(from, mul(div(left, step), step));
+    forEach(from, to, each * span(),
+            [&](Value token) { body(token, each, true); });
+    from = to;
+    if (count == 1)
+      break;
+  }
+  forEach(from, highest, span(), [&](Value token) { body(token, 1, false); });
 }
 
 void TokenConv::emitRow(const Channel &channel) {
   Type element = getElementTypeOrSelf(conv.getOutput());
-  forEachVector([&](Value token, bool isWhole) {
-    Value y = join(outputsAt(channel, token, isWhole), element);
-    SmallVector<Value> at{batch, channel.number, token};
-    if (isWhole) {
-      vector::StoreOp::create(b, loc, y, views.output, at);
-      return;
+  forEachStep(together / parts, [&](Value first, int64_t count, bool isWhole) {
+    Vectors sums;
+    auto tokenOf = [&](int64_t i) { return add(first, index(i * span())); };
+    for (int64_t i = 0; i < count; ++i)
+      llvm::append_range(sums, sumsAt(channel, tokenOf(i), isWhole));
+    Vectors all = activate(sums);
+    for (int64_t i = 0; i < count; ++i) {
+      Value y = join(ArrayRef(all).slice(i * parts, parts), element);
+      SmallVector<Value> at{batch, channel.number, tokenOf(i)};
+      if (isWhole) {
+        vector::StoreOp::create(b, loc, y, views.output, at);
+        continue;
+      }
+      // What follows may belong to another sequence.
+      Value mask = vector::CreateMaskOp::create(
+          b, loc, VectorType::get(span(), b.getI1Type()),
+          ValueRange{sub(highest, first)});
+      vector::MaskedStoreOp::create(b, loc, views.output, at, mask, y);
     }
-    // What follows may belong to another sequence.
-    Value mask = vector::CreateMaskOp::create(
-        b, loc, VectorType::get(span(), b.getI1Type()),
-        ValueRange{sub(highest, token)});
-    vector::MaskedStoreOp::create(b, loc, views.output, at, mask, y);
   });
 }
 
@@ -179,12 +279,13 @@ void TokenConv::emitRow(const Channel &channel) {
 // Squares
 //===----------------------------------------------------------------------===//
 
-void TokenConv::writeSquare(ArrayRef<Vectors> y, Value token, Value channel0,
+/// The outputs of each channel, by parts.
+void TokenConv::writeSquare(ArrayRef<Value> y, Value token, Value channel0,
                             bool isWhole) {
   for (int64_t part = 0; part < parts; ++part) {
     Vectors square;
-    for (const Vectors &row : y)
-      square.push_back(row[part]);
+    for (int64_t i = part; i < lanes * parts; i += parts)
+      square.push_back(y[i]);
     for (auto [i, row] : llvm::enumerate(transposeSquare(*this, square))) {
       Value at = add(token, index(int64_t(i) * parts + part));
       auto write = [&, row = row] {
@@ -214,8 +315,8 @@ void TokenConv::emitSquares(Value channel0) {
     if (conv.getBias())
       store(loadAs(conv.getBias(), {channelAt(i)}), numbers, {i, index(taps)});
   });
-  forEachVector([&](Value token, bool isWhole) {
-    SmallVector<Vectors> y;
+  forEachStep(1, [&](Value token, int64_t, bool isWhole) {
+    Vectors sums, outputs;
     for (int64_t i = 0; i < lanes; ++i) {
       Channel channel{channelAt(index(i)), {}, {}};
       auto number = [&](int64_t tap) {
@@ -225,9 +326,13 @@ void TokenConv::emitSquares(Value channel0) {
         channel.weights.push_back(number(tap));
       if (conv.getBias())
         channel.bias = number(taps);
-      y.push_back(outputsAt(channel, token, isWhole));
+      llvm::append_range(sums, sumsAt(channel, token, isWhole));
+      if (int64_t(sums.size()) < std::min(together, lanes * parts))
+        continue;
+      llvm::append_range(outputs, activate(sums));
+      sums.clear();
     }
-    writeSquare(y, token, channel0, isWhole);
+    writeSquare(outputs, token, channel0, isWhole);
   });
 }
 
@@ -247,7 +352,7 @@ void TokenConv::emit() {
     Value channel0 = mul(div(inSlot, blocks), index(lanes));
     Value channelEnd = min(add(channel0, index(lanes)), channels);
     lane = scratch({b.getIndexAttr(lanes)});
-    Value from = min(max(first, index(stateLength)), last);
+    Value from = min(max(first, index(headLength)), last);
     lowest = add(begin, from);
     highest = add(begin, last);
     if (conv.getReverse()) {
@@ -255,16 +360,29 @@ void TokenConv::emit() {
       highest = sub(end, from);
     }
     bool hasRows = views.outputAxis == ConvAxis::Tokens;
+    windows = scratch({b.getIndexAttr(stateLength + headLength)});
+    heads = scratch(
+        {b.getIndexAttr(hasRows ? 1 : lanes), b.getIndexAttr(headLength)});
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           block, index(0));
+    Value few = min(sub(end, begin), index(headLength));
     forEach(channel0, channelEnd, 1, [&](Value number) {
       Channel channel = loadChannel(number);
-      ifThen(isFirst, [&] { emitHead(channel); });
+      Value row = hasRows ? index(0) : sub(number, channel0);
+      if (headLength > 0)
+        ifThen(isFirst, [&] {
+          computeHead(channel, few, row);
+          if (hasRows)
+            writeHead(channel, few, row);
+        });
       if (hasRows)
         emitRow(channel);
     });
-    if (!hasRows)
+    if (!hasRows) {
+      if (headLength > 0)
+        ifThen(isFirst, [&] { writeHeads(channel0, few); });
       emitSquares(channel0);
+    }
     freeScratch();
   });
 }

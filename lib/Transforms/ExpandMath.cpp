@@ -33,7 +33,9 @@ static Value constant(ImplicitLocOpBuilder &b, Type type, TypedAttr attr) {
 
 /// e^x = 2^n e^r, n the whole number next to x / ln 2, e^r a polynomial. The
 /// sum of x / ln 2 and 1.5 · 2²³ + 127 is rounded to n, and its last bits are
-/// those of the exponent of 2^n. 0 becomes exactly 1, −∞ exactly 0.
+/// those of the exponent of 2^n. 0 becomes exactly 1, −∞ exactly 0. Under `afn`
+/// fewer operations err by 3e-6 where |x| ≤ 87, which is where x is cut off;
+/// there a NaN may come out as a number.
 struct ExpandExp : OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -43,6 +45,9 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     if (!getElementTypeOrSelf(type).isF32())
       return rewriter.notifyMatchFailure(op, "not of f32");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Type bits = b.getI32Type();
+    if (auto shaped = dyn_cast<ShapedType>(type))
+      bits = shaped.clone(bits);
     auto number = [&](double value) {
       return constant(b, type, b.getF32FloatAttr(value));
     };
@@ -54,6 +59,28 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
       Value isInside = arith::CmpFOp::create(b, inside, x, end);
       return arith::SelectOp::create(b, isInside, x, end).getResult();
     };
+    // 2^n in the place of the exponent.
+    auto exponentOf = [&](Value shifted) -> Value {
+      return arith::ShLIOp::create(b,
+                                   arith::BitcastOp::create(b, bits, shifted),
+                                   constant(b, bits, b.getI32IntegerAttr(23)));
+    };
+    if (bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::afn)) {
+      Value x = bound(arith::CmpFPredicate::UGE, op.getOperand(), -87.0);
+      x = bound(arith::CmpFPredicate::ULE, x, 87.0);
+      constexpr double shift = 12582912.0;
+      Value shifted = fma(x, number(1.44269504), number(shift));
+      Value n = arith::SubFOp::create(b, shifted, number(shift));
+      Value r = fma(n, number(-0.693147181), x);
+      Value power = number(0.0414583981);
+      for (double coefficient :
+           {0.167910308, 0.50004369, 0.999963343, 0.999999285})
+        power = fma(power, r, number(coefficient));
+      Value sum = arith::AddIOp::create(
+          b, arith::BitcastOp::create(b, bits, power), exponentOf(shifted));
+      rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, type, sum);
+      return success();
+    }
     // What is less becomes 0. NaN stays, here as below.
     Value x = bound(arith::CmpFPredicate::UGE, op.getOperand(), -87.8);
     constexpr double shift = 12582912.0 + 127.0;
@@ -69,14 +96,121 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     for (double coefficient :
          {0.00836872123, 0.0416682921, 0.166665211, 0.49999994, 1.0, 1.0})
       power = fma(power, r, number(coefficient));
+    rewriter.replaceOpWithNewOp<arith::MulFOp>(
+        op, power, arith::BitcastOp::create(b, type, exponentOf(shifted)));
+    return success();
+  }
+};
+
+/// Under `arcp` and `ninf` n/d is a product with 1/d, whose exponent, the
+/// opposite of that of d, and first bits one subtraction of whole numbers
+/// guesses. Newton's steps do the rest: to 2e-6 under `afn`, else to the last
+/// bits. d is a normal number, as is 1/d. What LLVM makes of these flags would
+/// not do: it estimates the quotients of vectors and divides single numbers.
+struct ExpandQuotient : OpRewritePattern<arith::DivFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::DivFOp op,
+                                PatternRewriter &rewriter) const override {
+    using arith::FastMathFlags;
+    Type type = op.getType();
+    FastMathFlags needed = FastMathFlags::arcp | FastMathFlags::ninf;
+    if (!getElementTypeOrSelf(type).isF32() ||
+        !bitEnumContainsAll(op.getFastmath(), needed))
+      return rewriter.notifyMatchFailure(op, "not a quick quotient of f32");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto number = [&](double value) {
+      return constant(b, type, b.getF32FloatAttr(value));
+    };
+    auto fma = [&](Value x, Value y, Value z) -> Value {
+      return math::FmaOp::create(b, x, y, z);
+    };
     Type bits = b.getI32Type();
     if (auto shaped = dyn_cast<ShapedType>(type))
       bits = shaped.clone(bits);
-    Value exponent =
-        arith::ShLIOp::create(b, arith::BitcastOp::create(b, bits, shifted),
-                              constant(b, bits, b.getI32IntegerAttr(23)));
-    rewriter.replaceOpWithNewOp<arith::MulFOp>(
-        op, power, arith::BitcastOp::create(b, type, exponent));
+    Value divisor = op.getRhs();
+    Value guess = arith::SubIOp::create(
+        b, constant(b, bits, b.getI32IntegerAttr(0x7ef33400)),
+        arith::BitcastOp::create(b, bits, divisor));
+    Value inverse = arith::BitcastOp::create(b, type, guess);
+    Value opposite = arith::NegFOp::create(b, divisor);
+    // The guess errs by up to 1/8, to one side.
+    inverse = arith::MulFOp::create(b, inverse,
+                                    fma(opposite, inverse, number(2.00127991)));
+    bool isRough = bitEnumContainsAny(op.getFastmath(), FastMathFlags::afn);
+    for (int step = isRough ? 1 : 0; step < 2; ++step)
+      inverse = fma(inverse, fma(opposite, inverse, number(1.0)), inverse);
+    rewriter.replaceOpWithNewOp<arith::MulFOp>(op, op.getLhs(), inverse);
+    return success();
+  }
+};
+
+/// The numbers of every second bf16 of a vector: those that stand first in a
+/// pair of them are the lower halves of words.
+struct ExpandPairExtension : OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op,
+                                PatternRewriter &rewriter) const override {
+    auto pairs = op.getIn().getDefiningOp<vector::DeinterleaveOp>();
+    auto type = dyn_cast<VectorType>(op.getType());
+    if (!pairs || !type || type.getRank() != 1 || type.isScalable() ||
+        !getElementTypeOrSelf(op.getIn()).isBF16() ||
+        !type.getElementType().isF32())
+      return rewriter.notifyMatchFailure(op, "not one half of pairs of bf16");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto words = VectorType::get(type.getShape(), b.getI32Type());
+    Value word = vector::BitCastOp::create(b, words, pairs.getSource());
+    bool isFirst = op.getIn() == pairs.getRes1();
+    Value bits;
+    if (isFirst)
+      bits = arith::ShLIOp::create(b, word,
+                                   constant(b, words, b.getI32IntegerAttr(16)));
+    else
+      bits = arith::AndIOp::create(
+          b, word,
+          constant(b, words, b.getI32IntegerAttr(int32_t(0xffff0000))));
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, type, bits);
+    return success();
+  }
+};
+
+/// Two vectors of f32 as pairs of bf16, rounded to the nearest, ties to even.
+struct ExpandPairTruncation : OpRewritePattern<vector::InterleaveOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(vector::InterleaveOp op,
+                                PatternRewriter &rewriter) const override {
+    auto low = op.getLhs().getDefiningOp<arith::TruncFOp>();
+    auto high = op.getRhs().getDefiningOp<arith::TruncFOp>();
+    VectorType type = op.getResultVectorType();
+    auto isNarrowed = [](arith::TruncFOp op) {
+      return op && getElementTypeOrSelf(op.getIn()).isF32() &&
+             !op.getRoundingmode();
+    };
+    if (!isNarrowed(low) || !isNarrowed(high) || type.getRank() != 1 ||
+        type.isScalable() || !type.getElementType().isBF16())
+      return rewriter.notifyMatchFailure(op, "not pairs of rounded bf16");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto words = VectorType::get({type.getNumElements() / 2}, b.getI32Type());
+    auto word = [&](uint32_t value) {
+      return constant(b, words, b.getI32IntegerAttr(int32_t(value)));
+    };
+    auto round = [&](Value x) -> Value {
+      Value bits = arith::BitcastOp::create(b, words, x);
+      Value odd = arith::AndIOp::create(
+          b, arith::ShRUIOp::create(b, bits, word(16)), word(1));
+      Value up = arith::AddIOp::create(
+          b, bits, arith::AddIOp::create(b, odd, word(0x7fff)));
+      // A NaN stays one.
+      Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
+      return arith::SelectOp::create(b, isNaN, word(0x7fc00000), up);
+    };
+    Value lower = arith::ShRUIOp::create(b, round(low.getIn()), word(16));
+    Value upper =
+        arith::AndIOp::create(b, round(high.getIn()), word(0xffff0000));
+    rewriter.replaceOpWithNewOp<vector::BitCastOp>(
+        op, type, arith::OrIOp::create(b, lower, upper));
     return success();
   }
 };
@@ -93,7 +227,8 @@ struct ExpandMathPass
       return name != math::ExpOp::getOperationName();
     };
     populateMathPolynomialApproximationPatterns(patterns, exceptExp);
-    patterns.add<ExpandExp>(&getContext());
+    patterns.add<ExpandExp, ExpandQuotient, ExpandPairExtension,
+                 ExpandPairTruncation>(&getContext());
     // Neither libm nor LLVM has these as vectors, or at all.
     math::populateExpansionPatterns(patterns, {"clampf", "exp2", "sinh", "cosh",
                                                "asinh", "acosh", "atanh"});
