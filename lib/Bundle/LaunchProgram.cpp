@@ -182,6 +182,10 @@ private:
       return visit(dim);
     if (auto slice = dyn_cast<memref::SubViewOp>(op))
       return visit(slice);
+    if (auto reshape = dyn_cast<memref::CollapseShapeOp>(op))
+      return visit(reshape);
+    if (auto reshape = dyn_cast<memref::ExpandShapeOp>(op))
+      return visit(reshape);
     if (auto address = dyn_cast<memref::ExtractAlignedPointerAsIndexOp>(op))
       return visit(address);
     if (auto data = dyn_cast<memref::ExtractStridedMetadataOp>(op))
@@ -333,6 +337,46 @@ private:
       view.strides.push_back(formulas.add("mul", {step, source.strides[d]}));
     }
     views[slice] = std::move(view);
+    return true;
+  }
+
+  /// The verifier has seen to it that what is collapsed is contiguous.
+  bool visit(memref::CollapseShapeOp reshape) {
+    auto it = views.find(reshape.getSrc());
+    if (it == views.end())
+      return false;
+    const View source = it->second;
+    View view{source.buffer, source.offset, {}, {}};
+    for (ArrayRef<int64_t> group : reshape.getReassociationIndices()) {
+      int64_t extent = formulas.constant(1);
+      for (int64_t d : group)
+        extent = formulas.add("mul", {extent, source.extents[d]});
+      view.extents.push_back(extent);
+      view.strides.push_back(source.strides[group.back()]);
+    }
+    views[reshape] = std::move(view);
+    return true;
+  }
+
+  bool visit(memref::ExpandShapeOp reshape) {
+    auto it = views.find(reshape.getSrc());
+    if (it == views.end())
+      return false;
+    const View source = it->second;
+    View view{source.buffer, source.offset, {}, {}};
+    for (OpFoldResult size : reshape.getMixedOutputShape())
+      view.extents.push_back(getNumber(size));
+    if (llvm::is_contained(view.extents, -1))
+      return false;
+    view.strides.resize(view.extents.size());
+    for (auto [d, group] : llvm::enumerate(reshape.getReassociationIndices())) {
+      int64_t stride = source.strides[d];
+      for (int64_t inner : llvm::reverse(group)) {
+        view.strides[inner] = stride;
+        stride = formulas.add("mul", {stride, view.extents[inner]});
+      }
+    }
+    views[reshape] = std::move(view);
     return true;
   }
 

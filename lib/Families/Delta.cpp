@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Producers.h"
 #include "Tables.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -400,28 +401,6 @@ static Family rwkv7() {
 //===----------------------------------------------------------------------===//
 // Several steps per token
 //===----------------------------------------------------------------------===//
-
-/// The offsets of packed sequences, in micro-tokens.
-static Value scaleOffsets(FamilyBuilder &f, int64_t factor) {
-  Value offsets = f.operand("cu_seqlens");
-  if (!offsets || factor == 1)
-    return offsets;
-  auto type = cast<RankedTensorType>(offsets.getType());
-  Value init = tensor::EmptyOp::create(
-      f.b, tensor::getMixedSizes(f.b, f.b.getLoc(), offsets),
-      type.getElementType());
-  AffineMap identity = f.b.getMultiDimIdentityMap(1);
-  auto generic = linalg::GenericOp::create(
-      f.b, init.getType(), offsets, init, ArrayRef{identity, identity},
-      ArrayRef{utils::IteratorType::parallel},
-      [&](OpBuilder &b, Location loc, ValueRange v) {
-        Value by = arith::ConstantOp::create(
-            b, loc, b.getIntegerAttr(type.getElementType(), factor));
-        linalg::YieldOp::create(
-            b, loc, arith::MulIOp::create(b, loc, v[0], by).getResult());
-      });
-  return generic.getResult(0);
-}
 
 /// What a token has, on its micro-token `step`; zero on the others.
 static Value placeOnStep(FamilyBuilder &f, FamilyTerm x, StringRef dims,

@@ -20,6 +20,9 @@ ArrayRef<Family> mlir::linattn::getFamilies() {
     appendDeltaFamilies(unordered);
     appendTwoPassFamilies(unordered);
     appendBeyondFamilies(unordered);
+    appendMamba3Families(unordered);
+    appendLightNetFamilies(unordered);
+    appendMomentumFamilies(unordered);
     for (const char *name : {
 #define LINATTN_FAMILY(BUILDER, NAME) #NAME,
 #include "linattn/Families/Families.def"

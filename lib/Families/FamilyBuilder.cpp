@@ -364,6 +364,33 @@ Value FamilyBuilder::map(StringRef dims, ArrayRef<FamilyTerm> terms, Type type,
   return generic.getResult(0);
 }
 
+SmallVector<Value> FamilyBuilder::mapAll(StringRef dims,
+                                         ArrayRef<FamilyTerm> terms,
+                                         ArrayRef<Type> types,
+                                         Functions functions) {
+  SmallVector<StringRef, 4> loops = splitDims(dims);
+  SmallVector<AffineMap> maps;
+  SmallVector<Value> inputs, inits;
+  for (const FamilyTerm &term : terms) {
+    maps.push_back(getIndexingMap(*this, loops, term.dims));
+    inputs.push_back(term.value);
+  }
+  for (Type type : types) {
+    maps.push_back(b.getMultiDimIdentityMap(loops.size()));
+    inits.push_back(empty(dims, type));
+  }
+  SmallVector<utils::IteratorType> iterators(loops.size(),
+                                             utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(
+      b, TypeRange(ValueRange(inits)), inputs, inits, maps, iterators,
+      [&](OpBuilder &builder, Location loc, ValueRange arguments) {
+        ImplicitLocOpBuilder body(loc, builder);
+        linalg::YieldOp::create(
+            body, functions(body, arguments.drop_back(types.size())));
+      });
+  return SmallVector<Value>(generic.getResults());
+}
+
 Value FamilyBuilder::reduce(StringRef dims, ArrayRef<FamilyTerm> terms,
                             double initial, Function function) {
   SmallVector<StringRef, 4> loops = splitDims(dims);

@@ -20,6 +20,12 @@ void appendDeltaFamilies(std::vector<Family> &families);
 /// Families of two scans.
 void appendTwoPassFamilies(std::vector<Family> &families);
 void appendBeyondFamilies(std::vector<Family> &families);
+/// Mamba-3: keys are turned by angles that add up.
+void appendMamba3Families(std::vector<Family> &families);
+/// LightNet: keys are divided by their running sums.
+void appendLightNetFamilies(std::vector<Family> &families);
+/// The delta rule with momentum: two states.
+void appendMomentumFamilies(std::vector<Family> &families);
 
 //===----------------------------------------------------------------------===//
 // What most families have

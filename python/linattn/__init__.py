@@ -26,6 +26,9 @@ from ._delta import (
 )  # fmt: skip
 from ._explain import explain
 from ._linattn import Kernel, __version__, get_num_threads, set_num_threads
+from ._lightnet import lightnet
+from ._mamba3 import mamba3, mamba3_mimo
+from ._momentum import momentum_delta_rule
 from ._norm import output_norm
 from ._onnx import onnx_linear_attention
 from ._ops import attention
@@ -67,12 +70,16 @@ __all__ = [
     "hgrn2",
     "iplr",
     "kda",
+    "lightnet",
     "lightning",
     "linear_attention",
     "log_linear",
     "lru",
     "mamba2",
+    "mamba3",
+    "mamba3_mimo",
     "mlstm",
+    "momentum_delta_rule",
     "onnx_linear_attention",
     "output_norm",
     "random_projection",

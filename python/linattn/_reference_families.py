@@ -11,17 +11,20 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from . import _additive, _arrays, _delta, _two_pass
+from . import _additive, _arrays, _delta, _lightnet, _momentum, _two_pass
 from ._ops import check_inplace, default_eps
 from ._state import State
 
-__all__ = list(_additive.__all__ + _delta.__all__ + _two_pass.__all__)
+__all__ = list(
+    _additive.__all__ + _delta.__all__ + _two_pass.__all__ + _lightnet.__all__ + _momentum.__all__
+)
 
 _NOT_OPERANDS = {
     "scale", "output_final_state", "return_final_states", "reverse", "out", "num_threads", "form",
     "target", "feature_map", "normalize", "eps", "layer_idx", "num_layers", "dt_softplus",
     "use_qk_l2norm_in_kernel", "use_beta_sigmoid_in_kernel", "allow_neg_eigval",
-    "use_gate_in_kernel", "lower_bound", "num_householder", "use_q_l2norm", "use_k_l2norm", "inplace",
+    "use_gate_in_kernel", "lower_bound", "num_householder", "use_q_l2norm", "use_k_l2norm",
+    "use_p_times_alpha", "inplace",
 }  # fmt: skip
 _STATES = ("initial_state", "initial_states")
 
@@ -503,6 +506,25 @@ def comba(a, initial):
     return o, [S]
 
 
+@_reference(_momentum.momentum_delta_rule, gates=("log_alpha", "log_mu", "p", "beta", "eta"))
+def momentum_delta_rule(a, initial):
+    q, k, v, scale, S = _setup_delta(a, initial)
+    M = np.zeros_like(S) if initial is None else initial[1]
+    p = k
+    if a.p is not None:
+        p = _repeat(_unit(a.p) if a.use_qk_l2norm_in_kernel else a.p, k.shape[2])
+    beta, eta = (np.ones(k.shape[:3]) if x is None else x for x in (a.beta, a.eta))
+    Ho = max(q.shape[2], k.shape[2])
+    q, o = _repeat(q, Ho), np.zeros((*q.shape[:2], Ho, v.shape[3]))
+    for t in range(k.shape[1]):
+        alpha, mu = _per_head(a.log_alpha, t), _per_head(a.log_mu, t)
+        found = _read(S, p[:, t]) * (alpha[..., 0] if a.use_p_times_alpha else 1)
+        M = mu * M - _outer(eta[:, t, :, None] * k[:, t], v[:, t] - found)
+        S = alpha * S - beta[:, t, :, None, None] * M
+        o[:, t] = scale * _read(np.repeat(S, Ho // k.shape[2], axis=1), q[:, t])
+    return o, [S, M]
+
+
 def _generalized(a, initial, decay, q="q"):
     q, k, v, scale, S = _setup_delta(a, initial, q)
 
@@ -546,6 +568,25 @@ def gated_deltaproduct(a, initial):
 
 
 # ----------------------------------------------------------------------------
+# Running softmax
+# ----------------------------------------------------------------------------
+
+
+def _running_log_sum(x, start):
+    """log Σ_{j≤t} e^x_j [B,T + 1,H,·], the first being `start`."""
+    return np.logaddexp.accumulate(np.concatenate([start[:, None], x], axis=1), axis=1)
+
+
+@_reference(_lightnet.lightnet)
+def lightnet(a, initial):
+    start = np.full(np.delete(a.k.shape, 1), -np.inf) if initial is None else initial[1]
+    z = _running_log_sum(a.k, start)
+    a.k = np.exp(a.k - z[:, 1:])
+    o, [S] = _additive_loop(a, initial, lambda t: np.exp(z[:, t] - z[:, t + 1])[..., None])
+    return o, [S, z[:, -1]]
+
+
+# ----------------------------------------------------------------------------
 # Two scans
 # ----------------------------------------------------------------------------
 
@@ -578,7 +619,7 @@ def gsa(a, initial):
 @_reference(_two_pass.abc)
 def abc(a, initial):
     start = np.full(np.delete(a.s.shape, 1), -np.inf) if initial is None else initial[2]
-    z = np.logaddexp.accumulate(np.concatenate([start[:, None], a.s], axis=1), axis=1)
+    z = _running_log_sum(a.s, start)
     weights = np.exp(a.s - z[:, 1:])
     o, state = _slots(a, initial, weights, lambda t: np.exp(z[:, t] - z[:, t + 1]))
     return o, [*state, z[:, -1]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import _arrays, _features, _reference_beyond, _reference_families
+from . import _arrays, _features, _reference_beyond, _reference_families, _reference_mamba3
 from ._checks import check_choice, check_flag, check_number, parse_form
 from ._linattn import reference as _oracle
 from ._bidirectional import reference_bidirectional as bidirectional
@@ -16,6 +16,7 @@ from ._norm import reference_output_norm as output_norm
 from ._ops import check_abs_floor, check_denominator, check_inplace, filled_eps, parse_target
 from ._reference_beyond import *  # noqa: F403
 from ._reference_families import *  # noqa: F403
+from ._reference_mamba3 import *  # noqa: F403
 from ._reference_onnx import onnx_linear_attention
 from ._scan import check_decays, check_family
 from ._state import State, find_layout
@@ -23,7 +24,7 @@ from ._token_maps import TokenMap
 
 __all__ = [
     "attention", "bidirectional", "output_norm", "onnx_linear_attention", "scan", "weights", "State",
-    *_reference_families.__all__, *_reference_beyond.__all__,
+    *_reference_families.__all__, *_reference_beyond.__all__, *_reference_mamba3.__all__,
 ]  # fmt: skip
 
 

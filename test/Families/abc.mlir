@@ -21,8 +21,6 @@ module {
     %cst_0 = arith.constant 0xFF800000 : f32
     %2 = tensor.empty() : tensor<2x4x3xf32>
     %3 = linalg.fill ins(%cst_0 : f32) outs(%2 : tensor<2x4x3xf32>) -> tensor<2x4x3xf32>
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
     %4 = tensor.empty() : tensor<2x4x3xf64>
     %5 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel"]} ins(%3 : tensor<2x4x3xf32>) outs(%4 : tensor<2x4x3xf64>) {
     ^bb0(%in: f32, %out: f64):
@@ -30,11 +28,13 @@ module {
       linalg.yield %20 : f64
     } -> tensor<2x4x3xf64>
     %6 = tensor.empty(%dim) : tensor<2x4x?x3xf32>
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
     %7:3 = scf.for %arg4 = %c0 to %dim step %c1 iter_args(%arg5 = %5, %arg6 = %6, %arg7 = %6) -> (tensor<2x4x3xf64>, tensor<2x4x?x3xf32>, tensor<2x4x?x3xf32>) {
-      %extracted_slice = tensor.extract_slice %arg6[0, 0, %arg4, 0] [2, 4, 1, 3] [1, 1, 1, 1] : tensor<2x4x?x3xf32> to tensor<2x4x3xf32>
-      %extracted_slice_1 = tensor.extract_slice %arg7[0, 0, %arg4, 0] [2, 4, 1, 3] [1, 1, 1, 1] : tensor<2x4x?x3xf32> to tensor<2x4x3xf32>
-      %extracted_slice_2 = tensor.extract_slice %s[0, 0, %arg4, 0] [2, 4, 1, 3] [1, 1, 1, 1] : tensor<2x4x?x3xf32> to tensor<2x4x3xf32>
-      %20:3 = linalg.generic {indexing_maps = [#map, #map, #map, #map], iterator_types = ["parallel", "parallel", "parallel"]} ins(%extracted_slice_2 : tensor<2x4x3xf32>) outs(%arg5, %extracted_slice, %extracted_slice_1 : tensor<2x4x3xf64>, tensor<2x4x3xf32>, tensor<2x4x3xf32>) {
+      %extracted_slice = tensor.extract_slice %s[0, 0, %arg4, 0] [2, 4, 1, 3] [1, 1, 1, 1] : tensor<2x4x?x3xf32> to tensor<2x4x3xf32>
+      %extracted_slice_1 = tensor.extract_slice %arg6[0, 0, %arg4, 0] [2, 4, 1, 3] [1, 1, 1, 1] : tensor<2x4x?x3xf32> to tensor<2x4x3xf32>
+      %extracted_slice_2 = tensor.extract_slice %arg7[0, 0, %arg4, 0] [2, 4, 1, 3] [1, 1, 1, 1] : tensor<2x4x?x3xf32> to tensor<2x4x3xf32>
+      %20:3 = linalg.generic {indexing_maps = [#map, #map, #map, #map], iterator_types = ["parallel", "parallel", "parallel"]} ins(%extracted_slice : tensor<2x4x3xf32>) outs(%arg5, %extracted_slice_1, %extracted_slice_2 : tensor<2x4x3xf64>, tensor<2x4x3xf32>, tensor<2x4x3xf32>) {
       ^bb0(%in: f32, %out: f64, %out_4: f32, %out_5: f32):
         %21 = arith.extf %in : f32 to f64
         %22 = arith.maximumf %21, %out : f64
@@ -97,3 +97,4 @@ module {
     return %19#0 : tensor<2x4x?x5xf32>
   }
 }
+

@@ -54,8 +54,30 @@ def whole_lru(rng, dtype):
     return lru(rng, dtype, gamma_log=lambda n: n(S), D=lambda n: n(C))
 
 
+def momentum_delta_rule(rng, dtype, **options):
+    normal = lambda *shape: rng.standard_normal(shape).astype(dtype)
+    return {
+        "q": normal(B, T, 4, K), "k": normal(B, T, 1, K), "v": normal(B, T, 2, V),
+        "log_alpha": -abs(normal(B, T, 2)) / 4, "log_mu": -abs(normal(B, T, 2)) / 4,
+        **{name: make(normal) for name, make in options.items()},
+    }  # fmt: skip
+
+
+def corrected(rng, dtype):
+    return momentum_delta_rule(
+        rng, dtype, p=lambda n: n(B, T, 1, K), beta=lambda n: abs(n(B, T, 2)) / 2, eta=lambda n: abs(n(B, T, 2)) / 2,
+        use_p_times_alpha=lambda n: False,
+    )
+
+
+def unnormalized(rng, dtype):
+    operands = momentum_delta_rule(rng, dtype, use_qk_l2norm_in_kernel=lambda n: False, scale=lambda n: 0.5)
+    return operands | {"k": operands["k"] / 3}
+
+
 CASES = {
-    "selective_scan": selective_scan, "selective_scan-grouped": grouped, "selective_scan-everything": everything,
+    "momentum_delta_rule": momentum_delta_rule, "momentum_delta_rule-corrected": corrected,
+    "momentum_delta_rule-unnormalized": unnormalized, "selective_scan": selective_scan, "selective_scan-grouped": grouped, "selective_scan-everything": everything,
     "rwkv4": rwkv4, "log_linear": log_linear, "lru": lru, "lru-whole": whole_lru,
 }  # fmt: skip
 
@@ -102,7 +124,7 @@ def test_reference(case):
     assert o.dtype == np.float32 and all(part.dtype == np.float32 for part in parts(state))
 
 
-@pytest.mark.parametrize("case", ["selective_scan", "rwkv4", "log_linear", "lru"])
+@pytest.mark.parametrize("case", ["selective_scan", "rwkv4", "log_linear", "lru", "momentum_delta_rule"])
 @pytest.mark.parametrize("dtype", [np.float16, np.float64])
 def test_other_dtypes(case, dtype):
     operands = cut(case, CASES[case](np.random.default_rng(1), dtype), 0, 9)
@@ -111,7 +133,7 @@ def test_other_dtypes(case, dtype):
     assert all(part.dtype == (np.float64 if dtype == np.float64 else np.float32) for part in parts(state))
 
 
-@pytest.mark.parametrize("case", ["selective_scan", "rwkv4", "log_linear"])
+@pytest.mark.parametrize("case", ["selective_scan", "rwkv4", "log_linear", "momentum_delta_rule"])
 def test_split_is_whole(case):
     """A prefix, then the rest from its state: the same bits as one pass."""
     operands = CASES[case](np.random.default_rng(2), np.float32)
@@ -158,3 +180,10 @@ def test_messages():
         linattn.selective_scan(**{**operands, "delta_softplus": "yes"})
     with pytest.raises(TypeError, match="chunk"):
         linattn.lru(**lru(np.random.default_rng(7), np.float32), chunk=3)
+    operands = momentum_delta_rule(np.random.default_rng(8), np.float32)
+    with pytest.raises(ValueError, match=r"log_mu: expected shape \(2, 70, 2\), but got \(2, 70, 1\)"):
+        linattn.momentum_delta_rule(**{**operands, "log_mu": operands["log_mu"][:, :, :1]})
+    with pytest.raises(ValueError, match="initial_state: expected 2 arrays for momentum_delta_rule, but got one array"):
+        linattn.momentum_delta_rule(**operands, initial_state=operands["q"])
+    with pytest.raises(TypeError, match="use_p_times_alpha: expected True or False"):
+        linattn.momentum_delta_rule(**operands, use_p_times_alpha=2)

@@ -139,6 +139,7 @@ CASES = {
     "gated_oja-norm": ("gated_oja", lambda d: {"q": d.q(), "k": d.normal(d.B, d.T, d.HK, d.K), "v": 0.2 * d.v(), "use_q_l2norm": True, "use_k_l2norm": True}),
     "mlstm": ("mlstm", mlstm),
     "mlstm-eps": ("mlstm", lambda d: mlstm(d, eps=1e-2)),
+    "lightnet": ("lightnet", lambda d: {"q": d.q(), "k": d.normal(d.B, d.T, d.H, d.K), "v": d.v()}),
     "gsa": ("gsa", lambda d: slots(d, "g")),
     "abc": ("abc", slots),
 }  # fmt: skip
@@ -375,6 +376,8 @@ def test_errors():
         (lambda: linattn.retnet(q, k, v, cu_seqlens=[0, 19]), ValueError, "cu_seqlens: expected a batch size of 1"),
         (lambda: linattn.gated_deltaproduct(q, k, v, None, None, 2), ValueError, "v: expected the sequence length to be 38, but got 19"),
         (lambda: linattn.abc(q, k, v, d.normal(B, T, 3, M)), ValueError, "s: expected the number of heads to be 4, but got 3"),
+        (lambda: linattn.lightnet(q, q[:, 1:], v), ValueError, "k: expected the sequence length of q, 19, but got 18"),
+        (lambda: linattn.lightnet(q, q, v, initial_state=q), ValueError, "initial_state: expected 2 arrays for lightnet, but got one array"),
     ]  # fmt: skip
     for call, kind, message in cases:
         with pytest.raises(kind, match=message):

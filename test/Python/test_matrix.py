@@ -40,7 +40,7 @@ NORMS = [10.0, 1.0, 0.1, 0.01]
 # preamble of a family makes as well.
 LOOSE = {
     "linear_attention": 5e-4, "retnet": 2e-3, "lightning": 2.5e-3, "simple_gla": 2e-3, "gla": 2e-3,
-    "rwkv5": 2e-3, "rwkv6": 2e-3, "gsa": 2.5e-3, "abc": 2.5e-3, "hgrn": 2.5e-3, "hgrn2": 2e-3,
+    "rwkv5": 2e-3, "rwkv6": 2e-3, "gsa": 2.5e-3, "abc": 2.5e-3, "lightnet": 2.5e-3, "hgrn": 2.5e-3, "hgrn2": 2e-3,
     "mamba2": 2e-3, "rfa": 5e-4, "iplr": 1.5e-3, "rwkv7": 3.5e-3, "dplr": 3.5e-3, "comba": 4e-3,
 }  # fmt: skip
 DELTA = 2.5e-3

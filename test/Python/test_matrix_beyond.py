@@ -92,7 +92,17 @@ def lru(d):
     }  # fmt: skip
 
 
+def momentum_delta_rule(d):
+    tokens = d.B, d.T, d.H
+    return {
+        "q": d.normal(*tokens, d.K), "k": d.normal(*tokens, d.K), "v": d.normal(*tokens, d.V),
+        "log_alpha": d.decay(*tokens), "log_mu": d.decay(*tokens),
+        "beta": d.rng.random(tokens).astype(d.gate), "eta": d.rng.random(tokens).astype(d.gate),
+    }  # fmt: skip
+
+
 CASES = {
+    "momentum_delta_rule": ("momentum_delta_rule", momentum_delta_rule),
     "selective_scan": ("selective_scan", selective_scan), "selective_scan-s4d": ("selective_scan", s4d),
     "rwkv4": ("rwkv4", rwkv4), "log_linear": ("log_linear", log_linear), "lru": ("lru", lru),
 }  # fmt: skip

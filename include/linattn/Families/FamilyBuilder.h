@@ -68,6 +68,8 @@ public:
 
   /// The extent of a dimension.
   OpFoldResult extent(StringRef dim) const;
+  /// Names a dimension that no operand has.
+  void setExtent(StringRef dim, OpFoldResult size) { extents[dim] = size; }
   std::optional<int64_t> staticExtent(StringRef dim) const;
   /// How often one of `few` serves among `many`.
   int64_t ratio(StringRef many, StringRef few);
@@ -85,6 +87,11 @@ public:
   /// in turn. The function computes in the accumulation type.
   Value map(StringRef dims, ArrayRef<FamilyTerm> terms, Type type,
             Function function);
+  using Functions = llvm::function_ref<SmallVector<Value>(
+      ImplicitLocOpBuilder &, ValueRange)>;
+  /// Several results at once, one of each type; no value is converted.
+  SmallVector<Value> mapAll(StringRef dims, ArrayRef<FamilyTerm> terms,
+                            ArrayRef<Type> types, Functions functions);
   /// Sums (or folds) the function over the last of `dims`.
   Value reduce(StringRef dims, ArrayRef<FamilyTerm> terms, double initial,
                Function function);
@@ -140,6 +147,10 @@ Value emitSigmoid(ImplicitLocOpBuilder &b, Value x);
 Value emitSoftplus(ImplicitLocOpBuilder &b, Value x);
 /// log(sigmoid(x)) = −softplus(−x)
 Value emitLogSigmoid(ImplicitLocOpBuilder &b, Value x);
+/// tanh of f64, in arithmetic that vectorises
+Value emitTanh(ImplicitLocOpBuilder &b, Value x);
+/// sin and cos of f64, alike; of moderate angles
+std::pair<Value, Value> emitSinCos(ImplicitLocOpBuilder &b, Value angle);
 
 } // namespace mlir::linattn
 

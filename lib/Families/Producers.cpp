@@ -1,0 +1,453 @@
+//===- Producers.cpp - Operands that are made of earlier tokens -----------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Producers.h"
+#include "linattn/Dialect/Einsum.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+static SmallVector<utils::IteratorType> parallelLoops(unsigned count) {
+  return SmallVector<utils::IteratorType>(count, utils::IteratorType::parallel);
+}
+
+static SmallVector<OpFoldResult> ones(OpBuilder &b, unsigned count) {
+  return SmallVector<OpFoldResult>(count, b.getIndexAttr(1));
+}
+
+static SmallVector<OpFoldResult> zeros(OpBuilder &b, unsigned count) {
+  return SmallVector<OpFoldResult>(count, b.getIndexAttr(0));
+}
+
+//===----------------------------------------------------------------------===//
+// Packed sequences
+//===----------------------------------------------------------------------===//
+
+/// An integer of any width as one of 64 bits.
+static Value widen(ImplicitLocOpBuilder &b, Value x) {
+  Type i64 = b.getI64Type();
+  return x.getType() == i64 ? x : arith::ExtSIOp::create(b, i64, x).getResult();
+}
+
+/// n where token t is the first of sequence n, −1 elsewhere. Each token looks
+/// at all offsets: there are few, and they may be in the memory of a device.
+static Value emitStarts(FamilyBuilder &f, Value begins, Value ends) {
+  ImplicitLocOpBuilder &b = f.b;
+  Type i64 = b.getI64Type();
+  SmallVector<OpFoldResult> size{f.extent("T")};
+  Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(-1));
+  Value init = tensor::EmptyOp::create(b, size, i64);
+  init = linalg::FillOp::create(b, ValueRange{none}, ValueRange{init})
+             .getResult(0);
+  MLIRContext *context = b.getContext();
+  AffineMap token = AffineMap::get(2, 0, getAffineDimExpr(0, context)),
+            sequence = AffineMap::get(2, 0, getAffineDimExpr(1, context));
+  SmallVector<utils::IteratorType> loops{utils::IteratorType::parallel,
+                                         utils::IteratorType::reduction};
+  auto generic = linalg::GenericOp::create(
+      b, init.getType(), ValueRange{begins, ends}, init,
+      ArrayRef<AffineMap>{sequence, sequence, token}, loops,
+      [&](OpBuilder &builder, Location loc, ValueRange v) {
+        ImplicitLocOpBuilder body(loc, builder);
+        auto index = [&](int64_t loop) -> Value {
+          return arith::IndexCastOp::create(
+              body, i64, linalg::IndexOp::create(body, loop));
+        };
+        Value begin = widen(body, v[0]), end = widen(body, v[1]);
+        Value isHere = arith::CmpIOp::create(body, arith::CmpIPredicate::eq,
+                                             begin, index(0));
+        Value hasTokens =
+            arith::CmpIOp::create(body, arith::CmpIPredicate::sgt, end, begin);
+        Value isFirst = arith::AndIOp::create(body, isHere, hasTokens);
+        linalg::YieldOp::create(
+            body,
+            arith::SelectOp::create(body, isFirst, index(1), v[2]).getResult());
+      });
+  return generic.getResult(0);
+}
+
+SequenceEnds::SequenceEnds(FamilyBuilder &f) {
+  Value offsets = f.operand("cu_seqlens");
+  if (!offsets)
+    return;
+  SmallVector<OpFoldResult> size{f.extent("N")}, stride = ones(f.b, 1);
+  auto slice = [&](int64_t from) -> Value {
+    SmallVector<OpFoldResult> at{f.b.getIndexAttr(from)};
+    return tensor::ExtractSliceOp::create(f.b, offsets, at, size, stride);
+  };
+  begins = slice(0);
+  ends = slice(1);
+  starts = emitStarts(f, begins, ends);
+}
+
+Value mlir::linattn::scaleOffsets(FamilyBuilder &f, int64_t factor) {
+  Value offsets = f.operand("cu_seqlens");
+  if (!offsets || factor == 1)
+    return offsets;
+  auto type = cast<RankedTensorType>(offsets.getType());
+  Value init = tensor::EmptyOp::create(
+      f.b, tensor::getMixedSizes(f.b, f.b.getLoc(), offsets),
+      type.getElementType());
+  AffineMap identity = f.b.getMultiDimIdentityMap(1);
+  auto generic = linalg::GenericOp::create(
+      f.b, init.getType(), offsets, init, ArrayRef{identity, identity},
+      parallelLoops(1), [&](OpBuilder &b, Location loc, ValueRange v) {
+        Value by = arith::ConstantOp::create(
+            b, loc, b.getIntegerAttr(type.getElementType(), factor));
+        linalg::YieldOp::create(
+            b, loc, arith::MulIOp::create(b, loc, v[0], by).getResult());
+      });
+  return generic.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Neighbours
+//===----------------------------------------------------------------------===//
+
+/// x [1, H, T, …] with rows of the states where sequences begin.
+static Value startFromStates(FamilyBuilder &f, const SequenceEnds &sequences,
+                             Value x, Value state) {
+  ImplicitLocOpBuilder &b = f.b;
+  auto type = cast<RankedTensorType>(x.getType());
+  auto rank = static_cast<unsigned>(type.getRank());
+  AffineMap identity = b.getMultiDimIdentityMap(rank);
+  AffineMap token =
+      AffineMap::get(rank, 0, getAffineDimExpr(2, b.getContext()));
+  Value init = tensor::EmptyOp::create(
+      b, tensor::getMixedSizes(b, b.getLoc(), x), type.getElementType());
+  auto generic = linalg::GenericOp::create(
+      b, init.getType(), ValueRange{x, sequences.starts}, init,
+      ArrayRef<AffineMap>{identity, token, identity}, parallelLoops(rank),
+      [&](OpBuilder &builder, Location loc, ValueRange v) {
+        ImplicitLocOpBuilder body(loc, builder);
+        Value zero = arith::ConstantOp::create(body, body.getI64IntegerAttr(0));
+        Value isFirst =
+            arith::CmpIOp::create(body, arith::CmpIPredicate::sge, v[1], zero);
+        Value row = arith::MaxSIOp::create(body, v[1], zero);
+        SmallVector<Value> at{
+            arith::IndexCastOp::create(body, body.getIndexType(), row)};
+        for (unsigned dim = 0; dim < rank; ++dim)
+          if (dim != 0 && dim != 2)
+            at.push_back(linalg::IndexOp::create(body, dim));
+        Value start = tensor::ExtractOp::create(body, state, at);
+        start = convertFloat(body, loc, start, type.getElementType());
+        linalg::YieldOp::create(
+            body,
+            arith::SelectOp::create(body, isFirst, start, v[0]).getResult());
+      });
+  return generic.getResult(0);
+}
+
+/// Row `end` of x [1, H, T + 1, …] for every sequence, that of its state where
+/// it has no tokens.
+static Value gatherEnds(FamilyBuilder &f, const SequenceEnds &sequences,
+                        Value x, Value state) {
+  ImplicitLocOpBuilder &b = f.b;
+  auto type = cast<RankedTensorType>(state.getType());
+  auto rank = static_cast<unsigned>(type.getRank());
+  AffineMap identity = b.getMultiDimIdentityMap(rank);
+  AffineMap sequence =
+      AffineMap::get(rank, 0, getAffineDimExpr(0, b.getContext()));
+  Value init = tensor::EmptyOp::create(
+      b, tensor::getMixedSizes(b, b.getLoc(), state), type.getElementType());
+  auto generic = linalg::GenericOp::create(
+      b, init.getType(), ValueRange{sequences.begins, sequences.ends, state},
+      init, ArrayRef<AffineMap>{sequence, sequence, identity, identity},
+      parallelLoops(rank), [&](OpBuilder &builder, Location loc, ValueRange v) {
+        ImplicitLocOpBuilder body(loc, builder);
+        SmallVector<Value> at{arith::ConstantIndexOp::create(body, 0)};
+        for (unsigned dim = 1; dim < rank; ++dim) {
+          if (dim == 2)
+            at.push_back(
+                arith::IndexCastOp::create(body, body.getIndexType(), v[1]));
+          at.push_back(linalg::IndexOp::create(body, dim));
+        }
+        if (rank == 2)
+          at.push_back(
+              arith::IndexCastOp::create(body, body.getIndexType(), v[1]));
+        Value last =
+            convertFloat(body, loc, tensor::ExtractOp::create(body, x, at),
+                         type.getElementType());
+        Value hasTokens =
+            arith::CmpIOp::create(body, arith::CmpIPredicate::sgt, v[1], v[0]);
+        linalg::YieldOp::create(
+            body,
+            arith::SelectOp::create(body, hasTokens, last, v[2]).getResult());
+      });
+  return generic.getResult(0);
+}
+
+Lagged mlir::linattn::emitLag(FamilyBuilder &f, const SequenceEnds &sequences,
+                              Value x, Value state) {
+  ImplicitLocOpBuilder &b = f.b;
+  auto type = cast<RankedTensorType>(x.getType());
+  auto rank = static_cast<unsigned>(type.getRank());
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), x);
+  SmallVector<OpFoldResult> offsets = zeros(b, rank), strides = ones(b, rank);
+  Value tokens = getValueOrCreateConstantIndexOp(b, b.getLoc(), sizes[2]);
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  // A row before the first token, then the tokens.
+  SmallVector<OpFoldResult> all(sizes), row(sizes);
+  all[2] = getAsOpFoldResult(arith::AddIOp::create(b, tokens, one));
+  row[2] = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> rowSizes(sizes);
+  rowSizes.erase(rowSizes.begin() + 2);
+  SmallVector<int64_t> rowShape(type.getShape());
+  rowShape.erase(rowShape.begin() + 2);
+  // [N, H, …]: as many states as there are sequences.
+  SmallVector<OpFoldResult> stateSizes(rowSizes);
+  stateSizes[0] = f.extent("N");
+  if (!state)
+    state = filled(b, b.getLoc(), stateSizes, f.accumulationType(), 0.0);
+  Value first;
+  if (sequences.isPacked()) {
+    first = filled(b, b.getLoc(), rowSizes, type.getElementType(), 0.0);
+  } else {
+    AffineMap identity = b.getMultiDimIdentityMap(rank - 1);
+    Value init = tensor::EmptyOp::create(b, rowSizes, type.getElementType());
+    first = linalg::GenericOp::create(
+                b, init.getType(), state, init, ArrayRef{identity, identity},
+                parallelLoops(rank - 1),
+                [&](OpBuilder &body, Location loc, ValueRange v) {
+                  linalg::YieldOp::create(
+                      body, loc,
+                      convertFloat(body, loc, v[0], type.getElementType()));
+                })
+                .getResult(0);
+  }
+  Value whole = tensor::EmptyOp::create(b, all, type.getElementType());
+  whole = tensor::InsertSliceOp::create(b, first, whole, offsets, row, strides);
+  SmallVector<OpFoldResult> second(offsets);
+  second[2] = b.getIndexAttr(1);
+  whole = tensor::InsertSliceOp::create(b, x, whole, second, sizes, strides);
+  Lagged lagged;
+  lagged.previous =
+      tensor::ExtractSliceOp::create(b, whole, offsets, sizes, strides);
+  if (sequences.isPacked()) {
+    lagged.previous = startFromStates(f, sequences, lagged.previous, state);
+    lagged.last = gatherEnds(f, sequences, whole, state);
+    return lagged;
+  }
+  SmallVector<OpFoldResult> end(offsets);
+  end[2] = sizes[2];
+  auto rowType = RankedTensorType::get(rowShape, type.getElementType());
+  lagged.last =
+      tensor::ExtractSliceOp::create(b, rowType, whole, end, row, strides);
+  return lagged;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+RunningSum mlir::linattn::emitRunningSum(FamilyBuilder &f, StringRef dim,
+                                         Value increments, Value state) {
+  ImplicitLocOpBuilder &b = f.b;
+  Type wide = b.getF64Type();
+  std::string from = ("N H " + dim).str(), to = ("N H 1 " + dim).str();
+  Value start = f.mapAll(to, FamilyTerm{state, from}, wide,
+                         [&](ImplicitLocOpBuilder &body, ValueRange v) {
+                           return SmallVector<Value>{
+                               convertFloat(body, body.getLoc(), v[0], wide)};
+                         })
+                    .front();
+  // A scan whose keys and queries are ones.
+  Value one = f.filled("B 1 T 1", wide, 1.0);
+  Value init = f.empty(("B H T " + dim).str(), wide);
+  auto scan = ScanOp::create(b, one, one, increments, /*mask=*/Value(), init,
+                             StateValues{start, Value(), Value()});
+  if (Value offsets = f.operand("cu_seqlens"))
+    scan.getCuSeqlensMutable().assign(offsets);
+  return {scan->getResult(0), scan->getResult(1)};
+}
+
+//===----------------------------------------------------------------------===//
+// Logarithms of sums
+//===----------------------------------------------------------------------===//
+
+/// One step of the running log of the sum of exponentials: from x and the z
+/// before it, the z' with it, the decay z − z' (0 where nothing came before)
+/// and the weight e^{x − z'}. z is in f64, or its rounding at every token would
+/// add up in the states; `type` is the type of all else.
+static SmallVector<Value> emitLogSumStep(ImplicitLocOpBuilder &b, Value x,
+                                         Value z, Type type, Type weightType) {
+  Type wide = b.getF64Type();
+  auto convert = [&](Value value, Type to) {
+    return convertFloat(b, b.getLoc(), value, to);
+  };
+  Value s = convert(x, wide);
+  Value most = arith::MaximumFOp::create(b, s, z);
+  Value apart = math::AbsFOp::create(b, arith::SubFOp::create(b, s, z));
+  Value rest =
+      math::ExpOp::create(b, convert(arith::NegFOp::create(b, apart), type));
+  Value sum = arith::AddFOp::create(
+      b, most, convert(math::Log1pOp::create(b, rest), wide));
+  Value none = emitConstant(b, wide, -std::numeric_limits<double>::infinity());
+  Value first = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, z, none);
+  Value decay = arith::SelectOp::create(b, first, emitConstant(b, wide, 0.0),
+                                        arith::SubFOp::create(b, z, sum));
+  Value weight =
+      math::ExpOp::create(b, convert(arith::SubFOp::create(b, s, sum), type));
+  return {sum, convert(decay, type), convert(weight, weightType)};
+}
+
+namespace {
+
+/// The loop over the tokens; nothing but z is carried.
+class LogSumLoop {
+public:
+  LogSumLoop(FamilyBuilder &f, const SequenceEnds &sequences, FamilyTerm x,
+             Value state)
+      : f(f), sequences(sequences), x(x), state(state),
+        type(f.accumulationType()), tokenType(getElementTypeOrSelf(x.value)) {
+    StringRef rest = x.dims;
+    rest.consume_front("B H T ");
+    channel = rest;
+    for (StringRef dim :
+         {StringRef("B"), StringRef("H"), StringRef("T"), channel})
+      sizes.push_back(f.extent(dim));
+    tokens = sizes[2];
+    sizes[2] = f.b.getIndexAttr(1);
+  }
+
+  RunningLogSum emit();
+
+private:
+  Value slice(ImplicitLocOpBuilder &b, Value from, Value t);
+  SmallVector<Value> step(ImplicitLocOpBuilder &b, Value t, ValueRange carried);
+
+  FamilyBuilder &f;
+  const SequenceEnds &sequences;
+  FamilyTerm x;
+  Value state;
+  Type type, tokenType;
+  StringRef channel;
+  SmallVector<OpFoldResult> sizes;
+  OpFoldResult tokens;
+};
+
+} // namespace
+
+/// [B, H, X] of [B, H, T, X], or the one element of [T].
+Value LogSumLoop::slice(ImplicitLocOpBuilder &b, Value from, Value t) {
+  auto whole = cast<RankedTensorType>(from.getType());
+  if (whole.getRank() == 1)
+    return tensor::ExtractSliceOp::create(b, from, ArrayRef<OpFoldResult>{t},
+                                          ones(b, 1), ones(b, 1));
+  SmallVector<OpFoldResult> offsets = zeros(b, 4);
+  offsets[2] = t;
+  auto part = RankedTensorType::get(
+      {whole.getDimSize(0), whole.getDimSize(1), whole.getDimSize(3)},
+      whole.getElementType());
+  return tensor::ExtractSliceOp::create(b, part, from, offsets, sizes,
+                                        ones(b, 4));
+}
+
+/// The next of what the loop carries: z, decays, weights, and every z where
+/// sequences are packed.
+SmallVector<Value> LogSumLoop::step(ImplicitLocOpBuilder &b, Value t,
+                                    ValueRange carried) {
+  SmallVector<Value> inputs{slice(b, x.value, t)}, outs{carried[0]};
+  for (Value whole : carried.drop_front())
+    outs.push_back(slice(b, whole, t));
+  AffineMap identity = b.getMultiDimIdentityMap(3);
+  SmallVector<AffineMap> maps{identity};
+  if (sequences.isPacked()) {
+    inputs.push_back(slice(b, sequences.starts, t));
+    maps.push_back(
+        AffineMap::get(3, 0, getAffineConstantExpr(0, b.getContext())));
+  }
+  maps.append(outs.size(), identity);
+  auto generic = linalg::GenericOp::create(
+      b, TypeRange(ValueRange(outs)), inputs, outs, maps, parallelLoops(3),
+      [&](OpBuilder &inner, Location loc, ValueRange v) {
+        ImplicitLocOpBuilder body(loc, inner);
+        Value z = v[inputs.size()];
+        if (sequences.isPacked()) {
+          Value zero =
+              arith::ConstantOp::create(body, body.getI64IntegerAttr(0));
+          Value isFirst = arith::CmpIOp::create(body, arith::CmpIPredicate::sge,
+                                                v[1], zero);
+          Value row = arith::IndexCastOp::create(
+              body, body.getIndexType(),
+              arith::MaxSIOp::create(body, v[1], zero));
+          SmallVector<Value> at{row, linalg::IndexOp::create(body, 1),
+                                linalg::IndexOp::create(body, 2)};
+          Value start = convertFloat(body, loc,
+                                     tensor::ExtractOp::create(body, state, at),
+                                     z.getType());
+          z = arith::SelectOp::create(body, isFirst, start, z);
+        }
+        SmallVector<Value> next =
+            emitLogSumStep(body, v[0], z, type, tokenType);
+        if (sequences.isPacked())
+          next.push_back(next.front());
+        linalg::YieldOp::create(body, next);
+      });
+  SmallVector<Value> next{generic.getResult(0)};
+  SmallVector<OpFoldResult> offsets = zeros(b, 4);
+  offsets[2] = t;
+  for (unsigned i = 1; i < outs.size(); ++i)
+    next.push_back(tensor::InsertSliceOp::create(
+        b, generic.getResult(i), carried[i], offsets, sizes, ones(b, 4)));
+  return next;
+}
+
+RunningLogSum LogSumLoop::emit() {
+  ImplicitLocOpBuilder &b = f.b;
+  std::string dims = x.dims.str();
+  std::string stateDims = ("N H " + channel).str();
+  std::string carriedDims = ("B H " + channel).str();
+  Type wide = b.getF64Type();
+  auto convertStates = [&](StringRef to, StringRef from, Value z, Type type) {
+    return f
+        .mapAll(to, FamilyTerm{z, from}, type,
+                [&](ImplicitLocOpBuilder &body, ValueRange v) {
+                  return SmallVector<Value>{
+                      convertFloat(body, body.getLoc(), v[0], type)};
+                })
+        .front();
+  };
+  SmallVector<Value> initial;
+  if (sequences.isPacked())
+    initial.push_back(
+        f.filled(carriedDims, wide, -std::numeric_limits<double>::infinity()));
+  else
+    initial.push_back(convertStates(stateDims, stateDims, state, wide));
+  initial.append({f.empty(dims, type), f.empty(dims, tokenType)});
+  if (sequences.isPacked())
+    initial.push_back(f.empty(dims, wide));
+  auto loop = scf::ForOp::create(
+      b, arith::ConstantIndexOp::create(b, 0),
+      getValueOrCreateConstantIndexOp(b, b.getLoc(), tokens),
+      arith::ConstantIndexOp::create(b, 1), initial,
+      [&](OpBuilder &builder, Location loc, Value t, ValueRange carried) {
+        ImplicitLocOpBuilder body(loc, builder);
+        scf::YieldOp::create(body, step(body, t, carried));
+      });
+  RunningLogSum result{loop.getResult(2), loop.getResult(1), Value()};
+  if (sequences.isPacked())
+    result.last = emitLag(f, sequences, loop.getResult(3), state).last;
+  else
+    result.last = convertStates(stateDims, stateDims, loop.getResult(0), type);
+  return result;
+}
+
+RunningLogSum mlir::linattn::emitRunningLogSum(FamilyBuilder &f,
+                                               const SequenceEnds &sequences,
+                                               FamilyTerm x, Value state) {
+  return LogSumLoop(f, sequences, x, state).emit();
+}
