@@ -107,12 +107,39 @@ static void countStateTile(const Extents &e, WorkCounts &work) {
   at(work, Work::Near) = 2 * e.state * (std::ceil(e.tokens / e.block) + 1);
 }
 
+/// Whole rows of tokens of one chunk.
+static double chunkRows(const Extents &e, double tokens) {
+  return std::ceil(tokens / e.rowsAtOnce) * e.rowsAtOnce;
+}
+
+/// The first chunk does not read a state of zeros, nor the last one write a
+/// state that is not used; one that is neither is not touched by a single
+/// chunk.
+static void removeUnusedState(const ScanProblem &problem, const Extents &e,
+                              double chunk, WorkCounts &work) {
+  double chunks = std::ceil(e.tokens / chunk);
+  double readers = e.group + e.transitions;
+  if (problem.startsAtZero) {
+    double rows = chunkRows(e, std::min(chunk, e.tokens));
+    at(work, Work::Products) -= e.state * rows * readers;
+    at(work, Work::Near) -= e.state * readers * rows / e.rowsAtOnce;
+    at(work, Work::Near) -= 2 * e.state;
+  }
+  if (problem.endsUnused) {
+    double rows = chunkRows(e, e.tokens - (chunks - 1) * chunk);
+    at(work, Work::Products) -= e.state * rows * e.writers;
+    at(work, Work::Near) -= 3 * e.state;
+  }
+  if (problem.startsAtZero && problem.endsUnused && chunks == 1)
+    at(work, Work::Near) -= e.state;
+}
+
 /// Adds a number of chunks of some tokens each.
 static void addChunks(const Extents &e, double chunks, double tokens,
                       WorkCounts &work) {
   if (chunks <= 0 || tokens <= 0)
     return;
-  double rows = std::ceil(tokens / e.rowsAtOnce) * e.rowsAtOnce;
+  double rows = chunkRows(e, tokens);
   double readers = e.group + e.transitions;
   // Scores up to the diagonal, then their products with values or solutions.
   double triangle = rows * (rows + e.rowsAtOnce) / 2;
@@ -154,6 +181,7 @@ WorkCounts linattn::countWork(const ScanProblem &problem, ScanForm form,
     addChunks(e, whole, chunk, work);
     addChunks(e, 1, e.tokens - whole * chunk, work);
     at(work, Work::Near) += 2 * e.state;
+    removeUnusedState(problem, e, chunk, work);
     break;
   }
   case ScanForm::Quadratic:
@@ -229,6 +257,39 @@ TokenRange linattn::quadraticRange(const ScanProblem &problem,
     range.last = tokens;
   }
   return range;
+}
+
+int64_t linattn::fewTokensOf(const ScanProblem &problem,
+                             const std::vector<ScanForm::Kind> &legal,
+                             const VectorTarget &target) {
+  constexpr int64_t most = 8;
+  if (problem.startsAtZero || problem.endsUnused)
+    return 0;
+  ScanProblem some = problem;
+  int64_t few = 0;
+  for (some.tokens = 1; some.tokens <= most; few = some.tokens++)
+    if (chooseScanForm(some, legal, target).get().form.kind != ScanForm::Token)
+      break;
+  return few;
+}
+
+int64_t linattn::wholeTokensOf(const ScanProblem &problem,
+                               const VectorTarget &target) {
+  // The scores of more tokens take too much of the second cache.
+  constexpr int64_t most = 160;
+  if (!problem.startsAtZero && !problem.endsUnused)
+    return 0;
+  ScanProblem some = problem;
+  int64_t whole = 0;
+  for (some.tokens = 2 * chunkTokens; some.tokens <= most;
+       some.tokens += chunkTokens) {
+    if (predictCost(some, {ScanForm::Chunk, some.tokens}, target) >
+        (1 - wholeMargin) *
+            predictCost(some, {ScanForm::Chunk, chunkTokens}, target))
+      break;
+    whole = some.tokens;
+  }
+  return whole;
 }
 
 double linattn::predictSegments(const ScanProblem &problem, int64_t tasks,

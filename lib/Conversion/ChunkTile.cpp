@@ -11,15 +11,25 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-ChunkTile::ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape, int64_t size)
-    : ScanTile(b, scan, shape), chunk(size) {
+ChunkTile::ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape,
+                     ChunkSizes sizes)
+    : ScanTile(b, scan, shape), chunk(sizes.chunk), whole(sizes.whole),
+      startsAtZero(sizes.startsAtZero), endsUnused(sizes.endsUnused) {
   // Rows come in fours, so that loops over them can be unrolled by four.
   rowsAtOnce = std::clamp<int64_t>(shape.rows, 4, 16);
   // Fewer tokens than a chunk need no more scratch than they are.
   int64_t tokens = cast<ShapedType>(scan.getKey().getType()).getDimSize(2);
-  if (!ShapedType::isDynamic(tokens))
+  if (!ShapedType::isDynamic(tokens)) {
+    if (tokens > whole && !scan.getCuSeqlens())
+      whole = 0;
     chunk = std::clamp<int64_t>(tokens, 1, chunk);
-  padded = llvm::alignTo(chunk, std::max(rowsAtOnce, shape.lanes));
+    whole = std::min(whole, tokens);
+  }
+  // One chunk of that size is nothing else.
+  if (whole <= chunk)
+    whole = 0;
+  padded =
+      llvm::alignTo(std::max(chunk, whole), std::max(rowsAtOnce, shape.lanes));
 }
 
 void ChunkTile::emit() {
@@ -30,16 +40,38 @@ void ChunkTile::emit() {
 }
 
 void ChunkTile::emitTask() {
+  length = chooseLength();
   allocateScratch();
   loadState();
-  forEach(from, to, chunk, [&](Value position) { emitChunk(position); });
+  auto loop = scf::ForOp::create(b, loc, from, to, length);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    emitChunk(loop.getInductionVar());
+  }
   storeState();
+}
+
+/// The tokens of a chunk follow from the length of the task's own sequence.
+Value ChunkTile::chooseLength() {
+  if (!whole)
+    return index(chunk);
+  Value tokens = sub(end, begin);
+  if (std::optional<int64_t> known = getConstantIntValue(tokens))
+    return index(*known <= whole ? std::max<int64_t>(*known, 1) : chunk);
+  Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
+                                        tokens, index(whole));
+  return select(isWhole, index(whole), index(chunk));
 }
 
 void ChunkTile::emitChunk(Value position) {
   first = position;
-  count = min(sub(to, first), index(chunk));
+  count = min(sub(to, first), length);
   rows = roundUp(count, rowsAtOnce);
+  if (startsAtZero)
+    reads = compare(arith::CmpIPredicate::ne, first, begin);
+  if (endsUnused)
+    writes = compare(arith::CmpIPredicate::slt, add(first, length), end);
   if (prefetches())
     findNext();
   if (residual && hasChannelDecay())
@@ -47,8 +79,11 @@ void ChunkTile::emitChunk(Value position) {
   if (keyShifts)
     findShifts();
   packTokens();
-  // What pads the chunk writes nothing and decays nothing.
-  forEach(count, index(padded), 1, [&](Value t) { clearToken(t); });
+  // What pads the chunk writes nothing and decays nothing. Nothing reads past
+  // the next vector, or two blocks of rows.
+  int64_t most =
+      std::max(shape.lanes, rowsAtOnce * (padded % (2 * rowsAtOnce) ? 1 : 2));
+  forEach(count, roundUp(count, most), 1, [&](Value t) { clearToken(t); });
   emitScores();
   if (z)
     updateNormalizer();
@@ -92,9 +127,12 @@ void ChunkTile::allocateScratch() {
     channelGates = scratch({tokens, features});
     total = scratch({features});
   } else {
-    keysT = scratch({features, tokens});
+    // A vector of tokens after the other: a short chunk fills its lines.
+    OpFoldResult vectors = b.getIndexAttr(padded / shape.lanes),
+                 lanes = b.getIndexAttr(shape.lanes);
+    keysT = scratch({vectors, features, lanes});
     if (bRows)
-      bT = scratch({features, tokens});
+      bT = scratch({vectors, features, lanes});
   }
   if (scan.getRunningMax())
     rescales = scratch({tokens});
@@ -120,8 +158,52 @@ void ChunkTile::allocateScratch() {
   }
 }
 
-/// Copies the state into panels, rows and columns past the end zero.
+/// Runs `body` where the condition holds, which is always so without one.
+void ChunkTile::ifTrue(Value condition, function_ref<void()> body) {
+  if (!condition)
+    return body();
+  if (std::optional<int64_t> known = getConstantIntValue(condition))
+    return *known ? body() : void();
+  ifThen(condition, body);
+}
+
+/// The state comes from memory, or is zero where a sequence begins. A sequence
+/// of one chunk whose state is not used either has none.
 void ChunkTile::loadState() {
+  if (!startsAtZero) {
+    readPanels();
+  } else {
+    Value starts = compare(arith::CmpIPredicate::eq, from, begin);
+    auto branch = scf::IfOp::create(b, loc, starts, /*withElse=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value isUsed;
+    if (endsUnused)
+      isUsed = compare(arith::CmpIPredicate::slt, length, sub(end, begin));
+    ifTrue(isUsed, [&] { clearPanels(); });
+    b.setInsertionPointToStart(branch.elseBlock());
+    readPanels();
+  }
+  if (!z)
+    return;
+  Value normalizer = scan.getNormalizer(), size = dim(scan.getState(), 2);
+  Value whole = wholeVectors(size);
+  forEach(index(0), whole, shape.lanes, [&](Value d) {
+    storeVector(readOperand(normalizer, {slot, head, d}, shape.lanes), z, {d});
+  });
+  fillRow(z, {}, 0.0, whole);
+}
+
+void ChunkTile::clearPanels() {
+  forEach(panelCount, [&](Value panel) {
+    forEach(keySize, [&](Value d) {
+      storeVector(zeros(shape.cols), tile, {panel, d, index(0)});
+    });
+  });
+}
+
+/// Copies the state into panels, rows and columns past the end zero.
+void ChunkTile::readPanels() {
   Value state = scan.getState(), size = dim(state, 2);
   forEach(panelCount, [&](Value panel) {
     Value start = columnOf(panel);
@@ -133,16 +215,22 @@ void ChunkTile::loadState() {
       storeVector(zeros(shape.cols), tile, {panel, d, index(0)});
     });
   });
-  if (!z)
-    return;
-  Value normalizer = scan.getNormalizer(), whole = wholeVectors(size);
-  forEach(index(0), whole, shape.lanes, [&](Value d) {
-    storeVector(readOperand(normalizer, {slot, head, d}, shape.lanes), z, {d});
-  });
-  fillRow(z, {}, 0.0, whole);
 }
 
 void ChunkTile::storeState() {
+  Value isUsed;
+  if (endsUnused)
+    isUsed = compare(arith::CmpIPredicate::ne, to, end);
+  ifTrue(isUsed, [&] { writePanels(); });
+  Value size = dim(scan.getState(), 2);
+  if (z)
+    forEach(index(0), size, shape.lanes, [&](Value d) {
+      writeOperand(loadVector(z, {d}, shape.lanes), scan.getNormalizer(),
+                   {slot, head, d});
+    });
+}
+
+void ChunkTile::writePanels() {
   Value state = scan.getState(), size = dim(state, 2);
   forEach(panelCount, [&](Value panel) {
     Value start = columnOf(panel);
@@ -151,11 +239,6 @@ void ChunkTile::storeState() {
                    {slot, head, d, start});
     });
   });
-  if (z)
-    forEach(index(0), size, shape.lanes, [&](Value d) {
-      writeOperand(loadVector(z, {d}, shape.lanes), scan.getNormalizer(),
-                   {slot, head, d});
-    });
 }
 
 //===----------------------------------------------------------------------===//
@@ -163,6 +246,8 @@ void ChunkTile::storeState() {
 //===----------------------------------------------------------------------===//
 
 void mlir::linattn::lowerToChunkTile(OpBuilder &b, ScanOp op, TileShape shape,
-                                     int64_t chunk) {
-  ChunkTile(b, op, shape, chunk).emit();
+                                     ChunkSizes sizes, LengthRange range) {
+  ChunkTile tile(b, op, shape, sizes);
+  tile.lengths = range;
+  tile.emit();
 }

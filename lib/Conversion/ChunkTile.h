@@ -29,11 +29,15 @@
 //
 //   pack    φ(q), φ(k), v, a, b and the gates
 //   scores  all P, and Ke, before any panel is read
-//   sweep   for each panel: solve, read out, update S; all the while the rows
-//           of the next chunk are prefetched, a few tokens at a time and as
-//           many operands in each step: only so many lines can be under way
+//   sweep   for each panel: solve, read out, update S, of which the first chunk
+//           after a state of zeros reads nothing and the last one before a
+//           state that is not used writes nothing; all the while the rows of
+//           the next chunk are prefetched, a few tokens at a time and as many
+//           operands in each step: only so many lines can be under way
 //
 // A state is one task; one state alone is two, each with half of the panels.
+// A sequence of few tokens may be one chunk, whatever the others are: without
+// a state on either side that is the quadratic form.
 // Columns of S see the same operations whatever the tasks. Where the rows of
 // one token's heads are neighbours, a few chunks of all heads come before the
 // next ones of any.
@@ -49,7 +53,7 @@ namespace mlir::linattn {
 
 class ChunkTile : public ScanTile {
 public:
-  ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape, int64_t chunk);
+  ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape, ChunkSizes sizes);
 
   void emit();
 
@@ -64,10 +68,15 @@ private:
   };
 
   void emitTask();
+  Value chooseLength();
   void emitChunk(Value first);
   void allocateScratch();
   void loadState();
+  void readPanels();
+  void clearPanels();
   void storeState();
+  void writePanels();
+  void ifTrue(Value condition, function_ref<void()> body);
 
   // ChunkTilePack.cpp
   void findShifts();
@@ -129,6 +138,7 @@ private:
   void prefetchKeys(Value row);
   void prefetchValues(Value row);
   void prefetchWhileUpdating(Value d);
+  void prefetchInsteadOfUpdating();
   void writeRows(Rows o, Value member, Value row, Value column);
   Rows addScores(Rows sums, Value scores, Value member, int64_t writer,
                  Value row, function_ref<Value(Value)> written, bool diagonal,
@@ -150,13 +160,20 @@ private:
   int64_t writers() const { return update == Update::Dplr ? 2 : 1; }
   Value keyRows(int64_t writer) { return writer ? bRows : keys; }
 
-  /// Tokens per chunk, and padded to whole vectors and rows.
-  int64_t chunk, padded;
+  /// Tokens per chunk; of a sequence that is one chunk, at most; of any chunk
+  /// at most, padded to whole vectors and rows.
+  int64_t chunk, whole, padded;
+  bool startsAtZero, endsUnused;
   /// MR: accumulators of one product.
   int64_t rowsAtOnce;
 
+  // Tokens per chunk of the task at hand.
+  Value length;
   // The chunk at hand: its first position, its tokens, and these in whole rows.
   Value first, count, rows;
+  // Whether it reads the state, and whether it writes it; null where that is
+  // always so.
+  Value reads, writes;
   // The chunk after it: its first position, and its head.
   Value nextFirst, nextHead;
   // The panel at hand: its first column.

@@ -38,11 +38,12 @@ void ChunkTile::emitScores() {
   forEachReader([&](const Reader &reader) { productScores(reader); });
   // What reads the keys needs them as they are: the rows that they write are
   // decayed in their place.
-  if (hasScalarGate() && !readsKeys()) {
-    decayKeys(keys);
-    if (bRows)
-      decayKeys(bRows);
-  }
+  if (hasScalarGate() && !readsKeys())
+    ifTrue(writes, [&] {
+      decayKeys(keys);
+      if (bRows)
+        decayKeys(bRows);
+    });
 }
 
 //===----------------------------------------------------------------------===//
@@ -54,12 +55,8 @@ void ChunkTile::emitScores() {
 void ChunkTile::emitDecays() {
   if (rescales || rankOf(scan.getDecay()) != 1)
     return fillDecays();
-  auto compare = [&](arith::CmpIPredicate predicate, Value x,
-                     Value y) -> Value {
-    return arith::CmpIOp::create(b, loc, predicate, x, y);
-  };
   Value isFirst = compare(arith::CmpIPredicate::eq, first, from);
-  Value isRagged = compare(arith::CmpIPredicate::ne, count, index(chunk));
+  Value isRagged = compare(arith::CmpIPredicate::ne, count, length);
   auto branch =
       scf::IfOp::create(b, loc, arith::OrIOp::create(b, loc, isFirst, isRagged),
                         /*withElse=*/false);
@@ -193,7 +190,8 @@ void ChunkTile::productScores(const Reader &reader) {
           return load(reader.rows, rowAt(reader, add(row, index(r)), d));
         },
         [&](Value d) {
-          return loadVector(writer ? bT : keysT, {d, j}, lanes);
+          return loadVector(writer ? bT : keysT,
+                            {div(j, index(lanes)), d, index(0)}, lanes);
         });
     for (int64_t r = 0; r < height; ++r) {
       Value t = add(row, index(r)), next = add(t, index(1));
@@ -247,7 +245,8 @@ void ChunkTile::transpose(Value source, Value target) {
         lines.push_back(loadVector(source, {add(t, index(i)), d}, lanes));
       lines = transposed(lines);
       for (int64_t i = 0; i < lanes; ++i)
-        storeVector(lines[i], target, {add(d, index(i)), t});
+        storeVector(lines[i], target,
+                    {div(t, index(lanes)), add(d, index(i)), index(0)});
     });
   });
 }

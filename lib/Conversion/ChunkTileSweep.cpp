@@ -21,9 +21,19 @@ void ChunkTile::sweepPanel(Value panel) {
   if (hasTransition())
     solve(panel);
   forEachMember([&](Value member) { readOut(panel, member); });
-  if (hasScalarGate() && readsKeys())
-    decayWritten();
-  updateState(panel);
+  auto update = [&] {
+    if (hasScalarGate() && readsKeys())
+      decayWritten();
+    updateState(panel);
+  };
+  if (!writes)
+    return update();
+  auto branch = scf::IfOp::create(b, loc, writes, /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  update();
+  b.setInsertionPointToStart(branch.elseBlock());
+  prefetchInsteadOfUpdating();
 }
 
 Value ChunkTile::writtenRow(int64_t writer, Value j) {
@@ -219,9 +229,24 @@ ChunkTile::accumulateState(Value panel,
   auto right = [&](Value d) {
     return loadVector(tile, {panel, d, index(0)}, shape.cols);
   };
-  if (!prefetches())
-    return accumulate(sums, index(0), keySize, left, right);
-  return accumulateInParts(sums, keySize, left, right, between);
+  auto read = [&]() -> Rows {
+    if (!prefetches())
+      return accumulate(sums, index(0), keySize, left, right);
+    return accumulateInParts(sums, keySize, left, right, between);
+  };
+  if (!reads)
+    return read();
+  // A state of zeros is not read; its product is what the sums start from.
+  auto branch = scf::IfOp::create(b, loc, ValueRange(sums).getTypes(), reads,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, loc, read());
+  b.setInsertionPointToStart(branch.elseBlock());
+  if (prefetches())
+    forEach(index(rowsAtOnce), between);
+  scf::YieldOp::create(b, loc, sums);
+  return Rows(branch.getResults());
 }
 
 /// The next chunk is asked for where there may be one and sizes are known.
@@ -237,7 +262,7 @@ void ChunkTile::findNext() {
   auto isPast = [&](Value x, Value limit) -> Value {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, x, limit);
   };
-  Value follow = add(first, index(chunk)), other = add(head, index(1));
+  Value follow = add(first, length), other = add(head, index(1));
   Value isLast = isPast(follow, to), isLastHead = isPast(other, heads);
   nextHead = select(isLast, select(isLastHead, index(0), other), head);
   nextFirst = select(isLast, select(isLastHead, to, from), follow);
@@ -289,6 +314,17 @@ void ChunkTile::prefetchValues(Value row) {
   for (Value operand : {scan.getValue(), beta, scan.getWrite()})
     if (operand)
       prefetchNext(operand, /*member=*/{}, row);
+}
+
+/// What would come along with the update comes at once.
+void ChunkTile::prefetchInsteadOfUpdating() {
+  if (!prefetches())
+    return;
+  forEach(count, [&](Value row) {
+    if (!hasTransition())
+      prefetchKeys(row);
+    prefetchValues(row);
+  });
 }
 
 /// Tokens are divided among the blocks of rows of the state.

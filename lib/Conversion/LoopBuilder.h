@@ -39,6 +39,10 @@ public:
   Value ceilDiv(Value x, Value y) { return div(sub(add(x, y), index(1)), y); }
   Value ceilDiv(Value x, int64_t y) { return ceilDiv(x, index(y)); }
 
+  Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
+    return fold<arith::CmpIOp>(predicate, x, y);
+  }
+
   // Float arithmetic.
   Value constant(Type type, double value) {
     return emitFloat(b, loc, type, value);
@@ -165,9 +169,9 @@ public:
   Location loc;
 
 private:
-  template <typename OpTy>
-  Value fold(Value x, Value y) {
-    return b.createOrFold<OpTy>(loc, x, y);
+  template <typename OpTy, typename... Args>
+  Value fold(Args... args) {
+    return b.createOrFold<OpTy>(loc, args...);
   }
 };
 

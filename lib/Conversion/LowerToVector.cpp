@@ -14,6 +14,7 @@
 #include "CausalConv.h"
 #include "OutputNorm.h"
 #include "RecurrenceBuilder.h"
+#include "ScanStates.h"
 #include "TileBuilder.h"
 
 #include "linattn/Analysis/CostModel.h"
@@ -148,11 +149,15 @@ static TileShape streamingShape(Value tokens, Value state, TileShape shape,
 
 namespace {
 
+/// The fills of states that their scans, in chunks, start from without reading.
+using ZeroFills = llvm::SmallDenseMap<Operation *, Operation *>;
+
 template <typename OpTy>
 struct ToVector : OpRewritePattern<OpTy> {
-  ToVector(MLIRContext *context, int64_t vectorBits, int64_t registers)
+  ToVector(MLIRContext *context, int64_t vectorBits, int64_t registers,
+           const ZeroFills &zeroFills)
       : OpRewritePattern<OpTy>(context), vectorBits(vectorBits),
-        registers(registers) {}
+        registers(registers), zeroFills(zeroFills) {}
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
@@ -200,11 +205,8 @@ private:
   }
 
   void lowerScan(OpBuilder &b, ScanOp op, TileShape shape) const {
-    if (wantsChunks(op)) {
-      int64_t chunk = op.getConfig() ? op.getConfig()->getChunk() : 0;
-      return lowerToChunkTile(b, op, shape,
-                              chunk ? chunk : ::linattn::chunkTokens);
-    }
+    if (wantsChunks(op))
+      return lowerToChunks(b, op, shape);
     if (op.getUpdate() == Update::Add) {
       bool token = wantsTokenForm(op);
       if (token)
@@ -218,7 +220,31 @@ private:
                                       /*vectors=*/0));
   }
 
+  /// Chunks, and beside them token by token what has few tokens. Each sequence
+  /// is of one range of lengths, whatever the others are.
+  void lowerToChunks(OpBuilder &b, ScanOp op, TileShape shape) const {
+    ConfigAttr config = op.getConfigAttr();
+    ChunkSizes sizes{::linattn::chunkTokens, 0, false, false};
+    if (config && config.getChunk())
+      sizes.chunk = config.getChunk();
+    sizes.whole = config ? config.getWhole() : 0;
+    sizes.startsAtZero = zeroFills.contains(op);
+    sizes.endsUnused = findStateUse(op).endsUnused;
+    int64_t few = config ? config.getFew() : 0;
+    if (!few)
+      return lowerToChunkTile(b, op, shape, sizes);
+    if (op.getUpdate() == Update::Add)
+      lowerToStateTile(b, op, shape, /*tokenForm=*/false, {0, few});
+    else
+      lowerToTokenTile(b, op,
+                       ::streamingShape(op.getQuery(), op.getState(), shape,
+                                        /*vectors=*/0),
+                       {0, few});
+    lowerToChunkTile(b, op, shape, sizes, {few + 1});
+  }
+
   int64_t vectorBits, registers;
+  const ZeroFills &zeroFills;
 };
 
 /// Maps of whole tokens; those of one element are left to be folded.
@@ -300,17 +326,34 @@ struct LinAttnLowerToVectorPass final
           << llvm::formatv("copies a whole {0}", op.getSource().getType())
                  .str();
     });
+    ZeroFills zeroFills = findZeroFills();
     RewritePatternSet patterns(&getContext());
     patterns.add<ToVector<ScanOp>, ToVector<StateOp>, ToVector<ReadOp>,
-                 ToVector<QuadraticOp>>(&getContext(), vectorBits, registers);
+                 ToVector<QuadraticOp>>(&getContext(), vectorBits, registers,
+                                        zeroFills);
     patterns.add<FeatureMapToVector>(&getContext(), vectorBits);
     populateRecurrencePatterns(patterns, vectorBits);
     patterns.add<OutputNormToVector, CausalConvToVector>(&getContext(),
                                                          vectorBits);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    for (auto [scan, fill] : zeroFills)
+      fill->erase();
   }
 
 private:
+  /// Sequences that run token by token would read what is not filled.
+  ZeroFills findZeroFills() {
+    ZeroFills fills;
+    getOperation()->walk([&](ScanOp op) {
+      if (!op.hasPureBufferSemantics() || !whyNot(op).empty() ||
+          !wantsChunks(op) || (op.getConfig() && op.getConfig()->getFew()))
+        return;
+      if (Operation *fill = findStateUse(op).zeroFill)
+        fills[op] = fill;
+    });
+    return fills;
+  }
+
   WalkResult verifySchedule(Operation *op) {
     auto verify = [&](auto structured) -> LogicalResult {
       if (!structured.hasPureBufferSemantics() || !whyNot(structured).empty())

@@ -43,21 +43,36 @@ void ScanTile::forEachTask(int64_t rowMultiple, function_ref<void()> body,
   Value span;
   if (spanMultiple && !scan.getCuSeqlens())
     span = chooseSpan(scan.getKey(), state, spanMultiple);
-  forEachSpan(span, dim(scan.getKey(), 2), [&](Value first, Value last) {
-    parallel(mul(states, columnTasks), [&](Value task) {
-      firstPanel = mul(rem(task, columnTasks), panelsPerTask);
-      panelCount = min(sub(panels(), firstPanel), panelsPerTask);
-      from = first;
-      to = last;
-      Value sequence = locate(div(task, columnTasks));
-      auto run = [&](Value row) {
-        slot = row;
-        body();
-        freeScratch();
-      };
+  auto runTask = [&](Value task) {
+    firstPanel = mul(rem(task, columnTasks), panelsPerTask);
+    panelCount = min(sub(panels(), firstPanel), panelsPerTask);
+    Value sequence = locate(div(task, columnTasks));
+    auto run = [&](Value row) {
+      slot = row;
+      body();
+      freeScratch();
+    };
+    auto runSequence = [&] {
       withState(indices, sequence, run, [&] { clearOutput(); });
+    };
+    if (!scan.getCuSeqlens())
+      return runSequence();
+    ifInRange(sub(end, begin), runSequence);
+  };
+  Value tokens = dim(scan.getKey(), 2);
+  auto runAll = [&] {
+    forEachSpan(span, tokens, [&](Value first, Value last) {
+      parallel(mul(states, columnTasks), [&](Value task) {
+        from = first;
+        to = last;
+        runTask(task);
+      });
     });
-  });
+  };
+  // Sequences of a batch are all of one length.
+  if (scan.getCuSeqlens())
+    return runAll();
+  ifInRange(tokens, runAll);
 }
 
 /// Finds the heads of a state and the tokens of its sequence, which it returns.

@@ -45,10 +45,17 @@ void StateTile::emit() {
   Value span;
   if (!offsets && !tokenForm)
     span = chooseSpan(key ? key : query, state.state, /*multiple=*/1);
-  forEachSpan(span, dim(key ? key : query, 2), [&](Value from, Value to) {
-    parallel(mul(states, columnTasks),
-             [&](Value task) { emitTask(task, from, to); });
-  });
+  Value tokens = dim(key ? key : query, 2);
+  auto runAll = [&] {
+    forEachSpan(span, tokens, [&](Value from, Value to) {
+      parallel(mul(states, columnTasks),
+               [&](Value task) { emitTask(task, from, to); });
+    });
+  };
+  // Sequences of a batch are all of one length.
+  if (offsets)
+    return runAll();
+  ifInRange(tokens, runAll);
 }
 
 /// Tasks per state head. Columns are independent, and see the same operations
@@ -90,7 +97,12 @@ void StateTile::emitTask(Value task, Value from, Value to) {
     slot = row;
     emitTokens(from, to);
   };
-  withState(indices, sequence, run, [&] { clearOutput(from, to); });
+  auto runSequence = [&] {
+    withState(indices, sequence, run, [&] { clearOutput(from, to); });
+  };
+  if (!offsets)
+    return runSequence();
+  ifInRange(sub(end, begin), runSequence);
 }
 
 /// The outputs of the task's tokens where their sequence has no state.
@@ -297,8 +309,9 @@ static FeatureMappedOpInterface mapped(OpTy op) {
 }
 
 void mlir::linattn::lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape,
-                                     bool tokenForm) {
+                                     bool tokenForm, LengthRange range) {
   StateTile tile(b, mapped(op), getElementTypeOrSelf(op.getQuery()), shape);
+  tile.lengths = range;
   tile.query = op.getQuery();
   tile.key = op.getKey();
   tile.value = op.getValue();

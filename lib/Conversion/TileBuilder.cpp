@@ -56,10 +56,22 @@ void TileBuilder::forEachSpan(Value span, Value tokens,
                               function_ref<void(Value, Value)> body) {
   if (!span)
     return body(index(0), tokens);
-  forEach(div(sub(add(tokens, span), index(1)), span), [&](Value i) {
+  // Without tokens a state of zeros is still to be written.
+  Value spans = max(div(sub(add(tokens, span), index(1)), span), index(1));
+  forEach(spans, [&](Value i) {
     Value from = mul(i, span);
     body(from, min(add(from, span), tokens));
   });
+}
+
+void TileBuilder::ifInRange(Value tokens, function_ref<void()> body) {
+  if (lengths.isAll())
+    return body();
+  Value inside =
+      lengths.isBounded()
+          ? compare(arith::CmpIPredicate::sle, tokens, index(lengths.to))
+          : compare(arith::CmpIPredicate::sge, tokens, index(lengths.from));
+  ifThen(inside, body);
 }
 
 TileBuilder::Rows

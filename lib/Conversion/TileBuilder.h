@@ -17,6 +17,8 @@
 
 #include "VectorBuilder.h"
 
+#include <limits>
+
 namespace mlir::linattn {
 
 /// The registers a schedule is cut for. `cols` is a multiple of `lanes`.
@@ -27,6 +29,16 @@ struct TileShape {
   int64_t block; ///< Tokens between two loads of a tile.
   /// Tokens that a row of the state in memory sees at once.
   int64_t together = 1;
+};
+
+/// The sequences that a schedule is for, by their own lengths: all of them, or
+/// those of a number of tokens at least or at most.
+struct LengthRange {
+  int64_t from = 0;
+  int64_t to = std::numeric_limits<int64_t>::max();
+
+  bool isAll() const { return from <= 0 && !isBounded(); }
+  bool isBounded() const { return to < std::numeric_limits<int64_t>::max(); }
 };
 
 class TileBuilder : public VectorBuilder {
@@ -79,9 +91,14 @@ public:
                          function_ref<Value(Value)> right,
                          function_ref<void(Value)> between);
 
+  /// Runs `body` where a sequence of that many tokens is one of `lengths`.
+  void ifInRange(Value tokens, function_ref<void()> body);
+
   FeatureMappedOpInterface op;
   Type tokenType;
   TileShape shape;
+  /// The sequences that are run; the others are left alone.
+  LengthRange lengths;
 
 private:
   int64_t mapLanes(Value operand);
@@ -90,16 +107,25 @@ private:
 /// The vector schedules: each emits its loops for an op on buffers at the
 /// builder's insertion point. `tokenForm` streams through the state in memory
 /// instead of keeping tiles of it in registers: for a few tokens.
-void lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape, bool tokenForm);
+void lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape, bool tokenForm,
+                      LengthRange range = {});
 void lowerToStateTile(OpBuilder &b, StateOp op, TileShape shape,
                       bool tokenForm);
 void lowerToStateTile(OpBuilder &b, ReadOp op, TileShape shape, bool tokenForm);
 /// Queries in blocks, as products of matrices.
 void lowerToReadTile(OpBuilder &b, ReadOp op, TileShape shape);
-/// `chunk` tokens at a time, as products of matrices.
-void lowerToChunkTile(OpBuilder &b, ScanOp op, TileShape shape, int64_t chunk);
+/// The tokens of a chunk, and what is known of the state.
+struct ChunkSizes {
+  int64_t chunk; ///< Tokens at a time.
+  int64_t whole; ///< Sequences of up to that many are one chunk.
+  bool startsAtZero, endsUnused;
+};
+/// A chunk of tokens at a time, as products of matrices.
+void lowerToChunkTile(OpBuilder &b, ScanOp op, TileShape shape,
+                      ChunkSizes sizes, LengthRange range = {});
 /// A rank-1 update token by token, on the state in memory.
-void lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape);
+void lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape,
+                      LengthRange range = {});
 void lowerToQuadraticTile(OpBuilder &b, QuadraticOp op, TileShape shape);
 /// A map of whole tokens.
 void lowerToFeatureTile(OpBuilder &b, FeatureMapOp op, int64_t lanes);

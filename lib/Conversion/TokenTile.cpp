@@ -307,6 +307,9 @@ void TokenTile::write(Value sum, Value first, Value t, Value member) {
   writeOutput(sum, Value(), member, tokenAt(add(first, t)), column);
 }
 
-void mlir::linattn::lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape) {
-  TokenTile(b, op, shape).emit();
+void mlir::linattn::lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape,
+                                     LengthRange range) {
+  TokenTile tile(b, op, shape);
+  tile.lengths = range;
+  tile.emit();
 }

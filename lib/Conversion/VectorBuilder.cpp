@@ -11,8 +11,9 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// Bytes up to which scratch memory of a task lies on its stack.
-static constexpr int64_t stackBytes = 4096;
+/// Bytes up to which one buffer of a task lies on its stack, and of all of
+/// them.
+static constexpr int64_t stackBytes = 32 << 10, taskStackBytes = 192 << 10;
 
 Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes) {
   SmallVector<int64_t> shape;
@@ -21,10 +22,7 @@ Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes) {
   auto memref = MemRefType::get(shape, type);
   // A cache line, so that whole vectors never straddle two.
   IntegerAttr alignment = b.getI64IntegerAttr(64);
-  if (Block *task = taskBody();
-      task && dynamic.empty() &&
-      memref.getNumElements() * type.getIntOrFloatBitWidth() / 8 <=
-          stackBytes) {
+  if (Block *task = taskBody(); task && dynamic.empty() && fitsStack(memref)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(task);
     return memref::AllocaOp::create(b, loc, memref, ValueRange(), alignment);
@@ -32,6 +30,16 @@ Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes) {
   Value buffer = memref::AllocOp::create(b, loc, memref, dynamic, alignment);
   allocated.push_back(buffer);
   return buffer;
+}
+
+/// A buffer of a task takes its place on the stack unless it is large, or the
+/// others have taken what a thread can be expected to have.
+bool VectorBuilder::fitsStack(MemRefType memref) {
+  int64_t bytes = memref.getNumElements() * memref.getElementTypeBitWidth() / 8;
+  if (bytes > stackBytes || stackTaken + bytes > taskStackBytes)
+    return false;
+  stackTaken += bytes;
+  return true;
 }
 
 // A slow decay would lose ρ at every token or chunk, always the same way. Of

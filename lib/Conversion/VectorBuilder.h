@@ -87,8 +87,10 @@ public:
 
 private:
   Block *taskBody();
+  bool fitsStack(MemRefType memref);
 
   SmallVector<Value> allocated;
+  int64_t stackTaken = 0;
 };
 
 /// True if vectors of `size` tile the last dimension exactly.

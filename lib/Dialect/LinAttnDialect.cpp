@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "linattn/Analysis/CostModel.h"
 #include "linattn/Dialect/LinAttnConv.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -102,7 +103,8 @@ LogicalResult NormalizeAttr::verify(function_ref<InFlightDiagnostic()> emit,
 
 LogicalResult ConfigAttr::verify(function_ref<InFlightDiagnostic()> emit,
                                  Form form, int64_t chunk, int64_t rows,
-                                 int64_t cols, int64_t block, int64_t segment) {
+                                 int64_t cols, int64_t block, int64_t segment,
+                                 int64_t whole, int64_t few) {
   auto check = [&](int64_t value, StringRef name,
                    int64_t limit) -> LogicalResult {
     if (value >= 0 && value <= limit)
@@ -115,5 +117,7 @@ LogicalResult ConfigAttr::verify(function_ref<InFlightDiagnostic()> emit,
                  succeeded(check(rows, "rows", 64)) &&
                  succeeded(check(cols, "cols", 256)) &&
                  succeeded(check(block, "block", 4096)) &&
-                 succeeded(check(segment, "segment", 1 << 30)));
+                 succeeded(check(segment, "segment", 1 << 30)) &&
+                 succeeded(check(whole, "whole", ::linattn::largestWhole)) &&
+                 succeeded(check(few, "few", ::linattn::largestFew)));
 }

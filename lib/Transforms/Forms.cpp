@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Transforms/Forms.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -77,6 +79,13 @@ LogicalResult mlir::linattn::verifyForm(ScanOp op, Form form) {
          << stringifyForm(form) << ": " << why;
 }
 
+/// On tensors: is the state that comes in a fill with zero?
+static bool startsAtZero(ScanOp op) {
+  auto fill = op.getState().getDefiningOp<linalg::FillOp>();
+  return !op.getStateIndices() && fill &&
+         matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
+}
+
 ::linattn::ScanProblem mlir::linattn::describeScan(ScanOp op) {
   using Problem = ::linattn::ScanProblem;
   auto size = [](Value value, int64_t dim) {
@@ -112,6 +121,9 @@ LogicalResult mlir::linattn::verifyForm(ScanOp op, Form form) {
   // Packed sequences are as long as they are.
   problem.tokens =
       op.getCuSeqlens() ? ::linattn::unknownSize : size(op.getKey(), 2);
+  problem.startsAtZero = startsAtZero(op);
+  problem.endsUnused = !op.getStateIndices() && op->getNumResults() > 1 &&
+                       op->getResult(1).use_empty();
   int64_t states = size(op.getState(), 1), outputs = size(op.getOutput(), 1);
   if (states > 0 && outputs > 0)
     problem.group = outputs / states;

@@ -37,6 +37,12 @@ struct Request {
   int64_t segment = 0; ///< 0: from the number of tokens.
 };
 
+/// A form, with the lengths of sequences that have another schedule in it.
+struct Selection {
+  Form form = Form::Auto;
+  int64_t chunk = 0, whole = 0, few = 0;
+};
+
 struct LinAttnSelectFormPass final
     : mlir::linattn::impl::LinAttnSelectFormPassBase<LinAttnSelectFormPass> {
   using LinAttnSelectFormPassBase::LinAttnSelectFormPassBase;
@@ -111,20 +117,20 @@ private:
               : ConfigAttr::get(&getContext(), Form::Segments, 0, 0, 0, 0);
     op.setConfigAttr(ConfigAttr::get(&getContext(), Form::Segments,
                                      kept.getChunk(), kept.getRows(),
-                                     kept.getCols(), kept.getBlock(), segment));
+                                     kept.getCols(), kept.getBlock(), segment,
+                                     kept.getWhole(), kept.getFew()));
     tell(op, "segments: as asked for; " + describeSegments(op));
     return WalkResult::advance();
   }
 
   /// The form of a scan, with a remark for every other.
-  std::pair<Form, int64_t> selectScan(ScanOp op, const Request &request,
-                                      std::string &reason) {
+  Selection selectScan(ScanOp op, const Request &request, std::string &reason) {
     ScanProblem problem = describeScan(op);
     if (op.getUpdate() == Update::Oja) {
       reason = "the only form of its rule, without a vector schedule";
       if (request.form == Form::Auto)
         refuse(op, Form::StateTile), refuse(op, Form::Chunk);
-      return {Form::Token, 0};
+      return {Form::Token};
     }
     std::vector<ScanForm::Kind> legal{ScanForm::Token};
     for (auto [form, kind] : {std::pair(Form::StateTile, ScanForm::StateTile),
@@ -133,19 +139,58 @@ private:
         legal.push_back(kind);
       else if (request.form == Form::Auto)
         refuse(op, form);
-    auto choice = ::linattn::chooseScanForm(problem, legal, target());
-    if (request.form == Form::Auto) {
-      reason = describeChoice(problem, choice);
-      const ScanForm &form = choice.get().form;
-      Form chosen = form.kind == ScanForm::Token       ? Form::Token
-                    : form.kind == ScanForm::StateTile ? Form::StateTile
-                                                       : Form::Chunk;
-      return {chosen, form.chunk};
-    }
+    if (request.form == Form::Auto)
+      return selectByLength(problem, legal, reason);
     reason = "as asked for";
     int64_t chunk = request.form == Form::Chunk ? request.chunk : 0;
+    auto choice = ::linattn::chooseScanForm(problem, legal, target());
     compareAsked(op, problem, choice, request.form, chunk, reason);
     return {request.form, chunk};
+  }
+
+  /// Long sequences decide the form, as if their length were not known; which
+  /// of its schedules a sequence takes follows from its own length, here or at
+  /// run time. So it has the same bits alone, in a batch and packed.
+  Selection selectByLength(const ScanProblem &problem,
+                           const std::vector<ScanForm::Kind> &legal,
+                           std::string &reason) {
+    ScanProblem many = problem;
+    many.tokens = ::linattn::unknownSize;
+    auto choice = ::linattn::chooseScanForm(many, legal, target());
+    if (choice.get().form.kind != ScanForm::Chunk) {
+      // Token by token and in state tiles the bits are the same: the length may
+      // decide between them. A rank-1 update has the first one alone.
+      std::vector<ScanForm::Kind> others = legal;
+      llvm::erase(others, ScanForm::Chunk);
+      choice = ::linattn::chooseScanForm(problem, others, target());
+      reason = describeChoice(problem, choice);
+      return {choice.get().form.kind == ScanForm::Token ? Form::Token
+                                                        : Form::StateTile};
+    }
+    int64_t whole = ::linattn::wholeTokensOf(problem, target()),
+            few = ::linattn::fewTokensOf(problem, legal, target());
+    int64_t tokens = problem.tokens;
+    if (few > 0 && tokens >= 0 && tokens <= few) {
+      reason = llvm::formatv("few tokens: {0} or fewer of a sequence go one by "
+                             "one, more in chunks",
+                             few)
+                   .str();
+      return {Form::Token};
+    }
+    reason = describeChoice(many, choice);
+    Selection chunks{Form::Chunk, choice.get().form.chunk, whole, few};
+    if (tokens >= 0)
+      chunks.few = 0;
+    if (tokens > whole)
+      chunks.whole = 0;
+    if (chunks.whole)
+      reason +=
+          llvm::formatv("; a sequence of up to {0} tokens is one chunk", whole)
+              .str();
+    if (chunks.few)
+      reason +=
+          llvm::formatv("; one of up to {0} goes token by token", few).str();
+    return chunks;
   }
 
   /// What was asked for against what would have been chosen.
@@ -183,25 +228,24 @@ private:
       if (given.getSegment())
         request.segment = given.getSegment();
     }
-    Form chosen = request.form;
-    int64_t chunk = 0;
+    Selection chosen{request.form};
     std::string reason = "as asked for";
     if constexpr (std::is_same_v<OpTy, ScanOp>) {
-      if (failed(verifyForm(op, chosen)))
+      if (failed(verifyForm(op, request.form)))
         return WalkResult::interrupt();
-      if (chosen == Form::Segments)
+      if (request.form == Form::Segments)
         return selectSegments(op, given, request.segment);
-      std::tie(chosen, chunk) = selectScan(op, request, reason);
-    } else if (chosen == Form::Auto || chosen == Form::Chunk ||
-               chosen == Form::Segments) {
+      chosen = selectScan(op, request, reason);
+    } else if (request.form == Form::Auto || request.form == Form::Chunk ||
+               request.form == Form::Segments) {
       int64_t count = cast<ShapedType>(tokens.getType()).getDimSize(2);
       bool few = !ShapedType::isDynamic(count) && count <= fewTokens;
       reason = few ? "few tokens: one pass over the state"
                    : "the state stays in registers while tokens stream past";
-      chosen =
+      chosen.form =
           few && request.form == Form::Auto ? Form::Token : Form::StateTile;
     }
-    writeConfig(op, given, chosen, chunk, reason);
+    writeConfig(op, given, chosen, reason);
     return WalkResult::advance();
   }
 
@@ -223,7 +267,7 @@ private:
   }
 
   template <typename OpTy>
-  void writeConfig(OpTy op, ConfigAttr given, Form chosen, int64_t chunk,
+  void writeConfig(OpTy op, ConfigAttr given, const Selection &chosen,
                    StringRef reason) {
     auto size = [&](int64_t dim) {
       return cast<ShapedType>(op.getState().getType()).getDimSize(dim);
@@ -236,19 +280,24 @@ private:
     };
     // A single token leaves registers for twice the columns: longer runs of
     // memory.
-    if (chosen == Form::Token && isSingleToken(op) &&
+    if (chosen.form == Form::Token && isSingleToken(op) &&
         size(3) % (2 * tile.cols) == 0)
       tile.cols *= 2;
     int64_t rows = keep(given ? given.getRows() : 0, tile.rows);
     int64_t cols = keep(given ? given.getCols() : 0, tile.cols);
     int64_t block = keep(given ? given.getBlock() : 0, tile.block);
-    op.setConfigAttr(
-        ConfigAttr::get(&getContext(), chosen, chunk, rows, cols, block));
-    if (chosen == Form::Chunk)
-      tell(op, llvm::formatv("chunks of {0} tokens: {1}", chunk, reason));
+    int64_t whole = keep(given ? given.getWhole() : 0, chosen.whole);
+    int64_t few = keep(given ? given.getFew() : 0, chosen.few);
+    op.setConfigAttr(ConfigAttr::get(&getContext(), chosen.form, chosen.chunk,
+                                     rows, cols, block, /*segment=*/0, whole,
+                                     few));
+    if (chosen.form == Form::Chunk)
+      tell(op,
+           llvm::formatv("chunks of {0} tokens: {1}", chosen.chunk, reason));
     else
       tell(op, llvm::formatv("{0}, tile {1}x{2} over {3} tokens: {4}",
-                             stringifyForm(chosen), rows, cols, block, reason));
+                             stringifyForm(chosen.form), rows, cols, block,
+                             reason));
   }
 
   //===--------------------------------------------------------------------===//

@@ -312,8 +312,8 @@ def make_plan(
         ("out", "tokens", "B T Ho V") if "q" in tokens else None,
         options.has_state,
         options.returns_state,
-        # These forms are laid out for the heads at hand, and so are the kernels of a GPU.
-        target == "nvvm-emulated"
+        # Recurrences are laid out for the heads of the call, and so are the kernels of a GPU.
+        target == "nvvm-emulated" or what == "scan" or options.causal and options.weights == "linear"
         or bool(options.config) and ("token" in options.config or "chunk" in options.config),
         options.wide_state,
         given == "step",

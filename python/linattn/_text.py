@@ -1,8 +1,8 @@
 """The MLIR that `attention`, `scan` and `State` compile.
 
 Head sizes are constants in it. Batch, heads and tokens are not, so that one kernel
-serves all of them, except where that costs speed: one token at a time is decoding,
-which has kernels of its own.
+serves all of them, except where that costs speed: recurrences know their heads, and
+one token at a time is decoding, which has kernels of its own.
 """
 
 from __future__ import annotations

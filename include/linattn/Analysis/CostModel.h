@@ -22,6 +22,11 @@ constexpr int64_t fewTokens = 4;
 constexpr int64_t chunkTokens = 16;
 /// The scores of more tokens than that would leave the caches.
 constexpr int64_t largestChunk = 1024;
+/// The longest sequence that may be one chunk, whatever the others are: it ends
+/// within the tokens that all heads take at once.
+constexpr int64_t largestWhole = 256;
+/// The longest sequence that may run token by token where longer ones do not.
+constexpr int64_t largestFew = 64;
 
 /// A comparison of the two forms cheap enough to make at run time: reassociate
 /// when

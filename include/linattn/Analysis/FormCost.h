@@ -44,6 +44,8 @@ struct ScanProblem {
   int64_t group = 1;
   /// Of the state.
   int64_t elementBits = 32;
+  /// The first chunk has no state to read, the last one none to write.
+  bool startsAtZero = false, endsUnused = false;
 };
 
 /// One way to run a scan; quadratic for causal attention alone.
@@ -105,6 +107,23 @@ double chunkMargin(const ScanProblem &problem);
 ScanChoice chooseScanForm(const ScanProblem &problem,
                           const std::vector<ScanForm::Kind> &legal,
                           const VectorTarget &target);
+
+/// The tokens up to which a sequence is predicted to be fastest token by token,
+/// at most 8, where a state comes in and goes out; else 0: one chunk is enough.
+/// A sequence's own length decides, never that of its neighbours.
+int64_t fewTokensOf(const ScanProblem &problem,
+                    const std::vector<ScanForm::Kind> &legal,
+                    const VectorTarget &target);
+
+/// By how much one chunk must be predicted to be cheaper than several. The
+/// constants are those of short chunks: a long one takes up to 1.4 times what
+/// they predict.
+constexpr double wholeMargin = 0.3;
+
+/// The tokens, a multiple of `chunkTokens`, up to which a sequence is predicted
+/// to be fastest as one chunk, whose scores take the place of the passes over
+/// the state; 0 where a state comes in and goes out.
+int64_t wholeTokensOf(const ScanProblem &problem, const VectorTarget &target);
 
 /// Time that segments of the tokens would take, over the time of one pass, with
 /// that many cores and `tasks` ≥ 1 tasks otherwise: a segment computes a

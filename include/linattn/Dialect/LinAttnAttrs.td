@@ -106,6 +106,8 @@ def LinAttn_ConfigAttr : LinAttn_Attr<"Config", "config"> {
     | `rows`, `cols` | rows and columns of the state tile that stays in registers |
     | `block` | tokens that stream past one tile before the next is loaded |
     | `segment` | tokens per segment of the segments form; 0: from the number of tokens |
+    | `whole` | tokens up to which a sequence is one chunk of the chunk form |
+    | `few` | tokens up to which a sequence runs token by token instead |
 
     Example: `#linattn.config<form = state_tile, rows = 8, cols = 32, block = 32>`.
   }];
@@ -115,11 +117,14 @@ def LinAttn_ConfigAttr : LinAttn_Attr<"Config", "config"> {
     DefaultValuedParameter<"int64_t", "0">:$rows,
     DefaultValuedParameter<"int64_t", "0">:$cols,
     DefaultValuedParameter<"int64_t", "0">:$block,
-    DefaultValuedParameter<"int64_t", "0">:$segment);
+    DefaultValuedParameter<"int64_t", "0">:$segment,
+    DefaultValuedParameter<"int64_t", "0">:$whole,
+    DefaultValuedParameter<"int64_t", "0">:$few);
   let builders = [
     AttrBuilder<(ins "::mlir::linattn::Form":$form, "int64_t":$chunk,
       "int64_t":$rows, "int64_t":$cols, "int64_t":$block), [{
-      return $_get($_ctxt, form, chunk, rows, cols, block, /*segment=*/0);
+      return $_get($_ctxt, form, chunk, rows, cols, block, /*segment=*/0,
+                   /*whole=*/0, /*few=*/0);
     }]>
   ];
   let assemblyFormat = "`<` struct(params) `>`";

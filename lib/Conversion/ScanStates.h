@@ -1,0 +1,30 @@
+//===- ScanStates.h - The states a scan need not touch ----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_CONVERSION_SCANSTATES_H
+#define LINATTN_CONVERSION_SCANSTATES_H
+
+#include "linattn/Dialect/LinAttn.h"
+
+namespace mlir::linattn {
+
+/// How the memory of a scan's state is used around it.
+struct StateUse {
+  /// The fill with zero that comes before the scan and is of no use to anything
+  /// else; null if there is none.
+  Operation *zeroFill = nullptr;
+  /// Nothing reads the state after the scan.
+  bool endsUnused = false;
+};
+
+/// Looks at the users of the state of a scan on buffers.
+StateUse findStateUse(ScanOp op);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_CONVERSION_SCANSTATES_H
