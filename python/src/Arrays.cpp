@@ -127,7 +127,7 @@ nb::object getBFloat16() {
 }
 
 /// The library that a type belongs to, by the name of its module.
-ArrayKind classify(nb::handle object) {
+ArrayKind classify(nb::handle object, const char *name) {
   Libraries &libraries = getLibraries();
   PyTypeObject *type = Py_TYPE(object.ptr());
   if (auto it = libraries.kinds.find(type); it != libraries.kinds.end())
@@ -139,6 +139,13 @@ ArrayKind classify(nb::handle object) {
     return module.compare(0, length, package) == 0 &&
            (module.size() == length || module[length] == '.');
   };
+  // Its buffer holds the elements that the mask hides, too.
+  if (nb::hasattr(object, "mask") && nb::hasattr(object, "fill_value") &&
+      PyObject_IsInstance(object.ptr(), libraries.numpyArray.ptr()) == 1)
+    throwTypeError(std::string(name) +
+                   ": expected an array without a mask, but got " +
+                   describeType(object) +
+                   "; pass its `filled()`, and the mask as an operand");
   ArrayKind kind = ArrayKind::Other;
   if (PyObject_IsInstance(object.ptr(), libraries.numpyArray.ptr()) == 1)
     kind = ArrayKind::NumPy;
@@ -228,7 +235,7 @@ ImportedArray::~ImportedArray() {
 
 void ImportedArray::import(nb::handle object, const char *name, Place &place) {
   Libraries &libraries = getLibraries();
-  kind = classify(object);
+  kind = classify(object, name);
   if (kind == ArrayKind::NumPy ||
       (PyObject_CheckBuffer(object.ptr()) &&
        !nb::hasattr(object, libraries.dlpackName))) {
