@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import secrets
+import stat
 import struct
-import zipfile
 
 import numpy as np
 
 from . import _linattn
 
-__all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "is_on_device", "assign", "load_npz", "save_safetensors", "load_safetensors", "to_host", "zeros"]
+__all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "is_on_device", "assign", "load_npz", "replacing", "save_safetensors", "load_safetensors", "to_host", "zeros"]
 
 
 # Spelling a dtype costs more than a whole call.
@@ -39,6 +41,11 @@ def zeros(shape, dtype):
 
 def to_numpy(array, name="array"):
     """A NumPy array with the same elements; bfloat16 becomes float32."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name}: expected an array without a mask, but got {type(array).__name__}; pass its "
+            "`filled()`, and the mask as an operand"
+        )
     if isinstance(array, np.ndarray):
         return np.asarray(array)  # subclasses have shapes of their own
     if getattr(array, "requires_grad", False):
@@ -117,16 +124,49 @@ def assign(target, source):
         target[...] = source
 
 
+@contextlib.contextmanager
+def replacing(path):
+    """A file to write that takes the place of `path` when it is complete. What
+    was there stays if writing fails."""
+    path = os.path.realpath(os.fspath(path))  # what a link leads to
+    status = os.stat(path) if os.path.exists(path) else None
+    if status and not stat.S_ISREG(status.st_mode):  # a pipe has no place to take
+        with open(path, "wb") as file:
+            yield file
+        return
+    beside = f"{path}.{secrets.token_hex(4)}.tmp"
+    try:
+        with open(beside, "xb") as file:
+            if status:
+                os.chmod(beside, stat.S_IMODE(status.st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
 def load_npz(path):
     """The arrays in a .npz file; nothing in it is executed."""
-    try:
-        file = np.load(path, allow_pickle=False)
-        if isinstance(file, np.ndarray):
-            raise ValueError("a single array")
-        with file:
-            return {name: file[name] for name in file.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{os.fspath(path)}: expected a .npz file of arrays, but got {error}") from None
+    with open(path, "rb") as opened:  # an OSError from here on is the content's
+        try:
+            file = np.load(opened, allow_pickle=False)
+            if isinstance(file, np.ndarray):
+                raise ValueError("a single array")
+            with file:
+                arrays = {name: file[name] for name in file.files}
+            # NumPy gives the bytes of a member that is no array.
+            strange = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
+            if strange:
+                raise ValueError(f"{strange[0]}, which is no array")
+            return arrays
+        except Exception as error:  # zip, zlib and NumPy's headers have errors of their own
+            raise ValueError(
+                f"{os.fspath(path)}: expected a .npz file of arrays, but got {error or type(error).__name__}"
+            ) from None
 
 
 # ----------------------------------------------------------------------------
@@ -148,7 +188,7 @@ def save_safetensors(path, arrays):
         offset += array.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
+    with replacing(path) as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for array in arrays.values():
             file.write(np.ascontiguousarray(array).tobytes())
@@ -170,6 +210,8 @@ def load_safetensors(path):
                 raise ValueError(f"{name} lies outside of the file")
             array = np.frombuffer(body[begin:end], _SAFETENSORS_DTYPES[entry["dtype"]])
             arrays[name] = array.reshape(entry["shape"]).copy()
-    except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
-        raise ValueError(f"{what}: expected a safetensors file, but got one that is damaged: {error}") from None
+    except Exception as error:  # whatever is wrong, the file is
+        raise ValueError(
+            f"{what}: expected a safetensors file, but got one that is damaged: {error or type(error).__name__}"
+        ) from None
     return arrays

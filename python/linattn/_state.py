@@ -35,7 +35,8 @@ class State:
     `step` and `update` replace the contents in place, without a copy. They never
     write to the arrays that the state was made from, but do write to those that
     they, `zeros`, `copy` or `load` made: copy S, or the state, to keep a moment of
-    it.
+    it. One thread steps a state at a time; of two that overlap one gets a
+    RuntimeError.
     """
 
     __slots__ = ("S", "z", "m", "layout", "_owned", "_last")
@@ -140,7 +141,7 @@ class State:
                 self._last = _linattn.Step(arrays, options, plan, state)
             result = plan(operands, state, out, self._owned, num_threads)
         if result[1] is not self.S or len(result) > 2:
-            self._replace(*result[1:])
+            self._replace(options[-3], *result[1:])
         return result[0]
 
     def update(self, k, v, *, feature_map=None, num_threads=None, target=None, **gates):
@@ -154,8 +155,9 @@ class State:
             return
         feature_map, maps = _features.split(feature_map, k=k, streams=True)
         plan = _state_plan("update", feature_map, self, (None,) * 4, None, target)
+        before = self.S
         _, *parts = plan((k, v, *maps), self._parts(), None, self._owned, num_threads)
-        self._replace(*parts)
+        self._replace(before, *parts)
 
     def query(
         self, q, *, feature_map=None, normalize=None, eps=None, floor=None, abs_floor=None,
@@ -180,7 +182,10 @@ class State:
     def _parts(self):
         return tuple(part for part in (self.S, self.z, self.m) if part is not None)
 
-    def _replace(self, S, z=None, m=None):
+    def _replace(self, before, S, z=None, m=None):
+        """Goes on with another state, unless another thread has."""
+        if self.S is not before:
+            raise RuntimeError("state: expected no other thread to step it meanwhile, but one did")
         self.S, self.z, self.m = S, z, m
         self._owned = True
 
@@ -199,7 +204,7 @@ class State:
         if os.fspath(path).endswith(".safetensors"):
             _arrays.save_safetensors(path, arrays)
             return
-        with open(path, "wb") as file:
+        with _arrays.replacing(path) as file:
             np.savez(file, **arrays)  # a file: given a path, savez may change its name
 
     @classmethod

@@ -114,7 +114,7 @@ const dlpack::ExchangeAPI *findAPI(nb::handle type, const std::string &module) {
 }
 
 /// The library that a type belongs to, by the name of its module.
-TypeInfo classify(nb::handle object) {
+TypeInfo classify(nb::handle object, const char *name) {
   Libraries &libraries = getLibraries();
   PyTypeObject *type = Py_TYPE(object.ptr());
   if (auto it = libraries.types.find(type); it != libraries.types.end())
@@ -126,6 +126,13 @@ TypeInfo classify(nb::handle object) {
     return module.compare(0, length, package) == 0 &&
            (module.size() == length || module[length] == '.');
   };
+  // Its buffer holds the elements that the mask hides, too.
+  if (nb::hasattr(object, "mask") && nb::hasattr(object, "fill_value") &&
+      PyObject_IsInstance(object.ptr(), libraries.numpyArray.ptr()) == 1)
+    throwTypeError(std::string(name) +
+                   ": expected an array without a mask, but got " +
+                   describeType(object) +
+                   "; pass its `filled()`, and the mask as an operand");
   TypeInfo info;
   if (PyObject_IsInstance(object.ptr(), libraries.numpyArray.ptr()) == 1)
     info.kind = ArrayKind::NumPy;
@@ -217,7 +224,7 @@ ImportedArray::~ImportedArray() {
 
 void ImportedArray::import(nb::handle object, const char *name, Place &place) {
   Libraries &libraries = getLibraries();
-  TypeInfo info = classify(object);
+  TypeInfo info = classify(object, name);
   kind = info.kind;
   if (info.api && borrow(object, info.api, name, place)) {
     // The view is complete.

@@ -14,6 +14,7 @@
 #include "Plan.h"
 #include "Bindings.h"
 #include "KernelObject.h"
+#include "WriteGuard.h"
 
 namespace nb = nanobind;
 using namespace linattn;
@@ -128,6 +129,8 @@ public:
   nb::object finish();
 
 private:
+  /// Throws if another thread writes the state that this call updates.
+  void guardState(WriteGuard &guard) const;
   void import(nb::handle object, const OperandSpec &spec) {
     ImportedArray &array = imported[arrays.size()].emplace();
     array.import(object, spec.name.c_str(), place);
@@ -364,6 +367,22 @@ std::string PlanCall::translateNames(std::string message) const {
   return message;
 }
 
+void PlanCall::guardState(WriteGuard &guard) const {
+  // Steps on a GPU are queued, one after another.
+  if (!updated[0] || place.isDevice())
+    return;
+  const BufferView *rows = nullptr;
+  for (auto [index, spec] : llvm::enumerate(plan.operands))
+    if (spec.name == "state_indices")
+      rows = &inputs[index];
+  if (!guard.enter(*arrays[plan.operands.size()], rows))
+    throw std::runtime_error(
+        rows ? "state_indices: expected rows that no other thread writes now, "
+               "but got one of a step that is still running"
+             : "state: expected no other thread to write it now, but a step of "
+               "it is still running");
+}
+
 void PlanCall::run(int32_t numThreads) {
   if (isExplained(*kernel, inputs))
     return;
@@ -403,6 +422,8 @@ void PlanCall::run(int32_t numThreads) {
     }
   }
   std::string message;
+  WriteGuard guard;
+  guardState(guard);
   {
     nb::gil_scoped_release release;
     if (llvm::Error error = kernel->run(inputs, outputs, options))
