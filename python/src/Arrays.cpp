@@ -516,7 +516,7 @@ void ResultArray::allocate(nb::handle like, ArrayKind likeKind, DType dtype,
   kind = likeKind;
   if (callPlace.isDevice())
     return allocateOnDevice(like, dtype, shape, callPlace);
-  if (kind == ArrayKind::Torch && (api = classify(like).api)) {
+  if (kind == ArrayKind::Torch && (api = classify(like, "result").api)) {
     memory.emplace(dtype, shape);
     imported.view = memory->view();
     return;
