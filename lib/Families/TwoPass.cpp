@@ -19,17 +19,31 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
+static Value convertTo(FamilyBuilder &f, Type type, StringRef dims, Value x) {
+  if (getElementTypeOrSelf(x) == type)
+    return x;
+  return f.map(dims, {{x, dims}}, type,
+               [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; });
+}
+
 /// Keys and values meet in M slots: the first scan writes keys into slots and
-/// reads how much each slot is wanted, the second reads the slots' values.
+/// reads how much each slot is wanted, the second reads the slots' values. Both
+/// are in the accumulation type, since their tokens' type is that of their
+/// results: in 16 bits the scores would be rounded once more, and their
+/// softmax.
 static FailureOr<FamilyResults> buildSlots(FamilyBuilder &f, Value slots,
                                            Value decay) {
   FailureOr<double> scale = f.scale();
   if (failed(scale))
     return failure();
+  auto widen = [&](StringRef dims, Value x) {
+    return convertTo(f, f.accumulationType(), dims, x);
+  };
   SmallVector<Value, 3> state = f.initialState();
+  slots = widen("B H T M", slots);
   FamilyScan keys;
-  keys.query = f.operand("q");
-  keys.key = f.operand("k");
+  keys.query = widen("B Hq T K", f.operand("q"));
+  keys.key = widen("B Hk T K", f.operand("k"));
   keys.value = slots;
   keys.valueDecay = decay;
   keys.state = {state[0]};
@@ -40,12 +54,13 @@ static FailureOr<FamilyResults> buildSlots(FamilyBuilder &f, Value slots,
   FamilyScan values = keys;
   values.query = f.softmax({wanted[0], "B Ho T M"}, *scale);
   values.key = slots;
-  values.value = f.operand("v");
+  values.value = widen("B Hv T V", f.operand("v"));
   values.valueDecay = Value();
   values.decay = decay;
   values.state = {state[1]};
   SmallVector<Value, 4> read = f.scan(values, "B Ho T V");
-  return FamilyResults{read[0], {wanted[1], read[1]}};
+  Value output = convertTo(f, f.tokenType(), "B Ho T V", read[0]);
+  return FamilyResults{output, {wanted[1], read[1]}};
 }
 
 static Family gsa() {
@@ -125,7 +140,7 @@ static SlotWeights emitSlotWeights(FamilyBuilder &f, Value sums) {
       b, arith::ConstantIndexOp::create(b, 0), tokens,
       arith::ConstantIndexOp::create(b, 1),
       ValueRange{convertSums(sums, b.getF64Type()), f.empty("B H T M", type),
-                 f.empty("B H T M", f.tokenType())},
+                 f.empty("B H T M", type)},
       [&](OpBuilder &builder, Location loc, Value t, ValueRange carried) {
         ImplicitLocOpBuilder body(loc, builder);
         SmallVector<OpFoldResult> offsets(4, body.getIndexAttr(0));
