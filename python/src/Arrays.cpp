@@ -94,6 +94,7 @@ struct Libraries {
   /// The dtype of ml_dtypes, once it is needed.
   nb::object bfloat16;
   nb::object dtypeName, viewName, dlpackName, dlpackDeviceName, maxVersion;
+  nb::object isNegName;
   nb::object cudaName;
   std::unordered_map<PyTypeObject *, ArrayKind> kinds;
 
@@ -109,6 +110,7 @@ struct Libraries {
     dlpackName = nb::str("__dlpack__");
     dlpackDeviceName = nb::str("__dlpack_device__");
     cudaName = nb::str("__cuda_array_interface__");
+    isNegName = nb::steal(PyUnicode_InternFromString("is_neg"));
     maxVersion = nb::make_tuple(1, 0);
   }
 };
@@ -388,6 +390,44 @@ void ImportedArray::importCudaInterface(nb::handle object, const char *name,
   owner = nb::borrow(object);
 }
 
+/// PyTorch exports a tensor that stands for the negative of its memory, such as
+/// the imaginary part of a conjugate, without a word about that.
+static void checkSigns(nb::handle object, ArrayKind kind, const char *name) {
+  if (kind != ArrayKind::Torch)
+    return;
+  PyObject *isNeg =
+      PyObject_CallMethodNoArgs(object.ptr(), getLibraries().isNegName.ptr());
+  if (!isNeg)
+    PyErr_Clear(); // Not one of PyTorch's own, or nested: the export will tell.
+  bool isNegative = isNeg == Py_True;
+  Py_XDECREF(isNeg);
+  if (isNegative)
+    throwValueError(std::string(name) +
+                    ": expected a tensor without the negative bit, but got a "
+                    "view that negates its memory; pass " +
+                    name + ".resolve_neg()");
+}
+
+/// Turns a producer's refusal to export an array into an error that names it.
+static void explainRefusal(nb::python_error &error, nb::handle object,
+                           const char *name) {
+  for (PyObject *type :
+       {PyExc_BufferError, PyExc_RuntimeError, PyExc_ValueError})
+    if (error.matches(type)) {
+      nb::object describe =
+          nb::module_::import_("linattn._arrays").attr("describe_odd");
+      nb::object words = describe(object);
+      nb::object value = nb::borrow(error.value());
+      std::string what = words.is_none()
+                             ? "one that cannot be exported: " +
+                                   std::string(nb::str(value).c_str())
+                             : nb::cast<std::string>(words);
+      throwValueError(
+          std::string(name) +
+          ": expected a dense array of numbers in memory, but got " + what);
+    }
+}
+
 void ImportedArray::importDLPack(nb::handle object, const char *name,
                                  Place &place) {
   if (!nb::hasattr(object, getLibraries().dlpackName))
@@ -401,11 +441,17 @@ void ImportedArray::importDLPack(nb::handle object, const char *name,
         ": expected a tensor that requires no gradient, since there "
         "is no backward pass yet; pass " +
         name + ".detach()");
-  int32_t device = nb::hasattr(object, getLibraries().dlpackDeviceName)
-                       ? findDevice(object, name)
-                       : Place::kCPU;
-  meet(place, device, object, kind, name);
-  owner = getCapsule(object, place);
+  checkSigns(object, kind, name);
+  try {
+    int32_t device = nb::hasattr(object, getLibraries().dlpackDeviceName)
+                         ? findDevice(object, name)
+                         : Place::kCPU;
+    meet(place, device, object, kind, name);
+    owner = getCapsule(object, place);
+  } catch (nb::python_error &error) {
+    explainRefusal(error, object, name);
+    throw;
+  }
   auto [tensor, readOnly] = openCapsule(owner);
   if (!tensor)
     throwTypeError(std::string(name) +
