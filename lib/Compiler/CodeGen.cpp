@@ -278,7 +278,11 @@ llvm::Error linattn::detail::emitWrappers(llvm::Module &module,
   if (llvm::Error error =
           emitPackedWrapper(module, signature, signature.entry, run, ranks))
     return error;
-  emitFloatMode(*module.getFunction(run), subnormals);
+  bool isDouble = llvm::any_of(signature.results, [](const ValueInfo &result) {
+    return result.dtype == DType::F64;
+  });
+  emitFloatMode(*module.getFunction(run),
+                subnormals == Subnormals::Automatic && !isDouble);
   return llvm::Error::success();
 }
 

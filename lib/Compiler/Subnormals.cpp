@@ -9,25 +9,11 @@
 #include "Subnormals.h"
 
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicsAArch64.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
-#include "llvm/IR/Operator.h"
 
 using namespace linattn::detail;
-
-/// Conversions do not count: gates may be f64 beside tokens that are not, and
-/// what is computed of them is f32.
-static bool computesInDouble(llvm::Module &module) {
-  for (llvm::Function &function : module)
-    for (llvm::Instruction &instruction : llvm::instructions(function))
-      if (llvm::isa<llvm::BinaryOperator, llvm::UnaryOperator, llvm::CallInst>(
-              instruction) &&
-          instruction.getType()->getScalarType()->isDoubleTy())
-        return true;
-  return false;
-}
 
 namespace {
 
@@ -73,13 +59,11 @@ private:
 
 } // namespace
 
-void linattn::detail::emitFloatMode(llvm::Function &body,
-                                    Subnormals subnormals) {
+void linattn::detail::emitFloatMode(llvm::Function &body, bool flush) {
   llvm::Module &module = *body.getParent();
   const llvm::Triple &triple = module.getTargetTriple();
   if (!triple.isX86() && !triple.isAArch64())
     return;
-  bool flush = subnormals == Subnormals::Automatic && !computesInDouble(module);
   // Constants must fold to the numbers that the machine would compute.
   if (flush)
     for (llvm::Function &function : module)

@@ -9,7 +9,9 @@
 // A gate that closes multiplies a state by e⁻²⁰ token after token, and an
 // operation on the subnormal numbers that are left takes a hundred cycles more
 // than one on others. They are 10³⁰ times smaller than anything they are added
-// to: arithmetic in f32 takes them for zeros. Arithmetic in f64 keeps them.
+// to: a kernel with results of f32 or 16 bits takes them for zeros. One with
+// results of f64 keeps them; f64 in between (the sums of ABC, the modes of the
+// LRU) ends in results that cannot tell.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +26,7 @@ class Module;
 namespace linattn::detail {
 
 enum class Subnormals {
-  /// Zeros, unless something is computed in f64.
+  /// Zeros, unless a result is f64.
   Automatic,
   /// As IEEE 754 has them, whatever is computed.
   Kept,
@@ -32,9 +34,10 @@ enum class Subnormals {
 
 /// Makes the definition `body` of a visible function one that an equally named
 /// wrapper calls. The wrapper sets the mode of the thread (rounding to nearest,
-/// no traps, subnormal numbers as wanted) and restores the caller's. On other
-/// machines than x86-64 and AArch64 there is no wrapper, and nothing to set.
-void emitFloatMode(llvm::Function &body, Subnormals subnormals);
+/// no traps, subnormal numbers zeros if they are to be flushed) and restores
+/// the caller's. On other machines than x86-64 and AArch64 there is no wrapper,
+/// and nothing to set.
+void emitFloatMode(llvm::Function &body, bool flush);
 
 } // namespace linattn::detail
 

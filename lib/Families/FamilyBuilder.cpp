@@ -488,8 +488,9 @@ SmallVector<Value, 4> FamilyBuilder::scan(const FamilyScan &s,
                                           StringRef outputDims) {
   StateValues state{s.state[0], s.state.size() > 1 ? s.state[1] : Value(),
                     s.state.size() > 2 ? s.state[2] : Value()};
-  auto op = ScanOp::create(b, s.query, s.key, s.value, /*mask=*/Value(),
-                           empty(outputDims, tokens), state);
+  auto op =
+      ScanOp::create(b, s.query, s.key, s.value, /*mask=*/Value(),
+                     empty(outputDims, getElementTypeOrSelf(s.query)), state);
   auto assign = [](MutableOperandRange operand, Value value) {
     if (value)
       operand.assign(value);

@@ -14,17 +14,31 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
+static Value convertTo(FamilyBuilder &f, Type type, StringRef dims, Value x) {
+  if (getElementTypeOrSelf(x) == type)
+    return x;
+  return f.map(dims, {{x, dims}}, type,
+               [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; });
+}
+
 /// Keys and values meet in M slots: the first scan writes keys into slots and
-/// reads how much each slot is wanted, the second reads the slots' values.
+/// reads how much each slot is wanted, the second reads the slots' values. Both
+/// are in the accumulation type, since their tokens' type is that of their
+/// results: in 16 bits the scores would be rounded once more, and their
+/// softmax.
 static FailureOr<FamilyResults> buildSlots(FamilyBuilder &f, Value slots,
                                            Value decay) {
   FailureOr<double> scale = f.scale();
   if (failed(scale))
     return failure();
+  auto widen = [&](StringRef dims, Value x) {
+    return convertTo(f, f.accumulationType(), dims, x);
+  };
   SmallVector<Value, 3> state = f.initialState();
+  slots = widen("B H T M", slots);
   FamilyScan keys;
-  keys.query = f.operand("q");
-  keys.key = f.operand("k");
+  keys.query = widen("B Hq T K", f.operand("q"));
+  keys.key = widen("B Hk T K", f.operand("k"));
   keys.value = slots;
   keys.valueDecay = decay;
   keys.state = {state[0]};
@@ -35,12 +49,13 @@ static FailureOr<FamilyResults> buildSlots(FamilyBuilder &f, Value slots,
   FamilyScan values = keys;
   values.query = f.softmax({wanted[0], "B Ho T M"}, *scale);
   values.key = slots;
-  values.value = f.operand("v");
+  values.value = widen("B Hv T V", f.operand("v"));
   values.valueDecay = Value();
   values.decay = decay;
   values.state = {state[1]};
   SmallVector<Value, 4> read = f.scan(values, "B Ho T V");
-  return FamilyResults{read[0], {wanted[1], read[1]}};
+  Value output = convertTo(f, f.tokenType(), "B Ho T V", read[0]);
+  return FamilyResults{output, {wanted[1], read[1]}};
 }
 
 static Family gsa() {
@@ -82,8 +97,11 @@ static Family abc() {
                   {"z", "N H M", "", -std::numeric_limits<double>::infinity()}};
   family.output = "B T Ho V";
   family.build = [](FamilyBuilder &f) -> FailureOr<FamilyResults> {
-    RunningLogSum slots =
-        emitRunningLogSum(f, SequenceEnds(f), f.term("s"), f.initialState()[2]);
+    // The weights are of the scores' type: as wide as both scans.
+    Value scores =
+        convertTo(f, f.accumulationType(), "B H T M", f.operand("s"));
+    RunningLogSum slots = emitRunningLogSum(
+        f, SequenceEnds(f), {scores, "B H T M"}, f.initialState()[2]);
     FailureOr<FamilyResults> results =
         buildSlots(f, slots.weights, slots.decay);
     if (succeeded(results))

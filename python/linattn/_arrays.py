@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _linattn
 
-__all__ = ["to_numpy", "convert_like", "copy", "dtype_name", "is_on_device", "assign", "load_npz", "replacing", "save_safetensors", "load_safetensors", "to_host", "zeros"]
+__all__ = ["to_numpy", "describe_odd", "convert_like", "cast_like", "copy", "dtype_name", "is_on_device", "assign", "load_npz", "replacing", "save_safetensors", "load_safetensors", "to_host", "zeros"]
 
 
 # Spelling a dtype costs more than a whole call.
@@ -39,6 +39,32 @@ def zeros(shape, dtype):
     return _linattn.zeros(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
 
 
+def describe_odd(array):
+    """In words, a tensor of PyTorch whose memory is not its elements; None for others."""
+
+    def ask(attribute):
+        try:
+            value = getattr(array, attribute, False)
+            return value() if callable(value) else value
+        except (RuntimeError, NotImplementedError):  # of what it is not
+            return False
+
+    if ask("is_nested"):
+        return "a nested tensor"
+    if ask("is_meta"):
+        return "a tensor on the meta device, which has no elements"
+    layout = str(getattr(array, "layout", "torch.strided"))
+    if layout != "torch.strided":
+        return f"a tensor of the layout {layout}"
+    if ask("is_quantized"):
+        return f"a quantized tensor, {array.dtype}"
+    if ask("is_conj"):
+        return "a tensor with the conjugate bit; pass its resolve_conj()"
+    if ask("is_neg"):
+        return "a tensor with the negative bit; pass its resolve_neg()"
+    return None
+
+
 def to_numpy(array, name="array"):
     """A NumPy array with the same elements; bfloat16 becomes float32."""
     if isinstance(array, np.ma.MaskedArray):
@@ -53,15 +79,21 @@ def to_numpy(array, name="array"):
             f"{name}: expected a tensor that requires no gradient, since there is no backward "
             f"pass yet; pass {name}.detach()"
         )
-    if _module(array) == "torch" and dtype_name(array) == "bfloat16":
-        array = array.float()
+    if _module(array) == "torch":
+        if words := describe_odd(array):
+            raise ValueError(f"{name}: expected a dense array of numbers in memory, but got {words}")
+        if dtype_name(array) == "bfloat16":
+            array = array.float()
     if hasattr(array, "__dlpack__"):
         try:
             return np.from_dlpack(array)
         except (BufferError, RuntimeError, TypeError):
             pass
     if hasattr(array, "__array__") or hasattr(array, "__dlpack__"):
-        return np.asarray(array)
+        try:
+            return np.asarray(array)
+        except (BufferError, RuntimeError, TypeError) as error:
+            raise TypeError(f"{name}: expected an array that NumPy can read, but got one it cannot: {error}") from None
     raise TypeError(
         f"{name}: expected an array (an object with __dlpack__), but got {type(array).__name__}"
     )
@@ -89,6 +121,14 @@ def convert_like(array, like):
     if not isinstance(like, np.ndarray) and hasattr(like, "__array_namespace__"):
         return like.__array_namespace__().from_dlpack(array)
     return array
+
+
+def cast_like(array, like):
+    """An array in the dtype of another one of its library; as it is where that has none."""
+    dtype = getattr(like, "dtype", None)
+    if dtype is None or dtype_name(array) == dtype_name(like):
+        return array
+    return array.to(dtype) if _module(array) == "torch" else array.astype(dtype)
 
 
 def is_on_device(array):

@@ -60,7 +60,7 @@ struct Libraries {
   /// The dtype of ml_dtypes, once it is needed.
   nb::object bfloat16;
   nb::object dtypeName, viewName, dlpackName, dlpackDeviceName, maxVersion;
-  nb::object cudaName, gradientName;
+  nb::object cudaName, gradientName, isNegName;
   std::unordered_map<PyTypeObject *, TypeInfo> types;
 
   Libraries() {
@@ -76,6 +76,7 @@ struct Libraries {
     dlpackDeviceName = nb::str("__dlpack_device__");
     cudaName = nb::str("__cuda_array_interface__");
     gradientName = nb::str("requires_grad");
+    isNegName = nb::steal(PyUnicode_InternFromString("is_neg"));
     maxVersion = nb::make_tuple(1, 0);
   }
 };
@@ -397,6 +398,44 @@ static void checkGradient(nb::handle object, const char *name) {
                   name + ".detach()");
 }
 
+/// PyTorch exports a tensor that stands for the negative of its memory, such as
+/// the imaginary part of a conjugate, without a word about that.
+static void checkSigns(nb::handle object, ArrayKind kind, const char *name) {
+  if (kind != ArrayKind::Torch)
+    return;
+  PyObject *isNeg =
+      PyObject_CallMethodNoArgs(object.ptr(), getLibraries().isNegName.ptr());
+  if (!isNeg)
+    PyErr_Clear(); // Not one of PyTorch's own, or nested: the export will tell.
+  bool isNegative = isNeg == Py_True;
+  Py_XDECREF(isNeg);
+  if (isNegative)
+    throwValueError(std::string(name) +
+                    ": expected a tensor without the negative bit, but got a "
+                    "view that negates its memory; pass " +
+                    name + ".resolve_neg()");
+}
+
+/// Turns a producer's refusal to export an array into an error that names it.
+static void explainRefusal(nb::python_error &error, nb::handle object,
+                           const char *name) {
+  for (PyObject *type :
+       {PyExc_BufferError, PyExc_RuntimeError, PyExc_ValueError})
+    if (error.matches(type)) {
+      nb::object describe =
+          nb::module_::import_("linattn._arrays").attr("describe_odd");
+      nb::object words = describe(object);
+      nb::object value = nb::borrow(error.value());
+      std::string what = words.is_none()
+                             ? "one that cannot be exported: " +
+                                   std::string(nb::str(value).c_str())
+                             : nb::cast<std::string>(words);
+      throwValueError(
+          std::string(name) +
+          ": expected a dense array of numbers in memory, but got " + what);
+    }
+}
+
 /// A tensor of DLPack as a view.
 static void fillView(const dlpack::Tensor &tensor, const char *name,
                      BufferView &view) {
@@ -423,11 +462,17 @@ void ImportedArray::importDLPack(nb::handle object, const char *name,
   if (kind == ArrayKind::Torch &&
       nb::hasattr(object, getLibraries().gradientName))
     checkGradient(object, name);
-  int32_t device = nb::hasattr(object, getLibraries().dlpackDeviceName)
-                       ? findDevice(object, name)
-                       : Place::kCPU;
-  meet(place, device, object, kind, name);
-  owner = getCapsule(object, place);
+  checkSigns(object, kind, name);
+  try {
+    int32_t device = nb::hasattr(object, getLibraries().dlpackDeviceName)
+                         ? findDevice(object, name)
+                         : Place::kCPU;
+    meet(place, device, object, kind, name);
+    owner = getCapsule(object, place);
+  } catch (nb::python_error &error) {
+    explainRefusal(error, object, name);
+    throw;
+  }
   auto [tensor, readOnly] = openCapsule(owner);
   if (!tensor)
     throwTypeError(std::string(name) +
@@ -440,6 +485,7 @@ void ImportedArray::importDLPack(nb::handle object, const char *name,
 bool ImportedArray::borrow(nb::handle object, const dlpack::ExchangeAPI *api,
                            const char *name, Place &place) {
   checkGradient(object, name);
+  checkSigns(object, kind, name);
   dlpack::Tensor tensor;
   if (api->borrow(object.ptr(), &tensor) != 0) {
     PyErr_Clear();

@@ -24,7 +24,11 @@ def _taylor(x):
 
 
 def _run(features, q, k, v, scale, normalize, eps):
-    """Features in float32, or in the float64 of the tokens, and a scan over them."""
+    """Features in float32, or in the float64 of the tokens, and a scan over them.
+
+    Args:
+      scale: None is K**-0.5.
+    """
     like, tokens = q, []
     for name, array in (("q", q), ("k", k), ("v", v)):
         array = _arrays.to_numpy(array, name)
@@ -36,22 +40,21 @@ def _run(features, q, k, v, scale, normalize, eps):
     q, k, v = tokens
     if q.shape[-1] != k.shape[-1]:
         raise ValueError(f"k: expected the head size of q, {q.shape[-1]}, but got {k.shape[-1]}")
+    if scale is None:
+        scale = q.shape[-1] ** -0.5
     root = q.dtype.type(abs(scale) ** 0.5)
     sign = q.dtype.type(-1 if scale < 0 else 1)
     o = _scan.scan(
         features(q * (root * sign)), features(k * k.dtype.type(root)), v, normalize=normalize,
         eps=eps if normalize else None, scale=1.0,
     )  # fmt: skip
-    dtype = _arrays.to_numpy(like).dtype
-    if _arrays.dtype_name(like) == "bfloat16" and dtype != o.dtype:
-        dtype = like.dtype  # NumPy's own, of ml_dtypes
-    return _arrays.convert_like(o.astype(dtype), like)
+    return _arrays.cast_like(_arrays.convert_like(o, like), like)
 
 
 def _based(q, k, v, scale, use_norm):
     scale = check_number("scale", scale)
     use_norm = check_flag("use_norm", use_norm)
-    return _run(_taylor, q, k, v, q.shape[-1] ** -0.5 if scale is None else scale, use_norm, 1e-6)
+    return _run(_taylor, q, k, v, scale, use_norm, 1e-6)
 
 
 parallel_based, fused_chunk_based = define(
@@ -72,7 +75,7 @@ parallel_based, fused_chunk_based = define(
 def _rebased(q, k, v, eps, use_scale, use_normalize, return_both):
     if check_flag("return_both", return_both):
         raise UnsupportedError("return_both: expected False, but got True")
-    scale = q.shape[-1] ** -0.5 if check_flag("use_scale", use_scale) else 1.0
+    scale = None if check_flag("use_scale", use_scale) else 1.0
     eps = check_number("eps", eps, minimum=0.0)
     return _run(_pairs, q, k, v, scale, check_flag("use_normalize", use_normalize), eps)
 
