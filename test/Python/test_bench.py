@@ -152,3 +152,33 @@ def test_calibration_finds_the_constants_it_was_given():
     fitted = bench.calibrate.fit(records)
     for record in records:
         assert bench.calibrate._fitted(fitted, record) == pytest.approx(record["cost"], rel=1e-3)
+
+
+def test_layers(monkeypatch, capsys, tmp_path):
+    """A small layer, untouched and with linattn, by turns."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    from linattn.bench import layers
+
+    small = dict(
+        hidden_size=64, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=16, linear_value_head_dim=16,
+    )  # fmt: skip
+    model = dict(small, num_attention_heads=2, num_key_value_heads=1, head_dim=16, intermediate_size=32, vocab_size=32)
+    known = {
+        "layer-small": layers.Layer(lambda: layers._qwen3_next(**small), 64, 20, "small"),
+        "layer-steps": layers.Layer(lambda: layers._qwen3_5(**model), 64, 6, "small steps", True),
+    }
+    monkeypatch.setattr(layers, "LAYERS", known)
+    path = tmp_path / "layers.json"
+    arguments = ["--case=layer-small,layer-steps", "--dtype=f32", "--repetitions=2", "--progress=off", f"--json={path}"]
+    assert bench.main(arguments) == 0
+    records = json.loads(path.read_text())
+    assert [record["implementation"] for record in records] == ["transformers", "linattn"] * 2
+    for record in records[1::2]:
+        assert record["ratio"] > 0 and record["max_rel_error"] < 1e-4
+        assert set(record["parts"]) == {"recurrence", "convolution", "norm", "linear", "other"}
+        assert min(record["parts"].values()) >= 0 and record["parts"]["recurrence"] > 0 and record["parts"]["convolution"] > 0
+    assert "| layer-small | 20 |" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        bench.main(["--case=layer-small,linear"])
+    assert "expected layers alone, but got linear beside them" in capsys.readouterr().err

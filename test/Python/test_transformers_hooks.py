@@ -363,3 +363,31 @@ def test_numbers_do_not_depend_on_threads():
         one = getattr(modeling, NAME)(*args, **options)[0]
         torch.set_num_threads(2)
         np.testing.assert_array_equal(getattr(modeling, NAME)(*args, **options)[0].numpy(), one.numpy())
+
+
+def test_memory_of_a_call():
+    """Beside inputs, outputs and states a call needs little; what it replaces keeps a
+    decay for every pair of tokens of a chunk and every channel, 134 MB here."""
+    code = """
+        import re, torch
+        import linattn.transformers as lt
+        from transformers.models.kimi_linear import modeling_kimi_linear as modeling
+        torch.set_num_threads(1)
+
+        def peak():
+            return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+
+        q, k, v, g = (torch.rand(1, 2048, 4, 64) for _ in range(4))
+        beta = torch.rand(1, 2048, 4)
+        with torch.no_grad(), lt.enabled():
+            def run():
+                return modeling.chunk_kimi_delta_attention(q, k, v, -g, beta, output_final_state=True, use_qk_l2norm_in_kernel=True)
+            run()  # compiles
+            open("/proc/self/clear_refs", "w").write("5")
+            before = peak()
+            o, state = run()
+            grown = peak() - before
+        results = o.nbytes + state.nbytes + g.nbytes  # and the negated gates
+        assert grown <= results + (4 << 20), (grown, results)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)

@@ -23,14 +23,13 @@ __all__ = ["main", "run"]
 # More tokens than this are not compared: the oracle walks them one by one.
 COMPARED_TOKENS = 1024
 COPY_BYTES = 256 << 20
-_GROUPS = {**GROUPS, "layers": list(layers.LAYERS)}
+_GROUPS = {**GROUPS, "layers": list(layers.LAYERS), "all": list({**CASES, **calibrate.CASES})}
 
 
 def _names(known, groups=None):
     def parse(text):
-        names = list(known) if text == "all" else [
-            name for part in text.split(",") for name in (groups or {}).get(part, [part])
-        ]  # fmt: skip
+        named = {"all": list(known), **(groups or {})}
+        names = [name for part in text.split(",") for name in named.get(part, [part])]
         for name in names:
             if name not in known:
                 raise argparse.ArgumentTypeError(f"expected some of {', '.join(known)}, but got {name}")
@@ -51,7 +50,7 @@ def _numbers(text):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="linattn-bench", description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n", 1)[1])
-    parser.add_argument("--case", type=_names({**CASES, **calibrate.CASES, **layers.LAYERS}, _GROUPS), default=None, help=f"all, or some of {', '.join(CASES)}, {', '.join(layers.LAYERS)}, and the groups {', '.join(_GROUPS)} (default: linear)")
+    parser.add_argument("--case", type=_names({**CASES, **calibrate.CASES, **layers.LAYERS}, _GROUPS), default=None, help=f"all, or some of {', '.join(CASES)}, {', '.join(layers.LAYERS)}, and the groups {', '.join([*GROUPS, 'layers'])} (default: linear)")
     parser.add_argument("--d", type=_numbers, default=None, help="head sizes (default: 64,128)")
     parser.add_argument("--t", type=_numbers, default=[4096], help="numbers of tokens (default: 4096)")
     parser.add_argument("--heads", type=_numbers, default=[8], help="numbers of heads (default: 8)")
