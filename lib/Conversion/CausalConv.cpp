@@ -60,25 +60,26 @@ Value ConvBuilder::activate(Value x) {
   std::optional<Activation> activation = conv.getActivation();
   if (!activation)
     return x;
-  // The inverse of the divisor has to be a normal number, and so has what an
-  // exponential may be without being larger than any.
-  Type form = x.getType();
+  // Results of 16 bits do not show the last bits of an exponential; the product
+  // with x keeps a NaN, which a rough one may lose.
+  bool isSilu = *activation == Activation::Silu;
   auto flags = arith::FastMathFlags::none, rough = flags;
-  Value power = negate(x);
-  if (type.isF32()) {
-    Value most = constant(form, 87.0);
-    power =
-        select(compare(arith::CmpFPredicate::OGT, power, most), most, power);
-    flags = arith::FastMathFlags::arcp | arith::FastMathFlags::ninf;
-  }
-  // Results of 16 bits do not show the last bits; the product with x keeps a
-  // NaN, which a rough exponential may lose.
-  if (*activation == Activation::Silu &&
+  if (isSilu &&
       getElementTypeOrSelf(conv.getInput()).getIntOrFloatBitWidth() == 16)
     rough = arith::FastMathFlags::afn;
+  Type form = x.getType();
+  Value power = negate(x);
+  if (type.isF32()) {
+    // The inverse of the divisor has to be a normal number. Rough exponentials
+    // stay below this bound by themselves.
+    Value most = constant(form, 87.0);
+    if (rough == arith::FastMathFlags::none)
+      power =
+          select(compare(arith::CmpFPredicate::OGT, power, most), most, power);
+    flags = arith::FastMathFlags::arcp | arith::FastMathFlags::ninf;
+  }
   Value one = constant(form, 1.0);
   Value divisor = addf(one, math::ExpOp::create(b, loc, power, rough));
-  bool isSilu = *activation == Activation::Silu;
   return arith::DivFOp::create(b, loc, isSilu ? x : one, divisor,
                                flags | rough);
 }

@@ -37,9 +37,11 @@ public:
   void emit();
 
 private:
-  /// Tokens of a block, a multiple of the rows, and bytes of a row of it.
+  /// Tokens of a block, and bytes of a row of it.
   static constexpr int64_t blockTokens = 128, blockBytes = 2048;
-  static constexpr int64_t rowsAtOnce = 16;
+  /// Tokens that are computed for all channels of a block before the next ones:
+  /// few, since their rows lie far apart in memory.
+  int64_t rowsAtOnce() const { return together / parts; }
 
   void emitHead(Value channel);
   void emitMain();
@@ -377,7 +379,7 @@ void ChannelConv::emitMain() {
   ifThen(hasRows, [&] {
     packWeights();
     bool isSquare = views.outputAxis == ConvAxis::Tokens;
-    int64_t rows = isSquare ? lanes : rowsAtOnce;
+    int64_t rows = isSquare ? lanes : rowsAtOnce();
     forEach(from, last, rows, [&](Value position) {
       Value to = min(add(position, index(rows)), last);
       forEach(channel0, channelEnd, span(), [&](Value channel) {

@@ -66,8 +66,13 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
                                    constant(b, bits, b.getI32IntegerAttr(23)));
     };
     if (bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::afn)) {
-      Value x = bound(arith::CmpFPredicate::UGE, op.getOperand(), -87.0);
+      // A sign in front of the bounds would take an operation of its own.
+      auto opposite = op.getOperand().getDefiningOp<arith::NegFOp>();
+      Value x = opposite ? opposite.getOperand() : op.getOperand();
+      x = bound(arith::CmpFPredicate::UGE, x, -87.0);
       x = bound(arith::CmpFPredicate::ULE, x, 87.0);
+      if (opposite)
+        x = arith::NegFOp::create(b, x);
       constexpr double shift = 12582912.0;
       Value shifted = fma(x, number(1.44269504), number(shift));
       Value n = arith::SubFOp::create(b, shifted, number(shift));
