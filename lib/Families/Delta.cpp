@@ -96,19 +96,28 @@ static FailureOr<Value> emitGate(FamilyBuilder &f) {
                     "but got it without");
     return f.operand("g");
   }
-  if (!f.has("A_log"))
-    return f.fail("A_log: expected it with use_gate_in_kernel, but got none");
+  bool hasRate = f.has("A_log");
+  if (!hasRate && !bound)
+    return f.fail("A_log: expected it with use_gate_in_kernel and no "
+                  "lower_bound, but got none");
   if (bound && !(*bound >= -5.0 && *bound < 0.0))
     return f.fail(
         "lower_bound: expected a number from -5 to below 0, but got " +
         std::to_string(*bound));
-  SmallVector<FamilyTerm> terms{f.term("g"), f.term("A_log")};
-  if (f.has("dt_bias"))
-    terms.push_back(f.term("dt_bias"));
+  SmallVector<FamilyTerm> terms{f.term("g")};
+  for (StringRef name : {"A_log", "dt_bias"})
+    if (f.has(name))
+      terms.push_back(f.term(name));
+  bool hasBias = f.has("dt_bias");
   return f.map(f.dimsOf("g"), terms, f.accumulationType(),
                [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                 Value x =
-                     v.size() > 2 ? arith::AddFOp::create(b, v[0], v[2]) : v[0];
+                 Value x = v[0];
+                 if (hasBias)
+                   x = arith::AddFOp::create(b, x, v.back());
+                 if (!hasRate)
+                   return arith::MulFOp::create(
+                       b, emitConstant(b, x.getType(), *bound),
+                       emitSigmoid(b, x));
                  Value rate = math::ExpOp::create(b, v[1]);
                  if (bound)
                    return arith::MulFOp::create(

@@ -164,7 +164,7 @@ def kda(
       A_log: ``[H]``, for use_gate_in_kernel.
       dt_bias: ``[H, K]`` or ``[H·K]``, for use_gate_in_kernel.
       lower_bound: with use_gate_in_kernel the decay is lower_bound ·
-        sigmoid(e^A_log (g + dt_bias)); from −5 to below 0.
+        sigmoid(e^A_log (g + dt_bias)), from −5 to below 0; A_log may be None then.
       use_beta_sigmoid_in_kernel: β is sigmoid(beta); with allow_neg_eigval
         twice that.
       reverse: from the last token to the first.
@@ -223,7 +223,7 @@ def gdn2(
       A_log: ``[H]``, for use_gate_in_kernel.
       dt_bias: ``[H, K]`` or ``[H·K]``, for use_gate_in_kernel.
       lower_bound: with use_gate_in_kernel the decay is lower_bound ·
-        sigmoid(e^A_log (g + dt_bias)); from −5 to below 0.
+        sigmoid(e^A_log (g + dt_bias)), from −5 to below 0; A_log may be None then.
       reverse: from the last token to the first.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
       inplace, out, num_threads, form, target: as in `scan`.

@@ -412,7 +412,9 @@ def _gate(a):
     """The decay [B,T,H] or [B,T,H,K]."""
     if not a.use_gate_in_kernel:
         return a.g
-    bias, rate = 0.0 if a.dt_bias is None else a.dt_bias, np.exp(a.A_log)
+    # Without A_log, where there is a bound, the rate is one.
+    rate = np.ones(a.g.shape[2]) if a.A_log is None and a.lower_bound is not None else np.exp(a.A_log)
+    bias = 0.0 if a.dt_bias is None else a.dt_bias
     if a.g.ndim == 4:
         rate = rate[:, None]
         bias = np.reshape(bias, a.g.shape[2:]) if a.dt_bias is not None else bias

@@ -12,8 +12,10 @@ alone: the compiler chooses the form. Unlike the original, an unknown keyword, a
 shape or dtype that does not fit and an option that means nothing without another
 are errors; there are no gradients.
 
-Not here are softmax attention (``parallel_attn`` and its kin) and what is not linear
-in the state: Mesa, Titans, TTT with its layer norm, preconditioned delta rules.
+MesaNet, TTT with its layer norm and stick-breaking attention, which are no linear
+recurrences, and what is between the two scans of CyFA run in NumPy, on the CPU. Not
+here are softmax attention (``parallel_attn`` and its kin), Titans and preconditioned
+delta rules. Names and parameters are those of flash-linear-attention 0.6.0.
 """
 
 from ._additive import (
@@ -31,7 +33,16 @@ from ._delta import (
     fused_recurrent_gdn2, fused_recurrent_iplr_delta_rule, fused_recurrent_kda, fused_recurrent_rwkv7,
     parallel_delta_rule,
 )  # fmt: skip
+from ._host import (
+    chunk_cyfa, chunk_mesa_net, chunk_ttt_linear, fused_chunk_ttt_linear, fused_recurrent_cyfa,
+    mesa_net_decoding_one_step, parallel_stickbreaking_attn,
+)  # fmt: skip
 from ._polynomials import fused_chunk_based, parallel_based, parallel_rebased
+from ._recent import (
+    chunk_gated_oja_rule, chunk_lightnet, chunk_log_linear_attn, chunk_momentum_delta_rule,
+    fused_recurrent_gated_oja_rule, fused_recurrent_lightnet, fused_recurrent_momentum_delta_rule,
+    fused_recurrent_rwkv4,
+)  # fmt: skip
 from ._slots import chunk_abc, chunk_gsa, fused_recurrent_gsa
 
-__all__ = [name for name in dir() if name.startswith(("chunk_", "fused_", "parallel_"))]
+__all__ = [name for name in dir() if name.startswith(("chunk_", "fused_", "mesa_", "parallel_"))]

@@ -28,6 +28,8 @@ _HINTS = {
     "disable_recompute": "what the backward pass would keep; not used.",
     "return_intermediate_states": "False: no state per chunk is kept.",
     "output_attentions": "False: no T×T matrix is formed.",
+    "use_graph": "whether the original captures a graph of launches; not used.",
+    "max_num_seqs": "the most sequences of a captured graph, an integer or None; not used.",
     "safe_gate": "that the decays are at least lower_bound, which nothing here needs to know. With "
     "use_gate_in_kernel it needs lower_bound.",
 }
@@ -79,12 +81,14 @@ def define(adapter, summary, formula, signatures, note="", **parameters):
         exec(f"def {name}({rest[:-1]}): pass", namespace)  # noqa: S102
         names = list(inspect.signature(namespace[name]).parameters)
         body = ""
-        hints = [x for x in names if x in _HINTS]
+        # What a function describes itself has an effect there.
+        hints = [x for x in names if x in _HINTS and x not in parameters]
+        unused = set(hints)
         if hints:
             if "use_gate_in_kernel" in names and "safe_gate" in names:
                 hints += ["use_gate_in_kernel", "lower_bound"]
             body = f"    _check_hints({', '.join(f'{x}={x}' for x in hints)})\n"
-        given = ", ".join(f"{x}={x}" for x in names if x not in _HINTS)
+        given = ", ".join(f"{x}={x}" for x in names if x not in unused)
         lines = [
             f"def {name}({rest[:-1]}):",
             f"    _arguments = ({', '.join(names)},)",
@@ -138,8 +142,14 @@ def _describe(summary, formula, note, names, parameters):
 def _check_hints(
     cu_seqlens_cpu=None, chunk_indices=None, cp_context=None, chunk_size=None, checkpoint_level=0,
     disable_recompute=False, return_intermediate_states=False, output_attentions=False, safe_gate=False,
-    use_gate_in_kernel=False, lower_bound=None,
+    use_gate_in_kernel=False, lower_bound=None, use_graph=False, max_num_seqs=None,
 ):  # fmt: skip
+    check_flag("use_graph", use_graph)
+    if max_num_seqs is not None:
+        if isinstance(max_num_seqs, bool) or not isinstance(max_num_seqs, (int, np.integer)):
+            raise TypeError(f"max_num_seqs: expected an integer or None, but got {type(max_num_seqs).__name__}")
+        if max_num_seqs < 1:
+            raise ValueError(f"max_num_seqs: expected at least 1, but got {max_num_seqs}")
     if cp_context is not None:
         raise UnsupportedError(f"cp_context: expected None, but got {type(cp_context).__name__}")
     if chunk_size is not None:

@@ -115,7 +115,8 @@ chunk_kda, fused_recurrent_kda = define(
     [
         f"chunk_kda(q, k, v, g, beta, {_TAIL}, {_NORM}, use_gate_in_kernel=False, {_SIGMOID}, safe_gate=False, "
         "lower_bound=None, disable_recompute=False, return_intermediate_states=False, state_v_first=False, "
-        "cu_seqlens=None, cu_seqlens_cpu=None, cp_context=None, *, A_log=None, dt_bias=None, chunk_size=None)",
+        "cu_seqlens=None, cu_seqlens_cpu=None, cp_context=None, use_graph=False, max_num_seqs=None, *, A_log=None, "
+        "dt_bias=None, chunk_size=None)",
         f"fused_recurrent_kda(q, k, v, g, beta, A_log=None, dt_bias=None, {_TAIL}, {_NORM}, "
         f"use_gate_in_kernel=False, {_SIGMOID}, lower_bound=None, state_v_first=False, cu_seqlens=None)",
     ],
@@ -134,7 +135,8 @@ chunk_gdn2, fused_recurrent_gdn2 = define(
     [
         f"chunk_gdn2(q, k, v, g, b, w, {_TAIL}, {_NORM}, use_gate_in_kernel=False, cu_seqlens=None, "
         "cu_seqlens_cpu=None, safe_gate=False, lower_bound=None, disable_recompute=False, "
-        "return_intermediate_states=False, state_v_first=False, *, A_log=None, dt_bias=None, chunk_size=None)",
+        "return_intermediate_states=False, state_v_first=False, cp_context=None, *, A_log=None, dt_bias=None, "
+        "chunk_size=None)",
         f"fused_recurrent_gdn2(q, k, v, g, b, w, A_log=None, dt_bias=None, {_TAIL}, {_NORM}, "
         "use_gate_in_kernel=False, lower_bound=None, state_v_first=False, cu_seqlens=None)",
     ],
@@ -176,7 +178,7 @@ def _gated_delta_product(q, k, v, g, beta, num_householder, **options):
     "S_t = S',  o_t = scale · S_tᵀq_t",
     [
         f"chunk_gated_delta_product(q, k, v, g, beta, num_householder, {_TAIL}, {_NORM}, cu_seqlens=None, "
-        "cu_seqlens_cpu=None)"
+        "cu_seqlens_cpu=None, cp_context=None)"
     ],
     k="``[B, T·n, H, K]``, the n of a token in a row, of q's dtype.",
     v="``[B, T·n, HV, V]``, alike.",
