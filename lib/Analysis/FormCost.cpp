@@ -241,24 +241,6 @@ ScanChoice linattn::chooseScanForm(const ScanProblem &problem,
   return choice;
 }
 
-TokenRange linattn::quadraticRange(const ScanProblem &problem,
-                                   const VectorTarget &target) {
-  constexpr int64_t step = 8, most = 1 << 13;
-  TokenRange range;
-  ScanProblem some = problem;
-  for (int64_t tokens = step; tokens <= most; tokens += step) {
-    some.tokens = tokens;
-    double quadratic = predictCost(some, {ScanForm::Quadratic}, target);
-    ScanChoice scan = chooseScanForm(
-        some, {ScanForm::StateTile, ScanForm::Chunk, ScanForm::Token}, target);
-    if (quadratic >= (1 - betterBy) * scan.get().cost)
-      continue;
-    range.first = range.first ? range.first : tokens;
-    range.last = tokens;
-  }
-  return range;
-}
-
 int64_t linattn::fewTokensOf(const ScanProblem &problem,
                              const std::vector<ScanForm::Kind> &legal,
                              const VectorTarget &target) {
@@ -275,10 +257,14 @@ int64_t linattn::fewTokensOf(const ScanProblem &problem,
 
 int64_t linattn::wholeTokensOf(const ScanProblem &problem,
                                const VectorTarget &target) {
-  // The scores of more tokens take too much of the second cache.
-  constexpr int64_t most = 160;
   if (!problem.startsAtZero && !problem.endsUnused)
     return 0;
+  // Rows of more tokens would leave the stack of a task: memory that comes and
+  // goes with every task may cost more than the chunk.
+  constexpr int64_t mostBytes = 48 << 10;
+  int64_t widest = std::max({problem.keySize, problem.valueSize, unknownHead});
+  int64_t most =
+      std::min(mostBytes / (widest * problem.elementBits / 8), int64_t(160));
   ScanProblem some = problem;
   int64_t whole = 0;
   for (some.tokens = 2 * chunkTokens; some.tokens <= most;

@@ -43,10 +43,7 @@ void mlir::linattn::addRewrites(OpPassManager &functions,
   reassociate.mode = options.reassociate;
   reassociate.vectorBits = options.vectorBits;
   functions.addPass(createLinAttnReassociatePass(reassociate));
-  LinAttnCausalToScanPassOptions scan;
-  scan.vectorBits = options.vectorBits;
-  scan.registers = options.registers;
-  functions.addPass(createLinAttnCausalToScanPass(scan));
+  functions.addPass(createLinAttnCausalToScanPass());
 }
 
 /// The prime field of a pipeline's options, if any.

@@ -12,7 +12,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/LinAttn.h"
-#include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Passes.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,8 +30,7 @@ using namespace mlir::linattn;
 namespace {
 
 struct CausalToScan : OpRewritePattern<AttentionOp> {
-  CausalToScan(MLIRContext *context, ::linattn::VectorTarget target)
-      : OpRewritePattern(context), target(target) {}
+  using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(AttentionOp op,
                                 PatternRewriter &rewriter) const override {
@@ -52,52 +50,20 @@ struct CausalToScan : OpRewritePattern<AttentionOp> {
       return success();
     }
     ScanOp scan = rewriteAsScan(rewriter, op);
-    if (!op.getConfig() || op.getConfig()->getForm() == Form::Auto)
-      compareWithQuadratic(scan);
     remark::passed(op.getLoc(), remarkNamed("causal-to-scan"))
         << "causal attention runs as a scan over a state of fixed size";
     rewriter.replaceOp(op, scan.getResults().front());
     return success();
   }
-
-private:
-  /// Few tokens have fewer pairs than a state has elements. The quadratic form
-  /// rounds differently and depends on how many tokens there are: it is for the
-  /// user to ask for.
-  void compareWithQuadratic(ScanOp scan) const {
-    auto problem = describeScan(scan);
-    // An exponential map has a running maximum, and no fast quadratic form.
-    if (problem.keySize < 0 || problem.valueSize < 0 || scan.getRunningMax())
-      return;
-    auto range = ::linattn::quadraticRange(problem, target);
-    bool isDynamic = problem.tokens < 0;
-    if (range.last == 0 || (!isDynamic && (problem.tokens < range.first ||
-                                           problem.tokens > range.last)))
-      return;
-    std::string tokens =
-        isDynamic ? llvm::formatv("{0} to {1}", range.first, range.last).str()
-                  : std::to_string(problem.tokens);
-    remark::missed(scan.getLoc(), remarkNamed("causal-to-scan"))
-        << llvm::formatv("for {0} tokens the form quadratic, if asked for, is "
-                         "predicted to be faster",
-                         tokens)
-               .str();
-  }
-
-  ::linattn::VectorTarget target;
 };
 
 struct LinAttnCausalToScanPass final
     : mlir::linattn::impl::LinAttnCausalToScanPassBase<
           LinAttnCausalToScanPass> {
   using LinAttnCausalToScanPassBase::LinAttnCausalToScanPassBase;
-  LogicalResult initialize(MLIRContext *context) override {
-    return verifyVectorTarget(context, vectorBits, registers);
-  }
-
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    populateCausalToScanPatterns(patterns, {vectorBits, registers});
+    populateCausalToScanPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     getOperation()->walk([&](ScanOp) { ++numScans; });
   }
@@ -105,7 +71,6 @@ struct LinAttnCausalToScanPass final
 
 } // namespace
 
-void mlir::linattn::populateCausalToScanPatterns(
-    RewritePatternSet &patterns, ::linattn::VectorTarget target) {
-  patterns.add<CausalToScan>(patterns.getContext(), target);
+void mlir::linattn::populateCausalToScanPatterns(RewritePatternSet &patterns) {
+  patterns.add<CausalToScan>(patterns.getContext());
 }

@@ -68,6 +68,8 @@ static nb::tuple describeWork(const std::string &form,
                   : decay == "scalar" ? Problem::Decay::Scalar
                                       : Problem::Decay::None;
   problem.normalized = normalized;
+  // The cases of the sweep have no states.
+  problem.startsAtZero = problem.endsUnused = true;
   problem.tokens = tokens;
   problem.keySize = keySize;
   problem.valueSize = valueSize;

@@ -1649,6 +1649,16 @@ func.func private @config_block() attributes {a = #linattn.config<form = state_t
 
 // -----
 
+// expected-error @+1 {{expected whole to be between 0 and 256, but got 257}}
+func.func private @config_whole() attributes {a = #linattn.config<form = chunk, whole = 257>}
+
+// -----
+
+// expected-error @+1 {{expected few to be between 0 and 64, but got 65}}
+func.func private @config_few() attributes {a = #linattn.config<form = chunk, few = 65>}
+
+// -----
+
 // expected-error @+2 {{expected ::mlir::linattn::Form to be one of: auto, quadratic, token, state_tile, chunk}}
 // expected-error @+1 {{failed to parse LinAttn_ConfigAttr parameter 'form'}}
 func.func private @config_form() attributes {a = #linattn.config<form = spiral>}

@@ -48,9 +48,9 @@ def test_a_slower_form_that_was_asked_for(rng):
 
 def test_short_causal_attention(qkv):
     text = linattn.explain(linattn.attention, *qkv, causal=True, feature_map="identity", normalize=False)
-    assert re.search(r"for \d+ to \d+ tokens the form quadratic, if asked for, is predicted to be faster", text)
-    text = linattn.explain(linattn.attention, *qkv, causal=True, feature_map="identity", normalize=False, form="token")
-    assert "the form quadratic" not in text
+    assert re.search(r"chunks of 16 tokens: .*; a sequence of up to \d+ tokens is one chunk", text)
+    text = linattn.explain(linattn.attention, *qkv, causal=True, feature_map="identity", normalize=False, form="chunk")
+    assert "is one chunk" not in text
 
 
 @pytest.mark.parametrize("m, said", [(16, "fewer than the head size"), (64, None), (256, None), (320, "more than 4 times")])

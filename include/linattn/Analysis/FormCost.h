@@ -131,15 +131,6 @@ int64_t wholeTokensOf(const ScanProblem &problem, const VectorTarget &target);
 double predictSegments(const ScanProblem &problem, int64_t tasks,
                        int64_t cores);
 
-/// The numbers of tokens, in eights and up to 8192, from which to which causal
-/// attention is predicted to be faster by `betterBy` in the quadratic form than
-/// as a scan; 0 and 0 if there are none.
-struct TokenRange {
-  int64_t first = 0, last = 0;
-};
-TokenRange quadraticRange(const ScanProblem &problem,
-                          const VectorTarget &target);
-
 } // namespace linattn
 
 #endif // LINATTN_ANALYSIS_FORMCOST_H

@@ -31,15 +31,10 @@ def LinAttnCausalToScanPass
     ```
 
     Non-causal attention and softmax weights are left alone; for causal softmax
-    a missed remark says why. Another one tells for how many tokens the
-    quadratic form, which can be asked for, is predicted to be faster.
+    a missed remark says why. A short sequence needs no other form: without a
+    state on either side a scan in one chunk is the quadratic form
+    (`linattn-select-form`).
   }];
-  let options = [
-    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"512",
-           "Width of a vector register in bits, for the cost model">,
-    Option<"registers", "registers", "int64_t", /*default=*/"32",
-           "Number of vector registers, for the cost model">
-  ];
   let dependentDialects = [
     "::mlir::linattn::LinAttnDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"

@@ -47,9 +47,7 @@ inline remark::RemarkOpts remarkNamed(StringRef name) {
 LogicalResult verifyVectorTarget(MLIRContext *context, int64_t vectorBits,
                                  int64_t registers = 16);
 
-/// The target is for the cost model, which remarks tell of.
-void populateCausalToScanPatterns(RewritePatternSet &patterns,
-                                  ::linattn::VectorTarget target = {512, 32});
+void populateCausalToScanPatterns(RewritePatternSet &patterns);
 
 /// (AB)C as A(BC) on chained linalg contractions.
 void populateReassociateChainPatterns(RewritePatternSet &patterns,

@@ -89,7 +89,8 @@ def run(case, sizes, threads=1, form="auto", peer_names=(), repetitions=15, comp
     """
     work = make(case, sizes)
     others = peers.available(case, work.arrays, threads, peer_names) if peer_names else {}
-    calls = {"linattn": lambda: work.run(threads, form), **others}
+    ours = {name: lambda call=call: call(threads) for name, call in work.others.items()}
+    calls = {"linattn": lambda: work.run(threads, form), **ours, **others}
     errors = {"linattn": _compare(case, sizes, threads, form) if compare else None}
     if compare and others:
         ours = np.asarray(work.run(threads, form), np.float64).swapaxes(1, 2)

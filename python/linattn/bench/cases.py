@@ -42,6 +42,7 @@ class Work:
     bytes: float = 0.0
     footprint: int = 0  # of a state that every step passes over; 0: none
     run_open: Callable | None = None  # under gates that let pass; takes turns with `run`
+    others: dict = field(default_factory=dict)  # name -> threads -> …: ours in other ways, in turn with it
 
 
 def _log_sigmoid(x):
@@ -106,6 +107,40 @@ def _attention(case, **options):
         )  # fmt: skip
 
     return build
+
+
+def _short(sizes):
+    """Causal prompts, in the form that is chosen beside those that are not."""
+    import linattn
+
+    q, k, v = _tokens(sizes, np.random.default_rng(sizes.seed), False)
+    options = dict(causal=True, feature_map="identity", normalize=False)
+    run = lambda threads, form: linattn.attention(q, k, v, num_threads=threads, form=form, **options)  # noqa: E731
+    return Work(
+        "short", sizes, run, lambda: linattn.reference.attention(q, k, v, **options),
+        dict(q=q, k=k, v=v), _flops(sizes), _token_bytes(q, k, v, v),
+        others={form: lambda threads, form=form: run(threads, form) for form in ("quadratic", "chunk:16", "state-tile")},
+    )  # fmt: skip
+
+
+def _short_many(sizes):
+    """Many short sequences as a batch, packed, and their tokens as one sequence."""
+    import linattn
+
+    q, k, v = _tokens(sizes, np.random.default_rng(sizes.seed), False)
+    out = np.empty_like(v)
+    flat = [x.reshape(1, -1, *x.shape[2:]) for x in (q, k, v, out)]
+    offsets = np.arange(0, sizes.batch * sizes.t + 1, sizes.t)
+
+    def one_by(threads, **options):
+        return linattn.scan(*flat[:3], out=flat[3], num_threads=threads, **options)
+
+    return Work(
+        "short-many", sizes,
+        lambda threads, form: linattn.scan(q, k, v, out=out, num_threads=threads, form=form),
+        lambda: linattn.reference.scan(q, k, v), dict(q=q, k=k, v=v), _flops(sizes), _token_bytes(q, k, v, v),
+        others={"packed": lambda threads: one_by(threads, cu_seqlens=offsets), "one sequence": one_by},
+    )  # fmt: skip
 
 
 def _decode(case, decay=None, delta=False):
@@ -207,6 +242,8 @@ CASES = {
     "normalized": _scan("normalized", feature_map="elu", normalize=True),
     "exp": _scan("exp", feature_map="exp", normalize=True),
     "noncausal": _attention("noncausal", feature_map="identity", normalize=False),
+    "short": _short,
+    "short-many": _short_many,
     "softmax": _attention("softmax", causal=True, weights="softmax"),
     "decode-linear": _decode("decode-linear"),
     "decode": _decode("decode", "BTH"),

@@ -67,7 +67,7 @@ func.func @open_sizes(%q: memref<1x2x?x?xf32>, %s: memref<1x2x?x?xf32>) {
 // CHECK-DAG:     %[[C2:.+]] = arith.constant 2 : index
 // CHECK:         scf.parallel (%[[TASK:.+]]) = (%{{.+}}) to (%[[C2]])
 // CHECK:           %[[PART:.+]] = arith.remsi %[[TASK]], %[[C2]]
-// CHECK:           memref.alloc() {{.*}} : memref<2x128x32xf32>
+// CHECK:           memref.alloca() {{.*}} : memref<2x128x32xf32>
 func.func @one_state(%q: memref<1x1x?x128xf32>, %s: memref<1x1x128x128xf32>) {
   linattn.scan %q, %q, %q erase(%q) update(delta) into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
     : (memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x128x128xf32>) -> ()

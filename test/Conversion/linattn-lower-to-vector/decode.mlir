@@ -41,8 +41,7 @@ func.func @delta(%q: memref<1x2x1x128xf32>, %beta: memref<1x2x1xf32>, %o: memref
 // An open number of tokens: scratch for a block of them, which is no small one.
 // CHECK-LABEL: func.func @dynamic
 // CHECK: scf.parallel
-// CHECK: memref.alloc() {alignment = 64 : i64} : memref<32x128xf32>
-// CHECK: memref.dealloc
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<32x128xf32>
 // CHECK: return
 func.func @dynamic(%q: memref<1x2x?x128xf32>, %o: memref<1x2x?x128xf32>, %s: memref<1x2x128x128xf32>) {
   linattn.scan %q, %q, %q into(%o) init(%s) {config = #linattn.config<form = token>}
@@ -84,8 +83,8 @@ func.func @passes(%q: memref<1x2x9x128xf32>, %o: memref<1x2x9x128xf32>, %s: memr
 // A rank-1 update needs the state of the token before for its read: for more
 // than a few tokens the panel is copied to where its rows are neighbours.
 // CHECK-LABEL: func.func @delta_several
-// WIDE: %[[PANEL:.+]] = memref.alloc() {{.+}} : memref<128x32xf32>
-// NARROW: %[[PANEL:.+]] = memref.alloc() {{.+}} : memref<128x16xf32>
+// WIDE: %[[PANEL:.+]] = memref.alloca() {{.+}} : memref<128x32xf32>
+// NARROW: %[[PANEL:.+]] = memref.alloca() {{.+}} : memref<128x16xf32>
 // CHECK: vector.transfer_read
 // CHECK: vector.store {{.+}}, %[[PANEL]]
 // CHECK: scf.for {{.+}} = %c0 to %c4
@@ -93,7 +92,6 @@ func.func @passes(%q: memref<1x2x9x128xf32>, %o: memref<1x2x9x128xf32>, %s: memr
 // CHECK: memref.prefetch
 // CHECK: vector.load %[[PANEL]]
 // CHECK: vector.transfer_write
-// CHECK: memref.dealloc %[[PANEL]]
 // CHECK: return
 func.func @delta_several(%q: memref<1x2x4x128xf32>, %beta: memref<1x2x4xf32>, %o: memref<1x2x4x128xf32>, %s: memref<1x2x128x128xf32>) {
   linattn.scan %q, %q, %q beta(%beta) update(delta) into(%o) init(%s) {config = #linattn.config<form = token>}

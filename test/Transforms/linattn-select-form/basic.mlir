@@ -4,7 +4,7 @@
 // RUN: linattn-opt %s --linattn-select-form --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // CHECK-LABEL: func.func @dynamic(
-// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = {{[0-9]+}}>}
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = {{[0-9]+}}, few = {{[0-9]+}}>}
 // CHUNK-LABEL: func.func @dynamic(
 // CHUNK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 32, rows = 4, cols = 16, block = {{[0-9]+}}>}
 // REMARK:      remark: [Passed] select-form {{.*}}"chunks of 16 tokens: cost {{[0-9]+}} per token and head, {{[0-9]+}} % of the peak of multiply-adds; state_tile {{[0-9]+}}, token {{[0-9]+}}"
@@ -17,11 +17,11 @@ func.func @dynamic(%q: tensor<2x3x?x64xf32>, %o: tensor<2x3x?x64xf32>, %s: tenso
 
 // CHECK-LABEL: func.func @few(
 // CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = token,
-// REMARK:      remark: [Passed] select-form {{.*}}"token, {{.*}}: cost {{.*}}"
-func.func @few(%q: tensor<2x3x1x64xf32>, %o: tensor<2x3x1x64xf32>, %s: tensor<2x3x64x64xf32>) -> tensor<2x3x1x64xf32> {
+// REMARK:      remark: [Passed] select-form {{.*}}"token, {{.*}}: few tokens: {{.*}}"
+func.func @few(%q: tensor<2x3x1x64xf32>, %o: tensor<2x3x1x64xf32>, %s: tensor<2x3x64x64xf32>) -> (tensor<2x3x1x64xf32>, tensor<2x3x64x64xf32>) {
   %r:2 = linattn.scan %q, %q, %q into(%o) init(%s)
     : (tensor<2x3x1x64xf32>, tensor<2x3x1x64xf32>, tensor<2x3x1x64xf32>, tensor<2x3x1x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x1x64xf32>, tensor<2x3x64x64xf32>)
-  return %r#0 : tensor<2x3x1x64xf32>
+  return %r#0, %r#1 : tensor<2x3x1x64xf32>, tensor<2x3x64x64xf32>
 }
 
 // What somebody wrote stands; the rest is filled in.
@@ -66,9 +66,9 @@ func.func @delta(%q: tensor<2x3x?x128xf32>, %b: tensor<2x3x?xf32>, %o: tensor<2x
 
 // CHECK-LABEL: func.func @few_deltas(
 // CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = token,
-// REMARK:      remark: [Passed] select-form {{.*}}"token, {{.*}}: cost {{.*}}"
-func.func @few_deltas(%q: tensor<2x3x1x64xf32>, %b: tensor<2x3x1xf32>, %o: tensor<2x3x1x64xf32>, %s: tensor<2x3x64x64xf32>) -> tensor<2x3x1x64xf32> {
+// REMARK:      remark: [Passed] select-form {{.*}}"token, {{.*}}: few tokens: {{.*}}"
+func.func @few_deltas(%q: tensor<2x3x1x64xf32>, %b: tensor<2x3x1xf32>, %o: tensor<2x3x1x64xf32>, %s: tensor<2x3x64x64xf32>) -> (tensor<2x3x1x64xf32>, tensor<2x3x64x64xf32>) {
   %r:2 = linattn.scan %q, %q, %q beta(%b) update(delta) into(%o) init(%s)
     : (tensor<2x3x1x64xf32>, tensor<2x3x1x64xf32>, tensor<2x3x1x64xf32>, tensor<2x3x1xf32>, tensor<2x3x1x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x1x64xf32>, tensor<2x3x64x64xf32>)
-  return %r#0 : tensor<2x3x1x64xf32>
+  return %r#0, %r#1 : tensor<2x3x1x64xf32>, tensor<2x3x64x64xf32>
 }

@@ -11,7 +11,7 @@
 
 // CHECK:      [Missed] select-form {{.*}}"not state_tile: a rank-1 transition couples the rows of a state column"
 // CHECK:      [Passed] select-form {{.*}}"chunks of 16 tokens: cost [[#CHUNK:]] per token and head, [[#]] % of the peak of multiply-adds; token [[#]]"
-// CHECK:      [Passed] select-form {{.*}}"token, tile 8x32 over {{[0-9]+}} tokens: cost [[#]] per token and head,
+// CHECK:      [Passed] select-form {{.*}}"token, tile 8x32 over {{[0-9]+}} tokens: few tokens: {{[0-9]+}} or fewer of a sequence go one by one, more in chunks"
 // A decay per value column: no chunks, nor in what is considered.
 // CHECK:      [Missed] select-form {{.*}}"not chunk: a decay per value column does not factor into products of chunks"
 // CHECK:      [Passed] select-form {{.*}}"state_tile, {{[^"]*}}multiply-adds; token [[#]]"
@@ -34,10 +34,10 @@ func.func @wide_delta(%q: tensor<2x3x?x256xf32>, %b: tensor<2x3x?xf32>, %o: tens
 
 // CHECK-LABEL: func.func @two_deltas(
 // CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = token,
-func.func @two_deltas(%q: tensor<2x3x2x256xf32>, %b: tensor<2x3x2xf32>, %o: tensor<2x3x2x256xf32>, %s: tensor<2x3x256x256xf32>) -> tensor<2x3x2x256xf32> {
+func.func @two_deltas(%q: tensor<2x3x2x256xf32>, %b: tensor<2x3x2xf32>, %o: tensor<2x3x2x256xf32>, %s: tensor<2x3x256x256xf32>) -> (tensor<2x3x2x256xf32>, tensor<2x3x256x256xf32>) {
   %r:2 = linattn.scan %q, %q, %q beta(%b) update(delta) into(%o) init(%s)
     : (tensor<2x3x2x256xf32>, tensor<2x3x2x256xf32>, tensor<2x3x2x256xf32>, tensor<2x3x2xf32>, tensor<2x3x2x256xf32>, tensor<2x3x256x256xf32>) -> (tensor<2x3x2x256xf32>, tensor<2x3x256x256xf32>)
-  return %r#0 : tensor<2x3x2x256xf32>
+  return %r#0, %r#1 : tensor<2x3x2x256xf32>, tensor<2x3x256x256xf32>
 }
 
 // CHECK-LABEL: func.func @value_decay(

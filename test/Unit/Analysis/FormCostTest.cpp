@@ -112,7 +112,9 @@ TEST(FormCost, LargeSizesDoNotOverflow) {
       EXPECT_TRUE(std::isfinite(cost)) << form.str();
       EXPECT_GT(cost, 0) << form.str();
     }
-  EXPECT_GT(quadraticRange(sized(large, large, large), wide).last, 0);
+  ScanProblem alone = sized(large, large, large);
+  alone.startsAtZero = alone.endsUnused = true;
+  EXPECT_GT(wholeTokensOf(alone, wide), 0);
   EXPECT_GT(predictSegments(sized(large, 64, 64), large, large), 0);
 }
 
@@ -201,16 +203,55 @@ TEST(FormCost, SegmentsPayWhereTasksAreFewerThanCores) {
   EXPECT_GT(predictSegments(delta, 1, 8), predictSegments(problem, 1, 8));
 }
 
-TEST(FormCost, QuadraticRangeGrowsWithTheHead) {
+TEST(FormCost, ShortSequencesAreOneChunkWithoutAState) {
   int64_t before = 0;
   for (int64_t size : {8, 32, 64, 128, 256, 512}) {
-    TokenRange range = quadraticRange(sized(unknownSize, size, size), wide);
-    EXPECT_LE(range.first, range.last) << size;
-    EXPECT_GE(range.last, before) << size;
-    before = range.last;
+    ScanProblem problem = sized(unknownSize, size, size);
+    EXPECT_EQ(wholeTokensOf(problem, wide), 0) << size;
+    problem.startsAtZero = problem.endsUnused = true;
+    int64_t whole = wholeTokensOf(problem, wide);
+    EXPECT_EQ(whole % chunkTokens, 0) << size;
+    EXPECT_GE(whole, before) << size;
+    before = whole;
+    // How many tokens there are decides nothing.
+    problem.tokens = 7;
+    EXPECT_EQ(wholeTokensOf(problem, wide), whole) << size;
+    // Half of the state's work is left.
+    problem.endsUnused = false;
+    EXPECT_LE(wholeTokensOf(problem, wide), whole) << size;
   }
   EXPECT_GT(before, 64);
-  EXPECT_LT(before, 4096);
+  EXPECT_LE(before, largestWhole);
+}
+
+TEST(FormCost, AStateThatIsNotTouchedCostsNothing) {
+  for (int64_t size : {32, 64, 128, 256})
+    for (int64_t tokens : {1, 5, 16, 17, 40, 512}) {
+      ScanProblem problem = sized(tokens, size, size);
+      ScanForm chunks{ScanForm::Chunk, chunkTokens};
+      double both = predictCost(problem, chunks, wide);
+      problem.startsAtZero = true;
+      double one = predictCost(problem, chunks, wide);
+      problem.endsUnused = true;
+      double none = predictCost(problem, chunks, wide);
+      EXPECT_LT(one, both) << size << " " << tokens;
+      EXPECT_LT(none, one) << size << " " << tokens;
+      EXPECT_GT(none, 0) << size << " " << tokens;
+      for (double count : countWork(problem, {ScanForm::Chunk, tokens}, wide))
+        EXPECT_GE(count, 0) << size << " " << tokens;
+    }
+}
+
+TEST(FormCost, FewTokensGoOneByOneWhereAStateGoesInAndOut) {
+  for (int64_t size : {64, 128, 256}) {
+    ScanProblem problem = sized(unknownSize, size, size);
+    problem.update = ScanProblem::Update::Delta;
+    int64_t few = fewTokensOf(problem, rankOne, wide);
+    EXPECT_GE(few, 1) << size;
+    EXPECT_LE(few, largestFew) << size;
+    problem.startsAtZero = true;
+    EXPECT_EQ(fewTokensOf(problem, rankOne, wide), 0) << size;
+  }
 }
 
 } // namespace

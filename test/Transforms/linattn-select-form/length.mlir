@@ -1,0 +1,78 @@
+// RUN: linattn-opt %s --linattn-select-form='vector-bits=512 registers=32' | FileCheck %s
+// RUN: linattn-opt %s --linattn-select-form='vector-bits=512 registers=32' --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+
+// A sequence's own length decides between the schedules of a form: here where
+// all are of one known length, else at run time.
+
+// Without a state on either side, short sequences are one chunk.
+
+// CHECK-LABEL: func.func @stateless(
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = {{[0-9]+}}, whole = [[#WHOLE:]]>}
+// REMARK:      "chunks of 16 tokens: cost {{.*}}; a sequence of up to [[#WHOLE:]] tokens is one chunk"
+func.func @stateless(%q: tensor<2x3x?x64xf32>, %o: tensor<2x3x?x64xf32>) -> tensor<2x3x?x64xf32> {
+  %c0 = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x3x64x64xf32>
+  %s = linalg.fill ins(%c0 : f32) outs(%e : tensor<2x3x64x64xf32>) -> tensor<2x3x64x64xf32>
+  %r:2 = linattn.scan %q, %q, %q into(%o) init(%s)
+    : (tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>)
+  return %r#0 : tensor<2x3x?x64xf32>
+}
+
+// The same tokens packed: the same limit.
+
+// CHECK-LABEL: func.func @packed(
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, {{.*}} whole = [[#WHOLE]]>}
+// REMARK:      "chunks of 16 tokens: cost {{.*}}; a sequence of up to [[#WHOLE]] tokens is one chunk"
+func.func @packed(%q: tensor<1x3x2048x64xf32>, %o: tensor<1x3x2048x64xf32>, %c: tensor<5xi64>) -> tensor<1x3x2048x64xf32> {
+  %c0 = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x3x64x64xf32>
+  %s = linalg.fill ins(%c0 : f32) outs(%e : tensor<4x3x64x64xf32>) -> tensor<4x3x64x64xf32>
+  %r:2 = linattn.scan %q, %q, %q cu_seqlens(%c) into(%o) init(%s)
+    : (tensor<1x3x2048x64xf32>, tensor<1x3x2048x64xf32>, tensor<1x3x2048x64xf32>, tensor<5xi64>, tensor<1x3x2048x64xf32>, tensor<4x3x64x64xf32>) -> (tensor<1x3x2048x64xf32>, tensor<4x3x64x64xf32>)
+  return %r#0 : tensor<1x3x2048x64xf32>
+}
+
+// Of a known number the limit is either passed, or it is not.
+
+// CHECK-LABEL: func.func @long(
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = {{[0-9]+}}>}
+// REMARK-NOT:  is one chunk
+// REMARK:      "chunks of 16 tokens: cost {{[^;]*}}; state_tile {{[0-9]+}}, token {{[0-9]+}}"
+func.func @long(%q: tensor<2x3x512x64xf32>, %o: tensor<2x3x512x64xf32>) -> tensor<2x3x512x64xf32> {
+  %c0 = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x3x64x64xf32>
+  %s = linalg.fill ins(%c0 : f32) outs(%e : tensor<2x3x64x64xf32>) -> tensor<2x3x64x64xf32>
+  %r:2 = linattn.scan %q, %q, %q into(%o) init(%s)
+    : (tensor<2x3x512x64xf32>, tensor<2x3x512x64xf32>, tensor<2x3x512x64xf32>, tensor<2x3x512x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x512x64xf32>, tensor<2x3x64x64xf32>)
+  return %r#0 : tensor<2x3x512x64xf32>
+}
+
+// A state that comes in and goes out: a few tokens one by one, packed too.
+
+// CHECK-LABEL: func.func @carried(
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, {{.*}} few = [[#FEW:]]>}
+// REMARK:      "chunks of 16 tokens: cost {{.*}}; one of up to [[#FEW:]] goes token by token"
+func.func @carried(%q: tensor<1x3x?x64xf32>, %b: tensor<1x3x?xf32>, %o: tensor<1x3x?x64xf32>, %s: tensor<?x3x64x64xf32>, %c: tensor<?xi64>) -> (tensor<1x3x?x64xf32>, tensor<?x3x64x64xf32>) {
+  %r:2 = linattn.scan %q, %q, %q beta(%b) cu_seqlens(%c) update(delta) into(%o) init(%s)
+    : (tensor<1x3x?x64xf32>, tensor<1x3x?x64xf32>, tensor<1x3x?x64xf32>, tensor<1x3x?xf32>, tensor<?xi64>, tensor<1x3x?x64xf32>, tensor<?x3x64x64xf32>) -> (tensor<1x3x?x64xf32>, tensor<?x3x64x64xf32>)
+  return %r#0, %r#1 : tensor<1x3x?x64xf32>, tensor<?x3x64x64xf32>
+}
+
+// CHECK-LABEL: func.func @carried_few(
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = token,
+// REMARK:      "token, {{.*}}: few tokens: [[#FEW]] or fewer of a sequence go one by one, more in chunks"
+func.func @carried_few(%q: tensor<2x3x2x64xf32>, %b: tensor<2x3x2xf32>, %o: tensor<2x3x2x64xf32>, %s: tensor<2x3x64x64xf32>) -> (tensor<2x3x2x64xf32>, tensor<2x3x64x64xf32>) {
+  %r:2 = linattn.scan %q, %q, %q beta(%b) update(delta) into(%o) init(%s)
+    : (tensor<2x3x2x64xf32>, tensor<2x3x2x64xf32>, tensor<2x3x2x64xf32>, tensor<2x3x2xf32>, tensor<2x3x2x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x2x64xf32>, tensor<2x3x64x64xf32>)
+  return %r#0, %r#1 : tensor<2x3x2x64xf32>, tensor<2x3x64x64xf32>
+}
+
+// A form that was written stands for every length.
+
+// CHECK-LABEL: func.func @given(
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = {{[0-9]+}}>}
+func.func @given(%q: tensor<2x3x?x64xf32>, %o: tensor<2x3x?x64xf32>, %s: tensor<2x3x64x64xf32>) -> (tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%o) init(%s) {config = #linattn.config<form = chunk>}
+    : (tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>)
+  return %r#0, %r#1 : tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>
+}
