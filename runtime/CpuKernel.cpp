@@ -189,6 +189,8 @@ static bool hasOnlyZerosAndOnes(const linattn_view &view, int32_t dim,
 void CpuKernel::launch(CallViews &views, void *, size_t, void *stream) const {
   if (stream)
     fail("'" + bundle.entry + "': expected no stream for a kernel on the CPU");
+  if (const char *problem = linattn_get_num_threads_problem())
+    fail(problem);
   size_t count = bundle.operands.size(), numFields = 0;
   for (const Operand &operand : bundle.operands)
     numFields += 3 + 2 * operand.shape.size();

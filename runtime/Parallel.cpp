@@ -23,6 +23,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <string>
 
 namespace {
 
@@ -43,17 +44,27 @@ int32_t getAvailableCpus() {
   return 1;
 }
 
+/// What LINATTN_NUM_THREADS says; 0 if it is not set, -1 if it is no number.
+int32_t parseSetting(const char *text) {
+  if (!text || !*text)
+    return 0;
+  char *end = nullptr;
+  long value = std::strtol(text, &end, 10);
+  if (*end != '\0' || value < 1)
+    return -1;
+  return static_cast<int32_t>(std::min<long>(value, kMaxThreads));
+}
+
+/// As it was when the first kernel ran.
+int32_t getEnvironmentSetting() {
+  static const int32_t setting =
+      parseSetting(std::getenv("LINATTN_NUM_THREADS"));
+  return setting;
+}
+
 int32_t getDefaultThreads() {
-  static const int32_t count = [] {
-    if (const char *text = std::getenv("LINATTN_NUM_THREADS")) {
-      char *end = nullptr;
-      long value = std::strtol(text, &end, 10);
-      if (end != text && *end == '\0' && value > 0)
-        return static_cast<int32_t>(std::min<long>(value, kMaxThreads));
-    }
-    return getAvailableCpus();
-  }();
-  return count;
+  int32_t setting = getEnvironmentSetting();
+  return setting > 0 ? setting : getAvailableCpus();
 }
 
 /// The pools of this process. Only one parallel loop runs at a time: a second
@@ -137,6 +148,18 @@ int32_t linattn_get_num_threads(void) {
     return threadSetting;
   int32_t setting = processSetting;
   return setting > 0 ? setting : getDefaultThreads();
+}
+
+const char *linattn_get_num_threads_problem(void) {
+  if (threadSetting > 0 || processSetting > 0 || getEnvironmentSetting() >= 0)
+    return nullptr;
+  static const std::string problem = [] {
+    const char *text = std::getenv("LINATTN_NUM_THREADS");
+    return std::string("expected LINATTN_NUM_THREADS to be a positive number, "
+                       "but got '") +
+           (text ? text : "") + "'";
+  }();
+  return problem.c_str();
 }
 
 int32_t linattn_set_thread_local_num_threads(int32_t count) {

@@ -162,8 +162,10 @@ llvm::Expected<CompiledCode>
 linattn::detail::getCode(const Source &source, InnermostStride innermost) {
   std::string key =
       getCacheKey(source.text, source.entry, source.options, innermost);
-  DiskCache disk = DiskCache::open(source.options);
-  if (std::optional<CompiledCode> code = disk.read(key)) {
+  llvm::Expected<DiskCache> disk = DiskCache::open(source.options);
+  if (!disk)
+    return disk.takeError();
+  if (std::optional<CompiledCode> code = disk->read(key)) {
     ++getCounters().diskHits;
     return std::move(*code);
   }
@@ -173,9 +175,9 @@ linattn::detail::getCode(const Source &source, InnermostStride innermost) {
                                           : compileSource(source, innermost);
   if (!code)
     return code.takeError();
-  disk.write(key, *code);
-  if (!disk.getProblem().empty())
-    code->remarks.push_back("analysis: cache: not used: " + disk.getProblem());
+  disk->write(key, *code);
+  if (!disk->getProblem().empty())
+    code->remarks.push_back("analysis: cache: not used: " + disk->getProblem());
   return code;
 }
 

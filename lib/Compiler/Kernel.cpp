@@ -300,6 +300,8 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
   for (const BufferView &output : outputs)
     arguments.addMemRef(output);
   ThreadScope threads(options.numThreads);
+  if (const char *problem = linattn_get_num_threads_problem())
+    return makeError(problem);
   emulator::LaunchLog log; // Stays empty unless the target is emulated.
   (*code)->run(arguments.data());
   return log.takeError();

@@ -17,7 +17,10 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/SHA256.h"
+#include "llvm/Support/raw_ostream.h"
+#include <chrono>
 #include <fcntl.h>
+#include <mutex>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +35,10 @@ std::string
 linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
                              const CompilerOptions &options,
                              mlir::linattn::InnermostStride innermost) {
+  // Counts the options, so that no new one is forgotten: all are part of the
+  // key but `isolated`, `memoryCache`, `diskCache` and `cacheDir`.
+  [[maybe_unused]] const auto &[o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11,
+                                o12, o13] = options;
   llvm::SHA256 hash;
   // Lengths keep neighbouring fields from running into each other.
   auto add = [&](llvm::StringRef field) {
@@ -96,36 +103,76 @@ static bool isTrusted(const struct stat &status) {
   return status.st_uid == geteuid() && (status.st_mode & 022) == 0;
 }
 
-DiskCache DiskCache::open(const CompilerOptions &options) {
+/// Bytes, or with a K, M or G behind the number.
+static llvm::Expected<uint64_t> getMaxBytes() {
+  auto text = llvm::sys::Process::GetEnv("LINATTN_CACHE_SIZE");
+  if (!text || text->empty())
+    return uint64_t(1) << 30;
+  llvm::StringRef rest = *text;
+  unsigned shift = rest.consume_back("K")   ? 10
+                   : rest.consume_back("M") ? 20
+                   : rest.consume_back("G") ? 30
+                                            : 0;
+  uint64_t number;
+  if (rest.getAsInteger(10, number) || number > (uint64_t(1) << 62 >> shift))
+    return llvm::createStringError(
+        "expected LINATTN_CACHE_SIZE to be a size such as 512M, but got '" +
+        *text + "'");
+  return number << shift;
+}
+
+/// Compiling anew every time is what users want to know, but not every time.
+static void warnOnce(const std::string &problem) {
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    llvm::errs() << "linattn: warning: compiled code is not kept: " << problem
+                 << "\n";
+  });
+}
+
+void DiskCache::use(const std::string &path) {
+  // Relative to what? Every process would have another.
+  if (!llvm::sys::path::is_absolute(path)) {
+    problem =
+        "expected the path of the cache to be absolute, but got '" + path + "'";
+    return;
+  }
+  if (auto error = llvm::sys::fs::create_directories(
+          llvm::sys::path::parent_path(path))) {
+    problem = "cannot create '" + path + "': " + error.message();
+    return;
+  }
+  struct stat status;
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    problem = "cannot create '" + path + "': " + strerror(errno);
+  else if (stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    problem = "'" + path + "' is not a directory";
+  else if (!isTrusted(status))
+    problem = "'" + path + "' belongs to or can be written by others";
+  else
+    directory = path;
+}
+
+llvm::Expected<DiskCache> DiskCache::open(const CompilerOptions &options) {
   DiskCache cache;
   if (!options.diskCache || !isCacheEnabled())
     return cache;
+  llvm::Expected<uint64_t> maxBytes = getMaxBytes();
+  if (!maxBytes)
+    return maxBytes.takeError();
+  cache.maxBytes = *maxBytes;
   if (getBuildId().empty()) {
     cache.problem =
         "this build has no id that would tell its code from others'";
     return cache;
   }
   std::string path = chooseDirectory(options);
-  if (path.empty()) {
+  if (path.empty())
     cache.problem = "there is no home directory";
-    return cache;
-  }
-  if (auto error = llvm::sys::fs::create_directories(
-          llvm::sys::path::parent_path(path))) {
-    cache.problem = "cannot create '" + path + "': " + error.message();
-    return cache;
-  }
-  struct stat status;
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    cache.problem = "cannot create '" + path + "': " + strerror(errno);
-    return cache;
-  }
-  if (stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
-    cache.problem = "'" + path + "' is not a directory";
-  else if (!isTrusted(status))
-    cache.problem = "'" + path + "' belongs to or can be written by others";
   else
-    cache.directory = path;
+    cache.use(path);
+  if (!cache.problem.empty())
+    warnOnce(cache.problem);
   return cache;
 }
 
@@ -152,6 +199,9 @@ std::optional<CompiledCode> DiskCache::read(llvm::StringRef key) const {
         /*IsVolatile=*/true);
     if (buffer)
       code = deserialize((*buffer)->getBuffer(), key);
+    // What is in use is evicted last; no matter if the time cannot be set.
+    if (code)
+      (void)futimens(file, nullptr);
   }
   ::close(file);
   return code;
@@ -165,7 +215,8 @@ void DiskCache::write(llvm::StringRef key, const CompiledCode &code) const {
                                               llvm::sys::fs::owner_read |
                                                   llvm::sys::fs::owner_write);
   if (!file)
-    return llvm::consumeError(file.takeError());
+    return warnOnce("'" + directory +
+                    "' cannot be written: " + llvm::toString(file.takeError()));
   {
     llvm::raw_fd_ostream os(file->FD, /*shouldClose=*/false);
     os << serialize(code, key);
@@ -176,4 +227,42 @@ void DiskCache::write(llvm::StringRef key, const CompiledCode &code) const {
     }
   }
   llvm::consumeError(file->keep(path));
+  evict();
+}
+
+void DiskCache::evict() const {
+  struct File {
+    llvm::sys::TimePoint<> used;
+    uint64_t bytes;
+    std::string path;
+  };
+  std::vector<File> files;
+  uint64_t total = 0;
+  std::error_code error;
+  auto now = std::chrono::system_clock::now();
+  for (llvm::sys::fs::directory_iterator it(directory, error), end;
+       it != end && !error; it.increment(error)) {
+    llvm::StringRef path = it->path();
+    auto status = it->status();
+    if (!status)
+      continue;
+    auto used = status->getLastModificationTime();
+    // What a process has left that was ended while it wrote.
+    if (path.ends_with(".tmp") && now - used > std::chrono::hours(1))
+      (void)llvm::sys::fs::remove(path);
+    if (!path.ends_with(".lak"))
+      continue;
+    files.push_back({used, status->getSize(), path.str()});
+    total += status->getSize();
+  }
+  llvm::sort(files, [](const File &a, const File &b) {
+    return std::tie(a.used, a.path) < std::tie(b.used, b.path);
+  });
+  for (const File &file : files) {
+    if (total <= maxBytes)
+      return;
+    // Another process may have been first.
+    (void)llvm::sys::fs::remove(file.path);
+    total -= file.bytes;
+  }
 }

@@ -19,6 +19,7 @@
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Transforms/EntryLayout.h"
 
+#include "llvm/Support/Error.h"
 #include <optional>
 
 namespace linattn::detail {
@@ -34,10 +35,11 @@ bool isCacheEnabled();
 
 class DiskCache {
 public:
-  /// Opens and if necessary creates the directory that `options` ask for. The
+  /// Opens and if necessary creates the directory that `options` name. The
   /// result does nothing if there is none that can be trusted; `problem` says
-  /// why.
-  static DiskCache open(const CompilerOptions &options);
+  /// why, and so does a warning, once in a process. An error if
+  /// LINATTN_CACHE_SIZE is no size.
+  static llvm::Expected<DiskCache> open(const CompilerOptions &options);
 
   /// Nothing if there is no such file, or it is not intact or not ours.
   std::optional<CompiledCode> read(llvm::StringRef key) const;
@@ -49,10 +51,16 @@ public:
   const std::string &getProblem() const { return problem; }
 
 private:
+  void use(const std::string &path);
   std::string getPath(llvm::StringRef key) const;
+
+  /// Removes the files that were not read or written for longest, until the
+  /// rest is no larger than `maxBytes`.
+  void evict() const;
 
   /// Empty if the cache is off.
   std::string directory;
+  uint64_t maxBytes = 0;
   std::string problem;
 };
 

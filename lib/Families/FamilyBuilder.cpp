@@ -124,6 +124,15 @@ LogicalResult FamilyBuilder::checkOptions() {
   for (const FamilyOption &option : family.options)
     if (option.isRequired && !arguments.options.contains(option.name))
       return fail(option.name + ": expected a value, but got none");
+  for (const auto &given : arguments.options) {
+    const auto *number = std::get_if<double>(&given.getValue());
+    if (!number ||
+        (std::isfinite(*number) && (*number >= 0 || given.getKey() != "eps")))
+      continue;
+    return fail(given.getKey() + ": expected a finite number" +
+                (given.getKey() == "eps" ? " from 0 on" : "") + ", but got " +
+                std::to_string(*number));
+  }
   return success();
 }
 

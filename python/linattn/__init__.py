@@ -10,7 +10,7 @@ Arrays are ``[B, T, H, D]``, of any library that speaks DLPack. Kernels are
 compiled at the first call and kept in memory and on disk.
 """
 
-from . import conv, costs, feature_maps, fla, reference
+from . import _linattn, conv, costs, feature_maps, fla, reference
 from ._additive import (
     gla, hgrn, hgrn2, lightning, linear_attention, mamba2, mlstm, retnet, rfa, rwkv5, rwkv6,
     simple_gla,
@@ -25,19 +25,24 @@ from ._delta import (
     ttt_linear,
 )  # fmt: skip
 from ._explain import explain
-from ._linattn import Kernel, __version__, get_num_threads, set_num_threads
+from ._linattn import Kernel, __version__
 from ._lightnet import lightnet
 from ._mamba3 import mamba3, mamba3_mimo
 from ._momentum import momentum_delta_rule
 from ._norm import output_norm
 from ._onnx import onnx_linear_attention
 from ._ops import attention
+from ._plain import plainly as _plainly
 from ._pool import StatePool
 from ._random import RandomProjection, random_projection
 from ._scan import scan
 from ._state import State
 from ._two_pass import abc, gsa
 from .reference import weights
+
+get_num_threads, set_num_threads = map(_plainly, (_linattn.get_num_threads, _linattn.set_num_threads))
+for _name in ("asm", "explain", "llvm_ir", "mlir", "stages"):
+    setattr(Kernel, _name, _plainly(getattr(Kernel, _name)))
 
 __all__ = [
     "Kernel",

@@ -36,7 +36,10 @@ def check_number(name, value, minimum=None):
         return None
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}: expected a number or None, but got {type(value).__name__}")
-    value = float(value)
+    try:
+        value = float(value)
+    except OverflowError:  # of an integer
+        value = math.inf
     if not math.isfinite(value):
         raise ValueError(f"{name}: expected a finite number, but got {value}")
     if minimum is not None and value < minimum:

@@ -43,6 +43,9 @@ def compile(text_or_path, entry=None, target=None, *, math=None, trusted=False):
         compiler cannot do.
       OSError: a file that cannot be read.
     """
+    for name, value in (("text_or_path", text_or_path), ("entry", entry)):
+        if isinstance(value, str) and not _is_unicode(value):
+            raise ValueError(f"{name}: expected Unicode text, but got one with lone surrogates")
     if entry is not None and not isinstance(entry, str):
         raise TypeError(f"entry: expected a string or None, but got {type(entry).__name__}")
     target = "cpu" if target is None else check_choice("target", target, ("cpu", "nvvm", "reference", "nvvm-emulated"))
@@ -60,3 +63,11 @@ def compile(text_or_path, entry=None, target=None, *, math=None, trusted=False):
         return _linattn.compile(text_or_path, entry or "", "<string>", target, math=math, trusted=trusted)
     path = pathlib.Path(text_or_path)
     return _linattn.compile(path.read_text(encoding="utf-8"), entry or "", str(path), target, math=math, trusted=trusted)
+
+
+def _is_unicode(text):
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -14,6 +14,7 @@ import numpy as np
 from . import _linattn
 from ._checks import UnsupportedError, check_flag, check_legal_form, check_number, parse_form
 from ._ops import ALWAYS, check_inplace, describe_state, finish_inplace, name_state, parse_target, resolve_target
+from ._plain import without_places
 from ._state import State
 
 __all__ = ["Family", "latest", "offsets"]
@@ -110,12 +111,12 @@ class Family:
             elif name in self.integers:
                 if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
                     raise TypeError(f"{name}: expected an integer, but got {type(value).__name__}")
-                clean[name] = float(value)
+                clean[name] = check_number(name, value)
             elif name in self.words:
                 if not isinstance(value, str):
                     raise TypeError(f"{name}: expected a name, but got {type(value).__name__}")
                 clean[name] = value
-            elif check_number(name, value) is not None:
+            elif check_number(name, value, minimum=0 if name == "eps" else None) is not None:
                 clean[name] = float(value)
         return clean
 
@@ -146,7 +147,7 @@ class Family:
                 return _linattn.compile(text, "", f"<{family}>", chosen)
             except ValueError as error:
                 check_legal_form(error)
-                raise UnsupportedError(f"{family}: not compiled yet: {error}") from None
+                raise UnsupportedError(f"{family}: not compiled yet: {without_places(error)}") from None
 
         return _linattn.Plan(
             build, given, described["rules"], name_state(described["state"], state, self.state),

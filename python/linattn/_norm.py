@@ -6,6 +6,7 @@ import numpy as np
 
 from . import _arrays, _linattn, _ops
 from ._checks import check_choice, check_flag, check_number
+from ._plain import without_places
 from ._text import _tensor, float_literal
 
 __all__ = ["output_norm"]
@@ -97,7 +98,10 @@ def _make_plan(no_weight, no_bias, no_gate, kind, activation, gate_first, eps, t
             "}",
             "",
         ]
-        return _linattn.compile("\n".join(lines), "", "<output_norm>", chosen)
+        try:
+            return _linattn.compile("\n".join(lines), "", "<output_norm>", chosen)
+        except ValueError as error:
+            raise ValueError(without_places(error)) from None
 
     return _linattn.Plan(build, operands, [], [], ("out", "tokens", "B T H D"), False, False, False)
 

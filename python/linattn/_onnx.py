@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _arrays, _linattn
 from ._checks import check_choice
+from ._plain import without_places
 from ._text import float_literal
 
 __all__ = ["onnx_linear_attention"]
@@ -182,5 +183,5 @@ def _compile(text):
         # The rules are the compiler's; the place in the module tells nothing here.
         broken = re.search(r"error: 'onnx.LinearAttention' op (.*)", str(error))
         if broken is None:
-            raise
+            raise ValueError(without_places(error)) from None
         raise ValueError(broken.group(1)) from None

@@ -13,6 +13,7 @@ import numpy as np
 
 from . import _arrays, _features, _linattn, _text
 from ._checks import UnsupportedError, check_choice, check_flag, check_legal_form, check_number, check_positive, parse_form
+from ._plain import without_places
 from ._state import State
 from ._text import Options, Sizes
 from ._token_maps import TokenMap
@@ -281,8 +282,8 @@ def make_plan(
             check_legal_form(error)
             unsupported = _describe_unsupported(filled)
             if unsupported:
-                raise UnsupportedError(f"{unsupported}: not compiled yet: {error}") from None
-            raise
+                raise UnsupportedError(f"{unsupported}: not compiled yet: {without_places(error)}") from None
+            raise ValueError(without_places(error)) from None
 
     keys = "T" if same_length else "Tk"
     layouts = {"q": "B T Hq K", "k": f"B {keys} Hk K", "v": f"B {keys} Hv V"}

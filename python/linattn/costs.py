@@ -12,20 +12,21 @@ name or a missing parameter is a ``ValueError``.
 """
 
 from ._linattn import costs as _costs
+from ._plain import plainly as _plainly
 from ._token_maps import TokenMap as _TokenMap
 
-crossover_tokens = _costs.crossover_tokens
-favor_layer_multiply_adds = _costs.favor_layer_multiply_adds
-fnet_layer_multiply_adds = _costs.fnet_layer_multiply_adds
-linear_flops = _costs.linear_flops
-linear_layer_multiply_adds = _costs.linear_layer_multiply_adds
-linear_state_bytes = _costs.linear_state_bytes
-nystrom_layer_multiply_adds = _costs.nystrom_layer_multiply_adds
-quadratic_multiply_adds = _costs.quadratic_multiply_adds
-reassociated_multiply_adds = _costs.reassociated_multiply_adds
-softmax_flops = _costs.softmax_flops
-softmax_layer_multiply_adds = _costs.softmax_layer_multiply_adds
-softmax_score_bytes = _costs.softmax_score_bytes
+crossover_tokens = _plainly(_costs.crossover_tokens)
+favor_layer_multiply_adds = _plainly(_costs.favor_layer_multiply_adds)
+fnet_layer_multiply_adds = _plainly(_costs.fnet_layer_multiply_adds)
+linear_flops = _plainly(_costs.linear_flops)
+linear_layer_multiply_adds = _plainly(_costs.linear_layer_multiply_adds)
+linear_state_bytes = _plainly(_costs.linear_state_bytes)
+nystrom_layer_multiply_adds = _plainly(_costs.nystrom_layer_multiply_adds)
+quadratic_multiply_adds = _plainly(_costs.quadratic_multiply_adds)
+reassociated_multiply_adds = _plainly(_costs.reassociated_multiply_adds)
+softmax_flops = _plainly(_costs.softmax_flops)
+softmax_layer_multiply_adds = _plainly(_costs.softmax_layer_multiply_adds)
+softmax_score_bytes = _plainly(_costs.softmax_score_bytes)
 
 
 
@@ -34,7 +35,7 @@ def feature_size(name, head_size, m=0, shifts=1):
     object of `linattn.feature_maps`, which knows its m and shifts."""
     if isinstance(name, _TokenMap):
         return name.size(head_size)
-    return _costs.feature_size(name, head_size, m, shifts)
+    return _plainly(_costs.feature_size)(name, head_size, m, shifts)
 
 
 __all__ = [

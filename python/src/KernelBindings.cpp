@@ -288,19 +288,32 @@ void linattn::python::registerKernel(nb::module_ &module) {
                      "A compiled function; see linattn.compile.")
       .def(
           "__call__",
-          [](const Kernel &self, nb::args args, nb::object out,
-             nb::object numThreads) {
+          [](const Kernel &self, nb::args args, nb::kwargs options) {
+            nb::object out = nb::none(), numThreads = nb::none();
+            for (auto [name, value] : options) {
+              std::string key = nb::cast<std::string>(name);
+              if (key != "out" && key != "num_threads")
+                throw nb::type_error(("'" + self.signature().entry +
+                                      "': expected the keywords out and "
+                                      "num_threads, but got " +
+                                      key)
+                                         .c_str());
+              (key == "out" ? out : numThreads) = nb::borrow(value);
+            }
             return KernelCall(self, args).run(out, parseNumThreads(numThreads));
           },
-          "args"_a, nb::kw_only(), "out"_a = nb::none(),
-          "num_threads"_a = nb::none(),
+          "args"_a, "options"_a,
           "Runs the function on arrays in the layout of its own signature. "
           "Returns an array, or a tuple where it has several results.")
       .def(
           "mlir",
           [](const Kernel &self, nb::object stage) {
-            std::string name =
-                stage.is_none() ? "input" : nb::cast<std::string>(stage);
+            std::string name = "input";
+            if (!stage.is_none() && !nb::try_cast(stage, name))
+              throw nb::type_error(("stage: expected a string or None, but "
+                                    "got " +
+                                    describeType(stage))
+                                       .c_str());
             return unwrap(self.mlir(name));
           },
           "stage"_a = nb::none(),

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompilerTestUtils.h"
+#include "ObjectCache.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
@@ -335,8 +336,125 @@ TEST_F(CacheTest, ForeignDirectoriesAreNotTrusted) {
 
 TEST_F(CacheTest, WritableFilesAreNotTrusted) {
   compile();
-  ASSERT_EQ(chmod(getFiles().at(0).c_str(), 0666), 0);
+  for (mode_t mode : {0666, 0602, 0620, 0622}) {
+    ASSERT_EQ(chmod(getFiles().at(0).c_str(), mode), 0);
+    EXPECT_EQ(compileAndTell(), "miss") << mode;
+    EXPECT_EQ(compileAndTell(), "disk") << mode;
+  }
+  for (mode_t mode : {0770, 0702, 0720}) {
+    ASSERT_EQ(chmod(options.cacheDir.c_str(), mode), 0);
+    EXPECT_EQ(compileAndTell(), "miss") << mode;
+  }
+}
+
+/// A file under another's name is intact, and yet other code.
+TEST_F(CacheTest, FilesAreBelievedUnderTheirOwnNamesOnly) {
+  compile();
+  std::string matmul = getFiles().at(0);
+  options.target = Target::Reference;
+  compile();
+  ASSERT_EQ(getFiles().size(), 2u);
+  std::string other = getFiles()[getFiles()[0] == matmul];
+  std::string bytes = (*llvm::MemoryBuffer::getFile(matmul))->getBuffer().str();
+  overwrite(other, bytes);
   EXPECT_EQ(compileAndTell(), "miss");
+  options.target = Target::CPU;
+  EXPECT_EQ(compileAndTell(), "disk");
+}
+
+TEST_F(CacheTest, KeysTellAllOptionsApart) {
+  using detail::getCacheKey;
+  using mlir::linattn::InnermostStride;
+  std::vector<std::string> keys;
+  auto add = [&](auto change, const char *text = "text",
+                 const char *entry = "entry",
+                 InnermostStride innermost = InnermostStride::Unit) {
+    CompilerOptions changed;
+    change(changed);
+    keys.push_back(getCacheKey(text, entry, changed, innermost));
+  };
+  add([](CompilerOptions &) {});
+  add([](CompilerOptions &) {}, "texte", "ntry");
+  add([](CompilerOptions &) {}, "text", "entry", InnermostStride::Dynamic);
+  for (Target target :
+       {Target::Reference, Target::Trace, Target::NVVMEmulated, Target::NVVM})
+    add([&](CompilerOptions &o) { o.target = target; });
+  add([](CompilerOptions &o) { o.math = Math::Fast; });
+  add([](CompilerOptions &o) { o.chip = "sm_90"; });
+  add([](CompilerOptions &o) { o.copy = "tma"; });
+  add([](CompilerOptions &o) { o.copy = "tma", o.chip = "sm_90"; });
+  add([](CompilerOptions &o) { o.reassociate = "never"; });
+  add([](CompilerOptions &o) { o.form = "never"; });
+  add([](CompilerOptions &o) { o.form = "chunk:16"; });
+  add([](CompilerOptions &o) { o.checkDecays = true; });
+  add([](CompilerOptions &o) { o.trusted = true; });
+  add([](CompilerOptions &o) { o.prime = 0; });
+  add([](CompilerOptions &o) { o.prime = 1; });
+  for (size_t i = 0; i < keys.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      EXPECT_NE(keys[i], keys[j]) << i << " and " << j;
+}
+
+class CacheSizeTest : public CacheTest {
+protected:
+  ~CacheSizeTest() override { unsetenv("LINATTN_CACHE_SIZE"); }
+
+  /// One of several kernels of about the same size.
+  std::string compileNumber(int number) {
+    std::string text = std::string(kMatmul) + "// " + std::to_string(number);
+    CacheStats before = Compiler::getCacheStats();
+    options.memoryCache = false;
+    expectRuns(llvm::cantFail(Compiler(options).compile(text)));
+    return Compiler::getCacheStats().misses > before.misses ? "miss" : "disk";
+  }
+
+  std::string getError() {
+    options.memoryCache = false;
+    auto kernel = Compiler(options).compile(kMatmul);
+    return kernel ? "no error" : llvm::toString(kernel.takeError());
+  }
+
+  uint64_t getTotal() {
+    uint64_t total = 0;
+    for (const std::string &file : getFiles()) {
+      uint64_t bytes = 0;
+      EXPECT_FALSE(llvm::sys::fs::file_size(file, bytes));
+      total += bytes;
+    }
+    return total;
+  }
+};
+
+TEST_F(CacheSizeTest, WhatWasNotUsedForLongestGoes) {
+  compileNumber(0);
+  uint64_t each = getTotal();
+  setenv("LINATTN_CACHE_SIZE", std::to_string(3 * each + each / 2).c_str(), 1);
+  EXPECT_EQ(compileNumber(1), "miss");
+  EXPECT_EQ(compileNumber(2), "miss");
+  EXPECT_EQ(compileNumber(0), "disk"); // now used after 1
+  EXPECT_EQ(compileNumber(3), "miss");
+  EXPECT_EQ(getFiles().size(), 3u);
+  EXPECT_LE(getTotal(), 3 * each + each / 2);
+  EXPECT_EQ(compileNumber(0), "disk");
+  EXPECT_EQ(compileNumber(2), "disk");
+  EXPECT_EQ(compileNumber(3), "disk");
+  EXPECT_EQ(compileNumber(1), "miss");
+  setenv("LINATTN_CACHE_SIZE", "0", 1);
+  EXPECT_EQ(compileNumber(4), "miss");
+  EXPECT_TRUE(getFiles().empty());
+}
+
+TEST_F(CacheSizeTest, SizesAreParsed) {
+  for (const char *size : {"much", "-1", "1.5G", "M", "99999999999G", "1 K"}) {
+    setenv("LINATTN_CACHE_SIZE", size, 1);
+    EXPECT_EQ(getError(), std::string("expected LINATTN_CACHE_SIZE to be a "
+                                      "size such as 512M, but got '") +
+                              size + "'");
+  }
+  for (const char *size : {"", "0", "100K", "7M", "2G"}) {
+    setenv("LINATTN_CACHE_SIZE", size, 1);
+    EXPECT_EQ(getError(), "no error");
+  }
 }
 
 TEST_F(CacheTest, AFileInTheWayIsNoError) {
