@@ -12,16 +12,32 @@
 
 using namespace linattn::emulator;
 
-/// Bytes that one cell stands for: the smallest elements of kernels.
-static constexpr uint64_t kGranule = 2;
-
 Shadow::Shadow(uint64_t bytes, bool acrossBlocks)
-    : acrossBlocks(acrossBlocks), lists(1) {
+    : size(bytes), acrossBlocks(acrossBlocks), lists(1) {
+  allocate();
+}
+
+void Shadow::allocate() {
   // Zeros mean untouched, and calloc gets them for free, page by page.
-  uint64_t count = bytes / kGranule + 1;
+  uint64_t count = size / granule + 1;
   cells.reset(static_cast<Cell *>(std::calloc(count, sizeof(Cell))));
   if (!cells)
     llvm::report_bad_alloc_error("no memory for the emulator's race check");
+}
+
+void Shadow::refine() {
+  std::unique_ptr<Cell[], Free> pairs = std::move(cells);
+  granule = 1;
+  allocate();
+  for (uint64_t i = 0; i < size; ++i) {
+    cells[i] = pairs[i / 2];
+    if (i % 2 == 0 || cells[i].moreReads == 0)
+      continue;
+    // By value: the list that is copied from may move.
+    std::vector<Access> readers = lists[cells[i].moreReads];
+    cells[i].moreReads = lists.size();
+    lists.push_back(std::move(readers));
+  }
 }
 
 bool Shadow::isConcurrent(const ThreadClock &clock,
@@ -108,10 +124,12 @@ void Shadow::write(const ThreadClock &clock, Cell &cell, bool atomic,
 
 Shadow::Result Shadow::access(const ThreadClock &clock, AccessKind kind,
                               uint64_t offset, uint64_t bytes) {
+  if (granule > 1 && (offset % granule != 0 || bytes % granule != 0))
+    refine();
   Result result;
   result.offset = offset;
-  uint64_t end = (offset + bytes + kGranule - 1) / kGranule;
-  for (uint64_t i = offset / kGranule; i < end; ++i) {
+  uint64_t end = (offset + bytes + granule - 1) / granule;
+  for (uint64_t i = offset / granule; i < end; ++i) {
     const Access &written = cells[i].write;
     if (kind == AccessKind::AsyncRead && written.moment > clock.base &&
         written.moment > clock.fenced[written.thread]) {
@@ -129,7 +147,7 @@ Shadow::Result Shadow::access(const ThreadClock &clock, AccessKind kind,
 Shadow::Result Shadow::beginCopy(const ThreadClock &clock, uint64_t offset,
                                  uint64_t bytes) {
   Result result = access(clock, AccessKind::Write, offset, bytes);
-  for (uint64_t i = offset / kGranule; i < (offset + bytes) / kGranule; ++i)
+  for (uint64_t i = offset / granule; i < (offset + bytes) / granule; ++i)
     cells[i].write.pending = true;
   return result;
 }
@@ -138,7 +156,7 @@ Shadow::Result Shadow::beginBulkCopy(const ThreadClock &clock, uint64_t offset,
                                      uint64_t bytes) {
   bool unfenced = false;
   unsigned writer = 0;
-  for (uint64_t i = offset / kGranule; i < (offset + bytes) / kGranule; ++i) {
+  for (uint64_t i = offset / granule; i < (offset + bytes) / granule; ++i) {
     const Access &written = cells[i].write;
     if (written.moment > clock.base &&
         written.moment > clock.fenced[written.thread]) {
@@ -159,7 +177,7 @@ void Shadow::completeCopy(const ThreadClock &clock, uint64_t offset,
                           uint64_t bytes) {
   // The data may have come at any time until now: others must synchronise with
   // this moment, not with that of the issue.
-  for (uint64_t i = offset / kGranule; i < (offset + bytes) / kGranule; ++i)
+  for (uint64_t i = offset / granule; i < (offset + bytes) / granule; ++i)
     cells[i].write = {clock.now(), static_cast<uint16_t>(clock.thread), false,
                       false};
 }

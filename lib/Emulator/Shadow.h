@@ -47,9 +47,10 @@ struct ThreadClock {
   uint32_t now() const { return seen[thread]; }
 };
 
-/// What is known of each pair of bytes of a memory: its last writer and the
-/// readers since. Two accesses conflict if one writes and no synchronisation
-/// orders them (the happens-before rule of vector clocks).
+/// What is known of each pair of bytes of a memory, or of each byte once a
+/// single one has been accessed: its last writer and the readers since. Two
+/// accesses conflict if one writes and no synchronisation orders them (the
+/// happens-before rule of vector clocks).
 class Shadow {
 public:
   /// `acrossBlocks`: blocks of one launch are unordered and share this memory,
@@ -96,10 +97,17 @@ private:
   void read(const ThreadClock &clock, Cell &cell, Result &result);
   void write(const ThreadClock &clock, Cell &cell, bool atomic, Result &result);
   void addReader(const ThreadClock &clock, Cell &cell, Access access);
+  /// From now on every byte has a cell of its own: neighbours in one pair would
+  /// seem to race.
+  void refine();
+  void allocate();
 
   struct Free {
     void operator()(Cell *cells) const { std::free(cells); }
   };
+  uint64_t size;
+  /// Bytes that one cell stands for: the smallest elements of most kernels.
+  uint64_t granule = 2;
   std::unique_ptr<Cell[], Free> cells;
   bool acrossBlocks;
   /// Readers beyond one per cell, and the unused lists.

@@ -113,6 +113,14 @@ def test_prefix(rng, options, prefix):
     assert_agrees(out, ref)
 
 
+def test_prefix_on_an_emulated_gpu(rng):
+    """Its mask is bytes, and an odd number of them."""
+    q, k, v = (rng.standard_normal((2, 37, 2, 16)).astype(np.float32) for _ in range(3))
+    out = linattn.attention(q, k, v, causal=True, prefix=np.array([3, 20]), target="nvvm-emulated")
+    assert_agrees(out, reference.attention(q, k, v, causal=True, prefix=[3, 20]))
+
+
+
 @pytest.mark.parametrize("form", ["auto", "quadratic"])
 def test_prefix_maps_whole_tokens(rng, form):
     q, k, v = normal(rng, 2, 50, 4, 16), normal(rng, 2, 50, 2, 16), normal(rng, 2, 50, 2, 8)

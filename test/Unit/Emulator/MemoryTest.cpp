@@ -204,6 +204,24 @@ TEST(GlobalTest, RacesWithinAndBetweenBlocks) {
   expectOnly(run(exchange, {out(data)}, 1, 0, 2), {Check::GlobalRace});
 }
 
+/// A mask of bytes, of which blocks write one each.
+TEST(GlobalTest, BytesOfDifferentBlocksDoNotRace) {
+  std::string body = R"(
+    %p = llvm.getelementptr %out[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i8
+    %v = arith.trunci %i : i32 to i8
+    llvm.store %v, %p : i8, !llvm.ptr<1>
+  )";
+  std::vector<uint8_t> data(7);
+  expectClean(run(makeIndexed("%out: !llvm.ptr<1>", body), {out(data)}, 1, 0,
+                  /*blocks=*/7));
+  for (unsigned i = 0; i < 7; ++i)
+    EXPECT_EQ(data[i], i);
+  std::string same = "%z = arith.constant 0 : i32\n" + body;
+  same.replace(same.find("[%i]"), 4, "[%z]");
+  expectOnly(run(makeIndexed("%out: !llvm.ptr<1>", same), {out(data)}, 1, 0, 2),
+             {Check::GlobalRace});
+}
+
 //===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//

@@ -100,6 +100,31 @@ TEST(RaceTest, NeighbouringHalvesOfAWordDoNotRace) {
   )"));
 }
 
+constexpr const char *kStoreByte = R"(
+    %b = llvm.getelementptr %zero[%t] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
+    %v = arith.trunci %t : i32 to i8
+    llvm.store %v, %b : i8, !llvm.ptr<3>
+)";
+
+TEST(RaceTest, NeighbouringBytesDoNotRace) {
+  expectClean(exchange(kStoreByte));
+  std::string next = R"(
+    %bn = llvm.getelementptr %zero[%u] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
+    %x = llvm.load %bn : !llvm.ptr<3> -> i8
+  )";
+  expectClean(exchange(kStoreByte + ("nvvm.barrier0\n" + next)));
+  EXPECT_GT(exchange(kStoreByte + next)[Check::SharedRace].count, 0u);
+}
+
+TEST(RaceTest, BytesRaceWithWordsBeforeThem) {
+  // A byte is part of the word that another thread has written or read.
+  EXPECT_GT(exchange(std::string(kStore) + kStoreByte)[Check::SharedRace].count,
+            0u);
+  std::string read = std::string(kStore) + "nvvm.barrier0\n" + kLoadFar;
+  EXPECT_GT(exchange(read + kStoreByte)[Check::SharedRace].count, 0u);
+  expectClean(exchange(read + "nvvm.barrier0\n" + kStoreByte));
+}
+
 TEST(BarrierTest, NamedBarriersOrderThoseWhoTakePart) {
   // Warps 0 and 1 meet at barrier 1, warps 2 and 3 at barrier 2.
   std::string body = std::string(kStore) + R"(
