@@ -170,6 +170,17 @@ def test_an_unknown_function_stays(module, old, new, why):
     assert not found.replaced and why in found.reason
 
 
+def test_another_release(monkeypatch, module):
+    """Is named once; what it has in common with the known one runs in linattn, undecorated too."""
+    monkeypatch.setattr(sys.modules["transformers"], "__version__", "5.240.0")
+    text = decorated(modeling.torch_recurrent_gated_delta_rule, "fused_recurrent_gated_delta_rule")
+    text = text[text.index("def ") :]
+    with pytest.warns(UserWarning, match="expected transformers 5.23, but got 5.240.0"):
+        lt.enable()
+    assert lt.status().version == "5.240.0"
+    assert hasattr(module(MODULE + text).torch_recurrent_gated_delta_rule, "__linattn_hook__")
+
+
 def test_comments_and_annotations_are_no_other_function(module, recwarn):
     text = decorated(
         modeling.torch_recurrent_gated_delta_rule, "fused_recurrent_gated_delta_rule",

@@ -28,8 +28,17 @@ class Patches:
         self.places = {}  # (owner, attribute) -> (Target, Hook)
         self.refused = {}  # (owner, attribute) -> (Target, function, why)
         self.finder = _Finder(self)
+        self.warned = None
 
     def install(self):
+        version = _version()
+        if version is not None and version != self.warned and not f"{version}.".startswith(f"{_known.VERSIONS}."):
+            self.warned = version
+            warnings.warn(
+                f"linattn.transformers: expected transformers {_known.VERSIONS}, but got {version}: functions that "
+                "differ run in PyTorch as before; linattn.transformers.status() says which",
+                stacklevel=4,
+            )
         if not self.active:
             self.places.clear()
             self.refused.clear()
@@ -91,7 +100,7 @@ class Patches:
             warnings.warn(
                 f"linattn.transformers: {target.module}.{target.title} runs in PyTorch as before: {why}. "
                 f"linattn knows transformers {_known.VERSIONS}, and this is {_version()}",
-                stacklevel=2,
+                stacklevel=3,
             )
 
     def describe(self):
