@@ -170,7 +170,7 @@ def test_layers(monkeypatch, capsys, tmp_path):
     }
     monkeypatch.setattr(layers, "LAYERS", known)
     path = tmp_path / "layers.json"
-    arguments = ["--case=layer-small,layer-steps", "--dtype=f32", "--repetitions=2", "--progress=off", f"--json={path}"]
+    arguments = ["--case=layer-small,layer-steps", "--dtype=f32", "--repetitions=2", "--cpu-time", "--progress=off", f"--json={path}"]
     assert bench.main(arguments) == 0
     records = json.loads(path.read_text())
     assert [record["implementation"] for record in records] == ["transformers", "linattn"] * 2
@@ -182,3 +182,6 @@ def test_layers(monkeypatch, capsys, tmp_path):
     with pytest.raises(SystemExit):
         bench.main(["--case=layer-small,linear"])
     assert "expected layers alone, but got linear beside them" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        bench.main(["--case=layer-small", "--cpu-time", "--threads=2"])
+    assert "expected it with --threads=1, but got [2]" in capsys.readouterr().err

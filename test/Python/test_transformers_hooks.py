@@ -170,6 +170,17 @@ def test_an_unknown_function_stays(module, old, new, why):
     assert not found.replaced and why in found.reason
 
 
+def test_another_release(monkeypatch, module):
+    """Is named once; what it has in common with the known one runs in linattn, undecorated too."""
+    monkeypatch.setattr(sys.modules["transformers"], "__version__", "5.240.0")
+    text = decorated(modeling.torch_recurrent_gated_delta_rule, "fused_recurrent_gated_delta_rule")
+    text = text[text.index("def ") :]
+    with pytest.warns(UserWarning, match="expected transformers 5.23, but got 5.240.0"):
+        lt.enable()
+    assert lt.status().version == "5.240.0"
+    assert hasattr(module(MODULE + text).torch_recurrent_gated_delta_rule, "__linattn_hook__")
+
+
 def test_comments_and_annotations_are_no_other_function(module, recwarn):
     text = decorated(
         modeling.torch_recurrent_gated_delta_rule, "fused_recurrent_gated_delta_rule",
@@ -271,7 +282,10 @@ def test_other_devices_and_kinds_of_tensors():
 
         with FlopCounterMode(display=False):
             function(*args, **options)
-        assert len(entry().passed) == 3 and entry().taken == 0
+        with torch.autograd.forward_ad.dual_level():
+            function(*args, **options)
+        assert "forward gradients are recorded" in entry().passed
+        assert len(entry().passed) == 4 and entry().taken == 0
 
 
 def test_tracing_sees_what_was_there():
@@ -391,3 +405,21 @@ def test_memory_of_a_call():
         assert grown <= results + (4 << 20), (grown, results)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
+
+def test_functions_for_training_alone(recwarn):
+    """PyTorch's return None, and the layer goes on with functions that are replaced."""
+    from transformers.models.mamba2 import modeling_mamba2
+
+    with torch.no_grad(), lt.enabled():
+        found = entry("mamba2_split_conv1d_scan_combined", "mamba2")
+        assert not found.replaced and "returns None" in found.reason
+        assert modeling_mamba2.mamba2_split_conv1d_scan_combined(*[None] * 7) is None
+        model = make_model("mamba2").train()
+        expected = make_model("mamba2").train()
+        tokens, _ = make_tokens()
+        found = model(tokens, use_cache=False).logits
+        assert entry("mamba2_chunk_scan", "mamba2").taken
+    with torch.no_grad():
+        torch.testing.assert_close(found, expected(tokens, use_cache=False).logits, rtol=1e-4, atol=1e-4)
+    assert not [x for x in recwarn if "linattn" in str(x.message)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
+import time
 
 import numpy as np
 
@@ -60,6 +61,7 @@ def _parser():
     parser.add_argument("--form", default="auto", help="the form to ask for (default: auto)")
     parser.add_argument("--peers", default="none", help="all that are installed, none (default), or some of " + ", ".join(peers.PEERS))
     parser.add_argument("--repetitions", type=int, default=15, help="calls per figure, at least (default: 15)")
+    parser.add_argument("--cpu-time", action="store_true", help="layers on one thread: its own time instead of the wall's, for a machine that is busy")
     parser.add_argument("--no-compare", action="store_true", help="do not compare the results with the oracle")
     parser.add_argument("--json", metavar="FILE", help="write the records as JSON")
     parser.add_argument("--csv", metavar="FILE", help="write the records as CSV")
@@ -131,13 +133,16 @@ def _run_layers(options, show):
         _parser().error(f"argument --case: expected layers alone, but got {', '.join(others)} beside them")
     if why := layers.missing():
         _parser().error(f"argument --case: {why}")
+    if options.cpu_time and options.threads != [1]:
+        _parser().error(f"argument --cpu-time: expected it with --threads=1, but got {options.threads}")
+    clock = time.thread_time if options.cpu_time else time.perf_counter
     grid = list(itertools.product(options.case, options.dtype, options.threads, options.batch))
     records = []
     for done, (case, dtype, threads, batch) in enumerate(grid):
         show(f"{case} {dtype} B={batch} threads={threads}", done, len(grid))
-        records += layers.run(case, dtype, threads, options.repetitions, batch)
+        records += layers.run(case, dtype, threads, options.repetitions, batch, clock)
     show("done", len(grid), len(grid))
-    print(f"medians of {options.repetitions} turns, the untouched layer and linattn's by turns; parts from calls of their own")
+    print(f"medians of {options.repetitions} turns, the untouched layer and linattn's by turns, {'time of the thread' if options.cpu_time else 'wall time'}; parts from calls of their own")
     print(layers.table(records))
     if options.json:
         report.write_json(options.json, records)

@@ -7,7 +7,7 @@ import inspect
 from . import _conv, _delta, _layers, _mamba, _norm
 from ._known import fingerprint
 
-__all__ = ["find_adapter"]
+__all__ = ["find_adapter", "why_none"]
 
 _ADAPTERS = {
     "chunk_gated_delta_rule": _delta.chunk_gated_delta_rule,
@@ -32,6 +32,16 @@ _NORMS = {
     "70bf188da794c1c7": _norm.gate_first,
     "9f08f5196326951c": _norm.norm_of_groups,
 }
+
+
+# Where PyTorch's function returns None, the layer computes its parts one by one.
+_PARTS = "it returns None, so that the layer computes its parts, which have functions of their own"
+_NONE = {"mamba_inner_fn": _PARTS, "mamba_split_conv1d_scan_combined": _PARTS}
+
+
+def why_none(kernel):
+    """Why a kernel has no adapter."""
+    return _NONE.get(kernel, "linattn has no function for it")
 
 
 def find_adapter(kernel, original):

@@ -12,6 +12,12 @@ __all__ = ["Hook", "PassOn", "make_hook"]
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
+# None of these is public; without one, nothing is known of what it tells.
+_dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+_functorch = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: None)
+_tracing = getattr(torch._C, "_get_tracing_state", lambda: None)
+_forward_ad = torch.autograd.forward_ad
+
 
 class PassOn(Exception):
     """Raised by an adapter, before it has written anything, for a call that the
@@ -81,10 +87,12 @@ def _find_reason(args, kwargs):
                 return "gradients are recorded"
             if value.layout is not torch.strided:
                 return f"a tensor is {str(value.layout).rpartition('.')[2]}"
-    if torch._C._len_torch_dispatch_stack() > 0:
+    if _dispatch_modes() > 0:
         return "a dispatch mode of PyTorch traces or changes the calls"
-    if torch._C._functorch.peek_interpreter_stack() is not None:
+    if _functorch() is not None:
         return "a transform of torch.func is active"
-    if torch._C._get_tracing_state() is not None:
+    if _tracing() is not None:
         return "torch.jit traces the call"
+    if getattr(_forward_ad, "_current_level", -1) >= 0:
+        return "forward gradients are recorded"
     return None

@@ -111,10 +111,19 @@ KNOWN = {
     ),
 }  # fmt: skip
 
-# Functions that have no decorator of transformers, and methods, by their names.
+# Functions that have no decorator of transformers, as some modules and other releases have
+# them, and methods, by their names.
 _FUNCTIONS = {
     "causal_conv1d_fn": "causal_conv1d_fn",
     "causal_conv1d_update": "causal_conv1d_update",
+    "torch_chunk_gated_delta_rule": "chunk_gated_delta_rule",
+    "torch_recurrent_gated_delta_rule": "fused_recurrent_gated_delta_rule",
+    "chunk_kimi_delta_attention": "chunk_kda",
+    "recurrent_kimi_delta_attention": "fused_recurrent_kda",
+    "mamba2_chunk_scan": "mamba_chunk_scan_combined",
+    "mamba2_selective_state_update": "selective_state_update",
+    "mamba_selective_scan": "selective_scan_fn",
+    "mamba_selective_state_update": "selective_state_update",
     "rwkv_linear_attention_cpu": "rwkv_linear_attention",
 }
 _METHODS = (

@@ -8,7 +8,7 @@ import types
 import warnings
 
 from . import _known
-from ._adapters import find_adapter
+from ._adapters import find_adapter, why_none
 from ._guard import Hook
 from ._report import Entry, Status
 
@@ -28,8 +28,17 @@ class Patches:
         self.places = {}  # (owner, attribute) -> (Target, Hook)
         self.refused = {}  # (owner, attribute) -> (Target, function, why)
         self.finder = _Finder(self)
+        self.warned = None
 
     def install(self):
+        version = _version()
+        if version is not None and version != self.warned and not f"{version}.".startswith(f"{_known.VERSIONS}."):
+            self.warned = version
+            warnings.warn(
+                f"linattn.transformers: expected transformers {_known.VERSIONS}, but got {version}: functions that "
+                "differ run in PyTorch as before; linattn.transformers.status() says which",
+                stacklevel=4,
+            )
         if not self.active:
             self.places.clear()
             self.refused.clear()
@@ -76,7 +85,7 @@ class Patches:
             why = _known.refuse(kernel, function)
             adapter = None if why else find_adapter(kernel, function)
             if adapter is None:
-                return None, why or "linattn has no function for it"
+                return None, why or why_none(kernel)
             self.hooks[key] = Hook(kernel, function, adapter)
         hook = self.hooks[key]
         hook.active = True
@@ -86,12 +95,12 @@ class Patches:
         key = (target.owner, target.attribute)
         known = self.refused.get(key)
         self.refused[key] = (target, function, why)
-        unknown = "known" in why or "source" in why
-        if unknown and (known is None or known[1] is not function):
+        expected = why == why_none(target.kernel)
+        if not expected and (known is None or known[1] is not function):
             warnings.warn(
                 f"linattn.transformers: {target.module}.{target.title} runs in PyTorch as before: {why}. "
                 f"linattn knows transformers {_known.VERSIONS}, and this is {_version()}",
-                stacklevel=2,
+                stacklevel=3,
             )
 
     def describe(self):
