@@ -50,7 +50,7 @@ Result<CausalConvResult>
 causalConv(const CausalConvOperands &operands, const CausalConvOptions &options,
            const std::optional<Array> &initial) {
   if (Status error = checkCausalConv(operands, options, initial))
-    return Result<CausalConvResult>::failure(*error);
+    return *error;
   const Array &x = operands.x, &weight = operands.weight;
   int64_t batch = x.dim(0), tokens = x.dim(1), channels = x.dim(2);
   int64_t taps = weight.dim(1);

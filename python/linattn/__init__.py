@@ -27,7 +27,7 @@ from ._delta import (
 from ._explain import explain
 from ._linattn import Kernel, __version__, get_num_threads, set_num_threads
 from ._norm import output_norm
-from ._onnx import onnx_linear_attention
+from ._onnx import onnx_causal_conv_with_state, onnx_linear_attention
 from ._ops import attention
 from ._pool import StatePool
 from ._random import RandomProjection, random_projection
@@ -73,6 +73,7 @@ __all__ = [
     "lru",
     "mamba2",
     "mlstm",
+    "onnx_causal_conv_with_state",
     "onnx_linear_attention",
     "output_norm",
     "random_projection",
