@@ -73,6 +73,8 @@ private:
   // by parts.
   Value channel0, channelEnd, weights, biases;
   Value square;
+  // The inputs of the head, for one vector of channels.
+  Value window;
   // Of a column: weights by parts and taps, the bias by parts.
   SmallVector<Vectors> factors;
   Vectors bias;
@@ -200,8 +202,6 @@ void ChannelConv::emitHead(Value channel) {
     return;
   Value length = index(stateLength), count = sub(end, begin),
         few = min(count, length);
-  Value window =
-      scratch({b.getIndexAttr(2 * stateLength), b.getIndexAttr(lanes)});
   constexpr int64_t fewEntries = 16;
   auto keep = [&](Value row, Value x) {
     storeVector(x, window, {row, index(0)});
@@ -419,6 +419,8 @@ void ChannelConv::emit() {
         });
       });
     }
+    window =
+        scratch({b.getIndexAttr(2 * stateLength), b.getIndexAttr(lanes)});
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           block, index(0));
     ifThen(isFirst, [&] {

@@ -1,4 +1,4 @@
-//===- RaiseOnnx.cpp - ONNX LinearAttention as a scan ---------------------===//
+//===- RaiseOnnx.cpp - Operators of ONNX --------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The operator comes packed, [B, T, H·D], and is stated under other strides.
+// LinearAttention comes packed, [B, T, H·D], and is stated under other strides,
+// as a scan; CausalConvWithState is the short convolution.
 //
 //===----------------------------------------------------------------------===//
 
+#include "OnnxCausalConv.h"
 #include "OnnxLinearAttention.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Transforms/Passes.h"
@@ -200,12 +202,13 @@ SmallVector<Value, 2> Writer::write(TypeRange results) {
 //===----------------------------------------------------------------------===//
 
 /// The prefix of the operator's attributes; none if `op` is another.
-static std::optional<StringRef> matchLinearAttention(Operation *op) {
+static std::optional<StringRef> matchOperator(Operation *op,
+                                              StringRef operatorName) {
   StringRef name = op->getName().getStringRef();
-  if (name == "onnx.LinearAttention")
+  if (name == operatorName)
     return "";
   auto of = op->getAttrOfType<StringAttr>("name");
-  if (name == "torch.operator" && of && of.getValue() == "onnx.LinearAttention")
+  if (name == "torch.operator" && of && of.getValue() == operatorName)
     return "torch.onnx.";
   return std::nullopt;
 }
@@ -217,17 +220,22 @@ struct LinAttnRaiseOnnxPass final
   using LinAttnRaiseOnnxPassBase::LinAttnRaiseOnnxPassBase;
 
   void runOnOperation() override {
-    SmallVector<std::pair<Operation *, StringRef>> ops;
+    SmallVector<std::pair<Operation *, StringRef>> ops, convs;
     SmallVector<Operation *> nones;
     getOperation()->walk([&](Operation *op) {
-      if (std::optional<StringRef> prefix = matchLinearAttention(op))
+      if (auto prefix = matchOperator(op, "onnx.LinearAttention"))
         ops.push_back({op, *prefix});
+      if (auto prefix = matchOperator(op, "onnx.CausalConvWithState"))
+        convs.push_back({op, *prefix});
       StringRef name = op->getName().getStringRef();
       if (name == "onnx.NoValue" || name == "torch.constant.none")
         nones.push_back(op);
     });
     for (auto [op, prefix] : ops)
       if (failed(raise(op, prefix)))
+        return signalPassFailure();
+    for (auto [op, prefix] : convs)
+      if (failed(raiseConv(op, prefix)))
         return signalPassFailure();
     // Nobody knows that they have no effects; we do.
     for (Operation *none : nones)
@@ -252,12 +260,28 @@ private:
         << ("LinearAttention with update_rule " + reader.rule +
             " runs as a scan")
                .str();
+    replace(op, values);
+    return success();
+  }
+
+  LogicalResult raiseConv(Operation *op, StringRef prefix) {
+    OnnxCausalConv reader(op, prefix);
+    if (failed(reader.read()))
+      return failure();
+    OpBuilder b(op);
+    SmallVector<Value, 2> values = reader.write(b);
+    remark::passed(op->getLoc(), remarkNamed("raise-onnx"))
+        << "CausalConvWithState runs as a causal convolution";
+    replace(op, values);
+    return success();
+  }
+
+  void replace(Operation *op, ValueRange values) {
     for (auto [result, value] : llvm::zip_equal(op->getResults(), values))
       if (!result.use_empty())
         result.replaceAllUsesWith(value);
     op->erase();
     ++numRaised;
-    return success();
   }
 };
 

@@ -30,7 +30,7 @@ from ._lightnet import lightnet
 from ._mamba3 import mamba3, mamba3_mimo
 from ._momentum import momentum_delta_rule
 from ._norm import output_norm
-from ._onnx import onnx_linear_attention
+from ._onnx import onnx_causal_conv_with_state, onnx_linear_attention
 from ._ops import attention
 from ._plain import plainly as _plainly
 from ._pool import StatePool
@@ -85,6 +85,7 @@ __all__ = [
     "mamba3_mimo",
     "mlstm",
     "momentum_delta_rule",
+    "onnx_causal_conv_with_state",
     "onnx_linear_attention",
     "output_norm",
     "random_projection",

@@ -200,3 +200,54 @@ def conv_text(dtype, T, C, W, S, weight, bias, offsets, silu, reverse, dilation,
     ]
     arguments = ", ".join(f"{name}: {type_}" for name, type_ in types.items())
     return "\n".join([f"func.func @causal_conv1d({arguments}) -> ({results}) {{", *lines])
+
+
+def reference_causal_conv1d(
+    x, weight, bias=None, *, activation=None, initial_state=None, return_state=False,
+    cu_seqlens=None, reverse=False, dilation=1, out=None, inplace=False, num_threads=None,
+    target=None,
+):  # fmt: skip
+    """`linattn.causal_conv1d` by its formula, in float64."""
+    silu, return_state, reverse, dilation, inplace = check_options(
+        activation, initial_state is None, return_state, reverse, dilation, inplace
+    )
+    _ops.parse_target(target)
+
+    def wide(array):
+        return _arrays.to_numpy(array).astype(np.float64)
+
+    tokens, w = wide(x), wide(weight)
+    tokens = tokens[None] if tokens.ndim == 2 else tokens
+    w = w[:, 0] if w.ndim == 3 else w
+    if reverse:
+        tokens = tokens[:, ::-1]
+    C, W = w.shape
+    parts = [(b, 0, tokens.shape[1]) for b in range(len(tokens))]
+    if cu_seqlens is not None:
+        ends = _arrays.to_numpy(cu_seqlens).tolist() if not isinstance(cu_seqlens, (list, tuple)) else list(cu_seqlens)
+        T = tokens.shape[1]
+        parts = [(0, T - end, T - begin) if reverse else (0, begin, end) for begin, end in zip(ends, ends[1:])]
+    S = (W - 1) * dilation if initial_state is None else initial_state.shape[2]
+    check_sizes(W, S, dilation)
+    before = np.zeros((len(parts), C, S)) if initial_state is None else wide(initial_state)
+    y, states = np.zeros_like(tokens), np.zeros((len(parts), C, S))
+    for n, (b, begin, end) in enumerate(parts):
+        inputs = np.concatenate([before[n].T, tokens[b, begin:end]])
+        for k in range(W):
+            first = S - (W - 1 - k) * dilation
+            y[b, begin:end] += w[:, k] * inputs[first : first + end - begin]
+        states[n] = inputs[len(inputs) - S :].T
+    if bias is not None:
+        y += wide(bias)
+    if silu:
+        with np.errstate(over="ignore"):
+            y = y / (1.0 + np.exp(-y))
+    y = y[:, ::-1] if reverse else y
+    y = _arrays.convert_like(np.ascontiguousarray(y[0] if len(x.shape) == 2 else y), x)
+    if out is not None:
+        np.copyto(_arrays.to_numpy(out, "out"), _arrays.to_numpy(y), casting="same_kind")
+        y = out
+    if inplace:
+        initial_state[...] = _arrays.convert_like(states, initial_state)
+        return (y, initial_state) if return_state else y
+    return (y, _arrays.convert_like(states, x)) if return_state else y

@@ -1,11 +1,12 @@
-"""`onnx_linear_attention`: the operator LinearAttention of ONNX opset 27.
+"""`onnx_linear_attention` and `onnx_causal_conv_with_state`: operators of ONNX opset 27.
 
-The function compiles a module of that one operator, so that what importers of
+The functions compile a module of that one operator, so that what importers of
 ONNX graphs get is what runs here.
 """
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -15,7 +16,7 @@ from ._checks import check_choice
 from ._plain import without_places
 from ._text import float_literal
 
-__all__ = ["onnx_linear_attention"]
+__all__ = ["onnx_causal_conv_with_state", "onnx_linear_attention"]
 
 # What the operands look like -> Kernel.
 _kernels = {}
@@ -176,12 +177,98 @@ def _module_text(arrays, counts, rule, scale):
     ])  # fmt: skip
 
 
-def _compile(text):
+def _compile(text, name="onnx_linear_attention"):
     try:
-        return _linattn.compile(text, "", "<onnx_linear_attention>", "cpu")
+        return _linattn.compile(text, "", f"<{name}>", "cpu")
     except ValueError as error:
         # The rules are the compiler's; the place in the module tells nothing here.
-        broken = re.search(r"error: 'onnx.LinearAttention' op (.*)", str(error))
+        broken = re.search(r"error: 'onnx\.\w+' op (.*)", str(error))
         if broken is None:
             raise ValueError(without_places(error)) from None
         raise ValueError(broken.group(1)) from None
+
+
+def onnx_causal_conv_with_state(input, weight, bias=None, past_state=None, *, activation="none"):
+    """The operator CausalConvWithState of ONNX (ai.onnx, opset 27).
+
+    Per channel, with k weights::
+
+        output_t = act(bias + Σ_j weight_j · input_{t − (k−1−j)})
+
+    where the inputs before the first one are those of past_state.
+
+    Args:
+      input: ``[B, C, T]``; float16, bfloat16, float32 or (beyond ONNX) float64. Any
+        array with ``__dlpack__``, any strides; nothing is copied.
+      weight: ``[C, 1, k]`` of input's dtype, k from 1 to 16.
+      bias: ``[C]`` of input's dtype.
+      past_state: ``[B, C, k − 1]`` of input's dtype; zeros if None. It is left as it is.
+      activation: "none", "silu" or "swish".
+
+    Returns:
+      ``(output, present_state)``: of input's shape and ``[B, C, k − 1]``, the last
+      inputs.
+
+    Raises:
+      ValueError, TypeError: naming the operand, what was expected and what came.
+    """
+    if not isinstance(activation, str):
+        raise TypeError(f"activation: expected none, silu or swish, but got {type(activation).__name__}")
+    operands = (input, weight, bias, past_state)
+    arrays = [
+        None if x is None and name in ("bias", "past_state") else _describe_any(name, x)
+        for name, x in zip(_CONV_NAMES, operands)
+    ]
+    key = ("conv", activation, *[None if x is None else (str(x.dtype), *x.shape[1:], len(x.shape)) for x in arrays[1:]],
+           str(arrays[0].dtype), len(arrays[0].shape), arrays[1].shape[0])  # fmt: skip
+    kernel = _kernels.get(key)
+    if kernel is None:
+        kernel = _compile(_conv_text(arrays, activation), "onnx_causal_conv_with_state")
+        if len(_kernels) >= _MAX_KERNELS:
+            _kernels.clear()
+        _kernels[key] = kernel
+    return kernel(*[x for x in operands if x is not None])
+
+
+_CONV_NAMES = ("input", "weight", "bias", "past_state")
+
+
+def _describe_any(name, array):
+    if not (hasattr(array, "shape") and hasattr(array, "dtype")):
+        array = _arrays.to_numpy(array, name)
+    return array
+
+
+def _conv_text(arrays, activation):
+    """The module of one operator: batch and length are left to the call."""
+    names, types, arguments = [], [], []
+    for name, array in zip(_CONV_NAMES, arrays):
+        if array is None:
+            names.append("%none")
+            types.append("none")
+            continue
+        dtype = str(array.dtype).rpartition(".")[2]
+        if dtype not in _DTYPES:
+            raise TypeError(f"{name}: expected float16, bfloat16, float32 or float64, but got {dtype}")
+        sizes = [str(size) for size in array.shape]
+        if name == "input":
+            if len(sizes) != 3:
+                raise ValueError(f"input: expected shape (B, C, T), but got {tuple(array.shape)}")
+            sizes[0] = sizes[2] = "?"
+        elif name == "past_state" and sizes:
+            sizes[0] = "?"
+        types.append(f"tensor<{'x'.join([*sizes, _DTYPES[dtype]])}>")
+        names.append("%" + name)
+        arguments.append(f"%{name}: {types[-1]}")
+    element = types[0].rpartition("x")[2][:-1]
+    taps = arrays[1].shape[-1] if len(arrays[1].shape) else 1
+    results = f"{types[0]}, tensor<?x{arrays[0].shape[1]}x{max(taps - 1, 0)}x{element}>"
+    return "\n".join([
+        f"func.func @onnx_causal_conv_with_state({', '.join(arguments)}) -> ({results}) {{",
+        '  %none = "onnx.NoValue"() {value} : () -> none',
+        f'  %output, %present_state = "onnx.CausalConvWithState"({", ".join(names)}) {{activation = {json.dumps(activation)}}}',
+        f"    : ({', '.join(types)}) -> ({results})",
+        f"  return %output, %present_state : {results}",
+        "}",
+        "",
+    ])  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import _arrays
+from . import _arrays, _conv
 
-__all__ = ["onnx_linear_attention"]
+__all__ = ["onnx_causal_conv_with_state", "onnx_linear_attention"]
 
 
 def onnx_linear_attention(
@@ -55,3 +55,12 @@ def onnx_linear_attention(
         o[:, t] = factor * np.einsum("bhkv,bhgk->bhgv", S, q[:, t])
     o = o.reshape(B, T, q_num_heads * v.shape[-1])
     return tuple(_arrays.convert_like(np.ascontiguousarray(x), query) for x in (o, S))
+
+
+def onnx_causal_conv_with_state(input, weight, bias=None, past_state=None, *, activation="none"):
+    """`linattn.onnx_causal_conv_with_state` by its formula, in float64."""
+    y, state = _conv.reference_causal_conv1d(
+        input.swapaxes(1, 2), weight, bias, activation=None if activation == "none" else activation,
+        initial_state=past_state, return_state=True,
+    )  # fmt: skip
+    return y.swapaxes(1, 2), state

@@ -12,18 +12,20 @@ from . import _arrays, _features, _reference_beyond, _reference_families, _refer
 from ._checks import check_choice, check_flag, check_number, parse_form
 from ._linattn import reference as _oracle
 from ._bidirectional import reference_bidirectional as bidirectional
+from ._conv import reference_causal_conv1d as causal_conv1d
 from ._norm import reference_output_norm as output_norm
 from ._ops import check_abs_floor, check_denominator, check_inplace, filled_eps, parse_target
 from ._reference_beyond import *  # noqa: F403
 from ._reference_families import *  # noqa: F403
 from ._reference_mamba3 import *  # noqa: F403
-from ._reference_onnx import onnx_linear_attention
+from ._reference_onnx import onnx_causal_conv_with_state, onnx_linear_attention
 from ._scan import check_decays, check_family
 from ._state import State, find_layout
 from ._token_maps import TokenMap
 
 __all__ = [
-    "attention", "bidirectional", "output_norm", "onnx_linear_attention", "scan", "weights", "State",
+    "attention", "bidirectional", "causal_conv1d", "output_norm", "onnx_causal_conv_with_state",
+    "onnx_linear_attention", "scan", "weights", "State",
     *_reference_families.__all__, *_reference_beyond.__all__, *_reference_mamba3.__all__,
 ]  # fmt: skip
 

@@ -140,6 +140,35 @@ logLinear(const LogLinearOperands &operands, const LogLinearOptions &options,
 Result<Array> logLinearQuadratic(const LogLinearOperands &operands,
                                  const LogLinearOptions &options);
 
+//===----------------------------------------------------------------------===//
+// Causal convolution
+//===----------------------------------------------------------------------===//
+
+struct CausalConvOperands {
+  Array x;                                  ///< [B, T, C]
+  Array weight;                             ///< [C, W]
+  std::optional<Array> bias = std::nullopt; ///< [C]
+};
+
+struct CausalConvOptions {
+  std::optional<Activation> activation = std::nullopt;
+  int64_t dilation = 1;
+  /// Visits the tokens from the last to the first.
+  bool reverse = false;
+};
+
+struct CausalConvResult {
+  Array y;     ///< [B, T, C]
+  Array state; ///< [B, C, S], the last inputs, oldest first
+};
+
+/// y_t = act(bias + Σ_k weight[k] x_{t - (W-1-k) dilation}) per channel. The
+/// inputs before the first token are those of the state, 0 unless given, of
+/// which there are at least (W-1) dilation.
+Result<CausalConvResult>
+causalConv(const CausalConvOperands &operands, const CausalConvOptions &options,
+           const std::optional<Array> &initial = std::nullopt);
+
 } // namespace linattn::reference
 
 #endif // LINATTN_REFERENCE_RECURRENCES_H

@@ -246,8 +246,11 @@ def LinAttnExpandMathPass : Pass<"linattn-expand-math"> {
   let summary = "Expand transcendental functions of f32 into vector arithmetic";
   let description = [{
     Scalars and vectors of f32 get the polynomial approximations of MLIR, and an
-    exponential of 14 operations, so no call to libm interrupts a vector loop and
-    a remainder loop computes the same bits as the vectorised part. f16 and bf16
+    exponential of 14 operations, or 11 under `afn`, so no call to libm interrupts
+    a vector loop and a remainder loop computes the same bits as the vectorised
+    part. Divisions of f32 under `arcp` and `ninf`, whose divisors and their
+    inverses are normal numbers, become products. Vectors of bf16 that are taken
+    apart into every second element, or made so, are words and their halves. f16 and bf16
     operands are widened to f32 first. f64 is left alone: it becomes calls to libm.
 
     Before:

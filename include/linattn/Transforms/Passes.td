@@ -45,7 +45,7 @@ def LinAttnCausalToScanPass
 }
 
 def LinAttnRaiseOnnxPass : Pass<"linattn-raise-onnx", "::mlir::func::FuncOp"> {
-  let summary = "Raise the LinearAttention operator of ONNX to a scan";
+  let summary = "Raise LinearAttention and CausalConvWithState of ONNX";
   let description = [{
     Takes `"onnx.LinearAttention"` (opset 27) in the generic form, as importers
     leave it (`--allow-unregistered-dialect`), or `"torch.operator"` with that
@@ -101,6 +101,19 @@ def LinAttnRaiseOnnxPass : Pass<"linattn-raise-onnx", "::mlir::func::FuncOp"> {
     %p = linattn.permute %r [0, 2, 1, 3] : …
     %o = tensor.collapse_shape %p [[0], [1], [2, 3]] : …
     ```
+
+    `"onnx.CausalConvWithState"` (opset 27), the short convolution before such a
+    recurrence, becomes `linattn.causal_conv`; its `[B, C, T]` is a matter of
+    strides too. Its rules:
+    - (C1) input, weight, bias and past_state in this order; absent ones are left
+      out at the end or have a type `none`. One or two results, output and
+      present_state.
+    - (C2) input is `[B, C, T]` of f16, bf16, f32 or f64; weight `[C, 1, k]`, bias
+      `[C]` and past_state `[B, C, k − 1]` have its element type.
+    - (C3) k is known and from 1 to 16.
+    - (C4) `activation` is none, silu or swish, none when absent.
+    - (C5) no other attribute.
+    - (C6) output has the type of input, present_state is `[B, C, k − 1]`.
 
     Other ops are left alone.
   }];
