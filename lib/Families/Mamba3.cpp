@@ -8,10 +8,10 @@
 //
 // The trapezoidal rule writes every key twice: λΔ of it at its own token, and
 // (1 − λ)Δ of that of the next one there. Let γ_t = λ_t Δ_t and β_t = (1 − λ_t)
-// Δ_t. What the state has had before the own write of token t,
+// Δ_t. The state without the own write of token t,
 //
-//   X_t = S_t − γ_t k̃_t v_tᵀ = α_t X_{t-1} + α_t (γ_{t-1} + β_t) k̃_{t-1}
-//   v_{t-1}ᵀ
+//   X_t = S_t − γ_t k̃_t v_tᵀ
+//       = α_t X_{t-1} + α_t (γ_{t-1} + β_t) k̃_{t-1} v_{t-1}ᵀ
 //
 // is one scan with a decay per token over the tokens before; the own write is
 // read beside it, o_t = X_tᵀq̃_t + γ_t (k̃_t·q̃_t) v_t. No coefficient depends on
@@ -55,7 +55,7 @@ private:
   OpFoldResult getSteps();
   void emitAngles();
   void emitCoefficients();
-  Value rotate(StringRef name, StringRef bias);
+  void emitTokens();
   void scan();
   Value emitDots(Value keys, StringRef coefficientDims, Value coefficients,
                  bool onlyLater);
@@ -72,14 +72,16 @@ private:
   Type type, tokens;
   SequenceEnds sequences;
   SmallVector<Value, 3> state; ///< θ, S, k̃, v
-  int64_t rank = 1, keySize = 0, angles = 0;
+  int64_t rank = 1;
 
-  Value cosines, sines, lastAngles;
-  Value own, before;   ///< γ_t, α_t (γ_{t-1} + β_t)
-  Value queries, keys; ///< turned
-  Lagged ownLag, keyLag, valueLag;
+  Rotation rotation;
+  Value lastAngles;
+  Value own, before; ///< γ_t, α_t (γ_{t-1} + β_t)
+  std::optional<LaggedTokens> lagOwn, lagKeys, lagValues;
+  Value queries;                  ///< turned
   Value keysBefore, valuesBefore; ///< what the scan writes
   Value read, end;                ///< what it reads, its last state
+  Value lastKeys, lastValues;
 };
 
 } // namespace
@@ -99,16 +101,18 @@ LogicalResult Mamba3Builder::checkAngles() {
   auto ranks = isMimo ? f.staticExtent("R") : std::optional<int64_t>(1);
   if (!size || !pairs || !ranks)
     return f.fail("Angles: expected static sizes of heads and angles");
-  keySize = *size, angles = *pairs, rank = *ranks;
+  rotation.size = *size, rotation.angles = *pairs, rank = *ranks;
   auto groups = f.staticExtent("G"), heads = f.staticExtent("H");
   if (groups && heads && *groups > *heads)
     return f.fail("V: expected at least as many heads as those of Q and K, " +
                   Twine(*groups) + ", but got " + Twine(*heads));
-  if (2 * angles > keySize)
+  if (2 * rotation.angles > rotation.size)
     return f.fail("Angles: expected at most half the head size of K, " +
-                  Twine(keySize / 2) + ", but got " + Twine(angles));
-  if (isMimo && !f.flag("rotate_pairwise") && keySize % 2)
-    return f.fail("K: expected an even head size, but got " + Twine(keySize));
+                  Twine(rotation.size / 2) + ", but got " +
+                  Twine(rotation.angles));
+  if (isMimo && !f.flag("rotate_pairwise") && rotation.size % 2)
+    return f.fail("K: expected an even head size, but got " +
+                  Twine(rotation.size));
   return success();
 }
 
@@ -147,7 +151,7 @@ void Mamba3Builder::emitAngles() {
                  };
                  return SmallVector<Value>{narrow(cosine), narrow(sine)};
                });
-  cosines = turned[0], sines = turned[1];
+  rotation.cosines = turned[0], rotation.sines = turned[1];
   lastAngles =
       f.mapAll("N H S", FamilyTerm{sum.last, "N H 1 S"}, type,
                [&](ImplicitLocOpBuilder &body, ValueRange v) {
@@ -169,109 +173,46 @@ void Mamba3Builder::emitCoefficients() {
             [](ImplicitLocOpBuilder &body, ValueRange v) -> Value {
               return arith::MulFOp::create(body, emitSigmoid(body, v[0]), v[1]);
             });
-  ownLag = emitLag(f, sequences, own, Value());
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), own);
+  lagOwn.emplace(f, sequences, sizes, type, Value());
+  lagOwn->fill(own);
   // 1 − sigmoid(x) = sigmoid(−x)
-  before = f.map(
-      "B H T",
-      {f.term("Trap"), f.term("DT"), f.term("ADT"), {ownLag.previous, "B H T"}},
-      type, [](ImplicitLocOpBuilder &body, ValueRange v) -> Value {
-        Value rest = emitSigmoid(body, arith::NegFOp::create(body, v[0]));
-        Value sum = arith::AddFOp::create(
-            body, arith::MulFOp::create(body, rest, v[1]), v[3]);
-        return arith::MulFOp::create(body, math::ExpOp::create(body, v[2]),
-                                     sum);
-      });
+  before = f.map("B H T",
+                 {f.term("Trap"),
+                  f.term("DT"),
+                  f.term("ADT"),
+                  {lagOwn->previous(), "B H T"}},
+                 type, [](ImplicitLocOpBuilder &body, ValueRange v) -> Value {
+                   Value rest =
+                       emitSigmoid(body, arith::NegFOp::create(body, v[0]));
+                   Value sum = arith::AddFOp::create(
+                       body, arith::MulFOp::create(body, rest, v[1]), v[3]);
+                   return arith::MulFOp::create(
+                       body, math::ExpOp::create(body, v[2]), sum);
+                 });
 }
 
-/// (x + bias) with pairs of its elements turned by the angles.
-Value Mamba3Builder::rotate(StringRef name, StringRef bias) {
-  bool pairwise = !isMimo || f.flag("rotate_pairwise");
+/// Queries and keys, turned; keys and values beside those before them.
+void Mamba3Builder::emitTokens() {
+  rotation.pairwise = !isMimo || f.flag("rotate_pairwise");
   std::string from = dims("B G T R K"), to = dims("B H T R K"),
               biasDims = dims("H R K");
-  f.setExtent("P", b.getIndexAttr(angles));
-  auto rename = [](std::string names, StringRef last) {
-    names.pop_back();
-    return names + last.str();
-  };
-  auto slice = [&](Value x, int64_t at, int64_t size, int64_t stride) -> Value {
-    if (!x)
-      return x;
-    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), x);
-    SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0)),
-        strides(sizes.size(), b.getIndexAttr(1));
-    offsets.back() = b.getIndexAttr(at);
-    sizes.back() = b.getIndexAttr(size);
-    strides.back() = b.getIndexAttr(stride);
-    return tensor::ExtractSliceOp::create(b, x, offsets, sizes, strides);
-  };
-  Value result = f.empty(to, tokens);
-  auto insert = [&](Value part, int64_t at, int64_t stride) {
-    SmallVector<OpFoldResult> sizes =
-        tensor::getMixedSizes(b, b.getLoc(), part);
-    SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0)),
-        strides(sizes.size(), b.getIndexAttr(1));
-    offsets.back() = b.getIndexAttr(at);
-    strides.back() = b.getIndexAttr(stride);
-    result =
-        tensor::InsertSliceOp::create(b, part, result, offsets, sizes, strides);
-  };
-  Value x = f.operand(name), c = f.operand(bias);
-  int64_t stride = pairwise ? 2 : 1, second = pairwise ? 1 : keySize / 2;
-  std::string fromPairs = rename(from, "P"), toPairs = rename(to, "P"),
-              biasPairs = rename(biasDims, "P");
-  SmallVector<FamilyTerm> terms{{slice(x, 0, angles, stride), fromPairs},
-                                {slice(x, second, angles, stride), fromPairs},
-                                {cosines, "B H T P"},
-                                {sines, "B H T P"}};
-  if (c) {
-    terms.push_back({slice(c, 0, angles, stride), biasPairs});
-    terms.push_back({slice(c, second, angles, stride), biasPairs});
-  }
-  SmallVector<Value> turned =
-      f.mapAll(toPairs, terms, {tokens, tokens},
-               [&](ImplicitLocOpBuilder &body, ValueRange v) {
-                 auto as = [&](Value value, Type to) {
-                   return convertFloat(body, body.getLoc(), value, to);
-                 };
-                 Value first = as(v[0], type), second = as(v[1], type);
-                 if (c) {
-                   first = arith::AddFOp::create(body, first, as(v[4], type));
-                   second = arith::AddFOp::create(body, second, as(v[5], type));
-                 }
-                 auto times = [&](Value s, Value t) -> Value {
-                   return arith::MulFOp::create(body, s, t);
-                 };
-                 Value o1 = arith::SubFOp::create(body, times(first, v[2]),
-                                                  times(second, v[3]));
-                 Value o2 = arith::AddFOp::create(body, times(first, v[3]),
-                                                  times(second, v[2]));
-                 return SmallVector<Value>{as(o1, tokens), as(o2, tokens)};
-               });
-  insert(turned[0], 0, stride);
-  insert(turned[1], second, stride);
-  // Elements without an angle.
-  auto keep = [&](int64_t at, int64_t size) {
-    if (size == 0)
-      return;
-    f.setExtent("P", b.getIndexAttr(size));
-    SmallVector<FamilyTerm> rest{{slice(x, at, size, 1), fromPairs}};
-    if (c)
-      rest.push_back({slice(c, at, size, 1), biasPairs});
-    insert(f.map(toPairs, rest, tokens,
-                 [](ImplicitLocOpBuilder &body, ValueRange v) -> Value {
-                   if (v.size() == 1)
-                     return v[0];
-                   return arith::AddFOp::create(body, v[0], v[1]);
-                 }),
-           at, 1);
-  };
-  if (pairwise) {
-    keep(2 * angles, keySize - 2 * angles);
-  } else {
-    keep(angles, keySize / 2 - angles);
-    keep(keySize / 2 + angles, keySize / 2 - angles);
-  }
-  return result;
+  queries =
+      emitRotation(f, rotation, {f.operand("Q"), from},
+                   {f.operand("Q_bias"), biasDims}, to, f.empty(to, tokens), 0);
+  SmallVector<OpFoldResult> keySizes, valueSizes;
+  SmallVector<StringRef, 6> names;
+  StringRef(to).split(names, ' ');
+  for (StringRef name : names)
+    keySizes.push_back(f.extent(name));
+  for (StringRef name : {"B", "H", "T", "V"})
+    valueSizes.push_back(f.extent(name));
+  lagKeys.emplace(f, sequences, keySizes, tokens, state[2]);
+  lagKeys->rows =
+      emitRotation(f, rotation, {f.operand("K"), from},
+                   {f.operand("K_bias"), biasDims}, to, lagKeys->rows, 1);
+  lagValues.emplace(f, sequences, valueSizes, tokens, state[3]);
+  lagValues->fill(f.operand("V"));
 }
 
 Value Mamba3Builder::flatten(Value x) {
@@ -299,20 +240,22 @@ Value Mamba3Builder::unflatten(Value x) {
 
 /// One scan over what was before each token.
 void Mamba3Builder::scan() {
-  std::string keyDims = dims("B H T R K"), valueDims = dims("B H T R V");
-  keyLag = emitLag(f, sequences, keys, state[2]);
-  valueLag = emitLag(f, sequences, f.operand("V"), state[3]);
-  auto multiply = [](ImplicitLocOpBuilder &body, ValueRange v) -> Value {
-    return arith::MulFOp::create(body, v[0], v[1]);
-  };
-  keysBefore = f.map(keyDims, {{keyLag.previous, keyDims}, {before, "B H T"}},
-                     tokens, multiply);
-  valuesBefore = valueLag.previous;
+  std::string valueDims = dims("B H T R V");
+  keysBefore = lagKeys->previous();
+  // Values have the coefficients: they are shorter than keys.
+  SmallVector<FamilyTerm> terms{{lagValues->previous(), "B H T V"},
+                                {before, "B H T"}};
+  if (isMimo)
+    terms.push_back(f.term("MIMO_V"));
+  valuesBefore = f.map(valueDims, terms, tokens,
+                       [](ImplicitLocOpBuilder &body, ValueRange v) -> Value {
+                         Value x = arith::MulFOp::create(body, v[0], v[1]);
+                         if (v.size() == 2)
+                           return x;
+                         return arith::MulFOp::create(body, x, v[2]);
+                       });
   Value decay = f.operand("ADT");
   if (isMimo) {
-    valuesBefore =
-        f.map(valueDims, {{valueLag.previous, "B H T V"}, f.term("MIMO_V")},
-              tokens, multiply);
     // The decay comes with the first step.
     decay = f.map(
         "B H T R", f.term("ADT"), type,
@@ -376,7 +319,7 @@ Value Mamba3Builder::emitGate(ImplicitLocOpBuilder &body, Value o, Value z) {
 }
 
 Value Mamba3Builder::emitOutput() {
-  Value dots = emitDots(keys, "B H T", own, /*onlyLater=*/false);
+  Value dots = emitDots(lagKeys->own(), "B H T", own, /*onlyLater=*/false);
   bool hasSkip = f.has("D"), hasGate = f.has("Z");
   auto multiply = [](ImplicitLocOpBuilder &body, Value x, Value y) -> Value {
     return arith::MulFOp::create(body, x, y);
@@ -398,7 +341,7 @@ Value Mamba3Builder::emitOutput() {
                    return hasGate ? emitGate(body, o, v.back()) : o;
                  });
   }
-  // What the scan has not read: later keys of the step, and the own ones.
+  // Not read by the scan: later keys of the step, and the own ones.
   Value later = emitDots(keysBefore, "", Value(), /*onlyLater=*/true);
   f.setExtent("Q", b.getIndexAttr(rank));
   StringRef pairs = "B H T R Q";
@@ -443,7 +386,7 @@ Value Mamba3Builder::emitOutput() {
 Value Mamba3Builder::emitState() {
   std::string keyDims = isMimo ? "N H R K" : "N H K";
   SmallVector<FamilyTerm> terms{
-      {keyLag.last, keyDims}, {valueLag.last, "N H V"}, {ownLag.last, "N H"}};
+      {lastKeys, keyDims}, {lastValues, "N H V"}, {lagOwn->last(), "N H"}};
   auto product = [](ImplicitLocOpBuilder &body, ValueRange v) -> Value {
     Value key = arith::MulFOp::create(body, v[0], v[2]);
     return arith::MulFOp::create(body, key, v[1]);
@@ -479,9 +422,10 @@ FailureOr<FamilyResults> Mamba3Builder::build() {
   }
   emitAngles();
   emitCoefficients();
-  queries = rotate("Q", "Q_bias");
-  keys = rotate("K", "K_bias");
+  emitTokens();
   scan();
+  lastKeys = lagKeys->last();
+  lastValues = lagValues->last();
   FamilyResults results;
   results.output = emitOutput();
   auto convert = [&](StringRef names, Value x) {
@@ -489,8 +433,8 @@ FailureOr<FamilyResults> Mamba3Builder::build() {
                  [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; });
   };
   results.state = {lastAngles, emitState(),
-                   convert(isMimo ? "N H R K" : "N H K", keyLag.last),
-                   convert("N H V", valueLag.last)};
+                   convert(isMimo ? "N H R K" : "N H K", lastKeys),
+                   convert("N H V", lastValues)};
   return results;
 }
 

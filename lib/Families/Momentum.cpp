@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a token writes depends on S, which the momentum of all tokens before has
+// The write of a token depends on S, which the momentum of all tokens before has
 // moved: the transition of [S; M] is two scalar decays that are coupled and a
 // matrix of rank one, for which linattn.scan has no update. The variable S + cM
 // that would uncouple them grows like the quotient of the decays. So this is a
@@ -50,10 +50,13 @@ private:
 
 } // namespace
 
-/// q, k or p, divided by its norm if the option says so.
+/// q, k or p in the accumulation type, divided by its norm if the option says
+/// so.
 Value MomentumLoop::unit(StringRef name) {
-  FamilyTerm x = f.term(name);
-  return f.flag("use_qk_l2norm_in_kernel") ? f.l2norm(x) : x.value;
+  StringRef dims = f.dimsOf(name);
+  Value x = f.map(dims, f.term(name), type,
+                  [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; });
+  return f.flag("use_qk_l2norm_in_kernel") ? f.l2norm({x, dims}) : x;
 }
 
 /// x at token t, without the dimension of the tokens.
@@ -157,8 +160,8 @@ FailureOr<FamilyResults> MomentumLoop::emit() {
                     return arith::MulFOp::create(
                         body, v[0], emitConstant(body, v[0].getType(), *scale));
                   });
-  keys = convert(f.dimsOf("k"), unit("k"));
-  corrections = f.has("p") ? convert(f.dimsOf("p"), unit("p")) : keys;
+  keys = unit("k");
+  corrections = f.has("p") ? unit("p") : keys;
   values = f.operand("v");
   auto exponential = [&](StringRef name) {
     return f.map("B H T", f.term(name), type,

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 #include <limits>
 
@@ -190,63 +191,82 @@ static Value gatherEnds(FamilyBuilder &f, const SequenceEnds &sequences,
   return generic.getResult(0);
 }
 
-Lagged mlir::linattn::emitLag(FamilyBuilder &f, const SequenceEnds &sequences,
-                              Value x, Value state) {
+LaggedTokens::LaggedTokens(FamilyBuilder &f, const SequenceEnds &sequences,
+                           ArrayRef<OpFoldResult> sizes, Type elementType,
+                           Value state)
+    : f(f), sequences(sequences), sizes(sizes), elementType(elementType),
+      state(state) {
   ImplicitLocOpBuilder &b = f.b;
-  auto type = cast<RankedTensorType>(x.getType());
-  auto rank = static_cast<unsigned>(type.getRank());
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), x);
-  SmallVector<OpFoldResult> offsets = zeros(b, rank), strides = ones(b, rank);
-  Value tokens = getValueOrCreateConstantIndexOp(b, b.getLoc(), sizes[2]);
-  Value one = arith::ConstantIndexOp::create(b, 1);
-  // A row before the first token, then the tokens.
-  SmallVector<OpFoldResult> all(sizes), row(sizes);
-  all[2] = getAsOpFoldResult(arith::AddIOp::create(b, tokens, one));
+  SmallVector<OpFoldResult> all(sizes), row(sizes), rowSizes(sizes);
+  if (auto count = getConstantIntValue(sizes[2]))
+    all[2] = b.getIndexAttr(*count + 1);
+  else
+    all[2] = getAsOpFoldResult(arith::AddIOp::create(
+        b, getValueOrCreateConstantIndexOp(b, b.getLoc(), sizes[2]),
+        arith::ConstantIndexOp::create(b, 1)));
   row[2] = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> rowSizes(sizes);
   rowSizes.erase(rowSizes.begin() + 2);
-  SmallVector<int64_t> rowShape(type.getShape());
-  rowShape.erase(rowShape.begin() + 2);
-  // [N, H, …]: as many states as there are sequences.
-  SmallVector<OpFoldResult> stateSizes(rowSizes);
-  stateSizes[0] = f.extent("N");
-  if (!state)
-    state = filled(b, b.getLoc(), stateSizes, f.accumulationType(), 0.0);
+  if (!this->state) {
+    // [N, H, …]: as many states as there are sequences.
+    SmallVector<OpFoldResult> stateSizes(rowSizes);
+    stateSizes[0] = f.extent("N");
+    this->state = filled(b, b.getLoc(), stateSizes, f.accumulationType(), 0.0);
+  }
   Value first;
   if (sequences.isPacked()) {
-    first = filled(b, b.getLoc(), rowSizes, type.getElementType(), 0.0);
+    first = filled(b, b.getLoc(), rowSizes, elementType, 0.0);
   } else {
-    AffineMap identity = b.getMultiDimIdentityMap(rank - 1);
-    Value init = tensor::EmptyOp::create(b, rowSizes, type.getElementType());
+    unsigned rank = rowSizes.size();
+    AffineMap identity = b.getMultiDimIdentityMap(rank);
+    Value init = tensor::EmptyOp::create(b, rowSizes, elementType);
     first = linalg::GenericOp::create(
-                b, init.getType(), state, init, ArrayRef{identity, identity},
-                parallelLoops(rank - 1),
+                b, init.getType(), this->state, init,
+                ArrayRef{identity, identity}, parallelLoops(rank),
                 [&](OpBuilder &body, Location loc, ValueRange v) {
                   linalg::YieldOp::create(
-                      body, loc,
-                      convertFloat(body, loc, v[0], type.getElementType()));
+                      body, loc, convertFloat(body, loc, v[0], elementType));
                 })
                 .getResult(0);
   }
-  Value whole = tensor::EmptyOp::create(b, all, type.getElementType());
-  whole = tensor::InsertSliceOp::create(b, first, whole, offsets, row, strides);
-  SmallVector<OpFoldResult> second(offsets);
-  second[2] = b.getIndexAttr(1);
-  whole = tensor::InsertSliceOp::create(b, x, whole, second, sizes, strides);
-  Lagged lagged;
-  lagged.previous =
-      tensor::ExtractSliceOp::create(b, whole, offsets, sizes, strides);
-  if (sequences.isPacked()) {
-    lagged.previous = startFromStates(f, sequences, lagged.previous, state);
-    lagged.last = gatherEnds(f, sequences, whole, state);
-    return lagged;
-  }
-  SmallVector<OpFoldResult> end(offsets);
-  end[2] = sizes[2];
-  auto rowType = RankedTensorType::get(rowShape, type.getElementType());
-  lagged.last =
-      tensor::ExtractSliceOp::create(b, rowType, whole, end, row, strides);
-  return lagged;
+  rows = tensor::EmptyOp::create(b, all, elementType);
+  rows = tensor::InsertSliceOp::create(b, first, rows, zeros(b, sizes.size()),
+                                       row, ones(b, sizes.size()));
+}
+
+Value LaggedTokens::slice(int64_t from) {
+  SmallVector<OpFoldResult> offsets = zeros(f.b, sizes.size());
+  offsets[2] = f.b.getIndexAttr(from);
+  return tensor::ExtractSliceOp::create(f.b, rows, offsets, sizes,
+                                        ones(f.b, sizes.size()));
+}
+
+void LaggedTokens::fill(Value tokens) {
+  SmallVector<OpFoldResult> offsets = zeros(f.b, sizes.size());
+  offsets[2] = f.b.getIndexAttr(1);
+  rows = tensor::InsertSliceOp::create(f.b, tokens, rows, offsets, sizes,
+                                       ones(f.b, sizes.size()));
+}
+
+Value LaggedTokens::own() { return slice(1); }
+
+Value LaggedTokens::previous() {
+  Value before = slice(0);
+  if (!sequences.isPacked())
+    return before;
+  return startFromStates(f, sequences, before, state);
+}
+
+Value LaggedTokens::last() {
+  if (sequences.isPacked())
+    return gatherEnds(f, sequences, rows, state);
+  SmallVector<OpFoldResult> offsets = zeros(f.b, sizes.size()), row(sizes);
+  offsets[2] = sizes[2];
+  row[2] = f.b.getIndexAttr(1);
+  SmallVector<int64_t> shape(cast<RankedTensorType>(rows.getType()).getShape());
+  shape.erase(shape.begin() + 2);
+  return tensor::ExtractSliceOp::create(
+      f.b, RankedTensorType::get(shape, elementType), rows, offsets, row,
+      ones(f.b, sizes.size()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -439,10 +459,15 @@ RunningLogSum LogSumLoop::emit() {
         scf::YieldOp::create(body, step(body, t, carried));
       });
   RunningLogSum result{loop.getResult(2), loop.getResult(1), Value()};
-  if (sequences.isPacked())
-    result.last = emitLag(f, sequences, loop.getResult(3), state).last;
-  else
-    result.last = convertStates(stateDims, stateDims, loop.getResult(0), type);
+  if (sequences.isPacked()) {
+    Value sums = loop.getResult(3);
+    LaggedTokens lagged(
+        f, sequences, tensor::getMixedSizes(b, b.getLoc(), sums), wide, state);
+    lagged.fill(sums);
+    result.last = lagged.last();
+    return result;
+  }
+  result.last = convertStates(stateDims, stateDims, loop.getResult(0), type);
   return result;
 }
 

@@ -32,16 +32,47 @@ struct SequenceEnds {
 /// The offsets of packed sequences with `factor` steps per token, or null.
 Value scaleOffsets(FamilyBuilder &f, int64_t factor);
 
-/// What came before each token, and what is left for the next call.
-struct Lagged {
-  Value previous, last;
+/// Tokens x [B, H, T, …] behind a row for what was before the first one, the
+/// row of `state` [N, H, …] or zeros if it is null: what is written there, at
+/// row 1 on, is every token's successor in the view from row 0 on.
+class LaggedTokens {
+public:
+  LaggedTokens(FamilyBuilder &f, const SequenceEnds &sequences,
+               ArrayRef<OpFoldResult> sizes, Type elementType, Value state);
+
+  /// [B, H, T + 1, …], to be filled from row 1 on and set again.
+  Value rows;
+  void fill(Value tokens);
+
+  Value own();
+  /// The token before each; that of a first token is in its state.
+  Value previous();
+  /// [N, H, …] of the states' type if sequences are packed, of x's otherwise:
+  /// the state that the next call takes.
+  Value last();
+
+private:
+  Value slice(int64_t from);
+
+  FamilyBuilder &f;
+  const SequenceEnds &sequences;
+  SmallVector<OpFoldResult> sizes;
+  Type elementType;
+  Value state;
 };
 
-/// Every token's predecessor in x [B, H, T, …]; that of the first token of a
-/// sequence is in `state` [N, H, …], zero if null. `last` [N, H, …] is of the
-/// states' type if sequences are packed, of x's otherwise.
-Lagged emitLag(FamilyBuilder &f, const SequenceEnds &sequences, Value x,
-               Value state);
+/// Which features are turned, and how far.
+struct Rotation {
+  /// Features 2i and 2i + 1 together, otherwise i and i + size / 2.
+  bool pairwise = true;
+  int64_t size = 0, angles = 0;
+  Value cosines, sines; ///< [B, H, T, angles]
+};
+
+/// (x + bias) with its features turned, written into a tensor from that row of
+/// dimension T on. `dims` names the dimensions of the tensor, features last.
+Value emitRotation(FamilyBuilder &f, const Rotation &rotation, FamilyTerm x,
+                   FamilyTerm bias, StringRef dims, Value into, int64_t row);
 
 /// Running sums of increments [B, H, T, X] in f64, from `state` [N, H, X] of
 /// any type on; `last`, the sums after the last token, is [N, H, 1, X] of f64.

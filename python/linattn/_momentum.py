@@ -24,8 +24,8 @@ def momentum_delta_rule(
         o_t = scale · S_tᵀq_t
 
     "Momentum DeltaNet", 2026 (arXiv 2605.05838); names and defaults as in
-    flash-linear-attention. It runs token by token, in one thread: two decays that
-    are coupled are no scan.
+    flash-linear-attention. It runs token by token, in one thread: the scans of
+    linattn have no coupled decays.
 
     Args:
       q: ``[B, T, Hq, K]``, ``[B, T, K]`` or ``[T, K]``; float16, bfloat16, float32

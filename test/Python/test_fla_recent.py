@@ -1,5 +1,6 @@
-"""What `linattn.fla` has of flash-linear-attention 0.5 and 0.6, against recurrences in
-float64, at half of its tolerances or less; and the names and parameters of 0.6.0."""
+"""The functions of `linattn.fla` that are newer than the others, against recurrences in
+float64, at half of flash-linear-attention's tolerances or less; and the names and
+parameters of its version 0.6.0."""
 
 import inspect
 
@@ -91,8 +92,8 @@ def test_all_names_are_known():
 
 @pytest.mark.parametrize("name", sorted([*SIGNATURES, *ALIASES]))
 def test_signature(name):
-    """Parameters in order and with their defaults. What flash-linear-attention takes
-    from **kwargs comes behind them, by keyword only."""
+    """Parameters in order and with their defaults. Those that flash-linear-attention
+    takes from **kwargs come behind them, by keyword only."""
     expected = [text.partition("=") for text in SIGNATURES[ALIASES.get(name, name)].split()]
     parameters = list(inspect.signature(getattr(fla, name)).parameters.values())
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -217,7 +218,7 @@ def test_log_linear(rng):
 
 
 # ----------------------------------------------------------------------------
-# What is no recurrence of the compiler
+# Outside of the compiler's recurrences
 # ----------------------------------------------------------------------------
 
 

@@ -220,7 +220,7 @@ def test_large_angles():
 
 
 def test_bfloat16_angles_repeat_along_heads():
-    """What the layers pass: one row of angles for all heads, other dtypes beside."""
+    """As layers pass them: one row of angles for all heads, other dtypes beside."""
     operands = draw("mamba3", ml_dtypes.bfloat16)
     operands["Angles"] = np.broadcast_to(operands["Angles"][:, :, :1], (B, T, H, S))
     o = linattn.mamba3(**operands)

@@ -81,7 +81,7 @@ def define(adapter, summary, formula, signatures, note="", **parameters):
         exec(f"def {name}({rest[:-1]}): pass", namespace)  # noqa: S102
         names = list(inspect.signature(namespace[name]).parameters)
         body = ""
-        # What a function describes itself has an effect there.
+        # A parameter that a function describes itself has an effect there.
         hints = [x for x in names if x in _HINTS and x not in parameters]
         unused = set(hints)
         if hints:

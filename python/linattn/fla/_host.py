@@ -1,5 +1,5 @@
-"""What is not linear in its state, or has work between its scans: in NumPy, float64,
-around matrix products of whole chunks."""
+"""Functions that are not linear in their state, or work between their scans: in NumPy
+and float64, as matrix products of whole chunks."""
 
 from __future__ import annotations
 
@@ -437,7 +437,7 @@ def _stick(q, k, v, scale, attend_current, cu_seqlens):
             behind = np.arange(first, last)[:, None] - np.arange(begin, last)
             mask = behind >= (0 if current else 1)
             left = np.where(mask, -np.logaddexp(0.0, z), 0.0)
-            # What nearer keys have left: sums from the right, the own one excluded.
+            # The share that nearer keys leave: sums from the right, the own one excluded.
             after = np.flip(np.cumsum(np.flip(left, -1), -1), -1)
             weights = np.where(mask, np.exp(-np.logaddexp(0.0, -z) + after - left), 0.0)
             o[:, :, :, rows] = weights @ v[:, :, :, keys]
