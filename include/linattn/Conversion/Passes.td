@@ -59,7 +59,11 @@ def LinAttnLowerToVectorPass
     stay in registers while a block of tokens streams past; with form `token`
     the state is streamed from memory instead. With form `chunk`, and for
     rank-1 updates without a form, `chunk` tokens at a time are products of
-    matrices and a triangular system, solved by forward substitution.
+    matrices and a triangular system, solved by forward substitution. The first
+    chunk does not read a state that is filled with zero right before, and the
+    fill is left out; the last one does not write a state that is allocated for
+    the scan alone. Sequences of up to `whole` tokens are one chunk, those of up
+    to `few` go token by token: their own lengths are compared when they run.
     `linattn.quadratic` runs block by block with a running maximum. The small
     recurrences (`linattn.selective_scan` and its like) run a few vectors of
     channels from the first token to the last. A `linattn.feature_map` of whole
