@@ -183,13 +183,6 @@ private:
       chunks.few = 0;
     if (tokens > whole)
       chunks.whole = 0;
-    if (chunks.whole)
-      reason +=
-          llvm::formatv("; a sequence of up to {0} tokens is one chunk", whole)
-              .str();
-    if (chunks.few)
-      reason +=
-          llvm::formatv("; one of up to {0} goes token by token", few).str();
     return chunks;
   }
 
@@ -298,6 +291,7 @@ private:
       tell(op, llvm::formatv("{0}, tile {1}x{2} over {3} tokens: {4}",
                              stringifyForm(chosen.form), rows, cols, block,
                              reason));
+    tellLengths(op, chosen);
   }
 
   //===--------------------------------------------------------------------===//
@@ -306,6 +300,16 @@ private:
 
   static void tell(Operation *op, const Twine &text) {
     remark::passed(op->getLoc(), remarkNamed("select-form")) << text.str();
+  }
+  /// The lengths of sequences that take another schedule than chunks.
+  static void tellLengths(Operation *op, const Selection &chosen) {
+    if (chosen.whole)
+      tell(op, llvm::formatv("a sequence of up to {0} tokens is one chunk",
+                             chosen.whole));
+    if (chosen.few)
+      tell(op, llvm::formatv("a sequence of up to {0} tokens goes token by "
+                             "token, whatever the lengths of others",
+                             chosen.few));
   }
   static void warn(Operation *op, const Twine &text) {
     remark::missed(op->getLoc(), remarkNamed("select-form")) << text.str();

@@ -64,7 +64,11 @@ def LinAttnLowerToVectorPass
     - `token`: the state streams through registers once per token.
     - `chunk`, also the form of rank-1 updates without a config: `chunk` tokens at
       a time are products of matrices and a triangular system, solved by forward
-      substitution.
+      substitution. The first chunk does not read a state that is filled with zero
+      right before, and the fill is left out; the last one does not write a state
+      that is allocated for the scan alone. A sequence of up to `whole` tokens is
+      one chunk, one of up to `few` tokens goes token by token: the code compares
+      each sequence's own length.
 
     `linattn.quadratic` runs block by block with a running maximum. The small
     recurrences (`linattn.selective_scan` and its like) run a few vectors of

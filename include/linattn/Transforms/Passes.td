@@ -190,15 +190,23 @@ def LinAttnSelectFormPass
     none, from the op's rule and sizes and the target. It changes nothing else:
     later passes only read the attribute, and a user can write it instead.
 
-    A scan gets the legal form of the least predicted cost, the additive state
-    tile unless another form is predicted to be faster by a tenth. The model is
+    A scan gets the legal form of the least predicted cost for many tokens,
+    chunks unless another form is predicted to be faster by a third. The model is
     in `linattn/Analysis/FormCost.h`, its constants come from a sweep. The
     choice depends on the rule, the sizes of one head and the target; not on
     batch, heads or threads, so that results do not either. Segments are
-    therefore never chosen, only asked for.
+    therefore never chosen, only taken where they are given.
+
+    A sequence's own length decides between the schedules of chunks, so that it
+    has the same bits alone, in a batch and packed: up to `whole` tokens it is
+    one chunk, where the state that comes in is a fill with zero or the one that
+    goes out has no use; up to `few` tokens it goes token by token, where a state
+    comes in and goes out. Where all sequences are of one static length, what
+    does not apply to it is left out.
 
     Remarks tell every choice with its predicted cost and those of the others,
-    every form that is illegal and why, a form that was asked for and is
+    the lengths up to which a sequence is one chunk or goes token by token, every
+    form that is illegal and why, a form that was asked for and is
     predicted to be slower, and what is against the user's interest: random
     features that are too few or too many. A form that cannot run an op is an
     error that says why.

@@ -8,7 +8,7 @@
 
 // CHECK-LABEL: func.func @stateless(
 // CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = {{[0-9]+}}, whole = [[#WHOLE:]]>}
-// REMARK:      "chunks of 16 tokens: cost {{.*}}; a sequence of up to [[#WHOLE:]] tokens is one chunk"
+// REMARK:      "a sequence of up to [[#WHOLE:]] tokens is one chunk"
 func.func @stateless(%q: tensor<2x3x?x64xf32>, %o: tensor<2x3x?x64xf32>) -> tensor<2x3x?x64xf32> {
   %c0 = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x3x64x64xf32>
@@ -22,7 +22,7 @@ func.func @stateless(%q: tensor<2x3x?x64xf32>, %o: tensor<2x3x?x64xf32>) -> tens
 
 // CHECK-LABEL: func.func @packed(
 // CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, {{.*}} whole = [[#WHOLE]]>}
-// REMARK:      "chunks of 16 tokens: cost {{.*}}; a sequence of up to [[#WHOLE]] tokens is one chunk"
+// REMARK:      "a sequence of up to [[#WHOLE]] tokens is one chunk"
 func.func @packed(%q: tensor<1x3x2048x64xf32>, %o: tensor<1x3x2048x64xf32>, %c: tensor<5xi64>) -> tensor<1x3x2048x64xf32> {
   %c0 = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<4x3x64x64xf32>
@@ -51,7 +51,7 @@ func.func @long(%q: tensor<2x3x512x64xf32>, %o: tensor<2x3x512x64xf32>) -> tenso
 
 // CHECK-LABEL: func.func @carried(
 // CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, {{.*}} few = [[#FEW:]]>}
-// REMARK:      "chunks of 16 tokens: cost {{.*}}; one of up to [[#FEW:]] goes token by token"
+// REMARK:      "a sequence of up to [[#FEW:]] tokens goes token by token, whatever the lengths of others"
 func.func @carried(%q: tensor<1x3x?x64xf32>, %b: tensor<1x3x?xf32>, %o: tensor<1x3x?x64xf32>, %s: tensor<?x3x64x64xf32>, %c: tensor<?xi64>) -> (tensor<1x3x?x64xf32>, tensor<?x3x64x64xf32>) {
   %r:2 = linattn.scan %q, %q, %q beta(%b) cu_seqlens(%c) update(delta) into(%o) init(%s)
     : (tensor<1x3x?x64xf32>, tensor<1x3x?x64xf32>, tensor<1x3x?x64xf32>, tensor<1x3x?xf32>, tensor<?xi64>, tensor<1x3x?x64xf32>, tensor<?x3x64x64xf32>) -> (tensor<1x3x?x64xf32>, tensor<?x3x64x64xf32>)
