@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Call.h"
 #include "FloatMode.h"
-#include "linattn-c/Runtime.h"
 
 #include <pthread.h>
 #include <pthreadpool.h>
@@ -23,7 +23,11 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <new>
 #include <string>
+#include <vector>
+
+using namespace linattn::runtime;
 
 namespace {
 
@@ -73,11 +77,39 @@ struct Pools {
   std::mutex inUse;
   std::map<int32_t, pthreadpool_t> byThreads;
 
+  /// Null where it cannot be made.
   pthreadpool_t get(int32_t threads) {
-    pthreadpool_t &pool = byThreads[threads];
-    if (!pool)
-      pool = pthreadpool_create(threads);
+    auto at = byThreads.find(threads);
+    if (at != byThreads.end())
+      return at->second;
+    pthreadpool_t pool =
+        canStart(threads - 1) ? pthreadpool_create(threads) : nullptr;
+    if (pool)
+      byThreads.emplace(threads, pool);
     return pool;
+  }
+
+private:
+  /// Whether so many threads have memory for their stacks at once: a pool waits
+  /// forever for one that does not start.
+  static bool canStart(int32_t threads) {
+    std::mutex gate;
+    std::vector<pthread_t> started;
+    started.reserve(threads);
+    auto wait = [](void *opaque) -> void * {
+      std::lock_guard<std::mutex> lock(*static_cast<std::mutex *>(opaque));
+      return nullptr;
+    };
+    {
+      std::lock_guard<std::mutex> lock(gate);
+      pthread_t thread;
+      while (started.size() < static_cast<size_t>(threads) &&
+             pthread_create(&thread, nullptr, wait, &gate) == 0)
+        started.push_back(thread);
+    }
+    for (pthread_t thread : started)
+      pthread_join(thread, nullptr);
+    return started.size() == static_cast<size_t>(threads);
   }
 };
 
@@ -102,38 +134,74 @@ struct Loop {
   void *ctx;
   /// The caller's: results must not depend on which thread computes them.
   linattn::FloatMode mode;
+  /// Of the first task that was left.
+  FirstFailure failure;
 };
 
 void runTask(void *opaque, size_t i) {
   auto *loop = static_cast<Loop *>(opaque);
+  if (loop->failure.isSet())
+    return;
   bool outer = insideTask;
   insideTask = true;
   linattn::FloatModeScope mode(loop->mode);
-  loop->task(loop->ctx, static_cast<int64_t>(i));
+  struct Call {
+    Loop *loop;
+    int64_t i;
+  } call{loop, static_cast<int64_t>(i)};
+  linattn_call_result result = callGuarded(
+      [](void *opaque) {
+        auto *call = static_cast<Call *>(opaque);
+        call->loop->task(call->loop->ctx, call->i);
+      },
+      &call);
+  if (result.status != LINATTN_CALL_DONE)
+    loop->failure.set(result);
   insideTask = outer;
 }
 
-} // namespace
-
-void linattn_parallel_for(int64_t n, void (*task)(void *ctx, int64_t i),
-                          void *ctx) {
+/// Runs the tasks on the pool and returns true, or false where there is none to
+/// be had. The failure of a task is in `result`.
+bool runOnPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
+               linattn_call_result &result) {
   auto threads =
       static_cast<int32_t>(std::min<int64_t>(n, linattn_get_num_threads()));
   if (threads > 1 && !insideTask) {
     Pools &shared = getPools();
     std::unique_lock<std::mutex> lock(shared.inUse, std::try_to_lock);
     if (lock.owns_lock()) {
-      if (pthreadpool_t pool = shared.get(threads)) {
-        Loop loop{task, ctx, linattn::getFloatMode()};
+      pthreadpool_t pool = nullptr;
+      try {
+        pool = shared.get(threads);
+      } catch (const std::bad_alloc &) {
+        // Compiled code cannot be unwound. Its own thread remains.
+      }
+      if (pool) {
+        Loop loop{task, ctx, linattn::getFloatMode(), {}};
         // Idle workers spin for a moment, which makes the next loop start
         // early; not if that takes the CPU from those who work.
         static const int32_t cpus = getAvailableCpus();
         uint32_t flags = threads > cpus ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0;
         pthreadpool_parallelize_1d(pool, runTask, &loop, static_cast<size_t>(n),
                                    flags);
-        return;
+        result = loop.failure.get();
+        return true;
       }
     }
+  }
+  return false;
+}
+
+} // namespace
+
+void linattn_parallel_for(int64_t n, void (*task)(void *ctx, int64_t i),
+                          void *ctx) {
+  // No object that needs to be destroyed: frames like this one are left.
+  linattn_call_result result{};
+  if (runOnPool(n, task, ctx, result)) {
+    if (result.status != LINATTN_CALL_DONE)
+      leave(result);
+    return;
   }
   for (int64_t i = 0; i < n; ++i)
     task(ctx, i);

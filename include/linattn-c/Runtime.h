@@ -1,4 +1,4 @@
-/*===- linattn-c/Runtime.h - Threads for compiled kernels ----------*- C
+/*===- linattn-c/Runtime.h - Threads and memory for kernels --------*- C
 -*-===*\
 |*                                                                            *|
 |* Part of the linattn project, under the Apache License v2.0 with LLVM       *|
@@ -14,16 +14,52 @@
 #ifndef LINATTN_C_RUNTIME_H
 #define LINATTN_C_RUNTIME_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/** How a call of compiled code ended. */
+typedef enum {
+  LINATTN_CALL_DONE = 0,
+  LINATTN_CALL_OUT_OF_MEMORY
+} linattn_call_status;
+
+typedef struct {
+  /** A linattn_call_status. */
+  int32_t status;
+  /** The bytes that could not be allocated; UINT64_MAX where their number does
+   *  not fit in 64 bits. */
+  uint64_t bytes;
+} linattn_call_result;
+
+/** Calls `code(arguments)`. Where an allocation fails, the compiled code is
+ *  left as by longjmp: the results, and a state that is updated in place, then
+ *  have unspecified contents, all memory that the call allocated is free again,
+ *  and the inputs are as they were. `code` must hold nothing that needs to be
+ *  destroyed. */
+linattn_call_result linattn_call(void (*code)(void **arguments),
+                                 void **arguments);
+
+/** Memory for compiled code, at a multiple of `alignment`, a power of 2.
+ *  Returns to the innermost linattn_call or task instead where there is none;
+ *  outside of both ends the process. */
+void *linattn_allocate(uint64_t bytes, uint64_t alignment);
+void linattn_free(void *memory);
+
+/** For tests: allocates with these functions instead of malloc and free, in the
+ *  whole process; NULL for the latter. No call may be in progress. */
+void linattn_set_allocator(void *(*allocate)(size_t bytes),
+                           void (*release)(void *memory));
+
 /** Calls `task(ctx, i)` once for every i in [0, n), on several threads if that
  *  is allowed, and returns when all calls have. Tasks must be independent. Runs
  *  on the calling thread alone if n is 1, if one thread is asked for, if the
- *  caller is a task itself, or if another thread is using the pool. */
+ *  caller is a task itself, or if another thread is using the pool. Where an
+ *  allocation of a task fails, tasks that have not begun are skipped, and the
+ *  caller is left as by linattn_allocate once the others have returned. */
 void linattn_parallel_for(int64_t n, void (*task)(void *ctx, int64_t i),
                           void *ctx);
 

@@ -1,0 +1,151 @@
+//===- Call.cpp - Calls of compiled code that may be left -----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiled code has no way to return early, and no object that needs to be
+// destroyed: where it cannot go on, longjmp takes it to its caller. All it owns
+// is memory, which every guarded call keeps a list of.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Call.h"
+#include "FloatMode.h"
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+
+using namespace linattn::runtime;
+
+namespace {
+
+/// Lies right before the memory that compiled code sees.
+struct Block {
+  Block *next;
+  /// What points at this block: the list's head or the block before.
+  Block **link;
+  void *base;
+};
+
+struct Guard {
+  jmp_buf target;
+  Block *blocks = nullptr;
+  linattn_call_result result{};
+  Guard *outer;
+  /// Compiled code that is left cannot restore it, and longjmp does not.
+  linattn::FloatMode mode = linattn::getFloatMode();
+};
+
+thread_local Guard *innermost = nullptr;
+
+std::atomic<void *(*)(size_t)> allocator{std::malloc};
+std::atomic<void (*)(void *)> releaser{std::free};
+
+void release(void *base) { releaser.load(std::memory_order_relaxed)(base); }
+
+/// Null where there is none.
+void *allocate(uint64_t bytes, uint64_t alignment) {
+  uint64_t extra = sizeof(Block) + alignment;
+  if (bytes > static_cast<uint64_t>(PTRDIFF_MAX) - extra)
+    return nullptr;
+  void *base = allocator.load(std::memory_order_relaxed)(bytes + extra);
+  if (!base)
+    return nullptr;
+  auto first = reinterpret_cast<uintptr_t>(base) + sizeof(Block);
+  auto *memory =
+      reinterpret_cast<char *>((first + alignment - 1) & ~(alignment - 1));
+  Block *block = reinterpret_cast<Block *>(memory) - 1;
+  block->base = base;
+  block->next = nullptr;
+  block->link = nullptr;
+  if (Guard *guard = innermost) {
+    block->next = guard->blocks;
+    block->link = &guard->blocks;
+    if (block->next)
+      block->next->link = &block->next;
+    guard->blocks = block;
+  }
+  return memory;
+}
+
+void releaseAll(Block *block) {
+  while (block) {
+    Block *next = block->next;
+    release(block->base);
+    block = next;
+  }
+}
+
+/// Apart from `callGuarded`: no variable is in a register when setjmp returns
+/// again. The underscore leaves the mask of signals alone, a call of the system
+/// otherwise.
+[[gnu::noinline]] void enter(Guard &guard, void (*code)(void *),
+                             void *context) {
+  if (_setjmp(guard.target) == 0)
+    code(context);
+}
+
+} // namespace
+
+linattn_call_result linattn::runtime::callGuarded(void (*code)(void *context),
+                                                  void *context) {
+  Guard guard;
+  guard.outer = innermost;
+  innermost = &guard;
+  enter(guard, code, context);
+  innermost = guard.outer;
+  if (guard.result.status != LINATTN_CALL_DONE)
+    linattn::setFloatMode(guard.mode);
+  releaseAll(guard.blocks);
+  return guard.result;
+}
+
+void linattn::runtime::leave(linattn_call_result result) {
+  if (!innermost) {
+    std::fprintf(stderr, "linattn: no memory outside of a call\n");
+    std::abort();
+  }
+  innermost->result = result;
+  _longjmp(innermost->target, 1);
+}
+
+linattn_call_result linattn_call(void (*code)(void **), void **arguments) {
+  struct Call {
+    void (*code)(void **);
+    void **arguments;
+  } call{code, arguments};
+  return callGuarded(
+      [](void *opaque) {
+        auto *call = static_cast<Call *>(opaque);
+        call->code(call->arguments);
+      },
+      &call);
+}
+
+void *linattn_allocate(uint64_t bytes, uint64_t alignment) {
+  if (void *memory = allocate(bytes, alignment))
+    return memory;
+  leave({LINATTN_CALL_OUT_OF_MEMORY, bytes});
+}
+
+void linattn_free(void *memory) {
+  if (!memory)
+    return;
+  Block *block = static_cast<Block *>(memory) - 1;
+  if (block->link) {
+    *block->link = block->next;
+    if (block->next)
+      block->next->link = block->link;
+  }
+  release(block->base);
+}
+
+void linattn_set_allocator(void *(*allocate)(size_t bytes),
+                           void (*release)(void *memory)) {
+  allocator = allocate ? allocate : std::malloc;
+  releaser = release ? release : std::free;
+}

@@ -1,0 +1,171 @@
+//===- CallTest.cpp - Calls that are left where memory is missing ---------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The code that is called here stands for compiled code: it holds nothing that
+// needs to be destroyed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../FaultyMemory.h"
+
+#include "gtest/gtest.h"
+#include <cstring>
+
+using linattn::test::FaultyMemory;
+
+namespace {
+
+/// Restores the thread's setting.
+class CallTest : public ::testing::Test {
+protected:
+  void TearDown() override { linattn_set_thread_local_num_threads(0); }
+};
+
+int64_t &asNumber(void **arguments) {
+  return *static_cast<int64_t *>(arguments[0]);
+}
+
+TEST_F(CallTest, ReturnsWhereTheCodeDoes) {
+  int64_t number = 0;
+  void *arguments[] = {&number};
+  linattn_call_result result = linattn_call(
+      [](void **arguments) { asNumber(arguments) = 7; }, arguments);
+  EXPECT_EQ(result.status, LINATTN_CALL_DONE);
+  EXPECT_EQ(number, 7);
+}
+
+/// Allocates five times, and frees the second one between.
+void allocateFive(void **arguments) {
+  void *memory[5];
+  for (int i = 0; i < 5; ++i) {
+    memory[i] = linattn_allocate(100 + i, 64);
+    std::memset(memory[i], 0xff, 100 + i);
+    asNumber(arguments) += 1;
+    if (i == 3)
+      linattn_free(memory[1]);
+  }
+  for (int i : {0, 4, 2, 3})
+    linattn_free(memory[i]);
+}
+
+TEST_F(CallTest, EveryAllocationMayFail) {
+  FaultyMemory memory;
+  for (int64_t n = 1; n <= 6; ++n) {
+    memory.failAt(n);
+    int64_t reached = 0;
+    void *arguments[] = {&reached};
+    linattn_call_result result = linattn_call(allocateFive, arguments);
+    EXPECT_EQ(result.status,
+              n <= 5 ? LINATTN_CALL_OUT_OF_MEMORY : LINATTN_CALL_DONE);
+    EXPECT_EQ(result.bytes, n <= 5 ? static_cast<uint64_t>(99 + n) : 0);
+    EXPECT_EQ(reached, n - 1);
+    EXPECT_EQ(memory.getLive(), 0) << n;
+  }
+}
+
+TEST_F(CallTest, BytesThatNoAllocatorHas) {
+  for (uint64_t bytes : {UINT64_MAX, UINT64_MAX - 63, uint64_t(1) << 63,
+                         (uint64_t(1) << 63) - 64}) {
+    void *arguments[] = {&bytes};
+    linattn_call_result result = linattn_call(
+        [](void **arguments) {
+          linattn_allocate(*static_cast<uint64_t *>(arguments[0]), 64);
+        },
+        arguments);
+    EXPECT_EQ(result.status, LINATTN_CALL_OUT_OF_MEMORY);
+    EXPECT_EQ(result.bytes, bytes);
+  }
+}
+
+TEST_F(CallTest, AlignsAsWanted) {
+  FaultyMemory memory;
+  void *arguments[] = {nullptr};
+  linattn_call(
+      [](void **) {
+        for (uint64_t alignment : {8, 64, 4096})
+          for (uint64_t bytes : {0, 1, 100, 5000}) {
+            void *memory = linattn_allocate(bytes, alignment);
+            EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % alignment, 0u);
+            std::memset(memory, 1, bytes);
+            linattn_free(memory);
+          }
+        linattn_free(nullptr);
+      },
+      arguments);
+  EXPECT_EQ(memory.getLive(), 0);
+}
+
+// The caller goes on, and frees what it had.
+TEST_F(CallTest, AnInnerCallIsLeftAlone) {
+  FaultyMemory memory;
+  memory.failAt(3);
+  int64_t status = -1;
+  void *arguments[] = {&status};
+  linattn_call_result result = linattn_call(
+      [](void **arguments) {
+        void *outer = linattn_allocate(1, 64);
+        asNumber(arguments) = linattn_call(
+                                  [](void **) {
+                                    linattn_allocate(1, 64);
+                                    linattn_allocate(1, 64);
+                                  },
+                                  arguments)
+                                  .status;
+        linattn_free(outer);
+      },
+      arguments);
+  EXPECT_EQ(result.status, LINATTN_CALL_DONE);
+  EXPECT_EQ(status, LINATTN_CALL_OUT_OF_MEMORY);
+  EXPECT_EQ(memory.getLive(), 0);
+}
+
+/// A caller with a block and twenty tasks with one each; tasks that end count.
+void runTasks(void **arguments) {
+  void *outer = linattn_allocate(8, 64);
+  linattn_parallel_for(
+      20,
+      [](void *done, int64_t i) {
+        void *memory = linattn_allocate(1000 + i, 64);
+        std::memset(memory, 1, 1000 + i);
+        // A loop inside of a task runs on its thread.
+        linattn_parallel_for(
+            3, [](void *, int64_t) { linattn_free(linattn_allocate(5, 64)); },
+            nullptr);
+        linattn_free(memory);
+        static_cast<std::atomic<int> *>(done)->fetch_add(1);
+      },
+      arguments[0]);
+  linattn_free(outer);
+}
+
+TEST_F(CallTest, ATaskMayFail) {
+  FaultyMemory memory;
+  for (int threads : {1, 2, 4}) {
+    linattn_set_thread_local_num_threads(threads);
+    for (int64_t n = 1; n <= 82; ++n) {
+      memory.failAt(n);
+      std::atomic<int> done{0};
+      void *arguments[] = {&done};
+      linattn_call_result result = linattn_call(runTasks, arguments);
+      bool fails = n <= 81;
+      EXPECT_EQ(result.status,
+                fails ? LINATTN_CALL_OUT_OF_MEMORY : LINATTN_CALL_DONE);
+      EXPECT_EQ(memory.getLive(), 0) << n << ", " << threads << " threads";
+      if (fails)
+        EXPECT_LT(done, 20);
+      else
+        EXPECT_EQ(done, 20);
+    }
+  }
+}
+
+TEST_F(CallTest, OutsideOfACallTheProcessEnds) {
+  EXPECT_DEATH(linattn_allocate(UINT64_MAX, 64), "no memory outside of a call");
+}
+
+} // namespace
