@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../FaultyMemory.h"
+#include "FloatMode.h"
 
 #include "gtest/gtest.h"
 #include <cstring>
@@ -67,6 +68,23 @@ TEST_F(CallTest, EveryAllocationMayFail) {
     EXPECT_EQ(memory.getLive(), 0) << n;
   }
 }
+
+#if defined(__x86_64__)
+/// Compiled code that is left has set a mode and not restored its caller's.
+TEST_F(CallTest, RestoresTheFloatingPointMode) {
+  FaultyMemory memory;
+  memory.failAt(1);
+  linattn::FloatMode before = linattn::getFloatMode();
+  linattn_call_result result = linattn_call(
+      [](void **) {
+        linattn::setFloatMode(linattn::getFloatMode() ^ 0x8040);
+        linattn_allocate(100, 64);
+      },
+      nullptr);
+  EXPECT_EQ(result.status, LINATTN_CALL_OUT_OF_MEMORY);
+  EXPECT_EQ(linattn::getFloatMode(), before);
+}
+#endif
 
 TEST_F(CallTest, BytesThatNoAllocatorHas) {
   for (uint64_t bytes : {UINT64_MAX, UINT64_MAX - 63, uint64_t(1) << 63,
