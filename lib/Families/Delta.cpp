@@ -96,10 +96,15 @@ static FailureOr<Value> emitGate(FamilyBuilder &f) {
                     "but got it without");
     return f.operand("g");
   }
+  bool canBeBounded =
+      llvm::any_of(f.family.options, [](const FamilyOption &option) {
+        return option.name == "lower_bound";
+      });
   bool hasRate = f.has("A_log");
   if (!hasRate && !bound)
-    return f.fail("A_log: expected it with use_gate_in_kernel and no "
-                  "lower_bound, but got none");
+    return f.fail(Twine("A_log: expected it with use_gate_in_kernel") +
+                  (canBeBounded ? " and no lower_bound" : "") +
+                  ", but got none");
   if (bound && !(*bound >= -5.0 && *bound < 0.0))
     return f.fail(
         "lower_bound: expected a number from -5 to below 0, but got " +

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The write of a token depends on S, which the momentum of all tokens before has
-// moved: the transition of [S; M] is two scalar decays that are coupled and a
-// matrix of rank one, for which linattn.scan has no update. The variable S + cM
-// that would uncouple them grows like the quotient of the decays. So this is a
-// loop over the tokens, of three operations on the states each.
+// The write of a token depends on S, which the momentum of all tokens before
+// has moved: the transition of [S; M] is two scalar decays that are coupled and
+// a matrix of rank one, for which linattn.scan has no update. The variable S +
+// cM that would uncouple them grows like the quotient of the decays. So this is
+// a loop over the tokens, of three operations on the states each.
 //
 //===----------------------------------------------------------------------===//
 

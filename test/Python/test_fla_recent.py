@@ -415,6 +415,29 @@ def test_dtypes(rng, dtype):
         assert state.dtype == (np.float64 if dtype == np.float64 else np.float32)
 
 
+def test_torch(rng):
+    """Tensors come back as tensors, of the dtype that went in."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    arrays = tokens(rng, ((K,), UNIT), ((K,), UNIT), ((K,), NORMAL), ((), DECAY), ((), BETA))
+    q, k, v, g, beta = (torch.from_numpy(x) for x in arrays)
+    ones = torch.ones(H, K)
+    calls = [
+        lambda *x: fla.chunk_ttt_linear(*x, ones, ones, 0.1, output_final_state=True),
+        lambda *x: fla.chunk_mesa_net(*x, g, beta, ones, output_final_state=True),
+        lambda *x: fla.chunk_lightnet(*x, output_final_state=True),
+        lambda *x: fla.chunk_momentum_delta_rule(*x, g, g, output_final_state=True),
+        lambda *x: fla.chunk_cyfa(*x, g, g, beta, torch.ones(H, 7, 7), ones[0], ones[0], 1e-5, 1e-5),
+        fla.parallel_stickbreaking_attn,
+    ]  # fmt: skip
+    for call in calls:
+        for dtype in (torch.float32, torch.bfloat16):
+            o, *rest = call(*(x.to(dtype) for x in (q, k, v)))
+            assert isinstance(o, torch.Tensor) and o.dtype == dtype
+            assert all(x is None or isinstance(x, (torch.Tensor, tuple)) for x in rest)
+        exact, *_ = call(*(x.double() for x in (q, k, v)))
+        assert (o - exact).norm() <= 1e-2 * exact.norm()
+
+
 def test_hints(rng):
     q, k, v, g, beta = tokens(rng, ((K,), NORMAL), ((K,), UNIT), ((V,), NORMAL), ((K,), DECAY), ((), BETA))
     plain = fla.chunk_kda(q, k, v, g, beta)[0]

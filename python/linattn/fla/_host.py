@@ -66,9 +66,11 @@ def _like(array, like, state=False):
     dtype = _arrays.to_numpy(like).dtype
     if state:
         dtype = np.float64 if dtype == np.float64 else np.float32
-    elif _arrays.dtype_name(like) == "bfloat16" and isinstance(like, np.ndarray):
-        dtype = like.dtype  # NumPy's own, of ml_dtypes
-    return _arrays.convert_like(np.ascontiguousarray(array.astype(dtype)), like)
+    result = _arrays.convert_like(np.ascontiguousarray(array.astype(dtype)), like)
+    if state or _arrays.dtype_name(result) == _arrays.dtype_name(like):
+        return result
+    # bfloat16, which NumPy widens.
+    return result.to(like.dtype) if hasattr(result, "to") else result.astype(like.dtype)
 
 
 def _heads_first(x):

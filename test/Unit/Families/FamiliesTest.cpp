@@ -47,7 +47,8 @@ protected:
           if (classifyDim(dim) == DimClass::Head)
             request.extents[dim] = dim == "Hk" || dim == "G" ? 2 : 4;
           else if (classifyDim(dim) == DimClass::Feature && dim != "1")
-            request.extents[dim] = 8;
+            // Mamba-3 has no more angles than pairs of features.
+            request.extents[dim] = dim == "S" ? 4 : 8;
       if (operand.kind == FamilyOperandKind::Gate && !operand.isOptional)
         request.operands.push_back({operand.name, 0, b.getF32Type()});
     }
@@ -134,8 +135,8 @@ TEST_F(Families, SayWhatIsWrong) {
             "speed: expected an option of kda, but it has none of that name");
   request = makeRequest(family);
   request.options["use_gate_in_kernel"] = 1.0;
-  EXPECT_EQ(error(request),
-            "A_log: expected it with use_gate_in_kernel, but got none");
+  EXPECT_EQ(error(request), "A_log: expected it with use_gate_in_kernel and no "
+                            "lower_bound, but got none");
   request = makeRequest(family);
   request.extents["H"] = 6;
   EXPECT_NE(error(request), "no error");
