@@ -151,11 +151,12 @@ static void rewriteFunction(HostRewriter &b, LLVM::LLVMFuncOp func) {
 /// Functions of the C library that libdevice has under other names.
 static StringRef getHostFunction(StringRef name) {
   static const llvm::StringSet<> known = {
-      "expf",   "exp",   "exp2f",  "exp2",  "expm1f", "expm1", "logf", "log",
-      "log2f",  "log2",  "log1pf", "log1p", "sinf",   "sin",   "cosf", "cos",
-      "tanhf",  "tanh",  "sqrtf",  "sqrt",  "powf",   "pow",   "erff", "erf",
-      "fabsf",  "fabs",  "fmaxf",  "fmax",  "fminf",  "fmin",  "fmaf", "fma",
-      "floorf", "floor", "ceilf",  "ceil"};
+      "expf",  "exp",   "exp2f", "exp2",   "expm1f", "expm1", "logf",
+      "log",   "log2f", "log2",  "log1pf", "log1p",  "sinf",  "sin",
+      "cosf",  "cos",   "tanhf", "tanh",   "sqrtf",  "sqrt",  "powf",
+      "pow",   "erff",  "erf",   "fabsf",  "fabs",   "fmaxf", "fmax",
+      "fminf", "fmin",  "fmaf",  "fma",    "floorf", "floor", "ceilf",
+      "ceil",  "rintf", "rint",  "truncf", "trunc"};
   return name.consume_front("__nv_") && known.contains(name) ? name : "";
 }
 

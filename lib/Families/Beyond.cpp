@@ -44,20 +44,29 @@ static Family selectiveScan() {
       optional(gate("D", "C", "what goes past the states")),
       optional(gate("z", "B C T", "gate of the output, through silu")),
       optional(gate("delta_bias", "C", "added to the steps")),
+      optional(gate("A_imag", "C S", "imaginary part of A, with `complex`")),
+      optional(gate("B_imag", "B S T|B G S T|C S", "imaginary part of B")),
+      optional(gate("C_imag", "B S T|B G S T|C S", "imaginary part of C")),
   };
-  family.options = {flag("delta_softplus", "steps go through softplus")};
-  family.state = {{"initial_state", "N C S"}};
+  family.options = {
+      flag("delta_softplus", "steps go through softplus"),
+      flag("complex", "states are complex; the output is Re C·h")};
+  family.state = {{"initial_state", "N C S"},
+                  {"initial_imag", "N C S", "complex"}};
   family.output = "B C T";
   family.build = [](FamilyBuilder &f) -> FailureOr<FamilyResults> {
-    SmallVector<Value> inits{f.empty("B T C", f.tokenType()),
-                             f.initialState()[0]};
-    Value none;
+    SmallVector<Value> inits{f.empty("B T C", f.tokenType())};
+    llvm::append_range(inits, f.initialState());
+    Value none, imaginary = inits.size() > 2 ? inits[2] : none;
     auto op = SelectiveScanOp::create(
         f.b, typesOf(inits), f.operand("u"), f.operand("delta"), f.operand("A"),
-        f.operand("B"), f.operand("C"), none, none, none, f.operand("D"),
-        f.operand("z"), f.operand("delta_bias"), none, inits[0], inits[1], none,
-        f.flag("delta_softplus"), /*reverse=*/false);
-    return FamilyResults{op->getResult(0), {op->getResult(1)}};
+        f.operand("B"), f.operand("C"), f.operand("A_imag"),
+        f.operand("B_imag"), f.operand("C_imag"), f.operand("D"),
+        f.operand("z"), f.operand("delta_bias"), none, inits[0], inits[1],
+        imaginary, f.flag("delta_softplus"), /*reverse=*/false);
+    FamilyResults results{op->getResult(0), {}};
+    llvm::append_range(results.state, op->getResults().drop_front());
+    return results;
   };
   return family;
 }

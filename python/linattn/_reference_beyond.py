@@ -17,6 +17,10 @@ from ._reference_families import assign_state
 __all__ = list(_beyond.__all__)
 
 
+def _wide(array):
+    return np.asarray(array, np.complex128 if np.iscomplexobj(array) else np.float64)
+
+
 def _reference(first, **token_axes):
     """Makes a function with the signature of the one of that name in `_beyond`.
 
@@ -44,9 +48,9 @@ def _reference(first, **token_axes):
             for name, value in a.items():
                 if name == "initial_state" and value is not None:
                     parts = value if isinstance(value, (tuple, list)) else (value,)
-                    a[name] = [np.asarray(_arrays.to_numpy(x, name), np.float64) for x in parts]
+                    a[name] = [_wide(_arrays.to_numpy(x, name)) for x in parts]
                 elif hasattr(value, "__dlpack__") and name not in ("out", "cu_seqlens"):
-                    array = np.asarray(_arrays.to_numpy(value, name), np.float64)
+                    array = _wide(_arrays.to_numpy(value, name))
                     if name in token_axes and has_heads and missing:
                         array = np.expand_dims(array, -2 if token_axes[name] == 4 else -1)
                     a[name] = array[None] if name in token_axes and not batched else array
@@ -78,7 +82,9 @@ def _reference(first, **token_axes):
 @_reference("u", u=3, delta=3, z=3)
 def selective_scan(u, delta, A, B, C, D, z, delta_bias, delta_softplus, initial_state):
     batch, channels, T = u.shape
-    h = np.zeros((batch, channels, A.shape[1])) if initial_state is None else initial_state[0].copy()
+    h = np.zeros((batch, channels, A.shape[1]), A.dtype) if initial_state is None else initial_state[0].copy()
+    if np.iscomplexobj(A):  # real projections of twice the tokens are pairs
+        B, C = (x[..., ::2] + 1j * x[..., 1::2] if np.isrealobj(x) and x.shape[-1] == 2 * T else x for x in (B, C))
     if delta_bias is not None:
         delta = delta + delta_bias[:, None]
     if delta_softplus:
@@ -97,7 +103,8 @@ def selective_scan(u, delta, A, B, C, D, z, delta_bias, delta_softplus, initial_
     for t in range(T):
         step = delta[:, :, t, None]
         h = np.exp(step * A) * h + step * at(B, t) * u[:, :, t, None]
-        o[:, :, t] = (at(C, t) * h).sum(-1)
+        y = (at(C, t) * h).sum(-1)
+        o[:, :, t] = 2 * y.real if np.iscomplexobj(A) else y
     if D is not None:
         o = o + D[:, None] * u
     if z is not None:

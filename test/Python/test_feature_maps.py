@@ -401,3 +401,22 @@ def test_favor_does_not_underflow(d, causal):
     assert np.isfinite(o).all() and np.abs(o).max() > 0.1
     error = np.abs(o - ref).max() / np.abs(ref).max()
     assert error < 2e-4, error
+
+
+def test_denominators_with_signs_divide_rounding():
+    """A sum of weights near 0 makes the layer ill-conditioned: f32 is a few times as far
+    off as inputs moved by half a unit in the last place."""
+    unit, T = 2.0**-24, 19
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        q, k, v = rng.standard_normal((3, 1, T, 2, 16)).astype(np.float32)
+        options = dict(causal=True, feature_map=fm.random_fourier(linattn.random_projection(16, 16)))
+        ref = linattn.reference.attention(q, k, v, **options)
+        sums = linattn.reference.attention(q, k, np.ones_like(v), **options, normalize=False)
+        tokens = np.arange(1, T + 1)[None, :, None, None]
+        bound = unit * (np.cumsum(abs(v), axis=1) + tokens * abs(ref)) / abs(sums + 1e-6)
+        assert (abs(linattn.attention(q, k, v, **options) - ref) <= 10 * bound).all()
+        moved = [x * (1 + unit * rng.choice([-1, 1], x.shape)) for x in (q, k, v)]
+        assert (abs(linattn.reference.attention(*moved, **options) - ref) >= bound / 4).any()
+        plain = linattn.attention(q, k, v, **options, normalize=False)
+        assert_agrees(plain, linattn.reference.attention(q, k, v, **options, normalize=False))

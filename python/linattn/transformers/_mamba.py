@@ -74,6 +74,12 @@ def _packed_mamba2(x, dt, B, C, arguments, packing, state, returns_state):
     return y, state.copy_(states[packing.last])
 
 
+def _selective_scan(operands, softplus, state, returns_state):
+    """`linattn.selective_scan` with a real A."""
+    options = {"delta_softplus": bool(softplus), "complex": False}
+    return run(_beyond._selective_scan, (*operands, None, None, None), options, state, bool(returns_state))
+
+
 def selective_scan_fn(
     hidden_states, dt, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False,
     use_mambapy=False, use_associative_scan=False, **kwargs,
@@ -83,7 +89,7 @@ def selective_scan_fn(
         raise PassOn("packed sequences, which Mamba-1's scan does not keep apart")
     u = detach(hidden_states)
     operands = (u, detach(dt), detach(A), detach(B), detach(C), detach(D), detach(of_dtype(z, u.dtype)), detach(delta_bias))
-    y, state = run(_beyond._selective_scan, operands, {"delta_softplus": bool(delta_softplus)}, None, bool(return_last_state))
+    y, state = _selective_scan(operands, delta_softplus, None, return_last_state)
     return (y, state) if return_last_state else y
 
 
@@ -111,7 +117,7 @@ def selective_state_update(
 def _step_mamba1(state, x, dt, A, B, C, D, dt_bias, dt_softplus, z):
     tokens = [tensor if tensor is None else tensor.unsqueeze(-1) for tensor in (x, dt, B, C, of_dtype(z, x.dtype))]
     u, dt, B, C, z = tokens
-    y, state = run(_beyond._selective_scan, (u, dt, A, B, C, D, z, dt_bias), {"delta_softplus": bool(dt_softplus)}, state, True)
+    y, state = _selective_scan((u, dt, A, B, C, D, z, dt_bias), dt_softplus, state, True)
     return y.squeeze(-1), state
 
 

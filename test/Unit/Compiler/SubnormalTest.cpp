@@ -111,6 +111,18 @@ TEST(SubnormalTest, AreZerosInF32) {
   }
 }
 
+TEST(SubnormalTest, AreKeptOnAnEmulatedGPU) {
+  CompilerOptions options;
+  options.target = Target::NVVMEmulated;
+  Kernel kernel = compile(makeProduct("f32"), "", options);
+  float tiny = 1e-20f;
+  float product = tiny * tiny;
+  ASSERT_GT(product, 0);
+  std::vector<float> x(8 * 100, 1e-20f), y(x.size(), NAN);
+  llvm::cantFail(kernel.run({viewOf(x), scalarOf(tiny)}, {viewOf(y)}));
+  EXPECT_EQ(y, std::vector<float>(x.size(), product));
+}
+
 TEST(SubnormalTest, AreKeptInF64) {
   Kernel kernel = compile(makeProduct("f64"));
   double tiny = 1e-160;
