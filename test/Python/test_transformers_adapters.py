@@ -124,7 +124,7 @@ def test_gated_delta_rule(name, seed):
     if not norm:
         key = F.normalize(key.double(), dim=-1).to(draw.dtype)
     options = {
-        "initial_state": draw.maybe(draw.normal(rows, heads * groups, k, v, dtype=draw.wide)),
+        "initial_state": draw.maybe(draw.normal(rows, heads * groups, k, v, dtype=draw.pick(draw.wide, draw.dtype))),
         "output_final_state": draw.pick(True, False), "use_qk_l2norm_in_kernel": norm, "cu_seqlens": None, "use_cache": True,
     }  # fmt: skip
     if "chunk" in name:
@@ -178,7 +178,7 @@ def test_mamba2_step(seed):
     dt = draw.normal(rows, heads, 1) if softplus else draw.uniform(rows, heads, 1)
     bias = draw.normal(heads)[:, None].expand(-1, width)
     args = (
-        draw.normal(rows, heads, width, size, dtype=draw.wide), draw.normal(rows, heads, width), dt.expand(-1, -1, width),
+        draw.normal(rows, heads, width, size, dtype=draw.pick(draw.wide, draw.dtype)), draw.normal(rows, heads, width), dt.expand(-1, -1, width),
         (-draw.uniform(heads, low=0.1, dtype=draw.wide))[:, None, None].expand(-1, width, size), draw.normal(rows, groups, size),
         draw.normal(rows, groups, size), draw.maybe(draw.normal(heads)[:, None].expand(-1, width)),
     )  # fmt: skip
@@ -227,7 +227,7 @@ def test_mamba1_step(seed):
     softplus = draw.pick(True, False)
     dt = draw.normal(rows, channels) if softplus else draw.uniform(rows, channels)
     args = (
-        draw.normal(rows, channels, size, dtype=draw.wide), draw.normal(rows, channels), dt,
+        draw.normal(rows, channels, size, dtype=draw.pick(draw.wide, draw.dtype)), draw.normal(rows, channels), dt,
         -draw.uniform(channels, size, low=0.1, dtype=draw.wide), draw.normal(rows, size), draw.normal(rows, size),
         draw.maybe(draw.normal(channels)),
     )  # fmt: skip
