@@ -154,7 +154,7 @@ def test_static_caches(name):
 
 
 # Inkling 2 itself mixes dtypes, which PyTorch's products refuse.
-@pytest.mark.parametrize("name", [name for name in some(*SOME) if name != "inkling2"])
+@pytest.mark.parametrize("name", [name for name in some(*SOME[:4]) if name != "inkling2"])
 @torch.no_grad()
 def test_bfloat16(name):
     """As far from the model in float32 as the untouched model is."""
