@@ -80,7 +80,7 @@ def test_logits_and_greedy_tokens(name):
 @pytest.mark.parametrize("name", MODELS)
 @torch.no_grad()
 def test_the_logits_depend_on_every_function(name, monkeypatch):
-    """What the comparison above would miss otherwise."""
+    """Otherwise the comparison above could miss an error."""
     model = make_model(name)
     tokens, _ = make_tokens()
     with lt.enabled():
@@ -154,7 +154,7 @@ def test_static_caches(name):
 
 
 # Inkling 2 itself mixes dtypes, which PyTorch's products refuse.
-@pytest.mark.parametrize("name", [name for name in some(*SOME) if name != "inkling2"])
+@pytest.mark.parametrize("name", [name for name in some(*SOME[:4]) if name != "inkling2"])
 @torch.no_grad()
 def test_bfloat16(name):
     """As far from the model in float32 as the untouched model is."""
@@ -188,8 +188,8 @@ def test_packed_sequences_are_kept_apart():
         model(tokens, **packed)
     with lt.enabled():
         found = model(tokens, **packed).logits
-    # The attention layers are not packed without their own library: the first sequence is
-    # what they leave alone.
+    # The attention layers are not packed without their own library; they leave the first
+    # sequence alone.
     assert (found[:, :13] - alone[0]).abs().max() <= 1e-4
 
 

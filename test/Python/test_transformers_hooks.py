@@ -44,7 +44,7 @@ def entry(target=NAME, model="qwen3_5"):
 
 
 # ----------------------------------------------------------------------------
-# What is replaced
+# Replaced functions
 # ----------------------------------------------------------------------------
 
 
@@ -89,7 +89,7 @@ def test_others_may_replace_a_function_too():
         lt.disable()
         assert getattr(modeling, NAME) is theirs
         args, options = operands()
-        # What they have kept goes to what was there before.
+        # The function that they have kept calls the original.
         assert torch.equal(theirs(*args, **options)[0], original(*args, **options)[0])
     finally:
         setattr(modeling, NAME, original)
@@ -109,7 +109,7 @@ def own():
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """Imports a module that is no part of transformers."""
+    """Imports a module from outside of transformers."""
 
     def load(text):
         name = "modeling_mine"
@@ -133,7 +133,7 @@ def decorated(function, kernel, **changes):
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_module_that_nobody_knows(module, first):
+def test_a_module_outside_of_transformers(module, first):
     text = MODULE + decorated(modeling.torch_recurrent_gated_delta_rule, "fused_recurrent_gated_delta_rule")
     if first:
         lt.enable()
@@ -184,7 +184,7 @@ def test_another_release(monkeypatch, module):
 def test_comments_and_annotations_are_no_other_function(module, recwarn):
     text = decorated(
         modeling.torch_recurrent_gated_delta_rule, "fused_recurrent_gated_delta_rule",
-        **{"query: torch.Tensor,": "query,  # what asks\n", "initial_dtype = query.dtype": "# kept\n    initial_dtype = query.dtype"},
+        **{"query: torch.Tensor,": "query,  # [B, T, H, K]\n", "initial_dtype = query.dtype": "# kept\n    initial_dtype = query.dtype"},
     )  # fmt: skip
     lt.enable()
     assert hasattr(module(MODULE + text).torch_recurrent_gated_delta_rule, "__linattn_hook__")

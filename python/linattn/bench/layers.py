@@ -20,7 +20,7 @@ __all__ = ["LAYERS", "missing", "run", "table"]
 
 @dataclass(frozen=True)
 class Layer:
-    """What one case measures.
+    """A case.
 
     Attributes:
       build: () -> module; called with a seed set.

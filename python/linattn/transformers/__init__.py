@@ -3,7 +3,7 @@
     >>> import linattn.transformers as lt
     >>> lt.enable()                      # models that exist and models to come
     >>> model.generate(...)
-    >>> print(lt.status())               # what ran here, what did not, and why
+    >>> print(lt.status())               # where calls ran, and why
     >>> lt.disable()                     # everything as it was
     >>> with lt.enabled():
     ...     model(...)

@@ -13,7 +13,7 @@ __all__ = ["causal_conv1d_fn", "causal_conv1d_update"]
 
 
 def _split(activation):
-    """What the convolution applies itself, and what is applied to its result."""
+    """The activation of the convolution itself, and the one for its result."""
     if activation in _conv.ACTIVATIONS:
         return activation, None
     return None, ACT2FN[activation]

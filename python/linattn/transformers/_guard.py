@@ -25,7 +25,7 @@ class PassOn(Exception):
 
 
 class Hook:
-    """What stands in the place of one function, and what became of its calls.
+    """The replacement of one function, with the counts of its calls.
 
     Args:
       name: the kernel, as transformers calls it.
@@ -73,7 +73,7 @@ def make_hook(hook):
 
 
 def _find_reason(args, kwargs):
-    """Why a call is none for linattn; None if it is."""
+    """Why linattn does not take a call; None if it does."""
     grad = torch.is_grad_enabled()
     for values in (args, kwargs.values()):
         for value in values:

@@ -16,10 +16,10 @@ __all__ = ["patches"]
 
 
 class Patches:
-    """All that linattn has replaced.
+    """The replaced functions, and those that stay.
 
     A function that several modules share has one hook. Hooks outlive `remove`, so that a
-    function that somebody else has kept goes on to work: it calls what was there before.
+    function that other code has kept goes on to work: it calls what was there before.
     """
 
     def __init__(self):

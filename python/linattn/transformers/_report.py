@@ -1,4 +1,4 @@
-"""What `status` returns."""
+"""The result of `status`."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ __all__ = ["detach", "initial", "of_dtype", "run", "state_dtype"]
 
 
 def detach(tensor):
-    """The tensor as arrays are passed on: parameters are no part of a graph here, since
+    """The tensor as arrays are passed on: a parameter may require a gradient, and
     calls that record one do not come this far."""
     return tensor.detach() if tensor is not None and tensor.requires_grad else tensor
 

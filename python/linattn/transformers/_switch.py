@@ -28,8 +28,8 @@ def enable():
 
 
 def disable():
-    """Puts back exactly what was there. What others have put over linattn's functions
-    since stays, and goes to what was there before."""
+    """Puts back exactly what was there. Functions that other code has put over
+    linattn's since stay; linattn's below them pass every call on."""
     with _lock:
         if _loaded():
             _patches().remove()
