@@ -68,16 +68,15 @@ Value ConvBuilder::activate(Value x) {
       getElementTypeOrSelf(conv.getInput()).getIntOrFloatBitWidth() == 16)
     rough = arith::FastMathFlags::afn;
   Type form = x.getType();
-  Value power = negate(x);
   if (type.isF32()) {
-    // The inverse of the divisor has to be a normal number. Rough exponentials
-    // stay below this bound by themselves.
-    Value most = constant(form, 87.0);
-    if (rough == arith::FastMathFlags::none)
-      power =
-          select(compare(arith::CmpFPredicate::OGT, power, most), most, power);
+    // The divisor and its inverse have to be normal numbers. Below the bound
+    // the product with x is 0 but for its last bits, and must not be the
+    // larger the further x lies below it.
+    Value least = constant(form, -87.0);
+    x = select(compare(arith::CmpFPredicate::OLT, x, least), least, x);
     flags = arith::FastMathFlags::arcp | arith::FastMathFlags::ninf;
   }
+  Value power = negate(x);
   Value one = constant(form, 1.0);
   Value divisor = addf(one, math::ExpOp::create(b, loc, power, rough));
   return arith::DivFOp::create(b, loc, isSilu ? x : one, divisor,
