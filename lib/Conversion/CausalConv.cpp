@@ -61,11 +61,13 @@ Value ConvBuilder::activate(Value x) {
   if (!activation)
     return x;
   // Results of 16 bits do not show the last bits of an exponential; the product
-  // with x keeps a NaN, which a rough one may lose.
+  // with x keeps a NaN, which a rough one may lose. Scalar loops, which are the
+  // naive form and that of a GPU, stay exact.
   bool isSilu = *activation == Activation::Silu;
   auto flags = arith::FastMathFlags::none, rough = flags;
-  if (isSilu &&
-      getElementTypeOrSelf(conv.getInput()).getIntOrFloatBitWidth() == 16)
+  bool isNarrow =
+      getElementTypeOrSelf(conv.getInput()).getIntOrFloatBitWidth() == 16;
+  if (isSilu && isNarrow && lanes > 1)
     rough = arith::FastMathFlags::afn;
   Type form = x.getType();
   if (type.isF32()) {
@@ -74,7 +76,8 @@ Value ConvBuilder::activate(Value x) {
     // larger the further x lies below it.
     Value least = constant(form, -87.0);
     x = select(compare(arith::CmpFPredicate::OLT, x, least), least, x);
-    flags = arith::FastMathFlags::arcp | arith::FastMathFlags::ninf;
+    if (lanes > 1)
+      flags = arith::FastMathFlags::arcp | arith::FastMathFlags::ninf;
   }
   Value power = negate(x);
   Value one = constant(form, 1.0);

@@ -53,30 +53,30 @@ def close(y, ref, dtype):
 # Numbers
 # ----------------------------------------------------------------------------
 
-SHAPES = [  # B, T, C, W, S
-    (2, 150, 70, 4, 3),
-    (1, 37, 33, 2, 1),
-    (3, 5, 17, 8, 9),
-    (1, 2, 16, 4, 4),
-    (2, 1, 50, 3, 2),
-    (1, 0, 8, 4, 3),
-    (1, 40, 1, 5, 4),
+SHAPES = [  # C, W, S, batches and lengths
+    (70, 4, 3, [(2, 150), (1, 9), (3, 2), (2, 0)]),
+    (17, 8, 9, [(1, 37), (2, 10)]),
 ]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("B, T, C, W, S", SHAPES)
-def test_oracle(dtype, B, T, C, W, S):
-    x, w, b, state = make(1, B, T, C, W, dtype, S)
-    for options in ({"activation": "silu"}, {"reverse": True}):
-        y, last = linattn.causal_conv1d(x, w, b, initial_state=state, return_state=True, **options)
-        ref, ref_last = reference.causal_conv1d(x, w, b, initial_state=state, return_state=True, **options)
+@pytest.mark.parametrize("dtype, C, W, S, sizes", [(dtype, *shape) for dtype in DTYPES for shape in SHAPES[: 2 if dtype == "float32" else 1]])
+def test_oracle(dtype, C, W, S, sizes):
+    for B, T in sizes:
+        x, w, b, state = make(1, B, T, C, W, dtype, S)
+        y, last = linattn.causal_conv1d(x, w, b, activation="silu", initial_state=state, return_state=True)
+        ref, ref_last = reference.causal_conv1d(x, w, b, activation="silu", initial_state=state, return_state=True)
         close(y, ref, dtype)
         assert (last.double().numpy() == np.asarray(ref_last)).all()
         assert y.dtype == x.dtype and last.shape == state.shape
 
 
-@pytest.mark.parametrize("W, dilation", [(3, 2), (4, 7), (2, 40), (1, 1), (16, 1)])
+def test_few_channels_backwards():
+    for C in (1, 33):
+        x, w, b, _ = make(15, 2, 20, C, 3)
+        close(linattn.causal_conv1d(x, w, b, reverse=True), reference.causal_conv1d(x, w, b, reverse=True), "float32")
+
+
+@pytest.mark.parametrize("W, dilation", [(4, 7), (1, 1), (16, 1)])
 def test_dilation(W, dilation):
     x, w, b, _ = make(2, 2, 60, 20, W)
     y, last = linattn.causal_conv1d(x, w, b, activation="swish", dilation=dilation, return_state=True)
@@ -105,8 +105,8 @@ def test_weights_of_other_types_and_shapes():
 
 def test_extremes():
     """Nothing overflows, and a NaN stays one, whatever its bits."""
-    for dtype in ("float32", "bfloat16", "float16"):
-        big = 3e4 if dtype == "float16" else 3e38
+    for dtype in ("float32", "bfloat16"):
+        big = 3e38
         x = torch.tensor([0.0, -0.0, 1.0, -1.0, 90.0, -90.0, 200.0, -200.0, big, -big, 1e-30, float("nan")]).to(DTYPES[dtype])
         x = x.repeat(4)[None, :, None].repeat(1, 1, 40)
         if dtype == "bfloat16":
@@ -126,7 +126,7 @@ def test_extremes():
 # ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_layouts_and_threads(dtype):
     x, w, b, state = make(5, 2, 300, 70, 4, dtype)
     options = {"activation": "silu", "initial_state": state, "return_state": True}
@@ -140,13 +140,12 @@ def test_layouts_and_threads(dtype):
     assert torch.equal(linattn.causal_conv1d(x[1:], w, b, **{**options, "initial_state": state[1:]})[0], y[1:])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("options", [{}, {"reverse": True}, {"dilation": 2}])
+@pytest.mark.parametrize("dtype, options", [("float32", {"dilation": 2}), ("bfloat16", {}), ("bfloat16", {"reverse": True})])
 @pytest.mark.parametrize("layout", [lambda x: x, channels_first])
 def test_any_split(dtype, options, layout):
     x, w, b, state = make(6, 2, 45, 40, 4, dtype, S=3 * options.get("dilation", 1))
     y, last = linattn.causal_conv1d(x, w, b, activation="silu", initial_state=state, return_state=True, **options)
-    for cuts in ([0, 1, 2, 4, 20, 45], [0, 0, 33, 45], [0, 3, 45]):
+    for cuts in ([0, 0, 12, 45], [0, 36, 45]) if layout is channels_first else ([0, 1, 2, 13, 45],):
         pieces = list(itertools.pairwise(cuts))
         carried, parts = state, {}
         for begin, end in reversed(pieces) if options.get("reverse") else pieces:
@@ -157,13 +156,12 @@ def test_any_split(dtype, options, layout):
         assert torch.equal(carried, last)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype, reverse", [("float32", True), ("bfloat16", False)])
 @pytest.mark.parametrize("layout", [lambda x: x, channels_first])
 def test_packed(dtype, reverse, layout):
     x, w, b, _ = make(7, 1, 140, 40, 4, dtype)
-    ends = [0, 1, 1, 3, 40, 139, 140]
-    state = torch.randn(6, 40, 3).to(x.dtype)
+    ends = [0, 0, 11, 50, 140]
+    state = torch.randn(4, 40, 3).to(x.dtype)
     options = {"activation": "silu", "reverse": reverse, "return_state": True}
     y, last = linattn.causal_conv1d(layout(x), w, b, initial_state=state, cu_seqlens=ends, **options)
     for n, (begin, end) in enumerate(itertools.pairwise(ends)):
@@ -243,7 +241,7 @@ def test_update():
     """Steps of one or several tokens are the whole."""
     x, w, b, _ = make(11, 3, 12, 24, 4, "bfloat16")
     whole = conv.causal_conv1d_fn(x.transpose(1, 2), w, b, activation="silu")
-    for size in (3, 4, 9):
+    for size in (3, 4):
         state = torch.zeros(3, 24, size).to(x.dtype)
         steps = [conv.causal_conv1d_update(x[:, 0], state, w, b, "silu")[:, :, None]]
         steps += [conv.causal_conv1d_update(x[:, t : t + 1].transpose(1, 2), state, w, b, "silu") for t in range(1, 8)]
@@ -307,11 +305,12 @@ def test_errors():
         conv.causal_conv1d_fn(x.transpose(1, 2), w, final_states_out=state)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_emulated_gpu(dtype):
-    x, w, b, state = make(14, 1, 9, 10, 3, dtype)
-    for options in ({"activation": "silu"}, {"reverse": True, "dilation": 1}):
-        y, last = linattn.causal_conv1d(x, w, b, initial_state=state, return_state=True, target="nvvm-emulated", **options)
+def test_emulated_gpu():
+    for dtype, options in (("bfloat16", {"activation": "silu"}), ("float32", {"reverse": True})):
+        x, w, b, state = make(14, 1, 9, 10, 3, dtype)
+        y, last = linattn.causal_conv1d(
+            x, w, b, initial_state=state, return_state=True, target="nvvm-emulated", **options
+        )
         ref, ref_last = reference.causal_conv1d(x, w, b, initial_state=state, return_state=True, **options)
         close(y, ref, dtype)
         assert (last.double().numpy() == np.asarray(ref_last)).all()
@@ -325,7 +324,7 @@ def test_onnx_package():
     module = pytest.importorskip("onnx.reference.ops.op_causal_conv_with_state", reason=f"onnx {onnx.__version__} lacks the operator")
     op = module.CausalConvWithState.__new__(module.CausalConvWithState)
     rng = np.random.default_rng(0)
-    for (B, C, T, k), dtype in itertools.product([(2, 5, 7, 4), (1, 3, 2, 4), (2, 4, 6, 2)], (np.float32, np.float16)):
+    for (B, C, T, k), dtype in itertools.product([(2, 5, 7, 4), (1, 5, 2, 4)], (np.float32, np.float16)):
         x, w, b, s = (rng.standard_normal(shape).astype(dtype) for shape in ((B, C, T), (C, 1, k), (C,), (B, C, k - 1)))
         for bias, state, activation in ((None, None, "none"), (b, s, "silu"), (b, None, "swish")):
             theirs = op._run(x, w, bias, state, activation)
