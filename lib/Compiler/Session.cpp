@@ -207,8 +207,8 @@ Session::~Session() = default;
 static mlir::LogicalResult checkRegistered(mlir::Block &block) {
   mlir::WalkResult result = block.walk([](mlir::Operation *op) {
     static constexpr llvm::StringRef known[] = {
-        "onnx.LinearAttention", "onnx.NoValue", "torch.operator",
-        "torch.constant.none"};
+        "onnx.LinearAttention", "onnx.CausalConvWithState", "onnx.NoValue",
+        "torch.operator", "torch.constant.none"};
     if (op->isRegistered() ||
         llvm::is_contained(known, op->getName().getStringRef()))
       return mlir::WalkResult::advance();

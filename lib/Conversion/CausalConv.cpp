@@ -61,23 +61,25 @@ Value ConvBuilder::activate(Value x) {
   if (!activation)
     return x;
   // Results of 16 bits do not show the last bits of an exponential; the product
-  // with x keeps a NaN, which a rough one may lose.
+  // with x keeps a NaN, which a rough one may lose. Scalar loops, which are the
+  // naive form and that of a GPU, stay exact.
   bool isSilu = *activation == Activation::Silu;
   auto flags = arith::FastMathFlags::none, rough = flags;
-  if (isSilu &&
-      getElementTypeOrSelf(conv.getInput()).getIntOrFloatBitWidth() == 16)
+  bool isNarrow =
+      getElementTypeOrSelf(conv.getInput()).getIntOrFloatBitWidth() == 16;
+  if (isSilu && isNarrow && lanes > 1)
     rough = arith::FastMathFlags::afn;
   Type form = x.getType();
-  Value power = negate(x);
   if (type.isF32()) {
-    // The inverse of the divisor has to be a normal number. Rough exponentials
-    // stay below this bound by themselves.
-    Value most = constant(form, 87.0);
-    if (rough == arith::FastMathFlags::none)
-      power =
-          select(compare(arith::CmpFPredicate::OGT, power, most), most, power);
-    flags = arith::FastMathFlags::arcp | arith::FastMathFlags::ninf;
+    // The divisor and its inverse have to be normal numbers. Below the bound
+    // the product with x is 0 but for its last bits, and must not be the
+    // larger the further x lies below it.
+    Value least = constant(form, -87.0);
+    x = select(compare(arith::CmpFPredicate::OLT, x, least), least, x);
+    if (lanes > 1)
+      flags = arith::FastMathFlags::arcp | arith::FastMathFlags::ninf;
   }
+  Value power = negate(x);
   Value one = constant(form, 1.0);
   Value divisor = addf(one, math::ExpOp::create(b, loc, power, rough));
   return arith::DivFOp::create(b, loc, isSilu ? x : one, divisor,

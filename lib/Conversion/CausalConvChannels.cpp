@@ -419,8 +419,7 @@ void ChannelConv::emit() {
         });
       });
     }
-    window =
-        scratch({b.getIndexAttr(2 * stateLength), b.getIndexAttr(lanes)});
+    window = scratch({b.getIndexAttr(2 * stateLength), b.getIndexAttr(lanes)});
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           block, index(0));
     ifThen(isFirst, [&] {

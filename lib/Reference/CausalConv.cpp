@@ -46,9 +46,9 @@ static Status checkCausalConv(const CausalConvOperands &operands,
   return checkData(*initial, "initial state");
 }
 
-Result<CausalConvResult>
-causalConv(const CausalConvOperands &operands, const CausalConvOptions &options,
-           const std::optional<Array> &initial) {
+Result<CausalConvResult> causalConv(const CausalConvOperands &operands,
+                                    const CausalConvOptions &options,
+                                    const std::optional<Array> &initial) {
   if (Status error = checkCausalConv(operands, options, initial))
     return *error;
   const Array &x = operands.x, &weight = operands.weight;

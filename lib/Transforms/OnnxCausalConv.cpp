@@ -113,8 +113,8 @@ LogicalResult OnnxCausalConv::readShapes() {
     return fail("weight to have a fixed width from 1 to " + Twine(widest))
            << (taps == kOpenSize ? "?" : std::to_string(taps));
   if (failed(checkSize("the second size of weight", weight.size(1), 1)) ||
-      failed(checkSize("the channels of weight", weight.size(0),
-                       input.size(1))))
+      failed(
+          checkSize("the channels of weight", weight.size(0), input.size(1))))
     return failure();
   if (bias &&
       failed(checkSize("the channels of bias", bias.size(0), input.size(1))))
@@ -169,8 +169,9 @@ SmallVector<Value, 2> OnnxCausalConv::write(OpBuilder &b) {
   int64_t taps = weight.size(2);
   Value tokens =
       PermuteOp::create(b, loc, input.value, ArrayRef<int64_t>{0, 2, 1});
-  Value square = castTo(weight.value, weight.type().clone(ArrayRef<int64_t>{
-                                          weight.size(0), 1, taps}));
+  Value square =
+      castTo(weight.value,
+             weight.type().clone(ArrayRef<int64_t>{weight.size(0), 1, taps}));
   Value weights = tensor::CollapseShapeOp::create(
       b, loc, square, ArrayRef<ReassociationIndices>{{0}, {1, 2}});
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, input.value);

@@ -33,6 +33,7 @@ def LinAttn_Dialect : Dialect {
     | `linattn.permute` | the same tensor under other strides |
     | `linattn.selective_scan`, `linattn.diagonal_scan`, `linattn.wkv4`, `linattn.log_linear` | recurrences that the scan cannot say: Mamba-1 and S4D, LRU, RWKV-4, log-linear attention |
     | `linattn.output_norm` | RMS or layer norm of outputs, per token and head |
+    | `linattn.causal_conv` | the short convolution before a recurrence |
 
     **Shapes.** Logical dimensions are always `[B, H, T, D]`: batch, head, token,
     feature. Other memory layouts are strides of the buffers. A state is

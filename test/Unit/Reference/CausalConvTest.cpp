@@ -34,9 +34,8 @@ TEST(CausalConv, AddsTheInputsBefore) {
 }
 
 TEST(CausalConv, StartsFromTheState) {
-  CausalConvResult result =
-      convolved({tokens, weights, Array({2}, {0.5, 0})}, {},
-                Array({1, 2, 2}, {7, 4, 8, 5}));
+  CausalConvResult result = convolved({tokens, weights, Array({2}, {0.5, 0})},
+                                      {}, Array({1, 2, 2}, {7, 4, 8, 5}));
   EXPECT_EQ(result.y.data,
             (std::vector<double>{104.5, 25, 201.5, 50, 302.5, 80}));
   EXPECT_EQ(result.state.data, (std::vector<double>{2, 3, 20, 30}));
@@ -72,8 +71,8 @@ TEST(CausalConv, Activates) {
   EXPECT_NEAR(convolved({x, weight}, options).y.data[0],
               -2 / (1 + std::exp(2.0)), 1e-16);
   options.activation = Activation::Sigmoid;
-  EXPECT_NEAR(convolved({x, weight}, options).y.data[0], 1 / (1 + std::exp(2.0)),
-              1e-16);
+  EXPECT_NEAR(convolved({x, weight}, options).y.data[0],
+              1 / (1 + std::exp(2.0)), 1e-16);
 }
 
 TEST(CausalConv, RefusesWhatDoesNotFit) {
