@@ -261,10 +261,17 @@ int64_t linattn::wholeTokensOf(const ScanProblem &problem,
     return 0;
   // Rows of more tokens would leave the stack of a task: memory that comes and
   // goes with every task may cost more than the chunk.
-  constexpr int64_t mostBytes = 48 << 10;
+  constexpr int64_t mostBytes = 192 << 10;
+  bool isChannel = problem.decay == ScanProblem::Decay::Channel;
+  // Queries, keys, their transpose or their decays, values; a and b.
+  int64_t rows = 4;
+  if (problem.update != ScanProblem::Update::Add && isChannel)
+    ++rows;
+  if (problem.update == ScanProblem::Update::Dplr)
+    ++rows;
   int64_t widest = std::max({problem.keySize, problem.valueSize, unknownHead});
-  int64_t most =
-      std::min(mostBytes / (widest * problem.elementBits / 8), int64_t(160));
+  int64_t most = std::min(mostBytes / (rows * widest * problem.elementBits / 8),
+                          int64_t(160));
   ScanProblem some = problem;
   int64_t whole = 0;
   for (some.tokens = 2 * chunkTokens; some.tokens <= most;

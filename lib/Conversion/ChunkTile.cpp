@@ -103,7 +103,11 @@ void ChunkTile::allocateScratch() {
   values = scratch({tokens, columns});
   queries = scratch({members, tokens, features});
   queryScores = scratch({members, pairs, tokens, tokens});
-  tile = scratch({getAsOpFoldResult(panelsPerTask), features, width});
+  // All panels where that is a number: what is not used is not touched.
+  bool isKnown = getConstantIntValue(panelsPerTask).has_value();
+  OpFoldResult mostPanels =
+      getAsOpFoldResult(isKnown ? panelsPerTask : panels());
+  tile = scratch({mostPanels, features, width});
   outputRows = scratch({b.getIndexAttr(rowsAtOnce), width});
   if (hasTransition()) {
     if (readsKeys())

@@ -13,7 +13,7 @@ using namespace mlir::linattn;
 
 /// Bytes up to which one buffer of a task lies on its stack, and of all of
 /// them.
-static constexpr int64_t stackBytes = 48 << 10, taskStackBytes = 256 << 10;
+static constexpr int64_t stackBytes = 64 << 10, taskStackBytes = 384 << 10;
 
 Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes) {
   SmallVector<int64_t> shape;

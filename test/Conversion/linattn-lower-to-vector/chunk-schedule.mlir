@@ -66,8 +66,8 @@ func.func @open_sizes(%q: memref<1x2x?x?xf32>, %s: memref<1x2x?x?xf32>) {
 // CHECK-LABEL: func.func @one_state(
 // CHECK-DAG:     %[[C2:.+]] = arith.constant 2 : index
 // CHECK:         scf.parallel (%[[TASK:.+]]) = (%{{.+}}) to (%[[C2]])
-// CHECK:           %[[PART:.+]] = arith.remsi %[[TASK]], %[[C2]]
 // CHECK:           memref.alloca() {{.*}} : memref<2x128x32xf32>
+// CHECK:           %[[PART:.+]] = arith.remsi %[[TASK]], %[[C2]]
 func.func @one_state(%q: memref<1x1x?x128xf32>, %s: memref<1x1x128x128xf32>) {
   linattn.scan %q, %q, %q erase(%q) update(delta) into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
     : (memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x128x128xf32>) -> ()
@@ -81,7 +81,7 @@ func.func @one_state(%q: memref<1x1x?x128xf32>, %s: memref<1x1x128x128xf32>) {
 // CHECK-LABEL: func.func @two_states(
 // CHECK-DAG:     %[[C2:.+]] = arith.constant 2 : index
 // CHECK:         scf.parallel (%{{.+}}) = (%{{.+}}) to (%[[C2]])
-// CHECK:           memref.alloc() {{.*}} : memref<4x128x32xf32>
+// CHECK:           memref.alloca() {{.*}} : memref<4x128x32xf32>
 func.func @two_states(%q: memref<1x2x?x128xf32>, %s: memref<1x2x128x128xf32>) {
   linattn.scan %q, %q, %q erase(%q) update(delta) into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
     : (memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x?x128xf32>, memref<1x2x128x128xf32>) -> ()
@@ -111,7 +111,7 @@ func.func @some_states(%q: memref<?x?x?x128xf32>, %s: memref<?x?x128x128xf32>) {
 
 // CHECK-LABEL: func.func @normalizer(
 // CHECK-NOT:     scf.parallel
-// CHECK:         memref.alloc() {{.*}} : memref<4x128x32xf32>
+// CHECK:         memref.alloca() {{.*}} : memref<4x128x32xf32>
 func.func @normalizer(%q: memref<1x1x?x128xf32>, %s: memref<1x1x128x128xf32>, %z: memref<1x1x128xf32>) {
   linattn.scan %q, %q, %q into(%q) init(%s) normalizer(%z) {config = #linattn.config<form = chunk, chunk = 16>, normalize = #linattn.normalize<eps = 1.0e-6>}
     : (memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x?x128xf32>, memref<1x1x128x128xf32>, memref<1x1x128xf32>) -> ()

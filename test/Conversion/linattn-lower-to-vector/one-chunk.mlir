@@ -11,7 +11,7 @@
 //                  Panels for a second chunk.
 // CHECK:           %[[MORE:.+]] = arith.cmpi slt, %[[STEP]], %[[LENGTH]]
 // CHECK:           scf.if %[[MORE]] {
-// CHECK:             vector.store %cst{{.*}}, %[[TILE:.+]][{{.*}}] : memref<?x64x32xf32>, vector<32xf32>
+// CHECK:             vector.store %cst{{.*}}, %[[TILE:.+]][{{.*}}] : memref<2x64x32xf32>, vector<32xf32>
 // CHECK:           scf.for %[[FIRST:.+]] = %[[BEGIN:.+]] to %[[END:.+]] step %[[STEP]] {
 // CHECK:             %[[READS:.+]] = arith.cmpi ne, %[[FIRST]], %[[BEGIN]]
 // CHECK:             %[[NEXT:.+]] = arith.addi %[[FIRST]], %[[STEP]]
