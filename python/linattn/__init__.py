@@ -25,7 +25,7 @@ from ._delta import (
 )  # fmt: skip
 from ._explain import explain
 from ._linattn import Kernel, __version__, get_num_threads, set_num_threads
-from ._norm import output_norm
+from ._norm import layer_norm_gated, layernorm_fn, output_norm, rms_norm_gated, rmsnorm_fn
 from ._onnx import onnx_linear_attention
 from ._ops import attention
 from ._pool import StatePool
@@ -64,6 +64,8 @@ __all__ = [
     "hgrn2",
     "iplr",
     "kda",
+    "layer_norm_gated",
+    "layernorm_fn",
     "lightning",
     "linear_attention",
     "log_linear",
@@ -76,6 +78,8 @@ __all__ = [
     "reference",
     "retnet",
     "rfa",
+    "rms_norm_gated",
+    "rmsnorm_fn",
     "rwkv4",
     "rwkv5",
     "rwkv6",
