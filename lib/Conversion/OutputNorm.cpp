@@ -52,6 +52,14 @@ static SmallVector<Value> affineIndex(Value weights, Value head, Value d) {
   return {head, d};
 }
 
+/// weight + weight_offset.
+static Value offsetWeight(LoopBuilder &loops, OutputNormOp op, Value weight) {
+  double offset = op.getWeightOffset().convertToDouble();
+  if (offset == 0)
+    return weight;
+  return loops.addf(weight, loops.constant(weight.getType(), offset));
+}
+
 //===----------------------------------------------------------------------===//
 // Scalar loops
 //===----------------------------------------------------------------------===//
@@ -74,8 +82,14 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, OutputNormOp op) {
         return activate(loops, op.getActivation(),
                         load(op.getGate(), {batch, head, t, d}));
       };
+      auto affine = [&](Value weights, Value d) {
+        return load(weights, affineIndex(weights, head, d));
+      };
       auto input = [&](Value d) {
         Value x = load(op.getInput(), {batch, head, t, d});
+        if (op.getSkip())
+          x = loops.addf(x, loops.mulf(load(op.getSkip(), {batch, head, t, d}),
+                                       affine(op.getSkipWeight(), d)));
         return op.getGateFirst() ? loops.mulf(x, gate(d)) : x;
       };
       Value mean;
@@ -88,17 +102,20 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, OutputNormOp op) {
       auto centred = [&](Value d) {
         return mean ? loops.subf(input(d), mean) : input(d);
       };
-      Value squares = loops.reduce(size, zero, [&](Value d, Value partial) {
-        Value x = centred(d);
-        return loops.addf(partial, loops.mulf(x, x));
-      });
-      Value inverse = inverseRoot(loops, squares, count, eps);
+      Value inverse;
+      if (op.getKind() != NormKind::None) {
+        Value squares = loops.reduce(size, zero, [&](Value d, Value partial) {
+          Value x = centred(d);
+          return loops.addf(partial, loops.mulf(x, x));
+        });
+        inverse = inverseRoot(loops, squares, count, eps);
+      }
       loops.forEach(size, [&](Value d) {
-        Value y = loops.mulf(centred(d), inverse);
-        if (Value weight = op.getWeight())
-          y = loops.mulf(y, load(weight, affineIndex(weight, head, d)));
-        if (Value bias = op.getBias())
-          y = loops.addf(y, load(bias, affineIndex(bias, head, d)));
+        Value y = inverse ? loops.mulf(centred(d), inverse) : input(d);
+        if (op.getWeight())
+          y = loops.mulf(y, offsetWeight(loops, op, affine(op.getWeight(), d)));
+        if (op.getBias())
+          y = loops.addf(y, affine(op.getBias(), d));
         if (op.getGate() && !op.getGateFirst())
           y = loops.mulf(y, gate(d));
         loops.store(loops.convert(y, tokenType), op.getOutput(),
@@ -128,6 +145,10 @@ private:
   static constexpr int64_t blockTokens = 64;
 
   void emitRow();
+  /// The row before the norm.
+  Value input(Value d);
+  /// What becomes of a vector of the normalized row.
+  void finish(Value y, Value d);
   Value load(Value memref, Value d) {
     return readOperand(memref, {batch, head, t, d}, lanes);
   }
@@ -137,18 +158,26 @@ private:
   Value affine(Value weights, Value d) {
     return readOperand(weights, affineIndex(weights, head, d), lanes);
   }
-  /// The sum of `term(d)` over the features, vector by vector.
+  /// The sum of `term(d)` over the features, in as many partial sums as keep
+  /// the additions busy.
   Value total(function_ref<Value(Value)> term) {
-    Value sum = reduce(index(0), size, lanes, zeros(lanes),
-                       [&](Value d, ValueRange carried) -> SmallVector<Value> {
-                         return {addf(carried.front(), term(d))};
-                       })
-                    .front();
-    return reduceVector(vector::CombiningKind::ADD, sum);
+    SmallVector<Value> start(sums, zeros(lanes));
+    SmallVector<Value> partial = reduce(
+        index(0), size, sums * lanes, start,
+        [&](Value d, ValueRange carried) -> SmallVector<Value> {
+          SmallVector<Value> next;
+          for (auto [i, sum] : llvm::enumerate(carried))
+            next.push_back(addf(sum, term(i ? add(d, index(i * lanes)) : d)));
+          return next;
+        });
+    for (size_t width = partial.size(); width > 1; width /= 2)
+      for (size_t i = 0; i < width / 2; ++i)
+        partial[i] = addf(partial[i], partial[i + width / 2]);
+    return reduceVector(vector::CombiningKind::ADD, partial.front());
   }
 
   OutputNormOp norm;
-  int64_t lanes;
+  int64_t lanes, sums = 1;
   Value size, count, row;
   Value batch, head, t;
 };
@@ -157,6 +186,10 @@ private:
 
 void NormTile::emit() {
   size = dim(norm.getInput(), 3);
+  int64_t known = cast<ShapedType>(norm.getInput().getType()).getDimSize(3);
+  while (sums < 4 && !ShapedType::isDynamic(known) &&
+         known % (2 * sums * lanes) == 0)
+    sums *= 2;
   count = sizeOf(*this, norm, type);
   Value heads = dim(norm.getInput(), 1), tokens = dim(norm.getInput(), 2);
   Value blocks = ceilDiv(tokens, blockTokens);
@@ -176,19 +209,37 @@ void NormTile::emit() {
   });
 }
 
+Value NormTile::input(Value d) {
+  Value x = load(norm.getInput(), d);
+  if (norm.getSkip())
+    x = addf(x, mulf(load(norm.getSkip(), d), affine(norm.getSkipWeight(), d)));
+  return norm.getGateFirst() ? mulf(x, gate(d)) : x;
+}
+
+void NormTile::finish(Value y, Value d) {
+  if (norm.getWeight())
+    y = mulf(y, offsetWeight(*this, norm, affine(norm.getWeight(), d)));
+  if (norm.getBias())
+    y = addf(y, affine(norm.getBias(), d));
+  if (norm.getGate() && !norm.getGateFirst())
+    y = mulf(y, gate(d));
+  writeOperand(y, norm.getOutput(), {batch, head, t, d});
+}
+
 void NormTile::emitRow() {
+  if (norm.getKind() == NormKind::None)
+    return forEach(index(0), size, lanes,
+                   [&](Value d) { finish(input(d), d); });
   // What lies past the last feature is read as 0 and adds nothing to a sum.
-  auto input = [&](Value d) {
-    Value x = load(norm.getInput(), d);
-    if (norm.getGateFirst())
-      x = mulf(x, gate(d));
+  auto keep = [&](Value d) {
+    Value x = input(d);
     storeVector(x, row, {d});
     return x;
   };
   bool layer = norm.getKind() == NormKind::Layer;
   Value mean, squares;
   if (layer) {
-    Value sum = total(input);
+    Value sum = total(keep);
     mean = splat(arith::DivFOp::create(b, loc, sum, count), lanes);
     squares = total([&](Value d) {
       Value x = subf(loadVector(row, {d}, lanes), mean);
@@ -202,7 +253,7 @@ void NormTile::emitRow() {
     });
   } else {
     squares = total([&](Value d) {
-      Value x = input(d);
+      Value x = keep(d);
       return mulf(x, x);
     });
   }
@@ -210,14 +261,7 @@ void NormTile::emitRow() {
       splat(inverseRoot(*this, squares, count, norm.getEps().convertToDouble()),
             lanes);
   forEach(index(0), size, lanes, [&](Value d) {
-    Value y = mulf(loadVector(row, {d}, lanes), inverse);
-    if (norm.getWeight())
-      y = mulf(y, affine(norm.getWeight(), d));
-    if (norm.getBias())
-      y = addf(y, affine(norm.getBias(), d));
-    if (norm.getGate() && !norm.getGateFirst())
-      y = mulf(y, gate(d));
-    writeOperand(y, norm.getOutput(), {batch, head, t, d});
+    finish(mulf(loadVector(row, {d}, lanes), inverse), d);
   });
 }
 

@@ -20,12 +20,13 @@ SmallVector<DimRelation> OutputNormOp::getDimRelations() {
   Relations relations;
   Named input{getInput(), "input"};
   for (int64_t dim = 0; dim < 4; ++dim) {
-    if (getGate())
-      relations.equal("N1", what[dim], input, dim, {getGate(), "gate"}, dim);
+    for (Named operand : {Named{getGate(), "gate"}, Named{getSkip(), "skip"}})
+      if (operand.value)
+        relations.equal("N1", what[dim], input, dim, operand, dim);
     relations.equal("N1", what[dim], input, dim, {getOutput(), "output"}, dim);
   }
-  for (Named operand :
-       {Named{getWeight(), "weight"}, Named{getBias(), "bias"}}) {
+  for (Named operand : {Named{getWeight(), "weight"}, Named{getBias(), "bias"},
+                        Named{getSkipWeight(), "skip_weight"}}) {
     if (!operand.value)
       continue;
     int64_t last = rankOf(operand.value) - 1;
@@ -40,15 +41,24 @@ LogicalResult OutputNormOp::verify() {
   if (failed(verifySemantics(*this)))
     return failure();
   Named input{getInput(), "input"};
-  for (Named operand : {Named{getGate(), "gate"}, Named{getOutput(), "output"}})
-    if (operand.value &&
-        failed(verifySameElementType(*this, input, operand))) // (N2)
-      return failure();
+  if (failed(
+          verifySameElementType(*this, input, {getOutput(), "output"}))) // (N2)
+    return failure();
   if (getGateFirst() && !getGate()) // (N4)
     return emitOpError("expected gate_first only with a gate, but got none");
   double eps = getEps().convertToDouble();
   if (!std::isfinite(eps) || eps < 0) // (N5)
     return emitOpError("expected eps to be finite and not negative, but got ")
            << eps;
+  double offset = getWeightOffset().convertToDouble();
+  if (!std::isfinite(offset)) // (N6)
+    return emitOpError("expected weight_offset to be finite, but got ")
+           << offset;
+  if (offset != 0 && !getWeight()) // (N6)
+    return emitOpError("expected weight_offset only with a weight, but got ")
+           << offset << " without";
+  if (!getSkip() != !getSkipWeight()) // (N7)
+    return emitOpError("expected skip and skip_weight together, but got only ")
+           << (getSkip() ? "skip" : "skip_weight");
   return verifyRelations(*this);
 }

@@ -134,14 +134,22 @@ static SmallVector<DimLoops> operandLoops(FeatureMapOp op) {
 
 static SmallVector<DimLoops> operandLoops(OutputNormOp op) {
   SmallVector<DimLoops> loops{tokensDims};
-  for (Value weights : {op.getWeight(), op.getBias()})
+  auto addTokens = [&](Value tokens) {
+    if (tokens)
+      loops.push_back(tokensDims);
+  };
+  auto addWeights = [&](Value weights) {
     if (weights) // [D] or [H, D]
       loops.push_back(cast<ShapedType>(weights.getType()).getRank() == 1
                           ? DimLoops{Whole}
                           : DimLoops{Head, Whole});
-  if (op.getGate())
-    loops.push_back(tokensDims);
-  loops.push_back(tokensDims);
+  };
+  addWeights(op.getWeight());
+  addWeights(op.getBias());
+  addTokens(op.getGate());
+  addTokens(op.getSkip());
+  addWeights(op.getSkipWeight());
+  addTokens(op.getOutput());
   return loops;
 }
 

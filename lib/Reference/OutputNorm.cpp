@@ -30,6 +30,14 @@ static Status checkOperands(const Array &x, const OutputNormOptions &options) {
   if (options.gate)
     if (Status error = checkShape(*options.gate, "gate", {x.shape}))
       return error;
+  if (options.skip.has_value() != options.skipWeight.has_value())
+    return expected("skip and skip_weight together", "only one of them");
+  if (options.skip)
+    if (Status error = checkShape(*options.skip, "skip", {x.shape}))
+      return error;
+  if (options.skipWeight)
+    if (Status error = checkShape(*options.skipWeight, "skip_weight", affine))
+      return error;
   if (options.gateFirst && !options.gate)
     return expected("gate_first only with a gate", "none");
   if (!(options.eps >= 0) || std::isinf(options.eps))
@@ -56,18 +64,22 @@ Result<Array> outputNorm(const Array &x, const OutputNormOptions &options) {
         double *y = result.row({b, head, t});
         double mean = 0.0, variance = 0.0;
         for (int64_t d = 0; d < size; ++d) {
+          if (options.skip)
+            y[d] += affine(*options.skipWeight, head, d) *
+                    options.skip->at({b, head, t, d});
           if (options.gateFirst)
             y[d] *= gate(d);
           mean += y[d] / size;
         }
-        if (options.kind == NormKind::Rms)
+        if (options.kind != NormKind::Layer)
           mean = 0.0;
         for (int64_t d = 0; d < size; ++d)
           variance += (y[d] - mean) * (y[d] - mean) / size;
         for (int64_t d = 0; d < size; ++d) {
-          y[d] = (y[d] - mean) / std::sqrt(variance + options.eps);
+          if (options.kind != NormKind::None)
+            y[d] = (y[d] - mean) / std::sqrt(variance + options.eps);
           if (options.weight)
-            y[d] *= affine(*options.weight, head, d);
+            y[d] *= affine(*options.weight, head, d) + options.weightOffset;
           if (options.bias)
             y[d] += affine(*options.bias, head, d);
           if (options.gate && !options.gateFirst)

@@ -29,7 +29,7 @@ from ._linattn import Kernel, __version__
 from ._lightnet import lightnet
 from ._mamba3 import mamba3, mamba3_mimo
 from ._momentum import momentum_delta_rule
-from ._norm import output_norm
+from ._norm import layer_norm_gated, layernorm_fn, output_norm, rms_norm_gated, rmsnorm_fn
 from ._onnx import onnx_causal_conv_with_state, onnx_linear_attention
 from ._ops import attention
 from ._plain import plainly as _plainly
@@ -75,6 +75,8 @@ __all__ = [
     "hgrn2",
     "iplr",
     "kda",
+    "layer_norm_gated",
+    "layernorm_fn",
     "lightnet",
     "lightning",
     "linear_attention",
@@ -92,6 +94,8 @@ __all__ = [
     "reference",
     "retnet",
     "rfa",
+    "rms_norm_gated",
+    "rmsnorm_fn",
     "rwkv4",
     "rwkv5",
     "rwkv6",

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _linattn
 
-__all__ = ["to_numpy", "describe_odd", "convert_like", "cast_like", "copy", "dtype_name", "is_on_device", "assign", "load_npz", "replacing", "save_safetensors", "load_safetensors", "to_host", "zeros"]
+__all__ = ["to_numpy", "describe_odd", "convert_like", "cast_like", "copy", "dtype_name", "is_on_device", "assign", "concatenate", "load_npz", "replacing", "save_safetensors", "load_safetensors", "to_host", "zeros"]
 
 
 # Spelling a dtype costs more than a whole call.
@@ -187,6 +187,27 @@ def replacing(path):
         with contextlib.suppress(OSError):
             os.unlink(beside)
         raise
+
+
+def concatenate(arrays, axis):
+    """Arrays of one library, one after the other."""
+    first = arrays[0]
+    module = _module(first)
+    if module == "torch":
+        import torch
+
+        return torch.cat(arrays, axis)
+    if module in ("jax", "jaxlib"):
+        import jax.numpy
+
+        return jax.numpy.concatenate(arrays, axis)
+    if module == "cupy":
+        import cupy
+
+        return cupy.concatenate(arrays, axis)
+    if not isinstance(first, np.ndarray) and hasattr(first, "__array_namespace__"):
+        return first.__array_namespace__().concat(arrays, axis=axis)
+    return np.concatenate(arrays, axis)
 
 
 def load_npz(path):

@@ -10,7 +10,7 @@ from itertools import compress
 
 import numpy as np
 
-from . import _features, _ops, _text
+from . import _features, _ops, _snapshots, _text
 from ._arrays import convert_like, dtype_name, is_on_device, to_numpy
 from ._checks import check_choice, check_flag, check_number, parse_form
 from ._state import State, find_layout
@@ -63,6 +63,7 @@ def scan(
     scale=None,
     initial_state=None,
     return_state=False,
+    states_every=None,
     inplace=False,
     state_dtype=None,
     cu_seqlens=None,
@@ -115,6 +116,9 @@ def scan(
       state_dtype: "float32" or "float64", in which everything is computed; unless
         given, that of an initial `State`, or float32 (float64 for float64 tokens).
       return_state: also return the final state.
+      states_every: also return the states after every so many tokens, from which a
+        prefix can be continued: ``[N, T // n, H, K, V]``. They are those of a chain
+        of calls with n tokens each.
       inplace: the final state overwrites the initial one, without a copy and without
         memory of its own; the state that is returned has the same arrays. They must be
         writable, of the state's dtype, and share no memory with other operands. (Where a
@@ -126,7 +130,13 @@ def scan(
         and out, without a copy; that of an initial `State` unless given, else "kv".
 
     Returns:
-      ``o``, or ``(o, state)`` with `return_state`.
+      ``o``, or ``(o, state)`` with `return_state`, and with `states_every` also the
+      states: ``(o, state, states)``, or ``(o, states)``. They are an array, or named
+      parts S, z and m where the state has them; of packed sequences a list, one
+      ``[T // n, H, K, V]`` for each. With `reverse` they are in the order in which the
+      tokens are read, the last one first. Bit for bit, a state after t tokens is that
+      of a call with these tokens alone where ``form="token"``, and within the
+      tolerance of the forms otherwise.
 
     Raises:
       ValueError, TypeError: naming the operand, what was expected and what came.
@@ -135,6 +145,12 @@ def scan(
     operands = (
         decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask, cu_seqlens, None,
     )  # fmt: skip
+    if states_every is not None:
+        return _scan_with_states(
+            q, k, v, operands, transition, update, readout, feature_map, normalize,
+            (eps, floor, abs_floor, clamp), scale, initial_state, return_state, state_dtype, reverse,
+            out, num_threads, form, target, check, state_layout, inplace, states_every,
+        )  # fmt: skip
     result = run_scan(
         q, k, v, operands, transition, update, readout, feature_map, normalize,
         (eps, floor, abs_floor, clamp), scale, initial_state, return_state, state_dtype, reverse,
@@ -169,6 +185,42 @@ def run_scan(
     check_flag("return_state", return_state)
     o = _ops.finish_inplace(state, plan(arrays, state, out, _ops.ALWAYS, num_threads))
     return (o, *state) if return_state else o
+
+
+def _scan_with_states(
+    q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
+    initial_state, return_state, state_dtype, reverse, out, num_threads, form, target, check,
+    state_layout, inplace, states_every,
+):  # fmt: skip
+    """`scan` with `states_every`."""
+    every = _snapshots.check_every(states_every)
+    described = _ops.describe_state(initial_state)
+    reverse, return_state = check_flag("reverse", reverse), check_flag("return_state", return_state)
+    inplace, normalize = _ops.check_inplace(inplace, described), check_flag("normalize", normalize)
+    names = [*GATES][: len(operands) - 2]
+    arrays = {"q": q, "k": k, "v": v, **dict(zip(names, operands))}
+
+    def find(arrays, state):
+        given = (*(arrays[name] for name in names), None, None)
+        return find_plan(
+            arrays["q"], arrays["k"], arrays["v"], given, transition, update, readout, feature_map,
+            normalize, denominator, scale, state, True, state_dtype, reverse, form, target, check,
+            state_layout, described or "State",
+        )  # fmt: skip
+
+    o, parts, states = _snapshots.scan_in_segments(
+        find, arrays, every, initial_state, operands[-2],
+        {
+            "out": out, "num_threads": num_threads, "reverse": reverse, "inplace": inplace,
+            "feature_map": feature_map, "normalize": normalize, "state_dtype": state_dtype,
+            "state_layout": state_layout,
+        },
+    )  # fmt: skip
+    if not return_state:
+        return o, states
+    if inplace and isinstance(initial_state, State):
+        return o, initial_state, states
+    return o, State(*parts, layout=find_layout(initial_state, state_layout)), states
 
 
 def find_plan(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 
 import numpy as np
 
@@ -34,14 +35,19 @@ class State:
 
     `step` and `update` replace the contents in place, without a copy. They never
     write to the arrays that the state was made from, but do write to those that
-    they, `zeros`, `copy` or `load` made: copy S, or the state, to keep a moment of
-    it. One thread steps a state at a time; of two that overlap one gets a
+    they, `zeros`, `copy` or `load` made: copy S, or take a `snapshot`, to keep a moment
+    of it. One thread steps a state at a time; of two that overlap one gets a
     RuntimeError.
+
+    Args:
+      layout: "kv", or "vk" for S ``[N, H, V, K]``.
+      history: how many of the last states to keep for `rollback`, as speculative
+        decoding needs it. Steps then write to other memory than they read.
     """
 
-    __slots__ = ("S", "z", "m", "layout", "_owned", "_last")
+    __slots__ = ("S", "z", "m", "layout", "_owned", "_last", "_past")
 
-    def __init__(self, S, z=None, m=None, layout="kv"):
+    def __init__(self, S, z=None, m=None, layout="kv", history=0):
         self.layout = _checks.check_choice("layout", layout, ("kv", "vk"))
         shape = _shape("S", S)
         if len(shape) != 4:
@@ -56,18 +62,20 @@ class State:
         self.S, self.z, self.m = S, z, m
         self._owned = False
         self._last = None
+        # Former parts, the latest at the end, and whether their memory may be used again.
+        self._past = deque(maxlen=history) if _check_history(history) else None
 
     @classmethod
-    def _own(cls, *parts, layout="kv"):
+    def _own(cls, *parts, layout="kv", history=0):
         """A state of arrays that nobody else has."""
-        state = cls(*parts, layout=layout)
+        state = cls(*parts, layout=layout, history=history)
         state._owned = True
         return state
 
     @classmethod
     def zeros(
         cls, batch, heads, k, v, normalize=False, like=None, feature_map=None, running_max=False,
-        dtype=None, layout="kv",
+        dtype=None, layout="kv", history=0,
     ):  # fmt: skip
         """The state before the first token.
 
@@ -94,7 +102,8 @@ class State:
             parts.append(np.zeros(shape[:3], dtype))
             if running_max or _features.parse(feature_map).kind == "exp":
                 parts.append(np.full(shape[:2], -np.inf, dtype))
-        return cls._own(*(_arrays.convert_like(part, like) for part in parts), layout=layout)
+        parts = (_arrays.convert_like(part, like) for part in parts)
+        return cls._own(*parts, layout=layout, history=history)
 
     def step(
         self, q, k, v, *, decay=None, value_decay=None, beta=None, a=None, b=None,
@@ -102,6 +111,7 @@ class State:
         update="add", readout="inclusive", feature_map=None, normalize=None, eps=None, floor=None,
         abs_floor=None, clamp=None, scale=None, cu_seqlens=None, reverse=False, out=None,
         num_threads=None, form="auto", target=None, check=False, state_indices=None,
+        states_every=None,
     ):  # fmt: skip
         """Reads and writes one or several tokens; returns their outputs.
 
@@ -117,7 +127,17 @@ class State:
         no other row is read or written. An index of -1 pads the batch: that
         sequence has no state, and its outputs are 0. Other indices outside the
         pool, and rows that are there twice, are a ValueError.
+
+        With a history, the state before the step can be had back by `rollback`; with
+        `states_every` also those after every so many of the step's tokens, 1 for all.
         """
+        if self._past is not None or states_every is not None:
+            return self._step_keeping(
+                q, k, v,
+                (decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask, cu_seqlens, state_indices),
+                transition, update, readout, feature_map, normalize, (eps, floor, abs_floor, clamp),
+                scale, reverse, out, num_threads, form, target, check, states_every,
+            )  # fmt: skip
         arrays = (q, k, v, decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask)
         options = (
             cu_seqlens, state_indices, transition, update, readout, feature_map, normalize, eps,
@@ -144,6 +164,71 @@ class State:
             self._replace(options[-3], *result[1:])
         return result[0]
 
+    def _step_keeping(
+        self, q, k, v, operands, transition, update, readout, feature_map, normalize, denominator,
+        scale, reverse, out, num_threads, form, target, check, every,
+    ):  # fmt: skip
+        """`step` of a state with a history."""
+        if self._past is None:
+            raise ValueError("states_every: expected it only for a state with a history, but got it without")
+        if operands[-1] is not None:
+            raise ValueError("state_indices: expected it only for a state without a history, but got both")
+        plan, arrays = _scan.find_plan(
+            q, k, v, operands, transition, update, readout, feature_map,
+            self.z is not None if normalize is None else normalize, denominator, scale, self, True,
+            None, reverse, form, target, check, self.layout, "step",
+        )  # fmt: skip
+        state = _ops._unpack(self, plan, "state")
+        if every is None:
+            o, *parts = plan(arrays, state, out, self._take_memory() or False, num_threads)
+            self._keep(parts)
+            return o
+        every = _snapshots.check_every(every)
+        if operands[-2] is not None:
+            raise ValueError("states_every: expected it only without cu_seqlens, but got both")
+        o, *results = plan.chain(arrays, state, out, every, bool(reverse), False, num_threads)
+        final, kept = results[: len(state)], results[len(state) :]
+        for index in range(kept[0].shape[1]):
+            self._keep([parts[:, index] for parts in kept], reuse=False)
+        if final[0] is not None:
+            self._keep(final)
+        return o
+
+    def _take_memory(self):
+        """Arrays that the oldest of the kept states leaves behind, or None."""
+        if len(self._past) < self._past.maxlen or not self._past[0][1]:
+            return None
+        parts = self._past[0][0]
+        return parts if all(_is_reusable(part) for part in parts) else None
+
+    def _keep(self, parts, reuse=True):
+        """Goes on with new parts, and puts those that were among the past."""
+        self._past.append((self._parts(), self._owned))
+        self._replace(self.S, *parts)
+        self._owned = reuse
+
+    def rollback(self, n=1):
+        """Goes back to the state before the last n steps; a step with `states_every`
+        counts as many as it kept states. A ValueError if that many are not kept."""
+        if isinstance(n, (bool, np.bool_)) or not isinstance(n, (int, np.integer)):
+            raise TypeError(f"n: expected an integer, but got {type(n).__name__}")
+        kept = 0 if self._past is None else len(self._past)
+        if not 0 <= n <= kept:
+            raise ValueError(f"n: expected at most {kept}, the states that are kept, but got {n}")
+        for _ in range(n):
+            parts, owned = self._past.pop()
+            self._replace(self.S, *parts)
+            self._owned = owned
+
+    @property
+    def history(self):
+        """How many of the last states are kept at most."""
+        return 0 if self._past is None else self._past.maxlen
+
+    def snapshot(self):
+        """An independent state with the contents of this moment, and without a history."""
+        return self.copy()
+
     def update(self, k, v, *, feature_map=None, num_threads=None, target=None, **gates):
         """Writes tokens without reading any: S + Σ φ(k) vᵀ.
 
@@ -155,9 +240,9 @@ class State:
             return
         feature_map, maps = _features.split(feature_map, k=k, streams=True)
         plan = _state_plan("update", feature_map, self, (None,) * 4, None, target)
-        before = self.S
-        _, *parts = plan((k, v, *maps), self._parts(), None, self._owned, num_threads)
-        self._replace(before, *parts)
+        before, keeps = self.S, self._past is not None
+        _, *parts = plan((k, v, *maps), self._parts(), None, self._owned and not keeps, num_threads)
+        self._keep(parts) if keeps else self._replace(before, *parts)
 
     def query(
         self, q, *, feature_map=None, normalize=None, eps=None, floor=None, abs_floor=None,
@@ -190,7 +275,7 @@ class State:
         self._owned = True
 
     def copy(self):
-        """An independent state with the same contents."""
+        """An independent state with the same contents, and without a history."""
         parts = (self.S, self.z, self.m)
         parts = (part if part is None else _arrays.copy(part) for part in parts)
         return State._own(*parts, layout=self.layout)
@@ -224,6 +309,19 @@ class State:
     def __repr__(self):
         parts = {"S": self.S, "z": self.z, "m": self.m}
         return f"State({', '.join(f'{name} {_shape(name, part)}' for name, part in parts.items() if part is not None)})"
+
+
+def _check_history(history):
+    if isinstance(history, (bool, np.bool_)) or not isinstance(history, (int, np.integer)):
+        raise TypeError(f"history: expected an integer, but got {type(history).__name__}")
+    if history < 0:
+        raise ValueError(f"history: expected a number of states, but got {history}")
+    return int(history)
+
+
+def _is_reusable(part):
+    """Whether results can be written there: arrays of JAX are constant."""
+    return isinstance(part, np.ndarray) or hasattr(part, "data_ptr")
 
 
 def _shape(name, array):
@@ -276,4 +374,4 @@ def _make_state_plan(what, feature_map, no_z, no_m, denominator, scale, target, 
 
 
 # At the end: _ops and _scan need State.
-from . import _checks, _features, _ops, _scan, _text  # noqa: E402
+from . import _checks, _features, _ops, _scan, _snapshots, _text  # noqa: E402

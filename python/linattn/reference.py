@@ -20,6 +20,7 @@ from ._reference_families import *  # noqa: F403
 from ._reference_mamba3 import *  # noqa: F403
 from ._reference_onnx import onnx_causal_conv_with_state, onnx_linear_attention
 from ._scan import check_decays, check_family
+from ._snapshots import States, check_every
 from ._state import State, find_layout
 from ._token_maps import TokenMap
 
@@ -251,8 +252,8 @@ def scan(
     q, k, v, *, decay=None, value_decay=None, beta=None, a=None, b=None, transition="before",
     bonus=None, erase=None, write=None, input_gate=None, mask=None, update="add",
     readout="inclusive", feature_map=None, normalize=False, eps=None, floor=None, abs_floor=None,
-    clamp=None, scale=None, initial_state=None, return_state=False, inplace=False,
-    state_dtype=None, cu_seqlens=None, reverse=False, out=None, num_threads=None, form="auto", target=None,
+    clamp=None, scale=None, initial_state=None, return_state=False,
+    states_every=None, inplace=False, state_dtype=None, cu_seqlens=None, reverse=False, out=None, num_threads=None, form="auto", target=None,
     check=False, state_layout=None,
 ):  # fmt: skip
     """`linattn.scan` by its formula, in float64."""
@@ -291,7 +292,15 @@ def scan(
     normalize, initial = _normalize(normalize, denominator, q), _state(initial_state)
     if initial is not None and state_layout == "vk":
         initial = (np.ascontiguousarray(initial[0].swapaxes(2, 3)), *initial[1:])
-    o, state = _oracle.scan(Q, K, V, gates, attributes, phi.oracle, normalize, scale, initial)
+
+    def run(Q, K, V, gates, initial):
+        return _oracle.scan(Q, K, V, gates, attributes, phi.oracle, normalize, scale, initial)
+
+    o, state = run(Q, K, V, gates, initial)
+    states = None
+    if states_every is not None:
+        every = check_every(states_every)
+        states = _states_between(run, Q, K, V, gates, initial, every, reverse, state_layout, q)
     o = _finish(_restore(o, rank), q, out)
     if state_layout == "vk":
         state = (np.ascontiguousarray(state[0].swapaxes(2, 3)), *state[1:])
@@ -299,8 +308,46 @@ def scan(
         first = initial_state if isinstance(initial_state, State) else State(initial_state, layout=state_layout)
         for mine, final in zip(first._parts(), state):
             _arrays.assign(mine, _arrays.convert_like(final, mine))
-        return (o, first) if return_state else o
-    return (o, _to_state(state, q, state_layout)) if return_state else o
+        state = first
+    elif return_state:
+        state = _to_state(state, q, state_layout)
+    result = (o, *([state] if return_state else []), *([states] if states_every is not None else []))
+    return o if len(result) == 1 else result
+
+
+def _states_between(run, Q, K, V, gates, initial, every, reverse, layout, like):
+    """The states after every so many tokens, each of a pass of its own from the first."""
+    offsets = gates.get("cu_seqlens")
+    T = Q.shape[2]
+    ranges = [(0, T)] if offsets is None else list(zip(offsets.astype(int).tolist(), offsets.astype(int).tolist()[1:]))
+    found = []
+    for n, (begin, end) in enumerate(ranges):
+        start = initial if offsets is None or initial is None else tuple(
+            None if part is None else np.ascontiguousarray(part[n : n + 1]) for part in initial
+        )
+        kept = []
+        for count in range(every, end - begin + 1, every):
+            at = slice(end - count, end) if reverse else slice(begin, begin + count)
+
+            def cut(name, array):
+                if name == "cu_seqlens" or name == "bonus" or array.ndim == 1:
+                    return array
+                return np.ascontiguousarray(array[:, at] if name == "mask" else array[:, :, at])
+
+            own = {name: cut(name, array) for name, array in gates.items() if name != "cu_seqlens"}
+            kept.append(run(*(cut("", x) for x in (Q, K, V)), own, start)[1])
+        # Without any, their shapes are those of a pass over nothing.
+        nothing = {name: array if name == "bonus" or array.ndim == 1 else array[:, :0] if name == "mask" else array[:, :, :0] for name, array in gates.items() if name != "cu_seqlens"}
+        shapes = [part for part in run(Q[:, :, :0], K[:, :, :0], V[:, :, :0], nothing, start)[1] if part is not None]
+        parts = []
+        for index, shape in enumerate(shapes):
+            stack = [state[index] for state in kept]
+            part = np.stack(stack, 1) if stack else np.zeros((shape.shape[0], 0, *shape.shape[1:]))
+            if index == 0 and layout == "vk":
+                part = np.ascontiguousarray(part.swapaxes(-1, -2))
+            parts.append(_arrays.convert_like(part if offsets is None else part[0], like))
+        found.append(parts[0] if len(parts) == 1 else States(*parts))
+    return found[0] if offsets is None else found
 
 
 def _offsets(cu_seqlens, B, T):

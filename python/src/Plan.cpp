@@ -11,18 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Plan.h"
 #include "Bindings.h"
 #include "KernelObject.h"
-#include "WriteGuard.h"
+#include "PlanCall.h"
 
 namespace nb = nanobind;
 using namespace linattn;
 using namespace linattn::python;
 using namespace nb::literals;
-
-/// More than any op has.
-static constexpr size_t kMaxOperands = 24;
 
 /// In a key: any extent.
 static constexpr int64_t kAny = -1;
@@ -113,59 +109,6 @@ const Kernel &Plan::getKernel(llvm::ArrayRef<int64_t> key) {
   return entries.back()->kernel;
 }
 
-namespace {
-
-/// The arrays of one call.
-class PlanCall {
-public:
-  explicit PlanCall(Plan &plan) : plan(plan), binder(plan) {}
-
-  void import(llvm::ArrayRef<PyObject *> operands, nb::handle state);
-  /// Learns the extents, and with them the kernel.
-  void bind();
-  void makeOutput(nb::handle out);
-  void makeState(nb::handle given, InPlace inPlace);
-  void run(int32_t numThreads);
-  nb::object finish();
-
-private:
-  /// Throws if another thread writes the state that this call updates.
-  void guardState(WriteGuard &guard) const;
-  void import(nb::handle object, const OperandSpec &spec) {
-    ImportedArray &array = imported[arrays.size()].emplace();
-    array.import(object, spec.name.c_str(), place);
-    arrays.push_back(&array.view);
-  }
-  bool bindAsBefore();
-  void bindOperands();
-  void bindState();
-  const Kernel &findKernel();
-  void checkWritable(size_t part, nb::handle given) const;
-  std::string translateNames(std::string message) const;
-  void makeResult(const OperandSpec &spec, ResultArray &result,
-                  nb::handle given);
-
-  Plan &plan;
-  Binder binder;
-  const Kernel *kernel = nullptr;
-  std::array<std::optional<ImportedArray>, kMaxOperands> imported;
-  /// Operands, then the state, as they were given and as the op takes them.
-  llvm::SmallVector<const BufferView *, 8> arrays;
-  llvm::SmallVector<BufferView, 8> inputs;
-  /// Alternative, rank and dtype of the operands that are no tokens.
-  llvm::SmallVector<int64_t, 12> others;
-  llvm::SmallVector<int64_t, 24> key;
-  nb::handle like;
-  ArrayKind kind = ArrayKind::NumPy;
-  Place place;
-  std::array<ResultArray, 1> output;
-  std::array<ResultArray, 4> state;
-  /// Parts of the state that are updated in place: the caller's own arrays.
-  std::array<nb::handle, 4> updated;
-};
-
-} // namespace
-
 /// The items of a tuple; None has none.
 static nb::handle getItem(nb::handle tuple, size_t index) {
   return PyTuple_GetItem(tuple.ptr(), static_cast<Py_ssize_t>(index));
@@ -252,18 +195,24 @@ void PlanCall::bind() {
     plan.last->given.push_back(*array);
 }
 
+DimNames::Id PlanCall::findLength() const {
+  for (const Layout::UserDim &dim : binder.layoutOf(plan.operands.front()).user)
+    if (plan.names.classOf(dim.id) == DimClass::Length)
+      return dim.id;
+  return DimNames::kNone;
+}
+
 /// One token is decoding, where every microsecond counts, and so are a few that
 /// carry a state on: such kernels are made for the heads and tokens at hand.
-const Kernel &PlanCall::findKernel() {
-  const Layout &first = binder.layoutOf(plan.operands.front());
-  DimNames::Id length = DimNames::kNone;
-  for (const Layout::UserDim &dim : first.user)
-    if (plan.names.classOf(dim.id) == DimClass::Length)
-      length = dim.id;
+const Kernel &PlanCall::findKernel(std::optional<int64_t> given) {
+  DimNames::Id length = findLength();
   constexpr int64_t fewTokens = 8;
-  int64_t tokens = length == DimNames::kNone ? 0 : binder.extents[length];
+  int64_t tokens = given                       ? *given
+                   : length == DimNames::kNone ? 0
+                                               : binder.extents[length];
   bool few = tokens == 1 || (plan.hasState && plan.returnsState && tokens > 1 &&
                              tokens <= fewTokens);
+  key.clear();
   key.push_back(static_cast<int64_t>(binder.dtype));
   key.push_back(place.isDevice());
   for (size_t i = 0; i < plan.names.size(); ++i) {
@@ -282,7 +231,9 @@ const Kernel &PlanCall::findKernel() {
     case DimClass::Feature:
       break;
     }
-    key.push_back(fixed ? binder.extents[i] : kAny);
+    key.push_back(!fixed                                   ? kAny
+                  : static_cast<DimNames::Id>(i) == length ? tokens
+                                                           : binder.extents[i]);
   }
   key.append(others.begin(), others.end());
   return plan.getKernel(key);
@@ -323,9 +274,15 @@ void PlanCall::checkWritable(size_t part, nb::handle given) const {
 }
 
 /// The final state, in the memory of the initial one if that may be.
-void PlanCall::makeState(nb::handle given, InPlace inPlace) {
+void PlanCall::makeState(nb::handle given, InPlace inPlace,
+                         nb::handle destination) {
   if (!plan.returnsState)
     return;
+  if (!destination.is_none()) {
+    for (auto [index, spec] : llvm::enumerate(plan.state))
+      makeResult(spec, state[index], getItem(destination, index));
+    return;
+  }
   const auto &results = kernel->signature().results;
   for (auto [index, spec] : llvm::enumerate(plan.state)) {
     size_t argument = plan.operands.size() + index;
@@ -405,12 +362,17 @@ void PlanCall::run(int32_t numThreads) {
         return view.getNumElements() == 0;
       }))
     return;
+  launch(*kernel, inputs, outputs, numThreads);
+}
+
+void PlanCall::launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,
+                      llvm::ArrayRef<BufferView> outputs, int32_t numThreads) {
   RunOptions options;
   options.numThreads = numThreads;
   options.stream = place.stream;
   ResultArray workspace;
   if (place.isDevice()) {
-    options.workspaceBytes = unwrap(kernel->workspaceSize(inputs, outputs));
+    options.workspaceBytes = unwrap(kernel.workspaceSize(inputs, outputs));
     if (options.workspaceBytes > 0) {
       // As aligned as the kernel wants it, whoever allocates.
       constexpr uintptr_t alignment = 256;
@@ -426,7 +388,7 @@ void PlanCall::run(int32_t numThreads) {
   guardState(guard);
   {
     nb::gil_scoped_release release;
-    if (llvm::Error error = kernel->run(inputs, outputs, options))
+    if (llvm::Error error = kernel.run(inputs, outputs, options))
       message = llvm::toString(std::move(error));
   }
   if (!message.empty())
@@ -449,18 +411,31 @@ nb::object PlanCall::finish() {
 }
 
 nb::object Plan::call(llvm::ArrayRef<PyObject *> operands, nb::handle state,
-                      nb::handle out, InPlace inPlace, nb::handle numThreads) {
+                      nb::handle out, InPlace inPlace, nb::handle numThreads,
+                      nb::handle destination) {
   PlanCall call(*this);
   int32_t threads = parseNumThreads(numThreads);
   call.import(operands, state);
   call.bind();
   call.makeOutput(out);
-  call.makeState(state, hasState ? inPlace : InPlace::Never);
+  call.makeState(state, hasState ? inPlace : InPlace::Never, destination);
   call.run(threads);
   // A `State` would go on with the new one.
   if (hasState && returnsState)
     endExplainedCall();
   return call.finish();
+}
+
+nb::object Plan::chain(llvm::ArrayRef<PyObject *> operands, nb::handle state,
+                       nb::handle out, int64_t every, bool reverse,
+                       InPlace inPlace, nb::handle numThreads) {
+  if (!hasState || !returnsState || hasOffsets || every < 1)
+    throw nb::value_error(
+        "every: expected a plan with states, without offsets");
+  PlanCall call(*this);
+  int32_t threads = parseNumThreads(numThreads);
+  call.import(operands, state);
+  return call.chain(out, state, every, reverse, inPlace, threads);
 }
 
 InPlace linattn::python::parseInPlace(nb::handle inPlace) {
@@ -514,7 +489,7 @@ static void describe(Plan &plan, nb::list operands, nb::list rules,
       plan.operands.front().role != OperandRole::Tokens)
     throw nb::value_error("operands: expected tokens first");
   if (plan.operands.size() + plan.state.size() > kMaxOperands ||
-      plan.state.size() > 4)
+      plan.state.size() > kMaxStateParts)
     throw nb::value_error("operands: expected fewer");
   // An extent of 1 that users write.
   if (plan.names.find("1") != DimNames::kNone)
@@ -554,9 +529,21 @@ void linattn::python::registerPlan(nb::module_ &module) {
           "__call__",
           [](Plan &plan, nb::tuple operands, nb::handle state, nb::handle out,
              nb::handle inPlace, nb::handle numThreads) {
+            bool isGiven = PyTuple_Check(inPlace.ptr());
             return plan.call(itemsOf(operands), state, out,
-                             parseInPlace(inPlace), numThreads);
+                             isGiven ? InPlace::Never : parseInPlace(inPlace),
+                             numThreads, isGiven ? inPlace : nb::none());
           },
           "operands"_a, "state"_a.none(), "out"_a.none(), "in_place"_a,
-          "num_threads"_a.none());
+          "num_threads"_a.none())
+      .def(
+          "chain",
+          [](Plan &plan, nb::tuple operands, nb::handle state, nb::handle out,
+             int64_t every, bool reverse, nb::handle inPlace,
+             nb::handle numThreads) {
+            return plan.chain(itemsOf(operands), state, out, every, reverse,
+                              parseInPlace(inPlace), numThreads);
+          },
+          "operands"_a, "state"_a.none(), "out"_a.none(), "every"_a,
+          "reverse"_a, "in_place"_a, "num_threads"_a.none());
 }

@@ -121,10 +121,19 @@ public:
 
   /// Returns o, or (o, parts of the state…) with a returned state; o is None
   /// where there is none. Parts that were updated in place are the arrays that
-  /// were given.
+  /// were given. The final state goes to `destination`, a tuple of arrays, if
+  /// there is one.
   nanobind::object call(llvm::ArrayRef<PyObject *> operands,
                         nanobind::handle state, nanobind::handle out,
-                        InPlace inPlace, nanobind::handle numThreads);
+                        InPlace inPlace, nanobind::handle numThreads,
+                        nanobind::handle destination = nanobind::none());
+
+  /// The same in segments of `every` tokens, from the last one if `reverse`:
+  /// (o, parts of the state…, states after the segments…). See PlanCall::chain.
+  nanobind::object chain(llvm::ArrayRef<PyObject *> operands,
+                         nanobind::handle state, nanobind::handle out,
+                         int64_t every, bool reverse, InPlace inPlace,
+                         nanobind::handle numThreads);
 
   /// The kernel for a call; `key` is the dtype, whether a GPU is to run it,
   /// then every extent, then alternative, rank and dtype of every operand that

@@ -15,11 +15,27 @@ func.func @all(%x: memref<?x?x?x?xbf16>, %w: memref<?xf32>, %b: memref<?x?xbf16>
   return
 }
 
+// CHECK-LABEL: func.func @skip(
+// CHECK:         linattn.output_norm %{{.*}} kind(none) weight(%{{.*}}) gate(%{{.*}}) skip(%{{.*}}) skip_weight(%{{.*}}) into(%{{.*}}) {weight_offset = 1.000000e+00 : f64}
+func.func @skip(%x: tensor<2x3x?x4xbf16>, %w: tensor<4xf16>, %g: tensor<2x3x?x4xf32>, %v: tensor<2x3x?x4xf16>, %d: tensor<3x4xf32>) -> tensor<2x3x?x4xbf16> {
+  %r = linattn.output_norm %x kind(none) weight(%w) gate(%g) skip(%v) skip_weight(%d) into(%x) {weight_offset = 1.0}
+    : (tensor<2x3x?x4xbf16>, tensor<4xf16>, tensor<2x3x?x4xf32>, tensor<2x3x?x4xf16>, tensor<3x4xf32>, tensor<2x3x?x4xbf16>) -> tensor<2x3x?x4xbf16>
+  return %r : tensor<2x3x?x4xbf16>
+}
+
 // -----
 
 func.func @N1(%x: tensor<2x3x8x4xf32>, %g: tensor<2x3x7x4xf32>) -> tensor<2x3x8x4xf32> {
   // expected-error @+1 {{expected input and gate to have the same sequence length, but got 8 and 7}}
   %r = linattn.output_norm %x gate(%g) into(%x) : (tensor<2x3x8x4xf32>, tensor<2x3x7x4xf32>, tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32>
+  return %r : tensor<2x3x8x4xf32>
+}
+
+// -----
+
+func.func @N1_skip(%x: tensor<2x3x8x4xf32>, %v: tensor<2x1x8x4xf32>, %d: tensor<4xf32>) -> tensor<2x3x8x4xf32> {
+  // expected-error @+1 {{expected input and skip to have the same head count, but got 3 and 1}}
+  %r = linattn.output_norm %x skip(%v) skip_weight(%d) into(%x) : (tensor<2x3x8x4xf32>, tensor<2x1x8x4xf32>, tensor<4xf32>, tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32>
   return %r : tensor<2x3x8x4xf32>
 }
 
@@ -60,5 +76,37 @@ func.func @N4(%x: tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32> {
 func.func @N5(%x: tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32> {
   // expected-error @+1 {{expected eps to be finite and not negative, but got -1.000000e+00}}
   %r = linattn.output_norm %x into(%x) {eps = -1.0} : (tensor<2x3x8x4xf32>, tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32>
+  return %r : tensor<2x3x8x4xf32>
+}
+
+// -----
+
+func.func @N3_skip(%x: tensor<2x3x8x4xf32>, %d: tensor<5xf32>) -> tensor<2x3x8x4xf32> {
+  // expected-error @+1 {{expected input and skip_weight to have the same head size, but got 4 and 5}}
+  %r = linattn.output_norm %x skip(%x) skip_weight(%d) into(%x) : (tensor<2x3x8x4xf32>, tensor<2x3x8x4xf32>, tensor<5xf32>, tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32>
+  return %r : tensor<2x3x8x4xf32>
+}
+
+// -----
+
+func.func @N6(%x: tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32> {
+  // expected-error @+1 {{expected weight_offset only with a weight, but got 1.000000e+00 without}}
+  %r = linattn.output_norm %x into(%x) {weight_offset = 1.0} : (tensor<2x3x8x4xf32>, tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32>
+  return %r : tensor<2x3x8x4xf32>
+}
+
+// -----
+
+func.func @N6_finite(%x: tensor<2x3x8x4xf32>, %w: tensor<4xf32>) -> tensor<2x3x8x4xf32> {
+  // expected-error @+1 {{expected weight_offset to be finite, but got INF}}
+  %r = linattn.output_norm %x weight(%w) into(%x) {weight_offset = 0x7FF0000000000000 : f64} : (tensor<2x3x8x4xf32>, tensor<4xf32>, tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32>
+  return %r : tensor<2x3x8x4xf32>
+}
+
+// -----
+
+func.func @N7(%x: tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32> {
+  // expected-error @+1 {{expected skip and skip_weight together, but got only skip}}
+  %r = linattn.output_norm %x skip(%x) into(%x) : (tensor<2x3x8x4xf32>, tensor<2x3x8x4xf32>, tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32>
   return %r : tensor<2x3x8x4xf32>
 }

@@ -10,6 +10,14 @@ func.func @layer(%x: tensor<1x3x?x64xf32>, %w: tensor<3x64xf32>, %b: tensor<3x64
   %r = linattn.output_norm %x kind(layer) weight(%w) bias(%b) gate(%g) activation(sigmoid) into(%o) {gate_first} : (tensor<1x3x?x64xf32>, tensor<3x64xf32>, tensor<3x64xf32>, tensor<1x3x?x64xf32>, tensor<1x3x?x64xf32>) -> tensor<1x3x?x64xf32>
   return %r : tensor<1x3x?x64xf32>
 }
+func.func @mixed(%x: tensor<2x2x?x64xbf16>, %w: tensor<64xf16>, %g: tensor<2x2x?x64xf32>, %v: tensor<2x2x?x64xf32>, %d: tensor<2x64xbf16>, %o: tensor<2x2x?x64xbf16>) -> tensor<2x2x?x64xbf16> {
+  %r = linattn.output_norm %x weight(%w) gate(%g) skip(%v) skip_weight(%d) into(%o) {gate_first, weight_offset = 1.0} : (tensor<2x2x?x64xbf16>, tensor<64xf16>, tensor<2x2x?x64xf32>, tensor<2x2x?x64xf32>, tensor<2x64xbf16>, tensor<2x2x?x64xbf16>) -> tensor<2x2x?x64xbf16>
+  return %r : tensor<2x2x?x64xbf16>
+}
+func.func @no_norm(%x: tensor<1x2x?x13xf32>, %v: tensor<1x2x?x13xf32>, %d: tensor<2x13xf32>, %g: tensor<1x2x?x13xf32>, %o: tensor<1x2x?x13xf32>) -> tensor<1x2x?x13xf32> {
+  %r = linattn.output_norm %x kind(none) gate(%g) skip(%v) skip_weight(%d) into(%o) : (tensor<1x2x?x13xf32>, tensor<1x2x?x13xf32>, tensor<1x2x?x13xf32>, tensor<2x13xf32>, tensor<1x2x?x13xf32>) -> tensor<1x2x?x13xf32>
+  return %r : tensor<1x2x?x13xf32>
+}
 func.func @prefix_linear(%q: tensor<2x4x?x8xf32>, %k: tensor<2x2x?x8xf32>, %v: tensor<2x2x?x5xf32>, %m: tensor<2x?xi1>) -> tensor<2x4x?x5xf32> {
   %p = arith.constant dense<[3, 9]> : tensor<2xi64>
   %r = linattn.attention %q, %k, %v mask(%m) prefix(%p) {causal, feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>} : (tensor<2x4x?x8xf32>, tensor<2x2x?x8xf32>, tensor<2x2x?x5xf32>, tensor<2x?xi1>, tensor<2xi64>) -> tensor<2x4x?x5xf32>

@@ -253,7 +253,7 @@ def test_output_norm_errors(rng):
         linattn.output_norm(x, weight=np.ones(15, np.float32))
     with pytest.raises(ValueError, match="gate"):
         linattn.output_norm(x, gate=x[:, :4])
-    with pytest.raises(ValueError, match="kind: expected one of rms, layer, but got 'batch'"):
+    with pytest.raises(ValueError, match="kind: expected one of rms, layer, none, but got 'batch'"):
         linattn.output_norm(x, kind="batch")
     with pytest.raises(ValueError, match="gate_first: expected it only with gate, but got it without"):
         linattn.output_norm(x, gate_first=True)

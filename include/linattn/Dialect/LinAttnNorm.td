@@ -15,7 +15,8 @@
 
 def LinAttn_NormKind : LinAttn_Enum<"NormKind", "what a row is divided by", [
   I32EnumAttrCase<"Rms", 0, "rms">,
-  I32EnumAttrCase<"Layer", 1, "layer">
+  I32EnumAttrCase<"Layer", 1, "layer">,
+  I32EnumAttrCase<"None", 2, "none">
 ]>;
 def LinAttn_NormKindAttr : EnumAttr<LinAttn_Dialect, LinAttn_NormKind, "norm_kind">;
 
@@ -38,7 +39,7 @@ def LinAttn_OutputNormOp : LinAttn_Op<"output_norm", [
       ["getLoopIteratorTypes", "getIterationDomain",
        "getTiledImplementation", "getResultTilePosition",
        "generateResultTileValue"]>]> {
-  let summary = "RMS or layer norm of every token and head, with an optional gate";
+  let summary = "epilogue of a recurrence: skip, RMS or layer norm, weights, gate";
   let description = [{
     What many linear attentions use instead of a denominator. For the features x
     of one token and head, D of them:
@@ -46,21 +47,28 @@ def LinAttn_OutputNormOp : LinAttn_Op<"output_norm", [
     ```
     rms     y = x / √(mean(x²) + eps)
     layer   y = (x − mean(x)) / √(mean((x − mean(x))²) + eps)
-    o = (y ⊙ weight + bias) ⊙ act(gate)          act: silu g·σ(g), or sigmoid σ(g)
+    none    y = x
+    o = (y ⊙ (weight + weight_offset) + bias) ⊙ act(gate)
+                                                 act: silu g·σ(g), or sigmoid σ(g)
     ```
 
-    With `gate_first` the gate comes before the norm: `x ⊙ act(gate)` takes the
-    place of x. Statistics are those of one token and head, in the accumulation
+    With a skip, `x + skip_weight ⊙ skip` takes the place of x, the D ⊙ v of
+    state spaces. With `gate_first` the gate comes before the norm, after the
+    skip: `x ⊙ act(gate)` takes the place of x. Gate, skip and weights may have
+    other element types than the input. Norms over groups of channels are those
+    of as many heads. Statistics are those of one token and head, in the accumulation
     type, never over tokens: a stream of tokens gives the bits of the whole.
     References: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019;
     Sun et al., "Retentive Network", 2023.
 
     Constraints, beside the operand types:
-    - (N1) input, gate and output have the same shape.
-    - (N2) input, gate and output have the same element type.
-    - (N3) weight and bias are `[D]` or `[H, D]`.
+    - (N1) input, gate, skip and output have the same shape.
+    - (N2) input and output have the same element type.
+    - (N3) weight, bias and skip_weight are `[D]` or `[H, D]`.
     - (N4) gate_first needs a gate.
     - (N5) eps is finite and not negative.
+    - (N6) weight_offset is finite, and other than 0 only with a weight.
+    - (N7) skip and skip_weight come together.
 
     Example:
 
@@ -73,16 +81,19 @@ def LinAttn_OutputNormOp : LinAttn_Op<"output_norm", [
   let arguments = (ins
     LinAttn_Tokens:$input, Optional<LinAttn_Affine>:$weight,
     Optional<LinAttn_Affine>:$bias, Optional<LinAttn_Tokens>:$gate,
+    Optional<LinAttn_Tokens>:$skip, Optional<LinAttn_Affine>:$skip_weight,
     LinAttn_Tokens:$output,
     DefaultValuedAttr<LinAttn_NormKindAttr, "::mlir::linattn::NormKind::Rms">:$kind,
     DefaultValuedAttr<LinAttn_ActivationAttr, "::mlir::linattn::Activation::Silu">:$activation,
     UnitAttr:$gate_first,
-    DefaultValuedAttr<F64Attr, "1.0e-5">:$eps);
+    DefaultValuedAttr<F64Attr, "1.0e-5">:$eps,
+    DefaultValuedAttr<F64Attr, "0.0">:$weight_offset);
   let results = (outs Variadic<LinAttn_Tokens>:$results);
   let assemblyFormat = [{
     $input (`kind` `(` custom<Keyword>($kind)^ `)`)? (`weight` `(` $weight^ `)`)?
     (`bias` `(` $bias^ `)`)? (`gate` `(` $gate^ `)`)?
     (`activation` `(` custom<Keyword>($activation)^ `)`)?
+    (`skip` `(` $skip^ `)`)? (`skip_weight` `(` $skip_weight^ `)`)?
     `into` `(` $output `)` attr-dict `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = [{

@@ -350,7 +350,7 @@ Result<Array> read(const Array &q, const State &state,
 // Norms of outputs
 //===----------------------------------------------------------------------===//
 
-enum class NormKind { Rms, Layer };
+enum class NormKind { Rms, Layer, None };
 enum class Activation { Silu, Sigmoid };
 
 struct OutputNormOptions {
@@ -363,11 +363,16 @@ struct OutputNormOptions {
   /// The gate multiplies the input rather than the result.
   bool gateFirst = false;
   double eps = 1e-5;
+  /// Of the input's shape, and [D] or [H, D]: their product is added to the
+  /// input first.
+  std::optional<Array> skip = std::nullopt, skipWeight = std::nullopt;
+  /// Added to the weight.
+  double weightOffset = 0.0;
 };
 
-/// For the features x of every token and head, o = (y * weight + bias) *
-/// act(gate) with y = x / sqrt(mean(x^2) + eps), or for layer norms y = (x -
-/// mean(x)) / sqrt(var(x) + eps). x [B, H, T, D].
+/// For the features x of every token and head, o = (y * (weight + offset) +
+/// bias) * act(gate) with y = x / sqrt(mean(x^2) + eps), or for layer norms y =
+/// (x - mean(x)) / sqrt(var(x) + eps), or y = x. x [B, H, T, D].
 Result<Array> outputNorm(const Array &x, const OutputNormOptions &options);
 
 } // namespace linattn::reference

@@ -71,6 +71,29 @@ TEST(OutputNorm, GatesFirstIfAsked) {
   EXPECT_LT(compare(after, *expected), 1e-15);
 }
 
+TEST(OutputNorm, SkipsComeFirstAndOffsetsAreOfTheWeight) {
+  OutputNormOptions options;
+  options.skip = Array({1, 1, 1, 4}, {1, -1, 2, 0.5});
+  options.skipWeight = Array({1, 4}, {2, 3, -1, 4});
+  options.weight = Array({4}, {0.5, 1, 0, -1});
+  options.weightOffset = 1.0;
+  Array sum = row;
+  for (int64_t d = 0; d < 4; ++d)
+    sum.data[d] += options.skipWeight->data[d] * options.skip->data[d];
+  options.kind = NormKind::None;
+  Array plain = normalized(options);
+  for (int64_t d = 0; d < 4; ++d)
+    EXPECT_NEAR(plain.data[d], sum.data[d] * (options.weight->data[d] + 1),
+                1e-15);
+  options.kind = NormKind::Rms;
+  Array after = normalized(options);
+  Result<Array> expected = outputNorm(sum, {});
+  ASSERT_TRUE(static_cast<bool>(expected));
+  for (int64_t d = 0; d < 4; ++d)
+    EXPECT_NEAR(after.data[d],
+                expected->data[d] * (options.weight->data[d] + 1), 1e-15);
+}
+
 TEST(OutputNorm, RefusesWhatDoesNotFit) {
   OutputNormOptions options;
   options.weight = Array({3});
@@ -82,6 +105,10 @@ TEST(OutputNorm, RefusesWhatDoesNotFit) {
   options.gateFirst = false;
   options.eps = -1;
   EXPECT_NE(outputNorm(row, options).error().find("eps"), std::string::npos);
+  options.eps = 0;
+  options.skip = row;
+  EXPECT_EQ(outputNorm(row, options).error(),
+            "expected skip and skip_weight together, but got only one of them");
 }
 
 } // namespace

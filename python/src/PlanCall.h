@@ -1,0 +1,94 @@
+//===- PlanCall.h - The arrays of one call ----------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_PYTHON_PLANCALL_H
+#define LINATTN_PYTHON_PLANCALL_H
+
+#include "Plan.h"
+#include "WriteGuard.h"
+
+#include <array>
+#include <optional>
+
+namespace linattn::python {
+
+/// More than any op has.
+inline constexpr size_t kMaxOperands = 24;
+inline constexpr size_t kMaxStateParts = 4;
+
+/// The arrays of one call.
+class PlanCall {
+public:
+  explicit PlanCall(Plan &plan) : plan(plan), binder(plan) {}
+
+  void import(llvm::ArrayRef<PyObject *> operands, nanobind::handle state);
+  /// Learns the extents, and with them the kernel.
+  void bind();
+  void makeOutput(nanobind::handle out);
+  /// `destination` is a tuple of arrays, or none.
+  void makeState(nanobind::handle given, InPlace inPlace,
+                 nanobind::handle destination);
+  void run(int32_t numThreads);
+  nanobind::object finish();
+
+  /// Runs the call in segments of `every` tokens, each from the state after the
+  /// one before, and returns what `finish` does with the states after all of
+  /// them, one array for each part. Where the last segment ends with the last
+  /// token, the final state is one of these, and None in its own place.
+  nanobind::object chain(nanobind::handle out, nanobind::handle given,
+                         int64_t every, bool reverse, InPlace inPlace,
+                         int32_t numThreads);
+
+private:
+  /// Throws if another thread writes the state that this call updates.
+  void guardState(WriteGuard &guard) const;
+  void import(nanobind::handle object, const OperandSpec &spec) {
+    ImportedArray &array = imported[arrays.size()].emplace();
+    array.import(object, spec.name.c_str(), place);
+    arrays.push_back(&array.view);
+  }
+  using Views = llvm::SmallVector<BufferView, 8>;
+  struct Chain;
+  bool bindAsBefore();
+  void bindOperands();
+  void bindState();
+  /// The number of the tokens' dimension, or none.
+  DimNames::Id findLength() const;
+  /// For the tokens that there are, or that many.
+  const Kernel &findKernel(std::optional<int64_t> tokens = std::nullopt);
+  /// Runs a kernel; a ValueError in the user's words where it refuses.
+  void launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,
+              llvm::ArrayRef<BufferView> outputs, int32_t numThreads);
+  void runSegment(Chain &chain, int64_t begin, int64_t end, bool reverse);
+  void checkWritable(size_t part, nanobind::handle given) const;
+  std::string translateNames(std::string message) const;
+  void makeResult(const OperandSpec &spec, ResultArray &result,
+                  nanobind::handle given);
+
+  Plan &plan;
+  Binder binder;
+  const Kernel *kernel = nullptr;
+  std::array<std::optional<ImportedArray>, kMaxOperands> imported;
+  /// Operands, then the state, as they were given and as the op takes them.
+  llvm::SmallVector<const BufferView *, 8> arrays;
+  Views inputs;
+  /// Alternative, rank and dtype of the operands beside the tokens.
+  llvm::SmallVector<int64_t, 12> others;
+  llvm::SmallVector<int64_t, 24> key;
+  nanobind::handle like;
+  ArrayKind kind = ArrayKind::NumPy;
+  Place place;
+  std::array<ResultArray, 1> output;
+  std::array<ResultArray, kMaxStateParts> state;
+  /// Parts of the state that are updated in place: the caller's own arrays.
+  std::array<nanobind::handle, kMaxStateParts> updated;
+};
+
+} // namespace linattn::python
+
+#endif // LINATTN_PYTHON_PLANCALL_H
