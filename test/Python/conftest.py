@@ -1,12 +1,31 @@
 """Shared by the Python tests: arrays, the oracle's tolerance, a fake library."""
 
+import os
+
+import hypothesis.core
 import numpy as np
 import pytest
 from hypothesis import settings
 
+# What properties draw, and how many examples: 25, unless somebody has hours. The seed is the same
+# every time unless LINATTN_TEST_SEED says otherwise, `random` for instance; a report names it.
+SEED = os.environ.get("LINATTN_TEST_SEED", "0")
+SEED = int.from_bytes(os.urandom(4), "little") if SEED == "random" else int(SEED)
+EXAMPLES = int(os.environ.get("LINATTN_TEST_EXAMPLES", "25"))
+
 # Kernels are compiled inside of examples; time says nothing about them.
-settings.register_profile("linattn", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("linattn", deadline=None, database=None, print_blob=True, max_examples=EXAMPLES)
 settings.load_profile("linattn")
+hypothesis.core.global_force_seed = SEED  # what --hypothesis-seed sets
+
+
+def pytest_report_header(config):
+    return f"seed of properties: LINATTN_TEST_SEED={SEED}, {EXAMPLES} examples each"
+
+
+def pytest_terminal_summary(terminalreporter):
+    if terminalreporter.stats.get("failed"):
+        terminalreporter.line(f"seed of properties: LINATTN_TEST_SEED={SEED}")
 
 # max|out − ref| / max|ref|, by dtype of the tokens.
 TOLERANCE = {"float64": 1e-12, "float32": 5e-6, "float16": 3e-3, "bfloat16": 2e-2}

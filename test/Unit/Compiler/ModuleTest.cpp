@@ -59,7 +59,7 @@ TEST(Compiler, RefusesTextThatWouldOverflowTheStack) {
   llvm::Expected<Kernel> kernel = Compiler().compile(deep);
   ASSERT_FALSE(kernel);
   EXPECT_EQ(llvm::toString(kernel.takeError()),
-            "<string>:1:1022: error: brackets are nested more than 1000 deep");
+            "<string>:1:1023: error: brackets are nested more than 1000 deep");
 }
 
 } // namespace

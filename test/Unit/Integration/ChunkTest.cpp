@@ -117,8 +117,8 @@ TEST(Chunks, Masks) {
 
 TEST(Chunks, ElementTypes) {
   checkScans({gdn("f64").type(DType::F64).within(1e-12),
-              gated("f16").type(DType::F16).within(1e-2).sizes(20, 24),
-              dplr("bf16", Transition::Before).type(DType::BF16).within(1e-2),
+              gated("f16").type(DType::F16).within(2.5e-3).sizes(20, 24),
+              dplr("bf16", Transition::Before).type(DType::BF16).within(2.5e-3),
               gdn("wide state").wide().within(1e-6)},
              {63});
   checkScan(kda("backwards").laidOut(Layout::AllBackwards), {63});

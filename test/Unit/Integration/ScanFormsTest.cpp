@@ -209,7 +209,7 @@ TEST(Scans, ElementTypesAndShapes) {
                 named(std::string(linattn::getName(dtype)) + " delta")
                     .type(dtype)
                     .delta()
-                    .within(dtype == DType::F64 ? 1e-12 : 1e-2)});
+                    .within(dtype == DType::F64 ? 1e-12 : 2.5e-3)});
   for (Extents extents : {Extents::Static, Extents::Dynamic})
     checkScans(
         {named(extents == Extents::Static ? "static" : "dynamic")

@@ -77,7 +77,7 @@ TEST(Rules, Oja) {
               named("both decays").oja().valueDecayed().decayed(Decay::Channel),
               named("sizes").oja().sizes(20, 24).valueDecayed(),
               named("masked").oja().masked().valueDecayed(),
-              named("half").oja().type(DType::F16).within(1e-2),
+              named("half").oja().type(DType::F16).within(2.5e-3),
               named("f64").oja().type(DType::F64).within(1e-12)},
              {0, 1, 33});
 }

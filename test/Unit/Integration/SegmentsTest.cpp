@@ -109,7 +109,7 @@ TEST(Segments, ElementTypesAndShapes) {
     check(segments(name + " delta")
               .type(dtype)
               .delta()
-              .within(dtype == DType::F64 ? 1e-12 : 1e-2),
+              .within(dtype == DType::F64 ? 1e-12 : 2.5e-3),
           {60});
   }
   check(segments("static").open(Extents::Static).decayed(Decay::Token), {33});

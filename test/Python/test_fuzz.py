@@ -1,0 +1,33 @@
+"""A short run of test/Fuzz/fuzz.py: the same inputs every time, unless the environment gives it hours.
+
+LINATTN_FUZZ_SECONDS is how long for each target, LINATTN_TEST_SEED (conftest.py) the seed.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from conftest import SEED
+
+import linattn
+
+ROOT = pathlib.Path(__file__).parents[2]
+BUILD = pathlib.Path(linattn._linattn.__file__).resolve().parents[2]
+COUNTS = {"modules": 60, "npy": 12, "bundles": 300, "states": 150, "api": 6, "onnx": 20}
+
+
+@pytest.mark.skipif(not (BUILD / "bin/linattn-run").exists(), reason="the package is not in its build")
+@pytest.mark.parametrize("target", COUNTS)
+def test_fuzz(target, tmp_path):
+    seconds = os.environ.get("LINATTN_FUZZ_SECONDS")
+    amount = ["--seconds", seconds] if seconds else ["--count", str(COUNTS[target])]
+    packages = os.pathsep.join([str(BUILD / "python"), str(ROOT / "python"), *(path for path in sys.path if path)])
+    environment = {**os.environ, "LINATTN_BUILD": str(BUILD), "LINATTN_CACHE": "off", "PYTHONPATH": packages}
+    # What a finding leaves outlives the test.
+    findings = [] if seconds else ["--findings", str(tmp_path)]
+    command = [sys.executable, ROOT / "test/Fuzz/fuzz.py", target, "--seed", str(SEED), *amount, *findings]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    left = [path.read_bytes() for path in tmp_path.iterdir()] if done.returncode else []
+    assert done.returncode == 0, f"{done.stdout}{done.stderr[-3000:]}\n{left}"
