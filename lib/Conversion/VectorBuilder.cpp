@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorBuilder.h"
+#include "linattn/Support/Sizes.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -21,10 +22,12 @@ Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes) {
   auto memref = MemRefType::get(shape, type);
   // A cache line, so that whole vectors never straddle two.
   IntegerAttr alignment = b.getI64IntegerAttr(64);
-  if (Block *task = taskBody();
-      task && dynamic.empty() &&
-      memref.getNumElements() * type.getIntOrFloatBitWidth() / 8 <=
-          stackBytes) {
+  auto fitsStack = [&] {
+    std::optional<int64_t> bytes =
+        ::linattn::getByteCount(type.getIntOrFloatBitWidth() / 8, shape);
+    return dynamic.empty() && bytes && *bytes <= stackBytes;
+  };
+  if (Block *task = taskBody(); task && fitsStack()) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(task);
     return memref::AllocaOp::create(b, loc, memref, ValueRange(), alignment);

@@ -35,7 +35,8 @@ class State:
     `step` and `update` replace the contents in place, without a copy. They never
     write to the arrays that the state was made from, but do write to those that
     they, `zeros`, `copy` or `load` made: copy S, or the state, to keep a moment of
-    it.
+    it. Contents that were to be replaced in place are unspecified after a
+    MemoryError.
     """
 
     __slots__ = ("S", "z", "m", "layout", "_owned", "_last")

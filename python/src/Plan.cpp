@@ -370,14 +370,12 @@ void PlanCall::run(int32_t numThreads) {
                                                    alignment * alignment);
     }
   }
-  std::string message;
-  {
+  auto call = [&] {
     nb::gil_scoped_release release;
-    if (llvm::Error error = kernel->run(inputs, outputs, options))
-      message = llvm::toString(std::move(error));
-  }
-  if (!message.empty())
-    throw nb::value_error(translateNames(std::move(message)).c_str());
+    return kernel->run(inputs, outputs, options);
+  };
+  if (llvm::Error error = call())
+    throwError(std::move(error), translateNames);
 }
 
 nb::object PlanCall::finish() {
