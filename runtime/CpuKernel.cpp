@@ -10,6 +10,7 @@
 #include "Failure.h"
 #include "Kernel.h"
 #include "linattn-c/Runtime.h"
+#include "linattn/Support/Sizes.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+using namespace linattn;
 using namespace linattn::runner;
 
 namespace {
@@ -87,6 +89,12 @@ public:
   }
 
 private:
+  /// Sets a pointer of the library.
+  template <typename Function>
+  void set(const char *symbol, Function *function) {
+    *static_cast<Function **>(find(symbol)) = function;
+  }
+
   /// The loader takes a library for the one that it has under the same name,
   /// and a descriptor that is closed becomes the name of another image.
   ImageFile file;
@@ -119,9 +127,9 @@ Library::Library(std::string_view image) : file(image) {
     fail(std::string("the code of the bundle cannot be loaded: ") +
          (why ? why : "no reason"));
   }
-  using ParallelFor = decltype(&linattn_parallel_for);
-  *static_cast<ParallelFor *>(find("linattn_host_parallel_for")) =
-      linattn_parallel_for;
+  set("linattn_host_parallel_for", &linattn_parallel_for);
+  set("linattn_host_allocate", &linattn_allocate);
+  set("linattn_host_free", &linattn_free);
 }
 
 //===----------------------------------------------------------------------===//
@@ -218,7 +226,10 @@ void CpuKernel::launch(CallViews &views, void *, size_t, void *stream) const {
     if (view.rank > 0)
       next[-1] = 1;
   }
-  run(arguments.get());
+  linattn_call_result result = linattn_call(run, arguments.get());
+  if (result.status == LINATTN_CALL_OUT_OF_MEMORY)
+    throw MemoryFailure("'" + bundle.entry +
+                        "': " + describeMissingMemory(result.bytes));
 }
 
 std::unique_ptr<linattn_kernel>

@@ -290,7 +290,9 @@ public:
       : bundle(bundle), variant(*entry.variant), entry(entry), views(views),
         values(variant.program.instructions.size()),
         offsets(variant.buffers.size()) {
-    variant.program.evaluate(views, values.get());
+    if (!variant.program.evaluate(views, values.get()))
+      fail("'" + bundle.entry +
+           "': expected sizes whose products fit in 64 bits");
     placeBuffers();
   }
 

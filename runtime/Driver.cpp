@@ -97,7 +97,12 @@ void Driver::report(CUresult result, const char *call,
     text = "no description";
   std::string message = std::string(call) + ": " + name + " (" +
                         std::to_string(result) + "): " + text;
-  fail(log.empty() ? message : message + "\n" + log);
+  if (!log.empty())
+    message += "\n" + log;
+  constexpr CUresult outOfMemory = 2; // CUDA_ERROR_OUT_OF_MEMORY
+  if (result == outOfMemory)
+    throw MemoryFailure(message);
+  fail(message);
 }
 
 //===----------------------------------------------------------------------===//

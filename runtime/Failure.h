@@ -20,6 +20,11 @@ struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The same where memory is missing.
+struct MemoryFailure : Failure {
+  using Failure::Failure;
+};
+
 [[noreturn]] inline void fail(const std::string &message) {
   throw Failure(message);
 }

@@ -11,6 +11,7 @@
 #include "Failure.h"
 #include "linattn/Support/DType.h"
 #include "linattn/Support/Overlap.h"
+#include "linattn/Support/Sizes.h"
 
 using namespace linattn;
 using namespace linattn::runner;
@@ -51,6 +52,21 @@ static StridedMemory getMemory(const linattn_view &view) {
           view.shape, view.strides};
 }
 
+/// Why it has more elements, or reaches farther, than addresses tell; empty if
+/// it does not.
+static std::string findTooLarge(const linattn_view &view) {
+  Range<const int64_t> shape{view.shape, view.shape + view.rank};
+  Range<const int64_t> strides{view.strides, view.strides + view.rank};
+  int64_t elementBytes = getByteSize(static_cast<DType>(view.dtype));
+  if (fitsAddresses(elementBytes, shape, strides))
+    return "";
+  bool hasBytes = getByteCount(elementBytes, shape).has_value();
+  std::string text = formatExtents(view.shape, view.rank);
+  for (int32_t d = 0; hasBytes && d < view.rank; ++d)
+    text += (d ? ", " : " and strides ") + std::to_string(view.strides[d]);
+  return describeTooLarge(elementBytes, text);
+}
+
 static size_t countStrides(const linattn_view *views, int32_t count) {
   size_t total = 0;
   for (int32_t i = 0; i < count; ++i)
@@ -72,8 +88,11 @@ CallViews::CallViews(const Bundle &bundle, const linattn_view *given,
     views[i] = given[i];
     if (!views[i].strides && views[i].rank > 0) {
       int64_t step = 1;
-      for (int32_t d = views[i].rank; d-- > 0; step *= views[i].shape[d])
+      for (int32_t d = views[i].rank; d-- > 0;) {
         next[d] = step;
+        // Where this overflows, the number of bytes does as well.
+        step = multiplyWrapping(step, views[i].shape[d]);
+      }
       views[i].strides = next;
       next += views[i].rank;
     }
@@ -98,6 +117,8 @@ void CallViews::checkView(size_t index) {
          ", but got " +
          (view.rank < 0 ? "a negative rank"
                         : formatExtents(view.shape, view.rank)));
+  if (std::string problem = findTooLarge(view); !problem.empty())
+    fail(what() + ": " + problem);
   if (view.rank == 0 || operand.isStrided || view.shape[view.rank - 1] <= 1 ||
       view.strides[view.rank - 1] == 1 || getMemory(view).isEmpty())
     return;
@@ -125,14 +146,18 @@ static std::string formatCheck(const std::string &message,
 void CallViews::computeShapes(int64_t *extents) {
   const ShapeRules &rules = bundle.shapes;
   StackArray<int64_t, 256> values(rules.program.instructions.size());
-  rules.program.evaluate(views.get(), values.get());
+  bool fits = rules.program.evaluate(views.get(), values.get());
   if (rules.check >= 0) {
     auto failed = static_cast<size_t>(values[rules.check]);
     if (failed < rules.messages.size())
       fail("'" + bundle.entry + "': " +
            formatCheck(rules.messages[failed], rules.sizes, values.get()));
   }
-  for (size_t i = 0; i < rules.results.size(); ++i)
+  if (!fits)
+    fail("'" + bundle.entry +
+         "': expected sizes whose products fit in 64 bits");
+  for (size_t i = 0; i < rules.results.size(); ++i) {
+    Range<int64_t> shape{extents, extents};
     for (int32_t extent : rules.results[i]) {
       *extents = values[extent];
       if (*extents++ < 0)
@@ -140,6 +165,15 @@ void CallViews::computeShapes(int64_t *extents) {
              ": expected sizes that are not negative, but got " +
              std::to_string(values[extent]));
     }
+    shape.last = extents;
+    const Operand &operand = bundle.operands[bundle.numArguments + i];
+    int64_t elementBytes = getByteSize(static_cast<DType>(operand.dtype));
+    if (!getByteCount(elementBytes, shape))
+      fail(describeOperand(bundle, bundle.numArguments + i) + ": " +
+           describeTooLarge(
+               elementBytes,
+               formatExtents(shape.first, shape.last - shape.first)));
+  }
 }
 
 void CallViews::checkOverlap(size_t result) {

@@ -46,8 +46,6 @@ static int64_t compute(Operation operation, int64_t a, int64_t b) {
     return wrap(ua + ub);
   case Operation::Sub:
     return wrap(ua - ub);
-  case Operation::Mul:
-    return wrap(ua * ub);
   case Operation::Div:
     return divide(a, b);
   case Operation::Rem:
@@ -85,7 +83,7 @@ static int64_t compute(Operation operation, int64_t a, int64_t b) {
   }
 }
 
-inline void Program::evaluate(const linattn_view *views, size_t number,
+inline bool Program::evaluate(const linattn_view *views, size_t number,
                               int64_t *values) const {
   const Instruction &it = instructions[number];
   switch (it.operation) {
@@ -107,14 +105,19 @@ inline void Program::evaluate(const linattn_view *views, size_t number,
   case Operation::Index:
     values[number] = values[it.a];
     break;
+  case Operation::Mul:
+    return !__builtin_mul_overflow(values[it.a], values[it.b], &values[number]);
   default:
     values[number] = compute(it.operation, values[it.a], values[it.b]);
   }
+  return true;
 }
 
-void Program::evaluate(const linattn_view *views, int64_t *values) const {
+bool Program::evaluate(const linattn_view *views, int64_t *values) const {
+  bool fits = true;
   for (size_t i = 0; i < instructions.size(); ++i)
-    evaluate(views, i, values);
+    fits &= evaluate(views, i, values);
+  return fits;
 }
 
 void Program::evaluate(const linattn_view *views,

@@ -15,8 +15,8 @@
 
 namespace linattn::runner {
 
-/// What a formula is made of. All are of 64 bits and wrap around; a quotient by
-/// 0 is 0.
+/// What a formula is made of. All are of 64 bits and wrap around, of which
+/// products tell; a quotient by 0 is 0.
 enum class Operation : uint8_t {
   Const,
   Size,   ///< of dimension b of operand a
@@ -56,8 +56,9 @@ struct Instruction {
 struct Program {
   std::vector<Instruction> instructions;
 
-  /// `values` has room for one number per instruction.
-  void evaluate(const linattn_view *views, int64_t *values) const;
+  /// `values` has room for one number per instruction. False if a product does
+  /// not fit in 64 bits: what depends on it is not what was meant.
+  bool evaluate(const linattn_view *views, int64_t *values) const;
   /// Those of these numbers alone.
   void evaluate(const linattn_view *views, const std::vector<int32_t> &some,
                 int64_t *values) const;
@@ -65,7 +66,7 @@ struct Program {
   std::vector<int32_t> findUsers(int32_t index) const;
 
 private:
-  void evaluate(const linattn_view *views, size_t number,
+  bool evaluate(const linattn_view *views, size_t number,
                 int64_t *values) const;
 };
 

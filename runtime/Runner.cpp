@@ -21,7 +21,19 @@ using namespace linattn::runner;
 
 struct linattn_error {
   std::string message;
+  linattn_error_kind kind;
 };
+
+/// Where there is no memory for an error either: never freed.
+static linattn_error noMemory{"no memory", LINATTN_ERROR_OUT_OF_MEMORY};
+
+static linattn_error *makeError(const char *message, linattn_error_kind kind) {
+  try {
+    return new linattn_error{message, kind};
+  } catch (const std::bad_alloc &) {
+    return &noMemory;
+  }
+}
 
 /// Runs `body`; what it throws becomes an error.
 template <typename Body>
@@ -29,8 +41,12 @@ static linattn_error *guard(Body body) {
   try {
     body();
     return nullptr;
+  } catch (const std::bad_alloc &) {
+    return &noMemory;
+  } catch (const MemoryFailure &failure) {
+    return makeError(failure.what(), LINATTN_ERROR_OUT_OF_MEMORY);
   } catch (const std::exception &exception) {
-    return new (std::nothrow) linattn_error{exception.what()};
+    return makeError(exception.what(), LINATTN_ERROR_OTHER);
   }
 }
 
@@ -38,7 +54,14 @@ const char *linattn_error_message(const linattn_error *error) {
   return error->message.c_str();
 }
 
-void linattn_error_free(linattn_error *error) { delete error; }
+linattn_error_kind linattn_error_get_kind(const linattn_error *error) {
+  return error->kind;
+}
+
+void linattn_error_free(linattn_error *error) {
+  if (error != &noMemory)
+    delete error;
+}
 
 //===----------------------------------------------------------------------===//
 // Loading

@@ -43,6 +43,16 @@ extern "C" {
  *  error and frees it. */
 typedef struct linattn_error linattn_error;
 LINATTN_EXPORT const char *linattn_error_message(const linattn_error *error);
+
+typedef enum {
+  LINATTN_ERROR_OTHER = 1,
+  /** On the host or on the device. What a launch writes then has unspecified
+   *  contents, a state that is updated in place included; a later one may
+   *  succeed. */
+  LINATTN_ERROR_OUT_OF_MEMORY = 2
+} linattn_error_kind;
+LINATTN_EXPORT linattn_error_kind
+linattn_error_get_kind(const linattn_error *error);
 /** NULL is allowed. */
 LINATTN_EXPORT void linattn_error_free(linattn_error *error);
 
@@ -142,7 +152,7 @@ linattn_kernel_workspace_size(const linattn_kernel *kernel,
  *  device memory, loads nothing and does not wait: it may be captured in a
  *  graph. `workspace` is aligned to 256 bytes, and used until the launch has
  *  run. A kernel of target cpu computes before this returns; its stream is
- *  NULL. */
+ *  NULL, and its workspace is allocated on the host. */
 LINATTN_EXPORT linattn_error *
 linattn_kernel_launch(const linattn_kernel *kernel, const linattn_view *views,
                       int32_t num_views, void *workspace,

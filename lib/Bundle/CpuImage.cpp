@@ -19,15 +19,15 @@ using namespace linattn;
 using namespace linattn::detail;
 
 /// A library that is loaded from memory finds no symbols of the one that loads
-/// it: the runtime's function is called through a pointer.
-static void callThroughPointer(llvm::Module &module, llvm::StringRef name,
-                               llvm::StringRef pointerName) {
+/// it: `linattn_<name>` of the runtime is called through the pointer
+/// `linattn_host_<name>`.
+static void callThroughPointer(llvm::Module &module, llvm::StringRef name) {
   llvm::IRBuilder<> b(module.getContext());
   auto *pointer = new llvm::GlobalVariable(
       module, b.getPtrTy(), /*isConstant=*/false,
       llvm::GlobalValue::ExternalLinkage,
-      llvm::ConstantPointerNull::get(b.getPtrTy()), pointerName);
-  llvm::Function *function = module.getFunction(name);
+      llvm::ConstantPointerNull::get(b.getPtrTy()), "linattn_host_" + name);
+  llvm::Function *function = module.getFunction(("linattn_" + name).str());
   if (!function)
     return;
   function->setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -36,9 +36,16 @@ static void callThroughPointer(llvm::Module &module, llvm::StringRef name,
   llvm::SmallVector<llvm::Value *> arguments;
   for (llvm::Argument &argument : function->args())
     arguments.push_back(&argument);
-  b.CreateCall(function->getFunctionType(), b.CreateLoad(b.getPtrTy(), pointer),
-               arguments);
-  b.CreateRetVoid();
+  llvm::CallInst *result =
+      b.CreateCall(function->getFunctionType(),
+                   b.CreateLoad(b.getPtrTy(), pointer), arguments);
+  // The function itself now reads the pointer.
+  result->setAttributes(function->getAttributes());
+  function->removeFnAttr(llvm::Attribute::Memory);
+  if (result->getType()->isVoidTy())
+    b.CreateRetVoid();
+  else
+    b.CreateRet(result);
 }
 
 llvm::Expected<std::string> linattn::detail::compileCpuImage(
@@ -50,8 +57,8 @@ llvm::Expected<std::string> linattn::detail::compileCpuImage(
         return error;
     if (llvm::Error error = emitWrappers(module, signature))
       return error;
-    callThroughPointer(module, "linattn_parallel_for",
-                       "linattn_host_parallel_for");
+    for (const char *name : {"parallel_for", "allocate", "free"})
+      callThroughPointer(module, name);
     return llvm::Error::success();
   };
   auto object = generateCode(

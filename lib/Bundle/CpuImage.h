@@ -17,8 +17,10 @@
 namespace linattn::detail {
 
 /// The shared library for a module of the LLVM dialect and the CPU of that
-/// name. Besides the entry it shows `linattn_host_parallel_for`: a pointer that
-/// whoever loads it sets to a function like that of linattn-c/Runtime.h.
+/// name. Besides the entry it shows the pointers `linattn_host_parallel_for`,
+/// `linattn_host_allocate` and `linattn_host_free`, which its loader sets to
+/// functions like those of linattn-c/Runtime.h. The entry is called by
+/// `linattn_call` alone.
 llvm::Expected<std::string> compileCpuImage(mlir::ModuleOp module,
                                             const Signature &signature,
                                             llvm::StringRef cpu,

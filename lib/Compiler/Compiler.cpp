@@ -9,6 +9,8 @@
 #include "linattn/Compiler/Compiler.h"
 #include "KernelImpl.h"
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Support/LargeMemory.h"
+#include "linattn/Support/OutOfMemory.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -169,6 +171,13 @@ linattn::detail::getCode(const Source &source, InnermostStride innermost) {
     ++getCounters().diskHits;
     return std::move(*code);
   }
+  // LLVM ends the process where it finds no memory.
+  constexpr size_t compilationBytes = size_t(256) << 20;
+  if (!canAllocate(compilationBytes))
+    return llvm::make_error<OutOfMemoryError>(
+        source.fileName + ": error: expected " +
+        llvm::Twine(compilationBytes >> 20) +
+        " MiB of memory to compile in, but the system gave less");
   ++getCounters().misses;
   llvm::Expected<CompiledCode> code = source.options.isolated
                                           ? compileIsolated(source, innermost)

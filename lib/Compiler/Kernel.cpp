@@ -11,16 +11,25 @@
 #include "ViewChecks.h"
 #include "linattn-c/Runtime.h"
 #include "linattn/Emulator/LaunchLog.h"
+#include "linattn/Support/OutOfMemory.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cstring>
 #include <memory>
+#include <new>
+#include <optional>
 
 using namespace linattn;
 using namespace linattn::detail;
 
 static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+static llvm::Error makeMemoryError(const Signature &signature,
+                                   const llvm::Twine &message) {
+  return llvm::make_error<OutOfMemoryError>("'" + signature.entry +
+                                            "': " + message);
 }
 
 //===----------------------------------------------------------------------===//
@@ -111,6 +120,13 @@ public:
 
   llvm::ArrayRef<BufferView> get() const { return used; }
 
+  /// Fails where a copy had no memory; `get` is not what it should be then.
+  llvm::Error check(const Signature &signature) const {
+    if (!missingBytes)
+      return llvm::Error::success();
+    return makeMemoryError(signature, describeMissingMemory(*missingBytes));
+  }
+
 private:
   static constexpr int64_t smallShare = 16;
 
@@ -138,8 +154,13 @@ private:
 
   BufferView copy(const BufferView &view) {
     int64_t bytes = getByteSize(view.dtype), count = view.getNumElements();
-    copies.emplace_back(new char[count * bytes]);
+    // The view has a number of bytes: the checks of inputs came before.
+    copies.emplace_back(new (std::nothrow) char[count * bytes]);
     char *to = copies.back().get();
+    if (!to) {
+      missingBytes = count * bytes;
+      return view;
+    }
     const auto *from = static_cast<const char *>(view.data);
     auto copyRow = rowCopyOf(bytes);
     size_t last = view.shape.size() - 1;
@@ -163,6 +184,7 @@ private:
   llvm::ArrayRef<BufferView> used;
   std::vector<BufferView> views;
   std::vector<std::unique_ptr<char[]>> copies;
+  std::optional<uint64_t> missingBytes;
 };
 
 /// Sets the thread count for a scope.
@@ -199,6 +221,16 @@ static std::string formatCheck(llvm::StringRef message,
   return text;
 }
 
+/// Whether a result of this shape has a number of bytes.
+static llvm::Error checkByteCount(const Signature &signature, size_t index,
+                                  llvm::ArrayRef<int64_t> shape) {
+  int64_t elementBytes = getByteSize(signature.results[index].dtype);
+  if (getByteCount(elementBytes, shape))
+    return llvm::Error::success();
+  return makeError(signature.describeResult(index) + ": " +
+                   describeTooLarge(elementBytes, formatShape(shape)));
+}
+
 /// The results' shapes for inputs that passed their checks. Where the sizes of
 /// the inputs must agree, this is where they are found to.
 static llvm::Expected<llvm::SmallVector<Kernel::Shape, 2>>
@@ -214,8 +246,12 @@ computeShapes(const KernelImpl &impl, const LoadedCode &code,
     numDims += result.getRank();
     allStatic &= result.hasStaticShape();
   }
-  if (allStatic && checks.empty())
+  if (allStatic && checks.empty()) {
+    for (auto [i, shape] : llvm::enumerate(shapes))
+      if (llvm::Error error = checkByteCount(signature, i, shape))
+        return std::move(error);
     return shapes;
+  }
 
   constexpr int64_t numSizes = mlir::linattn::kMaxCheckedSizes;
   int64_t numSlots = numDims + (checks.empty() ? 0 : 1 + numSizes);
@@ -238,6 +274,8 @@ computeShapes(const KernelImpl &impl, const LoadedCode &code,
       return makeError(signature.describeResult(i) +
                        ": expected sizes that are not negative, but got " +
                        formatShape(shape));
+    if (llvm::Error error = checkByteCount(signature, i, shape))
+      return std::move(error);
   }
   return shapes;
 }
@@ -251,6 +289,8 @@ Kernel::resultShapes(llvm::ArrayRef<BufferView> inputs) const {
   if (const DeviceCode *device = impl->getDeviceCode())
     return device->computeShapes(signature(), inputs);
   PackedInputs packed(*impl, inputs, {});
+  if (llvm::Error error = packed.check(signature()))
+    return std::move(error);
   llvm::Expected<const LoadedCode *> code = impl->getCodeFor(packed.get(), {});
   if (!code)
     return code.takeError();
@@ -284,6 +324,8 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
   if (DeviceCode *device = impl->getDeviceCode())
     return device->run(inputs, outputs, options);
   PackedInputs packed(*impl, inputs, outputs);
+  if (llvm::Error error = packed.check(signature))
+    return error;
   llvm::Expected<const LoadedCode *> code =
       impl->getCodeFor(packed.get(), outputs);
   if (!code)
@@ -303,8 +345,12 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
   if (const char *problem = linattn_get_num_threads_problem())
     return makeError(problem);
   emulator::LaunchLog log; // Stays empty unless the target is emulated.
-  (*code)->run(arguments.data());
-  return log.takeError();
+  linattn_call_result result = linattn_call((*code)->run, arguments.data());
+  llvm::Error error = log.takeError();
+  if (result.status == LINATTN_CALL_DONE)
+    return error;
+  llvm::consumeError(std::move(error));
+  return makeMemoryError(signature, describeMissingMemory(result.bytes));
 }
 
 //===----------------------------------------------------------------------===//
@@ -387,6 +433,8 @@ Kernel::explain(llvm::ArrayRef<BufferView> inputs) const {
   if (isForDevice())
     return lines;
   PackedInputs packed(*impl, inputs, {});
+  if (llvm::Error error = packed.check(signature()))
+    return std::move(error);
   for (auto [index, view] : llvm::enumerate(inputs))
     if (!view.hasUnitInnermostStride())
       lines.push_back(

@@ -28,6 +28,9 @@ static llvm::SmallVector<HostSymbol> getRuntimeSymbols() {
   llvm::SmallVector<HostSymbol> symbols;
   symbols.push_back({"linattn_parallel_for",
                      reinterpret_cast<void *>(&linattn_parallel_for)});
+  symbols.push_back(
+      {"linattn_allocate", reinterpret_cast<void *>(&linattn_allocate)});
+  symbols.push_back({"linattn_free", reinterpret_cast<void *>(&linattn_free)});
   detail::forEachTracePrinter([&](llvm::StringRef symbol, void *address) {
     symbols.push_back({symbol, address});
   });

@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Compiler/State.h"
+#include "linattn/Compiler/Signature.h"
+#include "linattn/Support/OutOfMemory.h"
+#include "linattn/Support/Sizes.h"
 
 #include <limits>
 
@@ -29,32 +32,51 @@ llvm::Expected<State> State::zeros(int64_t batch, int64_t heads,
                 std::string(getName(options.dtype)));
   if (options.runningMax && !options.normalize)
     return fail("expected a running maximum only with a normalizer");
-  return State(batch, heads, keySize, valueSize, options);
+  llvm::SmallVector<int64_t, 4> shape{batch, heads, keySize, valueSize};
+  int64_t elementBytes = getByteSize(options.dtype);
+  std::optional<int64_t> bytes = getByteCount(elementBytes, shape);
+  if (!bytes)
+    return fail("S: " + describeTooLarge(elementBytes, formatShape(shape)));
+  State state(batch, heads, keySize, valueSize, options);
+  if (!state.allocate())
+    return llvm::make_error<OutOfMemoryError>(
+        "expected memory for a state of shape " + formatShape(shape) + ", " +
+        std::to_string(*bytes) + " bytes, but the system gave none");
+  return state;
 }
 
-template <typename T, typename Memory>
-static void fill(Memory &memory, int64_t count, T value) {
-  memory.resize(count * sizeof(T));
-  std::fill_n(reinterpret_cast<T *>(memory.data()), count, value);
+/// Memory for `count` numbers, each of them `value`.
+template <typename T>
+static std::optional<LargeBytes> makeFilled(int64_t count, T value) {
+  std::optional<LargeBytes> memory =
+      LargeBytes::allocate(static_cast<size_t>(count) * sizeof(T));
+  if (memory)
+    std::fill_n(static_cast<T *>(memory->data()), count, value);
+  return memory;
 }
 
 State::State(int64_t batch, int64_t heads, int64_t keySize, int64_t valueSize,
              Options options)
     : batch(batch), heads(heads), keySize(keySize), valueSize(valueSize),
-      options(options) {
-  auto allocate = [&](Memory &memory, int64_t count, bool lowest) {
-    if (options.dtype == DType::F64)
-      fill<double>(memory, count,
-                   lowest ? std::numeric_limits<double>::lowest() : 0.0);
-    else
-      fill<float>(memory, count,
-                  lowest ? std::numeric_limits<float>::lowest() : 0.0f);
+      options(options) {}
+
+bool State::allocate() {
+  auto fill = [&](LargeBytes &memory, int64_t count, bool lowest) {
+    std::optional<LargeBytes> filled =
+        options.dtype == DType::F64
+            ? makeFilled(count,
+                         lowest ? std::numeric_limits<double>::lowest() : 0.0)
+            : makeFilled(count,
+                         lowest ? std::numeric_limits<float>::lowest() : 0.0f);
+    if (filled)
+      memory = std::move(*filled);
+    return filled.has_value();
   };
-  allocate(s, batch * heads * keySize * valueSize, /*lowest=*/false);
-  if (options.normalize)
-    allocate(normalizer, batch * heads * keySize, /*lowest=*/false);
-  if (options.runningMax)
-    allocate(maximum, batch * heads, /*lowest=*/true);
+  // All products are parts of that of S, which has been checked.
+  return fill(s, batch * heads * keySize * valueSize, /*lowest=*/false) &&
+         (!options.normalize ||
+          fill(normalizer, batch * heads * keySize, /*lowest=*/false)) &&
+         (!options.runningMax || fill(maximum, batch * heads, /*lowest=*/true));
 }
 
 llvm::SmallVector<BufferView, 3> State::views() {

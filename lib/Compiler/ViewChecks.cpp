@@ -40,6 +40,16 @@ static bool matches(llvm::ArrayRef<int64_t> expected,
 /// Names a view; only errors need to know.
 using Describe = llvm::function_ref<std::string()>;
 
+/// Of a view that does not fit memory: its shape, and its strides where they
+/// are why.
+static std::string formatTooLarge(const BufferView &view) {
+  std::string text = formatShape(view.shape);
+  bool hasBytes = getByteCount(getByteSize(view.dtype), view.shape).has_value();
+  for (size_t i = 0; hasBytes && i < view.strides.size(); ++i)
+    text += (i ? ", " : " and strides ") + std::to_string(view.strides[i]);
+  return text;
+}
+
 /// The checks that inputs and outputs share.
 static llvm::Error checkView(Describe what, DType dtype,
                              llvm::ArrayRef<int64_t> shape,
@@ -54,7 +64,11 @@ static llvm::Error checkView(Describe what, DType dtype,
   if (view.strides.size() != view.shape.size())
     return makeError(what() + ": expected " + llvm::Twine(view.shape.size()) +
                      " strides, but got " + llvm::Twine(view.strides.size()));
-  if (view.getNumElements() == 0)
+  if (!view.fitsMemory())
+    return makeError(
+        what() + ": " +
+        describeTooLarge(getByteSize(dtype), formatTooLarge(view)));
+  if (llvm::is_contained(view.shape, 0))
     return llvm::Error::success();
   if (!view.data)
     return makeError(what() + ": expected a buffer of shape " +

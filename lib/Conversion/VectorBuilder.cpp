@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorBuilder.h"
+#include "linattn/Support/Sizes.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -35,10 +36,11 @@ Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes) {
 /// A buffer of a task takes its place on the stack unless it is large, or the
 /// others have taken what a thread can be expected to have.
 bool VectorBuilder::fitsStack(MemRefType memref) {
-  int64_t bytes = memref.getNumElements() * memref.getElementTypeBitWidth() / 8;
-  if (bytes > stackBytes || stackTaken + bytes > taskStackBytes)
+  std::optional<int64_t> bytes = ::linattn::getByteCount(
+      memref.getElementTypeBitWidth() / 8, memref.getShape());
+  if (!bytes || *bytes > stackBytes || stackTaken + *bytes > taskStackBytes)
     return false;
-  stackTaken += bytes;
+  stackTaken += *bytes;
   return true;
 }
 

@@ -136,6 +136,7 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   pm.addPass(createConvertMathToLibmPass());
   // Functions of libm take scalars: vectors are taken apart for them.
   pm.addPass(createConvertVectorToLLVMPass(vectorOptions));
+  pm.addPass(createLinAttnLowerAllocationsPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   pm.addPass(createConvertIndexToLLVMPass());
   pm.addPass(createArithToLLVMConversionPass());

@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Support/LargeMemory.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <vector>
@@ -108,6 +110,24 @@ void linattn::freeLarge(void *memory, size_t bytes) {
   if (memory && bytes >= hugePage)
     return getKept().put(memory, llvm::alignTo(bytes, hugePage));
   std::free(memory);
+}
+
+bool linattn::canAllocate(size_t bytes) {
+  void *memory = std::malloc(bytes);
+  // Used in a way that the compiler cannot see through.
+  void *volatile seen = memory;
+  std::free(seen);
+  return memory != nullptr;
+}
+
+LargeBytes::LargeBytes(const LargeBytes &other) {
+  if (!other.memory)
+    return;
+  memory = allocateLarge(other.bytes);
+  if (!memory)
+    llvm::report_bad_alloc_error("no memory for a copy of a state");
+  bytes = other.bytes;
+  std::memcpy(memory, other.memory, bytes);
 }
 
 size_t linattn::getLargeMemoryKept() { return getKept().getTotal(); }

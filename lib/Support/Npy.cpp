@@ -11,10 +11,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Support/Npy.h"
+#include "linattn/Support/LargeMemory.h"
+#include "linattn/Support/Sizes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -145,8 +146,8 @@ private:
     for (size_t i = 0; i < rank; ++i) {
       size_t dim = fortran ? i : rank - 1 - i;
       array.strides[dim] = stride;
-      // An overflow here is caught where the size is computed.
-      (void)llvm::MulOverflow(stride, array.shape[dim], stride);
+      // An overflow here is found where the size is computed.
+      stride = multiplyWrapping(stride, array.shape[dim]);
     }
   }
 
@@ -157,11 +158,7 @@ private:
 
 /// The size in bytes, or nothing if it does not fit.
 static std::optional<int64_t> getDataSize(const NpyArray &array) {
-  int64_t size = getByteSize(array.dtype);
-  for (int64_t extent : array.shape)
-    if (llvm::MulOverflow(size, extent, size))
-      return std::nullopt;
-  return size;
+  return getByteCount(getByteSize(array.dtype), array.shape);
 }
 
 llvm::Expected<NpyArray> linattn::parseNpy(llvm::StringRef bytes,
@@ -194,6 +191,10 @@ llvm::Expected<NpyArray> linattn::parseNpy(llvm::StringRef bytes,
     return HeaderParser(name, bytes, data)
         .fail("expected " + (size ? llvm::Twine(*size) : llvm::Twine("more")) +
               " bytes of elements, but got " + llvm::Twine(data.size()));
+  if (!canAllocate(data.size()))
+    return HeaderParser(name, bytes, data)
+        .fail("expected memory for " + llvm::Twine(data.size()) +
+              " bytes of elements, but the system gave none");
   array.data.assign(data.begin(), data.end());
   return array;
 }

@@ -9,6 +9,7 @@ import os
 import secrets
 import stat
 import struct
+import sys
 
 import numpy as np
 
@@ -36,7 +37,10 @@ def dtype_name(array):
 def zeros(shape, dtype):
     """NumPy's zeros in memory that suits vectors and caches."""
     dtype = np.dtype(dtype)
-    return _linattn.zeros(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+    size = math.prod(shape) * dtype.itemsize
+    if size > sys.maxsize:
+        raise ValueError(f"state: expected an array of at most {sys.maxsize} bytes, but got shape {tuple(shape)}")
+    return _linattn.zeros(size).view(dtype).reshape(shape)
 
 
 def describe_odd(array):

@@ -37,7 +37,8 @@ class State:
     write to the arrays that the state was made from, but do write to those that
     they, `zeros`, `copy` or `load` made: copy S, or take a `snapshot`, to keep a moment
     of it. One thread steps a state at a time; of two that overlap one gets a
-    RuntimeError.
+    RuntimeError. Contents that were to be replaced in place are unspecified after a
+    MemoryError.
 
     Args:
       layout: "kv", or "vk" for S ``[N, H, V, K]``.

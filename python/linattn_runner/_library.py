@@ -13,6 +13,13 @@ class Error(RuntimeError):
     """What the runner or the CUDA driver refused, in its own words."""
 
 
+class MemoryFailure(Error, MemoryError):
+    """An error for want of memory, of the host or of the device."""
+
+
+_OUT_OF_MEMORY = 2  # linattn_error_kind
+
+
 class View(ctypes.Structure):
     """linattn_view."""
 
@@ -40,6 +47,7 @@ class COperand(ctypes.Structure):
 
 _SIGNATURES = {
     "linattn_error_message": (c_char_p, [c_void_p]),
+    "linattn_error_get_kind": (c_int32, [c_void_p]),
     "linattn_error_free": (None, [c_void_p]),
     "linattn_kernel_load": (c_void_p, [c_char_p, c_size_t, POINTER(c_void_p)]),
     "linattn_kernel_load_file": (c_void_p, [c_char_p, POINTER(c_void_p)]),
@@ -91,5 +99,6 @@ def check(error):
     """Raises what a function returned, unless it is NULL."""
     if error:
         text = library.linattn_error_message(error).decode()
+        kind = library.linattn_error_get_kind(error)
         library.linattn_error_free(error)
-        raise Error(text)
+        raise MemoryFailure(text) if kind == _OUT_OF_MEMORY else Error(text)

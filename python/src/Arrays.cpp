@@ -380,10 +380,11 @@ void ImportedArray::importCudaInterface(nb::handle object, const char *name,
   view.shape.resize(rank);
   view.strides.resize(rank);
   int64_t contiguous = 1;
-  for (size_t i = rank; i-- > 0; contiguous *= view.shape[i]) {
+  for (size_t i = rank; i-- > 0;) {
     view.shape[i] = nb::cast<int64_t>(shape[i]);
     view.strides[i] =
         strides.is_none() ? contiguous : nb::cast<int64_t>(strides[i]) / size;
+    contiguous = multiplyWrapping(contiguous, view.shape[i]);
   }
   owner = nb::borrow(object);
 }
@@ -449,8 +450,10 @@ static void fillView(const dlpack::Tensor &tensor, const char *name,
   view.shape.assign(tensor.shape, tensor.shape + tensor.rank);
   view.strides.resize(tensor.rank);
   int64_t contiguous = 1;
-  for (int32_t i = tensor.rank; i-- > 0; contiguous *= tensor.shape[i])
+  for (int32_t i = tensor.rank; i-- > 0;) {
     view.strides[i] = tensor.strides ? tensor.strides[i] : contiguous;
+    contiguous = multiplyWrapping(contiguous, tensor.shape[i]);
+  }
 }
 
 void ImportedArray::importDLPack(nb::handle object, const char *name,
@@ -546,14 +549,12 @@ void ResultArray::allocateOnDevice(nb::handle like, DType dtype,
 /// is at hand.
 static nb::object emptyArray(const nb::object &sizes, const nb::object &type,
                              DType dtype, llvm::ArrayRef<int64_t> shape) {
-  constexpr int64_t worthIt = 1 << 16;
+  constexpr size_t worthIt = 1 << 16;
   Libraries &libraries = getLibraries();
-  int64_t each = getByteSize(dtype), count = 1;
-  for (int64_t size : shape)
-    count *= size;
-  if (count * each < worthIt)
+  size_t bytes = checkByteCount(dtype, shape);
+  if (bytes < worthIt)
     return libraries.numpyEmpty(sizes, type);
-  return libraries.numpyArray(sizes, type, makeBytes(count * each));
+  return libraries.numpyArray(sizes, type, makeBytes(bytes));
 }
 
 void ResultArray::allocate(nb::handle like, ArrayKind likeKind, DType dtype,

@@ -178,10 +178,15 @@ void Binder::applyRules() {
     if (rule.kind == DimRule::Max &&
         std::max(left, right) % std::min(left, right) != 0)
       failHeads();
+    // The number of features is a polynomial of the second degree.
+    constexpr int64_t mostSquared = int64_t(1) << 30;
+    if (rule.kind == DimRule::Features && left > mostSquared)
+      fail(plan->names.describe(rule.left) + ": expected at most " +
+           std::to_string(mostSquared) + ", but got " + std::to_string(left));
     int64_t value = rule.kind == DimRule::Max ? std::max(left, right)
                     : rule.kind == DimRule::Features
                         ? rule.features.evaluate(left)
-                        : left * rule.factor;
+                        : multiplySaturating(left, rule.factor);
     int64_t &result = extents[rule.result];
     if (const OperandSpec *owner = boundBy[rule.result];
         owner && result != value)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Buffer.h"
+#include "Arrays.h"
 #include "DLPack.h"
 #include "linattn-c/Runner.h"
 #include "linattn/Support/LargeMemory.h"
@@ -28,7 +29,11 @@ static std::shared_ptr<void> allocateOnDevice(size_t bytes) {
   void *pointer = nullptr;
   if (linattn_error *error = linattn_device_allocate(bytes, &pointer)) {
     std::string message = linattn_error_message(error);
+    bool lacksMemory =
+        linattn_error_get_kind(error) == LINATTN_ERROR_OUT_OF_MEMORY;
     linattn_error_free(error);
+    if (lacksMemory)
+      throwMemoryError(message);
     throw nb::value_error(message.c_str());
   }
   return std::shared_ptr<void>(pointer, [](void *memory) {
@@ -36,11 +41,26 @@ static std::shared_ptr<void> allocateOnDevice(size_t bytes) {
   });
 }
 
+size_t linattn::python::checkByteCount(DType dtype,
+                                       llvm::ArrayRef<int64_t> shape) {
+  std::optional<int64_t> bytes = getByteCount(getByteSize(dtype), shape);
+  if (!bytes)
+    throw nb::value_error(
+        ("result: " +
+         describeTooLarge(getByteSize(dtype), formatPythonShape(shape)))
+            .c_str());
+  return static_cast<size_t>(*bytes);
+}
+
+void linattn::python::throwMemoryError(const std::string &message) {
+  PyErr_SetString(PyExc_MemoryError, message.c_str());
+  throw nb::python_error();
+}
+
 Buffer::Buffer(DType dtype, llvm::ArrayRef<int64_t> shape, int32_t device)
     : dtype(dtype), shape(shape.begin(), shape.end()), device(device) {
-  size_t bytes = getByteSize(dtype);
-  for (int64_t extent : shape)
-    bytes *= static_cast<size_t>(extent);
+  size_t bytes = checkByteCount(dtype, shape);
+  // Rounding up stays within size_t, which has a bit more.
   bytes = std::max(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
   if (device != Place::kCPU) {
     memory = allocateOnDevice(bytes);
@@ -48,7 +68,9 @@ Buffer::Buffer(DType dtype, llvm::ArrayRef<int64_t> shape, int32_t device)
   }
   void *pointer = allocateLarge(bytes);
   if (!pointer)
-    throw std::bad_alloc();
+    throwMemoryError("expected memory for a result of shape " +
+                     formatPythonShape(shape) + ", " + std::to_string(bytes) +
+                     " bytes, but the system gave none");
   memory = std::shared_ptr<void>(
       pointer, [bytes](void *given) { freeLarge(given, bytes); });
 }

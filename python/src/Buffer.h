@@ -17,6 +17,12 @@
 
 namespace linattn::python {
 
+/// The bytes of a contiguous result; a ValueError where they are more than
+/// addresses tell.
+size_t checkByteCount(DType dtype, llvm::ArrayRef<int64_t> shape);
+
+[[noreturn]] void throwMemoryError(const std::string &message);
+
 /// A contiguous array that hands itself out through DLPack. Its memory lives as
 /// long as it or anyone who took it.
 class Buffer {

@@ -8,8 +8,10 @@
 
 #include "Arrays.h"
 #include "Bindings.h"
+#include "Buffer.h"
 #include "KernelObject.h"
 #include "linattn/Compiler/Compiler.h"
+#include "linattn/Support/OutOfMemory.h"
 
 #include <deque>
 #include <nanobind/stl/vector.h>
@@ -19,8 +21,14 @@ using namespace linattn;
 using namespace linattn::python;
 using namespace nb::literals;
 
-void linattn::python::throwError(llvm::Error error) {
+void linattn::python::throwError(llvm::Error error,
+                                 std::string (*edit)(std::string)) {
+  bool lacksMemory = error.isA<OutOfMemoryError>();
   std::string message = llvm::toString(std::move(error));
+  if (edit)
+    message = edit(std::move(message));
+  if (lacksMemory)
+    throwMemoryError(message);
   throw nb::value_error(message.c_str());
 }
 

@@ -14,8 +14,10 @@
 
 namespace linattn::python {
 
-/// Throws a ValueError with the message of a failure.
-[[noreturn]] void throwError(llvm::Error error);
+/// Throws the message of a failure, which `edit` may change: a MemoryError for
+/// an `OutOfMemoryError`, else a ValueError.
+[[noreturn]] void throwError(llvm::Error error,
+                             std::string (*edit)(std::string) = nullptr);
 
 template <typename T>
 T unwrap(llvm::Expected<T> value) {

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Layout.h"
+#include "linattn/Support/Sizes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -125,7 +126,7 @@ static int64_t getExtent(const Layout::UserDim &dim, const Extents &extents) {
     return extent;
   if (extent == kUnknown || extents[dim.inner] == kUnknown)
     return kUnknown;
-  return extent * extents[dim.inner];
+  return multiplySaturating(extent, extents[dim.inner]);
 }
 
 bool Layout::matches(llvm::ArrayRef<int64_t> shape,

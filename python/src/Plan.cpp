@@ -383,16 +383,16 @@ void PlanCall::launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,
                                                    alignment * alignment);
     }
   }
-  std::string message;
   WriteGuard guard;
   guardState(guard);
-  {
+  auto call = [&] {
     nb::gil_scoped_release release;
-    if (llvm::Error error = kernel.run(inputs, outputs, options))
-      message = llvm::toString(std::move(error));
-  }
-  if (!message.empty())
-    throw nb::value_error(translateNames(std::move(message)).c_str());
+    return kernel.run(inputs, outputs, options);
+  };
+  if (llvm::Error error = call())
+    throwError(std::move(error), [this](std::string message) {
+      return translateNames(std::move(message));
+    });
 }
 
 nb::object PlanCall::finish() {

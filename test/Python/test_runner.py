@@ -164,6 +164,16 @@ def test_cuda_array_interface_and_workspace(fake):
     assert [call.split()[0] for call in calls(fake)][:1] == ["cuMemFree"]
 
 
+def test_a_device_without_memory(fake):
+    kernel = load("attention")
+    arrays = [CudaArray((2, 8, 6, 64)) for _ in range(4)]
+    fake.fakeCudaFail(b"cuMemAlloc", 2, 0)
+    with pytest.raises(MemoryError, match="CUDA_ERROR_OUT_OF_MEMORY") as caught:
+        kernel.launch(*arrays, stream=7)
+    assert isinstance(caught.value, linattn_runner.Error)
+    kernel.launch(*arrays, stream=7)
+
+
 def test_other_layouts_follow(fake):
     kernel = load("attention")
     plain = [CudaArray((2, 8, 6, 64)) for _ in range(4)]

@@ -8,7 +8,7 @@
 
 #include "Arguments.h"
 #include "linattn/Support/Elements.h"
-#include "llvm/Support/MathExtras.h"
+#include "linattn/Support/Sizes.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <unistd.h>
 
@@ -33,23 +33,22 @@ static int64_t getAvailableMemory() {
 /// An array of zeros, row-major.
 static llvm::Expected<NpyArray> makeArray(DType dtype,
                                           llvm::ArrayRef<int64_t> shape) {
-  int64_t size = getByteSize(dtype);
-  bool overflows = llvm::any_of(shape, [&](int64_t extent) {
-    return llvm::MulOverflow(size, extent, size);
-  });
-  if (overflows || size > getAvailableMemory())
-    return makeError("expected an array that fits into memory, but got " +
-                     formatShape(shape));
+  std::optional<int64_t> size = getByteCount(getByteSize(dtype), shape);
+  if (!size)
+    return makeError(describeTooLarge(getByteSize(dtype), formatShape(shape)));
+  if (*size > getAvailableMemory())
+    return makeError("expected an array that fits into memory, but got shape " +
+                     formatShape(shape) + ", " + llvm::Twine(*size) + " bytes");
   NpyArray array;
   array.dtype = dtype;
   array.shape.assign(shape.begin(), shape.end());
   array.strides =
       BufferView(static_cast<void *>(nullptr), dtype, shape).strides;
-  array.data.resize(size);
+  array.data.resize(*size);
   return array;
 }
 
-static int64_t countElements(const NpyArray &array) {
+static int64_t getElementCount(const NpyArray &array) {
   return static_cast<int64_t>(array.data.size()) / getByteSize(array.dtype);
 }
 
@@ -92,10 +91,10 @@ static llvm::Expected<NpyArray> makeInput(llvm::StringRef specification,
     return makeError("expected a seed, but got '" + seedText + "' in '" +
                      specification + "'");
   if (kind == "random")
-    fillRandom(array->dtype, array->data.data(), countElements(*array), seed,
+    fillRandom(array->dtype, array->data.data(), getElementCount(*array), seed,
                index);
   if (kind == "ones")
-    for (int64_t i = 0, e = countElements(*array); i < e; ++i)
+    for (int64_t i = 0, e = getElementCount(*array); i < e; ++i)
       storeElement(array->dtype, array->data.data(), i, 1);
   return array;
 }
@@ -117,7 +116,7 @@ static unsigned getPrecision(DType dtype) {
 static void fillRandomElements(const PrimeField &field, NpyArray &array,
                                uint64_t seed, size_t stream) {
   auto *elements = reinterpret_cast<PrimeField::Element *>(array.data.data());
-  for (int64_t i = 0, e = countElements(array); i < e; ++i)
+  for (int64_t i = 0, e = getElementCount(array); i < e; ++i)
     elements[i] = field.makeRandom(seed, stream, i);
 }
 
@@ -139,7 +138,7 @@ static llvm::Expected<NpyArray> makeElements(const PrimeField &field,
     return array;
   }
   auto *elements = reinterpret_cast<PrimeField::Element *>(array->data.data());
-  for (int64_t i = 0, e = countElements(*array); i < e; ++i)
+  for (int64_t i = 0, e = getElementCount(*array); i < e; ++i)
     elements[i] = field.embed(loadElement(floats.dtype, floats.data.data(), i),
                               getPrecision(floats.dtype));
   return array;
@@ -186,7 +185,7 @@ linattn::makeInputs(const Signature &signature,
     if (field && info.isElement)
       fillRandomElements(*field, *input, /*seed=*/0, i);
     else
-      fillRandom(info.dtype, input->data.data(), countElements(*input), 0, i);
+      fillRandom(info.dtype, input->data.data(), getElementCount(*input), 0, i);
     inputs.push_back(std::move(*input));
   }
   return inputs;

@@ -8,6 +8,7 @@
 
 #include "Run.h"
 #include "Arguments.h"
+#include "linattn/Support/LargeMemory.h"
 #include "linattn/Support/RunnerErrors.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -101,7 +102,13 @@ linattn::runOnce(const Kernel &kernel, std::vector<NpyArray> &inputs,
     output.dtype = info.dtype;
     output.shape = view.shape;
     output.strides = view.strides;
-    output.data.resize(view.getNumElements() * getByteSize(info.dtype));
+    // `resultShapes` gives no shape without a number of bytes.
+    int64_t bytes = view.getNumElements() * getByteSize(info.dtype);
+    if (!canAllocate(bytes))
+      return llvm::createStringError(
+          "expected a result that fits into memory, but got shape " +
+          formatShape(shape) + ", " + llvm::Twine(bytes) + " bytes");
+    output.data.resize(bytes);
   }
   auto call = CallBuffers::create(kernel, inputs, outputs);
   if (!call)

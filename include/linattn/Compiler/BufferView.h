@@ -10,6 +10,7 @@
 #define LINATTN_COMPILER_BUFFERVIEW_H
 
 #include "linattn/Support/DType.h"
+#include "linattn/Support/Sizes.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -29,13 +30,16 @@ struct BufferView {
 
   BufferView() = default;
 
-  /// A contiguous row-major view.
+  /// A contiguous row-major view. Strides wrap around where the array has more
+  /// bytes than there are addresses; calls refuse it.
   BufferView(void *data, DType dtype, llvm::ArrayRef<int64_t> shape)
       : data(data), dtype(dtype), shape(shape) {
     strides.resize(shape.size());
     int64_t stride = 1;
-    for (size_t i = shape.size(); i-- > 0; stride *= shape[i])
+    for (size_t i = shape.size(); i-- > 0;) {
       strides[i] = stride;
+      stride = multiplyWrapping(stride, shape[i]);
+    }
   }
 
   /// A contiguous row-major view of memory that will only be read.
@@ -51,11 +55,13 @@ struct BufferView {
 
   int64_t getRank() const { return static_cast<int64_t>(shape.size()); }
 
-  int64_t getNumElements() const {
-    int64_t count = 1;
-    for (int64_t extent : shape)
-      count *= extent;
-    return count;
+  /// The largest number where there are more.
+  int64_t getNumElements() const { return countElements(shape); }
+
+  /// Whether it has no more elements, and reaches no farther, than addresses
+  /// tell.
+  bool fitsMemory() const {
+    return fitsAddresses(getByteSize(dtype), shape, strides);
   }
 
   /// Whether elements of the innermost dimension are neighbours in memory, as

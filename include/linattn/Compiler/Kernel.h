@@ -67,7 +67,9 @@ public:
   /// `resultShapes` tells and share no element with any other view, except that
   /// a result may be the very view of the argument that it updates
   /// (`ValueInfo::inPlaceOf`). Anything that does not fit is an error that
-  /// names the argument, and nothing has run.
+  /// names the argument, and nothing has run. An `OutOfMemoryError` says that
+  /// there was no memory for the function's workspace: the outputs, also those
+  /// that update an argument, then have unspecified contents.
   llvm::Error run(llvm::ArrayRef<BufferView> inputs,
                   llvm::ArrayRef<BufferView> outputs,
                   const RunOptions &options = {}) const;

@@ -31,7 +31,7 @@ public:
   };
 
   /// S and z zero, m the lowest finite value. Sizes must not be negative; dtype
-  /// must be F32 or F64.
+  /// must be F32 or F64. An `OutOfMemoryError` where there is no memory.
   static llvm::Expected<State> zeros(int64_t batch, int64_t heads,
                                      int64_t keySize, int64_t valueSize,
                                      Options options);
@@ -53,14 +53,15 @@ public:
 private:
   State(int64_t batch, int64_t heads, int64_t keySize, int64_t valueSize,
         Options options);
-  using Memory = std::vector<char, LargeAllocator<char>>;
-  BufferView view(Memory &memory, llvm::ArrayRef<int64_t> shape) {
+  /// False where there is no memory.
+  bool allocate();
+  BufferView view(LargeBytes &memory, llvm::ArrayRef<int64_t> shape) {
     return BufferView(memory.data(), options.dtype, shape);
   }
 
   int64_t batch, heads, keySize, valueSize;
   Options options;
-  Memory s, normalizer, maximum;
+  LargeBytes s, normalizer, maximum;
 };
 
 } // namespace linattn

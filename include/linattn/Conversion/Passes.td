@@ -159,4 +159,37 @@ def LinAttnToFiniteFieldPass
   ];
 }
 
+def LinAttnLowerAllocationsPass
+    : Pass<"linattn-lower-allocations", "::mlir::ModuleOp"> {
+  let summary = "Lower allocations to functions of the runtime";
+  let description = [{
+    `memref.alloc` and `memref.dealloc` of memrefs with the identity layout
+    become calls of `linattn_allocate` and `linattn_free`. An allocation that
+    fails does not return: the runtime leaves the compiled code and frees what
+    the call has allocated. The number of bytes is multiplied with checks, and is
+    2^64 − 1 where it does not fit, which no allocation can have.
+
+    Before:
+
+    ```mlir
+    %m = memref.alloc(%n) {alignment = 64 : i64} : memref<?x64xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %product = "llvm.intr.umul.with.overflow"(%c256, %size)
+      : (i64, i64) -> !llvm.struct<(i64, i1)>
+    %fits = llvm.extractvalue %product[0] : !llvm.struct<(i64, i1)>
+    %overflows = llvm.extractvalue %product[1] : !llvm.struct<(i64, i1)>
+    %bytes = llvm.select %overflows, %all_ones, %fits : i1, i64
+    %memory = llvm.call @linattn_allocate(%bytes, %c64) : (i64, i64) -> !llvm.ptr
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let statistics = [
+    Statistic<"numAllocations", "allocations", "allocations lowered">
+  ];
+}
+
 #endif // LINATTN_CONVERSION_PASSES_TD

@@ -10,7 +10,8 @@
 #define LINATTN_SUPPORT_LARGEMEMORY_H
 
 #include <cstddef>
-#include <cstdlib>
+#include <optional>
+#include <utility>
 
 namespace linattn {
 
@@ -33,26 +34,40 @@ constexpr size_t mostLargeMemoryKept = size_t(128) << 20;
 /// Bytes that `freeLarge` keeps at hand.
 size_t getLargeMemoryKept();
 
-/// The same for containers.
-template <typename T>
-struct LargeAllocator {
-  using value_type = T;
+/// Whether so many bytes can be had at once, now. For what is not prepared to
+/// get none.
+bool canAllocate(size_t bytes);
 
-  LargeAllocator() = default;
-  template <typename U>
-  LargeAllocator(const LargeAllocator<U> &) {}
-
-  T *allocate(size_t count) {
-    if (void *memory = allocateLarge(count * sizeof(T)))
-      return static_cast<T *>(memory);
-    std::abort();
+/// Bytes of `allocateLarge`, with an owner.
+class LargeBytes {
+public:
+  LargeBytes() = default;
+  LargeBytes(LargeBytes &&other)
+      : memory(std::exchange(other.memory, nullptr)),
+        bytes(std::exchange(other.bytes, 0)) {}
+  /// Ends the process where there is no memory for the copy.
+  LargeBytes(const LargeBytes &other);
+  LargeBytes &operator=(LargeBytes other) {
+    std::swap(memory, other.memory);
+    std::swap(bytes, other.bytes);
+    return *this;
   }
-  void deallocate(T *memory, size_t count) {
-    freeLarge(memory, count * sizeof(T));
+  ~LargeBytes() { freeLarge(memory, bytes); }
+
+  /// None where there are none.
+  static std::optional<LargeBytes> allocate(size_t bytes) {
+    LargeBytes result;
+    result.memory = allocateLarge(bytes);
+    result.bytes = bytes;
+    return result.memory ? std::optional(std::move(result)) : std::nullopt;
   }
 
-  friend bool operator==(LargeAllocator, LargeAllocator) { return true; }
-  friend bool operator!=(LargeAllocator, LargeAllocator) { return false; }
+  void *data() const { return memory; }
+  size_t size() const { return bytes; }
+
+private:
+  void *memory = nullptr;
+  size_t bytes = 0;
 };
 
 } // namespace linattn

@@ -10,6 +10,7 @@
 #define LINATTN_SUPPORT_RUNNERERRORS_H
 
 #include "linattn-c/Runner.h"
+#include "linattn/Support/OutOfMemory.h"
 #include "llvm/Support/Error.h"
 
 namespace linattn {
@@ -18,7 +19,11 @@ namespace linattn {
 inline llvm::Error takeError(linattn_error *error) {
   if (!error)
     return llvm::Error::success();
-  llvm::Error result = llvm::createStringError(linattn_error_message(error));
+  const char *message = linattn_error_message(error);
+  llvm::Error result =
+      linattn_error_get_kind(error) == LINATTN_ERROR_OUT_OF_MEMORY
+          ? llvm::make_error<OutOfMemoryError>(message)
+          : llvm::createStringError(message);
   linattn_error_free(error);
   return result;
 }

@@ -9,7 +9,12 @@
 // RUN: not linattn-run %s --entry scale --arg random:4x32 2>&1 | FileCheck %s --check-prefix=SPEC
 // RUN: not linattn-run %s --entry scale --arg %s 2>&1 | FileCheck %s --check-prefix=NPY
 // RUN: not linattn-run %s --entry matmul --time=often 2>&1 | FileCheck %s --check-prefix=TIME
+// RUN: not linattn-run %s --entry scale --arg zeros:4611686018427387904x32xf32 --arg ones:f32 2>&1 | FileCheck %s --check-prefix=LARGE
+// RUN: not linattn-run %s --entry scale --arg zeros:36028797018963968x32xf32 --arg ones:f32 2>&1 | FileCheck %s --check-prefix=MEMORY
 // RUN: not linattn-run %t.npy 2>&1 | FileCheck %s --check-prefix=MLIR
+
+// LARGE:       expected an array of at most 9223372036854775807 bytes, but got shape 4611686018427387904x32 with elements of 4 bytes
+// MEMORY:      expected an array that fits into memory, but got shape 36028797018963968x32, 4611686018427387904 bytes
 
 // MATMUL:      result 0: 5x32 f32 {{\[\[}}
 // MATMUL-NEXT: result 0: agrees with the reference: max relative error {{.+}}, tolerance 3e-06

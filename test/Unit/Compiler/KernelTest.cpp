@@ -170,6 +170,54 @@ TEST_F(MatmulTest, OutputErrors) {
       "expected a number of threads that is not negative, but got -1");
 }
 
+// Expanded arrays have as many elements as they like, and no memory.
+TEST_F(MatmulTest, SizesThatOverflow) {
+  constexpr int64_t many = int64_t(1) << 60;
+  std::vector<float> row(4, 1.0f);
+  auto expanded = [&](int64_t rows) {
+    return BufferView(row.data(), DType::F32, {rows, 4}, {0, 1});
+  };
+  auto shapesOf = [&](const BufferView &a) {
+    auto shapes = getKernel().resultShapes({a, viewB()});
+    return shapes ? "" : llvm::toString(shapes.takeError());
+  };
+  // The 2^64 bytes of %a wrap around to none.
+  for (int64_t rows : {many, many / 2})
+    EXPECT_EQ(shapesOf(expanded(rows)),
+              "argument 0 (%a): expected an array of at most "
+              "9223372036854775807 bytes, but got shape " +
+                  std::to_string(rows) + "x4 with elements of 4 bytes");
+  EXPECT_EQ(shapesOf(expanded(many / 4)), "");
+  // Two rows, so far apart that their distance is no number of bytes.
+  BufferView apart(row.data(), DType::F32, {2, 4}, {many * 2, 1});
+  EXPECT_EQ(run({apart, viewB()}, {viewC()}),
+            "argument 0 (%a): expected an array of at most "
+            "9223372036854775807 bytes, but got shape 2x4 and strides "
+            "2305843009213693952, 1 with elements of 4 bytes");
+}
+
+TEST(Kernel, ResultsThatOverflow) {
+  Kernel kernel = compile(R"(
+    func.func @outer(%x: tensor<?xf32>) -> tensor<?x?x4xf32> {
+      %c0 = arith.constant 0 : index
+      %n = tensor.dim %x, %c0 : tensor<?xf32>
+      %e = tensor.empty(%n, %n) : tensor<?x?x4xf32>
+      %zero = arith.constant 0.0 : f32
+      %r = linalg.fill ins(%zero : f32) outs(%e : tensor<?x?x4xf32>)
+        -> tensor<?x?x4xf32>
+      return %r : tensor<?x?x4xf32>
+    })");
+  float one = 1;
+  auto call = [&](int64_t n) {
+    auto shapes = kernel.resultShapes({BufferView(&one, DType::F32, {n}, {0})});
+    return shapes ? "" : llvm::toString(shapes.takeError());
+  };
+  EXPECT_EQ(call(int64_t(1) << 30),
+            "result 0: expected an array of at most 9223372036854775807 bytes, "
+            "but got shape 1073741824x1073741824x4 with elements of 4 bytes");
+  EXPECT_EQ(call(int64_t(1) << 29), "");
+}
+
 TEST_F(MatmulTest, ManyThreadsShareAKernel) {
   Kernel kernel = getKernel();
   std::atomic<int> good{0};

@@ -8,6 +8,7 @@
 
 #include "linattn/Compiler/State.h"
 #include "linattn/Compiler/Compiler.h"
+#include "linattn/Support/OutOfMemory.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>
@@ -181,6 +182,15 @@ TEST(State, SaysWhatIsWrong) {
   lonely.runningMax = true;
   EXPECT_EQ(message(State::zeros(1, 2, 4, 4, lonely)),
             "expected a running maximum only with a normalizer");
+  EXPECT_EQ(message(State::zeros(1, 1, int64_t(1) << 31, int64_t(1) << 31)),
+            "S: expected an array of at most 9223372036854775807 bytes, but "
+            "got shape 1x1x2147483648x2147483648 with elements of 4 bytes");
+  llvm::Error error =
+      State::zeros(1, 1, int64_t(1) << 29, int64_t(1) << 29).takeError();
+  EXPECT_TRUE(error.isA<OutOfMemoryError>());
+  EXPECT_EQ(llvm::toString(std::move(error)),
+            "expected memory for a state of shape 1x1x536870912x536870912, "
+            "1152921504606846976 bytes, but the system gave none");
 }
 
 TEST(State, StartsTheRunningMaximumLowest) {

@@ -12,6 +12,7 @@
 #include "linattn/Support/FmaPeak.h"
 #include "linattn/Support/LargeMemory.h"
 #include "linattn/Support/Npy.h"
+#include "linattn/Support/Sizes.h"
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -94,6 +95,12 @@ TEST(Npy, Errors) {
                                 "'shape': (2,), }",
                                 4)),
             "x.npy: byte 67: error: expected 8 bytes of elements, but got 4");
+  // 2^64 bytes are not none.
+  EXPECT_EQ(getNpyError(makeNpy("{'descr': '<f4', 'fortran_order': False, "
+                                "'shape': (2147483648, 2147483648), }",
+                                0)),
+            "x.npy: byte 89: error: expected more bytes of elements, but got "
+            "0");
   EXPECT_EQ(getNpyError(makeNpy("{'descr': '<f4', 'shape': (2,), }", 8)),
             "x.npy: byte 43: error: expected 'descr', 'fortran_order' and "
             "'shape'");
@@ -245,6 +252,47 @@ TEST(LargeMemory, KeepsTheLastUpToALimit) {
   freeLarge(allocateLarge(most), most);
   freeLarge(allocateLarge(least), least);
   EXPECT_EQ(getLargeMemoryKept(), 0u);
+}
+
+TEST(Sizes, Products) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max(),
+                    half = int64_t(1) << 62;
+  using Sizes = std::vector<int64_t>;
+  EXPECT_EQ(countElements(Sizes{}), 1);
+  EXPECT_EQ(countElements(Sizes{3, 4}), 12);
+  EXPECT_EQ(countElements(Sizes{half, half}), most);
+  EXPECT_EQ(countElements(Sizes{half, half, 0}), 0);
+  EXPECT_EQ(getByteCount(4, Sizes{3, 4}), 48);
+  EXPECT_EQ(getByteCount(4, Sizes{3, 0}), 0);
+  EXPECT_EQ(getByteCount(1, Sizes{most}), most);
+  EXPECT_EQ(getByteCount(2, Sizes{half}), std::nullopt);
+  // Parts of the product overflow although there is nothing to hold.
+  EXPECT_EQ(getByteCount(4, Sizes{half, 0}), std::nullopt);
+  EXPECT_TRUE(hasByteExtent(4, Sizes{3, 4}, Sizes{-4, 1}));
+  EXPECT_TRUE(hasByteExtent(4, Sizes{half, half}, Sizes{0, 0}));
+  // What is not stepped over does not count.
+  EXPECT_TRUE(hasByteExtent(4, Sizes{1, 0}, Sizes{half, most}));
+  EXPECT_FALSE(hasByteExtent(4, Sizes{2}, Sizes{half}));
+  EXPECT_FALSE(hasByteExtent(1, Sizes{3}, Sizes{-half}));
+  EXPECT_FALSE(hasByteExtent(1, Sizes{2, 2}, Sizes{half, half}));
+}
+
+// With and without the products.
+TEST(Sizes, FitsAddresses) {
+  constexpr int64_t small = (int64_t(1) << 15) - 1,
+                    far = (int64_t(1) << 40) - 1;
+  using Sizes = std::vector<int64_t>;
+  for (int64_t extent : {small, small + 1})
+    for (int64_t stride : {far, -far, far + 1}) {
+      Sizes shape(4, extent), strides(4, stride);
+      bool fits = getByteCount(8, shape) && hasByteExtent(8, shape, strides);
+      EXPECT_EQ(fitsAddresses(8, shape, strides), fits)
+          << extent << ", " << stride;
+    }
+  EXPECT_TRUE(fitsAddresses(8, Sizes(4, small), Sizes(4, far)));
+  EXPECT_FALSE(fitsAddresses(8, Sizes(5, small), Sizes(5, 1)));
+  EXPECT_FALSE(fitsAddresses(4, Sizes{int64_t(1) << 62}, Sizes{1}));
+  EXPECT_FALSE(fitsAddresses(4, Sizes{2}, Sizes{int64_t(1) << 62}));
 }
 
 TEST(LargeMemory, HasLimits) {

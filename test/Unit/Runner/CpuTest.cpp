@@ -7,9 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../FaultyMemory.h"
 #include "FloatMode.h"
 #include "RunnerTestUtils.h"
-#include "linattn-c/Runtime.h"
 
 #include <algorithm>
 #include <cmath>
@@ -185,6 +185,61 @@ TEST(CpuTest, BundlesSideBySide) {
   floats(y[2])[0] = 5;
   ASSERT_EQ(launch(scaled.get(), y), "");
   EXPECT_EQ(floats(y[3])[2], 20);
+}
+
+TEST(CpuTest, EveryAllocationMayFail) {
+  FaultyMemory memory;
+  KernelPtr kernel = loadNamed("attention_cpu");
+  constexpr int64_t kTokens = 50;
+  std::vector<Operand> x = makeOperands(kernel.get(), kTokens);
+  fill(x, kTokens);
+  linattn_set_thread_local_num_threads(1);
+  ASSERT_EQ(launch(kernel.get(), x), "");
+  int64_t count = memory.getCount();
+  ASSERT_GT(count, 0);
+  std::vector<char> expected(x[3].data, x[3].data + 16 * kTokens * 64 * 4);
+  for (int32_t threads : {1, 2}) {
+    linattn_set_thread_local_num_threads(threads);
+    for (int64_t n = 1; n <= count; ++n) {
+      memory.failAt(n);
+      EXPECT_EQ(
+          launch(kernel.get(), x)
+              .rfind("'attention': expected memory for a workspace of ", 0),
+          0u);
+      EXPECT_EQ(memory.getLive(), 0);
+      memory.failAt(0);
+      ASSERT_EQ(launch(kernel.get(), x), "");
+      EXPECT_EQ(memcmp(x[3].data, expected.data(), expected.size()), 0);
+      EXPECT_EQ(memory.getLive(), 0);
+    }
+  }
+  linattn_set_thread_local_num_threads(0);
+}
+
+TEST(CpuTest, SizesThatOverflow) {
+  KernelPtr kernel = loadNamed("scaled_cpu");
+  std::vector<Operand> x = makeOperands(kernel.get(), 2);
+  std::vector<linattn_view> views = getViews(x);
+  // An expanded array: many elements in the memory of one.
+  std::vector<int64_t> shape{int64_t(1) << 61, 3}, strides{0, 1};
+  ASSERT_EQ(views[0].rank, 2);
+  for (size_t i : {0, 1, 3}) {
+    views[i].shape = shape.data();
+    views[i].strides = strides.data();
+  }
+  EXPECT_EQ(take(linattn_kernel_launch(kernel.get(), views.data(), 4, nullptr,
+                                       0, nullptr)),
+            "argument 0 (%x): expected an array of at most "
+            "9223372036854775807 bytes, but got shape 2305843009213693952x3 "
+            "with elements of 4 bytes");
+  // Few elements, far apart.
+  shape = {2, 3};
+  strides = {int64_t(1) << 61, 1};
+  EXPECT_EQ(take(linattn_kernel_launch(kernel.get(), views.data(), 4, nullptr,
+                                       0, nullptr)),
+            "argument 0 (%x): expected an array of at most "
+            "9223372036854775807 bytes, but got shape 2x3 and strides "
+            "2305843009213693952, 1 with elements of 4 bytes");
 }
 
 TEST(CpuTest, Errors) {

@@ -354,6 +354,40 @@ TEST_F(CudaTest, DeviceMemory) {
   EXPECT_EQ(take(linattn_device_allocate(1000, &memory)),
             "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory\n"
             "for 1000 bytes");
+  for (auto [result, kind] : {std::pair(2, LINATTN_ERROR_OUT_OF_MEMORY),
+                              std::pair(1, LINATTN_ERROR_OTHER)}) {
+    fake.fail("cuMemAlloc", result, 0);
+    linattn_error *error = linattn_device_allocate(1000, &memory);
+    ASSERT_TRUE(error);
+    EXPECT_EQ(linattn_error_get_kind(error), kind);
+    linattn_error_free(error);
+  }
+}
+
+// Tokens that cost no memory, and products of their number that do not fit.
+TEST_F(CudaTest, SizesThatOverflow) {
+  KernelPtr kernel = loadNamed("layer");
+  ASSERT_TRUE(kernel);
+  ASSERT_EQ(take(linattn_kernel_prepare(kernel.get())), "");
+  std::vector<Operand> x = makeOperands(kernel.get(), 4);
+  std::vector<linattn_view> views = getViews(x);
+  std::vector<std::vector<int64_t>> shapes;
+  for (linattn_view &view : views)
+    shapes.emplace_back(view.shape, view.shape + view.rank);
+  std::vector<int64_t> strides(8, 0);
+  for (int64_t tokens : {int64_t(1) << 58, int64_t(1) << 61}) {
+    for (size_t i = 0; i < views.size(); ++i) {
+      std::replace(shapes[i].begin(), shapes[i].end(), x[0].shape[2], tokens);
+      views[i].shape = shapes[i].data();
+      views[i].strides = strides.data() + 8 - views[i].rank;
+    }
+    size_t bytes = 0;
+    EXPECT_NE(take(linattn_kernel_workspace_size(
+                       kernel.get(), views.data(),
+                       static_cast<int32_t>(views.size()), &bytes))
+                  .find("expected an array of at most 9223372036854775807"),
+              std::string::npos);
+  }
 }
 
 //===----------------------------------------------------------------------===//

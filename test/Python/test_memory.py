@@ -1,0 +1,147 @@
+"""Sizes that overflow, and memory that is missing: errors, never a crash."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import linattn
+
+
+def run_limited(code):
+    """Runs code in a process of its own; `limit(n)` leaves it n MiB of address space."""
+    prelude = """
+    import resource
+
+    def limit(mebibytes):
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (mebibytes << 20), resource.RLIM_INFINITY))
+
+    def unlimit():
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(prelude) + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    return result.stdout
+
+
+def expand(shape):
+    return np.broadcast_to(np.float32(1), shape)
+
+
+HUGE = 1 << 31
+
+# The 2^64 bytes of a state of K = 2^40 by V = 2^22 wrap around to none; tokens and output are small.
+KEYS, VALUES = (1, 1, 1, 1 << 40), (1, 1, 1, 1 << 22)
+
+
+def test_a_state_that_overflows():
+    k, v = expand(KEYS), expand(VALUES)
+    with pytest.raises(ValueError, match="result: expected an array of at most 9223372036854775807 bytes"):
+        linattn.scan(k, k, v, return_state=True)
+
+
+def test_a_state_of_the_call_that_overflows():
+    """Without `return_state` only the compiled code multiplies its sizes."""
+    k, v, one = expand(KEYS), expand(VALUES), expand((1, 1, 1, 1))
+    with pytest.raises(MemoryError, match="expected memory for a workspace of more than 9223372036854775807 bytes"):
+        linattn.scan(k, k, v)
+    assert linattn.scan(one, one, one).shape == (1, 1, 1, 1)
+
+
+def test_operands_and_outputs_that_overflow():
+    torch = pytest.importorskip("torch")
+    B, T = 1 << 21, 1 << 20
+    v = torch.ones(1, 1, 1, 1).expand(B, T, 1, 1 << 20)
+    k = v[..., :1]
+    with pytest.raises(ValueError, match=r"(v|result): expected an array of at most 9223372036854775807 bytes, but got"):
+        linattn.scan(k, k, v)
+    k = expand((B, T, 1, 1))
+    with pytest.raises(MemoryError, match="expected memory for a result of shape"):
+        linattn.scan(k, k, expand((B, T, 1, 1 << 18)))
+
+
+def test_torch_expands_without_a_check():
+    torch = pytest.importorskip("torch")
+    k, v = torch.ones(1, 1, 1, 1).expand(KEYS), torch.ones(1, 1, 1, 1).expand(VALUES)
+    with pytest.raises(ValueError, match="expected an array of at most"):
+        linattn.scan(k, k, v, return_state=True)
+
+
+def test_states_and_pools_that_overflow():
+    with pytest.raises(ValueError, match=r"state: expected an array of at most \d+ bytes, but got shape \(4, 2, "):
+        linattn.State.zeros(4, 2, HUGE, HUGE)
+    with pytest.raises(MemoryError):
+        linattn.State.zeros(1, 1, 1 << 22, 1 << 22)
+
+
+def test_a_workspace_without_memory():
+    """K = V = 8192: a head's state has 256 MiB, and 100 are left."""
+    print(
+        run_limited(
+            """
+            import numpy as np, linattn
+            x = np.ones((1, 1, 1, 8192), np.float32) * 0.01
+            expected, _ = linattn.scan(x, x, x, return_state=True)
+            linattn.scan(x, x, x)
+            for threads in (1, 2):
+                limit(100)
+                try:
+                    linattn.scan(x, x, x, num_threads=threads)
+                    raise SystemExit("expected a MemoryError")
+                except MemoryError as error:
+                    message = str(error)
+                unlimit()
+                assert "expected memory for a workspace of 268435456 bytes, but the system gave none" in message, message
+                assert (linattn.scan(x, x, x, num_threads=threads) == expected).all()
+            limit(100)
+            try:
+                linattn.scan(x, x, x, return_state=True)
+                raise SystemExit("expected a MemoryError")
+            except MemoryError as error:
+                message = str(error)
+            assert "expected memory for a result of shape" in message, message
+            """
+        )
+    )
+
+
+def test_a_compilation_without_memory():
+    run_limited(
+        """
+        import os
+        os.environ["LINATTN_CACHE"] = "off"
+        import numpy as np, linattn
+        x = np.ones((1, 2, 1, 8), np.float32)
+        limit(100)
+        try:
+            linattn.scan(x, x, x)
+            raise SystemExit("expected a MemoryError")
+        except MemoryError as error:
+            assert "MiB of memory to compile in" in str(error), error
+        unlimit()
+        assert linattn.scan(x, x, x).shape == x.shape
+        """
+    )
+
+
+def test_threads_without_memory_for_their_stacks():
+    """The call computes on its own thread instead."""
+    run_limited(
+        """
+        import numpy as np, linattn
+        x = np.random.default_rng(0).random((4, 64, 4, 16), np.float32)
+        expected = linattn.scan(x, x, x, num_threads=1)
+        limit(64)
+        assert (linattn.scan(x, x, x, num_threads=37) == expected).all()
+        unlimit()
+        assert (linattn.scan(x, x, x, num_threads=37) == expected).all()
+        """
+    )
