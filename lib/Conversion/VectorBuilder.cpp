@@ -35,8 +35,14 @@ Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes) {
 /// A buffer of a task takes its place on the stack unless it is large, or the
 /// others have taken what a thread can be expected to have.
 bool VectorBuilder::fitsStack(MemRefType memref) {
-  int64_t bytes = memref.getNumElements() * memref.getElementTypeBitWidth() / 8;
-  if (bytes > stackBytes || stackTaken + bytes > taskStackBytes)
+  int64_t bytes = memref.getElementTypeBitWidth() / 8;
+  for (int64_t size : memref.getShape()) {
+    // The product of large sizes would not fit in 64 bits.
+    if (size > stackBytes / std::max<int64_t>(bytes, 1))
+      return false;
+    bytes *= size;
+  }
+  if (stackTaken + bytes > taskStackBytes)
     return false;
   stackTaken += bytes;
   return true;
