@@ -39,6 +39,7 @@ class Work:
     flops: float = 0.0
     bytes: float = 0.0
     footprint: int = 0  # of a state that every step passes over; 0: none
+    beside: dict = field(default_factory=dict)  # what else is timed in the same turns
 
 
 def _log_sigmoid(x):
@@ -170,6 +171,31 @@ def _random_map(name, features):
     return make_map
 
 
+def _conv(case, channels_first):
+    """The short convolution with silu, of heads · d channels and four weights, beside a copy
+    of the same bytes."""
+
+    def build(sizes):
+        import linattn
+
+        rng = np.random.default_rng(sizes.seed)
+        channels, dtype = sizes.heads * sizes.d, DTYPES[sizes.dtype]
+        x, out, copied = (np.zeros((sizes.batch, sizes.t, channels), dtype) for _ in range(3))
+        x[...] = rng.standard_normal(x.shape)
+        if channels_first:
+            x, out = (np.ascontiguousarray(array.swapaxes(1, 2)).swapaxes(1, 2) for array in (x, out))
+        w, b = (rng.standard_normal(shape).astype(dtype) for shape in ((channels, 4), (channels,)))
+        whole, target = (array.reshape(-1, order="A").view(np.uint8) for array in (x if not channels_first else x.swapaxes(1, 2), copied))
+        return Work(
+            case, sizes,
+            lambda threads, form: linattn.causal_conv1d(x, w, b, activation="silu", out=out, num_threads=threads),
+            lambda: linattn.reference.causal_conv1d(x, w, b, activation="silu"),
+            dict(x=x), 8.0 * x.size, _token_bytes(x, x), beside={"copy": lambda: np.copyto(target, whole)},
+        )  # fmt: skip
+
+    return build
+
+
 def _flops(sizes):
     return 4.0 * sizes.batch * sizes.t * sizes.heads * sizes.d * sizes.d
 
@@ -192,6 +218,8 @@ CASES = {
     "exp": _scan("exp", feature_map="exp", normalize=True),
     "noncausal": _attention("noncausal", feature_map="identity", normalize=False),
     "softmax": _attention("softmax", causal=True, weights="softmax"),
+    "conv": _conv("conv", False),
+    "conv-channels-first": _conv("conv-channels-first", True),
     "decode-linear": _decode("decode-linear"),
     "decode": _decode("decode", "BTH"),
     "decode-gate": _decode("decode-gate", "BTHD"),
