@@ -16,6 +16,9 @@ def test_all_cases(tmp_path, capsys):
     path = tmp_path / "records.json"
     assert bench.main(["--case=all", *QUICK, f"--json={path}"]) == 0
     records = json.loads(path.read_text())
+    copies = [record["case"] for record in records if record["implementation"] == "copy"]
+    assert copies == ["conv", "conv-channels-first"]
+    records = [record for record in records if record["implementation"] != "copy"]
     assert [record["case"] for record in records] == list(cases.CASES)
     for record in records:
         assert set(report.KEYS) == set(record)
@@ -24,7 +27,9 @@ def test_all_cases(tmp_path, capsys):
         assert record["share"] == pytest.approx(record["gflops"] / record["fma_gflops"])
         # The figure belongs to a right result.
         assert record["max_rel_error"] < 5e-6, record["case"]
-    assert "| linear | linattn | 16 | 32 |" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "| linear | linattn | 16 | 32 |" in out
+    assert "conv f32 T=32 threads=1: " in out and " of a copy of the same bytes" in out
 
 
 def test_flops_are_those_of_the_recurrence():
