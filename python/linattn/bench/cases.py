@@ -42,7 +42,7 @@ class Work:
     bytes: float = 0.0
     footprint: int = 0  # of a state that every step passes over; 0: none
     run_open: Callable | None = None  # under gates that let pass; takes turns with `run`
-    others: dict = field(default_factory=dict)  # name -> threads -> …: ours in other ways, in turn with it
+    beside: dict = field(default_factory=dict)  # name -> threads -> …, timed in the same turns
 
 
 def _log_sigmoid(x):
@@ -119,7 +119,7 @@ def _short(sizes):
     return Work(
         "short", sizes, run, lambda: linattn.reference.attention(q, k, v, **options),
         dict(q=q, k=k, v=v), _flops(sizes), _token_bytes(q, k, v, v),
-        others={form: lambda threads, form=form: run(threads, form) for form in ("quadratic", "chunk:16", "state-tile")},
+        beside={form: lambda threads, form=form: run(threads, form) for form in ("quadratic", "chunk:16", "state-tile")},
     )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def _short_many(sizes):
         "short-many", sizes,
         lambda threads, form: linattn.scan(q, k, v, out=out, num_threads=threads, form=form),
         lambda: linattn.reference.scan(q, k, v), dict(q=q, k=k, v=v), _flops(sizes), _token_bytes(q, k, v, v),
-        others={"packed": lambda threads: one_by(threads, cu_seqlens=offsets), "one sequence": one_by},
+        beside={"packed": lambda threads: one_by(threads, cu_seqlens=offsets), "one sequence": one_by},
     )  # fmt: skip
 
 
@@ -221,6 +221,31 @@ def _gated(case, build):
     return build_both
 
 
+def _conv(case, channels_first):
+    """The short convolution with silu, of heads · d channels and four weights, beside a copy
+    of the same bytes."""
+
+    def build(sizes):
+        import linattn
+
+        rng = np.random.default_rng(sizes.seed)
+        channels, dtype = sizes.heads * sizes.d, DTYPES[sizes.dtype]
+        x, out, copied = (np.zeros((sizes.batch, sizes.t, channels), dtype) for _ in range(3))
+        x[...] = rng.standard_normal(x.shape)
+        if channels_first:
+            x, out = (np.ascontiguousarray(array.swapaxes(1, 2)).swapaxes(1, 2) for array in (x, out))
+        w, b = (rng.standard_normal(shape).astype(dtype) for shape in ((channels, 4), (channels,)))
+        whole, target = (array.reshape(-1, order="A").view(np.uint8) for array in (x if not channels_first else x.swapaxes(1, 2), copied))
+        return Work(
+            case, sizes,
+            lambda threads, form: linattn.causal_conv1d(x, w, b, activation="silu", out=out, num_threads=threads),
+            lambda: linattn.reference.causal_conv1d(x, w, b, activation="silu"),
+            dict(x=x), 8.0 * x.size, _token_bytes(x, x), beside={"copy": lambda threads: np.copyto(target, whole)},
+        )  # fmt: skip
+
+    return build
+
+
 def _flops(sizes):
     return 4.0 * sizes.batch * sizes.t * sizes.heads * sizes.d * sizes.d
 
@@ -245,6 +270,8 @@ CASES = {
     "short": _short,
     "short-many": _short_many,
     "softmax": _attention("softmax", causal=True, weights="softmax"),
+    "conv": _conv("conv", False),
+    "conv-channels-first": _conv("conv-channels-first", True),
     "decode-linear": _decode("decode-linear"),
     "decode": _decode("decode", "BTH"),
     "decode-gate": _decode("decode-gate", "BTHD"),
