@@ -105,8 +105,12 @@ nb::object PlanCall::chain(nb::handle out, nb::handle given, int64_t every,
     chain.lengths.push_back(
         findTokens(spec, isTokens ? 0 : others[3 * before], plan.names));
   }
-  kernel = &findKernel(std::min(every, chain.tokens));
-  if (isExplained(*kernel, inputs)) {
+  int64_t first = std::min(every, chain.tokens);
+  kernel = &findKernel(first);
+  Views firstInputs = inputs;
+  for (auto [input, dim] : llvm::zip(firstInputs, chain.lengths))
+    input = slice(input, dim, 0, first);
+  if (isExplained(*kernel, firstInputs)) {
     endExplainedCall();
     return nb::none();
   }

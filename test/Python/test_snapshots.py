@@ -302,3 +302,20 @@ def test_state_errors(qkv):
         state.step(qkv[0], qkv[1], qkv[1])
     assert state.history == 2
     state.rollback(0)
+
+
+def test_on_the_emulated_gpu(rng, qkv):
+    options = options_of("delta", rng)
+    S = make(rng, 2, 3, 16, 24)
+    expected, end, between = reference.scan(*qkv, initial_state=S, return_state=True, states_every=8, **options)
+    o, state, states = linattn.scan(
+        *qkv, initial_state=S, return_state=True, states_every=8, inplace=True, target="nvvm-emulated", **options
+    )
+    assert state.S is S
+    assert_agrees(o, expected)
+    assert_agrees(S, end.S)
+    assert_agrees(states, between)
+
+
+def test_explain(qkv):
+    assert "select-form" in str(linattn.explain(linattn.scan, *qkv, states_every=4))
