@@ -221,7 +221,8 @@ static std::string formatCheck(llvm::StringRef message,
   return text;
 }
 
-/// Whether a result of this shape has a number of bytes.
+/// Whether a result of this shape has a number of bytes. Of buffers that a call
+/// is given the checks of views ask the same.
 static llvm::Error checkByteCount(const Signature &signature, size_t index,
                                   llvm::ArrayRef<int64_t> shape) {
   int64_t elementBytes = getByteSize(signature.results[index].dtype);
@@ -246,12 +247,8 @@ computeShapes(const KernelImpl &impl, const LoadedCode &code,
     numDims += result.getRank();
     allStatic &= result.hasStaticShape();
   }
-  if (allStatic && checks.empty()) {
-    for (auto [i, shape] : llvm::enumerate(shapes))
-      if (llvm::Error error = checkByteCount(signature, i, shape))
-        return std::move(error);
+  if (allStatic && checks.empty())
     return shapes;
-  }
 
   constexpr int64_t numSizes = mlir::linattn::kMaxCheckedSizes;
   int64_t numSlots = numDims + (checks.empty() ? 0 : 1 + numSizes);
@@ -274,8 +271,6 @@ computeShapes(const KernelImpl &impl, const LoadedCode &code,
       return makeError(signature.describeResult(i) +
                        ": expected sizes that are not negative, but got " +
                        formatShape(shape));
-    if (llvm::Error error = checkByteCount(signature, i, shape))
-      return std::move(error);
   }
   return shapes;
 }
@@ -294,7 +289,13 @@ Kernel::resultShapes(llvm::ArrayRef<BufferView> inputs) const {
   llvm::Expected<const LoadedCode *> code = impl->getCodeFor(packed.get(), {});
   if (!code)
     return code.takeError();
-  return computeShapes(*impl, **code, packed.get());
+  auto shapes = computeShapes(*impl, **code, packed.get());
+  if (!shapes)
+    return shapes;
+  for (auto [i, shape] : llvm::enumerate(*shapes))
+    if (llvm::Error error = checkByteCount(signature(), i, shape))
+      return std::move(error);
+  return shapes;
 }
 
 bool Kernel::isForDevice() const { return impl->getDeviceCode(); }

@@ -205,8 +205,10 @@ std::optional<DType> parseDataType(dlpack::DataType type) {
 }
 
 void checkAlignment(const BufferView &view, const char *name) {
-  if (view.getNumElements() != 0 &&
-      reinterpret_cast<uintptr_t>(view.data) % getByteSize(view.dtype) != 0)
+  // A power of 2.
+  uintptr_t odd = getByteSize(view.dtype) - 1;
+  if ((reinterpret_cast<uintptr_t>(view.data) & odd) != 0 &&
+      view.getNumElements() != 0)
     throwValueError(std::string(name) + ": expected memory aligned to " +
                     std::to_string(getByteSize(view.dtype)) +
                     " bytes, but got a misaligned array");

@@ -359,7 +359,7 @@ void PlanCall::run(int32_t numThreads) {
     }
   // Nothing to compute, and no head to divide by.
   if (llvm::all_of(outputs, [](const BufferView &view) {
-        return view.getNumElements() == 0;
+        return llvm::is_contained(view.shape, 0);
       }))
     return;
   launch(*kernel, inputs, outputs, numThreads);

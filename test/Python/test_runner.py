@@ -167,6 +167,7 @@ def test_cuda_array_interface_and_workspace(fake):
 def test_a_device_without_memory(fake):
     kernel = load("attention")
     arrays = [CudaArray((2, 8, 6, 64)) for _ in range(4)]
+    kernel.prepare()
     fake.fakeCudaFail(b"cuMemAlloc", 2, 0)
     with pytest.raises(MemoryError, match="CUDA_ERROR_OUT_OF_MEMORY") as caught:
         kernel.launch(*arrays, stream=7)

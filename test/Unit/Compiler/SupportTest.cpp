@@ -99,7 +99,7 @@ TEST(Npy, Errors) {
   EXPECT_EQ(getNpyError(makeNpy("{'descr': '<f4', 'fortran_order': False, "
                                 "'shape': (2147483648, 2147483648), }",
                                 0)),
-            "x.npy: byte 89: error: expected more bytes of elements, but got "
+            "x.npy: byte 87: error: expected more bytes of elements, but got "
             "0");
   EXPECT_EQ(getNpyError(makeNpy("{'descr': '<f4', 'shape': (2,), }", 8)),
             "x.npy: byte 43: error: expected 'descr', 'fortran_order' and "
