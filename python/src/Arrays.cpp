@@ -15,9 +15,9 @@
 #include "Arrays.h"
 #include "Buffer.h"
 #include "DLPack.h"
+#include "Libraries.h"
 
 #include <cstring>
-#include <unordered_map>
 
 namespace nb = nanobind;
 using namespace linattn;
@@ -39,117 +39,7 @@ using namespace linattn::python;
                  dtype);
 }
 
-//===----------------------------------------------------------------------===//
-// What is cached of the libraries
-//===----------------------------------------------------------------------===//
-
 namespace {
-
-/// What is known of a type of arrays.
-struct TypeInfo {
-  ArrayKind kind = ArrayKind::Other;
-  /// Functions that take its arrays apart and make new ones, if it has them.
-  const dlpack::ExchangeAPI *api = nullptr;
-};
-
-/// Python objects that live as long as the interpreter. Leaked, since there is
-/// no moment at which they could safely be released.
-struct Libraries {
-  nb::object numpyArray, numpyEmpty, float32, float64;
-  nb::object uint16;
-  /// The dtype of ml_dtypes, once it is needed.
-  nb::object bfloat16;
-  nb::object dtypeName, viewName, dlpackName, dlpackDeviceName, maxVersion;
-  nb::object cudaName, gradientName, isNegName;
-  std::unordered_map<PyTypeObject *, TypeInfo> types;
-
-  Libraries() {
-    nb::module_ numpy = nb::module_::import_("numpy");
-    numpyArray = numpy.attr("ndarray");
-    numpyEmpty = numpy.attr("empty");
-    float32 = numpy.attr("dtype")("float32");
-    float64 = numpy.attr("dtype")("float64");
-    uint16 = numpy.attr("dtype")("uint16");
-    viewName = nb::str("view");
-    dtypeName = nb::str("dtype");
-    dlpackName = nb::str("__dlpack__");
-    dlpackDeviceName = nb::str("__dlpack_device__");
-    cudaName = nb::str("__cuda_array_interface__");
-    gradientName = nb::str("requires_grad");
-    isNegName = nb::steal(PyUnicode_InternFromString("is_neg"));
-    maxVersion = nb::make_tuple(1, 0);
-  }
-};
-
-Libraries &getLibraries() {
-  static Libraries *libraries = new Libraries;
-  return *libraries;
-}
-
-nb::object getBFloat16() {
-  Libraries &libraries = getLibraries();
-  if (!libraries.bfloat16.is_valid())
-    libraries.bfloat16 = nb::module_::import_("numpy").attr("dtype")(
-        nb::module_::import_("ml_dtypes").attr("bfloat16"));
-  return libraries.bfloat16;
-}
-
-/// The functions of a type. Subclasses of a tensor inherit them, but what they
-/// are may be elsewhere, or nowhere: only tensors themselves and parameters.
-const dlpack::ExchangeAPI *findAPI(nb::handle type, const std::string &module) {
-  nb::object name = type.attr("__name__");
-  std::string typeName = nb::str(nb::handle(name)).c_str();
-  if (!(module == "torch" && typeName == "Tensor") &&
-      !(module == "torch.nn.parameter" && typeName == "Parameter"))
-    return nullptr;
-  if (!nb::hasattr(type, "__dlpack_c_exchange_api__"))
-    return nullptr;
-  nb::object capsule = type.attr("__dlpack_c_exchange_api__");
-  if (!PyCapsule_IsValid(capsule.ptr(), dlpack::kExchangeName))
-    return nullptr;
-  const auto *api = static_cast<const dlpack::ExchangeAPI *>(
-      PyCapsule_GetPointer(capsule.ptr(), dlpack::kExchangeName));
-  while (api && api->version.major > 1)
-    api = api->previous;
-  return api && api->version.major == 1 && api->borrow ? api : nullptr;
-}
-
-/// The library that a type belongs to, by the name of its module.
-TypeInfo classify(nb::handle object, const char *name) {
-  Libraries &libraries = getLibraries();
-  PyTypeObject *type = Py_TYPE(object.ptr());
-  if (auto it = libraries.types.find(type); it != libraries.types.end())
-    return it->second;
-  nb::object moduleName = object.type().attr("__module__");
-  std::string module = nb::str(nb::handle(moduleName)).c_str();
-  auto isIn = [&](const char *package) {
-    size_t length = std::strlen(package);
-    return module.compare(0, length, package) == 0 &&
-           (module.size() == length || module[length] == '.');
-  };
-  // Its buffer holds the elements that the mask hides, too.
-  if (nb::hasattr(object, "mask") && nb::hasattr(object, "fill_value") &&
-      PyObject_IsInstance(object.ptr(), libraries.numpyArray.ptr()) == 1)
-    throwTypeError(std::string(name) +
-                   ": expected an array without a mask, but got " +
-                   describeType(object) +
-                   "; pass its `filled()`, and the mask as an operand");
-  TypeInfo info;
-  if (PyObject_IsInstance(object.ptr(), libraries.numpyArray.ptr()) == 1)
-    info.kind = ArrayKind::NumPy;
-  else if (isIn("torch") || nb::hasattr(object, "requires_grad"))
-    info.kind = ArrayKind::Torch;
-  else if (isIn("jax") || isIn("jaxlib"))
-    info.kind = ArrayKind::Jax;
-  else if (nb::hasattr(object, "__array_namespace__"))
-    info.kind = ArrayKind::ArrayApi;
-  if (info.kind == ArrayKind::Torch)
-    info.api = findAPI(object.type(), module);
-  // The map's key stays valid: the type lives on.
-  Py_INCREF(reinterpret_cast<PyObject *>(type));
-  libraries.types.emplace(type, info);
-  return info;
-}
 
 std::optional<DType> parseFormat(const char *format, Py_ssize_t itemSize) {
   if (!format)

@@ -1,0 +1,52 @@
+//===- Libraries.h - Array libraries of this process ------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_PYTHON_LIBRARIES_H
+#define LINATTN_PYTHON_LIBRARIES_H
+
+#include "Arrays.h"
+#include "DLPack.h"
+
+#include <unordered_map>
+
+namespace linattn::python {
+
+/// The library of an array type, and its DLPack functions.
+struct TypeInfo {
+  ArrayKind kind = ArrayKind::Other;
+  /// Functions that take its arrays apart and make new ones, if it has them.
+  const dlpack::ExchangeAPI *api = nullptr;
+};
+
+/// Python objects that live as long as the interpreter. Leaked, since there is
+/// no moment at which they could safely be released.
+struct Libraries {
+  nanobind::object numpyArray, numpyEmpty, float32, float64;
+  nanobind::object uint16;
+  /// The dtype of ml_dtypes, once it is needed.
+  nanobind::object bfloat16;
+  nanobind::object dtypeName, viewName, dlpackName, dlpackDeviceName,
+      maxVersion;
+  nanobind::object cudaName, gradientName, isNegName;
+  std::unordered_map<PyTypeObject *, TypeInfo> types;
+
+  Libraries();
+};
+
+Libraries &getLibraries();
+
+/// The dtype bfloat16 of ml_dtypes.
+nanobind::object getBFloat16();
+
+/// The library that a type belongs to, by the name of its module. A masked
+/// array is a TypeError that starts with `name`.
+TypeInfo classify(nanobind::handle object, const char *name);
+
+} // namespace linattn::python
+
+#endif // LINATTN_PYTHON_LIBRARIES_H
