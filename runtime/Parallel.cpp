@@ -101,12 +101,26 @@ struct Loop {
   void *ctx;
 };
 
+// pthreadpool is not built with the thread sanitizer, which cannot see that a
+// loop begins before its tasks and ends after them.
+#if defined(__SANITIZE_THREAD__)
+extern "C" void __tsan_acquire(void *address);
+extern "C" void __tsan_release(void *address);
+void publish(Loop &loop) { __tsan_release(&loop); }
+void observe(Loop &loop) { __tsan_acquire(&loop); }
+#else
+void publish(Loop &) {}
+void observe(Loop &) {}
+#endif
+
 void runTask(void *opaque, size_t i) {
   auto *loop = static_cast<Loop *>(opaque);
+  observe(*loop);
   bool outer = insideTask;
   insideTask = true;
   loop->task(loop->ctx, static_cast<int64_t>(i));
   insideTask = outer;
+  publish(*loop);
 }
 
 } // namespace
@@ -126,8 +140,10 @@ void linattn_parallel_for(int64_t n, void (*task)(void *ctx, int64_t i),
         // never flushed: results must not depend on who computes them.
         static const int32_t cpus = getAvailableCpus();
         uint32_t flags = threads > cpus ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0;
+        publish(loop);
         pthreadpool_parallelize_1d(pool, runTask, &loop, static_cast<size_t>(n),
                                    flags);
+        observe(loop);
         return;
       }
     }
