@@ -138,8 +138,21 @@ struct Loop {
   FirstFailure failure;
 };
 
+// pthreadpool is not built with the thread sanitizer, which cannot see that a
+// loop begins before its tasks and ends after them.
+#if defined(__SANITIZE_THREAD__)
+extern "C" void __tsan_acquire(void *address);
+extern "C" void __tsan_release(void *address);
+void publish(Loop &loop) { __tsan_release(&loop); }
+void observe(Loop &loop) { __tsan_acquire(&loop); }
+#else
+void publish(Loop &) {}
+void observe(Loop &) {}
+#endif
+
 void runTask(void *opaque, size_t i) {
   auto *loop = static_cast<Loop *>(opaque);
+  observe(*loop);
   if (loop->failure.isSet())
     return;
   bool outer = insideTask;
@@ -158,6 +171,7 @@ void runTask(void *opaque, size_t i) {
   if (result.status != LINATTN_CALL_DONE)
     loop->failure.set(result);
   insideTask = outer;
+  publish(*loop);
 }
 
 /// Runs the tasks on the pool and returns true, or false where there is none to
@@ -182,8 +196,10 @@ bool runOnPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
         // early; not if that takes the CPU from those who work.
         static const int32_t cpus = getAvailableCpus();
         uint32_t flags = threads > cpus ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0;
+        publish(loop);
         pthreadpool_parallelize_1d(pool, runTask, &loop, static_cast<size_t>(n),
                                    flags);
+        observe(loop);
         result = loop.failure.get();
         return true;
       }

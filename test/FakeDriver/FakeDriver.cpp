@@ -201,9 +201,11 @@ void fakeCudaSetDevice(int major, int minor, int sharedBytes) {
 
 static Context *getContext(int number) {
   std::lock_guard<std::mutex> lock(state().mutex);
-  Context &context = state().contexts[number];
-  context.id = 1000 + number;
-  return &context;
+  auto [it, isNew] = state().contexts.try_emplace(number);
+  // Others read it without the lock.
+  if (isNew)
+    it->second.id = 1000 + number;
+  return &it->second;
 }
 
 void fakeCudaSetContext(int number) {

@@ -196,13 +196,14 @@ TEST_F(CudaTest, LoopsRepeatTheirLaunches) {
       }
     // A token goes to its place in the result.
     for (size_t i = 0, token = 0; i < order.size(); ++i)
-      if (order[i] == 't')
+      if (order[i] == 't') {
         EXPECT_NE((launches[i] + " ")
                       .find(" " + hex(operands[1].data) + " " +
                             hex(operands[1].data) + " " +
                             hex(reinterpret_cast<void *>(4 * token++))),
                   std::string::npos)
             << launches[i];
+      }
     return order;
   };
   EXPECT_EQ(run(7), "ctttctttrt");
