@@ -11,7 +11,7 @@ from lit.llvm.subst import ToolSubst
 config.name = "linattn"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "Unit", "Python"]
+config.excludes = ["Fuzz", "Inputs", "Unit", "Python"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.linattn_obj_root, "test")
 

@@ -21,8 +21,8 @@ using namespace linattn;
 using namespace linattn::python;
 using namespace nb::literals;
 
-void linattn::python::throwError(llvm::Error error,
-                                 std::string (*edit)(std::string)) {
+void linattn::python::throwError(
+    llvm::Error error, llvm::function_ref<std::string(std::string)> edit) {
   bool lacksMemory = error.isA<OutOfMemoryError>();
   std::string message = llvm::toString(std::move(error));
   if (edit)

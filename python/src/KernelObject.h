@@ -10,14 +10,16 @@
 #define LINATTN_PYTHON_KERNELOBJECT_H
 
 #include "linattn/Compiler/Kernel.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <nanobind/nanobind.h>
 
 namespace linattn::python {
 
 /// Throws the message of a failure, which `edit` may change: a MemoryError for
 /// an `OutOfMemoryError`, else a ValueError.
-[[noreturn]] void throwError(llvm::Error error,
-                             std::string (*edit)(std::string) = nullptr);
+[[noreturn]] void
+throwError(llvm::Error error,
+           llvm::function_ref<std::string(std::string)> edit = {});
 
 template <typename T>
 T unwrap(llvm::Expected<T> value) {
