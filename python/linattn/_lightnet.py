@@ -11,8 +11,8 @@ _lightnet = Family("lightnet")
 
 
 def lightnet(
-    q, k, v, scale=None, initial_state=None, output_final_state=False, *, cu_seqlens=None, out=None,
-    num_threads=None, form="auto", target=None,
+    q, k, v, scale=None, initial_state=None, output_final_state=False, *, cu_seqlens=None, inplace=False,
+    out=None, num_threads=None, form="auto", target=None,
 ):  # fmt: skip
     """LightNet: keys under a running softmax, per channel.
 
@@ -36,7 +36,7 @@ def lightnet(
         tokens); 0 and −∞ unless given.
       output_final_state: also return the state after the last token.
       cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -48,5 +48,5 @@ def lightnet(
     """
     return _lightnet(
         (q, k, v, offsets(cu_seqlens)), {"scale": scale},
-        initial_state, output_final_state, out, num_threads, form, target,
+        initial_state, output_final_state, out, num_threads, form, target, inplace,
     )  # fmt: skip

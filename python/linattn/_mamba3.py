@@ -10,12 +10,13 @@ __all__ = [
 ]
 
 
-_mamba3 = Family("mamba3", numbers=())
+_mamba3 = Family("mamba3", numbers=(), state="Input_States")
 
 
 def mamba3(
     Q, K, V, ADT, DT, Trap, Q_bias, K_bias, Angles, D=None, Z=None, Input_States=None,
-    return_final_states=False, *, cu_seqlens=None, out=None, num_threads=None, form="auto", target=None,
+    return_final_states=False, *, cu_seqlens=None, inplace=False, out=None, num_threads=None,
+    form="auto", target=None,
 ):  # fmt: skip
     """Mamba-3 with one query and key per token (SISO).
 
@@ -48,7 +49,7 @@ def mamba3(
       return_final_states: also return the states after the last token; the angles
         are modulo 2π.
       cu_seqlens: offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, H, P]``, of Q's kind; with return_final_states ``(o, states)``.
@@ -59,17 +60,17 @@ def mamba3(
     """
     return _mamba3(
         (Q, K, V, ADT, DT, Trap, Angles, Q_bias, K_bias, D, Z, offsets(cu_seqlens)), {},
-        Input_States, return_final_states, out, num_threads, form, target,
+        Input_States, return_final_states, out, num_threads, form, target, inplace,
     )  # fmt: skip
 
 
-_mamba3_mimo = Family("mamba3_mimo", flags=("rotate_pairwise",), numbers=())
+_mamba3_mimo = Family("mamba3_mimo", flags=("rotate_pairwise",), numbers=(), state="Input_States")
 
 
 def mamba3_mimo(
     Q, K, V, ADT, DT, Trap, Q_bias, K_bias, MIMO_V, MIMO_Z, MIMO_Out, Angles, D=None, Z=None,
-    Input_States=None, return_final_states=False, *, rotate_pairwise=False, cu_seqlens=None, out=None,
-    num_threads=None, form="auto", target=None,
+    Input_States=None, return_final_states=False, *, rotate_pairwise=False, cu_seqlens=None, inplace=False,
+    out=None, num_threads=None, form="auto", target=None,
 ):  # fmt: skip
     """Mamba-3 with R queries and keys per token (MIMO).
 
@@ -96,7 +97,7 @@ def mamba3_mimo(
       rotate_pairwise: the i-th angle turns elements 2i and 2i + 1, as in `mamba3`;
         without, as released kernels do it, elements i and i + N/2.
       cu_seqlens: offsets of packed sequences, B = 1.
-      out, num_threads, form, target: as in `scan`.
+      inplace, out, num_threads, form, target: as in `scan`.
 
     Returns:
       ``o [B, T, H, P]``, of Q's kind; with return_final_states ``(o, states)``.
@@ -111,5 +112,5 @@ def mamba3_mimo(
             offsets(cu_seqlens),
         ),
         {"rotate_pairwise": rotate_pairwise},
-        Input_States, return_final_states, out, num_threads, form, target,
+        Input_States, return_final_states, out, num_threads, form, target, inplace,
     )  # fmt: skip

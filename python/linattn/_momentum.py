@@ -12,7 +12,7 @@ _momentum_delta_rule = Family("momentum_delta_rule", flags=("use_qk_l2norm_in_ke
 
 def momentum_delta_rule(
     q, k, v, log_alpha, log_mu, p=None, beta=None, eta=None, scale=None, initial_state=None,
-    output_final_state=False, use_qk_l2norm_in_kernel=True, use_p_times_alpha=True, *, out=None,
+    output_final_state=False, use_qk_l2norm_in_kernel=True, use_p_times_alpha=True, *, inplace=False, out=None,
     num_threads=None, target=None,
 ):  # fmt: skip
     """Momentum DeltaNet: the state follows the momentum of the delta rule's steps.
@@ -42,7 +42,7 @@ def momentum_delta_rule(
       output_final_state: also return the states after the last token.
       use_qk_l2norm_in_kernel: divide q, k and p by √(x·x + 1e-6) first.
       use_p_times_alpha: then multiply p by e^log_alpha: it reads S after its decay.
-      out, num_threads, target: as in `scan`.
+      inplace, out, num_threads, target: as in `scan`.
 
     Returns:
       ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
@@ -57,5 +57,5 @@ def momentum_delta_rule(
             "scale": scale, "use_qk_l2norm_in_kernel": use_qk_l2norm_in_kernel,
             "use_p_times_alpha": use_p_times_alpha,
         },
-        initial_state, output_final_state, out, num_threads, "auto", target,
+        initial_state, output_final_state, out, num_threads, "auto", target, inplace,
     )  # fmt: skip

@@ -6,6 +6,7 @@ the one before; `Plan.chain` runs it.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ def check_every(every):
         raise TypeError(f"states_every: expected an integer, but got {type(every).__name__}")
     if every < 1:
         raise ValueError(f"states_every: expected a positive number of tokens, but got {every}")
-    return int(every)
+    return min(int(every), sys.maxsize)
 
 
 def scan_in_segments(find_plan, arrays, every, initial_state, cu_seqlens, options):

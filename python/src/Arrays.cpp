@@ -334,9 +334,12 @@ static void fillView(const dlpack::Tensor &tensor, const char *name,
                      BufferView &view) {
   std::optional<DType> dtype = parseDataType(tensor.dtype);
   if (!dtype)
-    throwUnsupported(name, "DLPack type code " +
-                               std::to_string(tensor.dtype.code) + " with " +
-                               std::to_string(tensor.dtype.bits) + " bits");
+    throwUnsupported(name,
+                     (tensor.dtype.code == dlpack::kCodeComplex
+                          ? "complex numbers of "
+                          : "DLPack type code " +
+                                std::to_string(tensor.dtype.code) + " with ") +
+                         std::to_string(tensor.dtype.bits) + " bits");
   view.dtype = *dtype;
   view.data = static_cast<char *>(tensor.data) + tensor.byteOffset;
   view.shape.assign(tensor.shape, tensor.shape + tensor.rank);

@@ -26,6 +26,7 @@ inline constexpr int32_t kDeviceCUDAManaged = 13;
 inline constexpr uint8_t kCodeInt = 0;
 inline constexpr uint8_t kCodeFloat = 2;
 inline constexpr uint8_t kCodeBFloat = 4;
+inline constexpr uint8_t kCodeComplex = 5;
 inline constexpr uint8_t kCodeBool = 6;
 
 inline constexpr uint64_t kFlagReadOnly = 1;

@@ -104,7 +104,7 @@ def test_signature(name):
             assert p.default == (default == "True" if default in ("True", "False") else float(default))
         elif sign:
             assert default == "None"
-    assert {p.name for p in parameters[len(positional) :]} <= {"A_log", "dt_bias", "use_gate_in_kernel", "chunk_size"}
+    assert {p.name for p in parameters[len(positional) :]} <= {"A_log", "dt_bias", "use_gate_in_kernel", "chunk_size", "inplace"}
 
 
 # ----------------------------------------------------------------------------

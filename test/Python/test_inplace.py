@@ -60,13 +60,13 @@ def check_family(name, operands, initial="initial_state", final="output_final_st
 @pytest.mark.parametrize("case", test_families.CASES)
 def test_families_in_place(case, request):
     name, make = test_families.CASES[case]
-    if name != "abc":  # whose z is read while it is written
+    if name not in ("abc", "lightnet"):  # whose z is read while it is written
         request.getfixturevalue("no_copies")
     names = {"initial": "initial_states", "final": "return_final_states"} if name == "mamba2" else {}
     check_family(name, make(test_families.Draw()), **names)
 
 
-@pytest.mark.parametrize("case", ["selective_scan", "rwkv4", "log_linear", "lru"])
+@pytest.mark.parametrize("case", ["selective_scan", "rwkv4", "log_linear", "lru", "momentum_delta_rule"])
 def test_others_in_place(case, request):
     if case == "selective_scan":  # others put vectors side by side first, or count
         request.getfixturevalue("no_copies")

@@ -49,10 +49,11 @@ def test_a_state_that_overflows():
 
 
 def test_a_state_of_the_call_that_overflows():
-    """Without `return_state` only the compiled code multiplies its sizes."""
+    """Without `return_state` only the compiled code multiplies its sizes. Token by token
+    it keeps the state, where one chunk would not."""
     k, v, one = expand(KEYS), expand(VALUES), expand((1, 1, 1, 1))
     with pytest.raises(MemoryError, match="expected memory for a workspace of more than 9223372036854775807 bytes"):
-        linattn.scan(k, k, v)
+        linattn.scan(k, k, v, form="token")
     assert linattn.scan(one, one, one).shape == (1, 1, 1, 1)
 
 
@@ -88,7 +89,7 @@ def test_a_workspace_without_memory():
         run_limited(
             """
             import numpy as np, linattn
-            x = np.ones((1, 1, 1, 8192), np.float32) * 0.01
+            x = np.ones((1, 200, 1, 8192), np.float32) * 0.01  # several chunks
             expected, _ = linattn.scan(x, x, x, return_state=True)
             linattn.scan(x, x, x)
             for threads in (1, 2):

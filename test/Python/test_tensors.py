@@ -83,8 +83,8 @@ def odd_tensors():
     z = torch.complex(x, x)
     return {
         "negative": (z.conj().imag, r"negative bit|resolve_neg\(\)"),
-        "conjugate": (z.conj(), r"conjugate bit; pass its resolve_conj\(\)"),
-        "complex": (z, "but got"),
+        "conjugate": (z.conj(), r"conjugate bit; pass its resolve_conj\(\)|complex(64| numbers of 64 bits)"),
+        "complex": (z, "complex(64| numbers of 64 bits)"),
         "meta": (torch.empty(B, T, H, D, device="meta"), "a tensor on the meta device"),
         "sparse": (x.to_sparse(), "a tensor of the layout torch.sparse_coo"),
         "quantized": (torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), "a quantized tensor"),
@@ -97,7 +97,7 @@ CALLS = {
     "v": lambda x, y: linattn.attention(y, y, x),
     "decay": lambda x, y: linattn.scan(y, y, y, decay=x),
     "out": lambda x, y: linattn.scan(y, y, y, out=x),
-    "S": lambda x, y: linattn.scan(y, y, y, initial_state=x),
+    "initial_state": lambda x, y: linattn.scan(y, y, y, initial_state=x),
     "g": lambda x, y: fla.chunk_gla(y, y, y, x),
     "k": lambda x, y: fla.parallel_based(y, x, y),
 }

@@ -74,7 +74,7 @@ def define(adapter, summary, formula, signatures, note="", **parameters):
     functions = []
     for signature in signatures:
         name, _, rest = signature.partition("(")
-        if "initial_state=None" in rest:
+        if "initial_state=None" in rest and _takes_inplace(adapter):
             rest = f"{rest[:-1]}{', ' if '*,' in rest else ', *, '}inplace=False)"
         namespace = {"_adapter": adapter, "_check_hints": _check_hints, "_learn": _learn}
         namespace["_repeat"] = _linattn.Repeat()
@@ -103,6 +103,12 @@ def define(adapter, summary, formula, signatures, note="", **parameters):
         function.__doc__ = _describe(summary, formula, note, names, parameters)
         functions.append(function)
     return functions
+
+
+def _takes_inplace(adapter):
+    """Whether an adapter can update the initial state in place."""
+    parameters = inspect.signature(adapter).parameters.values()
+    return any(x.name == "inplace" or x.kind is x.VAR_KEYWORD for x in parameters)
 
 
 def _learn(repeat, arguments, adapter, **options):

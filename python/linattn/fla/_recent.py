@@ -40,6 +40,7 @@ def _momentum_rule(
     if cu_seqlens is not None:
         raise UnsupportedError("cu_seqlens: expected None, as in flash-linear-attention, but got offsets")
     output_final_state = check_flag("output_final_state", output_final_state)
+    given = initial_state
     if initial_state is not None:
         if len(initial_state) != 2:
             raise ValueError(f"initial_state: expected shape (2, B, H, K, V), but got {tuple(initial_state.shape)}")
@@ -50,6 +51,8 @@ def _momentum_rule(
     if not output_final_state:
         return result, None
     o, states = result
+    if options["inplace"]:
+        return o, given
     stacked = np.stack([_arrays.to_numpy(x) for x in states])
     return o, _arrays.convert_like(stacked, q)
 
@@ -81,8 +84,9 @@ chunk_momentum_delta_rule, fused_recurrent_momentum_delta_rule = define(
 )
 
 
-def _lightnet_rule(q, k, v, scale, initial_state, output_final_state, state_v_first, cu_seqlens):
+def _lightnet_rule(q, k, v, scale, initial_state, output_final_state, state_v_first, cu_seqlens, inplace):
     output_final_state = check_flag("output_final_state", output_final_state)
+    given = initial_state
     if initial_state is not None:
         if not isinstance(initial_state, (tuple, list)) or len(initial_state) != 2:
             raise ValueError("initial_state: expected a pair (recurrent_state, log_normalizer)")
@@ -101,7 +105,9 @@ def _lightnet_rule(q, k, v, scale, initial_state, output_final_state, state_v_fi
         else:
             z = z[:, 0]
         initial_state = (S, z)
-    o, (S, z) = _lightnet.lightnet(q, k, v, scale, initial_state, True, cu_seqlens=cu_seqlens)
+    o, (S, z) = _lightnet.lightnet(q, k, v, scale, initial_state, True, cu_seqlens=cu_seqlens, inplace=inplace)
+    if inplace and all(part is not None for part in given):
+        return o, given if output_final_state else (None, given[1])
     return o, (swap_state(S, state_v_first) if output_final_state else None, z[:, None])
 
 
