@@ -400,7 +400,7 @@ void ChannelConv::emit() {
   Value channelBlocks = ceilDiv(channels, blockChannels);
   Value blocks = countBlocks(blockTokens);
   Value perSlot = mul(channelBlocks, blocks);
-  parallel(mul(slots, perSlot), [&](Value task) {
+  parallelIfLarge(conv.getInput(), mul(slots, perSlot), [&](Value task) {
     Value inSlot = rem(task, perSlot);
     Value block = div(inSlot, channelBlocks);
     enterBlock(div(task, perSlot), block, blockTokens);

@@ -345,7 +345,7 @@ void TokenConv::emit() {
   Value channelBlocks = ceilDiv(channels, lanes);
   Value blocks = countBlocks(blockTokens);
   Value perSlot = mul(channelBlocks, blocks);
-  parallel(mul(slots, perSlot), [&](Value task) {
+  parallelIfLarge(conv.getInput(), mul(slots, perSlot), [&](Value task) {
     Value inSlot = rem(task, perSlot);
     Value block = rem(inSlot, blocks);
     enterBlock(div(task, perSlot), block, blockTokens);

@@ -141,6 +141,25 @@ public:
     b.setInsertionPointToStart(loop.getBody());
     body(loop.getInductionVars().front());
   }
+  /// `parallel`, but on one thread if `memref` has few elements: to wake
+  /// another one costs more than a step of decoding, and milliseconds where a
+  /// thread of another library spins on its core.
+  void parallelIfLarge(Value memref, Value end,
+                       function_ref<void(Value)> body) {
+    constexpr int64_t fewElements = 1 << 18;
+    Value elements = index(1);
+    for (int64_t d = 0, rank = cast<MemRefType>(memref.getType()).getRank();
+         d < rank; ++d)
+      elements = mul(elements, dim(memref, d));
+    Value isSmall = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
+                                          elements, index(fewElements));
+    Value perTask =
+        arith::SelectOp::create(b, loc, isSmall, max(end, index(1)), index(1));
+    parallel(ceilDiv(end, perTask), [&](Value task) {
+      Value from = mul(task, perTask);
+      forEach(from, min(add(from, perTask), end), 1, body);
+    });
+  }
   /// Runs `body` with the row of the state that a sequence has: its own number,
   /// or what `indices` say. Where that is negative there is none: `otherwise`.
   void withState(Value indices, Value sequence, function_ref<void(Value)> body,

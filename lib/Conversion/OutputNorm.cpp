@@ -194,7 +194,7 @@ void NormTile::emit() {
   Value heads = dim(norm.getInput(), 1), tokens = dim(norm.getInput(), 2);
   Value blocks = ceilDiv(tokens, blockTokens);
   Value rows = mul(dim(norm.getInput(), 0), heads);
-  parallel(mul(rows, blocks), [&](Value task) {
+  parallelIfLarge(norm.getInput(), mul(rows, blocks), [&](Value task) {
     Value block = rem(task, blocks), pair = div(task, blocks);
     batch = div(pair, heads);
     head = rem(pair, heads);

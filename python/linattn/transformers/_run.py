@@ -33,6 +33,19 @@ def initial(state, tokens):
     return state.clone() if expanded else state
 
 
+# Elements of a state that one thread passes over before another has woken up.
+_SMALL_STATE = 1 << 21
+
+
+def _threads(tokens, state):
+    """1 for a step of a small state, else None for the setting of the process. PyTorch's
+    threads keep spinning on their cores for a while after each of its operations, and a
+    step that waits for a thread of ours there takes milliseconds."""
+    if state is None or state.numel() > _SMALL_STATE or 4 * tokens.numel() > state.numel():
+        return None
+    return 1
+
+
 def run(family, operands, options, state, returns_state):
     """The output of a family and its final state, which is `state`, overwritten; the state
     is None unless it is returned.
@@ -43,7 +56,8 @@ def run(family, operands, options, state, returns_state):
       state: a tensor, or None for zeros.
       returns_state: whether the final state is needed.
     """
+    threads = _threads(operands[0], state)
     if state is not None and returns_state:
-        return family(operands, options, state, True, None, None, "auto", None, True)
-    result = family(operands, options, state, returns_state, None, None, "auto", None)
+        return family(operands, options, state, True, None, threads, "auto", None, True)
+    result = family(operands, options, state, returns_state, None, threads, "auto", None)
     return result if returns_state else (result, None)
