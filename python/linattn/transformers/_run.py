@@ -41,9 +41,11 @@ def _threads(tokens, state):
     """1 for a step of a small state, else None for the setting of the process. PyTorch's
     threads keep spinning on their cores for a while after each of its operations, and a
     step that waits for a thread of ours there takes milliseconds."""
-    if state is None or state.numel() > _SMALL_STATE or 4 * tokens.numel() > state.numel():
+    if state is None:
         return None
-    return 1
+    parts = state if isinstance(state, tuple) else (state,)
+    size = max(part.numel() for part in parts)
+    return None if size > _SMALL_STATE or 4 * tokens.numel() > size else 1
 
 
 def run(family, operands, options, state, returns_state):
