@@ -312,7 +312,9 @@ public:
   void emit();
 
 private:
-  Value inputAt(Value position, int64_t tap);
+  /// Reads the input at position `from`: from the sequence, or, where `from` is
+  /// negative, from the state.
+  Value readInput(Value from, function_ref<Value(Value, ValueRange)> read);
   void updateState(Value count);
 
   Value channel;
@@ -320,9 +322,8 @@ private:
 
 } // namespace
 
-/// The input of a weight, from the sequence or from the state.
-Value ScalarConv::inputAt(Value position, int64_t tap) {
-  Value from = sub(position, index(distance(tap)));
+Value ScalarConv::readInput(Value from,
+                            function_ref<Value(Value, ValueRange)> read) {
   Value isInside =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, from, index(0));
   auto choice = scf::IfOp::create(
@@ -331,15 +332,14 @@ Value ScalarConv::inputAt(Value position, int64_t tap) {
         OpBuilder::InsertionGuard guard(b);
         scf::YieldOp::create(
             b, loc,
-            loadAs(conv.getInput(),
-                   {batch, tokenAt(add(begin, from)), channel}));
+            read(conv.getInput(), {batch, tokenAt(add(begin, from)), channel}));
       },
       [&](OpBuilder &, Location) {
         OpBuilder::InsertionGuard guard(b);
         scf::YieldOp::create(
             b, loc,
-            loadAs(conv.getState(),
-                   {slot, channel, add(from, index(stateLength))}));
+            read(conv.getState(),
+                 {slot, channel, add(from, index(stateLength))}));
       });
   return choice.getResult(0);
 }
@@ -349,24 +349,10 @@ Value ScalarConv::inputAt(Value position, int64_t tap) {
 void ScalarConv::updateState(Value count) {
   forEach(index(stateLength), [&](Value entry) {
     Value from = sub(add(entry, count), index(stateLength));
-    Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
-                                           from, index(0));
-    auto choice = scf::IfOp::create(
-        b, loc, isInside,
-        [&](OpBuilder &, Location) {
-          OpBuilder::InsertionGuard guard(b);
-          scf::YieldOp::create(
-              b, loc,
-              load(conv.getInput(),
-                   {batch, tokenAt(add(begin, from)), channel}));
-        },
-        [&](OpBuilder &, Location) {
-          OpBuilder::InsertionGuard guard(b);
-          scf::YieldOp::create(
-              b, loc,
-              load(conv.getState(), {slot, channel, add(entry, count)}));
-        });
-    store(choice.getResult(0), conv.getState(), {slot, channel, entry});
+    Value input = readInput(from, [&](Value memref, ValueRange at) -> Value {
+      return load(memref, at);
+    });
+    store(input, conv.getState(), {slot, channel, entry});
   });
 }
 
@@ -381,8 +367,11 @@ void ScalarConv::emit() {
     Value bias = conv.getBias() ? loadAs(conv.getBias(), {channel}) : Value();
     Value count = sub(end, begin);
     forEach(count, [&](Value position) {
-      Value y = activate(sum(
-          weights, bias, [&](int64_t tap) { return inputAt(position, tap); }));
+      Value y = activate(sum(weights, bias, [&](int64_t tap) {
+        return readInput(
+            sub(position, index(distance(tap))),
+            [&](Value memref, ValueRange at) { return loadAs(memref, at); });
+      }));
       write(y, conv.getOutput(),
             {batch, tokenAt(add(begin, position)), channel});
     });
