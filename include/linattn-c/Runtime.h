@@ -75,8 +75,8 @@ int32_t linattn_get_num_threads(void);
 int32_t linattn_set_thread_local_num_threads(int32_t count);
 
 /** Null, or why the number of threads that a call would use cannot be told:
- *  nothing else sets it and LINATTN_NUM_THREADS is no positive number. Whoever
- *  calls kernels makes that an error. */
+ *  nothing else sets it and LINATTN_NUM_THREADS is not a positive number. The
+ *  callers of kernels report it as an error. */
 const char *linattn_get_num_threads_problem(void);
 
 #ifdef __cplusplus
