@@ -94,6 +94,14 @@ CacheStats Compiler::getCacheStats() {
   return {counters.memoryHits, counters.diskHits, counters.misses};
 }
 
+llvm::Expected<DiskCacheInfo>
+Compiler::getDiskCacheInfo(const CompilerOptions &options) {
+  auto cache = DiskCache::open(options);
+  if (!cache)
+    return cache.takeError();
+  return cache->getInfo();
+}
+
 void Compiler::clearMemoryCache() { getMemoryCache().clear(); }
 
 //===----------------------------------------------------------------------===//

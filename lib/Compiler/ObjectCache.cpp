@@ -230,14 +230,8 @@ void DiskCache::write(llvm::StringRef key, const CompiledCode &code) const {
   evict();
 }
 
-void DiskCache::evict() const {
-  struct File {
-    llvm::sys::TimePoint<> used;
-    uint64_t bytes;
-    std::string path;
-  };
+std::vector<DiskCache::File> DiskCache::list() const {
   std::vector<File> files;
-  uint64_t total = 0;
   std::error_code error;
   auto now = std::chrono::system_clock::now();
   for (llvm::sys::fs::directory_iterator it(directory, error), end;
@@ -247,14 +241,30 @@ void DiskCache::evict() const {
     if (!status)
       continue;
     auto used = status->getLastModificationTime();
-    // What a process has left that was ended while it wrote.
     if (path.ends_with(".tmp") && now - used > std::chrono::hours(1))
       (void)llvm::sys::fs::remove(path);
-    if (!path.ends_with(".lak"))
-      continue;
-    files.push_back({used, status->getSize(), path.str()});
-    total += status->getSize();
+    if (path.ends_with(".lak"))
+      files.push_back({used, status->getSize(), path.str()});
   }
+  return files;
+}
+
+DiskCacheInfo DiskCache::getInfo() const {
+  DiskCacheInfo info{directory, problem, 0, 0, maxBytes};
+  if (directory.empty())
+    return info;
+  for (const File &file : list()) {
+    ++info.files;
+    info.bytes += file.bytes;
+  }
+  return info;
+}
+
+void DiskCache::evict() const {
+  std::vector<File> files = list();
+  uint64_t total = 0;
+  for (const File &file : files)
+    total += file.bytes;
   llvm::sort(files, [](const File &a, const File &b) {
     return std::tie(a.used, a.path) < std::tie(b.used, b.path);
   });

@@ -19,6 +19,7 @@
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Transforms/EntryLayout.h"
 
+#include "llvm/Support/Chrono.h"
 #include "llvm/Support/Error.h"
 #include <optional>
 
@@ -50,7 +51,20 @@ public:
 
   const std::string &getProblem() const { return problem; }
 
+  /// The folder, and the number and bytes of its kernels.
+  DiskCacheInfo getInfo() const;
+
 private:
+  struct File {
+    llvm::sys::TimePoint<> used;
+    uint64_t bytes;
+    std::string path;
+  };
+
+  /// The kernels of the folder. Removes files that a process left unfinished
+  /// which ended while it wrote.
+  std::vector<File> list() const;
+
   void use(const std::string &path);
   std::string getPath(llvm::StringRef key) const;
 

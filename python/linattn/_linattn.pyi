@@ -100,10 +100,16 @@ def compile(
     reassociate: str = "auto",
     math: str = "",
 ) -> Kernel: ...
+def public_functions(text: str, file_name: str, trusted: bool = True) -> list[str]:
+    """The names of the public functions of a module, in order."""
+
 def clear_cache() -> None:
     """Forgets the compiled code in memory; kernels in use live on."""
 
 def cache_stats() -> dict[str, int]: ...
+def disk_cache() -> dict[str, Any]:
+    """The folder of compiled code, why there is none, and its size."""
+
 def set_num_threads(count: int | None) -> None:
     """Sets the number of threads of this process; None is the default:
     LINATTN_NUM_THREADS, or the CPUs that this process may use."""

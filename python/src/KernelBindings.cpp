@@ -355,6 +355,15 @@ void linattn::python::registerKernel(nb::module_ &module) {
   module.def("compile", compile, "text"_a, "entry"_a, "file_name"_a, "target"_a,
              "form"_a = "auto", "reassociate"_a = "auto", "math"_a = "",
              "trusted"_a = true);
+  module.def(
+      "public_functions",
+      [](const std::string &text, const std::string &fileName, bool trusted) {
+        return unwrap(Compiler::getPublicFunctions(text, fileName,
+                                                   /*isolated=*/!trusted));
+      },
+      "text"_a, "file_name"_a, "trusted"_a = true,
+      nb::call_guard<nb::gil_scoped_release>(),
+      "The names of the public functions of a module, in order.");
   module.def("explain", explainCall, "function"_a,
              "Calls a function whose kernels do not run but tell what the "
              "compiler decided.");
@@ -369,4 +378,17 @@ void linattn::python::registerKernel(nb::module_ &module) {
     result["misses"] = stats.misses;
     return result;
   });
+  module.def(
+      "disk_cache",
+      [] {
+        DiskCacheInfo info = unwrap(Compiler::getDiskCacheInfo());
+        nb::dict result;
+        result["directory"] = info.directory;
+        result["problem"] = info.problem;
+        result["files"] = info.files;
+        result["bytes"] = info.bytes;
+        result["max_bytes"] = info.maxBytes;
+        return result;
+      },
+      "The folder of compiled code, why there is none, and its size.");
 }

@@ -78,6 +78,18 @@ struct CacheStats {
   uint64_t misses = 0;
 };
 
+/// The cache that processes share: a folder with a file for each kernel.
+struct DiskCacheInfo {
+  /// Empty if compiled code is not kept; `problem` then says why, or is empty
+  /// if the environment or the options switch the cache off.
+  std::string directory;
+  std::string problem;
+  uint64_t files = 0;
+  uint64_t bytes = 0;
+  /// The bound of `bytes`: LINATTN_CACHE_SIZE, 1 GiB unless set.
+  uint64_t maxBytes = 0;
+};
+
 /// What the compiler knows of the machine that code is made for: this one, or
 /// what LINATTN_CPU names.
 VectorTarget getVectorTarget();
@@ -109,6 +121,10 @@ public:
   const CompilerOptions &getOptions() const { return options; }
 
   static CacheStats getCacheStats();
+  /// Where the kernels of `options` are kept, and how many bytes are there. An
+  /// error if LINATTN_CACHE_SIZE is not a size.
+  static llvm::Expected<DiskCacheInfo>
+  getDiskCacheInfo(const CompilerOptions &options = {});
   /// Forgets the kernels in memory; those in use live on.
   static void clearMemoryCache();
 
