@@ -1,9 +1,11 @@
 """The commands and programs that the pages show do what the pages say."""
 
+import os
 import pathlib
 import re
 import shlex
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ PAGES += sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "docs/benchmarks"
 # Scripts build, test or measure for minutes: the test only finds them. Of a
 # benchmark it checks the options.
 SCRIPTS = ("tools/", "test/Fuzz/", "cmake", "ninja", "pip", "git")
-BENCHMARK = "build/bin/linattn-bench"
+BENCHMARKS = ("build/bin/linattn-bench", "python -m linattn bench")
 
 
 def fences(language):
@@ -61,13 +63,18 @@ def checkout(tmp_path_factory):
 
 def run(command, folder):
     shell = ["bash", "-o", "pipefail", "-c", command]
-    return subprocess.run(shell, cwd=folder, capture_output=True, text=True, timeout=120)
+    # `python` is the one of this test, with the package of this build.
+    search = {"PATH": pathlib.Path(sys.executable).parent, "PYTHONPATH": pathlib.Path(linattn.__file__).parents[1]}
+    variables = {name: os.pathsep.join(filter(None, [str(path), os.environ.get(name)])) for name, path in search.items()}
+    return subprocess.run(
+        shell, cwd=folder, env={**os.environ, **variables}, capture_output=True, text=True, timeout=120
+    )
 
 
 @pytest.mark.parametrize("command", list(commands()))
 def test_commands(command, checkout):
     words = words_of(command)
-    if words[0] == BENCHMARK:
+    if shlex.join(words).startswith(BENCHMARKS):
         # No repetitions are refused once all other options have been read.
         result = run(f"{shlex.join(words)} --repetitions=0", checkout)
         assert "argument --repetitions: expected a positive integer, but got 0" in result.stderr
