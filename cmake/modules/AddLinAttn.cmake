@@ -32,10 +32,21 @@ function(add_linattn_library name)
     add_dependencies(${name} LinAttnTableGen ${ARG_DEPENDS})
     llvm_update_compile_flags(${name})
     mlir_target_link_libraries(${name} PUBLIC MLIRIR ${ARG_MLIR_LIBS})
+    target_link_libraries(${name} INTERFACE LLVM)
     linattn_target_pch(${name})
   endif()
   target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
   linattn_target_options(${name})
+  linattn_export(${name})
+endfunction()
+
+# Installs LinAttnX as LinAttn::X.
+function(linattn_export name)
+  string(REGEX REPLACE "^LinAttn" "" short "${name}")
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
+  install(TARGETS ${name} EXPORT LinAttnTargets
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  set_property(GLOBAL APPEND PROPERTY LINATTN_EXPORTED ${short})
 endfunction()
 
 # add_linattn_tool(name sources... [LINK_LIBS ...])

@@ -1,5 +1,4 @@
-/*===- linattn-c/Runner.h - Compiled kernels without a compiler ----*- C
--*-===*\
+/*===- linattn-c/Runner.h - Compiled kernels without a compiler -----------===*\
 |*                                                                            *|
 |* Part of the linattn project, under the Apache License v2.0 with LLVM       *|
 |* Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception        *|

@@ -1,5 +1,5 @@
-/*===- linattn-c/Runtime.h - Threads and memory for kernels --------*- C
--*-===*\
+/*===- linattn-c/Runtime.h - Threads and memory for kernels
+----------------===*\
 |*                                                                            *|
 |* Part of the linattn project, under the Apache License v2.0 with LLVM       *|
 |* Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception        *|

@@ -17,6 +17,7 @@
 #include "Session.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Pipelines/Pipelines.h"
+#include "linattn/Version.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassInstrumentation.h"

@@ -10,6 +10,7 @@
 #include "Buffer.h"
 #include "KernelObject.h"
 #include "linattn-c/Runtime.h"
+#include "linattn/Version.h"
 
 namespace nb = nanobind;
 using namespace linattn::python;
