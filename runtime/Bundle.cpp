@@ -57,7 +57,7 @@ namespace {
 }
 
 /// Fills in a bundle from its manifest. Numbers of operands, values and blobs
-/// are checked here once, so that nobody else has to.
+/// are checked here once, so that later reads need no checks.
 class Reader {
 public:
   Reader(Bundle &bundle, std::string_view blobs)

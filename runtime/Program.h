@@ -52,7 +52,7 @@ struct Instruction {
 };
 
 /// Straight-line code over integers: instruction i computes value i from those
-/// before it. Whoever reads one from a file checks its operands.
+/// before it. Operands are checked when one is read from a file.
 struct Program {
   std::vector<Instruction> instructions;
 

@@ -56,7 +56,7 @@ void linattn_set_allocator(void *(*allocate)(size_t bytes),
 
 /** Calls `task(ctx, i)` once for every i in [0, n), on several threads if that
  *  is allowed, and returns when all calls have. Tasks must be independent. Runs
- *  on the calling thread alone if n is 1, if one thread is asked for, if the
+ *  on the calling thread alone if n is 1, if the call has one thread, if the
  *  caller is a task itself, or if another thread is using the pool. Where an
  *  allocation of a task fails, tasks that have not begun are skipped, and the
  *  caller is left as by linattn_allocate once the others have returned. */

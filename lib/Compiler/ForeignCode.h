@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A module computes on tensors. One that nobody vouches for calls no function
+// A module computes on tensors. One of unknown origin calls no function
 // of the process it is compiled into and holds no assembly.
 //
 //===----------------------------------------------------------------------===//

@@ -60,7 +60,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   add(innermost == mlir::linattn::InnermostStride::Unit ? "unit" : "dynamic");
   add(getTargetCPU());
   add(getTargetFeatures());
-  // Forms are chosen by it, and remarks tell of the cores.
+  // Forms are chosen by it, and remarks name the cores.
   VectorTarget target = getVectorTarget();
   add(std::to_string(target.l1));
   add(std::to_string(target.cores));

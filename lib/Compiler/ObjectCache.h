@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A file per variant of a kernel. The directory holds machine code that will
-// run with the user's rights, so nobody else may be able to write there, and
+// run with the user's rights, so no other user may be able to write there, and
 // what was read is believed only if its checksum is right.
 //
 //===----------------------------------------------------------------------===//

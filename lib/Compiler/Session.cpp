@@ -202,7 +202,7 @@ Session::Session()
 
 Session::~Session() = default;
 
-/// Ops of other frameworks are raised by name; any other that nobody registered
+/// Ops of other frameworks are raised by name; any other unregistered op
 /// is a mistake.
 static mlir::LogicalResult checkRegistered(mlir::Block &block) {
   mlir::WalkResult result = block.walk([](mlir::Operation *op) {

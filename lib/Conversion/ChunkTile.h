@@ -58,7 +58,7 @@ public:
   void emit();
 
 private:
-  /// Whoever multiplies the keys: a member of the group of queries, or a.
+  /// A factor of the keys: a query of the GQA group, or a.
   struct Reader {
     Value rows, scores, member;
     /// Reads the state before the token's own decay.
@@ -167,16 +167,16 @@ private:
   /// MR: accumulators of one product.
   int64_t rowsAtOnce;
 
-  // Tokens per chunk of the task at hand.
+  // Tokens per chunk of the current task.
   Value length;
-  // The chunk at hand: its first position, its tokens, and these in whole rows.
+  // The current chunk: its first position, its tokens, and these in whole rows.
   Value first, count, rows;
   // Whether it reads the state, and whether it writes it; null where that is
   // always so.
   Value reads, writes;
   // The chunk after it: its first position, and its head.
   Value nextFirst, nextHead;
-  // The panel at hand: its first column.
+  // The current panel: its first column.
   Value column;
   // Scratch, rows of tokens: [member, C, K], [C, K], [C, V]. A number β is a
   // factor of values and, if there is one, of the transition.

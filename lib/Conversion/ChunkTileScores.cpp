@@ -66,10 +66,10 @@ void ChunkTile::emitDecays() {
 }
 
 /// decays[t + 1, j] = Π α over (j, t], 1 for j = t; cumulated[t + 1] = Π α over
-/// [0, t]. Row 0 is of the state before the chunk. Nobody reads above the
-/// diagonal. Logarithms are added up from j on, one row after the other: a
-/// product of factors close to 1 would round once per token, always the same
-/// way where the decay is, and a difference of sums would cancel.
+/// [0, t]. Row 0 is of the state before the chunk. Elements above the
+/// diagonal are not read. Logarithms are added up from j on, one row after the
+/// other: a product of factors close to 1 would round once per token, always
+/// the same way where the decay is, and a difference of sums would cancel.
 void ChunkTile::fillDecays() {
   fillCumulated();
   int64_t lanes = shape.lanes;
@@ -178,7 +178,7 @@ void ChunkTile::decayKeys(Value keyRows) {
   });
 }
 
-/// All scores of a square of tokens: nobody reads those above the diagonal.
+/// All scores of a square of tokens: those above the diagonal are not read.
 void ChunkTile::productScores(const Reader &reader) {
   int64_t lanes = shape.lanes;
   // Twice the rows of a tile: one vector of keys leaves registers for them.

@@ -44,7 +44,7 @@ Value ChunkTile::writtenRow(int64_t writer, Value j) {
 }
 
 /// sums_t += Σ_j P_tj · written_j for the MR tokens from `row` on. The square
-/// on the diagonal, where `diagonal` asks for it, stops at j = t, or before it
+/// on the diagonal, under `diagonal`, stops at j = t, or before it
 /// if `strict`: what a later token wrote is not even multiplied by 0.
 ChunkTile::Rows ChunkTile::addScores(Rows sums, Value scores, Value member,
                                      int64_t writer, Value row,
@@ -249,7 +249,7 @@ ChunkTile::accumulateState(Value panel,
   return Rows(branch.getResults());
 }
 
-/// The next chunk is asked for where there may be one and sizes are known.
+/// The next chunk is prefetched where there may be one and sizes are known.
 bool ChunkTile::prefetches() {
   std::optional<int64_t> tokens = getConstantIntValue(dim(scan.getKey(), 2));
   return getConstantIntValue(keySize) && getConstantIntValue(valueSize) &&

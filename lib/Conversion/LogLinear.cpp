@@ -63,7 +63,7 @@ private:
   LogLinearOp scan;
   int64_t levels;
   double scale;
-  // The task at hand.
+  // The current task.
   Value head, heads, column, rows, padded;
   // Scratch: [L, rows, width], [L], [rows], [rows].
   Value state, occupied, queries, keys;

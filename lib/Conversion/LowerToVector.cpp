@@ -83,7 +83,7 @@ static bool wantsChunks(ScanOp op) {
           op.getUpdate() != Update::Oja);
 }
 
-/// Checks that the form a scan asks for can run it.
+/// Checks that the form in a scan's config can run it.
 static LogicalResult verifySchedule(ScanOp op) {
   if (failed(verifyForm(op, formOf(op))))
     return failure();

@@ -31,7 +31,7 @@ public:
   bool exclusive = false, before = false;
   std::optional<NormalizeAttr> normalize;
 
-  /// The position at hand: batch of the tokens, state slot and head, token.
+  /// The current position: batch of the tokens, state slot and head, token.
   Value batch, slot, head, heads, t;
 
   /// A gate of this token, in the accumulation type. `channel` is for those

@@ -28,7 +28,7 @@ namespace {
 
 /// Tokens of one task: enough that packing the state costs little beside them,
 /// few enough that the rows of one token's heads, neighbours in [B, T, H, D],
-/// are all read while their pages are at hand.
+/// are all read while their pages are in the TLB.
 constexpr int64_t taskTokens = 256;
 
 class ReadTile : public TileBuilder {
@@ -55,9 +55,9 @@ private:
 
   ReadOp op;
   Value keySize, valueSize;
-  // The task at hand.
+  // The current task.
   Value batch, head, stateHead;
-  // The block after the one at hand: its first token, and its head.
+  // The block after the current one: its first token, and its head.
   Value nextStart, nextHead;
   // Scratch: [panel, K, cols], [K], [block, K], [block], [rows, cols].
   Value tile, z, queries, inverses, outputRows;

@@ -90,7 +90,7 @@ public:
 
   RecurrenceOpInterface op;
   int64_t width;
-  /// The sequence at hand.
+  /// The current sequence.
   Value slot, batch, begin, end;
 };
 

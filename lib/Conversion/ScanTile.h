@@ -87,7 +87,7 @@ protected:
 
   /// φ(k), behind its input gate; returns the factor that rescales the past
   /// where a running maximum is carried, else null. With a `shift`, which
-  /// whoever calls has found, the maximum is carried by them.
+  /// the caller has found, the maximum is carried by them.
   Value packKey(Value token, Value target, ArrayRef<Value> at,
                 Value shift = {});
   /// A row of v, times `gain` if there is one.
@@ -155,7 +155,7 @@ protected:
 
   // Sizes: padded key and value size, output heads per state head.
   Value keySize, valueSize, group, heads;
-  // The task at hand.
+  // The current task.
   Value slot, batch, head, keyHead, valueHead, begin, end;
   // The positions it is to compute now, within [begin, end).
   Value from, to;

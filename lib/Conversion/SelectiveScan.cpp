@@ -78,7 +78,7 @@ private:
 
   SelectiveScanOp scan;
   int64_t rows;
-  // The task at hand: its first channel, how many, and their group.
+  // The current task: its first channel, how many, and their group.
   Value channel, count, group, states, padded;
   bool grouped = false;
   // Scratch by states and channels: a or e^{Δa}, h, and fixed projections.

@@ -85,7 +85,7 @@ private:
   }
   /// Number of panels.
   Value panels() { return div(valueSize, index(shape.cols)); }
-  /// The panels of the task at hand; its tile holds no others.
+  /// The panels of the current task; its tile holds no others.
   void forEachPanel(function_ref<void(Value)> body) {
     forEach(firstPanel, endPanel, 1, body);
   }
@@ -100,9 +100,9 @@ private:
   // Sizes: key size padded to whole vectors and to whole tiles, padded value
   // size, output heads per state head.
   Value keySize, tileRows, valueSize, group, heads, columnTasks;
-  // The task at hand.
+  // The current task.
   Value slot, batch, head, begin, end, firstPanel, endPanel, panelCount;
-  // The block at hand, and the head and first position of the one after it.
+  // The current block, and the head and first position of the one after it.
   Value first, nextHead, nextFirst;
   bool scalarGatesAreOne = false;
   // Scratch: see allocateScratch.

@@ -100,7 +100,7 @@ void StateTile::packGates(Value t, Value rescale) {
     }
     store(gate, scalarGates, {t});
   }
-  // To the padded size: a zero of the state times what nobody wrote is no zero.
+  // To the padded size: a zero of the state times unwritten memory may be NaN.
   // The padding may be several vectors: of these nothing may be read.
   auto packVector = [&](Value gate, Value size, Value target) {
     Value end = roundUp(dim(gate, 3), shape.lanes);

@@ -118,7 +118,7 @@ void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
                     return carried;
                   });
   };
-  // Tiles divide the tokens of the next block. Each asks for one, and goes on
+  // Tiles divide the tokens of the next block. Each prefetches one, and goes on
   // for a while: too many requests at once would have to wait for one another.
   Value tiles = div(tileRows, index(shape.rows));
   Value each = ceilDiv(index(shape.block), tiles);
@@ -150,7 +150,7 @@ bool StateTile::hasNext() {
   return !tokens || *tokens > shape.block;
 }
 
-/// The block after the one at hand: of the same head, or after the last of
+/// The block after the current one: of the same head, or after the last of
 /// [from, to), the first one of the next head.
 void StateTile::findNext(Value from, Value to) {
   Value follow = add(first, index(shape.block));
@@ -166,7 +166,7 @@ void StateTile::findNext(Value from, Value to) {
 /// again.
 void StateTile::prefetchNext(Value panel, Value t) {
   Value cols = index(shape.cols), column = mul(panel, cols);
-  // A line at least: what is narrower is asked for more than once.
+  // A line at least: narrower rows are prefetched more than once.
   Value share = roundUp(
       div(sub(add(keySize, panelCount), index(1)), panelCount), shape.cols);
   Value keyColumn = mul(own(panel), share);
@@ -214,7 +214,7 @@ void StateTile::streamPanel(Value panel, Value count) {
 void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
   int64_t cols = shape.cols;
   Value column = mul(panel, index(cols));
-  // Whoever selects this form made sure that the group is static.
+  // The selection of this form has checked that the group is static.
   int64_t members = query ? *getConstantIntValue(group) : 0;
   SmallVector<Value> tokens, o;
   for (int64_t i = 0; i < number; ++i) {

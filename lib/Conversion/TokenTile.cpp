@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // For a few tokens: a panel of columns of the state is read twice from the
-// nearest cache, where it was asked for while the panel before it was written.
+// nearest cache, where it was prefetched while the panel before it was written.
 // One token finds it where it lies; for several it is copied, since its rows
 // lie so far apart that the nearest cache may have no room for them. Per token
 //
@@ -58,9 +58,9 @@ private:
   // Scratch, rows of a block of tokens.
   Value queries, keys, values, transition, bRows, factors, writeGates,
       columnBetas, betas, own;
-  // The panel at hand; null where it is used in place.
+  // The current panel; null where it is used in place.
   Value copied;
-  // The panel at hand: its first column.
+  // The current panel: its first column.
   Value column;
   // The panel after it, maybe of the next head.
   Value nextColumn, nextHead;

@@ -62,7 +62,7 @@ public:
   /// Writes a vector in the operand's type; elements past the end are dropped.
   void writeOperand(Value value, Value memref, ValueRange indices);
 
-  /// How far ahead of the row at hand memory is asked for one, where every row
+  /// How far ahead of the current row memory is prefetched, where every row
   /// is passed over.
   static constexpr int64_t rowsAhead = 8;
   /// Asks for `width` elements, at least one, from `column` on of one row of an

@@ -186,7 +186,7 @@ struct DropCausalOfSingleToken : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// A normalizer nobody reads is not computed.
+/// A normalizer without uses is not computed.
 struct DropDeadNormalizer : OpRewritePattern<StateOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(StateOp op,
@@ -210,7 +210,7 @@ struct DropDeadNormalizer : OpRewritePattern<StateOp> {
 };
 
 /// A size of a branch's result becomes a result of its own: a choice between
-/// two forms must not keep either alive where only its shape is asked for.
+/// two forms must not keep either alive where only its shape is read.
 struct HoistDimOfBranch : OpRewritePattern<tensor::DimOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tensor::DimOp op,

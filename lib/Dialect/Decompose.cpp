@@ -165,7 +165,7 @@ public:
     return written;
   }
 
-  /// Divides where asked for and writes the destination in the token type.
+  /// Divides under `normalize` and writes the destination in the token type.
   Value
   finish(Value numerator, Value denominator, Value destination,
          function_ref<Value(OpBuilder &, Location, Value, Value)> divide) {

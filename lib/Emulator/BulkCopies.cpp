@@ -87,7 +87,8 @@ MBarrier *Block::findBarrier(Thread &thread, uint64_t address, uint32_t site) {
   auto found = mbarriers.find(address);
   if (found == mbarriers.end()) {
     note(Check::UninitializedRead, thread, site,
-         "uses an mbarrier at " + describe(address) + " that nobody made");
+         "uses an mbarrier at " + describe(address) +
+             " that was not initialised");
     stop(thread);
   }
   accessShared(thread, AccessKind::Atomic, address, kMBarrierBytes, site);
@@ -144,7 +145,7 @@ void Block::arriveAtMBarrier(Thread &thread, uint64_t address, uint32_t count,
   if (count > barrier.pending) {
     note(Check::Deadlock, thread, site,
          "comes to an mbarrier at " + describe(address) +
-             " that expects nobody more in this phase");
+             " that expects no further arrival in this phase");
     stop(thread);
   }
   barrier.pending -= count;
@@ -278,7 +279,7 @@ void Block::checkBulkCopies() {
   for (const auto &[address, barrier] : mbarriers)
     for (const BulkCopy &copy : barrier.copies)
       note(Check::EarlyRead, threads.front(), copy.site,
-           "was under way when the block ended: nobody waited for it");
+           "was under way when the block ended: no thread waited for it");
 }
 
 void linattn::emulator::executePublishMap(Block &block, Warp &warp,

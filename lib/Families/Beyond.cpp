@@ -86,7 +86,7 @@ static Family rwkv4() {
   family.operands = {tokens("k", "B T C", "keys"),
                      tokens("v", "B T C", "values"),
                      gate("w", "C", "log decay, ≤ 0"),
-                     gate("u", "C", "bonus of the token at hand"), offsets()};
+                     gate("u", "C", "bonus of the current token"), offsets()};
   family.options = {reverseOption()};
   family.state = {{"num", "N C"},
                   {"den", "N C"},

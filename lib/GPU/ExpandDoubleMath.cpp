@@ -110,7 +110,7 @@ private:
     return scale(polynomial(r, coefficients), n);
   }
   /// Where a power of two would have no exponent any more; 0 for NaN, whose
-  /// integer is nobody's.
+  /// integer is not defined.
   Value clamp(Value x, double limit) {
     x = select(compare(arith::CmpFPredicate::OGT, x, limit), constant(limit),
                x);

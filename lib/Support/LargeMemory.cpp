@@ -26,7 +26,7 @@ namespace {
 
 constexpr size_t line = 64, hugePage = size_t(2) << 20;
 
-/// Blocks of whole huge pages that nobody uses, the oldest one first.
+/// Unused blocks of whole huge pages, the oldest one first.
 class Kept {
 public:
   /// Null if there is none of that size.

@@ -188,7 +188,7 @@ storeFailure(ImplicitLocOpBuilder &b, func::ReturnOp ret, Value out,
   store(b, number(-1), slot);
   Value truth = arith::ConstantIntOp::create(b, true, 1);
   Value fails = arith::XOrIOp::create(b, allHold, truth);
-  // The sizes are nobody's business as long as all is well.
+  // Sizes are computed only for the message.
   auto branch = scf::IfOp::create(b, fails, /*withElseRegion=*/false);
   ImplicitLocOpBuilder then(b.getLoc(), branch.thenBlock()->getTerminator());
   Value zero = number(0), first = number(-1);

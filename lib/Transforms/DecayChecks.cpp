@@ -113,7 +113,7 @@ static void addChecks(ImplicitLocOpBuilder &b, Operation *op, Value decay,
   Value rest = first;
   Value one = arith::ConstantIndexOp::create(b, 1);
   for (int64_t d = rank; d-- > 0;) {
-    // An empty tensor has no element to tell of.
+    // An empty tensor has no element to name.
     Value size = arith::MaxSIOp::create(b, sizes[d], one);
     indices[d] = arith::RemSIOp::create(b, rest, size);
     rest = arith::DivSIOp::create(b, rest, size);

@@ -40,7 +40,8 @@ struct DecomposeStructured
   LogicalResult matchAndRewrite(linalg::AggregatedOpInterface op,
                                 PatternRewriter &rewriter) const override {
     if (!isToDecompose(op, filter))
-      return rewriter.notifyMatchFailure(op, "not asked for or not on tensors");
+      return rewriter.notifyMatchFailure(
+          op, "not selected by the options or not on tensors");
     FailureOr<SmallVector<Value>> values = op.decomposeOperation(rewriter);
     if (failed(values))
       return failure();

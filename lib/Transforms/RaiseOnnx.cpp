@@ -237,7 +237,7 @@ struct LinAttnRaiseOnnxPass final
     for (auto [op, prefix] : convs)
       if (failed(raiseConv(op, prefix)))
         return signalPassFailure();
-    // Nobody knows that they have no effects; we do.
+    // Unregistered ops may have effects; these have none.
     for (Operation *none : nones)
       if (none->use_empty())
         none->erase();

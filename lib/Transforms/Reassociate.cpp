@@ -103,7 +103,7 @@ struct ReassociateAttention : OpRewritePattern<AttentionOp> {
       return refuse("causal attention masks the product: it is a scan, not "
                     "Q(KᵀV)");
     if (op.getConfig() && op.getConfig()->getForm() == Form::Quadratic)
-      return refuse("the quadratic form was asked for");
+      return refuse("the quadratic form was requested");
 
     auto size = [](Value value, int64_t dim) {
       return cast<ShapedType>(value.getType()).getDimSize(dim);

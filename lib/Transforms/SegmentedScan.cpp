@@ -37,7 +37,7 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// Segments of a length that nobody asked for: at least `shortestSegment`
+/// Segments of the default length: at least `shortestSegment`
 /// tokens, so that the states cost little beside them, and at most this many
 /// segments.
 static constexpr int64_t mostSegments = 64;
@@ -241,7 +241,7 @@ ScanOp SegmentedScan::cloneScan(Value query, Value value, Value output,
 }
 
 /// The states that scans from `state` leave behind, with no value written if
-/// there is none. The outputs are nobody's: keys stand in for the queries.
+/// there is none. The outputs are not read: keys stand in for the queries.
 Value SegmentedScan::localScan(Value written, Value state) {
   OpFoldResult heads = dim(op.getState(), 1), columns = dim(state, 3);
   Type tokenType = getElementTypeOrSelf(op.getKey());

@@ -14,7 +14,7 @@
 
 namespace mlir::linattn {
 
-/// The shortest segment whose length nobody asked for.
+/// The shortest segment of the default length.
 constexpr int64_t shortestSegment = 512;
 
 /// Emits, before a scan of batch size 1 whose config has form segments, the

@@ -30,7 +30,7 @@ using ::linattn::VectorTarget;
 /// What `#linattn.config` takes.
 constexpr int64_t largestSize = int64_t(1) << 20;
 
-/// What the option `form` asks for.
+/// The form that the option `form` names.
 struct Request {
   Form form = Form::Auto;
   int64_t chunk = ::linattn::chunkTokens;
@@ -119,7 +119,7 @@ private:
                                      kept.getChunk(), kept.getRows(),
                                      kept.getCols(), kept.getBlock(), segment,
                                      kept.getWhole(), kept.getFew()));
-    tell(op, "segments: as asked for; " + describeSegments(op));
+    tell(op, "segments: as requested; " + describeSegments(op));
     return WalkResult::advance();
   }
 
@@ -141,7 +141,7 @@ private:
         refuse(op, form);
     if (request.form == Form::Auto)
       return selectByLength(problem, legal, reason);
-    reason = "as asked for";
+    reason = "as requested";
     int64_t chunk = request.form == Form::Chunk ? request.chunk : 0;
     auto choice = ::linattn::chooseScanForm(problem, legal, target());
     compareAsked(op, problem, choice, request.form, chunk, reason);
@@ -186,7 +186,7 @@ private:
     return chunks;
   }
 
-  /// What was asked for against what would have been chosen.
+  /// Compares the requested form with the one that would have been chosen.
   void compareAsked(ScanOp op, const ScanProblem &problem,
                     const ScanChoice &choice, Form form, int64_t chunk,
                     std::string &reason) {
@@ -201,7 +201,7 @@ private:
     const ScanChoice::Candidate &best = choice.get();
     if (cost > (1 + ::linattn::betterBy) * best.cost)
       warn(op,
-           llvm::formatv("{0} was asked for and is predicted to cost {1}, {2} "
+           llvm::formatv("{0} was requested and is predicted to cost {1}, {2} "
                          "only {3}",
                          asked.str(), formatCost(cost), best.form.str(),
                          formatCost(best.cost)));
@@ -222,7 +222,7 @@ private:
         request.segment = given.getSegment();
     }
     Selection chosen{request.form};
-    std::string reason = "as asked for";
+    std::string reason = "as requested";
     if constexpr (std::is_same_v<OpTy, ScanOp>) {
       if (failed(verifyForm(op, request.form)))
         return WalkResult::interrupt();

@@ -140,8 +140,8 @@ struct SinkIntoBranches : OpRewritePattern<MaterializeInDestinationOp> {
     auto branch = op.getSource().getDefiningOp<scf::IfOp>();
     if (!branch || !op.getSource().hasOneUse() || branch.getNumResults() != 1)
       return rewriter.notifyMatchFailure(op, "not the one result of a branch");
-    // `restrict` says that nobody else touches the destination, so writing it
-    // earlier changes nothing.
+    // `restrict` says that no other pointer touches the destination, so writing
+    // it earlier changes nothing.
     if (!isa<MemRefType>(op.getDest().getType()) || !op.getRestrict())
       return rewriter.notifyMatchFailure(op, "destination may be shared");
     if (op->getBlock() != branch->getBlock() ||

@@ -74,7 +74,7 @@ private:
     return argument && argument.getOwner() == &getOperation().front();
   }
 
-  /// Whether nobody reads the source but the copy, and nobody touches the
+  /// Whether only the copy reads the source, and no op touches the
   /// target before it.
   bool isUpdate(const Copy &copy) {
     if (!isArgument(copy.source) || !isArgument(copy.target) ||

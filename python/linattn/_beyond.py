@@ -138,7 +138,7 @@ def rwkv4(
 
     Args:
       w: ``[C]``, natural logarithm of the decay, ≤ 0, any floating-point dtype.
-      u: ``[C]``, the bonus of the token at hand.
+      u: ``[C]``, the bonus of the current token.
       k, v: ``[B, T, C]`` or ``[T, C]``; float16, bfloat16, float32 or float64, of one
         dtype. Any array with ``__dlpack__``, any strides.
       initial_state: ``(num, den, m)``, each ``[N, C]``: A e^-m, B e^-m and the running

@@ -247,7 +247,7 @@ def check_abs_floor(denominator, kind):
 
 
 def filled_eps(denominator, dtype):
-    """The eps to add: nothing beside a floor, unless asked for."""
+    """The eps to add: none beside a floor unless the caller gives one."""
     eps, floor, abs_floor, _ = denominator
     if eps is None and floor is None and abs_floor is None:
         return default_eps(dtype)
@@ -398,7 +398,7 @@ def _make_attention_plan(
 
 
 def _check_softmax(feature_map, denominator, form, no_state, return_state):
-    """Softmax weights take what makes sense with them; defaults are not asked for."""
+    """Softmax weights take what makes sense with them; defaults pass."""
     why = "but got weights='softmax'"
     if feature_map not in (None, "identity", "elu"):
         raise ValueError(f"feature_map: expected weights='linear' with a feature map, {why}")

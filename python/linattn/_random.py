@@ -92,7 +92,7 @@ class RandomProjection:
         return self._matrix
 
     def next(self):
-        """The matrix for one more call: drawn anew, if that was asked for."""
+        """The matrix for one more call: drawn anew, if that was requested."""
         return self.redraw() if self._redraws else self._matrix
 
     def __repr__(self):

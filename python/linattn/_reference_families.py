@@ -102,7 +102,7 @@ def _drop(o, rank, is_headless):
 
 
 def _over_sequences(compute, a, parameters, micro):
-    """One call per packed sequence, tokens reversed where that is asked for."""
+    """One call per packed sequence, tokens reversed under ``reverse``."""
     names = [
         name for name, value in vars(a).items()
         if isinstance(value, np.ndarray) and name not in (*parameters, *_STATES, "out", "cu_seqlens")

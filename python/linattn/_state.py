@@ -13,7 +13,7 @@ __all__ = ["State", "find_layout"]
 
 
 def find_layout(state, layout):
-    """The layout that is asked for, or that of a `State`, or "kv"."""
+    """The layout that the caller names, or that of a `State`, or "kv"."""
     own = state.layout if isinstance(state, State) else None
     if layout is None:
         return own or "kv"
@@ -68,7 +68,7 @@ class State:
 
     @classmethod
     def _own(cls, *parts, layout="kv", history=0):
-        """A state of arrays that nobody else has."""
+        """A state of arrays of its own."""
         state = cls(*parts, layout=layout, history=history)
         state._owned = True
         return state

@@ -1,7 +1,7 @@
 """Feature maps of whole tokens, and the functions that others may be made of.
 
 The maps take their parameters, arrays of any library, and go wherever a
-``feature_map`` is asked for:
+``feature_map`` is an argument:
 
     >>> from linattn import feature_maps as fm
     >>> W = linattn.random_projection(256, 64, seed=0)

@@ -441,7 +441,7 @@ void ResultArray::allocateOnDevice(nb::handle like, DType dtype,
 /// A NumPy array. One that a vector kernel fills row by row begins with a cache
 /// line: NumPy's own begin 16 bytes or so into one, and their rows then end in
 /// one line more. A large one has memory that was a result's before, where some
-/// is at hand.
+/// is kept.
 static nb::object emptyArray(const nb::object &sizes, const nb::object &type,
                              DType dtype, llvm::ArrayRef<int64_t> shape) {
   constexpr size_t worthIt = 1 << 16;

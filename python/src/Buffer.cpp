@@ -24,7 +24,7 @@ using namespace linattn::python;
 /// A cache line, and the widest vector.
 static constexpr size_t kAlignment = 64;
 
-/// Freed when the device is idle: nobody knows who still reads it.
+/// Freed when the device is idle: kernels in flight may still read it.
 static std::shared_ptr<void> allocateOnDevice(size_t bytes) {
   void *pointer = nullptr;
   if (linattn_error *error = linattn_device_allocate(bytes, &pointer)) {
@@ -94,7 +94,7 @@ dlpack::DataType getDataType(DType dtype) {
   return {isFloat(dtype) ? dlpack::kCodeFloat : dlpack::kCodeInt, bits, 1};
 }
 
-/// Frees a tensor that nobody adopted; adopters rename the capsule.
+/// Frees a tensor that was not adopted; adopters rename the capsule.
 void releaseCapsule(PyObject *capsule) {
   if (!PyCapsule_IsValid(capsule, dlpack::kName))
     return;

@@ -203,7 +203,8 @@ DimNames::Id PlanCall::findLength() const {
 }
 
 /// One token is decoding, where every microsecond counts, and so are a few that
-/// carry a state on: such kernels are made for the heads and tokens at hand.
+/// carry a state on: such kernels are made for the heads and tokens of the
+/// call.
 const Kernel &PlanCall::findKernel(std::optional<int64_t> given) {
   DimNames::Id length = findLength();
   constexpr int64_t fewTokens = 8;
@@ -374,7 +375,7 @@ void PlanCall::launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,
   if (place.isDevice()) {
     options.workspaceBytes = unwrap(kernel.workspaceSize(inputs, outputs));
     if (options.workspaceBytes > 0) {
-      // As aligned as the kernel wants it, whoever allocates.
+      // Aligned for the kernel, also by allocators of other libraries.
       constexpr uintptr_t alignment = 256;
       auto bytes = static_cast<int64_t>(options.workspaceBytes + alignment);
       workspace.allocate(like, kind, DType::I8, {bytes}, place);

@@ -107,7 +107,7 @@ public:
   DimNames::Id batch = DimNames::kNone, states = DimNames::kNone;
   /// Some operand delimits sequences, and so tells how many states there are.
   bool hasOffsets = false;
-  /// Kernels are made for the head counts at hand, whatever T.
+  /// Kernels are made for the head counts of the call, whatever T.
   bool fixesHeads = false;
   /// The state was there first: tokens that do not fit it are what is wrong.
   bool trustsState = false;

@@ -349,7 +349,7 @@ func.func @causal_dynamic(%q: tensor<?x4x?x8xf32>) -> tensor<?x4x?x8xf32> {
 // -----
 
 //===----------------------------------------------------------------------===//
-// A normalizer nobody reads is not computed
+// A normalizer without uses is not computed
 //===----------------------------------------------------------------------===//
 
 // CHECK-LABEL: func.func @dead_normalizer

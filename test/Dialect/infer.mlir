@@ -1,7 +1,7 @@
 // RUN: linattn-opt %s --resolve-ranked-shaped-type-result-dims --canonicalize --cse --split-input-file | FileCheck %s
 
 // The dimensions of a result follow from those of the operands: once they are
-// resolved, the op that was asked for them is dead.
+// resolved, the op that had the sizes is dead.
 
 // Batch and sequence length from the query, head size from the value, and the
 // largest of the three head counts.

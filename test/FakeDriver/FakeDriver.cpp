@@ -364,7 +364,7 @@ static void checkLaunch(const Kernel &kernel, const unsigned (&size)[6],
   if (threads == 0 || threads > 1024)
     wrong("a block beyond the limits");
   if (static_cast<int>(sharedBytes) > kernel.shared)
-    wrong("more shared memory than asked for");
+    wrong("more shared memory than requested");
 }
 
 /// FAKE_CUDA_HANG and FAKE_CUDA_POISON name kernels, for programs that tests

@@ -29,7 +29,7 @@ const char *fakeCudaCalls(void);
 
 /// What no correct caller does, one per line: memory or modules without a
 /// context, kernels with other arguments than their PTX declares, more shared
-/// memory than asked for, grids beyond the limits.
+/// memory than requested, grids beyond the limits.
 const char *fakeCudaComplaints(void);
 
 /// The call after `skip` more of `function` returns `result`.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Feeds linattn what nobody would write, and looks for anything but an answer or an error.
+"""Feeds linattn malformed and random input, and looks for anything but an answer or an error.
 
     test/Fuzz/fuzz.py [TARGET...] [--seed N] [--count N | --seconds S] [--findings FOLDER]
 

@@ -52,7 +52,7 @@ def assert_agrees(out, ref, dtype=None, scale=0.0):
 
 @pytest.fixture(autouse=True)
 def poisoned_heap():
-    """Leaves NaN in freed memory, so that reading what nobody wrote shows."""
+    """Leaves NaN in freed memory, so that reads of unwritten memory show."""
     arrays = [np.full(size, np.nan) for size in (4, 16, 64, 256, 1024, 4096, 16000) for _ in range(8)]
     del arrays
 

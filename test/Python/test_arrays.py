@@ -278,7 +278,7 @@ def test_memory_of_large_results():
     first = linattn.scan(x, x, x)
     kept, address = first.copy(), first.ctypes.data
     assert address % (2 << 20) == 0
-    # As long as anybody looks at it, nobody else gets it.
+    # While a view of it lives, no other result gets it.
     view = first[:, 100:]
     del first
     second = linattn.scan(2 * x, x, x)

@@ -37,7 +37,7 @@ def test_dry_run(tmp_path):
     assert {record["form"] for record in results["checks"]} == {"carry", "step", "prefill"}
     times = [record for record in results["times"] if record["implementation"] == "linattn"]
     assert [record["group"] for record in times] == ["standard", "decode"]
-    # No figure that nobody measured.
+    # Only measured figures.
     assert all(record["ms"] is None for record in results["times"]) and results["launch_us"] is None
     assert results["skipped"] == []
     assert results["broken"] == []
@@ -111,7 +111,7 @@ def test_wrong_results_are_found(acceptance, monkeypatch):
     right = dry.fill
     dry.fill = lambda arrays, values: right(arrays, [values[0] * 1.02, *values[1:]])
     assert not checks.check(dry, kernel, None, tokens=9)["ok"]
-    dry.fill = lambda arrays, values: right(arrays[:1], values[:1])  # a state that nobody wrote
+    dry.fill = lambda arrays, values: right(arrays[:1], values[:1])  # a state that was not written
     record = checks.check(dry, kernel, None, tokens=9)
     assert not record["ok"] and record["state_error"] == float("inf")
     calls = iter(range(9))

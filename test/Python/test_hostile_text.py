@@ -1,4 +1,4 @@
-"""Modules that nobody vouches for: whatever they are, they end in a kernel or in a ValueError."""
+"""Modules of unknown origin end in a kernel or in a ValueError."""
 
 import subprocess
 import sys

@@ -11,7 +11,7 @@ from linattn import State, StatePool, costs
 
 WRONG = [None, "x", 3, 2.5, [1, 2], {}, object(), np.ones(3), np.ones((1, 2, 1, 4), np.float32), b"x", True, -1,
          float("nan"), 10**30, 10**400]  # fmt: skip
-# Of modules that nobody has seen, of bindings, of C++.
+# Of generated modules, of bindings, of C++.
 INTERNAL = re.compile(r"<(?!string)\w+>:|incompatible function|std::|bad_cast|nanobind|__\w+__\(")
 
 

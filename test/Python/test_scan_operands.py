@@ -167,4 +167,4 @@ def test_decays_are_checked_when_asked(rng, x):
             State.zeros(2, 2, 6, 5).step(*x, decay=wrong, check=True)
     with pytest.raises(ValueError, match="value_decay: expected natural logarithms"):
         linattn.scan(*x, value_decay=np.ones((2, 9, 2, 5), np.float32), check=True)
-    linattn.scan(*x, decay=wrong)  # nobody asked
+    linattn.scan(*x, decay=wrong)  # decays are unchecked by default

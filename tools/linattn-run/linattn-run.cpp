@@ -220,7 +220,7 @@ llvm::Expected<bool> compareToReference(const CommandLine &options,
   return agrees;
 }
 
-/// The number of calls to time; 0 if that was not asked for.
+/// The number of calls to time; 0 without --time.
 llvm::Expected<unsigned> getRepetitions(const CommandLine &options) {
   if (options.time.getNumOccurrences() == 0)
     return 0;
@@ -307,7 +307,7 @@ void printArguments(const Signature &signature,
   }
 }
 
-/// Writes and prints what was asked for.
+/// Writes and prints what was requested.
 llvm::Error writeOutputs(const CommandLine &options, const Report &report) {
   if (options.outs.size() > report.outputs.size())
     return makeError("expected at most " + llvm::Twine(report.outputs.size()) +

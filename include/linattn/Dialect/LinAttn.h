@@ -72,7 +72,7 @@ inline double scaleOr1(std::optional<APFloat> scale) {
 bool isUsableScale(double scale, Type accumulation);
 
 /// True if `normalize` and the map ask for a running maximum beside the state.
-/// (An input gate asks for one as well.)
+/// (An input gate needs one as well.)
 bool needsRunningMax(FeatureMapKind kind, bool normalized);
 
 /// Clones a structured op onto other operands. (`mlir::clone` cannot copy the

@@ -205,7 +205,7 @@ def LinAttn_Wkv4Op : LinAttn_RecurrenceOp<"wkv4"> {
   let summary = "weighted average of values per channel (RWKV-4)";
   let description = [{
     Per channel, for t = 0, 1, …, with exponential keys, a constant decay and a
-    bonus for the token at hand:
+    bonus for the current token:
 
     ```
     o_t = (A_{t-1} + e^{bonus + k_t} v_t) / (B_{t-1} + e^{bonus + k_t})

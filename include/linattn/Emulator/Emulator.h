@@ -73,7 +73,7 @@ public:
   ~EmulatedKernel();
 
   /// Runs all blocks, one after the other. What is wrong with the kernel is in
-  /// the report; an error tells of a launch that does not fit the kernel.
+  /// the report; an error names a launch that does not fit the kernel.
   llvm::Expected<Report> launch(llvm::ArrayRef<Argument> arguments,
                                 const LaunchOptions &options) const;
 

@@ -62,7 +62,7 @@ def LinAttnEmulateLaunchesPass
   let description = [{
     Every `linattn.launch` and `gpu.launch_func` becomes a call of the emulator
     with the text of the kernel's module, which goes into a constant, and a record
-    of the launch: the grid, and the arguments that the launch plan asks for,
+    of the launch: the grid, and the arguments that the launch plan names,
     buffers with the number of their bytes. Memrefs go to a `gpu.func` as upstream
     lowers them: two pointers, offset, sizes, strides.
 

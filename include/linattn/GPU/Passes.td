@@ -18,8 +18,8 @@ def LinAttnSelectSchedulePass
     Writes `linattn.schedule`, which `linattn-to-kernel` reads, for scans, states,
     reads and quadratic attention. An op that has one keeps it. An op that no
     kernel can run gets none, with a remark that says why: it stays for the plain
-    route. Nobody has timed copies by tensor maps: they are taken where `copy=tma`
-    asks for them, and a remark says where that could not be.
+    route. Copies by tensor maps have not been timed: they are taken where `copy=tma`
+    selects them, and a remark says where that is not possible.
 
     Before:
 

@@ -152,7 +152,7 @@ void buildEmulatedPipeline(OpPassManager &pm,
                            const GPUPipelineOptions &options);
 
 /// What every pipeline starts with: operators of other frameworks become ours,
-/// calls are inlined, sizes checked, and decays where asked for.
+/// calls are inlined, sizes checked, and decays under `checkDecays`.
 void addImportsAndShapeChecks(OpPassManager &pm, bool checkDecays,
                               bool checkIndices = true);
 

@@ -17,13 +17,13 @@ namespace linattn {
 
 /// At least `bytes` bytes that begin with a cache line, for `freeLarge` or
 /// `std::free`; null if there are none. From 2 MiB on they begin with a huge
-/// page, and the system is asked for such pages: a state that every token
+/// page, and such pages are requested: a state that every token
 /// passes over then lies in one piece, which the second cache holds better than
 /// pages from anywhere.
 void *allocateLarge(size_t bytes);
 
 /// Gives back what `allocateLarge` gave for so many bytes; any thread may. From
-/// 2 MiB on it stays at hand for the next request of its size: a system clears
+/// 2 MiB on is kept for the next request of its size: a system clears
 /// the pages of new memory, which costs as much as a tenth of computing what
 /// they are for. All that stays is at most `mostLargeMemoryKept`, the last that
 /// was given back, and the system may take its pages where it runs short.
@@ -31,7 +31,7 @@ void freeLarge(void *memory, size_t bytes);
 
 constexpr size_t mostLargeMemoryKept = size_t(128) << 20;
 
-/// Bytes that `freeLarge` keeps at hand.
+/// Bytes that `freeLarge` keeps.
 size_t getLargeMemoryKept();
 
 /// Whether so many bytes can be had at once, now. For what is not prepared to

@@ -39,7 +39,7 @@ def LinAttnCheckShapesPass : Pass<"linattn-check-shapes", "::mlir::ModuleOp"> {
     operands of one op there.
 
     With `check-decays` the companion also reads the decays that are arguments,
-    and tells of the first element that is positive or NaN; −∞ is a decay. A
+    and names the first element that is positive or NaN; −∞ is a decay. A
     missed remark names decays that are computed.
 
     Before:

@@ -141,7 +141,7 @@ def LinAttnReassociatePass
     in between.
 
     Softmax weights and causal attention are no such product; they are left
-    alone, with a remark. So is an attention whose `config` asks for the
+    alone, with a remark. So is an attention whose `config` names the
     quadratic form.
 
     Before:
@@ -206,7 +206,7 @@ def LinAttnSelectFormPass
 
     Remarks tell every choice with its predicted cost and those of the others,
     the lengths up to which a sequence is one chunk or goes token by token, every
-    form that is illegal and why, a form that was asked for and is
+    form that is illegal and why, a form that was requested and is
     predicted to be slower, and what is against the user's interest: random
     features that are too few or too many. A form that cannot run an op is an
     error that says why.
@@ -290,7 +290,7 @@ def LinAttnSplitSegmentsPass
     | delta, dplr | a K×K matrix: what the segment makes of the identity |
 
     U and M of all segments are computed in parallel (`linattn.state`, or scans
-    whose outputs nobody reads), a short loop merges them into the states that
+    whose outputs are not read), a short loop merges them into the states that
     come in, and the scans of all segments run in parallel from those. Segments
     are packed sequences: both steps are ops with `cu_seqlens`. The borders
     depend on the number of tokens alone, so results do not depend on threads;

@@ -1,6 +1,6 @@
 // RUN: linattn-opt %s --split-input-file --linattn-lower-to-vector='vector-bits=512 registers=32' --canonicalize --cse | FileCheck %s
 
-// The rows of the next chunk are asked for: keys while this one is solved,
+// The rows of the next chunk are prefetched: keys while this one is solved,
 // queries and outputs while it is read out, values while the state is updated.
 // Past the last token it is the last one; past the span of tokens that all heads
 // do in turn it is the next head's.

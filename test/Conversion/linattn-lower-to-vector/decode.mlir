@@ -2,7 +2,7 @@
 // RUN: linattn-opt %s --pass-pipeline='builtin.module(func.func(linattn-lower-to-vector{vector-bits=256 registers=16},canonicalize))' | FileCheck %s --check-prefixes=CHECK,NARROW
 
 // One token passes over the state once: whole rows where the registers can
-// accumulate them, memory asked for them ahead, scratch on the stack.
+// accumulate them, prefetched memory, scratch on the stack.
 // CHECK-LABEL: func.func @add
 // CHECK: scf.parallel
 // CHECK-COUNT-3: memref.alloca() {alignment = 64 : i64} : memref<{{(1x)?}}1x128xf32>

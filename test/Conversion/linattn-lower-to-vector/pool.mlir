@@ -65,7 +65,7 @@ func.func @dynamic(%q: memref<?x?x?x16xf32>, %i: memref<?xi64>, %s: memref<?x?x1
   return
 }
 
-// Without indices the states are the batch's, and nobody asks whether there is one.
+// Without indices the states are the batch's, without a check whether there is one.
 // CHECK-LABEL: func.func @no_pool
 // CHECK-NOT:     scf.if
 // CHECK:         return

@@ -2,7 +2,7 @@
 // RUN: linattn-opt %s --linattn-lower-to-vector='vector-bits=256 registers=16' --canonicalize | FileCheck %s --check-prefix=AVX2
 
 // Eight queries times a panel of the state; runs of 256 tokens are tasks. The
-// rows of the next block are asked for meanwhile, one before each part of a
+// rows of the next block are prefetched, one before each part of a
 // product, up to the line that each ends in.
 
 // CHECK-LABEL: func.func @read(

@@ -3,7 +3,7 @@
 // The order in which a state tile goes over heads, blocks, panels and tiles.
 
 // The first tile of a panel starts the sums, the last one writes them out, and
-// every tile asks for four tokens of the next block, one every eight tokens: of
+// every tile prefetches four tokens of the next block, one every eight tokens: of
 // keys, values, queries and outputs every line, and the one that a row ends in.
 
 // CHECK-LABEL: func.func @tiles(

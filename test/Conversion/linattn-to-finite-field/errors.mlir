@@ -33,7 +33,7 @@ func.func @view(%x: memref<64xi8>, %i: index) -> memref<4xf32> {
 
 // -----
 
-// Nobody could give it elements.
+// Its elements have no values in a field.
 // expected-error @below {{'func.func' op has no meaning in a prime field}}
 func.func private @external(f32) -> f32
 

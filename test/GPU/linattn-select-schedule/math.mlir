@@ -5,7 +5,7 @@
 // RUN: linattn-opt %s --linattn-select-schedule --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=LONGER
 // RUN: not linattn-opt %s --linattn-select-schedule=math=loose 2>&1 | FileCheck %s --check-prefix=LOOSE
 
-// Products of f32 take two summands where fast arithmetic is asked for.
+// Products of f32 take two summands under fast arithmetic.
 
 // LOOSE: Cannot find option named 'loose'
 

@@ -19,7 +19,7 @@
 // registers, every element costs the two multiply-adds of a write and a read,
 // and a product where there is a decay. Three loops: the first tile of a panel
 // starts the sums, the last one writes them out. Panels of 8 columns are half
-// of a cache line, and only every other one asks for the next: LLVM makes two
+// of a cache line, and only every other one prefetches the next: LLVM makes two
 // loops of each.
 
 !rows = tensor<1x8x4096x64xf32>

@@ -6,7 +6,7 @@
 // RUN: linattn-run %s --entry=tokens --arg random:1x2x5x4xf32 --arg ones:1x2x5xf32 --arg zeros:1x2x4x4xf32 --arg zeros:1x2x5x4xf32
 // RUN: not linattn-run %s --check-decays --target=reference --entry=both --arg random:1x5x2x4xf32 --arg zeros:2xbf16 --arg ones:1x5x2x4xf32 --arg zeros:1x2x4x4xf32 --arg zeros:1x2x5x4xf32 2>&1 | FileCheck %s --check-prefix=VALUE
 
-// Where it is asked for, the decays among the arguments are looked at before
+// With the option, the decays among the arguments are looked at before
 // anything runs, in the layout they come in.
 
 // CHECK-LABEL: func.func @tokens__shapes(

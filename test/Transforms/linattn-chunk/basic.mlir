@@ -23,7 +23,7 @@ func.func @dynamic(%q: tensor<2x3x?x64xf32>, %o: tensor<2x3x?x64xf32>, %s: tenso
   return %r#0, %r#1 : tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>
 }
 
-// Other forms stay whole unless all are asked for.
+// Other forms stay whole unless the option names all.
 
 // CHECK-LABEL: func.func @tile(
 // CHECK-NOT:     scf.for

@@ -36,7 +36,7 @@ func.func @causal(%q: tensor<1x1x128x4xf32>) -> tensor<1x1x128x4xf32> {
 
 // CHECK-LABEL: func.func @asked(
 // CHECK-NEXT:    linattn.attention
-// REMARK:        remark: [Missed] reassociate {{.*}}"the quadratic form was asked for"
+// REMARK:        remark: [Missed] reassociate {{.*}}"the quadratic form was requested"
 // ALWAYS-LABEL:  func.func @asked(
 // ALWAYS-NEXT:     linattn.attention
 func.func @asked(%q: tensor<1x1x128x4xf32>) -> tensor<1x1x128x4xf32> {

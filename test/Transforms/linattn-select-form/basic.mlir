@@ -30,7 +30,7 @@ func.func @few(%q: tensor<2x3x1x64xf32>, %o: tensor<2x3x1x64xf32>, %s: tensor<2x
 // CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = token, rows = 2, cols = 32,
 // CHUNK-LABEL: func.func @given(
 // CHUNK:         linattn.scan {{.*}} {config = #linattn.config<form = token, rows = 2, cols = 16,
-// REMARK:      remark: [Passed] select-form {{.*}}"token, tile 2x32 over {{[0-9]+}} tokens: as asked for; cost {{[0-9]+}}"
+// REMARK:      remark: [Passed] select-form {{.*}}"token, tile 2x32 over {{[0-9]+}} tokens: as requested; cost {{[0-9]+}}"
 func.func @given(%q: tensor<2x3x?x64xf32>, %o: tensor<2x3x?x64xf32>, %s: tensor<2x3x64x64xf32>) -> (tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>) {
   %r:2 = linattn.scan %q, %q, %q into(%o) init(%s) {config = #linattn.config<form = token, rows = 2>} : (tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>)
   return %r#0, %r#1 : tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>

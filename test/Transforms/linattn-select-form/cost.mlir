@@ -15,9 +15,9 @@
 // A decay per value column: no chunks, nor in what is considered.
 // CHECK:      [Missed] select-form {{.*}}"not chunk: a decay per value column does not factor into products of chunks"
 // CHECK:      [Passed] select-form {{.*}}"state_tile, {{[^"]*}}multiply-adds; token [[#]]"
-// A form that was asked for and is slower.
-// CHECK:      [Missed] select-form {{.*}}"token was asked for and is predicted to cost [[#]], chunk:16 only [[#]]"
-// CHECK:      [Passed] select-form {{.*}}"segments: as asked for; predicted to take {{[0-9.]+}} of the time of one pass on 1 cores, for 6 tasks"
+// A form that was requested and is slower.
+// CHECK:      [Missed] select-form {{.*}}"token was requested and is predicted to cost [[#]], chunk:16 only [[#]]"
+// CHECK:      [Passed] select-form {{.*}}"segments: as requested; predicted to take {{[0-9.]+}} of the time of one pass on 1 cores, for 6 tasks"
 // CHECK:      [Missed] select-form {{.*}}"32 random features for heads of 64: fewer than the head size estimate the weights badly"
 // CHECK:      [Missed] select-form {{.*}}"512 random features for heads of 64: the cost grows with them, and more than 4 times the head size gain little accuracy"
 // CHECK-NOT:  [Missed] select-form {{.*}} random features

@@ -1,6 +1,6 @@
 // RUN: linattn-opt %s --linattn-select-form --remarks-filter=linattn 2>&1 | FileCheck %s
 
-// Nobody asked for a form: rank-1 transitions run in chunks, or token by token.
+// Without a requested form, rank-1 transitions run in chunks, or token by token.
 
 // CHECK: [Missed] select-form {{.*}}"not state_tile: a rank-1 transition couples the rows of a state column"
 // CHECK: [Missed] select-form {{.*}}"not state_tile: Oja's transition couples the columns of a state row"

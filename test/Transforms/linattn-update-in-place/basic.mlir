@@ -21,7 +21,7 @@ func.func @step(%q: memref<1x2x1x4xf32>, %s0: memref<1x2x4x4xf32>, %o: memref<1x
   return
 }
 
-// Sizes that are open, and asked for, change nothing.
+// Dynamic sizes that are read change nothing.
 // CHECK-LABEL: func.func @dynamic
 // CHECK-SAME: linattn.in_place = array<i64: -1, 0>
 // CHECK: memref.dim

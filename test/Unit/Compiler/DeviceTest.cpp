@@ -127,7 +127,7 @@ TEST_F(DeviceTest, WhatWasPreparedCanBeCaptured) {
 }
 
 TEST_F(DeviceTest, KeepsAWorkspaceForEveryStream) {
-  // The state that nobody gets is in memory of the kernel.
+  // The state that is not returned is in memory of the kernel.
   Kernel kernel = compile(kPrefill);
   Arrays arrays;
   arrays.inputs.resize(3);

@@ -203,7 +203,7 @@ TEST_P(PrimeFieldTest, CompiledExponential) {
                 "%s = arith.mulf %x, %c : f32\n%r = math.exp2 %s : f32",
                 x),
             e);
-  // log 0 is −∞; otherwise nobody knows it.
+  // log 0 is −∞; other values have no logarithm in a field.
   EXPECT_EQ(run("%r = math.log %x : f32", 0), PrimeField::kNegativeInfinity);
   EXPECT_NE(run("%r = math.log %x : f32", e), x);
 }

@@ -128,7 +128,7 @@ TEST(State, MayNotOverlapInPart) {
             "3 (%s)");
 }
 
-/// A state of more sequences than are at hand is a pool.
+/// A state of more sequences than the call has is a pool.
 TEST(State, HoldsThePoolOfChangingBatches) {
   const char *text = R"(
 func.func @step(%q: tensor<?x1x1x4xf32>, %i: tensor<?xi32>,

@@ -303,7 +303,7 @@ TEST_F(BulkCopyTest, BarriersMustBeMadeAndMadeKnown) {
   copies.initFence = false;
   expectFound(Check::MissingFence, "with no fence.proxy.async since");
   copies.initBarrier = false;
-  expectFound(Check::UninitializedRead, "that nobody made");
+  expectFound(Check::UninitializedRead, "that was not initialised");
 }
 
 TEST_F(BulkCopyTest, RefillBeforeReadersAreDoneIsARace) {

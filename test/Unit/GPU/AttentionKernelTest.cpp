@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Whole functions run as for a GPU, their kernels in the emulator, where a race
-// or a read of what nobody wrote is an error of the call, and are compared with
-// the float64 oracle.
+// or a read of what no thread wrote is an error of the call, and are compared
+// with the float64 oracle.
 //
 //===----------------------------------------------------------------------===//
 

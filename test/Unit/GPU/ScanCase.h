@@ -22,7 +22,7 @@ using reference::FeatureMapKind;
 using reference::Readout;
 using reference::UpdateRule;
 
-/// A scan with random operands. Every optional operand is there if asked for.
+/// A scan with random operands. Optional operands are there by their flags.
 struct ScanCase {
   std::string name;
   DType dtype = DType::BF16;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every kernel runs in the emulator, which finds races, reads of what nobody
+// Every kernel runs in the emulator, which finds races, reads of what no thread
 // wrote and accesses out of bounds, and is compared with the float64 oracle.
 //
 //===----------------------------------------------------------------------===//

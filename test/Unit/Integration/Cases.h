@@ -141,7 +141,7 @@ struct AttentionCase : Case<AttentionCase> {
   std::string getText() const;
   /// q, k, v and, where they are used, mask and the captured scalar.
   std::vector<Buffer> getInputs(uint64_t seed = 1) const;
-  /// What the oracle makes of such inputs.
+  /// The oracle's outputs for these inputs.
   Array getExpected(const std::vector<Buffer> &inputs) const;
 };
 

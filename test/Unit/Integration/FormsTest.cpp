@@ -66,7 +66,7 @@ constexpr const char *kFactors = "(QKᵀ)V becomes Q(KᵀV)";
 TEST(Forms, NonCausal) {
   checkAll({named("quadratic")
                 .configured("form = quadratic")
-                .explained("the quadratic form was asked for"),
+                .explained("the quadratic form was requested"),
             named("reassociated").reassociated("always").explained(kFactors),
             named("normalised, quadratic")
                 .features(FeatureMapKind::Elu1)

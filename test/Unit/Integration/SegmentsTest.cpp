@@ -142,7 +142,7 @@ TEST(Segments, InfiniteDecay) {
   }
 }
 
-// The length of segments nobody chose follows from the number of tokens.
+// The default length of segments follows from the number of tokens.
 TEST(Segments, ChosenLength) {
   check(ScanCase("chosen")
             .form("segments")

@@ -1,4 +1,4 @@
-"""Checks and times a package of compiled kernels on the machine at hand.
+"""Checks and times a package of compiled kernels on this machine.
 
     python3 -m acceptance PACKAGE [--out DIR] [--seconds N] [--dry-run] [--only-checks]
 
@@ -20,7 +20,7 @@ def main():
     parser.add_argument("--out", help="where to write results.json and results.md (default: PACKAGE/results)")
     parser.add_argument("--seconds", type=float, default=500, help="to be done in (default: 500)")
     parser.add_argument("--step-seconds", type=float, default=45, help="that a step may take before it is given up (default: 45)")
-    parser.add_argument("--dry-run", action="store_true", help="host memory and the driver at hand; nothing is timed")
+    parser.add_argument("--dry-run", action="store_true", help="host memory and this machine's driver; nothing is timed")
     parser.add_argument("--only-checks", action="store_true", help="no times")
     parser.add_argument("--kernel", action="append", dest="kernels", default=[], help="check this one, again for more")
     parser.add_argument("--worker", action="store_true", help="do the steps in this very process")

@@ -167,7 +167,7 @@ def _query_machine():
 class DryDevice:
     """Host memory. Kernels do not run: results are filled in with what was expected of
     them, and nothing is timed. Arrays beyond `LARGE` are addresses alone: zeros that
-    nobody touches."""
+    that no kernel touches."""
 
     LARGE = 1 << 24
 

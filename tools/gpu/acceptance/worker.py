@@ -156,7 +156,7 @@ class Worker:
 
     def check(self, kernel, batch=2, tokens=203):
         """One kernel against float64."""
-        if self.device.is_dry:  # What the driver is asked for is the same.
+        if self.device.is_dry:  # The calls of the driver are the same.
             tokens = min(tokens, 9)
         name = kernel.name if batch == 2 else f"{kernel.rule} B{batch} T{tokens} H{kernel.heads} D{kernel.size}"
         record = {"kernel": name, "rule": kernel.rule, "dtype": kernel.dtype, "size": kernel.size, "form": kernel.form}
