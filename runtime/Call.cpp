@@ -14,6 +14,7 @@
 
 #include "Call.h"
 #include "FloatMode.h"
+#include "ScratchCache.h"
 
 #include <csetjmp>
 #include <cstdio>
@@ -29,6 +30,8 @@ struct Block {
   /// What points at this block: the list's head or the block before.
   Block **link;
   void *base;
+  /// From `base` on.
+  uint64_t bytes;
 };
 
 struct Guard {
@@ -42,17 +45,58 @@ struct Guard {
 
 thread_local Guard *innermost = nullptr;
 
+thread_local ScratchCache scratch;
+/// How often all threads were to give back what they keep, and how often this
+/// one has.
+std::atomic<uint64_t> releases{0};
+thread_local uint64_t releasesSeen = 0;
+
 std::atomic<void *(*)(size_t)> allocator{std::malloc};
 std::atomic<void (*)(void *)> releaser{std::free};
 
-void release(void *base) { releaser.load(std::memory_order_relaxed)(base); }
+/// What the allocator of a test counts must not stay.
+bool keepsScratch() {
+  return allocator.load(std::memory_order_relaxed) == std::malloc;
+}
+
+void releaseWhereDue() {
+  uint64_t due = releases.load(std::memory_order_relaxed);
+  if (releasesSeen == due)
+    return;
+  releasesSeen = due;
+  scratch.clear();
+}
+
+void release(const Block &block) {
+  if (block.bytes < ScratchCache::smallest || !keepsScratch())
+    return releaser.load(std::memory_order_relaxed)(block.base);
+  releaseWhereDue();
+  scratch.put(block.base, block.bytes);
+}
+
+/// At least `bytes`, which become how many there are. Null where there are
+/// none.
+void *allocateBase(uint64_t &bytes) {
+  auto *fresh = allocator.load(std::memory_order_relaxed);
+  if (bytes < ScratchCache::smallest || fresh != std::malloc)
+    return fresh(bytes);
+  releaseWhereDue();
+  if (void *kept = scratch.take(bytes))
+    return kept;
+  void *base = fresh(bytes);
+  if (base)
+    return base;
+  scratch.clear();
+  return fresh(bytes);
+}
 
 /// Null where there is none.
 void *allocate(uint64_t bytes, uint64_t alignment) {
   uint64_t extra = sizeof(Block) + alignment;
   if (bytes > static_cast<uint64_t>(PTRDIFF_MAX) - extra)
     return nullptr;
-  void *base = allocator.load(std::memory_order_relaxed)(bytes + extra);
+  uint64_t size = bytes + extra;
+  void *base = allocateBase(size);
   if (!base)
     return nullptr;
   auto first = reinterpret_cast<uintptr_t>(base) + sizeof(Block);
@@ -60,6 +104,7 @@ void *allocate(uint64_t bytes, uint64_t alignment) {
       reinterpret_cast<char *>((first + alignment - 1) & ~(alignment - 1));
   Block *block = reinterpret_cast<Block *>(memory) - 1;
   block->base = base;
+  block->bytes = size;
   block->next = nullptr;
   block->link = nullptr;
   if (Guard *guard = innermost) {
@@ -75,7 +120,7 @@ void *allocate(uint64_t bytes, uint64_t alignment) {
 void releaseAll(Block *block) {
   while (block) {
     Block *next = block->next;
-    release(block->base);
+    release(*block);
     block = next;
   }
 }
@@ -141,11 +186,16 @@ void linattn_free(void *memory) {
     if (block->next)
       block->next->link = block->link;
   }
-  release(block->base);
+  release(*block);
 }
 
 void linattn_set_allocator(void *(*allocate)(size_t bytes),
                            void (*release)(void *memory)) {
   allocator = allocate ? allocate : std::malloc;
   releaser = release ? release : std::free;
+}
+
+void linattn_release_memory(void) {
+  releases.fetch_add(1, std::memory_order_relaxed);
+  releaseWhereDue();
 }

@@ -49,6 +49,13 @@ linattn_call_result linattn_call(void (*code)(void **arguments),
 void *linattn_allocate(uint64_t bytes, uint64_t alignment);
 void linattn_free(void *memory);
 
+/** A thread keeps at most 64 MiB of the memory that its calls have freed, in
+ *  blocks of 64 KiB and more, for its next calls; it gives all of it back when
+ *  it ends. This call gives back at once what its thread keeps, and what
+ *  another thread keeps when that thread next allocates or frees such a
+ *  block. */
+void linattn_release_memory(void);
+
 /** For tests: allocates with these functions instead of malloc and free, in the
  *  whole process; NULL for the latter. No call may be in progress. */
 void linattn_set_allocator(void *(*allocate)(size_t bytes),

@@ -202,16 +202,19 @@ private:
     Signature signature;
     if (llvm::Error error = start(session, signature))
       return error;
+    VectorTarget target = getVectorTargetOf(chip);
     auto toLoops = [&](mlir::OpPassManager &pm) {
       mlir::linattn::CPUPipelineOptions cpu;
-      VectorTarget target = getVectorTargetOf(chip);
       cpu.form = options.form;
       cpu.vectorBits = target.vectorBits;
       cpu.registers = target.registers;
       mlir::linattn::buildCPULoopsPipeline(pm, cpu);
     };
     auto toLLVM = [&](mlir::OpPassManager &pm) {
-      mlir::linattn::buildLowerToLLVMPipeline(pm, {});
+      mlir::linattn::LowerToLLVMOptions lower;
+      lower.avx512 = target.avx512;
+      lower.avx512Bf16 = target.avx512Bf16;
+      mlir::linattn::buildLowerToLLVMPipeline(pm, lower);
     };
     if (llvm::Error error = session.run(toLoops, nullptr))
       return error;

@@ -121,8 +121,11 @@ static VectorTarget describeTarget(llvm::StringRef named = "") {
   VectorTarget target{128, 32};
   if ((*machine)->getTargetTriple().isX86()) {
     target = {has("+avx2") ? 256 : 128, 16};
-    if (has("+avx512f") && has("+avx512vl"))
+    if (has("+avx512f") && has("+avx512vl")) {
       target = {512, 32};
+      target.avx512 = has("+avx512dq") && has("+avx512bw");
+      target.avx512Bf16 = target.avx512 && has("+avx512bf16");
+    }
   }
   if (!named.empty() ||
       getForcedCPU()) // Of another machine only the name is known.

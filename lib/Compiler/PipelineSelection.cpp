@@ -76,6 +76,8 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
   cpu.registers = target.registers;
   cpu.l1 = target.l1;
   cpu.cores = target.cores;
+  cpu.avx512 = target.avx512;
+  cpu.avx512Bf16 = target.avx512Bf16;
   if (options.target == Target::Trace)
     return mlir::linattn::buildTracePipeline(pm, cpu);
   mlir::linattn::buildCPUPipeline(pm, cpu);

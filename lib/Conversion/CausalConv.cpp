@@ -35,6 +35,9 @@ ConvBuilder::Vectors ConvBuilder::activate(ArrayRef<Value> vectors) {
   Vectors parts(vectors);
   if (!conv.getActivation())
     return parts;
+  // A power of two of them, then the others.
+  size_t whole = std::min<size_t>(llvm::bit_floor(vectors.size()), sideBySide);
+  parts.truncate(whole);
   while (parts.size() > 1) {
     Vectors wider;
     for (size_t i = 0; i < parts.size(); i += 2) {
@@ -49,56 +52,32 @@ ConvBuilder::Vectors ConvBuilder::activate(ArrayRef<Value> vectors) {
   if (vectors.size() == 1)
     return {y};
   parts.clear();
-  for (size_t i = 0; i < vectors.size(); ++i)
+  for (size_t i = 0; i < whole; ++i)
     parts.push_back(vector::ExtractStridedSliceOp::create(
         b, loc, y, ArrayRef<int64_t>{int64_t(i) * lanes},
         ArrayRef<int64_t>{lanes}, ArrayRef<int64_t>{1}));
+  if (whole < vectors.size())
+    llvm::append_range(parts, activate(vectors.drop_front(whole)));
   return parts;
 }
 
 Value ConvBuilder::activate(Value x) {
   std::optional<Activation> activation = conv.getActivation();
-  if (!activation)
-    return x;
-  // Results of 16 bits do not show the last bits of an exponential; the product
-  // with x keeps a NaN, which a rough one may lose. Scalar loops, which are the
-  // naive form and that of a GPU, stay exact.
-  bool isSilu = *activation == Activation::Silu;
-  auto flags = arith::FastMathFlags::none, rough = flags;
-  bool isNarrow =
-      getElementTypeOrSelf(conv.getInput()).getIntOrFloatBitWidth() == 16;
-  if (isSilu && isNarrow && lanes > 1)
-    rough = arith::FastMathFlags::afn;
-  Type form = x.getType();
-  if (type.isF32()) {
-    // The divisor and its inverse have to be normal numbers. Below the bound
-    // the product with x is 0 but for its last bits, and must not be the
-    // larger the further x lies below it.
-    Value least = constant(form, -87.0);
-    x = select(compare(arith::CmpFPredicate::OLT, x, least), least, x);
-    if (lanes > 1)
-      flags = arith::FastMathFlags::arcp | arith::FastMathFlags::ninf;
-  }
-  Value power = negate(x);
-  Value one = constant(form, 1.0);
-  Value divisor = addf(one, math::ExpOp::create(b, loc, power, rough));
-  return arith::DivFOp::create(b, loc, isSilu ? x : one, divisor,
-                               flags | rough);
+  return activation ? emitActivation(*this, *activation, x,
+                                     getElementTypeOrSelf(conv.getInput()))
+                    : x;
 }
 
 ConvBuilder::Vectors ConvBuilder::split(Value vector) {
   auto form = cast<VectorType>(vector.getType());
   if (parts == 1 || form.getNumElements() == lanes)
     return {convert(vector, type)};
-  auto halves = vector::DeinterleaveOp::create(b, loc, vector);
-  return {convert(halves.getRes1(), type), convert(halves.getRes2(), type)};
+  return Vectors(splitPairs(*this, vector, type));
 }
 
 Value ConvBuilder::join(ArrayRef<Value> vectors, Type element) {
-  if (vectors.size() == 1)
-    return convert(vectors.front(), element);
-  return vector::InterleaveOp::create(b, loc, convert(vectors[0], element),
-                                      convert(vectors[1], element));
+  return vectors.size() == 1 ? convert(vectors.front(), element)
+                             : joinPairs(*this, vectors, element);
 }
 
 SmallVector<Value, 16> mlir::linattn::transposeSquare(LoopBuilder &loops,

@@ -9,6 +9,7 @@
 #ifndef LINATTN_LIB_CONVERSION_CAUSALCONV_H
 #define LINATTN_LIB_CONVERSION_CAUSALCONV_H
 
+#include "Activations.h"
 #include "RecurrenceBuilder.h"
 
 #include "linattn/Dialect/LinAttnConv.h"
@@ -37,9 +38,7 @@ public:
             lanes),
         conv(conv), lanes(lanes), taps(conv.getWidth()),
         stateLength(conv.getStateLength()),
-        parts(lanes > 1 && getElementTypeOrSelf(conv.getInput()).isBF16() ? 2
-                                                                          : 1) {
-  }
+        parts(countParts(getElementTypeOrSelf(conv.getInput()), lanes)) {}
 
 protected:
   /// How far before its output the input of a weight stands.
@@ -50,10 +49,12 @@ protected:
   Value sum(ArrayRef<Value> weights, Value bias,
             function_ref<Value(int64_t)> input);
   Value activate(Value x);
-  /// The activation of several vectors, a power of two of them, side by side:
-  /// each is a long chain of operations, and one hides the latency of another.
+  /// The activation of several vectors, some of them side by side: each is a
+  /// long chain of operations, and one hides the latency of another.
   Vectors activate(ArrayRef<Value> vectors);
-  /// How many that is.
+  /// How many that are: more would not fit the registers.
+  static constexpr int64_t sideBySide = 4;
+  /// Vectors of outputs that are computed at once.
   static constexpr int64_t together = 8;
 
   /// Sets the sequence of a task and the positions [first, last) of its block

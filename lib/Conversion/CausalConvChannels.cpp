@@ -38,10 +38,10 @@ public:
 
 private:
   /// Tokens of a block, and bytes of a row of it.
-  static constexpr int64_t blockTokens = 128, blockBytes = 2048;
+  static constexpr int64_t blockTokens = 120, blockBytes = 2048;
   /// Tokens that are computed for all channels of a block before the next ones:
   /// few, since their rows lie far apart in memory.
-  int64_t rowsAtOnce() const { return together / parts; }
+  int64_t rowsAtOnce() const { return parts == 2 ? 6 : together; }
 
   void emitHead(Value channel);
   void emitMain();
@@ -350,7 +350,7 @@ void ChannelConv::emitColumn(Value from, Value to, Value channel,
                       return inputs;
                     });
   };
-  int64_t count = together / parts;
+  int64_t count = rowsAtOnce();
   Value rest = add(from, mul(div(sub(to, from), index(count)), index(count)));
   run(from, rest, count);
   run(rest, to, 1);

@@ -144,7 +144,6 @@ void TokenConv::computeHead(const Channel &channel, Value few, Value row) {
       return loadVector(window, {index(i + stateLength - distance(tap))},
                         lanes);
     }));
-    // A power of two of them.
     if (i + lanes < headLength && int64_t(sums.size()) < parts)
       continue;
     for (auto [k, y] : llvm::enumerate(activate(sums))) {

@@ -15,18 +15,11 @@
 
 #include "OutputNorm.h"
 
+#include "Activations.h"
 #include "VectorBuilder.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
-
-/// silu or sigmoid of a scalar or a vector.
-static Value activate(LoopBuilder &loops, Activation activation, Value gate) {
-  Value one = loops.constant(gate.getType(), 1.0);
-  Value divisor = loops.addf(one, loops.exp(loops.negate(gate)));
-  Value sigmoid = arith::DivFOp::create(loops.b, loops.loc, one, divisor);
-  return activation == Activation::Silu ? loops.mulf(gate, sigmoid) : sigmoid;
-}
 
 /// 1/√(sum/size + eps) of a scalar sum.
 static Value inverseRoot(LoopBuilder &loops, Value sum, Value size,
@@ -79,8 +72,9 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, OutputNormOp op) {
         return loops.convert(loops.load(memref, at), type);
       };
       auto gate = [&](Value d) {
-        return activate(loops, op.getActivation(),
-                        load(op.getGate(), {batch, head, t, d}));
+        return emitActivation(loops, op.getActivation(),
+                              load(op.getGate(), {batch, head, t, d}),
+                              tokenType);
       };
       auto affine = [&](Value weights, Value d) {
         return load(weights, affineIndex(weights, head, d));
@@ -136,48 +130,74 @@ public:
   NormTile(OpBuilder &b, OutputNormOp op, int64_t lanes)
       : VectorBuilder(b, op.getLoc(),
                       getAccumulationType(getElementTypeOrSelf(op.getInput()))),
-        norm(op), lanes(lanes) {}
+        norm(op), element(getElementTypeOrSelf(op.getInput())), lanes(lanes),
+        parts(countParts(element, lanes)) {}
 
   void emit();
 
 private:
-  /// Tokens of one task.
-  static constexpr int64_t blockTokens = 64;
+  using Vectors = SmallVector<Value, 2>;
+  /// Rows of one task.
+  static constexpr int64_t blockRows = 64;
+  /// Features of a step: those of all parts.
+  int64_t span() const { return lanes * parts; }
 
   void emitRow();
+  /// Features [d, d + span) of an operand, past the last one 0.
+  Vectors read(Value memref, ValueRange at);
+  Vectors load(Value memref, Value d) {
+    return read(memref, {batch, head, t, d});
+  }
+  /// Of weights.
+  Vectors affine(Value weights, Value d) {
+    return read(weights, affineIndex(weights, head, d));
+  }
+  Vectors gate(Value d) {
+    Type gateType = getElementTypeOrSelf(norm.getGate());
+    return each({load(norm.getGate(), d)}, [&](ArrayRef<Value> x) {
+      return emitActivation(*this, norm.getActivation(), x[0], element,
+                            gateType.getIntOrFloatBitWidth() == 16);
+    });
+  }
+  /// `apply` on each part of the operands.
+  Vectors each(ArrayRef<Vectors> operands,
+               function_ref<Value(ArrayRef<Value>)> apply) {
+    Vectors results;
+    for (int64_t part = 0; part < parts; ++part)
+      results.push_back(apply(llvm::map_to_vector<3>(
+          operands, [&](const Vectors &operand) { return operand[part]; })));
+    return results;
+  }
+  Vectors product(const Vectors &x, const Vectors &y) {
+    return each({x, y}, [&](ArrayRef<Value> x) { return mulf(x[0], x[1]); });
+  }
+  Vectors sum(const Vectors &x, const Vectors &y) {
+    return each({x, y}, [&](ArrayRef<Value> x) { return addf(x[0], x[1]); });
+  }
+  Vectors kept(Value d) {
+    Vectors x;
+    for (int64_t part = 0; part < parts; ++part)
+      x.push_back(loadVector(row, {add(d, index(part * lanes))}, lanes));
+    return x;
+  }
+  void keep(const Vectors &x, Value d) {
+    for (auto [part, vector] : llvm::enumerate(x))
+      storeVector(vector, row, {add(d, index(int64_t(part) * lanes))});
+  }
   /// The row before the norm.
-  Value input(Value d);
-  /// What becomes of a vector of the normalized row.
-  void finish(Value y, Value d);
-  Value load(Value memref, Value d) {
-    return readOperand(memref, {batch, head, t, d}, lanes);
-  }
-  Value gate(Value d) {
-    return activate(*this, norm.getActivation(), load(norm.getGate(), d));
-  }
-  Value affine(Value weights, Value d) {
-    return readOperand(weights, affineIndex(weights, head, d), lanes);
-  }
+  Vectors input(Value d);
+  /// The distances of the row from its mean; none past the last feature.
+  Vectors centre(Value mean, Value d);
+  /// What becomes of features of the normalized row.
+  void finish(Vectors y, Value d);
   /// The sum of `term(d)` over the features, in as many partial sums as keep
   /// the additions busy.
-  Value total(function_ref<Value(Value)> term) {
-    SmallVector<Value> start(sums, zeros(lanes));
-    SmallVector<Value> partial = reduce(
-        index(0), size, sums * lanes, start,
-        [&](Value d, ValueRange carried) -> SmallVector<Value> {
-          SmallVector<Value> next;
-          for (auto [i, sum] : llvm::enumerate(carried))
-            next.push_back(addf(sum, term(i ? add(d, index(i * lanes)) : d)));
-          return next;
-        });
-    for (size_t width = partial.size(); width > 1; width /= 2)
-      for (size_t i = 0; i < width / 2; ++i)
-        partial[i] = addf(partial[i], partial[i + width / 2]);
-    return reduceVector(vector::CombiningKind::ADD, partial.front());
-  }
+  Value total(function_ref<Vectors(Value)> term);
 
   OutputNormOp norm;
-  int64_t lanes, sums = 1;
+  Type element;
+  int64_t lanes, parts, steps = 1;
+  /// Of the row, in the order of `read`.
   Value size, count, row;
   Value batch, head, t;
 };
@@ -187,81 +207,143 @@ private:
 void NormTile::emit() {
   size = dim(norm.getInput(), 3);
   int64_t known = cast<ShapedType>(norm.getInput().getType()).getDimSize(3);
-  while (sums < 4 && !ShapedType::isDynamic(known) &&
-         known % (2 * sums * lanes) == 0)
-    sums *= 2;
+  while (steps * parts < 4 && !ShapedType::isDynamic(known) &&
+         known % (2 * steps * span()) == 0)
+    steps *= 2;
   count = sizeOf(*this, norm, type);
   Value heads = dim(norm.getInput(), 1), tokens = dim(norm.getInput(), 2);
-  Value blocks = ceilDiv(tokens, blockTokens);
-  Value rows = mul(dim(norm.getInput(), 0), heads);
-  parallelIfLarge(norm.getInput(), mul(rows, blocks), [&](Value task) {
-    Value block = rem(task, blocks), pair = div(task, blocks);
-    batch = div(pair, heads);
-    head = rem(pair, heads);
-    row = scratch({getAsOpFoldResult(roundUp(size, lanes))});
-    Value first = mul(block, index(blockTokens));
-    forEach(first, min(add(first, index(blockTokens)), tokens), 1,
-            [&](Value token) {
-              t = token;
-              emitRow();
-            });
+  // Rows in the order of memory: whichever of heads and tokens are neighbours
+  // run inside.
+  auto metadata =
+      memref::ExtractStridedMetadataOp::create(b, loc, norm.getInput());
+  Value headsInside =
+      compare(arith::CmpIPredicate::slt, metadata.getStrides()[1],
+              metadata.getStrides()[2]);
+  Value inner = select(headsInside, heads, tokens);
+  Value perBatch = mul(heads, tokens), blocks = ceilDiv(perBatch, blockRows);
+  Value tasks = mul(dim(norm.getInput(), 0), blocks);
+  parallelIfLarge(norm.getInput(), tasks, [&](Value task) {
+    batch = div(task, blocks);
+    row = scratch({getAsOpFoldResult(roundUp(size, span()))});
+    Value first = mul(rem(task, blocks), index(blockRows));
+    Value last = min(add(first, index(blockRows)), perBatch);
+    SmallVector<Value> at{div(first, inner), rem(first, inner)};
+    reduce(first, last, 1, at,
+           [&](Value, ValueRange carried) -> SmallVector<Value> {
+             Value outside = carried[0], inside = carried[1];
+             head = select(headsInside, inside, outside);
+             t = select(headsInside, outside, inside);
+             emitRow();
+             Value next = add(inside, index(1));
+             Value isLast = compare(arith::CmpIPredicate::eq, next, inner);
+             return {select(isLast, add(outside, index(1)), outside),
+                     select(isLast, index(0), next)};
+           });
     freeScratch();
   });
 }
 
-Value NormTile::input(Value d) {
-  Value x = load(norm.getInput(), d);
-  if (norm.getSkip())
-    x = addf(x, mulf(load(norm.getSkip(), d), affine(norm.getSkipWeight(), d)));
-  return norm.getGateFirst() ? mulf(x, gate(d)) : x;
+NormTile::Vectors NormTile::read(Value memref, ValueRange at) {
+  if (parts == 1)
+    return {readOperand(memref, at, lanes)};
+  // Pairs of bf16 are taken apart in their words, other numbers are shuffled.
+  auto source = cast<MemRefType>(memref.getType());
+  Type type = source.getElementType();
+  Value pad = arith::ConstantOp::create(b, loc, b.getFloatAttr(type, 0.0));
+  return splitPairs(*this,
+                    vector::TransferReadOp::create(
+                        b, loc, VectorType::get(span(), type), memref, at, pad,
+                        ArrayRef<bool>{dividesLastDim(source, span())}),
+                    this->type);
 }
 
-void NormTile::finish(Value y, Value d) {
+NormTile::Vectors NormTile::input(Value d) {
+  Vectors x = load(norm.getInput(), d);
+  if (norm.getSkip())
+    x = sum(x,
+            product(load(norm.getSkip(), d), affine(norm.getSkipWeight(), d)));
+  return norm.getGateFirst() ? product(x, gate(d)) : x;
+}
+
+void NormTile::finish(Vectors y, Value d) {
   if (norm.getWeight())
-    y = mulf(y, offsetWeight(*this, norm, affine(norm.getWeight(), d)));
+    y = product(y, each({affine(norm.getWeight(), d)}, [&](ArrayRef<Value> w) {
+                  return offsetWeight(*this, norm, w[0]);
+                }));
   if (norm.getBias())
-    y = addf(y, affine(norm.getBias(), d));
+    y = sum(y, affine(norm.getBias(), d));
   if (norm.getGate() && !norm.getGateFirst())
-    y = mulf(y, gate(d));
-  writeOperand(y, norm.getOutput(), {batch, head, t, d});
+    y = product(y, gate(d));
+  SmallVector<Value> at{batch, head, t, d};
+  if (parts == 1)
+    return writeOperand(y.front(), norm.getOutput(), at);
+  auto target = cast<MemRefType>(norm.getOutput().getType());
+  vector::TransferWriteOp::create(
+      b, loc, joinPairs(*this, y, element), norm.getOutput(), at,
+      ArrayRef<bool>{dividesLastDim(target, span())});
+}
+
+Value NormTile::total(function_ref<Vectors(Value)> term) {
+  SmallVector<Value> start(steps * parts, zeros(lanes));
+  SmallVector<Value> partial =
+      reduce(index(0), size, steps * span(), start,
+             [&](Value d, ValueRange carried) -> SmallVector<Value> {
+               SmallVector<Value> next;
+               for (int64_t i = 0; i < steps; ++i)
+                 for (Value x : term(i ? add(d, index(i * span())) : d))
+                   next.push_back(addf(carried[next.size()], x));
+               return next;
+             });
+  for (size_t width = partial.size(); width > 1; width /= 2)
+    for (size_t i = 0; i < width / 2; ++i)
+      partial[i] = addf(partial[i], partial[i + width / 2]);
+  return reduceVector(vector::CombiningKind::ADD, partial.front());
+}
+
+NormTile::Vectors NormTile::centre(Value mean, Value d) {
+  Vectors x = kept(d);
+  for (auto [part, vector] : llvm::enumerate(x)) {
+    Value left = sub(size, add(d, index(int64_t(part))));
+    Value inside = vector::CreateMaskOp::create(
+        b, loc, VectorType::get(lanes, b.getI1Type()),
+        ValueRange{parts == 1 ? left : ceilDiv(left, parts)});
+    vector = select(inside, subf(vector, mean), zeros(lanes));
+  }
+  return x;
 }
 
 void NormTile::emitRow() {
   if (norm.getKind() == NormKind::None)
-    return forEach(index(0), size, lanes,
+    return forEach(index(0), size, span(),
                    [&](Value d) { finish(input(d), d); });
   // What lies past the last feature is read as 0 and adds nothing to a sum.
-  auto keep = [&](Value d) {
-    Value x = input(d);
-    storeVector(x, row, {d});
+  auto keepInput = [&](Value d) {
+    Vectors x = input(d);
+    keep(x, d);
     return x;
   };
-  bool layer = norm.getKind() == NormKind::Layer;
-  Value mean, squares;
-  if (layer) {
-    Value sum = total(keep);
-    mean = splat(arith::DivFOp::create(b, loc, sum, count), lanes);
+  Value squares;
+  if (norm.getKind() == NormKind::Layer) {
+    Value sum = total(keepInput);
+    Value mean = splat(arith::DivFOp::create(b, loc, sum, count), lanes);
     squares = total([&](Value d) {
-      Value x = subf(loadVector(row, {d}, lanes), mean);
-      // Past the last feature there is no distance from the mean either.
-      Value inside = vector::CreateMaskOp::create(
-          b, loc, VectorType::get(lanes, b.getI1Type()),
-          ValueRange{sub(size, d)});
-      x = select(inside, x, zeros(lanes));
-      storeVector(x, row, {d});
-      return mulf(x, x);
+      Vectors x = centre(mean, d);
+      keep(x, d);
+      return product(x, x);
     });
   } else {
     squares = total([&](Value d) {
-      Value x = keep(d);
-      return mulf(x, x);
+      Vectors x = keepInput(d);
+      return product(x, x);
     });
   }
   Value inverse =
       splat(inverseRoot(*this, squares, count, norm.getEps().convertToDouble()),
             lanes);
-  forEach(index(0), size, lanes, [&](Value d) {
-    finish(mulf(loadVector(row, {d}, lanes), inverse), d);
+  forEach(index(0), size, span(), [&](Value d) {
+    finish(
+        each({kept(d)}, [&](ArrayRef<Value> x) { return mulf(x[0], inverse); }),
+        d);
   });
 }
 

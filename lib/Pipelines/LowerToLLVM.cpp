@@ -75,9 +75,13 @@ void linattn::buildBufferizePipeline(OpPassManager &pm,
 
 /// Narrow floats are storage formats: arithmetic on them happens in f32, with
 /// one rounding per operation, whatever instructions the machine has.
-static void addFloatExpansion(OpPassManager &pm) {
+static void addFloatExpansion(OpPassManager &pm,
+                              const linattn::LowerToLLVMOptions &options) {
   pm.addPass(math::createMathExtendToSupportedTypes());
-  pm.addPass(linattn::createLinAttnExpandMathPass());
+  linattn::LinAttnExpandMathPassOptions math;
+  math.avx512 = options.avx512;
+  math.avx512Bf16 = options.avx512Bf16;
+  pm.addPass(linattn::createLinAttnExpandMathPass(math));
   arith::ArithEmulateUnsupportedFloatsOptions emulate;
   emulate.sourceTypeStrs = {"bf16", "f16"};
   pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
@@ -114,7 +118,7 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   if (options.parallel)
     pm.addPass(createLinAttnOutlineParallelPass());
   if (!options.prime)
-    addFloatExpansion(pm);
+    addFloatExpansion(pm, options);
   addVectorLowering(pm);
 
   // Subviews and reshapes become address arithmetic in affine maps.

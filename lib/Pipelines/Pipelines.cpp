@@ -98,6 +98,8 @@ void mlir::linattn::buildCPUPipeline(OpPassManager &pm,
   LowerToLLVMOptions lower;
   lower.parallel = true;
   lower.prime = getPrime(options.prime);
+  lower.avx512 = options.avx512;
+  lower.avx512Bf16 = options.avx512Bf16;
   buildLowerToLLVMPipeline(pm, lower);
 }
 

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ExpandMath.h"
+
 #include "linattn/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -234,6 +236,10 @@ struct ExpandMathPass
     populateMathPolynomialApproximationPatterns(patterns, exceptExp);
     patterns.add<ExpandExp, ExpandQuotient, ExpandPairExtension,
                  ExpandPairTruncation>(&getContext());
+    if (avx512)
+      linattn::populateExpandMathToAVX512Patterns(patterns);
+    if (avx512Bf16)
+      linattn::populateExpandMathToAVX512Bf16Patterns(patterns);
     // Neither libm nor LLVM has these as vectors, or at all.
     math::populateExpansionPatterns(patterns, {"clampf", "exp2", "sinh", "cosh",
                                                "asinh", "acosh", "atanh"});

@@ -51,6 +51,8 @@ FormComparison compareKernels(int64_t keySize, int64_t valueSize,
 struct VectorTarget {
   int64_t vectorBits, registers;
   int64_t l1 = 0, cores = 1;
+  /// AVX-512 with doublewords and quadwords, and its conversions to bf16.
+  bool avx512 = false, avx512Bf16 = false;
 
   int64_t firstCache() const {
     return l1 > 0 ? l1 : (vectorBits >= 512 ? 48 : 32) * 1024;

@@ -41,6 +41,8 @@ struct LowerToLLVMOptions {
   /// Compute in one of the prime fields of `linattn-to-finite-field`, not in
   /// floats.
   std::optional<unsigned> prime;
+  /// What `linattn-expand-math` may use.
+  bool avx512 = false, avx512Bf16 = false;
 };
 
 /// From linalg, scf, vector, math and arith on memrefs to the LLVM dialect.

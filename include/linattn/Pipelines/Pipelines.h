@@ -49,6 +49,14 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
                      llvm::cl::init(0)};
   Option<int64_t> cores{*this, "cores", llvm::cl::desc("Cores of the machine"),
                         llvm::cl::init(1)};
+  Option<bool> avx512{
+      *this, "avx512",
+      llvm::cl::desc("Use instructions of AVX-512 for rough arithmetic"),
+      llvm::cl::init(false)};
+  Option<bool> avx512Bf16{
+      *this, "avx512-bf16",
+      llvm::cl::desc("Use the conversions of AVX-512 to bf16"),
+      llvm::cl::init(false)};
   Option<InnermostStride> innermost{
       *this, "innermost",
       llvm::cl::desc("Innermost stride of the caller's buffers"),

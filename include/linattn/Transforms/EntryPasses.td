@@ -253,6 +253,12 @@ def LinAttnExpandMathPass : Pass<"linattn-expand-math"> {
     apart into every second element, or made so, are words and their halves. f16 and bf16
     operands are widened to f32 first. f64 is left alone: it becomes calls to libm.
 
+    With `avx512`, vectors of 16 elements and multiples of it use its instructions:
+    rough exponentials split off the whole number and scale by 2^n in one each,
+    quotients begin with an estimate of 14 bits, which is all of a rough one. With
+    `avx512-bf16` two vectors become pairs of bf16 in one instruction and a shuffle;
+    subnormal numbers come out as zeros.
+
     Before:
 
     ```mlir
@@ -265,9 +271,15 @@ def LinAttnExpandMathPass : Pass<"linattn-expand-math"> {
     // clamp, split off the exponent, evaluate a polynomial with math.fma, scale
     ```
   }];
+  let options = [
+    Option<"avx512", "avx512", "bool", /*default=*/"false",
+           "Use AVX-512 for rough exponentials and quick quotients">,
+    Option<"avx512Bf16", "avx512-bf16", "bool", /*default=*/"false",
+           "Use its conversions to bf16">
+  ];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-    "::mlir::vector::VectorDialect"
+    "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"
   ];
 }
 

@@ -8,10 +8,10 @@
 // CHECK-NOT: memref.transpose
 // CHECK: scf.parallel
 // CHECK: vector.deinterleave %{{.+}} : vector<32xbf16> -> vector<16xbf16>
-// CHECK: math.exp %{{.+}} fastmath<afn> : vector<128xf32>
+// CHECK: math.exp %{{.+}} fastmath<afn> : vector<64xf32>
 // CHECK: vector.interleave %{{.+}}, %{{.+}} : vector<16xbf16> -> vector<32xbf16>
 // AVX2-LABEL: func.func @channels(
-// AVX2: math.exp %{{.+}} fastmath<afn> : vector<64xf32>
+// AVX2: math.exp %{{.+}} fastmath<afn> : vector<32xf32>
 // AVX2: vector.interleave %{{.+}}, %{{.+}} : vector<8xbf16> -> vector<16xbf16>
 func.func @channels(%x: memref<2x?x64xbf16>, %w: memref<64x4xbf16>, %o: memref<2x?x64xbf16>, %s: memref<2x64x3xbf16>) {
   linattn.causal_conv %x, %w activation(silu) into(%o) init(%s) : (memref<2x?x64xbf16>, memref<64x4xbf16>, memref<2x?x64xbf16>, memref<2x64x3xbf16>) -> ()

@@ -16,6 +16,12 @@
 
 #include "gtest/gtest.h"
 #include <cstring>
+#include <malloc.h>
+#include <set>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
 
 using linattn::test::FaultyMemory;
 
@@ -184,6 +190,133 @@ TEST_F(CallTest, ATaskMayFail) {
 
 TEST_F(CallTest, OutsideOfACallTheProcessEnds) {
   EXPECT_DEATH(linattn_allocate(UINT64_MAX, 64), "no memory outside of a call");
+}
+
+//===----------------------------------------------------------------------===//
+// What a thread keeps
+//===----------------------------------------------------------------------===//
+
+constexpr uint64_t kMiB = uint64_t(1) << 20;
+
+// A sanitizer has a malloc of its own, which does not say.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define LINATTN_COUNTS_MEMORY
+/// Memory of malloc that is in use, the blocks that are kept among it.
+uint64_t getMemoryInUse() {
+  struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+#endif
+
+/// Where a block of so many bytes is that is freed again.
+void *touch(uint64_t bytes) {
+  void *memory = linattn_allocate(bytes, 64);
+  std::memset(memory, 1, bytes);
+  linattn_free(memory);
+  return memory;
+}
+
+class ScratchTest : public CallTest {
+protected:
+  void SetUp() override { linattn_release_memory(); }
+  void TearDown() override {
+    linattn_release_memory();
+    CallTest::TearDown();
+  }
+};
+
+TEST_F(ScratchTest, LargeBlocksAreUsedAgain) {
+  void *first = touch(3 * kMiB);
+  EXPECT_EQ(touch(3 * kMiB), first);
+  EXPECT_EQ(touch(2 * kMiB), first) << "no less than half of it";
+  // Two at once are two blocks, and both stay.
+  void *one = linattn_allocate(3 * kMiB, 64);
+  void *other = linattn_allocate(3 * kMiB, 64);
+  EXPECT_NE(one, other);
+  linattn_free(one);
+  linattn_free(other);
+  std::set<void *> again{linattn_allocate(3 * kMiB, 64),
+                         linattn_allocate(3 * kMiB, 64)};
+  EXPECT_EQ(again, (std::set<void *>{one, other}));
+  for (void *memory : again)
+    linattn_free(memory);
+}
+
+TEST_F(ScratchTest, AnotherAlignmentFits) {
+  touch(kMiB);
+  for (uint64_t alignment : {64, 4096, 65536}) {
+    void *memory = linattn_allocate(kMiB, alignment);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % alignment, 0u);
+    std::memset(memory, 1, kMiB);
+    linattn_free(memory);
+  }
+}
+
+#if defined(LINATTN_COUNTS_MEMORY)
+TEST_F(ScratchTest, IsBoundedAndGivenBack) {
+  uint64_t before = getMemoryInUse();
+  std::vector<void *> blocks;
+  for (int i = 0; i < 200; ++i)
+    blocks.push_back(linattn_allocate(kMiB, 64));
+  for (void *memory : blocks)
+    linattn_free(memory);
+  touch(100 * kMiB); // More than may stay.
+  uint64_t kept = getMemoryInUse() - before;
+  EXPECT_GT(kept, 16 * kMiB);
+  EXPECT_LE(kept, 65 * kMiB);
+  linattn_release_memory();
+  EXPECT_LT(getMemoryInUse() - before, kMiB);
+}
+
+TEST_F(ScratchTest, EndsWithItsThread) {
+  uint64_t before = getMemoryInUse(), within = 0;
+  std::thread([&] {
+    touch(8 * kMiB);
+    within = getMemoryInUse();
+  }).join();
+  EXPECT_GE(within - before, 8 * kMiB);
+  EXPECT_LT(getMemoryInUse() - before, kMiB);
+}
+
+#endif
+
+// What a call that was left had allocated stays as well.
+TEST_F(ScratchTest, ACallThatIsLeftKeepsItsBlocks) {
+  void *memory = nullptr;
+  void *arguments[] = {&memory};
+  linattn_call_result result = linattn_call(
+      [](void **arguments) {
+        *static_cast<void **>(arguments[0]) = linattn_allocate(kMiB, 64);
+        linattn_allocate(UINT64_MAX, 64);
+      },
+      arguments);
+  EXPECT_EQ(result.status, LINATTN_CALL_OUT_OF_MEMORY);
+  EXPECT_EQ(touch(kMiB), memory);
+}
+
+TEST_F(ScratchTest, NothingStaysOfAnotherAllocator) {
+  touch(kMiB);
+  FaultyMemory memory;
+  touch(kMiB);
+  touch(kMiB);
+  EXPECT_EQ(memory.getCount(), 2);
+  EXPECT_EQ(memory.getLive(), 0);
+}
+
+TEST_F(ScratchTest, AForkedChildHasItsOwn) {
+  void *memory = touch(kMiB);
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    bool same = touch(kMiB) == memory;
+    linattn_release_memory();
+    touch(kMiB);
+    _exit(same ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(touch(kMiB), memory);
 }
 
 } // namespace

@@ -1,0 +1,24 @@
+//===- ExpandMath.h - Parts of linattn-expand-math --------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_TRANSFORMS_EXPANDMATH_H
+#define LINATTN_LIB_TRANSFORMS_EXPANDMATH_H
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::linattn {
+
+/// Instructions of AVX-512 for what has flags or shapes that allow them. The
+/// patterns have more benefit than the portable ones.
+void populateExpandMathToAVX512Patterns(RewritePatternSet &patterns);
+/// Its conversions to bf16.
+void populateExpandMathToAVX512Bf16Patterns(RewritePatternSet &patterns);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_TRANSFORMS_EXPANDMATH_H

@@ -1,0 +1,107 @@
+//===- ScratchCache.h - Memory that a thread's calls reuse ------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// malloc gives large blocks back to the system, which clears their pages when
+// the next call touches them: that may cost more than the call computes. So
+// large blocks stay with the thread that has freed them. Only this thread sees
+// them, so that nothing is locked, and a forked child has those of the thread
+// that forked.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_RUNTIME_SCRATCHCACHE_H
+#define LINATTN_RUNTIME_SCRATCHCACHE_H
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace linattn::runtime {
+
+class ScratchCache {
+public:
+  /// malloc keeps smaller blocks itself.
+  static constexpr size_t smallest = size_t(64) << 10;
+  /// Of all blocks of a thread.
+  static constexpr size_t most = size_t(64) << 20;
+
+  ~ScratchCache() {
+    clear();
+    // Destructors of other objects of the thread may run kernels.
+    isClosed = true;
+  }
+
+  /// The smallest block of at least `bytes` bytes, unless it is more than twice
+  /// as large. Its size is in `bytes` then; null if there is none.
+  void *take(size_t &bytes) {
+    size_t best = count;
+    for (size_t i = 0; i < count; ++i)
+      if (blocks[i].bytes >= bytes && blocks[i].bytes / 2 <= bytes &&
+          (best == count || blocks[i].bytes < blocks[best].bytes))
+        best = i;
+    if (best == count)
+      return nullptr;
+    Block block = blocks[best];
+    remove(best);
+    bytes = block.bytes;
+    return block.memory;
+  }
+
+  /// Takes a block of malloc; those that were freed first make room.
+  void put(void *memory, size_t bytes) {
+    if (bytes < smallest || bytes > most || isClosed)
+      return std::free(memory);
+    while (count == slots || total + bytes > most)
+      drop(0);
+#if defined(__SANITIZE_ADDRESS__)
+    ASAN_POISON_MEMORY_REGION(memory, bytes);
+#endif
+    blocks[count++] = {memory, bytes};
+    total += bytes;
+  }
+
+  void clear() {
+    while (count > 0)
+      drop(count - 1);
+  }
+
+private:
+  struct Block {
+    void *memory;
+    size_t bytes;
+  };
+  static constexpr size_t slots = 32;
+
+  void remove(size_t i) {
+    total -= blocks[i].bytes;
+#if defined(__SANITIZE_ADDRESS__)
+    ASAN_UNPOISON_MEMORY_REGION(blocks[i].memory, blocks[i].bytes);
+#endif
+    std::copy(blocks + i + 1, blocks + count, blocks + i);
+    --count;
+  }
+
+  void drop(size_t i) {
+    void *memory = blocks[i].memory;
+    remove(i);
+    std::free(memory);
+  }
+
+  /// The one that was freed first stands first.
+  Block blocks[slots] = {};
+  size_t count = 0, total = 0;
+  bool isClosed = false;
+};
+
+} // namespace linattn::runtime
+
+#endif // LINATTN_RUNTIME_SCRATCHCACHE_H
