@@ -37,6 +37,7 @@ constexpr int32_t kMaxThreads = 1024;
 /// Zero: not set by anyone.
 std::atomic<int32_t> processSetting{0};
 thread_local int32_t threadSetting = 0;
+thread_local linattn_pool threadPool{};
 thread_local bool insideTask = false;
 
 int32_t getAvailableCpus() {
@@ -174,12 +175,29 @@ void runTask(void *opaque, size_t i) {
   publish(*loop);
 }
 
+/// The same on threads of the caller of a kernel.
+void runOnCallersPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
+                      linattn_call_result &result) {
+  Loop loop{task, ctx, linattn::getFloatMode(), {}};
+  publish(loop);
+  threadPool.run(
+      threadPool.pool, n,
+      [](void *loop, int64_t i) { runTask(loop, static_cast<size_t>(i)); },
+      &loop);
+  observe(loop);
+  result = loop.failure.get();
+}
+
 /// Runs the tasks on the pool and returns true, or false where there is none to
 /// be had. The failure of a task is in `result`.
 bool runOnPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
                linattn_call_result &result) {
   auto threads =
       static_cast<int32_t>(std::min<int64_t>(n, linattn_get_num_threads()));
+  if (threads > 1 && !insideTask && threadPool.run) {
+    runOnCallersPool(n, task, ctx, result);
+    return true;
+  }
   if (threads > 1 && !insideTask) {
     Pools &shared = getPools();
     std::unique_lock<std::mutex> lock(shared.inUse, std::try_to_lock);
@@ -221,6 +239,12 @@ void linattn_parallel_for(int64_t n, void (*task)(void *ctx, int64_t i),
   }
   for (int64_t i = 0; i < n; ++i)
     task(ctx, i);
+}
+
+linattn_pool linattn_set_thread_local_pool(linattn_pool pool) {
+  linattn_pool former = threadPool;
+  threadPool = pool;
+  return former;
 }
 
 void linattn_set_num_threads(int32_t count) {

@@ -57,6 +57,10 @@ if all(
 
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%runner_library", os.path.join(config.linattn_obj_root, "lib", "liblinattn_runner.so")))
+onnxruntime_library = os.path.join(config.linattn_obj_root, "lib", "liblinattn_onnxruntime.so")
+if os.path.exists(onnxruntime_library):
+    config.available_features.add("onnxruntime-library")
+config.substitutions.append(("%onnxruntime_library", onnxruntime_library))
 config.substitutions.append(
     ("%fake_driver", os.path.join(config.test_exec_root, "FakeDriver", "liblinattn_fake_cuda.so"))
 )

@@ -70,6 +70,20 @@ void linattn_set_allocator(void *(*allocate)(size_t bytes),
 void linattn_parallel_for(int64_t n, void (*task)(void *ctx, int64_t i),
                           void *ctx);
 
+/** Threads of the caller: `run(pool, n, task, ctx)` does what
+ * linattn_parallel_for is to do. NULL stands for the threads of this library.
+ */
+typedef struct {
+  void (*run)(void *pool, int64_t n, void (*task)(void *ctx, int64_t i),
+              void *ctx);
+  void *pool;
+} linattn_pool;
+
+/** Sets the threads for calls from this thread and returns the former ones. How
+ *  many there are is then the pool's to choose, unless the number of threads is
+ *  set to 1. */
+linattn_pool linattn_set_thread_local_pool(linattn_pool pool);
+
 /** Sets the number of threads for the whole process; 0 means the default, which
  *  is LINATTN_NUM_THREADS or the number of CPUs this process may use. */
 void linattn_set_num_threads(int32_t count);

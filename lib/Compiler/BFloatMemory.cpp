@@ -59,7 +59,27 @@ static Instruction *createStore(IRBuilder<> &b, Instruction &from) {
                              call->getArgOperand(2));
 }
 
+/// The same choice between integers. Code generators without bf16 would widen
+/// what goes from block to block and round it again, by a function that is
+/// missing from most systems.
+static void chooseIntegers(PHINode &from, Type *type) {
+  IRBuilder<> b(&from);
+  PHINode *to = b.CreatePHI(type, from.getNumIncomingValues());
+  for (auto [value, block] : zip(from.incoming_values(), from.blocks())) {
+    b.SetInsertPoint(block->getTerminator());
+    to->addIncoming(b.CreateBitCast(value, type), block);
+  }
+  b.SetInsertPoint(from.getParent(), from.getParent()->getFirstInsertionPt());
+  from.replaceAllUsesWith(b.CreateBitCast(to, from.getType()));
+  from.eraseFromParent();
+}
+
 void linattn::detail::accessBFloatAsInteger(Module &module) {
+  for (Function &function : module)
+    for (BasicBlock &block : function)
+      for (PHINode &phi : make_early_inc_range(block.phis()))
+        if (Type *type = getIntegerType(phi.getType()))
+          chooseIntegers(phi, type);
   for (Function &function : module)
     for (Instruction &from : make_early_inc_range(instructions(function))) {
       IRBuilder<> b(&from);

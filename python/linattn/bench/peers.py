@@ -219,8 +219,8 @@ def jax_chunk(case, arrays, threads):
 # ----------------------------------------------------------------------------
 
 
-def onnxruntime(case, arrays, threads):
-    """The contributed op com.microsoft::LinearAttention."""
+def onnxruntime(case, arrays, threads, domain="com.microsoft", register=None):
+    """The contributed op com.microsoft::LinearAttention, or the op of another domain."""
     rule = {"linear": "linear", "retnet": "gated", "scalar-decay": "gated", "gate": "gated",
             "delta": "delta", "gated-delta": "gated_delta", "kda": "gated_delta"}.get(case)  # fmt: skip
     if rule is None:
@@ -242,7 +242,7 @@ def onnxruntime(case, arrays, threads):
     while not inputs[-1]:
         inputs.pop()
     node = onnx.helper.make_node(
-        "LinearAttention", inputs, ["output", "state"], domain="com.microsoft",
+        "LinearAttention", inputs, ["output", "state"], domain=domain,
         q_num_heads=H, kv_num_heads=H, update_rule=rule, scale=_scale(arrays),
     )  # fmt: skip
     kind = onnx.TensorProto.FLOAT
@@ -250,12 +250,28 @@ def onnxruntime(case, arrays, threads):
         [node], "g", [onnx.helper.make_tensor_value_info(n, kind, a.shape) for n, a in feeds.items()],
         [onnx.helper.make_tensor_value_info("output", kind, (B, T, H * D))],
     )  # fmt: skip
-    model = onnx.helper.make_model(graph, opset_imports=[
-        onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("com.microsoft", 1)], ir_version=10)  # fmt: skip
+    opsets = [onnx.helper.make_opsetid("", 21 if domain else 27)]
+    if domain:
+        opsets.append(onnx.helper.make_opsetid(domain, 1))
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
+    if register is not None:
+        register(options)
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return lambda: session.run(["output"], feeds)[0].reshape(B, T, H, D).swapaxes(1, 2)
+
+
+def onnxruntime_body(case, arrays, threads):
+    """The op of opset 27, for which ONNX Runtime has no kernel: it runs the function's body."""
+    return onnxruntime(case, arrays, threads, domain="")
+
+
+def onnxruntime_linattn(case, arrays, threads):
+    """The op of opset 27 on our library."""
+    from ..onnxruntime import register
+
+    return onnxruntime(case, arrays, threads, domain="", register=register)
 
 
 PEERS = {
@@ -265,6 +281,8 @@ PEERS = {
     "jax-scan": jax_scan,
     "jax-chunk": jax_chunk,
     "onnxruntime": onnxruntime,
+    "onnxruntime-body": onnxruntime_body,
+    "onnxruntime-linattn": onnxruntime_linattn,
 }
 
 

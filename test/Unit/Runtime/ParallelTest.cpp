@@ -51,6 +51,7 @@ protected:
   void TearDown() override {
     linattn_set_thread_local_num_threads(0);
     linattn_set_num_threads(0);
+    linattn_set_thread_local_pool({nullptr, nullptr});
   }
 };
 
@@ -158,6 +159,36 @@ TEST_F(ParallelTest, ConcurrentCallersAllFinish) {
   for (std::thread &caller : callers)
     caller.join();
   EXPECT_EQ(good, 400);
+}
+
+TEST_F(ParallelTest, ACallersPoolTakesTheLoops) {
+  struct Pool {
+    int loops = 0;
+    static void run(void *opaque, int64_t n, void (*task)(void *, int64_t),
+                    void *ctx) {
+      ++static_cast<Pool *>(opaque)->loops;
+      std::vector<std::thread> threads;
+      for (int64_t i = 0; i < n; ++i)
+        threads.emplace_back(task, ctx, i);
+      for (std::thread &thread : threads)
+        thread.join();
+    }
+  } pool;
+  linattn_set_thread_local_num_threads(2);
+  linattn_pool former = linattn_set_thread_local_pool({Pool::run, &pool});
+  EXPECT_EQ(former.run, nullptr);
+  Visits visits(5);
+  visits.run();
+  EXPECT_TRUE(visits.allOnce());
+  EXPECT_EQ(pool.loops, 1);
+  EXPECT_GT(visits.threads.size(), 1u);
+  // Alone on its thread, a loop needs no pool.
+  linattn_set_thread_local_num_threads(1);
+  Visits inlined(5);
+  inlined.run();
+  EXPECT_TRUE(inlined.allOnce());
+  EXPECT_EQ(pool.loops, 1);
+  EXPECT_EQ(linattn_set_thread_local_pool(former).pool, &pool);
 }
 
 TEST_F(ParallelTest, SettingsNest) {

@@ -1,0 +1,40 @@
+"""The operators that linattn compiles, for ONNX Runtime. Needs no compiler, and imports nothing of ONNX Runtime."""
+
+import os
+import pathlib
+
+__all__ = ["library", "register"]
+
+
+def library():
+    """The path of the library, for other languages' RegisterCustomOpsLibrary.
+
+    Raises:
+      ImportError: it is not there. LINATTN_ONNXRUNTIME_LIBRARY names another.
+    """
+    beside = pathlib.Path(__file__).parent / "liblinattn_onnxruntime.so"
+    path = os.environ.get("LINATTN_ONNXRUNTIME_LIBRARY") or str(beside)
+    if not os.path.exists(path):
+        raise ImportError(
+            f"expected {path} to be linattn's library for ONNX Runtime (LINATTN_ONNXRUNTIME_LIBRARY names another)"
+        )
+    return path
+
+
+def register(session_options):
+    """Lets the sessions made with these options run LinearAttention and CausalConvWithState by linattn's kernels.
+
+    Models stay as they are: those with the operators of opset 27, and those with
+    the ones of com.microsoft. Kernels run on the session's own threads.
+
+    Args:
+      session_options: an ``onnxruntime.SessionOptions``.
+
+    Raises:
+      TypeError: it is something else.
+      ImportError: the library is not there.
+    """
+    add = getattr(session_options, "register_custom_ops_library", None)
+    if add is None:
+        raise TypeError(f"session_options: expected onnxruntime.SessionOptions, but got {type(session_options).__name__}")
+    add(library())

@@ -1,0 +1,133 @@
+"""Writes the module of one kernel of the ONNX Runtime library: kernels.py NAME.
+
+A name is that of a rule and an element type, such as gated_delta_channel_bf16 or
+conv4_silu_f32. All extents are open but the width of a convolution: one kernel
+serves every model.
+"""
+
+import sys
+
+# 1/√128: the scale of the commonest head size costs nothing. Other scales are
+# multiplied into the query before the call.
+SCALE = 128**-0.5
+
+
+def linear_attention(rule, element):
+    """Tokens are [B, T, H, D], decay [B, T, H] or [B, T, H, K], beta [B, T, H, 1]:
+    the stride of its heads may then be 0. The state is float32."""
+    by_channel = rule.endswith("_channel")
+    gated, delta = rule.startswith("gated"), "delta" in rule
+    tokens, gate = f"tensor<?x?x?x?x{element}>", f"tensor<?x?x?x{element}>"
+    state, column = "tensor<?x?x?x?xf32>", f"tensor<?x?x?x1x{element}>"
+    decay = tokens if by_channel else gate
+    arguments = [f"%q: {tokens}", f"%k: {tokens}", f"%v: {tokens}", f"%s: {state}"]
+    types, clauses, steps = [tokens] * 3, "", []
+    if gated:
+        arguments.append(f"%g: {decay}")
+        order = "0, 2, 1, 3" if by_channel else "0, 2, 1"
+        steps.append(f"%gh = linattn.permute %g [{order}] : {decay} to {decay}")
+        clauses += " decay(%gh)"
+        types.append(decay)
+    if delta:
+        arguments.append(f"%b: {column}")
+        steps += [
+            f"%bh = tensor.dim %b, %c2 : {column}",
+            f"%bt = tensor.extract_slice %b[0, 0, 0, 0] [%n, %t, %bh, 1] [1, 1, 1, 1] : {column} to {gate}",
+            f"%beta = linattn.permute %bt [0, 2, 1] : {gate} to {gate}",
+        ]
+        clauses += " beta(%beta) update(delta)"
+        types.append(gate)
+    types += [tokens, state]
+    lines = [
+        *(f"%c{i} = arith.constant {i} : index" for i in range(4)),
+        f"%n = tensor.dim %q, %c0 : {tokens}",
+        f"%t = tensor.dim %q, %c1 : {tokens}",
+        f"%hq = tensor.dim %q, %c2 : {tokens}",
+        f"%hk = tensor.dim %k, %c2 : {tokens}",
+        f"%hv = tensor.dim %v, %c2 : {tokens}",
+        f"%e = tensor.dim %v, %c3 : {tokens}",
+        "%hs = arith.maxsi %hk, %hv : index",
+        "%ho = arith.maxsi %hq, %hs : index",
+        *(f"%{x}h = linattn.permute %{x} [0, 2, 1, 3] : {tokens} to {tokens}" for x in "qkv"),
+        *steps,
+        f"%into = tensor.empty(%n, %ho, %t, %e) : {tokens}",
+        f"%oh, %s1 = linattn.scan %qh, %kh, %vh{clauses} into(%into) init(%s) {{scale = {SCALE!r} : f64}}",
+        f"  : ({', '.join(types)}) -> ({tokens}, {state})",
+        f"%o = linattn.permute %oh [0, 2, 1, 3] : {tokens} to {tokens}",
+        f"return %o, %s1 : {tokens}, {state}",
+    ]
+    return function("linear_attention", arguments, f"{tokens}, {state}", lines)
+
+
+def causal_conv(width, activation, element):
+    """Input and output are [B, C, T], the weight is [C, W], the state [B, C, W − 1]."""
+    tokens, weight, bias = f"tensor<?x?x?x{element}>", f"tensor<?x{width}x{element}>", f"tensor<?x{element}>"
+    state = f"tensor<?x?x{width - 1}x{element}>"
+    activate = f" activation({activation})" if activation else ""
+    lines = [
+        *(f"%c{i} = arith.constant {i} : index" for i in range(3)),
+        f"%n = tensor.dim %x, %c0 : {tokens}",
+        f"%c = tensor.dim %x, %c1 : {tokens}",
+        f"%t = tensor.dim %x, %c2 : {tokens}",
+        f"%xt = linattn.permute %x [0, 2, 1] : {tokens} to {tokens}",
+        f"%into = tensor.empty(%n, %t, %c) : {tokens}",
+        f"%ot, %s1 = linattn.causal_conv %xt, %w bias(%b){activate} into(%into) init(%s)",
+        f"  : ({tokens}, {weight}, {bias}, {tokens}, {state}) -> ({tokens}, {state})",
+        f"%o = linattn.permute %ot [0, 2, 1] : {tokens} to {tokens}",
+        f"return %o, %s1 : {tokens}, {state}",
+    ]
+    arguments = [f"%x: {tokens}", f"%w: {weight}", f"%b: {bias}", f"%s: {state}"]
+    return function("causal_conv", arguments, f"{tokens}, {state}", lines)
+
+
+def elementwise(name, source, target):
+    """x · s in float32, or x, rounded once."""
+    number = "%in"
+    steps = []
+    if source != "f32":
+        steps.append(f"%wide = arith.extf %in : {source} to f32")
+        number = "%wide"
+    if name == "scale":
+        steps.append(f"%product = arith.mulf {number}, %s : f32")
+        number = "%product"
+    if target != "f32":
+        steps.append(f"%narrow = arith.truncf {number} : f32 to {target}")
+        number = "%narrow"
+    a, b = f"tensor<?x{source}>", f"tensor<?x{target}>"
+    map = "affine_map<(i) -> (i)>"
+    lines = [
+        "%c0 = arith.constant 0 : index",
+        f"%n = tensor.dim %x, %c0 : {a}",
+        f"%into = tensor.empty(%n) : {b}",
+        f'%y = linalg.generic {{indexing_maps = [{map}, {map}], iterator_types = ["parallel"]}}',
+        f"  ins(%x : {a}) outs(%into : {b}) {{",
+        f"^bb0(%in: {source}, %out: {target}):",
+        *(f"  {step}" for step in steps),
+        f"  linalg.yield {number} : {target}",
+        f"}} -> {b}",
+        f"return %y : {b}",
+    ]
+    return function(name, [f"%x: {a}"] + ["%s: f32"] * (name == "scale"), b, lines)
+
+
+def function(name, arguments, results, lines):
+    body = "".join(f"  {line}\n" for line in lines)
+    return f"func.func @{name}({', '.join(arguments)}) -> ({results}) {{\n{body}}}\n"
+
+
+def module(name):
+    rule, _, element = name.rpartition("_")
+    if rule == "scale":
+        return elementwise(rule, element, element)
+    if rule == "widen":
+        return elementwise(rule, element, "f32")
+    if rule == "narrow":
+        return elementwise(rule, "f32", element)
+    if rule.startswith("conv"):
+        width, _, activation = rule[len("conv") :].partition("_")
+        return causal_conv(int(width), activation, element)
+    return linear_attention(rule, element)
+
+
+if __name__ == "__main__":
+    print(module(sys.argv[1]), end="")
