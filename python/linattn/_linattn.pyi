@@ -99,6 +99,8 @@ def compile(
     form: str = "auto",
     reassociate: str = "auto",
     math: str = "",
+    trusted: bool = True,
+    differentiate: list[int] | None = None,
 ) -> Kernel: ...
 def public_functions(text: str, file_name: str, trusted: bool = True) -> list[str]:
     """The names of the public functions of a module, in order."""
