@@ -113,6 +113,7 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   }
   if (options.parallel)
     pm.addPass(createLinAttnOutlineParallelPass());
+  pm.addPass(createLinAttnInsertPollsPass());
   if (!options.prime)
     addFloatExpansion(pm);
   addVectorLowering(pm);

@@ -8,6 +8,7 @@
 
 #include "Bindings.h"
 #include "Buffer.h"
+#include "Interrupts.h"
 #include "KernelObject.h"
 #include "linattn-c/Runtime.h"
 
@@ -24,6 +25,7 @@ NB_MODULE(_linattn, module) {
   registerRandom(module);
   registerReference(module);
   registerBuffer(module);
+  registerInterrupts(module);
   registerKernel(module);
   registerPlan(module);
   registerStep(module);
