@@ -39,6 +39,7 @@ struct Guard {
   Block *blocks = nullptr;
   linattn_call_result result{};
   Guard *outer;
+  Watch *watch;
   /// Compiled code that is left cannot restore it, and longjmp does not.
   linattn::FloatMode mode = linattn::getFloatMode();
 };
@@ -137,9 +138,10 @@ void releaseAll(Block *block) {
 } // namespace
 
 linattn_call_result linattn::runtime::callGuarded(void (*code)(void *context),
-                                                  void *context) {
+                                                  void *context, Watch *watch) {
   Guard guard;
   guard.outer = innermost;
+  guard.watch = watch;
   innermost = &guard;
   enter(guard, code, context);
   innermost = guard.outer;
@@ -147,6 +149,10 @@ linattn_call_result linattn::runtime::callGuarded(void (*code)(void *context),
     linattn::setFloatMode(guard.mode);
   releaseAll(guard.blocks);
   return guard.result;
+}
+
+Watch *linattn::runtime::getWatch() {
+  return innermost ? innermost->watch : nullptr;
 }
 
 void linattn::runtime::leave(linattn_call_result result) {
@@ -163,12 +169,25 @@ linattn_call_result linattn_call(void (*code)(void **), void **arguments) {
     void (*code)(void **);
     void **arguments;
   } call{code, arguments};
-  return callGuarded(
-      [](void *opaque) {
-        auto *call = static_cast<Call *>(opaque);
-        call->code(call->arguments);
-      },
-      &call);
+  auto run = [](void *opaque) {
+    auto *call = static_cast<Call *>(opaque);
+    call->code(call->arguments);
+  };
+  if (innermost)
+    return callGuarded(run, &call, innermost->watch);
+  Watch watch;
+  if (watch.isLate())
+    return {LINATTN_CALL_TIMED_OUT, 0};
+  return callGuarded(run, &call, &watch);
+}
+
+void linattn_poll(void) {
+  Watch *watch = getWatch();
+  if (!watch)
+    return;
+  int32_t reason = watch->getReason();
+  if (reason != LINATTN_CALL_DONE)
+    leave({reason, 0});
 }
 
 void *linattn_allocate(uint64_t bytes, uint64_t alignment) {

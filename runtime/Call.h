@@ -9,16 +9,18 @@
 #ifndef LINATTN_RUNTIME_CALL_H
 #define LINATTN_RUNTIME_CALL_H
 
-#include "linattn-c/Runtime.h"
-
-#include <atomic>
+#include "Interrupt.h"
 
 namespace linattn::runtime {
 
 /// Calls `code(context)`, which `leave` may end on this thread. What the code
 /// has allocated and not freed is freed then. No frame between the two may hold
-/// an object with a destructor.
-linattn_call_result callGuarded(void (*code)(void *context), void *context);
+/// an object with a destructor. `watch` is that of the call.
+linattn_call_result callGuarded(void (*code)(void *context), void *context,
+                                Watch *watch);
+
+/// Of the innermost `callGuarded` of this thread; null outside.
+Watch *getWatch();
 
 /// Returns from the innermost `callGuarded` of this thread.
 [[noreturn]] void leave(linattn_call_result result);

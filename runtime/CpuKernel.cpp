@@ -130,6 +130,8 @@ Library::Library(std::string_view image) : file(image) {
   set("linattn_host_parallel_for", &linattn_parallel_for);
   set("linattn_host_allocate", &linattn_allocate);
   set("linattn_host_free", &linattn_free);
+  set("linattn_host_poll", &linattn_poll);
+  set("linattn_host_poll_flag", linattn_get_poll_flag());
 }
 
 //===----------------------------------------------------------------------===//
@@ -230,6 +232,14 @@ void CpuKernel::launch(CallViews &views, void *, size_t, void *stream) const {
   if (result.status == LINATTN_CALL_OUT_OF_MEMORY)
     throw MemoryFailure("'" + bundle.entry +
                         "': " + describeMissingMemory(result.bytes));
+  if (result.status != LINATTN_CALL_DONE) {
+    bool timedOut = result.status == LINATTN_CALL_TIMED_OUT;
+    throw InterruptedFailure(
+        "'" + bundle.entry +
+            "': " + (timedOut ? "ended by its deadline" : "interrupted") +
+            " before it was done",
+        timedOut);
+  }
 }
 
 std::unique_ptr<linattn_kernel>

@@ -25,6 +25,13 @@ struct MemoryFailure : Failure {
   using Failure::Failure;
 };
 
+/// The same where a call was ended before it was done.
+struct InterruptedFailure : Failure {
+  InterruptedFailure(const std::string &message, bool timedOut)
+      : Failure(message), timedOut(timedOut) {}
+  bool timedOut;
+};
+
 [[noreturn]] inline void fail(const std::string &message) {
   throw Failure(message);
 }

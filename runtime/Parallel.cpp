@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A thin layer over pthreadpool: it chooses the number of threads, keeps one
-// pool per number, and runs inline whatever gains nothing from a pool.
+// pool per number, divides the tasks, and runs inline whatever gains nothing
+// from a pool.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +21,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -72,21 +75,32 @@ int32_t getDefaultThreads() {
   return setting > 0 ? setting : getAvailableCpus();
 }
 
+/// Some of a loop's tasks: those that one thread begins with.
+struct alignas(64) Share {
+  /// The first task that no thread has taken.
+  std::atomic<int64_t> next{0};
+  int64_t end = 0;
+};
+
+struct Pool {
+  pthreadpool_t threads = nullptr;
+  /// One for each thread.
+  std::unique_ptr<Share[]> shares;
+};
+
 /// The pools of this process. Only one parallel loop runs at a time: a second
 /// caller finds the mutex taken and computes on its own thread instead.
 struct Pools {
   std::mutex inUse;
-  std::map<int32_t, pthreadpool_t> byThreads;
+  std::map<int32_t, Pool> byThreads;
 
-  /// Null where it cannot be made.
-  pthreadpool_t get(int32_t threads) {
-    auto at = byThreads.find(threads);
-    if (at != byThreads.end())
-      return at->second;
-    pthreadpool_t pool =
-        canStart(threads - 1) ? pthreadpool_create(threads) : nullptr;
-    if (pool)
-      byThreads.emplace(threads, pool);
+  /// Without threads where it cannot be made.
+  Pool &get(int32_t threads) {
+    Pool &pool = byThreads[threads];
+    if (!pool.shares)
+      pool.shares.reset(new Share[threads]);
+    if (!pool.threads && canStart(threads - 1))
+      pool.threads = pthreadpool_create(threads);
     return pool;
   }
 
@@ -131,13 +145,83 @@ Pools &getPools() {
 }
 
 struct Loop {
+  Loop(int64_t count, void (*task)(void *, int64_t), void *ctx, Share *shares,
+       int32_t numShares)
+      : task(task), ctx(ctx), count(count), shares(shares),
+        numShares(numShares) {
+    for (int32_t i = 0; i < numShares; ++i) {
+      shares[i].next =
+          count / numShares * i + std::min<int64_t>(i, count % numShares);
+      shares[i].end = count / numShares * (i + 1) +
+                      std::min<int64_t>(i + 1, count % numShares);
+    }
+  }
+
   void (*task)(void *, int64_t);
   void *ctx;
+  int64_t count;
+  Share *shares;
+  int32_t numShares;
   /// The caller's: results must not depend on which thread computes them.
-  linattn::FloatMode mode;
+  linattn::FloatMode mode = linattn::getFloatMode();
+  /// What may end the call.
+  Watch *watch = getWatch();
+  pthread_t caller = pthread_self();
   /// Of the first task that was left.
   FirstFailure failure;
+  std::atomic<int64_t> done{0};
+  std::atomic<bool> callerWaits{false};
+  std::mutex mutex;
+  std::condition_variable allDone;
+
+  void endTasks(int64_t number) {
+    if (done.fetch_add(number) + number != count || !callerWaits)
+      return;
+    std::lock_guard<std::mutex> lock(mutex);
+    allDone.notify_one();
+  }
 };
+
+/// Tells the core that this thread spins.
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Where every compiled loop over tasks looks.
+void pollBeforeTask() {
+  if (linattn_poll_flag.load(std::memory_order_relaxed))
+    linattn_poll();
+}
+
+/// The pool would have the caller wait where no interrupt reaches it. Once all
+/// tasks are taken, it waits here for those of other threads.
+void awaitOthers(Loop &loop) {
+  // An interrupt's check may run kernels. The pool is taken.
+  insideTask = true;
+  auto isOver = [&] {
+    if (linattn_poll_flag.load(std::memory_order_relaxed) && loop.watch)
+      loop.watch->getReason();
+    return loop.done.load() == loop.count;
+  };
+  // Most of the time they are about to end.
+  constexpr int spins = 1 << 17;
+  for (int i = 0; i < spins; ++i) {
+    if (isOver()) {
+      insideTask = false;
+      return;
+    }
+    relax();
+  }
+  std::unique_lock<std::mutex> lock(loop.mutex);
+  loop.callerWaits = true;
+  while (!isOver())
+    loop.allDone.wait_for(lock, std::chrono::milliseconds(20));
+  insideTask = false;
+}
 
 // pthreadpool is not built with the thread sanitizer, which cannot see that a
 // loop begins before its tasks and ends after them.
@@ -151,28 +235,47 @@ void publish(Loop &) {}
 void observe(Loop &) {}
 #endif
 
-void runTask(void *opaque, size_t i) {
-  auto *loop = static_cast<Loop *>(opaque);
-  observe(*loop);
-  if (loop->failure.isSet())
-    return;
+void runGuarded(Loop &loop, int64_t i) {
   bool outer = insideTask;
   insideTask = true;
-  linattn::FloatModeScope mode(loop->mode);
+  linattn::FloatModeScope mode(loop.mode);
   struct Call {
-    Loop *loop;
+    Loop &loop;
     int64_t i;
-  } call{loop, static_cast<int64_t>(i)};
+  } call{loop, i};
   linattn_call_result result = callGuarded(
       [](void *opaque) {
         auto *call = static_cast<Call *>(opaque);
-        call->loop->task(call->loop->ctx, call->i);
+        pollBeforeTask();
+        call->loop.task(call->loop.ctx, call->i);
       },
-      &call);
+      &call, loop.watch);
   if (result.status != LINATTN_CALL_DONE)
-    loop->failure.set(result);
+    loop.failure.set(result);
   insideTask = outer;
+}
+
+/// Runs the tasks of a share, and then what is left of others.
+void runShare(void *opaque, size_t number) {
+  auto *loop = static_cast<Loop *>(opaque);
+  observe(*loop);
+  int64_t ended = 0;
+  for (int32_t i = 0; i < loop->numShares; ++i) {
+    Share &share = loop->shares[(number + i) % loop->numShares];
+    // No number is taken from a share that has none.
+    while (share.next.load(std::memory_order_relaxed) < share.end) {
+      int64_t task = share.next.fetch_add(1, std::memory_order_relaxed);
+      if (task >= share.end)
+        break;
+      if (!loop->failure.isSet())
+        runGuarded(*loop, task);
+      ++ended;
+    }
+  }
   publish(*loop);
+  loop->endTasks(ended);
+  if (pthread_equal(pthread_self(), loop->caller))
+    awaitOthers(*loop);
 }
 
 /// The same on threads of the caller of a kernel.
@@ -202,21 +305,21 @@ bool runOnPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
     Pools &shared = getPools();
     std::unique_lock<std::mutex> lock(shared.inUse, std::try_to_lock);
     if (lock.owns_lock()) {
-      pthreadpool_t pool = nullptr;
+      Pool *pool = nullptr;
       try {
-        pool = shared.get(threads);
+        pool = &shared.get(threads);
       } catch (const std::bad_alloc &) {
         // Compiled code cannot be unwound. Its own thread remains.
       }
-      if (pool) {
-        Loop loop{task, ctx, linattn::getFloatMode(), {}};
+      if (pool && pool->threads) {
+        Loop loop(n, task, ctx, pool->shares.get(), threads);
         // Idle workers spin for a moment, which makes the next loop start
         // early; not if that takes the CPU from those who work.
         static const int32_t cpus = getAvailableCpus();
         uint32_t flags = threads > cpus ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0;
         publish(loop);
-        pthreadpool_parallelize_1d(pool, runTask, &loop, static_cast<size_t>(n),
-                                   flags);
+        pthreadpool_parallelize_1d(pool->threads, runShare, &loop,
+                                   static_cast<size_t>(threads), flags);
         observe(loop);
         result = loop.failure.get();
         return true;
@@ -237,8 +340,10 @@ void linattn_parallel_for(int64_t n, void (*task)(void *ctx, int64_t i),
       leave(result);
     return;
   }
-  for (int64_t i = 0; i < n; ++i)
+  for (int64_t i = 0; i < n; ++i) {
+    pollBeforeTask();
     task(ctx, i);
+  }
 }
 
 linattn_pool linattn_set_thread_local_pool(linattn_pool pool) {

@@ -45,6 +45,10 @@ static linattn_error *guard(Body body) {
     return &noMemory;
   } catch (const MemoryFailure &failure) {
     return makeError(failure.what(), LINATTN_ERROR_OUT_OF_MEMORY);
+  } catch (const InterruptedFailure &failure) {
+    return makeError(failure.what(), failure.timedOut
+                                         ? LINATTN_ERROR_TIMED_OUT
+                                         : LINATTN_ERROR_INTERRUPTED);
   } catch (const std::exception &exception) {
     return makeError(exception.what(), LINATTN_ERROR_OTHER);
   }

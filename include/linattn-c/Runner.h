@@ -48,7 +48,11 @@ typedef enum {
   /** On the host or on the device. What a launch writes then has unspecified
    *  contents, a state that is updated in place included; a later one may
    *  succeed. */
-  LINATTN_ERROR_OUT_OF_MEMORY = 2
+  LINATTN_ERROR_OUT_OF_MEMORY = 2,
+  /** A launch on the CPU was ended by the deadline of its thread, or by an
+   *  interrupt (linattn-c/Runtime.h). Its contents are then as above. */
+  LINATTN_ERROR_TIMED_OUT = 3,
+  LINATTN_ERROR_INTERRUPTED = 4
 } linattn_error_kind;
 LINATTN_EXPORT linattn_error_kind
 linattn_error_get_kind(const linattn_error *error);

@@ -24,22 +24,27 @@ extern "C" {
 /** How a call of compiled code ended. */
 typedef enum {
   LINATTN_CALL_DONE = 0,
-  LINATTN_CALL_OUT_OF_MEMORY
+  LINATTN_CALL_OUT_OF_MEMORY,
+  /** The deadline has passed. */
+  LINATTN_CALL_TIMED_OUT,
+  /** The thread's check wants the call to end. */
+  LINATTN_CALL_INTERRUPTED
 } linattn_call_status;
 
 typedef struct {
   /** A linattn_call_status. */
   int32_t status;
-  /** The bytes that could not be allocated; UINT64_MAX where their number does
-   *  not fit in 64 bits. */
+  /** The bytes that could not be allocated, or 0; UINT64_MAX where their number
+   *  does not fit in 64 bits. */
   uint64_t bytes;
 } linattn_call_result;
 
-/** Calls `code(arguments)`. Where an allocation fails, the compiled code is
- *  left as by longjmp: the results, and a state that is updated in place, then
- *  have unspecified contents, all memory that the call allocated is free again,
- *  and the inputs are as they were. `code` must hold nothing that needs to be
- *  destroyed. */
+/** Calls `code(arguments)`. Where an allocation fails, where the thread's
+ *  deadline passes and where an interrupt is to end the call, the compiled code
+ *  is left as by longjmp: the results, and a state that is updated in place,
+ *  then have unspecified contents, all memory that the call allocated is free
+ *  again, and the inputs are as they were. `code` must hold nothing that needs
+ * to be destroyed. */
 linattn_call_result linattn_call(void (*code)(void **arguments),
                                  void **arguments);
 
@@ -56,6 +61,28 @@ void linattn_free(void *memory);
  *  block. */
 void linattn_release_memory(void);
 
+/** Ends the compiled code that calls it where its call is to end. Code calls it
+ *  between chunks of tokens, and only where the flag, `linattn_poll_flag` in
+ *  code, is not 0. */
+void linattn_poll(void);
+const int32_t *linattn_get_poll_flag(void);
+
+/** Sets when calls from this thread end, in nanoseconds of CLOCK_MONOTONIC, and
+ *  returns the former setting; 0 is none. A call that begins later does not
+ *  run. A thread of the runtime waits for deadlines from the first one on. */
+int64_t linattn_set_thread_local_deadline(int64_t nanoseconds);
+
+/** Has calls from this thread, and from no other, ask `check` within
+ *  milliseconds of an interrupt: they end where it returns another number than
+ *  0. It runs on this thread, between chunks, and may call kernels. NULL, the
+ *  default: no call is concerned. The thread must not end before there is
+ *  another one, or NULL. */
+void linattn_set_interrupt_check(int32_t (*check)(void));
+
+/** Interrupts the call in progress of the thread with the check, or else its
+ *  next one. May be called by a signal handler. */
+void linattn_interrupt(void);
+
 /** For tests: allocates with these functions instead of malloc and free, in the
  *  whole process; NULL for the latter. No call may be in progress. */
 void linattn_set_allocator(void *(*allocate)(size_t bytes),
@@ -64,9 +91,9 @@ void linattn_set_allocator(void *(*allocate)(size_t bytes),
 /** Calls `task(ctx, i)` once for every i in [0, n), on several threads if that
  *  is allowed, and returns when all calls have. Tasks must be independent. Runs
  *  on the calling thread alone if n is 1, if the call has one thread, if the
- *  caller is a task itself, or if another thread is using the pool. Where an
- *  allocation of a task fails, tasks that have not begun are skipped, and the
- *  caller is left as by linattn_allocate once the others have returned. */
+ *  caller is a task itself, or if another thread is using the pool. Where a
+ *  task is left, tasks that have not begun are skipped, and the caller is left
+ *  in the same way once the others have returned. */
 void linattn_parallel_for(int64_t n, void (*task)(void *ctx, int64_t i),
                           void *ctx);
 

@@ -48,6 +48,24 @@ static void callThroughPointer(llvm::Module &module, llvm::StringRef name) {
     b.CreateRet(result);
 }
 
+/// The flag is one of the library that loads the image, too: found through the
+/// pointer `linattn_host_poll_flag`.
+static void readFlagThroughPointer(llvm::Module &module) {
+  llvm::IRBuilder<> b(module.getContext());
+  auto *pointer = new llvm::GlobalVariable(
+      module, b.getPtrTy(), /*isConstant=*/false,
+      llvm::GlobalValue::ExternalLinkage,
+      llvm::ConstantPointerNull::get(b.getPtrTy()), "linattn_host_poll_flag");
+  llvm::GlobalVariable *flag = module.getNamedGlobal("linattn_poll_flag");
+  if (!flag)
+    return;
+  for (llvm::Use &use : llvm::make_early_inc_range(flag->uses())) {
+    b.SetInsertPoint(llvm::cast<llvm::Instruction>(use.getUser()));
+    use.set(b.CreateLoad(b.getPtrTy(), pointer));
+  }
+  flag->eraseFromParent();
+}
+
 llvm::Expected<std::string> linattn::detail::compileCpuImage(
     mlir::ModuleOp mlirModule, const Signature &signature, llvm::StringRef cpu,
     const BundleOptions &options) {
@@ -57,8 +75,9 @@ llvm::Expected<std::string> linattn::detail::compileCpuImage(
         return error;
     if (llvm::Error error = emitWrappers(module, signature))
       return error;
-    for (const char *name : {"parallel_for", "allocate", "free"})
+    for (const char *name : {"parallel_for", "allocate", "free", "poll"})
       callThroughPointer(module, name);
+    readFlagThroughPointer(module);
     return llvm::Error::success();
   };
   auto object = generateCode(

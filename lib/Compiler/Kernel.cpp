@@ -11,6 +11,7 @@
 #include "ViewChecks.h"
 #include "linattn-c/Runtime.h"
 #include "linattn/Emulator/LaunchLog.h"
+#include "linattn/Support/Interrupted.h"
 #include "linattn/Support/OutOfMemory.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -187,21 +188,47 @@ private:
   std::optional<uint64_t> missingBytes;
 };
 
-/// Sets the thread count for a scope.
-class ThreadScope {
+/// Makes the options of a call the settings of its thread.
+class OptionScope {
 public:
-  explicit ThreadScope(int32_t count)
-      : active(count > 0),
-        former(active ? linattn_set_thread_local_num_threads(count) : 0) {}
-  ~ThreadScope() {
-    if (active)
-      linattn_set_thread_local_num_threads(former);
+  explicit OptionScope(const RunOptions &options) : options(options) {
+    if (options.numThreads > 0)
+      threads = linattn_set_thread_local_num_threads(options.numThreads);
+    if (options.deadline)
+      deadline = linattn_set_thread_local_deadline(
+          std::chrono::nanoseconds(options.deadline->time_since_epoch())
+              .count());
   }
+  ~OptionScope() {
+    if (options.numThreads > 0)
+      linattn_set_thread_local_num_threads(threads);
+    if (options.deadline)
+      linattn_set_thread_local_deadline(deadline);
+  }
+  OptionScope(const OptionScope &) = delete;
 
 private:
-  bool active;
-  int32_t former;
+  const RunOptions &options;
+  int32_t threads = 0;
+  int64_t deadline = 0;
 };
+
+/// Why compiled code was left.
+llvm::Error makeCallError(const Signature &signature,
+                          const linattn_call_result &result) {
+  switch (result.status) {
+  case LINATTN_CALL_TIMED_OUT:
+    return llvm::make_error<InterruptedError>(
+        InterruptedError::Deadline,
+        "'" + signature.entry + "': ended by its deadline before it was done");
+  case LINATTN_CALL_INTERRUPTED:
+    return llvm::make_error<InterruptedError>(
+        InterruptedError::Interrupt,
+        "'" + signature.entry + "': interrupted before it was done");
+  default:
+    return makeMemoryError(signature, describeMissingMemory(result.bytes));
+  }
+}
 
 } // namespace
 
@@ -342,7 +369,7 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
   arguments.addInputs(signature, packed.get());
   for (const BufferView &output : outputs)
     arguments.addMemRef(output);
-  ThreadScope threads(options.numThreads);
+  OptionScope scope(options);
   if (const char *problem = linattn_get_num_threads_problem())
     return makeError(problem);
   emulator::LaunchLog log; // Stays empty unless the target is emulated.
@@ -351,7 +378,7 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
   if (result.status == LINATTN_CALL_DONE)
     return error;
   llvm::consumeError(std::move(error));
-  return makeMemoryError(signature, describeMissingMemory(result.bytes));
+  return makeCallError(signature, result);
 }
 
 //===----------------------------------------------------------------------===//

@@ -31,6 +31,9 @@ static llvm::SmallVector<HostSymbol> getRuntimeSymbols() {
   symbols.push_back(
       {"linattn_allocate", reinterpret_cast<void *>(&linattn_allocate)});
   symbols.push_back({"linattn_free", reinterpret_cast<void *>(&linattn_free)});
+  symbols.push_back({"linattn_poll", reinterpret_cast<void *>(&linattn_poll)});
+  symbols.push_back(
+      {"linattn_poll_flag", const_cast<int32_t *>(linattn_get_poll_flag())});
   detail::forEachTracePrinter([&](llvm::StringRef symbol, void *address) {
     symbols.push_back({symbol, address});
   });

@@ -117,6 +117,7 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   }
   if (options.parallel)
     pm.addPass(createLinAttnOutlineParallelPass());
+  pm.addPass(createLinAttnInsertPollsPass());
   if (!options.prime)
     addFloatExpansion(pm, options);
   addVectorLowering(pm);

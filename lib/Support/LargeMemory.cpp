@@ -9,12 +9,14 @@
 #include "linattn/Support/LargeMemory.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <unistd.h>
 #include <vector>
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -112,7 +114,23 @@ void linattn::freeLarge(void *memory, size_t bytes) {
   std::free(memory);
 }
 
+/// What this machine can still give a process: what Linux calls available, else
+/// all of its memory.
+static uint64_t getAvailableMemory() {
+  if (auto file = llvm::MemoryBuffer::getFileAsStream("/proc/meminfo")) {
+    auto [before, after] = (*file)->getBuffer().split("MemAvailable:");
+    uint64_t kilobytes;
+    if (!after.ltrim().consumeInteger(10, kilobytes))
+      return kilobytes << 10;
+  }
+  return uint64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+}
+
 bool linattn::canAllocate(size_t bytes) {
+  // The system promises more than it has.
+  constexpr size_t much = size_t(256) << 20;
+  if (bytes > much && bytes > getAvailableMemory())
+    return false;
   void *memory = std::malloc(bytes);
   // Used in a way that the compiler cannot see through.
   void *volatile seen = memory;

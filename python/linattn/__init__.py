@@ -20,6 +20,7 @@ from ._bidirectional import bidirectional
 from ._checks import UnsupportedError
 from ._compile import compile
 from ._conv import causal_conv1d
+from ._deadline import deadline
 from ._delta import (
     comba, delta_rule, dplr, gated_delta_rule, gated_deltaproduct, gated_oja, gdn2, iplr, kda, rwkv7,
     ttt_linear,
@@ -59,6 +60,7 @@ __all__ = [
     "compile",
     "conv",
     "costs",
+    "deadline",
     "delta_rule",
     "dplr",
     "explain",

@@ -86,6 +86,7 @@ class StatePool:
         for name, part in self._parts():
             memory, index = _memory(part, rows)
             memory[index] = -np.inf if name == "m" else 0.0
+        self.states._restore(rows)
         return rows
 
     def free(self, rows):
@@ -110,6 +111,7 @@ class StatePool:
     def read(self, rows):
         """A `State` of its own with the contents of rows in use."""
         rows = self._check(rows)
+        self.states._check_kept(rows)
         pairs = (_memory(part, rows) for _, part in self._parts())
         parts = [memory[index] for memory, index in pairs]
         if not self._is_on_device():
@@ -144,6 +146,7 @@ class StatePool:
             pairs.append((mine, index, given))
         for mine, index, given in pairs:
             mine[index] = given
+        self.states._restore(rows)
 
     def _parts(self):
         parts = (("S", self.states.S), ("z", self.states.z), ("m", self.states.m))

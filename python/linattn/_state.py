@@ -37,8 +37,10 @@ class State:
     write to the arrays that the state was made from, but do write to those that
     they, `zeros`, `copy` or `load` made: copy S, or take a `snapshot`, to keep a moment
     of it. One thread steps a state at a time; of two that overlap one gets a
-    RuntimeError. Contents that were to be replaced in place are unspecified after a
-    MemoryError.
+    RuntimeError. Contents that were to be replaced in place are lost where a step ends
+    with a MemoryError, by a `deadline` or by a signal: the state is then a ValueError to
+    use, until `rollback` goes back to one that it keeps, or S (and z and m) are set to
+    other arrays. Of a pool the rows of that step are lost alone.
 
     Args:
       layout: "kv", or "vk" for S ``[N, H, V, K]``.
@@ -46,7 +48,7 @@ class State:
         decoding needs it. Steps then write to other memory than they read.
     """
 
-    __slots__ = ("S", "z", "m", "layout", "_owned", "_last", "_past")
+    __slots__ = ("S", "z", "m", "layout", "_owned", "_last", "_past", "_lost")
 
     def __init__(self, S, z=None, m=None, layout="kv", history=0):
         self.layout = _checks.check_choice("layout", layout, ("kv", "vk"))
@@ -63,6 +65,8 @@ class State:
         self.S, self.z, self.m = S, z, m
         self._owned = False
         self._last = None
+        # The S of a step that was ended, and its rows of a pool, or None for all.
+        self._lost = None
         # Former parts, the latest at the end, and whether their memory may be used again.
         self._past = deque(maxlen=history) if _check_history(history) else None
 
@@ -145,22 +149,27 @@ class State:
             floor, abs_floor, clamp, scale, reverse, form, target, check, self.S, self.z, self.m,
         )  # fmt: skip
         last, result = self._last, None
-        if last is not None:  # which gives None unless it differs in its arrays alone
-            result = last(arrays, options, out, self._owned, num_threads)
-        if result is None:
-            plan, operands = _scan.find_plan(
-                q, k, v, (*arrays[3:], cu_seqlens, state_indices), transition, update, readout,
-                feature_map, self.z is not None if normalize is None else normalize,
-                (eps, floor, abs_floor, clamp), scale, self, True, None, reverse, form, target,
-                check, self.layout, "step",
-            )  # fmt: skip
-            state = _ops._unpack(self, plan, "state")
-            self._last = None
-            if check is False and cu_seqlens is None and state_indices is None and (
-                feature_map is None or isinstance(feature_map, str)
-            ):
-                self._last = _linattn.Step(arrays, options, plan, state)
-            result = plan(operands, state, out, self._owned, num_threads)
+        try:
+            if last is not None:  # which gives None unless it differs in its arrays alone
+                result = last(arrays, options, out, self._owned, num_threads)
+            if result is None:
+                self._check_kept(state_indices)
+                plan, operands = _scan.find_plan(
+                    q, k, v, (*arrays[3:], cu_seqlens, state_indices), transition, update, readout,
+                    feature_map, self.z is not None if normalize is None else normalize,
+                    (eps, floor, abs_floor, clamp), scale, self, True, None, reverse, form, target,
+                    check, self.layout, "step",
+                )  # fmt: skip
+                state = _ops._unpack(self, plan, "state")
+                self._last = None
+                if check is False and cu_seqlens is None and state_indices is None and (
+                    feature_map is None or isinstance(feature_map, str)
+                ):
+                    self._last = _linattn.Step(arrays, options, plan, state)
+                result = plan(operands, state, out, self._owned, num_threads)
+        except BaseException as error:
+            self._lose(error, state_indices)
+            raise
         if result[1] is not self.S or len(result) > 2:
             self._replace(options[-3], *result[1:])
         return result[0]
@@ -174,6 +183,7 @@ class State:
             raise ValueError("states_every: expected it only for a state with a history, but got it without")
         if operands[-1] is not None:
             raise ValueError("state_indices: expected it only for a state without a history, but got both")
+        self._check_kept()
         plan, arrays = _scan.find_plan(
             q, k, v, operands, transition, update, readout, feature_map,
             self.z is not None if normalize is None else normalize, denominator, scale, self, True,
@@ -181,7 +191,13 @@ class State:
         )  # fmt: skip
         state = _ops._unpack(self, plan, "state")
         if every is None:
-            o, *parts = plan(arrays, state, out, self._take_memory() or False, num_threads)
+            memory = self._take_memory() or False
+            try:
+                o, *parts = plan(arrays, state, out, memory, num_threads)
+            except BaseException as error:
+                if memory and _was_ended(error):
+                    self._past.popleft()
+                raise
             self._keep(parts)
             return o
         every = _snapshots.check_every(every)
@@ -242,7 +258,13 @@ class State:
         feature_map, maps = _features.split(feature_map, k=k, streams=True)
         plan = _state_plan("update", feature_map, self, (None,) * 4, None, target)
         before, keeps = self.S, self._past is not None
-        _, *parts = plan((k, v, *maps), self._parts(), None, self._owned and not keeps, num_threads)
+        self._check_kept()
+        try:
+            _, *parts = plan((k, v, *maps), self._parts(), None, self._owned and not keeps, num_threads)
+        except BaseException as error:
+            if not keeps:
+                self._lose(error)
+            raise
         self._keep(parts) if keeps else self._replace(before, *parts)
 
     def query(
@@ -259,6 +281,7 @@ class State:
                 f"normalize: expected {self.z is not None} for a state "
                 f"{'with' if self.z is not None else 'without'} z, but got {normalize}"
             )
+        self._check_kept()
         feature_map, maps = _features.split(feature_map, q=q, streams=True)
         denominator = (eps, floor, abs_floor, clamp)
         plan = _state_plan("query", feature_map, self, denominator, scale, target)
@@ -275,14 +298,54 @@ class State:
         self.S, self.z, self.m = S, z, m
         self._owned = True
 
+    def _lose(self, error, rows=None):
+        """Remembers what a call that was ended has left half written."""
+        if not self._owned or not _was_ended(error):
+            return
+        self._last = None
+        former = self._lost[1] if self._lost is not None and self._lost[0] is self.S else frozenset()
+        if rows is not None and former is not None:
+            rows = np.asarray(rows) if isinstance(rows, (list, tuple)) else _arrays.to_host(rows)
+            former = former.union(rows.tolist()) - {-1}
+        else:
+            former = None
+        self._lost = (self.S, former)
+
+    def _check_kept(self, rows=None):
+        """A ValueError where contents are lost."""
+        if self._lost is None or self._lost[0] is not self.S:
+            return
+        lost = self._lost[1]
+        if lost is None:
+            raise ValueError(
+                "state: expected one whose last step was done, but got one whose step was ended before; "
+                "its contents are lost"
+            )
+        rows = range(self.S.shape[0]) if rows is None else np.asarray(rows).tolist()
+        for row in rows:
+            if row in lost:
+                raise ValueError(
+                    f"state: expected rows whose last step was done, but got row {row}, whose step was "
+                    f"ended before; its contents are lost"
+                )
+
+    def _restore(self, rows):
+        """Rows of a pool have been written anew."""
+        if self._lost is not None and self._lost[1] is not None:
+            self._lost = (self._lost[0], self._lost[1].difference(rows.tolist()))
+            if not self._lost[1]:
+                self._lost = None
+
     def copy(self):
         """An independent state with the same contents, and without a history."""
+        self._check_kept()
         parts = (self.S, self.z, self.m)
         parts = (part if part is None else _arrays.copy(part) for part in parts)
         return State._own(*parts, layout=self.layout)
 
     def save(self, path):
         """Writes a .npz file, or a .safetensors file if the path ends so."""
+        self._check_kept()
         parts = {"S": self.S, "z": self.z, "m": self.m}
         arrays = {name: _arrays.to_numpy(part) for name, part in parts.items() if part is not None}
         if self.layout == "vk":  # keys come first in files
@@ -318,6 +381,11 @@ def _check_history(history):
     if history < 0:
         raise ValueError(f"history: expected a number of states, but got {history}")
     return int(history)
+
+
+def _was_ended(error):
+    """Whether a kernel ran and was left before it was done."""
+    return getattr(error, "_ended_call", False)
 
 
 def _is_reusable(part):

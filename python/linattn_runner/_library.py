@@ -17,7 +17,12 @@ class MemoryFailure(Error, MemoryError):
     """An error for want of memory, of the host or of the device."""
 
 
-_OUT_OF_MEMORY = 2  # linattn_error_kind
+class TimedOut(Error, TimeoutError):
+    """A launch on the CPU that its thread's deadline ended."""
+
+
+# By linattn_error_kind.
+_ERRORS = {2: MemoryFailure, 3: TimedOut}
 
 
 class View(ctypes.Structure):
@@ -101,4 +106,4 @@ def check(error):
         text = library.linattn_error_message(error).decode()
         kind = library.linattn_error_get_kind(error)
         library.linattn_error_free(error)
-        raise MemoryFailure(text) if kind == _OUT_OF_MEMORY else Error(text)
+        raise _ERRORS.get(kind, Error)(text)

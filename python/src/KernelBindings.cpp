@@ -9,8 +9,10 @@
 #include "Arrays.h"
 #include "Bindings.h"
 #include "Buffer.h"
+#include "Interrupts.h"
 #include "KernelObject.h"
 #include "linattn/Compiler/Compiler.h"
+#include "linattn/Support/Interrupted.h"
 #include "linattn/Support/OutOfMemory.h"
 
 #include <deque>
@@ -25,12 +27,21 @@ using namespace nb::literals;
 void linattn::python::throwError(
     llvm::Error error, llvm::function_ref<std::string(std::string)> edit) {
   bool lacksMemory = error.isA<OutOfMemoryError>();
-  std::string message = llvm::toString(std::move(error));
-  if (edit)
-    message = edit(std::move(message));
-  if (lacksMemory)
-    throwMemoryError(message);
-  throw nb::value_error(message.c_str());
+  bool interrupted = error.isA<InterruptedError>();
+  try {
+    if (interrupted)
+      throwInterrupted(std::move(error));
+    std::string message = llvm::toString(std::move(error));
+    if (edit)
+      message = edit(std::move(message));
+    if (lacksMemory)
+      throwMemoryError(message);
+    throw nb::value_error(message.c_str());
+  } catch (nb::python_error &raised) {
+    // What the kernel was writing is half written.
+    raised.value().attr("_ended_call") = true;
+    throw;
+  }
 }
 
 int32_t linattn::python::parseNumThreads(nb::handle numThreads) {
@@ -119,13 +130,12 @@ public:
     RunOptions options;
     options.numThreads = numThreads;
     options.stream = place.stream;
-    {
-      nb::gil_scoped_release release;
-      if (llvm::Error error = kernel.run(inputs, outputs, options)) {
-        nb::gil_scoped_acquire acquire;
-        throwError(std::move(error));
-      }
-    }
+    auto call = [&] {
+      ReleaseScope release;
+      return kernel.run(inputs, outputs, options);
+    };
+    if (llvm::Error error = call())
+      throwError(std::move(error));
     return finish();
   }
 

@@ -16,7 +16,8 @@
 namespace linattn::python {
 
 /// Throws the message of a failure, which `edit` may change: a MemoryError for
-/// an `OutOfMemoryError`, else a ValueError.
+/// an `OutOfMemoryError`, a TimeoutError or what a signal handler has raised
+/// for an `InterruptedError`, else a ValueError.
 [[noreturn]] void
 throwError(llvm::Error error,
            llvm::function_ref<std::string(std::string)> edit = {});

@@ -8,6 +8,7 @@
 
 #include "Bindings.h"
 #include "Buffer.h"
+#include "Interrupts.h"
 #include "KernelObject.h"
 #include "linattn-c/Runtime.h"
 #include "linattn/Version.h"
@@ -25,6 +26,7 @@ NB_MODULE(_linattn, module) {
   registerRandom(module);
   registerReference(module);
   registerBuffer(module);
+  registerInterrupts(module);
   registerKernel(module);
   registerPlan(module);
   registerStep(module);

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bindings.h"
+#include "Interrupts.h"
 #include "KernelObject.h"
 #include "PlanCall.h"
 
@@ -387,7 +388,7 @@ void PlanCall::launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,
   WriteGuard guard;
   guardState(guard);
   auto call = [&] {
-    nb::gil_scoped_release release;
+    ReleaseScope release;
     return kernel.run(inputs, outputs, options);
   };
   if (llvm::Error error = call())

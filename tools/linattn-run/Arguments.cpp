@@ -8,26 +8,13 @@
 
 #include "Arguments.h"
 #include "linattn/Support/Elements.h"
+#include "linattn/Support/LargeMemory.h"
 #include "linattn/Support/Sizes.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include <unistd.h>
 
 using namespace linattn;
 
 static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
-/// What this machine can still give a process, in bytes: what Linux calls
-/// available, else all of its memory.
-static int64_t getAvailableMemory() {
-  if (auto file = llvm::MemoryBuffer::getFileAsStream("/proc/meminfo")) {
-    auto [before, after] = (*file)->getBuffer().split("MemAvailable:");
-    int64_t kilobytes;
-    if (!after.ltrim().consumeInteger(10, kilobytes))
-      return kilobytes << 10;
-  }
-  return int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
 
 /// An array of zeros, row-major.
@@ -36,7 +23,7 @@ static llvm::Expected<NpyArray> makeArray(DType dtype,
   std::optional<int64_t> size = getByteCount(getByteSize(dtype), shape);
   if (!size)
     return makeError(describeTooLarge(getByteSize(dtype), formatShape(shape)));
-  if (*size > getAvailableMemory())
+  if (!canAllocate(*size))
     return makeError("expected an array that fits into memory, but got shape " +
                      formatShape(shape) + ", " + llvm::Twine(*size) + " bytes");
   NpyArray array;

@@ -13,7 +13,9 @@
 #include "linattn/Compiler/Signature.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,10 @@ struct RunOptions {
   /// Threads for this call; 0 means the process's setting. Results do not
   /// depend on it.
   int32_t numThreads = 0;
+  /// When a call on the CPU that is not done ends, with an `InterruptedError`.
+  /// Without one that of the thread holds, if it has any
+  /// (`linattn_set_thread_local_deadline`).
+  std::optional<std::chrono::steady_clock::time_point> deadline = {};
   /// Of a kernel for a GPU: the CUstream that it is launched in, null for the
   /// default one. `run` does not wait for it.
   void *stream = nullptr;
@@ -68,8 +74,9 @@ public:
   /// a result may be the very view of the argument that it updates
   /// (`ValueInfo::inPlaceOf`). Anything that does not fit is an error that
   /// names the argument, and nothing has run. An `OutOfMemoryError` says that
-  /// there was no memory for the function's workspace: the outputs, also those
-  /// that update an argument, then have unspecified contents.
+  /// there was no memory for the function's workspace, an `InterruptedError`
+  /// that the call was ended: the outputs, also those that update an argument,
+  /// then have unspecified contents.
   llvm::Error run(llvm::ArrayRef<BufferView> inputs,
                   llvm::ArrayRef<BufferView> outputs,
                   const RunOptions &options = {}) const;

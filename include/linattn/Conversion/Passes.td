@@ -192,4 +192,44 @@ def LinAttnLowerAllocationsPass
   ];
 }
 
+def LinAttnInsertPollsPass : Pass<"linattn-insert-polls", "::mlir::ModuleOp"> {
+  let summary = "Let long loops end where their call is to end";
+  let description = [{
+    An interrupt or a deadline ends a call through a flag of the runtime. The
+    runtime looks at it before every task. This pass has long loops look, too:
+    in each function and task the outermost loops that hold other loops, of a nest
+    of them the last such, and of deeper ones those with so much work per iteration, counted from static trip
+    counts, that a load and a branch cost nothing beside it. Loops that are known
+    to be short never look.
+
+    Before:
+
+    ```mlir
+    scf.for %token = %c0 to %n step %c16 {
+      …
+    }
+    ```
+
+    After:
+
+    ```mlir
+    scf.for %token = %c0 to %n step %c16 {
+      %address = llvm.mlir.addressof @linattn_poll_flag : !llvm.ptr
+      %flag = llvm.load %address atomic monotonic {alignment = 4 : i64} : !llvm.ptr -> i32
+      %isSet = llvm.icmp "ne" %flag, %zero : i32
+      scf.if %isSet {
+        llvm.call @linattn_poll() : () -> ()
+      }
+      …
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect"
+  ];
+  let statistics = [
+    Statistic<"numPolls", "polls", "loops that look at the flag">
+  ];
+}
+
 #endif // LINATTN_CONVERSION_PASSES_TD

@@ -37,7 +37,7 @@ static_assert(sizeof(BundleHeader) == 40, "a header without padding");
 /// The last byte catches transfers that change line ends.
 inline constexpr char kBundleMagic[8] = {'l', 'i', 'n', 'a',
                                          't', 't', 'n', '\n'};
-inline constexpr uint32_t kBundleVersion = 2;
+inline constexpr uint32_t kBundleVersion = 3;
 /// Blobs start at multiples of this, counted from the start of the file.
 inline constexpr uint64_t kBundleAlignment = 64;
 

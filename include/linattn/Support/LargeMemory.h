@@ -34,8 +34,8 @@ constexpr size_t mostLargeMemoryKept = size_t(128) << 20;
 /// Bytes that `freeLarge` keeps.
 size_t getLargeMemoryKept();
 
-/// Whether so many bytes can be had at once, now. For what is not prepared to
-/// get none.
+/// Whether so many bytes can be had at once, now, and all be written to. For
+/// what is not prepared to get none.
 bool canAllocate(size_t bytes);
 
 /// Bytes of `allocateLarge`, with an owner.

@@ -8,6 +8,7 @@
 
 #include "CompilerTestUtils.h"
 #include "linattn/Support/Elements.h"
+#include "linattn/Support/Interrupted.h"
 #include <atomic>
 #include <cmath>
 #include <thread>
@@ -71,6 +72,22 @@ TEST_F(MatmulTest, ResultShapes) {
   ASSERT_TRUE(static_cast<bool>(shapes));
   ASSERT_EQ(shapes->size(), 1u);
   EXPECT_EQ((*shapes)[0], (Kernel::Shape{2, 3}));
+}
+
+TEST_F(MatmulTest, Deadlines) {
+  auto run = [&](std::chrono::seconds left) {
+    RunOptions options;
+    options.deadline = std::chrono::steady_clock::now() + left;
+    return getKernel().run({viewA(), viewB()}, {viewC()}, options);
+  };
+  llvm::handleAllErrors(
+      run(std::chrono::seconds(-1)), [](const InterruptedError &error) {
+        EXPECT_EQ(error.getReason(), InterruptedError::Deadline);
+        EXPECT_EQ(error.message(),
+                  "'matmul': ended by its deadline before it was done");
+      });
+  EXPECT_FALSE(llvm::errorToBool(run(std::chrono::seconds(3600))));
+  EXPECT_EQ(c, expected);
 }
 
 TEST_F(MatmulTest, EmptyTensors) {

@@ -124,7 +124,7 @@ TEST_F(BundleTest, OtherVersionsAreNamed) {
   file[8] = 7;
   sign(file);
   EXPECT_FALSE(load(file, error));
-  EXPECT_EQ(error, "expected a bundle of version 2, but got version 7: compile "
+  EXPECT_EQ(error, "expected a bundle of version 3, but got version 7: compile "
                    "it again");
   EXPECT_FALSE(load("something else that is longer than a header is", error));
   EXPECT_EQ(error, "not a bundle: it does not start as one");

@@ -216,6 +216,54 @@ TEST(CpuTest, EveryAllocationMayFail) {
   linattn_set_thread_local_num_threads(0);
 }
 
+/// A check that has itself called again at the next opportunity.
+int64_t numChecks = 0, checksToEnd = 0;
+int32_t checkAgain() {
+  linattn_interrupt();
+  return ++numChecks == checksToEnd;
+}
+
+TEST(CpuTest, LaunchesThatAreEnded) {
+  FaultyMemory memory;
+  KernelPtr kernel = loadNamed("attention_cpu");
+  constexpr int64_t kTokens = 800;
+  std::vector<Operand> x = makeOperands(kernel.get(), kTokens);
+  fill(x, kTokens);
+  linattn_set_thread_local_num_threads(1);
+  ASSERT_EQ(launch(kernel.get(), x), "");
+  std::vector<char> expected(x[3].data, x[3].data + 16 * kTokens * 64 * 4);
+  linattn_set_interrupt_check(checkAgain);
+  linattn_interrupt();
+  checksToEnd = numChecks = 0;
+  ASSERT_EQ(launch(kernel.get(), x), "");
+  EXPECT_EQ(memcmp(x[3].data, expected.data(), expected.size()), 0);
+  // Every chunk of its 16 heads looks, and not the runtime alone.
+  int64_t count = numChecks;
+  EXPECT_GT(count, 200);
+  for (int32_t threads : {1, 2})
+    for (int64_t n : {int64_t(1), count / 4, count / 2}) {
+      linattn_set_thread_local_num_threads(threads);
+      linattn_set_interrupt_check(checkAgain);
+      linattn_interrupt();
+      numChecks = 0;
+      checksToEnd = n;
+      std::string message = launch(kernel.get(), x);
+      // Of two threads only the caller's counts.
+      if (threads == 1 || n == 1)
+        EXPECT_EQ(message, "'attention': interrupted before it was done");
+      EXPECT_EQ(memory.getLive(), 0);
+      linattn_set_interrupt_check(nullptr);
+      ASSERT_EQ(launch(kernel.get(), x), "");
+      EXPECT_EQ(memcmp(x[3].data, expected.data(), expected.size()), 0);
+    }
+  linattn_set_thread_local_num_threads(0);
+  linattn_set_thread_local_deadline(1);
+  EXPECT_EQ(launch(kernel.get(), x),
+            "'attention': ended by its deadline before it was done");
+  linattn_set_thread_local_deadline(0);
+  EXPECT_EQ(launch(kernel.get(), x), "");
+}
+
 TEST(CpuTest, SizesThatOverflow) {
   KernelPtr kernel = loadNamed("scaled_cpu");
   std::vector<Operand> x = makeOperands(kernel.get(), 2);
