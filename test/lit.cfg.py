@@ -2,6 +2,7 @@
 # which features (REQUIRES, %if) this machine has.
 
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -54,6 +55,17 @@ if all(
     for tool in ("mlir-translate", "opt", "llc")
 ):
     config.available_features.add("llc")
+
+# What runs objects for other machines.
+config.substitutions.append(("%clang", "clang-22"))
+for feature, program in (
+    ("clang", "clang-22"),
+    ("node", "node"),
+    ("qemu-aarch64", "qemu-aarch64"),
+    ("qemu-riscv64", "qemu-riscv64"),
+):
+    if shutil.which(program):
+        config.available_features.add(feature)
 
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%runner_library", os.path.join(config.linattn_obj_root, "lib", "liblinattn_runner.so")))

@@ -201,12 +201,14 @@ private:
     Signature signature;
     if (llvm::Error error = start(session, signature))
       return error;
+    auto target = getVectorTargetOf({chip.str()});
+    if (!target)
+      return target.takeError();
     auto toLoops = [&](mlir::OpPassManager &pm) {
       mlir::linattn::CPUPipelineOptions cpu;
-      VectorTarget target = getVectorTargetOf(chip);
       cpu.form = options.form;
-      cpu.vectorBits = target.vectorBits;
-      cpu.registers = target.registers;
+      cpu.vectorBits = target->vectorBits;
+      cpu.registers = target->registers;
       mlir::linattn::buildCPULoopsPipeline(pm, cpu);
     };
     auto toLLVM = [&](mlir::OpPassManager &pm) {
