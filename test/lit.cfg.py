@@ -1,6 +1,7 @@
 # The lit configuration: which files are tests, which tools they may call, and
 # which features (REQUIRES, %if) this machine has.
 
+import glob
 import os
 import shutil
 import sys
@@ -55,6 +56,11 @@ if all(
     for tool in ("mlir-translate", "opt", "llc")
 ):
     config.available_features.add("llc")
+
+package = os.path.join(config.linattn_obj_root, "python")
+if glob.glob(os.path.join(package, "linattn", "_linattn.*")):
+    config.available_features.add("python-package")
+config.substitutions.append(("%package", package))
 
 # What runs objects for other machines.
 config.substitutions.append(("%clang", "clang-22"))

@@ -36,6 +36,50 @@ void free(void *memory) { (void)memory; }
 
 void abort(void) { __builtin_trap(); }
 
+/* Of mathematics, as close as a comparison in f32 needs it. */
+double exp(double x) {
+  double rest, sum = 1, term = 1, scale = 1;
+  int n = (int)(x * 1.4426950408889634 + (x < 0 ? -0.5 : 0.5)), i;
+  rest = x - n * 0.6931471805599453;
+  for (i = 1; i < 18; ++i)
+    sum += term *= rest / i;
+  for (i = 0; i < (n < 0 ? -n : n) && i < 1100; ++i)
+    scale *= n < 0 ? 0.5 : 2;
+  return sum * scale;
+}
+
+double cos(double x) {
+  double sum = 1, term = 1;
+  int i;
+  x -= 6.283185307179586 * (double)(long long)(x / 6.283185307179586);
+  for (i = 1; i < 24; ++i)
+    sum += term *= -x * x / ((2 * i - 1) * (2 * i));
+  return sum;
+}
+
+double sin(double x) { return cos(x - 1.5707963267948966); }
+
+void sincos(double x, double *sine, double *cosine) {
+  *sine = sin(x);
+  *cosine = cos(x);
+}
+
+double fma(double a, double b, double c) { return a * b + c; }
+
+#if defined(__wasm__)
+/* Of the compiler's library: the product of 64-bit numbers in 128 bits, by
+ * which sizes are found not to overflow. */
+__int128 __multi3(__int128 a, __int128 b) {
+  uint64_t al = (uint64_t)a, bl = (uint64_t)b, mask = 0xffffffffu;
+  uint64_t low = (al & mask) * (bl & mask);
+  uint64_t middle = (al >> 32) * (bl & mask) + (low >> 32);
+  uint64_t other = (al & mask) * (bl >> 32) + (middle & mask);
+  uint64_t high = (al >> 32) * (bl >> 32) + (middle >> 32) + (other >> 32);
+  high += (uint64_t)(a >> 64) * bl + al * (uint64_t)(b >> 64);
+  return (__int128)((unsigned __int128)high << 64 | other << 32 | (low & mask));
+}
+#endif
+
 /* Of a program that writes. In WebAssembly the host does. */
 void emit(const void *bytes, size_t size);
 
