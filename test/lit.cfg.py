@@ -1,7 +1,9 @@
 # The lit configuration: which files are tests, which tools they may call, and
 # which features (REQUIRES, %if) this machine has.
 
+import glob
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -54,6 +56,22 @@ if all(
     for tool in ("mlir-translate", "opt", "llc")
 ):
     config.available_features.add("llc")
+
+package = os.path.join(config.linattn_obj_root, "python")
+if glob.glob(os.path.join(package, "linattn", "_linattn.*")):
+    config.available_features.add("python-package")
+config.substitutions.append(("%package", package))
+
+# What runs objects for other machines.
+config.substitutions.append(("%clang", "clang-22"))
+for feature, program in (
+    ("clang", "clang-22"),
+    ("node", "node"),
+    ("qemu-aarch64", "qemu-aarch64"),
+    ("qemu-riscv64", "qemu-riscv64"),
+):
+    if shutil.which(program):
+        config.available_features.add(feature)
 
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%runner_library", os.path.join(config.linattn_obj_root, "lib", "liblinattn_runner.so")))

@@ -26,6 +26,7 @@ packages=(
   "libgmock-dev|unit tests"
   "libpthreadpool-dev|threads of the runtime"
   "nlohmann-json3-dev|manifests of the runner"
+  "qemu-user|runs the tests' objects for other processors"
   "python3|tests, demo and the Python module"
   "python3-dev|the Python module"
   "python3-venv|creates .venv"

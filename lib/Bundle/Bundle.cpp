@@ -203,18 +203,20 @@ private:
     Signature signature;
     if (llvm::Error error = start(session, signature))
       return error;
-    VectorTarget target = getVectorTargetOf(chip);
+    auto target = getVectorTargetOf({chip.str()});
+    if (!target)
+      return target.takeError();
     auto toLoops = [&](mlir::OpPassManager &pm) {
       mlir::linattn::CPUPipelineOptions cpu;
       cpu.form = options.form;
-      cpu.vectorBits = target.vectorBits;
-      cpu.registers = target.registers;
+      cpu.vectorBits = target->vectorBits;
+      cpu.registers = target->registers;
       mlir::linattn::buildCPULoopsPipeline(pm, cpu);
     };
     auto toLLVM = [&](mlir::OpPassManager &pm) {
       mlir::linattn::LowerToLLVMOptions lower;
-      lower.avx512 = target.avx512;
-      lower.avx512Bf16 = target.avx512Bf16;
+      lower.avx512 = target->avx512;
+      lower.avx512Bf16 = target->avx512Bf16;
       mlir::linattn::buildLowerToLLVMPipeline(pm, lower);
     };
     if (llvm::Error error = session.run(toLoops, nullptr))

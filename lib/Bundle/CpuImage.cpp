@@ -82,7 +82,7 @@ llvm::Expected<std::string> linattn::detail::compileCpuImage(
   };
   auto object = generateCode(
       mlirModule, signature.entry, emitEntries,
-      {CodeFormat::Object, options.math, /*runsOnce=*/false, cpu.str()});
+      {CodeFormat::Object, options.math, /*runsOnce=*/false, {cpu.str()}});
   if (!object)
     return object.takeError();
   return linkShared({object->data(), object->size()}, options.linker);

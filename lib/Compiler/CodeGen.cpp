@@ -75,18 +75,18 @@ const std::string &linattn::detail::getTargetFeatures() {
   return features;
 }
 
-/// For the CPU that `named` is LLVM's name of, else for `getTargetCPU`.
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine(llvm::StringRef named = "") {
-  bool isNamed = !named.empty();
-  std::string cpu = isNamed ? named.str() : getTargetCPU();
+createTargetMachine(const Machine &named = {}) {
+  bool isNamed = !named.cpu.empty();
+  std::string cpu = isNamed ? named.cpu : getTargetCPU();
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::InitializeNativeTargetAsmParser();
   });
-  llvm::Triple triple(llvm::sys::getProcessTriple());
+  llvm::Triple triple(named.triple.empty() ? llvm::sys::getProcessTriple()
+                                           : named.triple);
   std::string error;
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(triple, error);
@@ -96,9 +96,13 @@ createTargetMachine(llvm::StringRef named = "") {
   // Fuse what the IR says is fused and nothing else: vector.fma arrives as
   // llvm.fmuladd, which Strict would take apart.
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  if (triple.isRISCV64())
+    options.MCOptions.ABIName = "lp64d";
+  // WebAssembly links position-independent code to nothing but its like.
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, cpu, isNamed ? "" : getTargetFeatures(), options,
-      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive,
+      triple, cpu, isNamed ? named.features : getTargetFeatures(), options,
+      triple.isWasm() ? llvm::Reloc::Static : llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive,
       /*JIT=*/!isNamed));
   if (!machine)
     return makeError("no code generator for " + triple.str());
@@ -109,17 +113,11 @@ createTargetMachine(llvm::StringRef named = "") {
   return machine;
 }
 
-static VectorTarget describeTarget(llvm::StringRef named = "") {
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
-      createTargetMachine(named);
-  if (!machine) { // Code generation will report it.
-    llvm::consumeError(machine.takeError());
-    return {128, 16};
-  }
-  const llvm::MCSubtargetInfo &cpu = *(*machine)->getMCSubtargetInfo();
+static VectorTarget describe(const llvm::TargetMachine &machine) {
+  const llvm::MCSubtargetInfo &cpu = *machine.getMCSubtargetInfo();
   auto has = [&](const char *feature) { return cpu.checkFeatures(feature); };
   VectorTarget target{128, 32};
-  if ((*machine)->getTargetTriple().isX86()) {
+  if (machine.getTargetTriple().isX86()) {
     target = {has("+avx2") ? 256 : 128, 16};
     if (has("+avx512f") && has("+avx512vl")) {
       target = {512, 32};
@@ -127,18 +125,31 @@ static VectorTarget describeTarget(llvm::StringRef named = "") {
       target.avx512Bf16 = target.avx512 && has("+avx512bf16");
     }
   }
-  if (!named.empty() ||
-      getForcedCPU()) // Of another machine only the name is known.
+  return target;
+}
+
+llvm::Expected<VectorTarget>
+linattn::detail::getVectorTargetOf(const Machine &machine) {
+  auto created = createTargetMachine(machine);
+  if (!created)
+    return created.takeError();
+  return describe(**created);
+}
+
+static VectorTarget describeTarget() {
+  auto machine = createTargetMachine();
+  if (!machine) { // Code generation will report it.
+    llvm::consumeError(machine.takeError());
+    return {128, 16};
+  }
+  VectorTarget target = describe(**machine);
+  if (getForcedCPU()) // Of another machine only the name is known.
     return target;
 #ifdef _SC_LEVEL1_DCACHE_SIZE
   target.l1 = std::max<int64_t>(sysconf(_SC_LEVEL1_DCACHE_SIZE), 0);
 #endif
   target.cores = std::max<int64_t>(sysconf(_SC_NPROCESSORS_CONF), 1);
   return target;
-}
-
-VectorTarget linattn::detail::getVectorTargetOf(llvm::StringRef cpu) {
-  return describeTarget(cpu);
 }
 
 VectorTarget linattn::getVectorTarget() {
@@ -151,6 +162,9 @@ VectorTarget linattn::getVectorTarget() {
 static void setTarget(llvm::Module &module, llvm::TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
+  if (const std::string &abi = machine.Options.MCOptions.ABIName; !abi.empty())
+    module.addModuleFlag(llvm::Module::Error, "target-abi",
+                         llvm::MDString::get(module.getContext(), abi));
 }
 
 static void setFunctionTarget(llvm::Module &module,
@@ -378,14 +392,14 @@ linattn::detail::generateCode(mlir::ModuleOp mlirModule,
   return generateCode(mlirModule, signature.entry, emitEntries,
                       {format, options.math.value_or(Math::Strict),
                        options.prime.has_value(),
-                       /*cpu=*/""});
+                       /*machine=*/{}});
 }
 
 llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
     mlir::ModuleOp mlirModule, llvm::StringRef name,
     llvm::function_ref<llvm::Error(llvm::Module &)> emitEntries,
     const CodeGenOptions &options) {
-  auto machine = createTargetMachine(options.cpu);
+  auto machine = createTargetMachine(options.machine);
   if (!machine)
     return machine.takeError();
   if (options.runsOnce)

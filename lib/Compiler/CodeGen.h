@@ -44,18 +44,27 @@ llvm::Expected<llvm::SmallVector<char, 0>>
 generateCode(mlir::ModuleOp module, const Signature &signature,
              CodeFormat format, const CompilerOptions &options);
 
+/// A machine by LLVM's names.
+struct Machine {
+  /// If empty, code for `getTargetCPU` that is loaded just in time.
+  std::string cpu = {};
+  /// If empty, that of this process. The code generator of another one must
+  /// have been initialized.
+  std::string triple = {};
+  /// Beside those of the CPU, as "+v,+zvl128b".
+  std::string features = {};
+};
+
 struct CodeGenOptions {
   CodeFormat format = CodeFormat::Object;
   Math math = Math::Strict;
   /// Code that runs once: what counts is how fast it is compiled.
   bool runsOnce = false;
-  /// LLVM's name of a CPU; if empty, code for `getTargetCPU` that is loaded
-  /// just in time.
-  std::string cpu = {};
+  Machine machine = {};
 };
 
-/// What forms and tiles are chosen by for the CPU of that name.
-VectorTarget getVectorTargetOf(llvm::StringRef cpu);
+/// What forms and tiles are chosen by for that machine.
+llvm::Expected<VectorTarget> getVectorTargetOf(const Machine &machine);
 
 /// Adds the functions of `getRunSymbol` and `getShapesSymbol`, and hides all
 /// others. The former computes in a floating-point mode of its own.

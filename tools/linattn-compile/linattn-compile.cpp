@@ -7,7 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Targets.h"
 #include "linattn/Bundle/Bundle.h"
+#include "linattn/Bundle/Object.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -24,6 +26,8 @@ using namespace linattn;
 
 namespace {
 
+enum class Emit { Bundle, Object, Header, Shared, Assembly, LLVMIR, MLIR };
+
 struct CommandLine {
   cl::OptionCategory category{"linattn-compile options"};
   cl::opt<std::string> file{cl::Positional, cl::Required,
@@ -32,12 +36,33 @@ struct CommandLine {
   cl::opt<std::string> entry{
       "entry", cl::value_desc("name"),
       cl::desc("Function to compile, if there are several"), cl::cat(category)};
-  cl::opt<BundleOptions::Target> target{
-      "target", cl::desc("What the code is for:"),
+  cl::opt<Emit> emit{
+      "emit", cl::desc("What to write:"),
       cl::values(
-          clEnumValN(BundleOptions::Target::NVVM, "nvvm", "GPUs of NVIDIA"),
-          clEnumValN(BundleOptions::Target::CPU, "cpu", "CPUs of x86-64")),
+          clEnumValN(Emit::Bundle, "bundle",
+                     "a bundle for the runner (default)"),
+          clEnumValN(Emit::Object, "obj", "an object for C programs"),
+          clEnumValN(Emit::Header, "header", "its header"),
+          clEnumValN(Emit::Shared, "shared", "the object as a shared library"),
+          clEnumValN(Emit::Assembly, "asm", "its assembly"),
+          clEnumValN(Emit::LLVMIR, "llvm", "its LLVM IR"),
+          clEnumValN(Emit::MLIR, "mlir", "its module in the LLVM dialect")),
+      cl::init(Emit::Bundle), cl::cat(category)};
+  cl::opt<std::string> target{
+      "target", cl::value_desc("name"),
+      cl::desc("What the code is for: nvvm, GPUs of NVIDIA; cpu, this "
+               "machine's architecture; of objects also a triple of x86_64, "
+               "aarch64, riscv64 or wasm32"),
       cl::Required, cl::cat(category)};
+  cl::opt<std::string> cpu{
+      "cpu", cl::value_desc("name"),
+      cl::desc("LLVM's name of the CPU that an object is for (default: "
+               "x86-64-v3, of others the architecture's common vectors)"),
+      cl::cat(category)};
+  cl::opt<std::string> features{
+      "features", cl::value_desc("+name,..."),
+      cl::desc("Features of that CPU beside those of its name"),
+      cl::cat(category)};
   cl::list<std::string> chips{
       "chip", cl::value_desc("name,..."), cl::CommaSeparated,
       cl::desc("Chips to compile for (default: sm_80; of CPUs x86-64-v3 and "
@@ -81,8 +106,7 @@ struct CommandLine {
   cl::opt<bool> explain{"explain", cl::desc("Print the compiler's remarks"),
                         cl::cat(category)};
   cl::opt<std::string> output{"o", cl::value_desc("file"), cl::Required,
-                              cl::desc("Where to write the bundle"),
-                              cl::cat(category)};
+                              cl::desc("Where to write it"), cl::cat(category)};
 };
 
 } // namespace
@@ -109,16 +133,19 @@ static std::string findLinker(const std::string &named) {
   return "";
 }
 
-int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  CommandLine options;
-  cl::HideUnrelatedOptions(options.category);
-  cl::ParseCommandLineOptions(argc, argv, "linattn ahead-of-time compiler\n");
-
+/// What to write, of a bundle.
+static llvm::Expected<std::string>
+makeBundle(const CommandLine &options, llvm::StringRef source,
+           std::vector<std::string> &remarks) {
   BundleOptions bundle;
-  bundle.target = options.target;
-  bundle.chips = options.chips;
-  bool isCpu = bundle.target == BundleOptions::Target::CPU;
+  bool isCpu = options.target == "cpu";
+  if (!isCpu && options.target != "nvvm")
+    return llvm::createStringError(
+        "expected the target of a bundle to be nvvm or cpu, but got '" +
+        options.target + "'");
+  bundle.target =
+      isCpu ? BundleOptions::Target::CPU : BundleOptions::Target::NVVM;
+  bundle.chips.assign(options.chips.begin(), options.chips.end());
   if (bundle.chips.empty())
     bundle.chips = isCpu ? std::vector<std::string>{"x86-64-v3", "x86-64-v4"}
                          : std::vector<std::string>{"sm_80"};
@@ -130,30 +157,74 @@ int main(int argc, char **argv) {
   if (isCpu) {
     bundle.linker = findLinker(options.linker);
     if (bundle.linker.empty())
-      return fail("expected ld.lld or ld to be installed, or one to be named "
-                  "by --linker");
+      return llvm::createStringError(
+          "expected ld.lld or ld to be installed, or one to be named by "
+          "--linker");
   }
   if (options.cubin) {
     bundle.ptxas = findPtxas(options.ptxas);
     if (bundle.ptxas.empty())
-      return fail("expected ptxas to be installed, or named by --ptxas");
+      return llvm::createStringError(
+          "expected ptxas to be installed, or named by --ptxas");
   }
+  auto compiled = compileBundle(source, options.entry, options.file, bundle);
+  if (!compiled)
+    return compiled.takeError();
+  remarks = std::move(compiled->remarks);
+  return std::move(compiled->file);
+}
+
+/// The same of an object.
+static llvm::Expected<std::string>
+makeObject(const CommandLine &options, llvm::StringRef source,
+           std::vector<std::string> &remarks) {
+  using Format = ObjectOptions::Format;
+  ObjectOptions object;
+  if (llvm::Error error =
+          setMachine(options.target, options.cpu, options.features, object))
+    return std::move(error);
+  object.format = options.emit == Emit::Assembly ? Format::Assembly
+                  : options.emit == Emit::LLVMIR ? Format::LLVMIR
+                  : options.emit == Emit::MLIR   ? Format::MLIR
+                                                 : Format::Object;
+  object.form = options.form;
+  object.math = options.math;
+  object.trusted = options.trusted;
+  object.isolated = !options.trusted;
+  auto compiled = compileObject(source, options.entry, options.file, object);
+  if (!compiled)
+    return compiled.takeError();
+  remarks = std::move(compiled->remarks);
+  if (options.emit == Emit::Header)
+    return std::move(compiled->header);
+  if (options.emit != Emit::Shared)
+    return std::move(compiled->code);
+  return linkObject(compiled->code, findLinker(options.linker), object);
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  CommandLine options;
+  cl::HideUnrelatedOptions(options.category);
+  cl::ParseCommandLineOptions(argc, argv, "linattn ahead-of-time compiler\n");
+
   auto source = llvm::MemoryBuffer::getFileOrSTDIN(options.file, true);
   if (!source)
     return fail(options.file +
                 ": cannot be read: " + source.getError().message());
-  auto compiled = compileBundle((*source)->getBuffer(), options.entry,
-                                options.file, bundle);
-  if (!compiled)
-    return fail(llvm::toString(compiled.takeError()));
+  std::vector<std::string> remarks;
+  auto *make = options.emit == Emit::Bundle ? makeBundle : makeObject;
+  auto made = make(options, (*source)->getBuffer(), remarks);
+  if (!made)
+    return fail(llvm::toString(made.takeError()));
   if (options.explain)
-    for (const std::string &remark : compiled->remarks)
+    for (const std::string &remark : remarks)
       llvm::outs() << remark << "\n";
   std::error_code code;
   llvm::ToolOutputFile file(options.output, code, llvm::sys::fs::OF_None);
   if (code)
     return fail(options.output + ": cannot be written: " + code.message());
-  file.os() << compiled->file;
+  file.os() << *made;
   file.keep();
   return 0;
 }

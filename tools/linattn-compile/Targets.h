@@ -1,0 +1,29 @@
+//===- Targets.h - Machines that objects are for ----------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_TOOLS_COMPILE_TARGETS_H
+#define LINATTN_TOOLS_COMPILE_TARGETS_H
+
+#include "linattn/Bundle/Object.h"
+
+namespace linattn {
+
+/// Sets the triple, the CPU and its features, and initializes the code
+/// generator. Without a name the CPU has the common vectors of its
+/// architecture; `native` is this machine's.
+llvm::Error setMachine(llvm::StringRef target, llvm::StringRef cpu,
+                       llvm::StringRef features, ObjectOptions &options);
+
+/// Makes a shared library of an object.
+llvm::Expected<std::string> linkObject(llvm::StringRef object,
+                                       const std::string &linker,
+                                       const ObjectOptions &options);
+
+} // namespace linattn
+
+#endif // LINATTN_TOOLS_COMPILE_TARGETS_H
