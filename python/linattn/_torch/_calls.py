@@ -23,6 +23,8 @@ class Call(NamedTuple):
 
     plan: _linattn.Plan
     recipe: Recipe
+    # Kernels, by what they are made for.
+    gradients: dict
 
     @property
     def what(self):
@@ -56,7 +58,7 @@ def name_of(plan):
     """The name by which a graph knows a plan."""
     name = plan.build.name
     if name not in _calls:
-        _calls[name] = Call(plan, plan.build)
+        _calls[name] = Call(plan, plan.build, {})
     return name
 
 
@@ -76,7 +78,7 @@ def find(name):
         ) from None
     plan = maker(*_tuples(arguments))
     plan.build.key = (kind, *_tuples(arguments))
-    return _calls.setdefault(name, Call(plan, plan.build))
+    return _calls.setdefault(name, Call(plan, plan.build, {}))
 
 
 def _tuples(value):

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+
 import numpy as np
 import torch
 
-from .. import _arrays
 from .._checks import UnsupportedError
-from . import _calls, _operators
+from . import _calls, _gradient, _operators
 
-__all__ = ["dispatch"]
+__all__ = ["differentiable", "dispatch"]
 
-_NEVER, _IF_POSSIBLE, _ALWAYS = range(3)
+# How a plan is told that the initial state must become the final one.
+_ALWAYS = 2
+
+
+class _Local(threading.local):
+    is_strict = False
+
+
+_local = _Local()
+
+
+@contextlib.contextmanager
+def differentiable(is_strict):
+    """Inside of it, if `is_strict`, a call that records gradients raises an UnsupportedError
+    where they have no kernel; else their computation does."""
+    before, _local.is_strict = _local.is_strict, is_strict
+    try:
+        yield
+    finally:
+        _local.is_strict = before
 
 
 def dispatch(plan, operands, state, out, in_place, num_threads, destination, refusal):
@@ -24,9 +45,6 @@ def dispatch(plan, operands, state, out, in_place, num_threads, destination, ref
     arrays = (*operands, *state)
     if not any(isinstance(array, torch.Tensor) for array in arrays):
         raise ValueError(refusal)
-    for array in arrays:
-        if isinstance(array, torch.Tensor) and _arrays.describe_odd(array):
-            raise ValueError(refusal)
     name = _calls.name_of(plan)
     operands = [_as_tensor(array, refusal) for array in operands]
     state = [_as_tensor(array, refusal) for array in state[: plan.state_parts]]
@@ -37,6 +55,8 @@ def dispatch(plan, operands, state, out, in_place, num_threads, destination, ref
         )
     if recorded and out is not None:
         raise UnsupportedError("out: expected None where gradients are recorded, but got a tensor")
+    if recorded and _local.is_strict:
+        _gradient.compile(_calls.find(name), [*operands, *state], [x.requires_grad for x in (*operands, *state)])
     if in_place == _ALWAYS and plan.build.has_state:
         o = _operators.run_(name, operands, state, num_threads)
         return _finish(plan, [o, *state], out)

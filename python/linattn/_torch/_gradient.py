@@ -4,17 +4,80 @@ from __future__ import annotations
 
 import torch
 
+from .. import _linattn
 from .._checks import UnsupportedError
+from .._plain import without_places
+from . import _layouts
 
-__all__ = ["check", "run"]
+__all__ = ["check", "compile", "run"]
+
+_TYPES = {
+    torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "i1",
+    torch.int32: "i32", torch.int64: "i64",
+}  # fmt: skip
 
 
 def check(call, arrays, wanted):
-    """Raises an UnsupportedError that names an operand without a gradient."""
-    for name, role, array, is_wanted in zip(call.names, call.roles, arrays, wanted):
+    """Raises a ValueError for an operand that has no gradient by its nature."""
+    for name, array, is_wanted in zip(call.names, arrays, wanted):
         if is_wanted and not array.dtype.is_floating_point:
-            raise UnsupportedError(f"{call.what}: expected no gradient of {name}, but one is required")
+            raise ValueError(f"{name}: expected a floating-point dtype to have a gradient, but got {array.dtype}")
+
+
+def compile(call, arrays, wanted):
+    """The kernel for the gradients of some operands, and the `Binding` of the call.
+
+    Raises:
+      UnsupportedError: the function, or an operand, has none yet.
+    """
+    recipe, binding = call.recipe, call.bind(arrays)
+    extents = {
+        name: extent if _layouts.kind(name) in ("head", "feature") else None for name, extent in binding.extents.items()
+    }
+    types = [
+        (alternative, len(layout.logical), _TYPES[array.dtype])
+        for (_, role, _), alternative, layout, array in zip(recipe.operands, binding.alternatives, binding.layouts, arrays)
+        if role != "tokens"
+    ]
+    dtype, indices = _TYPES[arrays[0].dtype], tuple(index for index, is_wanted in enumerate(wanted) if is_wanted)
+    key = (dtype, tuple(extents.items()), tuple(types), indices)
+    kernel = call.gradients.get(key)
+    if kernel is None:
+        text = recipe.text(dtype, extents, types)
+        target = recipe.resolve(arrays[0].device.type == "cuda")
+        try:
+            kernel = _linattn.compile(text, "", f"<{recipe.what}>", target, differentiate=list(indices))
+        except ValueError as error:
+            names = ", ".join(call.names[index] for index in indices)
+            raise UnsupportedError(
+                f"{recipe.what}: expected a call that has the gradient of {names}, but got one without: "
+                f"{without_places(error)}"
+            ) from None
+        call.gradients[key] = kernel
+    return kernel, binding
 
 
 def run(call, arrays, cotangents, given, wanted, num_threads):
-    raise UnsupportedError(f"{call.what}: has no gradient yet")
+    """The gradients of the operands, and of the parts of the state, that are wanted.
+
+    Args:
+      arrays: the operands, then the state.
+      cotangents: of the results for which `given` says so; the others are 0.
+    """
+    check(call, arrays, wanted)
+    kernel, binding = compile(call, arrays, wanted)
+    recipe, extents = call.recipe, binding.extents
+    views = [layout.to_logical(array, extents) for layout, array in zip(binding.layouts, arrays)]
+    shapes = _layouts.results(recipe, binding)
+    layouts = ([binding.output] if binding.output is not None else []) + [
+        _layouts.parse(text)[0] for _, _, text in recipe.state if recipe.returns_state
+    ]
+    cotangents = iter(cotangents)
+    for (_, shape), layout, dtype, is_given in zip(shapes, layouts, call.result_dtypes(arrays[0].dtype), given):
+        cotangent = next(cotangents) if is_given else arrays[0].new_zeros((), dtype=dtype).expand(shape)
+        views.append(layout.to_logical(cotangent, extents))
+    gradients = [array.new_empty(array.shape) for array, is_wanted in zip(arrays, wanted) if is_wanted]
+    chosen = [layout for layout, is_wanted in zip(binding.layouts, wanted) if is_wanted]
+    out = tuple(layout.to_logical(gradient, extents) for layout, gradient in zip(chosen, gradients))
+    kernel(*views, out=out, num_threads=num_threads)
+    return gradients

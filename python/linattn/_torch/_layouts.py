@@ -59,19 +59,19 @@ class Binding(NamedTuple):
     output: Layout | None
 
 
-def _kind(name):
+def kind(name):
     """What a dimension counts."""
     return {"B": "batch", "N": "batch", "H": "head", "G": "head", "T": "length"}.get(name[0], "feature")
 
 
-def _parse(text):
+def parse(text):
     layouts = []
     for alternative in text.split("|"):
         user, arrow, logical = alternative.partition("->")
         user, logical = user.split(), logical.split()
         if not arrow:
             words = [part for word in user for part in word.split("*")]
-            logical = [word for kind in ("batch", "head", "length", "feature") for word in words if _kind(word) == kind]
+            logical = [word for counted in ("batch", "head", "length", "feature") for word in words if kind(word) == counted]
         layouts.append(Layout(user, logical))
     return layouts
 
@@ -87,7 +87,7 @@ def _extent(word, extents):
 
 def _names(recipe):
     texts = [layouts for _, _, layouts in (*recipe.operands, *recipe.state)]
-    return {part for text in texts for layout in _parse(text) for word in layout.user for part in word.split("*")}
+    return {part for text in texts for layout in parse(text) for word in layout.user for part in word.split("*")}
 
 
 def _apply(rules, extents, offsets):
@@ -120,9 +120,9 @@ def bind(recipe, shapes):
     """
     extents, layouts, alternatives = {"1": 1}, [], []
     offsets = any(role == "offsets" for _, role, _ in recipe.operands)
-    full = _parse(recipe.operands[0][2])[0]
+    full = parse(recipe.operands[0][2])[0]
     names = _names(recipe)
-    heads = {name for name in names if _kind(name) == "head"}
+    heads = {name for name in names if kind(name) == "head"}
     dropped = next(
         (gone for gone in (set(), heads, heads | {"B"}) if len(full.drop(gone).user) == len(shapes[0])), None
     )
@@ -150,13 +150,13 @@ def bind(recipe, shapes):
     _apply(recipe.rules, extents, offsets)
     output = None
     if recipe.output is not None:
-        output = _parse(recipe.output[2])[0].drop(dropped)
+        output = parse(recipe.output[2])[0].drop(dropped)
     return Binding(extents, layouts, alternatives[: len(recipe.operands)], output)
 
 
 def _match(name, role, text, shape, extents, dropped):
     """The first layout that a shape fits; one head's gate may also come with its head."""
-    parsed = _parse(text)
+    parsed = parse(text)
     modes = [set()] if role in _WHOLE else [dropped] if role == "tokens" else [set(), dropped]
     for gone in modes:
         for index, layout in enumerate(parsed):
@@ -175,5 +175,5 @@ def results(recipe, binding):
     if binding.output is not None:
         found.append(("tokens", binding.output.shape(binding.extents)))
     if recipe.returns_state:
-        found += [(role, _parse(text)[0].shape(binding.extents)) for _, role, text in recipe.state]
+        found += [(role, parse(text)[0].shape(binding.extents)) for _, role, text in recipe.state]
     return found

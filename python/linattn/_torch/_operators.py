@@ -101,29 +101,44 @@ def _(call, operands, state, cotangents, given, wanted, num_threads=None):
 # ----------------------------------------------------------------------------
 
 
-def _remember(ctx, inputs, output):
-    ctx.call, operands, state, ctx.num_threads = inputs
-    ctx.split = len(operands)
-    ctx.save_for_backward(*operands, *state)
+class _Recorded(torch.autograd.Function):
+    """`run` with a gradient."""
+
+    @staticmethod
+    def forward(ctx, keys, call, split, num_threads, *arrays):
+        ctx.call, ctx.split, ctx.num_threads = call, split, num_threads
+        ctx.save_for_backward(*arrays)
+        ctx.set_materialize_grads(False)
+        with torch._C._AutoDispatchBelowAutograd():
+            return tuple(run.redispatch(keys, call, list(arrays[:split]), list(arrays[split:]), num_threads))
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        arrays, wanted = ctx.saved_tensors, list(ctx.needs_input_grad[4:])
+        _gradient.check(find(ctx.call), arrays, wanted)
+        found = iter(
+            run_backward(
+                ctx.call, arrays[: ctx.split], arrays[ctx.split :], [x for x in cotangents if x is not None],
+                [x is not None for x in cotangents], wanted, ctx.num_threads,
+            )
+        )
+        return None, None, None, None, *(next(found) if is_wanted else None for is_wanted in wanted)
 
 
-def _backward(ctx, cotangents):
-    arrays = ctx.saved_tensors
-    call = find(ctx.call)
-    wanted = [bool(x) for group in ctx.needs_input_grad[1:3] for x in group]
-    _gradient.check(call, arrays, wanted)
-    given = [x is not None for x in cotangents]
-    cotangents = [x for x in cotangents if x is not None]
-    found = iter(
-        run_backward(ctx.call, arrays[: ctx.split], arrays[ctx.split :], cotangents, given, wanted, ctx.num_threads)
-        if cotangents
-        else [torch.zeros_like(x) for x, is_wanted in zip(arrays, wanted) if is_wanted]
-    )
-    gradients = [next(found) if is_wanted else None for is_wanted in wanted]
-    return None, gradients[: ctx.split], gradients[ctx.split :], None
+_HERE = {torch._C.DispatchKey.CPU, torch._C.DispatchKey.CUDA}
 
 
-torch.library.register_autograd("linattn::run", _backward, setup_context=_remember, lib=_library)
+def _run_recording(keys, call, operands, state, num_threads=None):
+    keys = keys & torch._C._after_autograd_keyset
+    if torch.is_grad_enabled() and torch._C._any_requires_grad(operands, state):
+        return list(_Recorded.apply(keys, call, len(operands), num_threads, *operands, *state))
+    if keys.highestPriorityTypeId() in _HERE:  # The next kernel is the last one.
+        return _run(call, operands, state, num_threads)
+    with torch._C._AutoDispatchBelowAutograd():
+        return run.redispatch(keys, call, operands, state, num_threads)
+
+
+_library.impl("linattn::run", _run_recording, "Autograd", with_keyset=True)
 
 
 def _refuse_twice(ctx, *cotangents):
