@@ -4,7 +4,7 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-pages=(LinAttnDialect LinAttnPasses LinAttnConversionPasses LinAttnEmulatorPasses LinAttnGPUPasses Families)
+pages=(LinAttnDialect LinAttnPasses LinAttnConversionPasses LinAttnEmulatorPasses LinAttnGPUPasses LinAttnGradientPasses Families)
 generated="$root/docs/generated"
 
 [ -f "$build/build.ninja" ] || configure

@@ -136,7 +136,8 @@ public:
 
 private:
   llvm::Error start(Session &session, Signature &signature) {
-    auto parsed = session.parse(text, entry, fileName, options.trusted);
+    auto parsed = session.parse(text, entry, fileName, options.trusted,
+                                options.differentiate);
     if (!parsed)
       return parsed.takeError();
     signature = std::move(*parsed);

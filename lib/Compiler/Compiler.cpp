@@ -115,8 +115,9 @@ static void useElements(Signature &signature) {
 static llvm::Expected<CompiledCode> compileCode(const Source &source,
                                                 InnermostStride innermost) {
   Session session;
-  auto signature = session.parse(source.text, source.entry, source.fileName,
-                                 source.options.trusted);
+  auto signature =
+      session.parse(source.text, source.entry, source.fileName,
+                    source.options.trusted, source.options.differentiate);
   if (!signature)
     return signature.takeError();
   if (source.options.prime)

@@ -45,6 +45,7 @@ linattn::detail::compileForDevice(const Source &source) {
   options.math = source.options.math.value_or(Math::Strict);
   options.ptxas = findPtxas();
   options.trusted = source.options.trusted;
+  options.differentiate = source.options.differentiate;
   auto bundle =
       compileBundle(source.text, source.entry, source.fileName, options);
   if (!bundle)

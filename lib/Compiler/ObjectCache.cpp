@@ -38,7 +38,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   // Counts the options, so that no new one is forgotten: all are part of the
   // key but `isolated`, `memoryCache`, `diskCache` and `cacheDir`.
   [[maybe_unused]] const auto &[o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11,
-                                o12, o13] = options;
+                                o12, o13, o14] = options;
   llvm::SHA256 hash;
   // Lengths keep neighbouring fields from running into each other.
   auto add = [&](llvm::StringRef field) {
@@ -55,6 +55,9 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   add(options.checkDecays ? "decays" : "");
   add(options.prime ? std::to_string(*options.prime) : "floats");
   add(options.math == Math::Fast ? "fast" : "strict");
+  add(options.differentiate ? "differentiate" : "");
+  for (int64_t operand : options.differentiate.value_or(std::vector<int64_t>()))
+    add(std::to_string(operand));
   // What only a trusted module may do must not be found by another.
   add(options.trusted ? "trusted" : "");
   add(innermost == mlir::linattn::InnermostStride::Unit ? "unit" : "dynamic");

@@ -10,6 +10,8 @@
 #include "Diagnostics.h"
 #include "ForeignCode.h"
 #include "PipelineSelection.h"
+#include "linattn/Gradient/Passes.h"
+#include "linattn/Pipelines/Pipelines.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
@@ -258,8 +260,8 @@ Session::getPublicFunctions(llvm::StringRef text, llvm::StringRef fileName) {
 
 llvm::Expected<Signature> Session::parse(llvm::StringRef text,
                                          llvm::StringRef entry,
-                                         llvm::StringRef fileName,
-                                         bool trusted) {
+                                         llvm::StringRef fileName, bool trusted,
+                                         const Operands &differentiated) {
   // The state points into the source.
   llvm::SourceMgr sources;
   mlir::AsmParserState state;
@@ -280,7 +282,33 @@ llvm::Expected<Signature> Session::parse(llvm::StringRef text,
     other.setVisibility(other == *func
                             ? mlir::SymbolTable::Visibility::Public
                             : mlir::SymbolTable::Visibility::Private);
+  if (differentiated)
+    if (llvm::Error error = differentiate(*signature, *differentiated))
+      return std::move(error);
   return signature;
+}
+
+llvm::Error Session::differentiate(Signature &signature,
+                                   llvm::ArrayRef<int64_t> operands) {
+  std::string entry = signature.entry;
+  auto build = [&](mlir::OpPassManager &pm) {
+    mlir::linattn::buildDifferentiatePipeline(pm, entry, operands);
+  };
+  if (llvm::Error error = run(build, nullptr))
+    return error;
+  std::string name = entry + mlir::linattn::kVjpSuffix.str();
+  auto vjp = module->lookupSymbol<mlir::func::FuncOp>(name);
+  llvm::Expected<Signature> differentiated =
+      getSignature(vjp, mlir::AsmParserState());
+  if (!differentiated)
+    return differentiated.takeError();
+  for (auto [i, info] : llvm::enumerate(differentiated->arguments))
+    info.name =
+        i < signature.arguments.size()
+            ? signature.arguments[i].name
+            : "cotangent" + std::to_string(i - signature.arguments.size());
+  signature = std::move(*differentiated);
+  return llvm::Error::success();
 }
 
 llvm::Error Session::run(llvm::function_ref<void(mlir::OpPassManager &)> build,

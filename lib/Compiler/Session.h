@@ -37,6 +37,9 @@ struct Stage {
   std::string ir;
 };
 
+/// CompilerOptions::differentiate.
+using Operands = std::optional<std::vector<int64_t>>;
+
 /// Owns the context and the module of one compilation. Diagnostics become the
 /// text of the returned errors; nothing is printed.
 class Session {
@@ -46,10 +49,12 @@ public:
 
   /// Parses and verifies `text`, selects the entry function (the only public
   /// one if `entry` is empty) and drops what it does not need. Unless it is
-  /// `trusted`, text with foreign code is an error.
+  /// `trusted`, text with foreign code is an error. With `differentiated`, the
+  /// vector-Jacobian product takes the place of the entry.
   llvm::Expected<Signature> parse(llvm::StringRef text, llvm::StringRef entry,
                                   llvm::StringRef fileName,
-                                  bool trusted = false);
+                                  bool trusted = false,
+                                  const Operands &differentiated = {});
 
   /// Parses and verifies `text`, and lists its public functions.
   llvm::Expected<std::vector<std::string>>
@@ -74,6 +79,9 @@ public:
   std::vector<std::string> takeRemarks() { return std::move(remarks); }
 
 private:
+  /// Puts the vector-Jacobian product of the entry in its place.
+  llvm::Error differentiate(Signature &signature,
+                            llvm::ArrayRef<int64_t> operands);
   llvm::Error parseModule(llvm::StringRef text, llvm::StringRef fileName,
                           llvm::SourceMgr &sources,
                           mlir::AsmParserState *state = nullptr);

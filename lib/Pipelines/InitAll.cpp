@@ -12,6 +12,7 @@
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Emulator/Passes.h"
 #include "linattn/GPU/Passes.h"
+#include "linattn/Gradient/Passes.h"
 #include "linattn/Pipelines/Pipelines.h"
 #include "linattn/Transforms/BufferizableOpInterfaceImpl.h"
 #include "linattn/Transforms/Passes.h"
@@ -39,6 +40,7 @@ void mlir::linattn::registerAllPasses() {
   registerLinAttnConversionPasses();
   registerLinAttnEmulatorPasses();
   registerLinAttnGPUPasses();
+  registerLinAttnGradientPasses();
   registerLowerToLLVMPipelines();
   registerPipelines();
   registerGPUPipelines();

@@ -8,6 +8,7 @@
 
 #include "linattn/Pipelines/Pipelines.h"
 #include "linattn/Conversion/Passes.h"
+#include "linattn/Gradient/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -27,6 +28,21 @@ void mlir::linattn::addImportsAndShapeChecks(OpPassManager &pm,
   checks.checkDecays = checkDecays;
   checks.checkIndices = checkIndices;
   pm.addPass(createLinAttnCheckShapesPass(checks));
+}
+
+void mlir::linattn::buildDifferentiatePipeline(OpPassManager &pm,
+                                               StringRef function,
+                                               ArrayRef<int64_t> operands) {
+  pm.addNestedPass<func::FuncOp>(createLinAttnRaiseOnnxPass());
+  pm.addPass(createInlinerPass());
+  LinAttnDifferentiatePassOptions options;
+  options.function = function.str();
+  options.operands.assign(operands.begin(), operands.end());
+  options.isolate = true;
+  pm.addPass(createLinAttnDifferentiatePass(options));
+  pm.addPass(createSymbolDCEPass());
+  pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+  pm.addNestedPass<func::FuncOp>(createCSEPass());
 }
 
 static void addContract(OpPassManager &pm, StringRef phase) {

@@ -11,7 +11,7 @@ from ._checks import check_choice, check_flag
 __all__ = ["compile"]
 
 
-def compile(text_or_path, entry=None, target=None, *, math=None, trusted=False):
+def compile(text_or_path, entry=None, target=None, *, math=None, trusted=False, differentiate=None):
     """Compiles a function of tensors that is written in MLIR.
 
     Args:
@@ -32,6 +32,11 @@ def compile(text_or_path, entry=None, target=None, *, math=None, trusted=False):
         the LLVM dialect and assembly are errors in it. Its kernel still is machine
         code: indices of ``tensor.extract`` or ``memref.load`` are not checked.
 
+      differentiate: compile the vector-Jacobian product of the function instead.
+        The kernel takes the function's arguments, then the cotangents of its
+        floating-point results, and returns the cotangents of the operands with
+        these indices; of all floating-point operands where the list is empty.
+
     Returns:
       A kernel. ``kernel(*arrays)`` runs it on arrays in the layout of the
       function's own signature and returns an array, or a tuple where the function
@@ -51,6 +56,7 @@ def compile(text_or_path, entry=None, target=None, *, math=None, trusted=False):
     target = "cpu" if target is None else check_choice("target", target, ("cpu", "nvvm", "reference", "nvvm-emulated"))
     trusted = check_flag("trusted", trusted)
     math = "" if math is None else check_choice("math", math, ("strict", "fast"))
+    differentiate = _check_operands(differentiate)
     if isinstance(text_or_path, str):
         is_path = not any(char in text_or_path for char in "\n{}")
     elif isinstance(text_or_path, os.PathLike):
@@ -59,10 +65,28 @@ def compile(text_or_path, entry=None, target=None, *, math=None, trusted=False):
         raise TypeError(
             f"text_or_path: expected a string or a path, but got {type(text_or_path).__name__}"
         )
-    if not is_path:
-        return _linattn.compile(text_or_path, entry or "", "<string>", target, math=math, trusted=trusted)
-    path = pathlib.Path(text_or_path)
-    return _linattn.compile(path.read_text(encoding="utf-8"), entry or "", str(path), target, math=math, trusted=trusted)
+    if is_path:
+        path = pathlib.Path(text_or_path)
+        text, name = path.read_text(encoding="utf-8"), str(path)
+    else:
+        text, name = text_or_path, "<string>"
+    return _linattn.compile(
+        text, entry or "", name, target, math=math, trusted=trusted, differentiate=differentiate
+    )
+
+
+def _check_operands(differentiate):
+    """Indices of operands as a list, or None."""
+    if differentiate is None:
+        return None
+    if not isinstance(differentiate, (list, tuple)):
+        raise TypeError(
+            f"differentiate: expected a list of integers or None, but got {type(differentiate).__name__}"
+        )
+    for index in differentiate:
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"differentiate: expected integers, but got {type(index).__name__}")
+    return list(differentiate)
 
 
 def _is_unicode(text):

@@ -110,6 +110,8 @@ def compile(
     form: str = "auto",
     reassociate: str = "auto",
     math: str = "",
+    trusted: bool = True,
+    differentiate: list[int] | None = None,
 ) -> Kernel: ...
 def clear_cache() -> None:
     """Forgets the compiled code in memory; kernels in use live on."""

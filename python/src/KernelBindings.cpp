@@ -14,6 +14,7 @@
 #include "linattn/Support/OutOfMemory.h"
 
 #include <deque>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 namespace nb = nanobind;
@@ -210,10 +211,12 @@ std::string describeSignature(const Signature &signature) {
 Kernel compile(const std::string &text, const std::string &entry,
                const std::string &fileName, const std::string &target,
                const std::string &form, const std::string &reassociate,
-               const std::string &math, bool trusted) {
+               const std::string &math, bool trusted,
+               std::optional<std::vector<int64_t>> differentiate) {
   CompilerOptions options;
   options.trusted = trusted;
   options.isolated = !trusted;
+  options.differentiate = std::move(differentiate);
   if (target == "reference")
     options.target = Target::Reference;
   else if (target == "nvvm-emulated")
@@ -354,7 +357,7 @@ void linattn::python::registerKernel(nb::module_ &module) {
       });
   module.def("compile", compile, "text"_a, "entry"_a, "file_name"_a, "target"_a,
              "form"_a = "auto", "reassociate"_a = "auto", "math"_a = "",
-             "trusted"_a = true);
+             "trusted"_a = true, "differentiate"_a = nb::none());
   module.def("explain", explainCall, "function"_a,
              "Calls a function whose kernels do not run but tell what the "
              "compiler decided.");

@@ -29,6 +29,8 @@ struct BundleOptions {
   /// Of the scans on a CPU: auto, token, state_tile or chunk[:SIZE].
   std::string form = "auto";
   Math math = Math::Strict;
+  /// CompilerOptions::differentiate.
+  std::optional<std::vector<int64_t>> differentiate;
   /// CompilerOptions::trusted and isolated.
   bool trusted = false;
   bool isolated = false;

@@ -21,6 +21,7 @@
 #include "linattn/Compiler/Kernel.h"
 #include "linattn/Support/Arithmetic.h"
 #include <optional>
+#include <vector>
 
 namespace mlir {
 class ModuleOp;
@@ -54,6 +55,11 @@ struct CompilerOptions {
   /// the signature become i64 elements (linattn/Support/PrimeField.h). For
   /// exact comparison.
   std::optional<unsigned> prime;
+  /// Compile the vector-Jacobian product of the entry instead of the entry: its
+  /// arguments are those of the entry and the cotangents of its float results,
+  /// its results the cotangents of the operands listed, of all float operands
+  /// if none is.
+  std::optional<std::vector<int64_t>> differentiate;
   /// Let the module call any function of this process, and hold ops of the LLVM
   /// dialect and assembly. Else they are errors.
   bool trusted = false;

@@ -151,6 +151,12 @@ void buildNVVMPipeline(OpPassManager &pm, const GPUPipelineOptions &options);
 void buildEmulatedPipeline(OpPassManager &pm,
                            const GPUPipelineOptions &options);
 
+/// In front of any of them: the vector-Jacobian product of a function with
+/// respect to the operands listed (all of a float type if none is), its dead
+/// code dropped. The function itself becomes private.
+void buildDifferentiatePipeline(OpPassManager &pm, StringRef function,
+                                ArrayRef<int64_t> operands);
+
 /// What every pipeline starts with: operators of other frameworks become ours,
 /// calls are inlined, sizes checked, and decays where asked for.
 void addImportsAndShapeChecks(OpPassManager &pm, bool checkDecays,

@@ -388,6 +388,9 @@ TEST_F(CacheTest, KeysTellAllOptionsApart) {
   add([](CompilerOptions &o) { o.form = "chunk:16"; });
   add([](CompilerOptions &o) { o.checkDecays = true; });
   add([](CompilerOptions &o) { o.trusted = true; });
+  add([](CompilerOptions &o) { o.differentiate.emplace(); });
+  add([](CompilerOptions &o) { o.differentiate = {0, 1}; });
+  add([](CompilerOptions &o) { o.differentiate = {0}; });
   add([](CompilerOptions &o) { o.prime = 0; });
   add([](CompilerOptions &o) { o.prime = 1; });
   for (size_t i = 0; i < keys.size(); ++i)

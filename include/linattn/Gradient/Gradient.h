@@ -1,0 +1,61 @@
+//===- Gradient.h - Vector-Jacobian products --------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_GRADIENT_GRADIENT_H
+#define LINATTN_GRADIENT_GRADIENT_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpDefinition.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace mlir::linattn {
+
+/// The cotangents of values while a program is walked backwards. A value
+/// without one has the cotangent zero.
+class Cotangents {
+public:
+  /// Declares that `value` depends on what is differentiated.
+  void activate(Value value) { active.insert(value); }
+  bool isActive(Value value) const { return active.contains(value); }
+
+  /// Activates the float results of ops that have an active operand, in the
+  /// order of the ops. Operands of nested ops count as well.
+  void activateThrough(ArrayRef<Operation *> ops);
+
+  /// The sum of what was added, null for zero.
+  Value get(Value value) const { return values.lookup(value); }
+
+  /// Adds `cotangent` to that of `value`, in the order of the calls. Nothing
+  /// happens if the value is not active or the cotangent is null.
+  void add(OpBuilder &b, Value value, Value cotangent);
+
+private:
+  DenseMap<Value, Value> values;
+  DenseSet<Value> active;
+};
+
+/// Walks `ops` backwards and adds the cotangents of all their operands. An op
+/// without a gradient is an error on it.
+LogicalResult differentiate(OpBuilder &b, ArrayRef<Operation *> ops,
+                            Cotangents &cotangents);
+
+/// Adds the gradient of `op` by way of other ops that compute the same: builds
+/// them with `rewrite`, which returns one value (or null) for each result, and
+/// differentiates what was built.
+LogicalResult differentiateThrough(
+    OpBuilder &b, Operation *op, Cotangents &cotangents,
+    function_ref<FailureOr<SmallVector<Value>>(OpBuilder &)> rewrite);
+
+/// Gives the ops of linattn, arith, math, tensor and linalg their gradients.
+void registerGradientExternalModels(DialectRegistry &registry);
+
+} // namespace mlir::linattn
+
+#include "linattn/Gradient/GradientInterface.h.inc"
+
+#endif // LINATTN_GRADIENT_GRADIENT_H

@@ -1,0 +1,35 @@
+//===- Passes.h - Passes of gradients ---------------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_GRADIENT_PASSES_H
+#define LINATTN_GRADIENT_PASSES_H
+
+#include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::linattn {
+
+/// What the name of a vector-Jacobian product adds to that of its function.
+inline constexpr llvm::StringLiteral kVjpSuffix = "_vjp";
+/// On a function: differentiate it, for the operands that the array lists.
+inline constexpr llvm::StringLiteral kDifferentiateAttrName =
+    "linattn.differentiate";
+
+#define GEN_PASS_DECL
+#include "linattn/Gradient/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "linattn/Gradient/Passes.h.inc"
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_GRADIENT_PASSES_H

@@ -1,0 +1,62 @@
+//===- Passes.td - Gradients -------------------------------*- tablegen -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_GRADIENT_PASSES_TD
+#define LINATTN_GRADIENT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LinAttnDifferentiatePass : Pass<"linattn-differentiate", "::mlir::ModuleOp"> {
+  let summary = "Give a function of tensors its vector-Jacobian product";
+  let description = [{
+    Adds a function `@NAME_vjp` beside the function that `function` names, or
+    beside every function with an attribute `linattn.differentiate`. Its arguments
+    are those of the function, then the cotangents of its floating-point results;
+    its results are the cotangents of the operands that `operands` (or the
+    attribute, `array<i64: …>`) lists, of all floating-point operands where the
+    list is empty. Integers and masks have no cotangent.
+
+    The forward pass is computed again as far as the gradient needs it; dead code
+    is left to canonicalization. Gradients of recurrences are recurrences
+    (docs/Gradients.md): no state is stored, and no new op is needed. Calls must be
+    inlined beforehand. An op without a gradient on the way from an operand to a
+    result is an error on it.
+
+    Before:
+
+    ```mlir
+    func.func @layer(%q: tensor<…>, %k: tensor<…>, %v: tensor<…>) -> tensor<…> {
+      %o, %s = linattn.scan %q, %k, %v into(%e) init(%zero) : …
+    ```
+
+    After, beside it:
+
+    ```mlir
+    func.func @layer_vjp(%q: tensor<…>, %k: tensor<…>, %v: tensor<…>, %do: tensor<…>)
+        -> (tensor<…>, tensor<…>, tensor<…>) {
+      %dq, %0 = linattn.scan %do, %v, %k into(%e0) init(%zero0) : …
+      %dv, %1 = linattn.scan %k, %q, %do into(%e1) init(%zero1) {reverse} : …
+      %dk, %2 = linattn.scan %v, %do, %q into(%e2) init(%zero2) {reverse} : …
+    ```
+  }];
+  let options = [
+    Option<"function", "function", "std::string", /*default=*/"",
+           "The function to differentiate; those with the attribute if empty">,
+    ListOption<"operands", "operands", "int64_t",
+               "Indices of the operands whose cotangents are returned">,
+    Option<"isolate", "isolate", "bool", /*default=*/"false",
+           "Make the function private: only its product is wanted">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::linattn::LinAttnDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+#endif // LINATTN_GRADIENT_PASSES_TD

@@ -1,0 +1,197 @@
+//===- Differentiate.cpp - Functions and their gradients ------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientModel.h"
+#include "linattn/Dialect/Einsum.h"
+#include "linattn/Gradient/Passes.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace mlir::linattn {
+#define GEN_PASS_DEF_LINATTNDIFFERENTIATEPASS
+#include "linattn/Gradient/Passes.h.inc"
+} // namespace mlir::linattn
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+InFlightDiagnostic mlir::linattn::emitNoGradient(Operation *op) {
+  return op->emitError("linattn-differentiate: '")
+         << op->getName() << "' has no gradient yet";
+}
+
+void mlir::linattn::registerGradientExternalModels(DialectRegistry &registry) {
+  registerArithGradients(registry);
+  registerTensorGradients(registry);
+  registerLinalgGradients(registry);
+  registerLinAttnGradients(registry);
+}
+
+static bool isFloat(Type type) {
+  return isa<FloatType>(getElementTypeOrSelf(type));
+}
+
+/// The operands to differentiate, checked.
+static FailureOr<SmallVector<int64_t>> getOperands(func::FuncOp func,
+                                                   ArrayRef<int64_t> listed) {
+  SmallVector<int64_t> operands(listed);
+  if (operands.empty())
+    for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+      if (isFloat(type))
+        operands.push_back(i);
+  llvm::SmallDenseSet<int64_t> seen;
+  for (int64_t operand : operands) {
+    if (operand < 0 || operand >= func.getNumArguments())
+      return func.emitError("linattn-differentiate: expected operands of '")
+             << func.getName() << "' to be from 0 to "
+             << int64_t(func.getNumArguments()) - 1 << ", but got " << operand;
+    if (!isFloat(func.getArgumentTypes()[operand]))
+      return func.emitError("linattn-differentiate: expected operand ")
+             << operand << " of '" << func.getName()
+             << "' to be of a float type, but got "
+             << func.getArgumentTypes()[operand];
+    if (!seen.insert(operand).second)
+      return func.emitError("linattn-differentiate: expected operand ")
+             << operand << " of '" << func.getName()
+             << "' to be listed once, but got it again";
+  }
+  return operands;
+}
+
+static LogicalResult checkFunction(func::FuncOp func) {
+  if (func.isDeclaration() || !func.getBody().hasOneBlock())
+    return func.emitError("linattn-differentiate: expected '")
+           << func.getName() << "' to have a body of one block";
+  for (Type type :
+       llvm::concat<const Type>(func.getArgumentTypes(), func.getResultTypes()))
+    if (isFloat(type) && isa<ShapedType>(type) && !isa<RankedTensorType>(type))
+      return func.emitError("linattn-differentiate: expected operands and "
+                            "results of '")
+             << func.getName() << "' to be ranked tensors or scalars, but got "
+             << type;
+  return success();
+}
+
+/// The cotangent of an argument, zeros where nothing depends on it.
+static Value getOrZero(OpBuilder &b, Cotangents &cotangents, Value argument) {
+  if (Value cotangent = cotangents.get(argument))
+    return cotangent;
+  Location loc = argument.getLoc();
+  Type type = getElementTypeOrSelf(argument);
+  if (isa<RankedTensorType>(argument.getType())) {
+    Value zeros =
+        filled(b, loc, tensor::getMixedSizes(b, loc, argument), type, 0.0);
+    if (zeros.getType() == argument.getType())
+      return zeros;
+    return tensor::CastOp::create(b, loc, argument.getType(), zeros);
+  }
+  return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, 0.0));
+}
+
+/// Creates `@NAME_vjp` behind `func`.
+static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
+  FailureOr<SmallVector<int64_t>> operands = getOperands(func, listed);
+  if (failed(operands) || failed(checkFunction(func)))
+    return failure();
+  std::string name = (func.getName() + kVjpSuffix).str();
+  auto module = func->getParentOfType<ModuleOp>();
+  if (module.lookupSymbol(name))
+    return func.emitError("linattn-differentiate: expected no function '")
+           << name << "', but the module has one";
+
+  SmallVector<Type> inputs(func.getArgumentTypes()), results;
+  llvm::copy_if(func.getResultTypes(), std::back_inserter(inputs), isFloat);
+  for (int64_t operand : *operands)
+    results.push_back(func.getArgumentTypes()[operand]);
+  OpBuilder b(func);
+  b.setInsertionPointAfter(func);
+  auto vjp = func::FuncOp::create(b, func.getLoc(), name,
+                                  b.getFunctionType(inputs, results));
+  vjp.setVisibility(func.getVisibility());
+  Block *entry = vjp.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+
+  IRMapping mapping;
+  Block &source = func.getBody().front();
+  for (auto [from, to] :
+       llvm::zip(source.getArguments(), entry->getArguments()))
+    mapping.map(from, to);
+  SmallVector<Operation *> ops;
+  for (Operation &op : source.without_terminator())
+    ops.push_back(b.clone(op, mapping));
+
+  Cotangents cotangents;
+  for (int64_t operand : *operands)
+    cotangents.activate(entry->getArgument(operand));
+  cotangents.activateThrough(ops);
+  unsigned next = func.getNumArguments();
+  for (Value result : source.getTerminator()->getOperands())
+    if (isFloat(result.getType()))
+      cotangents.add(b, mapping.lookupOrDefault(result),
+                     entry->getArgument(next++));
+  if (failed(differentiate(b, ops, cotangents)))
+    return failure();
+
+  SmallVector<Value> values;
+  for (int64_t operand : *operands)
+    values.push_back(getOrZero(b, cotangents, entry->getArgument(operand)));
+  func::ReturnOp::create(b, func.getLoc(), values);
+  return success();
+}
+
+namespace {
+
+struct LinAttnDifferentiatePass final
+    : mlir::linattn::impl::LinAttnDifferentiatePassBase<
+          LinAttnDifferentiatePass> {
+  using LinAttnDifferentiatePassBase::LinAttnDifferentiatePassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    LinAttnDifferentiatePassBase::getDependentDialects(registry);
+    registerGradientExternalModels(registry);
+  }
+
+  void runOnOperation() override {
+    if (failed(function.empty() ? runOnMarked() : runOnNamed()))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult runOnNamed() {
+    auto func = getOperation().lookupSymbol<func::FuncOp>(function);
+    if (!func)
+      return getOperation().emitError(
+                 "linattn-differentiate: expected a function '")
+             << function << "', but the module has none";
+    if (failed(createVjp(func, llvm::to_vector(operands))))
+      return failure();
+    if (isolate)
+      func.setPrivate();
+    return success();
+  }
+
+  LogicalResult runOnMarked() {
+    for (auto func :
+         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+      Attribute attr = func->removeAttr(kDifferentiateAttrName);
+      if (!attr)
+        continue;
+      auto listed = dyn_cast<DenseI64ArrayAttr>(attr);
+      if (!listed)
+        return func.emitError("linattn-differentiate: expected ")
+               << kDifferentiateAttrName << " to be array<i64>, but got "
+               << attr;
+      if (failed(createVjp(func, listed)))
+        return failure();
+    }
+    return success();
+  }
+};
+
+} // namespace

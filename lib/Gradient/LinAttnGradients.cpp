@@ -1,0 +1,54 @@
+//===- LinAttnGradients.cpp - Gradients of the dialect's ops --------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientModel.h"
+#include "ScanNormalForm.h"
+#include "linattn/Transforms/Transforms.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+/// By the linalg ops that the op stands for.
+template <typename OpTy>
+static LogicalResult decomposedRule(OpTy op, OpBuilder &b, Cotangents &c) {
+  return differentiateThrough(
+      b, op, c, [&](OpBuilder &at) { return op.decomposeOperation(at); });
+}
+
+/// Causal: by its scan. Else by state and read, or, where there is no state of
+/// fixed size, by the quadratic form.
+static LogicalResult attentionRule(AttentionOp op, OpBuilder &b,
+                                   Cotangents &c) {
+  IRRewriter rewriter(b);
+  return differentiateThrough(
+      b, op, c, [&](OpBuilder &at) -> FailureOr<SmallVector<Value>> {
+        rewriter.setInsertionPoint(at.getInsertionBlock(),
+                                   at.getInsertionPoint());
+        if (op.getWeights() == Weights::Softmax)
+          return SmallVector<Value>{
+              rewriteAsQuadratic(rewriter, op).getResult(0)};
+        if (!op.getCausal())
+          return SmallVector<Value>{
+              rewriteAsStateAndRead(rewriter, op).getResult(0)};
+        if (op.getPrefix())
+          return SmallVector<Value>{rewritePrefixed(rewriter, op)};
+        return SmallVector<Value>{rewriteAsScan(rewriter, op).getResult(0)};
+      });
+}
+
+void mlir::linattn::registerLinAttnGradients(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, LinAttnDialect *) {
+    attachGradient<ScanOp, buildScanGradient>(context);
+    attachGradient<AttentionOp, attentionRule>(context);
+    attachGradient<StateOp, decomposedRule<StateOp>>(context);
+    attachGradient<ReadOp, decomposedRule<ReadOp>>(context);
+    attachGradient<QuadraticOp, decomposedRule<QuadraticOp>>(context);
+    attachGradient<FeatureMapOp, decomposedRule<FeatureMapOp>>(context);
+  });
+}

@@ -1,0 +1,448 @@
+//===- ScanGradient.cpp - The gradient of a recurrence as recurrences -----===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// docs/Gradients.md derives the equations. In short, with G_t the cotangent of
+// S_t after its read and H_t = e^{g_t} ⊙ (cotangent of Sd_t) that of S_{t-1}:
+// H is a scan from the last token to the first, whose keys are queries that the
+// decay of their token has already met, so that an exclusive read of it is all
+// that later tokens know of token t. What token t does to itself is added by
+// hand; it takes no part in the gradient of a decay.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientModel.h"
+#include "ScanNormalForm.h"
+#include "TensorBuilder.h"
+#include "linattn/Dialect/Einsum.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+namespace {
+
+/// A scan to be built. Values that are absent are null.
+struct ScanSpec {
+  Value query, key, value, decay, valueDecay, a, b, state;
+  double scale = 1.0;
+  bool inclusive = false, reverse = false;
+};
+
+/// The gradient of one scan in normal form: additive or dplr, equal heads,
+/// tokens of the state's type, no mask, feature map or normalizer.
+class ScanGradient {
+public:
+  ScanGradient(ScanOp op, OpBuilder &b, Cotangents &c)
+      : op(op), b(b), c(c),
+        t(b, op.getLoc(), getElementTypeOrSelf(op.getState())),
+        q(op.getQuery()), k(op.getKey()), v(op.getValue()), g(op.getDecay()),
+        h(op.getValueDecay()), a(op.getA()), e(op.getB()),
+        scale(scaleOr1(op.getScale())),
+        inclusive(op.getReadout() == Readout::Inclusive),
+        after(op.getTransition() == Transition::After), isShared(a && e == k),
+        isPlain(inclusive && !g && !h && !a), reverse(op.getReverse()) {}
+
+  void build();
+
+private:
+  // Scans
+  std::pair<Value, Value> scan(const ScanSpec &spec);
+  ConfigAttr getConfig(const ScanSpec &spec);
+  Value readTransposed(Value key, Value value, Value query, Value start,
+                       bool backward, double factor);
+  Value readForward(Value query, double factor);
+  Value readBackward(Value query);
+  Value suffixSums(Value x, Value start, bool isExclusive);
+  // Steps
+  void prepare();
+  void readCotangent();
+  void addTokens();
+  void addTransition();
+  void addBonus();
+  void addDecay();
+  void addValueDecay();
+  void addGate(Value gate, char letter, Value seen, Value unseen);
+
+  Value dot(Value x, Value y, double factor = 1.0) {
+    return t.product("bhtd,bhtd->bht", x, y, factor);
+  }
+  Value times(Value x, Value y) {
+    return arith::MulFOp::create(b, op.getLoc(), x, y);
+  }
+  bool wants(Value value) const { return value && c.isActive(value); }
+
+  ScanOp op;
+  OpBuilder &b;
+  Cotangents &c;
+  TensorBuilder t;
+  Value q, k, v, g, h, a, e; ///< `e` is the op's b.
+  double scale;
+  bool inclusive, after;
+  bool isShared; ///< The transition writes the key.
+  bool isPlain;  ///< Nothing decays: inclusive reads are exact.
+  bool reverse;
+
+  Value dO, dS;     ///< Cotangents of the output and of the final state.
+  Value r;          ///< The read of the transition.
+  Value hKey;       ///< What H writes for a query, and with which values.
+  Value hValue;     ///< dO, as it meets the state before the token.
+  Value hA;         ///< What H writes for a.
+  Value dr;         ///< Cotangent of r.
+  Value keyRead;    ///< H' k.
+  Value queryLater; ///< dq without the token's own write.
+  Value aRead;      ///< da.
+  Value writesRead; ///< H times what the key writes.
+  Value eRead;      ///< H r, where the transition does not write the key.
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Scans
+//===----------------------------------------------------------------------===//
+
+/// A schedule that the caller named holds for the gradient where it is legal.
+ConfigAttr ScanGradient::getConfig(const ScanSpec &spec) {
+  std::optional<ConfigAttr> config = op.getConfig();
+  if (!config)
+    return {};
+  switch (config->getForm()) {
+  case Form::Token:
+    return *config;
+  case Form::StateTile:
+    return spec.a ? ConfigAttr() : *config;
+  case Form::Chunk:
+    return spec.valueDecay ? ConfigAttr() : *config;
+  default:
+    return {};
+  }
+}
+
+/// Output and final state.
+std::pair<Value, Value> ScanGradient::scan(const ScanSpec &spec) {
+  SmallVector<OpFoldResult> shape = t.sizes(spec.query);
+  shape[3] = t.dim(spec.value, 3);
+  Value none, state = spec.state;
+  if (!state)
+    state = t.zeros({t.dim(op.getState(), 0), t.dim(spec.key, 1),
+                     t.dim(spec.key, 3), t.dim(spec.value, 3)});
+  Value output = t.empty(shape);
+  FloatAttr scaleAttr =
+      spec.scale == 1.0 ? FloatAttr() : b.getF64FloatAttr(spec.scale);
+  auto built = ScanOp::create(
+      b, op.getLoc(), TypeRange{output.getType(), state.getType()}, spec.query,
+      spec.key, spec.value, spec.decay, spec.valueDecay, none, spec.a, spec.b,
+      none, none, none, none, none, op.getCuSeqlens(), none, output, state,
+      none, none, spec.a ? Update::Dplr : Update::Add,
+      spec.inclusive ? Readout::Inclusive : Readout::Exclusive,
+      spec.a ? Transition::Before : Transition::After, spec.reverse,
+      FeatureMapAttr(), NormalizeAttr(), scaleAttr, getConfig(spec));
+  return {built.getResult(0), built.getResult(1)};
+}
+
+/// factor · S x for the state S that `key` and `value` write, `start` to begin
+/// with: the scan of the transposed state, whose keys and values, and their
+/// decays, are exchanged.
+Value ScanGradient::readTransposed(Value key, Value value, Value query,
+                                   Value start, bool backward, double factor) {
+  ScanSpec spec;
+  spec.query = query;
+  spec.key = value;
+  spec.value = key;
+  spec.state = t.transposed(start);
+  spec.scale = factor;
+  spec.inclusive = isPlain;
+  spec.reverse = backward;
+  if (g && cast<ShapedType>(g.getType()).getRank() == 4)
+    spec.valueDecay = g;
+  else
+    spec.decay = g;
+  if (h && spec.decay)
+    spec.decay =
+        t.map("bhtv," + subscriptsOfGate(g, 'v') + "->bhtv", {h, g},
+              [](OpBuilder &nested, Location at, ValueRange x) -> Value {
+                return arith::AddFOp::create(nested, at, x[0], x[1]);
+              });
+  else if (h)
+    spec.decay = h;
+  return scan(spec).first;
+}
+
+/// factor · S x, of the state before the token.
+Value ScanGradient::readForward(Value query, double factor) {
+  Value written = isShared ? t.add(v, r) : v;
+  Value read =
+      readTransposed(k, written, query, op.getState(), reverse, factor);
+  if (a && !isShared)
+    read = t.add(read, readTransposed(e, r, query, {}, reverse, factor));
+  return read;
+}
+
+/// H x, of the cotangent that comes from later tokens.
+Value ScanGradient::readBackward(Value query) {
+  Value read = readTransposed(hKey, hValue, query, dS, !reverse, 1.0);
+  if (a)
+    read = t.add(read, readTransposed(hA, dr, query, {}, !reverse, 1.0));
+  return read;
+}
+
+/// Sums of x over a token and all later ones (all later ones alone), behind
+/// `start`: a scan of one row, in f64.
+Value ScanGradient::suffixSums(Value x, Value start, bool isExclusive) {
+  TensorBuilder wide(b, op.getLoc(), b.getF64Type());
+  SmallVector<OpFoldResult> sizes = t.sizes(x);
+  SmallVector<OpFoldResult> shape{t.dim(op.getState(), 0), sizes[1],
+                                  b.getIndexAttr(1), sizes[3]};
+  Value state = wide.zeros(shape);
+  if (start)
+    state = wide.map("bhd,bhod->bhod", {start, state},
+                     [](OpBuilder &, Location, ValueRange args) -> Value {
+                       return args[0];
+                     });
+  ScanSpec spec;
+  spec.state = state;
+  spec.value = x;
+  spec.inclusive = !isExclusive;
+  spec.reverse = !reverse;
+  sizes[3] = b.getIndexAttr(1);
+  spec.query = spec.key = filled(b, op.getLoc(), sizes, t.type, 1.0);
+  return scan(spec).first;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+/// What the scans of the gradient write and read.
+void ScanGradient::prepare() {
+  dO = c.get(op.getResult(0));
+  dS = c.get(op.getResult(1));
+  if (!dO)
+    dO = t.zeros(t.sizes(op.getOutput()));
+  hValue = inclusive ? t.timesExp(dO, h) : dO;
+  hKey = t.timesExp(q, inclusive ? g : Value(), scale);
+  if (!a)
+    return;
+  // r = Sd' a = S' (e^g ⊙ a), of the state before the token.
+  hA = after ? t.timesExp(a, g) : t.convert(a);
+  ScanSpec spec{hA, k, v, g, h, a, e, op.getState()};
+  spec.reverse = reverse;
+  spec.query = hA;
+  auto built = scan(spec).first.getDefiningOp<ScanOp>();
+  built.setTransition(op.getTransition());
+  r = built.getResult(0);
+}
+
+/// H from the last token to the first: dS_0, and its reads of k and e.
+void ScanGradient::readCotangent() {
+  ScanSpec spec;
+  spec.query = k;
+  spec.key = hKey;
+  spec.value = hValue;
+  spec.decay = g;
+  spec.valueDecay = h;
+  spec.state = dS;
+  spec.inclusive = isPlain;
+  spec.reverse = !reverse;
+  if (a) {
+    // H = e^g ⊙ (H + s q do') + a (H'e + s (q·e) do)'
+    spec.a = t.convert(e);
+    spec.b = hA;
+    if (inclusive)
+      spec.key = t.addScaled(hKey, dot(q, e, scale), hA);
+  }
+  auto [read, start] = scan(spec);
+  c.add(b, op.getState(), start);
+  keyRead = read;
+  if (!a)
+    return;
+  dr = read;
+  if (!isShared) {
+    spec.query = t.convert(e);
+    dr = scan(spec).first;
+  }
+  if (inclusive)
+    dr = t.addScaled(dr, dot(q, e, scale), dO);
+}
+
+void ScanGradient::addTokens() {
+  bool hasOwn = inclusive && !isPlain;
+  Value own = isShared ? t.add(v, r) : v;
+  if (wants(v)) {
+    if (isShared)
+      c.add(b, v, dr);
+    else
+      c.add(b, v,
+            hasOwn ? t.addScaled(keyRead, dot(q, k, scale), dO) : keyRead);
+  }
+  if (wants(k) || wants(g)) {
+    writesRead = readBackward(own);
+    c.add(b, k,
+          hasOwn ? t.addScaled(writesRead, dot(own, dO, scale), t.convert(q))
+                 : writesRead);
+  }
+  if (wants(q) || wants(g)) {
+    queryLater = readForward(hValue, scale);
+    if (hasOwn && g)
+      queryLater = t.timesExp(queryLater, g);
+    Value dq = queryLater;
+    if (hasOwn)
+      dq = t.addScaled(dq, dot(own, dO, scale), k);
+    if (hasOwn && a && !isShared)
+      dq = t.addScaled(dq, dot(r, dO, scale), e);
+    c.add(b, q, dq);
+  }
+}
+
+void ScanGradient::addTransition() {
+  if (!a)
+    return;
+  if (wants(a) || wants(g)) {
+    aRead = readForward(dr, 1.0);
+    if (after)
+      aRead = t.timesExp(aRead, g);
+    c.add(b, a, aRead);
+  }
+  if (!isShared && (wants(e) || wants(g))) {
+    eRead = readBackward(r);
+    c.add(b, e,
+          inclusive ? t.addScaled(eRead, dot(r, dO, scale), t.convert(q))
+                    : eRead);
+  }
+}
+
+/// o_t takes s (q·(u ⊙ k)) v.
+void ScanGradient::addBonus() {
+  Value u = op.getBonus();
+  if (!u)
+    return;
+  auto multiply = [](OpBuilder &nested, Location at, ValueRange x) -> Value {
+    Value product = arith::MulFOp::create(nested, at, x[0], x[1]);
+    for (Value factor : x.drop_front(2))
+      product = arith::MulFOp::create(nested, at, product, factor);
+    return product;
+  };
+  Value weight = dot(v, dO, scale);
+  if (wants(q))
+    c.add(b, q, t.map("bht,hd,bhtd->bhtd", {weight, u, k}, multiply));
+  if (wants(k))
+    c.add(b, k, t.map("bht,hd,bhtd->bhtd", {weight, u, q}, multiply));
+  if (wants(u))
+    c.add(b, u, t.sum("bht,bhtd,bhtd->hd", {weight, q, k}, multiply));
+  if (wants(v)) {
+    Value score = t.sum("bhtd,hd,bhtd->bht", {q, u, k}, multiply);
+    Value own = t.product("bht,bhtd->bhtd", score, dO, scale);
+    c.add(b, v, own);
+  }
+}
+
+/// Per token, reads that see the decay add and writes subtract; per gate, the
+/// sum over the token and all later ones, behind rowsum(S_T ⊙ dS_T). Reads that
+/// come before the decay of their token (`unseen`) count from the next one on.
+void ScanGradient::addGate(Value gate, char letter, Value seen, Value unseen) {
+  Location loc = op.getLoc();
+  int64_t rank = cast<ShapedType>(gate.getType()).getRank();
+  Value start;
+  if (dS)
+    start = t.product(letter == 'k' ? "bhkv,bhkv->bhk" : "bhkv,bhkv->bhv",
+                      op.getResult(1), dS);
+  auto sumFeatures = [&](Value x, StringRef subscripts) {
+    return t.sum(subscripts, x,
+                 [](OpBuilder &, Location, ValueRange args) -> Value {
+                   return args[0];
+                 });
+  };
+  auto reduce = [&](Value x) -> Value {
+    if (!x || rank == 4)
+      return x;
+    Value sums = sumFeatures(x, "bhtd->bht");
+    SmallVector<OpFoldResult> sizes = t.sizes(sums);
+    sizes.push_back(b.getIndexAttr(1));
+    SmallVector<int64_t> shape(cast<ShapedType>(sums.getType()).getShape());
+    shape.push_back(1);
+    return tensor::ExpandShapeOp::create(
+        b, loc, RankedTensorType::get(shape, t.type), sums,
+        ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}}, sizes);
+  };
+  if (start && rank != 4) {
+    Value sums = sumFeatures(start, "bhd->bh");
+    SmallVector<OpFoldResult> sizes = t.sizes(sums);
+    sizes.push_back(b.getIndexAttr(1));
+    SmallVector<int64_t> shape(cast<ShapedType>(sums.getType()).getShape());
+    shape.push_back(1);
+    start = tensor::ExpandShapeOp::create(
+        b, loc, RankedTensorType::get(shape, t.type), sums,
+        ArrayRef<ReassociationIndices>{{0}, {1, 2}}, sizes);
+  }
+  seen = reduce(seen);
+  unseen = reduce(unseen);
+  Value d = suffixSums(t.add(seen, unseen), start, bool(unseen));
+  if (unseen)
+    d = t.add(d, seen);
+  if (rank == 3)
+    d = sumFeatures(d, "bhtd->bht");
+  else if (rank == 1)
+    d = sumFeatures(d, "bhtd->h");
+  auto type = cast<RankedTensorType>(gate.getType());
+  if (type.getElementType() != t.type)
+    d = TensorBuilder(b, loc, type.getElementType()).convert(d);
+  c.add(b, gate, d);
+}
+
+void ScanGradient::addDecay() {
+  if (!wants(g))
+    return;
+  Value seen, unseen;
+  (inclusive ? seen : unseen) = times(t.convert(q), queryLater);
+  if (a)
+    (after ? seen : unseen) =
+        t.add(after ? seen : unseen, times(t.convert(a), aRead));
+  seen = t.sub(seen, times(t.convert(k), writesRead));
+  if (eRead)
+    seen = t.sub(seen, times(t.convert(e), eRead));
+  addGate(g, 'k', seen, unseen);
+}
+
+void ScanGradient::addValueDecay() {
+  if (!wants(h))
+    return;
+  // The output without the token's own write.
+  ScanSpec spec{
+      inclusive ? t.timesExp(q, g) : q, k, v, g, h, {}, {}, op.getState()};
+  spec.scale = scale;
+  spec.reverse = reverse;
+  Value output = scan(spec).first;
+  if (inclusive)
+    output = t.timesExp(output, h);
+  Value seen, unseen;
+  (inclusive ? seen : unseen) = times(output, dO);
+  addGate(h, 'v', t.sub(seen, times(v, keyRead)), unseen);
+}
+
+void ScanGradient::build() {
+  prepare();
+  readCotangent();
+  addTokens();
+  addTransition();
+  addBonus();
+  addDecay();
+  addValueDecay();
+}
+
+LogicalResult mlir::linattn::buildScanGradient(ScanOp op, OpBuilder &b,
+                                               Cotangents &c) {
+  if (failed(checkScanGradient(op)))
+    return failure();
+  if (needsNormalForm(op))
+    return differentiateThrough(b, op, c, [&](OpBuilder &at) {
+      return FailureOr<SmallVector<Value>>(buildNormalForm(op, at));
+    });
+  ScanGradient(op, b, c).build();
+  return success();
+}

@@ -1,0 +1,189 @@
+//===- TensorBuilder.cpp - Equations on tensors ---------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TensorBuilder.h"
+#include "linattn/Dialect/Einsum.h"
+#include "linattn/Dialect/FeatureMaps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+std::string mlir::linattn::subscriptsOfGate(Value gate, char feature) {
+  switch (cast<ShapedType>(gate.getType()).getRank()) {
+  case 1:
+    return "h";
+  case 3:
+    return "bht";
+  default:
+    return std::string("bht") + feature;
+  }
+}
+
+OpFoldResult TensorBuilder::dim(Value tensor, int64_t index) {
+  return tensor::getMixedSize(b, loc, tensor, index);
+}
+
+SmallVector<OpFoldResult> TensorBuilder::sizes(Value tensor) {
+  return tensor::getMixedSizes(b, loc, tensor);
+}
+
+Value TensorBuilder::zeros(ArrayRef<OpFoldResult> sizes) {
+  return filled(b, loc, sizes, type, 0.0);
+}
+
+Value TensorBuilder::empty(ArrayRef<OpFoldResult> sizes) {
+  return tensor::EmptyOp::create(b, loc, sizes, type);
+}
+
+/// The sizes of the output, each from the first input that has its letter.
+static SmallVector<OpFoldResult>
+getSizes(TensorBuilder &t, StringRef subscripts, ValueRange inputs) {
+  auto [operands, output] = subscripts.split("->");
+  SmallVector<StringRef> groups;
+  operands.split(groups, ',');
+  SmallVector<OpFoldResult> sizes;
+  for (char letter : output)
+    for (auto [group, input] : llvm::zip_equal(groups, inputs)) {
+      size_t position = group.find(letter);
+      if (position == StringRef::npos)
+        continue;
+      sizes.push_back(t.dim(input, position));
+      break;
+    }
+  return sizes;
+}
+
+static SmallVector<Value> convertAll(OpBuilder &b, Location loc,
+                                     ValueRange args, Type type) {
+  SmallVector<Value> values;
+  for (Value arg : args)
+    values.push_back(
+        isa<FloatType>(arg.getType()) ? convertFloat(b, loc, arg, type) : arg);
+  return values;
+}
+
+Value TensorBuilder::map(StringRef subscripts, ValueRange inputs, Body body) {
+  return elementwise(
+      b, loc, subscripts, inputs, empty(getSizes(*this, subscripts, inputs)),
+      [&](OpBuilder &nested, Location at, ValueRange args) {
+        return body(nested, at, convertAll(nested, at, args.drop_back(), type));
+      });
+}
+
+Value TensorBuilder::sum(StringRef subscripts, ValueRange inputs, Body body) {
+  return elementwise(
+      b, loc, subscripts, inputs, zeros(getSizes(*this, subscripts, inputs)),
+      [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
+        Value value =
+            body(nested, at, convertAll(nested, at, args.drop_back(), type));
+        return arith::AddFOp::create(nested, at, args.back(), value);
+      });
+}
+
+static Value times(OpBuilder &b, Location loc, Value x, double factor) {
+  if (factor == 1.0)
+    return x;
+  return arith::MulFOp::create(b, loc, x,
+                               emitFloat(b, loc, x.getType(), factor));
+}
+
+Value TensorBuilder::product(StringRef subscripts, Value lhs, Value rhs,
+                             double factor) {
+  auto multiply = [&](OpBuilder &nested, Location at, ValueRange args) {
+    Value xy = arith::MulFOp::create(nested, at, args[0], args[1]);
+    return times(nested, at, xy, factor);
+  };
+  auto [operands, output] = subscripts.split("->");
+  for (char letter : operands)
+    if (letter != ',' && !output.contains(letter))
+      return sum(subscripts, {lhs, rhs}, multiply);
+  return map(subscripts, {lhs, rhs}, multiply);
+}
+
+Value TensorBuilder::add(Value x, Value y) {
+  if (!x || !y)
+    return x ? x : y;
+  return arith::AddFOp::create(b, loc, x, y);
+}
+
+Value TensorBuilder::sub(Value x, Value y) {
+  if (!y)
+    return x;
+  if (!x)
+    return arith::NegFOp::create(b, loc, y);
+  return arith::SubFOp::create(b, loc, x, y);
+}
+
+Value TensorBuilder::addScaled(Value x, Value coefficient, Value y) {
+  SmallVector<Value> inputs{coefficient, y};
+  std::string subscripts = "bht,bhtd";
+  if (x) {
+    inputs.push_back(x);
+    subscripts += ",bhtd";
+  }
+  return map(
+      subscripts + "->bhtd", inputs,
+      [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
+        Value scaled = arith::MulFOp::create(nested, at, args[0], args[1]);
+        return x ? Value(arith::AddFOp::create(nested, at, args[2], scaled))
+                 : scaled;
+      });
+}
+
+Value TensorBuilder::timesExp(Value x, Value gate, double factor) {
+  if (!gate && factor == 1.0)
+    return convert(x);
+  SmallVector<Value> inputs{x};
+  std::string subscripts = "bhtd";
+  if (gate) {
+    inputs.push_back(gate);
+    subscripts += "," + subscriptsOfGate(gate, 'd');
+  }
+  return map(subscripts + "->bhtd", inputs,
+             [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
+               Value value = args[0];
+               if (gate)
+                 value = arith::MulFOp::create(
+                     nested, at, math::ExpOp::create(nested, at, args[1]),
+                     value);
+               return times(nested, at, value, factor);
+             });
+}
+
+Value TensorBuilder::convert(Value x) {
+  auto from = cast<RankedTensorType>(x.getType());
+  if (from.getElementType() == type)
+    return x;
+  RankedTensorType to = from.clone(type);
+  if (type.getIntOrFloatBitWidth() > from.getElementTypeBitWidth())
+    return arith::ExtFOp::create(b, loc, to, x);
+  return arith::TruncFOp::create(b, loc, to, x);
+}
+
+Value TensorBuilder::masked(Value tokens, Value mask) {
+  if (!mask)
+    return tokens;
+  return map("bhtd,bt->bhtd", {tokens, mask},
+             [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
+               return arith::SelectOp::create(nested, at, args[1], args[0],
+                                              emitFloat(nested, at, type, 0.0));
+             });
+}
+
+Value TensorBuilder::transposed(Value state) {
+  if (!state)
+    return state;
+  auto from = cast<RankedTensorType>(state.getType());
+  auto shape = from.getShape();
+  auto to = RankedTensorType::get({shape[0], shape[1], shape[3], shape[2]},
+                                  from.getElementType());
+  return PermuteOp::create(b, loc, to, state, ArrayRef<int64_t>{0, 1, 3, 2});
+}

@@ -1,0 +1,65 @@
+//===- TensorBuilder.h - Equations on tensors -------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GRADIENT_TENSORBUILDER_H
+#define LINATTN_LIB_GRADIENT_TENSORBUILDER_H
+
+#include "linattn/Dialect/LinAttn.h"
+
+namespace mlir::linattn {
+
+/// Emits equations between tensors, computed in one element type. Subscripts
+/// are those of `elementwise`; sizes follow from the operands.
+class TensorBuilder {
+public:
+  using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
+
+  TensorBuilder(OpBuilder &b, Location loc, Type type)
+      : b(b), loc(loc), type(type) {}
+
+  /// One value for each element of the output; `body` gets the scalars of the
+  /// inputs, floats converted to the element type.
+  Value map(StringRef subscripts, ValueRange inputs, Body body);
+  /// The same, summed over the letters that the output lacks.
+  Value sum(StringRef subscripts, ValueRange inputs, Body body);
+
+  /// factor · lhs · rhs, summed over the letters that the output lacks.
+  Value product(StringRef subscripts, Value lhs, Value rhs,
+                double factor = 1.0);
+  /// x + y, in the shape of x; null stands for zero.
+  Value add(Value x, Value y);
+  /// x − y, the same.
+  Value sub(Value x, Value y);
+  /// x + coefficient ⊙ y, a coefficient for each token. A null x is zero.
+  Value addScaled(Value x, Value coefficient, Value y);
+  /// factor · e^gate ⊙ x. A null gate is zero; `feature` is the letter of x.
+  Value timesExp(Value x, Value gate, double factor = 1.0);
+  /// x in the element type.
+  Value convert(Value x);
+  /// Zeros where the mask is false.
+  Value masked(Value tokens, Value mask);
+
+  Value zeros(ArrayRef<OpFoldResult> sizes);
+  Value empty(ArrayRef<OpFoldResult> sizes);
+  OpFoldResult dim(Value tensor, int64_t index);
+  SmallVector<OpFoldResult> sizes(Value tensor);
+  /// [B, H, X, Y] as [B, H, Y, X]; null stays null.
+  Value transposed(Value state);
+
+  OpBuilder &b;
+  Location loc;
+  Type type;
+};
+
+/// The subscripts of a gate whose rank-4 form ends in `feature`: "h", "bht" or
+/// "bht" and the letter.
+std::string subscriptsOfGate(Value gate, char feature);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GRADIENT_TENSORBUILDER_H

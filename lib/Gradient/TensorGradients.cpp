@@ -1,0 +1,95 @@
+//===- TensorGradients.cpp - Gradients of views and slices ----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientModel.h"
+#include "linattn/Dialect/Einsum.h"
+#include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+static LogicalResult castRule(tensor::CastOp op, OpBuilder &b, Cotangents &c) {
+  c.add(b, op.getSource(), c.get(op.getResult()));
+  return success();
+}
+
+static LogicalResult collapseRule(tensor::CollapseShapeOp op, OpBuilder &b,
+                                  Cotangents &c) {
+  auto sizes = tensor::getMixedSizes(b, op.getLoc(), op.getSrc());
+  c.add(b, op.getSrc(),
+        tensor::ExpandShapeOp::create(b, op.getLoc(), op.getSrcType(),
+                                      c.get(op.getResult()),
+                                      op.getReassociationIndices(), sizes));
+  return success();
+}
+
+static LogicalResult expandRule(tensor::ExpandShapeOp op, OpBuilder &b,
+                                Cotangents &c) {
+  c.add(b, op.getSrc(),
+        tensor::CollapseShapeOp::create(b, op.getLoc(), op.getSrcType(),
+                                        c.get(op.getResult()),
+                                        op.getReassociationIndices()));
+  return success();
+}
+
+/// Zeros in the shape and type of `like`.
+static Value zerosLike(OpBuilder &b, Value like) {
+  return filled(b, like.getLoc(), tensor::getMixedSizes(b, like.getLoc(), like),
+                getElementTypeOrSelf(like), 0.0);
+}
+
+static LogicalResult extractSliceRule(tensor::ExtractSliceOp op, OpBuilder &b,
+                                      Cotangents &c) {
+  c.add(b, op.getSource(),
+        tensor::InsertSliceOp::create(
+            b, op.getLoc(), c.get(op.getResult()), zerosLike(b, op.getSource()),
+            op.getMixedOffsets(), op.getMixedSizes(), op.getMixedStrides()));
+  return success();
+}
+
+static LogicalResult insertSliceRule(tensor::InsertSliceOp op, OpBuilder &b,
+                                     Cotangents &c) {
+  Location loc = op.getLoc();
+  Value d = c.get(op.getResult());
+  if (c.isActive(op.getSource()))
+    c.add(b, op.getSource(),
+          tensor::ExtractSliceOp::create(
+              b, loc, op.getSourceType(), d, op.getMixedOffsets(),
+              op.getMixedSizes(), op.getMixedStrides()));
+  if (c.isActive(op.getDest()))
+    c.add(b, op.getDest(),
+          tensor::InsertSliceOp::create(
+              b, loc, zerosLike(b, op.getSource()), d, op.getMixedOffsets(),
+              op.getMixedSizes(), op.getMixedStrides()));
+  return success();
+}
+
+static LogicalResult permuteRule(PermuteOp op, OpBuilder &b, Cotangents &c) {
+  SmallVector<int64_t> inverse(op.getPermutation().size());
+  for (auto [to, from] : llvm::enumerate(op.getPermutation()))
+    inverse[from] = to;
+  c.add(b, op.getInput(),
+        PermuteOp::create(b, op.getLoc(), op.getInput().getType(),
+                          c.get(op.getResult()), inverse));
+  return success();
+}
+
+void mlir::linattn::registerTensorGradients(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, tensor::TensorDialect *) {
+    using namespace tensor;
+    attachGradient<CastOp, castRule>(context);
+    attachGradient<CollapseShapeOp, collapseRule>(context);
+    attachGradient<ExpandShapeOp, expandRule>(context);
+    attachGradient<ExtractSliceOp, extractSliceRule>(context);
+    attachGradient<InsertSliceOp, insertSliceRule>(context);
+  });
+  registry.addExtension(+[](MLIRContext *context, LinAttnDialect *) {
+    attachGradient<PermuteOp, permuteRule>(context);
+  });
+}

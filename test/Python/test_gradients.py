@@ -1,0 +1,162 @@
+"""Gradients of scans beside autograd of the plain recurrence in float64."""
+
+import gradient_oracle as oracle
+import numpy as np
+import pytest
+
+import linattn
+
+torch = pytest.importorskip("torch")
+
+B, H, T, K, V = 2, 2, 37, 8, 5
+BOUND = {"f32": 1e-5, "f64": 1e-12}
+FORMS = {"token": "form = token", "state-tile": "form = state_tile", "chunk": "form = chunk, chunk = 16"}
+OFFSETS = np.array([0, 5, 5, 20, 37])
+
+
+def make_operands(gates, dtype, *, normalize=None, packed=False, strong=False, **_):
+    """q, k, v, the gates, S and z, in the op's order."""
+    rng = np.random.default_rng(0)
+    batch, states = (1, len(OFFSETS) - 1) if packed else (B, B)
+    shapes = {
+        "H": (H,), "BHT": (batch, H, T), "BHTK": (batch, H, T, K), "BHTV": (batch, H, T, V), "HK": (H, K),
+    }  # fmt: skip
+    operands = {name: rng.standard_normal((batch, H, T, size)) for name, size in zip("qkv", (K, K, V))}
+    for name, layout in gates.items():
+        x = rng.random(shapes.get(layout, (batch, T)))
+        if name in ("decay", "value_decay"):
+            x = -2 * x
+            if strong:
+                x[:, :, ::7] = -300
+        elif name in ("a", "b", "bonus"):
+            x = 0.6 * x - 0.3
+        operands[name] = x < 0.8 if name == "mask" else x
+    if packed:
+        operands["cu_seqlens"] = OFFSETS
+    operands["S"] = rng.standard_normal((states, H, K, V))
+    if normalize:
+        operands["z"] = rng.random((states, H, K))
+    floats = {"f32": np.float32, "f64": np.float64}[dtype]
+    return {name: x.astype(floats) if x.dtype.kind == "f" else x for name, x in operands.items()}
+
+
+def differentiate(operands, dtype, form=None, wanted=None, has_state=True, **options):
+    """The gradients of linattn and of the oracle, by name."""
+    names = [name for name, x in operands.items() if x.dtype.kind == "f" and name in (wanted or operands)]
+    indices = [list(operands).index(name) for name in names]
+    text = oracle.text_of(operands, dtype, config=FORMS.get(form), **options)
+    kernel = linattn.compile(text, differentiate=indices, trusted=True)
+
+    wide = {n: torch.tensor(x.astype(np.float64) if x.dtype.kind == "f" else x) for n, x in operands.items()}
+    for name in names:
+        wide[name].requires_grad_()
+    outputs = oracle.scan(**wide, **options)
+    rng = np.random.default_rng(1)
+    cotangents = [rng.standard_normal(o.shape).astype(operands["q"].dtype) for o in outputs]
+    if not has_state:
+        cotangents = cotangents[:1] + [np.zeros_like(x) for x in cotangents[1:]]
+    expected = torch.autograd.grad(
+        outputs, [wide[n] for n in names], [torch.tensor(x.astype(np.float64)) for x in cotangents]
+    )
+    got = kernel(*operands.values(), *cotangents)
+    got = got if isinstance(got, tuple) else (got,)
+    return {name: (g, e.numpy()) for name, g, e in zip(names, got, expected)}
+
+
+def assert_gradients(pairs, bound):
+    for name, (got, expected) in pairs.items():
+        assert got.shape == expected.shape, name
+        error = np.abs(got - expected).max() / max(np.abs(expected).max(), 1e-30)
+        assert error <= bound, f"{name}: {error}"
+
+
+CASES = {
+    "linear": ({}, {}),
+    "retnet": ({"decay": "H"}, {}),
+    "scalar": ({"decay": "BHT"}, {}),
+    "channel": ({"decay": "BHTK"}, {}),
+    "values": ({"decay": "BHT", "value_decay": "BHTV"}, {"reverse": True}),
+    "strong": ({"decay": "BHTK"}, {"strong": True}),
+    "rwkv6": ({"decay": "BHTK", "bonus": "HK"}, {"readout": "exclusive"}),
+    "exclusive-values": ({"decay": "BHTK", "value_decay": "BHTV"}, {"readout": "exclusive"}),
+    "packed": ({"decay": "BHTK"}, {"packed": True}),
+    "normalized": ({"decay": "BHT"}, {"feature_map": "elu1", "normalize": {"eps": 1e-6}}),
+    "floor": ({"mask": ""}, {"feature_map": "relu", "normalize": {"abs_floor": 1.0}}),
+    "softmax-kernel": ({}, {"feature_map": "softmax_kernel"}),
+    "delta": ({"beta": "BHT"}, {"update": "delta"}),
+    "gdn": ({"decay": "BHT", "beta": "BHT", "mask": ""}, {"update": "delta"}),
+    "kda": ({"decay": "BHTK", "beta": "BHT"}, {"update": "delta", "packed": True}),
+    "gdn2": ({"decay": "BHTK", "erase": "BHTK", "write": "BHTV"}, {"update": "delta", "strong": True}),
+    "dplr": ({"decay": "BHTK", "a": "BHTK", "b": "BHTK"}, {"update": "dplr"}),
+    "rwkv7-exclusive": ({"decay": "BHTK", "a": "BHTK", "b": "BHTK", "bonus": "HK"}, {"update": "dplr", "readout": "exclusive"}),
+    "dplr-after": ({"a": "BHTK", "b": "BHTK"}, {"update": "dplr", "transition": "after"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_recurrence(case):
+    gates, options = CASES[case]
+    operands = make_operands(gates, "f32", **options)
+    options = {name: x for name, x in options.items() if name not in ("packed", "strong")}
+    assert_gradients(differentiate(operands, "f32", scale=0.3, **options), BOUND["f32"])
+
+
+@pytest.mark.parametrize("case", ["scalar", "normalized", "kda"])
+def test_double(case):
+    gates, options = CASES[case]
+    operands = make_operands(gates, "f64", **options)
+    options = {name: x for name, x in options.items() if name != "packed"}
+    assert_gradients(differentiate(operands, "f64", **options), BOUND["f64"])
+
+
+@pytest.mark.parametrize("form, case", [(form, "scalar") for form in FORMS] + [("chunk", "gdn"), ("token", "gdn")])
+def test_form(form, case):
+    gates, options = CASES[case]
+    operands = make_operands(gates, "f32", **options)
+    assert_gradients(differentiate(operands, "f32", form=form, **options), BOUND["f32"])
+
+
+def test_closed_gates():
+    """Behind decays of −300 nothing is left, and the gradient of the decay is zero, not noise."""
+    operands = make_operands({"decay": "BHTK"}, "f32")
+    operands["decay"][:] = -300
+    pairs = differentiate(operands, "f32", has_state=False)
+    assert np.abs(pairs.pop("decay")[0]).max() == 0
+    pairs.pop("S")
+    assert_gradients(pairs, BOUND["f32"])
+
+
+def test_many_tokens():
+    """The sum over 2048 tokens of differences that nearly cancel."""
+    rng = np.random.default_rng(0)
+    operands = {n: rng.standard_normal((1, 1, 2048, size)).astype(np.float32) for n, size in zip("qkv", (K, K, V))}
+    operands["decay"] = (-0.01 * rng.random((1, 1, 2048, K))).astype(np.float32)
+    operands["S"] = np.zeros((1, 1, K, V), np.float32)
+    assert_gradients(differentiate(operands, "f32", wanted=["decay"], has_state=False), BOUND["f32"])
+
+
+def test_same_bits():
+    """Gradients of a batch are those of its parts, whatever the number of threads."""
+    operands = make_operands({"decay": "BHTK", "beta": "BHT"}, "f32")
+    text = oracle.text_of(operands, "f32", update="delta")
+    kernel = linattn.compile(text, differentiate=[], trusted=True)
+    rng = np.random.default_rng(1)
+    operands = list(operands.values())
+    operands += [rng.standard_normal(operands[i].shape).astype(np.float32) for i in (2, 5)]
+    whole = kernel(*operands, num_threads=2)
+    alone = kernel(*(np.ascontiguousarray(x[1:]) for x in operands), num_threads=1)
+    for mine, other in zip(whole, alone):
+        np.testing.assert_array_equal(mine[1:], other)
+
+
+def test_bad_operands():
+    text = "func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }"
+    with pytest.raises(ValueError, match="expected operands of 'f' to be from 0 to 0, but got 1"):
+        linattn.compile(text, differentiate=[1])
+    with pytest.raises(TypeError, match="differentiate: expected a list of integers or None, but got int"):
+        linattn.compile(text, differentiate=1)
+    with pytest.raises(TypeError, match="differentiate: expected integers, but got str"):
+        linattn.compile(text, differentiate=["x"])
+    kernel = linattn.compile(text, differentiate=[0])
+    with pytest.raises(TypeError, match="'f_vjp': expected 2 arguments, but got 1"):
+        kernel(np.zeros(3, np.float32))

@@ -1,0 +1,74 @@
+// RUN: linattn-opt %s --linattn-differentiate --canonicalize --cse | FileCheck %s
+
+// Three scans without a decay: each read is inclusive, no ops in between.
+
+// CHECK-LABEL: func.func @linear(
+// CHECK-NOT: linattn.differentiate
+// CHECK-LABEL: func.func @linear_vjp(
+// CHECK-SAME: %[[Q:[^:]+]]: tensor<1x2x7x4xf32>, %[[K:[^:]+]]: tensor<1x2x7x4xf32>, %[[V:[^:]+]]: tensor<1x2x7x5xf32>, %[[S:[^:]+]]: tensor<1x2x4x5xf32>, %[[DO:[^:]+]]: tensor<1x2x7x5xf32>, %[[DS:[^:]+]]: tensor<1x2x4x5xf32>)
+// CHECK-DAG: %[[ST:.+]] = linattn.permute %[[S]] [0, 1, 3, 2]
+// CHECK-DAG: %[[DST:.+]] = linattn.permute %[[DS]] [0, 1, 3, 2]
+// CHECK-DAG: %[[DV:.+]]:2 = linattn.scan %[[K]], %[[Q]], %[[DO]] into(%{{.+}}) init(%[[DS]]) {reverse}
+// CHECK-DAG: %[[DK:.+]]:2 = linattn.scan %[[V]], %[[DO]], %[[Q]] into(%{{.+}}) init(%[[DST]]) {reverse}
+// CHECK-DAG: %[[DQ:.+]]:2 = linattn.scan %[[DO]], %[[V]], %[[K]] into(%{{.+}}) init(%[[ST]]) :
+// CHECK-NOT: linattn.scan
+// CHECK: return %[[DQ]]#0, %[[DK]]#0, %[[DV]]#0, %[[DV]]#1
+func.func @linear(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x2x7x5xf32>, %s: tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>) attributes {linattn.differentiate = array<i64: 0, 1, 2, 3>} {
+  %e = tensor.empty() : tensor<1x2x7x5xf32>
+  %r:2 = linattn.scan %q, %k, %v into(%e) init(%s)
+    : (tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>)
+  return %r#0, %r#1 : tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>
+}
+
+// Gradients that nothing needs are not computed: one scan for dq.
+
+// CHECK-LABEL: func.func @query_only_vjp(
+// CHECK: linattn.scan
+// CHECK-NOT: linattn.scan
+// CHECK: return %{{.+}} : tensor<1x2x7x4xf32>
+func.func @query_only(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x2x7x5xf32>, %s: tensor<1x2x4x5xf32>) -> tensor<1x2x7x5xf32> attributes {linattn.differentiate = array<i64: 0>} {
+  %e = tensor.empty() : tensor<1x2x7x5xf32>
+  %r:2 = linattn.scan %q, %k, %v into(%e) init(%s)
+    : (tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>)
+  return %r#0 : tensor<1x2x7x5xf32>
+}
+
+// A decay: exclusive reads; the sums over later tokens are in f64.
+
+// CHECK-LABEL: func.func @decay_vjp(
+// CHECK-DAG: linattn.scan %{{.+}} decay(%{{.+}}) readout(exclusive) into(%{{.+}}) init(%{{.+}}) {reverse}
+// CHECK-DAG: linattn.scan %{{.+}} into(%{{.+}}) init(%{{.+}}) {reverse} : {{.+}} tensor<1x2x1x1xf64>) -> (tensor<1x2x7x1xf32>, tensor<1x2x1x1xf64>)
+func.func @decay(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x2x7x5xf32>, %g: tensor<1x2x7xf32>, %s: tensor<1x2x4x5xf32>) -> tensor<1x2x7x5xf32> attributes {linattn.differentiate = array<i64>} {
+  %e = tensor.empty() : tensor<1x2x7x5xf32>
+  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%e) init(%s)
+    : (tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7xf32>, tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>)
+  return %r#0 : tensor<1x2x7x5xf32>
+}
+
+// A structured op: its loops, what an input lacks summed.
+
+// CHECK-LABEL: func.func @scaled_vjp(
+// CHECK-SAME: %[[X:[^:]+]]: tensor<3x4xf32>, %[[W:[^:]+]]: tensor<4xf32>, %[[D:[^:]+]]: tensor<3x4xf32>)
+// CHECK: linalg.generic {{.+}} iterator_types = ["parallel", "parallel"]
+// CHECK: linalg.generic {{.+}} iterator_types = ["reduction", "parallel"]
+func.func @scaled(%x: tensor<3x4xf32>, %w: tensor<4xf32>) -> tensor<3x4xf32> attributes {linattn.differentiate = array<i64>} {
+  %e = tensor.empty() : tensor<3x4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %w : tensor<3x4xf32>, tensor<4xf32>) outs(%e : tensor<3x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %0 = math.exp %a : f32
+    %1 = arith.mulf %0, %b : f32
+    linalg.yield %1 : f32
+  } -> tensor<3x4xf32>
+  return %r : tensor<3x4xf32>
+}
+
+// An operand that the result does not depend on has zeros; integers have no cotangent.
+
+// CHECK-LABEL: func.func @unused_vjp(
+// CHECK-SAME: %{{[^:]+}}: tensor<?xf32>, %{{[^:]+}}: tensor<?xf32>, %{{[^:]+}}: tensor<?xi32>, %[[D:[^:]+]]: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>)
+// CHECK: %[[ZERO:.+]] = linalg.fill
+// CHECK: return %[[ZERO]], %[[D]]
+func.func @unused(%x: tensor<?xf32>, %y: tensor<?xf32>, %i: tensor<?xi32>) -> (tensor<?xf32>, tensor<?xi32>) attributes {linattn.differentiate = array<i64>} {
+  return %y, %i : tensor<?xf32>, tensor<?xi32>
+}

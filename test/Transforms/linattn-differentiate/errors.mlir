@@ -1,0 +1,79 @@
+// RUN: linattn-opt %s --split-input-file --verify-diagnostics --linattn-differentiate
+
+func.func @no_gradient(%x: tensor<4xf32>) -> tensor<4xf32> attributes {linattn.differentiate = array<i64>} {
+  // expected-error @+1 {{linattn-differentiate: 'math.floor' has no gradient yet}}
+  %0 = math.floor %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @pool(%q: tensor<2x1x3x4xf32>, %k: tensor<2x1x3x4xf32>, %v: tensor<2x1x3x4xf32>, %i: tensor<2xi32>, %s: tensor<8x1x4x4xf32>) -> tensor<2x1x3x4xf32> attributes {linattn.differentiate = array<i64: 0>} {
+  %e = tensor.empty() : tensor<2x1x3x4xf32>
+  // expected-error @+1 {{linattn-differentiate: 'linattn.scan' has no gradient yet for state_indices}}
+  %r:2 = linattn.scan %q, %k, %v state_indices(%i) into(%e) init(%s)
+    : (tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, tensor<2xi32>, tensor<2x1x3x4xf32>, tensor<8x1x4x4xf32>) -> (tensor<2x1x3x4xf32>, tensor<8x1x4x4xf32>)
+  return %r#0 : tensor<2x1x3x4xf32>
+}
+
+// -----
+
+func.func @product(%x: tensor<3x4xf32>, %s: tensor<3xf32>) -> tensor<3xf32> attributes {linattn.differentiate = array<i64: 0>} {
+  // expected-error @+1 {{'linalg.reduce' has no gradient yet: expected a sum, a maximum or a minimum over the loops}}
+  %0 = linalg.reduce { arith.mulf } ins(%x : tensor<3x4xf32>) outs(%s : tensor<3xf32>) dimensions = [1]
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+func.func @captured(%x: tensor<4xf32>, %w: f32) -> tensor<4xf32> attributes {linattn.differentiate = array<i64: 1>} {
+  %e = tensor.empty() : tensor<4xf32>
+  // expected-error @+1 {{its body uses a value from outside that depends on what is differentiated}}
+  %r = linalg.map ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
+    (%a: f32, %out: f32) {
+      %0 = arith.mulf %a, %w : f32
+      linalg.yield %0 : f32
+    }
+  return %r : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{expected operands of 'range' to be from 0 to 0, but got 3}}
+func.func @range(%x: f32) -> f32 attributes {linattn.differentiate = array<i64: 3>} {
+  return %x : f32
+}
+
+// -----
+
+// expected-error @+1 {{expected operand 0 of 'integer' to be of a float type, but got 'i32'}}
+func.func @integer(%x: i32) -> i32 attributes {linattn.differentiate = array<i64: 0>} {
+  return %x : i32
+}
+
+// -----
+
+// expected-error @+1 {{expected operand 0 of 'twice' to be listed once, but got it again}}
+func.func @twice(%x: f32) -> f32 attributes {linattn.differentiate = array<i64: 0, 0>} {
+  return %x : f32
+}
+
+// -----
+
+// expected-error @+1 {{expected linattn.differentiate to be array<i64>, but got 3}}
+func.func @attribute(%x: f32) -> f32 attributes {linattn.differentiate = 3 : i64} {
+  return %x : f32
+}
+
+// -----
+
+// expected-error @+1 {{expected no function 'taken_vjp', but the module has one}}
+func.func @taken(%x: f32) -> f32 attributes {linattn.differentiate = array<i64: 0>} {
+  return %x : f32
+}
+func.func private @taken_vjp()
+
+// -----
+
+// expected-error @+1 {{expected 'declared' to have a body of one block}}
+func.func private @declared(f32) -> f32 attributes {linattn.differentiate = array<i64: 0>}
