@@ -11,7 +11,7 @@ import linattn
 from linattn import fla
 
 torch = pytest.importorskip("torch")
-linattn_torch = pytest.importorskip("linattn.torch")
+import linattn.torch as linattn_torch  # noqa: E402
 from torch._subclasses import FakeTensorMode  # noqa: E402
 
 from linattn._torch import _calls, _layouts  # noqa: E402

@@ -5,14 +5,14 @@ import random
 
 import numpy as np
 import pytest
-import test_families
+from test_families import CASES, Draw
 from conftest import SEED
 
 import linattn
 from linattn import fla
 
 torch = pytest.importorskip("torch")
-linattn_torch = pytest.importorskip("linattn.torch")
+import linattn.torch as linattn_torch  # noqa: E402
 from linattn._torch import _calls  # noqa: E402
 
 # Families whose gradients are looked at each time; the others by a seeded sample, or all of
@@ -23,7 +23,7 @@ SIZES = {"T": 5, "B": 1, "HQ": 2, "HK": 1, "HV": 2, "K": 4, "V": 3}
 
 
 def sample():
-    others = sorted(set(test_families.CASES) - WITHOUT - set(ALWAYS))
+    others = sorted(set(CASES) - WITHOUT - set(ALWAYS))
     if os.environ.get("LINATTN_TEST_GRADIENTS") == "all":
         return ALWAYS + others
     return ALWAYS + random.Random(SEED).sample(others, 4)
@@ -35,8 +35,8 @@ def draw(*shape, dtype=torch.float64, seed=0):
 
 def tensors_of(case):
     """The function of a case, its operands that can have gradients, and the others."""
-    name, make = test_families.CASES[case]
-    operands = make(test_families.Draw(np.float64, **SIZES))
+    name, make = CASES[case]
+    operands = make(Draw(np.float64, **SIZES))
     tensors = {key: torch.from_numpy(np.array(x)) for key, x in operands.items() if isinstance(x, np.ndarray)}
     rest = {key: x for key, x in operands.items() if key not in tensors}
     return getattr(linattn, name), tensors, rest

@@ -50,7 +50,7 @@ class Batch:
             return None
         front = [x if dim is None else x.movedim(dim, 0) for x, dim in zip(self.arrays, self.dims)]
         shapes = [x.shape if dim is None else x.shape[1:] for x, dim in zip(front, self.dims)]
-        binding = _layouts.bind(self.call.recipe, shapes[:inputs])
+        binding = self.call.bind(shapes[:inputs])
         firsts = [layout.user[:1] for layout in binding.layouts]
         results = _layouts.results(self.call.recipe, binding)
         if self.given:

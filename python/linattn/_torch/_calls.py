@@ -39,8 +39,8 @@ class Call(NamedTuple):
     def roles(self):
         return [role for _, role, _ in (*self.recipe.operands, *self.recipe.state)]
 
-    def bind(self, arrays):
-        return _layouts.bind(self.recipe, [array.shape for array in arrays])
+    def bind(self, shapes):
+        return _layouts.bind(self.recipe, shapes)
 
     def state_dtype(self, tokens):
         return torch.float64 if self.recipe.wide_state or tokens is torch.float64 else torch.float32

@@ -60,7 +60,7 @@ def dispatch(plan, operands, state, out, in_place, num_threads, destination, ref
     if in_place == _ALWAYS and plan.build.has_state:
         o = _operators.run_(name, operands, state, num_threads)
         return _finish(plan, [o, *state], out)
-    return _finish(plan, _operators.run(name, operands, state, num_threads), out)
+    return _finish(plan, _operators.transform(name, operands, state, num_threads), out)
 
 
 def _finish(plan, results, out):

@@ -8,6 +8,7 @@ from .. import _linattn
 from .._checks import UnsupportedError
 from .._plain import without_places
 from . import _layouts
+from ._grouped import Heads
 
 __all__ = ["check", "compile", "run"]
 
@@ -25,12 +26,17 @@ def check(call, arrays, wanted):
 
 
 def compile(call, arrays, wanted):
-    """The kernel for the gradients of some operands, and the `Binding` of the call.
+    """The kernel for the gradients of some operands, the `Binding` of what it takes, and the
+    `Heads` that the operands must have for it.
 
     Raises:
       UnsupportedError: the function, or an operand, has none yet.
     """
-    recipe, binding = call.recipe, call.bind(arrays)
+    binding = call.bind([array.shape for array in arrays])
+    heads = Heads(binding)
+    if heads.differ:
+        binding = call.bind([heads.shape(layout, array.shape) for layout, array in zip(binding.layouts, arrays)])
+    recipe, dtype = call.recipe, _TYPES[arrays[0].dtype]
     extents = {
         name: extent if _layouts.kind(name) in ("head", "feature") else None for name, extent in binding.extents.items()
     }
@@ -39,22 +45,29 @@ def compile(call, arrays, wanted):
         for (_, role, _), alternative, layout, array in zip(recipe.operands, binding.alternatives, binding.layouts, arrays)
         if role != "tokens"
     ]
-    dtype, indices = _TYPES[arrays[0].dtype], tuple(index for index, is_wanted in enumerate(wanted) if is_wanted)
+    indices = tuple(index for index, is_wanted in enumerate(wanted) if is_wanted)
     key = (dtype, tuple(extents.items()), tuple(types), indices)
     kernel = call.gradients.get(key)
     if kernel is None:
-        text = recipe.text(dtype, extents, types)
-        target = recipe.resolve(arrays[0].device.type == "cuda")
-        try:
-            kernel = _linattn.compile(text, "", f"<{recipe.what}>", target, differentiate=list(indices))
-        except ValueError as error:
-            names = ", ".join(call.names[index] for index in indices)
-            raise UnsupportedError(
-                f"{recipe.what}: expected a call that has the gradient of {names}, but got one without: "
-                f"{without_places(error)}"
-            ) from None
-        call.gradients[key] = kernel
-    return kernel, binding
+        kernel = call.gradients[key] = _compile(call, arrays, dtype, extents, types, indices)
+    if isinstance(kernel, str):
+        raise UnsupportedError(kernel)
+    return kernel, binding, heads
+
+
+def _compile(call, arrays, dtype, extents, types, indices):
+    """A kernel, or why there is none."""
+    recipe = call.recipe
+    text = recipe.text(dtype, extents, types)
+    target = recipe.resolve(arrays[0].device.type == "cuda")
+    try:
+        return _linattn.compile(text, "", f"<{recipe.what}>", target, differentiate=list(indices))
+    except ValueError as error:
+        names = ", ".join(call.names[index] for index in indices)
+        return (
+            f"{recipe.what}: expected a call that has the gradient of {names}, but got one without: "
+            f"{without_places(error)}"
+        )
 
 
 def run(call, arrays, cotangents, given, wanted, num_threads):
@@ -65,19 +78,22 @@ def run(call, arrays, cotangents, given, wanted, num_threads):
       cotangents: of the results for which `given` says so; the others are 0.
     """
     check(call, arrays, wanted)
-    kernel, binding = compile(call, arrays, wanted)
-    recipe, extents = call.recipe, binding.extents
+    kernel, binding, heads = compile(call, arrays, wanted)
+    extents, recipe = binding.extents, call.recipe
+    arrays = [heads.spread(layout, array) for layout, array in zip(binding.layouts, arrays)]
     views = [layout.to_logical(array, extents) for layout, array in zip(binding.layouts, arrays)]
-    shapes = _layouts.results(recipe, binding)
-    layouts = ([binding.output] if binding.output is not None else []) + [
-        _layouts.parse(text)[0] for _, _, text in recipe.state if recipe.returns_state
-    ]
+    layouts = [binding.output] if binding.output is not None else []
+    if recipe.returns_state:
+        layouts += [_layouts.parse(text)[0] for _, _, text in recipe.state]
     cotangents = iter(cotangents)
-    for (_, shape), layout, dtype, is_given in zip(shapes, layouts, call.result_dtypes(arrays[0].dtype), given):
-        cotangent = next(cotangents) if is_given else arrays[0].new_zeros((), dtype=dtype).expand(shape)
+    for layout, dtype, is_given in zip(layouts, call.result_dtypes(arrays[0].dtype), given):
+        if is_given:
+            cotangent = heads.place(layout, next(cotangents))
+        else:
+            cotangent = arrays[0].new_zeros((), dtype=dtype).expand(layout.shape(extents))
         views.append(layout.to_logical(cotangent, extents))
     gradients = [array.new_empty(array.shape) for array, is_wanted in zip(arrays, wanted) if is_wanted]
     chosen = [layout for layout, is_wanted in zip(binding.layouts, wanted) if is_wanted]
     out = tuple(layout.to_logical(gradient, extents) for layout, gradient in zip(chosen, gradients))
     kernel(*views, out=out, num_threads=num_threads)
-    return gradients
+    return [heads.gather(layout, gradient) for layout, gradient in zip(chosen, gradients)]

@@ -35,6 +35,9 @@ class Layout(NamedTuple):
             if len(parts) > 1:
                 tensor = tensor.unflatten(index, [extents[part] for part in parts])
             names = parts + names
+        for index, name in reversed([*enumerate(names)]):
+            if name not in self.logical:  # of extent 1
+                tensor, names = tensor.select(index, 0), names[:index] + names[index + 1 :]
         order = [names.index(name) for name in self.logical if name in names]
         tensor = tensor.permute(order)
         for index, name in enumerate(self.logical):
@@ -86,7 +89,8 @@ def _extent(word, extents):
 
 
 def _names(recipe):
-    texts = [layouts for _, _, layouts in (*recipe.operands, *recipe.state)]
+    arrays = (*recipe.operands, *recipe.state, *([recipe.output] if recipe.output is not None else []))
+    texts = [layouts for _, _, layouts in arrays]
     return {part for text in texts for layout in parse(text) for word in layout.user for part in word.split("*")}
 
 

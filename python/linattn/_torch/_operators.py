@@ -9,7 +9,7 @@ from . import _batching, _gradient
 from ._calls import find
 from ._layouts import results
 
-__all__ = ["run", "run_", "run_backward"]
+__all__ = ["run", "run_", "run_backward", "transform"]
 
 _library = torch.library.Library("linattn", "DEF")
 _TAGS = (torch.Tag.pt2_compliant_tag,)
@@ -76,7 +76,7 @@ for _key in ("CPU", "CUDA"):
 
 def _make_results(call, operands, state):
     call, first = find(call), operands[0]
-    shapes = results(call.recipe, call.bind([*operands, *state]))
+    shapes = results(call.recipe, call.bind([x.shape for x in (*operands, *state)]))
     dtypes = call.result_dtypes(first.dtype)
     return [first.new_empty(shape, dtype=dtype) for (_, shape), dtype in zip(shapes, dtypes)]
 
@@ -101,8 +101,24 @@ def _(call, operands, state, cotangents, given, wanted, num_threads=None):
 # ----------------------------------------------------------------------------
 
 
+def _pull_back(ctx, backward, wanted, cotangents):
+    """The gradients of the saved arrays, None where none is wanted."""
+    arrays = ctx.saved_tensors
+    _gradient.check(find(ctx.call), arrays, wanted)
+    given = [x is not None for x in cotangents]
+    cotangents = [x for x in cotangents if x is not None]
+    found = iter(
+        backward(ctx.call, arrays[: ctx.split], arrays[ctx.split :], cotangents, given, wanted, ctx.num_threads)
+    )
+    return [next(found) if is_wanted else None for is_wanted in wanted]
+
+
+def _refuse(what):
+    raise UnsupportedError(f"{what}: expected one derivative, but got a second one, which has no kernel")
+
+
 class _Recorded(torch.autograd.Function):
-    """`run` with a gradient."""
+    """`run` with a gradient, below the key of autograd."""
 
     @staticmethod
     def forward(ctx, keys, call, split, num_threads, *arrays):
@@ -114,23 +130,42 @@ class _Recorded(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *cotangents):
-        arrays, wanted = ctx.saved_tensors, list(ctx.needs_input_grad[4:])
-        _gradient.check(find(ctx.call), arrays, wanted)
-        found = iter(
-            run_backward(
-                ctx.call, arrays[: ctx.split], arrays[ctx.split :], [x for x in cotangents if x is not None],
-                [x is not None for x in cotangents], wanted, ctx.num_threads,
-            )
-        )
-        return None, None, None, None, *(next(found) if is_wanted else None for is_wanted in wanted)
+        return None, None, None, None, *_pull_back(ctx, run_backward, list(ctx.needs_input_grad[4:]), cotangents)
+
+
+class _RecordedTwice(torch.autograd.Function):
+    """`run_backward`, whose derivative is an error."""
+
+    @staticmethod
+    def forward(ctx, keys, call, splits, given, wanted, num_threads, *arrays):
+        ctx.what = find(call).what
+        first, second = splits
+        groups = list(arrays[:first]), list(arrays[first:second]), list(arrays[second:])
+        with torch._C._AutoDispatchBelowAutograd():
+            return tuple(run_backward.redispatch(keys, call, *groups, given, wanted, num_threads))
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        _refuse(ctx.what)
 
 
 _HERE = {torch._C.DispatchKey.CPU, torch._C.DispatchKey.CUDA}
 
 
+def _is_recorded(*arrays):
+    if not torch.is_grad_enabled() or not torch._C._any_requires_grad(*arrays):
+        return False
+    if torch._C._are_functorch_transforms_active():
+        raise UnsupportedError(
+            "torch.ops.linattn: expected a call that no transform of torch.func differentiates, but got one; the "
+            "functions of linattn can be differentiated so"
+        )
+    return True
+
+
 def _run_recording(keys, call, operands, state, num_threads=None):
     keys = keys & torch._C._after_autograd_keyset
-    if torch.is_grad_enabled() and torch._C._any_requires_grad(operands, state):
+    if _is_recorded(operands, state):
         return list(_Recorded.apply(keys, call, len(operands), num_threads, *operands, *state))
     if keys.highestPriorityTypeId() in _HERE:  # The next kernel is the last one.
         return _run(call, operands, state, num_threads)
@@ -138,18 +173,86 @@ def _run_recording(keys, call, operands, state, num_threads=None):
         return run.redispatch(keys, call, operands, state, num_threads)
 
 
+def _run_backward_recording(keys, call, operands, state, cotangents, given, wanted, num_threads=None):
+    keys = keys & torch._C._after_autograd_keyset
+    if _is_recorded(operands, state, cotangents):
+        splits = len(operands), len(operands) + len(state)
+        arrays = (*operands, *state, *cotangents)
+        return list(_RecordedTwice.apply(keys, call, splits, given, wanted, num_threads, *arrays))
+    with torch._C._AutoDispatchBelowAutograd():
+        return run_backward.redispatch(keys, call, operands, state, cotangents, given, wanted, num_threads)
+
+
 _library.impl("linattn::run", _run_recording, "Autograd", with_keyset=True)
+_library.impl("linattn::run_backward", _run_backward_recording, "Autograd", with_keyset=True)
 
 
-def _refuse_twice(ctx, *cotangents):
-    raise UnsupportedError(f"{ctx.what}: expected one derivative, but got a second one, which has no kernel")
+class _Transformed(torch.autograd.Function):
+    """`run` as the transforms of torch.func take it, which go from level to level."""
+
+    @staticmethod
+    def forward(call, split, num_threads, *arrays):
+        return tuple(run(call, arrays[:split], arrays[split:], num_threads))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.call, ctx.split, ctx.num_threads, *arrays = inputs
+        ctx.save_for_backward(*arrays)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        return None, None, None, *_pull_back(ctx, _transform_backward, list(ctx.needs_input_grad[3:]), cotangents)
+
+    @staticmethod
+    def vmap(info, in_dims, call, split, num_threads, *arrays):
+        batch = _batching.Batch(find(call), info.batch_size, arrays, in_dims[3:])
+        found = batch.map(lambda arrays: transform(call, arrays[:split], arrays[split:], num_threads))
+        return tuple(found), (0,) * len(found)
 
 
-def _remember_name(ctx, inputs, output):
-    ctx.what = find(inputs[0]).what
+class _TransformedTwice(torch.autograd.Function):
+    """`run_backward`, likewise."""
+
+    @staticmethod
+    def forward(call, splits, given, wanted, num_threads, *arrays):
+        first, second = splits
+        return tuple(run_backward(call, arrays[:first], arrays[first:second], arrays[second:], given, wanted, num_threads))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.what = find(inputs[0]).what
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        _refuse(ctx.what)
+
+    @staticmethod
+    def vmap(info, in_dims, call, splits, given, wanted, num_threads, *arrays):
+        first, second = splits
+        batch = _batching.Batch(find(call), info.batch_size, arrays, in_dims[5:], given, wanted)
+        found = batch.map(
+            lambda arrays: _transform_backward(
+                call, arrays[:first], arrays[first:second], arrays[second:], given, wanted, num_threads
+            )
+        )
+        return tuple(found), (0,) * len(found)
 
 
-torch.library.register_autograd("linattn::run_backward", _refuse_twice, setup_context=_remember_name, lib=_library)
+def transform(call, operands, state, num_threads):
+    """`run` where a transform of torch.func may be active."""
+    if not torch._C._are_functorch_transforms_active():
+        return run(call, operands, state, num_threads)
+    return list(_Transformed.apply(call, len(operands), num_threads, *operands, *state))
+
+
+def _transform_backward(call, operands, state, cotangents, given, wanted, num_threads):
+    if not torch._C._are_functorch_transforms_active():
+        return run_backward(call, operands, state, cotangents, given, wanted, num_threads)
+    splits = len(operands), len(operands) + len(state)
+    return list(
+        _TransformedTwice.apply(call, splits, tuple(given), tuple(wanted), num_threads, *operands, *state, *cotangents)
+    )
 
 
 # ----------------------------------------------------------------------------
