@@ -80,8 +80,8 @@ def to_numpy(array, name="array"):
         return np.asarray(array)  # subclasses have shapes of their own
     if getattr(array, "requires_grad", False):
         raise ValueError(
-            f"{name}: expected a tensor that requires no gradient, since there is no backward "
-            f"pass yet; pass {name}.detach()"
+            f"{name}: expected a tensor that requires no gradient, since none is recorded here; "
+            f"pass {name}.detach()"
         )
     if _module(array) == "torch":
         if words := describe_odd(array):

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _features, _ops, _scan, _text
 from ._checks import check_flag, check_number, parse_form
+from ._recipe import makers
 from ._state import State
 
 __all__ = ["bidirectional"]
@@ -93,6 +94,9 @@ def _make_plan(gates, transition, update, feature_map, scale, form, target, no_s
         what="bidirectional", gates=[(name, *_scan.GATES[name]) for name in gates], same_length=True,
         state=(("S", "state", "N H K V"), ("S_reverse", "state", "N H K V")),
     )  # fmt: skip
+
+
+makers["bidirectional"] = _make_plan
 
 
 def _make_text(options, sizes, others, maps=()):

@@ -6,8 +6,9 @@ import numbers
 
 import numpy as np
 
-from . import _arrays, _linattn, _ops
+from . import _arrays, _ops
 from ._checks import check_flag
+from ._recipe import Recipe, makers
 from ._scan import integers_like
 from ._text import _tensor
 
@@ -70,19 +71,20 @@ def run(
         reverse, dilation, inplace, target, layout,
     )  # fmt: skip
     try:
-        plan, in_place, returned = _ops._plans[key]
+        plan = _ops._plans[key]
     except (KeyError, TypeError):
-        plan, in_place, returned = _make_plan(*key[1:])
-        _ops._remember(key, (plan, in_place, returned))
+        plan = _make_plan(*key[1:])
+        _ops._remember(key, plan)
+    inplace = bool(inplace)
     operands = (x, weight) if bias is None else (x, weight, bias)
     if cu_seqlens is not None:
         operands += (integers_like(cu_seqlens, x),)
-    if in_place:
+    if inplace:
         check_writable(state)
-    result = plan(operands, None if state is None else (state,), out, in_place, num_threads)
-    if in_place and result[1] is not state:
+    result = plan(operands, None if state is None else (state,), out, inplace, num_threads)
+    if inplace and result[1] is not state:
         raise ValueError("initial_state: expected an array that can be written in place, but got one that cannot")
-    return result if returned or not in_place else result[0]
+    return result if return_state or not inplace else result[0]
 
 
 def check_writable(state):
@@ -133,24 +135,27 @@ def _make_plan(
         operands.append(("cu_seqlens", "offsets", "T"))
     returns = return_state or inplace
 
-    def build(dtype, extents, others, on_device):
-        chosen = _ops.resolve_target(target, on_device)
+    def text(dtype, extents, others):
         W, S = extents["W"], extents["S"]
         check_sizes(W, S, dilation)
         types = [scalar for _, _, scalar in others]
-        text = conv_text(
+        return conv_text(
             dtype, extents.get("T"), extents["C"], W, S, types[0], None if no_bias else types[1],
             None if no_offsets else types[-1], silu, reverse, dilation, not no_state, returns,
         )  # fmt: skip
-        return _linattn.compile(text, "", "<causal_conv1d>", chosen)
+
+    def refuse(error):
+        raise error
 
     # Of a state that is given, the number of inputs is its own.
     rules = [f"S = features({-2 * dilation}, {2 * dilation}, 0, W)"] if no_state else []
-    plan = _linattn.Plan(
-        build, operands, rules, [("initial_state", "carried", "N C S")], ("out", "tokens", layout),
-        not no_state, returns, False,
-    )  # fmt: skip
-    return plan, inplace, return_state
+    return Recipe(
+        "causal_conv1d", text, lambda on_device: _ops.resolve_target(target, on_device), refuse, operands, rules,
+        [("initial_state", "carried", "N C S")], ("out", "tokens", layout), not no_state, returns,
+    ).plan(fixes_heads=False)  # fmt: skip
+
+
+makers["causal_conv1d"] = _make_plan
 
 
 def conv_text(dtype, T, C, W, S, weight, bias, offsets, silu, reverse, dilation, has_state, returns):

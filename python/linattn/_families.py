@@ -15,6 +15,7 @@ from . import _linattn
 from ._checks import UnsupportedError, check_flag, check_legal_form, check_number, parse_form
 from ._ops import ALWAYS, check_inplace, describe_state, finish_inplace, name_state, parse_target, resolve_target
 from ._plain import without_places
+from ._recipe import Recipe, makers
 from ._state import State
 
 __all__ = ["Family", "latest", "offsets"]
@@ -53,6 +54,7 @@ class Family:
         self.operands = [operand[:3] for operand in described]
         self.optional = [operand[3] for operand in described]
         self.plans = {}
+        makers[name] = self._make_plan
 
     def __call__(
         self, operands, options, initial_state, returns_state, out, num_threads, form, target,
@@ -81,6 +83,7 @@ class Family:
             plan = self.plans[key]
         except (KeyError, TypeError):
             plan = self._make_plan(key[0], options, *key[2:])
+            plan.build.key = (self.name, key[0], options, *key[2:])
             _remember_in(self.plans, key, plan)
         present = tuple([x for x in operands if x is not None])
         state = None if given is None else self._unpack(initial_state, plan)
@@ -137,22 +140,19 @@ class Family:
         others = [name for name, role, _ in given if role != "tokens"]
         family = self.name  # a plan that knew self would never be freed
 
-        def build(dtype, extents, types, on_device):
-            chosen = resolve_target(target, on_device)
+        def text(dtype, extents, types):
             layouts = [(name, *type_[::2]) for name, type_ in zip(others, types)]
-            text = _table.text(
-                family, dtype, extents, layouts, clean, has_state, returns_state, config or ""
-            )
-            try:
-                return _linattn.compile(text, "", f"<{family}>", chosen)
-            except ValueError as error:
-                check_legal_form(error)
-                raise UnsupportedError(f"{family}: not compiled yet: {without_places(error)}") from None
+            return _table.text(family, dtype, extents, layouts, clean, has_state, returns_state, config or "")
 
-        return _linattn.Plan(
-            build, given, described["rules"], name_state(described["state"], state, self.state),
-            ("out", "tokens", described["output"]), has_state, returns_state, True,
-        )  # fmt: skip
+        def refuse(error):
+            check_legal_form(error)
+            raise UnsupportedError(f"{family}: not compiled yet: {without_places(error)}") from None
+
+        return Recipe(
+            family, text, lambda on_device: resolve_target(target, on_device), refuse, given,
+            described["rules"], name_state(described["state"], state, self.state),
+            ("out", "tokens", described["output"]), has_state, returns_state,
+        ).plan(fixes_heads=True)  # fmt: skip
 
     def _unpack(self, state, plan):
         """The arrays of an initial state, as many as the plan needs."""

@@ -38,6 +38,7 @@ class Plan:
     """What one combination of options runs, with its kernels."""
 
     state_parts: int
+    build: Any
     def __init__(
         self,
         build: Callable[[str, dict[str, int | None], list[tuple[int, int, str]], bool], Kernel],
@@ -58,7 +59,17 @@ class Plan:
         out: Any,
         in_place: bool | int,
         num_threads: int | None,
-    ) -> Any: ...
+    ) -> Any:
+        """Runs it. Tensors that PyTorch must look at go to `linattn._torch`."""
+    def run(
+        self,
+        operands: tuple[Any, ...],
+        state: tuple[Any, ...] | None,
+        out: Any,
+        in_place: bool | int,
+        num_threads: int | None,
+    ) -> Any:
+        """The same for arrays in memory; others are a ValueError."""
 
 class Step:
     """What a step of a state was, but for its arrays."""
@@ -115,6 +126,9 @@ def disk_cache() -> dict[str, Any]:
 def set_num_threads(count: int | None) -> None:
     """Sets the number of threads of this process; None is the default:
     LINATTN_NUM_THREADS, or the CPUs that this process may use."""
+
+def outlive() -> None:
+    """Says that something keeps objects of this module to the very end."""
 
 def get_num_threads() -> int:
     """The number of threads that a call uses unless it says otherwise."""

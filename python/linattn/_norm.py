@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import _arrays, _linattn, _ops
+from . import _arrays, _ops
 from ._checks import UnsupportedError, check_choice, check_flag, check_number
 from ._plain import without_places
+from ._recipe import Recipe, makers
 from ._text import _tensor, float_literal
 
 __all__ = ["layer_norm_gated", "layernorm_fn", "output_norm", "rms_norm_gated", "rmsnorm_fn"]
@@ -134,15 +135,19 @@ def _make_plan(
         if not absent:
             operands.append((name, "gate", layouts))
 
-    def build(dtype, extents, others, on_device):
-        chosen = _ops.resolve_target(target, on_device)
-        text = _norm_text(operands[1:], dtype, extents, others, kind, activation, gate_first, offset, eps)
-        try:
-            return _linattn.compile(text, "", "<output_norm>", chosen)
-        except ValueError as error:
-            raise ValueError(without_places(error)) from None
+    def text(dtype, extents, others):
+        return _norm_text(operands[1:], dtype, extents, others, kind, activation, gate_first, offset, eps)
 
-    return _linattn.Plan(build, operands, [], [], ("out", "tokens", "B T H D"), False, False, False)
+    def refuse(error):
+        raise ValueError(without_places(error)) from None
+
+    return Recipe(
+        "output_norm", text, lambda on_device: _ops.resolve_target(target, on_device), refuse, operands, [], [],
+        ("out", "tokens", "B T H D"), False, False,
+    ).plan(fixes_heads=False)  # fmt: skip
+
+
+makers["output_norm"] = _make_plan
 
 
 def _norm_text(operands, dtype, extents, others, kind, activation, gate_first, offset, eps):

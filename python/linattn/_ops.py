@@ -11,9 +11,10 @@ import dataclasses
 
 import numpy as np
 
-from . import _arrays, _features, _linattn, _text
+from . import _arrays, _features, _text
 from ._checks import UnsupportedError, check_choice, check_flag, check_legal_form, check_number, check_positive, parse_form
 from ._plain import without_places
+from ._recipe import Recipe, makers
 from ._state import State
 from ._text import Options, Sizes
 from ._token_maps import TokenMap
@@ -148,6 +149,7 @@ def _remember(key, plan):
     if len(_plans) >= _MAX_PLANS:
         _plans.clear()
     _plans[key] = plan
+    plan.build.key = key
 
 
 def _unpack(initial_state, plan, name="initial_state"):
@@ -262,8 +264,7 @@ def make_plan(
     dtype and head size. `given` is what `describe_state` says of the initial state, or
     "step" where a state steps itself."""
 
-    def build(dtype, extents, others, on_device):
-        chosen = resolve_target(target, on_device)
+    def write(dtype, extents, others):
         sizes = Sizes.of(dtype, extents)
         filled = dataclasses.replace(
             options,
@@ -275,15 +276,14 @@ def make_plan(
             for (alternative, rank, dtype), (_, _, layouts) in zip(others, described[len(tokens) :])
         ]
         maps_, others = entries[: len(maps)], [entry[:2] for entry in entries[len(maps) :]]
-        source = text(filled, sizes, others, maps_) if maps else text(filled, sizes, others)
-        try:
-            return _linattn.compile(source, "", f"<{what}>", chosen)
-        except ValueError as error:
-            check_legal_form(error)
-            unsupported = _describe_unsupported(filled)
-            if unsupported:
-                raise UnsupportedError(f"{unsupported}: not compiled yet: {without_places(error)}") from None
-            raise ValueError(without_places(error)) from None
+        return text(filled, sizes, others, maps_) if maps else text(filled, sizes, others)
+
+    def refuse(error):
+        check_legal_form(error)
+        unsupported = _describe_unsupported(options)
+        if unsupported:
+            raise UnsupportedError(f"{unsupported}: not compiled yet: {without_places(error)}") from None
+        raise ValueError(without_places(error)) from None
 
     keys = "T" if same_length else "Tk"
     layouts = {"q": "B T Hq K", "k": f"B {keys} Hk K", "v": f"B {keys} Hv V"}
@@ -305,20 +305,16 @@ def make_plan(
     # A scan takes no tuples: one would be its S.
     state = name_state(state, "array" if given == "tuple" else given)
     described = [(name, "tokens", layouts[name]) for name in tokens] + maps + list(gates)
-    return _linattn.Plan(
-        build,
-        described,
-        rules,
-        list(state),
-        ("out", "tokens", "B T Ho V") if "q" in tokens else None,
-        options.has_state,
-        options.returns_state,
+    return Recipe(
+        what, write, lambda on_device: resolve_target(target, on_device), refuse, described, rules, state,
+        ("out", "tokens", "B T Ho V") if "q" in tokens else None, options.has_state, options.returns_state,
+        options.wide_state,
+    ).plan(
         # Recurrences are laid out for the heads of the call, and so are the kernels of a GPU.
         target == "nvvm-emulated" or what == "scan" or options.causal and options.weights == "linear"
         or bool(options.config) and ("token" in options.config or "chunk" in options.config),
-        options.wide_state,
         given == "step",
-    )
+    )  # fmt: skip
 
 
 def _describe_unsupported(options):
@@ -395,6 +391,9 @@ def _make_attention_plan(
         what="attention", gates=[(name, *layouts[name]) for name in options.gates],
         same_length=causal, given=given,
     )  # fmt: skip
+
+
+makers["attention"] = _make_attention_plan
 
 
 def _check_softmax(feature_map, denominator, form, no_state, return_state):

@@ -13,6 +13,7 @@ import numpy as np
 from . import _features, _ops, _snapshots, _text
 from ._arrays import convert_like, dtype_name, is_on_device, to_numpy
 from ._checks import check_choice, check_flag, check_number, parse_form
+from ._recipe import makers
 from ._state import State, find_layout
 from ._text import Options
 from ._token_maps import TokenMap
@@ -314,6 +315,8 @@ def _make_scan_plan(
         state_layout=state_layout, pool="state_indices" in gates, given=given,
     )  # fmt: skip
 
+
+makers["scan"] = _make_scan_plan
 
 # What an operand goes with.
 _UPDATES = {

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from functools import partial
 
 import numpy as np
 
 from . import _arrays, _linattn
+from ._recipe import makers
 
 __all__ = ["State", "find_layout"]
 
@@ -441,6 +443,8 @@ def _make_state_plan(what, feature_map, no_z, no_m, denominator, scale, target, 
         parts=options.query_parts if what == "query" else 3, state_layout=layout, given="step",
     )  # fmt: skip
 
+
+makers.update({what: partial(_make_state_plan, what) for what in ("update", "query")})
 
 # At the end: _ops and _scan need State.
 from . import _checks, _features, _ops, _scan, _snapshots, _text  # noqa: E402

@@ -31,6 +31,14 @@ using namespace linattn::python;
   throw nb::type_error(message.c_str());
 }
 
+[[noreturn]] static void throwDispatched(const char *name,
+                                         const std::string &what) {
+  throw DispatchedTensor(std::string(name) +
+                         ": expected a dense array of numbers in memory, but "
+                         "got " +
+                         what);
+}
+
 [[noreturn]] static void throwUnsupported(const char *name,
                                           const std::string &dtype) {
   throwTypeError(std::string(name) +
@@ -119,6 +127,9 @@ void ImportedArray::import(nb::handle object, const char *name, Place &place) {
   Libraries &libraries = getLibraries();
   TypeInfo info = classify(object, name);
   kind = info.kind;
+  // Its memory, where it has some, is not all that a subclass is.
+  if (info.isTensorSubclass)
+    throwDispatched(name, "a " + describeType(object));
   if (info.api && borrow(object, info.api, name, place)) {
     // The view is complete.
   } else if (kind == ArrayKind::NumPy ||
@@ -285,10 +296,11 @@ void ImportedArray::importCudaInterface(nb::handle object, const char *name,
 static void checkGradient(nb::handle object, const char *name) {
   if (!nb::cast<bool>(object.attr(getLibraries().gradientName)))
     return;
-  throwValueError(std::string(name) +
-                  ": expected a tensor that requires no gradient, since there "
-                  "is no backward pass yet; pass " +
-                  name + ".detach()");
+  throw DispatchedTensor(
+      std::string(name) +
+      ": expected a tensor that requires no gradient, since none is recorded "
+      "here; pass " +
+      name + ".detach()");
 }
 
 /// PyTorch exports a tensor that stands for the negative of its memory, such as
@@ -319,10 +331,10 @@ static void explainRefusal(nb::python_error &error, nb::handle object,
           nb::module_::import_("linattn._arrays").attr("describe_odd");
       nb::object words = describe(object);
       nb::object value = nb::borrow(error.value());
-      std::string what = words.is_none()
-                             ? "one that cannot be exported: " +
-                                   std::string(nb::str(value).c_str())
-                             : nb::cast<std::string>(words);
+      if (words.is_none())
+        throwDispatched(name, "one that cannot be exported: " +
+                                  std::string(nb::str(value).c_str()));
+      std::string what = nb::cast<std::string>(words);
       throwValueError(
           std::string(name) +
           ": expected a dense array of numbers in memory, but got " + what);
@@ -394,6 +406,8 @@ bool ImportedArray::borrow(nb::handle object, const dlpack::ExchangeAPI *api,
     return false;
   meet(place, Place::kCPU, object, kind, name);
   fillView(tensor, name, view);
+  if (!view.data && view.getNumElements() != 0)
+    throwDispatched(name, "a tensor without memory");
   return true;
 }
 

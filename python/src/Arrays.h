@@ -19,6 +19,16 @@
 
 namespace linattn::python {
 
+/// A tensor that PyTorch itself must look at: one that requires a gradient, or
+/// stands for something else than elements in memory. A ValueError unless the
+/// call goes on through PyTorch's dispatcher.
+class DispatchedTensor : public nanobind::builtin_exception {
+public:
+  explicit DispatchedTensor(const std::string &message)
+      : builtin_exception(nanobind::exception_type::value_error,
+                          message.c_str()) {}
+};
+
 /// A view of somebody else's array that keeps the array's memory alive. Neither
 /// copied nor moved: `Py_buffer` may point into itself.
 class ImportedArray {

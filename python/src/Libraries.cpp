@@ -28,6 +28,7 @@ Libraries::Libraries() {
   cudaName = nb::str("__cuda_array_interface__");
   gradientName = nb::str("requires_grad");
   isNegName = nb::steal(PyUnicode_InternFromString("is_neg"));
+  levelName = nb::steal(PyUnicode_InternFromString("_current_level"));
   maxVersion = nb::make_tuple(1, 0);
 }
 
@@ -44,14 +45,46 @@ nb::object linattn::python::getBFloat16() {
   return libraries.bfloat16;
 }
 
-/// The functions of a type. Subclasses of a tensor inherit them, but what they
-/// are may be elsewhere, or nowhere: only tensors themselves and parameters.
-static const dlpack::ExchangeAPI *findAPI(nb::handle type,
-                                          const std::string &module) {
+bool linattn::python::recordsForward() {
+  Libraries &libraries = getLibraries();
+  if (!libraries.forwardGradients.is_valid())
+    return false;
+  PyObject *level = PyDict_GetItemWithError(libraries.forwardGradients.ptr(),
+                                            libraries.levelName.ptr());
+  return level && PyLong_Check(level) && PyLong_AsLong(level) >= 0;
+}
+
+/// Tensors themselves and parameters, unlike what is derived from them.
+static bool isPlainTensor(nb::handle type, const std::string &module) {
   nb::object name = type.attr("__name__");
   std::string typeName = nb::str(nb::handle(name)).c_str();
-  if (!(module == "torch" && typeName == "Tensor") &&
-      !(module == "torch.nn.parameter" && typeName == "Parameter"))
+  return (module == "torch" && typeName == "Tensor") ||
+         (module == "torch.nn.parameter" && typeName == "Parameter");
+}
+
+static bool isDerivedTensor(nb::handle object, const std::string &module) {
+  nb::object modules = nb::module_::import_("sys").attr("modules");
+  PyObject *torch = PyDict_GetItemString(modules.ptr(), "torch");
+  return torch && nb::hasattr(torch, "Tensor") &&
+         !isPlainTensor(object.type(), module) &&
+         PyObject_IsInstance(object.ptr(),
+                             nb::handle(torch).attr("Tensor").ptr()) == 1;
+}
+
+/// Its variables, where they are as PyTorch 2 has them.
+static void findForwardGradients() {
+  Libraries &libraries = getLibraries();
+  nb::object modules = nb::module_::import_("sys").attr("modules");
+  if (PyObject *module = PyDict_GetItemString(modules.ptr(),
+                                              "torch.autograd.forward_ad"))
+    libraries.forwardGradients = nb::borrow(PyModule_GetDict(module));
+}
+
+/// The functions of a type. Subclasses of a tensor inherit them, but what they
+/// are may be elsewhere, or nowhere.
+static const dlpack::ExchangeAPI *findAPI(nb::handle type,
+                                          const std::string &module) {
+  if (!isPlainTensor(type, module))
     return nullptr;
   if (!nb::hasattr(type, "__dlpack_c_exchange_api__"))
     return nullptr;
@@ -94,8 +127,11 @@ TypeInfo linattn::python::classify(nb::handle object, const char *name) {
     info.kind = ArrayKind::Jax;
   else if (nb::hasattr(object, "__array_namespace__"))
     info.kind = ArrayKind::ArrayApi;
-  if (info.kind == ArrayKind::Torch)
+  if (info.kind == ArrayKind::Torch) {
     info.api = findAPI(object.type(), module);
+    info.isTensorSubclass = isDerivedTensor(object, module);
+    findForwardGradients();
+  }
   // The map's key stays valid: the type lives on.
   Py_INCREF(reinterpret_cast<PyObject *>(type));
   libraries.types.emplace(type, info);

@@ -21,6 +21,8 @@ struct TypeInfo {
   ArrayKind kind = ArrayKind::Other;
   /// Functions that take its arrays apart and make new ones, if it has them.
   const dlpack::ExchangeAPI *api = nullptr;
+  /// A class of its own derived from PyTorch's tensors.
+  bool isTensorSubclass = false;
 };
 
 /// Python objects that live as long as the interpreter. Leaked, since there is
@@ -32,13 +34,18 @@ struct Libraries {
   nanobind::object bfloat16;
   nanobind::object dtypeName, viewName, dlpackName, dlpackDeviceName,
       maxVersion;
-  nanobind::object cudaName, gradientName, isNegName;
+  nanobind::object cudaName, gradientName, isNegName, levelName;
+  /// The variables of torch.autograd.forward_ad, once there is a tensor.
+  nanobind::object forwardGradients;
   std::unordered_map<PyTypeObject *, TypeInfo> types;
 
   Libraries();
 };
 
 Libraries &getLibraries();
+
+/// Whether PyTorch records gradients forward.
+bool recordsForward();
 
 /// The dtype bfloat16 of ml_dtypes.
 nanobind::object getBFloat16();

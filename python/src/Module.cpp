@@ -39,4 +39,7 @@ NB_MODULE(_linattn, module) {
   module.def(
       "get_num_threads", [] { return linattn_get_num_threads(); },
       "The number of threads that a call uses unless it says otherwise.");
+  module.def(
+      "outlive", [] { nb::set_leak_warnings(false); },
+      "Says that something keeps objects of this module to the very end.");
 }

@@ -14,6 +14,7 @@
 #include "Bindings.h"
 #include "Interrupts.h"
 #include "KernelObject.h"
+#include "Libraries.h"
 #include "PlanCall.h"
 
 namespace nb = nanobind;
@@ -128,6 +129,10 @@ void PlanCall::import(llvm::ArrayRef<PyObject *> operands, nb::handle state) {
   if (plan.hasState)
     for (auto [index, spec] : llvm::enumerate(plan.state))
       import(getItem(state, index), spec);
+  if (kind == ArrayKind::Torch && recordsForward())
+    throw DispatchedTensor(plan.operands.front().name +
+                           ": expected no gradients to be recorded forward, "
+                           "since none are here");
   binder.isDevice = place.isDevice();
 }
 
@@ -412,9 +417,47 @@ nb::object PlanCall::finish() {
   return result;
 }
 
+/// PyTorch, if it has been imported.
+static nb::handle findTorch() {
+  nb::object modules = nb::module_::import_("sys").attr("modules");
+  return PyDict_GetItemString(modules.ptr(), "torch");
+}
+
+/// Whether PyTorch chooses dtypes, which may agree then.
+static bool usesAutocast() {
+  nb::handle torch = findTorch();
+  return torch && nb::hasattr(torch, "is_autocast_enabled") &&
+         (nb::cast<bool>(torch.attr("is_autocast_enabled")("cpu")) ||
+          nb::cast<bool>(torch.attr("is_autocast_enabled")("cuda")));
+}
+
 nb::object Plan::call(llvm::ArrayRef<PyObject *> operands, nb::handle state,
                       nb::handle out, InPlace inPlace, nb::handle numThreads,
                       nb::handle destination) {
+  std::string refusal;
+  try {
+    return run(operands, state, out, inPlace, numThreads, destination);
+  } catch (const DispatchedTensor &error) {
+    if (!findTorch())
+      throw;
+    refusal = error.what();
+  } catch (const nb::builtin_exception &error) {
+    if (error.type() != nb::exception_type::type_error || !usesAutocast())
+      throw;
+    refusal = error.what();
+  }
+  nb::list arrays;
+  for (PyObject *operand : operands)
+    arrays.append(nb::handle(operand));
+  return nb::module_::import_("linattn._torch")
+      .attr("dispatch")(nb::find(this), nb::tuple(arrays), state, out,
+                        static_cast<int>(inPlace), numThreads, destination,
+                        refusal);
+}
+
+nb::object Plan::run(llvm::ArrayRef<PyObject *> operands, nb::handle state,
+                     nb::handle out, InPlace inPlace, nb::handle numThreads,
+                     nb::handle destination) {
   PlanCall call(*this);
   int32_t threads = parseNumThreads(numThreads);
   call.import(operands, state);
@@ -524,6 +567,7 @@ void linattn::python::registerPlan(nb::module_ &module) {
           "build"_a, "operands"_a, "rules"_a, "state"_a, "output"_a.none(),
           "has_state"_a, "returns_state"_a, "fixes_heads"_a,
           "wide_state"_a = false, "trusts_state"_a = false)
+      .def_ro("build", &Plan::build, "What compiles its kernels.")
       .def_prop_ro(
           "state_parts", [](const Plan &plan) { return plan.state.size(); },
           "How many arrays the state has.")
@@ -533,6 +577,17 @@ void linattn::python::registerPlan(nb::module_ &module) {
              nb::handle inPlace, nb::handle numThreads) {
             bool isGiven = PyTuple_Check(inPlace.ptr());
             return plan.call(itemsOf(operands), state, out,
+                             isGiven ? InPlace::Never : parseInPlace(inPlace),
+                             numThreads, isGiven ? inPlace : nb::none());
+          },
+          "operands"_a, "state"_a.none(), "out"_a.none(), "in_place"_a,
+          "num_threads"_a.none())
+      .def(
+          "run",
+          [](Plan &plan, nb::tuple operands, nb::handle state, nb::handle out,
+             nb::handle inPlace, nb::handle numThreads) {
+            bool isGiven = PyTuple_Check(inPlace.ptr());
+            return plan.run(itemsOf(operands), state, out,
                              isGiven ? InPlace::Never : parseInPlace(inPlace),
                              numThreads, isGiven ? inPlace : nb::none());
           },

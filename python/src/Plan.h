@@ -122,11 +122,17 @@ public:
   /// Returns o, or (o, parts of the state…) with a returned state; o is None
   /// where there is none. Parts that were updated in place are the arrays that
   /// were given. The final state goes to `destination`, a tuple of arrays, if
-  /// there is one.
+  /// there is one. Tensors that PyTorch must look at go to `linattn._torch`.
   nanobind::object call(llvm::ArrayRef<PyObject *> operands,
                         nanobind::handle state, nanobind::handle out,
                         InPlace inPlace, nanobind::handle numThreads,
                         nanobind::handle destination = nanobind::none());
+
+  /// The same for arrays in memory, whatever they are; others are a ValueError.
+  nanobind::object run(llvm::ArrayRef<PyObject *> operands,
+                       nanobind::handle state, nanobind::handle out,
+                       InPlace inPlace, nanobind::handle numThreads,
+                       nanobind::handle destination = nanobind::none());
 
   /// The same in segments of `every` tokens, from the last one if `reverse`:
   /// (o, parts of the state…, states after the segments…). See PlanCall::chain.

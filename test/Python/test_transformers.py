@@ -95,6 +95,26 @@ def test_the_logits_depend_on_every_function(name, monkeypatch):
             monkeypatch.undo()
 
 
+@pytest.mark.parametrize("name", some("qwen3_5", "mamba2"))
+def test_parameters_have_the_same_gradients(name):
+    model = make_model(name).train()
+    tokens, _ = make_tokens()
+
+    def gradients():
+        model.zero_grad()
+        model(tokens, labels=tokens).loss.backward()
+        return {key: x.grad for key, x in model.named_parameters() if x.grad is not None}
+
+    expected = gradients()
+    with lt.enabled():
+        found = gradients()
+        recurrence = [x for x in lt.status()[name] if x.kernel in ("chunk_gated_delta_rule", "chunk_kda", "mamba_chunk_scan_combined")]
+        assert not any(entry.passed for entry in recurrence) and (not recurrence or any(x.taken for x in recurrence))
+    assert found.keys() == expected.keys()
+    for key, gradient in expected.items():
+        assert (found[key] - gradient).norm() <= 1e-4 * gradient.norm(), key
+
+
 def _wrong(adapter):
     def wrong(*args, **kwargs):
         result = adapter(*args, **kwargs)

@@ -6,7 +6,7 @@ import torch
 from transformers.activations import ACT2FN
 
 from .. import _conv, conv
-from ._guard import PassOn
+from ._guard import PassOn, trains
 from ._run import detach
 
 __all__ = ["causal_conv1d_fn", "causal_conv1d_update"]
@@ -24,6 +24,7 @@ def _check_width(weight):
         raise PassOn(f"{weight.shape[1]} weights per channel, more than {_conv.MAX_WIDTH}")
 
 
+@trains
 def causal_conv1d_fn(hidden_states, weight, bias=None, activation=None, **kwargs):
     """`linattn.conv.causal_conv1d_fn`, whose result has the memory layout of its input.
     Packed sequences are kept apart by seq_idx, or by the offsets cu_seq_lens_q."""

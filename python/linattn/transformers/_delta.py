@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _delta as families
 from .._families import offsets
+from ._guard import trains
 from ._packed import find_offsets
 from ._run import detach, initial, of_dtype, run
 
@@ -26,6 +27,7 @@ _OPTIONS = {"use_beta_sigmoid_in_kernel": False, "allow_neg_eigval": False, "rev
 _KDA_OPTIONS = {"lower_bound": None, **_OPTIONS}
 
 
+@trains
 def chunk_gated_delta_rule(
     query, key, value, g, beta, chunk_size=64, initial_state=None, output_final_state=False,
     use_qk_l2norm_in_kernel=False, **kwargs,
@@ -38,6 +40,7 @@ def chunk_gated_delta_rule(
     )  # fmt: skip
 
 
+@trains
 def fused_recurrent_gated_delta_rule(
     query, key, value, g, beta, initial_state=None, output_final_state=False, use_qk_l2norm_in_kernel=False,
     **kwargs,
@@ -49,6 +52,7 @@ def fused_recurrent_gated_delta_rule(
     )  # fmt: skip
 
 
+@trains
 def chunk_kda(
     query, key, value, g, beta, chunk_size=64, initial_state=None, output_final_state=False,
     use_qk_l2norm_in_kernel=False, **kwargs,
@@ -60,6 +64,7 @@ def chunk_kda(
     )  # fmt: skip
 
 
+@trains
 def fused_recurrent_kda(
     query, key, value, g, beta, initial_state, output_final_state, use_qk_l2norm_in_kernel=False, **kwargs,
 ):  # fmt: skip

@@ -7,8 +7,9 @@ import functools
 import torch
 
 from .._checks import UnsupportedError
+from .._torch import differentiable
 
-__all__ = ["Hook", "PassOn", "make_hook"]
+__all__ = ["Hook", "PassOn", "make_hook", "trains"]
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
@@ -17,6 +18,12 @@ _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _functorch = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: None)
 _tracing = getattr(torch._C, "_get_tracing_state", lambda: None)
 _forward_ad = torch.autograd.forward_ad
+
+
+def trains(adapter):
+    """Says of an adapter that it may be called where gradients are recorded."""
+    adapter.trains = True
+    return adapter
 
 
 class PassOn(Exception):
@@ -48,6 +55,7 @@ class Hook:
 def make_hook(hook):
     """The function that decides, for each call, where it goes."""
     original = hook.original
+    trains = getattr(hook.adapter, "trains", False)
 
     @functools.wraps(original)
     def hooked(*args, **kwargs):
@@ -56,10 +64,12 @@ def make_hook(hook):
             return original(*args, **kwargs)
         if not hook.active:
             return original(*args, **kwargs)
-        why = _find_reason(args, kwargs)
+        why = _find_reason(args, kwargs, trains)
         if why is None:
             try:
-                result = hook.adapter(*args, **kwargs)
+                # A call whose gradient has no kernel is the replaced function's.
+                with differentiable(torch.is_grad_enabled()):
+                    result = hook.adapter(*args, **kwargs)
             except (PassOn, UnsupportedError) as error:
                 why = str(error)
             else:
@@ -72,9 +82,9 @@ def make_hook(hook):
     return hooked
 
 
-def _find_reason(args, kwargs):
+def _find_reason(args, kwargs, trains):
     """Why linattn does not take a call; None if it does."""
-    grad = torch.is_grad_enabled()
+    grad = torch.is_grad_enabled() and not trains
     for values in (args, kwargs.values()):
         for value in values:
             if not isinstance(value, torch.Tensor):

@@ -8,13 +8,14 @@ import torch
 import torch.nn.functional as F
 
 from .. import _additive, _beyond
-from ._guard import PassOn
+from ._guard import PassOn, trains
 from ._packed import find_packing
-from ._run import detach, initial, of_dtype, run, state_dtype
+from ._run import detach, initial, is_recorded, of_dtype, run, state_dtype
 
 __all__ = ["mamba_chunk_scan_combined", "selective_scan_fn", "selective_state_update"]
 
 
+@trains
 def mamba_chunk_scan_combined(
     hidden_states, dt, A, B, C, chunk_size, D=None, dt_bias=None, initial_states=None, dt_softplus=False,
     dt_limit=(0.0, float("inf")), return_final_states=False, **kwargs,
@@ -63,7 +64,7 @@ def _packed_mamba2(x, dt, B, C, arguments, packing, state, returns_state):
     states = None
     if state is not None:
         states = state.new_zeros((len(packing.offsets) - 1, heads, width, B.shape[-1]))
-        states[packing.first] = state
+        states = states.index_put((packing.first,), state)
     flat = [tensor.reshape(1, rows * length, *tensor.shape[2:]) for tensor in (x, dt, B, C)]
     y, states = _mamba2(*flat, *arguments, packing.offsets, states, returns_state)
     y = y.reshape(x.shape)
@@ -71,7 +72,8 @@ def _packed_mamba2(x, dt, B, C, arguments, packing, state, returns_state):
         return y, None
     if state is None:
         return y, states[packing.last]
-    return y, state.copy_(states[packing.last])
+    final = states[packing.last]
+    return y, final if is_recorded(final) else state.copy_(final)
 
 
 def _selective_scan(operands, softplus, state, returns_state):
@@ -80,6 +82,7 @@ def _selective_scan(operands, softplus, state, returns_state):
     return run(_beyond._selective_scan, (*operands, None, None, None), options, state, bool(returns_state))
 
 
+@trains
 def selective_scan_fn(
     hidden_states, dt, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False,
     use_mambapy=False, use_associative_scan=False, **kwargs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from .._norm import output_norm
-from ._guard import PassOn
+from ._guard import PassOn, trains
 from ._run import detach
 
 __all__ = ["gate_first", "norm_first", "norm_of_groups"]
@@ -15,8 +15,6 @@ _ACTIVATIONS = ("silu", "swish", "sigmoid")
 
 def _norm(x, gate, weight, eps, activation, first):
     """The norm over the last dimension; the gate may be narrower than x, and None."""
-    if torch.is_grad_enabled() and weight.requires_grad:
-        raise PassOn("gradients are recorded")
     if not weight.is_cpu:
         raise PassOn(f"tensors on {weight.device.type}")
     if activation not in _ACTIVATIONS:
@@ -30,6 +28,7 @@ def _norm(x, gate, weight, eps, activation, first):
     )
 
 
+@trains
 def norm_first(self, hidden_states, gate=None):
     """``norm(x) · weight · act(gate)``, as gated delta rules have it."""
     if gate is None:
@@ -37,6 +36,7 @@ def norm_first(self, hidden_states, gate=None):
     return _norm(hidden_states, gate, self.weight, self.variance_epsilon, self.activation, False)
 
 
+@trains
 def gate_first(self, hidden_states, gate=None):
     """``norm(x · silu(gate)) · weight`` in groups of features, as Mamba-2 has it."""
     groups = hidden_states.shape[-1] // self.group_size
@@ -44,6 +44,7 @@ def gate_first(self, hidden_states, gate=None):
     return x.to(torch.promote_types(self.weight.dtype, hidden_states.dtype))
 
 
+@trains
 def norm_of_groups(self, hidden_states, gate=None):
     """Either order, in groups of features, as Falcon-H1 has it."""
     return _in_groups(

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import torch
 
-__all__ = ["detach", "initial", "of_dtype", "run", "state_dtype"]
+__all__ = ["detach", "initial", "is_recorded", "of_dtype", "run", "state_dtype"]
+
+
+def is_recorded(*tensors):
+    """Whether a gradient is recorded of one of them; None requires none."""
+    return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
 
 
 def detach(tensor):
-    """The tensor as arrays are passed on: a parameter may require a gradient, and
-    calls that record one do not come this far."""
-    return tensor.detach() if tensor is not None and tensor.requires_grad else tensor
+    """The tensor as arrays are passed on: a parameter may require a gradient that is not
+    recorded."""
+    if tensor is None or not tensor.requires_grad or torch.is_grad_enabled():
+        return tensor
+    return tensor.detach()
 
 
 def of_dtype(tensor, dtype):
@@ -49,8 +56,8 @@ def _threads(tokens, state):
 
 
 def run(family, operands, options, state, returns_state):
-    """The output of a family and its final state, which is `state`, overwritten; the state
-    is None unless it is returned.
+    """The output of a family and its final state, which is `state`, overwritten, unless
+    gradients are recorded; the state is None unless it is returned.
 
     Args:
       family: a `Family`.
@@ -59,7 +66,8 @@ def run(family, operands, options, state, returns_state):
       returns_state: whether the final state is needed.
     """
     threads = _threads(operands[0], state)
-    if state is not None and returns_state:
+    parts = state if isinstance(state, tuple) else (state,)
+    if state is not None and returns_state and not is_recorded(*operands, *parts):
         return family(operands, options, state, True, None, threads, "auto", None, True)
     result = family(operands, options, state, returns_state, None, threads, "auto", None)
     return result if returns_state else (result, None)

@@ -1,0 +1,86 @@
+"""Calls by name: plans for graphs that outlive the Python objects of a call."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+import torch
+
+from .. import _linattn
+from .._recipe import Recipe, makers
+from . import _layouts
+
+__all__ = ["Call", "find", "name_of"]
+
+_calls = {}
+# PyTorch keeps the operators, and they the plans.
+_linattn.outlive()
+
+
+class Call(NamedTuple):
+    """A plan and what it is made from."""
+
+    plan: _linattn.Plan
+    recipe: Recipe
+    # Kernels, by what they are made for.
+    gradients: dict
+
+    @property
+    def what(self):
+        return self.recipe.what
+
+    @property
+    def names(self):
+        """The names of operands and of parts of the state."""
+        return [name for name, _, _ in (*self.recipe.operands, *self.recipe.state)]
+
+    @property
+    def roles(self):
+        return [role for _, role, _ in (*self.recipe.operands, *self.recipe.state)]
+
+    def bind(self, shapes):
+        return _layouts.bind(self.recipe, shapes)
+
+    def state_dtype(self, tokens):
+        return torch.float64 if self.recipe.wide_state or tokens is torch.float64 else torch.float32
+
+    def result_dtypes(self, tokens):
+        """The dtypes of results, for tokens of a dtype."""
+        state = self.state_dtype(tokens)
+        roles = ["tokens"] if self.recipe.output is not None else []
+        if self.recipe.returns_state:
+            roles += [role for _, role, _ in self.recipe.state]
+        return [state if role == "state" else tokens for role in roles]
+
+
+def name_of(plan):
+    """The name by which a graph knows a plan."""
+    name = plan.build.name
+    if name not in _calls:
+        _calls[name] = Call(plan, plan.build, {})
+    return name
+
+
+def find(name):
+    """The call of that name; its plan is made anew where another process named it."""
+    try:
+        return _calls[name]
+    except KeyError:
+        pass
+    try:
+        kind, *arguments = json.loads(name, object_hook=None)
+        maker = makers[kind]
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(
+            f"call: expected the name of a call, but got {name!r}; one with a function of Python in it is known to "
+            "the process alone that made it"
+        ) from None
+    plan = maker(*_tuples(arguments))
+    plan.build.key = (kind, *_tuples(arguments))
+    return _calls.setdefault(name, Call(plan, plan.build, {}))
+
+
+def _tuples(value):
+    """Lists as tuples, which JSON does not have."""
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

@@ -1,0 +1,183 @@
+"""The shapes of a call by the layouts of its recipe.
+
+A plan learns extents from arrays in memory. Here they come from shapes alone, which may
+be symbols, and checks are left to the plan.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["Binding", "bind", "results"]
+
+# Operands that have all their dimensions whatever the tokens have.
+_WHOLE = ("state", "carried", "offsets", "parameter")
+
+
+class Layout(NamedTuple):
+    """One alternative: the user's dimensions, "H*K" undivided, and those of the op."""
+
+    user: list
+    logical: list
+
+    def drop(self, dropped):
+        """What is left of an array without these dimensions."""
+        return Layout([word for word in self.user if word not in dropped], self.logical)
+
+    def shape(self, extents):
+        return [_extent(word, extents) for word in self.user]
+
+    def to_logical(self, tensor, extents):
+        """The tensor as the op takes it, a view."""
+        names = []
+        for index, word in reversed([*enumerate(self.user)]):
+            parts = word.split("*")
+            if len(parts) > 1:
+                tensor = tensor.unflatten(index, [extents[part] for part in parts])
+            names = parts + names
+        for index, name in reversed([*enumerate(names)]):
+            if name not in self.logical:  # of extent 1
+                tensor, names = tensor.select(index, 0), names[:index] + names[index + 1 :]
+        order = [names.index(name) for name in self.logical if name in names]
+        tensor = tensor.permute(order)
+        for index, name in enumerate(self.logical):
+            if name not in names:
+                tensor = tensor.unsqueeze(index)
+        return tensor
+
+
+class Binding(NamedTuple):
+    """What the shapes of a call say.
+
+    Attributes:
+      extents: sizes by the names of dimensions.
+      layouts: one for each operand, then for each part of the state.
+      alternatives: of the operands, which of its layouts each one has.
+      output: the layout of the output, or None.
+    """
+
+    extents: dict
+    layouts: list
+    alternatives: list
+    output: Layout | None
+
+
+def kind(name):
+    """What a dimension counts."""
+    return {"B": "batch", "N": "batch", "H": "head", "G": "head", "T": "length"}.get(name[0], "feature")
+
+
+def parse(text):
+    layouts = []
+    for alternative in text.split("|"):
+        user, arrow, logical = alternative.partition("->")
+        user, logical = user.split(), logical.split()
+        if not arrow:
+            words = [part for word in user for part in word.split("*")]
+            logical = [word for counted in ("batch", "head", "length", "feature") for word in words if kind(word) == counted]
+        layouts.append(Layout(user, logical))
+    return layouts
+
+
+def _extent(word, extents):
+    size = 1
+    for part in word.split("*"):
+        if part not in extents:
+            return None
+        size = size * extents[part]
+    return size
+
+
+def _names(recipe):
+    arrays = (*recipe.operands, *recipe.state, *([recipe.output] if recipe.output is not None else []))
+    texts = [layouts for _, _, layouts in arrays]
+    return {part for text in texts for layout in parse(text) for word in layout.user for part in word.split("*")}
+
+
+def _apply(rules, extents, offsets):
+    """The dimensions that follow from others."""
+    if "B" in extents and not offsets:
+        extents["N"] = extents["B"]
+    for rule in rules:
+        result, _, right = (part.strip() for part in rule.partition("="))
+        head, _, arguments = right.partition("(")
+        words = [word.strip() for word in (arguments.rstrip(")").split(",") if arguments else right.split())]
+        sources = [word for word in words if not word.lstrip("-").isdigit()]
+        if any(source not in extents for source in sources):
+            continue
+        values = [extents[source] for source in sources]
+        numbers = [int(word) for word in words if word.lstrip("-").isdigit()]
+        if head.strip() == "max":
+            extents[result] = max(values)
+        elif head.strip() == "features":
+            constant, linear, quadratic = numbers
+            extents[result] = (constant + linear * values[0] + quadratic * values[0] * values[0]) // 2
+        else:
+            extents[result] = (numbers or [1])[0] * (values or [1])[0]
+
+
+def bind(recipe, shapes):
+    """The `Binding` of a call, from the shapes of its operands and of its state.
+
+    Raises:
+      ValueError: a shape that fits none of its layouts.
+    """
+    extents, layouts, alternatives = {"1": 1}, [], []
+    offsets = any(role == "offsets" for _, role, _ in recipe.operands)
+    full = parse(recipe.operands[0][2])[0]
+    names = _names(recipe)
+    heads = {name for name in names if kind(name) == "head"}
+    dropped = next(
+        (gone for gone in (set(), heads, heads | {"B"}) if len(full.drop(gone).user) == len(shapes[0])), None
+    )
+    if dropped is None:
+        raise ValueError(f"{recipe.operands[0][0]}: expected shape {tuple(full.user)}, but got {tuple(shapes[0])}")
+    extents.update(dict.fromkeys(dropped, 1))
+    applied = False
+    for (name, role, text), shape in zip((*recipe.operands, *recipe.state), shapes):
+        if role != "tokens" and not applied:
+            _apply(recipe.rules, extents, offsets)
+            applied = True
+        if role == "offsets":
+            extents["N"] = shape[0] - 1
+            layouts.append(Layout(["N"], ["N"]))
+            alternatives.append(0)
+            continue
+        index, layout = _match(name, role, text, shape, extents, dropped)
+        for word, size in zip(layout.user, shape):
+            if "*" not in word:
+                extents[word] = size
+        layouts.append(layout)
+        alternatives.append(index)
+        if role == "parameter":
+            _apply(recipe.rules, extents, offsets)
+    _apply(recipe.rules, extents, offsets)
+    output = None
+    if recipe.output is not None:
+        output = parse(recipe.output[2])[0].drop(dropped)
+    return Binding(extents, layouts, alternatives[: len(recipe.operands)], output)
+
+
+def _match(name, role, text, shape, extents, dropped):
+    """The first layout that a shape fits; one head's gate may also come with its head."""
+    parsed = parse(text)
+    modes = [set()] if role in _WHOLE else [dropped] if role == "tokens" else [set(), dropped]
+    for gone in modes:
+        for index, layout in enumerate(parsed):
+            layout = layout.drop(gone)
+            if layout.user and len(layout.user) == len(shape) and all(
+                extent is None or extent == size for extent, size in zip(layout.shape(extents), shape)
+            ):
+                return index, layout
+    raise ValueError(f"{name}: expected shape {' or '.join(' '.join(x.user) for x in parsed)}, but got {tuple(shape)}")
+
+
+def results(recipe, binding):
+    """The shapes of what a call returns: (role, shape) of the output, if there is one, then of
+    the parts of the state that are returned."""
+    found = []
+    if binding.output is not None:
+        found.append(("tokens", binding.output.shape(binding.extents)))
+    if recipe.returns_state:
+        found += [(role, parse(text)[0].shape(binding.extents)) for _, role, text in recipe.state]
+    return found

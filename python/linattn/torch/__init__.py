@@ -1,0 +1,29 @@
+"""linattn inside of PyTorch: gradients, `torch.compile`, `torch.export`, `torch.func`.
+
+    >>> q, k, v = (torch.randn(1, 512, 8, 64, requires_grad=True) for _ in range(3))
+    >>> linattn.scan(q, k, v, decay=g).sum().backward()
+    >>> import linattn.torch                     # before a function is compiled
+    >>> torch.compile(lambda q: linattn.retnet(q, q, q), fullgraph=True)(q)
+
+A call of a public function with a tensor that requires a gradient, or that stands for
+something else than memory, goes through PyTorch's dispatcher by itself; that of other
+tensors does not. Three operators serve all functions:
+
+``torch.ops.linattn.run(call, operands, state)``
+    What a function computes. `call` says which one, and all of it that is no tensor.
+``torch.ops.linattn.run_(call, operands, state)``
+    The same, where the initial state becomes the final one in place.
+``torch.ops.linattn.run_backward(call, operands, state, cotangents, given, wanted)``
+    The gradients of `run`, by a kernel that is derived from its own.
+
+There is no second derivative and no forward mode. Importing this module tells
+`torch.compile` that it need not look into the functions of linattn. It needs PyTorch;
+`linattn` itself does not.
+"""
+
+from .._torch._operators import run, run_, run_backward
+from ._traced import register as _register
+
+__all__ = ["run", "run_", "run_backward"]
+
+_register()
