@@ -8,9 +8,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "RunnerTestUtils.h"
+#include "linattn/Support/BundleFormat.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <fstream>
 #include <sstream>
@@ -65,6 +67,15 @@ std::string linattn::test::readBundle(const std::string &name) {
   std::ostringstream file;
   file << stream.rdbuf();
   return file.str();
+}
+
+void linattn::test::sign(std::string &file) {
+  BundleHeader header;
+  std::memcpy(&header, file.data(), sizeof(header));
+  header.fileSize = file.size();
+  std::memcpy(file.data(), &header, sizeof(header));
+  header.checksum = getBundleChecksum(file.data(), file.size());
+  std::memcpy(file.data(), &header, sizeof(header));
 }
 
 KernelPtr linattn::test::load(const std::string &file, std::string &error) {
