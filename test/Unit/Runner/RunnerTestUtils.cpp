@@ -15,6 +15,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fstream>
+#include <new>
 #include <sstream>
 
 using namespace linattn::test;
@@ -22,6 +23,20 @@ using namespace linattn::test;
 /// Before the runner looks for a driver.
 static const int fakeIsChosen =
     setenv("LINATTN_CUDA_DRIVER", LINATTN_FAKE_DRIVER, /*overwrite=*/1);
+
+static thread_local int64_t allocations = 0;
+
+int64_t linattn::test::getAllocations() { return allocations; }
+
+// As the library's own, which others of its kind call.
+void *operator new(size_t bytes) {
+  ++allocations;
+  if (void *memory = std::malloc(bytes ? bytes : 1))
+    return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 FakeDriver &FakeDriver::get() {
   static FakeDriver driver = [] {
