@@ -4,7 +4,6 @@ A seeded sample runs by default, all of it (some hours) with LINATTN_MATRIX=all.
 """
 
 import functools
-import hashlib
 import inspect
 import itertools
 import os
@@ -13,6 +12,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
+from conftest import rank_of
 from test_families import CASES, PLAIN, REVERSIBLE, Draw, error, parts, run
 
 import linattn
@@ -110,7 +110,7 @@ def cost(point):
 
 def sample(all_points):
     """Every family in every form, and packed as well, each on the shape, dtype and
-    gates that a hash picks among those that are quickly walked."""
+    gates that the seed picks among those that are quickly walked."""
     if os.environ.get("LINATTN_MATRIX") == "all":
         return all_points
     chosen = {}
@@ -118,7 +118,7 @@ def sample(all_points):
         case, form, _, _, cuts, _ = point
         if cost(point) <= 4_000_000 and (cuts is None or form == "auto"):
             key = case, form, cuts is None
-            rank = hashlib.sha256(name_of(point).encode()).digest()
+            rank = rank_of(name_of(point))
             if key not in chosen or rank < chosen[key][0]:
                 chosen[key] = rank, point
     return [point for _, point in chosen.values()]
@@ -135,14 +135,15 @@ def exactness(case, form, dtype):
 
 
 def assert_close(case, form, dtype, out, ref):
+    rounded = np.asarray(out).dtype == ml_dtypes.bfloat16
     out = np.asarray(out).astype(np.float64)
     if dtype in EXACT or not ref.size:
         assert error(out, ref) <= exactness(case, form, dtype)
         return
-    if dtype == "bf16":
+    if rounded:
         ref = ref.astype(ml_dtypes.bfloat16).astype(np.float64)
-    families, rounded = PREAMBLE
-    tolerance = rounded if dtype == "bf16" and case in families else LOOSE.get(CASES[case][0], DELTA)
+    families, bound = PREAMBLE
+    tolerance = bound if dtype == "bf16" and case in families else LOOSE.get(CASES[case][0], DELTA)
     # The maximum of an empty sequence is −∞ in both.
     finite = np.isfinite(ref)
     assert np.array_equal(out[~finite], ref[~finite])
@@ -210,14 +211,15 @@ def test_slow_decays_do_not_drift(log, tail):
 @pytest.mark.parametrize("log", [-1e-5, -1e-3])
 def test_states_of_positive_features_do_not_drift(log, tail):
     """S and z after 16384 tokens, whose writes never cancel. Chunks add what rounding
-    left of a factor; the other forms round S and z at every token, alike each time."""
+    left of a factor; segments round the sum of a segment's logarithms at every token; the
+    other forms round S and z at every token, alike each time."""
     T, D = 16384, 32
     rng = np.random.default_rng(5)
     q, k, v = (np.abs(rng.standard_normal((1, T, 1, D))).astype(np.float32) for _ in range(3))
     decay = np.full((1, T, 1, *tail), log, np.float32)
     options = dict(decay=decay, normalize=True, return_state=True)
     ref, expected = reference.scan(q, k, v, **options)
-    for form, bound in (("chunk", 3e-6), ("segments:1000", 3e-6), ("state-tile", 3e-4), ("token", 3e-4)):
+    for form, bound in (("chunk", 3e-6), ("segments:1000", 1e-5), ("state-tile", 3e-4), ("token", 3e-4)):
         o, state = linattn.scan(q, k, v, form=form, **options)
         assert error(o, ref) <= 3e-6  # the drift cancels in the quotient
         assert error(state.S, expected.S) <= bound
