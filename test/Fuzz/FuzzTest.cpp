@@ -16,11 +16,13 @@
 #include "Targets.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 using namespace linattn::fuzz;
@@ -32,6 +34,27 @@ struct Current {
   char path[512] = {};
   std::string input;
 } current;
+
+/// An input that ends before memory that faults: who reads past it is found
+/// without a sanitizer.
+llvm::StringRef guard(llvm::StringRef input) {
+  static size_t page = sysconf(_SC_PAGESIZE), capacity = 0;
+  static char *memory = nullptr;
+  if (input.size() > capacity) {
+    if (memory)
+      munmap(memory, capacity + page);
+    capacity = llvm::alignTo(std::max<size_t>(input.size(), 1 << 20), page);
+    void *mapping = mmap(nullptr, capacity + page, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED)
+      report("no memory for an input");
+    memory = static_cast<char *>(mapping);
+    mprotect(memory + capacity, page, PROT_NONE);
+  }
+  char *begin = memory + capacity - input.size();
+  std::copy(input.begin(), input.end(), begin);
+  return {begin, input.size()};
+}
 
 /// Writes the input that ends the process, or never ends, and its name.
 void leave(int signal) {
@@ -91,7 +114,7 @@ protected:
     strncpy(current.path, path.c_str(), sizeof(current.path) - 1);
     current.input = std::move(input);
     alarm(60);
-    bool isTaken = GetParam().run(current.input);
+    bool isTaken = GetParam().run(guard(current.input));
     alarm(0);
     return isTaken;
   }

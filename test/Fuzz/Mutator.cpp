@@ -55,13 +55,16 @@ std::string Mutator::make(uint64_t seed, uint64_t number) const {
   for (size_t left = pick({1, 1, 2, 3, 8}); left > 0; --left) {
     size_t at = below(data.size() + 1), size = pick({1, 2, 5, 20, 100});
     const std::string &word = words[below(words.size())];
-    switch (below(6)) {
+    switch (below(7)) {
     case 0:
       if (at < data.size())
         data[at] = static_cast<char>(below(256));
       break;
     case 1:
       data.erase(at, size);
+      break;
+    case 6:
+      data.resize(at);
       break;
     case 2:
       data.insert(at, data.substr(at, size));
