@@ -153,6 +153,57 @@ TEST_F(BundleTest, ManifestsAreChecked) {
             "malformed manifest: expected loops to be nested");
 }
 
+/// The bundle with another manifest, in front of the same code.
+std::string replaceManifest(const std::string &file,
+                            const std::string &manifest) {
+  BundleHeader header;
+  std::memcpy(&header, file.data(), sizeof(header));
+  std::string blobs = file.substr(getBlobStart(header.manifestSize));
+  header.manifestSize = manifest.size();
+  std::string result(reinterpret_cast<char *>(&header), sizeof(header));
+  result += manifest;
+  result.resize(getBlobStart(manifest.size()));
+  result += blobs;
+  sign(result);
+  return result;
+}
+
+std::string repeat(const std::string &text, int count) {
+  std::string result;
+  for (int i = 0; i < count; ++i)
+    result += text;
+  return result;
+}
+
+// A manifest of a megabyte must not take gigabytes, nor a stack.
+TEST_F(BundleTest, SizesOfListsAreBounded) {
+  auto getManifest = [](const std::string &file) {
+    BundleHeader header;
+    std::memcpy(&header, file.data(), sizeof(header));
+    return file.substr(sizeof(header), header.manifestSize);
+  };
+  std::string chain = readBundle("chain"), error;
+  std::string manifest = getManifest(chain), list = "\"buffers\":[";
+  size_t at = manifest.find(list) + list.size();
+  manifest.insert(at, repeat(R"({"bytes":11,"element_bytes":4},)", 60000));
+  EXPECT_FALSE(load(replaceManifest(chain, manifest), error));
+  EXPECT_EQ(error, "malformed manifest: expected at most 1024 buffers, but got "
+                   "60003");
+
+  std::string loops = readBundle("loops");
+  manifest = getManifest(loops);
+  list = "\"loops\":[";
+  at = manifest.find(list) + list.size();
+  std::string nested;
+  for (int inner = 60001; inner > 1; --inner)
+    nested += R"({"count":3,"first":0,"index":14,"inner":)" +
+              std::to_string(inner) + R"(,"lower":10,"step":12,"upper":2},)";
+  manifest.insert(at, nested);
+  EXPECT_FALSE(load(replaceManifest(loops, manifest), error));
+  EXPECT_EQ(error, "malformed manifest: expected loops to be nested at most 64 "
+                   "deep");
+}
+
 /// The chain's three buffers, of other sizes and in use for longer.
 KernelPtr loadUnequalChain() {
   std::string file = readBundle("chain"), error;
