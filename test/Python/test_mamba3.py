@@ -139,8 +139,9 @@ def test_later_tokens_change_nothing(name):
 def test_packed(name):
     operands = draw(name, B=1)
     check(name, operands, cu_seqlens=[0, 7, 7, 8, 19])
-    for cuts in ([0, 7, 7, 8, 19], [0, 0, 19, 19], [0, 19]):
-        check(name, operands, cu_seqlens=np.array(cuts, np.int32), Input_States=draw_states(name, len(cuts) - 1))
+    # Empty first, within and last; of one token.
+    cuts = [0, 0, 7, 7, 8, 19, 19]
+    check(name, operands, cu_seqlens=np.array(cuts, np.int32), Input_States=draw_states(name, len(cuts) - 1))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -171,8 +172,8 @@ def sample():
     chosen = {}
     for point in points():
         name, form, _, shape, cuts, _ = point
-        # Of several queries per token: the forms differ in their scans alone.
-        if name == "mamba3_mimo" and form not in ("auto", "chunk:16"):
+        # The forms differ in their scans alone; of several queries per token, even less.
+        if form == "chunk:64" or (name == "mamba3_mimo" and form not in ("auto", "chunk:16")):
             continue
         if np.prod(shape) <= 2_500_000:
             key = name, form, cuts is None
