@@ -22,6 +22,9 @@ using nlohmann::json;
 /// More of anything is no bundle.
 static constexpr size_t kMaxCount = 1 << 16;
 static constexpr size_t kMaxRank = 32;
+/// Pairs of buffers are compared, and loops within loops recurse.
+static constexpr size_t kMaxBuffers = 1024;
+static constexpr int kMaxNesting = 64;
 
 static const std::pair<const char *, Operation> kOperations[] = {
     {"const", Operation::Const},
@@ -228,6 +231,9 @@ private:
       if (module.contains("cubin"))
         added.cubin = blob(module.at("cubin"));
     }
+    if (it.at("buffers").size() > kMaxBuffers)
+      malformed("expected at most " + std::to_string(kMaxBuffers) +
+                " buffers, but got " + std::to_string(it.at("buffers").size()));
     for (const json &buffer : list(it.at("buffers"))) {
       Buffer &added = variant.buffers.emplace_back();
       added.elementBytes = number(buffer.at("element_bytes"), 1, 16);
@@ -290,13 +296,17 @@ private:
 
   /// Loops follow one another, and lie within the one around them.
   void checkNesting(const std::vector<Loop> &loops, size_t next, size_t end,
-                    size_t first, size_t last) {
+                    size_t first, size_t last, int depth = 0) {
+    if (depth > kMaxNesting)
+      malformed("expected loops to be nested at most " +
+                std::to_string(kMaxNesting) + " deep");
     while (next < end) {
       const Loop &loop = loops[next];
       size_t behind = loop.first + loop.count;
       if (loop.first < first || behind > last || next + loop.inner >= end)
         malformed("expected loops to be nested");
-      checkNesting(loops, next + 1, next + 1 + loop.inner, loop.first, behind);
+      checkNesting(loops, next + 1, next + 1 + loop.inner, loop.first, behind,
+                   depth + 1);
       next += 1 + loop.inner;
       first = behind;
     }

@@ -15,6 +15,7 @@ packages=(
   "lld-22|linker"
   "clang-format-22|format check"
   "clang-tidy-22|lint"
+  "libclang-rt-22-dev|sanitizers and libFuzzer"
   "llvm-22-dev|LLVM headers and library"
   "llvm-22-tools|FileCheck, not, split-file"
   "libmlir-22-dev|MLIR headers and library"

@@ -157,6 +157,10 @@ static std::optional<LaunchArgument::Kind> getScalarKind(Type type) {
     return LaunchArgument::Kind::I64;
   if (type.isInteger(32))
     return LaunchArgument::Kind::I32;
+  if (type.isF16())
+    return LaunchArgument::Kind::F16;
+  if (type.isBF16())
+    return LaunchArgument::Kind::BF16;
   if (type.isF32())
     return LaunchArgument::Kind::F32;
   if (type.isF64())
@@ -279,8 +283,8 @@ LogicalResult LinAttnEmulateLaunchesPass::rewrite(Operation *op) {
     record = createRecord(cast<gpu::LaunchFuncOp>(op));
     if (!record)
       return op->emitOpError(
-          "expected its arguments to be buffers, index, i32, "
-          "i64, f32 or f64");
+          "expected its arguments to be buffers, index, i32, i64, f16, bf16, "
+          "f32 or f64");
   }
 
   std::string text;

@@ -54,6 +54,9 @@ Argument Argument::f32(float value) {
 Argument Argument::f64(double value) {
   return makeScalar(Kind::F64, llvm::bit_cast<uint64_t>(value));
 }
+Argument Argument::half(uint16_t bits, bool isBrain) {
+  return makeScalar(isBrain ? Kind::BF16 : Kind::F16, bits);
+}
 
 Argument Argument::buffer(void *data, uint64_t bytes) {
   Argument argument;
@@ -75,6 +78,10 @@ static std::optional<Argument::Kind> getKind(mlir::Type type) {
     return Argument::Kind::I32;
   if (type.isInteger(64))
     return Argument::Kind::I64;
+  if (type.isF16())
+    return Argument::Kind::F16;
+  if (type.isBF16())
+    return Argument::Kind::BF16;
   if (type.isF32())
     return Argument::Kind::F32;
   if (type.isF64())
@@ -85,8 +92,8 @@ static std::optional<Argument::Kind> getKind(mlir::Type type) {
 }
 
 static llvm::StringRef getName(Argument::Kind kind) {
-  constexpr llvm::StringLiteral names[] = {"i32", "i64", "f32", "f64",
-                                           "a buffer"};
+  constexpr llvm::StringLiteral names[] = {"i32", "i64", "f16",     "bf16",
+                                           "f32", "f64", "a buffer"};
   return names[static_cast<unsigned>(kind)];
 }
 
@@ -249,7 +256,7 @@ EmulatedKernel::compile(mlir::gpu::GPUModuleOp source, llvm::StringRef name) {
     std::optional<Argument::Kind> kind = getKind(type.getValue());
     if (!kind)
       return makeError("expected arguments of '" + impl->name +
-                       "' to be pointers, i32, i64, f32 or f64");
+                       "' to be pointers, i32, i64, f16, bf16, f32 or f64");
     impl->parameters.push_back({*kind, array != nullptr});
   }
   auto jit = compileHost(host, impl->name);

@@ -78,6 +78,10 @@ static Argument getArgument(const LaunchArgument &argument) {
     return Argument::i32(static_cast<int32_t>(argument.value));
   case LaunchArgument::Kind::I64:
     return Argument::i64(argument.value);
+  case LaunchArgument::Kind::F16:
+    return Argument::half(argument.value, /*isBrain=*/false);
+  case LaunchArgument::Kind::BF16:
+    return Argument::half(argument.value, /*isBrain=*/true);
   case LaunchArgument::Kind::F32:
     return Argument::f32(
         llvm::bit_cast<float>(static_cast<uint32_t>(argument.value)));

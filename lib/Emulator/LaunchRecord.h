@@ -17,7 +17,7 @@ namespace linattn::emulator {
 inline constexpr const char *kLaunchSymbol = "linattn_emulate_launch";
 
 struct LaunchArgument {
-  enum class Kind : int64_t { I32, I64, F32, F64, Buffer };
+  enum class Kind : int64_t { I32, I64, F16, BF16, F32, F64, Buffer };
   int64_t kind, value;
   int64_t bytes; ///< Of a buffer, from its first element to its last.
 };

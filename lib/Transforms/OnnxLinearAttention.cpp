@@ -68,10 +68,12 @@ FailureOr<int64_t> OnnxLinearAttention::readHeads(StringRef name) {
   if (!count)
     return fail(name + Twine(" to be an integer")) << attr;
   // Signed or not: ONNX counts with 64 bits.
-  int64_t number = count.getValue().getSExtValue();
-  if (number < 1)
-    return fail(name + Twine(" to be positive")) << number;
-  return number;
+  std::optional<int64_t> number = count.getValue().trySExtValue();
+  if (!number)
+    return fail(name + Twine(" to fit in 64 bits")) << attr;
+  if (*number < 1)
+    return fail(name + Twine(" to be positive")) << *number;
+  return *number;
 }
 
 LogicalResult OnnxLinearAttention::readScale() {

@@ -10,6 +10,7 @@ written to the folder of findings, with its number and seed; a finding is run ag
 """
 
 import argparse
+import ast
 import atexit
 import contextlib
 import functools
@@ -66,14 +67,11 @@ def mutate(data, rng, words):
 # Targets: functions that make something of `rng`; a crash or another exception is a finding
 # ----------------------------------------------------------------------------
 
-MLIR_WORDS = [
-    b"(", b")", b"[", b"]", b"{", b"}", b"<", b">", b"-", b"?", b"*", b"x", b"%0", b"%q", b"@layer", b"@f",
-    b"!llvm.ptr", b"tensor<?x?xf32>", b"tensor<0xf32>", b"memref<?xf32>", b"vector<[4]xf32>", b"f32", b"bf16",
-    b"index", b"none", b"i1", b"9223372036854775807", b"-9223372036854775808", b"1.0e400", b"0x7FC00000 : f32",
-    b"affine_map<(d0) -> (d0)>", b"dense<", b"unit", b'"', b"#linattn.", b"linattn.scan", b"linattn.attention",
-    b"causal, ", b"decay(%v) ", b"beta(%v) ", b"init(%v) ", b"update(delta) ", b"normalize ", b"// ", b"\n", b":",
-    b"loc(unknown)", b"arith.constant ", b"return", b"func.func private @g()", b"!a = tuple<!a>\n", b"#a = [#a]\n",
-]  # fmt: skip
+
+def read_words(name):
+    """The words of a format, as libFuzzer reads them: quoted, one on a line."""
+    lines = (HERE / "dictionaries" / f"{name}.dict").read_text().splitlines()
+    return [ast.literal_eval("b" + line) for line in lines if line.startswith('"')]
 
 
 def read_corpus(*patterns):
@@ -86,11 +84,12 @@ def fuzz_modules(rng):
     import linattn
 
     corpus = read_corpus(
-        ("test/Fuzz/corpus", "*.mlir"), ("examples", "*.mlir"), ("test/Unit/Runner/Inputs", "*.mlir")
+        ("test/Fuzz/corpus/module", "*.mlir"), ("examples", "*.mlir"), ("test/Unit/Runner/Inputs", "*.mlir")
     )
+    words = read_words("module")
 
     def run():
-        text = mutate(rng.choice(corpus), rng, MLIR_WORDS).decode("utf-8", "replace").replace("\r", "\n") + "\n"
+        text = mutate(rng.choice(corpus), rng, words).decode("utf-8", "replace").replace("\r", "\n") + "\n"
         yield text.encode()
         linattn.compile(text, target=rng.choice(("cpu", "cpu", "reference")))
 
@@ -110,8 +109,7 @@ def fuzz_states(rng):
     packed = io.BytesIO()
     np.savez_compressed(packed, S=state.S, z=state.z)
     corpus.append((corpus[0][0], packed.getvalue()))
-    words = [b"PK\x01\x02", b"PK\x05\x06", b"S.npy", b"\x93NUMPY\x01\x00", b"'descr': '<f4'", b"(1,)", b"True",
-             b"\xff\xff\xff\xff", b"\x00\x00\x00\x00", b'"dtype":"F64"', b'"shape":[', b"1e999", b"[", b"{", b"-1"]  # fmt: skip
+    words = read_words("state")
 
     def run():
         path, whole = rng.choice(corpus)
@@ -133,8 +131,7 @@ def fuzz_npy(rng):
         file = io.BytesIO()
         np.save(file, array)
         corpus.append(file.getvalue())
-    words = [b"\x93NUMPY\x01\x00", b"\x93NUMPY\x02\x00", b"'shape': (", b"9223372036854775807", b"-1", b",", b"L",
-             b"True", b"'<f8'", b"'>f4'", b"'|O'", b"{", b"}", b"(", b")", b"\n", b"\xff\xff"]  # fmt: skip
+    words = read_words("npy")
 
     def run():
         data = mutate(rng.choice(corpus), rng, words)
@@ -155,8 +152,7 @@ def fuzz_bundles(rng):
     import linattn_runner
 
     corpus = [file.read_bytes() for file in sorted((BUILD / "test/Unit/Bundles").glob("*.lab"))]
-    words = [b'"', b"{", b"}", b"[", b"]", b":", b",", b"0", b"-1", b"1e999", b"9223372036854775807", b"null", b"true",
-             b'"n0"', b'"shape"', b'"rules"', b'"mul"', b'"cpu"', b'"nvvm"', b'"sm_80"', b"\x00", b"\xff\xff\xff\xff"]  # fmt: skip
+    words = read_words("bundle")
     folder = pathlib.Path(scratch())
 
     def run():

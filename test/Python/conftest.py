@@ -1,5 +1,6 @@
 """Shared by the Python tests: arrays, the oracle's tolerance, a fake library."""
 
+import hashlib
 import os
 
 import hypothesis.core
@@ -11,12 +12,20 @@ from hypothesis import settings
 # every time unless LINATTN_TEST_SEED says otherwise, `random` for instance; a report names it.
 SEED = os.environ.get("LINATTN_TEST_SEED", "0")
 SEED = int.from_bytes(os.urandom(4), "little") if SEED == "random" else int(SEED)
+# Workers, and processes that tests start, draw the same.
+os.environ["LINATTN_TEST_SEED"] = str(SEED)
 EXAMPLES = int(os.environ.get("LINATTN_TEST_EXAMPLES", "25"))
 
 # Kernels are compiled inside of examples; time says nothing about them.
 settings.register_profile("linattn", deadline=None, database=None, print_blob=True, max_examples=EXAMPLES)
 settings.load_profile("linattn")
 hypothesis.core.global_force_seed = SEED  # what --hypothesis-seed sets
+
+
+def rank_of(point):
+    """Orders the points of a matrix by chance, by another seed in another way."""
+    text = f"{SEED} {point}" if SEED else str(point)
+    return hashlib.sha256(text.encode()).digest()
 
 
 def pytest_report_header(config):

@@ -34,6 +34,16 @@ def test_torch(qkv):
     assert linattn.attention(tensors[0], tensors[1].clone().requires_grad_(), tensors[2]).requires_grad
 
 
+def test_jax(qkv):
+    jnp = pytest.importorskip("jax.numpy")
+    arrays = [jnp.asarray(x) for x in qkv]
+    out, state = linattn.scan(*arrays, return_state=True)
+    assert isinstance(out, jnp.ndarray) and isinstance(state.S, jnp.ndarray)
+    np.testing.assert_array_equal(np.asarray(out), linattn.scan(*qkv))
+    half = linattn.attention(*(x.astype(jnp.bfloat16) for x in arrays))
+    assert half.dtype == jnp.bfloat16
+
+
 def test_gradients_are_refused(qkv):
     class Tensor(Foreign):
         requires_grad = True

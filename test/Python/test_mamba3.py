@@ -1,13 +1,13 @@
 """Mamba-3, of one and of several queries per token, against its recurrence in
 float64 at half of flash-linear-attention's tolerances."""
 
-import hashlib
 import inspect
 import os
 
 import ml_dtypes
 import numpy as np
 import pytest
+from conftest import rank_of
 from test_families import error
 from test_matrix import DENSE, DTYPES, EXACT, FORMS, NORMS, PACKED, assert_linear_in_tokens, rms
 
@@ -139,8 +139,9 @@ def test_later_tokens_change_nothing(name):
 def test_packed(name):
     operands = draw(name, B=1)
     check(name, operands, cu_seqlens=[0, 7, 7, 8, 19])
-    for cuts in ([0, 7, 7, 8, 19], [0, 0, 19, 19], [0, 19]):
-        check(name, operands, cu_seqlens=np.array(cuts, np.int32), Input_States=draw_states(name, len(cuts) - 1))
+    # Empty first, within and last; of one token.
+    cuts = [0, 0, 7, 7, 8, 19, 19]
+    check(name, operands, cu_seqlens=np.array(cuts, np.int32), Input_States=draw_states(name, len(cuts) - 1))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -164,19 +165,19 @@ def points():
 
 
 def sample():
-    """Every form, and packed, each on the shape, dtype and gates that a hash picks;
+    """Every form, and packed, each on the shape, dtype and gates that the seed picks;
     all of them with LINATTN_MATRIX=all."""
     if os.environ.get("LINATTN_MATRIX") == "all":
         return list(points())
     chosen = {}
     for point in points():
         name, form, _, shape, cuts, _ = point
-        # Of several queries per token: the forms differ in their scans alone.
-        if name == "mamba3_mimo" and form not in ("auto", "chunk:16"):
+        # The forms differ in their scans alone; of several queries per token, even less.
+        if form == "chunk:64" or (name == "mamba3_mimo" and form not in ("auto", "chunk:16")):
             continue
         if np.prod(shape) <= 2_500_000:
             key = name, form, cuts is None
-            rank = hashlib.sha256(str(point).encode()).digest()
+            rank = rank_of(point)
             if key not in chosen or rank < chosen[key][0]:
                 chosen[key] = rank, point
     return [point for _, point in chosen.values()]
@@ -189,11 +190,7 @@ def test_matrix(point):
     if cuts is not None:
         operands["cu_seqlens"] = cuts
     ref, expected = run(reference, name, operands)
-    try:
-        o, states = run(linattn, name, operands, form=form)
-    except ValueError as refusal:
-        assert form != "auto" and str(refusal).startswith("form:"), refusal
-        pytest.skip(str(refusal))
+    o, states = run(linattn, name, operands, form=form)
     for out, exact in zip((o, *states[1:]), (ref, *expected[1:]), strict=True):
         out, exact = np.asarray(out).astype(np.float64), np.asarray(exact, np.float64)
         if dtype in EXACT:

@@ -1,20 +1,18 @@
 """Drawn scans, against the oracle: any rule, form, shape, dtype and gate.
 
-`LINATTN_DRAWS=10000` makes the run long; a failing draw is shrunk and printed.
+`LINATTN_TEST_EXAMPLES=1000` makes the run long; a failing draw is shrunk and printed.
 """
-
-import os
 
 import ml_dtypes
 import numpy as np
-from conftest import assert_agrees
+from conftest import EXAMPLES, assert_agrees
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import linattn
 from linattn import reference
 
-DRAWS = int(os.environ.get("LINATTN_DRAWS", "300"))
+DRAWS = 4 * EXAMPLES
 DTYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 FORMS = ["auto", "token", "state-tile", "chunk:1", "chunk:5", "chunk:16", "segments:7"]
 

@@ -2,13 +2,12 @@
 by `cu_seqlens`, beside longer and shorter sequences, with any number of threads, among other
 heads and in other memory.
 
-`LINATTN_DRAWS=1000` makes the run long; a failing draw is shrunk and printed.
+`LINATTN_TEST_EXAMPLES=1000` makes the run long; a failing draw is shrunk and printed.
 """
-
-import os
 
 import numpy as np
 import pytest
+from conftest import EXAMPLES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_families import CASES, PACKABLE, Draw, parts, state_flag, state_name
@@ -16,7 +15,7 @@ from test_properties import DTYPES, make, rules
 
 import linattn
 
-DRAWS = int(os.environ.get("LINATTN_DRAWS", "12"))
+DRAWS = EXAMPLES // 2
 
 # Around the lengths where another schedule may begin.
 LENGTHS = [0, 1, 2, 3, 4, 8, 9, 15, 16, 17, 31, 32, 33, 48, 65, 96, 130]

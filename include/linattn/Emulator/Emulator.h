@@ -34,12 +34,14 @@ public:
   static Argument i64(int64_t value);
   static Argument f32(float value);
   static Argument f64(double value);
+  /// f16 or bf16, by its bits.
+  static Argument half(uint16_t bits, bool isBrain);
   /// Every access through it is checked against `bytes`.
   static Argument buffer(void *data, uint64_t bytes);
   /// One that the kernel may only read.
   static Argument constBuffer(const void *data, uint64_t bytes);
 
-  enum class Kind { I32, I64, F32, F64, Buffer };
+  enum class Kind { I32, I64, F16, BF16, F32, F64, Buffer };
   Kind kind;
   uint64_t bits = 0;    ///< Of a scalar.
   char *data = nullptr; ///< Of a buffer.

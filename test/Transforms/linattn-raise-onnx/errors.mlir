@@ -141,6 +141,15 @@ func.func @n3_zero(%a0: tensor<1x5x16xf32>, %a1: tensor<1x5x16xf32>, %a2: tensor
 
 // -----
 
+func.func @n3_wide(%a0: tensor<1x5x16xf32>, %a1: tensor<1x5x16xf32>, %a2: tensor<1x5x16xf32>) {
+  // expected-error @below {{expected kv_num_heads to fit in 64 bits, but got 18446744073709551616 : i129}}
+  %r0, %r1 = "onnx.LinearAttention"(%a0, %a1, %a2) {q_num_heads = 2 : i64, kv_num_heads = 18446744073709551616 : i129}
+    : (tensor<1x5x16xf32>, tensor<1x5x16xf32>, tensor<1x5x16xf32>) -> (tensor<1x5x16xf32>, tensor<1x2x8x8xf32>)
+  return
+}
+
+// -----
+
 func.func @n3_multiple(%a0: tensor<1x5x16xf32>, %a1: tensor<1x5x16xf32>, %a2: tensor<1x5x16xf32>) {
   // expected-error @below {{expected q_num_heads to be a multiple of kv_num_heads, but got 2 and 4}}
   %r0, %r1 = "onnx.LinearAttention"(%a0, %a1, %a2) {q_num_heads = 2 : i64, kv_num_heads = 4 : i64}

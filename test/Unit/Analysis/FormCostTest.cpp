@@ -60,6 +60,95 @@ TEST(FormCost, GrowsWithTokensAndSizes) {
     }
 }
 
+// 512 tokens of heads of 64 in vectors of 16: a state of 64 rows of 4 vectors
+// is 256, keys and values are 4 each, and a chunk of 16 tokens is two blocks of
+// 8 rows, whose triangle is 16 · (16 + 8) / 2 = 192 pairs.
+TEST(FormCost, CountsOfLinearAttention) {
+  ScanProblem problem = sized(512, 64, 64);
+  // Two multiply-adds per vector of the state and token, which is loaded and
+  // stored; the state comes in and goes out once. Packed are q, k, v and o.
+  WorkCounts token{512. * 256 * 2, 512. * 256 * 2 + 512, 0, 0, 512. * 16, 512};
+  EXPECT_EQ(countWork(problem, {ScanForm::Token}, wide), token);
+  // Blocks of 32 tokens: 16 and one more pass.
+  WorkCounts tile{512. * 256 * 2, 2. * 256 * 17 + 512, 0, 0, 512. * 16, 512};
+  EXPECT_EQ(countWork(problem, {ScanForm::StateTile}, wide), tile);
+  // 32 chunks: the state is read by two blocks of rows, read and written by the
+  // update; scores times values, and whole rows of 16 scores of 4 vectors each.
+  WorkCounts chunk{32. * (256 * 16 * 2 + 192 * 4 + 16 * 4 * 16),
+                   32. * 256 * 4 + 1024,
+                   0,
+                   0,
+                   512. * 16,
+                   512};
+  EXPECT_EQ(countWork(problem, {ScanForm::Chunk, 16}, wide), chunk);
+}
+
+// A decay per channel and a rank-1 update: one more reader, one writer.
+TEST(FormCost, CountsOfKDA) {
+  ScanProblem problem = sized(512, 64, 64);
+  problem.update = ScanProblem::Update::Delta;
+  problem.decay = ScanProblem::Decay::Channel;
+  // Read, decayed, transformed and written; q, k, a and four vectors of gates.
+  WorkCounts token{512. * 256 * 4, 512. * 256 * 3 + 512, 0, 0, 512. * 36, 512};
+  EXPECT_EQ(countWork(problem, {ScanForm::Token}, wide), token);
+  // Keys are decayed pair by pair, once to be written and half for each reader.
+  WorkCounts chunk{32. * (256 * 16 * 3 + 2 * 192 * 4),
+                   32. * 256 * 6 + 1024,
+                   0,
+                   32. * 192 * 4 * 2,
+                   512. * 36,
+                   512};
+  EXPECT_EQ(countWork(problem, {ScanForm::Chunk, 16}, wide), chunk);
+  // 256 x 256 elements do not fit the first cache: 4096 vectors from beyond it.
+  problem = sized(512, 256, 256);
+  WorkCounts far = countWork(problem, {ScanForm::Token}, wide);
+  EXPECT_EQ(far[size_t(Work::Near)], 0);
+  EXPECT_EQ(far[size_t(Work::Far)], 512. * 4096 * 2 + 2 * 4096);
+}
+
+TEST(FormCost, CountsOfQuadraticAttention) {
+  // Two panels of 32 queries, against one and two panels of keys.
+  WorkCounts work = countWork(sized(64, 64, 64), {ScanForm::Quadratic}, wide);
+  EXPECT_EQ(work[size_t(Work::Products)], 32. * 32 * 3 * (4 + 4));
+  EXPECT_EQ(work[size_t(Work::Near)], 0);
+}
+
+// What docs/CostModel.md says was fitted, whose constants have more digits.
+TEST(FormCost, CostsAreThoseOfTheTable) {
+  using Update = ScanProblem::Update;
+  using Decay = ScanProblem::Decay;
+  struct Row {
+    Update update;
+    Decay decay;
+    bool normalized;
+    int64_t size;
+    double token, tile, chunk16, chunk32;
+  };
+  for (const Row &row : {
+           Row{Update::Add, Decay::None, false, 64, 956, 686, 796, 801},
+           Row{Update::Add, Decay::None, false, 128, 4573, 2788, 2914, 2780},
+           Row{Update::Add, Decay::Scalar, false, 64, 1210, 932, 796, 801},
+           Row{Update::Add, Decay::Channel, false, 64, 1273, 1062, 967, 1042},
+           Row{Update::Add, Decay::None, true, 64, 987, 750, 817, 823},
+           Row{Update::Delta, Decay::None, false, 64, 1418, 0, 1207, 1283},
+           Row{Update::Delta, Decay::Channel, false, 128, 7970, 0, 4767, 4897},
+           Row{Update::Dplr, Decay::Channel, false, 64, 2005, 0, 1892, 2232},
+       }) {
+    ScanProblem problem = sized(512, row.size, row.size);
+    problem.update = row.update;
+    problem.decay = row.decay;
+    problem.normalized = row.normalized;
+    for (auto [form, cost] : {std::pair(ScanForm{ScanForm::Token}, row.token),
+                              {ScanForm{ScanForm::StateTile}, row.tile},
+                              {ScanForm{ScanForm::Chunk, 16}, row.chunk16},
+                              {ScanForm{ScanForm::Chunk, 32}, row.chunk32}})
+      if (cost > 0)
+        EXPECT_NEAR(predictCost(problem, form, wide), cost, 0.008 * cost)
+            << form.str() << " " << row.size << " "
+            << static_cast<int>(row.update);
+  }
+}
+
 /// A few tokens whose number is known share a pass over the state.
 TEST(FormCost, FewTokensGoTogether) {
   for (int64_t tokens = 1; tokens <= 8; ++tokens) {
@@ -135,11 +224,11 @@ TEST(FormCost, TheCheapestLegalFormIsChosen) {
       ScanChoice choice = chooseScanForm(problem, rankOne, wide);
       for (const ScanChoice::Candidate &other : choice.candidates) {
         EXPECT_NE(other.form.kind, ScanForm::StateTile);
-        // What chunks yield to must be better by a margin.
+        // What chunks yield to must be better by a margin: a third of many
+        // tokens, a tenth of few.
         bool isChunk = choice.get().form.kind == ScanForm::Chunk;
-        EXPECT_GE(other.cost,
-                  (isChunk ? 1 - chunkMargin(problem) : 1) * choice.get().cost);
-        EXPECT_EQ(other.cost, predictCost(problem, other.form, wide));
+        double margin = tokens == unknownSize ? 1. / 3 : 0.1;
+        EXPECT_GE(other.cost, (isChunk ? 1 - margin : 1) * choice.get().cost);
       }
     }
   ScanProblem many = sized(unknownSize, 256, 256);
@@ -163,9 +252,9 @@ TEST(FormCost, ChunksYieldOnlyToMuchCheaperForms) {
         (isChunk ? chunks : others) += 1;
         double chunk =
             predictCost(problem, {ScanForm::Chunk, chunkTokens}, wide);
+        double margin = tokens == unknownSize ? 1. / 3 : 0.1;
         if (!isChunk)
-          EXPECT_LT(choice.get().cost, (1 - chunkMargin(problem)) * chunk)
-              << size;
+          EXPECT_LT(choice.get().cost, (1 - margin) * chunk) << size;
       }
   EXPECT_GT(chunks, 0u);
   EXPECT_GT(others, 0u);

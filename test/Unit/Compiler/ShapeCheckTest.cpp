@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompilerTestUtils.h"
-#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -249,25 +248,6 @@ TEST(ShapeCheck, ComesBeforeShapesThatDependOnData) {
   EXPECT_EQ(llvm::toString(shapes.takeError()),
             "'data': arith.addf: expected dimension 0 of operand 0 and "
             "dimension 0 of operand 1 to have the same size, but got 2 and 3");
-}
-
-TEST(ShapeCheck, CostsLittle) {
-  Kernel kernel = compile(kAttend);
-  std::vector<float> data(64);
-  BufferView x = view(data, {1, 2, 8, 4});
-  double best = 1e9;
-  for (int round = 0; round < 20; ++round) {
-    auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < 100; ++i)
-      ASSERT_TRUE(static_cast<bool>(kernel.resultShapes({x, x, x})));
-    std::chrono::duration<double, std::micro> time =
-        std::chrono::steady_clock::now() - start;
-    best = std::min(best, time.count() / 100);
-  }
-  // With the checks of types and the list that is returned.
-  EXPECT_LT(best, 2.0) << "microseconds per call";
-  RecordProperty("microseconds", std::to_string(best));
-  std::cout << "resultShapes: " << best << " us" << std::endl;
 }
 
 constexpr const char *kDecay = R"(

@@ -251,6 +251,45 @@ TEST(CopyTest, OthersNeedABarrierBehindTheWait) {
             0u);
 }
 
+// What another warp has copied, in whatever order the two run: before it has
+// come, or after.
+TEST(CopyTest, OtherWarpsNeedABarrierInEveryOrder) {
+  std::string load = R"(
+    %c512 = arith.constant 512 : i32
+    %other = arith.xori %bytes, %c512 : i32
+    %pq = llvm.getelementptr %zero[%other] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
+    %c = llvm.load %pq : !llvm.ptr<3> -> i32
+  )";
+  // One warp reads, the other copies: in each order.
+  auto makeOneSided = [&](const char *reader) {
+    return "%reads = arith.cmpi " + std::string(reader) +
+           ", %t, %c32 : i32\nscf.if %reads {" +
+           "%c16 = arith.constant 16 : i32\n"
+           "%bytes = arith.muli %t, %c16 : i32" +
+           load + "} else {" + kCopy + kCommit + wait(0) + "}\n";
+  };
+  std::string copy = std::string(kCopy) + kCommit + wait(0);
+  EmulatedKernel racing = compile(makeExchange(copy + load)),
+                 ordered =
+                     compile(makeExchange(copy + "nvvm.barrier0\n" + load)),
+                 lowReads = compile(makeExchange(makeOneSided("ult"))),
+                 highReads = compile(makeExchange(makeOneSided("uge")));
+  std::vector<uint32_t> output(512), input(512, 42);
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    auto launch = [&](const EmulatedKernel &kernel) {
+      return run(kernel, {out(output), in(input)}, /*threads=*/64,
+                 /*sharedBytes=*/4096, /*blocks=*/1, seed);
+    };
+    expectClean(launch(ordered));
+    for (const EmulatedKernel *kernel : {&racing, &lowReads, &highReads}) {
+      Report report = launch(*kernel);
+      EXPECT_GT(
+          report[Check::SharedRace].count + report[Check::EarlyRead].count, 0u);
+    }
+  }
+}
+
 TEST(CopyTest, FillsWithZerosBehindTheSource) {
   std::vector<uint32_t> input(4, 0x11111111), output(4, 7);
   std::string text = makeKernel("%out: !llvm.ptr<1>, %in: !llvm.ptr<1>", R"(

@@ -10,8 +10,10 @@
 #include "RunnerTestUtils.h"
 #include "linattn/Support/BundleFormat.h"
 
+#include <array>
 #include <cstring>
 #include <random>
+#include <sstream>
 
 using namespace linattn;
 using namespace linattn::test;
@@ -68,16 +70,6 @@ TEST_F(BundleTest, EveryFlippedByteIsAnError) {
     ASSERT_FALSE(load(damaged, error)) << i;
     ASSERT_NE(error, "");
   }
-}
-
-/// Makes the checksum that of the contents, as no accident does.
-void sign(std::string &file) {
-  BundleHeader header;
-  std::memcpy(&header, file.data(), sizeof(header));
-  header.fileSize = file.size();
-  std::memcpy(file.data(), &header, sizeof(header));
-  header.checksum = getBundleChecksum(file.data(), file.size());
-  std::memcpy(file.data(), &header, sizeof(header));
 }
 
 /// What a manifest promises is checked, so that nothing that loads can crash.
@@ -159,6 +151,112 @@ TEST_F(BundleTest, ManifestsAreChecked) {
             "malformed manifest: expected a number from 0 to 1, but got 5");
   EXPECT_EQ(replace("\"count\":2,\"first\":0", "\"count\":1,\"first\":0"),
             "malformed manifest: expected loops to be nested");
+}
+
+/// The bundle with another manifest, in front of the same code.
+std::string replaceManifest(const std::string &file,
+                            const std::string &manifest) {
+  BundleHeader header;
+  std::memcpy(&header, file.data(), sizeof(header));
+  std::string blobs = file.substr(getBlobStart(header.manifestSize));
+  header.manifestSize = manifest.size();
+  std::string result(reinterpret_cast<char *>(&header), sizeof(header));
+  result += manifest;
+  result.resize(getBlobStart(manifest.size()));
+  result += blobs;
+  sign(result);
+  return result;
+}
+
+std::string repeat(const std::string &text, int count) {
+  std::string result;
+  for (int i = 0; i < count; ++i)
+    result += text;
+  return result;
+}
+
+// A manifest of a megabyte must not take gigabytes, nor a stack.
+TEST_F(BundleTest, SizesOfListsAreBounded) {
+  auto getManifest = [](const std::string &file) {
+    BundleHeader header;
+    std::memcpy(&header, file.data(), sizeof(header));
+    return file.substr(sizeof(header), header.manifestSize);
+  };
+  std::string chain = readBundle("chain"), error;
+  std::string manifest = getManifest(chain), list = "\"buffers\":[";
+  size_t at = manifest.find(list) + list.size();
+  manifest.insert(at, repeat(R"({"bytes":11,"element_bytes":4},)", 60000));
+  EXPECT_FALSE(load(replaceManifest(chain, manifest), error));
+  EXPECT_EQ(error, "malformed manifest: expected at most 1024 buffers, but got "
+                   "60003");
+
+  std::string loops = readBundle("loops");
+  manifest = getManifest(loops);
+  list = "\"loops\":[";
+  at = manifest.find(list) + list.size();
+  std::string nested;
+  for (int inner = 60001; inner > 1; --inner)
+    nested += R"({"count":3,"first":0,"index":14,"inner":)" +
+              std::to_string(inner) + R"(,"lower":10,"step":12,"upper":2},)";
+  manifest.insert(at, nested);
+  EXPECT_FALSE(load(replaceManifest(loops, manifest), error));
+  EXPECT_EQ(error, "malformed manifest: expected loops to be nested at most 64 "
+                   "deep");
+}
+
+/// The chain's three buffers, of other sizes and in use for longer.
+KernelPtr loadUnequalChain() {
+  std::string file = readBundle("chain"), error;
+  auto change = [&](const std::string &from, const std::string &to) {
+    size_t at = file.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    EXPECT_EQ(from.size(), to.size());
+    file.replace(at, from.size(), to);
+  };
+  // Value 10 is 4 n, value 11 is 256 n.
+  std::string buffer = R"("element_bytes":4,"first":)";
+  change(R"({"bytes":11,)" + buffer + R"(0,"last":1})",
+         R"({"bytes":10,)" + buffer + R"(0,"last":1})");
+  change(buffer + R"(1,"last":2})", buffer + R"(0,"last":2})");
+  sign(file);
+  KernelPtr kernel = load(file, error);
+  EXPECT_EQ(error, "");
+  return kernel;
+}
+
+// A buffer fits the place of one that is no longer in use, but not beside the
+// one that is.
+TEST_F(BundleTest, UnequalBuffersThatAreInUseAtOnceAreApart) {
+  KernelPtr kernel = loadUnequalChain();
+  ASSERT_TRUE(kernel);
+  ASSERT_EQ(take(linattn_kernel_prepare(kernel.get())), "");
+  std::vector<Operand> operands = makeOperands(kernel.get(), 5);
+  std::vector<linattn_view> views = getViews(operands);
+  // 20 bytes, rounded up, and twice 1280.
+  constexpr size_t whole = 256 + 2 * 1280;
+  size_t bytes = 0;
+  ASSERT_EQ(take(linattn_kernel_workspace_size(kernel.get(), views.data(),
+                                               views.size(), &bytes)),
+            "");
+  EXPECT_EQ(bytes, whole);
+  alignas(256) static char workspace[whole];
+  fake.takeCalls();
+  EXPECT_EQ(launch(kernel.get(), operands, workspace, bytes), "");
+  std::vector<std::string> launches;
+  for (const std::string &call : fake.takeCalls())
+    if (call.rfind("cuLaunchKernel", 0) == 0)
+      launches.push_back(call + " ");
+  ASSERT_EQ(launches.size(), 4u);
+  auto uses = [&](size_t i, size_t offset) {
+    std::ostringstream address;
+    address << " " << std::hex
+            << reinterpret_cast<uintptr_t>(workspace + offset) << " ";
+    return launches[i].find(address.str()) != std::string::npos;
+  };
+  for (auto [offset, first, last] :
+       {std::array<size_t, 3>{0, 0, 1}, {256, 1, 2}, {256 + 1280, 2, 3}})
+    for (size_t i = 0; i < 4; ++i)
+      EXPECT_EQ(uses(i, offset), i >= first && i <= last) << offset << " " << i;
 }
 
 } // namespace

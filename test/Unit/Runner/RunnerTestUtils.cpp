@@ -8,11 +8,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "RunnerTestUtils.h"
+#include "linattn/Support/BundleFormat.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <fstream>
+#include <new>
 #include <sstream>
 
 using namespace linattn::test;
@@ -20,6 +23,20 @@ using namespace linattn::test;
 /// Before the runner looks for a driver.
 static const int fakeIsChosen =
     setenv("LINATTN_CUDA_DRIVER", LINATTN_FAKE_DRIVER, /*overwrite=*/1);
+
+static thread_local int64_t allocations = 0;
+
+int64_t linattn::test::getAllocations() { return allocations; }
+
+// As the library's own, which others of its kind call.
+void *operator new(size_t bytes) {
+  ++allocations;
+  if (void *memory = std::malloc(bytes ? bytes : 1))
+    return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 FakeDriver &FakeDriver::get() {
   static FakeDriver driver = [] {
@@ -65,6 +82,15 @@ std::string linattn::test::readBundle(const std::string &name) {
   std::ostringstream file;
   file << stream.rdbuf();
   return file.str();
+}
+
+void linattn::test::sign(std::string &file) {
+  BundleHeader header;
+  std::memcpy(&header, file.data(), sizeof(header));
+  header.fileSize = file.size();
+  std::memcpy(file.data(), &header, sizeof(header));
+  header.checksum = getBundleChecksum(file.data(), file.size());
+  std::memcpy(file.data(), &header, sizeof(header));
 }
 
 KernelPtr linattn::test::load(const std::string &file, std::string &error) {

@@ -41,6 +41,12 @@ std::string take(linattn_error *error);
 /// One of the bundles that the build compiles.
 std::string readBundle(const std::string &name);
 
+/// Makes the checksum that of the contents, as no accident does.
+void sign(std::string &file);
+
+/// How often this thread has taken memory with `new`.
+int64_t getAllocations();
+
 struct KernelDeleter {
   void operator()(linattn_kernel *kernel) const { linattn_kernel_free(kernel); }
 };
