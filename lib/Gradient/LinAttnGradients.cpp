@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientModel.h"
-#include "ScanNormalForm.h"
+#include "OpGradients.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -49,6 +49,10 @@ void mlir::linattn::registerLinAttnGradients(DialectRegistry &registry) {
     attachGradient<StateOp, decomposedRule<StateOp>>(context);
     attachGradient<ReadOp, decomposedRule<ReadOp>>(context);
     attachGradient<QuadraticOp, decomposedRule<QuadraticOp>>(context);
-    attachGradient<FeatureMapOp, decomposedRule<FeatureMapOp>>(context);
+    attachGradient<FeatureMapOp, buildFeatureMapGradient>(context);
+    attachGradient<OutputNormOp, buildNormGradient>(context);
+    attachGradient<CausalConvOp, buildConvGradient>(context);
+    attachGradient<SelectiveScanOp, buildSelectiveGradient>(context);
+    attachGradient<DiagonalScanOp, buildDiagonalGradient>(context);
   });
 }

@@ -25,8 +25,6 @@ bool needsNormalForm(ScanOp op);
 /// for each result.
 SmallVector<Value> buildNormalForm(ScanOp op, OpBuilder &b);
 
-LogicalResult buildScanGradient(ScanOp op, OpBuilder &b, Cotangents &c);
-
 } // namespace mlir::linattn
 
 #endif // LINATTN_LIB_GRADIENT_SCANNORMALFORM_H
