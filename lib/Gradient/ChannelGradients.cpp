@@ -23,7 +23,8 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// h_t = e^{decay_t} h_{t−1} + value_t for [B, H, T, V]: outputs and final state.
+/// h_t = e^{decay_t} h_{t−1} + value_t for [B, H, T, V]: outputs and final
+/// state.
 static ValueRange buildRowScan(TensorBuilder &t, Value value, Value decay,
                                Value state, Value offsets, bool reverse) {
   SmallVector<OpFoldResult> sizes = t.sizes(value);
@@ -49,13 +50,12 @@ static SmallVector<Value> rewriteDiagonal(DiagonalScanOp op, OpBuilder &b) {
   TensorBuilder t(b, op.getLoc(), getElementTypeOrSelf(op.getState()));
   Value x = t.withUnitDim(t.convert(op.getInput()), 1);
   bool isConstant = cast<ShapedType>(op.getDecay().getType()).getRank() == 1;
-  Value decay =
-      t.withUnitDim(t.map(isConstant ? "c,btc->btc" : "btc,btc->btc",
-                          {op.getDecay(), op.getInput()}, first),
-                    1);
+  Value decay = t.withUnitDim(t.map(isConstant ? "c,btc->btc" : "btc,btc->btc",
+                                    {op.getDecay(), op.getInput()}, first),
+                              1);
   Value state = t.withUnitDim(t.withUnitDim(op.getState(), 1), 2);
-  ValueRange h = buildRowScan(t, x, decay, state, op.getCuSeqlens(),
-                              op.getReverse());
+  ValueRange h =
+      buildRowScan(t, x, decay, state, op.getCuSeqlens(), op.getReverse());
   TensorBuilder narrow(b, op.getLoc(), getElementTypeOrSelf(op.getOutput()));
   return {narrow.convert(t.withoutUnitDim(h[0], 1)),
           t.withoutUnitDim(t.withoutUnitDim(h[1], 2), 1)};
@@ -145,8 +145,8 @@ SmallVector<Value> Selective::build() {
   Value value = t.map("btc,btc," + bDims.str() + "->bctn", {delta, input, b},
                       multiplyAll);
   Value state = t.withUnitDim(op.getState(), 2);
-  ValueRange h = buildRowScan(t, value, decay, state, op.getCuSeqlens(),
-                              op.getReverse());
+  ValueRange h =
+      buildRowScan(t, value, decay, state, op.getCuSeqlens(), op.getReverse());
   Value y = t.sum("bctn," + cDims.str() + "->btc", {h[0], c}, multiplyAll);
   if (Value skip = op.getSkip())
     y = t.add(y, t.map("btc,c->btc", {input, skip}, multiplyAll));
@@ -164,16 +164,15 @@ SmallVector<Value> Selective::build() {
 LogicalResult mlir::linattn::buildSelectiveGradient(SelectiveScanOp op,
                                                     OpBuilder &b,
                                                     Cotangents &c) {
-  for (auto [value, name] : {std::pair(op.getAImag(), "a_imag"),
-                             std::pair(op.getBImag(), "b_imag"),
-                             std::pair(op.getCImag(), "c_imag")})
+  for (auto [value, name] :
+       {std::pair(op.getAImag(), "a_imag"), std::pair(op.getBImag(), "b_imag"),
+        std::pair(op.getCImag(), "c_imag")})
     if (value)
       return emitNoGradient(op) << " for " << name;
   for (Value value : {op.getB(), op.getC()}) {
     auto type = cast<RankedTensorType>(value.getType());
     auto input = cast<ShapedType>(op.getInput().getType());
-    if (type.getRank() == 4 &&
-        (type.isDynamicDim(1) || input.isDynamicDim(2)))
+    if (type.getRank() == 4 && (type.isDynamicDim(1) || input.isDynamicDim(2)))
       return emitNoGradient(op)
              << " for groups of channels, unless their number is known";
   }
@@ -233,20 +232,20 @@ static SmallVector<Value> rewriteConv(CausalConvOp op, OpBuilder &b) {
     terms.push_back(op.getBias());
     subscripts += ",c";
   }
-  Value output = t.map(
-      subscripts + "->btc", terms,
-      [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
-        Value sum = op.getBias() ? x.back() : Value();
-        for (int64_t k = 0; k < width; ++k) {
-          Value term =
-              arith::MulFOp::create(nested, at, x[2 * k], x[2 * k + 1]);
-          sum = sum ? Value(arith::AddFOp::create(nested, at, sum, term))
-                    : term;
-        }
-        return op.getActivation()
-                   ? emitActivation(nested, at, *op.getActivation(), sum)
-                   : sum;
-      });
+  Value output =
+      t.map(subscripts + "->btc", terms,
+            [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
+              Value sum = op.getBias() ? x.back() : Value();
+              for (int64_t k = 0; k < width; ++k) {
+                Value term =
+                    arith::MulFOp::create(nested, at, x[2 * k], x[2 * k + 1]);
+                sum = sum ? Value(arith::AddFOp::create(nested, at, sum, term))
+                          : term;
+              }
+              return op.getActivation()
+                         ? emitActivation(nested, at, *op.getActivation(), sum)
+                         : sum;
+            });
   Value state = narrow.map("bsc->bcs", takeState(t, op, inputs), first);
   return {narrow.convert(output), state};
 }

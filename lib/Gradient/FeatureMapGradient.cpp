@@ -111,17 +111,15 @@ Value TokenFeatures::softmax(Value y) {
       [](OpBuilder &nested, Location at, ValueRange args) -> Value {
         return arith::MaximumFOp::create(nested, at, args[0], args[1]);
       });
-  Value weights =
-      t.map("bhtd,bht->bhtd", {y, most},
-            [](OpBuilder &nested, Location at, ValueRange args) -> Value {
-              return math::ExpOp::create(
-                  nested, at,
-                  arith::SubFOp::create(nested, at, args[0], args[1]));
-            });
-  Value total = t.sum("bhtd->bht", weights,
-                      [](OpBuilder &, Location, ValueRange args) {
-                        return args[0];
-                      });
+  Value weights = t.map(
+      "bhtd,bht->bhtd", {y, most},
+      [](OpBuilder &nested, Location at, ValueRange args) -> Value {
+        return math::ExpOp::create(
+            nested, at, arith::SubFOp::create(nested, at, args[0], args[1]));
+      });
+  Value total =
+      t.sum("bhtd->bht", weights,
+            [](OpBuilder &, Location, ValueRange args) { return args[0]; });
   return divide(weights, total,
                 [](OpBuilder &, Location, Value y) { return y; });
 }
@@ -132,16 +130,16 @@ Value TokenFeatures::favor() {
   if (map.getKind() == FeatureMapKind::FavorHyperbolic)
     z = t.concat(3, {z, negate(z)});
   double shift = std::log(double(rowsOf(z)));
-  Value logarithm = t.map(
-      "bhtd,bht->bhtd", {z, square()},
-      [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
-        Type type = args[1].getType();
-        Value both = arith::AddFOp::create(nested, at, args[1],
-                                           emitFloat(nested, at, type, shift));
-        Value half = arith::MulFOp::create(nested, at, both,
-                                           emitFloat(nested, at, type, 0.5));
-        return arith::SubFOp::create(nested, at, args[0], half);
-      });
+  Value logarithm =
+      t.map("bhtd,bht->bhtd", {z, square()},
+            [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
+              Type type = args[1].getType();
+              Value both = arith::AddFOp::create(
+                  nested, at, args[1], emitFloat(nested, at, type, shift));
+              Value half = arith::MulFOp::create(
+                  nested, at, both, emitFloat(nested, at, type, 0.5));
+              return arith::SubFOp::create(nested, at, args[0], half);
+            });
   return map.getLog() ? logarithm : exp(logarithm);
 }
 
@@ -158,15 +156,14 @@ Value TokenFeatures::randomFourier() {
       scaled(t.concat(3, {sine, cosine}), 1.0 / std::sqrt(double(rowsOf(z))));
   if (map.getKind() != FeatureMapKind::RandomFourierExp)
     return features;
-  return t.map("bhtd,bht->bhtd", {features, square()},
-               [](OpBuilder &nested, Location at, ValueRange args) -> Value {
-                 Value half = arith::MulFOp::create(
-                     nested, at, args[1],
-                     emitFloat(nested, at, args[1].getType(), 0.5));
-                 return arith::MulFOp::create(
-                     nested, at, args[0],
-                     math::ExpOp::create(nested, at, half));
-               });
+  return t.map(
+      "bhtd,bht->bhtd", {features, square()},
+      [](OpBuilder &nested, Location at, ValueRange args) -> Value {
+        Value half = arith::MulFOp::create(
+            nested, at, args[1], emitFloat(nested, at, args[1].getType(), 0.5));
+        return arith::MulFOp::create(nested, at, args[0],
+                                     math::ExpOp::create(nested, at, half));
+      });
 }
 
 Value TokenFeatures::cosformer() {
@@ -178,12 +175,10 @@ Value TokenFeatures::cosformer() {
         perBatch ? "bhtd,bt->bhtd" : "bhtd,t->bhtd", {relu(x), positions},
         [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
           Value angle = arith::MulFOp::create(
-              nested, at,
-              arith::SIToFPOp::create(nested, at, t.type, args[1]),
+              nested, at, arith::SIToFPOp::create(nested, at, t.type, args[1]),
               emitFloat(nested, at, t.type, step));
-          Value factor = isSine
-                             ? Value(math::SinOp::create(nested, at, angle))
-                             : Value(math::CosOp::create(nested, at, angle));
+          Value factor = isSine ? Value(math::SinOp::create(nested, at, angle))
+                                : Value(math::CosOp::create(nested, at, angle));
           return arith::MulFOp::create(nested, at, args[0], factor);
         });
   };
@@ -197,10 +192,9 @@ Value TokenFeatures::dpfp() {
   SmallVector<Value> parts;
   for (int64_t shift = 1; shift <= map.getShifts(); ++shift) {
     int64_t moved = shift % size;
-    Value rolled = moved == 0
-                       ? r
-                       : t.concat(3, {column(r, size - moved, moved),
-                                      column(r, 0, size - moved)});
+    Value rolled = moved == 0 ? r
+                              : t.concat(3, {column(r, size - moved, moved),
+                                             column(r, 0, size - moved)});
     parts.push_back(t.mul(r, rolled));
   }
   return t.concat(3, parts);
@@ -235,19 +229,17 @@ FailureOr<SmallVector<Value>> TokenFeatures::build() {
     features = softmax(x);
     break;
   case FeatureMapKind::L2norm:
-    features = divide(x, square(),
-                      [&](OpBuilder &nested, Location at, Value y) -> Value {
-                        return math::SqrtOp::create(nested, at,
-                                                    plusEps(nested, at, y));
-                      });
+    features = divide(
+        x, square(), [&](OpBuilder &nested, Location at, Value y) -> Value {
+          return math::SqrtOp::create(nested, at, plusEps(nested, at, y));
+        });
     break;
   case FeatureMapKind::SumNorm:
-    features = divide(x,
-                      t.sum("bhtd->bht", x,
-                            [](OpBuilder &, Location, ValueRange args) {
-                              return args[0];
-                            }),
-                      plusEps);
+    features = divide(
+        x,
+        t.sum("bhtd->bht", x,
+              [](OpBuilder &, Location, ValueRange args) { return args[0]; }),
+        plusEps);
     break;
   case FeatureMapKind::Favor:
   case FeatureMapKind::FavorHyperbolic:
@@ -301,8 +293,8 @@ FailureOr<SmallVector<Value>> TokenFeatures::build() {
     features = t.concat(3, parts);
     break;
   default:
-    return emitNoGradient(op) << " for the map "
-                              << stringifyFeatureMapKind(map.getKind());
+    return emitNoGradient(op)
+           << " for the map " << stringifyFeatureMapKind(map.getKind());
   }
   TensorBuilder narrow(t.b, t.loc, getElementTypeOrSelf(op.getOutput()));
   return SmallVector<Value>{narrow.convert(features)};

@@ -50,9 +50,8 @@ Value Norm::mean(Value x) {
       arith::IndexCastOp::create(
           t.b, t.loc, t.b.getI64Type(),
           getValueOrCreateConstantIndexOp(t.b, t.loc, t.dim(x, 3))));
-  Value sums = t.sum("bhtd->bht", x, [](OpBuilder &, Location, ValueRange x) {
-    return x[0];
-  });
+  Value sums = t.sum("bhtd->bht", x,
+                     [](OpBuilder &, Location, ValueRange x) { return x[0]; });
   return t.map("bht->bht", sums,
                [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
                  return arith::DivFOp::create(nested, at, x[0], size);
@@ -75,8 +74,7 @@ Value Norm::divide(Value x) {
                      nested, at, x[1],
                      emitFloat(nested, at, x[1].getType(), eps));
                  return arith::DivFOp::create(
-                     nested, at, x[0],
-                     math::SqrtOp::create(nested, at, sum));
+                     nested, at, x[0], math::SqrtOp::create(nested, at, sum));
                });
 }
 
@@ -85,8 +83,8 @@ Value Norm::gated(Value x) {
     return x;
   return t.map("bhtd,bhtd->bhtd", {x, op.getGate()},
                [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
-                 Value act = emitActivation(nested, at, op.getActivation(),
-                                            x[1]);
+                 Value act =
+                     emitActivation(nested, at, op.getActivation(), x[1]);
                  return arith::MulFOp::create(nested, at, x[0], act);
                });
 }

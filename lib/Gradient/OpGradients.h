@@ -15,6 +15,8 @@
 namespace mlir::linattn {
 
 LogicalResult buildScanGradient(ScanOp op, OpBuilder &b, Cotangents &c);
+LogicalResult buildStateGradient(StateOp op, OpBuilder &b, Cotangents &c);
+LogicalResult buildReadGradient(ReadOp op, OpBuilder &b, Cotangents &c);
 LogicalResult buildFeatureMapGradient(FeatureMapOp op, OpBuilder &b,
                                       Cotangents &c);
 LogicalResult buildNormGradient(OutputNormOp op, OpBuilder &b, Cotangents &c);

@@ -20,9 +20,9 @@
 #include "ScanNormalForm.h"
 #include "TensorBuilder.h"
 #include "linattn/Dialect/Einsum.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -208,13 +208,12 @@ Value ScanGradient::suffixSums(Value x, Value start, bool isExclusive) {
   TensorBuilder wide(b, op.getLoc(), b.getF64Type());
   SmallVector<OpFoldResult> sizes = t.sizes(x);
   ScanSpec spec;
-  spec.state = wide.zeros({t.dim(op.getState(), 0), sizes[1],
-                           b.getIndexAttr(1), sizes[3]});
+  spec.state = wide.zeros(
+      {t.dim(op.getState(), 0), sizes[1], b.getIndexAttr(1), sizes[3]});
   if (start)
-    spec.state = wide.map("bhd,bhod->bhod", {start, spec.state},
-                          [](OpBuilder &, Location, ValueRange args) {
-                            return args[0];
-                          });
+    spec.state = wide.map(
+        "bhd,bhod->bhod", {start, spec.state},
+        [](OpBuilder &, Location, ValueRange args) { return args[0]; });
   spec.value = x;
   spec.inclusive = !isExclusive;
   spec.reverse = !reverse;
@@ -354,10 +353,9 @@ void ScanGradient::addBonus() {
 /// x summed over its last dimension, which stays with one element.
 static Value sumFeatures(TensorBuilder &t, Value x) {
   auto rank = cast<ShapedType>(x.getType()).getRank();
-  Value sums = t.sum(rank == 4 ? "bhtd->bht" : "bhd->bh", x,
-                     [](OpBuilder &, Location, ValueRange args) {
-                       return args[0];
-                     });
+  Value sums =
+      t.sum(rank == 4 ? "bhtd->bht" : "bhd->bh", x,
+            [](OpBuilder &, Location, ValueRange args) { return args[0]; });
   return t.withUnitDim(sums, rank - 1);
 }
 
@@ -373,19 +371,18 @@ void ScanGradient::addGate(Value gate, char letter, Value seen, Value unseen) {
   };
   Value start;
   if (dS)
-    start = reduce(t.product(
-        letter == 'k' ? "bhkv,bhkv->bhk" : "bhkv,bhkv->bhv",
-        op.getResult(1), dS));
+    start =
+        reduce(t.product(letter == 'k' ? "bhkv,bhkv->bhk" : "bhkv,bhkv->bhv",
+                         op.getResult(1), dS));
   seen = reduce(seen);
   unseen = reduce(unseen);
   Value d = suffixSums(t.add(seen, unseen), start, bool(unseen));
   if (unseen)
     d = t.add(d, seen);
   if (type.getRank() != 4)
-    d = wide.sum(type.getRank() == 3 ? "bhtd->bht" : "bhtd->h", d,
-                 [](OpBuilder &, Location, ValueRange args) {
-                   return args[0];
-                 });
+    d = wide.sum(
+        type.getRank() == 3 ? "bhtd->bht" : "bhtd->h", d,
+        [](OpBuilder &, Location, ValueRange args) { return args[0]; });
   c.add(b, gate,
         TensorBuilder(b, op.getLoc(), type.getElementType()).convert(d));
 }

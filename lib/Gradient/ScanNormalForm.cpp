@@ -29,6 +29,14 @@ static int64_t headsOf(Value tokens) {
   return cast<ShapedType>(tokens.getType()).getDimSize(1);
 }
 
+LogicalResult mlir::linattn::checkKnownHeads(Operation *op, ValueRange values) {
+  if (llvm::none_of(values, [](Value value) {
+        return ShapedType::isDynamic(headsOf(value));
+      }))
+    return success();
+  return emitNoGradient(op) << " for a dynamic number of heads";
+}
+
 static bool hasGroupedHeads(ScanOp op) {
   int64_t heads = headsOf(op.getOutput());
   return headsOf(op.getQuery()) != heads || headsOf(op.getKey()) != heads ||
@@ -46,16 +54,8 @@ LogicalResult mlir::linattn::checkScanGradient(ScanOp op) {
     return emitNoGradient(op) << " for update(oja)";
   if (op.getBeta() && cast<ShapedType>(op.getBeta().getType()).getRank() == 4)
     return emitNoGradient(op) << " for beta of shape [B, H, T, V]";
-  if (hasGroupedHeads(op))
-    for (auto [value, name] : {std::pair(op.getQuery(), "query"),
-                               std::pair(op.getState(), "state"),
-                               std::pair(op.getOutput(), "output")})
-      if (ShapedType::isDynamic(headsOf(value)))
-        return emitNoGradient(op)
-               << " for heads of different numbers, unless they are known, but "
-                  "got a dynamic number of heads of "
-               << name;
-  return success();
+  return checkKnownHeads(op, {op.getQuery(), op.getKey(), op.getValue(),
+                              op.getState(), op.getOutput()});
 }
 
 bool mlir::linattn::needsNormalForm(ScanOp op) {
@@ -76,13 +76,11 @@ public:
   SmallVector<Value> build();
 
 private:
-  Value features(Value tokens);
   Value repeat(Value x, int64_t dim = 1);
   Value repeatGate(Value gate);
   Value takeGroups(Value state);
   Value times(Value tokens, Value gate);
   ScanOp scan(Value value, Value state);
-  Value divide(Value numerator, Value denominator);
 
   ScanOp op;
   OpBuilder &b;
@@ -92,18 +90,26 @@ private:
 
 } // namespace
 
-/// φ of the tokens, in the element type of the state.
-Value NormalForm::features(Value tokens) {
-  if (kindOf(op) == FeatureMapKind::Identity)
+Value mlir::linattn::buildFeatures(TensorBuilder &t,
+                                   FeatureMappedOpInterface op, Value tokens) {
+  if (op.getFeatureMapKind() == FeatureMapKind::Identity)
     return t.convert(tokens);
-  auto map =
-      FeatureMapOp::create(b, op.getLoc(), tokens, ValueRange(), Value(),
-                           t.empty(t.sizes(tokens)), op.getFeatureMapAttr());
-  if (!op.getPhi().empty()) {
-    IRMapping mapping;
-    op.getPhi().cloneInto(&map.getPhi(), mapping);
-  }
+  auto attr = op->getAttrOfType<FeatureMapAttr>("feature_map");
+  auto map = FeatureMapOp::create(t.b, t.loc, tokens, ValueRange(), Value(),
+                                  t.empty(t.sizes(tokens)), attr);
+  IRMapping mapping;
+  op.getFeatureMapRegion().cloneInto(&map.getPhi(), mapping);
   return map.getResult(0);
+}
+
+Value mlir::linattn::buildQuotient(TensorBuilder &t, NormalizeAttr normalize,
+                                   Type tokenType, Value numerator,
+                                   Value denominator) {
+  return t.map("bhtd,bht->bhtd", {numerator, denominator},
+               [&](OpBuilder &nested, Location at, ValueRange args) {
+                 return emitNormalize(nested, at, normalize, tokenType, args[0],
+                                      args[1]);
+               });
 }
 
 /// Every head as often as outputs have it, so that all have a state of their
@@ -147,26 +153,18 @@ ScanOp NormalForm::scan(Value value, Value state) {
   return ScanOp::create(
       b, op.getLoc(), TypeRange{output.getType(), state.getType()}, q, k, value,
       repeatGate(op.getDecay()), repeatGate(op.getValueDecay()), none, a, e,
-      repeat(op.getBonus(), 0), none, none, none, none, op.getCuSeqlens(), none, output, state, none, none,
-      a ? Update::Dplr : Update::Add, op.getReadout(), op.getTransition(),
-      op.getReverse(), FeatureMapAttr(), NormalizeAttr(), op.getScaleAttr(),
-      op.getConfigAttr());
-}
-
-Value NormalForm::divide(Value numerator, Value denominator) {
-  Type tokenType = getElementTypeOrSelf(op.getQuery());
-  return t.map("bhtd,bhto->bhtd", {numerator, denominator},
-               [&](OpBuilder &nested, Location at, ValueRange args) {
-                 return emitNormalize(nested, at, *op.getNormalize(), tokenType,
-                                      args[0], args[1]);
-               });
+      repeat(op.getBonus(), 0), none, none, none, none, op.getCuSeqlens(), none,
+      output, state, none, none, a ? Update::Dplr : Update::Add,
+      op.getReadout(), op.getTransition(), op.getReverse(), FeatureMapAttr(),
+      NormalizeAttr(), op.getScaleAttr(), op.getConfigAttr());
 }
 
 SmallVector<Value> NormalForm::build() {
   Location loc = op.getLoc();
   Value mask = op.getMask();
-  q = repeat(features(op.getQuery()));
-  k = repeat(features(op.getKey()));
+  auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
+  q = repeat(buildFeatures(t, mapped, op.getQuery()));
+  k = repeat(buildFeatures(t, mapped, op.getKey()));
   Value v = repeat(t.convert(op.getValue()));
   v = t.masked(times(v, repeatGate(op.getWrite())), mask);
   if (op.getUpdate() == Update::Delta) {
@@ -187,7 +185,9 @@ SmallVector<Value> NormalForm::build() {
     sizes[3] = b.getIndexAttr(1);
     Value ones = t.masked(t.filled(sizes, 1.0), mask);
     ScanOp sums = scan(ones, repeat(t.withUnitDim(op.getNormalizer(), 3)));
-    output = divide(output, sums.getResult(0));
+    output = buildQuotient(t, *op.getNormalize(),
+                           getElementTypeOrSelf(op.getQuery()), output,
+                           t.withoutUnitDim(sums.getResult(0), 3));
     results.push_back(t.withoutUnitDim(takeGroups(sums.getResult(1)), 3));
   }
   results[0] = TensorBuilder(b, loc, getElementTypeOrSelf(op.getOutput()))
