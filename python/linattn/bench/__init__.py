@@ -103,15 +103,15 @@ def run(case, sizes, threads=1, form="auto", peer_names=(), repetitions=15, comp
     series = measure(turns, repetitions, threads, work.footprint, alike=work.run_open is not None)
     records = []
     for name in calls:
-        seconds = series.median(name)
+        seconds, portion = series.median(name), work.portion.get(name, 1.0)
         records.append({
             "case": case, "implementation": name, "d": sizes.d, "t": work.sizes.t, "heads": sizes.heads,
             "batch": sizes.batch, "threads": threads, "dtype": sizes.dtype,
             "form": form if name == "linattn" else None, "ms": 1e3 * seconds,
             "ms_min": 1e3 * min(series.seconds[name]), "ms_max": 1e3 * max(series.seconds[name]),
-            "gflops": work.flops / seconds / 1e9, "fma_gflops": series.ceiling,
-            "fma_spread": series.spread, "share": work.flops / seconds / 1e9 / series.ceiling,
-            "gbytes_per_s": work.bytes / seconds / 1e9, "copy_gbytes_per_s": copy_gbytes,
+            "gflops": portion * work.flops / seconds / 1e9, "fma_gflops": series.ceiling,
+            "fma_spread": series.spread, "share": portion * work.flops / seconds / 1e9 / series.ceiling,
+            "gbytes_per_s": portion * work.bytes / seconds / 1e9, "copy_gbytes_per_s": copy_gbytes,
             "update_gbytes_per_s": series.update,
             "update_share": work.bytes / seconds / 1e9 / series.update if series.update else None,
             "over_open": series.over(name, "open") if work.run_open else None,

@@ -12,7 +12,7 @@ from typing import Callable
 import ml_dtypes
 import numpy as np
 
-from . import gates
+from . import gates, training
 
 __all__ = ["CASES", "DTYPES", "GROUPS", "Sizes", "Work", "make"]
 
@@ -43,6 +43,7 @@ class Work:
     footprint: int = 0  # of a state that every step passes over; 0: none
     run_open: Callable | None = None  # under gates that let pass; takes turns with `run`
     beside: dict = field(default_factory=dict)  # name -> threads -> …, timed in the same turns
+    portion: dict = field(default_factory=dict)  # of those: name -> how much of the flops and bytes it does
 
 
 def _log_sigmoid(x):
@@ -288,8 +289,11 @@ CASES = {
     **{name: _gated(name, build) for name, build in gates.CASES.items()},
 }
 
+CASES |= {f"train-{name}": training.case(f"train-{name}", CASES[name]) for name in training.FORWARD}
+
 # Names that stand for several cases.
 GROUPS = {
+    "training": [f"train-{name}" for name in training.FORWARD],
     "decoding": [name for name in CASES if name.startswith("decode")],
     "maps": [name for name in CASES if name.startswith("map-")],
     "gates": list(gates.CASES),

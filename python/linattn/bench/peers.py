@@ -12,17 +12,17 @@ import warnings
 
 import numpy as np
 
-__all__ = ["PEERS", "available"]
+__all__ = ["PEERS", "available", "head_major", "jax_chunks", "scale_of", "torch_chunk"]
 
 CHUNK = 64
 _ADDITIVE = ("linear", "retnet", "scalar-decay", "gate")
 
 
-def _scale(arrays):
+def scale_of(arrays):
     return arrays["q"].shape[-1] ** -0.5
 
 
-def _head_major(arrays, convert):
+def head_major(arrays, convert):
     """q, k, v, decay, beta as [B, H, T, ...], decay per token at least."""
     out = {name: convert(np.ascontiguousarray(np.swapaxes(x, 1, 2)))
            for name, x in arrays.items() if x.ndim > 1}  # fmt: skip
@@ -37,11 +37,13 @@ def _head_major(arrays, convert):
 # ----------------------------------------------------------------------------
 
 
-def _torch_chunk(torch, case, x, scale, compiled=False):
+def torch_chunk(torch, case, x, scale, compiled=False):
     """The chunk form in plain PyTorch, scores masked by differences of cumulative
     decays; a decay per channel as (q e^c)(k e^-c)ᵀ, which is fast, and overflows for
     stronger gates than those of the cases. One chunk is one function, which may be compiled: the loop over them is Python's,
-    as unrolled it would take minutes to compile."""
+    as unrolled it would take minutes to compile. Where gradients are recorded, chunks
+    are joined at the end instead of written into one output, which would copy the
+    output's gradient once per chunk."""
     q, k, v = (x[name] for name in "qkv")
     B, H, T, D = q.shape
     decay = x.get("decay")
@@ -77,12 +79,17 @@ def _torch_chunk(torch, case, x, scale, compiled=False):
 
     def call():
         state = q.new_zeros(B, H, D, v.shape[-1])
-        out = torch.empty_like(v)
+        out = None if torch.is_grad_enabled() else torch.empty_like(v)
+        chunks = []
         for begin in range(0, T, C):
             part = slice(begin, begin + C)
             gates = () if decay is None else (decay[:, :, part],)
-            out[:, :, part], state = step(q[:, :, part] * scale, k[:, :, part], v[:, :, part], state, *gates)
-        return out
+            chunk, state = step(q[:, :, part] * scale, k[:, :, part], v[:, :, part], state, *gates)
+            if out is None:
+                chunks.append(chunk)
+            else:
+                out[:, :, part] = chunk
+        return torch.cat(chunks, 2) if out is None else out
 
     return call
 
@@ -90,9 +97,9 @@ def _torch_chunk(torch, case, x, scale, compiled=False):
 def torch_eager(case, arrays, threads):
     torch = importlib.import_module("torch")
     torch.set_num_threads(threads)
-    x = _head_major(arrays, torch.from_numpy)
+    x = head_major(arrays, torch.from_numpy)
     if case in _ADDITIVE:
-        call = _torch_chunk(torch, case, x, _scale(arrays))
+        call = torch_chunk(torch, case, x, scale_of(arrays))
     elif case == "softmax":
         call = lambda: torch.nn.functional.scaled_dot_product_attention(  # noqa: E731
             x["q"], x["k"], x["v"], is_causal=True
@@ -110,8 +117,8 @@ def torch_compile(case, arrays, threads):
         return None
     torch = importlib.import_module("torch")
     torch.set_num_threads(threads)
-    x = _head_major(arrays, torch.from_numpy)
-    return torch.no_grad()(_torch_chunk(torch, case, x, _scale(arrays), compiled=True))
+    x = head_major(arrays, torch.from_numpy)
+    return torch.no_grad()(torch_chunk(torch, case, x, scale_of(arrays), compiled=True))
 
 
 def transformers_chunk(case, arrays, threads):
@@ -141,8 +148,8 @@ def jax_scan(case, arrays, threads):
         return None
     jax = importlib.import_module("jax")
     jnp, lax = jax.numpy, jax.lax
-    scale = _scale(arrays)
-    x = {name: jnp.asarray(np.moveaxis(a, 2, 0)) for name, a in _head_major(arrays, np.asarray).items()}
+    scale = scale_of(arrays)
+    x = {name: jnp.asarray(np.moveaxis(a, 2, 0)) for name, a in head_major(arrays, np.asarray).items()}
     names = [name for name in ("q", "k", "v", "decay", "beta") if name in x]
 
     def step(state, token):
@@ -170,14 +177,29 @@ def jax_chunk(case, arrays, threads):
     if case not in _ADDITIVE or arrays["q"].shape[1] % CHUNK:
         return None
     jax = importlib.import_module("jax")
+    run, tokens = jax_chunks(case, arrays)
+    run = jax.jit(run)
+
+    def call():
+        out = run(*tokens).block_until_ready()
+        B, T, H, D = arrays["v"].shape
+        return jax.numpy.moveaxis(out, 0, 2).reshape(B, H, T, D)
+
+    return call
+
+
+def jax_chunks(case, arrays, wrap=lambda body: body):
+    """A function of tokens `[T / CHUNK, B, H, CHUNK, …]` that scans over chunks, and the
+    tokens; `wrap` may change the body of the scan."""
+    jax = importlib.import_module("jax")
     jnp, lax = jax.numpy, jax.lax
-    scale = _scale(arrays)
+    scale = scale_of(arrays)
 
     def chunks(a):
         B, H, T = a.shape[:3]
         return jnp.asarray(np.moveaxis(a.reshape(B, H, T // CHUNK, CHUNK, *a.shape[3:]), 2, 0))
 
-    x = _head_major(arrays, np.asarray)
+    x = head_major(arrays, np.asarray)
     if "decay" not in x:
         x["decay"] = np.zeros(x["q"].shape[:3], np.float32)
     tokens = [chunks(x[name]) for name in ("q", "k", "v", "decay")]
@@ -202,16 +224,12 @@ def jax_chunk(case, arrays, threads):
         state = state * jnp.swapaxes(jnp.exp(last), -1, -2) + jnp.swapaxes(k * jnp.exp(last - c), -1, -2) @ v
         return state, out * scale
 
-    @jax.jit
     def run(*tokens):
         B, H, _, D = tokens[0].shape[1:]
-        return lax.scan(channel if case == "gate" else scalar, jnp.zeros((B, H, D, D), tokens[0].dtype), tokens)[1]
+        body = wrap(channel if case == "gate" else scalar)
+        return lax.scan(body, jnp.zeros((B, H, D, D), tokens[0].dtype), tokens)[1]
 
-    def call():
-        out = run(*tokens).block_until_ready()
-        return jnp.moveaxis(out, 0, 2).reshape(x["v"].shape)
-
-    return call
+    return run, tokens
 
 
 # ----------------------------------------------------------------------------
@@ -243,7 +261,7 @@ def onnxruntime(case, arrays, threads, domain="com.microsoft", register=None):
         inputs.pop()
     node = onnx.helper.make_node(
         "LinearAttention", inputs, ["output", "state"], domain=domain,
-        q_num_heads=H, kv_num_heads=H, update_rule=rule, scale=_scale(arrays),
+        q_num_heads=H, kv_num_heads=H, update_rule=rule, scale=scale_of(arrays),
     )  # fmt: skip
     kind = onnx.TensorProto.FLOAT
     graph = onnx.helper.make_graph(
@@ -291,12 +309,17 @@ def available(case, arrays, threads, names=None):
 
     A peer that cannot run says so as a warning and is left out.
     """
+    from . import training
+
+    known = training.PEERS if case.startswith("train-") else PEERS
     calls = {}
     if arrays["q"].dtype != np.float32:
         return calls  # f32 is where all of them meet
-    for name in PEERS if names is None else names:
+    for name in known if names is None else names:
+        if name not in known:
+            continue
         try:
-            call = PEERS[name](case, arrays, threads)
+            call = known[name](case, arrays, threads)
             if call is not None:
                 call()
                 calls[name] = call
