@@ -75,8 +75,8 @@ static bool isDerivedTensor(nb::handle object, const std::string &module) {
 static void findForwardGradients() {
   Libraries &libraries = getLibraries();
   nb::object modules = nb::module_::import_("sys").attr("modules");
-  if (PyObject *module = PyDict_GetItemString(modules.ptr(),
-                                              "torch.autograd.forward_ad"))
+  if (PyObject *module =
+          PyDict_GetItemString(modules.ptr(), "torch.autograd.forward_ad"))
     libraries.forwardGradients = nb::borrow(PyModule_GetDict(module));
 }
 

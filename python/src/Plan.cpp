@@ -588,8 +588,8 @@ void linattn::python::registerPlan(nb::module_ &module) {
              nb::handle inPlace, nb::handle numThreads) {
             bool isGiven = PyTuple_Check(inPlace.ptr());
             return plan.run(itemsOf(operands), state, out,
-                             isGiven ? InPlace::Never : parseInPlace(inPlace),
-                             numThreads, isGiven ? inPlace : nb::none());
+                            isGiven ? InPlace::Never : parseInPlace(inPlace),
+                            numThreads, isGiven ? inPlace : nb::none());
           },
           "operands"_a, "state"_a.none(), "out"_a.none(), "in_place"_a,
           "num_threads"_a.none())

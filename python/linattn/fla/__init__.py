@@ -10,7 +10,7 @@ everywhere; results are ``(o, final_state)``, o alone for based and rebased. The
 and parallel functions of a family compute the same and differ in their parameters
 alone: the compiler chooses the form. Unlike the original, an unknown keyword, a
 shape or dtype that does not fit and an option that means nothing without another
-are errors; there are no gradients.
+are errors. Tensors of PyTorch record gradients.
 
 MesaNet, TTT with its layer norm and stick-breaking attention, which are no linear
 recurrences, and what is between the two scans of CyFA run in NumPy, on the CPU. Not
