@@ -189,8 +189,11 @@ struct ToVector : OpRewritePattern<OpTy> {
   }
 
 private:
-  /// Half of the registers accumulate, for each head that reads the state.
+  /// Half of the registers accumulate, for each head that reads the state; a
+  /// third where products take no operand from memory, so that the values fill
+  /// as many. Of machines with 32 registers those with vectors of 128 bits do.
   TileShape streamingShape(OpTy op, TileShape shape) const {
+    int64_t sums = registers / (vectorBits == 128 && registers == 32 ? 3 : 2);
     Value tokens;
     int64_t readers = 1;
     if constexpr (std::is_same_v<OpTy, StateOp>)
@@ -201,7 +204,7 @@ private:
       readers = headsOf(op.getOutput()) /
                 std::max<int64_t>(headsOf(op.getState()), 1);
     return ::streamingShape(tokens, op.getState(), shape,
-                            registers / 2 / std::max<int64_t>(readers, 1));
+                            sums / std::max<int64_t>(readers, 1));
   }
 
   void lowerScan(OpBuilder &b, ScanOp op, TileShape shape) const {

@@ -15,9 +15,6 @@
 
 namespace linattn::ort {
 
-/// The scale of the compiled scans: that of heads of 128 numbers.
-inline constexpr double kCompiledScale = 0.08838834764831845;
-
 /// The kernel of that name in kernels.py, loaded when it is first wanted; null
 /// if there is none.
 const linattn_kernel *findKernel(const std::string &name);

@@ -190,6 +190,11 @@ bool LinearAttention::checkDecay(const Tensor &decay,
 // Computing
 //===----------------------------------------------------------------------===//
 
+/// Whether it is 1/√size, as f32 tells.
+static bool isScaleOf(int64_t size, double scale) {
+  return std::abs(scale * std::sqrt(static_cast<double>(size)) - 1) < 1e-7;
+}
+
 void LinearAttention::compute(const Call &call) const {
   Operands x = read(call);
   Sizes sizes = measure(x);
@@ -224,8 +229,11 @@ void LinearAttention::compute(const Call &call) const {
   View query(x.query, {B, T, queryHeads, K});
   Scratch scaled(nullptr, std::free);
   double wanted = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(K));
-  auto factor = static_cast<float>(wanted / kCompiledScale);
-  if (std::abs(factor - 1) > 1e-6F) {
+  // Those of kernels.py.
+  int64_t scaleSize = type == F32 && isScaleOf(64, wanted) ? 64 : 128;
+  if (!isScaleOf(scaleSize, wanted)) {
+    auto factor =
+        static_cast<float>(wanted * std::sqrt(static_cast<double>(scaleSize)));
     int64_t count = x.query.count();
     scaled = call.allocate(count, getDType(type));
     call.run("scale_" + element, {View(x.query, {count}), View(factor),
@@ -253,7 +261,7 @@ void LinearAttention::compute(const Call &call) const {
   }
   views.push_back(View(output, {B, T, sizes.outputHeads(), V}));
   views.push_back(final);
-  call.run(kernel + "_" + element, views);
+  call.run(kernel + "_d" + std::to_string(scaleSize) + "_" + element, views);
   if (present && stateType != F32)
     call.run(
         std::string("narrow_") + getTypeName(stateType, "past_state"),

@@ -1,21 +1,20 @@
 """Writes the module of one kernel of the ONNX Runtime library: kernels.py NAME.
 
-A name is that of a rule and an element type, such as gated_delta_channel_bf16 or
-conv4_silu_f32. All extents are open but the width of a convolution: one kernel
+A name is that of a rule, the head size of its scale and an element type, such as
+gated_delta_channel_d128_bf16, or conv4_silu_f32. All extents are open but the width of a convolution: one kernel
 serves every model.
 """
 
 import sys
 
-# 1/√128: the scale of the commonest head size costs nothing. Other scales are
-# multiplied into the query before the call.
-SCALE = 128**-0.5
 
 
-def linear_attention(rule, element):
-    """Tokens are [B, T, H, D], decay [B, T, H] or [B, T, H, K], beta [B, T, H, 1]:
+def linear_attention(rule, size, element):
+    """The scale is 1/√size: other ones are multiplied into the query before the call.
+
+    Tokens are [B, T, H, D], decay [B, T, H] or [B, T, H, K], beta [B, T, H, 1]:
     the stride of its heads may then be 0. The state is float32."""
-    by_channel = rule.endswith("_channel")
+    by_channel, scale = rule.endswith("_channel"), int(size) ** -0.5
     gated, delta = rule.startswith("gated"), "delta" in rule
     tokens, gate = f"tensor<?x?x?x?x{element}>", f"tensor<?x?x?x{element}>"
     state, column = "tensor<?x?x?x?xf32>", f"tensor<?x?x?x1x{element}>"
@@ -51,7 +50,7 @@ def linear_attention(rule, element):
         *(f"%{x}h = linattn.permute %{x} [0, 2, 1, 3] : {tokens} to {tokens}" for x in "qkv"),
         *steps,
         f"%into = tensor.empty(%n, %ho, %t, %e) : {tokens}",
-        f"%oh, %s1 = linattn.scan %qh, %kh, %vh{clauses} into(%into) init(%s) {{scale = {SCALE!r} : f64}}",
+        f"%oh, %s1 = linattn.scan %qh, %kh, %vh{clauses} into(%into) init(%s) {{scale = {scale!r} : f64}}",
         f"  : ({', '.join(types)}) -> ({tokens}, {state})",
         f"%o = linattn.permute %oh [0, 2, 1, 3] : {tokens} to {tokens}",
         f"return %o, %s1 : {tokens}, {state}",
@@ -126,7 +125,8 @@ def module(name):
     if rule.startswith("conv"):
         width, _, activation = rule[len("conv") :].partition("_")
         return causal_conv(int(width), activation, element)
-    return linear_attention(rule, element)
+    rule, _, size = rule.rpartition("_d")
+    return linear_attention(rule, size, element)
 
 
 if __name__ == "__main__":

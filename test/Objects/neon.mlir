@@ -1,5 +1,7 @@
 // RUN: linattn-compile %s --target=aarch64-linux-gnu --form=state_tile --emit=asm -o %t.tile.s
 // RUN: FileCheck %s --check-prefix=TILE --implicit-check-not="{{(str|stp|ldr|ldp)[[:space:]]+q[0-9]+.*[[]sp}}" < %t.tile.s
+// RUN: linattn-compile %s --target=aarch64-linux-gnu --form=token --emit=asm -o %t.token.s
+// RUN: FileCheck %s --check-prefix=TOKEN --implicit-check-not="{{(str|stp|ldr|ldp)[[:space:]]+q[0-9]+.*[[]sp}}" < %t.token.s
 // RUN: linattn-compile %s --target=aarch64-linux-gnu --form=chunk:16 --emit=asm -o %t.chunk.s
 // RUN: FileCheck %s --check-prefix=CHUNK < %t.chunk.s
 
@@ -9,6 +11,12 @@
 // TILE: .LBB
 // TILE-COUNT-32: fmla{{.*}}.4s, v{{[0-9]+}}.4s, v{{[0-9]+}}.s[0]
 // TILE: b.ne
+
+// A panel of 32 columns: 8 vectors of values, 8 of sums, and a row of the state.
+// TOKEN: linear__task
+// TOKEN: .LBB
+// TOKEN-COUNT-16: fmla{{.*}}.4s, v{{[0-9]+}}.4s, v{{[0-9]+}}.s[0]
+// TOKEN: b.ne
 
 // CHUNK: linear__task
 // CHUNK-COUNT-64: fmla{{.*}}.4s, v{{[0-9]+}}.4s, v{{[0-9]+}}.s[

@@ -150,9 +150,33 @@ def test_dtypes_of_rules(rng, rule, dtype):
     check_linear(rng, rule, dtype=dtype, past=False)
 
 
-@pytest.mark.parametrize("scale", [0.3, -2.0, 128**-0.5])
-def test_scale(rng, scale):
-    check_linear(rng, "gated", scale=scale)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("scale", [0.3, -2.0, 128**-0.5, 0.125])
+def test_scale(rng, scale, dtype):
+    check_linear(rng, "gated", scale=scale, dtype=dtype)
+
+
+@pytest.mark.parametrize("rule, channels", [(rule, c) for rule in ("linear", "gated", "delta", "gated_delta") for c in (True, False)])
+@pytest.mark.parametrize("size", [64, 128])
+def test_common_head_sizes(rng, size, rule, channels):
+    check_linear(rng, rule, channels=channels, T=20, dk=size, dv=size)
+
+
+def test_bound_in_place(rng):
+    """One buffer for both states: what a program that decodes binds."""
+    operands, options = make(rng, "gated_delta")
+    wanted = reference.onnx_linear_attention(**operands, **options)
+    node = helper.make_node("LinearAttention", list(operands), ["o", "s"], **options)
+    session = start(wrap([node], {name: array.ndim for name, array in operands.items()}, {"o": 3, "s": 4}))
+    binding = session.io_binding()
+    values = {name: ort.OrtValue.ortvalue_from_numpy(array.copy()) for name, array in operands.items()}
+    for name, value in values.items():
+        binding.bind_ortvalue_input(name, value)
+    binding.bind_ortvalue_output("s", values["past_state"])
+    binding.bind_output("o")
+    session.run_with_iobinding(binding)
+    assert_agrees(binding.get_outputs()[1].numpy(), wanted[0], "float32")
+    assert_agrees(values["past_state"].numpy(), wanted[1], "float32")
 
 
 @pytest.mark.parametrize("Hq, Hkv", [(6, 1), (6, 3), (1, 1)])
