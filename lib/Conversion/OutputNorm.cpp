@@ -15,7 +15,7 @@
 
 #include "OutputNorm.h"
 
-#include "VectorBuilder.h"
+#include "linattn/Transforms/Forms.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -129,94 +129,70 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, OutputNormOp op) {
 // Vector loops
 //===----------------------------------------------------------------------===//
 
-namespace {
+OutputNormOp mlir::linattn::findEpilogue(ScanOp scan) {
+  if (!scan->hasAttr(kEpilogueAttrName))
+    return {};
+  auto norm = dyn_cast_or_null<OutputNormOp>(scan->getNextNode());
+  return norm && norm->hasAttr(kEpilogueAttrName) ? norm : OutputNormOp();
+}
 
-class NormTile : public VectorBuilder {
-public:
-  NormTile(OpBuilder &b, OutputNormOp op, int64_t lanes)
-      : VectorBuilder(b, op.getLoc(),
-                      getAccumulationType(getElementTypeOrSelf(op.getInput()))),
-        norm(op), lanes(lanes) {}
-
-  void emit();
-
-private:
-  /// Tokens of one task.
-  static constexpr int64_t blockTokens = 64;
-
-  void emitRow();
-  /// The row before the norm.
-  Value input(Value d);
-  /// What becomes of a vector of the normalized row.
-  void finish(Value y, Value d);
-  Value load(Value memref, Value d) {
-    return readOperand(memref, {batch, head, t, d}, lanes);
-  }
-  Value gate(Value d) {
-    return activate(*this, norm.getActivation(), load(norm.getGate(), d));
-  }
-  Value affine(Value weights, Value d) {
-    return readOperand(weights, affineIndex(weights, head, d), lanes);
-  }
-  /// The sum of `term(d)` over the features, in as many partial sums as keep
-  /// the additions busy.
-  Value total(function_ref<Value(Value)> term) {
-    SmallVector<Value> start(sums, zeros(lanes));
-    SmallVector<Value> partial = reduce(
-        index(0), size, sums * lanes, start,
-        [&](Value d, ValueRange carried) -> SmallVector<Value> {
-          SmallVector<Value> next;
-          for (auto [i, sum] : llvm::enumerate(carried))
-            next.push_back(addf(sum, term(i ? add(d, index(i * lanes)) : d)));
-          return next;
-        });
-    for (size_t width = partial.size(); width > 1; width /= 2)
-      for (size_t i = 0; i < width / 2; ++i)
-        partial[i] = addf(partial[i], partial[i + width / 2]);
-    return reduceVector(vector::CombiningKind::ADD, partial.front());
-  }
-
-  OutputNormOp norm;
-  int64_t lanes, sums = 1;
-  Value size, count, row;
-  Value batch, head, t;
-};
-
-} // namespace
-
-void NormTile::emit() {
+void NormRow::allocate() {
   size = dim(norm.getInput(), 3);
   int64_t known = cast<ShapedType>(norm.getInput().getType()).getDimSize(3);
   while (sums < 4 && !ShapedType::isDynamic(known) &&
          known % (2 * sums * lanes) == 0)
     sums *= 2;
   count = sizeOf(*this, norm, type);
-  Value heads = dim(norm.getInput(), 1), tokens = dim(norm.getInput(), 2);
-  Value blocks = ceilDiv(tokens, blockTokens);
-  Value rows = mul(dim(norm.getInput(), 0), heads);
-  parallelIfLarge(norm.getInput(), mul(rows, blocks), [&](Value task) {
-    Value block = rem(task, blocks), pair = div(task, blocks);
-    batch = div(pair, heads);
-    head = rem(pair, heads);
-    row = scratch({getAsOpFoldResult(roundUp(size, lanes))});
-    Value first = mul(block, index(blockTokens));
-    forEach(first, min(add(first, index(blockTokens)), tokens), 1,
-            [&](Value token) {
-              t = token;
-              emitRow();
-            });
-    freeScratch();
-  });
+  row = scratch({getAsOpFoldResult(roundUp(size, lanes))});
 }
 
-Value NormTile::input(Value d) {
-  Value x = load(norm.getInput(), d);
+Value NormRow::gate(Value d) {
+  return activate(*this, norm.getActivation(), load(norm.getGate(), d));
+}
+
+Value NormRow::affine(Value weights, Value d) {
+  return readOperand(weights, affineIndex(weights, head, d), lanes);
+}
+
+Value NormRow::total(function_ref<Value(Value)> term) {
+  SmallVector<Value> start(sums, zeros(lanes));
+  SmallVector<Value> partial = reduce(
+      index(0), size, sums * lanes, start,
+      [&](Value d, ValueRange carried) -> SmallVector<Value> {
+        SmallVector<Value> next;
+        for (auto [i, sum] : llvm::enumerate(carried))
+          next.push_back(addf(sum, term(i ? add(d, index(i * lanes)) : d)));
+        return next;
+      });
+  for (size_t width = partial.size(); width > 1; width /= 2)
+    for (size_t i = 0; i < width / 2; ++i)
+      partial[i] = addf(partial[i], partial[i + width / 2]);
+  return reduceVector(vector::CombiningKind::ADD, partial.front());
+}
+
+Value NormRow::inside(Value x, Value d) {
+  Value mask = vector::CreateMaskOp::create(
+      b, loc, VectorType::get(lanes, b.getI1Type()), ValueRange{sub(size, d)});
+  return select(mask, x, zeros(lanes));
+}
+
+Value NormRow::input(Value d) {
+  Value x;
+  if (source) {
+    SmallVector<Value> at(sourceIndex);
+    at.push_back(d);
+    x = loadVector(source, at, lanes);
+    if (!dividesLastDim(cast<MemRefType>(norm.getInput().getType()), lanes))
+      x = inside(x, d);
+  } else {
+    x = load(norm.getInput(), d);
+  }
   if (norm.getSkip())
     x = addf(x, mulf(load(norm.getSkip(), d), affine(norm.getSkipWeight(), d)));
   return norm.getGateFirst() ? mulf(x, gate(d)) : x;
 }
 
-void NormTile::finish(Value y, Value d) {
+void NormRow::finish(Value y, Value d) {
   if (norm.getWeight())
     y = mulf(y, offsetWeight(*this, norm, affine(norm.getWeight(), d)));
   if (norm.getBias())
@@ -226,7 +202,13 @@ void NormTile::finish(Value y, Value d) {
   writeOperand(y, norm.getOutput(), {batch, head, t, d});
 }
 
-void NormTile::emitRow() {
+void NormRow::emit(ArrayRef<Value> position, Value memref,
+                   ArrayRef<Value> sourcePosition) {
+  batch = position[0];
+  head = position[1];
+  t = position[2];
+  source = memref;
+  sourceIndex.assign(sourcePosition.begin(), sourcePosition.end());
   if (norm.getKind() == NormKind::None)
     return forEach(index(0), size, lanes,
                    [&](Value d) { finish(input(d), d); });
@@ -242,12 +224,8 @@ void NormTile::emitRow() {
     Value sum = total(keep);
     mean = splat(arith::DivFOp::create(b, loc, sum, count), lanes);
     squares = total([&](Value d) {
-      Value x = subf(loadVector(row, {d}, lanes), mean);
       // Past the last feature there is no distance from the mean either.
-      Value inside = vector::CreateMaskOp::create(
-          b, loc, VectorType::get(lanes, b.getI1Type()),
-          ValueRange{sub(size, d)});
-      x = select(inside, x, zeros(lanes));
+      Value x = inside(subf(loadVector(row, {d}, lanes), mean), d);
       storeVector(x, row, {d});
       return mulf(x, x);
     });
@@ -267,5 +245,20 @@ void NormTile::emitRow() {
 
 void mlir::linattn::lowerOutputNormToVector(OpBuilder &b, OutputNormOp op,
                                             int64_t lanes) {
-  NormTile(b, op, lanes).emit();
+  // Tokens of one task.
+  constexpr int64_t blockTokens = 64;
+  NormRow row(b, op, lanes);
+  Value heads = row.dim(op.getInput(), 1), tokens = row.dim(op.getInput(), 2);
+  Value blocks = row.ceilDiv(tokens, blockTokens);
+  Value rows = row.mul(row.dim(op.getInput(), 0), heads);
+  row.parallelIfLarge(op.getInput(), row.mul(rows, blocks), [&](Value task) {
+    Value block = row.rem(task, blocks), pair = row.div(task, blocks);
+    Value batch = row.div(pair, heads), head = row.rem(pair, heads);
+    row.allocate();
+    Value first = row.mul(block, row.index(blockTokens));
+    Value last = row.min(row.add(first, row.index(blockTokens)), tokens);
+    row.forEach(first, last, 1,
+                [&](Value token) { row.emit({batch, head, token}); });
+    row.freeScratch();
+  });
 }

@@ -304,6 +304,10 @@ def make_plan(
         gates = [(name, role, layout.replace(" K", " F")) for name, role, layout in gates]
     # A scan takes no tuples: one would be its S.
     state = name_state(state, "array" if given == "tuple" else given)
+    kept = []
+    if options.every is not None:
+        rules.append(f"Ts = T / {options.every}")
+        kept = [(name, role, _between(layout)) for name, role, layout in state]
     described = [(name, "tokens", layouts[name]) for name in tokens] + maps + list(gates)
     return _linattn.Plan(
         build,
@@ -318,7 +322,14 @@ def make_plan(
         or bool(options.config) and ("token" in options.config or "chunk" in options.config),
         options.wide_state,
         given == "step",
+        kept,
     )
+
+
+def _between(layout):
+    """The layout of the states after every so many tokens, from that of a state."""
+    user, _, logical = layout.partition("->")
+    return " -> ".join(order.strip().replace("N ", "N Ts ", 1) for order in (user, logical or user))
 
 
 def _describe_unsupported(options):

@@ -174,24 +174,23 @@ class State:
             raise ValueError("states_every: expected it only for a state with a history, but got it without")
         if operands[-1] is not None:
             raise ValueError("state_indices: expected it only for a state without a history, but got both")
+        if every is not None:
+            every = _snapshots.check_every(every)
+            if operands[-2] is not None:
+                raise ValueError("states_every: expected it only without cu_seqlens, but got both")
         plan, arrays = _scan.find_plan(
             q, k, v, operands, transition, update, readout, feature_map,
             self.z is not None if normalize is None else normalize, denominator, scale, self, True,
-            None, reverse, form, target, check, self.layout, "step",
+            None, reverse, form, target, check, self.layout, "step", every,
         )  # fmt: skip
         state = _ops._unpack(self, plan, "state")
-        if every is None:
-            o, *parts = plan(arrays, state, out, self._take_memory() or False, num_threads)
-            self._keep(parts)
-            return o
-        every = _snapshots.check_every(every)
-        if operands[-2] is not None:
-            raise ValueError("states_every: expected it only without cu_seqlens, but got both")
-        o, *results = plan.chain(arrays, state, out, every, bool(reverse), False, num_threads)
+        o, *results = plan(arrays, state, out, self._take_memory() or False, num_threads)
         final, kept = results[: len(state)], results[len(state) :]
-        for index in range(kept[0].shape[1]):
+        count = kept[0].shape[1] if kept else 0
+        for index in range(count):
             self._keep([parts[:, index] for parts in kept], reuse=False)
-        if final[0] is not None:
+        # The state after the last token may be among these.
+        if not count or count * every < _shape("q", q)[-2 if len(_shape("q", q)) < 4 else 1]:
             self._keep(final)
         return o
 
