@@ -38,6 +38,8 @@ def _normed(x, weight, eps):
     """The RMS norm of a projection, if there is one."""
     if weight is None:
         return x
+    if weight.shape != x.shape[-1:]:
+        raise PassOn(f"a norm of {x.shape[-1]} elements with {weight.numel()} weights")
     return output_norm(x.contiguous(), weight=detach(weight), eps=float(eps))
 
 
