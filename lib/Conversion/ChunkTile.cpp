@@ -15,6 +15,8 @@ ChunkTile::ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape,
                      ChunkSizes sizes)
     : ScanTile(b, scan, shape), chunk(sizes.chunk), whole(sizes.whole),
       startsAtZero(sizes.startsAtZero), endsUnused(sizes.endsUnused) {
+  if (OutputNormOp norm = findEpilogue(scan))
+    epilogue.emplace(b, norm, shape.lanes, /*isEpilogue=*/true);
   // Rows come in fours, so that loops over them can be unrolled by four.
   rowsAtOnce = std::clamp<int64_t>(shape.rows, 4, 16);
   // Fewer tokens than a chunk need no more scratch than they are.
@@ -50,6 +52,18 @@ void ChunkTile::emitTask() {
     emitChunk(loop.getInductionVar());
   }
   storeState();
+  if (epilogue)
+    epilogue->freeScratch();
+}
+
+/// The norm of the chunk's rows, which are whole now.
+void ChunkTile::emitEpilogue() {
+  forEachMember([&](Value member) {
+    forEach(count, [&](Value t) {
+      epilogue->emit({batch, outputHead(member), tokenAt(add(first, t))},
+                     normRows, {member, t});
+    });
+  });
 }
 
 /// The tokens of a chunk follow from the length of the task's own sequence.
@@ -88,6 +102,8 @@ void ChunkTile::emitChunk(Value position) {
   if (z)
     updateNormalizer();
   forEach(panelCount, [&](Value panel) { sweepPanel(panel); });
+  if (epilogue)
+    emitEpilogue();
 }
 
 void ChunkTile::allocateScratch() {
@@ -109,6 +125,10 @@ void ChunkTile::allocateScratch() {
       getAsOpFoldResult(isKnown ? panelsPerTask : panels());
   tile = scratch({mostPanels, features, width});
   outputRows = scratch({b.getIndexAttr(rowsAtOnce), width});
+  if (epilogue) {
+    epilogue->allocate();
+    normRows = scratch({members, tokens, columns});
+  }
   if (hasTransition()) {
     if (readsKeys())
       readFactors = scratch({tokens});

@@ -47,7 +47,10 @@
 #ifndef LINATTN_CONVERSION_CHUNKTILE_H
 #define LINATTN_CONVERSION_CHUNKTILE_H
 
+#include "OutputNorm.h"
 #include "ScanTile.h"
+
+#include <optional>
 
 namespace mlir::linattn {
 
@@ -68,6 +71,11 @@ private:
   };
 
   void emitTask();
+  void emitEpilogue();
+  /// Where outputs go in the end.
+  Value destination() {
+    return epilogue ? epilogue->norm.getOutput() : scan.getOutput();
+  }
   Value chooseLength();
   void emitChunk(Value first);
   void allocateScratch();
@@ -198,6 +206,10 @@ private:
   // rows, z.
   Value keysT, bT, decays, queryScores, transitionScores, total, tile, solved,
       outputRows, z;
+  // The norm behind the scan, if it is applied here, and scratch of whole rows
+  // of outputs for it: [member, C, V].
+  std::optional<NormRow> epilogue;
+  Value normRows;
 };
 
 } // namespace mlir::linattn

@@ -131,7 +131,7 @@ void ChunkTile::readOut(Value panel, Value member) {
         },
         [&](Value r) {
           prefetchNext(scan.getQuery(), member, add(row, r));
-          prefetchNext(scan.getOutput(), member, add(row, r),
+          prefetchNext(destination(), member, add(row, r),
                        /*isWritten=*/true);
         });
     for (int64_t r = 0; r < rowsAtOnce; ++r) {
@@ -165,6 +165,9 @@ void ChunkTile::decayWritten() {
 void ChunkTile::writeRows(Rows o, Value member, Value row, Value column) {
   auto write = [&](Value line, Value t) {
     Value inverse = inverses ? load(inverses, {member, t}) : Value();
+    if (epilogue)
+      return storeVector(normalized(line, inverse), normRows,
+                         {member, t, column});
     writeOutput(line, inverse, member, tokenAt(add(first, t)), column);
   };
   Value left = sub(count, row);
@@ -283,9 +286,9 @@ void ChunkTile::prefetchNext(Value operand, Value member, Value row,
   // Queries and outputs may have several heads per state.
   if (member) {
     rowHead = add(mul(nextHead, group), member);
-    total = dim(scan.getOutput(), 1);
+    total = dim(destination(), 1);
   }
-  if (operand != scan.getOutput())
+  if (operand != destination())
     rowHead = headOf(operand, rowHead, total);
   prefetchRow(operand, {batch, rowHead, nextToken(row)}, start, index(share),
               isWritten);

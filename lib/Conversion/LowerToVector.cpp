@@ -98,7 +98,8 @@ template <typename OpTy>
 static StringRef whyNot(OpTy op) {
   if constexpr (std::is_same_v<OpTy, ScanOp>)
     return op.getUpdate() == Update::Oja ? "Oja's rule has no vector schedule"
-                                         : "";
+           : op.getEvery() ? "its snapshots are not expanded into a loop"
+                           : "";
   else if constexpr (std::is_same_v<OpTy, QuadraticOp>)
     return whyNoQuadraticTile(op);
   else
@@ -236,13 +237,23 @@ private:
     int64_t few = config ? config.getFew() : 0;
     if (!few)
       return lowerToChunkTile(b, op, shape, sizes);
-    if (op.getUpdate() == Update::Add)
+    if (op.getUpdate() == Update::Add) {
       lowerToStateTile(b, op, shape, /*tokenForm=*/false, {0, few});
-    else
+    } else {
+      LengthRange range{0, few};
       lowerToTokenTile(b, op,
                        ::streamingShape(op.getQuery(), op.getState(), shape,
                                         /*vectors=*/0),
-                       {0, few});
+                       range);
+      // Token by token a row is written in parts.
+      if (OutputNormOp norm = findEpilogue(op)) {
+        TileBuilder tile(b, cast<FeatureMappedOpInterface>(op.getOperation()),
+                         getElementTypeOrSelf(op.getQuery()), shape);
+        tile.lengths = range;
+        tile.ifInRange(tile.dim(op.getKey(), 2),
+                       [&] { lowerOutputNormToVector(b, norm, shape.lanes); });
+      }
+    }
     lowerToChunkTile(b, op, shape, sizes, {few + 1});
   }
 
@@ -280,6 +291,10 @@ struct OutputNormToVector : OpRewritePattern<OutputNormOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureBufferSemantics())
       return rewriter.notifyMatchFailure(op, "not on buffers");
+    if (op->hasAttr(kEpilogueAttrName)) { // The kernel of its scan has it.
+      rewriter.eraseOp(op);
+      return success();
+    }
     Type type = getAccumulationType(getElementTypeOrSelf(op.getInput()));
     lowerOutputNormToVector(rewriter, op,
                             vectorBits / type.getIntOrFloatBitWidth());

@@ -76,6 +76,31 @@ public:
       readToken();
   }
 
+  /// Copies the state to its snapshots where the position, counted from the
+  /// first one, ends a segment.
+  void keepState(ValueRange snapshots, Value position, int64_t every) {
+    if (snapshots.empty())
+      return;
+    Value behind = add(position, index(1)),
+          number = div(position, index(every));
+    Value ends = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                       rem(behind, index(every)), index(0));
+    ifThen(ends, [&] {
+      if (state.runningMax)
+        store(load(state.runningMax, {slot, head}), snapshots.back(),
+              {slot, number, head});
+      forEach(dim(state.state, 2), [&](Value d) {
+        if (state.normalizer)
+          store(load(state.normalizer, {slot, head, d}), snapshots[1],
+                {slot, number, head, d});
+        forEach(dim(state.state, 3), [&](Value column) {
+          store(load(state.state, {slot, head, d, column}), snapshots[0],
+                {slot, number, head, d, column});
+        });
+      });
+    });
+  }
+
   /// The outputs of tokens whose sequence has no state.
   void clearOutput(Value begin, Value end) {
     forEachReader([&](Value reader, Value) {
@@ -307,7 +332,8 @@ private:
 /// Runs `naive` over all sequences and their tokens, of which there are
 /// `tokens`.
 static void emitRecurrence(NaiveScan &naive, Value tokens, Value offsets,
-                           bool reverse, Value indices = Value()) {
+                           bool reverse, Value indices = Value(),
+                           ValueRange snapshots = {}, int64_t every = 0) {
   naive.heads = naive.dim(naive.state.state, 1);
   Value sequences = naive.dim(indices ? indices : naive.state.state, 0);
   naive.parallel(naive.mul(sequences, naive.heads), [&](Value task) {
@@ -333,6 +359,7 @@ static void emitRecurrence(NaiveScan &naive, Value tokens, Value offsets,
           naive.t = naive.sub(naive.sub(naive.add(begin, end), naive.index(1)),
                               position);
         naive.token();
+        naive.keepState(snapshots, position, every);
       });
     };
     naive.withState(indices, sequence, run,
@@ -363,7 +390,8 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, ScanOp op) {
   naive.before = op.getTransition() == Transition::Before;
   naive.normalize = op.getNormalize();
   emitRecurrence(naive, naive.dim(op.getQuery(), 2), op.getCuSeqlens(),
-                 op.getReverse(), op.getStateIndices());
+                 op.getReverse(), op.getStateIndices(), op.getSnapshots(),
+                 op.getEvery().value_or(0));
 }
 
 void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, StateOp op) {

@@ -16,7 +16,7 @@
 #include "OutputNorm.h"
 
 #include "Activations.h"
-#include "VectorBuilder.h"
+#include "linattn/Transforms/Forms.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -123,127 +123,64 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, OutputNormOp op) {
 // Vector loops
 //===----------------------------------------------------------------------===//
 
-namespace {
+OutputNormOp mlir::linattn::findEpilogue(ScanOp scan) {
+  if (!scan->hasAttr(kEpilogueAttrName))
+    return {};
+  auto norm = dyn_cast_or_null<OutputNormOp>(scan->getNextNode());
+  return norm && norm->hasAttr(kEpilogueAttrName) ? norm : OutputNormOp();
+}
 
-class NormTile : public VectorBuilder {
-public:
-  NormTile(OpBuilder &b, OutputNormOp op, int64_t lanes)
-      : VectorBuilder(b, op.getLoc(),
-                      getAccumulationType(getElementTypeOrSelf(op.getInput()))),
-        norm(op), element(getElementTypeOrSelf(op.getInput())), lanes(lanes),
-        parts(countParts(element, lanes)) {}
+NormRow::NormRow(OpBuilder &b, OutputNormOp op, int64_t lanes, bool isEpilogue)
+    : VectorBuilder(b, op.getLoc(),
+                    getAccumulationType(getElementTypeOrSelf(op.getInput()))),
+      norm(op), element(getElementTypeOrSelf(op.getInput())), lanes(lanes),
+      parts(isEpilogue ? 1 : countParts(element, lanes)) {}
 
-  void emit();
-
-private:
-  using Vectors = SmallVector<Value, 2>;
-  /// Rows of one task.
-  static constexpr int64_t blockRows = 64;
-  /// Features of a step: those of all parts.
-  int64_t span() const { return lanes * parts; }
-
-  void emitRow();
-  /// Features [d, d + span) of an operand, past the last one 0.
-  Vectors read(Value memref, ValueRange at);
-  Vectors load(Value memref, Value d) {
-    return read(memref, {batch, head, t, d});
-  }
-  /// Of weights.
-  Vectors affine(Value weights, Value d) {
-    return read(weights, affineIndex(weights, head, d));
-  }
-  Vectors gate(Value d) {
-    Type gateType = getElementTypeOrSelf(norm.getGate());
-    return each({load(norm.getGate(), d)}, [&](ArrayRef<Value> x) {
-      return emitActivation(*this, norm.getActivation(), x[0], element,
-                            gateType.getIntOrFloatBitWidth() == 16);
-    });
-  }
-  /// `apply` on each part of the operands.
-  Vectors each(ArrayRef<Vectors> operands,
-               function_ref<Value(ArrayRef<Value>)> apply) {
-    Vectors results;
-    for (int64_t part = 0; part < parts; ++part)
-      results.push_back(apply(llvm::map_to_vector<3>(
-          operands, [&](const Vectors &operand) { return operand[part]; })));
-    return results;
-  }
-  Vectors product(const Vectors &x, const Vectors &y) {
-    return each({x, y}, [&](ArrayRef<Value> x) { return mulf(x[0], x[1]); });
-  }
-  Vectors sum(const Vectors &x, const Vectors &y) {
-    return each({x, y}, [&](ArrayRef<Value> x) { return addf(x[0], x[1]); });
-  }
-  Vectors kept(Value d) {
-    Vectors x;
-    for (int64_t part = 0; part < parts; ++part)
-      x.push_back(loadVector(row, {add(d, index(part * lanes))}, lanes));
-    return x;
-  }
-  void keep(const Vectors &x, Value d) {
-    for (auto [part, vector] : llvm::enumerate(x))
-      storeVector(vector, row, {add(d, index(int64_t(part) * lanes))});
-  }
-  /// The row before the norm.
-  Vectors input(Value d);
-  /// The distances of the row from its mean; none past the last feature.
-  Vectors centre(Value mean, Value d);
-  /// What becomes of features of the normalized row.
-  void finish(Vectors y, Value d);
-  /// The sum of `term(d)` over the features, in as many partial sums as keep
-  /// the additions busy.
-  Value total(function_ref<Vectors(Value)> term);
-
-  OutputNormOp norm;
-  Type element;
-  int64_t lanes, parts, steps = 1;
-  /// Of the row, in the order of `read`.
-  Value size, count, row;
-  Value batch, head, t;
-};
-
-} // namespace
-
-void NormTile::emit() {
+void NormRow::allocate() {
   size = dim(norm.getInput(), 3);
   int64_t known = cast<ShapedType>(norm.getInput().getType()).getDimSize(3);
   while (steps * parts < 4 && !ShapedType::isDynamic(known) &&
          known % (2 * steps * span()) == 0)
     steps *= 2;
   count = sizeOf(*this, norm, type);
-  Value heads = dim(norm.getInput(), 1), tokens = dim(norm.getInput(), 2);
-  // Rows in the order of memory: whichever of heads and tokens are neighbours
-  // run inside.
-  auto metadata =
-      memref::ExtractStridedMetadataOp::create(b, loc, norm.getInput());
-  Value headsInside =
-      compare(arith::CmpIPredicate::slt, metadata.getStrides()[1],
-              metadata.getStrides()[2]);
-  Value inner = select(headsInside, heads, tokens);
-  Value perBatch = mul(heads, tokens), blocks = ceilDiv(perBatch, blockRows);
-  Value tasks = mul(dim(norm.getInput(), 0), blocks);
-  parallelIfLarge(norm.getInput(), tasks, [&](Value task) {
-    batch = div(task, blocks);
-    row = scratch({getAsOpFoldResult(roundUp(size, span()))});
-    Value first = mul(rem(task, blocks), index(blockRows));
-    Value last = min(add(first, index(blockRows)), perBatch);
-    SmallVector<Value> at{div(first, inner), rem(first, inner)};
-    reduce(first, last, 1, at,
-           [&](Value, ValueRange carried) -> SmallVector<Value> {
-             Value outside = carried[0], inside = carried[1];
-             head = select(headsInside, inside, outside);
-             t = select(headsInside, outside, inside);
-             emitRow();
-             Value next = add(inside, index(1));
-             Value isLast = compare(arith::CmpIPredicate::eq, next, inner);
-             return {select(isLast, add(outside, index(1)), outside),
-                     select(isLast, index(0), next)};
-           });
-    freeScratch();
+  row = scratch({getAsOpFoldResult(roundUp(size, span()))});
+}
+
+NormRow::Vectors NormRow::gate(Value d) {
+  Type gateType = getElementTypeOrSelf(norm.getGate());
+  return each({load(norm.getGate(), d)}, [&](ArrayRef<Value> x) {
+    return emitActivation(*this, norm.getActivation(), x[0], element,
+                          gateType.getIntOrFloatBitWidth() == 16);
   });
 }
 
-NormTile::Vectors NormTile::read(Value memref, ValueRange at) {
+NormRow::Vectors NormRow::affine(Value weights, Value d) {
+  return read(weights, affineIndex(weights, head, d));
+}
+
+NormRow::Vectors
+NormRow::each(ArrayRef<Vectors> operands,
+              function_ref<Value(ArrayRef<Value>)> apply) {
+  Vectors results;
+  for (int64_t part = 0; part < parts; ++part)
+    results.push_back(apply(llvm::map_to_vector<3>(
+        operands, [&](const Vectors &operand) { return operand[part]; })));
+  return results;
+}
+
+NormRow::Vectors NormRow::kept(Value d) {
+  Vectors x;
+  for (int64_t part = 0; part < parts; ++part)
+    x.push_back(loadVector(row, {add(d, index(part * lanes))}, lanes));
+  return x;
+}
+
+void NormRow::keep(const Vectors &x, Value d) {
+  for (auto [part, vector] : llvm::enumerate(x))
+    storeVector(vector, row, {add(d, index(int64_t(part) * lanes))});
+}
+
+NormRow::Vectors NormRow::read(Value memref, ValueRange at) {
   if (parts == 1)
     return {readOperand(memref, at, lanes)};
   // Pairs of bf16 are taken apart in their words, other numbers are shuffled.
@@ -257,15 +194,24 @@ NormTile::Vectors NormTile::read(Value memref, ValueRange at) {
                     this->type);
 }
 
-NormTile::Vectors NormTile::input(Value d) {
-  Vectors x = load(norm.getInput(), d);
+NormRow::Vectors NormRow::input(Value d) {
+  Vectors x;
+  if (source) {
+    SmallVector<Value> at(sourceIndex);
+    at.push_back(d);
+    x = {loadVector(source, at, lanes)};
+    if (!dividesLastDim(cast<MemRefType>(norm.getInput().getType()), lanes))
+      x = inside(x, d);
+  } else {
+    x = load(norm.getInput(), d);
+  }
   if (norm.getSkip())
     x = sum(x,
             product(load(norm.getSkip(), d), affine(norm.getSkipWeight(), d)));
   return norm.getGateFirst() ? product(x, gate(d)) : x;
 }
 
-void NormTile::finish(Vectors y, Value d) {
+void NormRow::finish(Vectors y, Value d) {
   if (norm.getWeight())
     y = product(y, each({affine(norm.getWeight(), d)}, [&](ArrayRef<Value> w) {
                   return offsetWeight(*this, norm, w[0]);
@@ -283,7 +229,7 @@ void NormTile::finish(Vectors y, Value d) {
       ArrayRef<bool>{dividesLastDim(target, span())});
 }
 
-Value NormTile::total(function_ref<Vectors(Value)> term) {
+Value NormRow::total(function_ref<Vectors(Value)> term) {
   SmallVector<Value> start(steps * parts, zeros(lanes));
   SmallVector<Value> partial =
       reduce(index(0), size, steps * span(), start,
@@ -300,19 +246,25 @@ Value NormTile::total(function_ref<Vectors(Value)> term) {
   return reduceVector(vector::CombiningKind::ADD, partial.front());
 }
 
-NormTile::Vectors NormTile::centre(Value mean, Value d) {
-  Vectors x = kept(d);
+NormRow::Vectors NormRow::inside(const Vectors &x, Value d) {
+  Vectors results;
   for (auto [part, vector] : llvm::enumerate(x)) {
     Value left = sub(size, add(d, index(int64_t(part))));
-    Value inside = vector::CreateMaskOp::create(
+    Value mask = vector::CreateMaskOp::create(
         b, loc, VectorType::get(lanes, b.getI1Type()),
         ValueRange{parts == 1 ? left : ceilDiv(left, parts)});
-    vector = select(inside, subf(vector, mean), zeros(lanes));
+    results.push_back(select(mask, vector, zeros(lanes)));
   }
-  return x;
+  return results;
 }
 
-void NormTile::emitRow() {
+void NormRow::emit(ArrayRef<Value> position, Value memref,
+                   ArrayRef<Value> sourcePosition) {
+  batch = position[0];
+  head = position[1];
+  t = position[2];
+  source = memref;
+  sourceIndex.assign(sourcePosition.begin(), sourcePosition.end());
   if (norm.getKind() == NormKind::None)
     return forEach(index(0), size, span(),
                    [&](Value d) { finish(input(d), d); });
@@ -327,7 +279,10 @@ void NormTile::emitRow() {
     Value sum = total(keepInput);
     Value mean = splat(arith::DivFOp::create(b, loc, sum, count), lanes);
     squares = total([&](Value d) {
-      Vectors x = centre(mean, d);
+      // Past the last feature there is no distance from the mean either.
+      Vectors x = inside(
+          each({kept(d)}, [&](ArrayRef<Value> x) { return subf(x[0], mean); }),
+          d);
       keep(x, d);
       return product(x, x);
     });
@@ -349,5 +304,39 @@ void NormTile::emitRow() {
 
 void mlir::linattn::lowerOutputNormToVector(OpBuilder &b, OutputNormOp op,
                                             int64_t lanes) {
-  NormTile(b, op, lanes).emit();
+  // Rows of one task.
+  constexpr int64_t blockRows = 64;
+  NormRow row(b, op, lanes);
+  Value input = op.getInput();
+  Value heads = row.dim(input, 1), tokens = row.dim(input, 2);
+  // Rows in the order of memory: whichever of heads and tokens are neighbours
+  // run inside.
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, row.loc, input);
+  Value headsInside =
+      row.compare(arith::CmpIPredicate::slt, metadata.getStrides()[1],
+                  metadata.getStrides()[2]);
+  Value inner = row.select(headsInside, heads, tokens);
+  Value perBatch = row.mul(heads, tokens);
+  Value blocks = row.ceilDiv(perBatch, blockRows);
+  Value tasks = row.mul(row.dim(input, 0), blocks);
+  row.parallelIfLarge(input, tasks, [&](Value task) {
+    Value batch = row.div(task, blocks);
+    row.allocate();
+    Value first = row.mul(row.rem(task, blocks), row.index(blockRows));
+    Value last = row.min(row.add(first, row.index(blockRows)), perBatch);
+    SmallVector<Value> at{row.div(first, inner), row.rem(first, inner)};
+    row.reduce(first, last, 1, at,
+               [&](Value, ValueRange carried) -> SmallVector<Value> {
+                 Value outside = carried[0], inside = carried[1];
+                 row.emit({batch, row.select(headsInside, inside, outside),
+                           row.select(headsInside, outside, inside)});
+                 Value next = row.add(inside, row.index(1));
+                 Value isLast =
+                     row.compare(arith::CmpIPredicate::eq, next, inner);
+                 return {
+                     row.select(isLast, row.add(outside, row.index(1)), outside),
+                     row.select(isLast, row.index(0), next)};
+               });
+    row.freeScratch();
+  });
 }

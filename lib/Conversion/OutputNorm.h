@@ -9,9 +9,74 @@
 #ifndef LINATTN_CONVERSION_OUTPUTNORM_H
 #define LINATTN_CONVERSION_OUTPUTNORM_H
 
+#include "VectorBuilder.h"
 #include "linattn/Dialect/LinAttn.h"
 
 namespace mlir::linattn {
+
+/// The vector form of one row, at the builder's insertion point: in loops over
+/// all rows, or in the kernel that computes them.
+class NormRow : public VectorBuilder {
+public:
+  /// An epilogue reads its rows from a `source`.
+  NormRow(OpBuilder &b, OutputNormOp op, int64_t lanes,
+          bool isEpilogue = false);
+
+  /// Memory of the task; `freeScratch` releases it.
+  void allocate();
+  /// One row, which is read from the input or, if there is a `source`, from
+  /// there: memory of the accumulation type, in whole vectors.
+  void emit(ArrayRef<Value> position, Value source = {},
+            ArrayRef<Value> sourcePosition = {});
+
+  OutputNormOp norm;
+
+private:
+  using Vectors = SmallVector<Value, 2>;
+  /// Features of a step: those of all parts.
+  int64_t span() const { return lanes * parts; }
+  /// Features [d, d + span) of an operand, past the last one 0.
+  Vectors read(Value memref, ValueRange at);
+  Vectors load(Value memref, Value d) {
+    return read(memref, {batch, head, t, d});
+  }
+  /// Of weights.
+  Vectors affine(Value weights, Value d);
+  Vectors gate(Value d);
+  /// `apply` on each part of the operands.
+  Vectors each(ArrayRef<Vectors> operands,
+               function_ref<Value(ArrayRef<Value>)> apply);
+  Vectors product(const Vectors &x, const Vectors &y) {
+    return each({x, y}, [&](ArrayRef<Value> x) { return mulf(x[0], x[1]); });
+  }
+  Vectors sum(const Vectors &x, const Vectors &y) {
+    return each({x, y}, [&](ArrayRef<Value> x) { return addf(x[0], x[1]); });
+  }
+  Vectors kept(Value d);
+  void keep(const Vectors &x, Value d);
+  /// Of what lies past the last feature, zeros.
+  Vectors inside(const Vectors &x, Value d);
+  /// The row before the norm.
+  Vectors input(Value d);
+  /// What becomes of features of the normalized row.
+  void finish(Vectors y, Value d);
+  /// The sum of `term(d)` over the features, in as many partial sums as keep
+  /// the additions busy.
+  Value total(function_ref<Vectors(Value)> term);
+
+  Type element;
+  int64_t lanes, parts, steps = 1;
+  /// Of the row, in the order of `read`.
+  Value size, count, row;
+  Value batch, head, t;
+  // The row where it is not in the input.
+  Value source;
+  SmallVector<Value> sourceIndex;
+};
+
+/// The norm that the kernel of a scan applies, as linattn-fuse-epilogue
+/// decided; null without one.
+OutputNormOp findEpilogue(ScanOp scan);
 
 /// Emits the op on buffers as scalar loops.
 void lowerToNaiveLoops(OpBuilder &b, OutputNormOp op);

@@ -255,12 +255,17 @@ void ScanTile::fillRow(Value target, ArrayRef<Value> at, double value,
 // Output and reductions
 //===----------------------------------------------------------------------===//
 
+Value ScanTile::normalized(Value o, Value inverse) {
+  if (!inverse)
+    return o;
+  return emitClamp(b, loc, *scan.getNormalize(),
+                   mulf(o, splat(inverse, shape.cols)));
+}
+
 void ScanTile::writeOutput(Value o, Value inverse, Value member, Value token,
                            Value column) {
-  if (inverse)
-    o = emitClamp(b, loc, *scan.getNormalize(),
-                  mulf(o, splat(inverse, shape.cols)));
-  writeOperand(o, scan.getOutput(), {batch, outputHead(member), token, column});
+  writeOperand(normalized(o, inverse), scan.getOutput(),
+               {batch, outputHead(member), token, column});
 }
 
 SmallVector<Value>

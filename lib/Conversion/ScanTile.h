@@ -119,6 +119,8 @@ protected:
   /// Elements of a row in whole vectors; an operand may be read up to there.
   Value wholeVectors(Value size) { return roundUp(size, shape.lanes); }
 
+  /// An output row of a panel, divided where the scan normalises.
+  Value normalized(Value o, Value inverse);
   /// Normalises and writes one row of a panel.
   void writeOutput(Value o, Value inverse, Value member, Value token,
                    Value column);

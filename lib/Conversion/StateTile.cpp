@@ -134,6 +134,8 @@ void StateTile::emitTokens(Value from, Value to) {
     });
   if (key)
     storeState();
+  if (epilogue)
+    epilogue->freeScratch();
   freeScratch();
 }
 
@@ -142,6 +144,22 @@ void StateTile::emitBlock(Value blockStart, Value count) {
   forEach(count, [&](Value t) { packToken(t); });
   if (state.normalizer)
     updateNormalizer(count);
+  sweepPanels(count);
+  if (epilogue)
+    emitEpilogue(count);
+}
+
+/// The norm of the block's rows, which are whole now.
+void StateTile::emitEpilogue(Value count) {
+  forEachMember([&](Value member) {
+    forEach(count, [&](Value t) {
+      epilogue->emit({batch, outputHead(member), tokenAt(t)}, normRows,
+                     {member, t});
+    });
+  });
+}
+
+void StateTile::sweepPanels(Value count) {
   auto sweep = [&] {
     forEachPanel([&](Value panel) { sweepPanel(panel, count); });
   };
@@ -194,6 +212,10 @@ void StateTile::allocateScratch() {
       outputs = scratch({members, block, b.getIndexAttr(shape.cols)});
     if (bonus)
       ownWeights = scratch({members, block});
+    if (epilogue) {
+      epilogue->allocate();
+      normRows = scratch({members, block, columns});
+    }
   }
   if (!tokenForm)
     tile = scratch({getAsOpFoldResult(panelCount), getAsOpFoldResult(tileRows),
@@ -330,6 +352,10 @@ void mlir::linattn::lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape,
   tile.reverse = op.getReverse();
   tile.stabilised = op.getNormalize().has_value();
   tile.tokenForm = tokenForm;
+  if (OutputNormOp norm = findEpilogue(op)) {
+    tile.epilogue.emplace(b, norm, shape.lanes, /*isEpilogue=*/true);
+    tile.output = norm.getOutput();
+  }
   tile.emit();
 }
 

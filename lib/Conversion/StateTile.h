@@ -9,7 +9,10 @@
 #ifndef LINATTN_CONVERSION_STATETILE_H
 #define LINATTN_CONVERSION_STATETILE_H
 
+#include "OutputNorm.h"
 #include "TileBuilder.h"
+
+#include <optional>
 
 namespace mlir::linattn {
 
@@ -28,6 +31,9 @@ public:
   bool exclusive = false, reverse = false, stabilised = false,
        tokenForm = false;
 
+  /// The norm behind the scan, if it is applied here.
+  std::optional<NormRow> epilogue;
+
   void emit();
 
 private:
@@ -38,6 +44,8 @@ private:
   void emitTokens(Value from, Value to);
   void clearOutput(Value from, Value to);
   void emitBlock(Value first, Value count);
+  void sweepPanels(Value count);
+  void emitEpilogue(Value count);
   Value emitAnyRescaling(Value count);
   void allocateScratch();
   void loadState();
@@ -107,7 +115,7 @@ private:
   bool scalarGatesAreOne = false;
   // Scratch: see allocateScratch.
   Value keys, values, queries, outputs, scalarGates, channelGates, valueGates,
-      tile, z, denominators, inverses, ownWeights, maxima;
+      tile, z, denominators, inverses, ownWeights, maxima, normRows;
 };
 
 } // namespace mlir::linattn

@@ -34,6 +34,8 @@ void StateTile::writeOutput(Value o, Value member, Value t, Value column) {
     o = mulf(o, splat(load(inverses, {member, t}), shape.cols));
     o = emitClamp(b, loc, *normalize, o);
   }
+  if (epilogue)
+    return storeVector(o, normRows, {member, t, column});
   writeOperand(o, output, {batch, outputHead(member), tokenAt(t), column});
 }
 

@@ -299,10 +299,10 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
     return failure();
   if (getUpdate() != Update::Add || getDecay() || getValueDecay() ||
       getReadout() != Readout::Inclusive || getReverse() || getCuSeqlens() ||
-      getStateIndices() || getRunningMax())
+      getStateIndices() || getRunningMax() || getEvery())
     return emitOpError("cannot be decomposed: only the additive update without "
-                       "decay, gates, sequences, pool of states or running "
-                       "maximum has this form");
+                       "decay, gates, sequences, pool of states, running "
+                       "maximum or snapshots has this form");
 
   Steps steps(b, cast<FeatureMappedOpInterface>(getOperation()),
               getElementTypeOrSelf(getQuery()));

@@ -26,6 +26,8 @@ bool DimRelation::holds(ArrayRef<int64_t> sizes) const {
     return sizes[0] == *llvm::max_element(sizes.drop_front());
   case DimRelationKind::OneLess:
     return sizes[0] + 1 == sizes[1];
+  case DimRelationKind::Quotient:
+    return sizes[0] == sizes[1] / divisor;
   case DimRelationKind::Features:
     return sizes[0] == formula.evaluate(sizes[1]);
   }
@@ -58,6 +60,10 @@ std::string DimRelation::message(ArrayRef<std::string> sizes) const {
     return "expected the " + what.str() + " of " + names[0] +
            " to be one less than the length of " + names[1] + " (" + sizes[1] +
            "), but got " + sizes[0];
+  case DimRelationKind::Quotient:
+    return "expected " + names[0] + " to have as many states as the " +
+           what.str() + " of " + names[1] + " (" + sizes[1] + ") divided by " +
+           std::to_string(divisor) + ", but got " + sizes[0];
   case DimRelationKind::Features:
     return "expected " + names[0] + " to have the features that " + what.str() +
            " makes of the " + (formula.countsRows ? "rows" : "head size") +

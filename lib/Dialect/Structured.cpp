@@ -65,6 +65,8 @@ static void buildStructured(OperationState &result, ArrayRef<Value> operands,
       if (operand)
         result.addOperands(operand);
     }
+  if constexpr (std::is_same_v<OpTy, ScanOp>)
+    segments.push_back(0); // Snapshots come later, if at all.
   if constexpr (OpTy::template hasTrait<OpTrait::AttrSizedOperandSegments>())
     llvm::copy(segments, result.getOrAddProperties<typename OpTy::Properties>()
                              .operandSegmentSizes.begin());

@@ -83,6 +83,13 @@ static SmallVector<DimLoops> recurrenceLoops(OpTy op,
     loops.push_back({slot, Head, Whole});
   if (op.getRunningMax())
     loops.push_back({slot, Head});
+  if constexpr (std::is_same_v<OpTy, ScanOp>)
+    for (Value snapshots : op.getSnapshots()) {
+      DimLoops dims(cast<ShapedType>(snapshots.getType()).getRank(), Whole);
+      dims[0] = slot;
+      dims[2] = Head;
+      loops.push_back(dims);
+    }
   return loops;
 }
 
@@ -226,6 +233,10 @@ checkTile(OpTy op, OpBuilder &b, ArrayRef<OpFoldResult> offsets,
              << (op.getReverse() ? "it runs from the last token to the first"
                                  : "its sequences start inside the tiles");
   }
+  if constexpr (std::is_same_v<OpTy, ScanOp>)
+    if (partial(Token) && op.getEvery())
+      return op.emitOpError("cannot be tiled over tokens: its snapshots are "
+                            "counted from the first token");
   if constexpr (std::is_same_v<OpTy, ScanOp>)
     if (partial(Batch) && op.getStateIndices())
       return op.emitOpError("cannot be tiled over batches: every tile would "

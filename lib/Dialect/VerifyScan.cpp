@@ -35,6 +35,33 @@ static void scanGateRelations(ScanOp op, Relations &relations) {
   }
 }
 
+static constexpr StringRef snapshotNames[] = {
+    "snapshots", "snapshots of the normalizer",
+    "snapshots of the running maximum"};
+
+/// (S30): what the snapshots are of, which is there.
+static SmallVector<Named, 3> snapshotSources(ScanOp op) {
+  SmallVector<Named, 3> sources{{op.getState(), "state"}};
+  if (op.getNormalizer())
+    sources.push_back({op.getNormalizer(), "normalizer"});
+  if (op.getRunningMax())
+    sources.push_back({op.getRunningMax(), "running_max"});
+  return sources;
+}
+
+static void snapshotRelations(ScanOp op, Named query, Relations &relations) {
+  static constexpr StringRef what[] = {"batch size", "head count", "head size",
+                                       "value size"};
+  for (auto [snapshots, name, source] :
+       llvm::zip(op.getSnapshots(), snapshotNames, snapshotSources(op))) {
+    Named kept{snapshots, name};
+    relations.quotient("S30", "sequence length", kept, 1, query, 2,
+                       *op.getEvery());
+    for (int64_t dim = 0, e = rankOf(source.value); dim < e; ++dim)
+      relations.equal("S30", what[dim], kept, dim ? dim + 1 : 0, source, dim);
+  }
+}
+
 SmallVector<DimRelation> ScanOp::getDimRelations() {
   Relations relations;
   Named query{getQuery(), "query"}, key{getKey(), "key"},
@@ -62,6 +89,7 @@ SmallVector<DimRelation> ScanOp::getDimRelations() {
   relations.equal("S7", "sequence length", query, 2, output, 2);
   relations.equal("S7", "head size", value, 3, output, 3);
   scanGateRelations(*this, relations);
+  snapshotRelations(*this, query, relations);
   return relations.list;
 }
 
@@ -238,6 +266,39 @@ static LogicalResult verifyConstantDecay(ScanOp op, Named decay) {
   return success();
 }
 
+static LogicalResult verifySnapshots(ScanOp op) {
+  SmallVector<Named, 3> sources = snapshotSources(op);
+  size_t count = op.getSnapshots().size();
+  if (bool(op.getEvery()) != (count > 0)) // (S31)
+    return op.emitOpError("expected every exactly with snapshots, but got ")
+           << (count ? "none" : "it without");
+  if (count == 0)
+    return success();
+  if (*op.getEvery() < 1) // (S31)
+    return op.emitOpError("expected every to be at least 1, but got ")
+           << *op.getEvery();
+  if (count != sources.size()) // (S29)
+    return op.emitOpError("expected ")
+           << sources.size() << " snapshots, one for each part of the state, "
+           << "but got " << count;
+  if (op.getCuSeqlens() || op.getStateIndices()) // (S32)
+    return op.emitOpError("expected snapshots without ")
+           << (op.getCuSeqlens() ? "cu_seqlens" : "state_indices")
+           << ", but got both";
+  for (auto [snapshots, name, source] : llvm::zip_equal(
+           op.getSnapshots(), ArrayRef(snapshotNames).take_front(count),
+           sources)) { // (S30)
+    Named kept{snapshots, name};
+    static constexpr StringRef shapes[] = {"[B, P, H]", "[B, P, H, K]",
+                                           "[B, P, H, K, V]"};
+    int64_t rank = rankOf(source.value) + 1;
+    if (failed(verifyRank(op, kept, {rank}, shapes[rank - 3])) ||
+        failed(verifySameElementType(op, source, kept)))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult ScanOp::verify() {
   if (failed(verifySemantics(*this)))
     return failure();
@@ -253,7 +314,8 @@ LogicalResult ScanOp::verify() {
     return failure();
   if (failed(verifyFeatureMap(*this)) ||        // (S10)
       failed(verifyScale(*this, getScale())) || // (S19)
-      failed(verifyScanRanks(*this)) || failed(Family(*this).verify()))
+      failed(verifyScanRanks(*this)) || failed(Family(*this).verify()) ||
+      failed(verifySnapshots(*this)))
     return failure();
   auto kind =
       cast<FeatureMappedOpInterface>(getOperation()).getFeatureMapKind();

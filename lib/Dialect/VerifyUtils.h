@@ -59,6 +59,15 @@ public:
                     id});
   }
 
+  void quotient(StringRef id, StringRef what, Named a, int64_t dimA, Named b,
+                int64_t dimB, int64_t divisor) {
+    list.push_back({DimRelationKind::Quotient,
+                    {{a.value, dimA, a.name}, {b.value, dimB, b.name}},
+                    what,
+                    id});
+    list.back().divisor = divisor;
+  }
+
   SmallVector<DimRelation> list;
 };
 

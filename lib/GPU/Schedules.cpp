@@ -65,6 +65,8 @@ std::string mlir::linattn::whyNotTokenKernel(ScanOp op) {
     return why;
   if (op.getUpdate() == Update::Oja)
     return "Oja's rule has no kernel";
+  if (op.getEvery())
+    return "snapshots that are not expanded into a loop have no kernel";
   if (op.getInputGate() || op.getRunningMax())
     return "a running maximum has no kernel";
   if (featureMapOf(op) == FeatureMapKind::SoftmaxKernel)
@@ -107,6 +109,8 @@ bool mlir::linattn::runsByColumns(ScanOp op) {
 
 /// The part of `whyNotChunkKernel` that checks single operands and modes.
 static std::string whyNotChunkFamily(ScanOp op) {
+  if (op.getEvery())
+    return "snapshots that are not expanded into a loop have no chunk kernel";
   if (op.getUpdate() != Update::Add && op.getUpdate() != Update::Delta)
     return "given rank-1 updates have no chunk kernel";
   if (op.getErase() || op.getWrite() ||

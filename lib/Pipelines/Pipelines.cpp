@@ -60,6 +60,7 @@ static void addContract(OpPassManager &pm, StringRef phase) {
 
 void mlir::linattn::addRewrites(OpPassManager &functions,
                                 const CPUPipelineOptions &options) {
+  functions.addPass(createLinAttnExpandSnapshotsPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createLinAttnCheckNormalizerPass());
   LinAttnReassociatePassOptions reassociate;
@@ -104,6 +105,9 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   addImportsAndShapeChecks(pm, options.checkDecays);
   buildOptimizationPipeline(pm, options);
   buildBufferizePipeline(pm, {options.innermost});
+  LinAttnFuseEpiloguePassOptions epilogue;
+  epilogue.vectorBits = options.vectorBits;
+  pm.addNestedPass<func::FuncOp>(createLinAttnFuseEpiloguePass(epilogue));
   LinAttnLowerToVectorPassOptions vector;
   vector.vectorBits = options.vectorBits;
   vector.registers = options.registers;

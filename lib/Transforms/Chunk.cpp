@@ -42,7 +42,8 @@ private:
   int64_t sizeFor(ScanOp op) {
     if (!op.hasPureTensorSemantics())
       return 0;
-    if (wherePossible && (op.getReverse() || op.getCuSeqlens()))
+    if (wherePossible &&
+        (op.getReverse() || op.getCuSeqlens() || op.getEvery()))
       return 0;
     if (chunkSize > 0)
       return chunkSize;

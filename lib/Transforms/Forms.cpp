@@ -49,6 +49,8 @@ static std::string whyNotSegments(ScanOp op) {
     return "Oja's transition acts on the values' side of the state";
   if (op.getInputGate())
     return "the summary of a segment has no input gate";
+  if (op.getEvery())
+    return "its snapshots are counted from the first token";
   if (op.getBeta() && cast<ShapedType>(op.getBeta().getType()).getRank() == 4)
     return "a beta per value column gives every column a transition of its own";
   return {};

@@ -63,7 +63,7 @@ private:
     OpBuilder b(user);
     Value value = operand.get();
     if (isEntryArgument(value)) {
-      if (isa<ScanOp, StateOp, RecurrenceOpInterface>(user))
+      if (isa<ScanOp, StateOp, RecurrenceOpInterface, scf::ForOp>(user))
         operand.set(copyOf(b, user->getLoc(), value));
       return;
     }

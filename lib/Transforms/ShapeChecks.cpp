@@ -295,6 +295,11 @@ Value CheckEmitter::emitHolds(const DimRelation &relation, ValueRange sizes) {
     Value next = arith::AddIOp::create(b, sizes[0], constant(1));
     return compare(CmpIPredicate::eq, next, sizes[1]);
   }
+  case DimRelationKind::Quotient: {
+    Value quotient =
+        arith::DivSIOp::create(b, sizes[1], constant(relation.divisor));
+    return compare(CmpIPredicate::eq, sizes[0], quotient);
+  }
   case DimRelationKind::Features: {
     // Twice the size: the formula has halves.
     const auto &formula = relation.formula;

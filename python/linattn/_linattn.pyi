@@ -51,6 +51,7 @@ class Plan:
         fixes_heads: bool,
         wide_state: bool = False,
         trusts_state: bool = False,
+        snapshots: list[tuple[str, str, str]] = ...,
     ) -> None: ...
     def __call__(
         self,

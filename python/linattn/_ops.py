@@ -304,17 +304,27 @@ def make_plan(
         gates = [(name, role, layout.replace(" K", " F")) for name, role, layout in gates]
     # A scan takes no tuples: one would be its S.
     state = name_state(state, "array" if given == "tuple" else given)
+    kept = []
+    if options.every is not None:
+        rules.append(f"Ts = T / {options.every}")
+        kept = [(name, role, _between(layout)) for name, role, layout in state]
     described = [(name, "tokens", layouts[name]) for name in tokens] + maps + list(gates)
     return Recipe(
         what, write, lambda on_device: resolve_target(target, on_device), refuse, described, rules, state,
         ("out", "tokens", "B T Ho V") if "q" in tokens else None, options.has_state, options.returns_state,
-        options.wide_state,
+        options.wide_state, kept,
     ).plan(
         # Recurrences are laid out for the heads of the call, and so are the kernels of a GPU.
         target == "nvvm-emulated" or what == "scan" or options.causal and options.weights == "linear"
         or bool(options.config) and ("token" in options.config or "chunk" in options.config),
         given == "step",
     )  # fmt: skip
+
+
+def _between(layout):
+    """The layout of the states after every so many tokens, from that of a state."""
+    user, _, logical = layout.partition("->")
+    return " -> ".join(order.strip().replace("N ", "N Ts ", 1) for order in (user, logical or user))
 
 
 def _describe_unsupported(options):

@@ -28,17 +28,18 @@ class Recipe:
       text: (dtype, extents, types) -> the function as MLIR.
       resolve: (on_device) -> the target.
       refuse: raises an error of the compiler in the user's terms.
-      operands, rules, state, output, has_state, returns_state, wide_state: as `Plan` takes
-        them.
+      operands, rules, state, output, has_state, returns_state, wide_state, snapshots: as
+        `Plan` takes them.
     """
 
     def __init__(
         self, what, text, resolve, refuse, operands, rules, state, output, has_state, returns_state,
-        wide_state=False,
+        wide_state=False, snapshots=(),
     ):  # fmt: skip
         self.what, self.text, self.resolve, self.refuse = what, text, resolve, refuse
         self.operands, self.rules, self.state, self.output = list(operands), list(rules), list(state), output
         self.has_state, self.returns_state, self.wide_state = has_state, returns_state, wide_state
+        self.snapshots = list(snapshots)
         # The name of a maker and its arguments, once the plan is remembered by them.
         self.key = None
         self._name = None
@@ -56,8 +57,14 @@ class Recipe:
         """The plan."""
         return _linattn.Plan(
             self, self.operands, self.rules, self.state, self.output, self.has_state, self.returns_state,
-            fixes_heads, self.wide_state, trusts_state,
+            fixes_heads, self.wide_state, trusts_state, self.snapshots,
         )  # fmt: skip
+
+    @property
+    def results(self):
+        """What a call returns, described as operands are."""
+        found = [] if self.output is None else [self.output]
+        return found + (self.state if self.returns_state else []) + self.snapshots
 
     @property
     def name(self):

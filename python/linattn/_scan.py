@@ -118,8 +118,8 @@ def scan(
         given, that of an initial `State`, or float32 (float64 for float64 tokens).
       return_state: also return the final state.
       states_every: also return the states after every so many tokens, from which a
-        prefix can be continued: ``[N, T // n, H, K, V]``. They are those of a chain
-        of calls with n tokens each.
+        prefix can be continued: ``[N, T // n, H, K, V]``. They are those of a loop
+        of scans with n tokens each, for which a kernel of its own is compiled.
       inplace: the final state overwrites the initial one, without a copy and without
         memory of its own; the state that is returned has the same arrays. They must be
         writable, of the state's dtype, and share no memory with other operands. (Where a
@@ -146,87 +146,88 @@ def scan(
     operands = (
         decay, value_decay, beta, a, b, bonus, erase, write, input_gate, mask, cu_seqlens, None,
     )  # fmt: skip
+    every = None
     if states_every is not None:
-        return _scan_with_states(
-            q, k, v, operands, transition, update, readout, feature_map, normalize,
-            (eps, floor, abs_floor, clamp), scale, initial_state, return_state, state_dtype, reverse,
-            out, num_threads, form, target, check, state_layout, inplace, states_every,
-        )  # fmt: skip
+        every, return_state = _snapshots.check_every(states_every), check_flag("return_state", return_state)
+        reverse, inplace = check_flag("reverse", reverse), check_flag("inplace", inplace)
+        if cu_seqlens is not None:
+            return _scan_packed(
+                q, k, v, operands[:-2], cu_seqlens, initial_state, return_state, inplace, out, state_layout,
+                update=update, readout=readout, transition=transition, feature_map=feature_map,
+                normalize=normalize, eps=eps, floor=floor, abs_floor=abs_floor, clamp=clamp,
+                scale=scale, state_dtype=state_dtype, reverse=reverse,
+                num_threads=num_threads, form=form, target=target, check=check, states_every=every,
+            )  # fmt: skip
     result = run_scan(
         q, k, v, operands, transition, update, readout, feature_map, normalize,
         (eps, floor, abs_floor, clamp), scale, initial_state, return_state, state_dtype, reverse,
         out, num_threads, form, target, check=check, state_layout=state_layout, inplace=inplace,
+        every=every,
     )  # fmt: skip
-    if return_state:
-        o, *parts = result
-        if inplace and isinstance(initial_state, State):
-            return o, initial_state
-        return o, State(*parts, layout=find_layout(initial_state, state_layout))
-    return result
+    if not return_state and every is None:
+        return result
+    o, *parts = result
+    states = ()
+    if every is not None:
+        count = len(parts) // (1 + return_state)
+        parts, states = parts[:-count], (_snapshots.States.of(parts[-count:]),)
+        if not return_state:
+            return o, *states
+    if inplace and isinstance(initial_state, State):
+        return o, initial_state, *states
+    return o, State(*parts, layout=find_layout(initial_state, state_layout)), *states
 
 
 def run_scan(
     q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
     initial_state, return_state, state_dtype, reverse, out, num_threads, form, target,
-    check=False, state_layout=None, inplace=False,
+    check=False, state_layout=None, inplace=False, every=None,
 ):  # fmt: skip
     """`scan`, with the operands in the order of `GATES`, the denominator as (eps, floor,
-    abs_floor, clamp), and the state as plain arrays."""
+    abs_floor, clamp), and the state, and the states in between, as plain arrays."""
     given = _ops.describe_state(initial_state)
     if inplace is not False:
         inplace = _ops.check_inplace(inplace, given)
     plan, arrays = find_plan(
         q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
         initial_state, return_state or inplace, state_dtype, reverse, form, target, check, state_layout,
-        given,
+        given, every,
     )  # fmt: skip
     state = None if initial_state is None else _ops._unpack(initial_state, plan)
     if not inplace:
         return plan(arrays, state, out, False, num_threads)
     check_flag("return_state", return_state)
-    o = _ops.finish_inplace(state, plan(arrays, state, out, _ops.ALWAYS, num_threads))
-    return (o, *state) if return_state else o
+    result = plan(arrays, state, out, _ops.ALWAYS, num_threads)
+    o, kept = _ops.finish_inplace(state, result[: 1 + len(state)]), result[1 + len(state) :]
+    return (o, *(state if return_state else ()), *kept) if return_state or kept else o
 
 
-def _scan_with_states(
-    q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
-    initial_state, return_state, state_dtype, reverse, out, num_threads, form, target, check,
-    state_layout, inplace, states_every,
+def _scan_packed(
+    q, k, v, operands, cu_seqlens, initial_state, return_state, inplace, out, state_layout, **options,
 ):  # fmt: skip
-    """`scan` with `states_every`."""
-    every = _snapshots.check_every(states_every)
-    described = _ops.describe_state(initial_state)
-    reverse, return_state = check_flag("reverse", reverse), check_flag("return_state", return_state)
-    inplace, normalize = _ops.check_inplace(inplace, described), check_flag("normalize", normalize)
-    names = [*GATES][: len(operands) - 2]
-    arrays = {"q": q, "k": k, "v": v, **dict(zip(names, operands))}
+    """`scan` with `states_every` of packed sequences, which are cut at different places."""
+    arrays = {"q": q, "k": k, "v": v, **dict(zip(GATES, operands)), "out": out}
 
-    def find(arrays, state):
-        given = (*(arrays[name] for name in names), None, None)
-        return find_plan(
-            arrays["q"], arrays["k"], arrays["v"], given, transition, update, readout, feature_map,
-            normalize, denominator, scale, state, True, state_dtype, reverse, form, target, check,
-            state_layout, described or "State",
+    def run(arrays, initial):
+        return scan(
+            **arrays, **options, initial_state=initial, return_state=True, inplace=inplace,
+            state_layout=state_layout,
         )  # fmt: skip
 
-    o, parts, states = _snapshots.scan_in_segments(
-        find, arrays, every, initial_state, operands[-2],
-        {
-            "out": out, "num_threads": num_threads, "reverse": reverse, "inplace": inplace,
-            "feature_map": feature_map, "normalize": normalize, "state_dtype": state_dtype,
-            "state_layout": state_layout,
-        },
-    )  # fmt: skip
+    o, parts, states = _snapshots.scan_packed(run, arrays, cu_seqlens, initial_state)
     if not return_state:
         return o, states
-    if inplace and isinstance(initial_state, State):
-        return o, initial_state, states
+    if inplace:
+        parts = initial_state._parts() if isinstance(initial_state, State) else (initial_state,)
+        if isinstance(initial_state, State):
+            return o, initial_state, states
     return o, State(*parts, layout=find_layout(initial_state, state_layout)), states
 
 
 def find_plan(
     q, k, v, operands, transition, update, readout, feature_map, normalize, denominator, scale,
     initial_state, return_state, state_dtype, reverse, form, target, check, state_layout, given,
+    every=None,
 ):  # fmt: skip
     """The plan of a scan, and the arrays that it takes."""
     if check is not False and check_flag("check", check):
@@ -248,7 +249,7 @@ def find_plan(
     state_layout = find_layout(initial_state, state_layout)
     key = (
         "scan", present, transition, update, readout, feature_map, normalize, denominator, scale,
-        form, target, reverse, given, return_state, state_dtype, state_layout,
+        form, target, reverse, given, return_state, state_dtype, state_layout, every,
     )  # fmt: skip
     try:
         plan = _ops._plans[key]
@@ -285,7 +286,7 @@ def check_decays(**decays):
 
 def _make_scan_plan(
     present, transition, update, readout, feature_map, normalize, denominator, scale, form, target,
-    reverse, given, return_state, state_dtype, state_layout,
+    reverse, given, return_state, state_dtype, state_layout, every,
 ):  # fmt: skip
     gates = tuple(compress(GATES, present))
     normalize = check_flag("normalize", normalize)
@@ -307,7 +308,7 @@ def _make_scan_plan(
         kind=phi.kind, region=phi.region, maps=phi.maps, normalize=normalize,
         denominator=denominator, config=config, update=update, readout=readout,
         transition=transition, reverse=reverse, has_state=given is not None,
-        returns_state=return_state, gates=gates, state_dtype=state_dtype,
+        returns_state=return_state, gates=gates, state_dtype=state_dtype, every=every,
     )  # fmt: skip
     return _ops.make_plan(
         options, _text.scan_text, scale="K**-0.5" if scale is None else scale, target=target,

@@ -1,21 +1,21 @@
 """States in between: after every n-th token of a scan.
 
-A call that keeps them is a chain of calls, each of n tokens and from the state after
-the one before; `Plan.chain` runs it.
+They are results of the scan's kernel. Packed sequences are scanned one by one.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _arrays, _features, _ops
-from ._state import State, find_layout
-from ._token_maps import TokenMap
+from . import _arrays
+from ._state import State, _shape
 
-__all__ = ["States", "check_every", "scan_in_segments"]
+__all__ = ["States", "check_every", "scan_packed"]
+
+# More tokens than any array has, and few enough to multiply.
+_LONGEST = 1 << 40
 
 
 class States(NamedTuple):
@@ -26,81 +26,31 @@ class States(NamedTuple):
     z: Any
     m: Any = None
 
+    @classmethod
+    def of(cls, parts):
+        """The states as they are returned: an array where they have one part."""
+        return parts[0] if len(parts) == 1 else cls(*parts)
+
 
 def check_every(every):
     if isinstance(every, (bool, np.bool_)) or not isinstance(every, (int, np.integer)):
         raise TypeError(f"states_every: expected an integer, but got {type(every).__name__}")
     if every < 1:
         raise ValueError(f"states_every: expected a positive number of tokens, but got {every}")
-    return min(int(every), sys.maxsize)
+    return min(int(every), _LONGEST)
 
 
-def scan_in_segments(find_plan, arrays, every, initial_state, cu_seqlens, options):
-    """`scan` with `states_every`.
+def scan_packed(run, arrays, cu_seqlens, initial_state):
+    """A scan that keeps states, one sequence after the other.
 
     Args:
-      find_plan: gives the plan and its operands for (arrays, initial state).
-      arrays: q, k, v and what comes with them, by name; None where left out.
-      options: the arguments of `scan` that are about the state and the call, by name.
+      run: (o, state, states) of one sequence, from its arrays and its initial state.
+      arrays: q, k, v, what comes with them and out, by name; None where left out.
 
     Returns:
-      (o, parts of the state, states).
+      (o, parts of the state, one item of states for each sequence).
     """
-    if cu_seqlens is not None:
-        return _scan_packed(find_plan, arrays, every, initial_state, cu_seqlens, options)
-    given = initial_state
-    if given is None:
-        given = _before_first(arrays, options)
-    plan, operands = find_plan(arrays, given)
-    state = _ops._unpack(given, plan)
-    inplace, count = options["inplace"], len(state)
-    o, *results = plan.chain(
-        operands, state, options["out"], every, options["reverse"],
-        _ops.ALWAYS if inplace else False, options["num_threads"],
-    )  # fmt: skip
-    final, kept = results[:count], results[count:]
-    for index, (part, parts) in enumerate(zip(final, kept)):
-        if part is None:  # the last one of those that were kept
-            part = parts[:, -1] if inplace else _arrays.copy(parts[:, -1])
-        if inplace and part is not state[index]:
-            _arrays.assign(state[index], part)
-        final[index] = state[index] if inplace else part
-    return o, tuple(final), kept[0] if count == 1 else States(*kept)
-
-
-def _before_first(arrays, options):
-    """The state before the first token."""
-    q, k, v = arrays["q"], arrays["k"], arrays["v"]
-    shapes = [_shape(name, arrays[name]) for name in "qkv"]
-    if any(len(shape) not in (2, 3, 4) for shape in shapes):
-        return State(np.zeros((1, 1, 1, 1), np.float32))  # the plan says what is wrong
-    feature_map, normalize = options["feature_map"], options["normalize"]
-    (batch, heads, size), (_, more, values) = (
-        (shape[0] if len(shape) > 2 else 1, shape[2] if len(shape) == 4 else 1, shape[-1])
-        for shape in shapes[1:]
-    )
-    if isinstance(feature_map, str) and feature_map in _features.TOKEN_MAPS:
-        feature_map = TokenMap(feature_map)
-    if isinstance(feature_map, TokenMap):
-        size = feature_map.key_map.size(size)
-    return State.zeros(
-        batch, max(heads, more), size, values, normalize, q, feature_map,
-        normalize and arrays["input_gate"] is not None, options["state_dtype"],
-        find_layout(None, options["state_layout"]),
-    )  # fmt: skip
-
-
-def _shape(name, array):
-    try:
-        return tuple(array.shape)
-    except AttributeError:
-        raise TypeError(f"{name}: expected an array, but got {type(array).__name__}") from None
-
-
-def _scan_packed(find_plan, arrays, every, initial_state, cu_seqlens, options):
-    """One sequence after the other: they are cut at different places."""
-    q = arrays["q"]
-    shape = _shape("q", q)
+    shape = _shape("q", arrays["q"])
     axis = 0 if len(shape) == 2 else 1
     offsets = _check_offsets(cu_seqlens, shape, axis)
     parts = None if initial_state is None else _parts_of(initial_state, len(offsets) - 1)
@@ -108,7 +58,7 @@ def _scan_packed(find_plan, arrays, every, initial_state, cu_seqlens, options):
 
     def cut(name, array, begin, end):
         # Parameters of the heads are left whole.
-        whole = array is None or name == "bonus" or len(array.shape) <= axis
+        whole = array is None or name == "bonus" or len(_shape(name, array)) <= axis
         return array if whole else array[(slice(None),) * axis + (slice(begin, end),)]
 
     for n, (begin, end) in enumerate(zip(offsets, offsets[1:])):
@@ -117,18 +67,14 @@ def _scan_packed(find_plan, arrays, every, initial_state, cu_seqlens, options):
         if parts is not None:
             own = [part[n : n + 1] for part in parts]
             own = own[0] if not isinstance(initial_state, State) else State(*own, layout=initial_state.layout)
-        given = {**options, "out": cut("out", options["out"], begin, end)}
-        o, final, states = scan_in_segments(find_plan, mine, every, own, None, given)
+        o, final, states = run(mine, own)
         outputs.append(o)
-        finals.append(final)
+        finals.append(final._parts())
         several = isinstance(states, States)
         kept.append(States(*(None if x is None else x[0] for x in states)) if several else states[0])
-    if options["inplace"]:
-        final = parts
-    else:
-        final = [_arrays.concatenate(x, 0) for x in zip(*finals)]
-    o = options["out"] if options["out"] is not None else _arrays.concatenate(outputs, axis)
-    return o, tuple(final), kept
+    final = [_arrays.concatenate(x, 0) for x in zip(*finals)]
+    o = arrays["out"] if arrays["out"] is not None else _arrays.concatenate(outputs, axis)
+    return o, final, kept
 
 
 def _parts_of(initial_state, count):

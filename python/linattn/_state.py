@@ -186,30 +186,29 @@ class State:
         if operands[-1] is not None:
             raise ValueError("state_indices: expected it only for a state without a history, but got both")
         self._check_kept()
+        if every is not None:
+            every = _snapshots.check_every(every)
+            if operands[-2] is not None:
+                raise ValueError("states_every: expected it only without cu_seqlens, but got both")
         plan, arrays = _scan.find_plan(
             q, k, v, operands, transition, update, readout, feature_map,
             self.z is not None if normalize is None else normalize, denominator, scale, self, True,
-            None, reverse, form, target, check, self.layout, "step",
+            None, reverse, form, target, check, self.layout, "step", every,
         )  # fmt: skip
         state = _ops._unpack(self, plan, "state")
-        if every is None:
-            memory = self._take_memory() or False
-            try:
-                o, *parts = plan(arrays, state, out, memory, num_threads)
-            except BaseException as error:
-                if memory and _was_ended(error):
-                    self._past.popleft()
-                raise
-            self._keep(parts)
-            return o
-        every = _snapshots.check_every(every)
-        if operands[-2] is not None:
-            raise ValueError("states_every: expected it only without cu_seqlens, but got both")
-        o, *results = plan.chain(arrays, state, out, every, bool(reverse), False, num_threads)
+        memory = self._take_memory() or False
+        try:
+            o, *results = plan(arrays, state, out, memory, num_threads)
+        except BaseException as error:
+            if memory and _was_ended(error):
+                self._past.popleft()
+            raise
         final, kept = results[: len(state)], results[len(state) :]
-        for index in range(kept[0].shape[1]):
+        count = kept[0].shape[1] if kept else 0
+        for index in range(count):
             self._keep([parts[:, index] for parts in kept], reuse=False)
-        if final[0] is not None:
+        # The state after the last token may be among these.
+        if not count or count * every < _shape("q", q)[-2 if len(_shape("q", q)) < 4 else 1]:
             self._keep(final)
         return o
 

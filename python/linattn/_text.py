@@ -51,6 +51,7 @@ class Options:
     returns_state: bool = False
     state_dtype: str | None = None  # None: what the tokens ask for
     gates: tuple = field(default=())  # names, in the op's order
+    every: int | None = None  # tokens between states that are returned, too
     maps: object = None  # the Signature of maps of whole tokens, applied before kind
 
     @property
@@ -261,6 +262,23 @@ class _Function:
             values.append(self.define(name, fill, type_))
         return values
 
+    def snapshots(self, states, heads):
+        """The destinations of the states in between, if they are returned."""
+        every = self.options.every
+        if every is None:
+            return []
+        tokens, count = self.sizes.T, None
+        if tokens is None:
+            length = self.dim("length", "%q", 2)
+            self.lines.append(f"  %every = arith.constant {every} : index")
+            count = self.define("count", f"arith.divsi {length}, %every : index")
+        found = []
+        for name, type_ in self.state_types():
+            (first, *rest), scalar = type_[len("tensor<") : -1].split("x")[:-1], self.scalar
+            sizes = [first, "?" if count else str(tokens // every), *rest, scalar]
+            found.append(self.empty(f"{name}_kept", f"tensor<{'x'.join(sizes)}>", states, count, heads))
+        return found
+
     def output(self, state_heads):
         """The destination of the result, [B, Ho, T, V]."""
         heads = None
@@ -276,6 +294,8 @@ class _Function:
             parts.append("causal")
         if "reverse" in names and options.reverse:
             parts.append("reverse")
+        if "every" in names and options.every is not None:
+            parts.append(f"every = {options.every}")
         if "feature_map" in names and options.kind != "identity":
             parts.append(f"feature_map = #linattn.feature_map<{options.kind}>")
         if "normalize" in names and options.normalize:
@@ -357,6 +377,7 @@ def scan_text(options, sizes, extra, maps=()):
     heads = f.state_heads()
     state = given or f.zero_state(states, heads)
     dest = f.output(heads)
+    kept = f.snapshots(states, heads)
     text = f"linattn.scan {q}, {k}, {v}"
     text += "".join(_operand(name, value) for name, value in gates.items())
     if options.update != "add":
@@ -365,12 +386,15 @@ def scan_text(options, sizes, extra, maps=()):
         text += f" readout({options.readout})"
     if options.transition and options.update == "dplr":
         text += f" transition({options.transition})"
-    text += f" into({dest}){_state_operands(state)}"
-    text += f.attributes("reverse", "feature_map", "normalize", "scale", "config")
+    text += f" into({dest}){_state_operands(state)}{_operand('snapshots', ', '.join(kept))}"
+    text += f.attributes("reverse", "every", "feature_map", "normalize", "scale", "config")
     names = ["o"] + [f"{name}1" for name, _ in f.state_types()]
     types = [f.output_type] + [type_ for _, type_ in f.state_types()]
-    f.op(names, text, [q, k, v, *gates.values(), dest, *state], types)
     returned = names[1:] if options.returns_state else []
+    names += [f"{name}_kept1" for name, _ in f.state_types()][: len(kept)]
+    types += [f.types[part] for part in kept]
+    f.op(names, text, [q, k, v, *gates.values(), dest, *state, *kept], types)
+    returned += names[1 + len(state) :]
     return f.finish("scan", [f.narrow("%o"), *("%" + name for name in returned)])
 
 

@@ -186,6 +186,8 @@ void Binder::applyRules() {
     int64_t value = rule.kind == DimRule::Max ? std::max(left, right)
                     : rule.kind == DimRule::Features
                         ? rule.features.evaluate(left)
+                    : rule.kind == DimRule::Quotient
+                        ? left / rule.factor
                         : multiplySaturating(left, rule.factor);
     int64_t &result = extents[rule.result];
     if (const OperandSpec *owner = boundBy[rule.result];

@@ -50,7 +50,7 @@ OperandSpec Plan::makeOperand(std::string name, OperandRole role,
   return spec;
 }
 
-/// "H = max(Hk, Hv)", "Tn = 2 T", "J = 3".
+/// "H = max(Hk, Hv)", "Tn = 2 T", "Ts = T / 64", "J = 3".
 void Plan::addRule(const std::string &text) {
   auto [result, right] = llvm::StringRef(text).split('=');
   DimRule rule;
@@ -73,6 +73,12 @@ void Plan::addRule(const std::string &text) {
             ("rule: expected coefficients, but got " + text).c_str());
     rule.kind = DimRule::Features;
     rule.left = names.get(parts.back().trim().rtrim(')'));
+  } else if (auto [left, divisor] = right.split('/'); !divisor.empty()) {
+    rule.kind = DimRule::Quotient;
+    rule.left = names.get(left.trim());
+    if (divisor.trim().getAsInteger(10, rule.factor) || rule.factor < 1)
+      throw nb::value_error(
+          ("rule: expected a divisor, but got " + text).c_str());
   } else if (right.consumeInteger(10, rule.factor)) {
     throw nb::value_error(
         ("rule: expected max(…) or a number, but got " + text).c_str());
@@ -211,12 +217,10 @@ DimNames::Id PlanCall::findLength() const {
 /// One token is decoding, where every microsecond counts, and so are a few that
 /// carry a state on: such kernels are made for the heads and tokens of the
 /// call.
-const Kernel &PlanCall::findKernel(std::optional<int64_t> given) {
+const Kernel &PlanCall::findKernel() {
   DimNames::Id length = findLength();
   constexpr int64_t fewTokens = 8;
-  int64_t tokens = given                       ? *given
-                   : length == DimNames::kNone ? 0
-                                               : binder.extents[length];
+  int64_t tokens = length == DimNames::kNone ? 0 : binder.extents[length];
   bool few = tokens == 1 || (plan.hasState && plan.returnsState && tokens > 1 &&
                              tokens <= fewTokens);
   key.clear();
@@ -238,9 +242,7 @@ const Kernel &PlanCall::findKernel(std::optional<int64_t> given) {
     case DimClass::Feature:
       break;
     }
-    key.push_back(!fixed                                   ? kAny
-                  : static_cast<DimNames::Id>(i) == length ? tokens
-                                                           : binder.extents[i]);
+    key.push_back(fixed ? binder.extents[i] : kAny);
   }
   key.append(others.begin(), others.end());
   return plan.getKernel(key);
@@ -304,6 +306,11 @@ void PlanCall::makeState(nb::handle given, InPlace inPlace,
   }
 }
 
+void PlanCall::makeSnapshots() {
+  for (auto [spec, result] : llvm::zip(plan.snapshots, snapshots))
+    makeResult(spec, result, nb::none());
+}
+
 /// The compiler numbers arguments and results; users know them by name.
 std::string PlanCall::translateNames(std::string message) const {
   auto replace = [&](const std::string &from, const std::string &to) {
@@ -364,6 +371,8 @@ void PlanCall::run(int32_t numThreads) {
       else
         add(spec, state[index]);
     }
+  for (auto [spec, result] : llvm::zip(plan.snapshots, snapshots))
+    add(spec, result);
   // Nothing to compute, and no head to divide by.
   if (llvm::all_of(outputs, [](const BufferView &view) {
         return llvm::is_contained(view.shape, 0);
@@ -404,17 +413,21 @@ void PlanCall::launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,
 
 nb::object PlanCall::finish() {
   nb::object o = plan.output.empty() ? nb::none() : output[0].finish();
-  if (!plan.returnsState)
-    return o;
-  nb::object result =
-      nb::steal(PyTuple_New(static_cast<Py_ssize_t>(plan.state.size() + 1)));
-  PyTuple_SET_ITEM(result.ptr(), 0, o.release().ptr());
-  for (size_t i = 0; i < plan.state.size(); ++i)
-    PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i + 1),
-                     (updated[i] ? nb::borrow(updated[i]) : state[i].finish())
-                         .release()
-                         .ptr());
-  return result;
+  llvm::SmallVector<nb::object, 8> results{std::move(o)};
+  if (plan.returnsState)
+    for (size_t i = 0; i < plan.state.size(); ++i)
+      results.push_back(updated[i] ? nb::borrow(updated[i])
+                                   : state[i].finish());
+  for (size_t i = 0; i < plan.snapshots.size(); ++i)
+    results.push_back(snapshots[i].finish());
+  if (!plan.returnsState && plan.snapshots.empty())
+    return results.front();
+  nb::object tuple =
+      nb::steal(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
+  for (auto [i, result] : llvm::enumerate(results))
+    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i),
+                     result.release().ptr());
+  return tuple;
 }
 
 /// PyTorch, if it has been imported.
@@ -464,23 +477,12 @@ nb::object Plan::run(llvm::ArrayRef<PyObject *> operands, nb::handle state,
   call.bind();
   call.makeOutput(out);
   call.makeState(state, hasState ? inPlace : InPlace::Never, destination);
+  call.makeSnapshots();
   call.run(threads);
   // A `State` would go on with the new one.
   if (hasState && returnsState)
     endExplainedCall();
   return call.finish();
-}
-
-nb::object Plan::chain(llvm::ArrayRef<PyObject *> operands, nb::handle state,
-                       nb::handle out, int64_t every, bool reverse,
-                       InPlace inPlace, nb::handle numThreads) {
-  if (!hasState || !returnsState || hasOffsets || every < 1)
-    throw nb::value_error(
-        "every: expected a plan with states, without offsets");
-  PlanCall call(*this);
-  int32_t threads = parseNumThreads(numThreads);
-  call.import(operands, state);
-  return call.chain(out, state, every, reverse, inPlace, threads);
 }
 
 InPlace linattn::python::parseInPlace(nb::handle inPlace) {
@@ -516,7 +518,7 @@ static OperandRole parseRole(const std::string &role) {
 
 /// Fills in a plan; the lists have tuples (name, role, layouts).
 static void describe(Plan &plan, nb::list operands, nb::list rules,
-                     nb::list state, nb::handle output) {
+                     nb::list state, nb::handle output, nb::list snapshots) {
   auto make = [&](nb::handle item) {
     return plan.makeOperand(nb::cast<std::string>(item[0]),
                             parseRole(nb::cast<std::string>(item[1])),
@@ -530,6 +532,8 @@ static void describe(Plan &plan, nb::list operands, nb::list rules,
     plan.state.push_back(make(part));
   if (!output.is_none())
     plan.output.push_back(make(output));
+  for (nb::handle part : snapshots)
+    plan.snapshots.push_back(make(part));
   if (plan.operands.empty() ||
       plan.operands.front().role != OperandRole::Tokens)
     throw nb::value_error("operands: expected tokens first");
@@ -554,7 +558,7 @@ void linattn::python::registerPlan(nb::module_ &module) {
           [](Plan *self, nb::object build, nb::list operands, nb::list rules,
              nb::list state, nb::object output, bool hasState,
              bool returnsState, bool fixesHeads, bool hasWideState,
-             bool trustsState) {
+             bool trustsState, nb::list snapshots) {
             new (self) Plan();
             self->build = std::move(build);
             self->hasState = hasState;
@@ -562,11 +566,12 @@ void linattn::python::registerPlan(nb::module_ &module) {
             self->hasWideState = hasWideState;
             self->fixesHeads = fixesHeads;
             self->trustsState = trustsState;
-            describe(*self, operands, rules, state, output);
+            describe(*self, operands, rules, state, output, snapshots);
           },
           "build"_a, "operands"_a, "rules"_a, "state"_a, "output"_a.none(),
           "has_state"_a, "returns_state"_a, "fixes_heads"_a,
-          "wide_state"_a = false, "trusts_state"_a = false)
+          "wide_state"_a = false, "trusts_state"_a = false,
+          "snapshots"_a = nb::list())
       .def_ro("build", &Plan::build, "What compiles its kernels.")
       .def_prop_ro(
           "state_parts", [](const Plan &plan) { return plan.state.size(); },
@@ -592,15 +597,5 @@ void linattn::python::registerPlan(nb::module_ &module) {
                             numThreads, isGiven ? inPlace : nb::none());
           },
           "operands"_a, "state"_a.none(), "out"_a.none(), "in_place"_a,
-          "num_threads"_a.none())
-      .def(
-          "chain",
-          [](Plan &plan, nb::tuple operands, nb::handle state, nb::handle out,
-             int64_t every, bool reverse, nb::handle inPlace,
-             nb::handle numThreads) {
-            return plan.chain(itemsOf(operands), state, out, every, reverse,
-                              parseInPlace(inPlace), numThreads);
-          },
-          "operands"_a, "state"_a.none(), "out"_a.none(), "every"_a,
-          "reverse"_a, "in_place"_a, "num_threads"_a.none());
+          "num_threads"_a.none());
 }

@@ -61,9 +61,10 @@ enum class InPlace : uint8_t {
 
 /// A dimension that follows from others.
 struct DimRule {
-  /// max(left, right), where one must divide the other; left · factor; the
-  /// factor alone; or the number of features that a map makes of left.
-  enum Kind : uint8_t { Max, Times, Constant, Features } kind;
+  /// max(left, right), where one must divide the other; left · factor; left /
+  /// factor, rounded down; the factor alone; or the number of features that a
+  /// map makes of left.
+  enum Kind : uint8_t { Max, Times, Quotient, Constant, Features } kind;
   DimNames::Id result, left = DimNames::kNone, right = DimNames::kNone;
   int64_t factor = 1;
   FeatureSizeFormula features = {};
@@ -100,6 +101,8 @@ public:
   std::vector<OperandSpec> state;
   /// The only result beside the state, if there is one.
   std::vector<OperandSpec> output;
+  /// The states in between, the last results.
+  std::vector<OperandSpec> snapshots;
   bool hasState = false, returnsState = false;
   /// The state is f64 whatever the tokens.
   bool hasWideState = false;
@@ -115,14 +118,15 @@ public:
   /// Adds what `text` describes: an operand, a part of the state, the output.
   OperandSpec makeOperand(std::string name, OperandRole role,
                           const std::string &layouts);
-  /// Adds a rule: "H = max(Hk, Hv)", "Tn = 2 T", "J = 3", or "F = features(2,
-  /// 3, 1, K)" with the coefficients of a FeatureSizeFormula.
+  /// Adds a rule: "H = max(Hk, Hv)", "Tn = 2 T", "Ts = T / 64", "J = 3", or "F
+  /// = features(2, 3, 1, K)" with the coefficients of a FeatureSizeFormula.
   void addRule(const std::string &text);
 
-  /// Returns o, or (o, parts of the state…) with a returned state; o is None
-  /// where there is none. Parts that were updated in place are the arrays that
-  /// were given. The final state goes to `destination`, a tuple of arrays, if
-  /// there is one. Tensors that PyTorch must look at go to `linattn._torch`.
+  /// Returns o, or (o, parts of the state…, snapshots…) where these are
+  /// returned; o is None where there is none. Parts that were updated in place
+  /// are the arrays that were given. The final state goes to `destination`, a
+  /// tuple of arrays, if there is one. Tensors that PyTorch must look at go to
+  /// `linattn._torch`.
   nanobind::object call(llvm::ArrayRef<PyObject *> operands,
                         nanobind::handle state, nanobind::handle out,
                         InPlace inPlace, nanobind::handle numThreads,
@@ -133,13 +137,6 @@ public:
                        nanobind::handle state, nanobind::handle out,
                        InPlace inPlace, nanobind::handle numThreads,
                        nanobind::handle destination = nanobind::none());
-
-  /// The same in segments of `every` tokens, from the last one if `reverse`:
-  /// (o, parts of the state…, states after the segments…). See PlanCall::chain.
-  nanobind::object chain(llvm::ArrayRef<PyObject *> operands,
-                         nanobind::handle state, nanobind::handle out,
-                         int64_t every, bool reverse, InPlace inPlace,
-                         nanobind::handle numThreads);
 
   /// The kernel for a call; `key` is the dtype, whether a GPU is to run it,
   /// then every extent, then alternative, rank and dtype of every operand that

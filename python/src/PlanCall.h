@@ -33,16 +33,9 @@ public:
   /// `destination` is a tuple of arrays, or none.
   void makeState(nanobind::handle given, InPlace inPlace,
                  nanobind::handle destination);
+  void makeSnapshots();
   void run(int32_t numThreads);
   nanobind::object finish();
-
-  /// Runs the call in segments of `every` tokens, each from the state after the
-  /// one before, and returns what `finish` does with the states after all of
-  /// them, one array for each part. Where the last segment ends with the last
-  /// token, the final state is one of these, and None in its own place.
-  nanobind::object chain(nanobind::handle out, nanobind::handle given,
-                         int64_t every, bool reverse, InPlace inPlace,
-                         int32_t numThreads);
 
 private:
   /// Throws if another thread writes the state that this call updates.
@@ -53,18 +46,15 @@ private:
     arrays.push_back(&array.view);
   }
   using Views = llvm::SmallVector<BufferView, 8>;
-  struct Chain;
   bool bindAsBefore();
   void bindOperands();
   void bindState();
   /// The number of the tokens' dimension, or none.
   DimNames::Id findLength() const;
-  /// For the tokens that there are, or that many.
-  const Kernel &findKernel(std::optional<int64_t> tokens = std::nullopt);
+  const Kernel &findKernel();
   /// Runs a kernel; a ValueError in the user's words where it refuses.
   void launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,
               llvm::ArrayRef<BufferView> outputs, int32_t numThreads);
-  void runSegment(Chain &chain, int64_t begin, int64_t end, bool reverse);
   void checkWritable(size_t part, nanobind::handle given) const;
   std::string translateNames(std::string message) const;
   void makeResult(const OperandSpec &spec, ResultArray &result,
@@ -84,7 +74,7 @@ private:
   ArrayKind kind = ArrayKind::NumPy;
   Place place;
   std::array<ResultArray, 1> output;
-  std::array<ResultArray, kMaxStateParts> state;
+  std::array<ResultArray, kMaxStateParts> state, snapshots;
   /// Parts of the state that are updated in place: the caller's own arrays.
   std::array<nanobind::handle, kMaxStateParts> updated;
 };

@@ -423,19 +423,42 @@ def test_memory_of_a_call():
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
 
 
-def test_functions_for_training_alone(recwarn):
-    """PyTorch's return None, and the layer goes on with functions that are replaced."""
+@pytest.mark.parametrize("name", ["mamba", "mamba2", "nemotron_h", "zamba2"])
+def test_whole_mixers_in_training(recwarn, name):
+    """Layers in training mode ask for their whole mixer; without gradients it is linattn's."""
+    with torch.no_grad():
+        tokens, _ = make_tokens()
+        expected = make_model(name).train()
+        expected = expected(tokens, use_cache=False).logits
+        with lt.enabled():
+            model = make_model(name).train()
+            found = model(tokens, use_cache=False).logits
+            assert [e for e in lt.status() if e.taken and ("inner_fn" in str(e) or "split_conv1d" in str(e))]
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    assert not [x for x in recwarn if "linattn" in str(x.message)]
+
+
+def test_a_whole_mixer_that_is_refused():
+    """Falcon-Mamba's norms have no weights, and those that it passes on do not fit."""
+    with torch.no_grad():
+        tokens, _ = make_tokens()
+        expected = make_model("falcon_mamba").train()(tokens, use_cache=False).logits
+        with lt.enabled():
+            found = make_model("falcon_mamba").train()(tokens, use_cache=False).logits
+            refused = entry("mamba_inner_fn", "falcon_mamba")
+            assert not refused.taken and "a norm of" in str(refused.passed)
+            assert entry("mamba_selective_scan", "falcon_mamba").taken
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_whole_mixers_that_record_gradients():
+    """They go to PyTorch's, which return None, and the layer goes on with its parts."""
     from transformers.models.mamba2 import modeling_mamba2
 
-    with torch.no_grad(), lt.enabled():
-        found = entry("mamba2_split_conv1d_scan_combined", "mamba2")
-        assert not found.replaced and "returns None" in found.reason
-        assert modeling_mamba2.mamba2_split_conv1d_scan_combined(*[None] * 7) is None
+    with lt.enabled():
         model = make_model("mamba2").train()
-        expected = make_model("mamba2").train()
         tokens, _ = make_tokens()
-        found = model(tokens, use_cache=False).logits
-        assert entry("mamba2_chunk_scan", "mamba2").taken
-    with torch.no_grad():
-        torch.testing.assert_close(found, expected(tokens, use_cache=False).logits, rtol=1e-4, atol=1e-4)
-    assert not [x for x in recwarn if "linattn" in str(x.message)]
+        model(tokens, use_cache=False).logits.sum().backward()
+        found = entry("mamba2_split_conv1d_scan_combined", "mamba2")
+        assert found.replaced and not found.taken and found.passed
+        assert modeling_mamba2.mamba2_split_conv1d_scan_combined(*[None] * 7, unknown=1) is None

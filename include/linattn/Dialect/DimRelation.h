@@ -32,9 +32,10 @@ struct DimRef {
 
 /// `Equal`: first == second. `Divides`: one of the two divides the other.
 /// `Max`: first == the largest of the others. `OneLess`: first + 1 == second.
+/// `Quotient`: first == second / the divisor of the relation, rounded down.
 /// `Features`: first == the number of features that the map called `what` makes
 /// of second, by the formula of the relation.
-enum class DimRelationKind { Equal, Divides, Max, OneLess, Features };
+enum class DimRelationKind { Equal, Divides, Max, OneLess, Quotient, Features };
 
 struct DimRelation {
   DimRelationKind kind;
@@ -44,6 +45,7 @@ struct DimRelation {
   /// The constraint's number in the op's description, for readers of the code.
   StringRef id;
   ::linattn::FeatureSizeFormula formula = {};
+  int64_t divisor = 1;
 
   /// Checks the relation on sizes, one per entry of `dims`.
   bool holds(ArrayRef<int64_t> sizes) const;

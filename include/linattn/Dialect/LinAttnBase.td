@@ -73,6 +73,8 @@ def LinAttn_Tokens : LinAttn_Shaped<[4], "[B, H, T, D] tokens">;
 def LinAttn_State : LinAttn_Shaped<[4], "[B, H, K, V] state">;
 def LinAttn_Normalizer : LinAttn_Shaped<[3], "[B, H, K] normalizer">;
 def LinAttn_RunningMax : LinAttn_Shaped<[2], "[B, H] running maximum">;
+def LinAttn_Snapshots : LinAttn_Shaped<[3, 4, 5],
+    "[B, P, H, K, V], [B, P, H, K] or [B, P, H] snapshots">;
 def LinAttn_Gate : LinAttn_Shaped<[1, 3, 4], "[H], [B, H, T] or [B, H, T, D] gate">;
 def LinAttn_Bonus : LinAttn_Shaped<[2], "[H, K] bonus">;
 def LinAttn_Mask :

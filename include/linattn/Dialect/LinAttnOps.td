@@ -232,6 +232,13 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     e^{input_gate_t − m_t}. The factor cancels in the quotient; `eps` and `floor`
     meet the stored denominator, `abs_floor` the true one.
 
+    With `snapshots` the scan also returns the states in between, from which a
+    prefix of the sequence can be continued: P = ⌊T / every⌋ of them, after every
+    `every`-th token, `[B, P, H, K, V]`; of the normalizer `[B, P, H, K]` and of
+    the running maximum `[B, P, H]`. They follow one another as the tokens are
+    read: with `reverse` the first of them holds the last tokens.
+    `linattn-expand-snapshots` makes them a loop of scans.
+
     A state may be f64 beside narrower tokens; everything is then computed in
     f64.
 
@@ -281,6 +288,13 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
       packed sequences; the state's first dimension is then any. Each is −1 or
       a row of the state, and no row is there twice: checked at run time, where
       they are an argument of the function.
+    - (S29) there is one of the snapshots for each of state, normalizer and
+      running_max that is given, or none at all.
+    - (S30) snapshots have the sizes and the element type of what they are
+      snapshots of, and T / every, rounded down, of them beside the batch.
+    - (S31) every is at least 1 and comes exactly with snapshots.
+    - (S32) snapshots go without cu_seqlens, whose sequences have different
+      numbers of them, and without state_indices.
 
     Example:
 
@@ -305,10 +319,12 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     LinAttn_Tokens:$output, LinAttn_State:$state,
     Optional<LinAttn_Normalizer>:$normalizer,
     Optional<LinAttn_RunningMax>:$running_max,
+    Variadic<LinAttn_Snapshots>:$snapshots,
     DefaultValuedAttr<LinAttn_UpdateAttr, "::mlir::linattn::Update::Add">:$update,
     DefaultValuedAttr<LinAttn_ReadoutAttr, "::mlir::linattn::Readout::Inclusive">:$readout,
     DefaultValuedAttr<LinAttn_TransitionAttr, "::mlir::linattn::Transition::After">:$transition,
     UnitAttr:$reverse,
+    OptionalAttr<I64Attr>:$every,
     OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
     OptionalAttr<LinAttn_NormalizeAttr>:$normalize,
     OptionalAttr<F64Attr>:$scale,
@@ -328,6 +344,7 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     (`transition` `(` custom<Keyword>($transition)^ `)`)?
     `into` `(` $output `)` `init` `(` $state `)`
     (`normalizer` `(` $normalizer^ `)`)? (`running_max` `(` $running_max^ `)`)?
+    (`snapshots` `(` $snapshots^ `)`)?
     attr-dict (`phi` $phi^)? `:` functional-type(operands, results)
   }];
   let builders = [
@@ -337,8 +354,12 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
       "const ::mlir::linattn::StateValues &":$state)>
   ];
   let extraClassDeclaration = [{
-    /// Output, state and, where present, normalizer and running maximum.
+    /// Output, state, where present normalizer and running maximum, snapshots.
     ::mlir::MutableOperandRange getDpsInitsMutable();
+    /// The state and what is carried beside it.
+    ::mlir::linattn::StateValues getStateValues() {
+      return {getState(), getNormalizer(), getRunningMax()};
+    }
   }];
   let hasCanonicalizer = 1;
 }

@@ -14,6 +14,9 @@
 
 namespace mlir::linattn {
 
+/// On a scan and the norm behind it: the scan's kernel applies the norm.
+constexpr StringLiteral kEpilogueAttrName = "linattn.epilogue";
+
 /// Why a scan cannot run in a form, as the end of a sentence; empty if it can.
 /// The token form is legal for every scan.
 std::string whyNotForm(ScanOp op, Form form);

@@ -276,6 +276,80 @@ def LinAttnChunkPass : Pass<"linattn-chunk", "::mlir::func::FuncOp"> {
   ];
 }
 
+def LinAttnExpandSnapshotsPass
+    : Pass<"linattn-expand-snapshots", "::mlir::func::FuncOp"> {
+  let summary = "Turn scans with snapshots into loops of scans";
+  let description = [{
+    A scan that starts from the state it is given may be cut anywhere. One that
+    returns `snapshots` becomes a loop of scans over `every` tokens, each from
+    the state after the one before, which is copied to its place among the
+    snapshots; a last scan reads the T mod `every` tokens that are left. With
+    `reverse` the loop runs from the last tokens to the first. So every form of
+    a scan, and every target, has snapshots.
+
+    Before:
+
+    ```mlir
+    %o, %s1, %kept = linattn.scan %q, %k, %v into(%e) init(%s0) snapshots(%p) {every = 64} : …
+    ```
+
+    After:
+
+    ```mlir
+    %r:3 = scf.for %i = %c0 to %P step %c1 iter_args(%o = %e, %s = %s0, %kept = %p) -> … {
+      … linattn.scan %q_i, %k_i, %v_i into(%o_i) init(%s) : …
+      … tensor.insert_slice %s_i into %kept[0, %i, 0, 0, 0] …
+    }
+    … linattn.scan %q_rest, %k_rest, %v_rest into(%o_rest) init(%r#1) : …
+    ```
+  }];
+  let statistics = [
+    Statistic<"numExpanded", "expanded", "Number of scans that became loops">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def LinAttnFuseEpiloguePass
+    : Pass<"linattn-fuse-epilogue", "::mlir::func::FuncOp"> {
+  let summary = "Let the kernel of a scan apply the norm that follows it";
+  let description = [{
+    On buffers. A `linattn.output_norm` that reads the outputs of a scan, and is
+    the only op that does, moves to its scan, which gets the attribute
+    `linattn.epilogue`: `linattn-lower-to-vector` then applies norm, skip,
+    weights and gate to each row before it is stored. The row stays in the
+    accumulation type, and memory sees it once. The same operations in the same
+    order: for tokens of that type the bits are those of two kernels.
+
+    Whole rows have to belong to one task of the kernel, which is so in the
+    forms chunk and state-tile where there are enough heads, or few columns. A
+    missed remark says why a norm stays apart.
+
+    Before:
+
+    ```mlir
+    linattn.scan %q, %k, %v decay(%g) into(%t) init(%s) : …
+    linattn.output_norm %t weight(%w) gate(%z) into(%o) : …
+    ```
+
+    After:
+
+    ```mlir
+    linattn.scan %q, %k, %v decay(%g) into(%t) init(%s) {linattn.epilogue} : …
+    linattn.output_norm %t weight(%w) gate(%z) into(%o) : …
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"256",
+           "Width of the vector registers">
+  ];
+  let statistics = [
+    Statistic<"numFused", "fused", "Number of norms that a kernel applies">
+  ];
+}
+
 def LinAttnSplitSegmentsPass
     : Pass<"linattn-split-segments", "::mlir::func::FuncOp"> {
   let summary = "Run the segments of long scans in parallel";

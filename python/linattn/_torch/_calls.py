@@ -48,10 +48,7 @@ class Call(NamedTuple):
     def result_dtypes(self, tokens):
         """The dtypes of results, for tokens of a dtype."""
         state = self.state_dtype(tokens)
-        roles = ["tokens"] if self.recipe.output is not None else []
-        if self.recipe.returns_state:
-            roles += [role for _, role, _ in self.recipe.state]
-        return [state if role == "state" else tokens for role in roles]
+        return [state if role == "state" else tokens for _, role, _ in self.recipe.results]
 
 
 def name_of(plan):

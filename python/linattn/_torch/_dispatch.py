@@ -70,7 +70,7 @@ def _finish(plan, results, out):
     if out is not None:
         out.copy_(results[0])
         results = [out, *results[1:]]
-    return tuple(results) if recipe.returns_state else results[0]
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 def _as_tensor(array, refusal):

@@ -89,7 +89,7 @@ def _extent(word, extents):
 
 
 def _names(recipe):
-    arrays = (*recipe.operands, *recipe.state, *([recipe.output] if recipe.output is not None else []))
+    arrays = (*recipe.operands, *recipe.state, *recipe.results)
     texts = [layouts for _, _, layouts in arrays]
     return {part for text in texts for layout in parse(text) for word in layout.user for part in word.split("*")}
 
@@ -102,7 +102,7 @@ def _apply(rules, extents, offsets):
         result, _, right = (part.strip() for part in rule.partition("="))
         head, _, arguments = right.partition("(")
         words = [word.strip() for word in (arguments.rstrip(")").split(",") if arguments else right.split())]
-        sources = [word for word in words if not word.lstrip("-").isdigit()]
+        sources = [word for word in words if word != "/" and not word.lstrip("-").isdigit()]
         if any(source not in extents for source in sources):
             continue
         values = [extents[source] for source in sources]
@@ -112,6 +112,8 @@ def _apply(rules, extents, offsets):
         elif head.strip() == "features":
             constant, linear, quadratic = numbers
             extents[result] = (constant + linear * values[0] + quadratic * values[0] * values[0]) // 2
+        elif "/" in words:
+            extents[result] = values[0] // numbers[0]
         else:
             extents[result] = (numbers or [1])[0] * (values or [1])[0]
 
@@ -174,10 +176,8 @@ def _match(name, role, text, shape, extents, dropped):
 
 def results(recipe, binding):
     """The shapes of what a call returns: (role, shape) of the output, if there is one, then of
-    the parts of the state that are returned."""
-    found = []
+    the parts of the state and of the states between tokens that are returned."""
+    layouts = [parse(text)[0] for _, _, text in recipe.results]
     if binding.output is not None:
-        found.append(("tokens", binding.output.shape(binding.extents)))
-    if recipe.returns_state:
-        found += [(role, parse(text)[0].shape(binding.extents)) for _, role, text in recipe.state]
-    return found
+        layouts[0] = binding.output
+    return [(role, layout.shape(binding.extents)) for (_, role, _), layout in zip(recipe.results, layouts)]

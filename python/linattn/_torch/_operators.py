@@ -44,7 +44,7 @@ def _run(call, operands, state, num_threads=None):
     call = find(call)
     state = tuple([_plain(part) for part in state]) if state else None
     result = call.plan.run(tuple([_plain(x) for x in operands]), state, None, _NEVER, num_threads)
-    if not call.recipe.returns_state:
+    if not isinstance(result, tuple):
         return [result]
     return list(result) if call.recipe.output is not None else list(result[1:])
 

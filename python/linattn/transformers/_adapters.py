@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 
-from . import _conv, _delta, _layers, _mamba, _norm
+from . import _conv, _delta, _fused, _layers, _mamba, _norm
 from ._known import fingerprint
 
-__all__ = ["find_adapter", "why_none"]
+__all__ = ["NO_ADAPTER", "find_adapter"]
+
+# Why a kernel without an adapter stays.
+NO_ADAPTER = "linattn has no function for it"
 
 _ADAPTERS = {
     "chunk_gated_delta_rule": _delta.chunk_gated_delta_rule,
@@ -15,6 +18,8 @@ _ADAPTERS = {
     "chunk_kda": _delta.chunk_kda,
     "fused_recurrent_kda": _delta.fused_recurrent_kda,
     "mamba_chunk_scan_combined": _mamba.mamba_chunk_scan_combined,
+    "mamba_inner_fn": _fused.mamba_inner_fn,
+    "mamba_split_conv1d_scan_combined": _fused.mamba_split_conv1d_scan_combined,
     "selective_scan_fn": _mamba.selective_scan_fn,
     "selective_state_update": _mamba.selective_state_update,
     "causal_conv1d_fn": _conv.causal_conv1d_fn,
@@ -32,16 +37,6 @@ _NORMS = {
     "70bf188da794c1c7": _norm.gate_first,
     "9f08f5196326951c": _norm.norm_of_groups,
 }
-
-
-# Where PyTorch's function returns None, the layer computes its parts one by one.
-_PARTS = "it returns None, so that the layer computes its parts, which have functions of their own"
-_NONE = {"mamba_inner_fn": _PARTS, "mamba_split_conv1d_scan_combined": _PARTS}
-
-
-def why_none(kernel):
-    """Why a kernel has no adapter."""
-    return _NONE.get(kernel, "linattn has no function for it")
 
 
 def find_adapter(kernel, original):

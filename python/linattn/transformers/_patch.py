@@ -8,7 +8,7 @@ import types
 import warnings
 
 from . import _known
-from ._adapters import find_adapter, why_none
+from ._adapters import NO_ADAPTER, find_adapter
 from ._guard import Hook
 from ._report import Entry, Status
 
@@ -85,7 +85,7 @@ class Patches:
             why = _known.refuse(kernel, function)
             adapter = None if why else find_adapter(kernel, function)
             if adapter is None:
-                return None, why or why_none(kernel)
+                return None, why or NO_ADAPTER
             self.hooks[key] = Hook(kernel, function, adapter)
         hook = self.hooks[key]
         hook.active = True
@@ -95,7 +95,7 @@ class Patches:
         key = (target.owner, target.attribute)
         known = self.refused.get(key)
         self.refused[key] = (target, function, why)
-        expected = why == why_none(target.kernel)
+        expected = why == NO_ADAPTER
         if not expected and (known is None or known[1] is not function):
             warnings.warn(
                 f"linattn.transformers: {target.module}.{target.title} runs in PyTorch as before: {why}. "

@@ -19,7 +19,7 @@ func.func @running_max(%q: tensor<1x2x7x4xf32>) -> tensor<1x2x7x4xf32> {
 // -----
 
 func.func @delta(%q: tensor<1x2x8x4xf32>, %b: tensor<1x2x8xf32>, %o: tensor<1x2x8x4xf32>, %s: tensor<1x2x4x4xf32>) -> tensor<1x2x8x4xf32> {
-  // expected-error @+1 {{'linattn.scan' op cannot be decomposed: only the additive update without decay, gates, sequences, pool of states or running maximum has this form}}
+  // expected-error @+1 {{'linattn.scan' op cannot be decomposed: only the additive update without decay, gates, sequences, pool of states, running maximum or snapshots has this form}}
   %r:2 = linattn.scan %q, %q, %q beta(%b) update(delta) into(%o) init(%s)
     : (tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8xf32>, tensor<1x2x8x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x8x4xf32>, tensor<1x2x4x4xf32>)
   return %r#0 : tensor<1x2x8x4xf32>
@@ -37,7 +37,7 @@ func.func @tokens_in_order(%x: tensor<2x6x8xf32>, %g: tensor<8xf32>, %s: tensor<
 // -----
 
 func.func @pool(%q: tensor<2x2x8x4xf32>, %i: tensor<2xi64>, %s: tensor<5x2x4x4xf32>) -> tensor<2x2x8x4xf32> {
-  // expected-error @+1 {{'linattn.scan' op cannot be decomposed: only the additive update without decay, gates, sequences, pool of states or running maximum has this form}}
+  // expected-error @+1 {{'linattn.scan' op cannot be decomposed: only the additive update without decay, gates, sequences, pool of states, running maximum or snapshots has this form}}
   %r:2 = linattn.scan %q, %q, %q state_indices(%i) into(%q) init(%s)
     : (tensor<2x2x8x4xf32>, tensor<2x2x8x4xf32>, tensor<2x2x8x4xf32>, tensor<2xi64>, tensor<2x2x8x4xf32>, tensor<5x2x4x4xf32>) -> (tensor<2x2x8x4xf32>, tensor<5x2x4x4xf32>)
   return %r#0 : tensor<2x2x8x4xf32>
