@@ -259,9 +259,9 @@ int64_t linattn::wholeTokensOf(const ScanProblem &problem,
                                const VectorTarget &target) {
   if (!problem.startsAtZero && !problem.endsUnused)
     return 0;
-  // Rows of more tokens would leave the stack of a task: memory that comes and
-  // goes with every task may cost more than the chunk.
-  constexpr int64_t mostBytes = 192 << 10;
+  // Rows of more tokens would leave the second cache, which holds the state as
+  // well.
+  constexpr int64_t mostBytes = 384 << 10;
   bool isChannel = problem.decay == ScanProblem::Decay::Channel;
   // Queries, keys, their transpose or their decays, values; a and b.
   int64_t rows = 4;

@@ -23,14 +23,6 @@ Value RecurrenceBuilder::softplus(Value x) {
   return addf(maxf(x, number(0.0)), math::Log1pOp::create(b, loc, small));
 }
 
-Value RecurrenceBuilder::silu(Value x) {
-  // With e = e^-|x|, the sigmoid is 1 / (1 + e) for x ≥ 0, else e / (1 + e).
-  Value small = exp(negate(math::AbsFOp::create(b, loc, x)));
-  Value isPositive = compare(arith::CmpFPredicate::OGE, x, number(0.0));
-  Value one = number(1.0);
-  return divf(mulf(x, select(isPositive, one, small)), addf(one, small));
-}
-
 std::pair<Value, Value> RecurrenceBuilder::polar(Value log, Value phase,
                                                  Value rest) {
   Value modulus = exp(log);

@@ -58,8 +58,6 @@ public:
   }
   /// log(1 + e^x), for x of any size.
   Value softplus(Value x);
-  /// x / (1 + e^-x).
-  Value silu(Value x);
   /// e^(log + i·phase) as (real, imaginary); without a phase (e^log, null).
   /// `rest` is what the phase lacks to its exact value, if that is known.
   std::pair<Value, Value> polar(Value log, Value phase, Value rest = Value());

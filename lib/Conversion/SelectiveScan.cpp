@@ -20,6 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Activations.h"
 #include "RecurrenceBuilder.h"
 
 using namespace mlir;
@@ -52,6 +53,10 @@ private:
   Value groupOf(Value projection, Value channel);
   Value deltaAt(Value token, Value channel);
   Value finished(Value y, Value u, Value token, Value channel);
+  Value silu(Value gate) {
+    return emitActivation(*this, Activation::Silu, gate,
+                          getElementTypeOrSelf(scan.getOutput()));
+  }
 
   // Vectors.
   void loadChannels();

@@ -50,6 +50,8 @@ LogicalResult mlir::linattn::checkScanGradient(ScanOp op) {
     return emitNoGradient(op) << " for input_gate";
   if (op.getRunningMax())
     return emitNoGradient(op) << " for running_max";
+  if (op.getEvery())
+    return emitNoGradient(op) << " for snapshots";
   if (op.getUpdate() == Update::Oja)
     return emitNoGradient(op) << " for update(oja)";
   if (op.getBeta() && cast<ShapedType>(op.getBeta().getType()).getRank() == 4)

@@ -103,7 +103,9 @@ static void addVectorLowering(OpPassManager &pm) {
 void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
                                        const LowerToLLVMOptions &options) {
   pm.addPass(createForallToParallelLoopPass());
-  pm.addNestedPass<func::FuncOp>(createLinAttnLowerLinalgToLoopsPass());
+  LinAttnLowerLinalgToLoopsPassOptions loops;
+  loops.parallel = options.parallel;
+  pm.addNestedPass<func::FuncOp>(createLinAttnLowerLinalgToLoopsPass(loops));
   pm.addPass(memref::createFoldMemRefAliasOpsPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createCanonicalizerPass());

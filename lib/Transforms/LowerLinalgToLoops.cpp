@@ -8,19 +8,21 @@
 //===----------------------------------------------------------------------===//
 //
 // Chooses a loop order for each linalg operation on memrefs from the strides of
-// its operands, then emits scf.for nests.
+// its operands, then emits scf.for nests. Blocks of outer iterations are tasks.
 //
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Transforms/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::linattn {
 #define GEN_PASS_DEF_LINATTNLOWERLINALGTOLOOPSPASS
@@ -101,7 +103,84 @@ SmallVector<unsigned> getLoopOrder(linalg::GenericOp op) {
   return order;
 }
 
-LogicalResult lowerToLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
+/// Fewer elements in all stay on the caller's thread: to wake another one costs
+/// more.
+constexpr int64_t kFewElements = 1 << 18;
+/// Elements of a task.
+constexpr int64_t kTaskElements = 1 << 14;
+
+/// Turns the first `count` loops of a perfect nest, whose iterations are
+/// independent, into a parallel loop over blocks of their iterations. Blocks
+/// depend on sizes alone.
+void parallelize(ArrayRef<Operation *> nest, size_t count) {
+  SmallVector<scf::ForOp> loops = llvm::map_to_vector(
+      nest, [](Operation *op) { return cast<scf::ForOp>(op); });
+  ImplicitLocOpBuilder b(loops.front().getLoc(), loops.front());
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, value);
+  };
+  auto product = [&](ArrayRef<scf::ForOp> of) {
+    Value all = index(1);
+    for (scf::ForOp loop : of)
+      all = b.createOrFold<arith::MulIOp>(all, loop.getUpperBound());
+    return all;
+  };
+  Value outer = product(ArrayRef(loops).take_front(count));
+  Value inner = product(ArrayRef(loops).drop_front(count));
+  Value elements = b.createOrFold<arith::MulIOp>(outer, inner);
+  Value isSmall = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sle,
+                                                elements, index(kFewElements));
+  Value some = arith::DivSIOp::create(
+      b, index(kTaskElements), arith::MaxSIOp::create(b, inner, index(1)));
+  Value perTask = arith::MaxSIOp::create(
+      b, arith::SelectOp::create(b, isSmall, outer, some), index(1));
+  Value tasks = arith::CeilDivSIOp::create(b, outer, perTask);
+  auto parallel = scf::ParallelOp::create(
+      b, ValueRange{index(0)}, ValueRange{tasks}, ValueRange{index(1)});
+  b.setInsertionPointToStart(parallel.getBody());
+  Value from =
+      arith::MulIOp::create(b, parallel.getInductionVars()[0], perTask);
+  Value to =
+      arith::MinSIOp::create(b, arith::AddIOp::create(b, from, perTask), outer);
+  auto block = scf::ForOp::create(b, from, to, index(1));
+  b.setInsertionPointToStart(block.getBody());
+  // The last of the loops runs fastest.
+  Value rest = block.getInductionVar();
+  for (size_t i = count; i-- > 0;) {
+    Value size = loops[i].getUpperBound(), at = rest;
+    if (i > 0) {
+      at = arith::RemSIOp::create(b, rest, size);
+      rest = arith::DivSIOp::create(b, rest, size);
+    }
+    loops[i].getInductionVar().replaceAllUsesWith(at);
+  }
+  Block *body = loops[count - 1].getBody();
+  block.getBody()->getOperations().splice(std::prev(block.getBody()->end()),
+                                          body->getOperations(), body->begin(),
+                                          std::prev(body->end()));
+  loops.front().erase();
+}
+
+/// How many of the outer loops may be tasks: those before the innermost one
+/// that are parallel. None of an operation that is known to be small.
+size_t countTaskLoops(linalg::GenericOp op) {
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  int64_t elements = 1;
+  for (int64_t size : sizes)
+    elements = ShapedType::isDynamic(size) || elements > kFewElements
+                   ? kFewElements + 1
+                   : elements * size;
+  if (elements <= kFewElements || op->getParentOfType<scf::ParallelOp>())
+    return 0;
+  size_t count = 0;
+  while (count + 1 < sizes.size() &&
+         linalg::isParallelIterator(op.getIteratorTypesArray()[count]))
+    ++count;
+  return count;
+}
+
+LogicalResult lowerToLoops(IRRewriter &rewriter, linalg::LinalgOp op,
+                           bool parallel) {
   rewriter.setInsertionPoint(op);
   if (!isa<linalg::GenericOp>(op.getOperation())) {
     FailureOr<linalg::GenericOp> generic =
@@ -118,9 +197,14 @@ LogicalResult lowerToLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
       generic = *interchanged;
   }
   rewriter.setInsertionPoint(generic);
-  if (failed(linalg::linalgOpToLoops(rewriter, generic)))
+  FailureOr<linalg::LinalgLoops> loops =
+      linalg::linalgOpToLoops(rewriter, generic);
+  if (failed(loops))
     return generic.emitError("expected an operation that lowers to loops");
+  size_t count = parallel ? countTaskLoops(generic) : 0;
   rewriter.eraseOp(generic);
+  if (count > 0)
+    parallelize(*loops, count);
   return success();
 }
 
@@ -159,7 +243,7 @@ struct LowerLinalgToLoopsPass
         ops.push_back(op);
     });
     for (linalg::LinalgOp op : ops)
-      if (failed(lowerToLoops(rewriter, op)))
+      if (failed(lowerToLoops(rewriter, op, parallel)))
         return signalPassFailure();
   }
 };

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
@@ -121,11 +122,57 @@ private:
         mapping.map(value, fromLLVM(b, field, value.getType()));
       }
     }
+    if (!hasVectors())
+      distinguish(b, mapping);
     mapInductionVariables(b, entry->getArgument(1), mapping);
     for (Operation &op : loop.getBody()->without_terminator())
       b.clone(op, mapping);
     func::ReturnOp::create(b);
     return task;
+  }
+
+  /// Whether the loops are in vectors already.
+  bool hasVectors() {
+    return loop
+        .walk([](Operation *op) {
+          return llvm::any_of(op->getResultTypes(),
+                              [](Type type) { return isa<VectorType>(type); })
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
+  /// What a memref is a view of: an allocation, or an argument of the function;
+  /// null if that is not known.
+  static Value getRoot(Value memref) {
+    while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
+      memref = view.getViewSource();
+    if (memref.getDefiningOp<memref::AllocOp>())
+      return memref;
+    auto argument = dyn_cast<BlockArgument>(memref);
+    bool isEntry =
+        argument && isa<func::FuncOp>(argument.getOwner()->getParentOp());
+    return isEntry ? memref : Value();
+  }
+
+  /// Says of captured memrefs that they do not overlap where one of them is an
+  /// allocation of the function: the task sees pointers from anywhere, and
+  /// vectorized loops would compare them before every row.
+  void distinguish(ImplicitLocOpBuilder &b, IRMapping &mapping) {
+    for (auto [i, x] : llvm::enumerate(captures))
+      for (Value y : ArrayRef(captures.getArrayRef()).drop_front(i + 1)) {
+        if (!isa<MemRefType>(x.getType()) || !isa<MemRefType>(y.getType()))
+          continue;
+        Value xRoot = getRoot(x), yRoot = getRoot(y);
+        if (!xRoot || !yRoot || xRoot == yRoot ||
+            (isa<BlockArgument>(xRoot) && isa<BlockArgument>(yRoot)))
+          continue;
+        auto distinct = memref::DistinctObjectsOp::create(
+            b, ValueRange{mapping.lookup(x), mapping.lookup(y)});
+        mapping.map(x, distinct.getResult(0));
+        mapping.map(y, distinct.getResult(1));
+      }
   }
 
   /// Splits the flat iteration number into the loop's coordinates, the last

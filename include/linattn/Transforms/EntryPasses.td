@@ -194,10 +194,19 @@ def LinAttnLowerLinalgToLoopsPass
         scf.for %j = … {
           // c[i, j] += a[i, k] * b[k, j]
     ```
+
+    With `parallel`, outer loops without a reduction become one `scf.parallel`
+    over blocks of their iterations, of many elements each, which are in one block
+    if all of them are few. Operations within a parallel loop stay on its threads.
   }];
+  let options = [
+    Option<"parallel", "parallel", "bool", /*default=*/"false",
+           "Make tasks of the outer loops of large operations">
+  ];
   let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
   ];
 }
 
@@ -210,7 +219,8 @@ def LinAttnOutlineParallelPass : Pass<"linattn-outline-parallel", "::mlir::Modul
     cloned instead, so that they still specialise the code. Iteration spaces of
     several dimensions are flattened in row-major order. The tasks are fixed by
     the problem, never by the number of threads, which keeps results the same
-    whatever the machine.
+    whatever the machine. Scalar loops, which LLVM vectorizes, learn which of their
+    buffers the function has allocated: these overlap no other.
 
     Before:
 
@@ -238,7 +248,7 @@ def LinAttnOutlineParallelPass : Pass<"linattn-outline-parallel", "::mlir::Modul
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
-    "::mlir::LLVM::LLVMDialect"
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect"
   ];
 }
 

@@ -102,3 +102,46 @@ func.func @repeated(%m: memref<?xf32>, %v: f32, %n: index) {
   }
   return
 }
+
+// -----
+
+// What the function has allocated overlaps nothing else, which the task could
+// not see; arguments may overlap one another, and views of one buffer do.
+
+// CHECK-LABEL: func.func private @scalars__task
+// CHECK-SAME:    (%[[CTX:.+]]: !llvm.ptr
+// CHECK-COUNT-2: memref.distinct_objects
+// CHECK-NOT:     memref.distinct_objects
+// CHECK:         return
+func.func @scalars(%x: memref<64xf32>, %y: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %z = memref.alloc() : memref<64xf32>
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    %a = memref.load %x[%i] : memref<64xf32>
+    memref.store %a, %z[%i] : memref<64xf32>
+    memref.store %a, %y[%i] : memref<64xf32>
+  }
+  memref.dealloc %z : memref<64xf32>
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func private @views__task
+// CHECK-NOT:     memref.distinct_objects
+// CHECK:         return
+func.func @views(%n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %z = memref.alloc() : memref<64xf32>
+  %low = memref.subview %z[0] [32] [1] : memref<64xf32> to memref<32xf32, strided<[1]>>
+  %high = memref.subview %z[16] [32] [1] : memref<64xf32> to memref<32xf32, strided<[1], offset: 16>>
+  scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+    %a = memref.load %low[%i] : memref<32xf32, strided<[1]>>
+    memref.store %a, %high[%i] : memref<32xf32, strided<[1], offset: 16>>
+  }
+  memref.dealloc %z : memref<64xf32>
+  return
+}
