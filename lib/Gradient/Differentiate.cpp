@@ -94,6 +94,21 @@ static Value getOrZero(OpBuilder &b, Cotangents &cotangents, Value argument) {
   return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, 0.0));
 }
 
+/// Bufferization does not know tensor.concat.
+static LogicalResult lowerConcats(func::FuncOp func) {
+  SmallVector<tensor::ConcatOp> concats;
+  func.walk([&](tensor::ConcatOp op) { concats.push_back(op); });
+  for (tensor::ConcatOp op : concats) {
+    OpBuilder b(op);
+    FailureOr<SmallVector<Value>> values = op.decomposeOperation(b);
+    if (failed(values))
+      return failure();
+    op->replaceAllUsesWith(*values);
+    op.erase();
+  }
+  return success();
+}
+
 /// Creates `@NAME_vjp` behind `func`.
 static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
   FailureOr<SmallVector<int64_t>> operands = getOperands(func, listed);
@@ -142,7 +157,7 @@ static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
   for (int64_t operand : *operands)
     values.push_back(getOrZero(b, cotangents, entry->getArgument(operand)));
   func::ReturnOp::create(b, func.getLoc(), values);
-  return success();
+  return lowerConcats(vjp);
 }
 
 namespace {

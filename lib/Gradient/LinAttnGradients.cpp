@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientModel.h"
+#include "OpGradients.h"
 #include "ScanNormalForm.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/IR/PatternMatch.h"
@@ -14,11 +15,29 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// By the linalg ops that the op stands for.
-template <typename OpTy>
-static LogicalResult decomposedRule(OpTy op, OpBuilder &b, Cotangents &c) {
+/// By the linalg ops that the op stands for, each head of its own.
+static LogicalResult quadraticRule(QuadraticOp op, OpBuilder &b,
+                                   Cotangents &c) {
+  if (op.getPrefix())
+    return emitNoGradient(op) << " for prefix";
+  SmallVector<Value> tokens{op.getQuery(), op.getKey(), op.getValue()};
+  if (failed(checkKnownHeads(op, tokens)))
+    return failure();
   return differentiateThrough(
-      b, op, c, [&](OpBuilder &at) { return op.decomposeOperation(at); });
+      b, op, c, [&](OpBuilder &at) -> FailureOr<SmallVector<Value>> {
+        auto output = cast<ShapedType>(op.getOutput().getType());
+        TensorBuilder t(at, op.getLoc(), output.getElementType());
+        for (Value &x : tokens)
+          x = t.repeated(x, 1, output.getDimSize(1));
+        // Its operands are forward values; it is gone when it is decomposed.
+        IRMapping mapping;
+        for (auto [from, to] : llvm::zip(op->getOperands(), tokens))
+          mapping.map(from, to);
+        auto equal = cast<QuadraticOp>(at.clone(*op, mapping));
+        FailureOr<SmallVector<Value>> values = equal.decomposeOperation(at);
+        equal.erase();
+        return values;
+      });
 }
 
 /// Causal: by its scan. Else by state and read, or, where there is no state of
@@ -46,9 +65,13 @@ void mlir::linattn::registerLinAttnGradients(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, LinAttnDialect *) {
     attachGradient<ScanOp, buildScanGradient>(context);
     attachGradient<AttentionOp, attentionRule>(context);
-    attachGradient<StateOp, decomposedRule<StateOp>>(context);
-    attachGradient<ReadOp, decomposedRule<ReadOp>>(context);
-    attachGradient<QuadraticOp, decomposedRule<QuadraticOp>>(context);
-    attachGradient<FeatureMapOp, decomposedRule<FeatureMapOp>>(context);
+    attachGradient<StateOp, buildStateGradient>(context);
+    attachGradient<ReadOp, buildReadGradient>(context);
+    attachGradient<QuadraticOp, quadraticRule>(context);
+    attachGradient<FeatureMapOp, buildFeatureMapGradient>(context);
+    attachGradient<OutputNormOp, buildNormGradient>(context);
+    attachGradient<CausalConvOp, buildConvGradient>(context);
+    attachGradient<SelectiveScanOp, buildSelectiveGradient>(context);
+    attachGradient<DiagonalScanOp, buildDiagonalGradient>(context);
   });
 }

@@ -16,11 +16,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientModel.h"
+#include "OpGradients.h"
 #include "ScanNormalForm.h"
 #include "TensorBuilder.h"
 #include "linattn/Dialect/Einsum.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -132,7 +134,8 @@ std::pair<Value, Value> ScanGradient::scan(const ScanSpec &spec) {
   if (!state)
     state = t.zeros({t.dim(op.getState(), 0), t.dim(spec.key, 1),
                      t.dim(spec.key, 3), t.dim(spec.value, 3)});
-  Value output = t.empty(shape);
+  Value output = tensor::EmptyOp::create(b, op.getLoc(), shape,
+                                         getElementTypeOrSelf(spec.query));
   FloatAttr scaleAttr =
       spec.scale == 1.0 ? FloatAttr() : b.getF64FloatAttr(spec.scale);
   auto built = ScanOp::create(
@@ -146,6 +149,12 @@ std::pair<Value, Value> ScanGradient::scan(const ScanSpec &spec) {
   return {built.getResult(0), built.getResult(1)};
 }
 
+/// True for a state that a sequence begins with by default.
+static bool isZero(Value state) {
+  auto fill = state.getDefiningOp<linalg::FillOp>();
+  return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
+}
+
 /// factor · S x for the state S that `key` and `value` write, `start` to begin
 /// with: the scan of the transposed state, whose keys and values, and their
 /// decays, are exchanged.
@@ -155,7 +164,8 @@ Value ScanGradient::readTransposed(Value key, Value value, Value query,
   spec.query = query;
   spec.key = value;
   spec.value = key;
-  spec.state = t.transposed(start);
+  if (start && !isZero(start))
+    spec.state = t.transposed(start);
   spec.scale = factor;
   spec.inclusive = isPlain;
   spec.reverse = backward;
@@ -197,21 +207,19 @@ Value ScanGradient::readBackward(Value query) {
 Value ScanGradient::suffixSums(Value x, Value start, bool isExclusive) {
   TensorBuilder wide(b, op.getLoc(), b.getF64Type());
   SmallVector<OpFoldResult> sizes = t.sizes(x);
-  SmallVector<OpFoldResult> shape{t.dim(op.getState(), 0), sizes[1],
-                                  b.getIndexAttr(1), sizes[3]};
-  Value state = wide.zeros(shape);
-  if (start)
-    state = wide.map("bhd,bhod->bhod", {start, state},
-                     [](OpBuilder &, Location, ValueRange args) -> Value {
-                       return args[0];
-                     });
   ScanSpec spec;
-  spec.state = state;
+  spec.state = wide.zeros(
+      {t.dim(op.getState(), 0), sizes[1], b.getIndexAttr(1), sizes[3]});
+  if (start)
+    spec.state = wide.map(
+        "bhd,bhod->bhod", {start, spec.state},
+        [](OpBuilder &, Location, ValueRange args) { return args[0]; });
   spec.value = x;
   spec.inclusive = !isExclusive;
   spec.reverse = !reverse;
   sizes[3] = b.getIndexAttr(1);
-  spec.query = spec.key = filled(b, op.getLoc(), sizes, t.type, 1.0);
+  spec.query = spec.key =
+      filled(b, op.getLoc(), sizes, getElementTypeOrSelf(x), 1.0);
   return scan(spec).first;
 }
 
@@ -342,57 +350,41 @@ void ScanGradient::addBonus() {
   }
 }
 
+/// x summed over its last dimension, which stays with one element.
+static Value sumFeatures(TensorBuilder &t, Value x) {
+  auto rank = cast<ShapedType>(x.getType()).getRank();
+  Value sums =
+      t.sum(rank == 4 ? "bhtd->bht" : "bhd->bh", x,
+            [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+  return t.withUnitDim(sums, rank - 1);
+}
+
 /// Per token, reads that see the decay add and writes subtract; per gate, the
 /// sum over the token and all later ones, behind rowsum(S_T ⊙ dS_T). Reads that
 /// come before the decay of their token (`unseen`) count from the next one on.
 void ScanGradient::addGate(Value gate, char letter, Value seen, Value unseen) {
-  Location loc = op.getLoc();
-  int64_t rank = cast<ShapedType>(gate.getType()).getRank();
+  auto type = cast<RankedTensorType>(gate.getType());
+  // Sums over features are in f64 too.
+  TensorBuilder wide(b, op.getLoc(), b.getF64Type());
+  auto reduce = [&](Value x) {
+    return x && type.getRank() != 4 ? sumFeatures(wide, x) : x;
+  };
   Value start;
   if (dS)
-    start = t.product(letter == 'k' ? "bhkv,bhkv->bhk" : "bhkv,bhkv->bhv",
-                      op.getResult(1), dS);
-  auto sumFeatures = [&](Value x, StringRef subscripts) {
-    return t.sum(subscripts, x,
-                 [](OpBuilder &, Location, ValueRange args) -> Value {
-                   return args[0];
-                 });
-  };
-  auto reduce = [&](Value x) -> Value {
-    if (!x || rank == 4)
-      return x;
-    Value sums = sumFeatures(x, "bhtd->bht");
-    SmallVector<OpFoldResult> sizes = t.sizes(sums);
-    sizes.push_back(b.getIndexAttr(1));
-    SmallVector<int64_t> shape(cast<ShapedType>(sums.getType()).getShape());
-    shape.push_back(1);
-    return tensor::ExpandShapeOp::create(
-        b, loc, RankedTensorType::get(shape, t.type), sums,
-        ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}}, sizes);
-  };
-  if (start && rank != 4) {
-    Value sums = sumFeatures(start, "bhd->bh");
-    SmallVector<OpFoldResult> sizes = t.sizes(sums);
-    sizes.push_back(b.getIndexAttr(1));
-    SmallVector<int64_t> shape(cast<ShapedType>(sums.getType()).getShape());
-    shape.push_back(1);
-    start = tensor::ExpandShapeOp::create(
-        b, loc, RankedTensorType::get(shape, t.type), sums,
-        ArrayRef<ReassociationIndices>{{0}, {1, 2}}, sizes);
-  }
+    start =
+        reduce(t.product(letter == 'k' ? "bhkv,bhkv->bhk" : "bhkv,bhkv->bhv",
+                         op.getResult(1), dS));
   seen = reduce(seen);
   unseen = reduce(unseen);
   Value d = suffixSums(t.add(seen, unseen), start, bool(unseen));
   if (unseen)
     d = t.add(d, seen);
-  if (rank == 3)
-    d = sumFeatures(d, "bhtd->bht");
-  else if (rank == 1)
-    d = sumFeatures(d, "bhtd->h");
-  auto type = cast<RankedTensorType>(gate.getType());
-  if (type.getElementType() != t.type)
-    d = TensorBuilder(b, loc, type.getElementType()).convert(d);
-  c.add(b, gate, d);
+  if (type.getRank() != 4)
+    d = wide.sum(
+        type.getRank() == 3 ? "bhtd->bht" : "bhtd->h", d,
+        [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+  c.add(b, gate,
+        TensorBuilder(b, op.getLoc(), type.getElementType()).convert(d));
 }
 
 void ScanGradient::addDecay() {

@@ -14,7 +14,6 @@
 #include "ScanNormalForm.h"
 #include "GradientModel.h"
 #include "TensorBuilder.h"
-#include "linattn/Dialect/Einsum.h"
 #include "linattn/Dialect/FeatureMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -30,6 +29,20 @@ static int64_t headsOf(Value tokens) {
   return cast<ShapedType>(tokens.getType()).getDimSize(1);
 }
 
+LogicalResult mlir::linattn::checkKnownHeads(Operation *op, ValueRange values) {
+  if (llvm::none_of(values, [](Value value) {
+        return ShapedType::isDynamic(headsOf(value));
+      }))
+    return success();
+  return emitNoGradient(op) << " for a dynamic number of heads";
+}
+
+static bool hasGroupedHeads(ScanOp op) {
+  int64_t heads = headsOf(op.getOutput());
+  return headsOf(op.getQuery()) != heads || headsOf(op.getKey()) != heads ||
+         headsOf(op.getValue()) != heads;
+}
+
 LogicalResult mlir::linattn::checkScanGradient(ScanOp op) {
   if (op.getStateIndices())
     return emitNoGradient(op) << " for state_indices";
@@ -41,18 +54,14 @@ LogicalResult mlir::linattn::checkScanGradient(ScanOp op) {
     return emitNoGradient(op) << " for update(oja)";
   if (op.getBeta() && cast<ShapedType>(op.getBeta().getType()).getRank() == 4)
     return emitNoGradient(op) << " for beta of shape [B, H, T, V]";
-  bool isGrouped = headsOf(op.getQuery()) != headsOf(op.getOutput()) ||
-                   headsOf(op.getKey()) != headsOf(op.getOutput()) ||
-                   headsOf(op.getValue()) != headsOf(op.getOutput());
-  if (isGrouped)
-    return emitNoGradient(op) << " for query, key and value of different "
-                                 "numbers of heads";
-  return success();
+  return checkKnownHeads(op, {op.getQuery(), op.getKey(), op.getValue(),
+                              op.getState(), op.getOutput()});
 }
 
 bool mlir::linattn::needsNormalForm(ScanOp op) {
   return kindOf(op) != FeatureMapKind::Identity || op.getMask() ||
          op.getNormalize() || op.getUpdate() == Update::Delta ||
+         hasGroupedHeads(op) ||
          getElementTypeOrSelf(op.getQuery()) !=
              getElementTypeOrSelf(op.getState());
 }
@@ -67,10 +76,11 @@ public:
   SmallVector<Value> build();
 
 private:
-  Value features(Value tokens);
+  Value repeat(Value x, int64_t dim = 1);
+  Value repeatGate(Value gate);
+  Value takeGroups(Value state);
   Value times(Value tokens, Value gate);
   ScanOp scan(Value value, Value state);
-  Value divide(Value numerator, Value denominator);
 
   ScanOp op;
   OpBuilder &b;
@@ -80,18 +90,52 @@ private:
 
 } // namespace
 
-/// φ of the tokens, in the element type of the state.
-Value NormalForm::features(Value tokens) {
-  if (kindOf(op) == FeatureMapKind::Identity)
+Value mlir::linattn::buildFeatures(TensorBuilder &t,
+                                   FeatureMappedOpInterface op, Value tokens) {
+  if (op.getFeatureMapKind() == FeatureMapKind::Identity)
     return t.convert(tokens);
-  auto map =
-      FeatureMapOp::create(b, op.getLoc(), tokens, ValueRange(), Value(),
-                           t.empty(t.sizes(tokens)), op.getFeatureMapAttr());
-  if (!op.getPhi().empty()) {
-    IRMapping mapping;
-    op.getPhi().cloneInto(&map.getPhi(), mapping);
-  }
+  auto attr = op->getAttrOfType<FeatureMapAttr>("feature_map");
+  auto map = FeatureMapOp::create(t.b, t.loc, tokens, ValueRange(), Value(),
+                                  t.empty(t.sizes(tokens)), attr);
+  IRMapping mapping;
+  op.getFeatureMapRegion().cloneInto(&map.getPhi(), mapping);
   return map.getResult(0);
+}
+
+Value mlir::linattn::buildQuotient(TensorBuilder &t, NormalizeAttr normalize,
+                                   Type tokenType, Value numerator,
+                                   Value denominator) {
+  return t.map("bhtd,bht->bhtd", {numerator, denominator},
+               [&](OpBuilder &nested, Location at, ValueRange args) {
+                 return emitNormalize(nested, at, normalize, tokenType, args[0],
+                                      args[1]);
+               });
+}
+
+/// Every head as often as outputs have it, so that all have a state of their
+/// own; heads are dimension `dim`. The gradient of this sums over the group in
+/// the order of its heads.
+Value NormalForm::repeat(Value x, int64_t dim) {
+  return x ? t.repeated(x, dim, headsOf(op.getOutput())) : x;
+}
+
+Value NormalForm::repeatGate(Value gate) {
+  bool isConstant = gate && cast<ShapedType>(gate.getType()).getRank() == 1;
+  return repeat(gate, isConstant ? 0 : 1);
+}
+
+/// The state of the first output head of each group; all are the same.
+Value NormalForm::takeGroups(Value state) {
+  int64_t heads = headsOf(op.getState()), all = headsOf(state);
+  if (heads == all)
+    return state;
+  SmallVector<OpFoldResult> sizes = t.sizes(state);
+  SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+  sizes[1] = b.getIndexAttr(heads);
+  strides[1] = b.getIndexAttr(all / heads);
+  return tensor::ExtractSliceOp::create(b, op.getLoc(), state, offsets, sizes,
+                                        strides);
 }
 
 /// Tokens times a gate of a token or of each feature; null stands for one.
@@ -108,62 +152,43 @@ ScanOp NormalForm::scan(Value value, Value state) {
   Value none, output = t.empty(shape);
   return ScanOp::create(
       b, op.getLoc(), TypeRange{output.getType(), state.getType()}, q, k, value,
-      op.getDecay(), op.getValueDecay(), none, a, e, op.getBonus(), none, none,
-      none, none, op.getCuSeqlens(), none, output, state, none, none,
-      a ? Update::Dplr : Update::Add, op.getReadout(), op.getTransition(),
-      op.getReverse(), FeatureMapAttr(), NormalizeAttr(), op.getScaleAttr(),
-      op.getConfigAttr());
-}
-
-Value NormalForm::divide(Value numerator, Value denominator) {
-  Type tokenType = getElementTypeOrSelf(op.getQuery());
-  return t.map("bhtd,bhto->bhtd", {numerator, denominator},
-               [&](OpBuilder &nested, Location at, ValueRange args) {
-                 return emitNormalize(nested, at, *op.getNormalize(), tokenType,
-                                      args[0], args[1]);
-               });
+      repeatGate(op.getDecay()), repeatGate(op.getValueDecay()), none, a, e,
+      repeat(op.getBonus(), 0), none, none, none, none, op.getCuSeqlens(), none,
+      output, state, none, none, a ? Update::Dplr : Update::Add,
+      op.getReadout(), op.getTransition(), op.getReverse(), FeatureMapAttr(),
+      NormalizeAttr(), op.getScaleAttr(), op.getConfigAttr());
 }
 
 SmallVector<Value> NormalForm::build() {
   Location loc = op.getLoc();
-  q = features(op.getQuery());
-  k = features(op.getKey());
-  Value v = times(t.convert(op.getValue()), op.getWrite());
-  a = op.getA();
-  e = op.getB();
-  if (op.getUpdate() == Update::Delta) {
-    a = arith::NegFOp::create(b, loc, times(k, op.getErase()));
-    k = times(k, op.getBeta());
-  }
   Value mask = op.getMask();
-  k = t.masked(k, mask);
-  v = t.masked(v, mask);
-  if (op.getUpdate() == Update::Delta)
-    e = k;
-  else if (e)
-    e = t.masked(e, mask);
+  auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
+  q = repeat(buildFeatures(t, mapped, op.getQuery()));
+  k = repeat(buildFeatures(t, mapped, op.getKey()));
+  Value v = repeat(t.convert(op.getValue()));
+  v = t.masked(times(v, repeatGate(op.getWrite())), mask);
+  if (op.getUpdate() == Update::Delta) {
+    a = arith::NegFOp::create(b, loc, times(k, repeatGate(op.getErase())));
+    e = k = t.masked(times(k, repeatGate(op.getBeta())), mask);
+  } else {
+    k = t.masked(k, mask);
+    a = repeatGate(op.getA());
+    e = op.getB() ? t.masked(repeatGate(op.getB()), mask) : Value();
+  }
 
-  ScanOp numerator = scan(v, op.getState());
+  ScanOp numerator = scan(v, repeat(op.getState()));
   Value output = numerator.getResult(0);
-  SmallVector<Value> results{output, numerator.getResult(1)};
+  SmallVector<Value> results{output, takeGroups(numerator.getResult(1))};
   if (op.getNormalize()) {
     // z is one more column of the state, whose values are one.
     SmallVector<OpFoldResult> sizes = t.sizes(v);
     sizes[3] = b.getIndexAttr(1);
-    Value ones = filled(b, loc, sizes, t.type, 1.0);
-    Value z = op.getNormalizer();
-    SmallVector<ReassociationIndices> groups{{0}, {1}, {2, 3}};
-    SmallVector<int64_t> shape(cast<ShapedType>(z.getType()).getShape());
-    shape.push_back(1);
-    SmallVector<OpFoldResult> zSizes = t.sizes(z);
-    zSizes.push_back(b.getIndexAttr(1));
-    Value column = tensor::ExpandShapeOp::create(
-        b, loc, RankedTensorType::get(shape, t.type), z, groups, zSizes);
-    ScanOp sums = scan(t.masked(ones, mask), column);
-    output = divide(output, sums.getResult(0));
-    results.push_back(tensor::CollapseShapeOp::create(
-        b, loc, cast<RankedTensorType>(z.getType()), sums.getResult(1),
-        groups));
+    Value ones = t.masked(t.filled(sizes, 1.0), mask);
+    ScanOp sums = scan(ones, repeat(t.withUnitDim(op.getNormalizer(), 3)));
+    output = buildQuotient(t, *op.getNormalize(),
+                           getElementTypeOrSelf(op.getQuery()), output,
+                           t.withoutUnitDim(sums.getResult(0), 3));
+    results.push_back(t.withoutUnitDim(takeGroups(sums.getResult(1)), 3));
   }
   results[0] = TensorBuilder(b, loc, getElementTypeOrSelf(op.getOutput()))
                    .convert(output);

@@ -9,6 +9,7 @@
 #ifndef LINATTN_LIB_GRADIENT_SCANNORMALFORM_H
 #define LINATTN_LIB_GRADIENT_SCANNORMALFORM_H
 
+#include "TensorBuilder.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Gradient/Gradient.h"
 
@@ -16,6 +17,10 @@ namespace mlir::linattn {
 
 /// An error on scans that have no gradient yet.
 LogicalResult checkScanGradient(ScanOp op);
+
+/// An error unless the numbers of heads, dimension 1, are known: which heads
+/// share others depends on them.
+LogicalResult checkKnownHeads(Operation *op, ValueRange values);
 
 /// True if the scan is more than the additive or dplr recurrence of equal heads
 /// on tokens of the state's type.
@@ -25,7 +30,13 @@ bool needsNormalForm(ScanOp op);
 /// for each result.
 SmallVector<Value> buildNormalForm(ScanOp op, OpBuilder &b);
 
-LogicalResult buildScanGradient(ScanOp op, OpBuilder &b, Cotangents &c);
+/// φ of the tokens in the builder's element type; without φ, they themselves.
+Value buildFeatures(TensorBuilder &t, FeatureMappedOpInterface op,
+                    Value tokens);
+
+/// Numerators [B, H, T, D] over denominators [B, H, T].
+Value buildQuotient(TensorBuilder &t, NormalizeAttr normalize, Type tokenType,
+                    Value numerator, Value denominator);
 
 } // namespace mlir::linattn
 

@@ -35,8 +35,12 @@ SmallVector<OpFoldResult> TensorBuilder::sizes(Value tensor) {
   return tensor::getMixedSizes(b, loc, tensor);
 }
 
+Value TensorBuilder::filled(ArrayRef<OpFoldResult> sizes, double value) {
+  return linattn::filled(b, loc, sizes, type, value);
+}
+
 Value TensorBuilder::zeros(ArrayRef<OpFoldResult> sizes) {
-  return filled(b, loc, sizes, type, 0.0);
+  return filled(sizes, 0.0);
 }
 
 Value TensorBuilder::empty(ArrayRef<OpFoldResult> sizes) {
@@ -84,7 +88,9 @@ Value TensorBuilder::sum(StringRef subscripts, ValueRange inputs, Body body) {
       [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
         Value value =
             body(nested, at, convertAll(nested, at, args.drop_back(), type));
-        return arith::AddFOp::create(nested, at, args.back(), value);
+        // The order of the sum is that of the vectors of the machine.
+        return arith::AddFOp::create(nested, at, args.back(), value,
+                                     arith::FastMathFlags::reassoc);
       });
 }
 
@@ -122,6 +128,10 @@ Value TensorBuilder::sub(Value x, Value y) {
   return arith::SubFOp::create(b, loc, x, y);
 }
 
+Value TensorBuilder::mul(Value x, Value y) {
+  return arith::MulFOp::create(b, loc, x, y);
+}
+
 Value TensorBuilder::addScaled(Value x, Value coefficient, Value y) {
   SmallVector<Value> inputs{coefficient, y};
   std::string subscripts = "bht,bhtd";
@@ -144,16 +154,20 @@ Value TensorBuilder::timesExp(Value x, Value gate, double factor) {
   SmallVector<Value> inputs{x};
   std::string subscripts = "bhtd";
   if (gate) {
-    inputs.push_back(gate);
-    subscripts += "," + subscriptsOfGate(gate, 'd');
+    // One exponential for each element of the gate, not of x.
+    std::string own = subscriptsOfGate(gate, 'd');
+    inputs.push_back(
+        map(own + "->" + own, gate,
+            [](OpBuilder &nested, Location at, ValueRange args) -> Value {
+              return math::ExpOp::create(nested, at, args[0]);
+            }));
+    subscripts += "," + own;
   }
   return map(subscripts + "->bhtd", inputs,
              [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
                Value value = args[0];
                if (gate)
-                 value = arith::MulFOp::create(
-                     nested, at, math::ExpOp::create(nested, at, args[1]),
-                     value);
+                 value = arith::MulFOp::create(nested, at, args[1], value);
                return times(nested, at, value, factor);
              });
 }
@@ -179,11 +193,73 @@ Value TensorBuilder::masked(Value tokens, Value mask) {
 }
 
 Value TensorBuilder::transposed(Value state) {
-  if (!state)
-    return state;
-  auto from = cast<RankedTensorType>(state.getType());
-  auto shape = from.getShape();
-  auto to = RankedTensorType::get({shape[0], shape[1], shape[3], shape[2]},
-                                  from.getElementType());
-  return PermuteOp::create(b, loc, to, state, ArrayRef<int64_t>{0, 1, 3, 2});
+  return map("bhkv->bhvk", state,
+             [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+/// Dimensions of a tensor of rank `rank`, with `position` and its neighbour in
+/// one group.
+static SmallVector<ReassociationIndices> groupWithNext(int64_t rank,
+                                                       int64_t position) {
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (i == position + 1)
+      groups.back().push_back(i);
+    else
+      groups.push_back({i});
+  }
+  return groups;
+}
+
+Value TensorBuilder::repeated(Value x, int64_t dim, int64_t count) {
+  auto from = cast<RankedTensorType>(x.getType());
+  int64_t own = from.getDimSize(dim);
+  if (own == count)
+    return x;
+  SmallVector<OpFoldResult> shape = sizes(x);
+  shape.insert(shape.begin() + dim + 1, b.getIndexAttr(count / own));
+  std::string letters = std::string("bcdef").substr(0, from.getRank());
+  std::string grouped = letters;
+  grouped.insert(dim + 1, "g");
+  Value groups = elementwise(
+      b, loc, letters + "->" + grouped, x,
+      tensor::EmptyOp::create(b, loc, shape, from.getElementType()),
+      [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+  return tensor::CollapseShapeOp::create(
+      b, loc, groups, groupWithNext(from.getRank() + 1, dim));
+}
+
+Value TensorBuilder::withUnitDim(Value x, int64_t dim) {
+  auto from = cast<RankedTensorType>(x.getType());
+  SmallVector<OpFoldResult> shape = sizes(x);
+  shape.insert(shape.begin() + dim, b.getIndexAttr(1));
+  SmallVector<int64_t> extents(from.getShape());
+  extents.insert(extents.begin() + dim, 1);
+  return tensor::ExpandShapeOp::create(
+      b, loc, RankedTensorType::get(extents, from.getElementType()), x,
+      groupWithNext(extents.size(), std::max<int64_t>(dim - 1, 0)), shape);
+}
+
+Value TensorBuilder::withoutUnitDim(Value x, int64_t dim) {
+  auto rank = cast<RankedTensorType>(x.getType()).getRank();
+  return tensor::CollapseShapeOp::create(
+      b, loc, x, groupWithNext(rank, std::max<int64_t>(dim - 1, 0)));
+}
+
+Value TensorBuilder::concat(int64_t dim, ValueRange tensors) {
+  return tensor::ConcatOp::create(b, loc, dim, tensors);
+}
+
+Value TensorBuilder::slice(Value x, int64_t dim, OpFoldResult offset,
+                           OpFoldResult size) {
+  SmallVector<OpFoldResult> shape = sizes(x);
+  SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(shape.size(), b.getIndexAttr(1));
+  offsets[dim] = offset;
+  shape[dim] = size;
+  return tensor::ExtractSliceOp::create(b, loc, x, offsets, shape, strides);
 }

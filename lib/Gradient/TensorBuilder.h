@@ -35,6 +35,8 @@ public:
   Value add(Value x, Value y);
   /// x − y, the same.
   Value sub(Value x, Value y);
+  /// x ⊙ y, of one shape.
+  Value mul(Value x, Value y);
   /// x + coefficient ⊙ y, a coefficient for each token. A null x is zero.
   Value addScaled(Value x, Value coefficient, Value y);
   /// factor · e^gate ⊙ x. A null gate is zero; `feature` is the letter of x.
@@ -44,11 +46,23 @@ public:
   /// Zeros where the mask is false.
   Value masked(Value tokens, Value mask);
 
+  /// Every index of dimension `dim` as often as it takes to be `count` of them.
+  Value repeated(Value x, int64_t dim, int64_t count);
+  /// A dimension of size 1 in front of dimension `dim`, or behind the last one.
+  Value withUnitDim(Value x, int64_t dim);
+  /// Without dimension `dim`, which has size 1.
+  Value withoutUnitDim(Value x, int64_t dim);
+  /// The tensors one behind the other along dimension `dim`.
+  Value concat(int64_t dim, ValueRange tensors);
+  /// `size` indices of dimension `dim` from `offset` on.
+  Value slice(Value x, int64_t dim, OpFoldResult offset, OpFoldResult size);
+
+  Value filled(ArrayRef<OpFoldResult> sizes, double value);
   Value zeros(ArrayRef<OpFoldResult> sizes);
   Value empty(ArrayRef<OpFoldResult> sizes);
   OpFoldResult dim(Value tensor, int64_t index);
   SmallVector<OpFoldResult> sizes(Value tensor);
-  /// [B, H, X, Y] as [B, H, Y, X]; null stays null.
+  /// [B, H, X, Y] as [B, H, Y, X], in memory too.
   Value transposed(Value state);
 
   OpBuilder &b;

@@ -9,6 +9,7 @@
 #include "GradientModel.h"
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -70,6 +71,28 @@ static LogicalResult insertSliceRule(tensor::InsertSliceOp op, OpBuilder &b,
   return success();
 }
 
+static LogicalResult concatRule(tensor::ConcatOp op, OpBuilder &b,
+                                Cotangents &c) {
+  Location loc = op.getLoc();
+  Value d = c.get(op.getResult());
+  int64_t dim = op.getDim();
+  OpFoldResult position = b.getIndexAttr(0);
+  for (Value input : op.getInputs()) {
+    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, input);
+    SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
+    SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+    offsets[dim] = position;
+    if (c.isActive(input))
+      c.add(b, input,
+            tensor::ExtractSliceOp::create(b, loc, d, offsets, sizes, strides));
+    AffineExpr x, y;
+    bindDims(b.getContext(), x, y);
+    position = affine::makeComposedFoldedAffineApply(b, loc, x + y,
+                                                     {position, sizes[dim]});
+  }
+  return success();
+}
+
 static LogicalResult permuteRule(PermuteOp op, OpBuilder &b, Cotangents &c) {
   SmallVector<int64_t> inverse(op.getPermutation().size());
   for (auto [to, from] : llvm::enumerate(op.getPermutation()))
@@ -85,6 +108,7 @@ void mlir::linattn::registerTensorGradients(DialectRegistry &registry) {
     using namespace tensor;
     attachGradient<CastOp, castRule>(context);
     attachGradient<CollapseShapeOp, collapseRule>(context);
+    attachGradient<ConcatOp, concatRule>(context);
     attachGradient<ExpandShapeOp, expandRule>(context);
     attachGradient<ExtractSliceOp, extractSliceRule>(context);
     attachGradient<InsertSliceOp, insertSliceRule>(context);

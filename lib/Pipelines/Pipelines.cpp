@@ -10,6 +10,7 @@
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Gradient/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -41,8 +42,14 @@ void mlir::linattn::buildDifferentiatePipeline(OpPassManager &pm,
   options.isolate = true;
   pm.addPass(createLinAttnDifferentiatePass(options));
   pm.addPass(createSymbolDCEPass());
-  pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
-  pm.addNestedPass<func::FuncOp>(createCSEPass());
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+  // What stands between the scans costs a pass over memory for each loop nest.
+  functions.addPass(createConvertElementwiseToLinalgPass());
+  functions.addPass(createLinalgElementwiseOpFusionPass());
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
 }
 
 static void addContract(OpPassManager &pm, StringRef phase) {

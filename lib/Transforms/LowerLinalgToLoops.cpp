@@ -49,13 +49,24 @@ int64_t getOperandCost(AffineMap map, Type type, unsigned loop) {
   return memref.isLastDimUnitStride() ? kNearCost : kStridedCost;
 }
 
+/// A sum whose order is left to the machine, and so no chain.
+bool mayReassociate(linalg::GenericOp op) {
+  return llvm::all_of(
+      op.getBody()->getTerminator()->getOperands(), [](Value value) {
+        auto add = value.getDefiningOp<arith::AddFOp>();
+        return add && bitEnumContainsAll(add.getFastmath(),
+                                         arith::FastMathFlags::reassoc);
+      });
+}
+
 /// What `loop` costs as the innermost loop of `op`.
 int64_t getInnermostCost(linalg::GenericOp op, unsigned loop) {
   int64_t cost = 0;
   for (OpOperand &operand : op->getOpOperands())
     cost += getOperandCost(op.getMatchingIndexingMap(&operand),
                            operand.get().getType(), loop);
-  if (linalg::isReductionIterator(op.getIteratorTypesArray()[loop]))
+  if (linalg::isReductionIterator(op.getIteratorTypesArray()[loop]) &&
+      !mayReassociate(op))
     cost += kReductionCost;
   return cost;
 }

@@ -8,20 +8,23 @@ import linattn
 
 torch = pytest.importorskip("torch")
 
-B, H, T, K, V = 2, 2, 37, 8, 5
+B, T, K, V = 2, 37, 8, 5
 BOUND = {"f32": 1e-5, "f64": 1e-12}
 FORMS = {"token": "form = token", "state-tile": "form = state_tile", "chunk": "form = chunk, chunk = 16"}
 OFFSETS = np.array([0, 5, 5, 20, 37])
 
 
-def make_operands(gates, dtype, *, normalize=None, packed=False, strong=False, **_):
+def make_operands(gates, dtype, *, normalize=None, packed=False, strong=False, heads=(2, 2, 2), **_):
     """q, k, v, the gates, S and z, in the op's order."""
     rng = np.random.default_rng(0)
+    H = max(heads[1:])
     batch, states = (1, len(OFFSETS) - 1) if packed else (B, B)
     shapes = {
         "H": (H,), "BHT": (batch, H, T), "BHTK": (batch, H, T, K), "BHTV": (batch, H, T, V), "HK": (H, K),
     }  # fmt: skip
-    operands = {name: rng.standard_normal((batch, H, T, size)) for name, size in zip("qkv", (K, K, V))}
+    operands = {
+        name: rng.standard_normal((batch, count, T, size)) for name, count, size in zip("qkv", heads, (K, K, V))
+    }
     for name, layout in gates.items():
         x = rng.random(shapes.get(layout, (batch, T)))
         if name in ("decay", "value_decay"):
@@ -42,6 +45,7 @@ def make_operands(gates, dtype, *, normalize=None, packed=False, strong=False, *
 
 def differentiate(operands, dtype, form=None, wanted=None, has_state=True, **options):
     """The gradients of linattn and of the oracle, by name."""
+    options = {name: x for name, x in options.items() if name not in ("packed", "strong", "heads")}
     names = [name for name, x in operands.items() if x.dtype.kind == "f" and name in (wanted or operands)]
     indices = [list(operands).index(name) for name in names]
     text = oracle.text_of(operands, dtype, config=FORMS.get(form), **options)
@@ -89,6 +93,9 @@ CASES = {
     "gdn2": ({"decay": "BHTK", "erase": "BHTK", "write": "BHTV"}, {"update": "delta", "strong": True}),
     "dplr": ({"decay": "BHTK", "a": "BHTK", "b": "BHTK"}, {"update": "dplr"}),
     "rwkv7-exclusive": ({"decay": "BHTK", "a": "BHTK", "b": "BHTK", "bonus": "HK"}, {"update": "dplr", "readout": "exclusive"}),
+    "gqa": ({"decay": "BHTK"}, {"heads": (6, 2, 2)}),
+    "gqa-normalized": ({}, {"heads": (4, 1, 2), "feature_map": "elu1", "normalize": {"eps": 1e-6}}),
+    "gqa-delta": ({"decay": "H", "beta": "BHT", "mask": ""}, {"heads": (2, 2, 6), "update": "delta"}),
     "dplr-after": ({"a": "BHTK", "b": "BHTK"}, {"update": "dplr", "transition": "after"}),
 }  # fmt: skip
 
@@ -97,7 +104,6 @@ CASES = {
 def test_recurrence(case):
     gates, options = CASES[case]
     operands = make_operands(gates, "f32", **options)
-    options = {name: x for name, x in options.items() if name not in ("packed", "strong")}
     assert_gradients(differentiate(operands, "f32", scale=0.3, **options), BOUND["f32"])
 
 
@@ -105,7 +111,6 @@ def test_recurrence(case):
 def test_double(case):
     gates, options = CASES[case]
     operands = make_operands(gates, "f64", **options)
-    options = {name: x for name, x in options.items() if name != "packed"}
     assert_gradients(differentiate(operands, "f64", **options), BOUND["f64"])
 
 

@@ -10,6 +10,7 @@
 #define LINATTN_GRADIENT_PASSES_H
 
 #include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -53,7 +53,7 @@ def LinAttnDifferentiatePass : Pass<"linattn-differentiate", "::mlir::ModuleOp">
            "Make the function private: only its product is wanted">
   ];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::linattn::LinAttnDialect",
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
   ];

@@ -176,8 +176,8 @@ def LinAttnLowerLinalgToLoopsPass
     Linalg operations that no faster lowering took become `scf.for` nests. Loops
     are ordered by what they cost as the innermost one: walking memory with
     stride 1 or not at all is cheap, other strides are not, and a reduction is a
-    chain of dependent additions. So a matrix product runs as i, k, j and LLVM
-    vectorises over j. Strided `memref.copy` becomes loops too, because its
+    chain of dependent additions, unless `fastmath<reassoc>` leaves its order open.
+    So a matrix product runs as i, k, j and LLVM vectorises over j. Strided `memref.copy` becomes loops too, because its
     upstream lowering calls a support library.
 
     Before:

@@ -70,3 +70,19 @@ func.func @copies(%a: memref<4x8xf32>, %b: memref<4x8xf32>, %c: memref<4x8xf32, 
   memref.copy %a, %c : memref<4x8xf32> to memref<4x8xf32, strided<[?, 1], offset: ?>>
   return
 }
+
+// A sum that may be reordered fills vectors too: it is the innermost loop.
+
+// CHECK-LABEL: func.func @row_sums
+// CHECK: scf.for %[[ROW:.+]] = %{{.+}} to %c64
+// CHECK: scf.for %[[COLUMN:.+]] = %{{.+}} to %c16
+// CHECK: memref.load %arg0[%[[ROW]], %[[COLUMN]]]
+func.func @row_sums(%x: memref<64x16xf32>, %sums: memref<64xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<64x16xf32>) outs(%sums : memref<64xf32>) {
+  ^bb0(%a: f32, %sum: f32):
+    %0 = arith.addf %sum, %a fastmath<reassoc> : f32
+    linalg.yield %0 : f32
+  }
+  return
+}

@@ -1,0 +1,35 @@
+//===- OpGradients.h - Gradients of the dialect's ops -----------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GRADIENT_OPGRADIENTS_H
+#define LINATTN_LIB_GRADIENT_OPGRADIENTS_H
+
+#include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Gradient/Gradient.h"
+
+namespace mlir::linattn {
+
+LogicalResult buildScanGradient(ScanOp op, OpBuilder &b, Cotangents &c);
+LogicalResult buildStateGradient(StateOp op, OpBuilder &b, Cotangents &c);
+LogicalResult buildReadGradient(ReadOp op, OpBuilder &b, Cotangents &c);
+LogicalResult buildFeatureMapGradient(FeatureMapOp op, OpBuilder &b,
+                                      Cotangents &c);
+LogicalResult buildNormGradient(OutputNormOp op, OpBuilder &b, Cotangents &c);
+LogicalResult buildConvGradient(CausalConvOp op, OpBuilder &b, Cotangents &c);
+LogicalResult buildSelectiveGradient(SelectiveScanOp op, OpBuilder &b,
+                                     Cotangents &c);
+LogicalResult buildDiagonalGradient(DiagonalScanOp op, OpBuilder &b,
+                                    Cotangents &c);
+
+/// silu or sigmoid of a scalar.
+Value emitActivation(OpBuilder &b, Location loc, Activation activation,
+                     Value x);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GRADIENT_OPGRADIENTS_H
