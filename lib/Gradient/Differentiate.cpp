@@ -150,7 +150,7 @@ static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
     if (isFloat(result.getType()))
       cotangents.add(b, mapping.lookupOrDefault(result),
                      entry->getArgument(next++));
-  if (failed(differentiate(b, ops, cotangents)))
+  if (failed(mlir::linattn::differentiate(b, ops, cotangents)))
     return failure();
 
   SmallVector<Value> values;
@@ -178,17 +178,21 @@ struct LinAttnDifferentiatePass final
   }
 
 private:
+  LogicalResult differentiate(func::FuncOp func, ArrayRef<int64_t> listed) {
+    if (failed(createVjp(func, listed)))
+      return failure();
+    if (isolate)
+      func.setPrivate();
+    return success();
+  }
+
   LogicalResult runOnNamed() {
     auto func = getOperation().lookupSymbol<func::FuncOp>(function);
     if (!func)
       return getOperation().emitError(
                  "linattn-differentiate: expected a function '")
              << function << "', but the module has none";
-    if (failed(createVjp(func, llvm::to_vector(operands))))
-      return failure();
-    if (isolate)
-      func.setPrivate();
-    return success();
+    return differentiate(func, llvm::to_vector(operands));
   }
 
   LogicalResult runOnMarked() {
@@ -202,7 +206,7 @@ private:
         return func.emitError("linattn-differentiate: expected ")
                << kDifferentiateAttrName << " to be array<i64>, but got "
                << attr;
-      if (failed(createVjp(func, listed)))
+      if (failed(differentiate(func, listed)))
         return failure();
     }
     return success();
