@@ -1,6 +1,7 @@
 """Gradients of every function that has them, through PyTorch."""
 
 import os
+import pathlib
 import random
 
 import numpy as np
@@ -17,8 +18,11 @@ from linattn._torch import _calls  # noqa: E402
 
 # Families whose gradients are looked at each time; the others by a seeded sample, or all of
 # them with LINATTN_TEST_GRADIENTS=all.
-ALWAYS = ["simple_gla", "gated_delta_rule-gate", "kda", "mamba2-all"]
-WITHOUT = {"gated_oja", "gated_oja-norm"}
+ALWAYS = ["kda-bound", "mamba2-all"]
+WITHOUT = {
+    "abc", "delta_rule-values", "gated_deltaproduct", "gated_deltaproduct-plain", "gated_oja", "gated_oja-norm", "lightnet",
+    "mlstm", "mlstm-eps",
+}  # fmt: skip
 SIZES = {"T": 5, "B": 1, "HQ": 2, "HK": 1, "HV": 2, "K": 4, "V": 3}
 
 
@@ -26,7 +30,7 @@ def sample():
     others = sorted(set(CASES) - WITHOUT - set(ALWAYS))
     if os.environ.get("LINATTN_TEST_GRADIENTS") == "all":
         return ALWAYS + others
-    return ALWAYS + random.Random(SEED).sample(others, 4)
+    return ALWAYS + random.Random(SEED).sample(others, 1)
 
 
 def draw(*shape, dtype=torch.float64, seed=0):
@@ -58,9 +62,6 @@ def test_families(case):
         quiet = call(*arguments)
     assert torch.equal(call(*arguments), quiet)
     assert torch.autograd.gradcheck(call, arguments, fast_mode=True, atol=1e-6, rtol=1e-5)
-    # In one piece each, too.
-    call(*arguments).sum().backward()
-    assert all(x.grad is not None and x.grad.shape == x.shape for x in arguments)
 
 
 def operands(dtype=torch.float64, T=6, B=2):
@@ -231,3 +232,20 @@ def test_what_has_no_gradient_says_so():
     with pytest.raises(linattn.UnsupportedError, match="gated_oja: expected a call that has the gradient of .*, but got one without: .*oja"):
         o.sum().backward()
     assert all(x.grad is None for x in arguments)
+
+
+# ----------------------------------------------------------------------------
+# The example
+# ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mixer", ["hybrid"])
+def test_the_example_trains_as_plain_pytorch(mixer, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+    import train
+
+    options = ["--steps=4", "--batch=2", "--tokens=128", "--width=32", "--layers=4", f"--mixer={mixer}"]
+    curves = train.main([*options, f"--plot={tmp_path / 'loss.png'}"])
+    ours, theirs = (torch.tensor(losses) for losses, _ in curves.values())
+    assert ((ours - theirs).abs() <= 1e-4 * theirs).all() and ours[-1] < ours[0]
+    assert (tmp_path / "loss.png").stat().st_size > 1000

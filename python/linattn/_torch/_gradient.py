@@ -27,15 +27,26 @@ def check(call, arrays, wanted):
 
 def compile(call, arrays, wanted):
     """The kernel for the gradients of some operands, the `Binding` of what it takes, and the
-    `Heads` that the operands must have for it.
+    `Heads` that the operands must have for it, or None where they have them.
 
     Raises:
       UnsupportedError: the function, or an operand, has none yet.
     """
     binding = call.bind([array.shape for array in arrays])
+    kernel = _find(call, binding, arrays, wanted)
+    if not isinstance(kernel, str):
+        return kernel, binding, None
     heads = Heads(binding)
-    if heads.differ:
+    if heads.differ:  # Arithmetic around a recurrence may share heads in its own way.
         binding = call.bind([heads.shape(layout, array.shape) for layout, array in zip(binding.layouts, arrays)])
+        kernel = _find(call, binding, arrays, wanted)
+    if isinstance(kernel, str):
+        raise UnsupportedError(kernel)
+    return kernel, binding, heads
+
+
+def _find(call, binding, arrays, wanted):
+    """The kernel for arrays like these, or why there is none."""
     recipe, dtype = call.recipe, _TYPES[arrays[0].dtype]
     extents = {
         name: extent if _layouts.kind(name) in ("head", "feature") else None for name, extent in binding.extents.items()
@@ -47,12 +58,9 @@ def compile(call, arrays, wanted):
     ]
     indices = tuple(index for index, is_wanted in enumerate(wanted) if is_wanted)
     key = (dtype, tuple(extents.items()), tuple(types), indices)
-    kernel = call.gradients.get(key)
-    if kernel is None:
-        kernel = call.gradients[key] = _compile(call, arrays, dtype, extents, types, indices)
-    if isinstance(kernel, str):
-        raise UnsupportedError(kernel)
-    return kernel, binding, heads
+    if key not in call.gradients:
+        call.gradients[key] = _compile(call, arrays, dtype, extents, types, indices)
+    return call.gradients[key]
 
 
 def _compile(call, arrays, dtype, extents, types, indices):
@@ -80,7 +88,8 @@ def run(call, arrays, cotangents, given, wanted, num_threads):
     check(call, arrays, wanted)
     kernel, binding, heads = compile(call, arrays, wanted)
     extents, recipe = binding.extents, call.recipe
-    arrays = [heads.spread(layout, array) for layout, array in zip(binding.layouts, arrays)]
+    if heads is not None:
+        arrays = [heads.spread(layout, array) for layout, array in zip(binding.layouts, arrays)]
     views = [layout.to_logical(array, extents) for layout, array in zip(binding.layouts, arrays)]
     layouts = [binding.output] if binding.output is not None else []
     if recipe.returns_state:
@@ -88,7 +97,8 @@ def run(call, arrays, cotangents, given, wanted, num_threads):
     cotangents = iter(cotangents)
     for layout, dtype, is_given in zip(layouts, call.result_dtypes(arrays[0].dtype), given):
         if is_given:
-            cotangent = heads.place(layout, next(cotangents))
+            cotangent = next(cotangents)
+            cotangent = cotangent if heads is None else heads.place(layout, cotangent)
         else:
             cotangent = arrays[0].new_zeros((), dtype=dtype).expand(layout.shape(extents))
         views.append(layout.to_logical(cotangent, extents))
@@ -96,4 +106,6 @@ def run(call, arrays, cotangents, given, wanted, num_threads):
     chosen = [layout for layout, is_wanted in zip(binding.layouts, wanted) if is_wanted]
     out = tuple(layout.to_logical(gradient, extents) for layout, gradient in zip(chosen, gradients))
     kernel(*views, out=out, num_threads=num_threads)
+    if heads is None:
+        return gradients
     return [heads.gather(layout, gradient) for layout, gradient in zip(chosen, gradients)]
