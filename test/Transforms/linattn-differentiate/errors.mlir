@@ -18,6 +18,16 @@ func.func @pool(%q: tensor<2x1x3x4xf32>, %k: tensor<2x1x3x4xf32>, %v: tensor<2x1
 
 // -----
 
+func.func @snapshots(%q: tensor<2x1x4x4xf32>, %s: tensor<2x1x4x4xf32>, %kept: tensor<2x1x2x4x4xf32>) -> tensor<2x1x4x4xf32> attributes {linattn.differentiate = array<i64: 0>} {
+  %e = tensor.empty() : tensor<2x1x4x4xf32>
+  // expected-error @+1 {{linattn-differentiate: 'linattn.scan' has no gradient yet for snapshots}}
+  %r:3 = linattn.scan %q, %q, %q into(%e) init(%s) snapshots(%kept) {every = 2 : i64}
+    : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x2x4x4xf32>) -> (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x2x4x4xf32>)
+  return %r#0 : tensor<2x1x4x4xf32>
+}
+
+// -----
+
 func.func @product(%x: tensor<3x4xf32>, %s: tensor<3xf32>) -> tensor<3xf32> attributes {linattn.differentiate = array<i64: 0>} {
   // expected-error @+1 {{'linalg.reduce' has no gradient yet: expected a sum, a maximum or a minimum over the loops}}
   %0 = linalg.reduce { arith.mulf } ins(%x : tensor<3x4xf32>) outs(%s : tensor<3xf32>) dimensions = [1]
