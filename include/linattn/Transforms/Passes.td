@@ -407,6 +407,7 @@ def LinAttnCheckNormalizerPass : Pass<"linattn-check-normalizer", "func::FuncOp"
   ];
 }
 
+include "linattn/Transforms/ChunkPasses.td"
 include "linattn/Transforms/EntryPasses.td"
 
 #endif // LINATTN_TRANSFORMS_PASSES_TD

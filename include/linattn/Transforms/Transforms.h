@@ -57,6 +57,10 @@ void populateReassociateChainPatterns(RewritePatternSet &patterns,
 void populateDecomposePatterns(RewritePatternSet &patterns,
                                std::function<bool(Operation *)> filter);
 
+/// Scans, states and reads on tensors as loops over the ops of a chunk, of
+/// `chunkSize` tokens where the schedule does not say how many.
+void populateExpandFormPatterns(RewritePatternSet &patterns, int64_t chunkSize);
+
 /// Attention in the quadratic form.
 void populateToQuadraticPatterns(RewritePatternSet &patterns);
 
