@@ -32,6 +32,16 @@ const mlir::DialectRegistry &linattn::detail::getDialectRegistry() {
   return *registry;
 }
 
+/// Tokens per chunk by the name of a form; the token form is chunks of one.
+static int64_t getChunkSize(llvm::StringRef form, int64_t otherwise) {
+  int64_t size;
+  if (form == "token")
+    return 1;
+  if (form.consume_front("chunk:") && !form.getAsInteger(10, size) && size > 0)
+    return size;
+  return otherwise;
+}
+
 void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
                                     const CompilerOptions &options,
                                     InnermostStride innermost) {
@@ -45,6 +55,14 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
     reference.prime = prime;
     reference.checkDecays = checkDecays;
     return mlir::linattn::buildReferencePipeline(pm, reference);
+  }
+  if (options.target == Target::Linalg) {
+    mlir::linattn::LinalgPipelineOptions linalg;
+    linalg.chunkSize = getChunkSize(options.form, linalg.chunkSize);
+    linalg.innermost = innermost;
+    linalg.prime = prime;
+    linalg.checkDecays = checkDecays;
+    return mlir::linattn::buildLinalgPipeline(pm, linalg);
   }
   if (options.target == Target::NVVMEmulated ||
       options.target == Target::NVVM) {

@@ -132,6 +132,20 @@ static Quotient decayAndJoin(RecurrenceBuilder &r, Quotient past, Value decay,
           max};
 }
 
+SmallVector<Value, 4> mlir::linattn::emitQuotientStep(RecurrenceBuilder &r,
+                                                      ValueRange state,
+                                                      Value key, Value value,
+                                                      Value decay,
+                                                      Value bonus) {
+  Quotient past{state[0], state[1], state[2]};
+  Quotient now = join(r, past, r.addf(bonus, key), value);
+  Value zero = r.number(0.0);
+  Value isEmpty = r.compare(arith::CmpFPredicate::OEQ, now.weight, zero);
+  Value output = r.select(isEmpty, zero, r.divf(now.sum, now.weight));
+  Quotient next = decayAndJoin(r, past, decay, key, value);
+  return {output, next.sum, next.weight, next.max};
+}
+
 void mlir::linattn::lowerRecurrence(OpBuilder &b, Wkv4Op op, int64_t width) {
   RecurrenceBuilder r(b, op, width);
   forEachChannelBlock(r, [&](Value channel) {
@@ -145,15 +159,10 @@ void mlir::linattn::lowerRecurrence(OpBuilder &b, Wkv4Op op, int64_t width) {
         initial, [&](Value token, ValueRange state) -> SmallVector<Value> {
           SmallVector<Value> at{r.batch, token, channel};
           Value k = r.read(op.getKey(), at), v = r.read(op.getValue(), at);
-          Quotient past{state[0], state[1], state[2]};
-          Quotient now = join(r, past, r.addf(bonus, k), v);
-          Value zero = r.number(0.0);
-          Value isEmpty =
-              r.compare(arith::CmpFPredicate::OEQ, now.weight, zero);
-          Value o = r.select(isEmpty, zero, r.divf(now.sum, now.weight));
-          r.write(o, op.getOutput(), at);
-          Quotient next = decayAndJoin(r, past, decay, k, v);
-          return {next.sum, next.weight, next.max};
+          SmallVector<Value, 4> step =
+              emitQuotientStep(r, state, k, v, decay, bonus);
+          r.write(step.front(), op.getOutput(), at);
+          return SmallVector<Value>(ArrayRef(step).drop_front());
         });
     for (int64_t part = 0; part < 3; ++part)
       r.write(last[part], op.getState(), {r.slot, r.index(part), channel});

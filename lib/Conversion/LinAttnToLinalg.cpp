@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RecurrenceBuilder.h"
+
 #include "linattn/Conversion/Passes.h"
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/LinAttnConv.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,12 +33,26 @@ struct ConvertLinAttnToLinalgPass final
           ConvertLinAttnToLinalgPass> {
   using ConvertLinAttnToLinalgPassBase::ConvertLinAttnToLinalgPassBase;
   void runOnOperation() override {
-    RewritePatternSet forms(&getContext());
-    populateToQuadraticPatterns(forms);
-    walkAndApplyPatterns(getOperation(), std::move(forms));
-    RewritePatternSet patterns(&getContext());
-    populateDecomposePatterns(patterns, [](Operation *) { return true; });
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
+    if (chunkSize < 1) {
+      getOperation()->emitError(
+          "expected chunk-size to be at least 1, but got ")
+          << int64_t(chunkSize);
+      return signalPassFailure();
+    }
+    expandSnapshots(getOperation());
+    apply([](RewritePatternSet &patterns) {
+      populateToQuadraticPatterns(patterns);
+    });
+    apply([&](RewritePatternSet &patterns) {
+      populateExpandFormPatterns(patterns, chunkSize);
+      populateRecurrencesToLinalgPatterns(patterns);
+    });
+    apply([](RewritePatternSet &patterns) {
+      populateDecomposePatterns(patterns, [](Operation *op) {
+        // These have said why they stay.
+        return !isa<RecurrenceOpInterface>(op) || isa<CausalConvOp>(op);
+      });
+    });
     // The decomposition has said why where it refused.
     WalkResult left = getOperation()->walk([&](Operation *op) {
       if (!isa_and_nonnull<LinAttnDialect>(op->getDialect()))
@@ -49,6 +65,13 @@ struct ConvertLinAttnToLinalgPass final
     });
     if (left.wasInterrupted())
       signalPassFailure();
+  }
+
+private:
+  void apply(function_ref<void(RewritePatternSet &)> populate) {
+    RewritePatternSet patterns(&getContext());
+    populate(patterns);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CausalConv.h"
+#include "NaiveChunk.h"
 #include "NaiveLoops.h"
 #include "OutputNorm.h"
 #include "RecurrenceBuilder.h"
@@ -47,6 +48,7 @@ struct LinAttnLowerToLoopsPass final
     patterns.add<ToLoops<ScanOp>, ToLoops<StateOp>, ToLoops<ReadOp>,
                  ToLoops<QuadraticOp>, ToLoops<FeatureMapOp>,
                  ToLoops<OutputNormOp>, ToLoops<CausalConvOp>>(&getContext());
+    populateNaiveChunkPatterns(patterns);
     populateRecurrencePatterns(patterns, /*vectorBits=*/0);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }

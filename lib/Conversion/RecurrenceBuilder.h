@@ -99,6 +99,15 @@ void lowerRecurrence(OpBuilder &b, Wkv4Op op, int64_t width);
 void lowerRecurrence(OpBuilder &b, SelectiveScanOp op, int64_t width);
 void lowerRecurrence(OpBuilder &b, LogLinearOp op, int64_t width);
 
+/// One token of RWKV-4: the output, and the next sum, weight and maximum.
+SmallVector<Value, 4> emitQuotientStep(RecurrenceBuilder &r, ValueRange state,
+                                       Value key, Value value, Value decay,
+                                       Value bonus);
+
+/// Adds the patterns that turn recurrences on tensors into loops over tokens of
+/// linalg ops.
+void populateRecurrencesToLinalgPatterns(::mlir::RewritePatternSet &patterns);
+
 /// Adds the patterns that lower recurrences to vectors of `vectorBits`, or for
 /// 0 to scalar loops.
 void populateRecurrencePatterns(::mlir::RewritePatternSet &patterns,

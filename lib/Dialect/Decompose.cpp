@@ -202,18 +202,20 @@ public:
 
 } // namespace
 
-/// linalg cannot index grouped heads in place; the kernels on buffers can.
-static LogicalResult checkSameHeads(Operation *op, ValueRange operands) {
-  std::optional<int64_t> heads;
-  for (Value operand : operands) {
-    int64_t size = cast<ShapedType>(operand.getType()).getDimSize(1);
-    if (ShapedType::isDynamic(size))
-      continue;
-    if (heads && *heads != size)
-      return op->emitOpError("cannot be decomposed: its head counts differ");
-    heads = size;
-  }
-  return success();
+/// Grouped heads are read in place by their number, which has to be known.
+static LogicalResult checkHeads(Operation *op, ValueRange operands) {
+  SmallVector<int64_t> sizes = llvm::map_to_vector(operands, [](Value operand) {
+    return cast<ShapedType>(operand.getType()).getDimSize(1);
+  });
+  auto isStatic = [](int64_t size) { return !ShapedType::isDynamic(size); };
+  if (llvm::all_of(sizes, isStatic))
+    return success();
+  llvm::erase_if(sizes, ShapedType::isDynamic);
+  if (sizes.empty() || llvm::all_equal(sizes))
+    return success();
+  return op->emitOpError(
+      "cannot be decomposed: its head counts differ, and not "
+      "all are known");
 }
 
 //===----------------------------------------------------------------------===//
@@ -252,7 +254,7 @@ static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
 }
 
 FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
-  if (failed(checkSameHeads(*this, {getQuery(), getKey(), getValue()})))
+  if (failed(checkHeads(*this, {getQuery(), getKey(), getValue()})))
     return failure();
   if (getPrefix())
     return emitOpError("cannot be decomposed: its mask has a prefix");
@@ -295,7 +297,7 @@ FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
 //===----------------------------------------------------------------------===//
 
 FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
-  if (failed(checkSameHeads(*this, {getQuery(), getKey(), getValue()})))
+  if (failed(checkHeads(*this, {getQuery(), getKey(), getValue()})))
     return failure();
   if (getUpdate() != Update::Add || getDecay() || getValueDecay() ||
       getReadout() != Readout::Inclusive || getReverse() || getCuSeqlens() ||
@@ -340,7 +342,7 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
 //===----------------------------------------------------------------------===//
 
 FailureOr<SmallVector<Value>> StateOp::decomposeOperation(OpBuilder &b) {
-  if (failed(checkSameHeads(*this, {getKey(), getValue()})))
+  if (failed(checkHeads(*this, {getKey(), getValue()})))
     return failure();
   if (getRunningMax())
     return emitOpError("cannot be decomposed: the exp map under a normalizer "
@@ -357,7 +359,7 @@ FailureOr<SmallVector<Value>> StateOp::decomposeOperation(OpBuilder &b) {
 }
 
 FailureOr<SmallVector<Value>> ReadOp::decomposeOperation(OpBuilder &b) {
-  if (failed(checkSameHeads(*this, {getQuery(), getState()})))
+  if (failed(checkHeads(*this, {getQuery(), getState()})))
     return failure();
   if (getRunningMax())
     return emitOpError("cannot be decomposed: its denominator is compared with "

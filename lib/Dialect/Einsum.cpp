@@ -39,6 +39,16 @@ Value mlir::linattn::filled(OpBuilder &b, Location loc,
   return linalg::FillOp::create(b, loc, scalar, empty).getResult(0);
 }
 
+/// How many heads of `init` share a head of `value`, where both are known.
+static int64_t groupOf(Value value, int64_t dim, Value init, size_t initDim) {
+  if (initDim == StringRef::npos)
+    return 1;
+  int64_t few = cast<ShapedType>(value.getType()).getDimSize(dim);
+  int64_t many = cast<ShapedType>(init.getType()).getDimSize(initDim);
+  bool known = !ShapedType::isDynamic(few) && !ShapedType::isDynamic(many);
+  return known && few > 0 ? many / few : 1;
+}
+
 Value mlir::linattn::elementwise(
     OpBuilder &b, Location loc, StringRef subscripts, ValueRange inputs,
     Value init, function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
@@ -53,15 +63,26 @@ Value mlir::linattn::elementwise(
   std::fill_n(iterators.begin(), output.size(), utils::IteratorType::parallel);
 
   SmallVector<StringRef> groups;
-  operands.split(groups, ',');
+  if (!operands.empty())
+    operands.split(groups, ',');
   groups.push_back(output);
+  SmallVector<Value> values(inputs);
+  values.push_back(init);
   SmallVector<AffineMap> maps;
-  for (StringRef group : groups) {
-    SmallVector<unsigned> dims;
-    for (char letter : group)
-      dims.push_back(letters.find(letter));
-    maps.push_back(AffineMap::getMultiDimMapWithTargets(letters.size(), dims,
-                                                        b.getContext()));
+  for (auto [group, value] : llvm::zip_equal(groups, values)) {
+    SmallVector<AffineExpr> exprs;
+    for (auto [position, letter] : llvm::enumerate(group)) {
+      size_t loop = letters.find(letter);
+      AffineExpr expr = b.getAffineDimExpr(loop);
+      // Head h of several reads head ⌊h / group⌋ of few.
+      if (letter == 'h')
+        if (int64_t size = groupOf(value, position, init, output.find('h'));
+            size > 1)
+          expr = expr.floorDiv(size);
+      exprs.push_back(expr);
+    }
+    maps.push_back(AffineMap::get(letters.size(), /*symbolCount=*/0, exprs,
+                                  b.getContext()));
   }
   return linalg::GenericOp::create(
              b, loc, init.getType(), inputs, init, maps, iterators,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Analysis/CostModel.h"
+#include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/LinAttnConv.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -39,6 +40,10 @@ void LinAttnDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "linattn/Dialect/LinAttnConv.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "linattn/Dialect/LinAttnChunk.cpp.inc"
       >();
 }
 

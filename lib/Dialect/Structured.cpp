@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/LinAttnConv.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -31,6 +32,11 @@ MutableOperandRange ScanOp::getDpsInitsMutable() {
 
 MutableOperandRange StateOp::getDpsInitsMutable() {
   unsigned start = getStateMutable().getOperandNumber();
+  return MutableOperandRange(*this, start, getNumOperands() - start);
+}
+
+MutableOperandRange ChunkStabilizeOp::getDpsInitsMutable() {
+  unsigned start = getFadeMutable().getOperandNumber();
   return MutableOperandRange(*this, start, getNumOperands() - start);
 }
 
@@ -173,5 +179,13 @@ LINATTN_STRUCTURED_OP(Wkv4Op)
 LINATTN_STRUCTURED_OP(LogLinearOp)
 LINATTN_STRUCTURED_OP(OutputNormOp)
 LINATTN_STRUCTURED_OP(CausalConvOp)
+LINATTN_STRUCTURED_OP(ChunkPackOp)
+LINATTN_STRUCTURED_OP(ChunkUnpackOp)
+LINATTN_STRUCTURED_OP(ChunkDecayOp)
+LINATTN_STRUCTURED_OP(ChunkStabilizeOp)
+LINATTN_STRUCTURED_OP(ChunkScoresOp)
+LINATTN_STRUCTURED_OP(ChunkSolveOp)
+LINATTN_STRUCTURED_OP(ChunkReadOp)
+LINATTN_STRUCTURED_OP(ChunkUpdateOp)
 
 #undef LINATTN_STRUCTURED_OP

@@ -48,7 +48,10 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
                            /*checkIndices=*/options.onHost);
   addRewrites(pm.nest<func::FuncOp>(), rewrites);
   OpPassManager &functions = pm.nest<func::FuncOp>();
-  functions.addPass(createLinAttnToQuadraticPass());
+  if (options.throughLinalg)
+    functions.addPass(createConvertLinAttnToLinalgPass());
+  else
+    functions.addPass(createLinAttnToQuadraticPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
   buildBufferizePipeline(pm, {options.innermost, /*guardCopies=*/false});

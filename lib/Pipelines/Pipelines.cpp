@@ -149,6 +149,30 @@ void mlir::linattn::buildReferencePipeline(
   buildLowerToLLVMPipeline(pm, lower);
 }
 
+void mlir::linattn::addLinalgConversion(OpPassManager &functions,
+                                        const LinalgPipelineOptions &options) {
+  CPUPipelineOptions rewrites;
+  // The quadratic form has T×T scores.
+  rewrites.reassociate = ReassociateMode::Always;
+  addRewrites(functions, rewrites);
+  functions.addPass(
+      createConvertLinAttnToLinalgPass({int64_t(options.chunkSize)}));
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+}
+
+void mlir::linattn::buildLinalgPipeline(OpPassManager &pm,
+                                        const LinalgPipelineOptions &options) {
+  addImportsAndShapeChecks(pm, options.checkDecays);
+  addLinalgConversion(pm.nest<func::FuncOp>(), options);
+  buildBufferizePipeline(pm, {options.innermost});
+  addContract(pm, "linalg");
+  LowerToLLVMOptions lower;
+  lower.parallel = false;
+  lower.prime = getPrime(options.prime);
+  buildLowerToLLVMPipeline(pm, lower);
+}
+
 void mlir::linattn::buildTracePipeline(OpPassManager &pm,
                                        const CPUPipelineOptions &options) {
   addImportsAndShapeChecks(pm, options.checkDecays);
@@ -178,6 +202,10 @@ void mlir::linattn::registerPipelines() {
       "linattn-lower-to-cpu-pipeline",
       "Compile to vectorized, threaded code in the LLVM dialect",
       buildCPUPipeline);
+  PassPipelineRegistration<LinalgPipelineOptions>(
+      "linattn-lower-through-linalg-pipeline",
+      "Compile by way of linalg on tensors to scalar loops in the LLVM dialect",
+      buildLinalgPipeline);
   PassPipelineRegistration<CPUPipelineOptions>(
       "linattn-trace-pipeline", "Compile to scalar loops that show every value",
       buildTracePipeline);

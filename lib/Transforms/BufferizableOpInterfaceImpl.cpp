@@ -8,6 +8,7 @@
 
 #include "linattn/Transforms/BufferizableOpInterfaceImpl.h"
 
+#include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/LinAttnConv.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
@@ -19,6 +20,12 @@ using namespace mlir::bufferization;
 using namespace mlir::linattn;
 
 namespace {
+
+/// Ops whose every destination is read before it is written.
+template <typename OpTy>
+constexpr bool updatesInPlace =
+    std::is_same_v<OpTy, StateOp> || std::is_same_v<OpTy, ChunkSolveOp> ||
+    std::is_same_v<OpTy, ChunkReadOp> || std::is_same_v<OpTy, ChunkUpdateOp>;
 
 /// One model serves every structured op: same op on buffers, results replaced
 /// by the destinations.
@@ -33,7 +40,10 @@ struct StructuredOpModel
       return number < recurrence.getFirstOutput().getOperandNumber() ||
              number >= recurrence.getFirstState().getOperandNumber();
     }
-    if constexpr (!std::is_same_v<OpTy, StateOp>)
+    if constexpr (std::is_same_v<OpTy, ChunkStabilizeOp>)
+      return &operand != &cast<OpTy>(op).getFadeMutable() &&
+             &operand != &cast<OpTy>(op).getMaximaMutable();
+    else if constexpr (!updatesInPlace<OpTy>)
       return &operand != &cast<OpTy>(op).getOutputMutable();
     return true;
   }
@@ -115,6 +125,11 @@ struct PermuteOpModel
   }
 };
 
+template <typename... OpTys>
+void attachStructured(MLIRContext &context) {
+  (OpTys::template attachInterface<StructuredOpModel<OpTys>>(context), ...);
+}
+
 } // namespace
 
 void mlir::linattn::registerBufferizableOpInterfaceExternalModels(
@@ -134,5 +149,8 @@ void mlir::linattn::registerBufferizableOpInterfaceExternalModels(
     LogLinearOp::attachInterface<StructuredOpModel<LogLinearOp>>(*context);
     OutputNormOp::attachInterface<StructuredOpModel<OutputNormOp>>(*context);
     CausalConvOp::attachInterface<StructuredOpModel<CausalConvOp>>(*context);
+    attachStructured<ChunkPackOp, ChunkUnpackOp, ChunkDecayOp, ChunkStabilizeOp,
+                     ChunkScoresOp, ChunkSolveOp, ChunkReadOp, ChunkUpdateOp>(
+        *context);
   });
 }

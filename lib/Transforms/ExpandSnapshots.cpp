@@ -186,6 +186,24 @@ void SegmentLoop::emit() {
   b.replaceOp(op, results);
 }
 
+int64_t mlir::linattn::expandSnapshots(Operation *root) {
+  SmallVector<ScanOp> scans;
+  root->walk([&](ScanOp op) {
+    if (op.getEvery() && op.hasPureTensorSemantics())
+      scans.push_back(op);
+  });
+  IRRewriter rewriter(root->getContext());
+  for (ScanOp op : scans) {
+    remark::passed(op.getLoc(), remarkNamed("expand-snapshots"))
+        << llvm::formatv("runs in a loop of {0} tokens, for its snapshots",
+                         *op.getEvery())
+               .str();
+    rewriter.setInsertionPoint(op);
+    SegmentLoop(rewriter, op).emit();
+  }
+  return static_cast<int64_t>(scans.size());
+}
+
 namespace {
 
 struct LinAttnExpandSnapshotsPass final
@@ -194,21 +212,7 @@ struct LinAttnExpandSnapshotsPass final
   using LinAttnExpandSnapshotsPassBase::LinAttnExpandSnapshotsPassBase;
 
   void runOnOperation() override {
-    SmallVector<ScanOp> scans;
-    getOperation()->walk([&](ScanOp op) {
-      if (op.getEvery() && op.hasPureTensorSemantics())
-        scans.push_back(op);
-    });
-    IRRewriter rewriter(&getContext());
-    for (ScanOp op : scans) {
-      remark::passed(op.getLoc(), remarkNamed("expand-snapshots"))
-          << llvm::formatv("runs in a loop of {0} tokens, for its snapshots",
-                           *op.getEvery())
-                 .str();
-      rewriter.setInsertionPoint(op);
-      SegmentLoop(rewriter, op).emit();
-      ++numExpanded;
-    }
+    numExpanded += expandSnapshots(getOperation());
   }
 };
 

@@ -71,6 +71,19 @@ def run(command, folder):
     )
 
 
+def test_chunk_level_shows_the_delta_rule(checkout):
+    """The page has names and comments of its own; parsed, it is what the pass makes."""
+    page = (ROOT / "docs/ChunkLevel.md").read_text()
+    shown = re.search(r"^```mlir\n(.*?)^```", page, re.M | re.S)[1]
+    loop = shown[shown.index("scf.for") : shown.index("\n  }\n")]
+    ops = [line for line in loop.splitlines() if not line.strip().startswith("//")]
+    assert len(ops) <= 60
+    (checkout / "shown.mlir").write_text(shown)
+    made = run("build/bin/linattn-opt examples/delta_rule.mlir --linattn-expand-form --canonicalize --cse", checkout)
+    parsed = run("build/bin/linattn-opt shown.mlir", checkout)
+    assert made.returncode == 0 and parsed.stdout == made.stdout, parsed.stderr + made.stdout
+
+
 @pytest.mark.parametrize("command", list(commands()))
 def test_commands(command, checkout):
     words = words_of(command)

@@ -1,6 +1,8 @@
 // REQUIRES: plugin
 // RUN: mlir-opt %s --load-dialect-plugin=%linattn_plugin --load-pass-plugin=%linattn_plugin --pass-pipeline='builtin.module(func.func(linattn-causal-to-scan))' | FileCheck %s --check-prefix=SCAN
 // RUN: mlir-opt %s --load-dialect-plugin=%linattn_plugin --load-pass-plugin=%linattn_plugin --pass-pipeline='builtin.module(linattn-lower-to-cpu-pipeline)' | FileCheck %s --check-prefix=LLVM
+// RUN: mlir-opt %s --load-dialect-plugin=%linattn_plugin --load-pass-plugin=%linattn_plugin --pass-pipeline='builtin.module(linattn-lower-through-linalg-pipeline)' | FileCheck %s --check-prefix=LLVM
+// RUN: mlir-opt %s --load-dialect-plugin=%linattn_plugin --load-pass-plugin=%linattn_plugin --pass-pipeline='builtin.module(func.func(linattn-causal-to-scan,convert-linattn-to-linalg),one-shot-bufferize{bufferize-function-boundaries allow-return-allocs-from-loops},func.func(convert-linalg-to-loops,expand-strided-metadata),lower-affine,convert-scf-to-cf,convert-to-llvm)' | FileCheck %s --check-prefix=LLVM
 // RUN: mlir-opt %s --load-dialect-plugin=%linattn_plugin --mlir-print-op-generic | FileCheck %s --check-prefix=GENERIC
 // RUN: not mlir-opt %s 2>&1 | FileCheck %s --check-prefix=WITHOUT
 

@@ -60,6 +60,8 @@ struct CommandLine {
       "target", cl::desc("Pipeline to run:"),
       cl::values(clEnumValN(Target::CPU, "cpu", "fast code for this machine"),
                  clEnumValN(Target::Reference, "reference", "naive loops"),
+                 clEnumValN(Target::Linalg, "linalg",
+                            "scalar loops by way of linalg on tensors"),
                  clEnumValN(Target::NVVMEmulated, "nvvm-emulated",
                             "GPU kernels in the emulator, which checks them"),
                  clEnumValN(Target::NVVM, "nvvm",

@@ -29,12 +29,13 @@ class ModuleOp;
 
 namespace linattn {
 
-/// Which pipeline makes the code: the fast one, naive loops to compare with, or
-/// loops that print every value on the standard output, scans token by token.
+/// Which pipeline makes the code: the fast one, naive loops to compare with,
+/// the one through linalg, whose code is in linear time and no faster, or loops
+/// that print every value on the standard output, scans token by token.
 /// NVVMEmulated: the kernels of a GPU, executed and checked by the emulator. A
 /// call with findings is an error. NVVM: a GPU of NVIDIA runs it, on views of
 /// its memory.
-enum class Target { CPU, Reference, Trace, NVVMEmulated, NVVM };
+enum class Target { CPU, Reference, Trace, NVVMEmulated, NVVM, Linalg };
 
 struct CompilerOptions {
   Target target = Target::CPU;

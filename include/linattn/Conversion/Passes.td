@@ -15,21 +15,29 @@ def ConvertLinAttnToLinalgPass
     : Pass<"convert-linattn-to-linalg", "::mlir::func::FuncOp"> {
   let summary = "Convert every linattn op on tensors to linalg";
   let description = [{
-    The plain route: attention in its quadratic form, every structured op by its
-    decomposition. An op without one is an error that says why.
+    The plain route: attention in its quadratic form, a scan as a loop over the
+    ops of a chunk (`linattn-expand-form`), the recurrences that the scan cannot
+    say as loops over tokens, and every structured op by its decomposition. Decays,
+    transitions, gates, grouped heads, packed sequences, pools of states and
+    snapshots are converted as well. An op that has no decomposition is an error that says why.
 
     Before:
 
     ```mlir
-    %s = linattn.state %k, %v init(%s0) : …
+    %s1 = linattn.chunk.update keys(%k) values(%v) into(%s0) : …
     ```
 
     After:
 
     ```mlir
-    %s = linalg.generic {…} ins(%k, %v : …) outs(%s0 : …) { … }   // S += KᵀV
+    %w  = linalg.generic {…} ins(%k, %v : …) outs(%zeros : …) { … }   // KᵀV
+    %s1 = linalg.generic {…} ins(%w : …) outs(%s0 : …) { … }          // S + W
     ```
   }];
+  let options = [
+    Option<"chunkSize", "chunk-size", "int64_t", /*default=*/"16",
+           "Tokens per chunk of a scan whose schedule does not say">
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",

@@ -20,7 +20,8 @@ Value einsum(OpBuilder &b, Location loc, StringRef subscripts, Value lhs,
 
 /// Builds a linalg.generic from subscripts ("bhik,bhi->bhik"): the last group
 /// is `init`, letters absent from it are reduced, and `body` gets the scalars
-/// of all inputs and of init.
+/// of all inputs and of init. An input with fewer heads `h` than init is read
+/// in place, each head for its group; head counts must be known for that.
 Value elementwise(OpBuilder &b, Location loc, StringRef subscripts,
                   ValueRange inputs, Value init,
                   function_ref<Value(OpBuilder &, Location, ValueRange)> body);

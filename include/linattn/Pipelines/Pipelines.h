@@ -113,6 +113,39 @@ void buildReferenceLoopsPipeline(OpPassManager &pm,
 void buildReferencePipeline(OpPassManager &pm,
                             const ReferencePipelineOptions &options);
 
+/// What the route through linalg decides by.
+struct LinalgPipelineOptions : PassPipelineOptions<LinalgPipelineOptions> {
+  Option<int64_t> chunkSize{
+      *this, "chunk-size",
+      llvm::cl::desc("Tokens per chunk of a scan whose schedule does not say"),
+      llvm::cl::init(16)};
+  Option<InnermostStride> innermost{
+      *this, "innermost",
+      llvm::cl::desc("Innermost stride of the caller's buffers"),
+      llvm::cl::init(InnermostStride::Unit),
+      llvm::cl::values(
+          clEnumValN(InnermostStride::Unit, "unit", "it is 1"),
+          clEnumValN(InnermostStride::Dynamic, "dynamic", "nothing is known"))};
+  Option<int> prime{
+      *this, "prime",
+      llvm::cl::desc("Compute in prime field 0 or 1 instead of in floats"),
+      llvm::cl::init(-1)};
+  Option<bool> checkDecays{
+      *this, "check-decays",
+      llvm::cl::desc("Check that decays are natural logarithms of at most 0"),
+      llvm::cl::init(false)};
+};
+
+/// `linattn-lower-through-linalg-pipeline`: every recurrence as linalg ops on
+/// tensors, bufferized, lowered to scalar loops; from tensors to the LLVM
+/// dialect. In linear time, and not for its speed.
+void buildLinalgPipeline(OpPassManager &pm,
+                         const LinalgPipelineOptions &options);
+
+/// The first half of it: on tensors, to linalg alone.
+void addLinalgConversion(OpPassManager &functions,
+                         const LinalgPipelineOptions &options);
+
 /// Naive code that shows every value, scans token by token. `form` is ignored.
 void buildTracePipeline(OpPassManager &pm, const CPUPipelineOptions &options);
 
@@ -143,6 +176,10 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
       llvm::cl::values(
           clEnumValN(::linattn::Math::Strict, "strict", "all of it"),
           clEnumValN(::linattn::Math::Fast, "fast", "16 bits"))};
+  Option<bool> throughLinalg{
+      *this, "through-linalg",
+      llvm::cl::desc("Make kernels of linalg ops, none of whole recurrences"),
+      llvm::cl::init(false)};
   InnermostStride innermost = InnermostStride::Tokens;
   /// Buffers are in host memory, where their elements can be looked at.
   bool onHost = false;

@@ -481,6 +481,7 @@ def LinAttnCheckNormalizerPass : Pass<"linattn-check-normalizer", "func::FuncOp"
   ];
 }
 
+include "linattn/Transforms/ChunkPasses.td"
 include "linattn/Transforms/EntryPasses.td"
 
 #endif // LINATTN_TRANSFORMS_PASSES_TD

@@ -57,6 +57,13 @@ void populateReassociateChainPatterns(RewritePatternSet &patterns,
 void populateDecomposePatterns(RewritePatternSet &patterns,
                                std::function<bool(Operation *)> filter);
 
+/// Scans, states and reads on tensors as loops over the ops of a chunk, of
+/// `chunkSize` tokens where the schedule does not say how many.
+void populateExpandFormPatterns(RewritePatternSet &patterns, int64_t chunkSize);
+
+/// Scans with snapshots on tensors as loops of scans without; how many.
+int64_t expandSnapshots(Operation *root);
+
 /// Attention in the quadratic form.
 void populateToQuadraticPatterns(RewritePatternSet &patterns);
 

@@ -1,8 +1,11 @@
-// RUN: linattn-opt %s --convert-linattn-to-linalg | FileCheck %s --implicit-check-not='linattn.{{[a-z]+}} %'
+// RUN: linattn-opt %s --convert-linattn-to-linalg | FileCheck %s --implicit-check-not='linattn.{{[a-z.]+}} %'
 
 // CHECK-LABEL: func.func @state(
 // CHECK-SAME:    %[[K:[^:]+]]: tensor<1x2x?x4xf32>, %[[V:[^:]+]]: tensor<1x2x?x5xf32>, %[[S:[^:]+]]: tensor<1x2x4x5xf32>
-// CHECK:         %[[R:.+]] = linalg.generic {{.*}}"reduction"{{.*}}} ins(%{{.+}}, %[[V]] : {{.*}}) outs(%[[S]] :
+// CHECK:         %[[R:.+]] = scf.for {{.*}} iter_args(%[[ST:.+]] = %[[S]])
+// CHECK:           %[[W:.+]] = linalg.generic {{.*}}"reduction"
+// CHECK:           %[[NEXT:.+]] = linalg.generic {{.*}} ins(%[[W]] : {{.*}}) outs(%[[ST]] :
+// CHECK:           scf.yield %[[NEXT]]
 // CHECK:         return %[[R]]
 func.func @state(%k: tensor<1x2x?x4xf32>, %v: tensor<1x2x?x5xf32>, %s: tensor<1x2x4x5xf32>) -> tensor<1x2x4x5xf32> {
   %r = linattn.state %k, %v init(%s) : (tensor<1x2x?x4xf32>, tensor<1x2x?x5xf32>, tensor<1x2x4x5xf32>) -> tensor<1x2x4x5xf32>

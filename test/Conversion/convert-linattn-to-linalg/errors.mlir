@@ -1,9 +1,11 @@
 // RUN: linattn-opt %s --convert-linattn-to-linalg --split-input-file --verify-diagnostics
-// RUN: linattn-opt %s --linattn-to-quadratic --linattn-decompose --split-input-file --verify-diagnostics
+// RUN: not linattn-opt %s --convert-linattn-to-linalg=chunk-size=0 2>&1 | FileCheck %s
 
-func.func @grouped(%q: tensor<1x4x7x4xf32>, %k: tensor<1x2x7x4xf32>) -> tensor<1x4x7x4xf32> {
-  // expected-error @+1 {{'linattn.quadratic' op cannot be decomposed: its head counts differ}}
-  %o = linattn.attention %q, %k, %k : (tensor<1x4x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>) -> tensor<1x4x7x4xf32>
+// CHECK: error: expected chunk-size to be at least 1, but got 0
+
+func.func @grouped(%q: tensor<1x4x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x?x7x4xf32>) -> tensor<1x4x7x4xf32> {
+  // expected-error @+1 {{'linattn.quadratic' op cannot be decomposed: its head counts differ, and not all are known}}
+  %o = linattn.attention %q, %k, %v : (tensor<1x4x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x?x7x4xf32>) -> tensor<1x4x7x4xf32>
   return %o : tensor<1x4x7x4xf32>
 }
 
@@ -18,27 +20,18 @@ func.func @running_max(%q: tensor<1x2x7x4xf32>) -> tensor<1x2x7x4xf32> {
 
 // -----
 
-func.func @delta(%q: tensor<1x2x8x4xf32>, %b: tensor<1x2x8xf32>, %o: tensor<1x2x8x4xf32>, %s: tensor<1x2x4x4xf32>) -> tensor<1x2x8x4xf32> {
-  // expected-error @+1 {{'linattn.scan' op cannot be decomposed: only the additive update without decay, gates, sequences, pool of states, running maximum or snapshots has this form}}
-  %r:2 = linattn.scan %q, %q, %q beta(%b) update(delta) into(%o) init(%s)
-    : (tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8xf32>, tensor<1x2x8x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x8x4xf32>, tensor<1x2x4x4xf32>)
-  return %r#0 : tensor<1x2x8x4xf32>
+func.func @groups(%u: tensor<1x?x?xf32>, %a: tensor<?x4xf32>, %b: tensor<1x2x?x4xf32>, %s: tensor<1x?x4xf32>) -> tensor<1x?x?xf32> {
+  // expected-error @+1 {{'linattn.selective_scan' op cannot be converted to linalg: the number of its channels or of their groups is dynamic}}
+  %r:2 = linattn.selective_scan %u, %u, %a, %b, %b into(%u) init(%s)
+    : (tensor<1x?x?xf32>, tensor<1x?x?xf32>, tensor<?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x?x?xf32>, tensor<1x?x4xf32>) -> (tensor<1x?x?xf32>, tensor<1x?x4xf32>)
+  return %r#0 : tensor<1x?x?xf32>
 }
 
 // -----
 
-func.func @tokens_in_order(%x: tensor<2x6x8xf32>, %g: tensor<8xf32>, %s: tensor<2x8xf32>) -> (tensor<2x6x8xf32>, tensor<2x8xf32>) {
-  // expected-error @+1 {{'linattn.diagonal_scan' op cannot be decomposed: linalg has no loop over tokens that follow one another}}
-  %r:2 = linattn.diagonal_scan %x decay(%g) into(%x) init(%s)
-    : (tensor<2x6x8xf32>, tensor<8xf32>, tensor<2x6x8xf32>, tensor<2x8xf32>) -> (tensor<2x6x8xf32>, tensor<2x8xf32>)
-  return %r#0, %r#1 : tensor<2x6x8xf32>, tensor<2x8xf32>
-}
-
-// -----
-
-func.func @pool(%q: tensor<2x2x8x4xf32>, %i: tensor<2xi64>, %s: tensor<5x2x4x4xf32>) -> tensor<2x2x8x4xf32> {
-  // expected-error @+1 {{'linattn.scan' op cannot be decomposed: only the additive update without decay, gates, sequences, pool of states, running maximum or snapshots has this form}}
-  %r:2 = linattn.scan %q, %q, %q state_indices(%i) into(%q) init(%s)
-    : (tensor<2x2x8x4xf32>, tensor<2x2x8x4xf32>, tensor<2x2x8x4xf32>, tensor<2xi64>, tensor<2x2x8x4xf32>, tensor<5x2x4x4xf32>) -> (tensor<2x2x8x4xf32>, tensor<5x2x4x4xf32>)
-  return %r#0 : tensor<2x2x8x4xf32>
+func.func @heads(%q: tensor<1x?x?x4xf32>, %l: tensor<1x?x?x3xf32>, %s: tensor<1x?x3x4x4xf32>) -> tensor<1x?x?x4xf32> {
+  // expected-error @+1 {{'linattn.log_linear' op cannot be converted to linalg: a head count is dynamic}}
+  %r:2 = linattn.log_linear %q, %q, %q levels(%l) into(%q) init(%s)
+    : (tensor<1x?x?x4xf32>, tensor<1x?x?x4xf32>, tensor<1x?x?x4xf32>, tensor<1x?x?x3xf32>, tensor<1x?x?x4xf32>, tensor<1x?x3x4x4xf32>) -> (tensor<1x?x?x4xf32>, tensor<1x?x3x4x4xf32>)
+  return %r#0 : tensor<1x?x?x4xf32>
 }

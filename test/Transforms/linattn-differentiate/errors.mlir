@@ -18,11 +18,11 @@ func.func @pool(%q: tensor<2x1x3x4xf32>, %k: tensor<2x1x3x4xf32>, %v: tensor<2x1
 
 // -----
 
-func.func @snapshots(%q: tensor<2x1x4x4xf32>, %s: tensor<2x1x4x4xf32>, %kept: tensor<2x1x2x4x4xf32>) -> tensor<2x1x4x4xf32> attributes {linattn.differentiate = array<i64: 0>} {
+func.func @snapshots(%q: tensor<2x1x4x4xf32>, %s: tensor<2x1x4x4xf32>, %kept: tensor<2x2x1x4x4xf32>) -> tensor<2x1x4x4xf32> attributes {linattn.differentiate = array<i64: 0>} {
   %e = tensor.empty() : tensor<2x1x4x4xf32>
   // expected-error @+1 {{linattn-differentiate: 'linattn.scan' has no gradient yet for snapshots}}
   %r:3 = linattn.scan %q, %q, %q into(%e) init(%s) snapshots(%kept) {every = 2 : i64}
-    : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x2x4x4xf32>) -> (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x2x4x4xf32>)
+    : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x2x1x4x4xf32>) -> (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x2x1x4x4xf32>)
   return %r#0 : tensor<2x1x4x4xf32>
 }
 

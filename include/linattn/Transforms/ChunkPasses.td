@@ -1,0 +1,63 @@
+//===- ChunkPasses.td - Recurrences as loops over chunks ---*- tablegen -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_TRANSFORMS_CHUNKPASSES_TD
+#define LINATTN_TRANSFORMS_CHUNKPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LinAttnExpandFormPass
+    : Pass<"linattn-expand-form", "::mlir::func::FuncOp"> {
+  let summary = "Expand scans on tensors into loops over the ops of a chunk";
+  let description = [{
+    A `linattn.scan` or `linattn.state` becomes a loop over chunks of tokens, whose
+    body is a dozen `linattn.chunk` ops: products of matrices with triangular,
+    decaying weights. A `linattn.read` becomes three of them, without a loop. The
+    chunk is that of the op's `#linattn.config`, if its form is `chunk`, else
+    `chunk-size`; a decay per column of the state and Oja's rule, which have no
+    chunk form, go token by token, and a remark says why.
+
+    Before:
+
+    ```mlir
+    %o, %s = linattn.scan %q, %k, %v into(%dest) init(%s0) : …
+    ```
+
+    After:
+
+    ```mlir
+    %o, %s = scf.for %t = %c0 to %T step %c16 iter_args(%o_t = %dest, %s_t = %s0) {
+      %n  = affine.min affine_map<(d0)[s0] -> (16, s0 - d0)>(%t)[%T]
+      …                                                     // slices of n tokens
+      %kc = linattn.chunk.pack %k_t into(…) : …
+      %vc = linattn.chunk.pack %v_t into(…) : …
+      %qc = linattn.chunk.pack %q_t into(…) : …
+      %p  = linattn.chunk.scores %qc, %kc into(…) : …
+      %oc = linattn.chunk.read %qc, %s_t scores(%p) values(%vc) into(%zeros) : …
+      %o1 = linattn.chunk.unpack %oc into(…) : …
+      %s1 = linattn.chunk.update keys(%kc) values(%vc) into(%s_t) : …
+      …
+      scf.yield %o2, %s1
+    }
+    ```
+  }];
+  let options = [
+    Option<"chunkSize", "chunk-size", "int64_t", /*default=*/"16",
+           "Tokens per chunk where the schedule does not say">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numExpanded", "num-expanded", "Number of ops expanded">
+  ];
+}
+
+#endif // LINATTN_TRANSFORMS_CHUNKPASSES_TD

@@ -1,0 +1,442 @@
+//===- ChunkSteps.cpp - The steps of one chunk ----------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// With operands decayed from the start of the chunk (Qd, Ad), keys decayed to
+// its end (Ke, Be), the product Γ of its decays and the scores P^xy:
+//
+//   R   = (I − P^ab)⁻¹ (Ad S + P^ak V)
+//   O   = Qd S + P^qk V + P^qb R
+//   S  ← Γ S + Keᵀ V + Beᵀ R
+//
+// The delta rule writes b ∥ k: δ = (I − β P^ak)⁻¹ β (w V + Ad S) takes the
+// place of V and the terms with b vanish. An additive update has no R. A
+// normaliser is a state of one column that is written with ones.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkSteps.h"
+
+#include "linattn/Dialect/Einsum.h"
+#include "linattn/Dialect/FeatureMaps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+//===----------------------------------------------------------------------===//
+// Recurrences
+//===----------------------------------------------------------------------===//
+
+Recurrence::Recurrence(ScanOp scan)
+    : op(cast<FeatureMappedOpInterface>(scan.getOperation())),
+      query(scan.getQuery()), key(scan.getKey()), value(scan.getValue()),
+      decay(scan.getDecay()), valueDecay(scan.getValueDecay()),
+      beta(scan.getBeta()), a(scan.getA()), b(scan.getB()),
+      bonus(scan.getBonus()), erase(scan.getErase()), write(scan.getWrite()),
+      inputGate(scan.getInputGate()), mask(scan.getMask()),
+      offsets(scan.getCuSeqlens()), indices(scan.getStateIndices()),
+      output(scan.getOutput()),
+      state{scan.getState(), scan.getNormalizer(), scan.getRunningMax()},
+      update(scan.getUpdate()),
+      exclusive(scan.getReadout() == Readout::Exclusive),
+      before(scan.getTransition() == Transition::Before),
+      reverse(scan.getReverse()), normalize(scan.getNormalize()),
+      scale(scaleOr1(scan.getScale())) {}
+
+Recurrence::Recurrence(StateOp sum)
+    : op(cast<FeatureMappedOpInterface>(sum.getOperation())), key(sum.getKey()),
+      value(sum.getValue()), decay(sum.getDecay()),
+      valueDecay(sum.getValueDecay()), mask(sum.getMask()),
+      offsets(sum.getCuSeqlens()),
+      state{sum.getState(), sum.getNormalizer(), sum.getRunningMax()},
+      reverse(sum.getReverse()) {}
+
+Recurrence::Recurrence(ReadOp read)
+    : op(cast<FeatureMappedOpInterface>(read.getOperation())),
+      query(read.getQuery()), output(read.getOutput()),
+      state{read.getState(), read.getNormalizer(), read.getRunningMax()},
+      normalize(read.getNormalize()), scale(scaleOr1(read.getScale())) {}
+
+SmallVector<Value *> Recurrence::tokenOperands() {
+  SmallVector<Value *> operands;
+  for (Value *operand : {&query, &key, &value, &decay, &valueDecay, &beta, &a,
+                         &b, &erase, &write, &inputGate, &mask, &output})
+    if (*operand && cast<ShapedType>(operand->getType()).getRank() > 1)
+      operands.push_back(operand);
+  return operands;
+}
+
+SmallVector<Value> CarriedValues::present() const {
+  SmallVector<Value> values;
+  for (Value value : {output, state, normalizer, runningMax})
+    if (value)
+      values.push_back(value);
+  return values;
+}
+
+CarriedValues CarriedValues::with(ValueRange values) const {
+  CarriedValues taken;
+  size_t next = 0;
+  auto take = [&](Value old) { return old ? values[next++] : Value(); };
+  taken.output = take(output);
+  taken.state = take(state);
+  taken.normalizer = take(normalizer);
+  taken.runningMax = take(runningMax);
+  return taken;
+}
+
+static SmallVector<ReassociationIndices> oneColumn() {
+  return {{0}, {1}, {2, 3}};
+}
+
+Value mlir::linattn::expandColumn(OpBuilder &b, Location loc,
+                                  Value normalizer) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, normalizer);
+  sizes.push_back(b.getIndexAttr(1));
+  auto type = cast<RankedTensorType>(normalizer.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.push_back(1);
+  return tensor::ExpandShapeOp::create(b, loc, type.clone(shape), normalizer,
+                                       oneColumn(), sizes);
+}
+
+Value mlir::linattn::collapseColumn(OpBuilder &b, Location loc, Value state,
+                                    Type type) {
+  return tensor::CollapseShapeOp::create(b, loc, type, state, oneColumn());
+}
+
+static int64_t rankOf(Value x) {
+  return cast<ShapedType>(x.getType()).getRank();
+}
+
+//===----------------------------------------------------------------------===//
+// Destinations
+//===----------------------------------------------------------------------===//
+
+OpFoldResult ChunkSteps::size(Value x, int64_t dim) {
+  return tensor::getMixedSize(b, loc, x, dim);
+}
+
+OpFoldResult ChunkSteps::tokens() { return size(r.key ? r.key : r.query, 2); }
+
+Value ChunkSteps::empty(ArrayRef<OpFoldResult> sizes) {
+  return tensor::EmptyOp::create(b, loc, sizes, type);
+}
+
+Value ChunkSteps::zeros(ArrayRef<OpFoldResult> sizes) {
+  return filled(b, loc, sizes, type, 0.0);
+}
+
+/// Of a number per token and state.
+Value ChunkSteps::numbers(Value x) {
+  return empty({size(carried.state, 0), heads(), tokens()});
+}
+
+Value ChunkSteps::rows(OpFoldResult heads, OpFoldResult width) {
+  return empty({size(carried.state, 0), heads, tokens(), width});
+}
+
+Value ChunkSteps::square(Value rows) {
+  return empty({size(rows, 0), size(rows, 1), size(rows, 2), size(rows, 2)});
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+Value ChunkSteps::pack(Value x, Value into, Value shift, Value gate, Value mask,
+                       double scale, std::optional<double> fill, bool reverse) {
+  FloatAttr factor = scale == 1.0 ? FloatAttr() : b.getF64FloatAttr(scale);
+  FloatAttr other = fill && mask ? b.getF64FloatAttr(*fill) : FloatAttr();
+  return ChunkPackOp::create(b, loc, TypeRange{into.getType()}, x, shift, gate,
+                             mask, into, factor, other, reverse)
+      ->getResult(0);
+}
+
+/// Numbers per token, or rows `width` wide.
+Value ChunkSteps::packGate(Value x, OpFoldResult width, Value mask,
+                           std::optional<double> fill) {
+  if (!x)
+    return {};
+  Value into = rankOf(x) == 4 ? rows(heads(), width) : numbers(x);
+  bool reverse = r.reverse && rankOf(x) > 1;
+  return pack(x, into, {}, {}, mask, 1.0, fill, reverse);
+}
+
+Value ChunkSteps::mapped(Value rows, FeatureMapKind kind) {
+  Value into = empty(tensor::getMixedSizes(b, loc, rows));
+  auto map = FeatureMapAttr::get(b.getContext(), kind);
+  if (kind != FeatureMapKind::Region)
+    return FeatureMapOp::create(b, loc, rows, ValueRange(), Value(), into, map)
+        ->getResult(0);
+  auto op =
+      FeatureMapOp::create(b, loc, rows, ValueRange(), Value(), into, map);
+  IRMapping mapping;
+  r.op.getFeatureMapRegion().cloneInto(&op.getPhi(), mapping);
+  return op->getResult(0);
+}
+
+/// scale · gate ⊙ φ(x − shift), 0 for a masked token.
+Value ChunkSteps::features(Value x, Value into, FeatureMapKind kind,
+                           Value shift, Value gate, Value mask, double scale) {
+  if (kind == FeatureMapKind::Identity)
+    return pack(x, into, shift, gate, mask, scale, {}, r.reverse);
+  Value argument = pack(x, into, shift, {}, {}, 1.0, {}, r.reverse);
+  Value feature = mapped(argument, kind);
+  if (!gate && !mask && scale == 1.0)
+    return feature;
+  return pack(feature, empty(tensor::getMixedSizes(b, loc, feature)), {}, gate,
+              mask, scale);
+}
+
+Value ChunkSteps::decayed(Value rows, bool before, bool toEnd) {
+  if (!decay)
+    return rows;
+  Value into = empty(tensor::getMixedSizes(b, loc, rows));
+  return ChunkDecayOp::create(b, loc, TypeRange{into.getType()}, rows, decay,
+                              into, before, toEnd)
+      ->getResult(0);
+}
+
+Value ChunkSteps::scores(Value rows, Value keys, bool strict, bool before,
+                         Value bonus) {
+  Value into = square(rows);
+  return ChunkScoresOp::create(b, loc, TypeRange{into.getType()}, rows, keys,
+                               decay, bonus, into, strict, before && decay)
+      ->getResult(0);
+}
+
+Value ChunkSteps::read(Value rows, Value state, ArrayRef<Value> scores,
+                       ArrayRef<Value> values, Value into, bool strict,
+                       bool transpose) {
+  return ChunkReadOp::create(b, loc, TypeRange{into.getType()}, rows, state,
+                             scores, values, into, strict, transpose)
+      ->getResult(0);
+}
+
+Value ChunkSteps::update(ArrayRef<Write> writes, Value decay, Value valueDecay,
+                         Value into) {
+  SmallVector<Value> keys, values;
+  for (const Write &write : writes) {
+    keys.push_back(write.keys);
+    values.push_back(write.values);
+  }
+  return ChunkUpdateOp::create(b, loc, TypeRange{into.getType()}, keys, values,
+                               decay, valueDecay, into)
+      ->getResult(0);
+}
+
+Value ChunkSteps::solve(Value scores, Value gate, Value into) {
+  return ChunkSolveOp::create(b, loc, TypeRange{into.getType()}, scores, gate,
+                              into, /*transpose=*/false)
+      ->getResult(0);
+}
+
+Value ChunkSteps::unpack(Value rows, Value denominator) {
+  bool moves = r.normalize && r.normalize->getAbsFloor() && maxima;
+  return ChunkUnpackOp::create(b, loc, TypeRange{r.output.getType()}, rows,
+                               denominator, moves ? maxima : Value(), r.output,
+                               denominator ? *r.normalize : NormalizeAttr(),
+                               r.reverse)
+      ->getResult(0);
+}
+
+/// The mask in the order of the rows.
+Value ChunkSteps::mirrored(Value mask) {
+  Value empty = tensor::EmptyOp::create(
+      b, loc, tensor::getMixedSizes(b, loc, mask), b.getI1Type());
+  Value last = arith::SubIOp::create(
+      b, loc, getValueOrCreateConstantIndexOp(b, loc, size(mask, 1)),
+      arith::ConstantIndexOp::create(b, loc, 1));
+  return elementwise(b, loc, "->bt", {}, empty,
+                     [&](OpBuilder &nested, Location at, ValueRange) -> Value {
+                       Value batch = linalg::IndexOp::create(nested, at, 0);
+                       Value token = linalg::IndexOp::create(nested, at, 1);
+                       token = arith::SubIOp::create(nested, at, last, token);
+                       return tensor::ExtractOp::create(
+                           nested, at, mask, ValueRange{batch, token});
+                     });
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void ChunkSteps::packGates() {
+  mask = r.mask && r.reverse ? mirrored(r.mask) : r.mask;
+  decay = packGate(r.decay, keySize());
+  valueDecay = packGate(r.valueDecay, valueSize());
+  beta = packGate(r.beta, valueSize(), mask);
+  if (r.isStabilised())
+    stabilize();
+}
+
+/// The decay with that of the running maximum, and what keys are shifted by.
+void ChunkSteps::stabilize() {
+  constexpr double none = -std::numeric_limits<double>::infinity();
+  Value magnitude = r.inputGate ? packGate(r.inputGate, keySize(), mask, none)
+                                : pack(r.key, rows(heads(), keySize()), {}, {},
+                                       mask, 1.0, none, r.reverse);
+  Value fade = decay && rankOf(decay) == 4 ? rows(heads(), keySize())
+                                           : numbers(carried.state);
+  Value into = numbers(carried.state);
+  auto op = ChunkStabilizeOp::create(
+      b, loc,
+      TypeRange{fade.getType(), into.getType(), carried.runningMax.getType()},
+      magnitude, decay, fade, into, carried.runningMax,
+      /*steady=*/!r.inputGate);
+  decay = op->getResult(0);
+  maxima = op->getResult(1);
+  carried.runningMax = op->getResult(2);
+  if (!r.inputGate) {
+    keyShift = maxima;
+    return;
+  }
+  Value exponent = pack(magnitude, numbers(magnitude), maxima);
+  keyFactor = math::ExpOp::create(b, loc, exponent);
+}
+
+void ChunkSteps::packTokenRows() {
+  FeatureMapKind kind = r.op.getFeatureMapKind();
+  keys = features(r.key, rows(heads(), keySize()), kind, keyShift, keyFactor,
+                  mask, 1.0);
+  values = packTokens(r.value, rows(heads(), valueSize()),
+                      r.write ? packGate(r.write, valueSize()) : Value(), mask);
+  if (r.query)
+    packQueries();
+}
+
+/// A query of the stabilised exponential is weighed by its own largest feature:
+/// the factor cancels.
+void ChunkSteps::packQueries() {
+  FeatureMapKind kind = r.op.getFeatureMapKind();
+  if (kind == FeatureMapKind::Exp && r.normalize)
+    kind = FeatureMapKind::SoftmaxKernel;
+  queries =
+      features(r.query, rows(readers(), keySize()), kind, {}, {}, {}, r.scale);
+}
+
+/// What the chunk writes: keys and values, δ in place of these for the delta
+/// rule, b and R beside them for dplr.
+SmallVector<ChunkSteps::Write> ChunkSteps::transition() {
+  if (r.update == Update::Add)
+    return {{keys, values}};
+  Value into = rows(heads(), keySize());
+  if (r.update == Update::Delta) {
+    Value erase = r.erase ? packGate(r.erase, keySize()) : Value();
+    Value a = pack(keys, into, {}, erase, {}, -1.0);
+    Value own = scores(a, keys, /*strict=*/true, r.before);
+    Value error = read(decayed(a, r.before), carried.state, {}, {}, values);
+    return {{keys, solve(own, beta, error)}};
+  }
+  Value a = packTokens(r.a, into, {}, mask);
+  Value second = packTokens(r.b, rows(heads(), keySize()), {}, mask);
+  Value fromKeys = scores(a, keys, /*strict=*/true, r.before);
+  Value own = scores(a, second, /*strict=*/true, r.before);
+  Value start = zeros({size(carried.state, 0), heads(), tokens(), valueSize()});
+  Value sum = read(decayed(a, r.before), carried.state, fromKeys, values, start,
+                   /*strict=*/true);
+  return {{keys, values}, {second, solve(own, Value(), sum)}};
+}
+
+void ChunkSteps::readOut(ArrayRef<Write> writes) {
+  if (!r.query)
+    return;
+  // A bonus is the diagonal of the first scores.
+  bool strict = r.exclusive, leaveOut = strict && !r.bonus;
+  SmallVector<Value> weights, written;
+  for (const Write &write : writes) {
+    weights.push_back(scores(queries, write.keys, strict, strict,
+                             written.empty() ? r.bonus : Value()));
+    written.push_back(write.values);
+  }
+  Value rows = decayed(queries, /*before=*/strict);
+  SmallVector<OpFoldResult> shape{size(queries, 0), readers(), tokens(),
+                                  valueSize()};
+  Value o = read(rows, carried.state, weights, written, zeros(shape), leaveOut);
+  Value denominator;
+  if (carried.normalizer) {
+    shape[3] = b.getIndexAttr(1);
+    Value ones =
+        filled(b, loc, {shape[0], heads(), shape[2], shape[3]}, type, 1.0);
+    SmallVector<Value> columns(weights.size(), ones);
+    denominator = read(rows, carried.normalizer, weights, columns, zeros(shape),
+                       leaveOut);
+  }
+  carried.output = unpack(o, denominator);
+}
+
+void ChunkSteps::updateStates(ArrayRef<Write> writes) {
+  SmallVector<Write> last;
+  for (const Write &write : writes)
+    last.push_back(
+        {decayed(write.keys, /*before=*/false, /*toEnd=*/true), write.values});
+  carried.state = update(last, decay, {}, carried.state);
+  if (!carried.normalizer)
+    return;
+  Value ones = filled(
+      b, loc, {size(carried.state, 0), heads(), tokens(), b.getIndexAttr(1)},
+      type, 1.0);
+  carried.normalizer =
+      update({{last.front().keys, ones}}, decay, {}, carried.normalizer);
+}
+
+CarriedValues ChunkSteps::emitProducts() {
+  packGates();
+  packTokenRows();
+  SmallVector<Write> writes = transition();
+  readOut(writes);
+  updateStates(writes);
+  return carried;
+}
+
+CarriedValues ChunkSteps::emitToken() {
+  packGates();
+  packTokenRows();
+  Value past = carried.state, next;
+  if (r.update == Update::Oja) {
+    // The delta rule on Sᵀ: δ = β (k − Sd v) under the values.
+    Value faded = update({}, decay, valueDecay, past);
+    Value minus = pack(values, rows(heads(), valueSize()), {}, {}, {}, -1.0);
+    Value error = read(minus, faded, {}, {}, keys, /*strict=*/false,
+                       /*transpose=*/true);
+    Value delta = pack(error, rows(heads(), keySize()), {}, beta);
+    next = update({{delta, values}}, {}, {}, faded);
+  } else {
+    next = update({{keys, values}}, decay, valueDecay, past);
+  }
+  carried.state = next;
+  if (!r.query)
+    return carried;
+  SmallVector<Value> own, written;
+  if (r.exclusive && r.bonus) {
+    Value unfaded = std::exchange(decay, Value());
+    own.push_back(
+        scores(queries, keys, /*strict=*/true, /*before=*/false, r.bonus));
+    decay = unfaded;
+    written.push_back(values);
+  }
+  Value start = zeros({size(queries, 0), readers(), tokens(), valueSize()});
+  carried.output =
+      unpack(read(queries, r.exclusive ? past : next, own, written, start), {});
+  return carried;
+}
+
+Value ChunkSteps::emitRead() {
+  if (carried.runningMax)
+    maxima = elementwise(
+        b, loc, "bh->bht", carried.runningMax, numbers(carried.state),
+        [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+  packQueries();
+  readOut({});
+  return carried.output;
+}

@@ -1,0 +1,137 @@
+//===- ChunkSteps.h - The steps of one chunk --------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A recurrence and the ops that compute one chunk of it, on tensors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_TRANSFORMS_CHUNKSTEPS_H
+#define LINATTN_LIB_TRANSFORMS_CHUNKSTEPS_H
+
+#include "linattn/Dialect/LinAttnChunk.h"
+
+namespace mlir::linattn {
+
+/// The operands and clauses of a scan, or of its halves: a state has no
+/// queries, a read no keys. Absent operands are null.
+struct Recurrence {
+  FeatureMappedOpInterface op;
+  Value query, key, value, decay, valueDecay, beta, a, b, bonus, erase, write,
+      inputGate, mask, offsets, indices, output;
+  StateValues state;
+  Update update = Update::Add;
+  bool exclusive = false, before = false, reverse = false;
+  std::optional<NormalizeAttr> normalize;
+  double scale = 1.0;
+
+  explicit Recurrence(ScanOp op);
+  explicit Recurrence(StateOp op);
+  explicit Recurrence(ReadOp op);
+
+  /// The operands with a token dimension.
+  SmallVector<Value *> tokenOperands();
+  /// True if the states are followed by a running maximum.
+  bool isStabilised() const { return bool(state.runningMax); }
+};
+
+/// What a loop over chunks carries: the output, null without queries, the
+/// state, the normalizer as a state of one column, and the running maximum.
+struct CarriedValues {
+  Value output, state, normalizer, runningMax;
+
+  SmallVector<Value> present() const;
+  /// The same values, taken from `values` in that order.
+  CarriedValues with(ValueRange values) const;
+};
+
+/// Builds the ops of one chunk.
+class ChunkSteps {
+public:
+  /// `chunk` is the recurrence on the tokens of the chunk alone, `output` the
+  /// output's.
+  ChunkSteps(OpBuilder &b, const Recurrence &chunk, CarriedValues carried)
+      : b(b), loc(chunk.op->getLoc()), r(chunk), carried(carried),
+        type(getElementTypeOrSelf(carried.state)) {}
+
+  /// The chunk as products of matrices.
+  CarriedValues emitProducts();
+  /// One token, for a recurrence that has no products: a decay per column of
+  /// the state, Oja's rule.
+  CarriedValues emitToken();
+  /// Queries alone: o = scale · Sᵀ φ(q), normalised.
+  Value emitRead();
+
+private:
+  struct Write {
+    Value keys, values;
+  };
+
+  // Destinations.
+  OpFoldResult size(Value x, int64_t dim);
+  Value empty(ArrayRef<OpFoldResult> sizes);
+  Value zeros(ArrayRef<OpFoldResult> sizes);
+  Value numbers(Value x);
+  Value rows(OpFoldResult heads, OpFoldResult width);
+  Value square(Value rows);
+  OpFoldResult heads() { return size(carried.state, 1); }
+  OpFoldResult readers() { return size(r.output, 1); }
+  OpFoldResult keySize() { return size(carried.state, 2); }
+  OpFoldResult valueSize() { return size(carried.state, 3); }
+  OpFoldResult tokens();
+
+  // Ops.
+  Value pack(Value x, Value into, Value shift = {}, Value gate = {},
+             Value mask = {}, double scale = 1.0,
+             std::optional<double> fill = {}, bool reverse = false);
+  Value packTokens(Value x, Value into, Value gate = {}, Value mask = {},
+                   double scale = 1.0) {
+    return pack(x, into, {}, gate, mask, scale, {}, r.reverse);
+  }
+  Value packGate(Value x, OpFoldResult width, Value mask = {},
+                 std::optional<double> fill = {});
+  Value features(Value x, Value into, FeatureMapKind kind, Value shift,
+                 Value gate, Value mask, double scale);
+  Value mapped(Value rows, FeatureMapKind kind);
+  Value decayed(Value rows, bool before, bool toEnd = false);
+  Value scores(Value rows, Value keys, bool strict, bool before,
+               Value bonus = {});
+  Value read(Value rows, Value state, ArrayRef<Value> scores,
+             ArrayRef<Value> values, Value into, bool strict = false,
+             bool transpose = false);
+  Value update(ArrayRef<Write> writes, Value decay, Value valueDecay,
+               Value into);
+  Value solve(Value scores, Value gate, Value into);
+  Value unpack(Value rows, Value denominator);
+
+  // Steps.
+  void packGates();
+  void stabilize();
+  void packTokenRows();
+  void packQueries();
+  SmallVector<Write> transition();
+  void readOut(ArrayRef<Write> writes);
+  void updateStates(ArrayRef<Write> writes);
+  Value mirrored(Value mask);
+
+  OpBuilder &b;
+  Location loc;
+  Recurrence r;
+  CarriedValues carried;
+  Type type;
+  /// Rows and numbers of the chunk, in the order the recurrence visits them.
+  Value mask, decay, valueDecay, beta, keyShift, keyFactor, maxima, queries,
+      keys, values;
+};
+
+/// [B, H, K] as a state of one column, [B, H, K, 1], and back, as `type`.
+Value expandColumn(OpBuilder &b, Location loc, Value normalizer);
+Value collapseColumn(OpBuilder &b, Location loc, Value state, Type type);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_TRANSFORMS_CHUNKSTEPS_H
