@@ -278,14 +278,20 @@ void runShare(void *opaque, size_t number) {
     awaitOthers(*loop);
 }
 
-/// The same on threads of the caller of a kernel.
+/// A loop on threads of the caller of a kernel, who divides the tasks.
 void runOnCallersPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
                       linattn_call_result &result) {
-  Loop loop{task, ctx, linattn::getFloatMode(), {}};
+  Loop loop(n, task, ctx, /*shares=*/nullptr, /*numShares=*/0);
   publish(loop);
   threadPool.run(
       threadPool.pool, n,
-      [](void *loop, int64_t i) { runTask(loop, static_cast<size_t>(i)); },
+      [](void *opaque, int64_t i) {
+        auto &loop = *static_cast<Loop *>(opaque);
+        observe(loop);
+        if (!loop.failure.isSet())
+          runGuarded(loop, i);
+        publish(loop);
+      },
       &loop);
   observe(loop);
   result = loop.failure.get();

@@ -158,9 +158,8 @@ NormRow::Vectors NormRow::affine(Value weights, Value d) {
   return read(weights, affineIndex(weights, head, d));
 }
 
-NormRow::Vectors
-NormRow::each(ArrayRef<Vectors> operands,
-              function_ref<Value(ArrayRef<Value>)> apply) {
+NormRow::Vectors NormRow::each(ArrayRef<Vectors> operands,
+                               function_ref<Value(ArrayRef<Value>)> apply) {
   Vectors results;
   for (int64_t part = 0; part < parts; ++part)
     results.push_back(apply(llvm::map_to_vector<3>(
@@ -325,18 +324,17 @@ void mlir::linattn::lowerOutputNormToVector(OpBuilder &b, OutputNormOp op,
     Value first = row.mul(row.rem(task, blocks), row.index(blockRows));
     Value last = row.min(row.add(first, row.index(blockRows)), perBatch);
     SmallVector<Value> at{row.div(first, inner), row.rem(first, inner)};
-    row.reduce(first, last, 1, at,
-               [&](Value, ValueRange carried) -> SmallVector<Value> {
-                 Value outside = carried[0], inside = carried[1];
-                 row.emit({batch, row.select(headsInside, inside, outside),
-                           row.select(headsInside, outside, inside)});
-                 Value next = row.add(inside, row.index(1));
-                 Value isLast =
-                     row.compare(arith::CmpIPredicate::eq, next, inner);
-                 return {
-                     row.select(isLast, row.add(outside, row.index(1)), outside),
-                     row.select(isLast, row.index(0), next)};
-               });
+    row.reduce(
+        first, last, 1, at,
+        [&](Value, ValueRange carried) -> SmallVector<Value> {
+          Value outside = carried[0], inside = carried[1];
+          row.emit({batch, row.select(headsInside, inside, outside),
+                    row.select(headsInside, outside, inside)});
+          Value next = row.add(inside, row.index(1));
+          Value isLast = row.compare(arith::CmpIPredicate::eq, next, inner);
+          return {row.select(isLast, row.add(outside, row.index(1)), outside),
+                  row.select(isLast, row.index(0), next)};
+        });
     row.freeScratch();
   });
 }

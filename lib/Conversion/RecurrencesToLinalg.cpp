@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Activations.h"
 #include "TokenLoops.h"
 
 using namespace mlir;
@@ -160,15 +161,18 @@ static Value readStates(TokenLoops &loops, SelectiveScanOp op,
   Inputs in;
   size_t sum = in.add(y, "bh"), x = in.add(part.getInput(), "bh");
   size_t skip = in.add(op.getSkip(), "h"), gate = in.add(part.getGate(), "bh");
-  return loops.map(in.subscripts + "->bh", in.values, part.getOutput(),
-                   [&](RecurrenceBuilder &r, ValueRange args) {
-                     Value result = args[sum];
-                     if (Value factor = Inputs::get(args, skip))
-                       result = r.fma(factor, args[x], result);
-                     if (Value g = Inputs::get(args, gate))
-                       result = r.mulf(result, r.silu(g));
-                     return result;
-                   });
+  return loops.map(
+      in.subscripts + "->bh", in.values, part.getOutput(),
+      [&](RecurrenceBuilder &r, ValueRange args) {
+        Value result = args[sum];
+        if (Value factor = Inputs::get(args, skip))
+          result = r.fma(factor, args[x], result);
+        if (Value g = Inputs::get(args, gate))
+          result = r.mulf(
+              result, emitActivation(r, Activation::Silu, g,
+                                     getElementTypeOrSelf(part.getOutput())));
+        return result;
+      });
 }
 
 static SmallVector<Value> expandTokens(OpBuilder &b, SelectiveScanOp op) {

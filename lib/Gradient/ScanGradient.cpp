@@ -142,10 +142,11 @@ std::pair<Value, Value> ScanGradient::scan(const ScanSpec &spec) {
       b, op.getLoc(), TypeRange{output.getType(), state.getType()}, spec.query,
       spec.key, spec.value, spec.decay, spec.valueDecay, none, spec.a, spec.b,
       none, none, none, none, none, op.getCuSeqlens(), none, output, state,
-      none, none, spec.a ? Update::Dplr : Update::Add,
+      none, none, ValueRange(), spec.a ? Update::Dplr : Update::Add,
       spec.inclusive ? Readout::Inclusive : Readout::Exclusive,
       spec.a ? Transition::Before : Transition::After, spec.reverse,
-      FeatureMapAttr(), NormalizeAttr(), scaleAttr, getConfig(spec));
+      IntegerAttr(), FeatureMapAttr(), NormalizeAttr(), scaleAttr,
+      getConfig(spec));
   return {built.getResult(0), built.getResult(1)};
 }
 

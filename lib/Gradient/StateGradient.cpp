@@ -65,8 +65,9 @@ static SmallVector<Value> rewriteAsScans(StateOp op, OpBuilder &b) {
         b, op.getLoc(), TypeRange{output.getType(), state.getType()}, query,
         op.getKey(), value, op.getDecay(), op.getValueDecay(), none, none, none,
         none, none, none, none, op.getMask(), op.getCuSeqlens(), none, output,
-        state, none, none, Update::Add, Readout::Inclusive, Transition::After,
-        op.getReverse(), op.getFeatureMapAttr(), NormalizeAttr(), FloatAttr(),
+        state, none, none, ValueRange(), Update::Add, Readout::Inclusive,
+        Transition::After, op.getReverse(), IntegerAttr(),
+        op.getFeatureMapAttr(), NormalizeAttr(), FloatAttr(),
         op.getConfigAttr());
     IRMapping mapping;
     op.getPhi().cloneInto(&built.getPhi(), mapping);

@@ -36,17 +36,6 @@ using namespace linattn::test;
 
 namespace {
 
-/// Which call from now on fails, none if 0; all are counted while `armed`.
-struct Fault {
-  std::atomic<bool> armed{false};
-  std::atomic<int64_t> failing{0}, seen{0};
-
-  bool strikes() { return armed && ++seen == failing; }
-};
-
-Fault allocations;
-std::atomic<int64_t> liveBlocks{0};
-
 /// What the wrapped functions do instead of their own.
 struct SystemFaults {
   bool noMemoryFile = false, noTemporaryFile = false;
@@ -56,49 +45,7 @@ struct SystemFaults {
   int64_t clockAhead = 0;
 } faults;
 
-class FaultScope {
-public:
-  FaultScope(Fault &fault, int64_t failing) : fault(fault) {
-    fault.seen = 0;
-    fault.failing = failing;
-    fault.armed = true;
-  }
-  ~FaultScope() { fault.armed = false; }
-
-private:
-  Fault &fault;
-};
-
 } // namespace
-
-static void *allocate(size_t bytes) {
-  if (allocations.strikes())
-    return nullptr;
-  void *memory = std::malloc(bytes ? bytes : 1);
-  liveBlocks += memory != nullptr;
-  return memory;
-}
-
-void *operator new(size_t bytes) {
-  if (void *memory = allocate(bytes))
-    return memory;
-  throw std::bad_alloc();
-}
-void *operator new[](size_t bytes) { return operator new(bytes); }
-void *operator new(size_t bytes, const std::nothrow_t &) noexcept {
-  return allocate(bytes);
-}
-void operator delete(void *memory) noexcept {
-  liveBlocks -= memory != nullptr;
-  std::free(memory);
-}
-void operator delete[](void *memory) noexcept { operator delete(memory); }
-void operator delete(void *memory, size_t) noexcept {
-  operator delete(memory);
-}
-void operator delete[](void *memory, size_t) noexcept {
-  operator delete(memory);
-}
 
 extern "C" {
 ssize_t __real_write(int file, const void *data, size_t bytes);
@@ -165,7 +112,8 @@ protected:
     if (!error)
       error = linattn_kernel_prepare(kernel);
     if (!error)
-      error = linattn_kernel_workspace_size(kernel, views.data(), count, &bytes);
+      error =
+          linattn_kernel_workspace_size(kernel, views.data(), count, &bytes);
     if (!error)
       error = linattn_kernel_launch(kernel, views.data(), count, workspace,
                                     bytes, nullptr);
@@ -193,17 +141,17 @@ TEST_F(FaultTest, EveryAllocationOfTheRunner) {
     ASSERT_EQ(take(useKernel(file, views)), "");
     int64_t count = 0;
     {
-      FaultScope scope(allocations, 0);
+      FaultScope scope(allocationFault, 0);
       ASSERT_EQ(useKernel(file, views), nullptr);
-      count = allocations.seen;
+      count = allocationFault.seen;
     }
     ASSERT_GT(count, 10);
     for (int64_t n = 1; n <= count; ++n) {
       fake.reset();
-      int64_t live = liveBlocks;
+      int64_t live = getLiveBlocks();
       linattn_error *error = nullptr;
       {
-        FaultScope scope(allocations, n);
+        FaultScope scope(allocationFault, n);
         error = useKernel(file, views);
       }
       // What the driver of tests allocates for itself it may do without.
@@ -212,7 +160,7 @@ TEST_F(FaultTest, EveryAllocationOfTheRunner) {
             << linattn_error_message(error);
       linattn_error_free(error);
       fake.reset();
-      EXPECT_EQ(liveBlocks, live) << "allocation " << n << " of " << count;
+      EXPECT_EQ(getLiveBlocks(), live) << "allocation " << n << " of " << count;
       if (HasFailure())
         return;
     }

@@ -25,18 +25,40 @@ static const int fakeIsChosen =
     setenv("LINATTN_CUDA_DRIVER", LINATTN_FAKE_DRIVER, /*overwrite=*/1);
 
 static thread_local int64_t allocations = 0;
+static std::atomic<int64_t> liveBlocks{0};
+Fault linattn::test::allocationFault;
 
 int64_t linattn::test::getAllocations() { return allocations; }
+int64_t linattn::test::getLiveBlocks() { return liveBlocks; }
+
+static void *allocate(size_t bytes) {
+  ++allocations;
+  if (allocationFault.strikes())
+    return nullptr;
+  void *memory = std::malloc(bytes ? bytes : 1);
+  liveBlocks += memory != nullptr;
+  return memory;
+}
 
 // As the library's own, which others of its kind call.
 void *operator new(size_t bytes) {
-  ++allocations;
-  if (void *memory = std::malloc(bytes ? bytes : 1))
+  if (void *memory = allocate(bytes))
     return memory;
   throw std::bad_alloc();
 }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+void *operator new[](size_t bytes) { return operator new(bytes); }
+void *operator new(size_t bytes, const std::nothrow_t &) noexcept {
+  return allocate(bytes);
+}
+void operator delete(void *memory) noexcept {
+  liveBlocks -= memory != nullptr;
+  std::free(memory);
+}
+void operator delete[](void *memory) noexcept { operator delete(memory); }
+void operator delete(void *memory, size_t) noexcept { operator delete(memory); }
+void operator delete[](void *memory, size_t) noexcept {
+  operator delete(memory);
+}
 
 FakeDriver &FakeDriver::get() {
   static FakeDriver driver = [] {

@@ -13,6 +13,7 @@
 #include "linattn-c/Runner.h"
 
 #include "gtest/gtest.h"
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,6 +47,34 @@ void sign(std::string &file);
 
 /// How often this thread has taken memory with `new`.
 int64_t getAllocations();
+
+/// How many blocks that any thread has taken are not freed.
+int64_t getLiveBlocks();
+
+/// Which call of a function from now on fails, none if 0; all are counted while
+/// `armed`.
+struct Fault {
+  std::atomic<bool> armed{false};
+  std::atomic<int64_t> failing{0}, seen{0};
+
+  bool strikes() { return armed && ++seen == failing; }
+};
+
+/// Of `new`, in all threads.
+extern Fault allocationFault;
+
+class FaultScope {
+public:
+  FaultScope(Fault &fault, int64_t failing) : fault(fault) {
+    fault.seen = 0;
+    fault.failing = failing;
+    fault.armed = true;
+  }
+  ~FaultScope() { fault.armed = false; }
+
+private:
+  Fault &fault;
+};
 
 struct KernelDeleter {
   void operator()(linattn_kernel *kernel) const { linattn_kernel_free(kernel); }
