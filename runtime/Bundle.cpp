@@ -1,5 +1,4 @@
-//===- Bundle.cpp - Reading bundles
-//----------------------------------------===//
+//===- Bundle.cpp - Reading bundles ---------------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -383,6 +382,24 @@ static BundleHeader readHeader(const std::string &file) {
   return header;
 }
 
+/// The library's destructor takes memory for values within values, and without
+/// any ends the process. Emptied from the innermost values on it takes none.
+/// Deeper ones than a manifest has are left to it.
+static void clearNested(json &value, int depth = 0) {
+  if (!value.is_structured() || depth > kMaxNesting)
+    return;
+  for (json &inner : value)
+    clearNested(inner, depth + 1);
+  value.clear();
+}
+
+namespace {
+struct Manifest {
+  ~Manifest() { clearNested(root); }
+  json root;
+};
+} // namespace
+
 Bundle Bundle::parse(std::string contents) {
   BundleHeader header = readHeader(contents);
   Bundle bundle;
@@ -391,10 +408,10 @@ Bundle Bundle::parse(std::string contents) {
   bundle.manifest = all.substr(sizeof(header), header.manifestSize);
   try {
     // Deep nesting costs the parser no stack.
-    json root = json::parse(bundle.manifest);
+    Manifest manifest{json::parse(bundle.manifest)};
     uint64_t start = getBlobStart(header.manifestSize);
     Reader(bundle, all.substr(std::min<uint64_t>(start, all.size())))
-        .read(root);
+        .read(manifest.root);
   } catch (const json::exception &error) {
     malformed(error.what());
   }

@@ -238,6 +238,8 @@ void CudaKernel::prepare() {
   entry.key = scope.getKey();
   entry.context = scope.getContext();
   entry.variant = &choose(chip);
+  // No module is loaded without a place to keep it.
+  entry.modules.reserve(entry.variant->modules.size());
   for (const Module &module : entry.variant->modules)
     entry.modules.push_back(
         loadModule(driver, module, Chip::parse(entry.variant->chip), chip));

@@ -308,9 +308,9 @@ int cuModuleLoadDataEx(Module **module, const void *image, unsigned numOptions,
   if (result == 0 && !isCubin && read->kernels.empty())
     result = kInvalidPtx;
   if (result == 0) {
-    *module = read.release();
     std::lock_guard<std::mutex> lock(state().mutex);
-    state().modules.insert(*module);
+    state().modules.insert(read.get());
+    *module = read.release();
     return 0;
   }
   // The error log, as long as its buffer.

@@ -23,7 +23,7 @@ def blocks(text):
             yield function, label, body
             label, body = match[1], []
             if not label.startswith(".L"):
-                function = label
+                function = re.sub(r"_\d+$", "", label)
         elif line and not line.startswith("."):
             body.append(line)
     yield function, label, body
