@@ -416,9 +416,10 @@ int cuMemAlloc_v2(uint64_t *memory, size_t bytes) {
     return result ? result : kInvalidValue;
   void *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(data, 0, bytes);
-  *memory = reinterpret_cast<uintptr_t>(data);
+  auto address = reinterpret_cast<uintptr_t>(data);
   std::lock_guard<std::mutex> lock(state().mutex);
-  state().memory[*memory] = bytes;
+  state().memory[address] = bytes;
+  *memory = address;
   return 0;
 }
 
