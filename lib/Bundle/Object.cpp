@@ -158,7 +158,10 @@ llvm::Expected<CompiledCode> compile(llvm::StringRef text,
     cpu.vectorBits = target->vectorBits;
     cpu.registers = target->registers;
     mlir::linattn::buildCPULoopsPipeline(pm, cpu);
-    mlir::linattn::buildLowerToLLVMPipeline(pm, {});
+    // No runtime is there to interrupt the loops of an object.
+    mlir::linattn::LowerToLLVMOptions llvm;
+    llvm.polls = false;
+    mlir::linattn::buildLowerToLLVMPipeline(pm, llvm);
   };
   if (llvm::Error error = session.run(build, nullptr))
     return std::move(error);

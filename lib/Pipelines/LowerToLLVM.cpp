@@ -119,7 +119,8 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   }
   if (options.parallel)
     pm.addPass(createLinAttnOutlineParallelPass());
-  pm.addPass(createLinAttnInsertPollsPass());
+  if (options.polls)
+    pm.addPass(createLinAttnInsertPollsPass());
   if (!options.prime)
     addFloatExpansion(pm, options);
   addVectorLowering(pm);

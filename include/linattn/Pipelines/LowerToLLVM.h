@@ -43,6 +43,9 @@ struct LowerToLLVMOptions {
   std::optional<unsigned> prime;
   /// What `linattn-expand-math` may use.
   bool avx512 = false, avx512Bf16 = false;
+  /// Let long loops end early: `linattn-insert-polls`. The runtime defines the
+  /// flag they look at.
+  bool polls = true;
 };
 
 /// From linalg, scf, vector, math and arith on memrefs to the LLVM dialect.
