@@ -28,6 +28,27 @@ def rank_of(point):
     return hashlib.sha256(text.encode()).digest()
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "sampled(of): the seed picks one of so many cases; LINATTN_MATRIX=all runs them all")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out cases of tests that are marked as sampled."""
+    if os.environ.get("LINATTN_MATRIX") == "all":
+        return
+    cases = {}
+    for item in items:
+        if item.get_closest_marker("sampled") and hasattr(item, "callspec"):
+            cases.setdefault((item.path, item.originalname), []).append(item)
+    left_out = set()
+    for group in cases.values():
+        kept = -(-len(group) // group[0].get_closest_marker("sampled").args[0])
+        left_out.update(sorted(group, key=lambda item: rank_of(item.name))[kept:])
+    if left_out:
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=list(left_out))
+
+
 def pytest_report_header(config):
     return f"seed of properties: LINATTN_TEST_SEED={SEED}, {EXAMPLES} examples each"
 

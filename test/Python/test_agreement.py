@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 import linattn
 from linattn import reference
 
+pytestmark = pytest.mark.sampled(2)
+
 DTYPES = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 MAPS = ["identity", "elu", "relu", "relu2", "exp", "softmax_kernel"]
 

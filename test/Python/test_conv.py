@@ -11,6 +11,8 @@ from conftest import assert_agrees
 import linattn
 from linattn import conv, reference
 
+pytestmark = pytest.mark.sampled(2)
+
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}

@@ -8,6 +8,8 @@ from conftest import assert_agrees
 import linattn
 from linattn import feature_maps as fm
 
+pytestmark = pytest.mark.sampled(2)
+
 D, M, H = 16, 24, 3
 
 

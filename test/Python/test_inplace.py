@@ -13,6 +13,8 @@ import test_fla
 from conftest import Foreign, assert_agrees
 from linattn import _arrays, _linattn, fla, reference
 
+pytestmark = pytest.mark.sampled(2)
+
 torch = pytest.importorskip("torch")
 
 

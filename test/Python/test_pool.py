@@ -7,6 +7,8 @@ from conftest import assert_agrees
 import linattn
 from linattn import State, StatePool, reference
 
+pytestmark = pytest.mark.sampled(2)
+
 H, K, V = 3, 16, 24
 
 

@@ -15,6 +15,8 @@ from test_properties import DTYPES, make, rules
 
 import linattn
 
+pytestmark = pytest.mark.sampled(3)
+
 DRAWS = EXAMPLES // 2
 
 # Around the lengths where another schedule may begin.

@@ -8,6 +8,8 @@ from conftest import assert_agrees
 import linattn
 from linattn import reference
 
+pytestmark = pytest.mark.sampled(2)
+
 DTYPES = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 
 

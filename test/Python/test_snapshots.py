@@ -8,6 +8,8 @@ from conftest import assert_agrees
 from linattn import State, reference
 from linattn import feature_maps as fm
 
+pytestmark = pytest.mark.sampled(2)
+
 T = 19
 
 
