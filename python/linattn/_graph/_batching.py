@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import torch
-
 from . import _layouts
 
-__all__ = ["Batch", "select"]
+__all__ = ["Batch"]
 
-
-def select(arrays, dims, index):
-    """The arrays of one element of a batch."""
-    return [x if dim is None else x.select(dim, index) for x, dim in zip(arrays, dims)]
+# Operands whose first dimension is that of sequences: of tokens, or of states.
+_SEQUENCES = (["B"], ["N"])
 
 
 class Batch:
@@ -23,22 +19,30 @@ class Batch:
       arrays: operands and state, then cotangents of some results, with the size of the batch
         in front of, or among, their dimensions.
       dims: where it is; None for an array that all calls share.
+      library: `torch` or `jax.numpy`.
       given: which results have cotangents.
       wanted: of which operands and parts of the state a gradient is returned.
     """
 
-    def __init__(self, call, size, arrays, dims, given=(), wanted=()):
-        self.call, self.size, self.arrays, self.dims = call, size, arrays, dims
+    def __init__(self, call, size, arrays, dims, library, given=(), wanted=()):
+        self.call, self.size, self.library = call, size, library
+        # The batch in front.
+        self.arrays = [x if dim is None else library.moveaxis(x, dim, 0) for x, dim in zip(arrays, dims)]
+        self.shared = [dim is None for dim in dims]
         self.given, self.wanted = given, wanted
 
-    def map(self, function):
-        """The results of all calls, the batch in front."""
+    def map(self, function, loop):
+        """The results of all calls, the batch in front. `loop` makes a call for each element
+        where one call cannot make all."""
         folded = self._fold()
         if folded is None:
-            found = [function(select(self.arrays, self.dims, index)) for index in range(self.size)]
-            return [torch.stack(parts) for parts in zip(*found)]
+            return loop(self, function)
         arrays, outer = folded
-        return [result.unflatten(0, (self.size, outer)) for result in function(arrays)]
+        return [result.reshape((self.size, outer, *result.shape[1:])) for result in function(arrays)]
+
+    def select(self, index):
+        """The arrays of one element."""
+        return [x if is_shared else x[index] for x, is_shared in zip(self.arrays, self.shared)]
 
     def _fold(self):
         """The arrays with the batch as more sequences, and how many sequences there were; None
@@ -48,8 +52,7 @@ class Batch:
             inputs = len(self.call.recipe.operands)
         if "offsets" in self.call.roles or "counts" in self.call.roles:
             return None
-        front = [x if dim is None else x.movedim(dim, 0) for x, dim in zip(self.arrays, self.dims)]
-        shapes = [x.shape if dim is None else x.shape[1:] for x, dim in zip(front, self.dims)]
+        shapes = [x.shape if is_shared else x.shape[1:] for x, is_shared in zip(self.arrays, self.shared)]
         binding = self.call.bind(shapes[:inputs])
         firsts = [layout.user[:1] for layout in binding.layouts]
         results = _layouts.results(self.call.recipe, binding)
@@ -59,15 +62,14 @@ class Batch:
         if binding.output is not None and binding.output.user[0] != "B":
             return None
         gradients = [first for first, is_wanted in zip(firsts, self.wanted) if is_wanted]
-        if any(first not in (["B"], ["N"]) for first in gradients):
+        if any(first not in _SEQUENCES for first in gradients):
             return None
         arrays = []
-        for x, dim, first in zip(front, self.dims, firsts):
-            if first not in (["B"], ["N"]):
-                if dim is not None:
-                    return None
-            else:
-                x = x.unsqueeze(0).expand(self.size, *x.shape) if dim is None else x
-                x = x.flatten(0, 1)
+        for x, is_shared, first in zip(self.arrays, self.shared, firsts):
+            if first in _SEQUENCES:
+                x = self.library.broadcast_to(x, (self.size, *x.shape)) if is_shared else x
+                x = x.reshape((x.shape[0] * x.shape[1], *x.shape[2:]))
+            elif not is_shared:
+                return None
             arrays.append(x)
         return arrays, binding.extents["B"] if "B" in binding.extents else binding.extents["N"]
