@@ -191,32 +191,38 @@ Program PlanCall::makeProgram(int32_t numThreads) {
 // Bindings
 //===----------------------------------------------------------------------===//
 
-static DType parseDType(const std::string &name) {
-  for (DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64,
+static DType parseDType(const std::string &dtype,
+                        const std::string &name = "array") {
+  for (DType known : {DType::F16, DType::BF16, DType::F32, DType::F64,
                       DType::I1, DType::I8, DType::I16, DType::I32, DType::I64})
-    if (name == getPythonName(dtype))
-      return dtype;
-  throw nb::type_error(("expected elements of type float16, bfloat16, float32, "
-                        "float64, bool, int32 or int64, but got " +
-                        name)
+    if (dtype == getPythonName(known))
+      return known;
+  throw nb::type_error((name +
+                        ": expected elements of type float16, bfloat16, "
+                        "float32, float64, bool, int32 or int64, but got " +
+                        dtype)
                            .c_str());
 }
 
 /// Views of arrays (dtype, shape) without memory.
-static llvm::SmallVector<BufferView, 8> parseArrays(nb::sequence arrays) {
+static llvm::SmallVector<BufferView, 8>
+parseArrays(nb::sequence arrays, llvm::ArrayRef<OperandSpec> specs) {
   llvm::SmallVector<BufferView, 8> views;
   for (nb::handle array : arrays) {
+    size_t index = views.size();
+    DType dtype =
+        parseDType(nb::cast<std::string>(array[0]),
+                   index < specs.size() ? specs[index].name : "array");
     auto shape = nb::cast<std::vector<int64_t>>(array[1]);
-    views.push_back(BufferView(static_cast<void *>(nullptr),
-                               parseDType(nb::cast<std::string>(array[0])),
-                               shape));
+    views.push_back(BufferView(static_cast<void *>(nullptr), dtype, shape));
   }
   return views;
 }
 
 nb::list linattn::python::describeResults(Plan &plan, nb::sequence operands,
                                           nb::sequence state) {
-  auto given = parseArrays(operands), parts = parseArrays(state);
+  auto given = parseArrays(operands, plan.operands),
+       parts = parseArrays(state, plan.state);
   PlanCall call(plan);
   call.describe(given, parts);
   nb::list results;
@@ -227,11 +233,11 @@ nb::list linattn::python::describeResults(Plan &plan, nb::sequence operands,
   return results;
 }
 
-std::shared_ptr<Program> linattn::python::makeProgram(Plan &plan,
-                                                      nb::sequence operands,
-                                                      nb::sequence state,
-                                                      nb::handle numThreads) {
-  auto given = parseArrays(operands), parts = parseArrays(state);
+std::shared_ptr<Program>
+linattn::python::makeProgram(Plan &plan, nb::sequence operands,
+                             nb::sequence state, nb::handle numThreads) {
+  auto given = parseArrays(operands, plan.operands),
+       parts = parseArrays(state, plan.state);
   PlanCall call(plan);
   call.describe(given, parts);
   return std::make_shared<Program>(

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax._src import dispatch
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching, mlir, xla
 
 from .. import _linattn
 from .._graph import _gradient
@@ -40,7 +40,7 @@ def _result(array):
 def _run(*arrays, call, num_threads):
     found = find(call)
     split = len(found.recipe.operands)
-    known = describe(arrays)
+    known = describe(found, arrays)
     results = [_result(result) for result in found.plan.describe(known[:split], known[split:])]
     name, program = run_program(call, arrays, num_threads)
     # The final state may have the memory of the initial one, once that is donated.
@@ -57,7 +57,7 @@ def _backward(*arrays, call, given, wanted, num_threads):
         layouts = [x for x, is_given in zip(_gradient.result_layouts(found.recipe, binding), given) if is_given]
         cotangents = [heads.place(layout, cotangent) for layout, cotangent in zip(layouts, cotangents)]
     results = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x, is_wanted in zip(arrays, wanted) if is_wanted]
-    name, _ = gradient_program(call, arrays, cotangents, given, wanted, num_threads)
+    name, _ = gradient_program(call, arrays, given, wanted, num_threads)
     gradients = jax.ffi.ffi_call(TARGET, results)(*arrays, *cotangents, program=name)
     if heads is None:
         return gradients
@@ -74,7 +74,7 @@ def _backward(*arrays, call, given, wanted, num_threads):
 def _(*arrays, call, num_threads):
     found = find(call)
     split = len(found.recipe.operands)
-    known = describe(arrays)
+    known = describe(found, arrays)
     results = found.plan.describe(known[:split], known[split:])
     return [jax.core.ShapedArray(tuple(shape), jnp.dtype(dtype)) for dtype, shape in results]
 
@@ -122,9 +122,9 @@ def _lower(function, ctx, *values, **options):
 
 for _primitive, _function in ((_run_p, _run), (_backward_p, _backward)):
     _primitive.multiple_results = True
-    _primitive.def_impl(jax.jit(_primitive.bind, static_argnames=("call", "given", "wanted", "num_threads")))
+    _primitive.def_impl(partial(xla.apply_primitive, _primitive))
     mlir.register_lowering(_primitive, partial(_lower, _function), platform="cpu")
-    # So that lowering knows how many there are.
+    # So that lowering knows the devices.
     dispatch.prim_requires_devices_during_lowering.add(_primitive)
     batching.primitive_batchers[_primitive] = partial(_batch, _primitive)
 

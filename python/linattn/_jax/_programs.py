@@ -7,6 +7,7 @@ program of it.
 from __future__ import annotations
 
 import json
+from itertools import count
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ import numpy as np
 
 from .. import _linattn
 from .._arrays import dtype_name
+from .._checks import UnsupportedError
 from .._graph import _gradient
 from .._graph._calls import find
 
@@ -59,19 +61,27 @@ class _View(NamedTuple):
         return _View((*self.shape[:i], 1, *self.shape[i:]), (*self.strides[:i], 0, *self.strides[i:]))
 
 
-def describe(arrays):
-    """Arrays as names and compiled calls know them: (dtype, shape)."""
+def describe(call, arrays):
+    """Arrays of a call as names and compiled calls know them: (dtype, shape).
+
+    Raises:
+      UnsupportedError: a size is a symbol.
+    """
+    for name, array in zip(call.names, arrays):
+        if not all(isinstance(size, int) for size in array.shape):
+            raise UnsupportedError(f"{name}: expected a shape of numbers, but got ({', '.join(map(str, array.shape))})")
     return [(dtype_name(array), tuple(array.shape)) for array in arrays]
 
 
 def run_program(call, arrays, num_threads):
     """The name of a call with arrays like these, and its `Program`."""
-    return _find("run", call, describe(arrays), num_threads)
+    return _find("run", call, describe(find(call), arrays), num_threads)
 
 
-def gradient_program(call, arrays, cotangents, given, wanted, num_threads):
+def gradient_program(call, arrays, given, wanted, num_threads):
     """The same for its gradient, which must have a kernel for arrays like these."""
-    return _find("gradient", call, describe(arrays), describe(cotangents), list(given), list(wanted), num_threads)
+    known = describe(find(call), arrays)
+    return _find("gradient", call, known, list(given), list(wanted), num_threads)
 
 
 def _find(*description):
@@ -93,7 +103,7 @@ def _make_run(call, arrays, num_threads):
     return call.plan.program(arrays[:split], arrays[split:], num_threads)
 
 
-def _make_gradient(call, arrays, cotangents, given, wanted, num_threads):
+def _make_gradient(call, arrays, given, wanted, num_threads):
     arrays = [_Array(jnp.dtype(dtype), tuple(shape)) for dtype, shape in arrays]
     kernel, binding, _ = _gradient.compile(call, arrays, wanted, jnp)
     extents = binding.extents
@@ -105,7 +115,7 @@ def _make_gradient(call, arrays, cotangents, given, wanted, num_threads):
         slot(index, dtype_name(array), layout, _View.contiguous(array.shape))
         for index, (layout, array) in enumerate(zip(binding.layouts, arrays))
     ]
-    buffers = iter(range(len(arrays), len(arrays) + len(cotangents)))
+    buffers = count(len(arrays))
     dtypes = call.result_dtypes(dtype_name(arrays[0]))
     for layout, dtype, is_given in zip(_gradient.result_layouts(call.recipe, binding), dtypes, given):
         shape = layout.shape(extents)
