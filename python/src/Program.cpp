@@ -233,9 +233,10 @@ nb::list linattn::python::describeResults(Plan &plan, nb::sequence operands,
   return results;
 }
 
-std::shared_ptr<Program>
-linattn::python::makeProgram(Plan &plan, nb::sequence operands,
-                             nb::sequence state, nb::handle numThreads) {
+std::shared_ptr<Program> linattn::python::makeProgram(Plan &plan,
+                                                      nb::sequence operands,
+                                                      nb::sequence state,
+                                                      nb::handle numThreads) {
   auto given = parseArrays(operands, plan.operands),
        parts = parseArrays(state, plan.state);
   PlanCall call(plan);

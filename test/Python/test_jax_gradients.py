@@ -36,27 +36,22 @@ def gated(q, k, v, g):
     return linattn.simple_gla(q, k, v, g)
 
 
-def gated_by_the_formula(q, k, v, g):
+def by_the_formula(q, k, v, g, beta=None, S=None):
+    """The gated delta rule, or without beta the additive one, token by token."""
     q, k, v = (jnp.repeat(x, 4 // x.shape[2], 2) for x in (q, k, v))
-    S, outputs = 0.0, []
-    for t in range(q.shape[1]):
-        S = S * jnp.exp(g[:, t])[..., None, None] + k[:, t, :, :, None] * v[:, t, :, None]
-        outputs.append(jnp.einsum("bhkv,bhk->bhv", S, q[:, t]) * q.shape[-1] ** -0.5)
-    return jnp.stack(outputs, 1)
-
-
-def gated_delta_by_the_formula(q, k, v, g, beta, S):
-    q, k, v = (jnp.repeat(x, 4 // x.shape[2], 2) for x in (q, k, v))
+    is_delta = beta is not None
 
     def step(S, token):
         q, k, v, g, beta = token
         S = S * jnp.exp(g)[..., None, None]
-        error = beta[..., None] * (v - jnp.einsum("bhkv,bhk->bhv", S, k))
+        error = beta[..., None] * (v - is_delta * jnp.einsum("bhkv,bhk->bhv", S, k))
         S = S + k[..., None] * error[..., None, :]
         return S, jnp.einsum("bhkv,bhk->bhv", S, q) * q.shape[-1] ** -0.5
 
-    S, o = jax.lax.scan(step, S, tuple(jnp.moveaxis(x, 1, 0) for x in (q, k, v, g, beta)))
-    return jnp.moveaxis(o, 0, 1), S
+    start = jnp.zeros((*g.shape[::2], q.shape[-1], v.shape[-1])) if S is None else S
+    tokens = (q, k, v, g, beta if is_delta else jnp.ones_like(g))
+    S, o = jax.lax.scan(step, start, tuple(jnp.moveaxis(x, 1, 0) for x in tokens))
+    return (jnp.moveaxis(o, 0, 1), S) if is_delta else jnp.moveaxis(o, 0, 1)
 
 
 def gradients(function, arrays):
@@ -79,13 +74,13 @@ def test_every_operand_against_the_formula(dtype, tolerance):
     arrays = operands(dtype, T=70)
     found = gradients(gated_delta, arrays)
     assert [x.dtype for x in found] == [x.dtype for x in arrays]
-    assert_close(found, gradients(gated_delta_by_the_formula, [x.astype(float) for x in arrays]), tolerance)
+    assert_close(found, gradients(by_the_formula, [x.astype(float) for x in arrays]), tolerance)
 
 
 def test_float16():
     arrays = operands(jnp.float16, T=20)[:4]
     found = gradients(gated, arrays)
-    assert_close(found, gradients(gated_by_the_formula, [x.astype(float) for x in arrays]), 1e-3)
+    assert_close(found, gradients(by_the_formula, [x.astype(float) for x in arrays]), 1e-3)
 
 
 def test_by_differences():
