@@ -6,10 +6,6 @@ from . import _layouts
 
 __all__ = ["Batch"]
 
-# Operands whose first dimension is that of sequences: of tokens, or of states.
-_SEQUENCES = (["B"], ["N"])
-
-
 class Batch:
     """Arrays of calls that differ in them alone.
 
@@ -54,19 +50,16 @@ class Batch:
             return None
         shapes = [x.shape if is_shared else x.shape[1:] for x, is_shared in zip(self.arrays, self.shared)]
         binding = self.call.bind(shapes[:inputs])
-        firsts = [layout.user[:1] for layout in binding.layouts]
-        results = _layouts.results(self.call.recipe, binding)
-        if self.given:
-            firsts += [["B"] for _, is_given in zip(results, self.given) if is_given]
+        foldable = [_layouts.has_sequences(layout) for layout in binding.layouts]
+        gradients = [is_foldable for is_foldable, is_wanted in zip(foldable, self.wanted) if is_wanted]
         # Of one sequence without its dimension the results have none either.
-        if binding.output is not None and binding.output.user[0] != "B":
+        results = [_layouts.has_sequences(layout) for layout in _layouts.result_layouts(self.call.recipe, binding)]
+        if not all(gradients) or not all(results):
             return None
-        gradients = [first for first, is_wanted in zip(firsts, self.wanted) if is_wanted]
-        if any(first not in _SEQUENCES for first in gradients):
-            return None
+        foldable += [True for is_given in self.given if is_given]
         arrays = []
-        for x, is_shared, first in zip(self.arrays, self.shared, firsts):
-            if first in _SEQUENCES:
+        for x, is_shared, is_foldable in zip(self.arrays, self.shared, foldable):
+            if is_foldable:
                 x = self.library.broadcast_to(x, (self.size, *x.shape)) if is_shared else x
                 x = x.reshape((x.shape[0] * x.shape[1], *x.shape[2:]))
             elif not is_shared:

@@ -9,7 +9,7 @@ from .._plain import without_places
 from . import _layouts
 from ._heads import Heads
 
-__all__ = ["check", "compile", "result_layouts", "refuse_second"]
+__all__ = ["check", "compile", "refuse_second"]
 
 _TYPES = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "bool": "i1", "int32": "i32",
@@ -27,14 +27,6 @@ def check(call, arrays, wanted):
 def refuse_second(what):
     """Raises an UnsupportedError for the derivative of a gradient."""
     raise UnsupportedError(f"{what}: expected one derivative, but got a second one, which has no kernel")
-
-
-def result_layouts(recipe, binding):
-    """The layouts of the results that have cotangents."""
-    layouts = [binding.output] if binding.output is not None else []
-    if recipe.returns_state:
-        layouts += [_layouts.parse(text)[0] for _, _, text in recipe.state]
-    return layouts
 
 
 def compile(call, arrays, wanted, library, on_device=False):

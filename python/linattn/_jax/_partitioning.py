@@ -11,25 +11,20 @@ from .._graph import _layouts
 __all__ = ["partitioned"]
 
 
-def _has_sequences(layout):
-    return layout.user[:1] in (["B"], ["N"])
-
-
 def _find_batched(call, shapes, given, wanted):
-    """Which arrays, and which results, have sequences first; None where they cannot be told
-    apart, or a result is a sum over them."""
+    """Which arrays, and which results, have sequences first; None where they are not told
+    apart by a dimension. A gradient without it is a sum over all sequences."""
     if "offsets" in call.roles:
         return None
     binding = call.bind(shapes)
-    batched = [_has_sequences(layout) for layout in binding.layouts]
-    layouts = [_layouts.parse(text)[0] for _, _, text in call.recipe.results]
-    if binding.output is not None:
-        layouts[0] = binding.output
-    results = [_has_sequences(layout) for layout in layouts]
+    batched = [_layouts.has_sequences(layout) for layout in binding.layouts]
+    results = [_layouts.has_sequences(layout) for layout in _layouts.result_layouts(call.recipe, binding)]
+    if not batched[0] or not all(results):
+        return None
     if wanted is not None:
-        batched += [is_batched for is_batched, is_given in zip(results, given) if is_given]
+        batched += [True for is_given in given if is_given]
         results = [is_batched for is_batched, is_wanted in zip(batched, wanted) if is_wanted]
-    return (batched, results) if batched[0] and all(results) else None
+    return batched, results
 
 
 def _rule(ranks, batched):
@@ -66,7 +61,13 @@ def partitioned(function, call, arrays, results, given=(), wanted=None):
         def place(is_batched):
             return NamedSharding(mesh, PartitionSpec(axis) if is_batched else PartitionSpec())
 
-        return mesh, function, [place(x) for x in second], tuple(place(x) for x in first)
+        def run_mine(*arrays):
+            found = function(*arrays)
+            if axis is None:
+                return found
+            return [x if is_batched else jax.lax.psum(x, axis) for x, is_batched in zip(found, second)]
+
+        return mesh, run_mine, [place(x) for x in second], tuple(place(x) for x in first)
 
     wrapped = custom_partitioning(lambda *arrays: function(*arrays))
     wrapped.def_partition(partition, sharding_rule=rule, need_replication_factors=tuple(others))

@@ -14,6 +14,7 @@ from .. import _linattn
 from .._graph import _gradient
 from .._graph._batching import Batch
 from .._graph._calls import find
+from .._graph._layouts import result_layouts
 from ._partitioning import partitioned
 from ._programs import TARGET, describe, gradient_program, run_program
 
@@ -54,7 +55,7 @@ def _backward(*arrays, call, given, wanted, num_threads):
     _, binding, heads = _gradient.compile(found, arrays, wanted, jnp)
     if heads is not None:
         arrays = [heads.spread(layout, array) for layout, array in zip(binding.layouts, arrays)]
-        layouts = [x for x, is_given in zip(_gradient.result_layouts(found.recipe, binding), given) if is_given]
+        layouts = [x for x, is_given in zip(result_layouts(found.recipe, binding), given) if is_given]
         cotangents = [heads.place(layout, cotangent) for layout, cotangent in zip(layouts, cotangents)]
     results = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x, is_wanted in zip(arrays, wanted) if is_wanted]
     name, _ = gradient_program(call, arrays, given, wanted, num_threads)

@@ -18,6 +18,7 @@ from .._arrays import dtype_name
 from .._checks import UnsupportedError
 from .._graph import _gradient
 from .._graph._calls import find
+from .._graph._layouts import result_layouts
 
 __all__ = ["TARGET", "describe", "gradient_program", "make_program", "run_program"]
 
@@ -117,7 +118,7 @@ def _make_gradient(call, arrays, given, wanted, num_threads):
     ]
     buffers = count(len(arrays))
     dtypes = call.result_dtypes(dtype_name(arrays[0]))
-    for layout, dtype, is_given in zip(_gradient.result_layouts(call.recipe, binding), dtypes, given):
+    for layout, dtype, is_given in zip(result_layouts(call.recipe, binding), dtypes, given):
         shape = layout.shape(extents)
         if is_given:
             inputs.append(slot(next(buffers), dtype, layout, _View.contiguous(shape)))

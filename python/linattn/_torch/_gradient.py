@@ -6,6 +6,7 @@ import torch
 
 from .._arrays import dtype_name
 from .._graph import _gradient
+from .._graph._layouts import result_layouts
 
 __all__ = ["compile", "run"]
 
@@ -28,7 +29,7 @@ def run(call, arrays, cotangents, given, wanted, num_threads):
     if heads is not None:
         arrays = [heads.spread(layout, array) for layout, array in zip(binding.layouts, arrays)]
     views = [layout.to_logical(array, extents) for layout, array in zip(binding.layouts, arrays)]
-    layouts = _gradient.result_layouts(call.recipe, binding)
+    layouts = result_layouts(call.recipe, binding)
     cotangents = iter(cotangents)
     for layout, dtype, is_given in zip(layouts, call.result_dtypes(dtype_name(arrays[0])), given):
         if is_given:
