@@ -9,6 +9,8 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
 
+import linattn.jax  # noqa: E402
+
 
 @pytest.fixture(autouse=True)
 def wide():
@@ -93,16 +95,24 @@ def backward_of(function, *arrays):
 
 
 def test_only_what_is_wanted():
-    arrays = operands()
-    outputs = jax.grad(lambda *x: gated_delta(*x)[0].sum(), (0, 3))
-    assert backward_of(outputs, *arrays) == ((True, False), (True, False, False, True, False, False))
-    states = jax.grad(lambda *x: gated_delta(*x)[1].sum(), (0, 3))
-    assert backward_of(states, *arrays)[0] == (False, True)
-    dq, dg = jax.jit(states)(*arrays)
+    q, k, v, g, _, S = operands()
+    call = lambda q, k, v, g, S: linattn.simple_gla(q, k, v, g, initial_state=S, output_final_state=True)  # noqa: E731
+    outputs = jax.grad(lambda *x: call(*x)[0].sum(), (0, 3))
+    assert backward_of(outputs, q, k, v, g, S) == ((True, False), (True, False, False, True, False))
+    states = jax.grad(lambda *x: call(*x)[1].sum(), (0, 3))
+    assert backward_of(states, q, k, v, g, S)[0] == (False, True)
+    dq, dg = jax.jit(states)(q, k, v, g, S)
     assert not dq.any() and dg.any()
-    expected = gradients(gated_delta, arrays)
-    one = jax.grad(lambda v: sum((x * draw(*x.shape, seed=7)).sum() for x in gated_delta(*arrays[:2], v, *arrays[3:])))
-    assert_close([one(arrays[2])], [expected[2]])
+
+
+def test_parameters_of_feature_maps():
+    q, k, v, *_ = operands()
+    maps = linattn.feature_maps.hedgehog(draw(4, 8, 8), draw(2, 8, 8, seed=1))
+    call = lambda maps: linattn.attention(q, k, v, feature_map=maps, causal=True)  # noqa: E731
+    assert (jax.jit(call)(maps) == call(maps)).all()
+    found = jax.grad(lambda maps: call(maps).sum())(maps)
+    assert isinstance(found, type(maps)) and [x.shape for x in jax.tree.leaves(found)] == [(4, 8, 8), (2, 8, 8)]
+    check_grads(lambda maps: call(maps), (maps,), order=1, modes=["rev"])
 
 
 def test_all_ways_have_the_same_bits():

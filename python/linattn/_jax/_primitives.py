@@ -16,7 +16,7 @@ from .._graph._batching import Batch
 from .._graph._calls import find
 from .._graph._layouts import result_layouts
 from ._partitioning import partitioned
-from ._programs import TARGET, describe, gradient_program, run_program
+from ._programs import TARGET, describe_results, gradient_program, run_program
 
 __all__ = ["run"]
 
@@ -28,24 +28,17 @@ _run_p = Primitive("linattn_run")
 _backward_p = Primitive("linattn_run_backward")
 
 
-def _result(array):
-    dtype, shape = array
-    return jax.ShapeDtypeStruct(tuple(shape), jnp.dtype(dtype))
-
-
 # ----------------------------------------------------------------------------
 # Foreign calls
 # ----------------------------------------------------------------------------
 
 
 def _run(*arrays, call, num_threads):
-    found = find(call)
-    split = len(found.recipe.operands)
-    known = describe(found, arrays)
-    results = [_result(result) for result in found.plan.describe(known[:split], known[split:])]
     name, program = run_program(call, arrays, num_threads)
     # The final state may have the memory of the initial one, once that is donated.
-    return jax.ffi.ffi_call(TARGET, results, input_output_aliases=dict(program.aliases))(*arrays, program=name)
+    aliases = {} if program is None else dict(program.aliases)
+    results = [jax.ShapeDtypeStruct(shape, dtype) for dtype, shape in describe_results(find(call), arrays)]
+    return jax.ffi.ffi_call(TARGET, results, input_output_aliases=aliases)(*arrays, program=name)
 
 
 def _backward(*arrays, call, given, wanted, num_threads):
@@ -73,11 +66,7 @@ def _backward(*arrays, call, given, wanted, num_threads):
 
 @_run_p.def_abstract_eval
 def _(*arrays, call, num_threads):
-    found = find(call)
-    split = len(found.recipe.operands)
-    known = describe(found, arrays)
-    results = found.plan.describe(known[:split], known[split:])
-    return [jax.core.ShapedArray(tuple(shape), jnp.dtype(dtype)) for dtype, shape in results]
+    return [jax.core.ShapedArray(tuple(shape), jnp.dtype(dtype)) for dtype, shape in describe_results(find(call), arrays)]
 
 
 @_backward_p.def_abstract_eval

@@ -15,17 +15,18 @@ import numpy as np
 
 from .. import _linattn
 from .._arrays import dtype_name
-from .._checks import UnsupportedError
 from .._graph import _gradient
 from .._graph._calls import find
-from .._graph._layouts import result_layouts
+from .._graph._layouts import result_layouts, results
 
-__all__ = ["TARGET", "describe", "gradient_program", "make_program", "run_program"]
+__all__ = ["TARGET", "describe_results", "gradient_program", "make_program", "run_program"]
 
 TARGET = "linattn"
 
 # Name -> Program.
 _programs = {}
+# What is in a name between the call with its dtypes and the shapes of its arrays.
+_SIZES = "\n"
 
 
 class _Array(NamedTuple):
@@ -62,38 +63,55 @@ class _View(NamedTuple):
         return _View((*self.shape[:i], 1, *self.shape[i:]), (*self.strides[:i], 0, *self.strides[i:]))
 
 
-def describe(call, arrays):
-    """Arrays of a call as names and compiled calls know them: (dtype, shape).
-
-    Raises:
-      UnsupportedError: a size is a symbol.
-    """
-    for name, array in zip(call.names, arrays):
-        if not all(isinstance(size, int) for size in array.shape):
-            raise UnsupportedError(f"{name}: expected a shape of numbers, but got ({', '.join(map(str, array.shape))})")
+def describe(arrays):
+    """Arrays as names and compiled calls know them: (dtype, shape)."""
     return [(dtype_name(array), tuple(array.shape)) for array in arrays]
 
 
+def is_sized(arrays):
+    """Whether all sizes are numbers; in an exported function they may be symbols."""
+    return all(isinstance(size, int) for array in arrays for size in array.shape)
+
+
+def describe_results(call, arrays):
+    """The results, (dtype, shape), of a call with arrays like these.
+
+    Raises:
+      ValueError, TypeError: for arrays that do not fit. Where sizes are symbols, most of that
+        is found out by the call.
+    """
+    if is_sized(arrays):
+        split, known = len(call.recipe.operands), describe(arrays)
+        return call.plan.describe(known[:split], known[split:])
+    shapes = results(call.recipe, call.bind([array.shape for array in arrays]))
+    return [(dtype, shape) for dtype, (_, shape) in zip(call.result_dtypes(dtype_name(arrays[0])), shapes)]
+
+
 def run_program(call, arrays, num_threads):
-    """The name of a call with arrays like these, and its `Program`."""
-    return _find("run", call, describe(find(call), arrays), num_threads)
+    """The name of a call with arrays like these, and its `Program`, None where it depends on
+    sizes that are symbols."""
+    return _find(arrays, "run", call, num_threads)
 
 
 def gradient_program(call, arrays, given, wanted, num_threads):
     """The same for its gradient, which must have a kernel for arrays like these."""
-    known = describe(find(call), arrays)
-    return _find("gradient", call, known, list(given), list(wanted), num_threads)
+    return _find(arrays, "gradient", call, num_threads, list(given), list(wanted))
 
 
-def _find(*description):
-    name = json.dumps(description)
+def _find(arrays, *description):
+    dtypes = [dtype_name(array) for array in arrays]
+    if not is_sized(arrays):  # XLA's handler appends those that it meets.
+        return json.dumps([*description, dtypes]) + _SIZES, None
+    name = json.dumps([*description, dtypes]) + _SIZES + json.dumps([list(array.shape) for array in arrays])
     return name, _programs.get(name) or make_program(name)
 
 
 def make_program(name):
     """The program of a name, which XLA can call from now on."""
-    kind, call, *rest = json.loads(name)
-    program = {"run": _make_run, "gradient": _make_gradient}[kind](find(call), *rest)
+    description, _, sizes = name.partition(_SIZES)
+    kind, call, num_threads, *options, dtypes = json.loads(description)
+    arrays = list(zip(dtypes, json.loads(sizes)))
+    program = {"run": _make_run, "gradient": _make_gradient}[kind](find(call), arrays, num_threads, *options)
     _linattn.add_program(name, program)
     _programs[name] = program
     return program
@@ -104,7 +122,7 @@ def _make_run(call, arrays, num_threads):
     return call.plan.program(arrays[:split], arrays[split:], num_threads)
 
 
-def _make_gradient(call, arrays, given, wanted, num_threads):
+def _make_gradient(call, arrays, num_threads, given, wanted):
     arrays = [_Array(jnp.dtype(dtype), tuple(shape)) for dtype, shape in arrays]
     kernel, binding, _ = _gradient.compile(call, arrays, wanted, jnp)
     extents = binding.extents
