@@ -6,7 +6,6 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jax._src import dispatch
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 
@@ -17,6 +16,11 @@ from .._graph._calls import find
 from .._graph._layouts import result_layouts
 from ._partitioning import partitioned
 from ._programs import TARGET, describe_results, gradient_program, run_program
+
+try:  # Primitives that are lowered for devices that are known by then.
+    from jax._src.dispatch import prim_requires_devices_during_lowering as _for_known_devices
+except ImportError:  # Calls on several devices then gather all sequences on each.
+    _for_known_devices = set()
 
 __all__ = ["run"]
 
@@ -66,7 +70,8 @@ def _backward(*arrays, call, given, wanted, num_threads):
 
 @_run_p.def_abstract_eval
 def _(*arrays, call, num_threads):
-    return [jax.core.ShapedArray(tuple(shape), jnp.dtype(dtype)) for dtype, shape in describe_results(find(call), arrays)]
+    results = describe_results(find(call), arrays)
+    return [jax.core.ShapedArray(tuple(shape), jnp.dtype(dtype)) for dtype, shape in results]
 
 
 @_backward_p.def_abstract_eval
@@ -114,8 +119,7 @@ for _primitive, _function in ((_run_p, _run), (_backward_p, _backward)):
     _primitive.multiple_results = True
     _primitive.def_impl(partial(xla.apply_primitive, _primitive))
     mlir.register_lowering(_primitive, partial(_lower, _function), platform="cpu")
-    # So that lowering knows the devices.
-    dispatch.prim_requires_devices_during_lowering.add(_primitive)
+    _for_known_devices.add(_primitive)
     batching.primitive_batchers[_primitive] = partial(_batch, _primitive)
 
 

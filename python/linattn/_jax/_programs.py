@@ -49,8 +49,8 @@ class _View(NamedTuple):
 
     def unflatten(self, i, sizes):
         outer, inner = sizes
-        strides = self.strides[i] * inner, self.strides[i]
-        return _View((*self.shape[:i], outer, inner, *self.shape[i + 1 :]), (*self.strides[:i], *strides, *self.strides[i + 1 :]))
+        shape = *self.shape[:i], outer, inner, *self.shape[i + 1 :]
+        return _View(shape, (*self.strides[:i], self.strides[i] * inner, *self.strides[i:]))
 
     def select(self, i, index):
         """Of a dimension of extent 1."""
