@@ -61,7 +61,8 @@ class Plan:
         in_place: bool | int,
         num_threads: int | None,
     ) -> Any:
-        """Runs it. Tensors that PyTorch must look at go to `linattn._torch`."""
+        """Runs it. Tensors that PyTorch must look at go to `linattn._torch`, arrays that JAX
+        traces to `linattn._jax`."""
     def run(
         self,
         operands: tuple[Any, ...],
@@ -71,6 +72,38 @@ class Plan:
         num_threads: int | None,
     ) -> Any:
         """The same for arrays in memory; others are a ValueError."""
+    def describe(
+        self, operands: Sequence[tuple[str, Sequence[int]]], state: Sequence[tuple[str, Sequence[int]]]
+    ) -> list[tuple[str, list[int]]]:
+        """The results of a call with arrays (dtype, shape), described like them."""
+    def program(
+        self,
+        operands: Sequence[tuple[str, Sequence[int]]],
+        state: Sequence[tuple[str, Sequence[int]]],
+        num_threads: int | None,
+    ) -> Program:
+        """A call with arrays (dtype, shape)."""
+
+class Program:
+    """A call of a kernel with contiguous buffers, which runs without Python.
+
+    Views are (buffer, dtype, shape, strides); the buffer -1 is zeros.
+    """
+
+    aliases: list[tuple[int, int]]
+    def __init__(
+        self,
+        kernel: Kernel,
+        inputs: Sequence[tuple[int, str, Sequence[int], Sequence[int]]],
+        outputs: Sequence[tuple[int, str, Sequence[int], Sequence[int]]],
+        num_threads: int | None,
+    ) -> None: ...
+
+def add_program(name: str, program: Program) -> None:
+    """Has XLA find a program by its name."""
+
+def xla_handler() -> Any:
+    """What XLA calls programs by, in a capsule."""
 
 class Step:
     """What a step of a state was, but for its arrays."""

@@ -32,11 +32,13 @@ using namespace linattn::python;
 }
 
 [[noreturn]] static void throwDispatched(const char *name,
-                                         const std::string &what) {
+                                         const std::string &what,
+                                         ArrayKind library = ArrayKind::Torch) {
   throw DispatchedTensor(std::string(name) +
-                         ": expected a dense array of numbers in memory, but "
-                         "got " +
-                         what);
+                             ": expected a dense array of numbers in memory, "
+                             "but got " +
+                             what,
+                         library);
 }
 
 [[noreturn]] static void throwUnsupported(const char *name,
@@ -130,6 +132,9 @@ void ImportedArray::import(nb::handle object, const char *name, Place &place) {
   // Its memory, where it has some, is not all that a subclass is.
   if (info.isTensorSubclass)
     throwDispatched(name, "a " + describeType(object));
+  if (info.isTracer)
+    throwDispatched(name, "a " + describeType(object) + " of JAX",
+                    ArrayKind::Jax);
   if (info.api && borrow(object, info.api, name, place)) {
     // The view is complete.
   } else if (kind == ArrayKind::NumPy ||

@@ -19,14 +19,19 @@
 
 namespace linattn::python {
 
-/// A tensor that PyTorch itself must look at: one that requires a gradient, or
-/// stands for something else than elements in memory. A ValueError unless the
-/// call goes on through PyTorch's dispatcher.
+/// An array that its library itself must look at: a tensor of PyTorch that
+/// requires a gradient, or one of PyTorch or JAX that stands for something else
+/// than elements in memory. A ValueError unless the call goes on through that
+/// library.
 class DispatchedTensor : public nanobind::builtin_exception {
 public:
-  explicit DispatchedTensor(const std::string &message)
+  explicit DispatchedTensor(const std::string &message,
+                            ArrayKind library = ArrayKind::Torch)
       : builtin_exception(nanobind::exception_type::value_error,
-                          message.c_str()) {}
+                          message.c_str()),
+        library(library) {}
+
+  ArrayKind library;
 };
 
 /// A view of somebody else's array that keeps the array's memory alive. Neither

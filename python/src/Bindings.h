@@ -35,6 +35,9 @@ void registerFamilies(nanobind::module_ &module);
 /// Adds `Plan`, the fast way of `attention`, `scan` and `State`.
 void registerPlan(nanobind::module_ &module);
 
+/// Adds `Program`, and what XLA calls it by.
+void registerProgram(nanobind::module_ &module);
+
 /// Adds `Step`, which spares `State.step` that way.
 void registerStep(nanobind::module_ &module);
 

@@ -71,6 +71,14 @@ static bool isDerivedTensor(nb::handle object, const std::string &module) {
                              nb::handle(torch).attr("Tensor").ptr()) == 1;
 }
 
+static bool isTracerType(nb::handle object) {
+  nb::object modules = nb::module_::import_("sys").attr("modules");
+  PyObject *core = PyDict_GetItemString(modules.ptr(), "jax.core");
+  return core && nb::hasattr(core, "Tracer") &&
+         PyObject_IsInstance(object.ptr(),
+                             nb::handle(core).attr("Tracer").ptr()) == 1;
+}
+
 /// Its variables, where they are as PyTorch 2 has them.
 static void findForwardGradients() {
   Libraries &libraries = getLibraries();
@@ -132,6 +140,8 @@ TypeInfo linattn::python::classify(nb::handle object, const char *name) {
     info.isTensorSubclass = isDerivedTensor(object, module);
     findForwardGradients();
   }
+  if (info.kind == ArrayKind::Jax)
+    info.isTracer = isTracerType(object);
   // The map's key stays valid: the type lives on.
   Py_INCREF(reinterpret_cast<PyObject *>(type));
   libraries.types.emplace(type, info);

@@ -23,6 +23,8 @@ struct TypeInfo {
   const dlpack::ExchangeAPI *api = nullptr;
   /// A class of its own derived from PyTorch's tensors.
   bool isTensorSubclass = false;
+  /// JAX's stand-in for an array while it traces a function.
+  bool isTracer = false;
 };
 
 /// Python objects that live as long as the interpreter. Leaked, since there is

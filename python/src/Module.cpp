@@ -28,6 +28,7 @@ NB_MODULE(_linattn, module) {
   registerBuffer(module);
   registerInterrupts(module);
   registerKernel(module);
+  registerProgram(module);
   registerPlan(module);
   registerStep(module);
   module.def(

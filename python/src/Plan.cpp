@@ -16,6 +16,9 @@
 #include "KernelObject.h"
 #include "Libraries.h"
 #include "PlanCall.h"
+#include "Program.h"
+
+#include <nanobind/stl/shared_ptr.h>
 
 namespace nb = nanobind;
 using namespace linattn;
@@ -448,10 +451,13 @@ nb::object Plan::call(llvm::ArrayRef<PyObject *> operands, nb::handle state,
                       nb::handle out, InPlace inPlace, nb::handle numThreads,
                       nb::handle destination) {
   std::string refusal;
+  const char *library = "linattn._torch";
   try {
     return run(operands, state, out, inPlace, numThreads, destination);
   } catch (const DispatchedTensor &error) {
-    if (!findTorch())
+    if (error.library == ArrayKind::Jax)
+      library = "linattn._jax";
+    else if (!findTorch())
       throw;
     refusal = error.what();
   } catch (const nb::builtin_exception &error) {
@@ -462,10 +468,9 @@ nb::object Plan::call(llvm::ArrayRef<PyObject *> operands, nb::handle state,
   nb::list arrays;
   for (PyObject *operand : operands)
     arrays.append(nb::handle(operand));
-  return nb::module_::import_("linattn._torch")
-      .attr("dispatch")(nb::find(this), nb::tuple(arrays), state, out,
-                        static_cast<int>(inPlace), numThreads, destination,
-                        refusal);
+  return nb::module_::import_(library).attr("dispatch")(
+      nb::find(this), nb::tuple(arrays), state, out, static_cast<int>(inPlace),
+      numThreads, destination, refusal);
 }
 
 nb::object Plan::run(llvm::ArrayRef<PyObject *> operands, nb::handle state,
@@ -597,5 +602,11 @@ void linattn::python::registerPlan(nb::module_ &module) {
                             numThreads, isGiven ? inPlace : nb::none());
           },
           "operands"_a, "state"_a.none(), "out"_a.none(), "in_place"_a,
-          "num_threads"_a.none());
+          "num_threads"_a.none())
+      .def("describe", &describeResults, "operands"_a, "state"_a,
+           "The results of a call with arrays (dtype, shape), described like "
+           "them.")
+      .def("program", &makeProgram, "operands"_a, "state"_a,
+           "num_threads"_a.none(),
+           "A call with arrays (dtype, shape), as a `Program`.");
 }

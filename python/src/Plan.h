@@ -126,7 +126,7 @@ public:
   /// returned; o is None where there is none. Parts that were updated in place
   /// are the arrays that were given. The final state goes to `destination`, a
   /// tuple of arrays, if there is one. Tensors that PyTorch must look at go to
-  /// `linattn._torch`.
+  /// `linattn._torch`, and those that JAX traces to `linattn._jax`.
   nanobind::object call(llvm::ArrayRef<PyObject *> operands,
                         nanobind::handle state, nanobind::handle out,
                         InPlace inPlace, nanobind::handle numThreads,

@@ -17,6 +17,8 @@
 
 namespace linattn::python {
 
+class Program;
+
 /// More than any op has.
 inline constexpr size_t kMaxOperands = 24;
 inline constexpr size_t kMaxStateParts = 4;
@@ -27,6 +29,14 @@ public:
   explicit PlanCall(Plan &plan) : plan(plan), binder(plan) {}
 
   void import(llvm::ArrayRef<PyObject *> operands, nanobind::handle state);
+  /// Takes contiguous arrays of these types and shapes, which have no memory
+  /// yet, and learns the extents.
+  void describe(llvm::ArrayRef<BufferView> operands,
+                llvm::ArrayRef<BufferView> state);
+  /// The results of what was described, as a caller gets them.
+  llvm::SmallVector<BufferView, 4> describeResults() const;
+  /// The call of what was described.
+  Program makeProgram(int32_t numThreads);
   /// Learns the extents, and with them the kernel.
   void bind();
   void makeOutput(nanobind::handle out);
@@ -78,6 +88,14 @@ private:
   /// Parts of the state that are updated in place: the caller's own arrays.
   std::array<nanobind::handle, kMaxStateParts> updated;
 };
+
+/// The results (dtype, shape) of a call with arrays (dtype, shape).
+nanobind::list describeResults(Plan &plan, nanobind::sequence operands,
+                               nanobind::sequence state);
+/// The program of such a call.
+std::shared_ptr<Program> makeProgram(Plan &plan, nanobind::sequence operands,
+                                     nanobind::sequence state,
+                                     nanobind::handle numThreads);
 
 } // namespace linattn::python
 

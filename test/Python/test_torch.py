@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 import linattn.torch as linattn_torch  # noqa: E402
 from torch._subclasses import FakeTensorMode  # noqa: E402
 
-from linattn._torch import _calls, _layouts  # noqa: E402
+from linattn._graph import _calls, _layouts  # noqa: E402
 
 B, T, H, D = 2, 6, 2, 8
 

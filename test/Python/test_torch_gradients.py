@@ -14,7 +14,7 @@ from linattn import fla
 
 torch = pytest.importorskip("torch")
 import linattn.torch as linattn_torch  # noqa: E402
-from linattn._torch import _calls  # noqa: E402
+from linattn._graph import _calls  # noqa: E402
 
 # Families whose gradients are looked at each time; the others by a seeded sample, or all of
 # them with LINATTN_TEST_GRADIENTS=all.

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from .._checks import UnsupportedError
-from . import _calls, _gradient, _operators
+from .._graph import _calls
+from . import _gradient, _operators
 
 __all__ = ["differentiable", "dispatch"]
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import torch
 
+from .._arrays import dtype_name
 from .._checks import UnsupportedError
-from . import _batching, _gradient
-from ._calls import find
-from ._layouts import results
+from .._graph._batching import Batch
+from .._graph._calls import find
+from .._graph._gradient import check, refuse_second
+from .._graph._layouts import results
+from . import _gradient
 
 __all__ = ["run", "run_", "run_backward", "transform"]
 
@@ -77,8 +80,8 @@ for _key in ("CPU", "CUDA"):
 def _make_results(call, operands, state):
     call, first = find(call), operands[0]
     shapes = results(call.recipe, call.bind([x.shape for x in (*operands, *state)]))
-    dtypes = call.result_dtypes(first.dtype)
-    return [first.new_empty(shape, dtype=dtype) for (_, shape), dtype in zip(shapes, dtypes)]
+    dtypes = call.result_dtypes(dtype_name(first))
+    return [first.new_empty(shape, dtype=getattr(torch, dtype)) for (_, shape), dtype in zip(shapes, dtypes)]
 
 
 @torch.library.register_fake("linattn::run", lib=_library)
@@ -104,17 +107,13 @@ def _(call, operands, state, cotangents, given, wanted, num_threads=None):
 def _pull_back(ctx, backward, wanted, cotangents):
     """The gradients of the saved arrays, None where none is wanted."""
     arrays = ctx.saved_tensors
-    _gradient.check(find(ctx.call), arrays, wanted)
+    check(find(ctx.call), arrays, wanted)
     given = [x is not None for x in cotangents]
     cotangents = [x for x in cotangents if x is not None]
     found = iter(
         backward(ctx.call, arrays[: ctx.split], arrays[ctx.split :], cotangents, given, wanted, ctx.num_threads)
     )
     return [next(found) if is_wanted else None for is_wanted in wanted]
-
-
-def _refuse(what):
-    raise UnsupportedError(f"{what}: expected one derivative, but got a second one, which has no kernel")
 
 
 class _Recorded(torch.autograd.Function):
@@ -146,7 +145,7 @@ class _RecordedTwice(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *cotangents):
-        _refuse(ctx.what)
+        refuse_second(ctx.what)
 
 
 _HERE = {torch._C.DispatchKey.CPU, torch._C.DispatchKey.CUDA}
@@ -206,8 +205,8 @@ class _Transformed(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims, call, split, num_threads, *arrays):
-        batch = _batching.Batch(find(call), info.batch_size, arrays, in_dims[3:])
-        found = batch.map(lambda arrays: transform(call, arrays[:split], arrays[split:], num_threads))
+        batch = Batch(find(call), info.batch_size, arrays, in_dims[3:], torch)
+        found = batch.map(lambda arrays: transform(call, arrays[:split], arrays[split:], num_threads), _loop)
         return tuple(found), (0,) * len(found)
 
 
@@ -225,16 +224,17 @@ class _TransformedTwice(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *cotangents):
-        _refuse(ctx.what)
+        refuse_second(ctx.what)
 
     @staticmethod
     def vmap(info, in_dims, call, splits, given, wanted, num_threads, *arrays):
         first, second = splits
-        batch = _batching.Batch(find(call), info.batch_size, arrays, in_dims[5:], given, wanted)
+        batch = Batch(find(call), info.batch_size, arrays, in_dims[5:], torch, given, wanted)
         found = batch.map(
             lambda arrays: _transform_backward(
                 call, arrays[:first], arrays[first:second], arrays[second:], given, wanted, num_threads
-            )
+            ),
+            _loop,
         )
         return tuple(found), (0,) * len(found)
 
@@ -260,11 +260,16 @@ def _transform_backward(call, operands, state, cotangents, given, wanted, num_th
 # ----------------------------------------------------------------------------
 
 
+def _loop(batch, function):
+    """A call for each element of a batch."""
+    return [torch.stack(parts) for parts in zip(*map(function, map(batch.select, range(batch.size))))]
+
+
 @torch.library.register_vmap("linattn::run", lib=_library)
 def _(info, in_dims, call, operands, state, num_threads=None):
-    arrays = _batching.Batch(find(call), info.batch_size, [*operands, *state], [*in_dims[1], *in_dims[2]])
+    batch = Batch(find(call), info.batch_size, [*operands, *state], [*in_dims[1], *in_dims[2]], torch)
     split = len(operands)
-    found = arrays.map(lambda arrays: run(call, arrays[:split], arrays[split:], num_threads))
+    found = batch.map(lambda arrays: run(call, arrays[:split], arrays[split:], num_threads), _loop)
     return found, [0] * len(found)
 
 
@@ -273,9 +278,10 @@ def _(info, in_dims, call, operands, state, num_threads=None):
     if any(dim is None for dim in in_dims[2]):
         raise ValueError("initial_state: expected one for each element of the batch to update in place, but got one for all")
     split = len(operands)
+    batch = Batch(find(call), info.batch_size, [*operands, *state], [*in_dims[1], *in_dims[2]], torch)
     outputs = []
     for index in range(info.batch_size):
-        arrays = _batching.select([*operands, *state], [*in_dims[1], *in_dims[2]], index)
+        arrays = batch.select(index)
         outputs.append(run_(call, arrays[:split], arrays[split:], num_threads))
     return torch.stack(outputs), 0
 
@@ -284,13 +290,15 @@ def _(info, in_dims, call, operands, state, num_threads=None):
 def _(info, in_dims, call, operands, state, cotangents, given, wanted, num_threads=None):
     split = len(operands)
     inputs = len(operands) + len(state)
-    arrays = _batching.Batch(
-        find(call), info.batch_size, [*operands, *state, *cotangents], [*in_dims[1], *in_dims[2], *in_dims[3]], given, wanted
-    )
-    found = arrays.map(
+    batch = Batch(
+        find(call), info.batch_size, [*operands, *state, *cotangents], [*in_dims[1], *in_dims[2], *in_dims[3]], torch,
+        given, wanted,
+    )  # fmt: skip
+    found = batch.map(
         lambda arrays: run_backward(
             call, arrays[:split], arrays[split:inputs], arrays[inputs:], given, wanted, num_threads
-        )
+        ),
+        _loop,
     )
     return found, [0] * len(found)
 

@@ -94,14 +94,25 @@ def _check_cache():
     return cache["directory"]
 
 
-def _check_torch():
-    torch = _import("torch")
+def _tokens():
     rng = np.random.default_rng(0)
-    arrays = [rng.standard_normal((1, 20, 2, 16)).astype(np.float32) for _ in range(3)]
+    return [rng.standard_normal((1, 20, 2, 16)).astype(np.float32) for _ in range(3)]
+
+
+def _check_torch():
+    torch, arrays = _import("torch"), _tokens()
     result = scan(*map(torch.from_numpy, arrays))
     if not isinstance(result, torch.Tensor) or not np.array_equal(result.numpy(), scan(*arrays)):
         raise ValueError("expected tensors to give the bits that NumPy arrays give")
     return f"{torch.__version__}: tensors give the bits of NumPy arrays"
+
+
+def _check_jax():
+    jax, arrays = _import("jax"), _tokens()
+    with jax.default_device(jax.devices("cpu")[0]):
+        if not np.array_equal(jax.jit(lambda q, k, v: scan(q, k, v))(*arrays), scan(*arrays)):
+            raise ValueError("expected compiled functions to give the bits that NumPy arrays give")
+    return f"{jax.__version__}: compiled functions give the bits of NumPy arrays"
 
 
 def _check_transformers():
@@ -136,6 +147,7 @@ _CHECKS = {
     "kernels": _check_kernel,
     "cache": _check_cache,
     "PyTorch": _check_torch,
+    "JAX": _check_jax,
     "transformers": _check_transformers,
     "GPU": _check_gpu,
 }

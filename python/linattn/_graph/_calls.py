@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-import torch
-
 from .. import _linattn
 from .._recipe import Recipe, makers
 from . import _layouts
@@ -14,7 +12,7 @@ from . import _layouts
 __all__ = ["Call", "find", "name_of"]
 
 _calls = {}
-# PyTorch keeps the operators, and they the plans.
+# Graphs keep names, and these the plans.
 _linattn.outlive()
 
 
@@ -42,12 +40,9 @@ class Call(NamedTuple):
     def bind(self, shapes):
         return _layouts.bind(self.recipe, shapes)
 
-    def state_dtype(self, tokens):
-        return torch.float64 if self.recipe.wide_state or tokens is torch.float64 else torch.float32
-
     def result_dtypes(self, tokens):
-        """The dtypes of results, for tokens of a dtype."""
-        state = self.state_dtype(tokens)
+        """The names of the dtypes of results, for tokens of a dtype."""
+        state = "float64" if self.recipe.wide_state or tokens == "float64" else "float32"
         return [state if role == "state" else tokens for _, role, _ in self.recipe.results]
 
 

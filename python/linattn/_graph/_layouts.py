@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Binding", "bind", "results"]
+__all__ = ["Binding", "bind", "has_sequences", "result_layouts", "results"]
 
 # Operands that have all their dimensions whatever the tokens have.
 _WHOLE = ("state", "carried", "offsets", "parameter")
@@ -174,10 +174,21 @@ def _match(name, role, text, shape, extents, dropped):
     raise ValueError(f"{name}: expected shape {' or '.join(' '.join(x.user) for x in parsed)}, but got {tuple(shape)}")
 
 
-def results(recipe, binding):
-    """The shapes of what a call returns: (role, shape) of the output, if there is one, then of
-    the parts of the state and of the states between tokens that are returned."""
+def result_layouts(recipe, binding):
+    """The layouts of what a call returns: of the output, if there is one, then of the parts of
+    the state and of the states between tokens that are returned."""
     layouts = [parse(text)[0] for _, _, text in recipe.results]
     if binding.output is not None:
         layouts[0] = binding.output
+    return layouts
+
+
+def results(recipe, binding):
+    """Their shapes, (role, shape) each."""
+    layouts = result_layouts(recipe, binding)
     return [(role, layout.shape(binding.extents)) for (_, role, _), layout in zip(recipe.results, layouts)]
+
+
+def has_sequences(layout):
+    """Whether an array's first dimension is that of sequences: of tokens, or of states."""
+    return layout.user[:1] in (["B"], ["N"])

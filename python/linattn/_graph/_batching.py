@@ -1,0 +1,68 @@
+"""Calls of a batch: as one call where a sequence more is all that they are."""
+
+from __future__ import annotations
+
+from . import _layouts
+
+__all__ = ["Batch"]
+
+class Batch:
+    """Arrays of calls that differ in them alone.
+
+    Args:
+      call: a `Call`.
+      size: of the batch.
+      arrays: operands and state, then cotangents of some results, with the size of the batch
+        in front of, or among, their dimensions.
+      dims: where it is; None for an array that all calls share.
+      library: `torch` or `jax.numpy`.
+      given: which results have cotangents.
+      wanted: of which operands and parts of the state a gradient is returned.
+    """
+
+    def __init__(self, call, size, arrays, dims, library, given=(), wanted=()):
+        self.call, self.size, self.library = call, size, library
+        # The batch in front.
+        self.arrays = [x if dim is None else library.moveaxis(x, dim, 0) for x, dim in zip(arrays, dims)]
+        self.shared = [dim is None for dim in dims]
+        self.given, self.wanted = given, wanted
+
+    def map(self, function, loop):
+        """The results of all calls, the batch in front. `loop` makes a call for each element
+        where one call cannot make all."""
+        folded = self._fold()
+        if folded is None:
+            return loop(self, function)
+        arrays, outer = folded
+        return [result.reshape((self.size, outer, *result.shape[1:])) for result in function(arrays)]
+
+    def select(self, index):
+        """The arrays of one element."""
+        return [x if is_shared else x[index] for x, is_shared in zip(self.arrays, self.shared)]
+
+    def _fold(self):
+        """The arrays with the batch as more sequences, and how many sequences there were; None
+        where an array has no sequences, or they are not told apart by a dimension."""
+        inputs = len(self.call.names)
+        if not self.call.recipe.has_state:
+            inputs = len(self.call.recipe.operands)
+        if "offsets" in self.call.roles or "counts" in self.call.roles:
+            return None
+        shapes = [x.shape if is_shared else x.shape[1:] for x, is_shared in zip(self.arrays, self.shared)]
+        binding = self.call.bind(shapes[:inputs])
+        foldable = [_layouts.has_sequences(layout) for layout in binding.layouts]
+        gradients = [is_foldable for is_foldable, is_wanted in zip(foldable, self.wanted) if is_wanted]
+        # Of one sequence without its dimension the results have none either.
+        results = [_layouts.has_sequences(layout) for layout in _layouts.result_layouts(self.call.recipe, binding)]
+        if not all(gradients) or not all(results):
+            return None
+        foldable += [True for is_given in self.given if is_given]
+        arrays = []
+        for x, is_shared, is_foldable in zip(self.arrays, self.shared, foldable):
+            if is_foldable:
+                x = self.library.broadcast_to(x, (self.size, *x.shape)) if is_shared else x
+                x = x.reshape((x.shape[0] * x.shape[1], *x.shape[2:]))
+            elif not is_shared:
+                return None
+            arrays.append(x)
+        return arrays, binding.extents["B"] if "B" in binding.extents else binding.extents["N"]

@@ -1,0 +1,62 @@
+"""Heads that others share, as a head for each of them, and back."""
+
+from __future__ import annotations
+
+from . import _layouts
+
+__all__ = ["Heads"]
+
+
+class Heads:
+    """The numbers of heads of a call, where they differ.
+
+    Args:
+      binding: the `Binding` of the call.
+      library: `torch` or `jax.numpy`.
+    """
+
+    def __init__(self, binding, library):
+        counts = {name: extent for name, extent in binding.extents.items() if _layouts.kind(name) == "head"}
+        self.most = max(counts.values(), default=1)
+        self.counts = counts
+        self.differ = any(count != self.most for count in counts.values())
+        self.library = library
+
+    def shape(self, layout, shape):
+        """A shape with a head for each."""
+        return [self.most if word in self.counts else size for word, size in zip(layout.user, shape)]
+
+    def _shared(self, layout):
+        """The dimensions that count too few heads."""
+        return [i for i, word in enumerate(layout.user) if self.counts.get(word, self.most) != self.most]
+
+    def _split(self, array, i):
+        """The shape before dimension `i`, how many heads it counts and share each, and the shape after it."""
+        return array.shape[:i], array.shape[i], self.most // array.shape[i], array.shape[i + 1 :]
+
+    def spread(self, layout, array):
+        """The array with each head as often as others share it."""
+        for i in self._shared(layout):
+            before, heads, sharing, after = self._split(array, i)
+            array = array.reshape((*before, heads, 1, *after))
+            array = self.library.broadcast_to(array, (*before, heads, sharing, *after))
+            array = array.reshape((*before, self.most, *after))
+        return array
+
+    def place(self, layout, array):
+        """The cotangent of a result that has fewer heads: the first of equal ones has it."""
+        for i in self._shared(layout):
+            before, heads, sharing, after = self._split(array, i)
+            array = array.reshape((*before, heads, 1, *after))
+            zeros = self.library.zeros_like(array)
+            array = self.library.concatenate([array, *[zeros] * (sharing - 1)], axis=i + 1)
+            array = array.reshape((*before, self.most, *after))
+        return array
+
+    def gather(self, layout, gradient):
+        """The sums over the heads that share one."""
+        for i in self._shared(layout):
+            count = self.counts[layout.user[i]]
+            before, after = gradient.shape[:i], gradient.shape[i + 1 :]
+            gradient = gradient.reshape((*before, count, self.most // count, *after)).sum(i + 1)
+        return gradient
