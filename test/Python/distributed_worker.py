@@ -6,15 +6,19 @@
 import datetime
 import os
 import pathlib
+import random
 import sys
 
 import numpy as np
+import test_families
 import torch
 import torch.distributed as dist
 
+from conftest import SEED
+
 import linattn
 from linattn.distributed import PeerError, SequenceParallel
-from linattn.distributed._calls import Call
+from linattn.distributed._calls import Call, bind
 
 B, T, H, K, V = 2, 28, 4, 8, 32
 PACKED = [0, 3, 3, 9, 24, 28]
@@ -34,6 +38,7 @@ def gates(batch=B):
     return {"g": g, "beta": torch.sigmoid(draw(batch, T, H))}
 
 
+PATIENCE = datetime.timedelta(seconds=120)
 FAULTS = ("failure", "silence", "death")
 
 # Function, arguments with tokens, and options.
@@ -65,13 +70,13 @@ class Rank:
         self.rank, self.ranks, self.folder = rank, ranks, pathlib.Path(folder)
         dist.init_process_group(
             "gloo", init_method=f"file://{folder}/group", rank=rank, world_size=ranks,
-            timeout=datetime.timedelta(seconds=120),
+            timeout=PATIENCE,
         )  # fmt: skip
         self.results = {}
-        made = {size: dist.new_group(list(range(size))) for size in range(2, ranks + 1)}
+        made = {size: dist.new_group(list(range(size)), timeout=PATIENCE) for size in range(2, ranks + 1)}
         self.groups = {size: group for size, group in made.items() if rank < size}
         # A fault may break a group.
-        self.broken = {fault: dist.new_group([0, 1]) for fault in FAULTS}
+        self.broken = {fault: dist.new_group([0, 1], timeout=PATIENCE) for fault in FAULTS}
 
     def whole(self, compute):
         """What rank 0 computes on one process, on every rank."""
@@ -189,6 +194,58 @@ def convolution(rank):
                 rank.note(f"{name} {layout} {index}", ((mine - expected).abs().max() / all_of_it.abs().max()).item())
 
 
+def softmax(rank):
+    """Softmax attention with shared key heads, and its gradients."""
+    arrays = [draw(1, T, 2 * H, K), draw(1, T, H, K, seed=1), draw(1, T, H, V, seed=2)]
+    cotangent = draw(1, T, 2 * H, V, seed=5)
+    for name, options in (("causal", {}), ("full", {"causal": False}), ("softmax-packed", {"cu_seqlens": PACKED})):
+        whole = alone(*arrays, cotangent, **options)
+        for size, layout in ((3, "contiguous"), (2, "zigzag"), (4, "contiguous")):
+            if size not in rank.groups or (size, name) == (4, "full"):
+                continue
+            parallel = SequenceParallel(rank.groups[size], layout=layout)
+            leaves = [parallel.split(x).requires_grad_() for x in arrays]
+            o = parallel.softmax_attention(*leaves, **options)
+            (o * parallel.split(cotangent)).sum().backward()
+            for index, (mine, all_of_it) in enumerate(zip((o, *(x.grad for x in leaves)), whole)):
+                error = (mine - parallel.split(all_of_it)).abs().max() / all_of_it.abs().max()
+                rank.note(f"{name} {layout} {size} {index}", error.item())
+
+
+def alone(q, k, v, cotangent, causal=True, cu_seqlens=(0, T)):
+    """Softmax attention and its gradients in float64, by the formula."""
+    leaves = [x.double().requires_grad_() for x in (q, k, v)]
+    k, v = (x.repeat_interleave(2, 2) for x in leaves[1:])
+    rows = torch.searchsorted(torch.tensor(cu_seqlens[1:]), torch.arange(T), right=True)
+    mask = rows[:, None] == rows
+    mask = mask.tril() if causal else mask
+    scores = torch.einsum("bihd,bjhd->bhij", leaves[0], k) * K**-0.5
+    o = torch.einsum("bhij,bjhd->bihd", scores.masked_fill(~mask, float("-inf")).softmax(-1), v)
+    (o * cotangent).sum().backward()
+    return [o.detach(), *(x.grad for x in leaves)]
+
+
+def families(rank):
+    """Some named families, by chance."""
+    if 2 not in rank.groups:
+        return
+    parallel = SequenceParallel(rank.groups[2])
+    for case in random.Random(SEED).sample(sorted(test_families.CASES), 2):
+        name, make = test_families.CASES[case]
+        function = getattr(linattn, name)
+        drawn = make(test_families.Draw(np.float32, T=12, B=2, HQ=4, HK=2, HV=4, K=8, V=32))
+        given = {key: torch.from_numpy(np.array(x)) if isinstance(x, np.ndarray) else x for key, x in drawn.items()}
+        call = bind(function, (), dict(given))
+        whole, own = function(**given), {}
+        for key, x in given.items():
+            place = call.time_axis(key) if key in call.operands else None
+            own[key] = x if place is None else parallel.split(x, place[0])
+        o = parallel(function, **own)
+        whole, o = (x[0] if isinstance(x, tuple) else x for x in (whole, o))
+        error = (o - parallel.split(whole, call.output_time())).abs().max() / whole.abs().max()
+        rank.note(f"family {case}", error.item())
+
+
 def errors(rank):
     """What ranks say to calls that do not go together."""
     parallel = SequenceParallel(rank.groups[2])
@@ -269,6 +326,8 @@ def main(rank, ranks, folder):
     bits(rank)
     gradients(rank)
     convolution(rank)
+    softmax(rank)
+    families(rank)
     if rank.rank < 2:
         traffic(rank)
         errors(rank)

@@ -74,6 +74,19 @@ def test_short_convolution(ranks, case):
         assert value if name.endswith("same") else value < ROUNDING, name
 
 
+@pytest.mark.parametrize(("case", "noted"), [("causal", 9), ("full", 5), ("softmax-packed", 9)])
+def test_softmax(ranks, case, noted):
+    found = entries(ranks, [case])
+    assert len(found) == noted * 4
+    assert all(error < ROUNDING for _, error in found), found
+
+
+def test_families(ranks):
+    found = entries(ranks, ["family"])
+    assert len(found) == 4
+    assert all(error < ROUNDING for _, error in found), found
+
+
 def test_traffic(ranks):
     numbers = worker.B * worker.H * (worker.K * worker.V + worker.K)
     assert ranks[0]["forward"].tolist() == [numbers, 2]  # the first rank sends its state

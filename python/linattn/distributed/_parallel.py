@@ -9,7 +9,7 @@ import torch
 
 from .. import _linattn
 from .._checks import check_choice
-from . import _conv, _messages, _recurrence, _slots
+from . import _conv, _messages, _recurrence, _slots, _softmax
 
 __all__ = ["SequenceParallel"]
 
@@ -95,6 +95,28 @@ class SequenceParallel:
             fewer than (W − 1)·dilation tokens.
         """
         return _conv.run(self, x, weight, bias, activation, cu_seqlens, reverse, dilation, num_threads, target)
+
+    def softmax_attention(self, q, k, v, *, causal=True, scale=None, cu_seqlens=None):
+        """Softmax attention of this rank's queries to the keys of all ranks, for the layers
+        between the recurrences.
+
+        Keys and values go from rank to rank, and each rank holds those of one other at a time.
+        The blocks are computed by PyTorch's products of matrices, in float32 or better.
+
+        Args:
+          q: ``[B, T of this rank, Hq, K]``; k, v: ``[B, T of this rank, Hk, K]`` and
+            ``[B, T of this rank, Hk, V]``, of q's dtype. Hk divides Hq.
+          causal: a token attends to tokens up to itself only.
+          scale: multiplies the scores; K**-0.5 unless given.
+          cu_seqlens: the offsets of the whole; tokens attend inside of their sequence.
+
+        Returns:
+          ``[B, T of this rank, Hq, V]``.
+
+        Raises:
+          ValueError, TypeError, PeerError: as those of a recurrence.
+        """
+        return _softmax.run(self, q, k, v, causal, scale, cu_seqlens)
 
     def split(self, array, axis=1):
         """This rank's tokens of an array that holds all of them, a copy."""
