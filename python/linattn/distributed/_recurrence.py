@@ -1,0 +1,326 @@
+"""A recurrence whose tokens lie on several processes.
+
+Every process runs its tokens from the state that the process before it has ended with, so
+that each token is worked on once and by the sums of a single process. The state goes on
+in panels of heads: while one process works on a panel, the next one works on the panel
+before it. Cotangents of the states go the other way.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from .._checks import UnsupportedError
+from . import _calls, _slots
+
+__all__ = ["run"]
+
+# A panel should take longer than its message: operations in each, at least.
+_LEAST_WORK = 1e7
+# Panels for each process that waits for the first one: of n, n / (n + 1) of the time is work.
+_PER_WAIT = 8
+
+
+def run(parallel, function, args, kwargs):
+    """The call on all processes; see `SequenceParallel.__call__`."""
+    job = _Job(parallel, function, args, kwargs)
+    call = job.call
+    results = _Recorded.apply(job, *call.operands.values(), *(call.initial or ())) if job.records else job.forward()
+    if not call.returns:
+        return results[0]
+    return results[0], call.wrap(results[1:])
+
+
+def check_offsets(offsets, batch):
+    """The offsets of packed sequences as integers, or None."""
+    if offsets is None:
+        return None
+    offsets = tuple(int(offset) for offset in (offsets.tolist() if hasattr(offsets, "tolist") else offsets))
+    if len(offsets) < 2 or offsets[0] or any(a > b for a, b in zip(offsets, offsets[1:])):
+        raise ValueError("cu_seqlens: expected offsets of the whole from 0 on that do not decrease, but got others")
+    if batch != 1:
+        raise ValueError(f"cu_seqlens: expected a batch of 1, but got {batch}")
+    return offsets
+
+
+def check_lengths(layout, lengths, offsets):
+    """Whether the tokens of all ranks go with the layout and the offsets."""
+    if min(lengths) < 1:
+        raise ValueError(f"expected at least one token on every rank, but got {lengths}")
+    if layout == "zigzag" and (len(set(lengths)) > 1 or lengths[0] % 2):
+        raise ValueError(f"expected an even number of tokens, the same on every rank, for the zigzag layout, but got {lengths}")
+    if offsets is not None and offsets[-1] != sum(lengths):
+        raise ValueError(f"cu_seqlens: expected to end at {sum(lengths)}, the tokens of all ranks, but got {offsets[-1]}")
+
+
+class _Recorded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, job, *arrays):
+        ctx.job = job
+        return tuple(job.forward())
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, *cotangents):
+        return None, *ctx.job.backward(cotangents, ctx.needs_input_grad[1:])
+
+
+class _Job:
+    """One call on this process: its pieces, what they have computed, and their messages."""
+
+    def __init__(self, parallel, function, args, kwargs):
+        self.channel, self.layout = parallel.channel, parallel.layout
+        error, fields, length, threads = None, [], 0, 1
+        try:
+            self.call = call = _calls.bind(function, args, kwargs)
+            arrays = [*call.operands.values(), *(call.initial or ())]
+            self.records = torch.is_grad_enabled() and any(array.requires_grad for array in arrays)
+            length = self._check()
+            threads = parallel.threads(call.options.get("num_threads"))
+            fields = [*call.describe(), *self._describe(parallel)]
+        except (TypeError, ValueError, RuntimeError) as problem:
+            error = problem
+        # An error of this process's own is everyone's: nothing is left to wait for.
+        device = next((array.device for array in args if isinstance(array, torch.Tensor)), torch.device("cpu"))
+        name = getattr(function, "__name__", type(function).__name__)
+        numbers = self.channel.agree(name, fields, (length, threads), error, device)
+        lengths = [entry[0] for entry in numbers]
+        check_lengths(self.layout, lengths, self.offsets)
+        slots = _slots.slots_of(self.layout, lengths, call.reverse)
+        pieces = _slots.cut(slots, self.offsets, call.batch(), call.reverse)
+        self.pieces = [
+            (index, slot, piece)
+            for index, (slot, piece) in enumerate(zip(slots, pieces))
+            if slot.rank == self.channel.rank
+        ]
+        self.slots = slots
+        self.panels = self._choose_panels(parallel.panels, sum(lengths), max(entry[1] for entry in numbers))
+        self.kept, self.handed = {}, {}
+
+    def _check(self):
+        """Raises what this process alone can find; returns its number of tokens."""
+        call = self.call
+        length = call.length()
+        if length < 1:
+            raise ValueError("expected at least one token on every rank, but got none")
+        if call.offsets is not None and not call.takes_offsets:
+            raise TypeError(f"cu_seqlens: expected a family with packed sequences, but got {call.name}")
+        self.offsets = check_offsets(call.offsets, call.batch())
+        self.output, self.states = call.probe()
+        if len(self.states) > len(call.state_axes):
+            raise UnsupportedError(f"{call.name}: expected a state of {len(call.state_axes)} parts, but got {len(self.states)}")
+        self.dtype = self.states[0].dtype
+        if any(part.dtype != self.dtype for part in self.states):
+            raise UnsupportedError(f"{call.name}: expected a state of one dtype for a sequence of several processes, but got several")
+        rows = call.batch() if self.offsets is None else len(self.offsets) - 1
+        expected = [(rows, *part.shape[1:]) for part in self.states]
+        if call.initial is not None:
+            got = [tuple(part.shape) for part in call.initial]
+            if got != expected:
+                raise ValueError(f"initial_state: expected shapes {expected}, but got {got}")
+        self.shapes = expected
+        return length
+
+    def _describe(self, parallel):
+        return [
+            f"layout {self.layout}",
+            f"panels {parallel.panels}",
+            f"cu_seqlens {self.offsets}",
+            f"initial state {'there' if self.call.initial is not None else 'left out'}",
+            f"gradients {'recorded' if self.records else 'not recorded'}",
+        ]
+
+    def _choose_panels(self, wanted, tokens, threads):
+        counts = self.call.panel_counts([part.shape for part in self.states])
+        if wanted is not None:
+            if wanted not in counts:
+                raise ValueError(f"panels: expected one of {', '.join(map(str, counts))} for {self.call.name}, but got {wanted}")
+            return wanted
+        work = 4.0 * tokens / len(self.slots) * sum(part.numel() for part in self.states)
+        heads = max((part.shape[0] * part.shape[1] for part in self.states if part.dim() > 2), default=1)
+        most = min(_PER_WAIT * (self.channel.ranks - 1), work / _LEAST_WORK)
+        if self.call.panel == "H":
+            most = min(most, heads // threads)
+        return max(count for count in counts if count <= max(most, 1))
+
+    # ------------------------------------------------------------------------
+
+    def forward(self):
+        call = self.call
+        shape = list(self.output.shape)
+        shape[call.output_time()] = call.length()
+        output = torch.empty(shape, dtype=self.output.dtype, device=call.device)
+        finals = [part.new_zeros(shape) for part, shape in zip(self.states, self.shapes)] if call.returns else []
+        for index, slot, piece in self.pieces:
+            for panel in range(self.panels):
+                with self._telling(index + 1, piece.leaves, (panel, "forward")):
+                    state = self._enter(index, piece, panel)
+                    parts = self._compute(index, slot, piece, panel, state, output)
+                    self._leave(index + 1, [part.detach() for part in parts], piece.leaves, (panel, "forward"))
+                self._keep_finals(finals, parts, piece, panel)
+        self.channel.finish()
+        return [output, *finals]
+
+    def _enter(self, index, piece, panel):
+        """The state that a piece starts from, or None for zeros."""
+        if not piece.enters and self.call.initial is None:
+            return None
+        parts = []
+        for position, part in enumerate(self.states):
+            rows = slice(piece.rows.start, piece.rows.stop)
+            if self.call.initial is not None:
+                whole = self.call.initial[position].detach()[rows]
+            else:
+                # A running maximum of no tokens is the least number.
+                fill = float("-inf") if self.call.state_names[position] == "m" else 0.0
+                whole = part.new_full((len(piece.rows), *part.shape[1:]), fill)
+            parts.append(self.call.slice_state(whole, position, panel, self.panels))
+        if piece.enters:
+            arrived = self._arrive(index - 1, piece.enters, (panel, "forward"))
+            if len(piece.enters) == len(piece.rows):
+                return arrived
+            parts = [part.contiguous().clone() for part in parts]
+            for part, rows in zip(parts, arrived):
+                part[piece.enters.start : piece.enters.stop] = rows
+        return [part.contiguous() for part in parts]
+
+    def _compute(self, index, slot, piece, panel, state, output):
+        """Runs a panel of a piece; the outputs go to their place. Returns the final state."""
+        call, tokens = self.call, slot.tokens
+        place = call.slice_output(output, tokens, panel, self.panels)
+        operands = {name: call.slice(name, tokens, panel, self.panels).detach() for name in call.operands}
+        if not self.records:
+            with torch.no_grad():
+                return call.run(operands, state, piece.offsets, place)[1]
+        for name, operand in operands.items():
+            operand.requires_grad_(call.operands[name].requires_grad)
+        if state is not None and (piece.enters or any(part.requires_grad for part in call.initial)):
+            state = [part.detach().requires_grad_() for part in state]
+        with torch.enable_grad():
+            o, parts = call.run(operands, state, piece.offsets)
+        place.copy_(o.detach())
+        self.kept[index, panel] = operands, state, o, parts
+        return parts
+
+    def _keep_finals(self, finals, parts, piece, panel):
+        ended = self._ended(piece)
+        for position, (final, part) in enumerate(zip(finals, parts)):
+            rows = final[piece.rows.start : piece.rows.stop]
+            self.call.slice_state(rows, position, panel, self.panels)[ended] = part.detach()[ended]
+
+    @staticmethod
+    def _ended(piece):
+        """The rows of a piece that do not go on."""
+        return [row for row in range(len(piece.rows)) if row not in piece.leaves]
+
+    # ------------------------------------------------------------------------
+
+    def backward(self, cotangents, wanted):
+        call = self.call
+        arrays = [*call.operands.values(), *(call.initial or ())]
+        grads = [torch.zeros_like(array) if want else None for array, want in zip(arrays, wanted)]
+        if not self.kept:
+            raise RuntimeError(f"{call.name}: expected one backward pass for a call, but got a second one")
+        for index, slot, piece in reversed(self.pieces):
+            for panel in range(self.panels):
+                with self._telling(index - 1, piece.enters, (panel, "backward")):
+                    operands, entered = self._differentiate(index, slot, piece, panel, cotangents)
+                    self._leave(index - 1, entered, piece.enters, (panel, "backward"))
+                self._add(grads, operands, entered, slot, piece, panel)
+        self.channel.finish()
+        return grads
+
+    def _differentiate(self, index, slot, piece, panel, cotangents):
+        """The gradients of a piece's operands, by name, and of the state it starts from."""
+        call = self.call
+        operands, state, o, parts = self.kept.pop((index, panel))
+        given = [call.slice_output(cotangents[0], slot.tokens, panel, self.panels)]
+        for position, part in enumerate(parts):
+            cotangent = torch.zeros_like(part)
+            if call.returns:
+                rows = cotangents[1 + position][piece.rows.start : piece.rows.stop]
+                ended = self._ended(piece)
+                cotangent[ended] = call.slice_state(rows, position, panel, self.panels)[ended]
+            given.append(cotangent)
+        if piece.leaves:
+            arrived = self._arrive(index + 1, piece.leaves, (panel, "backward"))
+            for cotangent, rows in zip(given[1:], arrived):
+                cotangent[piece.leaves.start : piece.leaves.stop] = rows
+        leaves = {name: operand for name, operand in operands.items() if operand.requires_grad}
+        states = [part for part in state or () if part.requires_grad]
+        results = [(result, cotangent) for result, cotangent in zip((o, *parts), given) if result.requires_grad]
+        found = torch.autograd.grad(
+            [result for result, _ in results], [*leaves.values(), *states],
+            [cotangent for _, cotangent in results], allow_unused=True,
+        )  # fmt: skip
+        entered = [
+            torch.zeros_like(part) if grad is None else grad for part, grad in zip(states, found[len(leaves) :])
+        ]
+        return dict(zip(leaves, found)), entered
+
+    def _add(self, grads, operands, entered, slot, piece, panel):
+        """Puts the gradients of a panel where they belong: heads that panels share, and what
+        has no tokens, get sums."""
+        call = self.call
+        for place, name in zip(grads, call.operands):
+            if place is not None and operands.get(name) is not None:
+                call.slice_of(place, name, slot.tokens, panel, self.panels).add_(operands[name])
+        for position, (place, grad) in enumerate(zip(grads[len(call.operands) :], entered)):
+            own = [row for row in range(len(piece.rows)) if row not in piece.enters]
+            if place is not None and own:
+                rows = place[piece.rows.start : piece.rows.stop]
+                call.slice_state(rows, position, panel, self.panels)[own] += grad[own]
+
+    # ------------------------------------------------------------------------
+
+    def _message_shapes(self, rows):
+        shapes = []
+        for position, part in enumerate(self.states):
+            shape = list(self.call.slice_state(part, position, 0, self.panels).shape)
+            shapes.append(torch.Size([len(rows), *shape[1:]]))
+        return shapes
+
+    def _leave(self, index, parts, rows, what):
+        """Hands rows of a state, or of its cotangent, to another slot."""
+        if not rows:
+            return
+        parts = [part[rows.start : rows.stop] for part in parts]
+        rank = self.slots[index].rank
+        if rank == self.channel.rank:
+            self.handed[index, what] = parts
+        else:
+            self.channel.send(parts, rank, _name(what))
+
+    def _arrive(self, index, rows, what):
+        """What another slot has handed on."""
+        rank = self.slots[index].rank
+        if rank == self.channel.rank:
+            mine = index + 1 if what[1] == "forward" else index - 1
+            return self.handed.pop((mine, what))
+        return self.channel.receive(self._message_shapes(rows), self.dtype, self.call.device, rank, _name(what))
+
+    def _telling(self, index, rows, what):
+        return _Telling(self, index, rows, what)
+
+
+class _Telling:
+    """Where a piece fails, the process that waits for its state is told."""
+
+    def __init__(self, job, index, rows, what):
+        self.job, self.index, self.rows, self.what = job, index, rows, what
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        job = self.job
+        if error is None or not self.rows:
+            return
+        rank = job.slots[self.index].rank
+        if rank != job.channel.rank:
+            job.channel.fail(job._message_shapes(self.rows), job.dtype, job.call.device, rank, _name(self.what))
+
+
+def _name(what):
+    panel, direction = what
+    return f"the state of panel {panel}" if direction == "forward" else f"the gradient of the state of panel {panel}"

@@ -1,0 +1,150 @@
+"""Sequences on several processes: gloo processes on this machine, 2, 3 and 4 of them."""
+
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import distributed_worker as worker  # noqa: E402
+from linattn.distributed import SequenceParallel  # noqa: E402
+
+# Both sums are right to the rounding of float32; their order differs.
+ROUNDING = 2e-6
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    """What each of four processes has noted; the first one dies at the end, on purpose."""
+    folder, count = tmp_path_factory.mktemp("ranks"), 4
+    started = [
+        subprocess.Popen(
+            [sys.executable, pathlib.Path(worker.__file__), str(rank), str(count), folder],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        for rank in range(count)
+    ]  # fmt: skip
+    try:
+        said = [process.communicate(timeout=600)[0] for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    assert [process.returncode for process in started] == [7, 0, 0, 0], "\n".join(said)
+    return [dict(np.load(folder / f"{rank}.npz")) for rank in range(count)]
+
+
+def entries(results, cases):
+    """Name and value of what the ranks have noted for cases of these names."""
+    return [(name, value) for result in results for name, value in result.items() if name.split()[0] in cases]
+
+
+def test_bits_do_not_depend_on_processes(ranks):
+    found = [
+        (name, value)
+        for name, value in entries(ranks, worker.CASES)
+        if name.split()[1] in ("token", "state-tile")
+    ]
+    # Groups of 2 in both layouts, of 3 and of 4: 2 + 2 + 3 + 4 ranks.
+    assert len(found) == 7 * 11
+    assert all(found[1] for found in found), found
+
+
+def test_gradients_and_states(ranks):
+    found = [
+        (name, value)
+        for name, value in entries(ranks, worker.CASES)
+        if name.split()[1] in ("contiguous", "zigzag")
+    ]
+    assert {name.rsplit(" ", 1)[0] for name, _ in found} == {
+        f"{case} {layout}"
+        for case in ("linear", "gla-reverse", "kda")
+        for layout in ("contiguous", "contiguous packed", "zigzag", "zigzag packed")
+    }
+    assert all(error < ROUNDING for _, error in found), found
+
+
+@pytest.mark.parametrize("case", ["plain", "packed", "dilated"])
+def test_short_convolution(ranks, case):
+    found = entries(ranks, [case])
+    assert len(found) == 5 * (1 if case == "packed" else 4)  # gradients of packed sequences have no kernel
+    for name, value in found:
+        assert value if name.endswith("same") else value < ROUNDING, name
+
+
+@pytest.mark.parametrize(("case", "noted"), [("causal", 9), ("full", 5), ("softmax-packed", 9)])
+def test_softmax(ranks, case, noted):
+    found = entries(ranks, [case])
+    assert len(found) == noted * 4
+    assert all(error < ROUNDING for _, error in found), found
+
+
+def test_families(ranks):
+    found = entries(ranks, ["family"])
+    assert len(found) == 4
+    assert all(error < ROUNDING for _, error in found), found
+
+
+def test_traffic(ranks):
+    numbers = worker.B * worker.H * (worker.K * worker.V + worker.K)
+    assert ranks[0]["forward"].tolist() == [numbers, 2]  # the first rank sends its state
+    assert ranks[1]["forward"].tolist() == [0, 0]
+    assert ranks[0]["backward"].tolist() == [numbers, 2]
+    assert ranks[1]["backward"].tolist() == [numbers, 2]  # and the second its gradient
+
+
+EXPECTED = {
+    "shapes": "expected the same call on every rank, but got v [2, T, 4, 32] float32 on rank 0 and v [2, T, 4, 16] float32 on rank 1",
+    "functions": "got function retnet on rank 0 and function linear_attention on rank 1",
+    "gradients": "got gradients not recorded on rank 0 and gradients recorded on rank 1",
+    "offsets": f"cu_seqlens: expected to end at {worker.T}, the tokens of all ranks, but got {worker.T + 1}",
+    "in place": "UnsupportedError: inplace: expected it only on one process",
+    "function": "TypeError: function: expected linattn.scan or a named family of linattn, but got add",
+    "array": "TypeError: q: expected a tensor of PyTorch, but got ndarray",
+    "panels": "ValueError: panels: expected one of 1, 2, 4 for gla, but got 3",
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_errors(ranks, name):
+    assert EXPECTED[name] in str(ranks[0][name])
+    assert str(ranks[0][name]) == str(ranks[1][name])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("lengths", "k: expected the sequence length of q, 14, but got 13"), ("heads", "expected ")],
+)
+def test_errors_of_one_rank(ranks, name, message):
+    assert message in str(ranks[1][name]) and str(ranks[1][name]).startswith("ValueError")
+    assert str(ranks[0][name]).startswith("PeerError: retnet: rank 1 refused its arguments: ValueError: ")
+    assert message in str(ranks[0][name])
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("failure", "rank 0 failed before it could send: the state of panel 0"),
+        ("silence", "rank 1 lost its group while waiting for rank 0: the state of panel 0"),
+        ("death", "rank 1 lost its group while waiting for rank 0: the state of panel 0"),
+    ],
+)
+def test_faults_of_another_rank(ranks, fault, message):
+    assert str(ranks[1][fault]).startswith(f"PeerError: {message}")
+
+
+def test_own_failure(ranks):
+    assert str(ranks[0]["failure"]) == "MemoryError: expected by the test"
+
+
+def test_without_a_group():
+    with pytest.raises(ValueError, match="group: expected an initialized process group"):
+        SequenceParallel()
+
+
+@pytest.mark.parametrize(("option", "error"), [({"layout": "striped"}, ValueError), ({"panels": 1.5}, TypeError), ({"timeout": "1"}, TypeError)])
+def test_options(option, error):
+    with pytest.raises(error, match=next(iter(option))):
+        SequenceParallel(**option)
