@@ -359,6 +359,32 @@ private:
   std::vector<std::string_view> blobs;
 };
 
+/// The manifest as it is read. The destructor of a JSON value allocates where it
+/// has parts, and ends the process where that fails: the parts go first.
+struct Manifest {
+  explicit Manifest(std::string_view text)
+      : root(json::parse(text, [](int depth, json::parse_event_t, json &) {
+          // Deep nesting costs the parser no stack, but what follows.
+          if (depth > kMaxNesting)
+            malformed("expected parts to be nested at most " +
+                      std::to_string(kMaxNesting) + " deep");
+          return true;
+        })) {}
+  ~Manifest() { takeApart(root); }
+
+  static void takeApart(json &value) {
+    if (!value.is_structured())
+      return;
+    for (json &part : value) {
+      takeApart(part);
+      part = nullptr;
+    }
+    value.clear();
+  }
+
+  json root;
+};
+
 } // namespace
 
 static BundleHeader readHeader(const std::string &file) {
@@ -390,11 +416,10 @@ Bundle Bundle::parse(std::string contents) {
   std::string_view all = *bundle.file;
   bundle.manifest = all.substr(sizeof(header), header.manifestSize);
   try {
-    // Deep nesting costs the parser no stack.
-    json root = json::parse(bundle.manifest);
+    Manifest manifest(bundle.manifest);
     uint64_t start = getBlobStart(header.manifestSize);
     Reader(bundle, all.substr(std::min<uint64_t>(start, all.size())))
-        .read(root);
+        .read(manifest.root);
   } catch (const json::exception &error) {
     malformed(error.what());
   }
