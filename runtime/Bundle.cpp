@@ -358,6 +358,32 @@ private:
   std::vector<std::string_view> blobs;
 };
 
+/// The manifest as it is read. The destructor of a JSON value allocates where it
+/// has parts, and ends the process where that fails: the parts go first.
+struct Manifest {
+  explicit Manifest(std::string_view text)
+      : root(json::parse(text, [](int depth, json::parse_event_t, json &) {
+          // Deep nesting costs the parser no stack, but what follows.
+          if (depth > kMaxNesting)
+            malformed("expected parts to be nested at most " +
+                      std::to_string(kMaxNesting) + " deep");
+          return true;
+        })) {}
+  ~Manifest() { takeApart(root); }
+
+  static void takeApart(json &value) {
+    if (!value.is_structured())
+      return;
+    for (json &part : value) {
+      takeApart(part);
+      part = nullptr;
+    }
+    value.clear();
+  }
+
+  json root;
+};
+
 } // namespace
 
 static BundleHeader readHeader(const std::string &file) {
@@ -382,24 +408,6 @@ static BundleHeader readHeader(const std::string &file) {
   return header;
 }
 
-/// The library's destructor takes memory for values within values, and without
-/// any ends the process. Emptied from the innermost values on it takes none.
-/// Deeper ones than a manifest has are left to it.
-static void clearNested(json &value, int depth = 0) {
-  if (!value.is_structured() || depth > kMaxNesting)
-    return;
-  for (json &inner : value)
-    clearNested(inner, depth + 1);
-  value.clear();
-}
-
-namespace {
-struct Manifest {
-  ~Manifest() { clearNested(root); }
-  json root;
-};
-} // namespace
-
 Bundle Bundle::parse(std::string contents) {
   BundleHeader header = readHeader(contents);
   Bundle bundle;
@@ -407,8 +415,7 @@ Bundle Bundle::parse(std::string contents) {
   std::string_view all = *bundle.file;
   bundle.manifest = all.substr(sizeof(header), header.manifestSize);
   try {
-    // Deep nesting costs the parser no stack.
-    Manifest manifest{json::parse(bundle.manifest)};
+    Manifest manifest(bundle.manifest);
     uint64_t start = getBlobStart(header.manifestSize);
     Reader(bundle, all.substr(std::min<uint64_t>(start, all.size())))
         .read(manifest.root);

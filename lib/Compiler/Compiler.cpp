@@ -11,11 +11,11 @@
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Support/LargeMemory.h"
 #include "linattn/Support/OutOfMemory.h"
+#include "linattn/Support/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include <list>
 
 using namespace linattn;
@@ -291,11 +291,10 @@ llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
 
 llvm::Expected<Kernel> Compiler::compileFile(llvm::StringRef path,
                                              llvm::StringRef entry) const {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
-  if (!buffer)
-    return makeError(path +
-                     ": error: cannot be read: " + buffer.getError().message());
-  return compile((*buffer)->getBuffer(), entry, path);
+  llvm::Expected<std::string> text = readText(path);
+  if (!text)
+    return text.takeError();
+  return compile(*text, entry, path);
 }
 
 llvm::Expected<Kernel> Compiler::compile(mlir::ModuleOp module,

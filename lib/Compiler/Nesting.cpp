@@ -1,4 +1,4 @@
-//===- Nesting.cpp - How deep a text nests -------------------------------===//
+//===- Nesting.cpp - How deep a text nests, how long its numbers are ------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,6 +8,7 @@
 
 #include "Isolation.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace linattn::detail;
@@ -19,14 +20,20 @@ class NestingScanner {
 public:
   explicit NestingScanner(llvm::StringRef text) : text(text) {}
 
-  /// The offset at which the parser would recurse more than `limit` deep; npos
-  /// if there is none.
+  /// The offset at which the parser would recurse more than `limit` deep, or at
+  /// which a number ends that has more digits; npos if there is none.
   size_t findTooDeep(int64_t limit) {
     int64_t depth = 0, signs = 0;
     while (at < text.size()) {
       char c = text[at];
       if (skipTrivia())
         continue;
+      if (llvm::isAlnum(c) || c == '_') {
+        if (skipWord() > limit && llvm::isDigit(c))
+          return at - 1;
+        signs = 0;
+        continue;
+      }
       signs = c == '-' ? signs + 1 : 0;
       if (isArrow())
         at += 2;
@@ -54,6 +61,16 @@ private:
   bool isComparison() const {
     return text.substr(at).starts_with(">=") ||
            text.substr(at).starts_with("<=");
+  }
+
+  /// Returns the length of a number or a name. LLVM's conversion to floating
+  /// point has room for some ten thousand digits, and no check.
+  int64_t skipWord() {
+    size_t begin = at;
+    while (at < text.size() && (llvm::isAlnum(text[at]) || text[at] == '.' ||
+                                text[at] == '_' || text[at] == '$'))
+      ++at;
+    return at - begin;
   }
 
   /// White space, comments and strings: in none of them does a bracket count.
@@ -95,6 +112,10 @@ llvm::Error linattn::detail::checkNesting(llvm::StringRef text,
   size_t offset = NestingScanner(text).findTooDeep(1000);
   if (offset == llvm::StringRef::npos)
     return llvm::Error::success();
+  if (llvm::isAlnum(text[offset]) || text[offset] == '.')
+    return llvm::createStringError(locate(text, fileName, offset) +
+                                   ": error: expected a number of at most 1000 "
+                                   "digits, but got a longer one");
   llvm::StringRef what = text[offset] == '-' ? "signs" : "brackets";
   return llvm::createStringError(locate(text, fileName, offset) + ": error: " +
                                  what + " are nested more than 1000 deep");

@@ -276,11 +276,14 @@ void ChunkTile::findNext() {
 /// one again.
 void ChunkTile::prefetchNext(Value operand, Value member, Value row,
                              bool isWritten) {
+  // Types may leave the size of one operand open that others know.
+  std::optional<int64_t> width = getConstantIntValue(dim(operand, 3));
+  if (!width)
+    return;
   int64_t line = elementsPerLine(operand);
   // Panels divide the columns of the values; of other rows each gets a part.
   int64_t count = *getConstantIntValue(panels());
-  int64_t share = llvm::alignTo(
-      llvm::divideCeil(*getConstantIntValue(dim(operand, 3)), count), line);
+  int64_t share = llvm::alignTo(llvm::divideCeil(*width, count), line);
   Value start = mul(div(column, index(shape.cols)), index(share));
   Value rowHead = nextHead, total = heads;
   // Queries and outputs may have several heads per state.

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _linattn
 from ._checks import UnsupportedError, check_flag, check_legal_form, check_number, parse_form
-from ._ops import ALWAYS, check_inplace, describe_state, finish_inplace, name_state, parse_target, resolve_target
+from ._ops import ALWAYS, check_inplace, describe_state, finish_inplace, name_state, parse_target, remember_in, resolve_target
 from ._plain import without_places
 from ._recipe import Recipe, makers
 from ._state import State
@@ -84,7 +84,7 @@ class Family:
         except (KeyError, TypeError):
             plan = self._make_plan(key[0], options, *key[2:])
             plan.build.key = (self.name, key[0], options, *key[2:])
-            _remember_in(self.plans, key, plan)
+            remember_in(self.plans, 256, key, plan)
         present = tuple([x for x in operands if x is not None])
         state = None if given is None else self._unpack(initial_state, plan)
         result = plan(present, state, out, ALWAYS if inplace else False, num_threads)
@@ -172,12 +172,6 @@ class Family:
 
 def _count(number):
     return "one array" if number == 1 else f"{number} arrays"
-
-
-def _remember_in(plans, key, plan):
-    if len(plans) >= 256:
-        plans.clear()
-    plans[key] = plan
 
 
 def offsets(cu_seqlens):

@@ -146,10 +146,16 @@ def _lengths(prefix, q):
 
 
 def _remember(key, plan):
-    if len(_plans) >= _MAX_PLANS:
-        _plans.clear()
-    _plans[key] = plan
+    remember_in(_plans, _MAX_PLANS, key, plan)
     plan.build.key = key
+
+
+def remember_in(plans, most, key, plan):
+    """Where there are too many, the half that was not called for longest goes."""
+    if len(plans) >= most:
+        for old, _ in sorted(list(plans.items()), key=lambda item: item[1].last_use)[: most // 2]:
+            plans.pop(old, None)
+    plans[key] = plan
 
 
 def _unpack(initial_state, plan, name="initial_state"):

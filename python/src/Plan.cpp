@@ -28,9 +28,15 @@ using namespace nb::literals;
 /// In a key: any extent.
 static constexpr int64_t kAny = -1;
 
+/// Plans with kernels. The interpreter's lock guards them.
+static std::vector<Plan *> &getPlans() {
+  static auto *plans = new std::vector<Plan *>;
+  return *plans;
+}
+
 // Where `Binding` is complete.
 Plan::Plan() = default;
-Plan::~Plan() = default;
+Plan::~Plan() { llvm::erase(getPlans(), this); }
 
 //===----------------------------------------------------------------------===//
 // Descriptions
@@ -100,10 +106,48 @@ static nb::str getDTypeName(int64_t dtype) {
   return nb::str(std::string(getName(static_cast<DType>(dtype))).c_str());
 }
 
-const Kernel &Plan::getKernel(llvm::ArrayRef<int64_t> key) {
+size_t Plan::mostKernels = 1024;
+
+size_t Plan::getKernelCount() {
+  size_t count = 0;
+  for (const Plan *plan : getPlans())
+    count += plan->entries.size();
+  return count;
+}
+
+void Plan::countUse(Entry &entry) {
+  static uint64_t calls = 0;
+  entry.used = used = ++calls;
+}
+
+void Plan::dropOldestKernel() {
+  Plan *owner = nullptr;
+  size_t oldest = 0;
+  for (Plan *plan : getPlans())
+    for (auto [index, entry] : llvm::enumerate(plan->entries))
+      if (!owner || entry->used < owner->entries[oldest]->used) {
+        owner = plan;
+        oldest = index;
+      }
+  if (owner->last && owner->last->kernel == owner->entries[oldest])
+    owner->last.reset();
+  owner->entries.erase(owner->entries.begin() + oldest);
+  if (owner->entries.empty())
+    llvm::erase(getPlans(), owner);
+}
+
+void Plan::add(std::shared_ptr<Entry> entry) {
+  while (getKernelCount() >= mostKernels && !getPlans().empty())
+    dropOldestKernel();
+  if (entries.empty())
+    getPlans().push_back(this);
+  entries.push_back(std::move(entry));
+}
+
+std::shared_ptr<Plan::Entry> Plan::getKernel(llvm::ArrayRef<int64_t> key) {
   for (const auto &entry : entries)
     if (llvm::ArrayRef<int64_t>(entry->key) == key)
-      return entry->kernel;
+      return entry;
   nb::dict extents;
   for (size_t i = 0; i < names.size(); ++i) {
     int64_t extent = key[i + 2];
@@ -115,9 +159,10 @@ const Kernel &Plan::getKernel(llvm::ArrayRef<int64_t> key) {
     others.append(nb::make_tuple(key[i], key[i + 1], getDTypeName(key[i + 2])));
   Kernel kernel = nb::cast<Kernel>(
       build(getDTypeName(key[0]), extents, others, nb::bool_(key[1] != 0)));
-  entries.push_back(std::make_unique<Entry>(
-      Entry{llvm::SmallVector<int64_t, 24>(key.begin(), key.end()), kernel}));
-  return entries.back()->kernel;
+  auto entry = std::make_shared<Entry>(
+      Entry{llvm::SmallVector<int64_t, 24>(key.begin(), key.end()), kernel});
+  add(entry);
+  return entry;
 }
 
 /// The items of a tuple; None has none.
@@ -184,7 +229,7 @@ bool PlanCall::bindAsBefore() {
   if (!plan.last || place.isDevice() || !plan.last->fits(arrays))
     return false;
   binder = plan.last->binder;
-  kernel = plan.last->kernel;
+  entry = plan.last->kernel;
   inputs = plan.last->bound;
   for (auto [input, array] : llvm::zip_equal(inputs, arrays)) {
     input.data = array->data;
@@ -198,13 +243,13 @@ void PlanCall::bind() {
     return;
   bindOperands();
   bindState();
-  kernel = &findKernel();
+  entry = findKernel();
   // What offsets say is in their elements.
   if (plan.hasOffsets || place.isDevice())
     return;
   plan.last = std::make_unique<Binding>(plan);
   plan.last->binder = binder;
-  plan.last->kernel = kernel;
+  plan.last->kernel = entry;
   plan.last->bound = inputs;
   for (const BufferView *array : arrays)
     plan.last->given.push_back(*array);
@@ -220,7 +265,7 @@ DimNames::Id PlanCall::findLength() const {
 /// One token is decoding, where every microsecond counts, and so are a few that
 /// carry a state on: such kernels are made for the heads and tokens of the
 /// call.
-const Kernel &PlanCall::findKernel() {
+std::shared_ptr<Plan::Entry> PlanCall::findKernel() {
   DimNames::Id length = findLength();
   constexpr int64_t fewTokens = 8;
   int64_t tokens = length == DimNames::kNone ? 0 : binder.extents[length];
@@ -295,7 +340,7 @@ void PlanCall::makeState(nb::handle given, InPlace inPlace,
       makeResult(spec, state[index], getItem(destination, index));
     return;
   }
-  const auto &results = kernel->signature().results;
+  const auto &results = entry->kernel.signature().results;
   for (auto [index, spec] : llvm::enumerate(plan.state)) {
     size_t argument = plan.operands.size() + index;
     if (inPlace == InPlace::Always)
@@ -358,7 +403,8 @@ void PlanCall::guardState(WriteGuard &guard) const {
 }
 
 void PlanCall::run(int32_t numThreads) {
-  if (isExplained(*kernel, inputs))
+  plan.countUse(*entry);
+  if (isExplained(entry->kernel, inputs))
     return;
   llvm::SmallVector<BufferView, 4> outputs;
   auto add = [&](const OperandSpec &spec, const ResultArray &result) {
@@ -381,7 +427,7 @@ void PlanCall::run(int32_t numThreads) {
         return llvm::is_contained(view.shape, 0);
       }))
     return;
-  launch(*kernel, inputs, outputs, numThreads);
+  launch(entry->kernel, inputs, outputs, numThreads);
 }
 
 void PlanCall::launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,
@@ -556,6 +602,12 @@ static void describe(Plan &plan, nb::list operands, nb::list rules,
 }
 
 void linattn::python::registerPlan(nb::module_ &module) {
+  module.def("count_kernels", &Plan::getKernelCount,
+             "How many kernels all plans hold.");
+  module.def(
+      "bound_kernels",
+      [](size_t count) { return std::exchange(Plan::mostKernels, count); },
+      "count"_a, "Sets how many kernels all plans may hold; returns the former bound.");
   nb::class_<Plan>(module, "Plan",
                    "What one combination of options runs, with its kernels.")
       .def(
@@ -578,6 +630,8 @@ void linattn::python::registerPlan(nb::module_ &module) {
           "wide_state"_a = false, "trusts_state"_a = false,
           "snapshots"_a = nb::list())
       .def_ro("build", &Plan::build, "What compiles its kernels.")
+      .def_prop_ro("last_use", &Plan::getLastUse,
+                   "When it was called last, in calls of all plans.")
       .def_prop_ro(
           "state_parts", [](const Plan &plan) { return plan.state.size(); },
           "How many arrays the state has.")

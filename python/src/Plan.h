@@ -13,6 +13,7 @@
 #include "linattn/Analysis/FeatureSize.h"
 #include "linattn/Compiler/Kernel.h"
 
+#include <memory>
 #include <nanobind/nanobind.h>
 #include <vector>
 
@@ -138,20 +139,38 @@ public:
                        InPlace inPlace, nanobind::handle numThreads,
                        nanobind::handle destination = nanobind::none());
 
+  /// A kernel and what it was compiled for.
+  struct Entry {
+    llvm::SmallVector<int64_t, 24> key;
+    Kernel kernel;
+    /// When it was found last, in calls of all plans.
+    uint64_t used = 0;
+  };
+
   /// The kernel for a call; `key` is the dtype, whether a GPU is to run it,
   /// then every extent, then alternative, rank and dtype of every operand that
   /// is no tokens.
-  const Kernel &getKernel(llvm::ArrayRef<int64_t> key);
+  std::shared_ptr<Entry> getKernel(llvm::ArrayRef<int64_t> key);
+
+  /// Counts a call with a kernel.
+  void countUse(Entry &entry);
+  uint64_t getLastUse() const { return used; }
 
   /// What the last call's arrays were found to be.
   std::unique_ptr<Binding> last;
 
+  /// How many kernels all plans hold, and how many they may: beyond that the
+  /// one that was not used for longest goes. Its next call compiles it anew,
+  /// unless the compiler's own caches have it.
+  static size_t getKernelCount();
+  static size_t mostKernels;
+
 private:
-  struct Entry {
-    llvm::SmallVector<int64_t, 24> key;
-    Kernel kernel;
-  };
-  std::vector<std::unique_ptr<Entry>> entries;
+  void add(std::shared_ptr<Entry> entry);
+  static void dropOldestKernel();
+
+  std::vector<std::shared_ptr<Entry>> entries;
+  uint64_t used = 0;
 };
 
 /// Learns the extents of a call from its arrays, or throws with what does not
@@ -217,7 +236,7 @@ struct Binding {
 
   Binder binder;
   llvm::SmallVector<BufferView, 8> given, bound;
-  const Kernel *kernel = nullptr;
+  std::shared_ptr<Plan::Entry> kernel;
 };
 
 } // namespace linattn::python

@@ -61,7 +61,7 @@ private:
   void bindState();
   /// The number of the tokens' dimension, or none.
   DimNames::Id findLength() const;
-  const Kernel &findKernel();
+  std::shared_ptr<Plan::Entry> findKernel();
   /// Runs a kernel; a ValueError in the user's words where it refuses.
   void launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,
               llvm::ArrayRef<BufferView> outputs, int32_t numThreads);
@@ -72,7 +72,8 @@ private:
 
   Plan &plan;
   Binder binder;
-  const Kernel *kernel = nullptr;
+  /// Held while it runs: other threads' calls may drop it from the plan.
+  std::shared_ptr<Plan::Entry> entry;
   std::array<std::optional<ImportedArray>, kMaxOperands> imported;
   /// Operands, then the state, as they were given and as the op takes them.
   llvm::SmallVector<const BufferView *, 8> arrays;

@@ -1,6 +1,7 @@
 """A short run of test/Fuzz/fuzz.py: the same inputs every time, unless the environment gives it hours.
 
-LINATTN_FUZZ_SECONDS is how long for each target, LINATTN_TEST_SEED (conftest.py) the seed.
+LINATTN_FUZZ_SECONDS is how long for each target, LINATTN_TEST_SEED (conftest.py) the seed. LINATTN_STEPS
+is how many steps of a pool, 10000000 for those of a day.
 """
 
 import os
@@ -31,3 +32,12 @@ def test_fuzz(target, tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     left = [path.read_bytes() for path in tmp_path.iterdir()] if done.returncode else []
     assert done.returncode == 0, f"{done.stdout}{done.stderr[-3000:]}\n{left}"
+
+
+def test_a_pool_that_sequences_join_and_leave():
+    steps = os.environ.get("LINATTN_STEPS", "20000")
+    packages = os.pathsep.join([str(BUILD / "python"), str(ROOT / "python"), *(path for path in sys.path if path)])
+    command = [sys.executable, ROOT / "test/Fuzz/pool.py", "--steps", steps, "--seed", str(SEED)]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": packages}, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr[-3000:]}"
+    assert done.stdout.count("sequences with the bits that they have alone") == 4

@@ -40,6 +40,18 @@ def test_brackets_in_strings_close_nothing():
     fails(text, "brackets are nested more than 1000 deep")
 
 
+@pytest.mark.parametrize("number", ["1." + "7" * 60_000, "7" * 60_000 + ".0", "1.0e" + "7" * 60_000, "0x" + "7" * 60_000])
+def test_numbers_without_an_end(number):
+    """LLVM writes behind its own array for some."""
+    fails(module(attributes=f" attributes {{a = {number}}}"), r"^<string>:1:\d+: error: expected a number of at most 1000 digits")
+
+
+def test_long_names_are_no_numbers():
+    x = np.arange(4, dtype=np.float32)
+    name = "f" + "7" * 5000
+    np.testing.assert_array_equal(linattn.compile(module(before=f"func.func private @{name}() {{ return }}\n"), "f")(x), x)
+
+
 @pytest.mark.parametrize("text", [
     module(attributes=' attributes {a = "' + "[" * 2000 + '"}'),
     module("  // " + "(" * 2000 + "\n"),

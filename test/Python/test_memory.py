@@ -3,9 +3,11 @@
 import subprocess
 import sys
 import textwrap
+import threading
 
 import numpy as np
 import pytest
+from conftest import assert_agrees
 
 import linattn
 
@@ -146,3 +148,49 @@ def test_threads_without_memory_for_their_stacks():
         assert (linattn.scan(x, x, x, num_threads=37) == expected).all()
         """
     )
+
+
+def test_kernels_that_were_not_used_for_longest_go():
+    """Each value of a scale has a kernel of its own; all plans together hold a bounded number, and a call
+    that goes on between them keeps its own."""
+    x = np.random.default_rng(0).standard_normal((1, 4, 1, 8), np.float32)
+    module = linattn._linattn
+    former = module.bound_kernels(4)
+    try:
+        steady = linattn.scan(x, x, x, scale=0.5)
+        for index in range(6):
+            o = linattn.scan(x, x, x, scale=1.0 + index / 8)
+            assert_agrees(o, steady * (2 + index / 4))
+            before = dict(module.cache_stats())
+            np.testing.assert_array_equal(linattn.scan(x, x, x, scale=0.5), steady)
+            assert dict(module.cache_stats()) == before
+            assert module.count_kernels() <= 4
+        assert_agrees(linattn.scan(x, x, x, scale=1.0), steady * 2)  # whose kernel was dropped
+        assert module.count_kernels() <= 4
+    finally:
+        module.bound_kernels(former)
+
+
+def test_a_kernel_that_is_dropped_while_it_runs():
+    x = np.random.default_rng(0).standard_normal((1, 1 << 16, 1, 64), np.float32)
+    expected = linattn.scan(x, x, x)
+    former, results = linattn._linattn.bound_kernels(1), []
+    try:
+        thread = threading.Thread(target=lambda: results.extend(linattn.scan(x, x, x) for _ in range(8)))
+        thread.start()
+        for index in range(8):
+            linattn.scan(x[:, :4], x[:, :4], x[:, :4], scale=3.0 + index % 2)
+        thread.join()
+    finally:
+        linattn._linattn.bound_kernels(former)
+    assert len(results) == 8 and all((result == expected).all() for result in results)
+
+
+def test_plans_that_were_not_used_for_longest_go():
+    class Plan:
+        def __init__(self, last_use):
+            self.last_use = last_use
+
+    plans = {name: Plan(use) for name, use in zip("abcd", (7, 1, 9, 3))}
+    linattn._ops.remember_in(plans, 4, "e", Plan(10))
+    assert list(plans) == ["a", "c", "e"]

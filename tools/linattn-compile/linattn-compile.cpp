@@ -10,10 +10,10 @@
 #include "Targets.h"
 #include "linattn/Bundle/Bundle.h"
 #include "linattn/Bundle/Object.h"
+#include "linattn/Support/Text.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/ToolOutputFile.h"
 
@@ -208,13 +208,12 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(options.category);
   cl::ParseCommandLineOptions(argc, argv, "linattn ahead-of-time compiler\n");
 
-  auto source = llvm::MemoryBuffer::getFileOrSTDIN(options.file, true);
+  llvm::Expected<std::string> source = readText(options.file);
   if (!source)
-    return fail(options.file +
-                ": cannot be read: " + source.getError().message());
+    return fail(llvm::toString(source.takeError()));
   std::vector<std::string> remarks;
   auto *make = options.emit == Emit::Bundle ? makeBundle : makeObject;
-  auto made = make(options, (*source)->getBuffer(), remarks);
+  auto made = make(options, *source, remarks);
   if (!made)
     return fail(llvm::toString(made.takeError()));
   if (options.explain)

@@ -10,18 +10,15 @@
 #include "Arguments.h"
 #include "linattn/Support/LargeMemory.h"
 #include "linattn/Support/RunnerErrors.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "linattn/Support/Text.h"
 
 using namespace linattn;
 
 llvm::Expected<Program> linattn::readProgram(llvm::StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/true);
-  if (!buffer)
-    return llvm::createStringError(
-        buffer.getError(),
-        path + ": error: cannot be read: " + buffer.getError().message());
-  return Program{(*buffer)->getBuffer().str(),
-                 path == "-" ? "<stdin>" : path.str()};
+  llvm::Expected<std::string> text = readText(path);
+  if (!text)
+    return text.takeError();
+  return Program{std::move(*text), path == "-" ? "<stdin>" : path.str()};
 }
 
 /// Of everything from the first element to the last.

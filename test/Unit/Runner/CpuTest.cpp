@@ -249,8 +249,9 @@ TEST(CpuTest, LaunchesThatAreEnded) {
       checksToEnd = n;
       std::string message = launch(kernel.get(), x);
       // Of two threads only the caller counts; the other one may be done first.
-      if (threads == 1)
+      if (threads == 1) {
         EXPECT_EQ(message, "'attention': interrupted before it was done");
+      }
       EXPECT_EQ(memory.getLive(), 0);
       linattn_set_interrupt_check(nullptr);
       ASSERT_EQ(launch(kernel.get(), x), "");

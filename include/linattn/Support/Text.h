@@ -1,0 +1,25 @@
+//===- Text.h - Text of modules ---------------------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_SUPPORT_TEXT_H
+#define LINATTN_SUPPORT_TEXT_H
+
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace linattn {
+
+/// Reads a file, or the standard input for "-". What would not fit into memory
+/// a few times, as a parser needs it, is an error before it is read: a file of
+/// a known size at once, a pipe or a device as soon as it has shown to be that
+/// long.
+llvm::Expected<std::string> readText(llvm::StringRef path);
+
+} // namespace linattn
+
+#endif // LINATTN_SUPPORT_TEXT_H
