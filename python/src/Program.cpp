@@ -184,7 +184,8 @@ Program PlanCall::makeProgram(int32_t numThreads) {
     to.push_back(
         {static_cast<int64_t>(index),
          binder.layoutOf(*specs[index]).toLogical(result, binder.extents)});
-  return Program(findKernel(), std::move(from), std::move(to), numThreads);
+  return Program(findKernel()->kernel, std::move(from), std::move(to),
+                 numThreads);
 }
 
 //===----------------------------------------------------------------------===//
