@@ -103,7 +103,7 @@ def add_program(name: str, program: Program) -> None:
     """Has XLA find a program by its name."""
 
 def xla_handler() -> Any:
-    """What XLA calls programs by, in a capsule."""
+    """The handler by which XLA calls programs, in a capsule."""
 
 class Step:
     """What a step of a state was, but for its arrays."""

@@ -288,5 +288,5 @@ void linattn::python::registerProgram(nb::module_ &module) {
       [] {
         return nb::steal(PyCapsule_New(getXlaHandler(), nullptr, nullptr));
       },
-      "What XLA calls programs by.");
+      "The handler by which XLA calls programs.");
 }

@@ -23,7 +23,7 @@ namespace linattn::xla {
 
 struct Error;
 
-/// Whatever else a structure carries.
+/// More that a structure carries.
 struct Extension {
   size_t size;
   int32_t type;
@@ -41,7 +41,7 @@ struct Version {
   int32_t major, minor;
 };
 
-/// What a handler says about itself. Newer versions append the type of its
+/// A handler's description of itself. Newer versions append the type of its
 /// state; ours has none, which XLA's zeros say.
 struct Metadata {
   size_t size;
@@ -49,7 +49,7 @@ struct Metadata {
   uint32_t traits;
 };
 
-/// The first kind of extension: XLA wants the metadata, and no call.
+/// The first kind of extension: XLA reads the metadata and makes no call.
 inline constexpr int32_t kMetadataExtension = 1;
 struct MetadataExtension {
   Extension extension;

@@ -104,8 +104,8 @@ static std::string formatShapes(const xla::Buffers &buffers) {
   return text + "]";
 }
 
-/// XLA asks by which version of its structures a handler reads them: those here
-/// are in all versions so far.
+/// XLA reads the version of its structures that a handler knows: those here are
+/// in all versions so far.
 static bool answerMetadata(const xla::CallFrame &frame) {
   const xla::Extension *extension = frame.header.extensions;
   if (!extension || extension->type != xla::kMetadataExtension)

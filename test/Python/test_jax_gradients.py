@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import test_families
 
 import linattn
 
@@ -77,6 +78,20 @@ def test_every_operand_against_the_formula(dtype, tolerance):
     found = gradients(gated_delta, arrays)
     assert [x.dtype for x in found] == [x.dtype for x in arrays]
     assert_close(found, gradients(by_the_formula, [x.astype(float) for x in arrays]), tolerance)
+
+
+@pytest.mark.parametrize("case", ["kda-bound", "mamba2-all"])
+def test_families_have_the_gradients_that_pytorch_gets(case):
+    torch = pytest.importorskip("torch")
+    name, make = test_families.CASES[case]
+    given = make(test_families.Draw(np.float64, T=5, B=1, HQ=2, HK=1, HV=2, K=4, V=3))
+    arrays = {key: x for key, x in given.items() if isinstance(x, np.ndarray)}
+    rest = {key: x for key, x in given.items() if key not in arrays}
+    tensors = [torch.from_numpy(x.copy()).requires_grad_() for x in arrays.values()]
+    call = lambda *x: getattr(linattn, name)(**dict(zip(arrays, x)), **rest)  # noqa: E731
+    expected = torch.autograd.grad((call(*tensors) ** 2).sum(), tensors)
+    found = jax.jit(jax.grad(lambda *x: (call(*x) ** 2).sum(), tuple(range(len(arrays)))))(*map(jnp.asarray, arrays.values()))
+    assert_close(found, [jnp.asarray(x.numpy()) for x in expected], 1e-14)
 
 
 def test_float16():

@@ -26,9 +26,9 @@ __all__ = ["run"]
 
 jax.ffi.register_ffi_target(TARGET, _linattn.xla_handler(), platform="cpu")
 
-# What a function computes: operands and state -> results.
+# Operands and state -> results.
 _run_p = Primitive("linattn_run")
-# Its gradients: operands, state and the cotangents that are given -> those that are wanted.
+# Operands, state and the cotangents that are given -> the gradients that are wanted.
 _backward_p = Primitive("linattn_run_backward")
 
 

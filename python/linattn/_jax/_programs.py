@@ -1,4 +1,4 @@
-"""Programs: what XLA runs of a call, by the names that its graphs know them by.
+"""Programs: calls as XLA runs them, by the names that compiled graphs know.
 
 A name is JSON and says everything: a process that loads a compiled graph makes the
 program of it.
@@ -25,7 +25,7 @@ TARGET = "linattn"
 
 # Name -> Program.
 _programs = {}
-# What is in a name between the call with its dtypes and the shapes of its arrays.
+# In a name, between the call with its dtypes and the shapes of its arrays.
 _SIZES = "\n"
 
 
@@ -77,8 +77,8 @@ def describe_results(call, arrays):
     """The results, (dtype, shape), of a call with arrays like these.
 
     Raises:
-      ValueError, TypeError: for arrays that do not fit. Where sizes are symbols, most of that
-        is found out by the call.
+      ValueError, TypeError: for arrays that do not fit. Where sizes are symbols, the call itself
+        finds most of that.
     """
     if is_sized(arrays):
         split, known = len(call.recipe.operands), describe(arrays)
