@@ -244,6 +244,10 @@ def families(rank):
         whole, o = (x[0] if isinstance(x, tuple) else x for x in (whole, o))
         error = (o - parallel.split(whole, call.output_time())).abs().max() / whole.abs().max()
         rank.note(f"family {case}", error.item())
+    # Its states start from minus infinity.
+    arrays, options = [draw(1, T, H, K), draw(1, T, H, K, seed=1), draw(1, T, H, V)], {"cu_seqlens": PACKED}
+    whole, o = linattn.lightnet(*arrays, **options), parallel(linattn.lightnet, *map(parallel.split, arrays), **options)
+    rank.note("family packed", ((o - parallel.split(whole)).abs().max() / whole.abs().max()).item())
 
 
 def errors(rank):

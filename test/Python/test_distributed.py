@@ -83,7 +83,7 @@ def test_softmax(ranks, case, noted):
 
 def test_families(ranks):
     found = entries(ranks, ["family"])
-    assert len(found) == 4
+    assert len(found) == 6
     assert all(error < ROUNDING for _, error in found), found
 
 
@@ -144,7 +144,10 @@ def test_without_a_group():
         SequenceParallel()
 
 
-@pytest.mark.parametrize(("option", "error"), [({"layout": "striped"}, ValueError), ({"panels": 1.5}, TypeError), ({"timeout": "1"}, TypeError)])
+@pytest.mark.parametrize(
+    ("option", "error"),
+    [({"layout": "striped"}, ValueError), ({"panels": 1.5}, TypeError), ({"timeout": "1"}, TypeError)],
+)
 def test_options(option, error):
     with pytest.raises(error, match=next(iter(option))):
         SequenceParallel(**option)

@@ -106,7 +106,7 @@ class _Job:
         if call.offsets is not None and not call.takes_offsets:
             raise TypeError(f"cu_seqlens: expected a family with packed sequences, but got {call.name}")
         self.offsets = check_offsets(call.offsets, call.batch())
-        self.output, self.states = call.probe()
+        self.output, self.states, self.blank = call.probe()
         if len(self.states) > len(call.state_axes):
             raise UnsupportedError(f"{call.name}: expected a state of {len(call.state_axes)} parts, but got {len(self.states)}")
         self.dtype = self.states[0].dtype
@@ -163,26 +163,20 @@ class _Job:
 
     def _enter(self, index, piece, panel):
         """The state that a piece starts from, or None for zeros."""
-        if not piece.enters and self.call.initial is None:
-            return None
-        parts = []
-        for position, part in enumerate(self.states):
-            rows = slice(piece.rows.start, piece.rows.stop)
-            if self.call.initial is not None:
-                whole = self.call.initial[position].detach()[rows]
-            else:
-                # A running maximum of no tokens is the least number.
-                fill = float("-inf") if self.call.state_names[position] == "m" else 0.0
-                whole = part.new_full((len(piece.rows), *part.shape[1:]), fill)
-            parts.append(self.call.slice_state(whole, position, panel, self.panels))
-        if piece.enters:
-            arrived = self._arrive(index - 1, piece.enters, (panel, "forward"))
-            if len(piece.enters) == len(piece.rows):
-                return arrived
-            parts = [part.contiguous().clone() for part in parts]
-            for part, rows in zip(parts, arrived):
-                part[piece.enters.start : piece.enters.stop] = rows
-        return [part.contiguous() for part in parts]
+        arrived = self._arrive(index - 1, piece.enters, (panel, "forward")) if piece.enters else None
+        if len(piece.enters) == len(piece.rows) or (arrived is None and self.call.initial is None):
+            return arrived
+        if self.call.initial is not None:
+            wholes = [part.detach()[piece.rows.start : piece.rows.stop] for part in self.call.initial]
+        else:
+            wholes = [part.expand(len(piece.rows), *part.shape[1:]) for part in self.blank]
+        parts = [
+            self.call.slice_state(whole, position, panel, self.panels).clone(memory_format=torch.contiguous_format)
+            for position, whole in enumerate(wholes)
+        ]
+        for part, rows in zip(parts, arrived or ()):
+            part[piece.enters.start : piece.enters.stop] = rows
+        return parts
 
     def _compute(self, index, slot, piece, panel, state, output):
         """Runs a panel of a piece; the outputs go to their place. Returns the final state."""
