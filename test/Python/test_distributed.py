@@ -96,7 +96,8 @@ def test_traffic(ranks):
 
 
 EXPECTED = {
-    "shapes": "expected the same call on every rank, but got v [2, T, 4, 32] float32 on rank 0 and v [2, T, 4, 16] float32 on rank 1",
+    "shapes": "expected the same call on every rank, but got v [2, T, 4, 32] float32 on rank 0 and "
+    "v [2, T, 4, 16] float32 on rank 1",
     "functions": "got function retnet on rank 0 and function linear_attention on rank 1",
     "gradients": "got gradients not recorded on rank 0 and gradients recorded on rank 1",
     "offsets": f"cu_seqlens: expected to end at {worker.T}, the tokens of all ranks, but got {worker.T + 1}",

@@ -63,7 +63,7 @@ class Call:
         self.function, self.name = function, name
         for option, harmless in _REFUSED.items():
             if arguments.pop(option, harmless) is not harmless:
-                raise UnsupportedError(f"{option}: expected it only on one process, but got it for a sequence of several")
+                raise UnsupportedError(f"{option}: expected it only on one process, but got it on several")
         self._state_name = next((option for option in _STATES if option in arguments), None)
         self._returns_name = next((option for option in _RETURNS if option in arguments), None)
         if self._state_name is None or self._returns_name is None:
@@ -77,7 +77,9 @@ class Call:
         else:
             layouts = {operand: layout for operand, _, layout, _ in described["operands"]}
         if isinstance(arguments.get("feature_map"), TokenMap):
-            raise UnsupportedError("feature_map: expected a map of numbers, but got one of whole tokens; apply it to q and k before")
+            raise UnsupportedError(
+                "feature_map: expected a map of numbers, but got one of whole tokens, which q and k can be put through before"
+            )
         self.operands, self._axes = {}, {}
         for operand, layout in layouts.items():
             if arguments.get(operand) is not None:

@@ -48,7 +48,9 @@ def check_lengths(layout, lengths, offsets):
     if min(lengths) < 1:
         raise ValueError(f"expected at least one token on every rank, but got {lengths}")
     if layout == "zigzag" and (len(set(lengths)) > 1 or lengths[0] % 2):
-        raise ValueError(f"expected an even number of tokens, the same on every rank, for the zigzag layout, but got {lengths}")
+        raise ValueError(
+            f"expected an even number of tokens, the same on every rank, for the zigzag layout, but got {lengths}"
+        )
     if offsets is not None and offsets[-1] != sum(lengths):
         raise ValueError(f"cu_seqlens: expected to end at {sum(lengths)}, the tokens of all ranks, but got {offsets[-1]}")
 
@@ -108,10 +110,12 @@ class _Job:
         self.offsets = check_offsets(call.offsets, call.batch())
         self.output, self.states, self.blank = call.probe()
         if len(self.states) > len(call.state_axes):
-            raise UnsupportedError(f"{call.name}: expected a state of {len(call.state_axes)} parts, but got {len(self.states)}")
+            raise UnsupportedError(
+                f"{call.name}: expected a state of {len(call.state_axes)} parts, but got {len(self.states)}"
+            )
         self.dtype = self.states[0].dtype
         if any(part.dtype != self.dtype for part in self.states):
-            raise UnsupportedError(f"{call.name}: expected a state of one dtype for a sequence of several processes, but got several")
+            raise UnsupportedError(f"{call.name}: expected a state whose parts have one dtype, but got several")
         rows = call.batch() if self.offsets is None else len(self.offsets) - 1
         expected = [(rows, *part.shape[1:]) for part in self.states]
         if call.initial is not None:
@@ -134,7 +138,8 @@ class _Job:
         counts = self.call.panel_counts([part.shape for part in self.states])
         if wanted is not None:
             if wanted not in counts:
-                raise ValueError(f"panels: expected one of {', '.join(map(str, counts))} for {self.call.name}, but got {wanted}")
+                counts = ", ".join(map(str, counts))
+                raise ValueError(f"panels: expected one of {counts} for {self.call.name}, but got {wanted}")
             return wanted
         work = 4.0 * tokens / len(self.slots) * sum(part.numel() for part in self.states)
         heads = max((part.shape[0] * part.shape[1] for part in self.states if part.dim() > 2), default=1)
