@@ -8,8 +8,11 @@ before it. Cotangents of the states go the other way.
 
 from __future__ import annotations
 
+import math
+
 import torch
 
+from .. import _linattn
 from .._checks import UnsupportedError
 from . import _calls, _slots
 
@@ -19,6 +22,8 @@ __all__ = ["run"]
 _LEAST_WORK = 1e7
 # Panels for each process that waits for the first one: of n, n / (n + 1) of the time is work.
 _PER_WAIT = 8
+# Bytes of a token in a panel, at least, unless there are few panels.
+_LEAST_BYTES, _LEAST_PANELS = 1024, 4
 
 
 def run(parallel, function, args, kwargs):
@@ -29,6 +34,14 @@ def run(parallel, function, args, kwargs):
     if not call.returns:
         return results[0]
     return results[0], call.wrap(results[1:])
+
+
+def _zeros(shape, dtype, device):
+    """Zeros, on a CPU in large pages."""
+    size = math.prod(shape) * dtype.itemsize
+    if device.type != "cpu" or not size:
+        return torch.zeros(shape, dtype=dtype, device=device)
+    return torch.from_numpy(_linattn.zeros(size)).view(dtype).view(shape)
 
 
 def check_offsets(offsets, batch):
@@ -146,7 +159,11 @@ class _Job:
         most = min(_PER_WAIT * (self.channel.ranks - 1), work / _LEAST_WORK)
         if self.call.panel == "H":
             most = min(most, heads // threads)
-        return max(count for count in counts if count <= max(most, 1))
+        counts = [count for count in counts if count <= max(most, 1)]
+        # Narrow panels read little of each token's memory; few panels wait long.
+        token = self.output.numel() * self.output.element_size() / self.output.shape[0]
+        wide = [count for count in counts if count <= _LEAST_PANELS or token / count >= _LEAST_BYTES]
+        return wide[-1]
 
     # ------------------------------------------------------------------------
 
@@ -154,7 +171,7 @@ class _Job:
         call = self.call
         shape = list(self.output.shape)
         shape[call.output_time()] = call.length()
-        output = torch.empty(shape, dtype=self.output.dtype, device=call.device)
+        output = _zeros(shape, self.output.dtype, call.device)
         finals = [part.new_zeros(shape) for part, shape in zip(self.states, self.shapes)] if call.returns else []
         for index, slot, piece in self.pieces:
             for panel in range(self.panels):
@@ -217,7 +234,7 @@ class _Job:
     def backward(self, cotangents, wanted):
         call = self.call
         arrays = [*call.operands.values(), *(call.initial or ())]
-        grads = [torch.zeros_like(array) if want else None for array, want in zip(arrays, wanted)]
+        grads = [_zeros(array.shape, array.dtype, array.device) if want else None for array, want in zip(arrays, wanted)]
         if not self.kept:
             raise RuntimeError(f"{call.name}: expected one backward pass for a call, but got a second one")
         for index, slot, piece in reversed(self.pieces):
