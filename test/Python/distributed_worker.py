@@ -17,7 +17,7 @@ import torch.distributed as dist
 from conftest import SEED
 
 import linattn
-from linattn.distributed import PeerError, SequenceParallel
+from linattn.distributed import PeerError, SequenceParallel, _softmax
 from linattn.distributed._calls import Call, bind
 
 B, T, H, K, V = 2, 28, 4, 8, 32
@@ -196,6 +196,7 @@ def convolution(rank):
 
 def softmax(rank):
     """Softmax attention with shared key heads, and its gradients."""
+    _softmax._ROWS = 4  # several tiles in a part
     arrays = [draw(1, T, 2 * H, K), draw(1, T, H, K, seed=1), draw(1, T, H, V, seed=2)]
     cotangent = draw(1, T, 2 * H, V, seed=5)
     for name, options in (("causal", {}), ("full", {"causal": False}), ("softmax-packed", {"cu_seqlens": PACKED})):
@@ -244,6 +245,10 @@ def families(rank):
         whole, o = (x[0] if isinstance(x, tuple) else x for x in (whole, o))
         error = (o - parallel.split(whole, call.output_time())).abs().max() / whole.abs().max()
         rank.note(f"family {case}", error.item())
+    # Its states start from minus infinity.
+    arrays, options = [draw(1, T, H, K), draw(1, T, H, K, seed=1), draw(1, T, H, V)], {"cu_seqlens": PACKED}
+    whole, o = linattn.lightnet(*arrays, **options), parallel(linattn.lightnet, *map(parallel.split, arrays), **options)
+    rank.note("family packed", ((o - parallel.split(whole)).abs().max() / whole.abs().max()).item())
 
 
 def errors(rank):

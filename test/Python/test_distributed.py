@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import distributed_worker as worker  # noqa: E402
-from linattn.distributed import SequenceParallel  # noqa: E402
+from linattn.distributed import SequenceParallel, _slots  # noqa: E402
 
 # Both sums are right to the rounding of float32; their order differs.
 ROUNDING = 2e-6
@@ -83,7 +83,7 @@ def test_softmax(ranks, case, noted):
 
 def test_families(ranks):
     found = entries(ranks, ["family"])
-    assert len(found) == 4
+    assert len(found) == 6
     assert all(error < ROUNDING for _, error in found), found
 
 
@@ -96,7 +96,8 @@ def test_traffic(ranks):
 
 
 EXPECTED = {
-    "shapes": "expected the same call on every rank, but got v [2, T, 4, 32] float32 on rank 0 and v [2, T, 4, 16] float32 on rank 1",
+    "shapes": "expected the same call on every rank, but got v [2, T, 4, 32] float32 on rank 0 and "
+    "v [2, T, 4, 16] float32 on rank 1",
     "functions": "got function retnet on rank 0 and function linear_attention on rank 1",
     "gradients": "got gradients not recorded on rank 0 and gradients recorded on rank 1",
     "offsets": f"cu_seqlens: expected to end at {worker.T}, the tokens of all ranks, but got {worker.T + 1}",
@@ -139,12 +140,43 @@ def test_own_failure(ranks):
     assert str(ranks[0]["failure"]) == "MemoryError: expected by the test"
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("layout", ["contiguous", "zigzag"])
+def test_pieces(layout, reverse):
+    """Every token is in one piece, in the row of its sequence, and states cross where it goes on."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        ranks = int(rng.integers(1, 5))
+        lengths = [int(x) for x in rng.integers(1, 9, ranks)]
+        lengths = lengths if layout == "contiguous" else [2 * lengths[0]] * ranks
+        total = sum(lengths)
+        offsets = (0, *sorted(int(x) for x in rng.integers(0, total + 1, int(rng.integers(0, 6)))), total)
+        slots = _slots.slots_of(layout, lengths, reverse)
+        pieces = _slots.cut(slots, offsets, 1, reverse)
+        seen, rows = {}, []
+        for slot, piece in zip(slots, pieces):
+            assert piece.offsets[0] == 0 and piece.offsets[-1] == slot.length
+            for row, begin, end in zip(piece.rows, piece.offsets, piece.offsets[1:]):
+                seen.update((slot.start + token, row) for token in range(begin, end))
+            rows += [row for index, row in enumerate(piece.rows) if index not in piece.enters]
+        expected = {token: row for row, ends in enumerate(zip(offsets, offsets[1:])) for token in range(*ends)}
+        assert seen == expected
+        # Each sequence begins once, empty ones as well.
+        assert sorted(rows) == list(range(len(offsets) - 1))
+        for first, second in zip(pieces, pieces[1:]):
+            assert [first.rows[row] for row in first.leaves] == [second.rows[row] for row in second.enters]
+        assert not pieces[0].enters and not pieces[-1].leaves
+
+
 def test_without_a_group():
     with pytest.raises(ValueError, match="group: expected an initialized process group"):
         SequenceParallel()
 
 
-@pytest.mark.parametrize(("option", "error"), [({"layout": "striped"}, ValueError), ({"panels": 1.5}, TypeError), ({"timeout": "1"}, TypeError)])
+@pytest.mark.parametrize(
+    ("option", "error"),
+    [({"layout": "striped"}, ValueError), ({"panels": 1.5}, TypeError), ({"timeout": "1"}, TypeError)],
+)
 def test_options(option, error):
     with pytest.raises(error, match=next(iter(option))):
         SequenceParallel(**option)

@@ -16,7 +16,7 @@ __all__ = ["Call", "bind"]
 
 _TOKENS = {"q": "B T Hq K", "k": "B T Hk K", "v": "B T Hv V"}
 _SCAN = {**_TOKENS, **{name: layout for name, (_, layout) in GATES.items()}}
-_STATES = ("initial_state", "initial_states")
+_STATES = ("initial_state", "initial_states", "Input_States")
 _RETURNS = ("return_state", "output_final_state", "return_final_states", "return_last_state")
 # What means nothing for a part of the tokens, or for a state that goes on to another process.
 _REFUSED = {"out": None, "inplace": False, "states_every": None, "state_indices": None}
@@ -63,9 +63,11 @@ class Call:
         self.function, self.name = function, name
         for option, harmless in _REFUSED.items():
             if arguments.pop(option, harmless) is not harmless:
-                raise UnsupportedError(f"{option}: expected it only on one process, but got it for a sequence of several")
-        self._state_name = next(option for option in _STATES if option in arguments)
-        self._returns_name = next(option for option in _RETURNS if option in arguments)
+                raise UnsupportedError(f"{option}: expected it only on one process, but got it on several")
+        self._state_name = next((option for option in _STATES if option in arguments), None)
+        self._returns_name = next((option for option in _RETURNS if option in arguments), None)
+        if self._state_name is None or self._returns_name is None:
+            raise UnsupportedError(f"function: expected one with an initial and a final state, but got {name}")
         self.initial = _parts(arguments.pop(self._state_name))
         self.returns = bool(arguments.pop(self._returns_name))
         self.offsets = arguments.pop("cu_seqlens", None)
@@ -75,7 +77,9 @@ class Call:
         else:
             layouts = {operand: layout for operand, _, layout, _ in described["operands"]}
         if isinstance(arguments.get("feature_map"), TokenMap):
-            raise UnsupportedError("feature_map: expected a map of numbers, but got one of whole tokens; apply it to q and k before")
+            raise UnsupportedError(
+                "feature_map: expected a map of numbers, but got one of whole tokens, which q and k can be put through before"
+            )
         self.operands, self._axes = {}, {}
         for operand, layout in layouts.items():
             if arguments.get(operand) is not None:
@@ -215,12 +219,20 @@ class Call:
         return o, _parts(final)
 
     def probe(self):
-        """The output and state of the first token, which say what those of all look like,
-        and whether the operands go with one another."""
-        offsets = (0, 1) if self.offsets is not None else None
+        """Calls the function with the first token, to see whether its operands go with one
+        another.
+
+        Returns:
+          The output and state of that token, which say what those of all look like; and of
+          packed sequences the state that a sequence starts from.
+        """
+        offsets = (0, 0, 1) if self.offsets is not None else None
         with torch.no_grad():
             operands = {name: self.slice(name, slice(0, 1), 0, 1).detach() for name in self.operands}
-            return self.run(operands, None, offsets)
+            output, parts = self.run(operands, None, offsets)
+        if offsets is None:
+            return output, parts, None
+        return output, [part[1:] for part in parts], [part[:1] for part in parts]
 
     def wrap(self, parts):
         """The final state as the function would return it."""

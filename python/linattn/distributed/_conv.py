@@ -80,7 +80,7 @@ class _Halos:
         self.slots = _slots.slots_of(parallel.layout, lengths, reverse)
         least = min(slot.length for slot in self.slots)
         if least < self.size:
-            raise ValueError(f"x: expected at least {self.size} tokens in every part, the width of the convolution, but got {least}")
+            raise ValueError(f"x: expected at least (W - 1) * dilation = {self.size} tokens in every part, but got {least}")
         pieces = _slots.cut(self.slots, self.offsets, x.shape[0], reverse)
         self.pieces = [
             (index, slot, piece)
@@ -97,8 +97,8 @@ class _Halos:
     def backward(self, cotangents):
         given = {slot: cotangent for cotangent, (_, slot, _) in zip(cotangents, self.pieces)}
         arrived = self._exchange(
-            lambda slot, piece: given[slot].contiguous(),
-            lambda index, piece: (index - 1, piece.enters), lambda index, piece: (index + 1, piece.leaves), "gradients of inputs",
+            lambda slot, piece: given[slot].contiguous(), lambda index, piece: (index - 1, piece.enters),
+            lambda index, piece: (index + 1, piece.leaves), "gradients of inputs",
         )  # fmt: skip
         grad = torch.zeros(self.shape, dtype=self.dtype, device=self.device)
         for part, (_, slot, piece) in zip(arrived, self.pieces):
@@ -143,7 +143,10 @@ class _Halos:
         """The last inputs of a slot that go on, ``[B, S, C]``; zeros before their sequence."""
         count = self._own(slot, piece)
         tail = x.new_zeros(x.shape[0], self.size, x.shape[2])
-        own = x[:, slot.begin : slot.begin + count].flip(1) if self.reverse else x[:, slot.tokens][:, slot.length - count :]
+        if self.reverse:
+            own = x[:, slot.begin : slot.begin + count].flip(1)
+        else:
+            own = x[:, slot.tokens][:, slot.length - count :]
         tail[:, self.size - count :] = own
         return tail
 

@@ -14,7 +14,7 @@ __all__ = ["Channel", "PeerError"]
 _NUMBERS = 4
 _TEXT = 960
 # A message whose words are all this one, a NaN that arithmetic does not make, says that its
-# sender has failed.
+# sender has failed. Checked word by word only where the first one is a NaN.
 _FAILED = {
     torch.float64: (torch.int64, 0x7FF80000DEADC0DE), torch.float32: (torch.int32, 0x7FC0DEAD),
     torch.float16: (torch.int16, 0x7E5A), torch.bfloat16: (torch.int16, 0x7FDA),
@@ -37,9 +37,12 @@ class Channel:
 
     def __init__(self, group, timeout):
         if not dist.is_available():
-            raise RuntimeError("linattn.distributed: expected a build of PyTorch with torch.distributed, but got one without")
+            raise RuntimeError("group: expected a PyTorch with torch.distributed, but got one without")
         if not dist.is_initialized():
-            raise ValueError("group: expected an initialized process group, but got none; call torch.distributed.init_process_group")
+            raise ValueError(
+                "group: expected an initialized process group, but got none; "
+                "torch.distributed.init_process_group makes one"
+            )
         self.group, self.timeout = group, timeout
         self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
         if self.rank < 0:
@@ -62,7 +65,8 @@ class Channel:
         """
         text = "\n".join(fields) if error is None else f"{type(error).__name__}: {error}"
         digest = hashlib.sha256(text.encode()).digest()
-        head = torch.tensor([error is not None, *numbers, *[0] * (_NUMBERS - len(numbers))], dtype=torch.int64)
+        numbers = [error is not None, *numbers, *[0] * (_NUMBERS - len(numbers))]
+        head = torch.tensor(numbers, dtype=torch.int64)
         body = text.encode()[:_TEXT].ljust(_TEXT, b"\0")
         mine = torch.cat([head.view(torch.uint8), torch.frombuffer(bytearray(digest + body), dtype=torch.uint8)])
         mine = mine.to(self._place(device))
@@ -70,7 +74,8 @@ class Channel:
         self._guard(lambda: dist.all_gather(everyone, mine, group=self.group), f"agreeing on a call of {what}")
         everyone = [entry.cpu() for entry in everyone]
         heads = [entry[: head.nbytes].clone().view(torch.int64).tolist() for entry in everyone]
-        texts = [bytes(entry[head.nbytes + len(digest) :].tolist()).rstrip(b"\0").decode(errors="replace") for entry in everyone]
+        texts = [bytes(entry[head.nbytes + len(digest) :].tolist()) for entry in everyone]
+        texts = [text.rstrip(b"\0").decode(errors="replace") for text in texts]
         if error is not None:
             raise error
         for rank, (numbers, theirs) in enumerate(zip(heads, texts)):
@@ -95,8 +100,9 @@ class Channel:
         sizes = [shape.numel() for shape in shapes]
         message = torch.empty(sum(sizes), dtype=dtype, device=self._place(device))
         source = self._global(rank)
-        self._guard(lambda: self._wait(dist.irecv(message, src=source, group=self.group)), f"waiting for rank {rank}: {what}")
-        # A look at one number where all is well.
+        self._guard(
+            lambda: self._wait(dist.irecv(message, src=source, group=self.group)), f"waiting for rank {rank}: {what}"
+        )
         words, pattern = _FAILED[dtype]
         if message.numel() and bool(message[0].isnan()) and bool((message.view(words) == pattern).all()):
             raise PeerError(f"rank {rank} failed before it could send: {what}")

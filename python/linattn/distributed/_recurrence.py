@@ -8,8 +8,11 @@ before it. Cotangents of the states go the other way.
 
 from __future__ import annotations
 
+import math
+
 import torch
 
+from .. import _linattn
 from .._checks import UnsupportedError
 from . import _calls, _slots
 
@@ -19,6 +22,8 @@ __all__ = ["run"]
 _LEAST_WORK = 1e7
 # Panels for each process that waits for the first one: of n, n / (n + 1) of the time is work.
 _PER_WAIT = 8
+# Bytes of a token in a panel, at least, unless there are few panels.
+_LEAST_BYTES, _LEAST_PANELS = 1024, 4
 
 
 def run(parallel, function, args, kwargs):
@@ -29,6 +34,14 @@ def run(parallel, function, args, kwargs):
     if not call.returns:
         return results[0]
     return results[0], call.wrap(results[1:])
+
+
+def _zeros(shape, dtype, device):
+    """Zeros, on a CPU in large pages."""
+    size = math.prod(shape) * dtype.itemsize
+    if device.type != "cpu" or not size:
+        return torch.zeros(shape, dtype=dtype, device=device)
+    return torch.from_numpy(_linattn.zeros(size)).view(dtype).view(shape)
 
 
 def check_offsets(offsets, batch):
@@ -48,7 +61,9 @@ def check_lengths(layout, lengths, offsets):
     if min(lengths) < 1:
         raise ValueError(f"expected at least one token on every rank, but got {lengths}")
     if layout == "zigzag" and (len(set(lengths)) > 1 or lengths[0] % 2):
-        raise ValueError(f"expected an even number of tokens, the same on every rank, for the zigzag layout, but got {lengths}")
+        raise ValueError(
+            f"expected an even number of tokens, the same on every rank, for the zigzag layout, but got {lengths}"
+        )
     if offsets is not None and offsets[-1] != sum(lengths):
         raise ValueError(f"cu_seqlens: expected to end at {sum(lengths)}, the tokens of all ranks, but got {offsets[-1]}")
 
@@ -106,12 +121,14 @@ class _Job:
         if call.offsets is not None and not call.takes_offsets:
             raise TypeError(f"cu_seqlens: expected a family with packed sequences, but got {call.name}")
         self.offsets = check_offsets(call.offsets, call.batch())
-        self.output, self.states = call.probe()
+        self.output, self.states, self.blank = call.probe()
         if len(self.states) > len(call.state_axes):
-            raise UnsupportedError(f"{call.name}: expected a state of {len(call.state_axes)} parts, but got {len(self.states)}")
+            raise UnsupportedError(
+                f"{call.name}: expected a state of {len(call.state_axes)} parts, but got {len(self.states)}"
+            )
         self.dtype = self.states[0].dtype
         if any(part.dtype != self.dtype for part in self.states):
-            raise UnsupportedError(f"{call.name}: expected a state of one dtype for a sequence of several processes, but got several")
+            raise UnsupportedError(f"{call.name}: expected a state whose parts have one dtype, but got several")
         rows = call.batch() if self.offsets is None else len(self.offsets) - 1
         expected = [(rows, *part.shape[1:]) for part in self.states]
         if call.initial is not None:
@@ -134,14 +151,19 @@ class _Job:
         counts = self.call.panel_counts([part.shape for part in self.states])
         if wanted is not None:
             if wanted not in counts:
-                raise ValueError(f"panels: expected one of {', '.join(map(str, counts))} for {self.call.name}, but got {wanted}")
+                counts = ", ".join(map(str, counts))
+                raise ValueError(f"panels: expected one of {counts} for {self.call.name}, but got {wanted}")
             return wanted
         work = 4.0 * tokens / len(self.slots) * sum(part.numel() for part in self.states)
         heads = max((part.shape[0] * part.shape[1] for part in self.states if part.dim() > 2), default=1)
         most = min(_PER_WAIT * (self.channel.ranks - 1), work / _LEAST_WORK)
         if self.call.panel == "H":
             most = min(most, heads // threads)
-        return max(count for count in counts if count <= max(most, 1))
+        counts = [count for count in counts if count <= max(most, 1)]
+        # Narrow panels read little of each token's memory; few panels wait long.
+        token = self.output.numel() * self.output.element_size() / self.output.shape[0]
+        wide = [count for count in counts if count <= _LEAST_PANELS or token / count >= _LEAST_BYTES]
+        return wide[-1]
 
     # ------------------------------------------------------------------------
 
@@ -149,7 +171,7 @@ class _Job:
         call = self.call
         shape = list(self.output.shape)
         shape[call.output_time()] = call.length()
-        output = torch.empty(shape, dtype=self.output.dtype, device=call.device)
+        output = _zeros(shape, self.output.dtype, call.device)
         finals = [part.new_zeros(shape) for part, shape in zip(self.states, self.shapes)] if call.returns else []
         for index, slot, piece in self.pieces:
             for panel in range(self.panels):
@@ -163,26 +185,20 @@ class _Job:
 
     def _enter(self, index, piece, panel):
         """The state that a piece starts from, or None for zeros."""
-        if not piece.enters and self.call.initial is None:
-            return None
-        parts = []
-        for position, part in enumerate(self.states):
-            rows = slice(piece.rows.start, piece.rows.stop)
-            if self.call.initial is not None:
-                whole = self.call.initial[position].detach()[rows]
-            else:
-                # A running maximum of no tokens is the least number.
-                fill = float("-inf") if self.call.state_names[position] == "m" else 0.0
-                whole = part.new_full((len(piece.rows), *part.shape[1:]), fill)
-            parts.append(self.call.slice_state(whole, position, panel, self.panels))
-        if piece.enters:
-            arrived = self._arrive(index - 1, piece.enters, (panel, "forward"))
-            if len(piece.enters) == len(piece.rows):
-                return arrived
-            parts = [part.contiguous().clone() for part in parts]
-            for part, rows in zip(parts, arrived):
-                part[piece.enters.start : piece.enters.stop] = rows
-        return [part.contiguous() for part in parts]
+        arrived = self._arrive(index - 1, piece.enters, (panel, "forward")) if piece.enters else None
+        if len(piece.enters) == len(piece.rows) or (arrived is None and self.call.initial is None):
+            return arrived
+        if self.call.initial is not None:
+            wholes = [part.detach()[piece.rows.start : piece.rows.stop] for part in self.call.initial]
+        else:
+            wholes = [part.expand(len(piece.rows), *part.shape[1:]) for part in self.blank]
+        parts = [
+            self.call.slice_state(whole, position, panel, self.panels).clone(memory_format=torch.contiguous_format)
+            for position, whole in enumerate(wholes)
+        ]
+        for part, rows in zip(parts, arrived or ()):
+            part[piece.enters.start : piece.enters.stop] = rows
+        return parts
 
     def _compute(self, index, slot, piece, panel, state, output):
         """Runs a panel of a piece; the outputs go to their place. Returns the final state."""
@@ -218,7 +234,7 @@ class _Job:
     def backward(self, cotangents, wanted):
         call = self.call
         arrays = [*call.operands.values(), *(call.initial or ())]
-        grads = [torch.zeros_like(array) if want else None for array, want in zip(arrays, wanted)]
+        grads = [_zeros(array.shape, array.dtype, array.device) if want else None for array, want in zip(arrays, wanted)]
         if not self.kept:
             raise RuntimeError(f"{call.name}: expected one backward pass for a call, but got a second one")
         for index, slot, piece in reversed(self.pieces):

@@ -51,7 +51,7 @@ class _Ring:
             records = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
             fields = [
                 f"function softmax_attention, layout {parallel.layout}, causal {self.causal}, scale {self.scale}",
-                *(f"{name} [{x.shape[0]}, T, {x.shape[2]}, {x.shape[3]}] {str(x.dtype)[6:]}" for name, x in zip("qkv", (q, k, v))),
+                *(f"{name} [{x.shape[0]}, T, {list(x.shape[2:])}] {x.dtype}" for name, x in zip("qkv", (q, k, v))),
                 f"cu_seqlens {self.offsets}", f"gradients {'recorded' if records else 'not recorded'}",
             ]  # fmt: skip
         except (TypeError, ValueError) as problem:
@@ -81,7 +81,8 @@ class _Ring:
                 kept = torch.exp(most[..., tile] - base)
                 most[..., tile] = above
                 total[..., tile] = total[..., tile] * kept + weights.sum(-1)
-                o[..., tile, :] = o[..., tile, :] * kept[..., None] + weights @ _heads(values[:, part], groups).to(self.wide)
+                held = _heads(values[:, part], groups).to(self.wide)
+                o[..., tile, :] = o[..., tile, :] * kept[..., None] + weights @ held
         self.channel.finish()
         o /= total[..., None]
         return _tokens(o).to(self.dtype), most + total.log()
@@ -150,7 +151,8 @@ class _Ring:
         if self.causal and column > row + rows - 1:
             return False
         mask = None
-        i, j = (torch.arange(begin, begin + count, device=self.device) for begin, count in ((row, rows), (column, columns)))
+        i = torch.arange(row, row + rows, device=self.device)
+        j = torch.arange(column, column + columns, device=self.device)
         if self.causal and column + columns - 1 > row:
             mask = i[:, None] >= j
         if self.offsets is not None:
@@ -191,5 +193,5 @@ def _check_operands(q, k, v):
         raise ValueError(f"k: expected the head size of q, {q.shape[3]}, but got {k.shape[3]}")
     if v.shape[2] != k.shape[2] or q.shape[2] % k.shape[2]:
         raise ValueError(
-            f"k, v: expected the same number of heads, one that divides {q.shape[2]}, but got {k.shape[2]} and {v.shape[2]}"
+            f"k, v: expected one number of heads, which divides {q.shape[2]}, but got {k.shape[2]} and {v.shape[2]}"
         )
