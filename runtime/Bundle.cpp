@@ -359,8 +359,8 @@ private:
   std::vector<std::string_view> blobs;
 };
 
-/// The manifest as it is read. The destructor of a JSON value allocates where it
-/// has parts, and ends the process where that fails: the parts go first.
+/// The manifest as it is read. The destructor of a JSON value allocates where
+/// it has parts, and ends the process where that fails: the parts go first.
 struct Manifest {
   explicit Manifest(std::string_view text)
       : root(json::parse(text, [](int depth, json::parse_event_t, json &) {

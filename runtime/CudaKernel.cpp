@@ -238,6 +238,8 @@ void CudaKernel::prepare() {
   entry.key = scope.getKey();
   entry.context = scope.getContext();
   entry.variant = &choose(chip);
+  // A module that is loaded needs a place that is there already.
+  entry.modules.reserve(entry.variant->modules.size());
   for (const Module &module : entry.variant->modules)
     entry.modules.push_back(
         loadModule(driver, module, Chip::parse(entry.variant->chip), chip));

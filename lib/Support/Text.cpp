@@ -49,9 +49,8 @@ static llvm::Expected<std::string> readAll(llvm::sys::fs::file_t file,
     auto count = llvm::sys::fs::readNativeFile(
         file, llvm::MutableArrayRef(&text[filled], text.size() - filled));
     if (!count)
-      return llvm::createStringError(
-          path + ": error: cannot be read: " +
-          llvm::toString(count.takeError()));
+      return llvm::createStringError(path + ": error: cannot be read: " +
+                                     llvm::toString(count.takeError()));
     text.resize(filled + *count);
     if (*count == 0)
       return text;
@@ -64,8 +63,7 @@ llvm::Expected<std::string> linattn::readText(llvm::StringRef path) {
   auto file = llvm::sys::fs::openNativeFileForRead(path);
   if (!file)
     return llvm::createStringError(
-        path +
-        ": error: cannot be read: " + llvm::toString(file.takeError()));
+        path + ": error: cannot be read: " + llvm::toString(file.takeError()));
   llvm::scope_exit close([&] { llvm::sys::fs::closeFile(*file); });
   return readAll(*file, path);
 }

@@ -602,7 +602,8 @@ void linattn::python::registerPlan(nb::module_ &module) {
   module.def(
       "bound_kernels",
       [](size_t count) { return std::exchange(Plan::mostKernels, count); },
-      "count"_a, "Sets how many kernels all plans may hold; returns the former bound.");
+      "count"_a,
+      "Sets how many kernels all plans may hold; returns the former bound.");
   nb::class_<Plan>(module, "Plan",
                    "What one combination of options runs, with its kernels.")
       .def(
