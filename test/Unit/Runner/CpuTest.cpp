@@ -248,7 +248,8 @@ TEST(CpuTest, LaunchesThatAreEnded) {
       numChecks = 0;
       checksToEnd = n;
       std::string message = launch(kernel.get(), x);
-      // Of two threads only the caller counts; the other one may be done first.
+      // Of two threads only the caller's counts, and the other one may have
+      // done all tasks.
       if (threads == 1) {
         EXPECT_EQ(message, "'attention': interrupted before it was done");
       }
