@@ -79,7 +79,7 @@ class Rank:
         self.broken = {fault: dist.new_group([0, 1], timeout=PATIENCE) for fault in FAULTS}
 
     def whole(self, compute):
-        """What rank 0 computes on one process, on every rank."""
+        """The result of one process, rank 0, on every rank."""
         results = [None]
         if self.rank == 0:
             results = [compute()]
@@ -155,7 +155,7 @@ def compare(rank, parallel, name, got, whole, count):
 
 
 def traffic(rank):
-    """What a call sends, forward and backward."""
+    """Counts the numbers that a call sends, forward and backward."""
     parallel = SequenceParallel(rank.groups[2], panels=2)
     arrays = [parallel.split(x).requires_grad_() for x in inputs("linear")]
     o = call(parallel, "linear", arrays)
@@ -252,7 +252,7 @@ def families(rank):
 
 
 def errors(rank):
-    """What ranks say to calls that do not go together."""
+    """Notes the errors of calls that do not go together."""
     parallel = SequenceParallel(rank.groups[2])
     q, k, v = (parallel.split(x) for x in operands())
 
@@ -313,7 +313,7 @@ def death(rank, q, k, v):
 
 
 def faults(rank):
-    """What the second rank hears when the first one has a fault."""
+    """Notes the errors of the second rank when the first one has a fault."""
     pair = SequenceParallel(rank.groups[2])
     q, k, v = (pair.split(x) for x in operands())
     pair(linattn.retnet, q, k, v)  # compiled

@@ -18,7 +18,7 @@ ROUNDING = 2e-6
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory):
-    """What each of four processes has noted; the first one dies at the end, on purpose."""
+    """The notes of four processes; the first one dies at the end, on purpose."""
     folder, count = tmp_path_factory.mktemp("ranks"), 4
     started = [
         subprocess.Popen(

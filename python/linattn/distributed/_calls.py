@@ -18,7 +18,7 @@ _TOKENS = {"q": "B T Hq K", "k": "B T Hk K", "v": "B T Hv V"}
 _SCAN = {**_TOKENS, **{name: layout for name, (_, layout) in GATES.items()}}
 _STATES = ("initial_state", "initial_states", "Input_States")
 _RETURNS = ("return_state", "output_final_state", "return_final_states", "return_last_state")
-# What means nothing for a part of the tokens, or for a state that goes on to another process.
+# Options that mean nothing for a part of the tokens, or for a state that goes on to another process.
 _REFUSED = {"out": None, "inplace": False, "states_every": None, "state_indices": None}
 # Dimensions along which a recurrence falls into panels, where it is not heads: those of these
 # families depend on a head's number.

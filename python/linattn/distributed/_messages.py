@@ -1,4 +1,4 @@
-"""What processes say to one another: the agreement before a call, and states."""
+"""Messages between processes: the agreement before a call, and states."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Channel:
         return rank if self.group is None else dist.get_global_rank(self.group, rank)
 
     def _place(self, device):
-        """Where the backend takes messages from."""
+        """The device that the backend takes messages from."""
         if device.type == "cpu" and dist.get_backend(self.group) == "nccl":
             return torch.device("cuda", torch.cuda.current_device())
         if device.type != "cpu" and dist.get_backend(self.group) == "gloo":

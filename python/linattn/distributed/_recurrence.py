@@ -308,7 +308,7 @@ class _Job:
             self.channel.send(parts, rank, _name(what))
 
     def _arrive(self, index, rows, what):
-        """What another slot has handed on."""
+        """The rows that another slot has handed on."""
         rank = self.slots[index].rank
         if rank == self.channel.rank:
             mine = index + 1 if what[1] == "forward" else index - 1
@@ -320,7 +320,7 @@ class _Job:
 
 
 class _Telling:
-    """Where a piece fails, the process that waits for its state is told."""
+    """Tells the process that waits for a piece's state that the piece has failed."""
 
     def __init__(self, job, index, rows, what):
         self.job, self.index, self.rows, self.what = job, index, rows, what

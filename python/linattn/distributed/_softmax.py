@@ -147,7 +147,7 @@ class _Ring:
                         yield slice(mine.begin + first, mine.begin + first + count), other.tokens, sees
 
     def _mask(self, row, rows, column, columns):
-        """What `rows` tokens from `row` on see of others: False for nothing, None for all."""
+        """The others that `rows` tokens from `row` on see: False for nothing, None for all."""
         if self.causal and column > row + rows - 1:
             return False
         mask = None
