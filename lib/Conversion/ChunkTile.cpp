@@ -137,7 +137,7 @@ void ChunkTile::allocateScratch() {
     transitionScores = scratch({one, pairs, tokens, tokens});
     solved = scratch({tokens, width});
   }
-  if (update == Update::Dplr)
+  if (writers() > 1)
     bRows = scratch({tokens, features});
   if (Value beta = scan.getBeta())
     (rankOf(beta) == 4 ? columnBetas : betas) =

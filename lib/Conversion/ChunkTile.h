@@ -165,7 +165,15 @@ private:
     return update == Update::Delta && !scan.getErase() && !hasChannelDecay();
   }
   Value transitionRows() { return readsKeys() ? keys : transition; }
-  int64_t writers() const { return update == Update::Dplr ? 2 : 1; }
+  /// A transition that writes the key: V + R is written as one.
+  bool writesKeys() {
+    return update == Update::Dplr && scan.getB() == scan.getKey() &&
+           op.getFeatureMapKind() == FeatureMapKind::Identity &&
+           !scan.getMask() && !scan.getInputGate();
+  }
+  /// What is written under the keys is a solution, δ or V + R.
+  bool solvesWritten() { return update == Update::Delta || writesKeys(); }
+  int64_t writers() { return update == Update::Dplr && !writesKeys() ? 2 : 1; }
   Value keyRows(int64_t writer) { return writer ? bRows : keys; }
 
   /// Tokens per chunk; of a sequence that is one chunk, at most; of any chunk
@@ -202,8 +210,8 @@ private:
   // Scratch, a number or one per channel: ρ, what the rounding of Γ left over.
   // Channels add up their logarithms in it before.
   Value residual;
-  // Scratch: Kᵀ and bᵀ, decays between tokens, scores, Γ, S, δ or R, output
-  // rows, z.
+  // Scratch: Kᵀ and bᵀ, decays between tokens, scores, Γ, S, δ, R or V + R,
+  // output rows, z.
   Value keysT, bT, decays, queryScores, transitionScores, total, tile, solved,
       outputRows, z;
   // The norm behind the scan, if it is applied here, and scratch of whole rows

@@ -110,7 +110,7 @@ void ChunkTile::packKeysOf(Value t) {
                    token);
     store(beta, betas, {t});
   }
-  if (update == Update::Dplr)
+  if (bRows)
     packGate(scan.getB(), token, bRows, {t});
   if (transition)
     packTransition(token, keys, {t}, transition, {t}, beta);

@@ -37,7 +37,7 @@ void ChunkTile::sweepPanel(Value panel) {
 }
 
 Value ChunkTile::writtenRow(int64_t writer, Value j) {
-  bool isSolved = update == Update::Delta || writer == 1;
+  bool isSolved = solvesWritten() || writer == 1;
   if (isSolved)
     return loadVector(solved, {j, index(0)}, shape.cols);
   return loadVector(values, {j, column}, shape.cols);
@@ -65,12 +65,13 @@ ChunkTile::Rows ChunkTile::addScores(Rows sums, Value scores, Value member,
   return sums;
 }
 
-/// R = (I − P^ab)⁻¹ (Ad S + P^ak V), or δ, by forward substitution: the rows of
-/// earlier blocks from memory, those of this one from registers.
+/// R = (I − P^ab)⁻¹ (Ad S + P^ak V), or δ, or V + R where b = k, by forward
+/// substitution: the rows of earlier blocks from memory, those of this one from
+/// registers.
 void ChunkTile::solve(Value panel) {
   int64_t cols = shape.cols;
-  bool delta = update == Update::Delta;
-  int64_t writer = delta ? 0 : 1;
+  bool addsValues = solvesWritten();
+  int64_t writer = addsValues ? 0 : 1;
   Value none = index(0);
   forEach(index(0), rows, rowsAtOnce, [&](Value row) {
     Rows sums = accumulateState(
@@ -81,7 +82,7 @@ void ChunkTile::solve(Value panel) {
         [&](Value r) { prefetchKeys(add(row, r)); });
     for (int64_t r = 0; r < rowsAtOnce; ++r) {
       Value t = add(row, index(r)), v;
-      if (delta)
+      if (addsValues)
         v = loadVector(values, {t, column}, cols);
       if (writeGates)
         v = mulf(v, loadVector(writeGates, {t, column}, cols));
@@ -97,7 +98,7 @@ void ChunkTile::solve(Value panel) {
       else if (v)
         sums[r] = addf(sums[r], v);
     }
-    if (!delta)
+    if (!addsValues)
       sums = addScores(
           sums, transitionScores, none, 0, row,
           [&](Value j) { return writtenRow(0, j); }, /*diagonal=*/true,

@@ -45,7 +45,7 @@ public:
         t(b, op.getLoc(), getElementTypeOrSelf(op.getState())),
         q(op.getQuery()), k(op.getKey()), v(op.getValue()), g(op.getDecay()),
         h(op.getValueDecay()), a(op.getA()), e(op.getB()),
-        scale(scaleOr1(op.getScale())),
+        scale(scaleOr1(op.getScale())), keyScale(scale),
         inclusive(op.getReadout() == Readout::Inclusive),
         after(op.getTransition() == Transition::After), isShared(a && e == k),
         isPlain(inclusive && !g && !h && !a), reverse(op.getReverse()) {}
@@ -85,6 +85,7 @@ private:
   TensorBuilder t;
   Value q, k, v, g, h, a, e; ///< `e` is the op's b.
   double scale;
+  double keyScale, readScale = 1.0; ///< Their product is the scale of H' k.
   bool inclusive, after;
   bool isShared; ///< The transition writes the key.
   bool isPlain;  ///< Nothing decays: inclusive reads are exact.
@@ -197,7 +198,7 @@ Value ScanGradient::readForward(Value query, double factor) {
 
 /// H x, of the cotangent that comes from later tokens.
 Value ScanGradient::readBackward(Value query) {
-  Value read = readTransposed(hKey, hValue, query, dS, !reverse, 1.0);
+  Value read = readTransposed(hKey, hValue, query, dS, !reverse, readScale);
   if (a)
     read = t.add(read, readTransposed(hA, dr, query, {}, !reverse, 1.0));
   return read;
@@ -235,7 +236,11 @@ void ScanGradient::prepare() {
   if (!dO)
     dO = t.zeros(t.sizes(op.getOutput()));
   hValue = inclusive ? t.timesExp(dO, h) : dO;
-  hKey = t.timesExp(q, inclusive ? g : Value(), scale);
+  // Where the state of H does not matter, its reads take the scale instead of a
+  // pass over the queries.
+  if (isPlain && !dS && !wants(op.getState()))
+    std::swap(readScale, keyScale);
+  hKey = t.timesExp(q, inclusive ? g : Value(), keyScale);
   if (!a)
     return;
   // r = Sd' a = S' (e^g ⊙ a), of the state before the token.
@@ -257,6 +262,7 @@ void ScanGradient::readCotangent() {
   spec.decay = g;
   spec.valueDecay = h;
   spec.state = dS;
+  spec.scale = readScale;
   spec.inclusive = isPlain;
   spec.reverse = !reverse;
   if (a) {

@@ -67,6 +67,9 @@ void linattn::buildBufferizePipeline(OpPassManager &pm,
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   bufferization::buildBufferDeallocationPipeline(pm);
+  // Memory that is freed early is what the next allocation gets, still cached.
+  pm.addNestedPass<func::FuncOp>(
+      bufferization::createOptimizeAllocationLivenessPass());
   pm.addPass(createConvertBufferizationToMemRefPass());
   LinAttnUpdateInPlacePassOptions inPlace;
   inPlace.guardCopies = options.guardCopies;

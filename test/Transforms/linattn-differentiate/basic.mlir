@@ -72,3 +72,23 @@ func.func @scaled(%x: tensor<3x4xf32>, %w: tensor<4xf32>) -> tensor<3x4xf32> att
 func.func @unused(%x: tensor<?xf32>, %y: tensor<?xf32>, %i: tensor<?xi32>) -> (tensor<?xf32>, tensor<?xi32>) attributes {linattn.differentiate = array<i64>} {
   return %y, %i : tensor<?xf32>, tensor<?xi32>
 }
+
+// No state goes in or out: reads take the scale, and the queries stay as they
+// are.
+
+// CHECK-LABEL: func.func @stateless_vjp(
+// CHECK-SAME: %[[Q:[^:]+]]: tensor<1x2x7x4xf32>, %[[K:[^:]+]]: tensor<1x2x7x4xf32>, %[[V:[^:]+]]: tensor<1x2x7x5xf32>, %[[DO:[^:]+]]: tensor<1x2x7x5xf32>)
+// CHECK-NOT: linalg.generic
+// CHECK-DAG: linattn.scan %[[K]], %[[Q]], %[[DO]] into(%{{.+}}) init(%{{.+}}) {reverse, scale = 5.000000e-01 : f64}
+// CHECK-DAG: linattn.scan %[[V]], %[[DO]], %[[Q]] into(%{{.+}}) init(%{{.+}}) {reverse, scale = 5.000000e-01 : f64}
+// CHECK-DAG: linattn.scan %[[DO]], %[[V]], %[[K]] into(%{{.+}}) init(%{{.+}}) {scale = 5.000000e-01 : f64}
+// CHECK: return
+func.func @stateless(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x2x7x5xf32>) -> tensor<1x2x7x5xf32> attributes {linattn.differentiate = array<i64>} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x2x7x5xf32>
+  %s0 = tensor.empty() : tensor<1x2x4x5xf32>
+  %s = linalg.fill ins(%zero : f32) outs(%s0 : tensor<1x2x4x5xf32>) -> tensor<1x2x4x5xf32>
+  %r:2 = linattn.scan %q, %k, %v into(%e) init(%s) {scale = 0.5}
+    : (tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>)
+  return %r#0 : tensor<1x2x7x5xf32>
+}
