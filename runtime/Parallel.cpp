@@ -272,8 +272,8 @@ void runShare(void *opaque, size_t number) {
       ++ended;
     }
   }
-  publish(*loop);
   loop->endTasks(ended);
+  publish(*loop);
   if (pthread_equal(pthread_self(), loop->caller))
     awaitOthers(*loop);
 }
