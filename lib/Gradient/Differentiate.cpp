@@ -129,6 +129,7 @@ static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
   auto vjp = func::FuncOp::create(b, func.getLoc(), name,
                                   b.getFunctionType(inputs, results));
   vjp.setVisibility(func.getVisibility());
+  vjp->setAttr(kGradientAttrName, b.getUnitAttr());
   Block *entry = vjp.addEntryBlock();
   b.setInsertionPointToStart(entry);
 

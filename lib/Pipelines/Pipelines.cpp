@@ -104,6 +104,7 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
                                           const CPUPipelineOptions &options) {
   addImportsAndShapeChecks(pm, options.checkDecays);
   buildOptimizationPipeline(pm, options);
+  pm.addNestedPass<func::FuncOp>(createLinAttnFuseTokensPass());
   buildBufferizePipeline(pm, {options.innermost});
   LinAttnFuseEpiloguePassOptions epilogue;
   epilogue.vectorBits = options.vectorBits;

@@ -166,3 +166,16 @@ def test_bad_operands():
     kernel = linattn.compile(text, differentiate=[0])
     with pytest.raises(TypeError, match="'f_vjp': expected 2 arguments, but got 1"):
         kernel(np.zeros(3, np.float32))
+
+
+def test_same_bits_for_any_number_of_threads():
+    """Blocks of tokens depend on the sizes alone."""
+    gates, options = CASES["kda"]
+    operands = make_operands(gates, "f32", **options)
+    text = oracle.text_of(operands, "f32", update="delta")
+    kernel = linattn.compile(text, differentiate=[0, 1, 2, 3], trusted=True)
+    rng = np.random.default_rng(1)
+    cotangents = [rng.standard_normal(operands[name].shape).astype(np.float32) for name in ("v", "S")]
+    one, two = (kernel(*operands.values(), *cotangents, num_threads=count) for count in (1, 2))
+    for x, y in zip(one, two):
+        assert np.array_equal(x, y)

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Pass/Pass.h"
 
@@ -24,6 +25,8 @@ inline constexpr llvm::StringLiteral kVjpSuffix = "_vjp";
 /// On a function: differentiate it, for the operands that the array lists.
 inline constexpr llvm::StringLiteral kDifferentiateAttrName =
     "linattn.differentiate";
+/// On a function: it is such a product.
+inline constexpr llvm::StringLiteral kGradientAttrName = "linattn.gradient";
 
 #define GEN_PASS_DECL
 #include "linattn/Gradient/Passes.h.inc"

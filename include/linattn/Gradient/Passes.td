@@ -59,4 +59,37 @@ def LinAttnDifferentiatePass : Pass<"linattn-differentiate", "::mlir::ModuleOp">
   ];
 }
 
+def LinAttnFuseTokensPass : Pass<"linattn-fuse-tokens", "::mlir::func::FuncOp"> {
+  let summary = "Compute what stands between scans block of tokens by block";
+  let description = [{
+    Acts on functions with the attribute `linattn.gradient`, which
+    `linattn-differentiate` sets. Linalg ops that run over the same batch, heads
+    and tokens, and between the same scans, become one `scf.forall` over blocks of
+    tokens. A result that only these ops use is never stored as a whole, and
+    operands that they share are read from memory once. Every element is
+    computed as before.
+
+    Before:
+
+    ```mlir
+    %x = linalg.generic … ins(%q, %dk : tensor<1x8x4096x64xf32>, …)
+    %y = linalg.generic … ins(%x, %k : tensor<1x8x4096x64xf32>, …)
+    ```
+
+    After:
+
+    ```mlir
+    %y = scf.forall (%b, %t, %h) = (0, 0, 0) to (1, 4096, 8) step (1, 32, 1)
+        shared_outs(%all = %empty) -> (tensor<1x8x4096x64xf32>) {
+      %q_tile = tensor.extract_slice %q[%b, %h, %t, 0] [1, 1, 32, 64] …
+      %x_tile = linalg.generic … ins(%q_tile, %dk_tile : tensor<1x1x32x64xf32>, …)
+      %y_tile = linalg.generic … ins(%x_tile, %k_tile : tensor<1x1x32x64xf32>, …)
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 #endif // LINATTN_GRADIENT_PASSES_TD
