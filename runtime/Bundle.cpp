@@ -18,7 +18,7 @@ using namespace linattn;
 using namespace linattn::runner;
 using nlohmann::json;
 
-/// More of anything is no bundle.
+/// The most of anything that a bundle has.
 static constexpr size_t kMaxCount = 1 << 16;
 static constexpr size_t kMaxRank = 32;
 /// Pairs of buffers are compared, and loops within loops recurse.

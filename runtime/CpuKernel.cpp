@@ -30,7 +30,7 @@ public:
   explicit ImageFile(std::string_view image) {
     descriptor = memfd_create("linattn-kernel", MFD_CLOEXEC);
     path = "/proc/self/fd/" + std::to_string(descriptor);
-    // Where memory is no file, or no /proc tells its name.
+    // Without files in memory, or without a /proc that names them.
     if (descriptor < 0 || access(path.c_str(), R_OK) != 0)
       useFolder();
     write(image);

@@ -33,7 +33,7 @@ constexpr int64_t kSharedWithoutAsking = 48 * 1024;
 constexpr int64_t kWorkspaceAlignment = 256;
 constexpr int64_t kMaxGrid[3] = {2147483647, 65535, 65535};
 constexpr int64_t kMaxBlock = 1024;
-/// More is no loop over launches that anybody waits for.
+/// Loops over more launches are damaged.
 constexpr int64_t kMaxIterations = 1 << 24;
 
 /// A device, as the names of chips tell it.

@@ -52,7 +52,7 @@ int32_t getAvailableCpus() {
   return 1;
 }
 
-/// What LINATTN_NUM_THREADS says; 0 if it is not set, -1 if it is no number.
+/// What LINATTN_NUM_THREADS says; 0 if it is not set, -1 if it cannot be read.
 int32_t parseSetting(const char *text) {
   if (!text || !*text)
     return 0;

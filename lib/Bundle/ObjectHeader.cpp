@@ -183,7 +183,7 @@ public:
   }
 
 private:
-  /// A name of C that is no name of a type or a statement.
+  /// A name of C other than those of types and statements.
   static bool isIdentifier(llvm::StringRef name) {
     static const llvm::StringSet<> taken = {
         "auto",  "break",  "case",     "char",    "const",   "continue",

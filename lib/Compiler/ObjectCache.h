@@ -39,14 +39,14 @@ public:
   /// Opens and if necessary creates the directory that `options` name. The
   /// result does nothing if there is none that can be trusted; `problem` says
   /// why, and so does a warning, once in a process. An error if
-  /// LINATTN_CACHE_SIZE is no size.
+  /// LINATTN_CACHE_SIZE cannot be read.
   static llvm::Expected<DiskCache> open(const CompilerOptions &options);
 
   /// Nothing if there is no such file, or it is not intact or not ours.
   std::optional<CompiledCode> read(llvm::StringRef key) const;
 
   /// Writes a file that appears under its name only when it is complete.
-  /// Failure is no error: the next process compiles again.
+  /// A failure is ignored: the next process compiles again.
   void write(llvm::StringRef key, const CompiledCode &code) const;
 
   const std::string &getProblem() const { return problem; }

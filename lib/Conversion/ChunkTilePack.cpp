@@ -67,7 +67,7 @@ Value ChunkTile::carryMaximum(Value t, Value keyMaxima) {
     best = larger(best, delayed(best, old, step));
   store(vector::ExtractOp::create(b, loc, best, ArrayRef<int64_t>{lanes - 1}),
         maximum, place);
-  // −∞ − −∞, before the first key, is no number.
+  // −∞ − −∞, before the first key, is NaN.
   Value least = lowest(vectorType(lanes));
   Value shifts = maxf(best, least);
   Value past = delayed(shifts, maxf(old, least), 1);
@@ -114,7 +114,7 @@ void ChunkTile::packKeysOf(Value t) {
     packGate(scan.getB(), token, bRows, {t});
   if (transition)
     packTransition(token, keys, {t}, transition, {t}, beta);
-  // Logarithms for now; a rescaling is no logarithm and goes beside them.
+  // Logarithms for now; a rescaling is a factor and goes beside them.
   if (gates)
     store(logarithmOfDecay(token), gates, {t});
 }

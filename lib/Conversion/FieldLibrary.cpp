@@ -150,7 +150,7 @@ func.func private @$power(%base: i64, %exponent: i64, %modulus: i64) -> i64 attr
   return %r#0 : i64
 }
 
-// 1/x by Fermat's theorem; 1/±∞ is 0, 1/0 is no number.
+// 1/x by Fermat's theorem; 1/±∞ is 0, 1/0 is NaN.
 func.func private @$inv(%x: i64) -> i64 attributes {$attrs} {
   %zero = arith.constant 0 : i64
   %nan = arith.constant -1 : i64

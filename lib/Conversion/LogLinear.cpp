@@ -211,7 +211,7 @@ void LogLinear::loadState() {
     forEach(rows, padded, 1, [&](Value row) {
       storeVector(zero, state, {level, row, index(0)});
     });
-    // Also true of what is no number.
+    // Also true of NaN.
     store(reduceVector(vector::CombiningKind::MAXIMUMF, any), occupied,
           {level});
   });

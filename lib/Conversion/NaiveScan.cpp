@@ -136,7 +136,7 @@ private:
     Value old = load(state.runningMax, {slot, head});
     Value best = written(maxf(old, maximumOf(key, batch, keyHead, t)), old);
     store(best, state.runningMax, {slot, head});
-    // −∞ − −∞, before the first key, is no number.
+    // −∞ − −∞, before the first key, is NaN.
     Value to = maxf(best, lowest(type));
     scalePast(exp(subf(maxf(old, lowest(type)), to)));
     return to;

@@ -125,7 +125,7 @@ Value ScanTile::raiseRunningMax(Value keyRowMax, Value keep) {
   if (keep)
     best = select(keep, best, old);
   store(best, maximum, {slot, head});
-  // −∞ − −∞, before the first key, is no number.
+  // −∞ − −∞, before the first key, is NaN.
   return exp(subf(maxf(old, lowest(type)), maxf(best, lowest(type))));
 }
 

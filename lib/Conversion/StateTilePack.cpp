@@ -32,7 +32,7 @@ Value StateTile::raiseRunningMax(Value keyRowMax, Value keep) {
   if (keep)
     best = select(keep, best, old);
   store(best, state.runningMax, {slot, head});
-  // −∞ − −∞, before the first key, is no number.
+  // −∞ − −∞, before the first key, is NaN.
   return exp(subf(maxf(old, lowest(type)), maxf(best, lowest(type))));
 }
 

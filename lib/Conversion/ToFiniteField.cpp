@@ -60,7 +60,7 @@ static bool touchesFloats(Operation *op) {
 static bool isAgnostic(Operation *op) {
   if (auto function = dyn_cast<func::FuncOp>(op))
     return !function.isExternal();
-  // Bits of another type are no number.
+  // Bits of another type have no residue.
   if (isa<memref::ViewOp, vector::BitCastOp, vector::TypeCastOp>(op))
     return false;
   if (isa<memref::AtomicRMWOp, memref::GenericAtomicRMWOp>(op))

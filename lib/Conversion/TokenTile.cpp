@@ -194,7 +194,7 @@ void TokenTile::packFactors(Value token, Value t) {
 }
 
 /// Reduces over the rows of the state; `body` updates the sums of one chain.
-/// The rows that are no whole group go to the first chain.
+/// Rows past the last whole group go to the first chain.
 SmallVector<Value>
 TokenTile::reduceRows(SmallVector<Value> initial,
                       function_ref<void(Value, MutableArrayRef<Value>)> body,

@@ -61,7 +61,7 @@ static DimLoops channelDims(Value operand) {
   return {Batch, Token, Channel};
 }
 
-/// The loop of a state's first dimension: packed sequences are no batch.
+/// The loop of a state's first dimension: packed sequences have no batch.
 static int64_t slotLoop(Value offsets) {
   return offsets ? whole : int64_t(channels::Batch);
 }

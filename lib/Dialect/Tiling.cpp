@@ -200,7 +200,7 @@ static bool isWhole(OpFoldResult offset, OpFoldResult size, OpFoldResult full) {
   return succeeded(equal) && *equal;
 }
 
-/// With grouped heads a slice of output heads is no slice of state heads.
+/// With grouped heads a slice of output heads does not slice the state heads.
 static bool hasGroupedHeads(Operation *op, ArrayRef<DimLoops> loops) {
   std::optional<int64_t> heads;
   for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), loops)) {

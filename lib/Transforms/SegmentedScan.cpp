@@ -146,7 +146,7 @@ void SegmentedScan::divide() {
         b.getAffineConstantExpr(shortestSegment),
         d0.ceilDiv(mostSegments * segmentMultiple) * segmentMultiple, {tokens});
   // Even no token is a segment, which returns the state it is given. A division
-  // by a symbol is no affine expression.
+  // by a symbol is not affine.
   if (auto size = getConstantIntValue(length)) {
     count = largest(d0.ceilDiv(*size), one, {tokens});
   } else {
@@ -452,7 +452,7 @@ SmallVector<Value> SegmentedScan::step(ValueRange current, Value segment) {
         [](OpBuilder &nested, Location at, ValueRange args) -> Value {
           return arith::MaximumFOp::create(nested, at, args[0], args[1]);
         });
-    // e^{m − best}; −∞ − −∞, before the first key, is no number.
+    // e^{m − best}; −∞ − −∞, before the first key, is NaN.
     auto weight = [](OpBuilder &nested, Location at, ValueRange args) -> Value {
       Value same = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ,
                                          args[0], args[1]);

@@ -514,7 +514,7 @@ void CheckEmitter::checkIndices(ScanOp op) {
     Value element = tensor::ExtractOp::create(nested, indices, position);
     return arith::IndexCastOp::create(nested, nested.getIndexType(), element);
   };
-  // The last index that is no row and where it is; the last row that is there
+  // The last index outside the rows and where it is; the last row that is there
   // twice, and where.
   auto loop = scf::ForOp::create(
       b, zero, tensor::DimOp::create(b, indices, 0), one,

@@ -1,4 +1,4 @@
-"""Named families that are no scan: a decay per element, complex states, levels."""
+"""Named families beyond the scan: a decay per element, complex states, levels."""
 
 from __future__ import annotations
 

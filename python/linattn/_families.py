@@ -24,8 +24,8 @@ _table = _linattn.families
 
 
 class _Latest(threading.local):
-    """The thread's latest call of a plan, (plan, operands, state, in place, result), if
-    somebody wants to know: it keeps the arrays."""
+    """The thread's latest call of a plan, (plan, operands, state, in place, result), while
+    `wanted`: it keeps the arrays."""
 
     wanted = False
     call = None

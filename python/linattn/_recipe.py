@@ -1,4 +1,4 @@
-"""What a plan is made from: the part of a call that is no array.
+"""What a plan is made from: the part of a call other than arrays.
 
 A plan compiles a kernel for the dtype and the sizes that it meets. `linattn.torch`
 needs the same description without the plan: to name a call in a graph, to know the

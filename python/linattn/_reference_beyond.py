@@ -1,4 +1,4 @@
-"""The families that are no scan by their formulas, in float64 and token by token.
+"""The families beyond the scan by their formulas, in float64 and token by token.
 
 Nothing here is shared with the compiler, not even the table of families.
 """

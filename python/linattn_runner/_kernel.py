@@ -42,7 +42,7 @@ class _Views:
         self.followed = [None] * len(operands)
         self.extents = [None] * len(operands)
         self.scalars = [None] * len(operands)
-        # Of the layouts, once somebody has asked.
+        # Of the layouts, once they are read.
         self.workspace_size = None
 
     def set(self, index, array, stream, want_cuda):

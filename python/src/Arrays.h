@@ -34,7 +34,7 @@ public:
   ArrayKind library;
 };
 
-/// A view of somebody else's array that keeps the array's memory alive. Neither
+/// A view of a caller's array that keeps the array's memory alive. Neither
 /// copied nor moved: `Py_buffer` may point into itself.
 class ImportedArray {
 public:

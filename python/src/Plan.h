@@ -93,7 +93,7 @@ public:
 
   /// `build(dtype, {dimension: extent or None}, [(alternative, rank, dtype)],
   /// on_device)` compiles. Extents are None where the kernel must take any; the
-  /// list has the operands that are no tokens.
+  /// list has the operands other than tokens.
   nanobind::object build;
   DimNames names;
   std::vector<DimRule> rules;

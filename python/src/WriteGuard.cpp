@@ -37,7 +37,7 @@ static llvm::SmallVector<int64_t> listRows(const BufferView &rows) {
     int64_t row = rows.dtype == DType::I32
                       ? static_cast<const int32_t *>(rows.data)[at]
                       : static_cast<const int64_t *>(rows.data)[at];
-    if (row >= 0) // Padding is no row.
+    if (row >= 0) // Padding has no row.
       list.push_back(row);
   }
   llvm::sort(list);

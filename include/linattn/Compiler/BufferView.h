@@ -16,7 +16,7 @@
 
 namespace linattn {
 
-/// A strided view of memory that somebody else owns. `data` points at the
+/// A strided view of memory that the caller owns. `data` points at the
 /// element with index zero in every dimension, also when strides are negative.
 /// A scalar is a view of rank 0.
 struct BufferView {

@@ -25,7 +25,7 @@ namespace linattn {
 class PrimeField {
 public:
   /// The residue modulo p in the low half, the one modulo q in the high half.
-  /// Negative words are no pairs but the three values below.
+  /// Negative words are the three values below.
   using Element = int64_t;
   static constexpr Element kNaN = -1, kNegativeInfinity = -2, kInfinity = -3;
 

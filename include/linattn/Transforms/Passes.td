@@ -140,7 +140,7 @@ def LinAttnReassociatePass
     transposed variants, `linalg.generic`), when nothing else uses the product
     in between.
 
-    Softmax weights and causal attention are no such product; they are left
+    Softmax weights and causal attention are not such products; they are left
     alone, with a remark. So is an attention whose `config` names the
     quadratic form.
 

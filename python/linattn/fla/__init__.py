@@ -12,7 +12,7 @@ alone: the compiler chooses the form. Unlike the original, an unknown keyword, a
 shape or dtype that does not fit and an option that means nothing without another
 are errors. Tensors of PyTorch record gradients.
 
-MesaNet, TTT with its layer norm and stick-breaking attention, which are no linear
+MesaNet, TTT with its layer norm and stick-breaking attention, which are not linear
 recurrences, and what is between the two scans of CyFA run in NumPy, on the CPU. Not
 here are softmax attention (``parallel_attn`` and its kin), Titans and preconditioned
 delta rules. Names and parameters are those of flash-linear-attention 0.6.0.

@@ -24,7 +24,7 @@ class Rule:
     clause: str = ""
     feature_map: str = ""
     normalize: bool = False
-    # Of an attention that is no recurrence and has no state: words of softmax, linear, causal.
+    # Of an attention without a state: words of softmax, linear, causal.
     attention: str = ""
     # How tiles come to shared memory, where the chip has more than one way: linattn-compile --copy.
     copy: str = ""

@@ -18,7 +18,7 @@ def _mapped(xp, rule, arrays):
 
 
 def attention(xp, rule, arrays, scale, eps):
-    """o of an attention that is no recurrence, head by head."""
+    """o of an attention in its quadratic form, head by head."""
     q, k, v = _mapped(xp, rule, arrays)
     heads = []
     for h in range(q.shape[2]):
