@@ -69,6 +69,16 @@ def test_doctor_finds_a_working_installation(call):
     assert out.endswith("linattn works here\n")
 
 
+def test_doctor_knows_of_threads_that_spin(call, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(doctor, "_CHECKS", {"PyTorch": doctor._CHECKS["PyTorch"]})
+    monkeypatch.setattr(doctor._linattn, "get_num_threads", lambda: 2)
+    advice = "OMP_WAIT_POLICY=passive lends their cores to linattn"
+    for policy, is_advised in (("active", True), ("PASSIVE", False)):
+        monkeypatch.setenv("OMP_WAIT_POLICY", policy)
+        assert (advice in call("doctor")[1]) == is_advised
+
+
 def test_doctor_says_what_is_wrong(call, monkeypatch):
     monkeypatch.setenv("LINATTN_NUM_THREAD", "3")
     monkeypatch.setattr(doctor, "TOLERANCE", 0.0)

@@ -104,7 +104,10 @@ def _check_torch():
     result = scan(*map(torch.from_numpy, arrays))
     if not isinstance(result, torch.Tensor) or not np.array_equal(result.numpy(), scan(*arrays)):
         raise ValueError("expected tensors to give the bits that NumPy arrays give")
-    return f"{torch.__version__}: tensors give the bits of NumPy arrays"
+    found = f"{torch.__version__}: tensors give the bits of NumPy arrays"
+    if _linattn.get_num_threads() > 1 and os.environ.get("OMP_WAIT_POLICY", "").lower() != "passive":
+        found += "; its threads spin after each operation, OMP_WAIT_POLICY=passive lends their cores to linattn"
+    return found
 
 
 def _check_jax():
