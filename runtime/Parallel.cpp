@@ -273,8 +273,9 @@ void runShare(void *opaque, size_t number) {
     }
   }
   loop->endTasks(ended);
+  bool isCaller = pthread_equal(pthread_self(), loop->caller);
   publish(*loop);
-  if (pthread_equal(pthread_self(), loop->caller))
+  if (isCaller)
     awaitOthers(*loop);
 }
 

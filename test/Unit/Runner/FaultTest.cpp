@@ -42,7 +42,8 @@ struct SystemFaults {
   /// At most so many bytes per call; -1: all.
   ssize_t mostWritten = -1;
   Fault writes;
-  int64_t clockAhead = 0;
+  /// A thread of the runtime's reads the clock as well.
+  std::atomic<int64_t> clockAhead{0};
 } faults;
 
 } // namespace

@@ -34,7 +34,7 @@ int64_t inMilliseconds(int64_t count) {
 void loopForever(void **) {
   linattn_allocate(100, 64);
   for (;;)
-    if (*const_cast<const volatile int32_t *>(linattn_get_poll_flag()))
+    if (__atomic_load_n(linattn_get_poll_flag(), __ATOMIC_RELAXED))
       linattn_poll();
 }
 
