@@ -308,9 +308,9 @@ int cuModuleLoadDataEx(Module **module, const void *image, unsigned numOptions,
   if (result == 0 && !isCubin && read->kernels.empty())
     result = kInvalidPtx;
   if (result == 0) {
-    *module = read.release();
     std::lock_guard<std::mutex> lock(state().mutex);
-    state().modules.insert(*module);
+    state().modules.insert(read.get());
+    *module = read.release();
     return 0;
   }
   // The error log, as long as its buffer.
@@ -416,9 +416,10 @@ int cuMemAlloc_v2(uint64_t *memory, size_t bytes) {
     return result ? result : kInvalidValue;
   void *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(data, 0, bytes);
-  *memory = reinterpret_cast<uintptr_t>(data);
+  auto address = reinterpret_cast<uintptr_t>(data);
   std::lock_guard<std::mutex> lock(state().mutex);
-  state().memory[*memory] = bytes;
+  state().memory[address] = bytes;
+  *memory = address;
   return 0;
 }
 
