@@ -298,10 +298,19 @@ static int64_t chunkOf(std::optional<ConfigAttr> config, int64_t otherwise) {
   return otherwise;
 }
 
-static std::string describe(int64_t chunk, StringRef why) {
-  if (!why.empty())
-    return ("becomes a loop over tokens: " + why).str();
-  return llvm::formatv("becomes a loop over chunks of {0} tokens", chunk).str();
+/// Replaces a scan or a state by its loop: over chunks or, if `why` says what
+/// is against them, over tokens.
+template <typename Op>
+static void expand(PatternRewriter &rewriter, Op op, int64_t chunkSize,
+                   StringRef why) {
+  int64_t chunk = chunkOf(op.getConfig(), chunkSize);
+  remark::passed(op.getLoc(), remarkNamed("expand-form"))
+      << (why.empty()
+              ? llvm::formatv("becomes a loop over chunks of {0} tokens", chunk)
+                    .str()
+              : ("becomes a loop over tokens: " + why).str());
+  Expansion expansion(rewriter, Recurrence(op), chunk, !why.empty());
+  rewriter.replaceOp(op, expansion.emit());
 }
 
 namespace {
@@ -316,12 +325,7 @@ struct ExpandScan : OpRewritePattern<ScanOp> {
       return rewriter.notifyMatchFailure(op, "not on tensors");
     if (op.getEvery())
       return rewriter.notifyMatchFailure(op, "its snapshots are not expanded");
-    std::string why = whyNotForm(op, Form::Chunk);
-    int64_t chunk = chunkOf(op.getConfig(), chunkSize);
-    remark::passed(op.getLoc(), remarkNamed("expand-form"))
-        << describe(chunk, why);
-    Expansion expansion(rewriter, Recurrence(op), chunk, !why.empty());
-    rewriter.replaceOp(op, expansion.emit());
+    expand(rewriter, op, chunkSize, whyNotForm(op, Form::Chunk));
     return success();
   }
 
@@ -336,14 +340,10 @@ struct ExpandState : OpRewritePattern<StateOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics())
       return rewriter.notifyMatchFailure(op, "not on tensors");
-    int64_t chunk = chunkOf(op.getConfig(), chunkSize);
-    StringRef why = op.getValueDecay() ? "a decay per value column does not "
-                                         "factor into products of chunks"
-                                       : "";
-    remark::passed(op.getLoc(), remarkNamed("expand-form"))
-        << describe(chunk, why);
-    Expansion expansion(rewriter, Recurrence(op), chunk, !why.empty());
-    rewriter.replaceOp(op, expansion.emit());
+    expand(rewriter, op, chunkSize,
+           op.getValueDecay() ? "a decay per value column does not factor into "
+                                "products of chunks"
+                              : "");
     return success();
   }
 

@@ -33,7 +33,7 @@ struct ObjectOptions {
 /// linattn-c/Runtime.h are in it as weak functions, which run loops on their
 /// caller's thread and take memory from the C library.
 struct CompiledObject {
-  /// In the format that was wanted.
+  /// In the format of the options.
   std::string code;
   Signature signature;
   /// C99 that declares the function, with a documentation of its arguments.

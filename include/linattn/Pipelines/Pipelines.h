@@ -24,8 +24,28 @@
 
 namespace mlir::linattn {
 
+/// The options of every pipeline that starts at a function's entry.
+struct EntryPipelineOptions : virtual mlir::detail::PassOptions {
+  Option<InnermostStride> innermost{
+      *this, "innermost",
+      llvm::cl::desc("Innermost stride of the caller's buffers"),
+      llvm::cl::init(InnermostStride::Unit),
+      llvm::cl::values(
+          clEnumValN(InnermostStride::Unit, "unit", "it is 1"),
+          clEnumValN(InnermostStride::Dynamic, "dynamic", "nothing is known"))};
+  Option<int> prime{
+      *this, "prime",
+      llvm::cl::desc("Compute in prime field 0 or 1 instead of in floats"),
+      llvm::cl::init(-1)};
+  Option<bool> checkDecays{
+      *this, "check-decays",
+      llvm::cl::desc("Check that decays are natural logarithms of at most 0"),
+      llvm::cl::init(false)};
+};
+
 /// What the CPU pipeline decides by.
-struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
+struct CPUPipelineOptions : EntryPipelineOptions,
+                            PassPipelineOptions<CPUPipelineOptions> {
   Option<ReassociateMode> reassociate{
       *this, "reassociate", llvm::cl::desc("When to rewrite (QKᵀ)V as Q(KᵀV)"),
       llvm::cl::init(ReassociateMode::Auto),
@@ -57,41 +77,11 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
       *this, "avx512-bf16",
       llvm::cl::desc("Use the conversions of AVX-512 to bf16"),
       llvm::cl::init(false)};
-  Option<InnermostStride> innermost{
-      *this, "innermost",
-      llvm::cl::desc("Innermost stride of the caller's buffers"),
-      llvm::cl::init(InnermostStride::Unit),
-      llvm::cl::values(
-          clEnumValN(InnermostStride::Unit, "unit", "it is 1"),
-          clEnumValN(InnermostStride::Dynamic, "dynamic", "nothing is known"))};
-  Option<int> prime{
-      *this, "prime",
-      llvm::cl::desc("Compute in prime field 0 or 1 instead of in floats"),
-      llvm::cl::init(-1)};
-  Option<bool> checkDecays{
-      *this, "check-decays",
-      llvm::cl::desc("Check that decays are natural logarithms of at most 0"),
-      llvm::cl::init(false)};
 };
 
 struct ReferencePipelineOptions
-    : PassPipelineOptions<ReferencePipelineOptions> {
-  Option<InnermostStride> innermost{
-      *this, "innermost",
-      llvm::cl::desc("Innermost stride of the caller's buffers"),
-      llvm::cl::init(InnermostStride::Unit),
-      llvm::cl::values(
-          clEnumValN(InnermostStride::Unit, "unit", "it is 1"),
-          clEnumValN(InnermostStride::Dynamic, "dynamic", "nothing is known"))};
-  Option<int> prime{
-      *this, "prime",
-      llvm::cl::desc("Compute in prime field 0 or 1 instead of in floats"),
-      llvm::cl::init(-1)};
-  Option<bool> checkDecays{
-      *this, "check-decays",
-      llvm::cl::desc("Check that decays are natural logarithms of at most 0"),
-      llvm::cl::init(false)};
-};
+    : EntryPipelineOptions,
+      PassPipelineOptions<ReferencePipelineOptions> {};
 
 /// On tensors: every attention in the form it will run in, its schedule chosen.
 void buildOptimizationPipeline(OpPassManager &pm,
@@ -114,26 +104,12 @@ void buildReferencePipeline(OpPassManager &pm,
                             const ReferencePipelineOptions &options);
 
 /// What the route through linalg decides by.
-struct LinalgPipelineOptions : PassPipelineOptions<LinalgPipelineOptions> {
+struct LinalgPipelineOptions : EntryPipelineOptions,
+                               PassPipelineOptions<LinalgPipelineOptions> {
   Option<int64_t> chunkSize{
       *this, "chunk-size",
       llvm::cl::desc("Tokens per chunk of a scan whose schedule does not say"),
       llvm::cl::init(16)};
-  Option<InnermostStride> innermost{
-      *this, "innermost",
-      llvm::cl::desc("Innermost stride of the caller's buffers"),
-      llvm::cl::init(InnermostStride::Unit),
-      llvm::cl::values(
-          clEnumValN(InnermostStride::Unit, "unit", "it is 1"),
-          clEnumValN(InnermostStride::Dynamic, "dynamic", "nothing is known"))};
-  Option<int> prime{
-      *this, "prime",
-      llvm::cl::desc("Compute in prime field 0 or 1 instead of in floats"),
-      llvm::cl::init(-1)};
-  Option<bool> checkDecays{
-      *this, "check-decays",
-      llvm::cl::desc("Check that decays are natural logarithms of at most 0"),
-      llvm::cl::init(false)};
 };
 
 /// `linattn-lower-through-linalg-pipeline`: every recurrence as linalg ops on
