@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What linattn-tile-bench compares the generated code with: the same schedule
+// The yardstick of linattn-tile-bench for generated code: the same schedule
 // in intrinsics, for sizes known to the C++ compiler and nothing else.
 //
 //===----------------------------------------------------------------------===//

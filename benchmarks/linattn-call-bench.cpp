@@ -1,4 +1,4 @@
-//===- linattn-call-bench.cpp - What a call costs -------------------------===//
+//===- linattn-call-bench.cpp - Cost of a call ----------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

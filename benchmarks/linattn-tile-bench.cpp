@@ -50,7 +50,7 @@ static cl::opt<std::string>
                           "of this machine"),
                  cl::cat(category));
 static cl::list<Rule> rules(
-    "rule", cl::desc("What to run"), cl::CommaSeparated,
+    "rule", cl::desc("Rules to run"), cl::CommaSeparated,
     cl::values(clEnumValN(Rule::Linear, "linear", "no decay"),
                clEnumValN(Rule::Scalar, "scalar", "a decay per token"),
                clEnumValN(Rule::Gate, "gate", "a decay per token and channel")),

@@ -1,5 +1,4 @@
-//===- Bundle.h - What a bundle holds
-//--------------------------------------===//
+//===- Bundle.h - Contents of a bundle --------------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -27,7 +27,7 @@ namespace {
 /// Lies right before the memory that compiled code sees.
 struct Block {
   Block *next;
-  /// What points at this block: the list's head or the block before.
+  /// The pointer to this block: the list's head or the block before.
   Block **link;
   void *base;
   /// From `base` on.
@@ -55,7 +55,7 @@ thread_local uint64_t releasesSeen = 0;
 std::atomic<void *(*)(size_t)> allocator{std::malloc};
 std::atomic<void (*)(void *)> releaser{std::free};
 
-/// What the allocator of a test counts must not stay.
+/// Scratch is not kept from an allocator of a test, which counts blocks.
 bool keepsScratch() {
   return allocator.load(std::memory_order_relaxed) == std::malloc;
 }

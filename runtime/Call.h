@@ -13,9 +13,9 @@
 
 namespace linattn::runtime {
 
-/// Calls `code(context)`, which `leave` may end on this thread. What the code
-/// has allocated and not freed is freed then. No frame between the two may hold
-/// an object with a destructor. `watch` is that of the call.
+/// Calls `code(context)`, which `leave` may end on this thread. Memory that
+/// the code has allocated and not freed is freed then. No frame between the two
+/// may hold an object with a destructor. `watch` is that of the call.
 linattn_call_result callGuarded(void (*code)(void *context), void *context,
                                 Watch *watch);
 

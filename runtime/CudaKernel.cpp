@@ -27,7 +27,7 @@ constexpr int kMaxSharedOptin = 97, kMajor = 75, kMinor = 76;
 constexpr int kMaxDynamicShared = 8;
 constexpr int kInfoLog = 3, kInfoLogBytes = 4, kErrorLog = 5,
               kErrorLogBytes = 6, kOptimization = 7;
-/// What a block may have without asking.
+/// Shared memory of a block, in bytes, that needs no attribute.
 constexpr int64_t kSharedWithoutAsking = 48 * 1024;
 /// As device allocations are aligned.
 constexpr int64_t kWorkspaceAlignment = 256;
@@ -135,7 +135,7 @@ static int getAttribute(const Driver &driver, CUdevice device, int attribute) {
   return value;
 }
 
-/// What the driver wrote while it compiled; it may have written nothing.
+/// The driver's log of a compilation; it may be empty.
 static std::string formatLog(const std::string &log) {
   std::string text(log.c_str());
   while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
@@ -285,7 +285,7 @@ CudaKernel::~CudaKernel() {
 
 namespace {
 
-/// What one call makes of the plan.
+/// One call of the plan.
 class Call {
 public:
   Call(const Bundle &bundle, const Loaded &entry, const linattn_view *views)

@@ -42,7 +42,7 @@ public:
       return found;
     if (old && old(name, &found, kCudaVersion, 0) == 0 && found)
       return found;
-    // What was replaced long ago goes by a suffix.
+    // Functions that were replaced long ago have a suffix.
     found = dlsym(library, (std::string(name) + "_v2").c_str());
     return found ? found : dlsym(library, name);
   }

@@ -1,4 +1,4 @@
-//===- Interrupt.cpp - What ends a call before it is done -----------------===//
+//===- Interrupt.cpp - Interrupts and deadlines ---------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Interrupt.h - What ends a call before it is done ---------*- C++ -*-===//
+//===- Interrupt.h - Interrupts and deadlines -------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,7 +19,7 @@ extern "C" std::atomic<int32_t> linattn_poll_flag;
 
 namespace linattn::runtime {
 
-/// What may end one call, on however many threads it runs. Takes the settings
+/// Ends one call early, on however many threads it runs. Takes the settings
 /// of the thread that makes it.
 class Watch {
 public:
@@ -53,7 +53,7 @@ private:
   Watch *next = nullptr;
   Watch **link = nullptr;
   bool expired = false;
-  /// There is no thread to wait for the deadline: every poll reads the clock.
+  /// No thread waits for the deadline: every poll reads the clock.
   bool readsClock = false;
 };
 

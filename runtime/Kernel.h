@@ -12,7 +12,7 @@
 
 #include "Operands.h"
 
-/// What the C functions call a kernel.
+/// The kernel behind the C API's handle.
 struct linattn_kernel {
   static std::unique_ptr<linattn_kernel> create(std::string file);
 

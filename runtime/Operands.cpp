@@ -1,5 +1,4 @@
-//===- Operands.cpp - Are these the buffers we want?
-//-----------------------===//
+//===- Operands.cpp - Check a call's buffers ------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

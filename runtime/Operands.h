@@ -1,5 +1,4 @@
-//===- Operands.h - Are these the buffers we want?
-//-------------------------===//
+//===- Operands.h - Check a call's buffers ----------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -164,7 +164,7 @@ struct Loop {
   int32_t numShares;
   /// The caller's: results must not depend on which thread computes them.
   linattn::FloatMode mode = linattn::getFloatMode();
-  /// What may end the call.
+  /// Ends the call early.
   Watch *watch = getWatch();
   pthread_t caller = pthread_self();
   /// Of the first task that was left.

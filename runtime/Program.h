@@ -15,8 +15,8 @@
 
 namespace linattn::runner {
 
-/// What a formula is made of. All are of 64 bits and wrap around, of which
-/// products tell; a quotient by 0 is 0.
+/// The operations of a formula, on 64 bits. All wrap around, and products
+/// report that they did; a quotient by 0 is 0.
 enum class Operation : uint8_t {
   Const,
   Size,   ///< of dimension b of operand a

@@ -24,7 +24,7 @@ struct linattn_error {
   linattn_error_kind kind;
 };
 
-/// Where there is no memory for an error either: never freed.
+/// The error for a lack of memory for an error: never freed.
 static linattn_error noMemory{"no memory", LINATTN_ERROR_OUT_OF_MEMORY};
 
 static linattn_error *makeError(const char *message, linattn_error_kind kind) {

@@ -43,7 +43,7 @@ if config.linattn_ptxas and not config.linattn_ptxas.endswith("NOTFOUND"):
 if config.linattn_assertions.upper() in ("1", "ON", "TRUE", "YES"):
     config.available_features.add("asserts")
 
-# What a partial build may lack.
+# A partial build may lack these.
 if os.path.exists(config.linattn_plugin):
     config.available_features.add("plugin")
 config.substitutions.append(("%linattn_plugin", config.linattn_plugin))
@@ -62,7 +62,7 @@ if glob.glob(os.path.join(package, "linattn", "_linattn.*")):
     config.available_features.add("python-package")
 config.substitutions.append(("%package", package))
 
-# What runs objects for other machines.
+# Emulators that run objects for other machines.
 config.substitutions.append(("%clang", "clang-22"))
 for feature, program in (
     ("clang", "clang-22"),

@@ -48,7 +48,7 @@ run_suites() {
   done
 }
 
-# What is found new goes to the folder of the build; an input that is a finding, too.
+# New inputs and findings go to the folder of the build.
 run_fuzzers() {
   local seconds=${1:-60} target folder dictionary
   [ $# -eq 0 ] || shift

@@ -15,7 +15,7 @@ tidy=$(command -v clang-tidy-22 || command -v clang-tidy) || {
   exit 2
 }
 configure
-# What the build knows of a file; the precompiled header is the compiler's own.
+# The compile commands without the precompiled header, which is the compiler's own.
 database="$build/tidy"
 mkdir -p "$database"
 ninja -C "$build" -t compdb |

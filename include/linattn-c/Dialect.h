@@ -34,7 +34,7 @@ linattnRegisterAllDialects(MlirDialectRegistry registry);
 MLIR_CAPI_EXPORTED void linattnRegisterAllPasses(void);
 
 /** #linattn.feature_map<kind>, with default parameters; a null attribute if
- *  there is no such kind. The context must have loaded the dialect. */
+ *  the kind is unknown. The context must have loaded the dialect. */
 MLIR_CAPI_EXPORTED MlirAttribute linattnFeatureMapAttrGet(MlirContext context,
                                                           MlirStringRef kind);
 MLIR_CAPI_EXPORTED bool linattnAttributeIsAFeatureMap(MlirAttribute attribute);
@@ -49,7 +49,7 @@ MLIR_CAPI_EXPORTED bool linattnAttributeIsANormalize(MlirAttribute attribute);
 
 /** #linattn.config<form = form, chunk = chunk>: the schedule of a recurrence;
  *  `form` is token, state_tile, chunk, …, `chunk` the tokens per chunk or 0. A
- *  null attribute if there is no such form or the schedule is not legal. */
+ *  null attribute if the form is unknown or the schedule is not legal. */
 MLIR_CAPI_EXPORTED MlirAttribute linattnConfigAttrGet(MlirContext context,
                                                       MlirStringRef form,
                                                       int64_t chunk);

@@ -45,9 +45,9 @@ LINATTN_EXPORT const char *linattn_error_message(const linattn_error *error);
 
 typedef enum {
   LINATTN_ERROR_OTHER = 1,
-  /** On the host or on the device. What a launch writes then has unspecified
-   *  contents, a state that is updated in place included; a later one may
-   *  succeed. */
+  /** On the host or on the device. The results of a launch then have
+   * unspecified contents, a state that is updated in place included; a later
+   * one may succeed. */
   LINATTN_ERROR_OUT_OF_MEMORY = 2,
   /** A launch on the CPU was ended by the deadline of its thread, or by an
    *  interrupt (linattn-c/Runtime.h). Its contents are then as above. */

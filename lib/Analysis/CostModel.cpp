@@ -1,4 +1,4 @@
-//===- CostModel.cpp - What a form costs ----------------------------------===//
+//===- CostModel.cpp - Cost functions of the forms ------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

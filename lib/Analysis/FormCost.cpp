@@ -1,4 +1,4 @@
-//===- FormCost.cpp - What the forms of a scan cost -----------------------===//
+//===- FormCost.cpp - Cost model of a scan's forms ------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,7 +13,7 @@
 
 using namespace linattn;
 
-/// What a unit of each kind of work costs, per form. From the sweep of
+/// The cost of a unit of each kind of work, per form. From the sweep of
 /// `linattn-bench --calibrate` whose table is in docs/CostModel.md; fit again
 /// with that command after a change to a form's code.
 ///
@@ -89,8 +89,8 @@ static double countPasses(const ScanProblem &problem,
   if (problem.update != ScanProblem::Update::Add || problem.tokens < 0 ||
       e.tokens > e.block)
     return e.tokens;
-  double together = std::floor(double(target.registers) / 4 / e.group);
-  return std::ceil(e.tokens / std::max(together, 1.0));
+  double tokensPerPass = std::floor(double(target.registers) / 4 / e.group);
+  return std::ceil(e.tokens / std::max(tokensPerPass, 1.0));
 }
 
 static void countToken(const Extents &e, double passes, WorkCounts &work) {

@@ -131,7 +131,7 @@ private:
   bool visit(scf::IfOp branch) {
     int64_t condition = formulas.lookup(branch.getCondition());
     if (condition < 0)
-      return fail("a condition that is no formula of sizes");
+      return fail("a condition that is not a formula of sizes");
     int64_t outer = active,
             isFalse = formulas.add("eq", {condition, formulas.constant(0)});
     auto enter = [&](int64_t value) {
@@ -151,7 +151,7 @@ private:
                    branch.elseYield().getOperands())) {
       int64_t left = formulas.lookup(yes), right = formulas.lookup(no);
       if (left < 0 || right < 0)
-        return fail("a result that is no formula of sizes");
+        return fail("a result that is not a formula of sizes");
       formulas.bind(result, formulas.add("select", {condition, left, right}));
     }
     return true;
@@ -287,7 +287,7 @@ private:
   bool visit(memref::ExtractAlignedPointerAsIndexOp address) {
     auto it = views.find(address.getSource());
     if (it == views.end() || it->second.buffer >= getNumOperands())
-      return fail("of a buffer that is no operand");
+      return fail("of a buffer that is not an operand");
     formulas.bind(address, formulas.address(it->second.buffer));
     return true;
   }
@@ -406,7 +406,7 @@ private:
   }
 
   /// Tells which launches use a buffer: others may have its memory before and
-  /// behind. What a loop uses it has from its first iteration to its last.
+  /// behind. A buffer used in a loop lives from the loop's start to its end.
   void addLifetimes() {
     for (auto [i, buffer] : llvm::enumerate(buffers)) {
       json::Object &object = *buffer.getAsObject();
@@ -489,7 +489,7 @@ private:
     for (Value extent :
          {blocks.x, blocks.y, blocks.z, threads.x, threads.y, threads.z})
       if (formulas.lookup(extent) < 0)
-        return fail("a grid that is no formula of sizes");
+        return fail("a grid that is not a formula of sizes");
     grid.push_back(guard(formulas.lookup(blocks.x)));
     for (Value extent : {blocks.y, blocks.z})
       grid.push_back(formulas.lookup(extent));

@@ -53,7 +53,7 @@ private:
     if (!function || !function->isDeclaration())
       return nullptr;
     function->setLinkage(llvm::GlobalValue::WeakAnyLinkage);
-    // What a declaration promises of any definition is not said of this one.
+    // Attributes of the declaration may not hold for this definition.
     function->setAttributes({});
     b.SetInsertPoint(block(*function, "entry"));
     return function;

@@ -17,7 +17,7 @@
 
 using namespace linattn;
 
-/// What all headers share. No C library: messages are put together here.
+/// The part of every header. It needs no C library: it composes its messages.
 static constexpr llvm::StringLiteral kShared = R"(
 #ifndef LINATTN_OBJECT
 #define LINATTN_OBJECT
@@ -215,7 +215,7 @@ private:
     os << ", ";
   }
 
-  /// What an operand is, for the comment.
+  /// An operand's line in the comment.
   void describe(size_t index) {
     const ValueInfo &info = getOperand(index);
     os << " *  " << names[index] << ": " << getName(info.dtype).data();

@@ -21,7 +21,7 @@ using namespace mlir;
 
 namespace {
 
-/// Runs the companion once on formulas instead of numbers. What it stores goes
+/// Runs the companion once on formulas instead of numbers. Its results go
 /// to slots: extents, the number of a failed check, the sizes that it shows.
 class ShapeTranslator {
 public:

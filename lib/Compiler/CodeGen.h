@@ -63,7 +63,7 @@ struct CodeGenOptions {
   Machine machine = {};
 };
 
-/// What forms and tiles are chosen by for that machine.
+/// The target that forms and tiles are chosen for on that machine.
 llvm::Expected<VectorTarget> getVectorTargetOf(const Machine &machine);
 
 /// Adds the functions of `getRunSymbol` and `getShapesSymbol`, and hides all

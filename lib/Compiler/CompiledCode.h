@@ -21,8 +21,8 @@ namespace linattn::detail {
 /// One variant of a kernel, as it is cached and as a child process sends it.
 struct CompiledCode {
   Signature signature;
-  /// What the function that tells the shapes checks: messages with `{0}`, `{1}`
-  /// for sizes.
+  /// The messages of the checks in the shape function, with `{0}`, `{1}` for
+  /// sizes.
   std::vector<std::string> checks;
   std::vector<std::string> remarks;
   std::string object;

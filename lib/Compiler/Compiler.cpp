@@ -108,7 +108,7 @@ void Compiler::clearMemoryCache() { getMemoryCache().clear(); }
 // Compilation
 //===----------------------------------------------------------------------===//
 
-/// What callers pass to code that computes in a prime field.
+/// Callers pass elements to code that computes in a prime field.
 static void useElements(Signature &signature) {
   auto convert = [](ValueInfo &info) {
     if (!isFloat(info.dtype))

@@ -1,4 +1,4 @@
-//===- ForeignCode.cpp - What a module may not bring along ---------------===//
+//===- ForeignCode.cpp - Refuse foreign code in a module ------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ForeignCode.h - What a module may not bring along --------*- C++ -*-===//
+//===- ForeignCode.h - Refuse foreign code in a module ----------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -46,7 +46,7 @@ using Work = llvm::function_ref<llvm::Expected<std::string>()>;
 
 namespace {
 
-/// What became of a child.
+/// How a child ended.
 struct Outcome {
   /// Nothing unless the child came to its end.
   std::optional<llvm::Expected<std::string>> result;
@@ -133,8 +133,8 @@ static Outcome waitFor(pid_t child, int file, unsigned seconds) {
   do
     waited = waitpid(child, &status, 0);
   while (waited < 0 && errno == EINTR);
-  // Hosts that wait for every child may have been first. What counts is what
-  // the child wrote last.
+  // Hosts that wait for every child may have been first. Only the last
+  // thing that the child wrote counts.
   lseek(file, 0, SEEK_SET);
   std::string bytes = readAll(file);
   llvm::StringRef text = bytes;
@@ -152,7 +152,7 @@ static void *runChild(void *argument) {
   auto &child = *static_cast<Child *>(argument);
   FILE *shared = std::tmpfile();
   if (!shared) {
-    child.outcome.reason = "cannot be run: there is no temporary file";
+    child.outcome.reason = "cannot be run: no temporary file could be made";
     return nullptr;
   }
   int file = fileno(shared);
@@ -194,7 +194,7 @@ static Outcome runInChild(Work work, unsigned seconds) {
     pthread_join(thread, nullptr);
     return std::move(child.outcome);
   }
-  child.outcome.reason = "cannot be run: there is no memory for a stack";
+  child.outcome.reason = "cannot be run: not enough memory for a stack";
   return std::move(child.outcome);
 }
 

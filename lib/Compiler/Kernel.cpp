@@ -90,9 +90,9 @@ private:
 };
 
 /// The inputs as the vectorised code wants them, with neighbours in the
-/// innermost dimension. What lacks that and is small beside the largest input,
-/// such as gates [B, T, H] seen as [B, H, T], is copied: it would cost all
-/// others their vectors.
+/// innermost dimension. An input that lacks it and is small beside the
+/// largest one, such as gates [B, T, H] seen as [B, H, T], is copied: it would
+/// cost all others their vectors.
 class PackedInputs {
 public:
   PackedInputs(const KernelImpl &impl, llvm::ArrayRef<BufferView> inputs,

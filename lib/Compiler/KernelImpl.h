@@ -1,4 +1,4 @@
-//===- KernelImpl.h - What kernels share ------------------------*- C++ -*-===//
+//===- KernelImpl.h - State of a kernel -------------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -58,7 +58,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   add(options.differentiate ? "differentiate" : "");
   for (int64_t operand : options.differentiate.value_or(std::vector<int64_t>()))
     add(std::to_string(operand));
-  // What only a trusted module may do must not be found by another.
+  // An untrusted module must not find the code of a trusted one.
   add(options.trusted ? "trusted" : "");
   add(innermost == mlir::linattn::InnermostStride::Unit ? "unit" : "dynamic");
   add(getTargetCPU());
@@ -171,7 +171,7 @@ llvm::Expected<DiskCache> DiskCache::open(const CompilerOptions &options) {
   }
   std::string path = chooseDirectory(options);
   if (path.empty())
-    cache.problem = "there is no home directory";
+    cache.problem = "the home directory is unknown";
   else
     cache.use(path);
   if (!cache.problem.empty())
@@ -202,7 +202,7 @@ std::optional<CompiledCode> DiskCache::read(llvm::StringRef key) const {
         /*IsVolatile=*/true);
     if (buffer)
       code = deserialize((*buffer)->getBuffer(), key);
-    // What is in use is evicted last; no matter if the time cannot be set.
+    // Entries in use are evicted last. A time that cannot be set does no harm.
     if (code)
       (void)futimens(file, nullptr);
   }

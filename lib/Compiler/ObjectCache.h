@@ -42,7 +42,7 @@ public:
   /// LINATTN_CACHE_SIZE cannot be read.
   static llvm::Expected<DiskCache> open(const CompilerOptions &options);
 
-  /// Nothing if there is no such file, or it is not intact or not ours.
+  /// Nothing if the file does not exist, is damaged or has another owner.
   std::optional<CompiledCode> read(llvm::StringRef key) const;
 
   /// Writes a file that appears under its name only when it is complete.
@@ -69,7 +69,7 @@ private:
   std::string getPath(llvm::StringRef key) const;
 
   /// Removes the files that were not read or written for longest, until the
-  /// rest is no larger than `maxBytes`.
+  /// rest takes at most `maxBytes`.
   void evict() const;
 
   /// Empty if the cache is off.

@@ -1,4 +1,4 @@
-//===- Signature.cpp - What a kernel takes and returns -------------------===//
+//===- Signature.cpp - Operands and results of a kernel -------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- State.cpp - What a recurrence carries between calls ----------------===//
+//===- State.cpp - The state of a recurrence between calls ----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

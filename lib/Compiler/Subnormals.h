@@ -35,7 +35,7 @@ enum class Subnormals {
 /// Makes the definition `body` of a visible function one that an equally named
 /// wrapper calls. The wrapper sets the mode of the thread (rounding to nearest,
 /// no traps, subnormal numbers zeros if they are to be flushed) and restores
-/// the caller's. On other machines than x86-64 and AArch64 there is no wrapper,
+/// the caller's. Only x86-64 and AArch64 have a wrapper,
 /// and nothing to set.
 void emitFloatMode(llvm::Function &body, bool flush);
 

@@ -25,7 +25,7 @@ void lowerToNaiveLoops(OpBuilder &b, CausalConvOp op);
 /// which run along whichever of channels and tokens are neighbours in memory.
 void lowerCausalConvToVector(OpBuilder &b, CausalConvOp op, int64_t lanes);
 
-/// What both directions of vectors share. Positions count the tokens of a
+/// The base of both directions of vectors. Positions count the tokens of a
 /// sequence in the order in which they run; the first S of them, the head, see
 /// inputs of the state.
 class ConvBuilder : public RecurrenceBuilder {
@@ -55,7 +55,7 @@ protected:
   /// How many that are: more would not fit the registers.
   static constexpr int64_t sideBySide = 4;
   /// Vectors of outputs that are computed at once.
-  static constexpr int64_t together = 8;
+  static constexpr int64_t outputsAtOnce = 8;
 
   /// Sets the sequence of a task and the positions [first, last) of its block
   /// of `tokens`; packed sequences have one block.

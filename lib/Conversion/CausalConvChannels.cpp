@@ -41,7 +41,7 @@ private:
   static constexpr int64_t blockTokens = 120, blockBytes = 2048;
   /// Tokens that are computed for all channels of a block before the next ones:
   /// few, since their rows lie far apart in memory.
-  int64_t rowsAtOnce() const { return parts == 2 ? 6 : together; }
+  int64_t rowsAtOnce() const { return parts == 2 ? 6 : outputsAtOnce; }
 
   void emitHead(Value channel);
   void emitMain();
@@ -164,8 +164,8 @@ void ChannelConv::writeSquares(ArrayRef<Vectors> y, Value position,
         }
         Value values = column;
         if (reverse) {
-          // The last of the lanes is the first position. What is dropped
-          // stands before it.
+          // The last of the lanes is the first position. The lanes
+          // before it are dropped.
           token = sub(token, sub(lanesLeft, index(1)));
         }
         Value narrow = convert(values, element);
@@ -412,7 +412,7 @@ void ChannelConv::emit() {
     biases = conv.getBias() ? scratch({b.getIndexAttr(1), padded}) : Value();
     if (views.outputAxis == ConvAxis::Tokens) {
       square = scratch({b.getIndexAttr(lanes), b.getIndexAttr(span())});
-      // What is not there is transposed too.
+      // Absent rows are transposed as zeros.
       forEach(index(lanes), [&](Value row) {
         forEach(index(0), index(span()), lanes, [&](Value column) {
           storeVector(zeros(lanes), square, {row, column});

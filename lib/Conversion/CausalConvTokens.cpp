@@ -119,7 +119,7 @@ void TokenConv::fillWindow(const Channel &channel, Value window, Value few) {
     store(loadAs(conv.getState(), {slot, channel.number, i}), window, {i});
   });
   if (!conv.getReverse()) {
-    // What follows the last token is not looked at.
+    // Lanes behind the last token are not used.
     for (int64_t i = 0; i < headLength; i += lanes)
       storeVector(readOperand(views.input,
                               {batch, channel.number, add(begin, index(i))},
@@ -252,26 +252,27 @@ void TokenConv::forEachStep(int64_t count,
 
 void TokenConv::emitRow(const Channel &channel) {
   Type element = getElementTypeOrSelf(conv.getOutput());
-  forEachStep(together / parts, [&](Value first, int64_t count, bool isWhole) {
-    Vectors sums;
-    auto tokenOf = [&](int64_t i) { return add(first, index(i * span())); };
-    for (int64_t i = 0; i < count; ++i)
-      llvm::append_range(sums, sumsAt(channel, tokenOf(i), isWhole));
-    Vectors all = activate(sums);
-    for (int64_t i = 0; i < count; ++i) {
-      Value y = join(ArrayRef(all).slice(i * parts, parts), element);
-      SmallVector<Value> at{batch, channel.number, tokenOf(i)};
-      if (isWhole) {
-        vector::StoreOp::create(b, loc, y, views.output, at);
-        continue;
-      }
-      // What follows may belong to another sequence.
-      Value mask = vector::CreateMaskOp::create(
-          b, loc, VectorType::get(span(), b.getI1Type()),
-          ValueRange{sub(highest, first)});
-      vector::MaskedStoreOp::create(b, loc, views.output, at, mask, y);
-    }
-  });
+  forEachStep(
+      outputsAtOnce / parts, [&](Value first, int64_t count, bool isWhole) {
+        Vectors sums;
+        auto tokenOf = [&](int64_t i) { return add(first, index(i * span())); };
+        for (int64_t i = 0; i < count; ++i)
+          llvm::append_range(sums, sumsAt(channel, tokenOf(i), isWhole));
+        Vectors all = activate(sums);
+        for (int64_t i = 0; i < count; ++i) {
+          Value y = join(ArrayRef(all).slice(i * parts, parts), element);
+          SmallVector<Value> at{batch, channel.number, tokenOf(i)};
+          if (isWhole) {
+            vector::StoreOp::create(b, loc, y, views.output, at);
+            continue;
+          }
+          // The next tokens may belong to another sequence.
+          Value mask = vector::CreateMaskOp::create(
+              b, loc, VectorType::get(span(), b.getI1Type()),
+              ValueRange{sub(highest, first)});
+          vector::MaskedStoreOp::create(b, loc, views.output, at, mask, y);
+        }
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -326,7 +327,7 @@ void TokenConv::emitSquares(Value channel0) {
       if (conv.getBias())
         channel.bias = number(taps);
       llvm::append_range(sums, sumsAt(channel, token, isWhole));
-      if (int64_t(sums.size()) < std::min(together, lanes * parts))
+      if (int64_t(sums.size()) < std::min(outputsAtOnce, lanes * parts))
         continue;
       llvm::append_range(outputs, activate(sums));
       sums.clear();

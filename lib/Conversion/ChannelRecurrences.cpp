@@ -115,10 +115,10 @@ static Quotient join(RecurrenceBuilder &r, Quotient past, Value log, Value v) {
           r.fma(old, past.weight, fresh), max};
 }
 
-/// What is remembered of `past` after a token, and the token itself. A sum over
-/// thousands of tokens would show what is rounded alike at each: the rounding
-/// of the maximum is made up for by the factor (neighbours differ exactly),
-/// that of the factor by its residual.
+/// The factors of `past` and of the token itself. An error that is the same at
+/// each of thousands of tokens would add up: the factor makes up for the
+/// rounding of the maximum (neighbours differ exactly), its residual for that
+/// of the factor.
 static Quotient decayAndJoin(RecurrenceBuilder &r, Quotient past, Value decay,
                              Value log, Value v) {
   Value max = maxLog(r, r.addf(past.max, decay), log);

@@ -93,8 +93,8 @@ void ChunkTile::emitChunk(Value position) {
   if (keyShifts)
     findShifts();
   packTokens();
-  // What pads the chunk writes nothing and decays nothing. Nothing reads past
-  // the next vector, or two blocks of rows.
+  // Padding of the chunk writes and decays nothing. Reads end at the next
+  // vector, or two blocks of rows.
   int64_t most =
       std::max(shape.lanes, rowsAtOnce * (padded % (2 * rowsAtOnce) ? 1 : 2));
   forEach(count, roundUp(count, most), 1, [&](Value t) { clearToken(t); });
@@ -171,7 +171,7 @@ void ChunkTile::allocateScratch() {
     cumulated = scratch({oneMore});
     decays = scratch({oneMore, tokens});
   }
-  // What is computed in f64 can afford to round.
+  // Only f32 states need the residual.
   if (scan.getDecay() && !scan.getRunningMax() && type.isF32())
     residual = scratch({hasChannelDecay() ? features : one});
   if (scan.getNormalizer()) {

@@ -171,7 +171,7 @@ private:
            op.getFeatureMapKind() == FeatureMapKind::Identity &&
            !scan.getMask() && !scan.getInputGate();
   }
-  /// What is written under the keys is a solution, δ or V + R.
+  /// Whether the values written under the keys are solved for: δ or V + R.
   bool solvesWritten() { return update == Update::Delta || writesKeys(); }
   int64_t writers() { return update == Update::Dplr && !writesKeys() ? 2 : 1; }
   Value keyRows(int64_t writer) { return writer ? bRows : keys; }

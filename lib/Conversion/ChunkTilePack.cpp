@@ -38,8 +38,8 @@ Value ChunkTile::rowMaxima(Value operand, Value rowHead, Value t,
   return maxVectors(lines);
 }
 
-/// What is subtracted from keys and queries before their exponentials: their
-/// largest elements, of keys the running maximum of these.
+/// The shifts of keys and queries before their exponentials: their largest
+/// elements; for keys the running maximum of these.
 void ChunkTile::findShifts() {
   int64_t lanes = shape.lanes;
   forEach(index(0), count, lanes, [&](Value t) {
@@ -93,8 +93,8 @@ void ChunkTile::packTokens() {
   });
 }
 
-/// What a token brings of the size of keys, its query and its decays aside, and
-/// its numbers.
+/// Packs a token's operands of the size of keys, except its query and its
+/// decays, and its scalars.
 void ChunkTile::packKeysOf(Value t) {
   Value token = tokenAt(add(first, t));
   Value rescale =

@@ -10,7 +10,7 @@
 // factors out: XYᵀ as a product of matrices, a vector of keys at a time, times
 // the decays between tokens. A decay per channel does not: the keys of the
 // chunk are decayed token by token, in memory, and each token is multiplied
-// with all of them as they are at its time. What that leaves behind is Ke.
+// with all of them as they are at its time. The result is Ke.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +36,8 @@ void ChunkTile::emitScores() {
   if (readFactors)
     fillReadFactors();
   forEachReader([&](const Reader &reader) { productScores(reader); });
-  // What reads the keys needs them as they are: the rows that they write are
-  // decayed in their place.
+  // Reads need the keys as they are: the rows that the keys write are decayed
+  // instead.
   if (hasScalarGate() && !readsKeys())
     ifTrue(writes, [&] {
       decayKeys(keys);
@@ -153,7 +153,7 @@ void ChunkTile::fillCumulated() {
   store(residualOf(sum, load(cumulated, {rows})), residual, {index(0)});
 }
 
-/// What the products of keys with the state are multiplied by.
+/// Fills the factors of the products of keys with the state.
 void ChunkTile::fillReadFactors() {
   int64_t lanes = shape.lanes;
   forEach(index(0), rows, lanes, [&](Value t) {

@@ -187,9 +187,9 @@ void ChunkTile::writeRows(Rows o, Value member, Value row, Value column) {
   });
 }
 
-/// S ← Γ S + (ρ S + Keᵀ V + Beᵀ R). What a chunk adds is summed from zero:
-/// there are as many roundings at the size of S as chunks, not as tokens. ρ is
-/// what rounding Γ left over.
+/// S ← Γ S + (ρ S + Keᵀ V + Beᵀ R). A chunk's writes are summed from
+/// zero: S is rounded once per chunk, not once per token. ρ is the rounding
+/// residual of Γ.
 void ChunkTile::updateState(Value panel) {
   int64_t cols = shape.cols;
   auto factorAt = [&](Value memref, Value at) {
@@ -306,7 +306,8 @@ void ChunkTile::prefetchNumbers(Value row) {
       prefetchLine(operand, {batch, nextHead, nextToken(row)});
 }
 
-/// What a token brings of the size of keys, its query aside, and its numbers.
+/// Prefetches a token's operands of the size of keys, except its query, and its
+/// scalars.
 void ChunkTile::prefetchKeys(Value row) {
   prefetchNumbers(row);
   Value decay = hasChannelDecay() ? scan.getDecay() : Value();
@@ -323,7 +324,7 @@ void ChunkTile::prefetchValues(Value row) {
       prefetchNext(operand, /*member=*/{}, row);
 }
 
-/// What would come along with the update comes at once.
+/// Prefetches at once what the update would prefetch step by step.
 void ChunkTile::prefetchInsteadOfUpdating() {
   if (!prefetches())
     return;

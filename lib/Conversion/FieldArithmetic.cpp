@@ -33,7 +33,7 @@ static bool isRandomFunction(Operation *op) {
              arith::RemFOp>(op);
 }
 
-/// What a comparison comes to, as bits: 1 equal, 2 greater, 4 less, 8
+/// The outcome of a comparison, as bits: 1 equal, 2 greater, 4 less, 8
 /// unordered.
 static constexpr int64_t kUnordered = 8;
 

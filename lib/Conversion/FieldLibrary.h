@@ -15,7 +15,7 @@
 
 namespace mlir::linattn {
 
-/// What the names of the functions begin with.
+/// The prefix of the functions' names.
 inline constexpr llvm::StringLiteral kFieldPrefix = "linattn_field_";
 
 /// A module of functions on elements (`i64`, see PrimeField.h):

@@ -295,14 +295,14 @@ Value LogLinear::sweepRows(Value level,
             s = update(s, at);
             storeVector(s, state, {level, at, index(0)});
           }
-          next.push_back(fma(spread(load(queries, {at})), s, carried[i]));
+          next.push_back(fma(broadcast(load(queries, {at})), s, carried[i]));
         }
         return next;
       });
   for (int64_t step = unrolledRows / 2; step > 0; step /= 2)
     for (int64_t i = 0; i < step; ++i)
       partial[i] = addf(partial[i], partial[i + step]);
-  return fma(spread(weight), partial.front(), o);
+  return fma(broadcast(weight), partial.front(), o);
 }
 
 Value LogLinear::sweepLevel(Value level, Value token, Value decay, Value o) {
@@ -311,8 +311,8 @@ Value LogLinear::sweepLevel(Value level, Value token, Value decay, Value o) {
     if (!isUpdating || !decay)
       return sweepRows(level, nullptr, weight, o);
     return sweepRows(
-        level, [&](Value s, Value) { return mulf(s, spread(decay)); }, weight,
-        o);
+        level, [&](Value s, Value) { return mulf(s, broadcast(decay)); },
+        weight, o);
   });
 }
 
@@ -328,9 +328,9 @@ Value LogLinear::sweepOwnLevel(Value token, Value decay, Value v, Value o) {
       level,
       [&](Value s, Value row) {
         if (decay)
-          s = mulf(s, spread(decay));
+          s = mulf(s, broadcast(decay));
         s = select(isOccupied, s, zeros(width));
-        return fma(spread(load(keys, {row})), v, s);
+        return fma(broadcast(load(keys, {row})), v, s);
       },
       weight, o);
   store(constant(type, 1.0), occupied, {level});

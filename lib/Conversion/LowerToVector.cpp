@@ -135,8 +135,8 @@ static TileShape streamingShape(Value tokens, Value state, TileShape shape,
     int64_t most = std::max<int64_t>(vectors / (shape.cols / shape.lanes), 1);
     // Passes of the same length.
     int64_t passes = llvm::divideCeil(shape.block, most);
-    shape.together = llvm::divideCeil(shape.block, passes);
-    vectors /= shape.together;
+    shape.tokensAtOnce = llvm::divideCeil(shape.block, passes);
+    vectors /= shape.tokensAtOnce;
   }
   int64_t columns = size(state, 3);
   if (ShapedType::isDynamic(columns))

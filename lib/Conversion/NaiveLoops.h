@@ -22,7 +22,7 @@
 
 namespace mlir::linattn {
 
-/// What the loops of all ops share: φ, the token type and the scale.
+/// The base of all ops' loops: φ, the token type and the scale.
 class NaiveOp : public LoopBuilder {
 public:
   NaiveOp(OpBuilder &b, FeatureMappedOpInterface op, Value tokens,

@@ -211,7 +211,8 @@ private:
     if (update != Update::Add && !before)
       r = transitionRead(keyHead, shift, column);
 
-    // What goes under φ(k): v, or beta·(write·v + r) for the delta rule.
+    // The value written under φ(k): v, or beta·(write·v + r) for the delta
+    // rule.
     Value sum = v;
     if (update == Update::Delta) {
       if (write)
@@ -291,7 +292,7 @@ private:
     });
   }
 
-  /// What an absolute floor is relative to; null without one.
+  /// The maximum that an absolute floor is relative to; null without a floor.
   Value runningMax() {
     if (!state.runningMax || !normalize || !normalize->getAbsFloor())
       return {};

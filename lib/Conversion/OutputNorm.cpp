@@ -267,7 +267,7 @@ void NormRow::emit(ArrayRef<Value> position, Value memref,
   if (norm.getKind() == NormKind::None)
     return forEach(index(0), size, span(),
                    [&](Value d) { finish(input(d), d); });
-  // What lies past the last feature is read as 0 and adds nothing to a sum.
+  // Lanes past the last feature are read as 0 and add nothing to a sum.
   auto keepInput = [&](Value d) {
     Vectors x = input(d);
     keep(x, d);
@@ -278,7 +278,7 @@ void NormRow::emit(ArrayRef<Value> position, Value memref,
     Value sum = total(keepInput);
     Value mean = splat(arith::DivFOp::create(b, loc, sum, count), lanes);
     squares = total([&](Value d) {
-      // Past the last feature there is no distance from the mean either.
+      // Lanes past the last feature have no distance from the mean either.
       Vectors x = inside(
           each({kept(d)}, [&](ArrayRef<Value> x) { return subf(x[0], mean); }),
           d);

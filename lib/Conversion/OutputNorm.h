@@ -58,7 +58,8 @@ private:
   Vectors inside(const Vectors &x, Value d);
   /// The row before the norm.
   Vectors input(Value d);
-  /// What becomes of features of the normalized row.
+  /// Applies weights and gate to features of the normalized row, and stores
+  /// them.
   void finish(Vectors y, Value d);
   /// The sum of `term(d)` over the features, in as many partial sums as keep
   /// the additions busy.

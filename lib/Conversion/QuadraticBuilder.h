@@ -1,4 +1,4 @@
-//===- QuadraticBuilder.h - What quadratic schedules share ------*- C++ -*-===//
+//===- QuadraticBuilder.h - Base of quadratic schedules ---------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -96,8 +96,8 @@ protected:
     return row;
   }
 
-  /// What a row is multiplied with in the end; null if with nothing. A row
-  /// without a key to attend gives 0.
+  /// The factor of a finished row; null if there is none. A row without a key
+  /// to attend to gives 0.
   Value inverseOf(Value denominator) {
     if (softmax)
       return emitInverseDenominator(b, loc,

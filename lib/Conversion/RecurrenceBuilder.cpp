@@ -1,4 +1,4 @@
-//===- RecurrenceBuilder.cpp - What small recurrences share ---------------===//
+//===- RecurrenceBuilder.cpp - Base of small recurrences ------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

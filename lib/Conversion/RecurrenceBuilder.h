@@ -1,4 +1,4 @@
-//===- RecurrenceBuilder.h - What small recurrences share -------*- C++ -*-===//
+//===- RecurrenceBuilder.h - Base of small recurrences ----------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -30,7 +30,7 @@ public:
   Type valueType() { return width == 1 ? type : Type(vectorType(width)); }
   Value number(double value) { return constant(valueType(), value); }
   /// A scalar of the state's type on all channels.
-  Value spread(Value scalar) {
+  Value broadcast(Value scalar) {
     return width == 1 ? scalar : splat(scalar, width);
   }
   Value loadAs(Value memref, ValueRange indices) {

@@ -53,7 +53,7 @@ StateUse mlir::linattn::findStateUse(ScanOp op) {
       continue;
     }
     onlyFreed = false;
-    // What comes after the scan reads what it leaves behind.
+    // Users after the scan read its final state.
     onlyFilled &= user->getBlock() == op->getBlock() && !isBefore;
   }
   // The scan may name its state once only.

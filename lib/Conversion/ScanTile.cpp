@@ -1,4 +1,4 @@
-//===- ScanTile.cpp - What the schedules of a scan share ------------------===//
+//===- ScanTile.cpp - Base of a scan's schedules --------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ScanTile.h - What the schedules of a scan share ----------*- C++ -*-===//
+//===- ScanTile.h - Base of a scan's schedules ------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

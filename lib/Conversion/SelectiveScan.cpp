@@ -245,7 +245,7 @@ void SelectiveScan::storeState(Value packed, Value state) {
   });
 }
 
-/// What stays the same from token to token.
+/// Loads the operands that stay the same from token to token.
 void SelectiveScan::loadChannels() {
   states = dim(scan.getA(), 1);
   padded = roundUp(states, rows);

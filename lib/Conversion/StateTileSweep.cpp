@@ -205,8 +205,8 @@ void StateTile::streamPanel(Value panel, Value count) {
   std::optional<int64_t> known = getConstantIntValue(count);
   if (!known)
     return forEach(count, [&](Value t) { sweepTokens(panel, t, 1); });
-  for (int64_t t = 0; t < *known; t += shape.together)
-    sweepTokens(panel, index(t), std::min(shape.together, *known - t));
+  for (int64_t t = 0; t < *known; t += shape.tokensAtOnce)
+    sweepTokens(panel, index(t), std::min(shape.tokensAtOnce, *known - t));
 }
 
 /// `number` tokens from `t` on over one panel of the state in memory, in the

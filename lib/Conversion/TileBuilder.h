@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the vector lowerings of mapped ops share: packing rows of tokens into
+// The base of the vector lowerings of mapped ops: packing rows of tokens into
 // scratch buffers with the feature map applied, zero-padded to whole vectors so
 // that the loops that do the work have no tails.
 //
@@ -28,7 +28,7 @@ struct TileShape {
   int64_t cols;  ///< Elements of one accumulator.
   int64_t block; ///< Tokens between two loads of a tile.
   /// Tokens that a row of the state in memory sees at once.
-  int64_t together = 1;
+  int64_t tokensAtOnce = 1;
 };
 
 /// The sequences that a schedule is for, by their own lengths: all of them, or

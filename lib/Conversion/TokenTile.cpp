@@ -233,7 +233,7 @@ Value TokenTile::readTransition(Value t) {
   }));
 }
 
-/// What is written under the key.
+/// The value written under the key.
 Value TokenTile::valueOf(Value t, Value r) {
   Value v = loadVector(values, {t, column}, shape.cols);
   if (update == Update::Dplr)

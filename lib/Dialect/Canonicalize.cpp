@@ -145,7 +145,7 @@ struct FoldScale : OpRewritePattern<OpTy> {
       return rewriter.notifyMatchFailure(op, "φ does not commute with a scale");
     auto product = op.getQuery().template getDefiningOp<arith::MulFOp>();
     if (!product)
-      return rewriter.notifyMatchFailure(op, "query is no product");
+      return rewriter.notifyMatchFailure(op, "query is not a product");
     for (bool swapped : {false, true}) {
       Value factor = swapped ? product.getLhs() : product.getRhs();
       Value other = swapped ? product.getRhs() : product.getLhs();

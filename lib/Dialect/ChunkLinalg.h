@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Subscripts: b batch, h head, i row, j key, s a token between them, k and v
-// features. What lies outside of a causal mask is left out by a selection, not
-// multiplied by 0: a later token's NaN stays behind it.
+// features. A selection leaves out what a causal mask hides; a product with 0
+// would not: a later token's NaN stays behind it.
 //
 //===----------------------------------------------------------------------===//
 

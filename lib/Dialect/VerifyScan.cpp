@@ -1,4 +1,4 @@
-//===- VerifyScan.cpp - What a scan may be --------------------------------===//
+//===- VerifyScan.cpp - Verifier of scans ---------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

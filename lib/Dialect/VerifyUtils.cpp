@@ -1,4 +1,4 @@
-//===- VerifyUtils.cpp - What verifiers share -----------------------------===//
+//===- VerifyUtils.cpp - Helpers of verifiers -----------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

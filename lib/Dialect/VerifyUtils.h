@@ -1,4 +1,4 @@
-//===- VerifyUtils.h - What verifiers share ---------------------*- C++ -*-===//
+//===- VerifyUtils.h - Helpers of verifiers ---------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

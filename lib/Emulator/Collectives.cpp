@@ -1,4 +1,4 @@
-//===- Collectives.cpp - What the lanes of a warp do together ------------===//
+//===- Collectives.cpp - Operations of a whole warp ----------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -59,7 +59,8 @@ private:
   SmallVector<Attribute> sites;
 };
 
-/// Replaces an op of the NVVM dialect. Emits an error if there is no emulation.
+/// Replaces an op of the NVVM dialect. Emits an error for an op without
+/// emulation.
 LogicalResult rewriteNVVMOp(HostRewriter &rewriter, Operation *op);
 
 /// The same for intrinsics and inline assembly that are allowed by name.

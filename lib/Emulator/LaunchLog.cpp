@@ -1,4 +1,4 @@
-//===- LaunchLog.cpp - What launches of host code report -----------------===//
+//===- LaunchLog.cpp - Reports of launches from host code -----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

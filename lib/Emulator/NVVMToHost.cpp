@@ -202,8 +202,8 @@ static bool isHostPointer(Value pointer) {
   return false;
 }
 
-/// Asks the emulator for the data behind a pointer. What it gives may lie at
-/// any address: the alignment counts on the device only.
+/// Asks the emulator for the data behind a pointer. The address it
+/// returns has any alignment: the operation's counts on the device only.
 template <typename OpTy>
 static void instrument(HostRewriter &b, DataLayout &layout, OpTy op,
                        StringRef symbol, Type type, OpOperand &address) {

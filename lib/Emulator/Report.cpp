@@ -1,4 +1,4 @@
-//===- Report.cpp - What an emulated launch found ------------------------===//
+//===- Report.cpp - Findings of an emulated launch ------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -47,8 +47,8 @@ struct ThreadClock {
   uint32_t now() const { return seen[thread]; }
 };
 
-/// What is known of each pair of bytes of a memory, or of each byte once a
-/// single one has been accessed: its last writer and the readers since. Two
+/// The record of each pair of bytes of a memory, or of each byte once a single
+/// one has been accessed: its last writer and the readers since. Two
 /// accesses conflict if one writes and no synchronisation orders them (the
 /// happens-before rule of vector clocks).
 class Shadow {

@@ -1,4 +1,4 @@
-//===- TensorMap.cpp - What a tensor map says -----------------------------===//
+//===- TensorMap.cpp - Fields of a tensor map -----------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -89,7 +89,7 @@ std::string TensorMapBits::whyNot(unsigned numCoordinates) const {
     return "has an interleave, a fill, a swizzle or elements that cannot be "
            "emulated";
   if (address % 16)
-    return llvm::formatv("has address {0}, which is no multiple of 16",
+    return llvm::formatv("has address {0}, which is not a multiple of 16",
                          address);
   for (unsigned dim = 0; dim < dims(); ++dim) {
     if (!isKnown(Field::Box, dim) || !isKnown(Field::Size, dim) ||
@@ -105,9 +105,10 @@ std::string TensorMapBits::whyNot(unsigned numCoordinates) const {
     if (sizes[dim] == 0)
       return llvm::formatv("has no elements in dimension {0}", dim);
     if (dim && (strides[dim - 1] % 16 || strides[dim - 1] >> 40))
-      return llvm::formatv("has a stride of {0} bytes, which is no multiple of "
-                           "16 below 2^40",
-                           strides[dim - 1]);
+      return llvm::formatv(
+          "has a stride of {0} bytes, which is not a multiple of "
+          "16 below 2^40",
+          strides[dim - 1]);
   }
   uint64_t span = swizzle ? 16u << swizzle : rowBytes();
   if (rowBytes() % 16 || rowBytes() > span)

@@ -188,7 +188,7 @@ namespace {
 /// Tokens that go through the states at a time: no state is kept for more.
 constexpr int64_t lruBlock = 64;
 
-/// What the tokens of an LRU are multiplied by, in the accumulation type. λ is
+/// The factors of an LRU's tokens, in the accumulation type. λ is
 /// in f64, as is the recurrence: a mode that remembers thousands of tokens is
 /// turned by λ as often.
 struct LruWeights {

@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 //===----------------------------------------------------------------------===//
-// What these families share
+// Parts that these families share
 //===----------------------------------------------------------------------===//
 
 static FamilyOption l2normOption() {
@@ -416,7 +416,7 @@ static Family rwkv7() {
 // Several steps per token
 //===----------------------------------------------------------------------===//
 
-/// What a token has, on its micro-token `step`; zero on the others.
+/// A token's `x` on its micro-token `step`; zero on the others.
 static Value placeOnStep(FamilyBuilder &f, FamilyTerm x, StringRef dims,
                          Type type, int64_t steps, int64_t step) {
   return f.map(

@@ -1,4 +1,4 @@
-//===- FamilyBuilder.cpp - What families are built with -------------------===//
+//===- FamilyBuilder.cpp - Building blocks of families --------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -28,7 +28,7 @@ void appendLightNetFamilies(std::vector<Family> &families);
 void appendMomentumFamilies(std::vector<Family> &families);
 
 //===----------------------------------------------------------------------===//
-// What most families have
+// Operands and options of most families
 //===----------------------------------------------------------------------===//
 
 inline FamilyOperand tokens(std::string name, std::string layout,

@@ -19,17 +19,17 @@ void ChunkKernel::declare() {
   int64_t keyAlign = granuleOf(keySize, type);
   int64_t valueAlign = granuleOf(valueSize, type);
   if (reads())
-    q = function.want(op.getQuery(), Access::Read, keyAlign);
-  key = function.want(op.getKey(), Access::Read, keyAlign);
-  v = function.want(op.getValue(), Access::Read, valueAlign);
+    q = function.addBuffer(op.getQuery(), Access::Read, keyAlign);
+  key = function.addBuffer(op.getKey(), Access::Read, keyAlign);
+  v = function.addBuffer(op.getValue(), Access::Read, valueAlign);
   if (reads())
-    o = function.want(op.getOutput(), Access::Write, valueAlign);
-  decay = function.want(op.getDecay(), Access::Read, 4);
-  written.want(op, function);
+    o = function.addBuffer(op.getOutput(), Access::Write, valueAlign);
+  decay = function.addBuffer(op.getDecay(), Access::Read, 4);
+  written.addBuffers(op, function);
   std::tie(stateIn, stateOut) =
-      wantStates(function, op, source, segments, /*align=*/8);
+      addStates(function, op, source, segments, /*align=*/8);
   if (!reads())
-    factors = function.want(segments.factors, Access::Write, 4);
+    factors = function.addBuffer(segments.factors, Access::Write, 4);
 }
 
 void ChunkKernel::place() {

@@ -68,23 +68,23 @@ void ColumnKernel::declare() {
   int64_t keyAlign = granuleOf(keySize, type);
   int64_t valueAlign = granuleOf(valueSize, type);
   if (reads())
-    q = function.want(op.getQuery(), Access::Read, keyAlign);
-  key = function.want(op.getKey(), Access::Read, keyAlign);
-  v = function.want(op.getValue(), Access::Read, valueAlign);
+    q = function.addBuffer(op.getQuery(), Access::Read, keyAlign);
+  key = function.addBuffer(op.getKey(), Access::Read, keyAlign);
+  v = function.addBuffer(op.getValue(), Access::Read, valueAlign);
   if (reads())
-    o = function.want(op.getOutput(), Access::Write, valueAlign);
+    o = function.addBuffer(op.getOutput(), Access::Write, valueAlign);
   Type f32 = Float32Type::get(op.getContext());
-  decay = function.want(op.getDecay(), Access::Read,
-                        hasChannelDecay() ? granuleOf(keySize, f32) : 4);
-  beta = function.want(op.getBeta(), Access::Read, 4);
-  bonus = reads() ? function.want(op.getBonus(), Access::Read, 4)
+  decay = function.addBuffer(op.getDecay(), Access::Read,
+                             hasChannelDecay() ? granuleOf(keySize, f32) : 4);
+  beta = function.addBuffer(op.getBeta(), Access::Read, 4);
+  bonus = reads() ? function.addBuffer(op.getBonus(), Access::Read, 4)
                   : KernelFunction::none;
-  normalizer = function.want(op.getNormalizer(), Access::ReadWrite, 4);
-  written.want(op, function);
+  normalizer = function.addBuffer(op.getNormalizer(), Access::ReadWrite, 4);
+  written.addBuffers(op, function);
   std::tie(stateIn, stateOut) =
-      wantStates(function, op, source, segments, /*align=*/4);
+      addStates(function, op, source, segments, /*align=*/4);
   if (!reads())
-    factors = function.want(segments.factors, Access::Write, 4);
+    factors = function.addBuffer(segments.factors, Access::Write, 4);
 }
 
 void ColumnKernel::place() {

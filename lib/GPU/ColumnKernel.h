@@ -48,7 +48,7 @@ constexpr int64_t fewestColumnWarps = 4, mostColumnWarps = 8;
 /// rows, in the places of `Matrix`, or just two, one per row. Summed outward
 /// from the middle, so that none is the difference of two large sums.
 struct RowSums {
-  /// Of blocks of one row. `exclusive`: whether `before` is wanted.
+  /// Of blocks of one row. `exclusive`: whether `before` is computed.
   RowSums(KernelBuilder &k, ValueRange decays, bool exclusive);
   /// As `flatten` has put them.
   RowSums(ValueRange sums, const RowSums &like);

@@ -287,13 +287,13 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
     written.push_back(choose(i, zero, decayed));
   }
   Summands keys = split(written, stateSummands());
-  // Below 8 rows more than one pair of blocks meets: what does not belong
-  // together is dropped.
-  Value together;
+  // Below 8 rows more than one pair of blocks meets; a selection keeps the pair
+  // that belongs to the row.
+  Value meets;
   if (!isTop) {
     Value pairs = k().sub(k().i32(8), k().mul(rows, 2));
     Value apart = k().bxor(row, k().mul(pair, 2));
-    together = k().equal(k().band(apart, pairs), 0);
+    meets = k().equal(k().band(apart, pairs), 0);
   }
   auto add = [&](MutableArrayRef<Value> c, const Summands &left,
                  int64_t terms) {
@@ -302,7 +302,7 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
     Matrix met(8, zero);
     multiply(met, left, keys, terms);
     for (int64_t i : {0, 1, 6, 7})
-      c[i] = k().addf(c[i], k().select(together, met[i], zero));
+      c[i] = k().addf(c[i], k().select(meets, met[i], zero));
   };
   add(p, split(queries, querySummands()), readSummands());
   if (isDelta())
@@ -394,7 +394,7 @@ void ColumnKernel::storeScores(Value block, Value sharer, ValueRange sums) {
 }
 
 //===----------------------------------------------------------------------===//
-// Scores, all channels together
+// Scores, all channels at once
 //===----------------------------------------------------------------------===//
 
 Value ColumnKernel::blockDecay(Value stage, Value left, Value token) {

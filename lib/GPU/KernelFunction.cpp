@@ -43,16 +43,16 @@ unsigned KernelFunction::addArgument(LaunchValueKind kind, Value buffer,
   return arguments.size() - 1;
 }
 
-unsigned KernelFunction::want(Value buffer, Access access, int64_t align) {
+unsigned KernelFunction::addBuffer(Value buffer, Access access, int64_t align) {
   if (!buffer)
     return none;
   auto type = cast<MemRefType>(buffer.getType());
   auto [known, offset] = type.getStridesAndOffset();
-  Wanted entry{buffer,
-               access,
-               align,
-               addArgument(LaunchValueKind::Pointer, buffer, 0, align),
-               {}};
+  BufferArgument entry{buffer,
+                       access,
+                       align,
+                       addArgument(LaunchValueKind::Pointer, buffer, 0, align),
+                       {}};
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     if (ShapedType::isDynamic(known[dim]))
       entry.strides.push_back(
@@ -60,11 +60,11 @@ unsigned KernelFunction::want(Value buffer, Access access, int64_t align) {
     else
       entry.strides.push_back({none, known[dim]});
   }
-  wanted.push_back(entry);
-  return wanted.size() - 1;
+  buffers.push_back(entry);
+  return buffers.size() - 1;
 }
 
-void KernelFunction::wantSize(Value buffer, unsigned dim) {
+void KernelFunction::addSize(Value buffer, unsigned dim) {
   if (!cast<MemRefType>(buffer.getType()).isDynamicDim(dim) ||
       sizes.count({buffer, dim}))
     return;
@@ -108,7 +108,7 @@ void KernelFunction::create(ModuleOp module, StringRef name, Location loc) {
   function = LLVM::LLVMFuncOp::create(
       b, loc, name,
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
-  for (const Wanted &entry : wanted) {
+  for (const BufferArgument &entry : buffers) {
     unsigned number = entry.pointer;
     function.setArgAttr(number, LLVM::LLVMDialect::getAlignAttrName(),
                         b.getI64IntegerAttr(entry.align));
@@ -153,7 +153,7 @@ LaunchOp KernelFunction::launch(OpBuilder &b, Location loc) {
 GlobalView KernelFunction::view(KernelBuilder &k, unsigned handle) const {
   if (handle == none)
     return {};
-  const Wanted &entry = wanted[handle];
+  const BufferArgument &entry = buffers[handle];
   GlobalView result;
   LLVM::LLVMFuncOp kernel = function;
   result.base = kernel.getArgument(entry.pointer);

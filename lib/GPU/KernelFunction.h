@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel names what it wants of the op's buffers, pointers, sizes, strides;
-// from that follow the arguments of its function, its launch plan and the
-// operands of the launch.
+// A kernel names the pointers, sizes and strides that it takes of the op's
+// buffers; the arguments of its function, its launch plan and the operands of
+// the launch follow from that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,11 +55,12 @@ enum class Access { Read, Write, ReadWrite, MayAlias };
 
 class KernelFunction {
 public:
-  /// Wants a pointer to `buffer` and its outer strides. `align`: bytes that
-  /// divide the address and those strides. Gives a null handle for no buffer.
-  unsigned want(Value buffer, Access access, int64_t align);
+  /// Adds a pointer to `buffer` and its outer strides as arguments. `align`:
+  /// bytes that divide the address and those strides. Gives a null handle for
+  /// no buffer.
+  unsigned addBuffer(Value buffer, Access access, int64_t align);
   /// Adds a size as an argument, unless it is static.
-  void wantSize(Value buffer, unsigned dim);
+  void addSize(Value buffer, unsigned dim);
   /// A size as a symbol of the grid. There must be one at least.
   AffineExpr gridSize(Value buffer, unsigned dim);
 
@@ -81,7 +82,7 @@ public:
   static constexpr unsigned none = ~0u;
 
 private:
-  struct Wanted {
+  struct BufferArgument {
     Value buffer;
     Access access;
     int64_t align;
@@ -96,7 +97,7 @@ private:
 
   SmallVector<Value> operands;
   SmallVector<LaunchValueAttr> arguments, gridSizes;
-  SmallVector<Wanted> wanted;
+  SmallVector<BufferArgument> buffers;
   llvm::MapVector<std::pair<Value, unsigned>, unsigned> sizes;
   gpu::GPUModuleOp gpuModule;
   LLVM::LLVMFuncOp function;

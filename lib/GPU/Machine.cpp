@@ -1,4 +1,4 @@
-//===- Machine.cpp - What schedules are chosen by -------------------------===//
+//===- Machine.cpp - The GPU that schedules are chosen for ----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- MathToIntrinsics.cpp - What needs no library -----------------------===//
+//===- MathToIntrinsics.cpp - Math functions without a library ------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -61,18 +61,19 @@ void QuadraticKernel::allocateMaps() {
 void QuadraticKernel::declare() {
   int64_t keyAlign = granuleOf(keySize, type);
   int64_t valueAlign = granuleOf(valueSize, type);
-  query = function.want(op.getQuery(), Access::Read, keyAlign);
-  key = function.want(op.getKey(), Access::Read, keyAlign);
-  value = function.want(op.getValue(), Access::Read, valueAlign);
-  output = function.want(op.getOutput(), Access::Write, valueAlign);
-  mask = function.want(op.getMask(), Access::Read, 1);
-  prefix = function.want(op.getPrefix(), Access::Read, 4);
+  query = function.addBuffer(op.getQuery(), Access::Read, keyAlign);
+  key = function.addBuffer(op.getKey(), Access::Read, keyAlign);
+  value = function.addBuffer(op.getValue(), Access::Read, valueAlign);
+  output = function.addBuffer(op.getOutput(), Access::Write, valueAlign);
+  mask = function.addBuffer(op.getMask(), Access::Read, 1);
+  prefix = function.addBuffer(op.getPrefix(), Access::Read, 4);
   if (usesTensorMaps()) {
     allocateMaps();
-    maps = function.want(mapMemory, Access::ReadWrite, TensorMaps::alignment());
+    maps = function.addBuffer(mapMemory, Access::ReadWrite,
+                              TensorMaps::alignment());
   }
-  function.wantSize(op.getQuery(), 2);
-  function.wantSize(op.getKey(), 2);
+  function.addSize(op.getQuery(), 2);
+  function.addSize(op.getKey(), 2);
 }
 
 void QuadraticKernel::place() {

@@ -24,12 +24,13 @@ ReadKernel::ReadKernel(ReadOp op, ScheduleAttr schedule)
 //===----------------------------------------------------------------------===//
 
 void ReadKernel::declare() {
-  query = function.want(op.getQuery(), Access::Read, granuleOf(keySize, type));
-  state = function.want(op.getState(), Access::Read, 8);
-  normalizer = function.want(op.getNormalizer(), Access::Read, 4);
-  output =
-      function.want(op.getOutput(), Access::Write, granuleOf(valueSize, type));
-  function.wantSize(op.getQuery(), 2);
+  query =
+      function.addBuffer(op.getQuery(), Access::Read, granuleOf(keySize, type));
+  state = function.addBuffer(op.getState(), Access::Read, 8);
+  normalizer = function.addBuffer(op.getNormalizer(), Access::Read, 4);
+  output = function.addBuffer(op.getOutput(), Access::Write,
+                              granuleOf(valueSize, type));
+  function.addSize(op.getQuery(), 2);
 }
 
 void ReadKernel::place() {

@@ -1,4 +1,4 @@
-//===- ScanKernel.cpp - What the kernels of a scan share ------------------===//
+//===- ScanKernel.cpp - Base of a scan's kernels --------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -79,9 +79,9 @@ StateSource mlir::linattn::findSource(Operation *op, Value buffer) {
 ScanLocator::ScanLocator(ScanOp op, KernelFunction &function, int64_t segments,
                          int64_t chunk)
     : op(op), function(function), segments(segments), chunk(chunk) {
-  function.wantSize(op.getKey(), 2);
-  offsets = function.want(op.getCuSeqlens(), Access::Read, 4);
-  indices = function.want(op.getStateIndices(), Access::Read, 4);
+  function.addSize(op.getKey(), 2);
+  offsets = function.addBuffer(op.getCuSeqlens(), Access::Read, 4);
+  indices = function.addBuffer(op.getStateIndices(), Access::Read, 4);
 }
 
 AffineExpr ScanLocator::gridStates() {
@@ -125,8 +125,8 @@ ScanPlace ScanLocator::locate(KernelBuilder &k, Value state) {
 /// The tokens of a segment. Those behind the last token have none.
 void ScanLocator::locateSegment(KernelBuilder &k, ScanPlace &place) {
   place.segment = k.block(1);
-  int64_t together = segments * chunk;
-  Value chunks = k.div(k.add(place.count, together - 1), together);
+  int64_t inFlight = segments * chunk;
+  Value chunks = k.div(k.add(place.count, inFlight - 1), inFlight);
   Value length = k.mul(chunks, chunk);
   Value first = k.mul(place.segment, length);
   Value left =
@@ -153,21 +153,21 @@ Value ScanPlace::stateIn(KernelBuilder &k, const GlobalView &view,
 }
 
 std::pair<unsigned, unsigned>
-mlir::linattn::wantStates(KernelFunction &function, ScanOp op,
-                          const StateSource &source, const Segments &segments,
-                          int64_t align) {
+mlir::linattn::addStates(KernelFunction &function, ScanOp op,
+                         const StateSource &source, const Segments &segments,
+                         int64_t align) {
   if (segments.part == Segments::Increments)
     return {KernelFunction::none,
-            function.want(segments.states, Access::Write, align)};
+            function.addBuffer(segments.states, Access::Write, align)};
   if (segments.part == Segments::Outputs) {
-    unsigned in = function.want(segments.states, Access::Read, align);
-    return {in, function.want(op.getState(), Access::Write, align)};
+    unsigned in = function.addBuffer(segments.states, Access::Read, align);
+    return {in, function.addBuffer(op.getState(), Access::Write, align)};
   }
   bool copied = source.buffer && source.buffer != op.getState();
   Access access = copied ? Access::MayAlias : Access::ReadWrite;
-  unsigned in = copied ? function.want(source.buffer, access, align)
+  unsigned in = copied ? function.addBuffer(source.buffer, access, align)
                        : KernelFunction::none;
-  return {in, function.want(op.getState(), access, align)};
+  return {in, function.addBuffer(op.getState(), access, align)};
 }
 
 std::pair<Value, Value> ScanLocator::rowsOf(KernelBuilder &k,

@@ -1,4 +1,4 @@
-//===- ScanKernel.h - What the kernels of a scan share ----------*- C++ -*-===//
+//===- ScanKernel.h - Base of a scan's kernels ------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -133,8 +133,8 @@ private:
 /// Which tokens are written: all of them, or those of the scan's mask.
 class WrittenTokens {
 public:
-  void want(ScanOp op, KernelFunction &function) {
-    mask = function.want(op.getMask(), Access::Read, 1);
+  void addBuffers(ScanOp op, KernelFunction &function) {
+    mask = function.addBuffer(op.getMask(), Access::Read, 1);
   }
   void place(KernelBuilder &k, ScanLocator &locator, const ScanPlace &place);
   explicit operator bool() const { return base != nullptr; }
@@ -163,10 +163,10 @@ inline int64_t membersOf(ScanOp op) {
 
 /// Wants the states that a chunk kernel starts from (none: from 0, or from what
 /// it writes) and those that it writes.
-std::pair<unsigned, unsigned> wantStates(KernelFunction &function, ScanOp op,
-                                         const StateSource &source,
-                                         const Segments &segments,
-                                         int64_t align);
+std::pair<unsigned, unsigned> addStates(KernelFunction &function, ScanOp op,
+                                        const StateSource &source,
+                                        const Segments &segments,
+                                        int64_t align);
 
 } // namespace mlir::linattn
 

@@ -32,8 +32,8 @@ public:
 
 private:
   static constexpr int64_t threads = 128;
-  /// Segments whose increments are loaded at once, to wait for them together.
-  static constexpr int64_t together = 8;
+  /// Segments whose increments are loaded at once, and waited for once.
+  static constexpr int64_t loadsAtOnce = 8;
 
   int64_t elements() const { return keySize * valueSize; }
   int64_t blocksPerState() const {
@@ -112,21 +112,21 @@ void StatesKernel::run() {
   Value state = k().f32(0);
   if (GlobalView view = function.view(k(), initial))
     state = loadFloat(view.at(k(), {slot, head, row, column}));
-  int64_t steps = count - 1, rounds = steps / together;
+  int64_t steps = count - 1, rounds = steps / loadsAtOnce;
   if (rounds)
     state =
         k().loop(k().i32(rounds), state, [&](Value round, ValueRange carried) {
-          Value first = k().mul(round, together);
-          return SmallVector<Value>{advance(first, together, carried[0])};
+          Value first = k().mul(round, loadsAtOnce);
+          return SmallVector<Value>{advance(first, loadsAtOnce, carried[0])};
         })[0];
-  state = advance(k().i32(rounds * together), steps % together, state);
+  state = advance(k().i32(rounds * loadsAtOnce), steps % loadsAtOnce, state);
   k().store(state, stateOf(k().i32(steps)), 4);
 }
 
 LaunchOp StatesKernel::build(ModuleOp module, StringRef name) {
-  initial = function.want(source.buffer, Access::Read, 4);
-  states = function.want(segments.states, Access::ReadWrite, 4);
-  factors = function.want(segments.factors, Access::Read, 4);
+  initial = function.addBuffer(source.buffer, Access::Read, 4);
+  states = function.addBuffer(segments.states, Access::ReadWrite, 4);
+  factors = function.addBuffer(segments.factors, Access::Read, 4);
   AffineExpr slots = function.gridSize(op.getState(), 0);
   function.create(module, name, op.getLoc());
   OpBuilder b = OpBuilder::atBlockEnd(function.body());

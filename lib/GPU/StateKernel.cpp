@@ -26,22 +26,23 @@ StateKernel::StateKernel(StateOp op, ScheduleAttr schedule)
 
 void StateKernel::declare(const StateSource &state,
                           const StateSource &normalizer) {
-  key = function.want(op.getKey(), Access::Read, granuleOf(keySize, type));
-  value =
-      function.want(op.getValue(), Access::Read, granuleOf(valueSize, type));
-  mask = function.want(op.getMask(), Access::Read, 1);
+  key = function.addBuffer(op.getKey(), Access::Read, granuleOf(keySize, type));
+  value = function.addBuffer(op.getValue(), Access::Read,
+                             granuleOf(valueSize, type));
+  mask = function.addBuffer(op.getMask(), Access::Read, 1);
   // Source and target may be the same memory.
-  auto wantBoth = [&](const StateSource &source, Value target, int64_t align) {
+  auto addBoth = [&](const StateSource &source, Value target, int64_t align) {
     bool copied = source.buffer && source.buffer != target;
     Access access = copied ? Access::MayAlias : Access::ReadWrite;
-    unsigned out = function.want(target, access, align);
-    unsigned in = copied ? function.want(source.buffer, access, align) : out;
+    unsigned out = function.addBuffer(target, access, align);
+    unsigned in =
+        copied ? function.addBuffer(source.buffer, access, align) : out;
     return std::pair(in, out);
   };
-  std::tie(stateIn, stateOut) = wantBoth(state, op.getState(), 8);
+  std::tie(stateIn, stateOut) = addBoth(state, op.getState(), 8);
   std::tie(normalizerIn, normalizerOut) =
-      wantBoth(normalizer, op.getNormalizer(), 4);
-  function.wantSize(op.getKey(), 2);
+      addBoth(normalizer, op.getNormalizer(), 4);
+  function.addSize(op.getKey(), 2);
 }
 
 void StateKernel::place() {

@@ -17,9 +17,9 @@ using namespace mlir::linattn;
 //===----------------------------------------------------------------------===//
 
 void TokenKernel::declare() {
-  auto want = [&](Value buffer, Access access) {
+  auto add = [&](Value buffer, Access access) {
     return buffer
-               ? function.want(
+               ? function.addBuffer(
                      buffer, access,
                      std::max<int64_t>(
                          1,
@@ -27,29 +27,30 @@ void TokenKernel::declare() {
                              8))
                : KernelFunction::none;
   };
-  q = want(op.getQuery(), Access::Read);
-  key = want(op.getKey(), Access::Read);
-  v = want(op.getValue(), Access::Read);
+  q = add(op.getQuery(), Access::Read);
+  key = add(op.getKey(), Access::Read);
+  v = add(op.getValue(), Access::Read);
   int64_t outputBytes =
       getElementTypeOrSelf(op.getOutput()).getIntOrFloatBitWidth() / 8;
-  o = function.want(op.getOutput(), Access::Write,
-                    wholeVectors ? laneColumns * outputBytes : outputBytes);
+  o = function.addBuffer(op.getOutput(), Access::Write,
+                         wholeVectors ? laneColumns * outputBytes
+                                      : outputBytes);
   int64_t align = wholeVectors ? 4 * laneColumns : 4;
   bool copied = source.buffer && source.buffer != op.getState();
   Access access = copied ? Access::MayAlias : Access::ReadWrite;
-  stateIn = copied ? function.want(source.buffer, access, align)
+  stateIn = copied ? function.addBuffer(source.buffer, access, align)
                    : KernelFunction::none;
-  stateOut = function.want(op.getState(), access, align);
-  normalizer = want(op.getNormalizer(), Access::ReadWrite);
-  mask = want(op.getMask(), Access::Read);
-  decays = want(op.getDecay(), Access::Read);
-  valueDecays = want(op.getValueDecay(), Access::Read);
-  betas = want(op.getBeta(), Access::Read);
-  as = want(op.getA(), Access::Read);
-  bs = want(op.getB(), Access::Read);
-  bonuses = want(op.getBonus(), Access::Read);
-  erases = want(op.getErase(), Access::Read);
-  writes = want(op.getWrite(), Access::Read);
+  stateOut = function.addBuffer(op.getState(), access, align);
+  normalizer = add(op.getNormalizer(), Access::ReadWrite);
+  mask = add(op.getMask(), Access::Read);
+  decays = add(op.getDecay(), Access::Read);
+  valueDecays = add(op.getValueDecay(), Access::Read);
+  betas = add(op.getBeta(), Access::Read);
+  as = add(op.getA(), Access::Read);
+  bs = add(op.getB(), Access::Read);
+  bonuses = add(op.getBonus(), Access::Read);
+  erases = add(op.getErase(), Access::Read);
+  writes = add(op.getWrite(), Access::Read);
 }
 
 void TokenKernel::place() {

@@ -9,9 +9,9 @@
 // `wgmma` of sm_90a: four warps multiply 64 × 16 by 16 × N, sums in f32. Warp w
 // has rows 16 w and on of the sums, in the order of `KernelBuilder::multiply`:
 // lane l has, of every eight columns, 2 (l % 4) and the next, of the rows l / 4
-// and l / 4 + 8; the same of A, where it is in registers. What is in shared
-// memory comes from a tile of panels and is read by a proxy of its own: who
-// wrote it needs a fence before the barrier.
+// and l / 4 + 8; the same of A, where it is in registers. Operands in
+// shared memory come from a tile of panels and are read by a proxy of their
+// own: their writer needs a fence before the barrier.
 //
 // The products between `begin` and `await` run while other code does, and their
 // sums may be used by nothing else.

@@ -8,8 +8,8 @@
 //
 // Each op gets a level: the number of scans, or of ops of another kind, that
 // must run before it. Ops of one level that run over the same batch, heads and
-// tokens share a loop over blocks of tokens. What only such ops use moves into
-// the loop of the first of them, and is never stored as a whole.
+// tokens share a loop over blocks of tokens. Values that only such ops use
+// move into the loop of the first of them, and are never stored as a whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -373,7 +373,7 @@ private:
   llvm::SmallPtrSet<Operation *, 16> members;
   SmallVector<linalg::LinalgOp> results;
   SmallVector<OpFoldResult> offsets, sizes;
-  /// What a block of tokens computes of a result.
+  /// The part of a result that a block of tokens computes.
   DenseMap<Value, Value> tiles;
 };
 

@@ -40,8 +40,8 @@ static LogicalResult quadraticRule(QuadraticOp op, OpBuilder &b,
       });
 }
 
-/// Causal: by its scan. Else by state and read, or, where there is no state of
-/// fixed size, by the quadratic form.
+/// Causal: by its scan. Else by state and read, or, without a state of fixed
+/// size, by the quadratic form.
 static LogicalResult attentionRule(AttentionOp op, OpBuilder &b,
                                    Cotangents &c) {
   IRRewriter rewriter(b);

@@ -107,7 +107,7 @@ void mlir::linattn::buildEmulatedPipeline(OpPassManager &pm,
                                           const GPUPipelineOptions &options) {
   buildGPUPipeline(pm, options);
   pm.addPass(createLinAttnEmulateLaunchesPass());
-  // What has no kernel.
+  // Ops without a kernel.
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
   LowerToLLVMOptions lower;
   lower.parallel = false; // Launches report to the thread that calls.

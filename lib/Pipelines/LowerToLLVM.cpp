@@ -32,8 +32,7 @@ struct BufferizePipelineOptions
     : public PassPipelineOptions<BufferizePipelineOptions> {
   Option<linattn::InnermostStride> innermost{
       *this, "innermost",
-      llvm::cl::desc("What is known about the innermost stride of the caller's "
-                     "buffers"),
+      llvm::cl::desc("Innermost stride of the caller's buffers"),
       llvm::cl::init(linattn::InnermostStride::Unit),
       llvm::cl::values(
           clEnumValN(linattn::InnermostStride::Unit, "unit", "it is 1"),

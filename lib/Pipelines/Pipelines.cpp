@@ -45,7 +45,7 @@ void mlir::linattn::buildDifferentiatePipeline(OpPassManager &pm,
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
-  // What stands between the scans costs a pass over memory for each loop nest.
+  // Each loop nest between the scans costs a pass over memory.
   functions.addPass(createConvertElementwiseToLinalgPass());
   functions.addPass(createLinalgElementwiseOpFusionPass());
   functions.addPass(createCanonicalizerPass());
@@ -91,7 +91,7 @@ void mlir::linattn::buildOptimizationPipeline(
   select.cores = options.cores;
   functions.addPass(createLinAttnSelectFormPass(select));
   functions.addPass(createLinAttnSplitSegmentsPass());
-  // What the segments run in.
+  // The form of the segments.
   select.form = "auto";
   functions.addPass(createLinAttnSelectFormPass(select));
   functions.addPass(createLinAttnToQuadraticPass());
@@ -113,7 +113,7 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   vector.vectorBits = options.vectorBits;
   vector.registers = options.registers;
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToVectorPass(vector));
-  // What has no vector schedule runs as scalar loops; a remark has said so.
+  // Ops without a vector schedule run as scalar loops; a remark has said so.
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(createCSEPass());

@@ -1,4 +1,4 @@
-//===- ScanOperands.cpp - What a scan's operands may be -------------------===//
+//===- ScanOperands.cpp - Checks of a scan's operands ---------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -38,7 +38,7 @@ static Status checkRule(const std::optional<Array> &operand,
   return std::nullopt;
 }
 
-/// What the update rule and the readout have no place for.
+/// Refuses operands that the update rule or the readout does not use.
 static Status checkMeaning(const ScanOperands &x, const ScanOptions &options) {
   if (options.update != UpdateRule::Oja)
     if (Status error = checkRule(x.beta, "beta", UpdateRule::Delta, options))

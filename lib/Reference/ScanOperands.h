@@ -1,4 +1,4 @@
-//===- ScanOperands.h - What a scan's operands may be -----------*- C++ -*-===//
+//===- ScanOperands.h - Checks of a scan's operands -------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -22,7 +22,7 @@ namespace {
 /// Runs `rounds` rounds of FMAs and returns their floating-point operations.
 using Loop = double (*)(int64_t rounds);
 
-/// What the compiler must believe to be used.
+/// Keeps the compiler from deleting the loop.
 volatile float sink;
 
 #if defined(__x86_64__)

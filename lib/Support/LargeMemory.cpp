@@ -114,8 +114,8 @@ void linattn::freeLarge(void *memory, size_t bytes) {
   std::free(memory);
 }
 
-/// What this machine can still give a process: what Linux calls available, else
-/// all of its memory.
+/// The memory that this machine can still give a process: Linux's available
+/// memory, else all of it.
 static uint64_t getAvailableMemory() {
   if (auto file = llvm::MemoryBuffer::getFileAsStream("/proc/meminfo")) {
     auto [before, after] = (*file)->getBuffer().split("MemAvailable:");

@@ -18,7 +18,7 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// What may go wrong with the quotient; empty if nothing.
+/// The risk of the quotient; empty if there is none.
 static StringRef explain(Sign sign, NormalizeAttr normalize) {
   // A floor keeps the divisor away from zero, whatever the sum.
   if (normalize.getFloor() || normalize.getAbsFloor())

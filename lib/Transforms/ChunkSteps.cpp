@@ -325,8 +325,8 @@ void ChunkSteps::packQueries() {
       features(r.query, rows(readers(), keySize()), kind, {}, {}, {}, r.scale);
 }
 
-/// What the chunk writes: keys and values, δ in place of these for the delta
-/// rule, b and R beside them for dplr.
+/// The writes of the chunk: keys and values, δ in place of the values for the
+/// delta rule, b and R beside them for dplr.
 SmallVector<ChunkSteps::Write> ChunkSteps::transition() {
   if (r.update == Update::Add)
     return {{keys, values}};

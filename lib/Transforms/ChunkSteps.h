@@ -39,8 +39,9 @@ struct Recurrence {
   bool isStabilised() const { return bool(state.runningMax); }
 };
 
-/// What a loop over chunks carries: the output, null without queries, the
-/// state, the normalizer as a state of one column, and the running maximum.
+/// The values that a loop over chunks carries: the output, null without
+/// queries, the state, the normalizer as a state of one column, and the running
+/// maximum.
 struct CarriedValues {
   Value output, state, normalizer, runningMax;
 

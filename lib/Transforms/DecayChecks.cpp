@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A decay is a natural logarithm of at most 0, −∞ included. What users pass is
-// looked at where it comes in, in its own layout and before any work is done.
+// A decay is a natural logarithm of at most 0, −∞ included. The check reads
+// an argument in its own layout, before any work is done.
 //
 //===----------------------------------------------------------------------===//
 
@@ -153,7 +153,7 @@ SmallVector<ShapeCheck> mlir::linattn::emitDecayChecks(func::FuncOp func) {
                         type.getRank() <= int64_t(kMaxCheckedSizes);
       if (!isArgument || op->getBlock() != &entry) {
         remark::missed(op->getLoc(), remarkNamed("check-shapes"))
-            << (name + " is not checked: it is no argument of the function")
+            << (name + " is not checked: it is not an argument of the function")
                    .str();
         continue;
       }

@@ -75,7 +75,7 @@ struct LinAttnDecomposePass final
     RewritePatternSet patterns(&getContext());
     populateDecomposePatterns(patterns, filter);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
-    // What could not be decomposed has said why.
+    // Patterns have said why they left the rest.
     WalkResult rest = getOperation()->walk([&](Operation *op) {
       return isToDecompose(op, filter) ? WalkResult::interrupt()
                                        : WalkResult::advance();

@@ -202,7 +202,7 @@ Value Expansion::insertState(Value state, Value states, OpFoldResult slot) {
 //===----------------------------------------------------------------------===//
 
 CarriedValues Expansion::emitChunks(const Span &span, CarriedValues carried) {
-  // What is one chunk needs no loop.
+  // One chunk needs no loop.
   std::optional<int64_t> begin = getConstantIntValue(span.begin),
                          end = getConstantIntValue(span.end);
   if (begin == 0 && end && *end > 0 && *end <= chunk)

@@ -88,7 +88,7 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
       rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, type, sum);
       return success();
     }
-    // What is less becomes 0. NaN stays, here as below.
+    // Smaller arguments give 0. NaN stays NaN, here as below.
     Value x = bound(arith::CmpFPredicate::UGE, op.getOperand(), -87.8);
     constexpr double shift = 12582912.0 + 127.0;
     Value shifted = fma(x, number(1.44269504), number(shift));

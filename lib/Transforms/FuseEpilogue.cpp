@@ -99,7 +99,7 @@ private:
     if (getElementTypeOrSelf(scan.getState()) !=
         getAccumulationType(getElementTypeOrSelf(rows)))
       return "the scan computes in another type";
-    // What the scan touches stays as it is up to the norm.
+    // Nothing may change the scan's buffers between it and the norm.
     llvm::SmallPtrSet<Value, 16> roots;
     for (Value operand : scan->getOperands())
       roots.insert(rootOf(operand));

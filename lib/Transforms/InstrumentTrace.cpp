@@ -27,7 +27,7 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// What the op calls one of its destinations.
+/// The op's name for one of its destinations.
 static std::string getInitName(DestinationStyleOpInterface op,
                                OpOperand &init) {
   Value value = init.get();

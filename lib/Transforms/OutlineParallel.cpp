@@ -143,8 +143,8 @@ private:
         .wasInterrupted();
   }
 
-  /// What a memref is a view of: an allocation, or an argument of the function;
-  /// null if that is not known.
+  /// The allocation or function argument that a memref is a view of; null if it
+  /// is not known.
   static Value getRoot(Value memref) {
     while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
       memref = view.getViewSource();

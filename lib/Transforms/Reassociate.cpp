@@ -24,7 +24,7 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// What the cost model decides for one attention.
+/// The cost model's decision for one attention.
 enum class FormChoice { Quadratic, Reassociated, AtRunTime };
 
 } // namespace

@@ -123,7 +123,7 @@ static FailureOr<Chain> matchChain(linalg::LinalgOp second,
     });
   };
   if (!allProjected(chain.first) || !allProjected(second))
-    return rewriter.notifyMatchFailure(second, "indexing is no permutation");
+    return rewriter.notifyMatchFailure(second, "indexing is not a permutation");
 
   SmallVector<char> secondLoops, firstLoops(chain.first.getNumLoops(), 0);
   for (unsigned i = 0; i < second.getNumLoops(); ++i)

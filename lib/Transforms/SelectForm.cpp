@@ -97,7 +97,7 @@ private:
     return request;
   }
 
-  /// What stays quadratic: panels of queries, or rows for a few of them.
+  /// Quadratic ops: panels of queries, or rows for a few of them.
   template <typename OpTy>
   void selectQuadratic(OpTy op) {
     if (op.getConfig() && op.getConfig()->getForm() != Form::Auto)
@@ -106,8 +106,8 @@ private:
     bool few = !ShapedType::isDynamic(queries) && queries <= fewTokens;
     op.setConfigAttr(ConfigAttr::get(
         &getContext(), few ? Form::Token : Form::Quadratic, 0, 0, 0, 0));
-    tell(op, few ? "token: one pass over the keys for each of a few queries"
-                 : "quadratic: blocks of keys against panels of queries");
+    report(op, few ? "token: one pass over the keys for each of a few queries"
+                   : "quadratic: blocks of keys against panels of queries");
   }
 
   /// The segments' own schedule is chosen when they exist.
@@ -119,7 +119,7 @@ private:
                                      kept.getChunk(), kept.getRows(),
                                      kept.getCols(), kept.getBlock(), segment,
                                      kept.getWhole(), kept.getFew()));
-    tell(op, "segments: as requested; " + describeSegments(op));
+    report(op, "segments: as requested; " + describeSegments(op));
     return WalkResult::advance();
   }
 
@@ -285,12 +285,12 @@ private:
                                      rows, cols, block, /*segment=*/0, whole,
                                      few));
     if (chosen.form == Form::Chunk)
-      tell(op,
-           llvm::formatv("chunks of {0} tokens: {1}", chosen.chunk, reason));
+      report(op,
+             llvm::formatv("chunks of {0} tokens: {1}", chosen.chunk, reason));
     else
-      tell(op, llvm::formatv("{0}, tile {1}x{2} over {3} tokens: {4}",
-                             stringifyForm(chosen.form), rows, cols, block,
-                             reason));
+      report(op, llvm::formatv("{0}, tile {1}x{2} over {3} tokens: {4}",
+                               stringifyForm(chosen.form), rows, cols, block,
+                               reason));
     tellLengths(op, chosen);
   }
 
@@ -298,18 +298,18 @@ private:
   // Remarks
   //===--------------------------------------------------------------------===//
 
-  static void tell(Operation *op, const Twine &text) {
+  static void report(Operation *op, const Twine &text) {
     remark::passed(op->getLoc(), remarkNamed("select-form")) << text.str();
   }
   /// The lengths of sequences that take another schedule than chunks.
   static void tellLengths(Operation *op, const Selection &chosen) {
     if (chosen.whole)
-      tell(op, llvm::formatv("a sequence of up to {0} tokens is one chunk",
-                             chosen.whole));
+      report(op, llvm::formatv("a sequence of up to {0} tokens is one chunk",
+                               chosen.whole));
     if (chosen.few)
-      tell(op, llvm::formatv("a sequence of up to {0} tokens goes token by "
-                             "token, whatever the lengths of others",
-                             chosen.few));
+      report(op, llvm::formatv("a sequence of up to {0} tokens goes token by "
+                               "token, whatever the lengths of others",
+                               chosen.few));
   }
   static void warn(Operation *op, const Twine &text) {
     remark::missed(op->getLoc(), remarkNamed("select-form")) << text.str();
@@ -371,7 +371,7 @@ private:
     return text;
   }
 
-  /// What segments would gain with the cores of the target.
+  /// The gain of segments with the cores of the target.
   std::string describeSegments(ScanOp op) const {
     auto state = cast<ShapedType>(op.getState().getType());
     int64_t tasks = 1;

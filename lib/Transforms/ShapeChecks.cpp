@@ -1,4 +1,4 @@
-//===- ShapeChecks.cpp - What arguments' shapes must fulfil ---------------===//
+//===- ShapeChecks.cpp - Checks of arguments' shapes ----------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Ops state how the dimensions of their operands relate. What types leave open
-// becomes arithmetic on `tensor.dim`s, from which folding removes whatever
-// follows from the program.
+// Ops state how the dimensions of their operands relate. Relations that
+// types leave open become arithmetic on `tensor.dim`s; folding removes those
+// that follow from the program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -117,7 +117,7 @@ static void addRelations(Operation *op, RelationList &list) {
     addCastRelations(cast, list);
   else if (OpTrait::hasElementwiseMappableTraits(op))
     addElementwiseRelations(op, list);
-  // What types decide, the verifier has decided.
+  // The verifier has decided those that types decide.
   llvm::erase_if(list.relations, [](const DimRelation &relation) {
     return llvm::none_of(relation.dims, [](const DimRef &ref) {
       RankedTensorType type = getTensorType(ref.value);

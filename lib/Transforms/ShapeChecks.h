@@ -1,4 +1,4 @@
-//===- ShapeChecks.h - What arguments' shapes must fulfil -------*- C++ -*-===//
+//===- ShapeChecks.h - Checks of arguments' shapes --------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -24,8 +24,8 @@ struct ShapeCheck {
 };
 
 /// Emits the checks of every op of `func` in front of its entry block's
-/// terminator. What cannot be checked before the function runs is told by
-/// remarks.
+/// terminator. Remarks name the relations that cannot be checked before the
+/// function runs.
 SmallVector<ShapeCheck> emitShapeChecks(func::FuncOp func, bool looksAtIndices);
 
 /// The same for decays that are arguments of `func`: no element of them may be

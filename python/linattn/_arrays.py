@@ -223,10 +223,10 @@ def load_npz(path):
                 raise ValueError("a single array")
             with file:
                 arrays = {name: file[name] for name in file.files}
-            # NumPy gives the bytes of a member that is no array.
+            # NumPy gives the bytes of a member that is not an array.
             strange = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
             if strange:
-                raise ValueError(f"{strange[0]}, which is no array")
+                raise ValueError(f"{strange[0]}, which is not an array")
             return arrays
         except Exception as error:  # zip, zlib and NumPy's headers have errors of their own
             raise ValueError(

@@ -8,7 +8,7 @@ __all__ = ["explain"]
 
 
 def explain(function, *args, **kwargs):
-    """What the compiler decided about a call of a function of this package.
+    """The compiler's decisions about a call of a function of this package.
 
         >>> print(linattn.explain(linattn.scan, q, k, v, decay=g))
 

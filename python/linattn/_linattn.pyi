@@ -28,14 +28,14 @@ class Kernel:
     def llvm_ir(self) -> str:
         """The optimised code in LLVM IR."""
     def explain(self, *args: Any) -> str:
-        """What the compiler decided and why, a line per remark; with the arguments of a
-        call, also what their layouts cost."""
+        """The compiler's decisions and their reasons, a line per remark; with the arguments
+        of a call, also the cost of their layouts."""
 
 def explain(function: Callable[[], Any]) -> str:
     """Calls a function whose kernels do not run but tell what the compiler decided."""
 
 class Plan:
-    """What one combination of options runs, with its kernels."""
+    """The kernels of one combination of options."""
 
     state_parts: int
     build: Any
@@ -106,7 +106,7 @@ def xla_handler() -> Any:
     """The handler by which XLA calls programs, in a capsule."""
 
 class Step:
-    """What a step of a state was, but for its arrays."""
+    """A step of a state without its arrays, to be repeated."""
 
     def __init__(
         self, arrays: tuple[Any, ...], options: tuple[Any, ...], plan: Plan, state: tuple[Any, ...]
@@ -121,7 +121,7 @@ class Step:
     ) -> Any: ...
 
 class Repeat:
-    """What a call of a function was, but for its arrays."""
+    """A call of a function without its arrays, to be repeated."""
 
     def __init__(self) -> None: ...
     def learn(

@@ -18,7 +18,7 @@ from ._text import float_literal
 
 __all__ = ["onnx_causal_conv_with_state", "onnx_linear_attention"]
 
-# What the operands look like -> Kernel.
+# Dtypes, ranks and sizes of the operands -> Kernel.
 _kernels = {}
 _MAX_KERNELS = 1024
 

@@ -172,7 +172,7 @@ def _unpack(initial_state, plan, name="initial_state"):
 
 
 def describe_state(state):
-    """What a caller gave, as far as names in messages depend on it: None, "array",
+    """The kind of a caller's state, which names in messages depend on: None, "array",
     "State" or "tuple"."""
     if state is None:
         return None
@@ -334,7 +334,7 @@ def _between(layout):
 
 
 def _describe_unsupported(options):
-    """What beyond the plain recurrence these options ask for."""
+    """The options that go beyond the plain recurrence, by name."""
     names = [name for name in options.gates if name != "mask"]
     if options.update != "add":
         names.append("update")

@@ -1,4 +1,4 @@
-"""What a plan is made from: the part of a call other than arrays.
+"""The recipe of a plan: the part of a call other than arrays.
 
 A plan compiles a kernel for the dtype and the sizes that it meets. `linattn.torch`
 needs the same description without the plan: to name a call in a graph, to know the
@@ -21,7 +21,7 @@ _numbers = count()
 
 
 class Recipe:
-    """What compiles the kernels of a plan, and what they are compiled from.
+    """The source of a plan's kernels, and the function that compiles it.
 
     Args:
       what: the function that is called, as messages call it.
@@ -62,7 +62,7 @@ class Recipe:
 
     @property
     def results(self):
-        """What a call returns, described as operands are."""
+        """The results of a call, described as operands are."""
         found = [] if self.output is None else [self.output]
         return found + (self.state if self.returns_state else []) + self.snapshots
 

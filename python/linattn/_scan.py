@@ -1,7 +1,7 @@
 """`scan`: the recurrence.
 
-What the operands mean together is checked here, what their shapes are in C++,
-and all of it again by the compiler.
+Combinations of operands are checked here, their shapes in C++, and both again by
+the compiler.
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ def _make_scan_plan(
 
 makers["scan"] = _make_scan_plan
 
-# What an operand goes with.
+# The updates that an operand goes with.
 _UPDATES = {
     "beta": ("delta", "oja"),
     "erase": ("delta",),

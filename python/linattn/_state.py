@@ -26,7 +26,7 @@ def find_layout(state, layout):
 
 
 class State:
-    """What a recurrence carries from token to token.
+    """The state of a recurrence between two tokens.
 
     Args:
       S: ``[N, H, K, V]``, float32 (float64 for float64 tokens).

@@ -31,7 +31,7 @@ def float_literal(value, dtype="f64"):
 
 @dataclass(frozen=True)
 class Options:
-    """What an op says beside its operands."""
+    """The attributes of an op."""
 
     kind: str = "identity"  # the feature map attribute
     region: object = None  # dtype -> text, for kind "region"
@@ -70,7 +70,7 @@ class Options:
 
 
 class Sizes(NamedTuple):
-    """What a kernel is made for; None is left to the call."""
+    """The types and sizes of a kernel; None is left to the call."""
 
     dtype: str  # of the tokens
     K: int
@@ -111,7 +111,7 @@ class _Function:
         self.dtype = sizes.dtype
         self.scalar = "f64" if sizes.dtype == "f64" or options.wide_state else "f32"
         self.maps = options.maps
-        # What the op sees: features keep the precision that they are computed in.
+        # The op's dtype: features keep the precision that they are computed in.
         self.op_dtype = self.dtype if self.maps is None else self.scalar
         self.sides = sides
         self.map_operands = {}

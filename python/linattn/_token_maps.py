@@ -13,7 +13,7 @@ __all__ = ["Signature", "Spec", "TokenMap", "array_shape"]
 
 
 class Spec(NamedTuple):
-    """What of one side's map is compiled; its arrays come with the call."""
+    """The compiled part of one side's map; its arrays come with the call."""
 
     name: str  # as the compiler calls it
     attributes: str  # beside the name, as the attribute spells them

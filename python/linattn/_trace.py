@@ -193,7 +193,7 @@ class Tracer:
     def __array__(self, *args, **kwargs):
         raise TypeError("feature_map: expected arithmetic on a number, but got its conversion to an array")
 
-    # What cannot be recorded.
+    # Operations that cannot be recorded.
     def __bool__(self):
         raise TypeError(
             "feature_map: expected a function without branches on its number, but got an "

@@ -1,4 +1,4 @@
-"""What the forms cost, as formulas: flops, bytes and multiply-adds of one head in fp32.
+"""Cost functions of the forms: flops, bytes and multiply-adds of one head in fp32.
 
 ``n`` is the number of tokens, ``d`` the head size (``k`` and ``v`` where keys and values differ),
 ``m`` the number of random features or landmarks.

@@ -141,7 +141,7 @@ class Kernel:
 
     @property
     def manifest(self):
-        """What the bundle says of itself, as docs/Runtime.md has it."""
+        """The manifest of the bundle, as described in docs/Runtime.md."""
         return json.loads(library.linattn_kernel_manifest(self._handle))
 
     def prepare(self):

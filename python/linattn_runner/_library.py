@@ -10,7 +10,7 @@ SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i1": 1, "i8": 1, "i16": 2, "i
 
 
 class Error(RuntimeError):
-    """What the runner or the CUDA driver refused, in its own words."""
+    """An error of the runner or of the CUDA driver, with its message."""
 
 
 class MemoryFailure(Error, MemoryError):

@@ -8,7 +8,7 @@
 |* MLIR's attributes of AMD's and SPIR-V's GPUs initialise these backends of  *|
 |* LLVM, a third of its code, which linattn does not lower to. Here they      *|
 |* register nothing; a module that names such a target fails to serialise     *|
-|* with the message that there is no such target.                             *|
+|* with the message that the target is unknown.                               *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 

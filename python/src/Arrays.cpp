@@ -260,7 +260,7 @@ void ImportedArray::importCudaInterface(nb::handle object, const char *name,
                                         Place &place) {
   nb::object interface = object.attr(getLibraries().cudaName);
   std::string type = nb::cast<std::string>(interface["typestr"]);
-  // "<f4": the kind and the number of bytes; there is no bfloat16.
+  // "<f4": the kind and the number of bytes; bfloat16 has none.
   int size = type.size() == 3 && type[0] != '>' ? type[2] - '0' : 0;
   char format = type.size() != 3 ? '?'
                 : type[1] == 'f' ? (size == 2   ? 'e'

@@ -44,7 +44,7 @@ public:
   ~ImportedArray();
 
   /// Takes `object` in without a copy. `name` is the operand in messages; a
-  /// TypeError tells what is wrong with an object that is no array, a
+  /// TypeError tells what is wrong with an object that is not an array, a
   /// ValueError what is wrong with an array. It must be where those before it
   /// are, which `place` knows; the first one tells.
   void import(nanobind::handle object, const char *name, Place &place);

@@ -1,4 +1,4 @@
-//===- Binder.cpp - What the arrays of a call say about its extents -------===//
+//===- Binder.cpp - A call's extents from its arrays ----------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -306,7 +306,7 @@ void Binder::blameTokens(const OperandSpec &spec, const Layout &layout,
                format("number of sequences"));
     if (const OperandSpec *owner = boundBy[dim.id])
       fail(owner->name + ": expected the " + expected);
-    // What follows from others is as wrong as they are: the larger of two.
+    // A derived size repeats an error of its sources: the larger of two.
     for (const DimRule &rule : plan->rules) {
       if (rule.result != dim.id)
         continue;

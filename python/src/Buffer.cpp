@@ -77,7 +77,7 @@ Buffer::Buffer(DType dtype, llvm::ArrayRef<int64_t> shape, int32_t device)
 
 namespace {
 
-/// What a capsule points to, with the arrays that the tensor refers to.
+/// The target of a capsule, with the arrays that the tensor refers to.
 template <typename Managed>
 struct Export {
   Managed managed = {};

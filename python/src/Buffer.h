@@ -23,8 +23,8 @@ size_t checkByteCount(DType dtype, llvm::ArrayRef<int64_t> shape);
 
 [[noreturn]] void throwMemoryError(const std::string &message);
 
-/// A contiguous array that hands itself out through DLPack. Its memory lives as
-/// long as it or anyone who took it.
+/// A contiguous array that DLPack can share. Its memory lives as long as the
+/// array or a tensor made from it.
 class Buffer {
 public:
   /// `device`: a `Place`'s.
@@ -35,7 +35,7 @@ public:
 
   /// The `__dlpack__` capsule.
   nanobind::object makeCapsule() const;
-  /// What the capsule of DLPack 1.0 would hold; its deleter is to be called.
+  /// A tensor for a capsule of DLPack 1.0; the caller calls its deleter.
   dlpack::ManagedTensorVersioned *makeTensor() const;
   /// The type and the number of the device, as DLPack has them.
   std::pair<int32_t, int32_t> getDevice() const;

@@ -1,4 +1,4 @@
-//===- CeilingBindings.cpp - What the machine could do at best ------------===//
+//===- CeilingBindings.cpp - Peak rates of the machine --------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -83,7 +83,8 @@ static nb::tuple describeWork(const std::string &form,
 }
 
 void linattn::python::registerCosts(nb::module_ &module) {
-  nb::module_ sub = module.def_submodule("costs", "What the forms cost.");
+  nb::module_ sub =
+      module.def_submodule("costs", "Cost functions of the forms.");
   sub.def("softmax_flops", ref::softmaxFlops, "n"_a, "d"_a);
   sub.def("linear_flops", ref::linearFlops, "n"_a, "d"_a);
   sub.def("softmax_score_bytes", ref::softmaxScoreBytes, "n"_a);

@@ -46,8 +46,8 @@ static const char *getRole(FamilyOperandKind kind) {
   return "";
 }
 
-/// What a plan is made of: all operands as (name, role, layouts, optional), and
-/// the rules, the state and the output for these options.
+/// The description of a plan: all operands as (name, role, layouts, optional),
+/// and the rules, the state and the output for these options.
 static nb::dict describe(const std::string &name, nb::dict optionDict) {
   const Family &family = getFamily(name);
   auto options = toOptions(optionDict);

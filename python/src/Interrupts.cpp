@@ -12,7 +12,7 @@
 // wakeup descriptor. A thread of ours has the kernel of the main thread look
 // around when it has run for some time; the main thread then takes the lock,
 // runs the handlers, and sets a pipe as the wakeup descriptor until the end of
-// the call. What comes through it has the kernel look again.
+// the call. Each byte makes the kernel look again.
 //
 //===----------------------------------------------------------------------===//
 

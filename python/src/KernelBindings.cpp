@@ -38,7 +38,7 @@ void linattn::python::throwError(
       throwMemoryError(message);
     throw nb::value_error(message.c_str());
   } catch (nb::python_error &raised) {
-    // What the kernel was writing is half written.
+    // The kernel's results are incomplete.
     raised.value().attr("_ended_call") = true;
     throw;
   }
@@ -263,7 +263,7 @@ std::string joinLines(const std::vector<std::string> &lines) {
   return text;
 }
 
-/// What the kernels of the function being explained have said.
+/// The remarks of the kernels of the function that is being explained.
 thread_local std::vector<std::string> *explanation = nullptr;
 thread_local bool hasEndedCall = false;
 
@@ -355,8 +355,8 @@ void linattn::python::registerKernel(nb::module_ &module) {
                                            : self.explain());
           },
           "args"_a,
-          "What the compiler decided and why, a line per remark; with the "
-          "arguments of a call, also what their layouts cost.")
+          "The compiler's decisions and their reasons, a line per remark; with "
+          "the arguments of a call, also the cost of their layouts.")
       .def_prop_ro("entry",
                    [](const Kernel &self) { return self.signature().entry; })
       .def_prop_ro(

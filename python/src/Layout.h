@@ -76,7 +76,7 @@ struct Layout {
   /// Which of the alternatives this is.
   uint8_t alternative = 0;
 
-  /// What is left in that mode; false if nothing is.
+  /// The rest in that mode; false if it is empty.
   bool drop(RankMode mode, const DimNames &names, Layout &result) const;
 
   /// True if an array of that shape may be laid out so.

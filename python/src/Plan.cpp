@@ -244,7 +244,7 @@ void PlanCall::bind() {
   bindOperands();
   bindState();
   entry = findKernel();
-  // What offsets say is in their elements.
+  // Offsets matter by their elements.
   if (plan.hasOffsets || place.isDevice())
     return;
   plan.last = std::make_unique<Binding>(plan);
@@ -609,8 +609,7 @@ void linattn::python::registerPlan(nb::module_ &module) {
       [](size_t count) { return std::exchange(Plan::mostKernels, count); },
       "count"_a,
       "Sets how many kernels all plans may hold; returns the former bound.");
-  nb::class_<Plan>(module, "Plan",
-                   "What one combination of options runs, with its kernels.")
+  nb::class_<Plan>(module, "Plan", "The kernels of one combination of options.")
       .def(
           "__init__",
           [](Plan *self, nb::object build, nb::list operands, nb::list rules,
@@ -630,7 +629,7 @@ void linattn::python::registerPlan(nb::module_ &module) {
           "has_state"_a, "returns_state"_a, "fixes_heads"_a,
           "wide_state"_a = false, "trusts_state"_a = false,
           "snapshots"_a = nb::list())
-      .def_ro("build", &Plan::build, "What compiles its kernels.")
+      .def_ro("build", &Plan::build, "The function that compiles its kernels.")
       .def_prop_ro("last_use", &Plan::getLastUse,
                    "When it was called last, in calls of all plans.")
       .def_prop_ro(

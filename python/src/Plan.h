@@ -19,7 +19,7 @@
 
 namespace linattn::python {
 
-/// What an operand is; it decides about element types and error messages.
+/// The role of an operand; it decides about element types and error messages.
 enum class OperandRole : uint8_t {
   /// One vector per token, of the dtype of the first operand.
   Tokens,
@@ -82,8 +82,8 @@ inline llvm::ArrayRef<PyObject *> itemsOf(nanobind::tuple tuple) {
   return {&PyTuple_GET_ITEM(tuple.ptr(), 0), size};
 }
 
-/// What one combination of options runs, and the kernels that it has compiled,
-/// one for each element type and head size.
+/// The kernels of one combination of options, compiled on demand, one for each
+/// element type and head size.
 class Plan {
 public:
   Plan();
@@ -148,15 +148,15 @@ public:
   };
 
   /// The kernel for a call; `key` is the dtype, whether a GPU is to run it,
-  /// then every extent, then alternative, rank and dtype of every operand that
-  /// is no tokens.
+  /// then every extent, then alternative, rank and dtype of every operand
+  /// beside the tokens.
   std::shared_ptr<Entry> getKernel(llvm::ArrayRef<int64_t> key);
 
   /// Counts a call with a kernel.
   void countUse(Entry &entry);
   uint64_t getLastUse() const { return used; }
 
-  /// What the last call's arrays were found to be.
+  /// The binding of the last call's arrays.
   std::unique_ptr<Binding> last;
 
   /// How many kernels all plans hold, and how many they may: beyond that the

@@ -93,7 +93,7 @@ private:
 /// The results (dtype, shape) of a call with arrays (dtype, shape).
 nanobind::list describeResults(Plan &plan, nanobind::sequence operands,
                                nanobind::sequence state);
-/// The program of such a call.
+/// The program of the same call.
 std::shared_ptr<Program> makeProgram(Plan &plan, nanobind::sequence operands,
                                      nanobind::sequence state,
                                      nanobind::handle numThreads);

@@ -43,7 +43,7 @@ public:
       present.push_back(array != Py_None);
   }
 
-  /// What the plan returns, or None where anything but the arrays differs.
+  /// The plan's results, or None where anything but the arrays differs.
   nb::object call(nb::tuple arrays, nb::tuple given, nb::handle out,
                   nb::handle inPlace, nb::handle numThreads) const {
     if (itemsOf(arrays).size() != present.size() ||
@@ -117,7 +117,7 @@ public:
     plan = &nb::cast<Plan &>(newPlan);
   }
 
-  /// What the function returns, or None where more than arrays differs.
+  /// The function's results, or None where more than arrays differs.
   nb::object call(nb::tuple arguments) {
     if (!plan || itemsOf(arguments).size() != roles.size())
       return nb::none();
@@ -202,13 +202,13 @@ private:
 
 void linattn::python::registerStep(nb::module_ &module) {
   nb::class_<Step>(module, "Step",
-                   "What a step of a state was, but for its arrays.")
+                   "A step of a state without its arrays, to be repeated.")
       .def(nb::init<nb::tuple, nb::tuple, nb::object, nb::tuple>(), "arrays"_a,
            "options"_a, "plan"_a, "state"_a)
       .def("__call__", &Step::call, "arrays"_a, "options"_a, "out"_a.none(),
            "in_place"_a, "num_threads"_a.none());
   nb::class_<Repeat>(module, "Repeat",
-                     "What a call of a function was, but for its arrays.")
+                     "A call of a function without its arrays, to be repeated.")
       .def(nb::init<>())
       .def("learn", &Repeat::learn, "arguments"_a, "plan"_a, "operands"_a,
            "state"_a.none(), "in_place"_a, "result"_a, "made"_a)

@@ -1,4 +1,4 @@
-//===- XlaApi.h - What is used of XLA's FFI ---------------------*- C++ -*-===//
+//===- XlaApi.h - The used part of XLA's FFI --------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Api.h - What is used of ONNX Runtime's C API -------------*- C++ -*-===//
+//===- Api.h - The used part of ONNX Runtime's C API ------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

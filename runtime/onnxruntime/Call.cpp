@@ -145,7 +145,8 @@ Scratch Call::allocate(int64_t elements, linattn_dtype dtype) const {
   int64_t bytes =
       multiplySaturating(elements, getByteSize(static_cast<DType>(dtype)));
   void *memory = nullptr;
-  // What no address space holds fails as what this machine does not hold.
+  // A size beyond the address space fails like one beyond this machine's
+  // memory.
   if (posix_memalign(&memory, 64,
                      static_cast<size_t>(std::max<int64_t>(bytes, 1))))
     fail("out of memory: expected " + std::to_string(bytes) + " bytes");

@@ -1,4 +1,4 @@
-//===- Library.cpp - What ONNX Runtime opens ------------------------------===//
+//===- Library.cpp - Entry of the ONNX Runtime library --------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,6 +1,6 @@
 // RUN: linattn-opt %s --split-input-file --verify-diagnostics
 
-// What the operands' types say, the declared result may not forget.
+// The declared result keeps every size that the operands' types give.
 
 func.func @less_static(%q: tensor<2x8x16x64xf32>) -> tensor<2x8x?x64xf32> {
   // expected-error @+2 {{inferred type(s) 'tensor<2x8x16x64xf32>' are incompatible with return type(s) of operation 'tensor<2x8x?x64xf32>'}}

@@ -21,7 +21,7 @@ func.func @inverse(%x: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x3x4xf3
 
 // -----
 
-// Twice the same is not there and back; a more static result is no identity.
+// Twice the same is not there and back; a more static result is not the same.
 
 // FOLD-LABEL: func.func @no_inverse
 func.func @no_inverse(%x: tensor<3x3x3xf32>, %y: tensor<?xf32>) -> (tensor<3x3x3xf32>, tensor<4xf32>) {

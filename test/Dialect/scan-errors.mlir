@@ -229,7 +229,7 @@ func.func @scan_s26_value_decay(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>
 
 // -----
 
-// What is legal: zero, minus infinity, and no element at all.
+// Legal decays: zero, minus infinity, and no element at all.
 func.func @scan_s26_legal(%q: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf32>, %q0: tensor<2x4x0x8xf32>, %v0: tensor<2x4x0x16xf32>) {
   %decay = arith.constant dense<[-1.0, 0.0, 0xFF800000, -0.0]> : tensor<4xf32>
   %r:2 = linattn.scan %q, %q, %v decay(%decay) into(%v) init(%s)

@@ -1,4 +1,4 @@
-// What the fast kernels of a GPU do not take: the reason, and results that agree with naive loops.
+// Refusals of a GPU's fast kernels: the reason, and results that agree with naive loops.
 
 // RUN: linattn-run %s --entry=decayed_state --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=STATE
 // RUN: linattn-run %s --entry=value_decay --target=nvvm-emulated --open-size=20 --compare=reference --explain | FileCheck %s --check-prefix=VALUES

@@ -3,7 +3,7 @@
 // RUN: linattn-opt %s --linattn-reassociate=mode=always | linattn-run - --all --open-size=1,3,5 --compare=%s
 // RUN: linattn-opt %s --linattn-reassociate | linattn-run - --all --open-size=1,3,33 --compare=%s
 
-// What is rewritten computes what it did.
+// The rewritten program has the same results.
 
 // CHECK-NOT: linattn.attention
 

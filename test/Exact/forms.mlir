@@ -6,8 +6,8 @@
 // RUN: linattn-run %s --entry=delta --open-size=1,21 --form=chunk:8 --compare=exact
 // RUN: linattn-run %s --entry=dplr --open-size=7,21 --form=chunk:5 --compare=exact
 
-// What the form chosen for this machine computes, its tiles, tails and padding
-// included, is the naive loops' algebra.
+// The form chosen for this machine, its tiles, tails and padding included, has
+// the naive loops' algebra.
 
 func.func @add(%q: tensor<1x2x?x4xf32>, %k: tensor<1x2x?x4xf32>, %v: tensor<1x2x?x3xf32>, %m: tensor<1x?xi1>, %o: tensor<1x2x?x3xf32>, %s: tensor<1x2x4x3xf32>) -> (tensor<1x2x?x3xf32>, tensor<1x2x4x3xf32>) {
   %r:2 = linattn.scan %q, %k, %v mask(%m) into(%o) init(%s) {feature_map = #linattn.feature_map<elu1>, scale = 0.5}

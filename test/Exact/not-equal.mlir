@@ -8,7 +8,7 @@
 // RUN: not linattn-run %s %s --entry=sum 2>&1 | FileCheck %s --check-prefix=TWO
 // RUN: not linattn-run %s --entry=sum --reference-entry=inclusive --compare=exact 2>&1 | FileCheck %s --check-prefix=ARGUMENTS
 
-// What differs is found, and where. Both reads leave the same state.
+// A difference is found and located. Both reads leave the same state.
 // READ: result 0: not equal, first at [0, 0, 0, 0] modulo 2147483579
 // READ: result 1: equal in both fields, 32 elements
 

@@ -448,7 +448,7 @@ int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
   return result;
 }
 
-// What no launch may do: present, so that it would be seen.
+// No launch may call these; they are here so that a call would be seen.
 int cuStreamSynchronize(void *stream) {
   int result = enter("cuStreamSynchronize");
   return isPoisoned ? kIllegalAddress : result;

@@ -27,7 +27,7 @@ void fakeCudaReset(void);
 /// context are left out. Valid until the next call from this thread.
 const char *fakeCudaCalls(void);
 
-/// What no correct caller does, one per line: memory or modules without a
+/// Errors of the caller, one per line: memory or modules without a
 /// context, kernels with other arguments than their PTX declares, more shared
 /// memory than requested, grids beyond the limits.
 const char *fakeCudaComplaints(void);
@@ -35,7 +35,7 @@ const char *fakeCudaComplaints(void);
 /// The call after `skip` more of `function` returns `result`.
 void fakeCudaFail(const char *function, int result, int skip);
 
-/// What the device says of itself; 9.0 with 227 KB after a reset.
+/// The device's attributes; 9.0 with 227 KB after a reset.
 void fakeCudaSetDevice(int major, int minor, int sharedBytes);
 
 /// Makes a new context current for this thread; 0 leaves it without one.

@@ -29,7 +29,7 @@ using namespace linattn::fuzz;
 
 namespace {
 
-/// What runs, to be left behind by a crash.
+/// The running input; a crash leaves it behind.
 struct Current {
   char path[512] = {};
   std::string input;

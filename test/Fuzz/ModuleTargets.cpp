@@ -17,7 +17,7 @@ using namespace linattn;
 using namespace linattn::fuzz;
 using detail::Session;
 
-/// What layers are made of.
+/// The dialects of layers.
 static constexpr llvm::StringRef kDialects[] = {"func",   "linattn", "arith",
                                                 "tensor", "onnx",    "torch"};
 
@@ -108,7 +108,7 @@ static bool hasOtherDialects(llvm::StringRef text) {
 }
 
 bool linattn::fuzz::runModule(llvm::StringRef input) {
-  // What is done with a text follows from it.
+  // The text decides what happens to it.
   uint64_t hash = llvm::xxh3_64bits(input);
   Choices choices({reinterpret_cast<const char *>(&hash), sizeof(hash)});
   return !hasOtherDialects(input) && lowerText(input, choices);

@@ -1,4 +1,4 @@
-//===- Targets.h - What fuzzing feeds ---------------------------*- C++ -*-===//
+//===- Targets.h - Targets of fuzzing ---------------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -29,7 +29,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = pathlib.Path(os.environ.get("LINATTN_BUILD", ROOT / "build"))
 
-# What an input may lead to besides a result.
+# Exceptions that an input may raise.
 REFUSALS = (ValueError, TypeError)
 
 

@@ -3,7 +3,7 @@
 // RUN: linattn-opt %s --linattn-optimization-pipeline --linattn-bufferize-pipeline | FileCheck %s --check-prefix=BUFFERS --implicit-check-not=96x96
 // RUN: linattn-opt %s --linattn-lower-to-cpu-pipeline --mlir-print-ir-after=linattn-lower-to-vector --mlir-disable-threading 2>&1 | FileCheck %s --check-prefix=LOOPS --implicit-check-not=96x96
 
-// No N×N value lives between Q, K, V and the output. N = 96 is no other size.
+// No N×N value lives between Q, K, V and the output. No other size is 96.
 
 // CHECK-LABEL: func.func @linear
 // CHECK: linattn.state

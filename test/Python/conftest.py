@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-# What properties draw, and how many examples: 25, unless somebody has hours. The seed is the same
-# every time unless LINATTN_TEST_SEED says otherwise, `random` for instance; a report names it.
+# Properties draw 25 examples by default. The seed is the same every time unless
+# LINATTN_TEST_SEED says otherwise, `random` for instance; a report names it.
 SEED = os.environ.get("LINATTN_TEST_SEED", "0")
 SEED = int.from_bytes(os.urandom(4), "little") if SEED == "random" else int(SEED)
 # Workers, and processes that tests start, draw the same.

@@ -227,7 +227,7 @@ def test_random_shapes(B, T, Hk, group, K, V, causal, feature_map, stateful, see
 
 
 # ----------------------------------------------------------------------------
-# What must hold bit for bit, or at every split
+# Laws that hold bit for bit, or at every split
 # ----------------------------------------------------------------------------
 
 

@@ -244,7 +244,7 @@ def test_matrices_in_the_oracle():
 
 
 def test_calls_like_the_last_one(rng):
-    """What is remembered of a call's arrays serves arrays like them, and no others."""
+    """The binding of a call's arrays serves arrays like them, and no others."""
 
     def check(shape, dtype="float32", turned=(0, 1, 2, 3), heads=None):
         make = lambda shape: rng.standard_normal([shape[i] for i in turned]).astype(dtype).transpose(np.argsort(turned))

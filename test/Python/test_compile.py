@@ -121,7 +121,7 @@ def test_many_threads(qkv):
 
 
 def test_call_is_cheap():
-    """What a call does in Python: functions that it enters and calls of C, counted."""
+    """A call's work in Python: functions that it enters and calls of C, counted."""
     q = np.ones((1, 1, 1, 16), np.float32)
     linattn.attention(q, q, q, causal=True)
     events = []

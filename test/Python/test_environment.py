@@ -1,4 +1,4 @@
-"""Variables of the environment: what is no legal setting is said, once or as an error."""
+"""Variables of the environment: an illegal setting gives a warning or an error."""
 
 import os
 import subprocess

@@ -26,7 +26,7 @@ def test_fuzz(target, tmp_path):
     amount = ["--seconds", seconds] if seconds else ["--count", str(COUNTS[target])]
     packages = os.pathsep.join([str(BUILD / "python"), str(ROOT / "python"), *(path for path in sys.path if path)])
     environment = {**os.environ, "LINATTN_BUILD": str(BUILD), "LINATTN_CACHE": "off", "PYTHONPATH": packages}
-    # What a finding leaves outlives the test.
+    # Files of a finding outlive the test.
     findings = [] if seconds else ["--findings", str(tmp_path)]
     command = [sys.executable, ROOT / "test/Fuzz/fuzz.py", target, "--seed", str(SEED), *amount, *findings]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)

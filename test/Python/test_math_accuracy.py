@@ -41,7 +41,7 @@ def test_units_in_the_last_place(rng, name, dtype):
 
 
 def test_exponential_at_the_ends():
-    """What f32 holds up to its largest number; then infinity, 0, and NaN for NaN."""
+    """Finite up to the largest f32; then infinity, 0, and NaN for NaN."""
     kernel = linattn.compile(
         """func.func @f(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
           %y = math.exp %x : tensor<?x64xf32>

@@ -35,10 +35,9 @@ PACKED = [
 # Gates are logsigmoid(x) / norm: at 0.01 a token forgets hundreds of nats.
 NORMS = [10.0, 1.0, 0.1, 0.01]
 
-# Half of what flash-linear-attention allows, as rms(out − ref) / rms(ref). What bf16
-# rounds results by, whatever computed them, is more than that: the reference is
-# rounded, too. So are the tokens that the preamble of a family makes, and there the
-# reference is not.
+# Half of flash-linear-attention's bounds, as rms(out − ref) / rms(ref). Rounding the
+# results to bf16 alone is more than that: the reference is rounded, too. The tokens that
+# a family's preamble makes are rounded, and in the reference they are not.
 LOOSE = {
     "linear_attention": 5e-4, "retnet": 2e-3, "lightning": 2.5e-3, "simple_gla": 2e-3, "gla": 2e-3,
     "rwkv5": 2e-3, "rwkv6": 2e-3, "gsa": 2.5e-3, "abc": 2.5e-3, "lightnet": 2.5e-3, "hgrn": 2.5e-3, "hgrn2": 2e-3,
@@ -246,7 +245,7 @@ def test_reverse_is_reversed_tokens(case):
 
 
 # ----------------------------------------------------------------------------
-# What the compiled code keeps in memory
+# Memory of the compiled code
 # ----------------------------------------------------------------------------
 
 TOKENS, HEADS, KEYS, VALUES = 977, 2, 16, 24

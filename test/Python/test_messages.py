@@ -1,4 +1,4 @@
-"""What errors say: the operand and what was expected of it, in the words of the API."""
+"""Messages of errors: the operand and what was expected of it, in the words of the API."""
 
 import inspect
 import re

@@ -28,7 +28,7 @@ def ulps(y, x, function, dtype):
     """Distances from the exact value. Where x lies below the bound of −87, and where subnormal numbers
     of f32 are zeros, results are next to nothing."""
     x, y = (np.asarray(a, np.float32).astype(np.float64) for a in (x, y))
-    smallest = 2.0**-125  # What is rounded down from there is one.
+    smallest = 2.0**-125  # Rounding down from there gives one.
     with np.errstate(all="ignore"):
         want = function(x)
         last_bits = np.exp2(np.maximum(np.floor(np.log2(np.abs(want))), -14 if dtype == "float16" else -126) - DTYPES[dtype][1])

@@ -187,7 +187,7 @@ def test_onnx_package(rng):
 
 
 def test_generic_form_compiles(rng):
-    """What an importer leaves runs as it is."""
+    """An importer's module runs as it is."""
     text = """
     func.func @layer(%q: tensor<?x?x32xf32>, %k: tensor<?x?x16xf32>, %v: tensor<?x?x12xf32>, %g: tensor<?x?x2xf32>) -> tensor<?x?x24xf32> {
       %none = "onnx.NoValue"() {value} : () -> none

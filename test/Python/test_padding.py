@@ -11,7 +11,7 @@ def test_nothing_is_read_behind_the_normalizer(dtype, rng):
     """24 keys in tiles of 16: the normalizer of the last head ends before its tile."""
     q, k, v = (rng.standard_normal((2, 9, 3, n)).astype(dtype) for n in (24, 24, 8))
     for _ in range(50):
-        # What the allocator hands out next holds NaN.
+        # The allocator's next blocks hold NaN.
         del [np.full(size, np.nan) for size in range(100, 200, 4) for _ in range(4)][:]
         o = linattn.attention(q, k, v, causal=True, num_threads=1)
         assert np.isfinite(o).all()

@@ -40,7 +40,7 @@ def shapes(draw):
 
 @st.composite
 def rules(draw):
-    """What the recurrence is, as names: arrays are made when sizes are known."""
+    """The recurrence, as names: arrays are made when sizes are known."""
     update = draw(st.sampled_from(["add", "delta", "dplr", "oja"]))
     rule = {
         "update": update,
@@ -142,7 +142,7 @@ def check(form, dtype, shape, rule, seed):
     ref, ref_state = reference.scan(*tokens, return_state=True, **kw)
     assert_agrees(o.astype(np.float64), ref, dtype)
     state_dtype = "float64" if dtype == "float64" else "float32"
-    # What is left of a state of few numbers may be small beside what one token wrote.
+    # A state of few numbers may end up small beside one token's write.
     written = np.abs(tokens[2].astype(np.float64)).max(initial=0.0) / np.sqrt(shape["K"])
     for name in "Sz":
         if getattr(ref_state, name) is not None and getattr(ref_state, name).size:

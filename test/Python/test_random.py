@@ -66,7 +66,7 @@ def test_errors(arguments, message):
 
 
 # ----------------------------------------------------------------------------
-# What the features estimate, by the formula: in float64, with NumPy
+# The kernels that the features estimate, by their formulas: in float64, with NumPy
 # ----------------------------------------------------------------------------
 
 FEATURES = (32, 64, 128, 256, 512)

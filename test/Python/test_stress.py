@@ -1,4 +1,4 @@
-"""What must hold at the edges: long sequences, violent gates, colliding keys."""
+"""Edges: long sequences, violent gates, colliding keys."""
 
 import numpy as np
 import pytest

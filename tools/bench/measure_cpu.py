@@ -94,7 +94,7 @@ def machine():
 
 
 def other_cpu():
-    """What a reader must know of code made for another CPU."""
+    """Notes on code made for another CPU."""
     cpu = os.environ.get("LINATTN_CPU")
     if not cpu:
         return []

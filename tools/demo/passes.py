@@ -95,7 +95,7 @@ def _check(report, entry, texts):
         optimised = texts.get(after, "")
         for op in expected:
             report.check(f"@{entry} becomes {op}", op in optimised)
-        report.check(f"@{entry} is no attention any more", "linattn.attention" not in optimised)
+        report.check(f"@{entry} holds no linattn.attention any more", "linattn.attention" not in optimised)
     report.check(f"@{entry} has no N×N value", not _SQUARE.search(optimised))
 
 

@@ -104,7 +104,7 @@ def scaling(path, points, lengths, finding, state_bytes):
     plt.close(figure)
 
 
-# What adds nothing to the peak is drawn here: a logarithmic axis has no zero.
+# Zero is drawn here: a logarithmic axis has none.
 _LEAST = 4096
 
 

@@ -1,4 +1,4 @@
-"""What the demo prints and counts: headings, tables and checks."""
+"""Output of the demo: headings, tables and counted checks."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ for stage in $stages; do
       --runner "$root/build/python/linattn_runner" "${build_options[@]}"
     ;;
   run)
-    # What the package brought along is what belongs to its kernels.
+    # The package's own scripts fit its kernels.
     PYTHONPATH="$package" "$python" -m acceptance "$package" --out "$out" "${run_options[@]}" || status=$?
     ;;
   report)

@@ -37,7 +37,7 @@ struct CommandLine {
       "entry", cl::value_desc("name"),
       cl::desc("Function to compile, if there are several"), cl::cat(category)};
   cl::opt<Emit> emit{
-      "emit", cl::desc("What to write:"),
+      "emit", cl::desc("Output:"),
       cl::values(
           clEnumValN(Emit::Bundle, "bundle",
                      "a bundle for the runner (default)"),
@@ -50,7 +50,7 @@ struct CommandLine {
       cl::init(Emit::Bundle), cl::cat(category)};
   cl::opt<std::string> target{
       "target", cl::value_desc("name"),
-      cl::desc("What the code is for: nvvm, GPUs of NVIDIA; cpu, this "
+      cl::desc("Target of the code: nvvm, GPUs of NVIDIA; cpu, this "
                "machine's architecture; of objects also a triple of x86_64, "
                "aarch64, riscv64 or wasm32"),
       cl::Required, cl::cat(category)};
@@ -133,7 +133,7 @@ static std::string findLinker(const std::string &named) {
   return "";
 }
 
-/// What to write, of a bundle.
+/// The text or bytes to write for a bundle.
 static llvm::Expected<std::string>
 makeBundle(const CommandLine &options, llvm::StringRef source,
            std::vector<std::string> &remarks) {

@@ -60,7 +60,7 @@ static int report(llvm::Twine message) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// What examples have unless they say otherwise; tokens are any number.
+/// The sizes of examples that state none; the number of tokens stays open.
 static int64_t defaultSize(StringRef dim) {
   if (dim == "Hq" || dim == "Hk" || dim == "G")
     return 2;

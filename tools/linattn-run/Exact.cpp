@@ -22,7 +22,7 @@ struct Mismatch {
   bool isNaN;
 };
 
-/// What one result amounted to over all fields and sizes.
+/// The comparison of one result over all fields and sizes.
 struct Outcome {
   int64_t count = 0;
   std::optional<Mismatch> mismatch;

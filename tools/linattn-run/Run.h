@@ -28,7 +28,7 @@ llvm::Expected<std::vector<NpyArray>> runOnce(const Kernel &kernel,
                                               std::vector<NpyArray> &inputs,
                                               const RunOptions &runOptions);
 
-/// What a kernel is called with: the arrays themselves, or for a device copies
+/// The buffers of a call: the arrays themselves, or for a device copies
 /// in its memory.
 class CallBuffers {
 public:

@@ -132,7 +132,7 @@ struct CommandLine {
                         cl::cat(category)};
 };
 
-/// What one run leaves behind: buffers, and a record of what was reported.
+/// The results of one run: buffers, and the report as JSON.
 struct Report {
   std::vector<NpyArray> outputs;
   llvm::json::Object json;
@@ -367,7 +367,7 @@ llvm::Expected<bool> runExactly(const CommandLine &options,
   return equal;
 }
 
-/// What the emulator counted. Findings have become an error before.
+/// Prints the emulator's counts. Findings have become an error before.
 void printLaunches(const emulator::LaunchLog &launches) {
   for (const emulator::LaunchLog::Launch &launch : launches.getLaunches())
     llvm::outs() << "kernel " << launch.kernel << ": no findings\n"

@@ -1,4 +1,4 @@
-//===- CostModel.h - What a form costs --------------------------*- C++ -*-===//
+//===- CostModel.h - Cost functions of the forms ----------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- FormCost.h - What the forms of a scan cost ---------------*- C++ -*-===//
+//===- FormCost.h - Cost model of a scan's forms ----------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -82,7 +82,7 @@ double predictCost(const ScanProblem &problem, ScanForm form,
 double predictShare(const ScanProblem &problem, ScanForm form,
                     const VectorTarget &target);
 
-/// What was considered, in a fixed order, and the choice among it.
+/// The candidates, in a fixed order, and the choice among them.
 struct ScanChoice {
   struct Candidate {
     ScanForm form;

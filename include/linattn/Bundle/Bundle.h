@@ -17,7 +17,7 @@ namespace linattn {
 struct BundleOptions {
   enum class Target { CPU, NVVM };
   Target target = Target::NVVM;
-  /// What to make code for: "sm_90a"; "x86-64-v3" or another of the levels of
+  /// The targets of the code: "sm_90a"; "x86-64-v3" or another of the levels of
   /// x86-64. The runner takes the best that its machine can run.
   std::vector<std::string> chips;
   /// CompilerOptions::copy.
@@ -37,12 +37,12 @@ struct BundleOptions {
 };
 
 /// A compiled function in the form that the runner loads (docs/Runtime.md), for
-/// machines without a compiler. What cannot be launched without one is an
-/// error.
+/// machines without a compiler. A kernel that needs one at
+/// launch is an error.
 struct CompiledBundle {
   std::string file;
   Signature signature;
-  /// What the compiler decided and why, a line per remark.
+  /// The compiler's decisions and their reasons, a line per remark.
   std::vector<std::string> remarks;
 };
 llvm::Expected<CompiledBundle> compileBundle(llvm::StringRef text,

@@ -17,7 +17,7 @@ namespace linattn {
 struct ObjectOptions {
   enum class Format { Object, Assembly, LLVMIR, MLIR };
   Format format = Format::Object;
-  /// What to make code for, by LLVM's names. An empty triple is that of this
+  /// The target of the code, by LLVM's names. An empty triple is that of this
   /// process; the code generator of another one must have been initialized.
   std::string triple, cpu, features;
   /// Of the scans: auto, token, state_tile or chunk[:SIZE].

@@ -97,8 +97,8 @@ struct DiskCacheInfo {
   uint64_t maxBytes = 0;
 };
 
-/// What the compiler knows of the machine that code is made for: this one, or
-/// what LINATTN_CPU names.
+/// The machine that code is made for: this one, or the one that LINATTN_CPU
+/// names.
 VectorTarget getVectorTarget();
 
 /// Compiles functions of tensors. Without state of its own besides the options;

@@ -93,7 +93,7 @@ public:
   llvm::Expected<std::string> llvmIR() const;
   llvm::Expected<std::string> assembly() const;
 
-  /// What the compiler decided and why, a line per remark.
+  /// The compiler's decisions and their reasons, a line per remark.
   const std::vector<std::string> &explain() const;
   /// The same, and what these inputs' layouts cost. They must fit the
   /// signature.

@@ -1,4 +1,4 @@
-//===- Signature.h - What a kernel takes and returns ----------------------===//
+//===- Signature.h - Operands and results of a kernel -----------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- State.h - What a recurrence carries between calls --------*- C++ -*-===//
+//===- State.h - The state of a recurrence between calls --------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -31,7 +31,7 @@ public:
   };
 
   /// S and z zero, m the lowest finite value. Sizes must not be negative; dtype
-  /// must be F32 or F64. An `OutOfMemoryError` where there is no memory.
+  /// must be F32 or F64. An `OutOfMemoryError` if memory runs out.
   static llvm::Expected<State> zeros(int64_t batch, int64_t heads,
                                      int64_t keySize, int64_t valueSize,
                                      Options options);
@@ -53,7 +53,7 @@ public:
 private:
   State(int64_t batch, int64_t heads, int64_t keySize, int64_t valueSize,
         Options options);
-  /// False where there is no memory.
+  /// False if memory runs out.
   bool allocate();
   BufferView view(LargeBytes &memory, llvm::ArrayRef<int64_t> shape) {
     return BufferView(memory.data(), options.dtype, shape);

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What an op demands of its operands' sizes, as data: the verifier checks it on
-// static sizes, the entry point of a compiled function on dynamic ones.
+// An op's constraints on its operands' sizes, as data: the verifier checks it
+// on static sizes, the entry point of a compiled function on dynamic ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ enum class DimRelationKind { Equal, Divides, Max, OneLess, Quotient, Features };
 struct DimRelation {
   DimRelationKind kind;
   SmallVector<DimRef, 4> dims;
-  /// What the dimension is: "sequence length", "head size", …
+  /// The dimension's name: "sequence length", "head size", …
   StringRef what;
   /// The constraint's number in the op's description, for readers of the code.
   StringRef id;

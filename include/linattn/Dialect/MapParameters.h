@@ -1,4 +1,4 @@
-//===- MapParameters.h - What feature maps are given ------------*- C++ -*-===//
+//===- MapParameters.h - Parameters of feature maps -------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -44,7 +44,7 @@ bool needsWholeToken(FeatureMapKind kind);
 /// The eps of a map that has one: that of the attribute or the default.
 double getMapEps(FeatureMapAttr map);
 
-/// What multiplies x beforehand.
+/// The factor of x before the map.
 double getMapScale(FeatureMapAttr map);
 
 /// (F1) and (F4) to (F5) of `linattn.feature_map`, beside the sizes.

@@ -18,7 +18,7 @@
 
 namespace mlir::linattn {
 
-/// What is known of a number: in rising order of certainty.
+/// The known sign of a number, in rising order of certainty.
 enum class Sign { Any, NotNegative, Positive };
 
 /// The sign of every feature of a map, whatever the token. A region is followed

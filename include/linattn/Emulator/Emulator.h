@@ -74,8 +74,8 @@ public:
   EmulatedKernel &operator=(EmulatedKernel &&);
   ~EmulatedKernel();
 
-  /// Runs all blocks, one after the other. What is wrong with the kernel is in
-  /// the report; an error names a launch that does not fit the kernel.
+  /// Runs all blocks, one after the other. Errors of the kernel are in the
+  /// report; an error names a launch that does not fit the kernel.
   llvm::Expected<Report> launch(llvm::ArrayRef<Argument> arguments,
                                 const LaunchOptions &options) const;
 

@@ -1,4 +1,4 @@
-//===- LaunchLog.h - What launches of host code report ----------*- C++ -*-===//
+//===- LaunchLog.h - Reports of launches from host code ---------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -17,7 +17,8 @@
 namespace linattn::emulator {
 
 /// Collects the reports of the kernels that host code launches on this thread
-/// while the log lives. What an inner log has goes to the outer one in the end.
+/// while the log lives. An inner log adds its launches to the outer one when it
+/// ends.
 class LaunchLog {
 public:
   LaunchLog();

@@ -16,7 +16,7 @@ def LinAttnNVVMToHostPass
   let summary = "Turn NVVM kernels into host code that calls the emulator";
   let description = [{
     Kernels become functions of a thread and of an array with the arguments, 64
-    bits each. What only a GPU can do becomes a call: barriers, products of
+    bits each. Operations that only a GPU has become calls: barriers, products of
     matrices, shuffles, asynchronous copies. Special registers are read from the
     thread. Every access to shared or global memory first asks the emulator,
     which checks and counts it and says where the data is; pointers are

@@ -1,4 +1,4 @@
-//===- Report.h - What an emulated launch found -----------------*- C++ -*-===//
+//===- Report.h - Findings of an emulated launch ----------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,7 +16,7 @@
 
 namespace linattn::emulator {
 
-/// What can be wrong with a kernel. Each is counted by itself.
+/// The errors of a kernel that the emulator finds, each counted by itself.
 enum class Check : unsigned {
   SharedRace,        ///< Shared memory used by two threads without a barrier.
   GlobalRace,        ///< The same in global memory, blocks included.

@@ -59,7 +59,7 @@ using FamilyValue = std::variant<double, std::string>;
 
 struct FamilyOption {
   std::string name;
-  /// What an absent option is; no value where that depends on sizes (the doc
+  /// The value of an absent option; none where that depends on sizes (the doc
   /// says how) or where the option must be given.
   std::optional<FamilyValue> defaultValue;
   std::string doc;
@@ -72,11 +72,11 @@ struct FamilyState {
   std::string layout;
   /// The option that must be set for this part to exist; empty: none.
   std::string condition = "";
-  /// What it starts from.
+  /// The initial value.
   double initial = 0.0;
 };
 
-/// What a family computes, as values in its layouts for ops.
+/// The results of a family, as values in its layouts for ops.
 struct FamilyResults {
   Value output;
   SmallVector<Value, 3> state;
@@ -117,7 +117,7 @@ getDimRules(const Family &family, const llvm::StringMap<FamilyValue> &options);
 // Building
 //===----------------------------------------------------------------------===//
 
-/// What a family is applied to. Operands are tensors in the layouts of ops:
+/// The arguments of a family. Operands are tensors in the layouts of ops:
 /// [B, H, T, D] for users' [B, T, H, D].
 struct FamilyArguments {
   llvm::StringMap<Value> operands;

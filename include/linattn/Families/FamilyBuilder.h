@@ -1,4 +1,4 @@
-//===- FamilyBuilder.h - What families are built with -----------*- C++ -*-===//
+//===- FamilyBuilder.h - Building blocks of families ------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -25,7 +25,7 @@
 
 namespace mlir::linattn {
 
-/// What a dimension counts, in the order of the ops.
+/// The kinds of dimensions, in the order of the ops.
 enum class DimClass : uint8_t { Batch, Head, Length, Feature };
 
 DimClass classifyDim(llvm::StringRef name);

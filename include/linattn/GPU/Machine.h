@@ -1,4 +1,4 @@
-//===- Machine.h - What schedules are chosen by -----------------*- C++ -*-===//
+//===- Machine.h - The GPU that schedules are chosen for --------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

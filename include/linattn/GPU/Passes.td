@@ -38,7 +38,7 @@ def LinAttnSelectSchedulePass
   }];
   let options = [
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_80\"",
-           "What the times are predicted for: sm_80, sm_90, sm_100 or another">,
+           "Chip of the predicted times: sm_80, sm_90, sm_100 or another">,
     Option<"sms", "sms", "int64_t", /*default=*/"0",
            "Number of multiprocessors; 0: that of the chip">,
     Option<"bandwidth", "bandwidth", "int64_t", /*default=*/"0",
@@ -56,7 +56,7 @@ def LinAttnSelectSchedulePass
              clEnumValN(::mlir::linattn::CopyEngine::Tma, "tma",
                         "by tensor maps, where rows are multiples of 16 bytes"))}]>,
     Option<"math", "math", "::linattn::Math", /*default=*/"::linattn::Math::Strict",
-           "What products take of f32", [{
+           "Precision of products of f32", [{
              ::llvm::cl::values(
                  clEnumValN(::linattn::Math::Strict, "strict",
                             "three summands of 16-bit numbers: all of it"),
@@ -109,7 +109,7 @@ def LinAttnLaunchCopiesPass : Pass<"linattn-launch-copies"> {
     on. A `memref.copy` becomes a `linalg.generic`, of which the plain route makes
     a kernel; from an argument of the function to another it is guarded by a
     comparison of their addresses, for results may have an argument's buffer. An op without a parallel loop, such as the sum of a vector, gets
-    one of a single iteration. What is in a parallel loop is left alone.
+    one of a single iteration. Ops in a parallel loop stay there.
 
     Before:
 

@@ -20,7 +20,7 @@
 
 namespace mlir::linattn {
 
-/// What the name of a vector-Jacobian product adds to that of its function.
+/// The suffix of a vector-Jacobian product's name.
 inline constexpr llvm::StringLiteral kVjpSuffix = "_vjp";
 /// On a function: differentiate it, for the operands that the array lists.
 inline constexpr llvm::StringLiteral kDifferentiateAttrName =

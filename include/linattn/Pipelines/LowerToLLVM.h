@@ -24,7 +24,7 @@ class OpPassManager;
 namespace mlir::linattn {
 
 struct BufferizeOptions {
-  /// What the code may assume about the caller's buffers.
+  /// Innermost stride of the caller's buffers.
   InnermostStride innermost = InnermostStride::Unit;
   /// Branch around copies of a state that the caller updates in place.
   bool guardCopies = true;

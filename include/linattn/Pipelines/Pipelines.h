@@ -43,7 +43,7 @@ struct EntryPipelineOptions : virtual mlir::detail::PassOptions {
       llvm::cl::init(false)};
 };
 
-/// What the CPU pipeline decides by.
+/// The options of the CPU pipeline.
 struct CPUPipelineOptions : EntryPipelineOptions,
                             PassPipelineOptions<CPUPipelineOptions> {
   Option<ReassociateMode> reassociate{
@@ -103,7 +103,7 @@ void buildReferenceLoopsPipeline(OpPassManager &pm,
 void buildReferencePipeline(OpPassManager &pm,
                             const ReferencePipelineOptions &options);
 
-/// What the route through linalg decides by.
+/// The options of the route through linalg.
 struct LinalgPipelineOptions : EntryPipelineOptions,
                                PassPipelineOptions<LinalgPipelineOptions> {
   Option<int64_t> chunkSize{
@@ -125,7 +125,7 @@ void addLinalgConversion(OpPassManager &functions,
 /// Naive code that shows every value, scans token by token. `form` is ignored.
 void buildTracePipeline(OpPassManager &pm, const CPUPipelineOptions &options);
 
-/// What the GPU pipelines decide by.
+/// The options of the GPU pipelines.
 struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
   Option<std::string> chip{
       *this, "chip", llvm::cl::desc("sm_80, sm_90, sm_90a, sm_100 or another"),
@@ -147,7 +147,7 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
           clEnumValN(CopyEngine::Tma, "tma",
                      "by tensor maps, for products of wgmma"))};
   Option<::linattn::Math> math{
-      *this, "math", llvm::cl::desc("What products take of f32"),
+      *this, "math", llvm::cl::desc("Precision of products of f32"),
       llvm::cl::init(::linattn::Math::Strict),
       llvm::cl::values(
           clEnumValN(::linattn::Math::Strict, "strict", "all of it"),
@@ -178,7 +178,7 @@ void buildEmulatedPipeline(OpPassManager &pm,
 void buildDifferentiatePipeline(OpPassManager &pm, StringRef function,
                                 ArrayRef<int64_t> operands);
 
-/// What every pipeline starts with: operators of other frameworks become ours,
+/// The start of every pipeline: operators of other frameworks become ours,
 /// calls are inlined, sizes checked, and decays under `checkDecays`.
 void addImportsAndShapeChecks(OpPassManager &pm, bool checkDecays,
                               bool checkIndices = true);

@@ -136,7 +136,7 @@ logLinear(const LogLinearOperands &operands, const LogLinearOptions &options,
 
 /// The same from an empty state by the definition: o_t = scale Σ_j≤t
 /// levels[t, ℓ(t, j)] e^(g_{j+1} + … + g_t) (q_t.k_j) v_j, where ℓ counts the
-/// bits of t xor j, but is no more than L - 1.
+/// bits of t xor j, but at most L - 1.
 Result<Array> logLinearQuadratic(const LogLinearOperands &operands,
                                  const LogLinearOptions &options);
 

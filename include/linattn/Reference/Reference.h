@@ -227,7 +227,7 @@ Result<Array> weights(const Array &q, const Array &k,
 // Scan: the general recurrence
 //===----------------------------------------------------------------------===//
 
-/// What a recurrence carries from token to token.
+/// The state of a recurrence between two tokens.
 struct State {
   /// [B, H, K, V]
   Array S;

@@ -45,7 +45,7 @@ struct Difference {
 Difference compareElements(DType dtype, const void *actual,
                            const void *expected, int64_t count);
 
-/// What the CPU path promises against the reference for results of a type.
+/// The bound of the CPU path's error against the reference, by result type.
 double getTolerance(DType dtype);
 
 /// Standard normal numbers, the same on every platform: std::mt19937_64 and the

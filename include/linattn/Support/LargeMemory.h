@@ -45,7 +45,7 @@ public:
   LargeBytes(LargeBytes &&other)
       : memory(std::exchange(other.memory, nullptr)),
         bytes(std::exchange(other.bytes, 0)) {}
-  /// Ends the process where there is no memory for the copy.
+  /// Ends the process if memory runs out.
   LargeBytes(const LargeBytes &other);
   LargeBytes &operator=(LargeBytes other) {
     std::swap(memory, other.memory);

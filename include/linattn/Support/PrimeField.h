@@ -37,7 +37,7 @@ public:
 
   uint64_t getPrime() const { return p; }
   uint64_t getOrder() const { return q; }
-  /// What e is: an element of order q modulo p.
+  /// The number that stands for e: an element of order q modulo p.
   uint64_t getBase() const { return g; }
 
   static Element pack(uint64_t first, uint64_t second) {

@@ -15,7 +15,7 @@
 
 namespace linattn {
 
-/// What a call of the C API returned, null for success; takes it over.
+/// Takes over the error that a call of the C API returned, null for success.
 inline llvm::Error takeError(linattn_error *error) {
   if (!error)
     return llvm::Error::success();

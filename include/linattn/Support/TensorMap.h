@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What kernels and their emulator must agree on: the NVVM dialect has no
+// The assembly that kernels and their emulator share: the NVVM dialect has no
 // operations that fill a tensor map and copy it to global memory, so that both
 // are inline assembly, and the codes that fields take.
 //
@@ -57,7 +57,7 @@ struct TensorMapReplace {
   }
 
   std::string getAssembly() const;
-  /// What has this very assembly.
+  /// The replacement that this assembly encodes, if it is one.
   static std::optional<TensorMapReplace> parse(llvm::StringRef assembly);
 };
 

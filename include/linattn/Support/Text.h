@@ -14,9 +14,9 @@
 
 namespace linattn {
 
-/// Reads a file, or the standard input for "-". What would not fit into memory
-/// a few times, as a parser needs it, is an error before it is read: a file of
-/// a known size at once, a pipe or a device as soon as it has shown to be that
+/// Reads a file, or the standard input for "-". A parser needs several times
+/// its size in memory; longer text is an error before it is read: a file of a
+/// known size at once, a pipe or a device as soon as it has proved to be that
 /// long.
 llvm::Expected<std::string> readText(llvm::StringRef path);
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What kernels and their emulator must agree on: `wgmma` is inline assembly, as
-// the operation of the NVVM dialect has no operand in registers, and finds its
-// operands in shared memory by descriptors.
+// The assembly that kernels and their emulator share: `wgmma` is inline
+// assembly, as the operation of the NVVM dialect has no operand in registers,
+// and finds its operands in shared memory by descriptors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ struct WgmmaForm {
   static std::optional<WgmmaForm> parse(llvm::StringRef assembly);
 };
 
-/// What waits for all groups but the last `pending`. Sums go through it, so
+/// Waits for all groups but the last `pending`. Sums go through it, so
 /// that nothing that uses them moves before it.
 std::string getWgmmaWait(unsigned pending);
 std::optional<unsigned> parseWgmmaWait(llvm::StringRef assembly);

@@ -13,9 +13,9 @@
 
 namespace mlir::linattn {
 
-/// What compiled code may assume about the innermost stride of the buffers it
-/// is called with: that it is 1, nothing, or that it is 1 where there are four
-/// dimensions, as tokens and states have, and nothing of the others, gates.
+/// The innermost stride that compiled code assumes of its caller's buffers: 1,
+/// any, or 1 of buffers with four dimensions (tokens and states) and any of the
+/// others (gates).
 enum class InnermostStride { Unit, Dynamic, Tokens };
 
 /// The suffix of the function that computes result shapes.

@@ -117,7 +117,7 @@ def LinAttnPrepareEntryPass : Pass<"linattn-prepare-entry", "::mlir::ModuleOp"> 
   let options = [
     Option<"innermost", "innermost", "::mlir::linattn::InnermostStride",
            /*default=*/"::mlir::linattn::InnermostStride::Unit",
-           "What is known about the innermost stride of the caller's buffers.",
+           "Innermost stride of the caller's buffers.",
            [{::llvm::cl::values(
              clEnumValN(::mlir::linattn::InnermostStride::Unit, "unit", "it is 1"),
              clEnumValN(::mlir::linattn::InnermostStride::Dynamic, "dynamic",
@@ -156,7 +156,7 @@ def LinAttnBufferizeModulePass : Pass<"linattn-bufferize-module", "::mlir::Modul
   let options = [
     Option<"innermost", "innermost", "::mlir::linattn::InnermostStride",
            /*default=*/"::mlir::linattn::InnermostStride::Unit",
-           "What is known about the innermost stride of the caller's buffers.",
+           "Innermost stride of the caller's buffers.",
            [{::llvm::cl::values(
              clEnumValN(::mlir::linattn::InnermostStride::Unit, "unit", "it is 1"),
              clEnumValN(::mlir::linattn::InnermostStride::Dynamic, "dynamic",

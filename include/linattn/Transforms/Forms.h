@@ -24,7 +24,7 @@ std::string whyNotForm(ScanOp op, Form form);
 /// Emits "cannot run in form …: …" for an illegal form.
 LogicalResult verifyForm(ScanOp op, Form form);
 
-/// What the cost model knows of a scan.
+/// A scan as the cost model sees it.
 ::linattn::ScanProblem describeScan(ScanOp op);
 
 } // namespace mlir::linattn

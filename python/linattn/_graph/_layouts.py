@@ -21,7 +21,7 @@ class Layout(NamedTuple):
     logical: list
 
     def drop(self, dropped):
-        """What is left of an array without these dimensions."""
+        """The layout without these dimensions."""
         return Layout([word for word in self.user if word not in dropped], self.logical)
 
     def shape(self, extents):
@@ -47,7 +47,7 @@ class Layout(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """What the shapes of a call say.
+    """The sizes that the shapes of a call give.
 
     Attributes:
       extents: sizes by the names of dimensions.
@@ -63,7 +63,7 @@ class Binding(NamedTuple):
 
 
 def kind(name):
-    """What a dimension counts."""
+    """The kind of a dimension."""
     return {"B": "batch", "N": "batch", "H": "head", "G": "head", "T": "length"}.get(name[0], "feature")
 
 

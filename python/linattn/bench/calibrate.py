@@ -21,7 +21,7 @@ from .timing import measure
 
 __all__ = ["CASES", "calibrate"]
 
-# What the model knows of a case: update, decay, normaliser.
+# A case of the model: update, decay, normaliser.
 CASES = {
     "linear": ("add", "none", False),
     "scalar-decay": ("add", "scalar", False),

@@ -1,4 +1,4 @@
-"""What is measured: one entry per case, made for the sizes of a run.
+"""The cases: one entry for each, made for the sizes of a run.
 
 Inputs follow the field's habits: q, v normal; keys of unit length for the delta
 rules; gates the logarithm of a sigmoid over 16; beta a sigmoid.

@@ -1,4 +1,4 @@
-"""What others offer for the same computation, as far as it is installed.
+"""Peers: other libraries' functions for the same computation, if they are installed.
 
 Each peer gets the inputs of a case as its own arrays, made outside of the timing,
 and returns a function of no argument whose result, [B, H, T, D], converts to NumPy,
@@ -112,7 +112,7 @@ def torch_eager(case, arrays, threads):
 
 
 def torch_compile(case, arrays, threads):
-    # What is one call of a library already has nothing to gain.
+    # A single call of a library gains nothing.
     if case not in _ADDITIVE:
         return None
     torch = importlib.import_module("torch")

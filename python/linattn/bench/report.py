@@ -1,4 +1,4 @@
-"""What a run leaves behind: JSON, CSV, a table, plots."""
+"""Reports of a run: JSON, CSV, a table, plots."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _plot_decode(pyplot, records, save):
 
 
 def _plot_maps(pyplot, records, save):
-    """What each feature map costs over identity, projections included."""
+    """The cost of each feature map over identity, projections included."""
     rows = [r for r in records if r["case"].startswith("map-") and r["implementation"] == "linattn"]
     key = lambda r: (r["d"], r["t"], r["heads"], r["batch"], r["threads"], r["dtype"])  # noqa: E731
     plain = {key(r): r["ms"] for r in rows if r["case"] == "map-identity"}

@@ -14,7 +14,7 @@ from .. import _linattn
 
 __all__ = ["LIBRARIES", "collect", "driver_of", "ptxas_of", "register", "settings"]
 
-# What each library is to linattn, by the name under which it is installed.
+# The use of each library, by the name under which it is installed.
 LIBRARIES = {
     "numpy": "arrays and results",
     "torch": "tensors, without copies",

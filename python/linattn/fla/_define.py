@@ -18,7 +18,7 @@ from .._families import latest
 
 __all__ = ["define", "swap_state"]
 
-# Parameters without effect on the result. What they may be is checked all the same.
+# Parameters without effect on the result. Their values are checked all the same.
 _HINTS = {
     "cu_seqlens_cpu": "the offsets in the memory of the host, where they are anyway; not used.",
     "chunk_indices": "a table of the chunks, which nothing here needs; not used.",

@@ -16,7 +16,7 @@ tensors does not. Three operators serve all functions:
 ``torch.ops.linattn.run_backward(call, operands, state, cotangents, given, wanted)``
     The gradients of `run`, by a kernel that is derived from its own.
 
-There is no second derivative and no forward mode. Importing this module tells
+Second derivatives and forward mode are not supported. Importing this module tells
 `torch.compile` that it need not look into the functions of linattn. It needs PyTorch;
 `linattn` itself does not.
 """

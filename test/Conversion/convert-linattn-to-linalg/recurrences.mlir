@@ -45,7 +45,7 @@ func.func @snapshots(%q: tensor<1x2x64x8xf32>, %s: tensor<1x2x8x8xf32>, %kept: t
   return %r#2 : tensor<1x2x2x8x8xf32>
 }
 
-// What the scan cannot say goes token by token.
+// Recurrences that the scan cannot express run token by token.
 
 // CHECK-LABEL: func.func @diagonal(
 // CHECK:         scf.for %[[T:.+]] = %c0 to %c6 step %c1 iter_args(%[[O:.+]] = %{{.+}}, %[[S:.+]] = %{{.+}})

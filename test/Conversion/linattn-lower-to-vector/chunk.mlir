@@ -8,8 +8,8 @@
 // CHECK:         scf.parallel
 // CHECK:           scf.for {{.*}} step %c16
 // CHECK-NOT:         math.exp
-//                    What reads the state is −β times the key, which has no
-//                    row of its own.
+//                    The state is read by −β times the key, which has no row
+//                    of its own.
 // CHECK:             %[[BETA:.+]] = vector.load {{.*}} : memref<16xf32>, vector<16xf32>
 // CHECK:             arith.negf %[[BETA]] : vector<16xf32>
 //                    The scores, a vector of keys at a time, with two blocks of

@@ -38,7 +38,7 @@ func.func @delta(%q: memref<1x2x1x128xf32>, %beta: memref<1x2x1xf32>, %o: memref
   return
 }
 
-// An open number of tokens: scratch for a block of them, which is no small one.
+// An open number of tokens: scratch for a block of them, which is large.
 // CHECK-LABEL: func.func @dynamic
 // CHECK: scf.parallel
 // CHECK: memref.alloca() {alignment = 64 : i64} : memref<32x128xf32>

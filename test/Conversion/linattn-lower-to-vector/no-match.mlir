@@ -1,7 +1,7 @@
 // RUN: linattn-opt %s --linattn-lower-to-vector | FileCheck %s
 // RUN: linattn-opt %s --linattn-lower-to-vector --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
-// What has no vector schedule waits for the scalar loops.
+// Ops without a vector schedule wait for the scalar loops.
 
 // CHECK-LABEL: func.func @stabilised(
 // CHECK-NEXT:    linattn.quadratic

@@ -48,7 +48,7 @@ func.func @used(%q: memref<1x2x?x64xf32>, %o: memref<1x2x?x64xf32>, %s: memref<1
 
 // -----
 
-// What else reads the zeros keeps them, and so does another form.
+// Another reader of the zeros keeps them, and so does another form.
 
 // CHECK-LABEL: func.func @kept(
 // CHECK-COUNT-2: linalg.fill

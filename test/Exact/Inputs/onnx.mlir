@@ -1,5 +1,5 @@
-// What the operator's specification says, token by token, with loops and numbers
-// only: S ← e^g S; δ = β (v − Sᵀk), or δ = v; S ← S + k δᵀ; o = Sᵀq / √d_k.
+// The operator's specification, token by token, with loops and numbers only:
+// S ← e^g S; δ = β (v − Sᵀk), or δ = v; S ← S + k δᵀ; o = Sᵀq / √d_k.
 
 func.func private @recurrence(%q: tensor<2x?x16xf32>, %k: tensor<2x?x8xf32>, %v: tensor<2x?x6xf32>, %s: tensor<2x2x4x3xf32>, %g: tensor<2x?x8xf32>, %b: tensor<2x?x2xf32>, %erase: f32) -> (tensor<2x?x12xf32>, tensor<2x2x4x3xf32>) {
   %c0 = arith.constant 0 : index

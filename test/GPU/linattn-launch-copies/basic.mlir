@@ -34,7 +34,7 @@ func.func @dynamic(%x: memref<4x?xf32>, %n: index) {
   return
 }
 
-// What has no parallel loop gets one.
+// A function without a parallel loop gets one.
 // CHECK-LABEL: func.func @scalars(
 // CHECK: scf.parallel
 // CHECK: linalg.generic {{.*}}iterator_types = []

@@ -13,7 +13,7 @@
 // CHECK: .extern .shared .align 1024 .b8 linattn_shared[];
 // CHECK-LABEL: .visible .entry layer_scan(
 // CHECK: .maxntid 128
-// Chunks arrive 16 bytes at a time, with zeros where there is no token.
+// Chunks arrive 16 bytes at a time, with zeros behind the last token.
 // CHECK: cp.async.cg.shared.global [%{{.+}}], [%{{.+}}], 16, %{{.+}};
 // CHECK: cp.async.commit_group;
 // CHECK: ld.global.v2.b32

@@ -12,7 +12,7 @@
 // CHECK-COUNT-4: setp.ne.b32 accumulates, 1, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{{.*}}}, {%r{{[0-9]+}}, %r{{[0-9]+}}, %r{{[0-9]+}}, %r{{[0-9]+}}}, %rd{{[0-9]+}}, accumulates, 1, 1, 1;
 // CHECK: wgmma.commit_group.sync.aligned;
 // CHECK: wgmma.wait_group.sync.aligned 0;
-// What has arrived is made known to the warpgroups before the barrier.
+// A fence before the barrier shows copied data to the warpgroups.
 // CHECK: cp.async.wait_group 0;
 // CHECK-NEXT: fence.proxy.async.shared::cta;
 // CHECK-NEXT: bar.sync 0;

@@ -32,7 +32,7 @@ func.func @zeros(%i: index, %n: i32) -> (index, i32) {
   return %0, %1 : index, i32
 }
 
-// What has no instruction, or not for this type, is left alone.
+// Functions without an instruction for their type stay.
 // CHECK-LABEL: func.func @others(
 // CHECK: math.exp
 // CHECK: math.sqrt

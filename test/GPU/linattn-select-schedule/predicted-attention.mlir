@@ -2,7 +2,7 @@
 // RUN: linattn-opt %s --linattn-select-schedule=math=fast --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=FAST
 // RUN: linattn-opt %s --linattn-select-schedule=chip=sm_90a --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=HOPPER
 
-// What is predicted for attention without a recurrence: 3 us and the waves of
+// The prediction for attention without a recurrence: 3 us and the waves of
 // blocks, each of which takes its tiles one after the other, at 1 us or more.
 
 // A causal block of 128 queries sees 66 of the tiles of 32 keys on average, and

@@ -37,7 +37,7 @@ func.func @wide(%q: memref<2x8x?x64xf32>) {
   return
 }
 
-// What is not quadratic has no such choice.
+// Only quadratic ops have this choice.
 // CHECK-LABEL: func.func @state(
 // CHECK: mma = mma_sync
 // CHECK-NOT: copy = tma

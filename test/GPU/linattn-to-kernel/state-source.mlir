@@ -16,7 +16,7 @@ func.func @copied(%q: memref<1x2x1x64xf32>, %s: memref<1x2x64x64xf32>, %t: memre
 
 // -----
 
-// What is written between the copy and the scan must not be read.
+// The scan must not read what is written between the copy and the scan.
 // CHECK-LABEL: func.func @written_between(
 // CHECK-SAME: %[[Q:.+]]: memref<1x2x1x64xf32>, %[[S:.+]]: memref<1x2x64x64xf32>, %[[T:.+]]: memref
 // CHECK: memref.copy %[[S]], %[[T]]

@@ -15,7 +15,7 @@
 // RUN:   | llc -O3 -mtriple=aarch64-linux-gnu -mattr=+neon \
 // RUN:   | %python %S/Inputs/hot-loops.py | FileCheck %s --check-prefix=NEON
 
-// What becomes of a tile of the state while tokens stream past it: it stays in
+// A tile of the state while tokens stream past it: it stays in
 // registers, every element costs the two multiply-adds of a write and a read,
 // and a product where there is a decay. Three loops: the first tile of a panel
 // starts the sums, the last one writes them out. Panels of 8 columns are half

@@ -39,7 +39,7 @@ func.func @halves(%q: tensor<1x1x40x2xf16>, %k: tensor<1x1x600x2xf16>, %v: tenso
   return %o : tensor<1x1x40x1xf16>
 }
 
-// What cannot be cut into tokens shows as a whole.
+// Results without a dimension of tokens show as a whole.
 
 // WHOLE: linattn.scan: output: 1x1x2x1 f32
 // WHOLE: linattn.scan: state S: 1x1x1x1 f32

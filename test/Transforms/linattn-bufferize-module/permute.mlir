@@ -14,7 +14,7 @@ func.func @view(%x: tensor<?x?x8x64xf32>) -> f32 {
   return %e : f32
 }
 
-// What is read through the view later may not be overwritten before: it is copied.
+// A buffer that is read through the view later is copied before it is overwritten.
 
 // CHECK-LABEL: func.func @conflict
 func.func @conflict(%v: f32) -> (f32, tensor<4x4xf32>) {

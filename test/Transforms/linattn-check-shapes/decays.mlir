@@ -37,11 +37,11 @@ func.func @both(%x: tensor<1x5x2x4xf32>, %g: tensor<2xbf16>, %w: tensor<1x5x2x4x
   return %r#0 : tensor<1x2x5x4xf32>
 }
 
-// What is computed is not an argument.
+// Computed decays are not checked: they are not arguments.
 
 // CHECK-LABEL: func.func @computed__shapes(
 // CHECK-SAME:    linattn.checks = []
-// REMARK:      [Missed] check-shapes {{.*}}"decay is not checked: it is no argument of the function"
+// REMARK:      [Missed] check-shapes {{.*}}"decay is not checked: it is not an argument of the function"
 func.func @computed(%x: tensor<1x2x5x4xf32>, %g: tensor<1x2x5xf32>, %s: tensor<1x2x4x4xf32>, %o: tensor<1x2x5x4xf32>) -> tensor<1x2x5x4xf32> {
   %negative = arith.negf %g : tensor<1x2x5xf32>
   %r:2 = linattn.scan %x, %x, %x decay(%negative) into(%o) init(%s)

@@ -23,7 +23,7 @@ func.func @snapshots(%q: tensor<1x2x8x4xf32>, %s: tensor<1x2x4x4xf32>, %kept: te
   return %r#2 : tensor<1x2x2x4x4xf32>
 }
 
-// What has no chunk form goes token by token, by the same ops.
+// A scan without a chunk form runs token by token, by the same ops.
 
 // REMARK: remark: [Passed] expand-form {{.*}}"becomes a loop over tokens: a decay per value column does not factor into products of chunks"
 // CHECK-LABEL: func.func @value_decay(

@@ -62,7 +62,7 @@ func.func @sums(%x: memref<?x?xf32>, %y: memref<?xf32>) {
 
 // -----
 
-// What is small, has one loop, or begins with a reduction, stays on its thread.
+// Small ops, ops of one loop and ops that begin with a reduction stay on their thread.
 
 #identity = affine_map<(t, d) -> (t, d)>
 #vector = affine_map<(d) -> (d)>

@@ -105,8 +105,8 @@ func.func @repeated(%m: memref<?xf32>, %v: f32, %n: index) {
 
 // -----
 
-// What the function has allocated overlaps nothing else, which the task could
-// not see; arguments may overlap one another, and views of one buffer do.
+// A buffer that the function allocated overlaps nothing else, which the task
+// could not see; arguments may overlap one another, and views of one buffer do.
 
 // CHECK-LABEL: func.func private @scalars__task
 // CHECK-SAME:    (%[[CTX:.+]]: !llvm.ptr

@@ -12,7 +12,7 @@ func.func @short(%q: tensor<1x1x4x64xf32>) -> tensor<1x1x4x64xf32> {
   return %o : tensor<1x1x4x64xf32>
 }
 
-// What is no product of three matrices stays one op, also when asked to.
+// Attention other than a product of three matrices stays one op, even on demand.
 
 // CHECK-LABEL: func.func @softmax(
 // CHECK-NEXT:    linattn.attention

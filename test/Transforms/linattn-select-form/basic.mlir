@@ -24,7 +24,7 @@ func.func @few(%q: tensor<2x3x1x64xf32>, %o: tensor<2x3x1x64xf32>, %s: tensor<2x
   return %r#0, %r#1 : tensor<2x3x1x64xf32>, tensor<2x3x64x64xf32>
 }
 
-// What somebody wrote stands; the rest is filled in.
+// A form in the source stays; the pass fills in the rest.
 
 // CHECK-LABEL: func.func @given(
 // CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = token, rows = 2, cols = 32,

@@ -4,8 +4,8 @@
 // RUN: linattn-opt %s --linattn-select-form='vector-bits=512 registers=32 cores=1' -o %t.1
 // RUN: diff %t.64 %t.1
 
-// What is chosen and what else was considered, with costs; the number of cores
-// decides nothing.
+// The choice and the other candidates, with costs; the number of cores does not
+// matter.
 
 // A delta rule of many tokens and wide states: chunks. Of two tokens: token.
 

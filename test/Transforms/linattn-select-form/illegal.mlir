@@ -1,7 +1,7 @@
 // RUN: linattn-opt %s --linattn-select-form --split-input-file --verify-diagnostics
 
 // A form that is written down is not replaced by another: it is an error that
-// says why. What the forms can do is in lib/Transforms/Forms.cpp.
+// says why. lib/Transforms/Forms.cpp states which forms are legal.
 
 func.func @delta(%q: tensor<1x2x?x4xf32>, %beta: tensor<1x2x?xf32>, %o: tensor<1x2x?x4xf32>, %s: tensor<1x2x4x4xf32>) -> tensor<1x2x?x4xf32> {
   // expected-error @+1 {{cannot run in form state_tile: a rank-1 transition couples the rows of a state column}}

@@ -36,7 +36,7 @@ func.func @dynamic(%s0: tensor<?x?x4x4xf32>, %k: tensor<?x?x?x4xf32>) -> tensor<
   return %s1 : tensor<?x?x4x4xf32>
 }
 
-// What is no argument needs no copy of its own.
+// Only arguments need a copy of their own.
 // CHECK-LABEL: func.func @no_match
 // CHECK-NOT: linalg.copy
 func.func @no_match(%k: tensor<1x2x8x4xf32>) -> tensor<1x2x4x4xf32> {

@@ -1,7 +1,7 @@
 // RUN: linattn-opt %s --linattn-sink-destinations | FileCheck %s
 
-// What is permuted and collapsed is written under the strides of the caller; the
-// views come first, so that whatever computes the result may use them.
+// A permuted and collapsed result is written under the strides of the caller; the
+// views come first, so that the op that computes the result may use them.
 
 // CHECK-LABEL: func.func @packed
 // CHECK-SAME: (%[[X:.+]]: tensor<2x4x?x8xf32>, %[[D:.+]]: memref<2x?x32xf32>)

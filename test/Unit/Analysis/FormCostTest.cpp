@@ -113,7 +113,7 @@ TEST(FormCost, CountsOfQuadraticAttention) {
   EXPECT_EQ(work[size_t(Work::Near)], 0);
 }
 
-// What docs/CostModel.md says was fitted, whose constants have more digits.
+// The table of docs/CostModel.md; the fitted constants have more digits.
 TEST(FormCost, CostsAreThoseOfTheTable) {
   using Update = ScanProblem::Update;
   using Decay = ScanProblem::Decay;
@@ -224,8 +224,8 @@ TEST(FormCost, TheCheapestLegalFormIsChosen) {
       ScanChoice choice = chooseScanForm(problem, rankOne, wide);
       for (const ScanChoice::Candidate &other : choice.candidates) {
         EXPECT_NE(other.form.kind, ScanForm::StateTile);
-        // What chunks yield to must be better by a margin: a third of many
-        // tokens, a tenth of few.
+        // Another form replaces chunks only by a margin: a third for many
+        // tokens, a tenth for few.
         bool isChunk = choice.get().form.kind == ScanForm::Chunk;
         double margin = tokens == unknownSize ? 1. / 3 : 0.1;
         EXPECT_GE(other.cost, (isChunk ? 1 - margin : 1) * choice.get().cost);

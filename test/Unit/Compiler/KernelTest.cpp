@@ -205,7 +205,7 @@ TEST_F(MatmulTest, SizesThatOverflow) {
               "9223372036854775807 bytes, but got shape " +
                   std::to_string(rows) + "x4 with elements of 4 bytes");
   EXPECT_EQ(shapesOf(expanded(many / 4)), "");
-  // Two rows, so far apart that their distance is no number of bytes.
+  // Two rows, so far apart that their distance in bytes overflows.
   BufferView apart(row.data(), DType::F32, {2, 4}, {many * 2, 1});
   EXPECT_EQ(run({apart, viewB()}, {viewC()}),
             "argument 0 (%a): expected an array of at most "

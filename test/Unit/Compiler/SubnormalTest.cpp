@@ -1,4 +1,4 @@
-//===- SubnormalTest.cpp - What kernels do to the floating-point mode -----===//
+//===- SubnormalTest.cpp - The floating-point mode of kernels -------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

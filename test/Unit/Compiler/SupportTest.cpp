@@ -270,7 +270,7 @@ TEST(Sizes, Products) {
   EXPECT_EQ(getByteCount(4, Sizes{half, 0}), std::nullopt);
   EXPECT_TRUE(hasByteExtent(4, Sizes{3, 4}, Sizes{-4, 1}));
   EXPECT_TRUE(hasByteExtent(4, Sizes{half, half}, Sizes{0, 0}));
-  // What is not stepped over does not count.
+  // The stride of an extent of 1 does not count.
   EXPECT_TRUE(hasByteExtent(4, Sizes{1, 0}, Sizes{half, most}));
   EXPECT_FALSE(hasByteExtent(4, Sizes{2}, Sizes{half}));
   EXPECT_FALSE(hasByteExtent(1, Sizes{3}, Sizes{-half}));

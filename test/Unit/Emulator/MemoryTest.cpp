@@ -270,7 +270,7 @@ TEST(SharedTest, UninitializedReadsAreFound) {
   Report report = run(read, {out(none)}, 32, 128);
   expectOnly(report, {Check::UninitializedRead});
   EXPECT_EQ(report[Check::UninitializedRead].count, 32u);
-  // What an earlier block wrote does not count.
+  // Writes of an earlier block do not count.
   std::string once = makeShared(4, R"(
     %c0 = arith.constant 0 : i32
     %first = arith.cmpi eq, %b, %c0 : i32

@@ -251,8 +251,8 @@ TEST(CopyTest, OthersNeedABarrierBehindTheWait) {
             0u);
 }
 
-// What another warp has copied, in whatever order the two run: before it has
-// come, or after.
+// Data that another warp copies, read in both orders of the two: before it has
+// arrived, and after.
 TEST(CopyTest, OtherWarpsNeedABarrierInEveryOrder) {
   std::string load = R"(
     %c512 = arith.constant 512 : i32

@@ -84,7 +84,7 @@ static Mutants compileMutants(const Program &program) {
   mlir::PassManager pm(session.getModule().getContext());
   llvm::StringRef form = program.form;
   if (form.starts_with("segments")) {
-    // What a segment runs in is another program's matter.
+    // The form of a segment is tested by another program.
     mlir::linattn::LinAttnSelectFormPassOptions select;
     select.form = form.str();
     mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
@@ -155,16 +155,15 @@ static Arrays makeInputs(const Signature &signature) {
   return arrays;
 }
 
-/// What an earlier run left on the stack must not pass for what a mutant forgot
-/// to write.
+/// Values of an earlier run on the stack must not stand in for a mutant's
+/// missing writes.
 LLVM_ATTRIBUTE_NOINLINE static void fillStack() {
   volatile char bytes[1 << 20];
   for (volatile char &byte : bytes)
     byte = 0x11;
 }
 
-/// What a call leaves in its results. They start out as something that no
-/// program computes.
+/// The results of a call. They start out as values that no program computes.
 static Arrays runOnce(const Mutants &mutants, Arrays &inputs) {
   Arrays results;
   for (const ValueInfo &info : mutants.signature.results)
@@ -343,8 +342,8 @@ INSTANTIATE_TEST_SUITE_P(
                  {"not written: vector.store", 1},
                  {"other choice: arith.select", 1},
                  {"sign: vector.fma", 4}}},
-        // What the scans that summarize a segment read out, which nothing
-        // uses, and where the values of the one that writes none come from:
+        // The outputs of the scans that summarize a segment, which nothing
+        // uses, and the values of the one that writes none:
         // they are all 0.
         Program{"segments",
                 kDelta,

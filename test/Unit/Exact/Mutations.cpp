@@ -142,8 +142,8 @@ private:
     });
   }
 
-  /// Why the current op may be wrong without any effect. What else makes no
-  /// difference is counted per program.
+  /// Why the current op may be wrong without any effect. Other changes
+  /// without effect are counted per program.
   std::string findExcuse() {
     auto loop = dyn_cast<scf::ForOp>(current);
     if ((loop && clears(loop)) ||
@@ -193,7 +193,7 @@ private:
       addWrongIntegers(op);
     if (wrong.empty())
       return;
-    // What computes the errors computes them from what is right.
+    // Rounding errors are computed from the right values.
     SmallPtrSet<Operation *, 16> emitted;
     for (Operation *it = op->getNextNode(); it != next; it = it->getNextNode())
       emitted.insert(it);

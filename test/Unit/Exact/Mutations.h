@@ -22,7 +22,7 @@
 namespace linattn::test {
 
 struct Mutation {
-  /// What was done: "drop addend" or "loop one shorter".
+  /// The change: "drop addend" or "loop one shorter".
   std::string kind;
   /// The op it was done to.
   std::string op;

@@ -1,4 +1,4 @@
-//===- PrefetchTest.cpp - What is prefetched ------------------------------===//
+//===- PrefetchTest.cpp - Addresses of prefetches -------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -139,7 +139,7 @@ std::set<std::array<int64_t, 3>> getLines(int64_t argument, int64_t width) {
     EXPECT_EQ(batch, 0);
     EXPECT_TRUE(head >= 0 && head < kHeads) << head;
     EXPECT_TRUE(token >= 0 && token < kTokens) << token;
-    // What is narrower than a tile is fetched with what is beside it.
+    // Rows narrower than a tile are fetched with their neighbours.
     EXPECT_TRUE(column >= 0 && column < (width + 31) / 32 * 32) << column;
     if (column < width)
       lines.insert({head, token, column / 16});

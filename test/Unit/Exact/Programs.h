@@ -1,4 +1,4 @@
-//===- Programs.h - What the planted errors are in --------------*- C++ -*-===//
+//===- Programs.h - Programs of the planted errors --------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

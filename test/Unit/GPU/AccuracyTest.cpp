@@ -1,4 +1,4 @@
-//===- AccuracyTest.cpp - What outputs of bf16 err by ---------------------===//
+//===- AccuracyTest.cpp - Errors of bf16 outputs --------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -306,7 +306,7 @@ std::vector<AttentionCase> wideCases() {
   add("linear", [](AttentionCase &attention) { attention.linear = true; });
   add("linear_normalized", [](AttentionCase &attention) {
     attention.linear = attention.causal = attention.normalize = true;
-    attention.most = 1e-4; // What is divided by are sums that cancel.
+    attention.most = 1e-4; // The divisors are sums that cancel.
   });
   return cases;
 }

@@ -191,7 +191,7 @@ void Program::addGates() {
     gate("write", withLast(scan.valueSize), 1, false);
 }
 
-/// What a token that is not written would write is no number.
+/// Masked tokens hold NaN.
 void Program::addMask() {
   Buffer &mask =
       add("mask", DType::I1, {scan.batch, scan.tokens}, /*tokens=*/false);
@@ -432,7 +432,7 @@ Buffer &Program::bufferOf(mlir::Value value) {
   return buffer;
 }
 
-/// What several launches report together.
+/// Adds up the reports of several launches.
 static void append(emulator::Report &all, const emulator::Report &next) {
   for (unsigned i = 0; i < emulator::kNumChecks; ++i) {
     all.findings[i].count += next.findings[i].count;
@@ -492,7 +492,7 @@ llvm::Error Program::launch(mlir::ModuleOp module,
 
 void Program::compare(const ScanResult &reference, ScanOutcome &outcome) {
   Array o = reference.o;
-  // Without a state there is no output.
+  // Without a state the scan has no output.
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i] >= 0)
       continue;

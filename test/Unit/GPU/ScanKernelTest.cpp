@@ -147,7 +147,7 @@ std::vector<ScanCase> chunkCases() {
   return cases;
 }
 
-/// What goes by columns of the state.
+/// Cases that run by columns of the state.
 std::vector<ScanCase> columnCases() {
   std::vector<ScanCase> cases;
   auto add = [&](std::string name, std::function<void(ScanCase &)> change) {
@@ -263,7 +263,7 @@ std::vector<ScanCase> columnCases() {
       scan.dtype = DType::F32;
     });
   }
-  // What is rounded once per block must not drift.
+  // Values that are rounded once per block must not drift.
   auto slow = [](ScanCase &scan) {
     scan.tokens = 1000;
     scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What one block does chunk after chunk, three kernels do with many: the same
-// results, up to rounding, and not much more traffic.
+// Three kernels with many blocks replace one block that runs chunk after chunk:
+// the same results, up to rounding, and not much more traffic.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- SummandsTest.cpp - What products of f32 err by ---------------------===//
+//===- SummandsTest.cpp - Errors of f32 products --------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

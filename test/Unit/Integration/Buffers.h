@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a compiled function reads and writes, in any element type and memory
-// layout, and how it compares with the oracle.
+// Buffers of a compiled function, in any element type and memory layout, and
+// their comparison with the oracle.
 //
 //===----------------------------------------------------------------------===//
 
@@ -95,7 +95,7 @@ std::vector<Buffer> run(const Kernel &kernel, std::vector<Buffer> &&inputs,
                         Layout layout = Layout::Contiguous,
                         int32_t numThreads = 0);
 
-/// What the compiler promises for results of a type: the largest
+/// The compiler's bound for results of a type: the largest
 /// max|out - ref| / max|ref|.
 void expectClose(const Buffer &out, const Array &ref, const char *what,
                  double tolerance = -1);

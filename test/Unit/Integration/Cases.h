@@ -33,7 +33,7 @@ enum class Region {
   Captured,
 };
 
-/// What attentions and scans have in common. Setters return the case itself, so
+/// The base of attentions and scans. Setters return the case itself, so
 /// that a table's line reads as a sentence.
 template <typename Derived>
 struct Case {

@@ -35,13 +35,13 @@ struct RecurrenceCase {
   Extents extents = Extents::DynamicTokens;
   /// Of results in f32; the compiler's promise unless given.
   double tolerance = -1;
-  /// What is expected, from operands and states as they were rounded: outputs,
-  /// then states.
+  /// The expected results, from operands and states as they were rounded:
+  /// outputs, then states.
   std::function<std::vector<Array>(const std::vector<Array> &,
                                    const std::vector<Array> &)>
       expect;
-  /// What a result is compared as, if not as it is: from its number, itself
-  /// and what is expected.
+  /// Converts a result before it is compared: from its number, itself and the
+  /// expected value.
   std::function<Array(size_t, Array, const Array &)> comparable;
 
   int64_t tokenDim() const { return outputShape.size() == 4 ? 2 : 1; }

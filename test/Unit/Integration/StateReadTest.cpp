@@ -129,7 +129,7 @@ TEST(StateAndRead, FromAGivenState) {
 // Naive loops
 //===----------------------------------------------------------------------===//
 
-// What linattn-run compares with is itself compared.
+// The naive loops are linattn-run's reference; here they are tested.
 TEST(NaiveLoops, Attention) {
   AttentionCase softmax("softmax");
   softmax.softmax().causal().masked().scaled(0.25);

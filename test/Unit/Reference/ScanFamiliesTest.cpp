@@ -1,4 +1,4 @@
-//===- ScanFamiliesTest.cpp - What holds for every family of scans --------===//
+//===- ScanFamiliesTest.cpp - Laws of every family of scans ---------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

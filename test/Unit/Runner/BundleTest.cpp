@@ -72,7 +72,7 @@ TEST_F(BundleTest, EveryFlippedByteIsAnError) {
   }
 }
 
-/// What a manifest promises is checked, so that nothing that loads can crash.
+/// A manifest is checked, so that no kernel that loads can crash.
 TEST_F(BundleTest, NoManifestCrashes) {
   int loaded = 0;
   for (const char *name : {"retention", "attention", "layer", "loops"}) {
@@ -107,7 +107,7 @@ TEST_F(BundleTest, NoManifestCrashes) {
     }
   }
   EXPECT_GT(loaded, 300);
-  // What was launched was nonsense.
+  // The launches above had arbitrary arguments.
   fake.reset();
 }
 

@@ -275,7 +275,8 @@ TEST_F(CudaTest, EveryCallThatFailsIsReported) {
     fake.fail(it.function, 1, 0);
     std::string error = prepare(kernel);
     EXPECT_EQ(error.rfind(it.message, 0), 0u) << error;
-    // What was loaded before has gone again, and the next try succeeds.
+    // Modules loaded before the failure are unloaded, and the next try
+    // succeeds.
     Calls calls = fake.takeCalls();
     int64_t loads =
         std::count(calls.begin(), calls.end(), "cuModuleLoadDataEx ptx");
@@ -480,8 +481,8 @@ TEST_F(OperandsTest, MemoryOfItsOwn) {
   EXPECT_EQ(run(), "result 0: expected a buffer of its own, but it overlaps "
                    "argument 2 (%v)");
   x[2] = Operand(LINATTN_BF16, {2, 8, 10, 64});
-  // A state may be updated in place, element by element. What lies behind it is
-  // its own too: no other operand.
+  // A state may be updated in place, element by element. The memory behind
+  // it belongs to it, and to no other operand.
   Operand larger(LINATTN_F32, {3, 8, 64, 64});
   x[3].memory = larger.memory;
   x[3].data = larger.data;

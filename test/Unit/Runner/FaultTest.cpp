@@ -36,7 +36,7 @@ using namespace linattn::test;
 
 namespace {
 
-/// What the wrapped functions do instead of their own.
+/// The faults that the wrapped functions inject.
 struct SystemFaults {
   bool noMemoryFile = false, noTemporaryFile = false;
   /// At most so many bytes per call; -1: all.

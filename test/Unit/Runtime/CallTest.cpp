@@ -193,7 +193,7 @@ TEST_F(CallTest, OutsideOfACallTheProcessEnds) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a thread keeps
+// Scratch that a thread keeps
 //===----------------------------------------------------------------------===//
 
 constexpr uint64_t kMiB = uint64_t(1) << 20;
@@ -280,7 +280,7 @@ TEST_F(ScratchTest, EndsWithItsThread) {
 
 #endif
 
-// What a call that was left had allocated stays as well.
+// Blocks of a call that was left stay, too.
 TEST_F(ScratchTest, ACallThatIsLeftKeepsItsBlocks) {
   void *memory = nullptr;
   void *arguments[] = {&memory};

@@ -3,7 +3,7 @@
     python3 -m acceptance PACKAGE [--out DIR] [--seconds N] [--dry-run] [--only-checks]
 
 Needs Python, PyTorch and a GPU of NVIDIA; the package has all else. The work is done
-step by step in a process of its own. What is known is written after every step; a step
+step by step in a process of its own. Results are written after every step; a step
 that hangs or crashes is recorded, and the next process goes on behind it.
 """
 

@@ -115,7 +115,7 @@ def main():
                 compiler.stopped.set()
                 raise
     compiler.forget_unused()
-    # What is not there is said where the package is run, too.
+    # Missing kernels are named where the package is run, too.
     description = {"commit": _commit(), "chips": options.chip, "cubin": options.cubin, "quick": options.quick, "kernels": entries,
                    "failures": failures}  # fmt: skip
     (folder / "package.json").write_text(json.dumps(description, indent=1) + "\n")

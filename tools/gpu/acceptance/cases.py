@@ -1,4 +1,4 @@
-"""What is checked and timed: rules, shapes, and the functions that are compiled.
+"""The cases: rules, shapes, and the functions that are compiled.
 
 Shared by the machine that compiles and the one that runs; needs neither NumPy nor
 PyTorch. Functions take [B, H, T, D] with any strides of the outer dimensions.
@@ -10,7 +10,7 @@ __all__ = ["DECODE", "LONG", "RULES", "SMALL", "STANDARD", "Kernel", "Shape", "k
 
 DTYPES = ("bf16", "f16", "f32")
 CHECKED_HEADS = 2
-# What is used most comes first: time may run out.
+# The most used sizes come first: time may run out.
 CORRECTNESS_SIZES = (64, 128, 256, 16, 32, 96, 192, 60)
 STEP_SIZES = (64, 128, 256)
 

@@ -88,8 +88,8 @@ class CudaDevice:
 
     def measure(self, calls, seconds=0.15):
         """Median, least and most seconds of a call, and whether it was replayed from graphs:
-        they hold all `calls`, one after the other, each on buffers of its own. What cannot
-        be captured is launched call by call."""
+        they hold all `calls`, one after the other, each on buffers of its own. Calls that
+        cannot be captured are launched one by one."""
         torch = self.torch
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
@@ -139,7 +139,7 @@ class CudaDevice:
         self.torch.cuda.empty_cache()
 
     def host_seconds(self, call, count=1000):
-        """What the host spends on a call, the device not waited for."""
+        """Host time of a call that does not wait for the device."""
         call()
         self.synchronize()
         best = []
@@ -153,7 +153,7 @@ class CudaDevice:
 
 
 def _query_machine():
-    """What nvidia-smi says; nothing where it is not."""
+    """Fields of nvidia-smi; empty where it is not installed."""
     names = ("driver_version", "power.limit", "clocks.max.sm", "clocks.max.mem", "memory.total")
     try:
         done = subprocess.run(["nvidia-smi", "--query-gpu=" + ",".join(names), "--format=csv,noheader", "--id=0"],

@@ -1,4 +1,4 @@
-"""What others offer for the same computation on the same tensors, [B, T, H, D].
+"""Peers: the same computation on the same tensors, [B, T, H, D].
 
 `find` raises ImportError or NotImplementedError where a peer has nothing for a rule:
 what is missing, and why, is said, never left out in silence.

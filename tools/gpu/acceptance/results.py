@@ -1,4 +1,4 @@
-"""What is known so far, in a file that two processes write in turn."""
+"""The results so far, in a file that two processes write in turn."""
 
 import json
 import pathlib

@@ -45,7 +45,7 @@ def _watch(process, results, options):
         if spent > limit:
             _end(process)
             return f"did not end within {limit:.0f} s"
-        # What is left over is for the report.
+        # The rest of the time is for the report.
         if now - options.begin > options.seconds + 15:
             _end(process)
             return "out of time"

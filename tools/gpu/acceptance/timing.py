@@ -14,7 +14,7 @@ SHARE = 0.4
 
 
 def ceilings(device):
-    """What this device copies and multiplies, measured here and now."""
+    """This device's rates of copies and products, measured in this run."""
     if device.is_dry:
         return {"copy_gbytes_per_s": None, "gemm_tflops": None}
     torch = device.torch
@@ -108,7 +108,7 @@ def time_peer(device, name, rule_name, shape, limits):
 
 
 def launch_cost(device, load, shape):
-    """What the host spends on one launch from Python, by `linattn_runner.Kernel.launch`."""
+    """Host time of one launch from Python, by `linattn_runner.Kernel.launch`."""
     rule, keep = RULES["linear"], []
     arrays, state = _make_sets(device, rule, shape)[0]
     kernel = load(timed("linear", shape))

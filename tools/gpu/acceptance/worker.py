@@ -24,7 +24,7 @@ CHECKS_SHARE, SANITIZER_SECONDS = 0.5, 100
 
 
 class Package:
-    """What the other machine compiled: a description and the bundles."""
+    """The package of the other machine: a description and the bundles."""
 
     def __init__(self, path, description):
         self.bundles = zipfile.ZipFile(pathlib.Path(path) / "bundles.zip")
