@@ -18,7 +18,7 @@
 
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Compiler/State.h"
-#include "linattn/Support/MemoryPeak.h"
+#include "linattn/Peak/MemoryPeak.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,25 +1,32 @@
 #!/usr/bin/env bash
-# Regenerates docs/generated from TableGen and from the table of families; with
-# --check only compares.
+# Regenerates docs/generated from TableGen and from the table of families, and the
+# stub of the functions that the table makes; with --check only compares.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-pages=(LinAttnDialect LinAttnPasses LinAttnConversionPasses LinAttnEmulatorPasses LinAttnGPUPasses LinAttnGradientPasses Families)
-generated="$root/docs/generated"
+pages=(LinAttnDialect LinAttnEntryPasses LinAttnPasses LinAttnConversionPasses LinAttnEmulatorPasses LinAttnGPUPasses LinAttnGradientPasses Families)
 
 [ -f "$build/build.ninja" ] || configure
-ninja -C "$build" mlir-doc linattn-families >/dev/null
-"$build/bin/linattn-families" --docs >"$build/docs/generated/Families.md"
-if [ "${1:-}" = --check ]; then
-  status=0
-  for page in "${pages[@]}"; do
-    diff -u "$generated/$page.md" "$build/docs/generated/$page.md" || status=1
-  done
-  [ "$status" -eq 0 ] || echo "docs/generated is out of date: run tools/docs.sh"
-  exit "$status"
-fi
-mkdir -p "$generated"
+ninja -C "$build" mlir-doc linattn-families _linattn >/dev/null
+made="$build/docs/generated"
+"$build/bin/linattn-families" --docs >"$made/Families.md"
+PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/stubs.py" >"$made/_named.pyi"
+
+# Made file, kept file.
+files=("$made/_named.pyi" python/linattn/_named.pyi)
 for page in "${pages[@]}"; do
-  cp "$build/docs/generated/$page.md" "$generated/$page.md"
-  echo "docs/generated/$page.md"
+  files+=("$made/$page.md" "docs/generated/$page.md")
 done
+
+status=0
+mkdir -p "$root/docs/generated"
+for ((i = 0; i < ${#files[@]}; i += 2)); do
+  if [ "${1:-}" = --check ]; then
+    diff -u "$root/${files[i + 1]}" "${files[i]}" || status=1
+  else
+    cp "${files[i]}" "$root/${files[i + 1]}"
+    echo "${files[i + 1]}"
+  fi
+done
+[ "$status" -eq 0 ] || echo "generated files are out of date: run tools/docs.sh"
+exit "$status"

@@ -9,8 +9,8 @@
 
 #include "CpuImage.h"
 #include "Assemble.h"
-#include "CodeGen.h"
-#include "ForeignCode.h"
+#include "linattn/CodeGen/CodeGen.h"
+#include "linattn/CodeGen/ForeignCode.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"

@@ -11,7 +11,7 @@
 #define LINATTN_LIB_BUNDLE_HOSTPROGRAM_H
 
 #include "BundleWriter.h"
-#include "linattn/Compiler/Signature.h"
+#include "linattn/CodeGen/Signature.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"

@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Bundle/Object.h"
-#include "CodeGen.h"
-#include "CompiledCode.h"
-#include "ForeignCode.h"
-#include "Isolation.h"
 #include "ObjectHeader.h"
-#include "Session.h"
+#include "linattn/CodeGen/CodeGen.h"
+#include "linattn/CodeGen/ForeignCode.h"
 #include "linattn/Pipelines/Pipelines.h"
+#include "linattn/Session/CompiledCode.h"
+#include "linattn/Session/Isolation.h"
+#include "linattn/Session/Session.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ObjectHeader.h"
-#include "linattn/Transforms/EntryLayout.h"
+#include "linattn/Entry/EntryLayout.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"

@@ -9,7 +9,7 @@
 #ifndef LINATTN_LIB_BUNDLE_OBJECTHEADER_H
 #define LINATTN_LIB_BUNDLE_OBJECTHEADER_H
 
-#include "linattn/Compiler/Signature.h"
+#include "linattn/CodeGen/Signature.h"
 #include "llvm/ADT/ArrayRef.h"
 
 namespace linattn::detail {

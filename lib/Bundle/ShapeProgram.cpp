@@ -9,7 +9,7 @@
 
 #include "Formulas.h"
 #include "HostProgram.h"
-#include "linattn/Transforms/EntryLayout.h"
+#include "linattn/Entry/EntryLayout.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -11,6 +11,7 @@
 
 #include "ObjectCache.h"
 #include "linattn-c/Runner.h"
+#include "linattn/Compiler/Kernel.h"
 
 #include <map>
 #include <mutex>

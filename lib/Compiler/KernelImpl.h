@@ -9,11 +9,11 @@
 #ifndef LINATTN_LIB_COMPILER_KERNELIMPL_H
 #define LINATTN_LIB_COMPILER_KERNELIMPL_H
 
-#include "CodeGen.h"
 #include "DeviceCode.h"
 #include "Loader.h"
 #include "ObjectCache.h"
-#include "Session.h"
+#include "linattn/CodeGen/CodeGen.h"
+#include "linattn/Session/Session.h"
 
 #include <array>
 #include <atomic>

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Loader.h"
-#include "CodeGen.h"
-#include "ObjectLoader.h"
 #include "Trace.h"
 #include "linattn-c/Runtime.h"
+#include "linattn/CodeGen/CodeGen.h"
+#include "linattn/CodeGen/ObjectLoader.h"
 #include "linattn/Emulator/LaunchLog.h"
 
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"

@@ -9,7 +9,7 @@
 #ifndef LINATTN_LIB_COMPILER_LOADER_H
 #define LINATTN_LIB_COMPILER_LOADER_H
 
-#include "linattn/Compiler/Signature.h"
+#include "linattn/CodeGen/Signature.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <memory>

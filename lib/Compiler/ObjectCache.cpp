@@ -8,7 +8,7 @@
 
 #include "ObjectCache.h"
 #include "BuildId.h"
-#include "CodeGen.h"
+#include "linattn/CodeGen/CodeGen.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"

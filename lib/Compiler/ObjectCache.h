@@ -15,9 +15,9 @@
 #ifndef LINATTN_LIB_COMPILER_OBJECTCACHE_H
 #define LINATTN_LIB_COMPILER_OBJECTCACHE_H
 
-#include "CompiledCode.h"
 #include "linattn/Compiler/Compiler.h"
-#include "linattn/Transforms/EntryLayout.h"
+#include "linattn/Entry/EntryLayout.h"
+#include "linattn/Session/CompiledCode.h"
 
 #include "llvm/Support/Chrono.h"
 #include "llvm/Support/Error.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Compiler/State.h"
-#include "linattn/Compiler/Signature.h"
+#include "linattn/CodeGen/Signature.h"
 #include "linattn/Support/OutOfMemory.h"
 #include "linattn/Support/Sizes.h"
 

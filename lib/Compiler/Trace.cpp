@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Trace.h"
+#include "linattn/CodeGen/Signature.h"
 #include "linattn/Compiler/BufferView.h"
-#include "linattn/Compiler/Signature.h"
 #include "linattn/Support/Elements.h"
 
 #include "llvm/Support/Format.h"

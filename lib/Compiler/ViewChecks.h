@@ -9,8 +9,8 @@
 #ifndef LINATTN_LIB_COMPILER_VIEWCHECKS_H
 #define LINATTN_LIB_COMPILER_VIEWCHECKS_H
 
+#include "linattn/CodeGen/Signature.h"
 #include "linattn/Compiler/BufferView.h"
-#include "linattn/Compiler/Signature.h"
 #include "llvm/Support/Error.h"
 
 namespace linattn::detail {

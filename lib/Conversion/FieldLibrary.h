@@ -9,7 +9,7 @@
 #ifndef LINATTN_CONVERSION_FIELDLIBRARY_H
 #define LINATTN_CONVERSION_FIELDLIBRARY_H
 
-#include "linattn/Support/PrimeField.h"
+#include "linattn/Field/PrimeField.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
 

@@ -16,7 +16,7 @@
 #define LINATTN_LIB_EMULATOR_BULKCOPY_H
 
 #include "Shadow.h"
-#include "linattn/Support/TensorMap.h"
+#include "linattn/PTX/TensorMap.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include <array>

@@ -8,10 +8,10 @@
 
 #include "linattn/Emulator/Emulator.h"
 #include "Block.h"
-#include "CodeGen.h"
-#include "Diagnostics.h"
-#include "ObjectLoader.h"
 #include "Runtime.h"
+#include "linattn/CodeGen/CodeGen.h"
+#include "linattn/CodeGen/Diagnostics.h"
+#include "linattn/CodeGen/ObjectLoader.h"
 #include "linattn/Emulator/Passes.h"
 #include "linattn/InitAll.h"
 #include "linattn/Pipelines/LowerToLLVM.h"

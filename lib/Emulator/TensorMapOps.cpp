@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HostRewriter.h"
-#include "linattn/Support/TensorMap.h"
+#include "linattn/PTX/TensorMap.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -18,7 +18,7 @@
 #define LINATTN_LIB_EMULATOR_WGMMA_H
 
 #include "AccessLog.h"
-#include "linattn/Support/Wgmma.h"
+#include "linattn/PTX/Wgmma.h"
 #include <map>
 
 namespace linattn::emulator {

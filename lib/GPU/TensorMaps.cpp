@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TensorMaps.h"
-#include "linattn/Support/TensorMap.h"
+#include "linattn/PTX/TensorMap.h"
 
 using namespace mlir;
 using namespace mlir::linattn;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Warpgroup.h"
-#include "linattn/Support/Wgmma.h"
+#include "linattn/PTX/Wgmma.h"
 
 using namespace mlir;
 using namespace mlir::linattn;

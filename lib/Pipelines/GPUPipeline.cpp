@@ -8,6 +8,7 @@
 
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Emulator/Passes.h"
+#include "linattn/Entry/Passes.h"
 #include "linattn/GPU/Passes.h"
 #include "linattn/Pipelines/Pipelines.h"
 #include "mlir/Conversion/Passes.h"

@@ -11,6 +11,7 @@
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Emulator/Passes.h"
+#include "linattn/Entry/Passes.h"
 #include "linattn/GPU/Passes.h"
 #include "linattn/Gradient/Passes.h"
 #include "linattn/Pipelines/Pipelines.h"
@@ -36,6 +37,7 @@ void mlir::linattn::registerAllDialects(DialectRegistry &registry) {
 }
 
 void mlir::linattn::registerAllPasses() {
+  registerLinAttnEntryPasses();
   registerLinAttnTransformsPasses();
   registerLinAttnConversionPasses();
   registerLinAttnEmulatorPasses();

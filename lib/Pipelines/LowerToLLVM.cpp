@@ -8,6 +8,7 @@
 
 #include "linattn/Pipelines/LowerToLLVM.h"
 #include "linattn/Conversion/Passes.h"
+#include "linattn/Entry/Passes.h"
 #include "linattn/Transforms/Passes.h"
 
 #include "mlir/Conversion/Passes.h"

@@ -8,6 +8,7 @@
 
 #include "linattn/Pipelines/Pipelines.h"
 #include "linattn/Conversion/Passes.h"
+#include "linattn/Entry/Passes.h"
 #include "linattn/Gradient/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"

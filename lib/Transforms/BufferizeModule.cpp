@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Transforms/EntryLayout.h"
+#include "linattn/Entry/EntryLayout.h"
 #include "linattn/Transforms/Passes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"

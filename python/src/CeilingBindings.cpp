@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bindings.h"
+#include "linattn/CodeGen/CodeGen.h"
 #include "linattn/Compiler/Compiler.h"
-#include "linattn/Support/FmaPeak.h"
-#include "linattn/Support/MemoryPeak.h"
+#include "linattn/Peak/FmaPeak.h"
+#include "linattn/Peak/MemoryPeak.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

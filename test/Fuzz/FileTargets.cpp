@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Targets.h"
-#include "lib/Compiler/CompiledCode.h"
+#include "include/linattn/Session/CompiledCode.h"
 #include "linattn-c/Runner.h"
 #include "linattn/Support/BundleFormat.h"
 #include "linattn/Support/Npy.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Targets.h"
-#include "lib/Compiler/Session.h"
+#include "include/linattn/Session/Session.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -86,7 +86,8 @@ bool linattn::fuzz::lowerText(llvm::StringRef text, Choices &choices) {
 
 /// MLIR's package has no assertions: a text may end a process in ops of MLIR
 /// itself, which is why text of unknown origin is compiled in another one
-/// (lib/Compiler/Isolation.h). Here it may hold those that layers are made of.
+/// (include/linattn/Session/Isolation.h). Here it may hold those that layers
+/// are made of.
 static bool hasOtherDialects(llvm::StringRef text) {
   auto isName = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; };
   for (size_t dot = text.find('.'); dot != llvm::StringRef::npos;

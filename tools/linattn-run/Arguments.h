@@ -9,10 +9,10 @@
 #ifndef LINATTN_TOOLS_LINATTN_RUN_ARGUMENTS_H
 #define LINATTN_TOOLS_LINATTN_RUN_ARGUMENTS_H
 
+#include "linattn/CodeGen/Signature.h"
 #include "linattn/Compiler/BufferView.h"
-#include "linattn/Compiler/Signature.h"
+#include "linattn/Field/PrimeField.h"
 #include "linattn/Support/Npy.h"
-#include "linattn/Support/PrimeField.h"
 
 namespace linattn {
 

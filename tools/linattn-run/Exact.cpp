@@ -8,7 +8,7 @@
 
 #include "Exact.h"
 #include "Arguments.h"
-#include "linattn/Support/PrimeField.h"
+#include "linattn/Field/PrimeField.h"
 
 #include "llvm/Support/raw_ostream.h"
 

@@ -8,10 +8,11 @@
 
 #include "Arguments.h"
 #include "Exact.h"
+#include "linattn/CodeGen/CodeGen.h"
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Emulator/LaunchLog.h"
+#include "linattn/Peak/FmaPeak.h"
 #include "linattn/Support/Elements.h"
-#include "linattn/Support/FmaPeak.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"

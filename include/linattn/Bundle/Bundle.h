@@ -10,7 +10,8 @@
 #ifndef LINATTN_BUNDLE_BUNDLE_H
 #define LINATTN_BUNDLE_BUNDLE_H
 
-#include "linattn/Compiler/Compiler.h"
+#include "linattn/CodeGen/CompilerOptions.h"
+#include "linattn/CodeGen/Signature.h"
 
 namespace linattn {
 

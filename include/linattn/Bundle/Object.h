@@ -9,8 +9,8 @@
 #ifndef LINATTN_BUNDLE_OBJECT_H
 #define LINATTN_BUNDLE_OBJECT_H
 
-#include "linattn/Compiler/Compiler.h"
-#include "linattn/Compiler/Signature.h"
+#include "linattn/CodeGen/CompilerOptions.h"
+#include "linattn/CodeGen/Signature.h"
 
 namespace linattn {
 

@@ -9,8 +9,8 @@
 #ifndef LINATTN_COMPILER_KERNEL_H
 #define LINATTN_COMPILER_KERNEL_H
 
+#include "linattn/CodeGen/Signature.h"
 #include "linattn/Compiler/BufferView.h"
-#include "linattn/Compiler/Signature.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <chrono>

@@ -14,7 +14,7 @@
 #ifndef LINATTN_PIPELINES_LOWERTOLLVM_H
 #define LINATTN_PIPELINES_LOWERTOLLVM_H
 
-#include "linattn/Transforms/EntryLayout.h"
+#include "linattn/Entry/EntryLayout.h"
 #include <optional>
 
 namespace mlir {

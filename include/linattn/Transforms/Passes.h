@@ -9,7 +9,7 @@
 #ifndef LINATTN_TRANSFORMS_PASSES_H
 #define LINATTN_TRANSFORMS_PASSES_H
 
-#include "linattn/Transforms/EntryLayout.h"
+#include "linattn/Entry/EntryLayout.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 

@@ -482,6 +482,6 @@ def LinAttnCheckNormalizerPass : Pass<"linattn-check-normalizer", "func::FuncOp"
 }
 
 include "linattn/Transforms/ChunkPasses.td"
-include "linattn/Transforms/EntryPasses.td"
+include "linattn/Transforms/BufferPasses.td"
 
 #endif // LINATTN_TRANSFORMS_PASSES_TD

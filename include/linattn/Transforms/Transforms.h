@@ -11,9 +11,9 @@
 
 #include "linattn/Analysis/CostModel.h"
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/Remarks.h"
 #include "linattn/Transforms/Passes.h"
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/IR/Remarks.h"
 
 namespace mlir::linattn {
 
@@ -36,12 +36,6 @@ Value rewritePrefixed(RewriterBase &rewriter, AttentionOp op);
 /// Any attention has this form.
 QuadraticOp rewriteAsQuadratic(RewriterBase &rewriter, AttentionOp op,
                                Value destination = {});
-
-/// Remarks of the compiler: all in the category "linattn", filtered by
-/// `--remarks-filter=linattn`.
-inline remark::RemarkOpts remarkNamed(StringRef name) {
-  return remark::RemarkOpts::name(name).category("linattn");
-}
 
 /// Checks the options that describe a target's vector unit.
 LogicalResult verifyVectorTarget(MLIRContext *context, int64_t vectorBits,

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Support/PrimeField.h"
+#include "linattn/Field/PrimeField.h"
 #include "linattn/Compiler/Compiler.h"
 #include "gtest/gtest.h"
 

@@ -8,8 +8,8 @@
 
 #include "../../../lib/Compiler/ViewChecks.h"
 #include "CompilerTestUtils.h"
+#include "linattn/Peak/FmaPeak.h"
 #include "linattn/Support/Elements.h"
-#include "linattn/Support/FmaPeak.h"
 #include "linattn/Support/LargeMemory.h"
 #include "linattn/Support/Npy.h"
 #include "linattn/Support/Sizes.h"

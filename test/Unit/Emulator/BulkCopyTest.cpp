@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EmulatorTestUtils.h"
-#include "linattn/Support/TensorMap.h"
+#include "linattn/PTX/TensorMap.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace linattn;

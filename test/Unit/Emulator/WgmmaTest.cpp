@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Support/Wgmma.h"
+#include "linattn/PTX/Wgmma.h"
 #include "EmulatorTestUtils.h"
 #include "linattn/Support/Elements.h"
 

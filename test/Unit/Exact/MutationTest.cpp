@@ -7,12 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "CallCode.h"
-#include "CodeGen.h"
 #include "Mutations.h"
 #include "Programs.h"
-#include "Session.h"
+#include "linattn/CodeGen/CodeGen.h"
+#include "linattn/Compiler/Compiler.h"
+#include "linattn/Field/PrimeField.h"
 #include "linattn/Pipelines/Pipelines.h"
-#include "linattn/Support/PrimeField.h"
+#include "linattn/Session/Session.h"
 #include "linattn/Transforms/Passes.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Mutations.h"
-#include "linattn/Transforms/EntryLayout.h"
+#include "linattn/Entry/EntryLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -13,9 +13,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "CallCode.h"
-#include "CodeGen.h"
-#include "Session.h"
+#include "linattn/CodeGen/CodeGen.h"
 #include "linattn/Pipelines/Pipelines.h"
+#include "linattn/Session/Session.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,0 +1,96 @@
+//===- CodeGen.h - From the LLVM dialect to object code ---------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_CODEGEN_CODEGEN_H
+#define LINATTN_CODEGEN_CODEGEN_H
+
+#include "linattn/Analysis/CostModel.h"
+#include "linattn/CodeGen/CompilerOptions.h"
+#include "linattn/CodeGen/Signature.h"
+#include "linattn/CodeGen/Subnormals.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace linattn {
+
+/// The machine that code is made for: this one, or the one that LINATTN_CPU
+/// names.
+VectorTarget getVectorTarget();
+
+} // namespace linattn
+
+namespace linattn::detail {
+
+enum class CodeFormat { Object, Assembly, LLVMIR };
+
+/// The symbols that object code defines, both `void (void **args)`: each
+/// element points at a memref descriptor or at a scalar. The first runs the
+/// function, the second stores the shapes of its results.
+std::string getRunSymbol(const Signature &signature);
+std::string getShapesSymbol(const Signature &signature);
+
+/// The CPU code is made for and its features, as LLVM spells them: this
+/// machine's, or what LINATTN_CPU names.
+const std::string &getTargetCPU();
+const std::string &getTargetFeatures();
+
+/// The arithmetic that LINATTN_MATH names; strict if it is not set.
+llvm::Expected<Math> getDefaultMath();
+
+/// Optimises and emits a module of the LLVM dialect for this machine.
+llvm::Expected<llvm::SmallVector<char, 0>>
+generateCode(mlir::ModuleOp module, const Signature &signature,
+             CodeFormat format, const CompilerOptions &options);
+
+/// A machine by LLVM's names.
+struct Machine {
+  /// If empty, code for `getTargetCPU` that is loaded just in time.
+  std::string cpu = {};
+  /// If empty, that of this process. The code generator of another one must
+  /// have been initialized.
+  std::string triple = {};
+  /// Beside those of the CPU, as "+v,+zvl128b".
+  std::string features = {};
+};
+
+struct CodeGenOptions {
+  CodeFormat format = CodeFormat::Object;
+  Math math = Math::Strict;
+  /// Code that runs once: what counts is how fast it is compiled.
+  bool runsOnce = false;
+  Machine machine = {};
+};
+
+/// The target that forms and tiles are chosen for on that machine.
+llvm::Expected<VectorTarget> getVectorTargetOf(const Machine &machine);
+
+/// Adds the functions of `getRunSymbol` and `getShapesSymbol`, and hides all
+/// others. The former computes in a floating-point mode of its own.
+llvm::Error emitWrappers(llvm::Module &module, const Signature &signature,
+                         Subnormals subnormals = Subnormals::Automatic);
+
+/// The same for code without a signature. `emitEntries` names what is visible;
+/// it gets the module in LLVM IR before it is optimised.
+llvm::Expected<llvm::SmallVector<char, 0>>
+generateCode(mlir::ModuleOp module, llvm::StringRef name,
+             llvm::function_ref<llvm::Error(llvm::Module &)> emitEntries,
+             const CodeGenOptions &options);
+
+/// Makes every function of a module internal, under another name. The user's
+/// names might be ones that LLVM knows, such as "exp" or "malloc".
+void internalize(llvm::Module &module);
+
+} // namespace linattn::detail
+
+#endif // LINATTN_CODEGEN_CODEGEN_H

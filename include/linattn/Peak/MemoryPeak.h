@@ -1,0 +1,36 @@
+//===- MemoryPeak.h - The machine's memory ceilings -------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_PEAK_MEMORYPEAK_H
+#define LINATTN_PEAK_MEMORYPEAK_H
+
+#include <cstdint>
+
+namespace linattn {
+
+/// How memory is passed over.
+enum class MemoryPass {
+  /// From one half of the footprint to the other: what streaming reaches.
+  Copy,
+  /// x ← 0.5 x + 1 in place: what a decoding step does to its state.
+  Update,
+};
+
+/// Which of several passes counts: the best is what the machine can do, the
+/// median what it does beside its neighbours.
+enum class PassTime { Best, Median };
+
+/// Measures the GB/s (bytes read plus bytes written, 10⁹ each) at which
+/// `threads` threads together pass over a footprint of `bytes`, each over its
+/// own share. Takes some tens of milliseconds where memory is large.
+double measureMemoryGbytes(MemoryPass pass, int64_t bytes, int threads = 1,
+                           PassTime time = PassTime::Best);
+
+} // namespace linattn
+
+#endif // LINATTN_PEAK_MEMORYPEAK_H

@@ -1,0 +1,58 @@
+//===- Isolation.h - Compilation in a process of its own --------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// MLIR and LLVM trust the text they are given: package builds have no
+// assertions, and a malformed attribute, an expression a million terms long or
+// an alias that doubles itself sixty times ends the process or never ends. Text
+// of unknown origin is therefore compiled in a child process with a large stack
+// and a limit on its time. The child sends back what it made, or its error.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_SESSION_ISOLATION_H
+#define LINATTN_SESSION_ISOLATION_H
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <shared_mutex>
+#include <string>
+
+namespace linattn::detail {
+
+/// Holds off children while MLIR works in this process: a child inherits locks
+/// as they are, and nothing in it would ever release one that another thread
+/// holds.
+class CompilationLock {
+public:
+  CompilationLock();
+  ~CompilationLock();
+  CompilationLock(const CompilationLock &) = delete;
+};
+
+/// Runs `work` in a child process and returns its result or its error. A child
+/// that crashes, or computes for longer than the limit, is an error at the line
+/// and column of `text` where the parser stood; `fileName` is what messages
+/// call the text.
+///
+/// The limit is LINATTN_COMPILE_SECONDS of CPU time, 120 by default.
+llvm::Expected<std::string>
+runIsolated(llvm::StringRef text, llvm::StringRef fileName,
+            llvm::function_ref<llvm::Expected<std::string>()> work);
+
+/// An error at the first place of `text` that nests more than 1000 deep: open
+/// brackets outside of strings and comments, and signs in a row.
+llvm::Error checkNesting(llvm::StringRef text, llvm::StringRef fileName);
+
+/// "file:line:column" of an offset into `text`.
+std::string locate(llvm::StringRef text, llvm::StringRef fileName,
+                   size_t offset);
+
+} // namespace linattn::detail
+
+#endif // LINATTN_SESSION_ISOLATION_H

@@ -1,0 +1,104 @@
+//===- SeparateDestinations.cpp - One tensor for each op that overwrites it
+//-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Entry/Passes.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::linattn {
+#define GEN_PASS_DEF_LINATTNSEPARATEDESTINATIONSPASS
+#include "linattn/Entry/Passes.h.inc"
+} // namespace mlir::linattn
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+namespace {
+
+/// The tensors an op writes into, or starts to write into.
+SmallVector<OpOperand *> overwrittenOperands(Operation *op) {
+  SmallVector<OpOperand *> operands;
+  auto add = [&](MutableArrayRef<OpOperand> inits) {
+    for (OpOperand &init : inits)
+      if (isa<RankedTensorType>(init.get().getType()))
+        operands.push_back(&init);
+  };
+  if (auto structured = dyn_cast<DestinationStyleOpInterface>(op))
+    add(structured.getDpsInitsMutable());
+  else if (auto loop = dyn_cast<scf::ForOp>(op))
+    add(loop.getInitArgsMutable());
+  return operands;
+}
+
+bool isOverwritten(OpOperand &use) {
+  return llvm::is_contained(overwrittenOperands(use.getOwner()), &use);
+}
+
+struct LinAttnSeparateDestinationsPass final
+    : mlir::linattn::impl::LinAttnSeparateDestinationsPassBase<
+          LinAttnSeparateDestinationsPass> {
+  using LinAttnSeparateDestinationsPassBase::
+      LinAttnSeparateDestinationsPassBase;
+
+  void runOnOperation() override {
+    SmallVector<OpOperand *> overwritten;
+    getOperation()->walk([&](Operation *op) {
+      llvm::append_range(overwritten, overwrittenOperands(op));
+    });
+    for (OpOperand *operand : overwritten)
+      separate(*operand);
+  }
+
+private:
+  void separate(OpOperand &operand) {
+    Operation *user = operand.getOwner();
+    OpBuilder b(user);
+    Value value = operand.get();
+    if (isEntryArgument(value)) {
+      if (isa<ScanOp, StateOp, RecurrenceOpInterface, scf::ForOp>(user))
+        operand.set(copyOf(b, user->getLoc(), value));
+      return;
+    }
+    if (value.hasOneUse())
+      return;
+    Operation *source = value.getDefiningOp();
+    if (isa_and_nonnull<tensor::EmptyOp, linalg::FillOp>(source)) {
+      operand.set(cloneOf(source));
+      return;
+    }
+    if (llvm::count_if(value.getUses(), isOverwritten) > 1)
+      operand.set(copyOf(b, user->getLoc(), value));
+  }
+
+  bool isEntryArgument(Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && argument.getOwner() == &getOperation().front();
+  }
+
+  /// The same empty or constant tensor again, in memory of its own.
+  static Value cloneOf(Operation *source) {
+    OpBuilder b(source);
+    IRMapping mapping;
+    if (auto fill = dyn_cast<linalg::FillOp>(source))
+      if (auto empty = fill.output().getDefiningOp<tensor::EmptyOp>())
+        mapping.map(fill.output(), b.clone(*empty)->getResult(0));
+    return b.clone(*source, mapping)->getResult(0);
+  }
+
+  static Value copyOf(OpBuilder &b, Location loc, Value value) {
+    Value empty =
+        tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value),
+                                getElementTypeOrSelf(value));
+    return linalg::CopyOp::create(b, loc, value, empty).getResult(0);
+  }
+};
+
+} // namespace

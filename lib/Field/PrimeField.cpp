@@ -1,0 +1,158 @@
+//===- PrimeField.cpp - Numbers without rounding --------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Field/PrimeField.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace linattn;
+
+namespace {
+
+struct Fraction {
+  __int128 numerator, denominator;
+};
+
+/// Beyond these, the ends of a rounding interval do not fit 128 bits.
+constexpr int kMaxExponent = 40;
+
+/// A constant of so few bits is what it looks like, 0.375 say.
+constexpr unsigned kExactBits = 12;
+
+} // namespace
+
+static uint64_t power(uint64_t base, uint64_t exponent, uint64_t modulus) {
+  uint64_t result = 1;
+  for (; exponent != 0; exponent >>= 1) {
+    if (exponent & 1)
+      result = result * base % modulus;
+    base = base * base % modulus;
+  }
+  return result;
+}
+
+/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+/// 2014.
+static uint64_t mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+/// The fraction with the smallest denominator between two positive ones: the
+/// common part of their continued fractions.
+static Fraction findSimplest(Fraction low, Fraction high) {
+  __int128 whole = low.numerator / low.denominator;
+  __int128 rest = low.numerator % low.denominator;
+  if (rest == 0)
+    return {whole, 1};
+  if (whole + 1 <= high.numerator / high.denominator)
+    return {whole + 1, 1};
+  // Both lie in (whole, whole + 1): continue with the inverse of the rest.
+  Fraction inner = findSimplest(
+      {high.denominator, high.numerator - whole * high.denominator},
+      {low.denominator, rest});
+  return {whole * inner.numerator + inner.denominator, inner.numerator};
+}
+
+PrimeField::PrimeField(unsigned index) {
+  // Safe primes, so that q is as large as it can be.
+  p = index == 0 ? 2147483579 : 2147483123;
+  q = (p - 1) / 2;
+  // Any square but 1 has order q.
+  g = power(1234567891, 2, p);
+}
+
+PrimeField::Element PrimeField::multiply(Element x, Element y) const {
+  return pack(getFirst(x) * getFirst(y) % p, getSecond(x) * getSecond(y) % q);
+}
+
+PrimeField::Element PrimeField::invert(Element x) const {
+  return pack(power(getFirst(x), p - 2, p), power(getSecond(x), q - 2, q));
+}
+
+static uint64_t reduce(__int128 value, uint64_t modulus) {
+  __int128 rest = value % static_cast<__int128>(modulus);
+  return static_cast<uint64_t>(rest < 0 ? rest + modulus : rest);
+}
+
+PrimeField::Element PrimeField::embedFraction(__int128 numerator,
+                                              __int128 denominator) const {
+  return multiply(pack(reduce(numerator, p), reduce(numerator, q)),
+                  invert(pack(reduce(denominator, p), reduce(denominator, q))));
+}
+
+PrimeField::Element PrimeField::embedInteger(int64_t value) const {
+  return embedFraction(value, 1);
+}
+
+PrimeField::Element PrimeField::embedDyadic(double value) const {
+  int exponent;
+  auto mantissa =
+      static_cast<int64_t>(std::ldexp(std::frexp(value, &exponent), 53));
+  exponent -= 53;
+  uint64_t steps = static_cast<uint64_t>(std::abs(exponent));
+  Element scale = pack(power(2, steps, p), power(2, steps, q));
+  return multiply(embedInteger(mantissa), exponent < 0 ? invert(scale) : scale);
+}
+
+/// Whether `value` is what rounding `exact` to `precision` bits gives.
+static bool isRounded(double value, double exact, unsigned precision) {
+  return std::abs(value - exact) <=
+         std::ldexp(std::abs(exact), -static_cast<int>(precision));
+}
+
+PrimeField::Element PrimeField::embed(double value, unsigned precision) const {
+  if (std::isnan(value))
+    return kNaN;
+  // f16 ends at 65504, the wider types beyond 3e38.
+  bool isLargest =
+      precision == 11
+          ? std::abs(value) >= 65504
+          : std::abs(value) >= 3.38e38 &&
+                (precision < 53 ||
+                 std::abs(value) == std::numeric_limits<double>::max());
+  if (std::isinf(value) || isLargest)
+    return value < 0 ? kNegativeInfinity : kInfinity;
+  if (value == 0)
+    return 0;
+
+  // The one pair of irrational constants that code multiplies with each other.
+  constexpr double ln2 = 0.69314718055994530942;
+  Element ln2Element = embedDyadic(ln2);
+  if (isRounded(value, ln2, precision))
+    return ln2Element;
+  if (isRounded(value, 1 / ln2, precision))
+    return invert(ln2Element);
+
+  int exponent;
+  double mantissa = std::frexp(value, &exponent);
+  double few = std::ldexp(mantissa, kExactBits);
+  if (few == std::trunc(few) || std::abs(exponent) > kMaxExponent)
+    return embedDyadic(value);
+  double whole = std::trunc(value);
+  if (value == whole)
+    return embedInteger(static_cast<int64_t>(whole));
+  // Half a unit in the last place on both sides, as fractions over 2^shift.
+  auto digits = static_cast<int64_t>(
+      std::ldexp(std::abs(mantissa), static_cast<int>(precision) + 1));
+  int shift = static_cast<int>(precision) + 1 - exponent;
+  __int128 denominator = __int128(1) << shift;
+  Fraction simplest =
+      findSimplest({digits - 1, denominator}, {digits + 1, denominator});
+  return embedFraction(value < 0 ? -simplest.numerator : simplest.numerator,
+                       simplest.denominator);
+}
+
+PrimeField::Element PrimeField::makeRandom(uint64_t seed, uint64_t stream,
+                                           uint64_t index) const {
+  uint64_t state = mix(mix(mix(seed ^ p) ^ stream) ^ index);
+  return pack(state % p, mix(state) % q);
+}

@@ -1,0 +1,151 @@
+//===- FmaPeak.cpp - The machine's arithmetic ceiling --------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Peak/FmaPeak.h"
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace {
+
+/// Runs `rounds` rounds of FMAs and returns their floating-point operations.
+using Loop = double (*)(int64_t rounds);
+
+/// Keeps the compiler from deleting the loop.
+volatile float sink;
+
+#if defined(__x86_64__)
+// Latency times throughput is at most ten; a few more chains do no harm, and 12
+// accumulators with two operands fit sixteen registers.
+constexpr int kChains = 12;
+
+__attribute__((target("avx512f"))) double runAVX512(int64_t rounds) {
+  __m512 acc[kChains];
+  for (int i = 0; i < kChains; ++i)
+    acc[i] = _mm512_set1_ps(static_cast<float>(i));
+  __m512 a = _mm512_set1_ps(0.5f), b = _mm512_set1_ps(1.0f);
+  for (int64_t r = 0; r < rounds; ++r) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kChains; ++i)
+      acc[i] = _mm512_fmadd_ps(acc[i], a, b);
+    // Hides from the optimiser that the operands never change.
+    __asm__ volatile("" : "+v"(a), "+v"(b));
+  }
+  __m512 sum = acc[0];
+  for (int i = 1; i < kChains; ++i)
+    sum = _mm512_add_ps(sum, acc[i]);
+  sink = _mm512_cvtss_f32(sum);
+  return 2.0 * 16 * kChains * static_cast<double>(rounds);
+}
+
+__attribute__((target("avx2,fma"))) double runAVX2(int64_t rounds) {
+  __m256 acc[kChains];
+  for (int i = 0; i < kChains; ++i)
+    acc[i] = _mm256_set1_ps(static_cast<float>(i));
+  __m256 a = _mm256_set1_ps(0.5f), b = _mm256_set1_ps(1.0f);
+  for (int64_t r = 0; r < rounds; ++r) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kChains; ++i)
+      acc[i] = _mm256_fmadd_ps(acc[i], a, b);
+    __asm__ volatile("" : "+x"(a), "+x"(b));
+  }
+  __m256 sum = acc[0];
+  for (int i = 1; i < kChains; ++i)
+    sum = _mm256_add_ps(sum, acc[i]);
+  sink = _mm256_cvtss_f32(sum);
+  return 2.0 * 8 * kChains * static_cast<double>(rounds);
+}
+#endif
+
+/// Whatever vectors the compiler makes of it: 4 lanes suit every 64-bit Arm.
+double runGeneric(int64_t rounds) {
+  using Vector = float __attribute__((vector_size(16)));
+  constexpr int kGenericChains = 16;
+  Vector acc[kGenericChains] = {};
+  Vector a = {0.5f, 0.5f, 0.5f, 0.5f}, b = {1, 1, 1, 1};
+  for (int64_t r = 0; r < rounds; ++r) {
+    for (Vector &chain : acc)
+      chain = chain * a + b;
+    __asm__ volatile("" ::: "memory");
+  }
+  Vector sum = acc[0];
+  for (Vector chain : acc)
+    sum += chain;
+  sink = sum[0];
+  return 2.0 * 4 * kGenericChains * static_cast<double>(rounds);
+}
+
+struct Kind {
+  const char *name;
+  Loop loop;
+};
+
+Kind getKind(int64_t vectorBits) {
+#if defined(__x86_64__)
+  if (vectorBits >= 512 && __builtin_cpu_supports("avx512f"))
+    return {"avx512", runAVX512};
+  if (vectorBits >= 256 && __builtin_cpu_supports("avx2") &&
+      __builtin_cpu_supports("fma"))
+    return {"avx2", runAVX2};
+#endif
+  return {"generic", runGeneric};
+}
+
+double getSeconds() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// The best of several short runs: interruptions only ever slow one down.
+double measureOneThread(Loop loop) {
+  constexpr int64_t kRounds = 200000;
+  double best = 0;
+  loop(kRounds); // Warm up: wide registers take a moment to get their clock.
+  for (int repetition = 0; repetition < 8; ++repetition) {
+    double start = getSeconds();
+    double operations = loop(kRounds);
+    best = std::max(best, operations / (getSeconds() - start));
+  }
+  return best / 1e9;
+}
+
+} // namespace
+
+double linattn::measureFmaGflops(int threads, int64_t vectorBits) {
+  Loop loop = getKind(vectorBits).loop;
+  std::vector<double> results(std::max(threads, 1));
+  std::atomic<int> waiting{static_cast<int>(results.size())};
+  auto work = [&](size_t i) {
+    // All at once, so that they share clocks and power as they would in use.
+    --waiting;
+    while (waiting > 0)
+      std::this_thread::yield();
+    results[i] = measureOneThread(loop);
+  };
+  std::vector<std::thread> others;
+  for (size_t i = 1; i < results.size(); ++i)
+    others.emplace_back(work, i);
+  work(0);
+  for (std::thread &thread : others)
+    thread.join();
+  double total = 0;
+  for (double result : results)
+    total += result;
+  return total;
+}
+
+const char *linattn::getFmaKind(int64_t vectorBits) {
+  return getKind(vectorBits).name;
+}

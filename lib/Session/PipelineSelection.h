@@ -1,0 +1,30 @@
+//===- PipelineSelection.h - Options to passes ------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_SESSION_PIPELINESELECTION_H
+#define LINATTN_LIB_SESSION_PIPELINESELECTION_H
+
+#include "linattn/Session/Session.h"
+
+namespace mlir {
+class DialectRegistry;
+class OpPassManager;
+} // namespace mlir
+
+namespace linattn::detail {
+
+/// Every dialect and extension that compilation needs.
+const mlir::DialectRegistry &getDialectRegistry();
+
+/// Adds the whole way from tensors to the LLVM dialect.
+void buildPipeline(mlir::OpPassManager &pm, const CompilerOptions &options,
+                   InnermostStride innermost);
+
+} // namespace linattn::detail
+
+#endif // LINATTN_LIB_SESSION_PIPELINESELECTION_H
