@@ -77,6 +77,11 @@ static Family linearAttention() {
   family.formula = "S_t = S_{t-1} + φ(k_t) v_tᵀ,  z_t = z_{t-1} + φ(k_t),  "
                    "o_t = s S_tᵀφ(q_t) / (s z_t·φ(q_t) + eps)";
   family.paper = "Katharopoulos et al., Transformers are RNNs, 2020";
+  family.note = "`attention` has more feature maps, masks and the non-causal "
+                "form.";
+  family.signature = "q, k, v, scale=None, initial_state=None, "
+                     "output_final_state=False, *, feature_map=\"elu\", "
+                     "normalize=True, eps=None, reverse=False";
   family.operands = queryKeyValue() + std::vector{offsets()};
   family.options = {
       scaleOption(),
@@ -123,6 +128,9 @@ static Family rfa() {
       "+ (1−f_t) φ(k_t),  f_t = e^{g_t},  o_t = s S_tᵀφ(q_t) / "
       "(s z_t·φ(q_t) + eps)";
   family.paper = "Peng et al., Random Feature Attention, 2021";
+  family.signature = "q, k, v, g, scale=None, initial_state=None, "
+                     "output_final_state=False, *, feature_map=\"identity\", "
+                     "normalize=True, eps=None, reverse=False";
   family.operands = queryKeyValue() +
                     std::vector{gate("g", "B T H", "log f, ≤ 0"), offsets()};
   family.options = {
@@ -169,6 +177,9 @@ static Family retnet() {
   family.formula = "S_t = γ_h S_{t-1} + k_t v_tᵀ,  γ_h = 1 − 2^{−5−h},  "
                    "o_t = s S_tᵀq_t";
   family.paper = "Sun et al., Retentive Network, 2023";
+  family.note = "Queries and keys are rotated beforehand.";
+  family.signature = "q, k, v, scale=None, initial_state=None, "
+                     "output_final_state=False, *, reverse=False";
   family.operands = queryKeyValue() + std::vector{offsets()};
   family.options = {scaleOption(), reverseOption()};
   family.rules = headRules();
@@ -194,6 +205,10 @@ static Family lightning() {
   family.formula = "S_t = e^{g_h} S_{t-1} + k_t v_tᵀ,  g_h = −(8/H)(1 − "
                    "layer_idx/num_layers) h,  o_t = s S_tᵀq_t";
   family.paper = "Qin et al., Lightning Attention-2, 2024";
+  family.note = "Decays are constants of the head and the layer.";
+  family.signature = "q, k, v, layer_idx, num_layers, scale=None, "
+                     "initial_state=None, output_final_state=False, *, "
+                     "reverse=False";
   family.operands = queryKeyValue() + std::vector{offsets()};
   family.options = {
       {"layer_idx", std::nullopt, "which layer this is", /*isRequired=*/true},
@@ -229,6 +244,9 @@ static Family simpleGLA() {
   family.title = "Simple GLA";
   family.formula = "S_t = e^{g_t} S_{t-1} + k_t v_tᵀ,  o_t = s S_tᵀq_t";
   family.paper = "Yang et al., Gated Linear Attention, 2024; Dao and Gu, 2024";
+  family.signature = "q, k, v, g=None, g_gamma=None, scale=None, "
+                     "initial_state=None, output_final_state=False, *, "
+                     "reverse=False";
   family.operands =
       queryKeyValue() +
       std::vector{optional(gate("g", "B T H", "log decay of a token, ≤ 0")),
@@ -282,6 +300,10 @@ static Family mamba2() {
       "S_t = e^{Δ_t A} S_{t-1} + B_t (Δ_t x_t)ᵀ,  y_t = S_tᵀC_t + D "
       "⊙ x_t,  Δ_t = dt_t + dt_bias or its softplus";
   family.paper = "Dao and Gu, Transformers are SSMs, 2024";
+  family.note = "Names and layouts are those of `mamba_ssm`; G divides H.";
+  family.signature =
+      "x, dt, A, B, C, D=None, dt_bias=None, initial_states=None, "
+      "dt_softplus=False, return_final_states=False";
   family.operands = {
       tokens("x", "B T Hv V", "inputs (V is the head size P)"),
       tokens("B", "B T G K", "input projections (K is the state size N)"),
@@ -331,6 +353,8 @@ static Family mlstm() {
       "S and z are stored times e^{−m_t}, m_t = max(log f_t + m_{t-1}, ĩ_t), "
       "where eps is added to the divisor";
   family.paper = "Beck et al., xLSTM, 2024";
+  family.signature = "q, k, v, i, f, scale=None, initial_state=None, "
+                     "output_final_state=False, *, eps=0.0, reverse=False";
   family.operands =
       queryKeyValue() +
       std::vector{gate("i", "B T H", "input gate, its logarithm"),
@@ -374,6 +398,9 @@ static Family gla() {
   family.formula = "S_t = Diag(e^{g_t}) S_{t-1} Diag(e^{gv_t}) + k_t v_tᵀ,  "
                    "o_t = s S_tᵀq_t";
   family.paper = "Yang et al., Gated Linear Attention Transformers, 2024";
+  family.signature =
+      "q, k, v, g=None, gv=None, scale=None, initial_state=None, "
+      "output_final_state=False, *, reverse=False";
   family.operands =
       queryKeyValue() +
       std::vector{optional(gate("g", "B T H K", "log decay of keys, ≤ 0")),
@@ -400,6 +427,8 @@ static Family hgrn() {
   family.title = "HGRN";
   family.formula = "h_t = e^{g_t} ⊙ h_{t-1} + x_t,  o_t = h_t";
   family.paper = "Qin et al., Hierarchically Gated Recurrent Network, 2023";
+  family.signature = "x, g, initial_state=None, output_final_state=False, *, "
+                     "reverse=False";
   family.operands = {tokens("x", "B T V -> B 1 T V", "inputs"),
                      gate("g", "B T V -> B 1 T V", "log decay, ≤ 0"),
                      offsets()};
@@ -424,6 +453,9 @@ static Family hgrn2() {
   family.formula = "S_t = Diag(f_t) S_{t-1} + (1−f_t) v_tᵀ,  f_t = e^{g_t},  "
                    "o_t = s S_tᵀq_t";
   family.paper = "Qin et al., HGRN2, 2024";
+  family.note = "Gated linear attention with 1 − f_t for the keys.";
+  family.signature = "q, v, g, scale=None, initial_state=None, "
+                     "output_final_state=False, *, reverse=False";
   family.operands = {tokens("q", "B T Hq K", "queries"),
                      tokens("v", "B T H V", "inputs"),
                      gate("g", "B T H K", "log forget gate, ≤ 0"), offsets()};
@@ -455,6 +487,8 @@ static Family rwkv(const char *name, const char *title, const char *w,
   family.formula = "o_t = s (S_{t-1}ᵀr_t + (r_t·(u ⊙ k_t)) v_t),  S_t = "
                    "Diag(e^{w_t}) S_{t-1} + k_t v_tᵀ";
   family.paper = paper;
+  family.signature = "r, k, v, w, u, scale=None, initial_state=None, "
+                     "output_final_state=False, *, reverse=False";
   family.operands = {tokens("r", "B T Hq K", "receptances"),
                      tokens("k", "B T Hk K", "keys"),
                      tokens("v", "B T Hv V", "values"),

@@ -83,6 +83,10 @@ static Family rwkv4() {
                    "A_t = e^w A_{t-1} + e^{k_t} v_t,  B_t = e^w B_{t-1} + "
                    "e^{k_t}";
   family.paper = "Peng et al., RWKV, 2023";
+  family.signature =
+      "w, u, k, v, initial_state=None, output_final_state=False, "
+      "*, reverse=False";
+  family.hasForms = false;
   family.operands = {tokens("k", "B T C", "keys"),
                      tokens("v", "B T C", "values"),
                      gate("w", "C", "log decay, ≤ 0"),
@@ -133,6 +137,13 @@ static Family logLinear() {
   family.formula = "o_t = s Σ_{j≤t} λ_t[ℓ(t,j)] e^{g_{j+1}+…+g_t} (q_t·k_j) "
                    "v_j,  ℓ(t,j) = bits of t xor j";
   family.paper = "Guo et al., Log-Linear Attention, 2025";
+  family.note = "One state per level of a tree over the past. 1 + the bits of "
+                "the last position are enough levels; `position` counts the "
+                "tokens that the states have seen.";
+  family.signature =
+      "q, k, v, g, level_scales, scale=None, initial_state=None, "
+      "output_final_state=False";
+  family.hasForms = false;
   family.operands = queryKeyValue() +
                     std::vector{gate("g", "B T H", "log decay, ≤ 0"),
                                 gate("level_scales", "B T H L",
@@ -336,6 +347,13 @@ static Family lru() {
       "λ = e^{−e^ν + i e^θ}";
   family.paper = "Orvieto et al., Resurrecting Recurrent Neural Networks for "
                  "Long Sequences, 2023";
+  family.note =
+      "h is kept for 64 tokens at a time. λ and h are float64: a mode "
+      "that remembers thousands of tokens multiplies by λ as often.";
+  family.signature = "u, nu_log, theta_log, B_re, B_im, C_re, C_im, "
+                     "gamma_log=None, D=None, initial_state=None, "
+                     "output_final_state=False";
+  family.hasForms = false;
   family.operands = {
       tokens("u", "B T D", "inputs"),
       gate("nu_log", "S", "ν: log(−log|λ|)"),

@@ -166,6 +166,11 @@ static Family deltaRule() {
                    "S_tᵀq_t";
   family.paper = "Schlag et al., 2021; Yang et al., Parallelizing Linear "
                  "Transformers with the Delta Rule, 2024";
+  family.note = "Keys should be of unit length.";
+  family.signature = "q, k, v, beta=None, scale=None, initial_state=None, "
+                     "output_final_state=False, use_qk_l2norm_in_kernel=False, "
+                     "*, use_beta_sigmoid_in_kernel=False, "
+                     "allow_neg_eigval=False, reverse=False";
   family.operands = queryKeyValue() + std::vector{betaOperand(), offsets()};
   family.options = std::vector{scaleOption(), l2normOption()} + betaOptions() +
                    std::vector{reverseOption()};
@@ -184,6 +189,12 @@ static Family gatedDeltaRule() {
       "S' = e^{g_t} S_{t-1},  S_t = S' + β_t k_t (v_t − S'ᵀk_t)ᵀ,  "
       "o_t = s S_tᵀq_t";
   family.paper = "Yang et al., Gated Delta Networks, 2024";
+  family.signature =
+      "q, k, v, g, beta=None, scale=None, initial_state=None, "
+      "output_final_state=False, use_qk_l2norm_in_kernel=False, "
+      "*, use_gate_in_kernel=False, A_log=None, dt_bias=None, "
+      "use_beta_sigmoid_in_kernel=False, allow_neg_eigval=False, "
+      "reverse=False";
   family.operands =
       queryKeyValue() +
       std::vector{gate("g", "B T H", "log decay, ≤ 0, or its preactivation"),
@@ -206,6 +217,11 @@ static Family kda() {
   family.formula = "S' = Diag(e^{g_t}) S_{t-1},  S_t = S' + β_t k_t (v_t − "
                    "S'ᵀk_t)ᵀ,  o_t = s S_tᵀq_t";
   family.paper = "Kimi Team, Kimi Linear, 2025";
+  family.signature = "q, k, v, g, beta=None, scale=None, initial_state=None, "
+                     "output_final_state=False, use_qk_l2norm_in_kernel=False, "
+                     "*, use_gate_in_kernel=False, A_log=None, dt_bias=None, "
+                     "lower_bound=None, use_beta_sigmoid_in_kernel=False, "
+                     "allow_neg_eigval=False, reverse=False";
   family.operands =
       queryKeyValue() +
       std::vector{gate("g", "B T H K", "log decay, ≤ 0, or its preactivation"),
@@ -228,6 +244,13 @@ static Family gdn2() {
   family.formula = "S' = Diag(e^{g_t}) S_{t-1},  S_t = S' + k_t (w_t ⊙ v_t − "
                    "S'ᵀ(b_t ⊙ k_t))ᵀ,  o_t = s S_tᵀq_t";
   family.paper = "flash-linear-attention, gdn2, 2026";
+  family.note =
+      "The delta rule with a gate b of the erased and a gate w of the "
+      "written values.";
+  family.signature = "q, k, v, g, b, w, scale=None, initial_state=None, "
+                     "output_final_state=False, use_qk_l2norm_in_kernel=False, "
+                     "*, use_gate_in_kernel=False, A_log=None, dt_bias=None, "
+                     "lower_bound=None, reverse=False";
   family.operands =
       queryKeyValue() +
       std::vector{gate("g", "B T H K", "log decay, ≤ 0, or its preactivation"),
@@ -261,6 +284,9 @@ static Family tttLinear() {
                    "η_t k_t (v_t − S_{t-1}ᵀk_t)ᵀ,  o_t = s S_tᵀq_t";
   family.paper = "Sun et al., Learning to (Learn at Test Time), 2024: "
                  "mini-batches of one token, no inner layer norm";
+  family.signature = "q, k, v, eta, scale=None, initial_state=None, "
+                     "output_final_state=False, use_qk_l2norm_in_kernel=False, "
+                     "*, reverse=False";
   family.operands =
       queryKeyValue() +
       std::vector{gate("eta", "B T H | B T H 1 -> B H T", "learning rates"),
@@ -287,6 +313,11 @@ static Family gatedOja() {
   family.formula = "S' = S_{t-1} Diag(e^{gv_t}),  S_t = S' + β_t (k_t − S'v_t) "
                    "v_tᵀ,  o_t = s S_tᵀq_t";
   family.paper = "flash-linear-attention, gated_oja_rule, 2025";
+  family.note = "The delta rule with keys and values exchanged. Values should "
+                "be of unit length.";
+  family.signature = "q, k, v, gv=None, beta=None, scale=None, "
+                     "initial_state=None, output_final_state=False, "
+                     "use_q_l2norm=False, use_k_l2norm=False, *, reverse=False";
   family.operands =
       queryKeyValue() +
       std::vector{optional(gate("gv", "B T H V", "log decay of values, ≤ 0")),
@@ -331,6 +362,10 @@ static Family comba() {
       "S_t = e^{g_t} S_{t-1} + β_t k_t (v_t − S_{t-1}ᵀp_t)ᵀ,  o_t = "
       "s S_tᵀq_t";
   family.paper = "Hu et al., Comba, 2025";
+  family.note = "The delta rule, corrected by p before the decay.";
+  family.signature =
+      "q, k, v, p, g, beta=None, scale=None, initial_state=None, "
+      "output_final_state=False, use_qk_l2norm_in_kernel=False";
   family.operands =
       queryKeyValue() +
       std::vector{tokens("p", "B T Hk K", "what is corrected"),
@@ -378,10 +413,15 @@ static Family generalized(const char *name, const char *title,
   family.operands = {tokens(query, "B T Hq K", "queries"),
                      tokens("k", "B T Hk K", "keys"),
                      tokens("v", "B T Hv V", "values"),
-                     gate("a", "B T H K", "what reads the state"),
-                     gate("b", "B T H K", "where what was read is written")};
-  if (decay)
+                     gate("a", "B T H K", "reads the state"),
+                     gate("b", "B T H K", "writes what a reads")};
+  family.signature = "q, k, v, a, b, ";
+  if (decay) {
     family.operands.push_back(gate(decay, "B T H K", "log decay, ≤ 0"));
+    family.signature += decay + std::string(", ");
+  }
+  family.signature += "scale=None, initial_state=None, "
+                      "output_final_state=False, *, reverse=False";
   family.operands.push_back(offsets());
   family.options = {scaleOption(), reverseOption()};
   family.rules = headRules();
@@ -408,6 +448,8 @@ static Family rwkv7() {
       "S_t = Diag(e^{w_t}) S_{t-1} + b_t (S_{t-1}ᵀa_t)ᵀ + k_t v_tᵀ,  o_t = s "
       "S_tᵀr_t;  a = −κ̂, b = κ̂ ⊙ a_icl",
       "Peng et al., RWKV-7 Goose, 2025");
+  family.signature = "r, w, k, v, a, b, scale=1.0, initial_state=None, "
+                     "output_final_state=False, *, reverse=False";
   family.options.front() = {"scale", FamilyValue(1.0), "1 unless given"};
   return family;
 }
@@ -473,6 +515,9 @@ static Family gatedDeltaProduct() {
       "S' = e^{g_t} S_{t-1},  then for i = 1 … n: S' ← S' + β_{t,i} "
       "k_{t,i} (v_{t,i} − S'ᵀk_{t,i})ᵀ,  S_t = S',  o_t = s S_tᵀq_t";
   family.paper = "Siems et al., DeltaProduct, 2025";
+  family.signature = "q, k, v, g, beta, num_householder, scale=None, "
+                     "initial_state=None, output_final_state=False, "
+                     "use_qk_l2norm_in_kernel=False";
   family.operands = {
       tokens("q", "B T Hq K", "queries"),
       tokens("k", "B Tn Hk K", "keys, n in a row for every token"),

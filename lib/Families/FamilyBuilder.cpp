@@ -226,14 +226,13 @@ LogicalResult FamilyBuilder::applyRules() {
     return getValueOrCreateConstantIndexOp(b, b.getLoc(), size);
   };
   for (const std::string &text : getDimRules(family, arguments.options)) {
-    auto [result, right] = StringRef(text).split('=');
-    result = result.trim();
-    right = right.trim();
-    OpFoldResult &size = extents[result];
-    if (right.consume_front("max(")) {
-      auto [first, second] = right.split(',');
-      OpFoldResult x = extent(first.trim()),
-                   y = extent(second.trim().rtrim(')'));
+    std::optional<SizeRule> rule = parseSizeRule(text);
+    if (!rule || rule->kind == SizeRule::Features ||
+        rule->kind == SizeRule::Quotient)
+      return fail("expected a rule of sizes, but got " + text);
+    OpFoldResult &size = extents[rule->result];
+    if (rule->kind == SizeRule::Max) {
+      OpFoldResult x = extent(rule->left), y = extent(rule->right);
       auto m = getConstantIntValue(x), n = getConstantIntValue(y);
       if (m && n && *m && *n && std::max(*m, *n) % std::min(*m, *n) != 0)
         return fail("expected head counts that divide one another, but got " +
@@ -245,17 +244,15 @@ LogicalResult FamilyBuilder::applyRules() {
             arith::MaxSIOp::create(b, toValue(x), toValue(y)));
       continue;
     }
-    int64_t factor = 1;
-    if (right.consumeInteger(10, factor))
-      return fail("expected a rule of sizes, but got " + text);
-    factors[result] = {right.trim().str(), factor};
-    OpFoldResult x = right.trim().empty() ? OpFoldResult(b.getIndexAttr(1))
-                                          : extent(right.trim());
+    factors[rule->result] = {rule->left.str(), rule->factor};
+    OpFoldResult x = rule->kind == SizeRule::Constant
+                         ? OpFoldResult(b.getIndexAttr(1))
+                         : extent(rule->left);
     if (auto m = getConstantIntValue(x))
-      size = b.getIndexAttr(*m * factor);
+      size = b.getIndexAttr(*m * rule->factor);
     else if (!size || !getConstantIntValue(size))
       size = getAsOpFoldResult(arith::MulIOp::create(
-          b, toValue(x), arith::ConstantIndexOp::create(b, factor)));
+          b, toValue(x), arith::ConstantIndexOp::create(b, rule->factor)));
   }
   if (!extents.lookup("N"))
     extents["N"] = extents.lookup("B");

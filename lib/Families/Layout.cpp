@@ -52,3 +52,43 @@ llvm::SmallVector<LayoutNames, 3> mlir::linattn::parseLayout(StringRef text) {
     layouts.push_back(parseAlternative(alternative));
   return layouts;
 }
+
+std::optional<SizeRule> mlir::linattn::parseSizeRule(StringRef text) {
+  auto [result, right] = text.split('=');
+  SizeRule rule;
+  rule.result = result.trim();
+  right = right.trim();
+  if (rule.result.empty() || right.empty())
+    return std::nullopt;
+  if (right.consume_front("max(")) {
+    auto [left, other] = right.split(',');
+    rule.kind = SizeRule::Max;
+    rule.left = left.trim();
+    rule.right = other.trim().rtrim(')');
+    return rule;
+  }
+  if (right.consume_front("features(")) {
+    llvm::SmallVector<StringRef, 4> parts;
+    right.split(parts, ',');
+    if (parts.size() != 4)
+      return std::nullopt;
+    for (auto [part, coefficient] : llvm::zip(parts, rule.coefficients))
+      if (part.trim().getAsInteger(10, coefficient))
+        return std::nullopt;
+    rule.kind = SizeRule::Features;
+    rule.left = parts.back().trim().rtrim(')');
+    return rule;
+  }
+  if (auto [left, divisor] = right.split('/'); !divisor.empty()) {
+    rule.kind = SizeRule::Quotient;
+    rule.left = left.trim();
+    if (divisor.trim().getAsInteger(10, rule.factor) || rule.factor < 1)
+      return std::nullopt;
+    return rule;
+  }
+  if (right.consumeInteger(10, rule.factor))
+    return std::nullopt;
+  rule.left = right.trim();
+  rule.kind = rule.left.empty() ? SizeRule::Constant : SizeRule::Times;
+  return rule;
+}

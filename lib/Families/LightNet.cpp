@@ -21,6 +21,8 @@ static Family lightnet() {
   family.formula = "z_t = log Σ_{j≤t} e^{k_j},  S_t = Diag(e^{z_{t-1} − z_t}) "
                    "S_{t-1} + e^{k_t − z_t} v_tᵀ,  o_t = s S_tᵀq_t";
   family.paper = "Qin et al., You Only Scan Once, 2024";
+  family.signature = "q, k, v, scale=None, initial_state=None, "
+                     "output_final_state=False";
   family.operands = {tokens("q", "B T Hq K", "queries"),
                      tokens("k", "B T H K", "logarithms of the keys"),
                      tokens("v", "B T H V", "values"), offsets()};

@@ -463,6 +463,13 @@ static Family mamba3() {
       "Δ_t k̃_{t-1} v_{t-1}ᵀ) + λ_t Δ_t k̃_t v_tᵀ,  o_t = (S_tᵀq̃_t + D v_t) ⊙ "
       "silu(Z_t)";
   family.paper = mamba3Paper;
+  family.note =
+      "Rot turns elements 2i and 2i + 1 by the i-th of S angles, 2S ≤ "
+      "N; the other elements stay. Names and layouts are those of "
+      "`mamba_ssm`. Angles that repeat along H need no copy; those of "
+      "the final state are modulo 2π.";
+  family.signature = "Q, K, V, ADT, DT, Trap, Q_bias, K_bias, Angles, D=None, "
+                     "Z=None, Input_States=None, return_final_states=False";
   family.operands =
       std::vector<FamilyOperand>{tokens("Q", "B T G K", "queries (C)"),
                                  tokens("K", "B T G K", "keys (B)"),
@@ -497,6 +504,9 @@ static Family mamba3Mimo() {
       "(v_t ⊙ MIMO_V_r)ᵀ,  o_{t,r} = (S_tᵀq̃_{t,r} + D v_t ⊙ MIMO_V_r) ⊙ "
       "silu(Z_t ⊙ MIMO_Z_r),  o_t = Σ_r MIMO_Out_r ⊙ o_{t,r}";
   family.paper = mamba3Paper;
+  family.signature = "Q, K, V, ADT, DT, Trap, Q_bias, K_bias, MIMO_V, MIMO_Z, "
+                     "MIMO_Out, Angles, D=None, Z=None, Input_States=None, "
+                     "return_final_states=False, *, rotate_pairwise=False";
   family.operands =
       std::vector<FamilyOperand>{
           tokens("Q", "B T R G K -> B G T R K", "queries (C)"),

@@ -207,6 +207,11 @@ static Family momentumDeltaRule() {
       "e^{log_alpha_t} with use_p_times_alpha";
   family.paper = "Momentum DeltaNet, 2026; flash-linear-attention, "
                  "momentum_delta_rule, 2026";
+  family.signature =
+      "q, k, v, log_alpha, log_mu, p=None, beta=None, eta=None, "
+      "scale=None, initial_state=None, output_final_state=False, "
+      "use_qk_l2norm_in_kernel=True, use_p_times_alpha=True";
+  family.hasForms = false;
   family.operands =
       queryKeyValue() +
       std::vector{

@@ -51,7 +51,7 @@ inline FamilyOperand offsets() {
 }
 
 inline FamilyOption scaleOption() {
-  return {"scale", std::nullopt, "K^-1/2 unless given"};
+  return {"scale", std::nullopt, "multiplies the output; K^-1/2 unless given"};
 }
 inline FamilyOption flag(std::string name, std::string doc) {
   return {std::move(name), FamilyValue(0.0), std::move(doc)};

@@ -66,6 +66,8 @@ static Family gsa() {
                    "K_tᵀq_t),  V_t = Diag(e^{g_t}) V_{t-1} + s_t v_tᵀ,  o_t = "
                    "V_tᵀp_t";
   family.paper = "Zhang et al., Gated Slot Attention, 2024";
+  family.signature = "q, k, v, s, g, scale=None, initial_state=None, "
+                     "output_final_state=False, *, reverse=False";
   family.operands =
       queryKeyValue() +
       std::vector{tokens("s", "B T H M", "how much goes into each slot"),
@@ -88,6 +90,8 @@ static Family abc() {
   family.formula = "z_t = log Σ_{j≤t} e^{s_j},  w_t = e^{s_t − z_t},  g_t = "
                    "z_{t-1} − z_t;  then as gated slot attention with w for s";
   family.paper = "Peng et al., ABC, 2022";
+  family.signature = "q, k, v, s, scale=None, initial_state=None, "
+                     "output_final_state=False";
   family.operands = queryKeyValue() +
                     std::vector{tokens("s", "B T H M", "scores of the slots")};
   family.options = {scaleOption()};

@@ -10,26 +10,16 @@ Arrays are ``[B, T, H, D]``, of any library that speaks DLPack. Kernels are
 compiled at the first call and kept in memory and on disk.
 """
 
-from . import _linattn, conv, costs, feature_maps, fla, reference
-from ._additive import (
-    gla, hgrn, hgrn2, lightning, linear_attention, mamba2, mlstm, retnet, rfa, rwkv5, rwkv6,
-    simple_gla,
-)  # fmt: skip
-from ._beyond import log_linear, lru, rwkv4, selective_scan
+from . import _linattn, _named, conv, costs, feature_maps, fla, reference
+from ._beyond import selective_scan
 from ._bidirectional import bidirectional
 from ._checks import UnsupportedError
 from ._compile import compile
 from ._conv import causal_conv1d
 from ._deadline import deadline
-from ._delta import (
-    comba, delta_rule, dplr, gated_delta_rule, gated_deltaproduct, gated_oja, gdn2, iplr, kda, rwkv7,
-    ttt_linear,
-)  # fmt: skip
 from ._explain import explain
 from ._linattn import Kernel, __version__
-from ._lightnet import lightnet
-from ._mamba3 import mamba3, mamba3_mimo
-from ._momentum import momentum_delta_rule
+from ._named import *  # noqa: F403
 from ._norm import layer_norm_gated, layernorm_fn, output_norm, rms_norm_gated, rmsnorm_fn
 from ._onnx import onnx_causal_conv_with_state, onnx_linear_attention
 from ._ops import attention
@@ -38,7 +28,6 @@ from ._pool import StatePool
 from ._random import RandomProjection, random_projection
 from ._scan import scan
 from ._state import State
-from ._two_pass import abc, gsa
 from .reference import weights
 
 get_num_threads, set_num_threads = map(_plainly, (_linattn.get_num_threads, _linattn.set_num_threads))
@@ -52,60 +41,29 @@ __all__ = [
     "StatePool",
     "UnsupportedError",
     "__version__",
-    "abc",
     "attention",
     "bidirectional",
     "causal_conv1d",
-    "comba",
     "compile",
     "conv",
     "costs",
     "deadline",
-    "delta_rule",
-    "dplr",
     "explain",
     "feature_maps",
     "fla",
-    "gated_delta_rule",
-    "gated_deltaproduct",
-    "gated_oja",
-    "gdn2",
     "get_num_threads",
-    "gla",
-    "gsa",
-    "hgrn",
-    "hgrn2",
-    "iplr",
-    "kda",
     "layer_norm_gated",
     "layernorm_fn",
-    "lightnet",
-    "lightning",
-    "linear_attention",
-    "log_linear",
-    "lru",
-    "mamba2",
-    "mamba3",
-    "mamba3_mimo",
-    "mlstm",
-    "momentum_delta_rule",
     "onnx_causal_conv_with_state",
     "onnx_linear_attention",
     "output_norm",
     "random_projection",
     "reference",
-    "retnet",
-    "rfa",
     "rms_norm_gated",
     "rmsnorm_fn",
-    "rwkv4",
-    "rwkv5",
-    "rwkv6",
-    "rwkv7",
     "scan",
     "selective_scan",
     "set_num_threads",
-    "simple_gla",
-    "ttt_linear",
     "weights",
+    *_named.__all__,
 ]

@@ -1,17 +1,12 @@
-"""Named families beyond the scan: a decay per element, complex states, levels."""
+"""Mamba-1, whose arrays may be complex."""
 
 from __future__ import annotations
 
 from ._arrays import assign, convert_like, dtype_name, to_numpy
-from ._families import Family, offsets
+from ._families import Family
 from ._ops import check_inplace
 
-__all__ = [
-    "log_linear",
-    "lru",
-    "rwkv4",
-    "selective_scan",
-]
+__all__ = ["selective_scan"]
 
 
 _selective_scan = Family("selective_scan", flags=("delta_softplus", "complex"), numbers=())
@@ -117,129 +112,4 @@ def selective_scan(
         (u, delta, A, B, C, D, z, delta_bias, None, None, None),
         {"delta_softplus": delta_softplus, "complex": False},
         initial_state, return_last_state, out, num_threads, "auto", target, inplace,
-    )  # fmt: skip
-
-
-_rwkv4 = Family("rwkv4", flags=("reverse",), numbers=())
-
-
-def rwkv4(
-    w, u, k, v, initial_state=None, output_final_state=False, *, reverse=False, cu_seqlens=None,
-    inplace=False, out=None, num_threads=None, target=None,
-):  # fmt: skip
-    """RWKV-4: an average of values whose weights decay, per channel.
-
-    For t = 0, 1, …::
-
-        o_t = (A_{t-1} + e^(u + k_t) v_t) / (B_{t-1} + e^(u + k_t))
-        A_t = e^w A_{t-1} + e^k_t v_t,  B_t = e^w B_{t-1} + e^k_t
-
-    Peng et al., "RWKV", 2023.
-
-    Args:
-      w: ``[C]``, natural logarithm of the decay, ≤ 0, any floating-point dtype.
-      u: ``[C]``, the bonus of the current token.
-      k, v: ``[B, T, C]`` or ``[T, C]``; float16, bfloat16, float32 or float64, of one
-        dtype. Any array with ``__dlpack__``, any strides.
-      initial_state: ``(num, den, m)``, each ``[N, C]``: A e^-m, B e^-m and the running
-        maximum m, float32 (float64 for float64 tokens); 0, 0 and −∞ unless given.
-      output_final_state: also return the state after the last token.
-      reverse: from the last token to the first.
-      cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1.
-      inplace, out, num_threads, target: as in `scan`.
-
-    Returns:
-      ``o``, of k's kind and shape; with output_final_state ``(o, (num, den, m))``.
-
-    Raises:
-      ValueError, TypeError: naming the operand, what was expected and what came.
-    """
-    return _rwkv4(
-        (k, v, w, u, offsets(cu_seqlens)),
-        {"reverse": reverse},
-        initial_state, output_final_state, out, num_threads, "auto", target, inplace,
-    )  # fmt: skip
-
-
-_log_linear = Family("log_linear")
-
-
-def log_linear(
-    q, k, v, g, level_scales, scale=None, initial_state=None, output_final_state=False, *,
-    inplace=False, out=None, num_threads=None, target=None,
-):  # fmt: skip
-    """Log-linear attention: one state per level of a tree over the past.
-
-    Per head, with ℓ(t, j) the number of bits of t xor j::
-
-        o_t = scale · Σ_{j≤t} level_scales_t[ℓ(t, j)] e^(g_{j+1} + … + g_t) (q_t·k_j) v_j
-
-    Guo et al., "Log-Linear Attention", 2025.
-
-    Args:
-      q: ``[B, T, Hq, K]``, ``[B, T, K]`` or ``[T, K]``; float16, bfloat16, float32
-        or float64. Any array with ``__dlpack__``, any strides.
-      k, v: ``[B, T, Hk, K]`` and ``[B, T, Hv, V]``, of q's rank and dtype. Head
-        counts divide one another; there are H = max(Hk, Hv) states per level.
-      g: ``[B, T, H]``, natural logarithm, ≤ 0, any floating-point dtype.
-      level_scales: ``[B, T, H, L]``; 1 + the bits of the last position are enough,
-        what is beyond L levels belongs to the last.
-      scale: K**-0.5 unless given.
-      initial_state: ``(S [B, H, L, K, V], position [B])``: the states and how many
-        tokens they have seen, float32 (float64 for float64 tokens).
-      output_final_state: also return the state after the last token.
-      inplace, out, num_threads, target: as in `scan`.
-
-    Returns:
-      ``o [B, T, max(Hq, H), V]``, of q's kind and rank; with output_final_state
-      ``(o, (S, position))``.
-
-    Raises:
-      ValueError, TypeError: naming the operand, what was expected and what came.
-    """
-    return _log_linear(
-        (q, k, v, g, level_scales), {"scale": scale},
-        initial_state, output_final_state, out, num_threads, "auto", target, inplace,
-    )  # fmt: skip
-
-
-_lru = Family("lru", numbers=())
-
-
-def lru(
-    u, nu_log, theta_log, B_re, B_im, C_re, C_im, gamma_log=None, D=None, initial_state=None,
-    output_final_state=False, *, inplace=False, out=None, num_threads=None, target=None,
-):  # fmt: skip
-    """LRU: a diagonal complex recurrence between two matrices.
-
-    For t = 0, 1, …, with λ = e^(−e^nu_log + i e^theta_log)::
-
-        h_t = λ ⊙ h_{t-1} + γ ⊙ (B_re + i B_im) u_t
-        o_t = Re((C_re + i C_im) h_t) + D ⊙ u_t
-
-    Orvieto et al., "Resurrecting Recurrent Neural Networks for Long Sequences", 2023.
-    States are kept for 64 tokens at a time; λ and h are float64 in between, since
-    a mode that remembers thousands of tokens multiplies by λ as often.
-
-    Args:
-      u: ``[B, T, D]`` or ``[T, D]``; float16, bfloat16, float32 or float64. Any array
-        with ``__dlpack__``, any strides.
-      nu_log, theta_log: ``[S]``, any floating-point dtype, as are the others.
-      B_re, B_im: ``[S, D]``; C_re, C_im: ``[D, S]``.
-      gamma_log: ``[S]``; γ = √(1 − |λ|²) unless given.
-      D: ``[D]``.
-      initial_state: ``(h_re, h_im)``, each ``[B, S]``, float32 (float64 for float64
-        tokens); zeros unless given.
-      output_final_state: also return the state after the last token.
-      inplace, out, num_threads, target: as in `scan`.
-
-    Returns:
-      ``o``, of u's kind and shape; with output_final_state ``(o, (h_re, h_im))``.
-
-    Raises:
-      ValueError, TypeError: naming the operand, what was expected and what came.
-    """
-    return _lru(
-        (u, nu_log, theta_log, B_re, B_im, C_re, C_im, gamma_log, D), {},
-        initial_state, output_final_state, out, num_threads, "auto", target, inplace,
     )  # fmt: skip

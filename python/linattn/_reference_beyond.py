@@ -10,11 +10,11 @@ import inspect
 
 import numpy as np
 
-from . import _arrays, _beyond
+from . import _arrays, _beyond, _named
 from ._ops import check_inplace
 from ._reference_families import assign_state
 
-__all__ = list(_beyond.__all__)
+__all__ = ["log_linear", "lru", "rwkv4", "selective_scan"]
 
 
 def _wide(array):
@@ -22,7 +22,7 @@ def _wide(array):
 
 
 def _reference(first, **token_axes):
-    """Makes a function with the signature of the one of that name in `_beyond`.
+    """Makes a function with the signature of the public one of that name.
 
     Its operands come as float64 arrays with a batch; the one that computes returns
     o [B, …] and the parts of the state.
@@ -33,7 +33,7 @@ def _reference(first, **token_axes):
     """
 
     def decorate(compute):
-        public = getattr(_beyond, compute.__name__)
+        public = getattr(_beyond if compute.__name__ == "selective_scan" else _named, compute.__name__)
         signature = inspect.signature(public)
 
         @functools.wraps(public)

@@ -11,13 +11,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from . import _additive, _arrays, _delta, _lightnet, _momentum, _two_pass
+from . import _arrays, _named
 from ._ops import check_inplace, default_eps
 from ._state import State
 
-__all__ = list(
-    _additive.__all__ + _delta.__all__ + _two_pass.__all__ + _lightnet.__all__ + _momentum.__all__
-)
+__all__ = []  # filled by `_reference`
 
 _NOT_OPERANDS = {
     "scale", "output_final_state", "return_final_states", "reverse", "out", "num_threads", "form",
@@ -78,6 +76,7 @@ def _reference(public, gates=(), parameters=(), headless=(), micro=()):
 
         function.__signature__ = signature
         function.__doc__ = f"`linattn.{public.__name__}` by its formula, in float64."
+        __all__.append(public.__name__)
         return function
 
     return decorate
@@ -265,38 +264,38 @@ def _with_state(function):
 
 
 @_with_state
-@_reference(_additive.linear_attention)
+@_reference(_named.linear_attention)
 def linear_attention(a, initial):
     return _normalized(a, initial, lambda t: 1.0, lambda t: 1.0)
 
 
 @_with_state
-@_reference(_additive.rfa, gates=("g",))
+@_reference(_named.rfa, gates=("g",))
 def rfa(a, initial):
     return _normalized(a, initial, lambda t: _per_head(a.g, t), lambda t: 1 - _per_head(a.g, t))
 
 
-@_reference(_additive.retnet)
+@_reference(_named.retnet)
 def retnet(a, initial):
     gamma = 1 - 2.0 ** (-5 - np.arange(_heads(a.k, a.v)))
     return _additive_loop(a, initial, lambda t: gamma[:, None, None])
 
 
-@_reference(_additive.lightning)
+@_reference(_named.lightning)
 def lightning(a, initial):
     H = _heads(a.k, a.v)
     gamma = np.exp(-(8 / H) * (1 - a.layer_idx / a.num_layers) * np.arange(H))
     return _additive_loop(a, initial, lambda t: gamma[:, None, None])
 
 
-@_reference(_additive.simple_gla, gates=("g",), parameters=("g_gamma",))
+@_reference(_named.simple_gla, gates=("g",), parameters=("g_gamma",))
 def simple_gla(a, initial):
     if a.g_gamma is not None:
         return _additive_loop(a, initial, lambda t: np.exp(a.g_gamma)[:, None, None])
     return _additive_loop(a, initial, lambda t: 1.0 if a.g is None else _per_head(a.g, t))
 
 
-@_reference(_additive.mamba2, gates=("dt",), parameters=("A", "D", "dt_bias"))
+@_reference(_named.mamba2, gates=("dt",), parameters=("A", "D", "dt_bias"))
 def mamba2(a, initial):
     H = _heads(a.x, a.B)
     step = a.dt if a.dt_bias is None else a.dt + a.dt_bias
@@ -314,7 +313,7 @@ def mamba2(a, initial):
 
 
 @_with_state
-@_reference(_additive.mlstm, gates=("i", "f"))
+@_reference(_named.mlstm, gates=("i", "f"))
 def mlstm(a, initial):
     q, k, v, scale, S = _setup(a, initial)
     B, T, H, K = k.shape
@@ -334,7 +333,7 @@ def mlstm(a, initial):
     return o, [S, z, m]
 
 
-@_reference(_additive.gla, gates=("g", "gv"))
+@_reference(_named.gla, gates=("g", "gv"))
 def gla(a, initial):
     def decay(t):
         keys = 1.0 if a.g is None else np.exp(a.g[:, t])[..., :, None]
@@ -343,7 +342,7 @@ def gla(a, initial):
     return _additive_loop(a, initial, decay)
 
 
-@_reference(_additive.hgrn, headless=("x", "g"))
+@_reference(_named.hgrn, headless=("x", "g"))
 def hgrn(a, initial):
     h = np.zeros((a.x.shape[0], a.x.shape[2])) if initial is None else initial[0]
     o = np.zeros_like(a.x)
@@ -353,7 +352,7 @@ def hgrn(a, initial):
     return o, [h]
 
 
-@_reference(_additive.hgrn2, gates=("g",))
+@_reference(_named.hgrn2, gates=("g",))
 def hgrn2(a, initial):
     a.k = 1 - np.exp(a.g)
     return _additive_loop(a, initial, lambda t: np.exp(a.g[:, t])[..., None])
@@ -368,12 +367,12 @@ def _rwkv(a, initial, decay):
     return o, [S]
 
 
-@_reference(_additive.rwkv5, parameters=("w", "u"))
+@_reference(_named.rwkv5, parameters=("w", "u"))
 def rwkv5(a, initial):
     return _rwkv(a, initial, lambda t: np.exp(a.w.reshape(-1, a.w.shape[-1]))[..., None])
 
 
-@_reference(_additive.rwkv6, gates=("w",), parameters=("u",))
+@_reference(_named.rwkv6, gates=("w",), parameters=("u",))
 def rwkv6(a, initial):
     return _rwkv(a, initial, lambda t: np.exp(a.w[:, t])[..., None])
 
@@ -435,24 +434,24 @@ def _delta_loop(a, initial, decay):
     return o, [S]
 
 
-@_reference(_delta.delta_rule, gates=("beta",))
+@_reference(_named.delta_rule, gates=("beta",))
 def delta_rule(a, initial):
     return _delta_loop(a, initial, lambda t: 1.0)
 
 
-@_reference(_delta.gated_delta_rule, gates=("g", "beta"), parameters=("A_log", "dt_bias"))
+@_reference(_named.gated_delta_rule, gates=("g", "beta"), parameters=("A_log", "dt_bias"))
 def gated_delta_rule(a, initial):
     g = _gate(a)
     return _delta_loop(a, initial, lambda t: _per_head(g, t))
 
 
-@_reference(_delta.kda, gates=("g", "beta"), parameters=("A_log", "dt_bias"))
+@_reference(_named.kda, gates=("g", "beta"), parameters=("A_log", "dt_bias"))
 def kda(a, initial):
     g = _gate(a)
     return _delta_loop(a, initial, lambda t: np.exp(g[:, t])[..., None])
 
 
-@_reference(_delta.gdn2, gates=("g", "b", "w"), parameters=("A_log", "dt_bias"))
+@_reference(_named.gdn2, gates=("g", "b", "w"), parameters=("A_log", "dt_bias"))
 def gdn2(a, initial):
     q, k, v, scale, S = _setup_delta(a, initial)
     g = _gate(a)
@@ -465,7 +464,7 @@ def gdn2(a, initial):
     return o, [S]
 
 
-@_reference(_delta.ttt_linear, gates=("eta",))
+@_reference(_named.ttt_linear, gates=("eta",))
 def ttt_linear(a, initial):
     q, k, v, scale, S = _setup_delta(a, initial)
     eta = a.eta[..., None] if a.eta.ndim == 3 else a.eta
@@ -479,7 +478,7 @@ def ttt_linear(a, initial):
     return o, [S]
 
 
-@_reference(_delta.gated_oja, gates=("gv", "beta"))
+@_reference(_named.gated_oja, gates=("gv", "beta"))
 def gated_oja(a, initial):
     q, k, v, scale, S = _setup(a, initial)
     q, k = _unit(q) if a.use_q_l2norm else q, _unit(k) if a.use_k_l2norm else k
@@ -494,7 +493,7 @@ def gated_oja(a, initial):
     return o, [S]
 
 
-@_reference(_delta.comba, gates=("g", "beta"))
+@_reference(_named.comba, gates=("g", "beta"))
 def comba(a, initial):
     q, k, v, scale, S = _setup_delta(a, initial)
     p = _repeat(_unit(a.p) if a.use_qk_l2norm_in_kernel else a.p, k.shape[2])
@@ -508,7 +507,7 @@ def comba(a, initial):
     return o, [S]
 
 
-@_reference(_momentum.momentum_delta_rule, gates=("log_alpha", "log_mu", "p", "beta", "eta"))
+@_reference(_named.momentum_delta_rule, gates=("log_alpha", "log_mu", "p", "beta", "eta"))
 def momentum_delta_rule(a, initial):
     q, k, v, scale, S = _setup_delta(a, initial)
     M = np.zeros_like(S) if initial is None else initial[1]
@@ -539,22 +538,22 @@ def _generalized(a, initial, decay, q="q"):
     return o, [S]
 
 
-@_reference(_delta.iplr, gates=("a", "b"))
+@_reference(_named.iplr, gates=("a", "b"))
 def iplr(a, initial):
     return _generalized(a, initial, lambda t: 1.0)
 
 
-@_reference(_delta.dplr, gates=("a", "b", "gk"))
+@_reference(_named.dplr, gates=("a", "b", "gk"))
 def dplr(a, initial):
     return _generalized(a, initial, lambda t: np.exp(a.gk[:, t])[..., None])
 
 
-@_reference(_delta.rwkv7, gates=("a", "b", "w"))
+@_reference(_named.rwkv7, gates=("a", "b", "w"))
 def rwkv7(a, initial):
     return _generalized(a, initial, lambda t: np.exp(a.w[:, t])[..., None], "r")
 
 
-@_reference(_delta.gated_deltaproduct, gates=("g", "beta"), micro=("k", "v", "beta"))
+@_reference(_named.gated_deltaproduct, gates=("g", "beta"), micro=("k", "v", "beta"))
 def gated_deltaproduct(a, initial):
     q, k, v, scale, S = _setup_delta(a, initial)
     n, beta = a.num_householder, _beta(a, k)
@@ -579,7 +578,7 @@ def _running_log_sum(x, start):
     return np.logaddexp.accumulate(np.concatenate([start[:, None], x], axis=1), axis=1)
 
 
-@_reference(_lightnet.lightnet)
+@_reference(_named.lightnet)
 def lightnet(a, initial):
     start = np.full(np.delete(a.k.shape, 1), -np.inf) if initial is None else initial[1]
     z = _running_log_sum(a.k, start)
@@ -613,12 +612,12 @@ def _slots(a, initial, slots, decay):
     return o, [keys, values]
 
 
-@_reference(_two_pass.gsa, gates=("g",))
+@_reference(_named.gsa, gates=("g",))
 def gsa(a, initial):
     return _slots(a, initial, a.s, lambda t: np.exp(a.g[:, t]))
 
 
-@_reference(_two_pass.abc)
+@_reference(_named.abc)
 def abc(a, initial):
     start = np.full(np.delete(a.s.shape, 1), -np.inf) if initial is None else initial[2]
     z = _running_log_sum(a.s, start)

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from . import _arrays, _mamba3
+from . import _arrays, _named
 
-__all__ = list(_mamba3.__all__)
+__all__ = ["mamba3", "mamba3_mimo"]
 
 # Where the tokens are, in arrays that have any.
 _TOKENS = {"Q": 1, "K": 1, "V": 1, "Angles": 1, "Z": 1, "ADT": 2, "DT": 2, "Trap": 2}
@@ -21,10 +21,10 @@ _PARAMETERS = ("Q_bias", "K_bias", "MIMO_V", "MIMO_Z", "MIMO_Out", "D")
 
 
 def _reference(compute):
-    """A function with the signature of the one of that name in `_mamba3`; the one
+    """A function with the signature of the public one of that name; the one
     that computes gets float64 arrays of one sequence or of a batch, and the states
     before."""
-    public = getattr(_mamba3, compute.__name__)
+    public = getattr(_named, compute.__name__)
     signature = inspect.signature(public)
 
     @functools.wraps(public)

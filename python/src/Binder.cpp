@@ -171,22 +171,22 @@ void Binder::applyRules() {
   if (plan->states != DimNames::kNone && !plan->hasOffsets)
     extents[plan->states] = extents[plan->batch];
   for (const DimRule &rule : plan->rules) {
-    int64_t left = rule.kind == DimRule::Constant ? 1 : extents[rule.left];
-    int64_t right = rule.kind == DimRule::Max ? extents[rule.right] : 1;
+    int64_t left = rule.kind == SizeRule::Constant ? 1 : extents[rule.left];
+    int64_t right = rule.kind == SizeRule::Max ? extents[rule.right] : 1;
     if (left == kUnknown || right == kUnknown)
       continue;
-    if (rule.kind == DimRule::Max &&
+    if (rule.kind == SizeRule::Max &&
         std::max(left, right) % std::min(left, right) != 0)
       failHeads();
     // The number of features is a polynomial of the second degree.
     constexpr int64_t mostSquared = int64_t(1) << 30;
-    if (rule.kind == DimRule::Features && left > mostSquared)
+    if (rule.kind == SizeRule::Features && left > mostSquared)
       fail(plan->names.describe(rule.left) + ": expected at most " +
            std::to_string(mostSquared) + ", but got " + std::to_string(left));
-    int64_t value = rule.kind == DimRule::Max ? std::max(left, right)
-                    : rule.kind == DimRule::Features
+    int64_t value = rule.kind == SizeRule::Max ? std::max(left, right)
+                    : rule.kind == SizeRule::Features
                         ? rule.features.evaluate(left)
-                    : rule.kind == DimRule::Quotient
+                    : rule.kind == SizeRule::Quotient
                         ? left / rule.factor
                         : multiplySaturating(left, rule.factor);
     int64_t &result = extents[rule.result];
@@ -312,7 +312,7 @@ void Binder::blameTokens(const OperandSpec &spec, const Layout &layout,
         continue;
       for (DimNames::Id source : {rule.left, rule.right})
         if (source != DimNames::kNone && boundBy[source] &&
-            (rule.kind != DimRule::Max || extents[source] == extent))
+            (rule.kind != SizeRule::Max || extents[source] == extent))
           fail(boundBy[source]->name + ": expected the " + expected);
     }
   }

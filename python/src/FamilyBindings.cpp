@@ -67,6 +67,32 @@ static nb::dict describe(const std::string &name, nb::dict optionDict) {
   return result;
 }
 
+/// The documentation of a family: its signature, texts, and (name, text) of
+/// operands and options.
+static nb::dict document(const std::string &name) {
+  const Family &family = getFamily(name);
+  nb::list operands, options;
+  for (const FamilyOperand &operand : family.operands)
+    operands.append(nb::make_tuple(operand.name, operand.doc));
+  for (const FamilyOption &option : family.options)
+    options.append(nb::make_tuple(option.name, option.doc));
+  nb::list state;
+  for (const FamilyState &part : family.state)
+    state.append(
+        nb::make_tuple(part.name, part.layout, part.condition, part.initial));
+  nb::dict result;
+  result["signature"] = family.signature;
+  result["has_forms"] = family.hasForms;
+  result["title"] = family.title;
+  result["formula"] = family.formula;
+  result["paper"] = family.paper;
+  result["note"] = family.note;
+  result["operands"] = operands;
+  result["options"] = options;
+  result["state"] = state;
+  return result;
+}
+
 static Type parseType(Builder &b, const std::string &name) {
   if (name == "f16")
     return b.getF16Type();
@@ -114,6 +140,25 @@ void ::linattn::python::registerFamilies(nb::module_ &module) {
   });
   families.def("describe", &describe, "name"_a, "options"_a,
                "Operands, rules, state and output, as a plan takes them.");
+  families.def("document", &document, "name"_a,
+               "Signature and texts, as a docstring takes them.");
+  families.def(
+      "rule",
+      [](const std::string &text) {
+        std::optional<SizeRule> rule = parseSizeRule(text);
+        if (!rule)
+          throw nb::value_error(
+              ("rule: expected a size, but got " + text).c_str());
+        constexpr const char *kinds[] = {"max", "times", "quotient", "constant",
+                                         "features"};
+        return nb::make_tuple(kinds[rule->kind], rule->result.str(),
+                              rule->left.str(), rule->right.str(), rule->factor,
+                              nb::make_tuple(rule->coefficients[0],
+                                             rule->coefficients[1],
+                                             rule->coefficients[2]));
+      },
+      "text"_a,
+      "A rule of sizes: kind, result, left, right, factor, coefficients.");
   families.def("text", &emitText, "name"_a, "dtype"_a, "extents"_a,
                "operands"_a, "options"_a, "has_state"_a, "returns_state"_a,
                "config"_a, "The family as a module for these types.");

@@ -22,6 +22,7 @@
 namespace linattn::python {
 
 using mlir::linattn::DimClass;
+using mlir::linattn::SizeRule;
 
 /// Which dimensions the arrays of a call have, all of them or those of one head
 /// or of one head of one sequence.

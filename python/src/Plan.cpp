@@ -59,43 +59,20 @@ OperandSpec Plan::makeOperand(std::string name, OperandRole role,
   return spec;
 }
 
-/// "H = max(Hk, Hv)", "Tn = 2 T", "Ts = T / 64", "J = 3".
 void Plan::addRule(const std::string &text) {
-  auto [result, right] = llvm::StringRef(text).split('=');
-  DimRule rule;
-  rule.kind = DimRule::Constant;
-  rule.result = names.get(result.trim());
-  right = right.trim();
-  if (right.consume_front("max(")) {
-    auto [a, b] = right.split(',');
-    rule.kind = DimRule::Max;
-    rule.left = names.get(a.trim());
-    rule.right = names.get(b.trim().rtrim(')'));
-  } else if (right.consume_front("features(")) {
-    llvm::SmallVector<llvm::StringRef, 4> parts;
-    right.split(parts, ',');
-    int64_t *coefficients[] = {&rule.features.constant, &rule.features.linear,
-                               &rule.features.quadratic};
-    for (auto [part, coefficient] : llvm::zip(parts, coefficients))
-      if (part.trim().getAsInteger(10, *coefficient))
-        throw nb::value_error(
-            ("rule: expected coefficients, but got " + text).c_str());
-    rule.kind = DimRule::Features;
-    rule.left = names.get(parts.back().trim().rtrim(')'));
-  } else if (auto [left, divisor] = right.split('/'); !divisor.empty()) {
-    rule.kind = DimRule::Quotient;
-    rule.left = names.get(left.trim());
-    if (divisor.trim().getAsInteger(10, rule.factor) || rule.factor < 1)
-      throw nb::value_error(
-          ("rule: expected a divisor, but got " + text).c_str());
-  } else if (right.consumeInteger(10, rule.factor)) {
-    throw nb::value_error(
-        ("rule: expected max(…) or a number, but got " + text).c_str());
-  } else if (!right.trim().empty()) {
-    rule.kind = DimRule::Times;
-    rule.left = names.get(right.trim());
-  }
-  rules.push_back(rule);
+  std::optional<SizeRule> parsed = mlir::linattn::parseSizeRule(text);
+  if (!parsed)
+    throw nb::value_error(("rule: expected a size, but got " + text).c_str());
+  auto idOf = [&](llvm::StringRef name) {
+    return name.empty() ? DimNames::kNone : names.get(name);
+  };
+  auto [constant, linear, quadratic] = parsed->coefficients;
+  rules.push_back({parsed->kind,
+                   names.get(parsed->result),
+                   idOf(parsed->left),
+                   idOf(parsed->right),
+                   parsed->factor,
+                   {constant, linear, quadratic}});
 }
 
 //===----------------------------------------------------------------------===//

@@ -60,15 +60,13 @@ enum class InPlace : uint8_t {
   Always,
 };
 
-/// A dimension that follows from others.
+/// A `SizeRule` on the plan's dimensions.
 struct DimRule {
-  /// max(left, right), where one must divide the other; left · factor; left /
-  /// factor, rounded down; the factor alone; or the number of features that a
-  /// map makes of left.
-  enum Kind : uint8_t { Max, Times, Quotient, Constant, Features } kind;
-  DimNames::Id result, left = DimNames::kNone, right = DimNames::kNone;
-  int64_t factor = 1;
-  FeatureSizeFormula features = {};
+  using Kind = SizeRule::Kind;
+  Kind kind;
+  DimNames::Id result, left, right;
+  int64_t factor;
+  FeatureSizeFormula features;
 };
 
 struct Binding;

@@ -91,14 +91,11 @@ static void setSizes(const Family &family, FamilyRequest &request) {
   }
   // As the rules say, which must not leave anything open.
   for (StringRef rule : getDimRules(family, request.options)) {
-    auto [result, right] = rule.split('=');
-    right = right.trim();
-    if (!right.consume_front("max("))
-      continue;
-    auto [first, second] = right.split(',');
-    auto sizeOf = [&](StringRef dim) { return request.extents.lookup(dim); };
-    request.extents[result.trim()] =
-        std::max(sizeOf(first.trim()), sizeOf(second.trim().rtrim(')')));
+    std::optional<SizeRule> parsed = parseSizeRule(rule);
+    if (parsed && parsed->kind == SizeRule::Max)
+      request.extents[parsed->result] =
+          std::max(request.extents.lookup(parsed->left),
+                   request.extents.lookup(parsed->right));
   }
 }
 
@@ -178,7 +175,9 @@ static std::string formatDefault(const FamilyOption &option) {
 static void printFamilyDocs(const Family &family, raw_ostream &os) {
   os << "\n## " << family.title << "\n\n`linattn." << family.name
      << "`: " << family.paper << ".\n\n```\n"
-     << family.formula << "\n```\n\n| | layout | |\n|---|---|---|\n";
+     << family.formula << "\n```\n\n"
+     << family.note << (family.note.empty() ? "" : "\n\n")
+     << "| | layout | |\n|---|---|---|\n";
   for (const FamilyOperand &operand : family.operands) {
     std::string layout =
         operand.kind == FamilyOperandKind::Offsets

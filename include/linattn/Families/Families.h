@@ -88,6 +88,16 @@ struct Family {
   /// The recurrence, in Unicode.
   std::string formula;
   std::string paper;
+  /// Remarks for users, as paragraphs.
+  std::string note = {};
+  /// The parameters of the Python function, as Python writes them: operands and
+  /// options by name, and the initial state and the flag that returns the final
+  /// one, in this order, under any names. `cu_seqlens`, `inplace`, `out`,
+  /// `num_threads`, `form` and `target` follow. Empty if the function is
+  /// written by hand.
+  std::string signature = {};
+  /// Whether a scan computes it, whose form may be chosen.
+  bool hasForms = true;
   std::vector<FamilyOperand> operands;
   std::vector<FamilyOption> options;
   /// Sizes that follow from others: "H = max(Hk, Hv)", "Tn = {option} T".

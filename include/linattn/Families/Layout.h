@@ -23,6 +23,9 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <array>
+#include <optional>
+
 namespace mlir::linattn {
 
 /// The kinds of dimensions, in the order of the ops.
@@ -40,6 +43,24 @@ struct LayoutNames {
 
 /// The alternatives of a layout, in order.
 llvm::SmallVector<LayoutNames, 3> parseLayout(llvm::StringRef text);
+
+/// A size that follows from others, as a rule states it; names point into its
+/// text.
+struct SizeRule {
+  /// "H = max(Hk, Hv)", one of which divides the other; "Tn = 2 T";
+  /// "Ts = T / 64", rounded down; "J = 3"; and "M = features(2, 3, 1, K)",
+  /// (2 + 3 K + K²) / 2.
+  enum Kind : uint8_t { Max, Times, Quotient, Constant, Features };
+  Kind kind = Constant;
+  llvm::StringRef result, left, right;
+  /// Of Times, Quotient and Constant.
+  int64_t factor = 1;
+  /// Of Features: constant, linear, quadratic.
+  std::array<int64_t, 3> coefficients = {};
+};
+
+/// Nothing if the text is not a rule.
+std::optional<SizeRule> parseSizeRule(llvm::StringRef text);
 
 } // namespace mlir::linattn
 

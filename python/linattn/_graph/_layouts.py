@@ -6,12 +6,17 @@ be symbols, and checks are left to the plan.
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
+
+from .. import _linattn
 
 __all__ = ["Binding", "bind", "has_sequences", "result_layouts", "results"]
 
 # Operands that have all their dimensions whatever the tokens have.
 _WHOLE = ("state", "carried", "offsets", "parameter")
+
+_rule = functools.cache(_linattn.families.rule)
 
 
 class Layout(NamedTuple):
@@ -98,24 +103,19 @@ def _apply(rules, extents, offsets):
     """The dimensions that follow from others."""
     if "B" in extents and not offsets:
         extents["N"] = extents["B"]
-    for rule in rules:
-        result, _, right = (part.strip() for part in rule.partition("="))
-        head, _, arguments = right.partition("(")
-        words = [word.strip() for word in (arguments.rstrip(")").split(",") if arguments else right.split())]
-        sources = [word for word in words if word != "/" and not word.lstrip("-").isdigit()]
-        if any(source not in extents for source in sources):
+    for kind, result, left, right, factor, coefficients in map(_rule, rules):
+        if any(source and source not in extents for source in (left, right)):
             continue
-        values = [extents[source] for source in sources]
-        numbers = [int(word) for word in words if word.lstrip("-").isdigit()]
-        if head.strip() == "max":
-            extents[result] = max(values)
-        elif head.strip() == "features":
-            constant, linear, quadratic = numbers
-            extents[result] = (constant + linear * values[0] + quadratic * values[0] * values[0]) // 2
-        elif "/" in words:
-            extents[result] = values[0] // numbers[0]
+        size = extents[left] if left else 1
+        if kind == "max":
+            extents[result] = max(size, extents[right])
+        elif kind == "features":
+            constant, linear, quadratic = coefficients
+            extents[result] = (constant + linear * size + quadratic * size * size) // 2
+        elif kind == "quotient":
+            extents[result] = size // factor
         else:
-            extents[result] = (numbers or [1])[0] * (values or [1])[0]
+            extents[result] = factor * size
 
 
 def bind(recipe, shapes):

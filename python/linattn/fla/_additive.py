@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _additive as families
+from .. import _named as families
 from .._checks import check_flag
 from ._define import define
 from ._run import run

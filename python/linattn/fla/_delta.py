@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import _delta as families
+from .. import _named as families
 from .._checks import UnsupportedError
 from ._define import define
 from ._run import run

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import _additive, _arrays
+from .. import _arrays, _named
 from .._checks import check_flag, check_number
 from ._define import define
 
@@ -368,7 +368,7 @@ def _cyfa(
         normalized[name] = x
     wide = np.float64 if _arrays.dtype_name(like) == "float64" else np.float32
     narrow = lambda x: np.ascontiguousarray(x, wide)  # noqa: E731
-    scan = lambda *operands, **more: _additive.simple_gla(  # noqa: E731
+    scan = lambda *operands, **more: _named.simple_gla(  # noqa: E731
         *map(narrow, operands), output_final_state=True, cu_seqlens=cu_seqlens, **more
     )
     logits, hk = scan(normalized["q"], normalized["k"], atom, a["g"], scale=scale, initial_state=narrow(hk))

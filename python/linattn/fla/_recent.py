@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import _arrays, _beyond, _delta, _lightnet, _momentum
+from .. import _arrays, _named
 from .._checks import UnsupportedError, check_flag
 from ._define import define, swap_state
 from ._run import run
@@ -14,7 +14,7 @@ _TAIL = "scale=None, initial_state=None, output_final_state=False"
 
 
 def _gated_oja(q, k, v, gv=None, beta=None, **options):
-    return run(_delta.gated_oja, q, k, v, gv, beta, **options)
+    return run(_named.gated_oja, q, k, v, gv, beta, **options)
 
 
 chunk_gated_oja_rule, fused_recurrent_gated_oja_rule = define(
@@ -45,7 +45,7 @@ def _momentum_rule(
         if len(initial_state) != 2:
             raise ValueError(f"initial_state: expected shape (2, B, H, K, V), but got {tuple(initial_state.shape)}")
         initial_state = (initial_state[0], initial_state[1])
-    result = _momentum.momentum_delta_rule(
+    result = _named.momentum_delta_rule(
         q, k, v, log_alpha, log_mu, p, beta, eta, scale, initial_state, output_final_state, **options
     )
     if not output_final_state:
@@ -105,7 +105,7 @@ def _lightnet_rule(q, k, v, scale, initial_state, output_final_state, state_v_fi
         else:
             z = z[:, 0]
         initial_state = (S, z)
-    o, (S, z) = _lightnet.lightnet(q, k, v, scale, initial_state, True, cu_seqlens=cu_seqlens, inplace=inplace)
+    o, (S, z) = _named.lightnet(q, k, v, scale, initial_state, True, cu_seqlens=cu_seqlens, inplace=inplace)
     if inplace and all(part is not None for part in given):
         return o, given if output_final_state else (None, given[1])
     return o, (swap_state(S, state_v_first) if output_final_state else None, z[:, None])
@@ -133,7 +133,7 @@ def _rwkv4(w, u, k, v, state):
     w = _arrays.to_numpy(w, "w")
     decay = -np.exp(w.astype(np.float64 if w.dtype == np.float64 else np.float32))
     parts = tuple(state[:, i, 0] for i in range(3))
-    o, parts = _beyond.rwkv4(_arrays.convert_like(decay, k), u, k, v, parts, True)
+    o, parts = _named.rwkv4(_arrays.convert_like(decay, k), u, k, v, parts, True)
     stacked = np.stack([_arrays.to_numpy(x) for x in parts], axis=1)[:, :, None]
     return o, _arrays.convert_like(stacked, k)
 
@@ -165,7 +165,7 @@ def _log_linear(q, k, v, g, level_scales, initial_state, output_final_state, cu_
             "output_final_state: expected False, since the original keeps the tokens of a chunk in its state, but "
             "got True; linattn.log_linear returns the states per level"
         )
-    return _beyond.log_linear(q, k, v, g, level_scales, scale), None
+    return _named.log_linear(q, k, v, g, level_scales, scale), None
 
 
 (chunk_log_linear_attn,) = define(

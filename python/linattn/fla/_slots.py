@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _two_pass as families
+from .. import _named as families
 from .._checks import UnsupportedError, check_flag
 from ._define import define
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .. import _delta as families
 from .._families import offsets
+from .._named import families
 from ._guard import trains
 from ._packed import find_offsets
 from ._run import detach, initial, of_dtype, run
@@ -35,7 +35,7 @@ def chunk_gated_delta_rule(
     """`linattn.gated_delta_rule`; the initial state is overwritten by the final one if that
     is returned, and is then what is returned."""
     return _delta(
-        families._gated_delta_rule, _OPTIONS, query, key, value, g, beta, initial_state, output_final_state,
+        families["gated_delta_rule"], _OPTIONS, query, key, value, g, beta, initial_state, output_final_state,
         use_qk_l2norm_in_kernel, kwargs,
     )  # fmt: skip
 
@@ -47,7 +47,7 @@ def fused_recurrent_gated_delta_rule(
 ):  # fmt: skip
     """As `chunk_gated_delta_rule`."""
     return _delta(
-        families._gated_delta_rule, _OPTIONS, query, key, value, g, beta, initial_state, output_final_state,
+        families["gated_delta_rule"], _OPTIONS, query, key, value, g, beta, initial_state, output_final_state,
         use_qk_l2norm_in_kernel, kwargs,
     )  # fmt: skip
 
@@ -59,7 +59,7 @@ def chunk_kda(
 ):  # fmt: skip
     """`linattn.kda`; the initial state is overwritten as in `chunk_gated_delta_rule`."""
     return _delta(
-        families._kda, _KDA_OPTIONS, query, key, value, g, beta, initial_state, output_final_state,
+        families["kda"], _KDA_OPTIONS, query, key, value, g, beta, initial_state, output_final_state,
         use_qk_l2norm_in_kernel, kwargs,
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .. import _additive, _beyond
+from .._named import families, rwkv4
 from ._guard import PassOn, trains
 from ._run import detach, initial, of_dtype, run
 
@@ -31,7 +31,7 @@ def lightning_attention(
     state = None if past_key_values is None else past_key_values.get_linear_cache(self.layer_idx)
     dtype = v.dtype
     o, state = run(
-        _additive._simple_gla, (q, k, v, None, -_slopes(self), None), {"scale": 1.0, "reverse": False},
+        families["simple_gla"], (q, k, v, None, -_slopes(self), None), {"scale": 1.0, "reverse": False},
         initial(state, v), True,
     )  # fmt: skip
     o = self.norm(o.reshape(rows, length, -1))
@@ -66,7 +66,7 @@ def _check_parameters(layer):
 def rwkv_linear_attention(time_decay, time_first, key, value, state=None, return_state=False):
     """`linattn.rwkv4`; the state is a list of numerator, denominator and maximum."""
     returns_state = bool(return_state) or state is not None
-    result = _beyond.rwkv4(
+    result = rwkv4(
         -torch.exp(detach(time_decay)), detach(time_first), detach(key), detach(of_dtype(value, key.dtype)),
         None if state is None else tuple(detach(part) for part in state), returns_state,
     )  # fmt: skip
@@ -97,7 +97,7 @@ def mlstm(
     c, n, m = (initial(part, query) for part in given)
     tokens = tuple(detach(x).transpose(1, 2) for x in (query, key, value, igate, fgate))
     options = {"scale": None, "eps": float(self.config.eps), "reverse": False}
-    o, parts = run(_additive._mlstm, (*tokens, None), options, (c, n, m.squeeze(-1)), True)
+    o, parts = run(families["mlstm"], (*tokens, None), options, (c, n, m.squeeze(-1)), True)
     return o.transpose(1, 2), _written(given, parts)
 
 
@@ -127,4 +127,4 @@ def rg_lru(self, hidden_states, recurrent_gate, reset, recurrent_states, acc_dty
         raise PassOn(f"states of {acc_dtype} beside {hidden_states.dtype}")
     decay = detach(recurrent_gate).to(torch.float32).log().clamp(min=_NOTHING).masked_fill(reset, _NOTHING)
     state = initial(recurrent_states, hidden_states)
-    return run(_additive._hgrn, (detach(hidden_states), decay, None), {"reverse": False}, state, True)
+    return run(families["hgrn"], (detach(hidden_states), decay, None), {"reverse": False}, state, True)

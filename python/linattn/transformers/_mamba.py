@@ -7,7 +7,8 @@ import math
 import torch
 import torch.nn.functional as F
 
-from .. import _additive, _beyond
+from .. import _beyond
+from .._named import families
 from ._guard import PassOn, trains
 from ._packed import find_packing
 from ._run import detach, initial, is_recorded, of_dtype, run, state_dtype
@@ -48,7 +49,7 @@ def mamba_chunk_scan_combined(
 
 def _mamba2(x, dt, B, C, A, D, dt_bias, dt_softplus, offsets, state, returns_state):
     return run(
-        _additive._mamba2, (x, B, C, dt, A, D, dt_bias, offsets), {"dt_softplus": bool(dt_softplus)}, state,
+        families["mamba2"], (x, B, C, dt, A, D, dt_bias, offsets), {"dt_softplus": bool(dt_softplus)}, state,
         bool(returns_state),
     )  # fmt: skip
 
@@ -131,7 +132,7 @@ def _step_mamba2(state, x, dt, A, B, C, D, dt_bias, dt_softplus, z):
     dt_bias = _head("dt_bias", dt_bias, 1)
     tokens = (tensor.unsqueeze(1) for tensor in (x, of_dtype(B, x.dtype), of_dtype(C, x.dtype), dt))
     y, state = run(
-        _additive._mamba2, (*tokens, A, D, dt_bias, None), {"dt_softplus": bool(dt_softplus)}, state, True
+        families["mamba2"], (*tokens, A, D, dt_bias, None), {"dt_softplus": bool(dt_softplus)}, state, True
     )
     y = y.squeeze(1)
     if z is not None:

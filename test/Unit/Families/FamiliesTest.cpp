@@ -60,6 +60,61 @@ protected:
   OpBuilder b;
 };
 
+/// The parameters of a signature, with the text behind their "=" if any.
+static llvm::StringMap<std::string> parseSignature(StringRef signature) {
+  llvm::StringMap<std::string> parameters;
+  SmallVector<StringRef> parts;
+  signature.split(parts, ", ");
+  for (StringRef part : parts) {
+    auto [name, value] = part.split('=');
+    if (name != "*")
+      EXPECT_TRUE(parameters.try_emplace(name, value).second) << part.str();
+  }
+  return parameters;
+}
+
+static std::string asPython(const FamilyOption &option) {
+  if (option.isRequired)
+    return "";
+  if (!option.defaultValue)
+    return "None";
+  if (const auto *word = std::get_if<std::string>(&*option.defaultValue))
+    return '"' + *word + '"';
+  return std::to_string(std::get<double>(*option.defaultValue));
+}
+
+TEST_F(Families, SignaturesNameOperandsAndOptionsWithTheirDefaults) {
+  for (const Family &family : getFamilies()) {
+    if (family.signature.empty())
+      continue;
+    SCOPED_TRACE(family.name);
+    llvm::StringMap<std::string> parameters = parseSignature(family.signature);
+    for (const FamilyOperand &operand : family.operands) {
+      if (operand.kind == FamilyOperandKind::Offsets)
+        continue;
+      auto found = parameters.find(operand.name);
+      ASSERT_NE(found, parameters.end()) << operand.name;
+      EXPECT_TRUE(found->second.empty() ||
+                  (operand.isOptional && found->second == "None"))
+          << operand.name;
+      parameters.erase(found);
+    }
+    for (const FamilyOption &option : family.options) {
+      auto found = parameters.find(option.name);
+      ASSERT_NE(found, parameters.end()) << option.name;
+      std::string value = found->second;
+      if (value == "True" || value == "False")
+        value = std::to_string(value == "True" ? 1.0 : 0.0);
+      else if (double number; !StringRef(value).getAsDouble(number))
+        value = std::to_string(number);
+      EXPECT_EQ(value, asPython(option)) << option.name;
+      parameters.erase(found);
+    }
+    // The initial state, and whether the final one is returned.
+    EXPECT_EQ(parameters.size(), 2u);
+  }
+}
+
 TEST_F(Families, HaveWhatTheDocumentationShows) {
   llvm::StringSet<> names;
   for (const Family &family : getFamilies()) {
