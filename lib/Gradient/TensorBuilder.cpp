@@ -47,21 +47,25 @@ Value TensorBuilder::empty(ArrayRef<OpFoldResult> sizes) {
   return tensor::EmptyOp::create(b, loc, sizes, type);
 }
 
-/// The sizes of the output, each from the first input that has its letter.
+/// The sizes of the output, each from the first input that has its letter; one
+/// where none has it.
 static SmallVector<OpFoldResult>
 getSizes(TensorBuilder &t, StringRef subscripts, ValueRange inputs) {
   auto [operands, output] = subscripts.split("->");
   SmallVector<StringRef> groups;
   operands.split(groups, ',');
   SmallVector<OpFoldResult> sizes;
-  for (char letter : output)
+  for (char letter : output) {
+    OpFoldResult size = t.b.getIndexAttr(1);
     for (auto [group, input] : llvm::zip_equal(groups, inputs)) {
       size_t position = group.find(letter);
       if (position == StringRef::npos)
         continue;
-      sizes.push_back(t.dim(input, position));
+      size = t.dim(input, position);
       break;
     }
+    sizes.push_back(size);
+  }
   return sizes;
 }
 
