@@ -183,6 +183,9 @@ Value TensorBuilder::convert(Value x) {
   RankedTensorType to = from.clone(type);
   if (type.getIntOrFloatBitWidth() > from.getElementTypeBitWidth())
     return arith::ExtFOp::create(b, loc, to, x);
+  // Machines and their libraries lack the step from 64 to 16 bits.
+  if (from.getElementType().isF64() && type.getIntOrFloatBitWidth() == 16)
+    x = arith::TruncFOp::create(b, loc, from.clone(b.getF32Type()), x);
   return arith::TruncFOp::create(b, loc, to, x);
 }
 
