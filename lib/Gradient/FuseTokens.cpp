@@ -10,11 +10,14 @@
 // must run before it. Ops of one level that run over the same batch, heads and
 // tokens share a loop over blocks of tokens. Values that only such ops use
 // move into the loop of the first of them, and are never stored as a whole.
+// Where it can, the loop goes token by token and keeps these values in vectors.
 //
 //===----------------------------------------------------------------------===//
 
+#include "TokenRows.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Gradient/Passes.h"
+#include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -32,8 +35,6 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// Batch, heads and tokens.
-constexpr unsigned kNumOuter = 3;
 /// Callers often keep the heads of one token side by side: all heads of a block
 /// come before the next tokens.
 constexpr std::array<unsigned, kNumOuter> kLoopOrder = {0, 2, 1};
@@ -246,10 +247,13 @@ public:
     SmallVector<OpFoldResult> steps{
         b.getIndexAttr(1), b.getIndexAttr(kBlockTokens), b.getIndexAttr(1)};
     SmallVector<Value> initial;
+    bool areRows = checkRows();
     for (linalg::LinalgOp op : ops)
       if (isUsedOutside(op)) {
         results.push_back(op);
-        initial.push_back(emptyLike(op));
+        Value last = areRows ? lastUsed(op) : Value();
+        reused.push_back(last);
+        initial.push_back(last ? last : emptyLike(op));
       }
     auto loop = scf::ForallOp::create(b, loc, lower, upper, steps, initial,
                                       /*mapping=*/std::nullopt);
@@ -267,12 +271,16 @@ public:
                 2, 0, {b.getAffineConstantExpr(kBlockTokens), end - position},
                 b.getContext()),
             {offsets[2], upper[1]})};
-    for (linalg::LinalgOp op : ops)
-      emit(op, loop);
-    b.setInsertionPointToStart(loop.getTerminator().getBody());
+    if (areRows)
+      emitRows(loop);
+    else
+      for (linalg::LinalgOp op : ops)
+        emit(op, loop);
     for (auto [i, op] : llvm::enumerate(results)) {
       Value target = loop.getRegionIterArgs()[i];
+      b.setInsertionPoint(loop.getTerminator());
       View view = viewOf(target, op.getIndexingMapsArray().back());
+      b.setInsertionPointToEnd(loop.getTerminator().getBody());
       tensor::ParallelInsertSliceOp::create(
           b, loc, tiles.lookup(op->getResult(0)), target, view.offsets,
           view.sizes, view.strides);
@@ -315,6 +323,85 @@ private:
     OpBuilder::InsertionGuard guard(b);
     return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, root),
                                    getElementTypeOrSelf(op->getResult(0)));
+  }
+
+  /// Whether the ops can run token by token; a remark says if not.
+  bool checkRows() {
+    std::string whyNot;
+    for (linalg::LinalgOp op : ops)
+      if (!isTokenRow(op, whyNot)) {
+        remark::missed(op.getLoc(), remarkNamed("fuse-tokens"))
+            << "no vectors between scans: " + whyNot;
+        return false;
+      }
+    return true;
+  }
+
+  /// Memory of this function's own.
+  static bool isOwn(Value value) {
+    Operation *def = value.getDefiningOp();
+    if (auto loop = dyn_cast_or_null<scf::ForallOp>(def))
+      return isOwn(loop.getTiedOpOperand(cast<OpResult>(value))->get());
+    if (auto op = dyn_cast_or_null<DestinationStyleOpInterface>(def))
+      return isOwn(op.getTiedOpOperand(cast<OpResult>(value))->get());
+    return isa_and_nonnull<tensor::EmptyOp>(def);
+  }
+
+  /// A tensor whose rows only these ops read, each before `op` has one to write
+  /// there: its memory, which is cached, takes the result.
+  Value lastUsed(linalg::LinalgOp op) {
+    Value result = op->getResult(0);
+    auto isLastUse = [&](OpOperand &use) {
+      if (isa<tensor::DimOp>(use.getOwner()))
+        return true;
+      return members.contains(use.getOwner()) &&
+             startsWithTokens(cast<linalg::LinalgOp>(use.getOwner())
+                                  .getMatchingIndexingMap(&use));
+    };
+    for (linalg::LinalgOp member : ops)
+      for (OpOperand *input : member.getDpsInputOperands()) {
+        Value value = input->get();
+        if (value.getType() == result.getType() &&
+            !members.contains(value.getDefiningOp()) &&
+            !llvm::is_contained(reused, value) && isOwn(value) &&
+            llvm::all_of(value.getUses(), isLastUse))
+          return value;
+      }
+    return {};
+  }
+
+  /// One loop over the tokens of a block.
+  void emitRows(scf::ForallOp loop) {
+    SmallVector<Value> blocks;
+    for (auto [op, block] : llvm::zip_equal(results, loop.getRegionIterArgs()))
+      blocks.push_back(slice(block, op.getIndexingMapsArray().back()));
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+    Value one = arith::ConstantIndexOp::create(b, loc, 1);
+    Value count = getValueOrCreateConstantIndexOp(b, loc, sizes[2]);
+    auto tokens = scf::ForOp::create(b, loc, zero, count, one, blocks);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(tokens.getBody());
+      auto outer = llvm::map_to_vector(
+          offsets, [](OpFoldResult offset) { return cast<Value>(offset); });
+      SmallVector<Value> inside{zero, zero, tokens.getInductionVar()};
+      outer[2] = arith::AddIOp::create(b, loc, outer[2], inside[2]);
+      TokenRows rows(b, loc, outer);
+      for (auto [tensor, tile] :
+           llvm::zip_equal(reused, tokens.getRegionIterArgs()))
+        if (tensor)
+          rows.readFrom(tensor, tile, inside);
+      for (linalg::LinalgOp op : ops)
+        rows.emit(op);
+      SmallVector<Value> written;
+      for (auto [op, tile] :
+           llvm::zip_equal(results, tokens.getRegionIterArgs()))
+        written.push_back(
+            rows.write(cast<OpResult>(op->getResult(0)), tile, inside));
+      scf::YieldOp::create(b, loc, written);
+    }
+    for (auto [op, block] : llvm::zip_equal(results, tokens.getResults()))
+      tiles[op->getResult(0)] = block;
   }
 
   /// The part of an operand that the block of tokens needs.
@@ -372,6 +459,8 @@ private:
   Location loc;
   llvm::SmallPtrSet<Operation *, 16> members;
   SmallVector<linalg::LinalgOp> results;
+  /// Of each result the tensor whose memory it takes, if any.
+  SmallVector<Value> reused;
   SmallVector<OpFoldResult> offsets, sizes;
   /// The part of a result that a block of tokens computes.
   DenseMap<Value, Value> tiles;

@@ -360,10 +360,8 @@ void ScanGradient::addBonus() {
 /// x summed over its last dimension, which stays with one element.
 static Value sumFeatures(TensorBuilder &t, Value x) {
   auto rank = cast<ShapedType>(x.getType()).getRank();
-  Value sums =
-      t.sum(rank == 4 ? "bhtd->bht" : "bhd->bh", x,
-            [](OpBuilder &, Location, ValueRange args) { return args[0]; });
-  return t.withUnitDim(sums, rank - 1);
+  return t.sum(rank == 4 ? "bhtd->bhto" : "bhd->bho", x,
+               [](OpBuilder &, Location, ValueRange args) { return args[0]; });
 }
 
 /// Per token, reads that see the decay add and writes subtract; per gate, the

@@ -47,21 +47,25 @@ Value TensorBuilder::empty(ArrayRef<OpFoldResult> sizes) {
   return tensor::EmptyOp::create(b, loc, sizes, type);
 }
 
-/// The sizes of the output, each from the first input that has its letter.
+/// The sizes of the output, each from the first input that has its letter; one
+/// where none has it.
 static SmallVector<OpFoldResult>
 getSizes(TensorBuilder &t, StringRef subscripts, ValueRange inputs) {
   auto [operands, output] = subscripts.split("->");
   SmallVector<StringRef> groups;
   operands.split(groups, ',');
   SmallVector<OpFoldResult> sizes;
-  for (char letter : output)
+  for (char letter : output) {
+    OpFoldResult size = t.b.getIndexAttr(1);
     for (auto [group, input] : llvm::zip_equal(groups, inputs)) {
       size_t position = group.find(letter);
       if (position == StringRef::npos)
         continue;
-      sizes.push_back(t.dim(input, position));
+      size = t.dim(input, position);
       break;
     }
+    sizes.push_back(size);
+  }
   return sizes;
 }
 
@@ -179,6 +183,9 @@ Value TensorBuilder::convert(Value x) {
   RankedTensorType to = from.clone(type);
   if (type.getIntOrFloatBitWidth() > from.getElementTypeBitWidth())
     return arith::ExtFOp::create(b, loc, to, x);
+  // Machines and their libraries lack the step from 64 to 16 bits.
+  if (from.getElementType().isF64() && type.getIntOrFloatBitWidth() == 16)
+    x = arith::TruncFOp::create(b, loc, from.clone(b.getF32Type()), x);
   return arith::TruncFOp::create(b, loc, to, x);
 }
 

@@ -141,6 +141,16 @@ def test_many_tokens():
     assert_gradients(differentiate(operands, "f32", wanted=["decay"], has_state=False), BOUND["f32"])
 
 
+def test_wide_rows():
+    """Rows of features that fill registers and leave some over."""
+    rng = np.random.default_rng(0)
+    operands = {n: rng.standard_normal((1, 2, 40, size)) for n, size in zip("qkv", (20, 20, 37))}
+    operands["k"] /= np.linalg.norm(operands["k"], axis=-1, keepdims=True)
+    operands |= {"decay": -rng.random((1, 2, 40, 20)), "beta": rng.random((1, 2, 40)), "S": np.zeros((1, 2, 20, 37))}
+    operands = {name: x.astype(np.float32) for name, x in operands.items()}
+    assert_gradients(differentiate(operands, "f32", form="token", has_state=False, update="delta"), BOUND["f32"])
+
+
 def test_same_bits():
     """Gradients of a batch are those of its parts, whatever the number of threads."""
     operands = make_operands({"decay": "BHTK", "beta": "BHT"}, "f32")

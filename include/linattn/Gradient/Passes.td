@@ -66,8 +66,14 @@ def LinAttnFuseTokensPass : Pass<"linattn-fuse-tokens", "::mlir::func::FuncOp"> 
     `linattn-differentiate` sets. Linalg ops that run over the same batch, heads
     and tokens, and between the same scans, become one `scf.forall` over blocks of
     tokens. A result that only these ops use is never stored as a whole, and
-    operands that they share are read from memory once. Every element is
-    computed as before.
+    operands that they share are read from memory once.
+
+    If all ops take rows of features of a known size, elementwise or in a sum, the
+    block is a loop over its tokens: a row is one vector, which ops hand on without
+    memory in between, and a sum one `vector.reduction`, whose order depends on
+    the number of features alone. A result takes the memory of a tensor whose last
+    use is in the loop. Otherwise a remark says why, and the ops stay linalg on
+    blocks.
 
     Before:
 
@@ -80,15 +86,20 @@ def LinAttnFuseTokensPass : Pass<"linattn-fuse-tokens", "::mlir::func::FuncOp"> 
 
     ```mlir
     %y = scf.forall (%b, %t, %h) = (0, 0, 0) to (1, 4096, 8) step (1, 32, 1)
-        shared_outs(%all = %empty) -> (tensor<1x8x4096x64xf32>) {
-      %q_tile = tensor.extract_slice %q[%b, %h, %t, 0] [1, 1, 32, 64] …
-      %x_tile = linalg.generic … ins(%q_tile, %dk_tile : tensor<1x1x32x64xf32>, …)
-      %y_tile = linalg.generic … ins(%x_tile, %k_tile : tensor<1x1x32x64xf32>, …)
+        shared_outs(%all = %dk) -> (tensor<1x8x4096x64xf32>) {
+      %block = tensor.extract_slice %all[%b, %h, %t, 0] [1, 1, 32, 64] …
+      %rows = scf.for %i = %c0 to %c32 step %c1 iter_args(%tile = %block) … {
+        %q_row = vector.transfer_read %q[%b, %h, %token, %c0] …
+        %dk_row = vector.transfer_read %tile[%c0, %c0, %i, %c0] …
+        %x_row = arith.mulf %q_row, %dk_row : vector<64xf32>
+        …
+        %next = vector.transfer_write %y_row, %tile[%c0, %c0, %i, %c0] …
     ```
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::vector::VectorDialect"
   ];
 }
 

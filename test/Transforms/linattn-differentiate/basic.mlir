@@ -92,3 +92,16 @@ func.func @stateless(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tenso
     : (tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>)
   return %r#0 : tensor<1x2x7x5xf32>
 }
+
+// The gradient of a gate of 16 bits comes from sums in f64 by way of f32.
+
+// CHECK-LABEL: func.func @half_vjp(
+// CHECK: %[[F32:.+]] = arith.truncf %{{.+}} : tensor<1x2x7xf64> to tensor<1x2x7xf32>
+// CHECK: %[[F16:.+]] = arith.truncf %[[F32]] : tensor<1x2x7xf32> to tensor<1x2x7xf16>
+// CHECK: return %[[F16]]
+func.func @half(%q: tensor<1x2x7x4xf16>, %v: tensor<1x2x7x5xf16>, %g: tensor<1x2x7xf16>, %s: tensor<1x2x4x5xf32>) -> tensor<1x2x7x5xf16> attributes {linattn.differentiate = array<i64: 2>} {
+  %e = tensor.empty() : tensor<1x2x7x5xf16>
+  %o:2 = linattn.scan %q, %q, %v decay(%g) into(%e) init(%s)
+    : (tensor<1x2x7x4xf16>, tensor<1x2x7x4xf16>, tensor<1x2x7x5xf16>, tensor<1x2x7xf16>, tensor<1x2x7x5xf16>, tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf16>, tensor<1x2x4x5xf32>)
+  return %o#0 : tensor<1x2x7x5xf16>
+}

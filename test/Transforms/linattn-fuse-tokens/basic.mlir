@@ -3,22 +3,31 @@
 #rows = affine_map<(b, h, t, d) -> (b, h, t, d)>
 #sums = affine_map<(b, h, t, d) -> (b, h, t)>
 
-// A row sum and two ops behind a scan, whose results in between stay within a
-// block of 32 tokens; the last block is shorter.
+// A row sum and two ops behind a scan, token by token in blocks of 32; the last
+// block is shorter. Their result takes the place of the scan's, which nothing
+// else reads.
 
 // CHECK: #[[SIZE:.+]] = affine_map<(d0){{.*}} -> (32, {{.*}}-d0 + 70{{.*}})>
 // CHECK-LABEL: func.func @behind(
 // CHECK-SAME: %[[X:[^:]+]]: tensor<1x2x70x4xf32>, %[[Y:[^:]+]]: tensor<1x2x70x4xf32>
+// CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.0
 // CHECK: %[[O:.+]]:2 = linattn.scan
-// CHECK: %[[R:.+]] = scf.forall (%[[B:.+]], %[[T:.+]], %[[H:.+]]) = (0, 0, 0) to (1, 70, 2) step (1, 32, 1) shared_outs(%[[ALL:.+]] = %{{.+}}) -> (tensor<1x2x70x4xf32>)
+// CHECK: %[[R:.+]] = scf.forall (%[[B:.+]], %[[T:.+]], %[[H:.+]]) = (0, 0, 0) to (1, 70, 2) step (1, 32, 1) shared_outs(%[[ALL:.+]] = %[[O]]#0) -> (tensor<1x2x70x4xf32>)
 // CHECK: %[[N:.+]] = affine.min #[[SIZE]](%[[T]])
-// CHECK: linalg.fill {{.+}} tensor<1x1x?xf32>
-// CHECK: %[[DOT:.+]] = linalg.generic {{.+}} tensor<1x1x?x4xf32>, tensor<1x1x?x4xf32>) outs(%{{.+}} : tensor<1x1x?xf32>)
-// CHECK: %[[ROWS:.+]] = tensor.extract_slice %[[O]]#0[%[[B]], %[[H]], %[[T]], 0] [1, 1, %[[N]], 4]
-// CHECK: %[[SCALED:.+]] = linalg.generic {{.+}} ins(%[[DOT]], %[[ROWS]] :
-// CHECK: %[[TILE:.+]] = tensor.extract_slice %[[ALL]][%[[B]], %[[H]], %[[T]], 0] [1, 1, %[[N]], 4]
-// CHECK: %[[LAST:.+]] = linalg.generic {{.+}} ins(%[[SCALED]], %{{.+}}) outs(%[[TILE]] :
-// CHECK: tensor.parallel_insert_slice %[[LAST]] into %[[ALL]][%[[B]], %[[H]], %[[T]], 0]
+// CHECK: %[[BLOCK:.+]] = tensor.extract_slice %[[ALL]][%[[B]], %[[H]], %[[T]], 0] [1, 1, %[[N]], 4]
+// CHECK: %[[ROWS:.+]] = scf.for %[[I:.+]] = %{{.+}} to %[[N]] step %{{.+}} iter_args(%[[TILE:.+]] = %[[BLOCK]])
+// CHECK: %[[TOKEN:.+]] = arith.addi %[[T]], %[[I]]
+// CHECK: %[[XROW:.+]] = vector.transfer_read %[[X]][%[[B]], %[[H]], %[[TOKEN]], %{{.+}} : tensor<1x2x70x4xf32>, vector<4xf32>
+// CHECK: %[[YROW:.+]] = vector.transfer_read %[[Y]][%[[B]], %[[H]], %[[TOKEN]],
+// CHECK: %[[XY:.+]] = arith.mulf %[[XROW]], %[[YROW]]
+// CHECK: %[[DOT:.+]] = vector.reduction <add>, %[[XY]], %[[ZERO]] : vector<4xf32> into f32
+// CHECK: %[[OROW:.+]] = vector.transfer_read %[[TILE]][%{{.+}}, %{{.+}}, %[[I]], %{{.+}} : tensor<1x1x?x4xf32>, vector<4xf32>
+// CHECK: %[[FACTOR:.+]] = vector.broadcast %[[DOT]]
+// CHECK: %[[SCALED:.+]] = arith.mulf %[[FACTOR]], %[[OROW]]
+// CHECK: %[[LAST:.+]] = arith.addf %[[SCALED]], %[[YROW]]
+// CHECK: %[[NEXT:.+]] = vector.transfer_write %[[LAST]], %[[TILE]][%{{.+}}, %{{.+}}, %[[I]],
+// CHECK: scf.yield %[[NEXT]]
+// CHECK: tensor.parallel_insert_slice %[[ROWS]] into %[[ALL]][%[[B]], %[[H]], %[[T]], 0]
 // CHECK-NOT: linalg.generic
 // CHECK: return %[[R]] :
 func.func @behind(%x: tensor<1x2x70x4xf32>, %y: tensor<1x2x70x4xf32>, %s: tensor<1x2x4x4xf32>) -> tensor<1x2x70x4xf32> attributes {linattn.gradient} {
@@ -55,14 +64,19 @@ func.func @behind(%x: tensor<1x2x70x4xf32>, %y: tensor<1x2x70x4xf32>, %s: tensor
 #rows = affine_map<(b, h, t, d) -> (b, h, t, d)>
 
 // Ops on either side of a scan are loops of their own: each stays as it is.
-// Sizes that are not known are those of an operand.
+// Sizes that are not known are those of an operand. The scan's result stands in
+// memory of the caller's, and is not overwritten.
 
 // CHECK-LABEL: func.func @around(
 // CHECK: linalg.generic
 // CHECK: linattn.scan
-// CHECK: scf.forall (%{{.+}}, %{{.+}}, %{{.+}}) = (0, 0, 0) to (%{{.+}}, %{{.+}}, 2) step (1, 32, 1) shared_outs(%{{.+}} = %{{.+}}, %{{.+}} = %{{.+}})
-// CHECK: linalg.generic
-// CHECK: linalg.generic
+// CHECK: %[[ONE:.+]] = tensor.empty
+// CHECK: %[[TWO:.+]] = tensor.empty
+// CHECK: scf.forall (%{{.+}}, %{{.+}}, %{{.+}}) = (0, 0, 0) to (%{{.+}}, %{{.+}}, 2) step (1, 32, 1) shared_outs(%{{.+}} = %[[ONE]], %{{.+}} = %[[TWO]])
+// CHECK: math.exp {{.+}} : vector<4xf32>
+// CHECK: arith.addf {{.+}} : vector<4xf32>
+// CHECK: vector.transfer_write
+// CHECK: vector.transfer_write
 // CHECK: parallel_insert_slice
 // CHECK: parallel_insert_slice
 func.func @around(%x: tensor<?x2x?x4xf32>, %e: tensor<?x2x?x4xf32>, %s: tensor<?x2x4x4xf32>) -> (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>) attributes {linattn.gradient} {
