@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each op by others that have a gradient: the elementwise recurrences are scans
-// of one row whose decay is one of values; the convolution is a sum of slices.
+// Each op by others that have a gradient: elementwise recurrences are scans of
+// one row whose decay is one of values.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GradientModel.h"
 #include "OpGradients.h"
-#include "TensorBuilder.h"
+#include "RowRecurrences.h"
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Dialect/FeatureMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,24 +23,6 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// h_t = e^{decay_t} h_{t−1} + value_t for [B, H, T, V]: outputs and final
-/// state.
-static ValueRange buildRowScan(TensorBuilder &t, Value value, Value decay,
-                               Value state, Value offsets, bool reverse) {
-  SmallVector<OpFoldResult> sizes = t.sizes(value);
-  Value output = t.empty(sizes);
-  sizes[3] = t.b.getIndexAttr(1);
-  Value none, ones = t.filled(sizes, 1.0);
-  return ScanOp::create(
-             t.b, t.loc, TypeRange{output.getType(), state.getType()}, ones,
-             ones, value, none, decay, none, none, none, none, none, none, none,
-             none, offsets, none, output, state, none, none, ValueRange(),
-             Update::Add, Readout::Inclusive, Transition::After, reverse,
-             IntegerAttr(), FeatureMapAttr(), NormalizeAttr(), FloatAttr(),
-             ConfigAttr())
-      .getResults();
-}
-
 static Value first(OpBuilder &, Location, ValueRange args) { return args[0]; }
 
 //===----------------------------------------------------------------------===//
@@ -48,25 +30,51 @@ static Value first(OpBuilder &, Location, ValueRange args) { return args[0]; }
 //===----------------------------------------------------------------------===//
 
 static SmallVector<Value> rewriteDiagonal(DiagonalScanOp op, OpBuilder &b) {
-  TensorBuilder t(b, op.getLoc(), getElementTypeOrSelf(op.getState()));
-  Value x = t.withUnitDim(t.convert(op.getInput()), 1);
-  bool isConstant = cast<ShapedType>(op.getDecay().getType()).getRank() == 1;
-  Value decay = t.withUnitDim(t.map(isConstant ? "c,btc->btc" : "btc,btc->btc",
-                                    {op.getDecay(), op.getInput()}, first),
-                              1);
-  Value state = t.withUnitDim(t.withUnitDim(op.getState(), 1), 2);
-  ValueRange h =
-      buildRowScan(t, x, decay, state, op.getCuSeqlens(), op.getReverse());
+  bool isComplex = bool(op.getPhase());
+  // Angles add up over all tokens.
+  TensorBuilder t(b, op.getLoc(),
+                  isComplex ? Type(b.getF64Type())
+                            : getElementTypeOrSelf(op.getState()));
   TensorBuilder narrow(b, op.getLoc(), getElementTypeOrSelf(op.getOutput()));
-  return {narrow.convert(t.withoutUnitDim(h[0], 1)),
-          t.withoutUnitDim(t.withoutUnitDim(h[1], 2), 1)};
+  TensorBuilder stored(b, op.getLoc(), getElementTypeOrSelf(op.getState()));
+  auto tokens = [&](Value x) { return x ? t.withUnitDim(t.convert(x), 1) : x; };
+  auto gate = [&](Value x) {
+    bool isConstant = cast<ShapedType>(x.getType()).getRank() == 1;
+    return t.withUnitDim(t.map(isConstant ? "c,btc->btc" : "btc,btc->btc",
+                               {x, op.getInput()}, first),
+                         1);
+  };
+  auto state = [&](Value x) {
+    return t.withUnitDim(t.withUnitDim(t.convert(x), 1), 2);
+  };
+  auto output = [&](Value x) { return narrow.convert(t.withoutUnitDim(x, 1)); };
+  auto final = [&](Value x) {
+    return stored.convert(t.withoutUnitDim(t.withoutUnitDim(x, 2), 1));
+  };
+  Value decay = gate(op.getDecay());
+  if (!isComplex) {
+    ValueRange h = RowScan{tokens(op.getInput()), decay, state(op.getState()),
+                           op.getCuSeqlens(), op.getReverse()}
+                       .build(t);
+    return {output(h[0]), final(h[1])};
+  }
+  ComplexRowScan scan{{tokens(op.getInput()), tokens(op.getImag())},
+                      decay,
+                      gate(op.getPhase()),
+                      {state(op.getState()), state(op.getStateImag())},
+                      op.getCuSeqlens(),
+                      op.getReverse()};
+  auto [h, last] = scan.build(t);
+  SmallVector<Value> results{output(h.real)};
+  if (op.getOutputImag())
+    results.push_back(output(h.imag));
+  results.append({final(last.real), final(last.imag)});
+  return results;
 }
 
 LogicalResult mlir::linattn::buildDiagonalGradient(DiagonalScanOp op,
                                                    OpBuilder &b,
                                                    Cotangents &c) {
-  if (op.getPhase())
-    return emitNoGradient(op) << " for phase";
   return differentiateThrough(b, op, c, [&](OpBuilder &at) {
     return FailureOr<SmallVector<Value>>(rewriteDiagonal(op, at));
   });
@@ -92,7 +100,9 @@ namespace {
 /// y = Σ_n c[n] h[n], where every channel is a head and its states are values.
 struct Selective {
   Selective(SelectiveScanOp op, OpBuilder &b)
-      : op(op), t(b, op.getLoc(), getElementTypeOrSelf(op.getState())) {}
+      : op(op), t(b, op.getLoc(),
+                  op.getAImag() ? Type(b.getF64Type())
+                                : getElementTypeOrSelf(op.getState())) {}
 
   /// Δ as [B, T, C].
   Value steps() {
@@ -123,6 +133,11 @@ struct Selective {
     return {t.repeated(value, 1, channels), "bctn"};
   }
 
+  /// Δ u b.
+  Value write(Value delta, Value projected);
+  /// Σ_n c[n] h[n].
+  Value read(Value states, Value projected);
+  SmallVector<Value> buildStates(Value delta, Value &y);
   SmallVector<Value> build();
 
   SelectiveScanOp op;
@@ -138,17 +153,49 @@ static Value multiplyAll(OpBuilder &b, Location loc, ValueRange args) {
   return product;
 }
 
+Value Selective::write(Value delta, Value projected) {
+  if (!projected)
+    return {};
+  auto [b, dims] = projection(projected);
+  return t.map("btc,btc," + dims.str() + "->bctn", {delta, op.getInput(), b},
+               multiplyAll);
+}
+
+Value Selective::read(Value states, Value projected) {
+  if (!projected)
+    return {};
+  auto [c, dims] = projection(projected);
+  return t.sum("bctn," + dims.str() + "->btc", {states, c}, multiplyAll);
+}
+
+/// The final states, and y from the states of the tokens.
+SmallVector<Value> Selective::buildStates(Value delta, Value &y) {
+  auto angle = [&](Value a) {
+    return t.map("btc,cn->bctn", {delta, a}, multiplyAll);
+  };
+  auto state = [&](Value x) { return t.withUnitDim(t.convert(x), 2); };
+  Value decay = angle(op.getA()), value = write(delta, op.getB());
+  if (!op.getAImag()) {
+    ValueRange h = RowScan{value, decay, state(op.getState()),
+                           op.getCuSeqlens(), op.getReverse()}
+                       .build(t);
+    y = read(h[0], op.getC());
+    return {h[1]};
+  }
+  ComplexRowScan scan{{value, write(delta, op.getBImag())},
+                      decay,
+                      angle(op.getAImag()),
+                      {state(op.getState()), state(op.getStateImag())},
+                      op.getCuSeqlens(),
+                      op.getReverse()};
+  auto [h, last] = scan.build(t);
+  y = t.sub(read(h.real, op.getC()), read(h.imag, op.getCImag()));
+  return {last.real, last.imag};
+}
+
 SmallVector<Value> Selective::build() {
-  Value delta = steps(), input = op.getInput();
-  auto [b, bDims] = projection(op.getB());
-  auto [c, cDims] = projection(op.getC());
-  Value decay = t.map("btc,cn->bctn", {delta, op.getA()}, multiplyAll);
-  Value value = t.map("btc,btc," + bDims.str() + "->bctn", {delta, input, b},
-                      multiplyAll);
-  Value state = t.withUnitDim(op.getState(), 2);
-  ValueRange h =
-      buildRowScan(t, value, decay, state, op.getCuSeqlens(), op.getReverse());
-  Value y = t.sum("bctn," + cDims.str() + "->btc", {h[0], c}, multiplyAll);
+  Value delta = steps(), input = op.getInput(), y;
+  SmallVector<Value> states = buildStates(delta, y);
   if (Value skip = op.getSkip())
     y = t.add(y, t.map("btc,c->btc", {input, skip}, multiplyAll));
   if (Value gate = op.getGate())
@@ -159,17 +206,16 @@ SmallVector<Value> Selective::build() {
                     emitActivation(nested, at, Activation::Silu, x[1]));
               });
   TensorBuilder narrow(t.b, t.loc, getElementTypeOrSelf(op.getOutput()));
-  return {narrow.convert(y), t.withoutUnitDim(h[1], 2)};
+  TensorBuilder stored(t.b, t.loc, getElementTypeOrSelf(op.getState()));
+  SmallVector<Value> results{narrow.convert(y)};
+  for (Value state : states)
+    results.push_back(stored.convert(t.withoutUnitDim(state, 2)));
+  return results;
 }
 
 LogicalResult mlir::linattn::buildSelectiveGradient(SelectiveScanOp op,
                                                     OpBuilder &b,
                                                     Cotangents &c) {
-  for (auto [value, name] :
-       {std::pair(op.getAImag(), "a_imag"), std::pair(op.getBImag(), "b_imag"),
-        std::pair(op.getCImag(), "c_imag")})
-    if (value)
-      return emitNoGradient(op) << " for " << name;
   for (Value value : {op.getB(), op.getC()}) {
     auto type = cast<RankedTensorType>(value.getType());
     auto input = cast<ShapedType>(op.getInput().getType());
@@ -183,79 +229,79 @@ LogicalResult mlir::linattn::buildSelectiveGradient(SelectiveScanOp op,
 }
 
 //===----------------------------------------------------------------------===//
-// causal_conv
+// wkv4
 //===----------------------------------------------------------------------===//
 
-/// Inputs [B, T, C] behind those of the state, or, in reverse, before them.
-static Value withState(TensorBuilder &t, CausalConvOp op) {
-  Value state = t.map("bcs->bsc", op.getState(), first);
-  Value input = t.convert(op.getInput());
-  if (!op.getReverse())
-    return t.concat(1, {state, input});
-  SmallVector<Value> parts{input};
-  for (int64_t i = op.getStateLength(); i-- > 0;)
-    parts.push_back(
-        t.slice(state, 1, t.b.getIndexAttr(i), t.b.getIndexAttr(1)));
-  return t.concat(1, parts);
+/// (e^{m − M} A + e^{u + k − M} v) / (e^{m − M} B + e^{u + k − M}), M the
+/// larger exponent; 0 where nothing has any weight.
+static Value emitQuotient(OpBuilder &b, Location loc, ValueRange args) {
+  Value sum = args[0], weight = args[1], past = args[2], value = args[4];
+  auto mul = [&](Value x, Value y) -> Value {
+    return arith::MulFOp::create(b, loc, x, y);
+  };
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddFOp::create(b, loc, x, y);
+  };
+  Value own = add(args[3], args[5]);
+  Value most = arith::MaximumFOp::create(b, loc, past, own);
+  auto exp = [&](Value x) -> Value {
+    Value log = arith::SubFOp::create(b, loc, x, most);
+    return math::ExpOp::create(b, loc, log);
+  };
+  Value kept = exp(past), added = exp(own);
+  Value numerator = add(mul(kept, sum), mul(added, value));
+  Value divisor = add(mul(kept, weight), added);
+  Value isEmpty =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, divisor,
+                            emitFloat(b, loc, divisor.getType(), 0.0));
+  divisor = arith::SelectOp::create(
+      b, loc, isEmpty, emitFloat(b, loc, divisor.getType(), 1.0), divisor);
+  return arith::DivFOp::create(b, loc, numerator, divisor);
 }
 
-/// The last inputs [B, S, C] that tokens to come need, oldest first.
-static Value takeState(TensorBuilder &t, CausalConvOp op, Value inputs) {
-  OpFoldResult length = t.b.getIndexAttr(op.getStateLength());
-  if (!op.getReverse())
-    return t.slice(inputs, 1, t.dim(op.getInput(), 1), length);
-  SmallVector<Value> parts;
-  for (int64_t i = op.getStateLength(); i-- > 0;)
-    parts.push_back(
-        t.slice(inputs, 1, t.b.getIndexAttr(i), t.b.getIndexAttr(1)));
-  return t.concat(1, parts);
-}
-
-static SmallVector<Value> rewriteConv(CausalConvOp op, OpBuilder &b) {
-  TensorBuilder t(b, op.getLoc(),
-                  getAccumulationType(getElementTypeOrSelf(op.getInput())));
-  TensorBuilder narrow(b, op.getLoc(), getElementTypeOrSelf(op.getInput()));
-  int64_t width = op.getWidth(), dilation = op.getDilation();
-  int64_t spare = op.getStateLength() - (width - 1) * dilation;
-  OpFoldResult tokens = t.dim(op.getInput(), 1);
-  Value inputs = withState(t, op);
-  SmallVector<Value> terms;
-  std::string subscripts;
-  for (int64_t k = 0; k < width; ++k) {
-    int64_t offset =
-        op.getReverse() ? (width - 1 - k) * dilation : spare + k * dilation;
-    terms.push_back(t.slice(inputs, 1, b.getIndexAttr(offset), tokens));
-    terms.push_back(t.withoutUnitDim(
-        t.slice(op.getWeight(), 1, b.getIndexAttr(k), b.getIndexAttr(1)), 1));
-    subscripts += k ? ",btc,c" : "btc,c";
-  }
-  if (op.getBias()) {
-    terms.push_back(op.getBias());
-    subscripts += ",c";
-  }
-  Value output =
-      t.map(subscripts + "->btc", terms,
-            [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
-              Value sum = op.getBias() ? x.back() : Value();
-              for (int64_t k = 0; k < width; ++k) {
-                Value term =
-                    arith::MulFOp::create(nested, at, x[2 * k], x[2 * k + 1]);
-                sum = sum ? Value(arith::AddFOp::create(nested, at, sum, term))
-                          : term;
-              }
-              return op.getActivation()
-                         ? emitActivation(nested, at, *op.getActivation(), sum)
-                         : sum;
+/// Sums and weights as scans of one row, relative to the running maximum.
+static SmallVector<Value> rewriteWkv4(Wkv4Op op, OpBuilder &b) {
+  TensorBuilder t(b, op.getLoc(), getElementTypeOrSelf(op.getState()));
+  Value key = t.convert(op.getKey()), decay = t.convert(op.getDecay());
+  auto part = [&](int64_t i) {
+    return t.slice(op.getState(), 1, b.getIndexAttr(i), b.getIndexAttr(1));
+  };
+  RunningMaxima maxima =
+      buildRunningMaxima(t, {key, decay, t.withoutUnitDim(part(2), 1),
+                             op.getCuSeqlens(), op.getReverse()});
+  Value log = t.map("btc,btc,c->btc", {maxima.previous, maxima.current, decay},
+                    [](OpBuilder &nested, Location at, ValueRange x) {
+                      return emitRescaling(nested, at, x[0], x[1], x[2]);
+                    });
+  Value weight =
+      t.map("btc,btc->btc", {key, maxima.current},
+            [](OpBuilder &nested, Location at, ValueRange x) -> Value {
+              Value rise = arith::SubFOp::create(nested, at, x[0], x[1]);
+              return math::ExpOp::create(nested, at, rise);
             });
-  Value state = narrow.map("bsc->bcs", takeState(t, op, inputs), first);
+  Value term = t.map("btc,btc->btc", {weight, op.getValue()}, multiplyAll);
+  auto scan = [&](Value x, Value state) {
+    return RowScan{t.withUnitDim(x, 1),     t.withUnitDim(log, 1),
+                   t.withUnitDim(state, 1), op.getCuSeqlens(),
+                   op.getReverse(),         Readout::Exclusive}
+        .build(t);
+  };
+  ValueRange sums = scan(term, part(0)), weights = scan(weight, part(1));
+  Value output =
+      t.map("btc,btc,btc,btc,btc,c->btc",
+            {t.withoutUnitDim(sums[0], 1), t.withoutUnitDim(weights[0], 1),
+             maxima.previous, key, op.getValue(), op.getBonus()},
+            emitQuotient);
+  Value state = t.concat(1, {t.withoutUnitDim(sums[1], 2),
+                             t.withoutUnitDim(weights[1], 2),
+                             t.withUnitDim(maxima.last, 1)});
+  TensorBuilder narrow(b, op.getLoc(), getElementTypeOrSelf(op.getOutput()));
   return {narrow.convert(output), state};
 }
 
-LogicalResult mlir::linattn::buildConvGradient(CausalConvOp op, OpBuilder &b,
+LogicalResult mlir::linattn::buildWkv4Gradient(Wkv4Op op, OpBuilder &b,
                                                Cotangents &c) {
-  if (op.getCuSeqlens())
-    return emitNoGradient(op) << " for cu_seqlens";
   return differentiateThrough(b, op, c, [&](OpBuilder &at) {
-    return FailureOr<SmallVector<Value>>(rewriteConv(op, at));
+    return FailureOr<SmallVector<Value>>(rewriteWkv4(op, at));
   });
 }

@@ -30,6 +30,7 @@ void mlir::linattn::registerGradientExternalModels(DialectRegistry &registry) {
   registerArithGradients(registry);
   registerTensorGradients(registry);
   registerLinalgGradients(registry);
+  registerLoopGradients(registry);
   registerLinAttnGradients(registry);
 }
 

@@ -21,7 +21,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -77,6 +76,7 @@ private:
   Value randomFourier();
   Value cosformer();
   Value dpfp();
+  Value standardized();
   /// x_i y_j for each row i and the columns that `columns` says.
   void appendRows(SmallVectorImpl<Value> &parts, Value left, Value right,
                   bool isUpper, double diagonal, double mixed);
@@ -104,13 +104,7 @@ Value TokenFeatures::divide(Value y, Value total, Scalar function) {
 }
 
 Value TokenFeatures::softmax(Value y) {
-  Value most = elementwise(
-      t.b, t.loc, "bhtd->bht", y,
-      t.filled(ArrayRef(t.sizes(y)).drop_back(),
-               -std::numeric_limits<double>::infinity()),
-      [](OpBuilder &nested, Location at, ValueRange args) -> Value {
-        return arith::MaximumFOp::create(nested, at, args[0], args[1]);
-      });
+  Value most = t.maximum("bhtd->bht", y);
   Value weights = t.map(
       "bhtd,bht->bhtd", {y, most},
       [](OpBuilder &nested, Location at, ValueRange args) -> Value {
@@ -183,6 +177,42 @@ Value TokenFeatures::cosformer() {
         });
   };
   return t.concat(3, {turned(false), turned(true)});
+}
+
+/// γ ⊙ (x − mean) / √(variance + eps) + β.
+Value TokenFeatures::standardized() {
+  double size = double(rowsOf(x)), eps = getMapEps(map);
+  auto divided = [](OpBuilder &nested, Location at, Value y, double count) {
+    return arith::DivFOp::create(nested, at, y,
+                                 emitFloat(nested, at, y.getType(), count));
+  };
+  Value sum = t.sum("bhtd->bht", x, [](OpBuilder &, Location, ValueRange args) {
+    return args[0];
+  });
+  Value centred =
+      t.map("bhtd,bht->bhtd", {x, sum},
+            [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
+              Value mean = divided(nested, at, args[1], size);
+              return arith::SubFOp::create(nested, at, args[0], mean);
+            });
+  Value squares = t.product("bhtd,bhtd->bht", centred, centred);
+  Value unit = divide(
+      centred, squares, [&](OpBuilder &nested, Location at, Value y) -> Value {
+        Value variance = divided(nested, at, y, size);
+        variance = arith::AddFOp::create(
+            nested, at, variance, emitFloat(nested, at, y.getType(), eps));
+        return math::SqrtOp::create(nested, at, variance);
+      });
+  std::string subscripts = "bhtd";
+  for (Value parameter : op.getParameters())
+    subscripts +=
+        cast<ShapedType>(parameter.getType()).getRank() == 2 ? ",hd" : ",d";
+  return t.map(subscripts + "->bhtd",
+               {unit, op.getParameters()[0], op.getParameters()[1]},
+               [](OpBuilder &nested, Location at, ValueRange args) -> Value {
+                 Value y = arith::MulFOp::create(nested, at, args[0], args[1]);
+                 return arith::AddFOp::create(nested, at, y, args[2]);
+               });
 }
 
 /// r ⊙ roll(r, j) for each shift j, r = relu([x, −x]).
@@ -285,6 +315,13 @@ FailureOr<SmallVector<Value>> TokenFeatures::build() {
     parts = {t.filled(sizes, 1.0), scaled(x, 1.0 / std::sqrt(root))};
     appendRows(parts, x, x, /*isUpper=*/false, 1.0 / std::sqrt(2.0 * size),
                1.0 / root);
+    features = t.concat(3, parts);
+    break;
+  }
+  case FeatureMapKind::Rebased: {
+    Value y = standardized();
+    appendRows(parts, y, y, /*isUpper=*/false, 1.0 / root,
+               std::sqrt(2.0 / size));
     features = t.concat(3, parts);
     break;
   }

@@ -37,6 +37,7 @@ InFlightDiagnostic emitNoGradient(Operation *op);
 void registerArithGradients(DialectRegistry &registry);
 void registerTensorGradients(DialectRegistry &registry);
 void registerLinalgGradients(DialectRegistry &registry);
+void registerLoopGradients(DialectRegistry &registry);
 void registerLinAttnGradients(DialectRegistry &registry);
 
 } // namespace mlir::linattn

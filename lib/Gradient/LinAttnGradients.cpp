@@ -18,8 +18,6 @@ using namespace mlir::linattn;
 /// By the linalg ops that the op stands for, each head of its own.
 static LogicalResult quadraticRule(QuadraticOp op, OpBuilder &b,
                                    Cotangents &c) {
-  if (op.getPrefix())
-    return emitNoGradient(op) << " for prefix";
   SmallVector<Value> tokens{op.getQuery(), op.getKey(), op.getValue()};
   if (failed(checkKnownHeads(op, tokens)))
     return failure();
@@ -73,5 +71,7 @@ void mlir::linattn::registerLinAttnGradients(DialectRegistry &registry) {
     attachGradient<CausalConvOp, buildConvGradient>(context);
     attachGradient<SelectiveScanOp, buildSelectiveGradient>(context);
     attachGradient<DiagonalScanOp, buildDiagonalGradient>(context);
+    attachGradient<Wkv4Op, buildWkv4Gradient>(context);
+    attachGradient<LogLinearOp, buildLogLinearGradient>(context);
   });
 }

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientModel.h"
+#include "TensorBuilder.h"
 #include "linattn/Dialect/Einsum.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -176,7 +177,90 @@ static FailureOr<Value> buildInput(OpBuilder &b, LinalgOp op, OpOperand &input,
   return sum;
 }
 
+/// The factor of a result `d floordiv factor`, 1 for a loop alone, 0 for
+/// others.
+static int64_t getGroupSize(AffineExpr expr) {
+  if (isa<AffineDimExpr>(expr))
+    return 1;
+  auto quotient = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!quotient || quotient.getKind() != AffineExprKind::FloorDiv ||
+      !isa<AffineDimExpr>(quotient.getLHS()))
+    return 0;
+  auto factor = dyn_cast<AffineConstantExpr>(quotient.getRHS());
+  return factor && factor.getValue() > 0 ? factor.getValue() : 0;
+}
+
+static bool hasGroups(AffineMap map) {
+  return llvm::any_of(map.getResults(),
+                      [](AffineExpr expr) { return getGroupSize(expr) > 1; });
+}
+
+/// The same op with inputs that are read in groups, `d floordiv n`, repeated,
+/// and what its outputs hold beforehand among its inputs, where no loop sums.
+static SmallVector<Value> rewritePlainly(LinalgOp op, OpBuilder &b,
+                                         bool takesInits) {
+  Location loc = op.getLoc();
+  SmallVector<Value> inputs, inits(op.getDpsInits());
+  SmallVector<AffineMap> inputMaps, initMaps;
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    Value value = input->get();
+    SmallVector<AffineExpr> dims(map.getResults());
+    for (auto [dim, expr] : llvm::enumerate(dims))
+      if (int64_t size = getGroupSize(expr); size > 1) {
+        value = TensorBuilder(b, loc, getElementTypeOrSelf(value))
+                    .repeatedEach(value, dim, size);
+        expr = cast<AffineBinaryOpExpr>(expr).getLHS();
+      }
+    inputs.push_back(value);
+    inputMaps.push_back(
+        AffineMap::get(map.getNumDims(), 0, dims, op.getContext()));
+  }
+  for (OpOperand &init : op.getDpsInitsMutable())
+    initMaps.push_back(op.getMatchingIndexingMap(&init));
+  if (takesInits) {
+    inputs.append(inits);
+    inputMaps.append(initMaps);
+    for (Value &init : inits)
+      init =
+          tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, init),
+                                  getElementTypeOrSelf(init));
+  }
+  SmallVector<AffineMap> maps(inputMaps);
+  maps.append(initMaps);
+  auto plain = linalg::GenericOp::create(
+      b, loc, ValueRange(inits).getTypes(), inputs, inits, maps,
+      op.getIteratorTypesArray(),
+      [&](OpBuilder &nested, Location at, ValueRange args) {
+        IRMapping mapping;
+        for (auto [from, to] : llvm::zip(op.getBlock()->getArguments(), args))
+          mapping.map(from, to);
+        for (Operation &scalar : op.getBlock()->without_terminator())
+          nested.clone(scalar, mapping);
+        SmallVector<Value> yielded;
+        for (Value value : op.getBlock()->getTerminator()->getOperands())
+          yielded.push_back(mapping.lookupOrDefault(value));
+        linalg::YieldOp::create(nested, at, yielded);
+      });
+  return plain.getResults();
+}
+
+/// Whether outputs are computed from what they hold beforehand, element by
+/// element.
+static bool readsInits(LinalgOp op) {
+  return op.getNumReductionLoops() == 0 &&
+         llvm::any_of(op.getDpsInitsMutable(), [&](OpOperand &init) {
+           return op.payloadUsesValueFromOperand(&init);
+         });
+}
+
 static LogicalResult linalgRule(LinalgOp op, OpBuilder &b, Cotangents &c) {
+  bool takesInits = readsInits(op);
+  if (op.hasPureTensorSemantics() &&
+      (takesInits || llvm::any_of(op.getIndexingMapsArray(), hasGroups)))
+    return differentiateThrough(b, op, c, [&](OpBuilder &at) {
+      return FailureOr<SmallVector<Value>>(rewritePlainly(op, at, takesInits));
+    });
   if (!op.hasPureTensorSemantics() ||
       !llvm::all_of(op.getIndexingMapsArray(),
                     [](AffineMap map) { return map.isProjectedPermutation(); }))

@@ -26,6 +26,10 @@ LogicalResult buildSelectiveGradient(SelectiveScanOp op, OpBuilder &b,
 LogicalResult buildDiagonalGradient(DiagonalScanOp op, OpBuilder &b,
                                     Cotangents &c);
 
+LogicalResult buildWkv4Gradient(Wkv4Op op, OpBuilder &b, Cotangents &c);
+LogicalResult buildLogLinearGradient(LogLinearOp op, OpBuilder &b,
+                                     Cotangents &c);
+
 /// silu or sigmoid of a scalar.
 Value emitActivation(OpBuilder &b, Location loc, Activation activation,
                      Value x);

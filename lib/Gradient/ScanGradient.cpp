@@ -436,10 +436,15 @@ LogicalResult mlir::linattn::buildScanGradient(ScanOp op, OpBuilder &b,
                                                Cotangents &c) {
   if (failed(checkScanGradient(op)))
     return failure();
-  if (needsNormalForm(op))
+  if (needsNormalForm(op)) {
+    bool keepsStates = llvm::any_of(
+        op->getResults().take_back(op.getSnapshots().size()),
+        [&](Value snapshots) { return c.get(snapshots) != nullptr; });
     return differentiateThrough(b, op, c, [&](OpBuilder &at) {
-      return FailureOr<SmallVector<Value>>(buildNormalForm(op, at));
+      return FailureOr<SmallVector<Value>>(
+          buildNormalForm(op, at, keepsStates));
     });
+  }
   ScanGradient(op, b, c).build();
   return success();
 }

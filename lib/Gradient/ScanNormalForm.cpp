@@ -13,9 +13,11 @@
 
 #include "ScanNormalForm.h"
 #include "GradientModel.h"
-#include "TensorBuilder.h"
+#include "RowRecurrences.h"
+#include "SnapshotTokens.h"
 #include "linattn/Dialect/FeatureMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -45,17 +47,20 @@ static bool hasGroupedHeads(ScanOp op) {
 
 LogicalResult mlir::linattn::checkScanGradient(ScanOp op) {
   if (op.getStateIndices())
-    return emitNoGradient(op) << " for state_indices";
-  if (op.getInputGate())
-    return emitNoGradient(op) << " for input_gate";
-  if (op.getRunningMax())
-    return emitNoGradient(op) << " for running_max";
-  if (op.getEvery())
-    return emitNoGradient(op) << " for snapshots";
-  if (op.getUpdate() == Update::Oja)
-    return emitNoGradient(op) << " for update(oja)";
-  if (op.getBeta() && cast<ShapedType>(op.getBeta().getType()).getRank() == 4)
-    return emitNoGradient(op) << " for beta of shape [B, H, T, V]";
+    return emitNoGradient(op)
+           << " for state_indices: their states are overwritten";
+  if (op.getEvery() && op.getReverse())
+    return emitNoGradient(op) << " for snapshots of a reversed scan";
+  auto isWide = [](Value gate) {
+    return gate && cast<ShapedType>(gate.getType()).getRank() == 4;
+  };
+  if (op.getUpdate() == Update::Oja && isWide(op.getDecay()))
+    return emitNoGradient(op)
+           << " for update(oja) with a decay of shape [B, H, T, K]";
+  if (isWide(op.getBeta()) &&
+      cast<ShapedType>(op.getValue().getType()).isDynamicDim(3))
+    return emitNoGradient(op) << " for beta of shape [B, H, T, V] with a "
+                                 "dynamic number of columns";
   return checkKnownHeads(op, {op.getQuery(), op.getKey(), op.getValue(),
                               op.getState(), op.getOutput()});
 }
@@ -63,6 +68,7 @@ LogicalResult mlir::linattn::checkScanGradient(ScanOp op) {
 bool mlir::linattn::needsNormalForm(ScanOp op) {
   return kindOf(op) != FeatureMapKind::Identity || op.getMask() ||
          op.getNormalize() || op.getUpdate() == Update::Delta ||
+         op.getUpdate() == Update::Oja || op.getEvery() ||
          hasGroupedHeads(op) ||
          getElementTypeOrSelf(op.getQuery()) !=
              getElementTypeOrSelf(op.getState());
@@ -72,22 +78,37 @@ namespace {
 
 class NormalForm {
 public:
-  NormalForm(ScanOp op, OpBuilder &b)
-      : op(op), b(b), t(b, op.getLoc(), getElementTypeOrSelf(op.getState())) {}
+  NormalForm(ScanOp op, OpBuilder &b, bool keepsStates)
+      : op(op), b(b), t(b, op.getLoc(), getElementTypeOrSelf(op.getState())),
+        keepsStates(keepsStates) {}
 
   SmallVector<Value> build();
 
 private:
+  /// Results of one recurrence.
+  struct Scanned {
+    Value output, state, snapshots;
+  };
+
   Value repeat(Value x, int64_t dim = 1);
   Value repeatGate(Value gate);
-  Value takeGroups(Value state);
+  Value takeGroups(Value state, int64_t dim = 1);
   Value times(Value tokens, Value gate);
-  ScanOp scan(Value value, Value state);
+  Value sumOfDecays(Value gate);
+  void addMaxima();
+  void addGates();
+  void addDelta(Value mask);
+  void addOja(Value mask);
+  Scanned scan(Value value, Value state);
+  Value keptMaxima();
 
   ScanOp op;
   OpBuilder &b;
   TensorBuilder t;
-  Value q, k, a, e;
+  bool keepsStates;
+  Value q, k, v, a, e, decay, valueDecay;
+  Value previous, current; ///< Running maxima [B, H, T].
+  Value lastMaximum;
 };
 
 } // namespace
@@ -104,13 +125,26 @@ Value mlir::linattn::buildFeatures(TensorBuilder &t,
   return map.getResult(0);
 }
 
+/// e^{x − max x}, of each token.
+static Value buildStabilised(TensorBuilder &t, Value tokens) {
+  auto attr =
+      FeatureMapAttr::get(t.b.getContext(), FeatureMapKind::SoftmaxKernel);
+  Value wide = t.convert(tokens);
+  return FeatureMapOp::create(t.b, t.loc, wide, ValueRange(), Value(),
+                              t.empty(t.sizes(wide)), attr)
+      .getResult(0);
+}
+
 Value mlir::linattn::buildQuotient(TensorBuilder &t, NormalizeAttr normalize,
                                    Type tokenType, Value numerator,
-                                   Value denominator) {
-  return t.map("bhtd,bht->bhtd", {numerator, denominator},
+                                   Value denominator, Value runningMax) {
+  SmallVector<Value> inputs{numerator, denominator};
+  if (runningMax)
+    inputs.push_back(runningMax);
+  return t.map(runningMax ? "bhtd,bht,bht->bhtd" : "bhtd,bht->bhtd", inputs,
                [&](OpBuilder &nested, Location at, ValueRange args) {
                  return emitNormalize(nested, at, normalize, tokenType, args[0],
-                                      args[1]);
+                                      args[1], runningMax ? args[2] : Value());
                });
 }
 
@@ -127,15 +161,16 @@ Value NormalForm::repeatGate(Value gate) {
 }
 
 /// The state of the first output head of each group; all are the same.
-Value NormalForm::takeGroups(Value state) {
-  int64_t heads = headsOf(op.getState()), all = headsOf(state);
+Value NormalForm::takeGroups(Value state, int64_t dim) {
+  int64_t heads = headsOf(op.getState());
+  int64_t all = cast<ShapedType>(state.getType()).getDimSize(dim);
   if (heads == all)
     return state;
   SmallVector<OpFoldResult> sizes = t.sizes(state);
   SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
   SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
-  sizes[1] = b.getIndexAttr(heads);
-  strides[1] = b.getIndexAttr(all / heads);
+  sizes[dim] = b.getIndexAttr(heads);
+  strides[dim] = b.getIndexAttr(all / heads);
   return tensor::ExtractSliceOp::create(b, op.getLoc(), state, offsets, sizes,
                                         strides);
 }
@@ -148,55 +183,297 @@ Value NormalForm::times(Value tokens, Value gate) {
                    gate);
 }
 
-ScanOp NormalForm::scan(Value value, Value state) {
-  SmallVector<OpFoldResult> shape = t.sizes(op.getOutput());
+/// A gate of keys plus the decay of values, as one of values.
+Value NormalForm::sumOfDecays(Value gate) {
+  if (!gate || !valueDecay)
+    return gate ? gate : valueDecay;
+  return t.map("bhtv," + subscriptsOfGate(gate, 'v') + "->bhtv",
+               {valueDecay, gate},
+               [](OpBuilder &nested, Location at, ValueRange x) -> Value {
+                 return arith::AddFOp::create(nested, at, x[0], x[1]);
+               });
+}
+
+/// With a beta of its own every value column has a transition of its own: it
+/// becomes a head with one column.
+static SmallVector<Value> rewriteColumnsAsHeads(ScanOp op, OpBuilder &b) {
+  Location loc = op.getLoc();
+  auto type = cast<ShapedType>(op.getOutput().getType());
+  int64_t heads = type.getDimSize(1), columns = type.getDimSize(3);
+  auto split = [&](Value x) -> Value { // [B, H, T, V] to [B, HV, T, 1]
+    if (!x)
+      return x;
+    TensorBuilder t(b, loc, getElementTypeOrSelf(x));
+    x = t.map("bhtv->bhvt", t.repeated(x, 1, heads),
+              [](OpBuilder &, Location, ValueRange y) { return y[0]; });
+    return t.withUnitDim(t.withJoinedDims(x, 1), 3);
+  };
+  auto repeat = [&](Value gate) -> Value {
+    if (!gate)
+      return gate;
+    TensorBuilder t(b, loc, getElementTypeOrSelf(gate));
+    int64_t dim = cast<ShapedType>(gate.getType()).getRank() == 1 ? 0 : 1;
+    return t.repeatedEach(t.repeated(gate, dim, heads), dim, columns);
+  };
+  TensorBuilder t(b, loc, getElementTypeOrSelf(op.getState()));
+  Value beta = TensorBuilder(b, loc, getElementTypeOrSelf(op.getBeta()))
+                   .withoutUnitDim(split(op.getBeta()), 3);
+  Value state = t.transposed(t.repeated(op.getState(), 1, heads));
+  state = t.withUnitDim(t.withJoinedDims(state, 1), 3);
+  Value none, output = split(op.getOutput());
+  auto built = ScanOp::create(
+      b, loc, TypeRange{output.getType(), state.getType()}, op.getQuery(),
+      op.getKey(), split(op.getValue()), repeat(op.getDecay()), none, beta,
+      none, none, none, repeat(op.getErase()), split(op.getWrite()), none,
+      op.getMask(), op.getCuSeqlens(), none, output, state, none, none,
+      ValueRange(), op.getUpdate(), op.getReadout(), op.getTransition(),
+      op.getReverse(), IntegerAttr(), op.getFeatureMapAttr(), NormalizeAttr(),
+      op.getScaleAttr(), ConfigAttr());
+  IRMapping mapping;
+  op.getPhi().cloneInto(&built.getPhi(), mapping);
+  TensorBuilder narrow(b, loc, getElementTypeOrSelf(output));
+  auto join = [&](TensorBuilder &to, Value x, StringRef subscripts,
+                  int64_t unit) {
+    x = to.withSplitDim(to.withoutUnitDim(x, unit), 1, columns);
+    return to.map(subscripts, x,
+                  [](OpBuilder &, Location, ValueRange y) { return y[0]; });
+  };
+  Value joined = join(t, built.getResult(1), "bhvk->bhkv", 3);
+  int64_t own = headsOf(op.getState());
+  if (own != heads) {
+    SmallVector<OpFoldResult> sizes = t.sizes(joined);
+    SmallVector<OpFoldResult> offsets(4, b.getIndexAttr(0));
+    SmallVector<OpFoldResult> strides(4, b.getIndexAttr(1));
+    sizes[1] = b.getIndexAttr(own);
+    strides[1] = b.getIndexAttr(heads / own);
+    joined =
+        tensor::ExtractSliceOp::create(b, loc, joined, offsets, sizes, strides);
+  }
+  return {join(narrow, built.getResult(0), "bhvt->bhtv", 3), joined};
+}
+
+//===----------------------------------------------------------------------===//
+// Running maxima
+//===----------------------------------------------------------------------===//
+
+/// m of the input gate, or of the largest feature of each key.
+void NormalForm::addMaxima() {
+  int64_t heads = headsOf(op.getState());
+  Value raised = op.getInputGate();
+  if (!raised)
+    raised = t.repeated(t.maximum("bhtd->bht", op.getKey()), 1, heads);
+  SmallVector<Value> inputs{raised};
+  if (op.getMask())
+    inputs.push_back(op.getMask());
+  MaxRecurrence max;
+  max.input = t.map(op.getMask() ? "bht,bt->bth" : "bht->bth", inputs,
+                    [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
+                      if (x.size() == 1)
+                        return x[0];
+                      return arith::SelectOp::create(
+                          nested, at, x[1], x[0],
+                          emitFloat(nested, at, t.type, kNoMaximum));
+                    });
+  auto first = [](OpBuilder &, Location, ValueRange x) { return x[0]; };
+  if (op.getInputGate() && op.getDecay()) {
+    bool isConstant = cast<ShapedType>(op.getDecay().getType()).getRank() == 1;
+    max.gate = isConstant ? t.convert(op.getDecay())
+                          : t.map("bht->bth", op.getDecay(), first);
+  }
+  max.start = op.getRunningMax();
+  max.offsets = op.getCuSeqlens();
+  max.reverse = op.getReverse();
+  RunningMaxima maxima = buildRunningMaxima(t, max);
+  previous = repeat(t.map("bth->bht", maxima.previous, first));
+  current = repeat(t.map("bth->bht", maxima.current, first));
+  lastMaximum = maxima.last;
+}
+
+/// Keys and decays relative to the running maximum.
+void NormalForm::addGates() {
+  addMaxima();
+  Value gate = repeatGate(op.getInputGate());
+  SmallVector<Value> inputs{k, current};
+  if (gate)
+    inputs.push_back(gate);
+  // What a masked key would be does not matter, as long as it is finite.
+  auto rise = [&](OpBuilder &nested, Location at, Value x, Value m) -> Value {
+    Value log = arith::SubFOp::create(nested, at, x, m);
+    log = arith::MinimumFOp::create(nested, at, log,
+                                    emitFloat(nested, at, t.type, 0.0));
+    return math::ExpOp::create(nested, at, log);
+  };
+  k = t.map(gate ? "bhtd,bht,bht->bhtd" : "bhtd,bht->bhtd", inputs,
+            [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
+              if (!gate)
+                return rise(nested, at, x[0], x[1]);
+              return arith::MulFOp::create(nested, at, x[0],
+                                           rise(nested, at, x[2], x[1]));
+            });
+  SmallVector<Value> logs{previous, current};
+  std::string subscripts = "bht,bht";
+  if (gate && decay) {
+    logs.push_back(decay);
+    subscripts += "," + subscriptsOfGate(decay, 'd');
+  }
+  Value rescaling =
+      t.map(subscripts + "->bht", logs,
+            [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
+              return emitRescaling(nested, at, x[0], x[1],
+                                   x.size() > 2 ? x[2] : Value());
+            });
+  if (gate || !decay) {
+    decay = rescaling;
+    return;
+  }
+  std::string wide =
+      cast<ShapedType>(decay.getType()).getRank() == 4 ? "bhtd" : "bht";
+  decay =
+      t.map(subscriptsOfGate(decay, 'd') + ",bht->" + wide, {decay, rescaling},
+            [](OpBuilder &nested, Location at, ValueRange x) -> Value {
+              return arith::AddFOp::create(nested, at, x[0], x[1]);
+            });
+}
+
+//===----------------------------------------------------------------------===//
+// Updates
+//===----------------------------------------------------------------------===//
+
+void NormalForm::addDelta(Value mask) {
+  a = arith::NegFOp::create(b, op.getLoc(),
+                            times(k, repeatGate(op.getErase())));
+  e = k = t.masked(times(k, repeatGate(op.getBeta())), mask);
+}
+
+/// Oja's rule writes k_t − Sd_t v_t, which the delta rule of the transposed
+/// state knows as r_t: with it the update is additive.
+void NormalForm::addOja(Value mask) {
+  Value step = t.masked(times(v, repeatGate(op.getBeta())), mask);
+  Value erased = arith::NegFOp::create(b, op.getLoc(), v);
+  Value sum = sumOfDecays(decay), none;
+  Value query = t.timesExp(erased, sum);
+  Value output = t.empty(t.sizes(k));
+  Value state = t.transposed(repeat(op.getState()));
+  auto transposed = ScanOp::create(
+      b, op.getLoc(), TypeRange{output.getType(), state.getType()}, query, step,
+      k, sum, none, none, erased, step, none, none, none, none, none,
+      op.getCuSeqlens(), none, output, state, none, none, ValueRange(),
+      Update::Dplr, Readout::Exclusive, Transition::After, op.getReverse(),
+      IntegerAttr(), FeatureMapAttr(), NormalizeAttr(), FloatAttr(),
+      ConfigAttr());
+  k = t.masked(t.add(k, transposed.getResult(0)), mask);
+  v = step;
+}
+
+//===----------------------------------------------------------------------===//
+// The recurrence
+//===----------------------------------------------------------------------===//
+
+NormalForm::Scanned NormalForm::scan(Value value, Value state) {
+  std::optional<SnapshotTokens> groups;
+  Value query = q, key = k, left = a, right = e;
+  Value gate = decay, valueGate = valueDecay;
+  if (keepsStates) {
+    groups.emplace(t, op.getQuery(), *op.getEvery());
+    query =
+        groups->spreadQueries(t.timesExp(q, Value(), scaleOr1(op.getScale())));
+    for (Value *tokens : {&key, &value, &left, &right, &gate, &valueGate})
+      *tokens = groups->spread(*tokens, t.dim(k, 3));
+  }
+  SmallVector<OpFoldResult> shape = t.sizes(query);
   shape[3] = t.dim(value, 3);
   Value none, output = t.empty(shape);
-  return ScanOp::create(
-      b, op.getLoc(), TypeRange{output.getType(), state.getType()}, q, k, value,
-      repeatGate(op.getDecay()), repeatGate(op.getValueDecay()), none, a, e,
-      repeat(op.getBonus(), 0), none, none, none, none, op.getCuSeqlens(), none,
-      output, state, none, none, ValueRange(), a ? Update::Dplr : Update::Add,
-      op.getReadout(), op.getTransition(), op.getReverse(), IntegerAttr(),
-      FeatureMapAttr(), NormalizeAttr(), op.getScaleAttr(), op.getConfigAttr());
+  auto built = ScanOp::create(
+      b, op.getLoc(), TypeRange{output.getType(), state.getType()}, query, key,
+      value, gate, valueGate, none, left, right, repeat(op.getBonus(), 0), none,
+      none, none, none, op.getCuSeqlens(), none, output, state, none, none,
+      ValueRange(), a ? Update::Dplr : Update::Add, op.getReadout(),
+      op.getTransition(), op.getReverse(), IntegerAttr(), FeatureMapAttr(),
+      NormalizeAttr(), groups ? FloatAttr() : op.getScaleAttr(),
+      op.getUpdate() == Update::Oja ? ConfigAttr() : op.getConfigAttr());
+  Scanned result{built.getResult(0), built.getResult(1), {}};
+  if (groups)
+    std::tie(result.output, result.snapshots) = groups->split(result.output);
+  return result;
+}
+
+/// m after every so many tokens, [B, P, H].
+Value NormalForm::keptMaxima() {
+  int64_t every = *op.getEvery();
+  Value maxima = takeGroups(current);
+  SmallVector<OpFoldResult> sizes = t.sizes(maxima);
+  SmallVector<OpFoldResult> offsets(3, b.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
+  sizes[2] = t.dim(op.getSnapshots()[0], 1);
+  offsets[2] = b.getIndexAttr(every - 1);
+  strides[2] = b.getIndexAttr(every);
+  Value kept = tensor::ExtractSliceOp::create(b, op.getLoc(), maxima, offsets,
+                                              sizes, strides);
+  return t.map("bhp->bph", kept,
+               [](OpBuilder &, Location, ValueRange x) { return x[0]; });
 }
 
 SmallVector<Value> NormalForm::build() {
   Location loc = op.getLoc();
   Value mask = op.getMask();
   auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
-  q = repeat(buildFeatures(t, mapped, op.getQuery()));
-  k = repeat(buildFeatures(t, mapped, op.getKey()));
-  Value v = repeat(t.convert(op.getValue()));
+  bool isStabilised = op.getRunningMax() && !op.getInputGate();
+  decay = repeatGate(op.getDecay());
+  valueDecay = repeatGate(op.getValueDecay());
+  // Under a running maximum e^k is stabilised, and so is e^q by its own.
+  q = repeat(isStabilised ? buildStabilised(t, op.getQuery())
+                          : buildFeatures(t, mapped, op.getQuery()));
+  k = repeat(isStabilised ? t.convert(op.getKey())
+                          : buildFeatures(t, mapped, op.getKey()));
+  if (op.getRunningMax())
+    addGates();
+  v = repeat(t.convert(op.getValue()));
   v = t.masked(times(v, repeatGate(op.getWrite())), mask);
   if (op.getUpdate() == Update::Delta) {
-    a = arith::NegFOp::create(b, loc, times(k, repeatGate(op.getErase())));
-    e = k = t.masked(times(k, repeatGate(op.getBeta())), mask);
+    addDelta(mask);
+  } else if (op.getUpdate() == Update::Oja) {
+    addOja(mask);
   } else {
     k = t.masked(k, mask);
     a = repeatGate(op.getA());
     e = op.getB() ? t.masked(repeatGate(op.getB()), mask) : Value();
   }
 
-  ScanOp numerator = scan(v, repeat(op.getState()));
-  Value output = numerator.getResult(0);
-  SmallVector<Value> results{output, takeGroups(numerator.getResult(1))};
+  Scanned numerator = scan(v, repeat(op.getState()));
+  Value output = numerator.output;
+  SmallVector<Value> results{output, takeGroups(numerator.state)}, kept;
+  if (keepsStates)
+    kept.push_back(takeGroups(numerator.snapshots, 2));
   if (op.getNormalize()) {
     // z is one more column of the state, whose values are one.
     SmallVector<OpFoldResult> sizes = t.sizes(v);
     sizes[3] = b.getIndexAttr(1);
     Value ones = t.masked(t.filled(sizes, 1.0), mask);
-    ScanOp sums = scan(ones, repeat(t.withUnitDim(op.getNormalizer(), 3)));
+    Scanned sums = scan(ones, repeat(t.withUnitDim(op.getNormalizer(), 3)));
     output = buildQuotient(t, *op.getNormalize(),
                            getElementTypeOrSelf(op.getQuery()), output,
-                           t.withoutUnitDim(sums.getResult(0), 3));
-    results.push_back(t.withoutUnitDim(takeGroups(sums.getResult(1)), 3));
+                           t.withoutUnitDim(sums.output, 3),
+                           op.getInputGate() ? current : Value());
+    results.push_back(t.withoutUnitDim(takeGroups(sums.state), 3));
+    if (keepsStates)
+      kept.push_back(t.withoutUnitDim(takeGroups(sums.snapshots, 2), 4));
+  }
+  if (op.getRunningMax()) {
+    results.push_back(lastMaximum);
+    if (keepsStates)
+      kept.push_back(keptMaxima());
   }
   results[0] = TensorBuilder(b, loc, getElementTypeOrSelf(op.getOutput()))
                    .convert(output);
+  if (!keepsStates)
+    kept.resize(op.getSnapshots().size());
+  results.append(kept);
   return results;
 }
 
-SmallVector<Value> mlir::linattn::buildNormalForm(ScanOp op, OpBuilder &b) {
-  return NormalForm(op, b).build();
+SmallVector<Value> mlir::linattn::buildNormalForm(ScanOp op, OpBuilder &b,
+                                                  bool keepsStates) {
+  if (op.getBeta() && cast<ShapedType>(op.getBeta().getType()).getRank() == 4)
+    return rewriteColumnsAsHeads(op, b);
+  return NormalForm(op, b, keepsStates).build();
 }

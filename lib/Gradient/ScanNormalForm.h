@@ -27,16 +27,17 @@ LogicalResult checkKnownHeads(Operation *op, ValueRange values);
 bool needsNormalForm(ScanOp op);
 
 /// The same scan by such a recurrence and the ops around it. Returns a value
-/// for each result.
-SmallVector<Value> buildNormalForm(ScanOp op, OpBuilder &b);
+/// for each result; null for snapshots, unless `keepsStates`.
+SmallVector<Value> buildNormalForm(ScanOp op, OpBuilder &b, bool keepsStates);
 
 /// φ of the tokens in the builder's element type; without φ, they themselves.
 Value buildFeatures(TensorBuilder &t, FeatureMappedOpInterface op,
                     Value tokens);
 
-/// Numerators [B, H, T, D] over denominators [B, H, T].
+/// Numerators [B, H, T, D] over denominators [B, H, T]; `runningMax` [B, H, T]
+/// is what an absolute floor is relative to, if anything.
 Value buildQuotient(TensorBuilder &t, NormalizeAttr normalize, Type tokenType,
-                    Value numerator, Value denominator);
+                    Value numerator, Value denominator, Value runningMax = {});
 
 } // namespace mlir::linattn
 

@@ -9,9 +9,12 @@
 #include "TensorBuilder.h"
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Dialect/FeatureMaps.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -98,6 +101,17 @@ Value TensorBuilder::sum(StringRef subscripts, ValueRange inputs, Body body) {
       });
 }
 
+Value TensorBuilder::maximum(StringRef subscripts, Value input) {
+  return elementwise(
+      b, loc, subscripts, input,
+      filled(getSizes(*this, subscripts, input),
+             -std::numeric_limits<double>::infinity()),
+      [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
+        return arith::MaximumFOp::create(
+            nested, at, args[1], convertFloat(nested, at, args[0], type));
+      });
+}
+
 static Value times(OpBuilder &b, Location loc, Value x, double factor) {
   if (factor == 1.0)
     return x;
@@ -181,6 +195,9 @@ Value TensorBuilder::convert(Value x) {
   if (from.getElementType() == type)
     return x;
   RankedTensorType to = from.clone(type);
+  // Between f64 and 16 bits by way of f32: runtimes lack the direct routines.
+  if (type.getIntOrFloatBitWidth() + from.getElementTypeBitWidth() == 64 + 16)
+    return convert(TensorBuilder(b, loc, b.getF32Type()).convert(x));
   if (type.getIntOrFloatBitWidth() > from.getElementTypeBitWidth())
     return arith::ExtFOp::create(b, loc, to, x);
   // Machines and their libraries lack the step from 64 to 16 bits.
@@ -223,12 +240,14 @@ static SmallVector<ReassociationIndices> groupWithNext(int64_t rank,
 }
 
 Value TensorBuilder::repeated(Value x, int64_t dim, int64_t count) {
+  int64_t own = cast<RankedTensorType>(x.getType()).getDimSize(dim);
+  return own == count ? x : repeatedEach(x, dim, count / own);
+}
+
+Value TensorBuilder::repeatedEach(Value x, int64_t dim, int64_t factor) {
   auto from = cast<RankedTensorType>(x.getType());
-  int64_t own = from.getDimSize(dim);
-  if (own == count)
-    return x;
   SmallVector<OpFoldResult> shape = sizes(x);
-  shape.insert(shape.begin() + dim + 1, b.getIndexAttr(count / own));
+  shape.insert(shape.begin() + dim + 1, b.getIndexAttr(factor));
   std::string letters = std::string("bcdef").substr(0, from.getRank());
   std::string grouped = letters;
   grouped.insert(dim + 1, "g");
@@ -255,6 +274,29 @@ Value TensorBuilder::withoutUnitDim(Value x, int64_t dim) {
   auto rank = cast<RankedTensorType>(x.getType()).getRank();
   return tensor::CollapseShapeOp::create(
       b, loc, x, groupWithNext(rank, std::max<int64_t>(dim - 1, 0)));
+}
+
+Value TensorBuilder::withJoinedDims(Value x, int64_t dim) {
+  auto rank = cast<RankedTensorType>(x.getType()).getRank();
+  return tensor::CollapseShapeOp::create(b, loc, x, groupWithNext(rank, dim));
+}
+
+Value TensorBuilder::withSplitDim(Value x, int64_t dim, int64_t inner) {
+  auto from = cast<RankedTensorType>(x.getType());
+  SmallVector<OpFoldResult> shape = sizes(x);
+  AffineExpr size = getAffineSymbolExpr(0, b.getContext());
+  OpFoldResult outer = affine::makeComposedFoldedAffineApply(
+      b, loc, size.floorDiv(inner), {shape[dim]});
+  shape[dim] = outer;
+  shape.insert(shape.begin() + dim + 1, b.getIndexAttr(inner));
+  SmallVector<int64_t> extents(from.getShape());
+  bool isDynamic = ShapedType::isDynamic(extents[dim]);
+  if (!isDynamic)
+    extents[dim] /= inner;
+  extents.insert(extents.begin() + dim + 1, inner);
+  return tensor::ExpandShapeOp::create(
+      b, loc, RankedTensorType::get(extents, from.getElementType()), x,
+      groupWithNext(extents.size(), dim), shape);
 }
 
 Value TensorBuilder::concat(int64_t dim, ValueRange tensors) {

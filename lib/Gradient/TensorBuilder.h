@@ -28,6 +28,9 @@ public:
   /// The same, summed over the letters that the output lacks.
   Value sum(StringRef subscripts, ValueRange inputs, Body body);
 
+  /// Of one input, the maximum over the letters that the output lacks.
+  Value maximum(StringRef subscripts, Value input);
+
   /// factor · lhs · rhs, summed over the letters that the output lacks.
   Value product(StringRef subscripts, Value lhs, Value rhs,
                 double factor = 1.0);
@@ -48,10 +51,16 @@ public:
 
   /// Every index of dimension `dim` as often as it takes to be `count` of them.
   Value repeated(Value x, int64_t dim, int64_t count);
+  /// Every index of dimension `dim` `factor` times.
+  Value repeatedEach(Value x, int64_t dim, int64_t factor);
   /// A dimension of size 1 in front of dimension `dim`, or behind the last one.
   Value withUnitDim(Value x, int64_t dim);
   /// Without dimension `dim`, which has size 1.
   Value withoutUnitDim(Value x, int64_t dim);
+  /// Dimension `dim` and the next one as one.
+  Value withJoinedDims(Value x, int64_t dim);
+  /// Dimension `dim` as two, the second of size `inner`.
+  Value withSplitDim(Value x, int64_t dim, int64_t inner);
   /// The tensors one behind the other along dimension `dim`.
   Value concat(int64_t dim, ValueRange tensors);
   /// `size` indices of dimension `dim` from `offset` on.

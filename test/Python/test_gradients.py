@@ -14,7 +14,7 @@ FORMS = {"token": "form = token", "state-tile": "form = state_tile", "chunk": "f
 OFFSETS = np.array([0, 5, 5, 20, 37])
 
 
-def make_operands(gates, dtype, *, normalize=None, packed=False, strong=False, heads=(2, 2, 2), **_):
+def make_operands(gates, dtype, *, normalize=None, packed=False, strong=False, heads=(2, 2, 2), feature_map="", **_):
     """q, k, v, the gates, S and z, in the op's order."""
     rng = np.random.default_rng(0)
     H = max(heads[1:])
@@ -33,12 +33,16 @@ def make_operands(gates, dtype, *, normalize=None, packed=False, strong=False, h
                 x[:, :, ::7] = -300
         elif name in ("a", "b", "bonus"):
             x = 0.6 * x - 0.3
+        elif name == "input_gate":
+            x = 4 * x - 3
         operands[name] = x < 0.8 if name == "mask" else x
     if packed:
         operands["cu_seqlens"] = OFFSETS
     operands["S"] = rng.standard_normal((states, H, K, V))
     if normalize:
         operands["z"] = rng.random((states, H, K))
+    if "input_gate" in gates or (normalize and feature_map == "exp"):
+        operands["m"] = rng.standard_normal((states, H)) - 1
     floats = {"f32": np.float32, "f64": np.float64}[dtype]
     return {name: x.astype(floats) if x.dtype.kind == "f" else x for name, x in operands.items()}
 
@@ -96,6 +100,18 @@ CASES = {
     "gqa": ({"decay": "BHTK"}, {"heads": (6, 2, 2)}),
     "gqa-normalized": ({}, {"heads": (4, 1, 2), "feature_map": "elu1", "normalize": {"eps": 1e-6}}),
     "gqa-delta": ({"decay": "H", "beta": "BHT", "mask": ""}, {"heads": (2, 2, 6), "update": "delta"}),
+    "mlstm": ({"decay": "BHT", "input_gate": "BHT"}, {"normalize": {"abs_floor": 1.0}}),
+    "mlstm-constant": ({"decay": "H", "input_gate": "BHT", "mask": ""}, {"normalize": {"eps": 1e-2}, "heads": (4, 1, 2), "feature_map": "elu1"}),
+    "mlstm-packed": ({"input_gate": "BHT"}, {"normalize": {"eps": 1e-2, "abs_floor": 0.5}, "packed": True, "reverse": True}),
+    "exp": ({"decay": "BHTK"}, {"feature_map": "exp", "normalize": {"eps": 1e-3}, "heads": (4, 2, 2)}),
+    "exp-plain": ({"mask": ""}, {"feature_map": "exp", "normalize": {"floor": 1e-3}, "heads": (2, 1, 2)}),
+    "oja": ({"value_decay": "BHTV", "beta": "BHT"}, {"update": "oja"}),
+    "oja-gated": ({"decay": "BHT", "value_decay": "BHTV", "beta": "BHT", "mask": ""}, {"update": "oja", "readout": "exclusive", "heads": (4, 1, 2)}),
+    "columns": ({"decay": "BHTK", "beta": "BHTV"}, {"update": "delta"}),
+    "columns-grouped": ({"beta": "BHTV", "erase": "BHTK", "mask": ""}, {"update": "delta", "heads": (4, 1, 2)}),
+    "snapshots": ({"decay": "BHT"}, {"every": 8}),
+    "snapshots-normalized": ({"decay": "H", "input_gate": "BHT"}, {"normalize": {"eps": 1e-2}, "heads": (4, 2, 1), "every": 5}),
+    "snapshots-delta": ({"decay": "BHTK", "beta": "BHT"}, {"update": "delta", "heads": (2, 2, 2), "every": 37}),
     "dplr-after": ({"a": "BHTK", "b": "BHTK"}, {"update": "dplr", "transition": "after"}),
 }  # fmt: skip
 
