@@ -72,8 +72,14 @@ for feature, program in (
 ):
     if shutil.which(program):
         config.available_features.add(feature)
+for program in ("chromium-headless-shell", "chromium", "google-chrome"):
+    if shutil.which(program):
+        config.available_features.add("chromium")
+        config.substitutions.append(("%chromium", program))
+        break
 
 config.substitutions.append(("%python", sys.executable))
+config.substitutions.append(("%root", os.path.dirname(config.test_source_root)))
 config.substitutions.append(("%runner_library", os.path.join(config.linattn_obj_root, "lib", "liblinattn_runner.so")))
 onnxruntime_library = os.path.join(config.linattn_obj_root, "lib", "liblinattn_onnxruntime.so")
 if os.path.exists(onnxruntime_library):

@@ -1,12 +1,26 @@
 #!/usr/bin/env bash
-# Makes the wheels of linattn and linattn-runner from the default build.
-#   tools/wheel.sh [FOLDER]     dist/ if none
+# Makes the wheels of linattn, linattn-runner and linattn-onnxruntime from the
+# default build.
+#   tools/wheel.sh [FOLDER [PYTHON...]]     dist/ if none
 # linattn holds LLVM and MLIR and needs neither a compiler nor packages of the
-# system; linattn-runner launches bundles and holds no LLVM.
+# system; it is made for the build's own Python and for the others that are
+# named, which have headers and need nothing installed. The other two are for
+# any Python and hold no LLVM.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 "$root/tools/setup.sh"
 configure
-compile _linattn_static linattn_runner
-PATH="$venv/bin:$PATH" "$venv/bin/python" "$root/tools/wheel/make.py" --build "$root/build" "${1:-$root/dist}"
+dist=${1:-$root/dist}
+if [ $# -gt 1 ]; then
+  pythons=()
+  for python in "${@:2}"; do
+    pythons+=("$(command -v "$python")") || {
+      echo "error: there is no $python" >&2
+      exit 1
+    }
+  done
+  cmake -B "$build" -DLINATTN_WHEEL_PYTHONS="$(IFS=';'; echo "${pythons[*]}")" >/dev/null
+fi
+compile linattn_wheel_modules linattn_runner linattn_runner_kernels linattn_onnxruntime
+PATH="$venv/bin:$PATH" "$venv/bin/python" "$root/tools/wheel/make.py" --build "$build" "$dist"

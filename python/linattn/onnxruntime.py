@@ -4,10 +4,16 @@
     linattn.onnxruntime.register(options)
     session = onnxruntime.InferenceSession("model.onnx", options)
 
-The same functions are in ``linattn_runner.onnxruntime``, for machines without a
-compiler.
+They are those of the package ``linattn_onnxruntime``, which a machine without a
+compiler installs alone.
 """
 
-from linattn_runner.onnxruntime import library, register
+try:
+    from linattn_onnxruntime import library, register
+except ModuleNotFoundError:
+    raise ImportError(
+        "expected the package linattn_onnxruntime, which holds linattn's library for ONNX Runtime: "
+        "pip install linattn-onnxruntime"
+    ) from None
 
 __all__ = ["library", "register"]

@@ -164,3 +164,10 @@ def allocate(like, shape, dtype):
             name = ml_dtypes.bfloat16
         return sys.modules[module].empty(shape, dtype=name)
     raise TypeError(f"expected out= for arrays of {type(like)}")
+
+
+def zeros(like, shape, dtype):
+    """The same, filled with zeros."""
+    array = allocate(like, shape, dtype)
+    array.zero_() if hasattr(array, "zero_") else array.fill(0)
+    return array

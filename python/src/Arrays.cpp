@@ -16,6 +16,7 @@
 #include "Buffer.h"
 #include "DLPack.h"
 #include "Libraries.h"
+#include "Tuples.h"
 
 #include <cstring>
 
@@ -313,8 +314,8 @@ static void checkGradient(nb::handle object, const char *name) {
 static void checkSigns(nb::handle object, ArrayKind kind, const char *name) {
   if (kind != ArrayKind::Torch)
     return;
-  PyObject *isNeg =
-      PyObject_CallMethodNoArgs(object.ptr(), getLibraries().isNegName.ptr());
+  PyObject *isNeg = PyObject_CallMethodObjArgs(
+      object.ptr(), getLibraries().isNegName.ptr(), nullptr);
   if (!isNeg)
     PyErr_Clear(); // Not one of PyTorch's own, or nested: the export will tell.
   bool isNegative = isNeg == Py_True;
@@ -424,8 +425,7 @@ static nb::object makeTuple(llvm::ArrayRef<int64_t> numbers) {
   nb::object tuple =
       nb::steal(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
   for (size_t i = 0; i < numbers.size(); ++i)
-    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i),
-                     PyLong_FromLongLong(numbers[i]));
+    setTupleItem(tuple, i, PyLong_FromLongLong(numbers[i]));
   return tuple;
 }
 

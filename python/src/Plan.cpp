@@ -451,8 +451,7 @@ nb::object PlanCall::finish() {
   nb::object tuple =
       nb::steal(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
   for (auto [i, result] : llvm::enumerate(results))
-    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i),
-                     result.release().ptr());
+    setTupleItem(tuple, i, result.release().ptr());
   return tuple;
 }
 

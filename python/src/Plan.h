@@ -10,6 +10,7 @@
 #define LINATTN_PYTHON_PLAN_H
 
 #include "Layout.h"
+#include "Tuples.h"
 #include "linattn/Analysis/FeatureSize.h"
 #include "linattn/Compiler/Kernel.h"
 
@@ -73,12 +74,6 @@ struct Binding;
 
 /// False, True, or 2 for `Always`.
 InPlace parseInPlace(nanobind::handle inPlace);
-
-/// The items of a tuple, borrowed.
-inline llvm::ArrayRef<PyObject *> itemsOf(nanobind::tuple tuple) {
-  auto size = static_cast<size_t>(PyTuple_GET_SIZE(tuple.ptr()));
-  return {&PyTuple_GET_ITEM(tuple.ptr(), 0), size};
-}
 
 /// The kernels of one combination of options, compiled on demand, one for each
 /// element type and head size.

@@ -46,7 +46,7 @@ public:
   /// The plan's results, or None where anything but the arrays differs.
   nb::object call(nb::tuple arrays, nb::tuple given, nb::handle out,
                   nb::handle inPlace, nb::handle numThreads) const {
-    if (itemsOf(arrays).size() != present.size() ||
+    if (getTupleSize(arrays) != present.size() ||
         !llvm::equal(itemsOf(options), itemsOf(given), isSame))
       return nb::none();
     llvm::SmallVector<PyObject *, 16> operands;
@@ -79,7 +79,7 @@ public:
              nb::handle state, bool isInPlace, nb::tuple result,
              nb::handle made) {
     plan = nullptr;
-    roles.assign(itemsOf(arguments).size(), kOption);
+    roles.assign(getTupleSize(arguments), kOption);
     llvm::SmallVector<nb::object, 24> options;
     for (auto [index, argument] : llvm::enumerate(itemsOf(arguments))) {
       options.push_back(nb::borrow(argument));
@@ -102,7 +102,7 @@ public:
         return;
     }
     // An operand that is not among the arguments was made by the function.
-    for (size_t number = 0; number < itemsOf(operands).size(); ++number)
+    for (size_t number = 0; number < getTupleSize(operands); ++number)
       if (llvm::count(roles, static_cast<int8_t>(number)) != 1)
         return;
     if (!state.is_none() && llvm::count(roles, kState) != 1)
@@ -111,7 +111,7 @@ public:
       return;
     known.assign(options.begin(), options.end());
     stateType = state.is_none() ? nullptr : Py_TYPE(getOnly(state));
-    numOperands = itemsOf(operands).size();
+    numOperands = getTupleSize(operands);
     inPlace = isInPlace ? InPlace::Always : InPlace::Never;
     owner = newPlan;
     plan = &nb::cast<Plan &>(newPlan);
@@ -119,7 +119,7 @@ public:
 
   /// The function's results, or None where more than arrays differs.
   nb::object call(nb::tuple arguments) {
-    if (!plan || itemsOf(arguments).size() != roles.size())
+    if (!plan || getTupleSize(arguments) != roles.size())
       return nb::none();
     llvm::SmallVector<PyObject *, 16> operands(numOperands);
     nb::object state = nb::none();
@@ -144,8 +144,7 @@ public:
         plan->call(operands, state, nb::none(), inPlace, nb::none());
     if (!PyTuple_Check(result.ptr()))
       return nb::make_tuple(result, nb::none());
-    nb::handle o = PyTuple_GET_ITEM(result.ptr(), 0),
-               final = PyTuple_GET_ITEM(result.ptr(), 1);
+    nb::handle o = getTupleItem(result, 0), final = getTupleItem(result, 1);
     if (returnsGiven && final.ptr() != given)
       nb::module_::import_("linattn._arrays")
           .attr("assign")(nb::handle(given), final);
@@ -165,27 +164,24 @@ private:
 
   /// The only part of a state, or null.
   static PyObject *getOnly(nb::handle state) {
-    return PyTuple_GET_SIZE(state.ptr()) == 1 ? PyTuple_GET_ITEM(state.ptr(), 0)
-                                              : nullptr;
+    return getTupleSize(state) == 1 ? getTupleItem(state, 0) : nullptr;
   }
 
   /// Whether the function returns what the plan did: (o, None), or with a
   /// state.
   bool understandResult(nb::tuple result, nb::handle made, nb::handle state,
                         bool isInPlace) {
-    llvm::ArrayRef<PyObject *> items = itemsOf(result);
+    llvm::SmallVector<PyObject *, 8> items = itemsOf(result);
     if (items.size() != 2)
       return false;
     returnsState = items[1] != Py_None;
     if (!PyTuple_Check(made.ptr()))
       return items[0] == made.ptr() && !returnsState;
-    if (PyTuple_GET_SIZE(made.ptr()) != 2 ||
-        PyTuple_GET_ITEM(made.ptr(), 0) != items[0])
+    if (getTupleSize(made) != 2 || getTupleItem(made, 0) != items[0])
       return false;
     if (!returnsState)
       return isInPlace;
-    return items[1] ==
-           (isInPlace ? getOnly(state) : PyTuple_GET_ITEM(made.ptr(), 1));
+    return items[1] == (isInPlace ? getOnly(state) : getTupleItem(made, 1));
   }
 
   Plan *plan = nullptr;

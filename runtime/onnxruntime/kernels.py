@@ -1,24 +1,25 @@
 """Writes the module of one kernel of the ONNX Runtime library: kernels.py NAME.
 
 A name is that of a rule, the head size of its scale and an element type, such as
-gated_delta_channel_d128_bf16, or conv4_silu_f32. All extents are open but the width of a convolution: one kernel
-serves every model.
+gated_delta_channel_d128_bf16, or conv4_silu_f32. Of bf16xf32 the second type is that of decay and beta. All extents
+are open but the width of a convolution: one kernel serves every model.
 """
 
 import sys
 
 
-
-def linear_attention(rule, size, element):
+def linear_attention(rule, size, types):
     """The scale is 1/√size: other ones are multiplied into the query before the call.
 
     Tokens are [B, T, H, D], decay [B, T, H] or [B, T, H, K], beta [B, T, H, 1]:
     the stride of its heads may then be 0. The state is float32."""
     by_channel, scale = rule.endswith("_channel"), int(size) ** -0.5
     gated, delta = rule.startswith("gated"), "delta" in rule
-    tokens, gate = f"tensor<?x?x?x?x{element}>", f"tensor<?x?x?x{element}>"
-    state, column = "tensor<?x?x?x?xf32>", f"tensor<?x?x?x1x{element}>"
-    decay = tokens if by_channel else gate
+    element, _, other = types.partition("x")
+    gates = other or element
+    tokens, gate = f"tensor<?x?x?x?x{element}>", f"tensor<?x?x?x{gates}>"
+    state, column = "tensor<?x?x?x?xf32>", f"tensor<?x?x?x1x{gates}>"
+    decay = f"tensor<?x?x?x?x{gates}>" if by_channel else gate
     arguments = [f"%q: {tokens}", f"%k: {tokens}", f"%v: {tokens}", f"%s: {state}"]
     types, clauses, steps = [tokens] * 3, "", []
     if gated:

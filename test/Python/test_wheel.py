@@ -22,31 +22,45 @@ def run(*command, **options):
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory):
+def made(tmp_path_factory):
     if not (BUILD / "build.ninja").exists():
         pytest.skip("the package is not in a build folder of Ninja")
     folder = tmp_path_factory.mktemp("dist")
-    run("ninja", "-C", BUILD, "_linattn_static", "linattn_runner")
+    targets = ("linattn_wheel_modules", "linattn_runner", "linattn_runner_kernels", "linattn_onnxruntime")
+    run("ninja", "-C", BUILD, *targets)
     search = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
     run(sys.executable, ROOT / "tools/wheel/make.py", "--build", BUILD, folder, env={**os.environ, "PATH": search})
-    return {path.name.split("-")[0]: path for path in folder.iterdir()}
+    own = f"-cp{sys.version_info.major}{sys.version_info.minor}-"
+    every = {path.name.split("-")[0]: path for path in folder.iterdir() if own in path.name or "-py3-" in path.name}
+    # Of other Pythons, where the build has some.
+    return every, [path for path in folder.iterdir() if path not in every.values()]
 
 
 @pytest.fixture(scope="module")
-def installed(wheels, tmp_path_factory):
+def wheels(made):
+    return made[0]
+
+
+def install(target, wheels):
     """A function that runs Python with the wheels and without this build's package."""
-    target = tmp_path_factory.mktemp("installed")
-    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", target, *wheels.values())
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", target, *wheels)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINATTN_")}
     environment |= {"PYTHONPATH": str(target), "LINATTN_CACHE_DIR": str(target / "cache")}
     return lambda *words: run(sys.executable, *words, env=environment, cwd=target)
 
 
+@pytest.fixture(scope="module")
+def installed(wheels, tmp_path_factory):
+    return install(tmp_path_factory.mktemp("installed"), wheels.values())
+
+
 def test_sizes_and_platforms(wheels):
-    assert wheels.keys() == {"linattn", "linattn_runner"}
+    assert wheels.keys() == {"linattn", "linattn_runner", "linattn_onnxruntime"}
     assert wheels["linattn"].stat().st_size < 45e6
     assert wheels["linattn_runner"].stat().st_size < 1e6
-    assert wheels["linattn_runner"].name.endswith("-py3-none-manylinux_2_34_x86_64.whl")
+    assert wheels["linattn_onnxruntime"].stat().st_size < 2e6
+    for name in ("linattn_runner", "linattn_onnxruntime"):
+        assert wheels[name].name.endswith("-py3-none-manylinux_2_34_x86_64.whl")
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     assert wheels["linattn"].name == f"linattn-{linattn.__version__}-{python}-{python}-manylinux_2_34_x86_64.whl"
 
@@ -93,3 +107,73 @@ assert np.isfinite(kernel(q, q, q)).all()
 print(*{{line.split()[-1] for line in open("/proc/self/maps") if "pthreadpool" in line}})
 """)  # fmt: skip
     assert "installed" in out and out.strip().endswith("linattn_runner/libpthreadpool.so.0")
+
+
+def test_the_runner_has_common_bundles(wheels, tmp_path):
+    """Alone, where neither linattn nor LLVM is."""
+    start = install(tmp_path, [wheels["linattn_runner"]])
+    out = start("-c", """
+import numpy as np, linattn_runner
+rng = np.random.default_rng(0)
+q, k, v = (rng.standard_normal((1, 50, 2, 64), np.float32) for _ in range(3))
+k /= np.linalg.norm(k, axis=-1, keepdims=True)
+g, beta = -rng.random((1, 50, 2), np.float32), rng.random((1, 50, 2), np.float32)
+o = linattn_runner.scan(q, k, v, decay=g, beta=beta, update="delta")
+S, wanted = np.zeros((2, 64, 64)), np.zeros((50, 2, 64))
+for t in range(50):
+    for h in range(2):
+        S[h] *= np.exp(np.float64(g[0, t, h]))
+        S[h] += np.outer(beta[0, t, h] * k[0, t, h], v[0, t, h] - k[0, t, h] @ S[h])
+        wanted[t, h] = q[0, t, h] @ S[h] / 8
+assert np.abs(o[0] - wanted).max() < 1e-4
+print(len(linattn_runner.kernels()), linattn_runner.__file__)
+try:
+    import linattn
+except ModuleNotFoundError:
+    print("alone")
+""")  # fmt: skip
+    assert out.startswith("14 ") and str(tmp_path) in out and out.endswith("alone\n")
+
+
+def test_onnxruntime_by_its_wheel(installed, wheels, tmp_path):
+    pytest.importorskip("onnxruntime")
+    program = """
+import sys, numpy as np, onnx, onnxruntime
+from onnx import TensorProto, helper
+sys.path.insert(0, ".")
+import linattn_onnxruntime
+node = helper.make_node("LinearAttention", list("qkv"), ["o", "s"], q_num_heads=2, kv_num_heads=2, update_rule="linear")
+infos = [[helper.make_tensor_value_info(n, TensorProto.FLOAT, [None] * r) for n, r in zip(names, ranks)]
+         for names, ranks in (("qkv", (3, 3, 3)), ("os", (3, 4)))]
+model = helper.make_model(helper.make_graph([node], "g", *infos), opset_imports=[helper.make_opsetid("", 27)], ir_version=10)
+options = onnxruntime.SessionOptions()
+linattn_onnxruntime.register(options)
+session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+x = np.random.default_rng(0).standard_normal((1, 9, 32), np.float32)
+o, _ = session.run(None, dict.fromkeys("qkv", x))
+h = x.reshape(9, 2, 16).astype(float)
+wanted = np.stack([np.tril(h[:, i] @ h[:, i].T) @ h[:, i] / 4 for i in range(2)], 1).reshape(9, 32)
+assert np.abs(o[0] - wanted).max() < 1e-4
+print(*{line.split()[-1] for line in open("/proc/self/maps") if "liblinattn" in line})
+"""
+    start = install(tmp_path, [wheels["linattn_onnxruntime"]])
+    assert start("-c", program).strip() == str(tmp_path / "linattn_onnxruntime/liblinattn_onnxruntime.so")
+    assert "'linattn_onnxruntime'" in installed("-c", "import linattn.onnxruntime as it; print(repr(it.register.__module__))")
+    alone = install(tmp_path / "alone", [wheels["linattn"]])
+    assert "pip install linattn-onnxruntime" in alone("-c", """
+try:
+    import linattn.onnxruntime
+except ImportError as error:
+    print(error)
+""")  # fmt: skip
+
+
+def test_modules_of_other_pythons_need_no_other_libraries(made):
+    """Their tags; auditwheel has looked at what they load."""
+    if not made[1]:
+        pytest.skip("this build makes modules for its own Python alone")
+    for path in made[1]:
+        tag = path.name.split("-", 2)[2]
+        assert tag.startswith(("cp310-cp310-", "cp311-cp311-", "cp312-abi3-")) and tag.endswith("manylinux_2_34_x86_64.whl")
+        (module,) = (name for name in zipfile.ZipFile(path).namelist() if name.startswith("linattn/_linattn.") and name.endswith(".so"))
+        assert (".abi3." in module) == ("abi3" in tag)

@@ -12,7 +12,6 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import tomllib
 
@@ -30,16 +29,27 @@ def main():
     parser.add_argument("folder", type=pathlib.Path, help="where the wheels go")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    runner = options.build / "lib/liblinattn_runner.so"
-    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    module = f"_linattn{sysconfig.get_config_var('EXT_SUFFIX')}"
-    wheels = (
-        (ROOT, "linattn", [options.build / "wheel" / module], f"{python}-{python}"),
-        (ROOT / "python/linattn_runner", "linattn_runner", [runner, pool_of(options.build)], "py3-none"),
-    )
-    for project, name, libraries, tag in wheels:
-        path = make(project, ROOT / "python" / name, libraries, tag, options.folder)
-        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
+    library = options.build / "lib"
+    kernels = sorted((options.build / "python/linattn_runner/kernels").iterdir())
+    modules = (options.build / "wheel/modules.txt").read_text().split()
+    wheels = [
+        *((ROOT, "linattn", [options.build / "wheel" / module], (), tag_of(module)) for module in modules),
+        (ROOT / "python/linattn_runner", "linattn_runner",
+         [library / "liblinattn_runner.so", pool_of(options.build)], kernels, "py3-none"),
+        (ROOT / "python/linattn_onnxruntime", "linattn_onnxruntime",
+         [library / "liblinattn_onnxruntime.so"], (), "py3-none"),
+    ]  # fmt: skip
+    for project, name, libraries, kernels, tag in wheels:
+        path = make(project, ROOT / "python" / name, libraries, kernels, tag, options.folder)
+        print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+
+
+def tag_of(module):
+    """The Pythons that can load a module of this file name."""
+    if ".abi3." in module:
+        return "cp312-abi3"
+    python = "cp" + module.split("-")[1]
+    return f"{python}-{python}"
 
 
 def pool_of(build):
@@ -49,8 +59,8 @@ def pool_of(build):
     return pathlib.Path(path).with_name("libpthreadpool.so.0")
 
 
-def make(project, package, libraries, tag, folder):
-    """The path of the wheel of a package with its shared libraries."""
+def make(project, package, libraries, kernels, tag, folder):
+    """The path of the wheel of a package with its shared libraries and bundles."""
     with tempfile.TemporaryDirectory() as scratch:
         stage, packed = (pathlib.Path(scratch) / name for name in ("stage", "packed"))
         packed.mkdir()
@@ -59,6 +69,9 @@ def make(project, package, libraries, tag, folder):
                 copy(source, stage / package.name / source.relative_to(package))
         for library in libraries:
             copy(library, stage / package.name / library.name)
+            run("strip", "--strip-unneeded", stage / package.name / library.name)
+        for kernel in kernels:
+            copy(kernel, stage / package.name / "kernels" / kernel.name)
         if len(libraries) > 1:  # the first opens the others, which lie beside it
             run("patchelf", "--set-rpath", "$ORIGIN", stage / package.name / libraries[0].name)
         write_metadata(project, stage, tag)

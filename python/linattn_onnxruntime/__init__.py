@@ -1,4 +1,11 @@
-"""The operators that linattn compiles, for ONNX Runtime. Needs no compiler, and imports nothing of ONNX Runtime."""
+"""LinearAttention and CausalConvWithState in ONNX Runtime, on linattn's kernels::
+
+    options = onnxruntime.SessionOptions()
+    linattn_onnxruntime.register(options)
+    session = onnxruntime.InferenceSession("model.onnx", options)
+
+Needs no compiler, and imports nothing of ONNX Runtime.
+"""
 
 import os
 import pathlib
