@@ -41,6 +41,15 @@ from ._state import State
 from ._two_pass import abc, gsa
 from .reference import weights
 
+
+
+def convert(model, feature_map="hedgehog", layers=None):
+    """Makes the softmax attention of a PyTorch model linear: `linattn.torch.convert`."""
+    from .torch import convert
+
+    return convert(model, feature_map, layers)
+
+
 get_num_threads, set_num_threads = map(_plainly, (_linattn.get_num_threads, _linattn.set_num_threads))
 for _name in ("asm", "explain", "llvm_ir", "mlir", "stages"):
     setattr(Kernel, _name, _plainly(getattr(Kernel, _name)))
@@ -59,6 +68,7 @@ __all__ = [
     "comba",
     "compile",
     "conv",
+    "convert",
     "costs",
     "deadline",
     "delta_rule",
