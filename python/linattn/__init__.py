@@ -30,6 +30,14 @@ from ._scan import scan
 from ._state import State
 from .reference import weights
 
+
+def convert(model, feature_map="hedgehog", layers=None):
+    """Makes the softmax attention of a PyTorch model linear: `linattn.torch.convert`."""
+    from .torch import convert
+
+    return convert(model, feature_map, layers)
+
+
 get_num_threads, set_num_threads = map(_plainly, (_linattn.get_num_threads, _linattn.set_num_threads))
 for _name in ("asm", "explain", "llvm_ir", "mlir", "stages"):
     setattr(Kernel, _name, _plainly(getattr(Kernel, _name)))
@@ -46,6 +54,7 @@ __all__ = [
     "causal_conv1d",
     "compile",
     "conv",
+    "convert",
     "costs",
     "deadline",
     "explain",

@@ -15,6 +15,7 @@ import jax as _jax
 import linattn as _linattn
 
 from .. import _jax as _primitives  # noqa: F401
+from . import nn  # noqa: F401
 from .._graph._trees import TREES as _TREES
 
 

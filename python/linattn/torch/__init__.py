@@ -16,14 +16,19 @@ tensors does not. Three operators serve all functions:
 ``torch.ops.linattn.run_backward(call, operands, state, cotangents, given, wanted)``
     The gradients of `run`, by a kernel that is derived from its own.
 
+`linattn.torch.nn` has layers: modules with projections, norms, convolutions and caches. `convert`
+makes the softmax attention of a model linear, `distill` trains it to imitate softmax.
+
 Second derivatives and forward mode are not supported. Importing this module tells
 `torch.compile` that it need not look into the functions of linattn. It needs PyTorch;
 `linattn` itself does not.
 """
 
 from .._torch._operators import run, run_, run_backward
+from . import nn
+from ._convert import convert, converted_layers, distill
 from ._traced import register as _register
 
-__all__ = ["run", "run_", "run_backward"]
+__all__ = ["convert", "converted_layers", "distill", "nn", "run", "run_", "run_backward"]
 
 _register()

@@ -1,0 +1,131 @@
+"""Softmax attention, the baseline, and its sum with a linear one."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+
+import linattn
+
+from ._base import ProjectedLayer, check_size, merge_heads, recur, repeat_heads, token_positions
+from ._linear import LinearAttention
+
+__all__ = ["HybridAttention", "MultiHeadAttention"]
+
+
+def attend(q, k, v, positions, cache=None, cu_seqlens=None, causal=True, window=None):
+    """softmax(QKᵀ/√K)V of tokens at `positions`, ``[T]`` or ``[B, T]``, and of those in the cache.
+
+    With a window w a token attends to the last w tokens, itself among them.
+    """
+    lengths = None
+    if cu_seqlens is not None:
+        lengths = cu_seqlens.diff().tolist()
+        q, k, v = (pad_sequence(x[0].split(lengths), batch_first=True) for x in (q, k, v))
+        positions = pad_sequence(positions.split(lengths), batch_first=True, padding_value=-1)
+    if cache is None and lengths is None and window is None:
+        return _softmax(q, k, v, is_causal=causal)
+    positions = positions.expand(q.shape[:2])
+    key_positions = positions
+    if cache is not None:
+        k, v, key_positions = _append(cache, k, v, positions, None if lengths else window)
+    mask = key_positions[:, None] >= 0
+    if causal:
+        mask = mask & (key_positions[:, None] <= positions[..., None])
+    if window is not None:
+        distance = (positions[..., None] - key_positions[:, None]).abs()
+        mask = mask & (distance < window)
+    # A token of padding attends to all, so that no row is empty.
+    mask = mask | (positions < 0)[..., None]
+    o = _softmax(q, k, v, attn_mask=mask[:, None])
+    if lengths is None:
+        return o
+    return torch.cat([row[:length] for row, length in zip(o, lengths)]).unsqueeze(0)
+
+
+def _softmax(q, k, v, **options):
+    k, v = repeat_heads(k, q.shape[2]), repeat_heads(v, q.shape[2])
+    return F.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (q, k, v)), **options).transpose(1, 2)
+
+
+def _append(cache, k, v, positions, window):
+    """All keys and values with their positions; padding has −1."""
+    former = cache.get("keys")
+    if former is not None:
+        k, v = torch.cat([former, k], 1), torch.cat([cache.get("values"), v], 1)
+        positions = torch.cat([cache.get("positions"), positions], 1)
+    first = 0 if window is None or (positions < 0).any() else max(k.shape[1] - window, 0)
+    for name, part in (("keys", k), ("values", v), ("positions", positions)):
+        cache.parts[name] = part[:, first:].contiguous() if first else part
+    return k, v, positions
+
+
+class MultiHeadAttention(ProjectedLayer):
+    """Softmax attention, by PyTorch's `scaled_dot_product_attention`: the baseline.
+
+    Args:
+      hidden_size: of the tokens.
+      heads: of the queries.
+      kv_heads: of keys and values; as many unless given, else a divisor.
+      head_dim: hidden_size / heads unless given.
+      causal: every token attends to those before it and itself.
+      window: how many tokens, itself among them, a token attends to; all unless given.
+      rotary_base: of rotary embeddings; none unless given.
+      bias: of the four projections.
+      dropout: of the output.
+
+    A cache keeps all keys and values, or the last ones of the window.
+    """
+
+    def __init__(
+        self, hidden_size, heads, *, kv_heads=None, head_dim=None, causal=True, window=None, rotary_base=None,
+        bias=False, dropout=0.0,
+    ):  # fmt: skip
+        super().__init__(
+            hidden_size, heads, kv_heads=kv_heads, head_dim=head_dim, rotary_base=rotary_base, bias=bias, dropout=dropout
+        )
+        self.causal = causal
+        self.window = None if window is None else check_size("window", window)
+
+    def mix(self, x, cache, cu_seqlens):
+        if cache is not None and not self.causal:
+            raise ValueError("cache: expected it only for a causal layer, but got it for causal=False")
+        q, k, v = self.project_rotated(x, cache, cu_seqlens)
+        positions = token_positions(x, cache, cu_seqlens)
+        return self.o_proj(merge_heads(attend(q, k, v, positions, cache, cu_seqlens, self.causal, self.window)))
+
+
+class HybridAttention(LinearAttention):
+    """Softmax attention in a window beside linear attention over everything, with the same
+    queries, keys and values.
+
+    Args:
+      hidden_size, heads, kv_heads, head_dim, feature_map, rotary_base, bias, dropout: as in
+        `LinearAttention`.
+      window: of the softmax.
+
+    ``mix_logit`` ``[heads]`` is trained: the output of a head is σ(mix_logit) times that of the
+    window, and 1 − σ(mix_logit) times that of the linear attention.
+    """
+
+    def __init__(
+        self, hidden_size, heads, *, window=64, kv_heads=None, head_dim=None, feature_map="hedgehog", rotary_base=None,
+        bias=False, dropout=0.0,
+    ):  # fmt: skip
+        super().__init__(
+            hidden_size, heads, kv_heads=kv_heads, head_dim=head_dim, feature_map=feature_map,
+            rotary_base=rotary_base, bias=bias, dropout=dropout,
+        )  # fmt: skip
+        self.window = check_size("window", window)
+        self.mix_logit = nn.Parameter(torch.zeros(self.heads))
+
+    def mix(self, x, cache, cu_seqlens):
+        q, k, v = self.project_rotated(x, cache, cu_seqlens)
+        positions = token_positions(x, cache, cu_seqlens)
+        near = attend(q, k, v, positions, cache, cu_seqlens, window=self.window)
+        q, k, options = self.map_tokens(q, k)
+        far = recur(linattn.scan, q, k, v, cache=cache, returns="return_state", cu_seqlens=cu_seqlens, **options)
+        share = self.mix_logit.sigmoid()[:, None].to(near.dtype)
+        return self.o_proj(merge_heads(share * near + (1 - share) * far))
