@@ -138,17 +138,3 @@ def _make_text(options, sizes, others, maps=()):
         finals.append(f"%S_{name}")
     o = f.define("o", f"arith.addf {outputs[0]}, {outputs[1]} : {f.output_type}", f.output_type)
     return f.finish("bidirectional", [f.narrow(o), *(finals if options.returns_state else ())])
-
-
-def reference_bidirectional(q, k, v, *, initial_state=None, return_state=False, out=None, **options):
-    """`linattn.bidirectional` by its formula, in float64."""
-    from . import reference
-
-    states = (None, None) if initial_state is None else unpack(initial_state)
-    forward, first = reference.scan(q, k, v, initial_state=states[0], return_state=True, **options)
-    backward, last = reference.scan(
-        q, k, v, initial_state=states[1], return_state=True, reverse=True, readout="exclusive",
-        **options,
-    )  # fmt: skip
-    o = reference._finish(forward + backward, q, out)
-    return (o, (first, last)) if return_state else o

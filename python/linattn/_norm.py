@@ -7,9 +7,10 @@ import numpy as np
 
 from . import _arrays, _ops
 from ._checks import UnsupportedError, check_choice, check_flag, check_number
+from ._literals import float_literal
 from ._plain import without_places
 from ._recipe import Recipe, makers
-from ._text import _tensor, float_literal
+from ._text import _tensor
 
 __all__ = ["layer_norm_gated", "layernorm_fn", "output_norm", "rms_norm_gated", "rmsnorm_fn"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from . import _arrays, _linattn
 from ._checks import check_choice
 from ._plain import without_places
-from ._text import float_literal
+from ._literals import float_literal
 
 __all__ = ["onnx_causal_conv_with_state", "onnx_linear_attention"]
 

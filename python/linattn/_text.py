@@ -8,25 +8,14 @@ one token at a time is decoding, which has kernels of its own.
 from __future__ import annotations
 
 import math
-import struct
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ._literals import float_literal
 from ._token_maps import features_of
 
-__all__ = ["float_literal", "Options", "Sizes", "attention_text", "scan_text", "noncausal_text",
+__all__ = ["Options", "Sizes", "attention_text", "scan_text", "noncausal_text",
            "update_text", "query_text"]  # fmt: skip
-
-def float_literal(value, dtype="f64"):
-    """A number as MLIR spells it: with a point, or as bits."""
-    if not math.isfinite(value):
-        code, width = ("<f", 8) if dtype == "f32" else ("<d", 16)
-        bits = int.from_bytes(struct.pack(code, value), "little")
-        return f"0x{bits:0{width}X}"
-    text = repr(float(value))
-    if "e" in text and "." not in text:
-        text = text.replace("e", ".0e")
-    return text
 
 
 @dataclass(frozen=True)

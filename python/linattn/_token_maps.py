@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _linattn
+from ._literals import float_literal
 from ._random import RandomProjection
 
 __all__ = ["Signature", "Spec", "TokenMap", "array_shape"]
@@ -95,8 +96,6 @@ class TokenMap:
         for key, value in self.options.items():
             text = str(value).lower() if isinstance(value, bool) else str(value)
             if isinstance(value, float):
-                from ._text import float_literal
-
                 text = float_literal(value) + " : f64"
             parts.append(f"{key} = {text}")
         return Spec(

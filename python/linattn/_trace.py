@@ -12,7 +12,7 @@ import numbers
 
 import numpy as np
 
-from ._text import float_literal
+from ._literals import float_literal
 
 __all__ = ["Tracer", "trace", "emit_region", "apply"]
 

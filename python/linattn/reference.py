@@ -11,7 +11,7 @@ import numpy as np
 from . import _arrays, _features, _reference_beyond, _reference_families, _reference_mamba3
 from ._checks import check_choice, check_flag, check_number, parse_form
 from ._linattn import reference as _oracle
-from ._bidirectional import reference_bidirectional as bidirectional
+from ._bidirectional import unpack
 from ._conv import reference_causal_conv1d as causal_conv1d
 from ._norm import reference_output_norm as output_norm
 from ._ops import check_abs_floor, check_denominator, check_inplace, filled_eps, parse_target
@@ -359,3 +359,15 @@ def _offsets(cu_seqlens, B, T):
     if offsets[0] != 0 or offsets[-1] != T or (np.diff(offsets) < 0).any():
         raise ValueError(f"cu_seqlens: expected offsets that rise from 0 to {T}, but got {offsets}")
     return offsets.tolist()
+
+
+def bidirectional(q, k, v, *, initial_state=None, return_state=False, out=None, **options):
+    """`linattn.bidirectional` by its formula, in float64."""
+    states = (None, None) if initial_state is None else unpack(initial_state)
+    forward, first = scan(q, k, v, initial_state=states[0], return_state=True, **options)
+    backward, last = scan(
+        q, k, v, initial_state=states[1], return_state=True, reverse=True, readout="exclusive",
+        **options,
+    )  # fmt: skip
+    o = _finish(forward + backward, q, out)
+    return (o, (first, last)) if return_state else o

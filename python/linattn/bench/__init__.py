@@ -16,7 +16,8 @@ import numpy as np
 
 from .. import _linattn
 from . import calibrate, layers, peers, report
-from .cases import CASES, DTYPES, GROUPS, Sizes, make
+from .cases import CASES, GROUPS, Sizes, make
+from .dtypes import DTYPES
 from .timing import measure
 
 __all__ = ["main", "run"]

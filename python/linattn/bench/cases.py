@@ -9,15 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Callable
 
-import ml_dtypes
 import numpy as np
 
 from . import gates, training
+from .dtypes import DTYPES
 
-__all__ = ["CASES", "DTYPES", "GROUPS", "Sizes", "Work", "make"]
-
-DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
-
+__all__ = ["CASES", "GROUPS", "Sizes", "Work", "make"]
 
 @dataclass(frozen=True)
 class Sizes:

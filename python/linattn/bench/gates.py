@@ -13,6 +13,8 @@ import inspect
 
 import numpy as np
 
+from .dtypes import DTYPES
+
 __all__ = ["CASES"]
 
 OPEN = 0.01
@@ -22,8 +24,6 @@ class _Inputs:
     """Arrays of one case, [B, T, H, D] but for gates of less."""
 
     def __init__(self, sizes, open):
-        from .cases import DTYPES
-
         self.sizes, self.rng = sizes, np.random.default_rng(sizes.seed)
         self.dtype = DTYPES[sizes.dtype]
         self.token = (sizes.batch, sizes.t, sizes.heads, sizes.d)
