@@ -89,55 +89,75 @@ private:
   llvm::SmallVector<void *, 16> pointers;
 };
 
-/// The inputs as the vectorised code wants them, with neighbours in the
-/// innermost dimension. An input that lacks it and is small beside the
-/// largest one, such as gates [B, T, H] seen as [B, H, T], is copied: it would
-/// cost all others their vectors.
-class PackedInputs {
+/// The arguments of a call as the vectorised code reads them, with neighbours
+/// in the innermost dimension. One that lacks it and is small beside the largest
+/// input, such as gates [B, T, H] seen as [B, H, T] and their gradients, has a
+/// copy: it would cost all others their vectors.
+class PackedViews {
 public:
-  PackedInputs(const KernelImpl &impl, llvm::ArrayRef<BufferView> inputs,
-               llvm::ArrayRef<BufferView> outputs)
-      : used(inputs) {
+  PackedViews(const KernelImpl &impl, llvm::ArrayRef<BufferView> inputs,
+              llvm::ArrayRef<BufferView> outputs)
+      : inputs(inputs), outputs(outputs), given(outputs) {
     auto isUnit = [&](const BufferView &view) {
       return impl.hasKnownStride(view);
     };
-    if (llvm::all_of(inputs, isUnit))
+    auto all = llvm::concat<const BufferView>(inputs, outputs);
+    if (llvm::all_of(all, isUnit))
       return;
     int64_t largest = 0;
     for (const BufferView &view : inputs)
       largest = std::max(largest, view.getNumElements());
     auto isSmall = [&](const BufferView &view) {
-      return isUnit(view) || view.getNumElements() <= largest / smallShare;
+      // Nobody has looked at the outputs yet.
+      return isUnit(view) ||
+             (getByteCount(getByteSize(view.dtype), view.shape) &&
+              view.getNumElements() <= largest / smallShare);
     };
-    if (!llvm::all_of(outputs, isUnit) || !llvm::all_of(inputs, isSmall))
+    if (!llvm::all_of(all, isSmall))
       return;
-    views.assign(inputs.begin(), inputs.end());
-    for (BufferView &view : views)
-      if (!isUnit(view))
-        view = copy(view);
-    used = views;
+    auto pack = [&](llvm::ArrayRef<BufferView> &views,
+                    std::vector<BufferView> &packed, bool isRead) {
+      packed.assign(views.begin(), views.end());
+      for (BufferView &view : packed)
+        if (!isUnit(view))
+          view = allocateFor(view, isRead);
+      views = packed;
+    };
+    pack(this->inputs, packedInputs, /*isRead=*/true);
+    pack(this->outputs, packedOutputs, /*isRead=*/false);
   }
-  PackedInputs(const PackedInputs &) = delete;
+  PackedViews(const PackedViews &) = delete;
 
-  llvm::ArrayRef<BufferView> get() const { return used; }
+  llvm::ArrayRef<BufferView> getInputs() const { return inputs; }
+  llvm::ArrayRef<BufferView> getOutputs() const { return outputs; }
 
-  /// Fails where a copy had no memory; `get` is not what it should be then.
+  /// Fails where a copy had no memory; the views are not what they should be
+  /// then.
   llvm::Error check(const Signature &signature) const {
     if (!missingBytes)
       return llvm::Error::success();
     return makeMemoryError(signature, describeMissingMemory(*missingBytes));
   }
 
+  /// Once the code has run: its results go to the buffers of the call.
+  void unpackOutputs() const {
+    for (auto [view, packed] : llvm::zip_equal(given, outputs))
+      if (view.data != packed.data)
+        copyRows(view, static_cast<char *>(const_cast<void *>(packed.data)),
+                 /*toPacked=*/false);
+  }
+
 private:
   static constexpr int64_t smallShare = 16;
 
-  /// Copies elements that are `stride` apart to where they are neighbours. A
-  /// size that the compiler knows makes it one move per element.
+  /// Copies elements that are so many apart. A size that the compiler knows
+  /// makes it one move per element.
   template <size_t bytes>
-  static void copyRow(char *to, const char *from, int64_t count,
-                      int64_t stride) {
+  static void copyRow(char *to, int64_t toStride, const char *from,
+                      int64_t fromStride, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
-      std::memcpy(to + i * bytes, from + i * stride * int64_t(bytes), bytes);
+      std::memcpy(to + i * toStride * int64_t(bytes),
+                  from + i * fromStride * int64_t(bytes), bytes);
   }
   static auto rowCopyOf(int64_t bytes) {
     switch (bytes) {
@@ -153,24 +173,20 @@ private:
     }
   }
 
-  BufferView copy(const BufferView &view) {
+  /// The elements of `view`, to where they are neighbours or from there.
+  static void copyRows(const BufferView &view, char *packed, bool toPacked) {
     int64_t bytes = getByteSize(view.dtype), count = view.getNumElements();
-    // The view has a number of bytes: the checks of inputs came before.
-    copies.emplace_back(new (std::nothrow) char[count * bytes]);
-    char *to = copies.back().get();
-    if (!to) {
-      missingBytes = count * bytes;
-      return view;
-    }
-    const auto *from = static_cast<const char *>(view.data);
+    auto *data = static_cast<char *>(const_cast<void *>(view.data));
     auto copyRow = rowCopyOf(bytes);
     size_t last = view.shape.size() - 1;
-    int64_t row = view.shape[last];
+    int64_t row = view.shape[last], stride = view.strides[last];
     llvm::SmallVector<int64_t, 4> at(last, 0);
     int64_t offset = 0;
     for (int64_t done = 0; done < count; done += row) {
-      copyRow(to + done * bytes, from + offset * bytes, row,
-              view.strides[last]);
+      if (toPacked)
+        copyRow(packed + done * bytes, 1, data + offset * bytes, stride, row);
+      else
+        copyRow(data + offset * bytes, stride, packed + done * bytes, 1, row);
       for (size_t d = last; d-- > 0;) {
         offset += view.strides[d];
         if (++at[d] < view.shape[d])
@@ -179,11 +195,23 @@ private:
         at[d] = 0;
       }
     }
-    return BufferView(static_cast<const void *>(to), view.dtype, view.shape);
   }
 
-  llvm::ArrayRef<BufferView> used;
-  std::vector<BufferView> views;
+  BufferView allocateFor(const BufferView &view, bool isRead) {
+    int64_t bytes = getByteSize(view.dtype) * view.getNumElements();
+    copies.emplace_back(new (std::nothrow) char[bytes]);
+    char *to = copies.back().get();
+    if (!to) {
+      missingBytes = bytes;
+      return view;
+    }
+    if (isRead)
+      copyRows(view, to, /*toPacked=*/true);
+    return BufferView(static_cast<void *>(to), view.dtype, view.shape);
+  }
+
+  llvm::ArrayRef<BufferView> inputs, outputs, given;
+  std::vector<BufferView> packedInputs, packedOutputs;
   std::vector<std::unique_ptr<char[]>> copies;
   std::optional<uint64_t> missingBytes;
 };
@@ -310,13 +338,14 @@ Kernel::resultShapes(llvm::ArrayRef<BufferView> inputs) const {
     return std::move(error);
   if (const DeviceCode *device = impl->getDeviceCode())
     return device->computeShapes(signature(), inputs);
-  PackedInputs packed(*impl, inputs, {});
+  PackedViews packed(*impl, inputs, {});
   if (llvm::Error error = packed.check(signature()))
     return std::move(error);
-  llvm::Expected<const LoadedCode *> code = impl->getCodeFor(packed.get(), {});
+  llvm::Expected<const LoadedCode *> code =
+      impl->getCodeFor(packed.getInputs(), {});
   if (!code)
     return code.takeError();
-  auto shapes = computeShapes(*impl, **code, packed.get());
+  auto shapes = computeShapes(*impl, **code, packed.getInputs());
   if (!shapes)
     return shapes;
   for (auto [i, shape] : llvm::enumerate(*shapes))
@@ -351,23 +380,23 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
                      " outputs, but got " + llvm::Twine(outputs.size()));
   if (DeviceCode *device = impl->getDeviceCode())
     return device->run(inputs, outputs, options);
-  PackedInputs packed(*impl, inputs, outputs);
+  PackedViews packed(*impl, inputs, outputs);
   if (llvm::Error error = packed.check(signature))
     return error;
   llvm::Expected<const LoadedCode *> code =
-      impl->getCodeFor(packed.get(), outputs);
+      impl->getCodeFor(packed.getInputs(), packed.getOutputs());
   if (!code)
     return code.takeError();
-  auto shapes = computeShapes(*impl, **code, packed.get());
+  auto shapes = computeShapes(*impl, **code, packed.getInputs());
   if (!shapes)
     return shapes.takeError();
   if (llvm::Error error = checkOutputs(signature, inputs, outputs, *shapes))
     return error;
 
-  ArgumentArray arguments(ArgumentArray::countFields(packed.get()) +
+  ArgumentArray arguments(ArgumentArray::countFields(packed.getInputs()) +
                           ArgumentArray::countFields(outputs));
-  arguments.addInputs(signature, packed.get());
-  for (const BufferView &output : outputs)
+  arguments.addInputs(signature, packed.getInputs());
+  for (const BufferView &output : packed.getOutputs())
     arguments.addMemRef(output);
   OptionScope scope(options);
   if (const char *problem = linattn_get_num_threads_problem())
@@ -375,8 +404,10 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
   emulator::LaunchLog log; // Stays empty unless the target is emulated.
   linattn_call_result result = linattn_call((*code)->run, arguments.data());
   llvm::Error error = log.takeError();
-  if (result.status == LINATTN_CALL_DONE)
+  if (result.status == LINATTN_CALL_DONE) {
+    packed.unpackOutputs();
     return error;
+  }
   llvm::consumeError(std::move(error));
   return makeCallError(signature, result);
 }
@@ -461,7 +492,7 @@ Kernel::explain(llvm::ArrayRef<BufferView> inputs) const {
   std::vector<std::string> lines = explain();
   if (isForDevice())
     return lines;
-  PackedInputs packed(*impl, inputs, {});
+  PackedViews packed(*impl, inputs, {});
   if (llvm::Error error = packed.check(signature()))
     return std::move(error);
   for (auto [index, view] : llvm::enumerate(inputs))
@@ -470,7 +501,7 @@ Kernel::explain(llvm::ArrayRef<BufferView> inputs) const {
           llvm::formatv(
               "missed: layout: {0} has the innermost stride {1}: {2}",
               signature().describeArgument(index), view.strides.back(),
-              packed.get()[index].hasUnitInnermostStride()
+              packed.getInputs()[index].hasUnitInnermostStride()
                   ? "it is small, and every call copies it"
                   : "the call runs in code for any strides, which loads "
                     "elements one by one")

@@ -112,6 +112,39 @@ TEST_F(MatmulTest, RowStridesAndOffsets) {
                 j >= 2 && j < 5 ? expected[i * 3 + j - 2] : -1);
 }
 
+/// A result that is small beside the input has any strides at no cost to the
+/// input's loads: it is computed elsewhere and copied.
+TEST(Kernel, SmallStridedResultsAreCopied) {
+  Kernel kernel = test::compile(R"mlir(
+    func.func @sums(%x: tensor<2x3x64xf32>) -> tensor<2x3xf32> {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<2x3xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x3xf32>)
+          -> tensor<2x3xf32>
+      %o = linalg.reduce { arith.addf }
+          ins(%x : tensor<2x3x64xf32>) outs(%f : tensor<2x3xf32>)
+          dimensions = [2]
+      return %o : tensor<2x3xf32>
+    })mlir");
+  std::vector<float> x(2 * 3 * 64), padded(2 * 3 * 4, -1), backwards(6);
+  for (auto [i, value] : llvm::enumerate(x))
+    value = static_cast<float>(i / 64 + 1);
+  BufferView input(x.data(), DType::F32, {2, 3, 64});
+  BufferView strided(padded.data(), DType::F32, {2, 3}, {4, 8});
+  EXPECT_FALSE(llvm::errorToBool(kernel.run({input}, {strided})));
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 3; ++j)
+      EXPECT_EQ(padded[i * 4 + j * 8], 64.f * (i * 3 + j + 1));
+  EXPECT_EQ(llvm::count(padded, -1.f), 18);
+  BufferView negative(backwards.data() + 5, DType::F32, {2, 3}, {-3, -1});
+  EXPECT_FALSE(llvm::errorToBool(kernel.run({input}, {negative})));
+  EXPECT_EQ(backwards, (std::vector<float>{384, 320, 256, 192, 128, 64}));
+  // Nothing is copied to what is no result.
+  BufferView wrong(padded.data(), DType::F32, {3, 2}, {4, 8});
+  EXPECT_TRUE(llvm::errorToBool(kernel.run({input}, {wrong})));
+  EXPECT_EQ(llvm::count(padded, -1.f), 18);
+}
+
 TEST_F(MatmulTest, InnermostAndNegativeStrides) {
   // Column-major, and with the rows in reverse order.
   std::vector<float> transposed(8), reversed(6);
