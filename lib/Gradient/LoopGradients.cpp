@@ -209,6 +209,8 @@ void LoopGradient::recordCarried() {
   for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
     if (!isFilled[i])
       kept.push_back(i);
+  if (kept.empty())
+    return;
   SmallVector<Value> inits;
   for (unsigned arg : kept)
     inits.push_back(loop.getInitArgs()[arg]);
@@ -314,6 +316,8 @@ FailureOr<LoopGradient::Iteration> LoopGradient::walkBack(OpBuilder &body,
 
 LogicalResult LoopGradient::build() {
   findOperands();
+  if (floats.empty())
+    return success();
   countIterations();
   recordCarried();
   SmallVector<Value> inits;
