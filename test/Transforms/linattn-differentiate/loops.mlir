@@ -59,3 +59,34 @@ func.func @groups(%x: tensor<2xf32>, %y: tensor<6xf32>) -> tensor<6xf32> attribu
   } -> tensor<6xf32>
   return %r : tensor<6xf32>
 }
+
+// Several terms of one sum.
+
+// CHECK-LABEL: func.func @terms_vjp(
+// CHECK-SAME: %[[X:[^:]+]]: tensor<3x4xf32>, %[[Y:[^:]+]]: tensor<3x4xf32>, %[[D:[^:]+]]: tensor<3xf32>)
+// CHECK: linalg.generic {{.+}} iterator_types = ["parallel", "parallel"]} ins(%[[X]], %[[Y]], %[[D]]
+// CHECK: arith.mulf
+// CHECK-NOT: tensor.expand_shape
+func.func @terms(%x: tensor<3x4xf32>, %y: tensor<3x4xf32>) -> tensor<3xf32> attributes {linattn.differentiate = array<i64>} {
+  %zero = arith.constant dense<0.0> : tensor<3xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x, %y : tensor<3x4xf32>, tensor<3x4xf32>) outs(%zero : tensor<3xf32>) {
+  ^bb0(%a: f32, %b: f32, %old: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %old, %0 : f32
+    %2 = arith.addf %a, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<3xf32>
+  return %r : tensor<3xf32>
+}
+
+// A function of steps has the derivative zero.
+
+// CHECK-LABEL: func.func @steps_vjp(
+// CHECK-SAME: %[[X:[^:]+]]: tensor<4xf32>, %[[D:[^:]+]]: tensor<4xf32>)
+// CHECK-NEXT: return %[[D]] : tensor<4xf32>
+func.func @steps(%x: tensor<4xf32>) -> tensor<4xf32> attributes {linattn.differentiate = array<i64>} {
+  %0 = math.floor %x : tensor<4xf32>
+  %1 = arith.subf %x, %0 : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
