@@ -105,8 +105,9 @@ public:
   }
 
   /// Replaces scores by `otherwise` where key j may not be seen by query i:
-  /// j > i + Tk − Tq, or masked.
-  Value maskScores(Value scores, bool causal, Value mask, double otherwise) {
+  /// j > i + Tk − Tq and not in the prefix, or masked.
+  Value maskScores(Value scores, bool causal, Value mask, Value prefix,
+                   double otherwise) {
     if (!causal && !mask)
       return scores;
     Value shift;
@@ -119,11 +120,17 @@ public:
               b, loc, d0 - d1, {dim(scores, 3), dim(scores, 2)}));
     }
     SmallVector<Value> inputs{scores};
-    if (mask)
+    std::string subscripts = "bhij";
+    if (mask) {
       inputs.push_back(mask);
+      subscripts += ",bj";
+    }
+    if (prefix) {
+      inputs.push_back(prefix);
+      subscripts += ",b";
+    }
     return elementwise(
-        b, loc, mask ? "bhij,bj->bhij" : "bhij->bhij", inputs,
-        emptyLike(scores),
+        b, loc, subscripts + "->bhij", inputs, emptyLike(scores),
         [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
           Value keep = mask ? args[1] : Value();
           if (causal) {
@@ -132,6 +139,14 @@ public:
             Value last = arith::AddIOp::create(nested, nestedLoc, i, shift);
             Value visible = arith::CmpIOp::create(
                 nested, nestedLoc, arith::CmpIPredicate::sle, j, last);
+            if (prefix) {
+              Value length = arith::IndexCastOp::create(
+                  nested, nestedLoc, b.getIndexType(), args[mask ? 2 : 1]);
+              Value isPrompt = arith::CmpIOp::create(
+                  nested, nestedLoc, arith::CmpIPredicate::slt, j, length);
+              visible =
+                  arith::OrIOp::create(nested, nestedLoc, visible, isPrompt);
+            }
             keep = keep ? Value(arith::AndIOp::create(nested, nestedLoc, keep,
                                                       visible))
                         : visible;
@@ -226,8 +241,8 @@ static LogicalResult checkHeads(Operation *op, ValueRange operands) {
 static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
                               Value numeratorInit) {
   OpBuilder &b = steps.b;
-  scores =
-      steps.maskScores(scores, op.getCausal(), op.getMask(), minusInfinity);
+  scores = steps.maskScores(scores, op.getCausal(), op.getMask(),
+                            op.getPrefix(), minusInfinity);
   Value rowMax = steps.maximum(scores, "bht");
   Value p = elementwise(
       b, steps.loc, "bhij,bhi->bhij", {scores, rowMax}, steps.emptyLike(scores),
@@ -256,8 +271,6 @@ static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
 FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
   if (failed(checkHeads(*this, {getQuery(), getKey(), getValue()})))
     return failure();
-  if (getPrefix())
-    return emitOpError("cannot be decomposed: its mask has a prefix");
   auto mapped = cast<FeatureMappedOpInterface>(getOperation());
   bool stabilised = getNormalize().has_value();
   bool isRunning = needsRunningMax(mapped.getFeatureMapKind(), stabilised);
@@ -283,7 +296,7 @@ FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
     return SmallVector<Value>{
         decomposeSoftmax(steps, *this, scores, numeratorInit)};
 
-  scores = steps.maskScores(scores, getCausal(), getMask(), 0.0);
+  scores = steps.maskScores(scores, getCausal(), getMask(), getPrefix(), 0.0);
   Value numerator =
       steps.contract("bhij,bhjv->bhiv", scores,
                      steps.maskRows(getValue(), getMask()), numeratorInit);
@@ -319,7 +332,7 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
       steps.contract("bhik,bhjk->bhij", q, k,
                      steps.zeros({steps.dim(getQuery(), 0),
                                   steps.dim(getOutput(), 1), tokens, tokens}));
-  p = steps.maskScores(p, /*causal=*/true, Value(), 0.0);
+  p = steps.maskScores(p, /*causal=*/true, Value(), Value(), 0.0);
   // O = Q' S_0 + P V
   Value o = steps.contract(
       "bhik,bhkv->bhiv", q, getState(),

@@ -154,6 +154,12 @@ static LogicalResult unaryRule(OpTy op, OpBuilder &b, Cotangents &c) {
   return success();
 }
 
+/// Constant between its steps: nothing is passed on.
+template <typename OpTy>
+static LogicalResult stepRule(OpTy, OpBuilder &, Cotangents &) {
+  return success();
+}
+
 static Value ofExp(Emitter &e, Value d, Value x, Value y) {
   return e.mul(d, y);
 }
@@ -241,6 +247,11 @@ void mlir::linattn::registerArithGradients(DialectRegistry &registry) {
   });
   registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {
     using namespace math;
+    attachGradient<FloorOp, stepRule<FloorOp>>(context);
+    attachGradient<CeilOp, stepRule<CeilOp>>(context);
+    attachGradient<RoundOp, stepRule<RoundOp>>(context);
+    attachGradient<RoundEvenOp, stepRule<RoundEvenOp>>(context);
+    attachGradient<TruncOp, stepRule<TruncOp>>(context);
     attachGradient<ExpOp, unaryRule<ExpOp, ofExp>>(context);
     attachGradient<Exp2Op, unaryRule<Exp2Op, ofExp2>>(context);
     attachGradient<ExpM1Op, unaryRule<ExpM1Op, ofExpM1>>(context);

@@ -31,8 +31,8 @@ enum class Combiner { Overwrite, Sum, Extremum };
 
 /// One output that has a cotangent.
 struct SeededOutput {
-  Value summand;    ///< The scalar computed from the inputs.
-  Operation *adder; ///< What combines it, null for Overwrite.
+  SmallVector<Value> summands;     ///< The scalars computed from the inputs.
+  SmallVector<Operation *> adders; ///< What combines them; none for Overwrite.
   Combiner combiner;
   Value cotangent, result;
   AffineMap map;
@@ -49,32 +49,52 @@ static Value getOther(Operation *op, Value old) {
   return op->getOperand(1) == old ? op->getOperand(0) : Value();
 }
 
+/// Whether `value` is `old` and something added to it.
+static bool addsTo(Value value, Value old) {
+  if (value == old)
+    return true;
+  auto add = value.getDefiningOp<arith::AddFOp>();
+  return add && add->hasOneUse() &&
+         (addsTo(add.getLhs(), old) || addsTo(add.getRhs(), old));
+}
+
 static FailureOr<SeededOutput> classify(LinalgOp op, OpOperand &init,
                                         Value cotangent) {
   Block *body = op.getBlock();
   unsigned index = init.getOperandNumber() - op.getNumDpsInputs();
   Value yielded = body->getTerminator()->getOperand(index);
-  SeededOutput output{yielded,
-                      nullptr,
+  SeededOutput output{{},
+                      {},
                       Combiner::Overwrite,
                       cotangent,
                       op->getResult(index),
                       op.getMatchingIndexingMap(&init)};
-  if (!op.payloadUsesValueFromOperand(&init))
+  if (!op.payloadUsesValueFromOperand(&init)) {
+    output.summands.push_back(yielded);
     return output;
+  }
   Value old = op.getMatchingBlockArgument(&init);
   Operation *adder = yielded.getDefiningOp();
-  Value other = adder ? getOther(adder, old) : Value();
-  bool isSum = adder && isa<arith::AddFOp>(adder);
   bool isExtremum = adder && isa<arith::MaximumFOp, arith::MinimumFOp,
                                  arith::MaxNumFOp, arith::MinNumFOp>(adder);
-  if (!other || !old.hasOneUse() || !adder->hasOneUse() ||
-      !(isSum || isExtremum))
+  if (isExtremum && old.hasOneUse() && adder->hasOneUse())
+    if (Value other = getOther(adder, old)) {
+      output.summands.push_back(other);
+      output.adders.push_back(adder);
+      output.combiner = Combiner::Extremum;
+      return output;
+    }
+  if (!old.hasOneUse() || !addsTo(yielded, old))
     return emitNoGradient(op)
            << ": expected a sum, a maximum or a minimum over the loops";
-  output.summand = other;
-  output.adder = adder;
-  output.combiner = isSum ? Combiner::Sum : Combiner::Extremum;
+  output.combiner = Combiner::Sum;
+  for (Value sum = yielded; sum != old;) {
+    auto add = sum.getDefiningOp<arith::AddFOp>();
+    bool isLeft = addsTo(add.getLhs(), old);
+    output.summands.push_back(isLeft ? add.getRhs() : add.getLhs());
+    output.adders.push_back(add);
+    sum = isLeft ? add.getLhs() : add.getRhs();
+  }
   return output;
 }
 
@@ -90,7 +110,9 @@ static FailureOr<Value> emitPoint(OpBuilder &b, LinalgOp op, unsigned index,
                 args[input->getOperandNumber()]);
   SmallVector<Operation *> ops;
   for (Operation &scalar : op.getBlock()->without_terminator()) {
-    auto adds = [&](const SeededOutput &o) { return o.adder == &scalar; };
+    auto adds = [&](const SeededOutput &o) {
+      return llvm::is_contained(o.adders, &scalar);
+    };
     if (llvm::any_of(outputs, adds) ||
         llvm::any_of(scalar.getOperands(), [&](Value operand) {
           auto arg = dyn_cast<BlockArgument>(operand);
@@ -105,16 +127,18 @@ static FailureOr<Value> emitPoint(OpBuilder &b, LinalgOp op, unsigned index,
   inner.activateThrough(ops);
   for (auto [i, output] : llvm::enumerate(outputs)) {
     Value d = args[op.getNumDpsInputs() + 2 * i];
-    Value summand = mapping.lookupOrDefault(output.summand);
-    if (output.combiner == Combiner::Extremum) {
-      Value result = args[op.getNumDpsInputs() + 2 * i + 1];
-      Value isTaken = arith::CmpFOp::create(
-          b, op.getLoc(), arith::CmpFPredicate::OEQ, summand, result);
-      Value zero = arith::ConstantOp::create(b, op.getLoc(),
-                                             b.getFloatAttr(d.getType(), 0.0));
-      d = arith::SelectOp::create(b, op.getLoc(), isTaken, d, zero);
+    for (Value scalar : output.summands) {
+      Value summand = mapping.lookupOrDefault(scalar);
+      if (output.combiner == Combiner::Extremum) {
+        Value result = args[op.getNumDpsInputs() + 2 * i + 1];
+        Value isTaken = arith::CmpFOp::create(
+            b, op.getLoc(), arith::CmpFPredicate::OEQ, summand, result);
+        Value zero = arith::ConstantOp::create(
+            b, op.getLoc(), b.getFloatAttr(d.getType(), 0.0));
+        d = arith::SelectOp::create(b, op.getLoc(), isTaken, d, zero);
+      }
+      inner.add(b, summand, d);
     }
-    inner.add(b, summand, d);
   }
   if (failed(differentiate(b, ops, inner)))
     return failure();

@@ -45,9 +45,12 @@ struct SlotArithmetic {
   }
   Value both(Value x, Value y) { return arith::AndIOp::create(b, loc, x, y); }
   Value either(Value x, Value y) { return arith::OrIOp::create(b, loc, x, y); }
-  Value no(Value x) {
-    return arith::XOrIOp::create(b, loc, x,
-                                 arith::ConstantIntOp::create(b, loc, 1, 1));
+  Value isNot(Value x, int64_t value) {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, x,
+                                 number(value));
+  }
+  Value choose(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(b, loc, condition, x, y);
   }
   Value isLevel(Value slot) {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, slot,
@@ -62,7 +65,7 @@ struct SlotArithmetic {
   Value isSecondHalf(Value slot, Value position) {
     Value half = power(arith::SubIOp::create(b, loc, slot, number(1)));
     Value bit = arith::AndIOp::create(b, loc, position, half);
-    return both(no(is(bit, 0)), no(is(slot, 0)));
+    return both(isNot(bit, 0), isNot(slot, 0));
   }
   /// Whether the scan of the slot starts anew.
   Value isReset(Value slot, Value position) {
@@ -71,7 +74,7 @@ struct SlotArithmetic {
                                 number(std::max<int64_t>(levels - 2, 0)), slot);
     Value mask = arith::SubIOp::create(b, loc, power(exponent), number(1));
     Value starts = is(arith::AndIOp::create(b, loc, position, mask), 0);
-    return both(starts, no(is(slot, levels - 1)));
+    return both(starts, isNot(slot, levels - 1));
   }
 };
 
@@ -198,8 +201,7 @@ Value LogLinearForm::initialStates() {
         Value own = compare(arith::CmpIPredicate::eq);
         Value below = compare(arith::CmpIPredicate::slt);
         Value isRead = s.either(s.is(slot, 0), s.isSecondHalf(slot, position));
-        Value ofLevel =
-            s.either(s.both(isRead, own), s.both(s.no(isRead), below));
+        Value ofLevel = s.choose(isRead, own, below);
         Value isBlock = s.both(s.is(slot, levels), s.isLevel(level));
         Value takes =
             s.either(s.either(s.both(s.isLevel(slot), ofLevel), isBlock),
@@ -233,9 +235,11 @@ Value LogLinearForm::weights() {
   return map("bhts,bt,s->bhts", {given, position, slots},
              [&](SlotArithmetic s, ValueRange x) -> Value {
                Value slot = x[2];
-               Value isRead =
-                   s.either(s.either(s.is(slot, 0), s.no(s.isLevel(slot))),
-                            s.isSecondHalf(slot, x[1]));
+               Value isWhole =
+                   arith::CmpIOp::create(s.b, s.loc, arith::CmpIPredicate::sge,
+                                         slot, s.number(levels - 1));
+               Value isRead = s.either(s.either(s.is(slot, 0), isWhole),
+                                       s.isSecondHalf(slot, x[1]));
                Value weight = orZero(s, isRead, x[0]);
                Value minus = arith::NegFOp::create(s.b, s.loc, weight);
                return arith::SelectOp::create(s.b, s.loc, s.is(slot, levels),
@@ -249,7 +253,8 @@ SmallVector<Value> LogLinearForm::build() {
       "bhtk,bt,s->bhstk", {t.repeated(op.getKey(), 1, heads), position, slots},
       [&](SlotArithmetic s, ValueRange x) -> Value {
         Value isRead = s.both(s.isLevel(x[2]), s.isSecondHalf(x[2], x[1]));
-        return orZero(s, s.no(isRead), x[0]);
+        Value zero = emitFloat(s.b, s.loc, t.type, 0.0);
+        return s.choose(isRead, zero, x[0]);
       });
   Value none, gate = op.getDecay();
   if (gate) {

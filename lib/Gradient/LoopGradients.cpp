@@ -50,6 +50,8 @@ private:
   Value zerosLike(OpBuilder &at, Value like);
   Value emptyLike(OpBuilder &at, Value like);
   Value takeRecord(OpBuilder &at, unsigned arg, Value position);
+  Value putRecord(OpBuilder &at, Value value, Value record, Value position);
+  Value variableAt(OpBuilder &at, Value position);
   Value addSlice(OpBuilder &at, Value sum, tensor::ExtractSliceOp slice,
                  Value cotangent);
 
@@ -182,12 +184,33 @@ Value LoopGradient::takeRecord(OpBuilder &at, unsigned arg, Value position) {
                                         record, offsets, sizes, strides);
 }
 
+Value LoopGradient::putRecord(OpBuilder &at, Value value, Value record,
+                              Value position) {
+  if (isScalar(value))
+    return tensor::InsertOp::create(at, loc, value, record, position);
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  getEntry(at, loc, value, position, offsets, sizes, strides);
+  return tensor::InsertSliceOp::create(at, loc, value, record, offsets, sizes,
+                                       strides);
+}
+
+/// The loop's variable in iteration number `position`.
+Value LoopGradient::variableAt(OpBuilder &at, Value position) {
+  Type type = loop.getStep().getType();
+  if (!type.isIndex())
+    position = arith::IndexCastOp::create(at, loc, type, position);
+  Value offset = arith::MulIOp::create(at, loc, position, loop.getStep());
+  return arith::AddIOp::create(at, loc, loop.getLowerBound(), offset);
+}
+
 /// The loop again, for the carried values at the start of every iteration.
 void LoopGradient::recordCarried() {
   SmallVector<unsigned> kept;
   for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
     if (!isFilled[i])
       kept.push_back(i);
+  if (kept.empty())
+    return;
   SmallVector<Value> inits;
   for (unsigned arg : kept)
     inits.push_back(loop.getInitArgs()[arg]);
@@ -195,44 +218,30 @@ void LoopGradient::recordCarried() {
     inits.push_back(createRecord(arg));
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
-  auto again = scf::ForOp::create(
-      b, loc, zero, count, one, inits,
-      [&](OpBuilder &body, Location, Value position, ValueRange args) {
-        IRMapping mapping;
-        Value iv = position;
-        if (!loop.getStep().getType().isIndex())
-          iv = arith::IndexCastOp::create(body, loc, loop.getStep().getType(),
-                                          position);
-        iv = arith::MulIOp::create(body, loc, iv, loop.getStep());
-        iv = arith::AddIOp::create(body, loc, loop.getLowerBound(), iv);
-        mapping.map(loop.getInductionVar(), iv);
-        SmallVector<Value> records;
-        for (auto [i, arg] : llvm::enumerate(kept)) {
-          mapping.map(loop.getRegionIterArgs()[arg], args[i]);
-          Value record = args[kept.size() + i];
-          if (isScalar(args[i])) {
-            records.push_back(
-                tensor::InsertOp::create(body, loc, args[i], record, position));
-            continue;
-          }
-          SmallVector<OpFoldResult> offsets, sizes, strides;
-          getEntry(body, loc, args[i], position, offsets, sizes, strides);
-          records.push_back(tensor::InsertSliceOp::create(
-              body, loc, args[i], record, offsets, sizes, strides));
-        }
-        for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
-          if (isFilled[i])
-            mapping.map(loop.getRegionIterArgs()[i],
-                        emptyLike(body, loop.getInitArgs()[i]));
-        for (Operation &op : loop.getBody()->without_terminator())
-          body.clone(op, mapping);
-        SmallVector<Value> next;
-        for (unsigned arg : kept)
-          next.push_back(mapping.lookupOrDefault(
-              loop.getBody()->getTerminator()->getOperand(arg)));
-        next.append(records);
-        scf::YieldOp::create(body, loc, next);
-      });
+  auto again = scf::ForOp::create(b, loc, zero, count, one, inits);
+  OpBuilder body = OpBuilder::atBlockBegin(again.getBody());
+  Value position = again.getInductionVar();
+  ValueRange args = again.getRegionIterArgs();
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), variableAt(body, position));
+  SmallVector<Value> records;
+  for (auto [i, arg] : llvm::enumerate(kept)) {
+    mapping.map(loop.getRegionIterArgs()[arg], args[i]);
+    records.push_back(
+        putRecord(body, args[i], args[kept.size() + i], position));
+  }
+  for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
+    if (isFilled[i])
+      mapping.map(loop.getRegionIterArgs()[i],
+                  emptyLike(body, loop.getInitArgs()[i]));
+  for (Operation &op : loop.getBody()->without_terminator())
+    body.clone(op, mapping);
+  SmallVector<Value> next;
+  for (unsigned arg : kept)
+    next.push_back(mapping.lookupOrDefault(
+        loop.getBody()->getTerminator()->getOperand(arg)));
+  next.append(records);
+  scf::YieldOp::create(body, loc, next);
   for (auto [i, arg] : llvm::enumerate(kept))
     recorded[arg] = again.getResult(kept.size() + i);
 }
@@ -255,12 +264,7 @@ FailureOr<LoopGradient::Iteration> LoopGradient::walkBack(OpBuilder &body,
                                                           ValueRange carried,
                                                           ValueRange sums) {
   IRMapping mapping;
-  Value iv = position;
-  if (!loop.getStep().getType().isIndex())
-    iv = arith::IndexCastOp::create(body, loc, loop.getStep().getType(), iv);
-  iv = arith::MulIOp::create(body, loc, iv, loop.getStep());
-  mapping.map(loop.getInductionVar(),
-              arith::AddIOp::create(body, loc, loop.getLowerBound(), iv));
+  mapping.map(loop.getInductionVar(), variableAt(body, position));
   Cotangents inner;
   for (auto [number, arg] : llvm::enumerate(loop.getRegionIterArgs()))
     mapping.map(arg, isFilled[number]
@@ -312,6 +316,8 @@ FailureOr<LoopGradient::Iteration> LoopGradient::walkBack(OpBuilder &body,
 
 LogicalResult LoopGradient::build() {
   findOperands();
+  if (floats.empty())
+    return success();
   countIterations();
   recordCarried();
   SmallVector<Value> inits;
@@ -324,25 +330,21 @@ LogicalResult LoopGradient::build() {
     inits.push_back(zerosLike(b, value));
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
-  bool isBuilt = true;
-  auto backward = scf::ForOp::create(
-      b, loc, zero, count, one, inits,
-      [&](OpBuilder &body, Location, Value step, ValueRange args) {
-        Value last = arith::SubIOp::create(body, loc, count, one);
-        Value position = arith::SubIOp::create(body, loc, last, step);
-        FailureOr<Iteration> result =
-            walkBack(body, position, args.take_front(floats.size()),
-                     args.drop_front(floats.size()));
-        isBuilt = succeeded(result);
-        SmallVector<Value> next(args);
-        if (isBuilt) {
-          next = result->carried;
-          next.append(result->captured);
-        }
-        scf::YieldOp::create(body, loc, next);
-      });
-  if (!isBuilt)
+  // An error takes the function with it, however unfinished.
+  auto backward = scf::ForOp::create(b, loc, zero, count, one, inits);
+  OpBuilder body = OpBuilder::atBlockBegin(backward.getBody());
+  Value last = arith::SubIOp::create(body, loc, count, one);
+  Value position =
+      arith::SubIOp::create(body, loc, last, backward.getInductionVar());
+  ValueRange args = backward.getRegionIterArgs();
+  FailureOr<Iteration> result =
+      walkBack(body, position, args.take_front(floats.size()),
+               args.drop_front(floats.size()));
+  if (failed(result))
     return failure();
+  SmallVector<Value> next(result->carried);
+  next.append(result->captured);
+  scf::YieldOp::create(body, loc, next);
   for (auto [i, number] : llvm::enumerate(floats))
     c.add(b, loop.getInitArgs()[number], backward.getResult(i));
   for (auto [i, value] : llvm::enumerate(captured))

@@ -83,6 +83,13 @@ private:
   SmallVector<Value> runTokens(Value first, Value count, Value start,
                                ValueRange maxima);
   SmallVector<Value> runSequences(ValueRange maxima);
+  struct Place {
+    SmallVector<OpFoldResult> offsets, sizes;
+  };
+  Place placeOf(Value x, Value token);
+  SmallVector<OpFoldResult> ones() {
+    return SmallVector<OpFoldResult>(3, b.getIndexAttr(1));
+  }
   Value bounded(Value state);
   Value step(Value state, Value token);
   Value takeToken(Value x, Value token);
@@ -107,28 +114,30 @@ MaxLoops::loop(Value end, ValueRange inits,
   return op.getResults();
 }
 
+/// The place of one token in x [B, T, C]; packed sequences have a batch of 1.
+MaxLoops::Place MaxLoops::placeOf(Value x, Value token) {
+  Place place{SmallVector<OpFoldResult>(3, b.getIndexAttr(0)), t.sizes(x)};
+  place.offsets[1] = token;
+  place.sizes[1] = b.getIndexAttr(1);
+  if (max.offsets)
+    place.sizes[0] = b.getIndexAttr(1);
+  return place;
+}
+
 /// [B, C] of one token.
 Value MaxLoops::takeToken(Value x, Value token) {
-  SmallVector<OpFoldResult> sizes = t.sizes(x);
-  SmallVector<OpFoldResult> offsets(3, b.getIndexAttr(0));
-  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
-  sizes[1] = b.getIndexAttr(1);
-  offsets[1] = token;
+  Place place = placeOf(x, token);
   auto shape = cast<RankedTensorType>(x.getType()).getShape();
-  auto type = RankedTensorType::get({shape[0], shape[2]},
+  auto type = RankedTensorType::get({max.offsets ? 1 : shape[0], shape[2]},
                                     getElementTypeOrSelf(x.getType()));
-  return tensor::ExtractSliceOp::create(b, loc, type, x, offsets, sizes,
-                                        strides);
+  return tensor::ExtractSliceOp::create(b, loc, type, x, place.offsets,
+                                        place.sizes, ones());
 }
 
 Value MaxLoops::putToken(Value x, Value into, Value token) {
-  SmallVector<OpFoldResult> sizes = t.sizes(into);
-  SmallVector<OpFoldResult> offsets(3, b.getIndexAttr(0));
-  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
-  sizes[1] = b.getIndexAttr(1);
-  offsets[1] = token;
-  return tensor::InsertSliceOp::create(b, loc, x, into, offsets, sizes,
-                                       strides);
+  Place place = placeOf(into, token);
+  return tensor::InsertSliceOp::create(b, loc, x, into, place.offsets,
+                                       place.sizes, ones());
 }
 
 Value MaxLoops::bounded(Value state) {

@@ -110,7 +110,7 @@ CASES = {
     "columns": ({"decay": "BHTK", "beta": "BHTV"}, {"update": "delta"}),
     "columns-grouped": ({"beta": "BHTV", "erase": "BHTK", "mask": ""}, {"update": "delta", "heads": (4, 1, 2)}),
     "snapshots": ({"decay": "BHT"}, {"every": 8}),
-    "snapshots-normalized": ({"decay": "H", "input_gate": "BHT"}, {"normalize": {"eps": 1e-2}, "heads": (4, 2, 1), "every": 5}),
+    "snapshots-normalized": ({"decay": "H", "input_gate": "BHT"}, {"normalize": {"eps": 1e-2}, "heads": (4, 2, 1), "feature_map": "elu1", "every": 5}),
     "snapshots-delta": ({"decay": "BHTK", "beta": "BHT"}, {"update": "delta", "heads": (2, 2, 2), "every": 37}),
     "dplr-after": ({"a": "BHTK", "b": "BHTK"}, {"update": "dplr", "transition": "after"}),
 }  # fmt: skip

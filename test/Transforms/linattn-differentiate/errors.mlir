@@ -1,8 +1,8 @@
 // RUN: linattn-opt %s --split-input-file --verify-diagnostics --linattn-differentiate
 
 func.func @no_gradient(%x: tensor<4xf32>) -> tensor<4xf32> attributes {linattn.differentiate = array<i64>} {
-  // expected-error @+1 {{linattn-differentiate: 'math.floor' has no gradient yet}}
-  %0 = math.floor %x : tensor<4xf32>
+  // expected-error @+1 {{linattn-differentiate: 'math.cbrt' has no gradient yet}}
+  %0 = math.cbrt %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
@@ -10,7 +10,7 @@ func.func @no_gradient(%x: tensor<4xf32>) -> tensor<4xf32> attributes {linattn.d
 
 func.func @pool(%q: tensor<2x1x3x4xf32>, %k: tensor<2x1x3x4xf32>, %v: tensor<2x1x3x4xf32>, %i: tensor<2xi32>, %s: tensor<8x1x4x4xf32>) -> tensor<2x1x3x4xf32> attributes {linattn.differentiate = array<i64: 0>} {
   %e = tensor.empty() : tensor<2x1x3x4xf32>
-  // expected-error @+1 {{linattn-differentiate: 'linattn.scan' has no gradient yet for state_indices}}
+  // expected-error @+1 {{linattn-differentiate: 'linattn.scan' has no gradient yet for state_indices: their states are overwritten}}
   %r:2 = linattn.scan %q, %k, %v state_indices(%i) into(%e) init(%s)
     : (tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, tensor<2xi32>, tensor<2x1x3x4xf32>, tensor<8x1x4x4xf32>) -> (tensor<2x1x3x4xf32>, tensor<8x1x4x4xf32>)
   return %r#0 : tensor<2x1x3x4xf32>
@@ -20,10 +20,52 @@ func.func @pool(%q: tensor<2x1x3x4xf32>, %k: tensor<2x1x3x4xf32>, %v: tensor<2x1
 
 func.func @snapshots(%q: tensor<2x1x4x4xf32>, %s: tensor<2x1x4x4xf32>, %kept: tensor<2x2x1x4x4xf32>) -> tensor<2x1x4x4xf32> attributes {linattn.differentiate = array<i64: 0>} {
   %e = tensor.empty() : tensor<2x1x4x4xf32>
-  // expected-error @+1 {{linattn-differentiate: 'linattn.scan' has no gradient yet for snapshots}}
-  %r:3 = linattn.scan %q, %q, %q into(%e) init(%s) snapshots(%kept) {every = 2 : i64}
+  // expected-error @+1 {{linattn-differentiate: 'linattn.scan' has no gradient yet for snapshots of a reversed scan}}
+  %r:3 = linattn.scan %q, %q, %q into(%e) init(%s) snapshots(%kept) {reverse, every = 2 : i64}
     : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x2x1x4x4xf32>) -> (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x2x1x4x4xf32>)
   return %r#0 : tensor<2x1x4x4xf32>
+}
+
+// -----
+
+func.func @oja(%q: tensor<2x1x4x4xf32>, %g: tensor<2x1x4x4xf32>, %b: tensor<2x1x4xf32>, %s: tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32> attributes {linattn.differentiate = array<i64: 0>} {
+  %e = tensor.empty() : tensor<2x1x4x4xf32>
+  // expected-error @+1 {{linattn-differentiate: 'linattn.scan' has no gradient yet for update(oja) with a decay of shape [B, H, T, K]}}
+  %r:2 = linattn.scan %q, %q, %q decay(%g) beta(%b) update(oja) into(%e) init(%s)
+    : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>)
+  return %r#0 : tensor<2x1x4x4xf32>
+}
+
+// -----
+
+func.func @columns(%q: tensor<2x1x4x4xf32>, %v: tensor<2x1x4x?xf32>, %s: tensor<2x1x4x?xf32>) -> tensor<2x1x4x?xf32> attributes {linattn.differentiate = array<i64: 0>} {
+  // expected-error @+1 {{linattn-differentiate: 'linattn.scan' has no gradient yet for beta of shape [B, H, T, V] with a dynamic number of columns}}
+  %r:2 = linattn.scan %q, %q, %v beta(%v) update(delta) into(%v) init(%s)
+    : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x?xf32>, tensor<2x1x4x?xf32>, tensor<2x1x4x?xf32>, tensor<2x1x4x?xf32>) -> (tensor<2x1x4x?xf32>, tensor<2x1x4x?xf32>)
+  return %r#0 : tensor<2x1x4x?xf32>
+}
+
+// -----
+
+func.func @levels(%q: tensor<2x?x4x4xf32>, %l: tensor<2x?x4x3xf32>, %s: tensor<2x?x3x4x4xf32>) -> tensor<2x?x4x4xf32> attributes {linattn.differentiate = array<i64: 0>} {
+  // expected-error @+1 {{linattn-differentiate: 'linattn.log_linear' has no gradient yet for a dynamic number of heads}}
+  %r:2 = linattn.log_linear %q, %q, %q levels(%l) into(%q) init(%s)
+    : (tensor<2x?x4x4xf32>, tensor<2x?x4x4xf32>, tensor<2x?x4x4xf32>, tensor<2x?x4x3xf32>, tensor<2x?x4x4xf32>, tensor<2x?x3x4x4xf32>) -> (tensor<2x?x4x4xf32>, tensor<2x?x3x4x4xf32>)
+  return %r#0 : tensor<2x?x4x4xf32>
+}
+
+// -----
+
+// What is inside of a loop has to have a gradient too.
+func.func @loop(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> attributes {linattn.differentiate = array<i64>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%y = %x) -> tensor<4xf32> {
+    // expected-error @+1 {{linattn-differentiate: 'math.cbrt' has no gradient yet}}
+    %0 = math.cbrt %y : tensor<4xf32>
+    scf.yield %0 : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
 }
 
 // -----
