@@ -110,7 +110,7 @@ def test_modules_parse(source, checkout):
 
 @pytest.mark.parametrize("source", list(fences("python")))
 def test_python(source):
-    if any(name in source for name in ("torch", "linattn_runner", "transformers")):
+    if any(name in source for name in ("torch", "linattn_runner", "linattn_onnxruntime", "transformers")):
         compile(source, "<page>", "exec")
         pytest.skip("needs a GPU, a bundle or a model; its syntax was checked")
     exec(compile(source, "<page>", "exec"), {"np": np})  # noqa: S102

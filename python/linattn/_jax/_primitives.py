@@ -22,7 +22,7 @@ try:  # Primitives that are lowered for devices that are known by then.
 except ImportError:  # Calls on several devices then gather all sequences on each.
     _for_known_devices = set()
 
-__all__ = ["run"]
+__all__ = ["find_varying", "run", "vary"]
 
 jax.ffi.register_ffi_target(TARGET, _linattn.xla_handler(), platform="cpu")
 
@@ -133,16 +133,39 @@ class _Wanted(tuple):
     """Which operands and parts of the state are differentiated."""
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def run(call, num_threads, arrays):
-    """The results of a call with operands and state."""
-    return _run_p.bind(*arrays, call=call, num_threads=num_threads)
+    """The results of a call with operands and state.
+
+    In a function of `jax.shard_map`, an operand that is the same on all devices becomes one that
+    may differ, as the others do: its gradient is then a sum over the devices."""
+    return _run_alike(call, num_threads, vary(arrays, find_varying(arrays)))
+
+
+def find_varying(arrays):
+    """The axes of a mesh along which some of the arrays differ between devices."""
+    axes = set()
+    for array in arrays:
+        kind = jax.typeof(array)
+        axes |= getattr(getattr(kind, "manual_axis_type", None), "varying", None) or getattr(kind, "vma", frozenset())
+    return axes
+
+
+def vary(arrays, axes):
+    """The arrays as ones that may differ along these axes."""
+    if not axes:
+        return list(arrays)
+    return [jax.lax.pcast(x, tuple(sorted(axes - find_varying([x]))), to="varying") for x in arrays]
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _run_alike(call, num_threads, arrays):
+    return vary(_run_p.bind(*arrays, call=call, num_threads=num_threads), find_varying(arrays))
 
 
 def _forward(call, num_threads, arrays):
     wanted = _Wanted(array.perturbed for array in arrays)
     arrays = [array.value for array in arrays]
-    return run(call, num_threads, arrays), (wanted, arrays)
+    return _run_alike(call, num_threads, arrays), (wanted, arrays)
 
 
 def _pull_back(call, num_threads, kept, cotangents):
@@ -152,13 +175,14 @@ def _pull_back(call, num_threads, kept, cotangents):
     if not any(wanted) or not any(given):
         return ([None] * len(wanted),)
     _gradient.check(find(call), arrays, wanted)
-    gradients = iter(
-        _backward_p.bind(*arrays, *cotangents, call=call, given=given, wanted=tuple(wanted), num_threads=num_threads)
+    gradients = _backward_p.bind(
+        *arrays, *cotangents, call=call, given=given, wanted=tuple(wanted), num_threads=num_threads
     )
+    gradients = iter(vary(gradients, find_varying(arrays)))
     return ([next(gradients) if is_wanted else None for is_wanted in wanted],)
 
 
-run.defvjp(_forward, _pull_back, symbolic_zeros=True)
+_run_alike.defvjp(_forward, _pull_back, symbolic_zeros=True)
 
 
 def _refuse_second(arrays, tangents, *, call, **options):

@@ -18,13 +18,6 @@ from . import _calls, _slots
 
 __all__ = ["run"]
 
-# A panel should take longer than its message: operations in each, at least.
-_LEAST_WORK = 1e7
-# Panels for each process that waits for the first one: of n, n / (n + 1) of the time is work.
-_PER_WAIT = 8
-# Bytes of a token in a panel, at least, unless there are few panels.
-_LEAST_BYTES, _LEAST_PANELS = 1024, 4
-
 
 def run(parallel, function, args, kwargs):
     """The call on all processes; see `SequenceParallel.__call__`."""
@@ -148,22 +141,9 @@ class _Job:
         ]
 
     def _choose_panels(self, wanted, tokens, threads):
-        counts = self.call.panel_counts([part.shape for part in self.states])
-        if wanted is not None:
-            if wanted not in counts:
-                counts = ", ".join(map(str, counts))
-                raise ValueError(f"panels: expected one of {counts} for {self.call.name}, but got {wanted}")
-            return wanted
-        work = 4.0 * tokens / len(self.slots) * sum(part.numel() for part in self.states)
-        heads = max((part.shape[0] * part.shape[1] for part in self.states if part.dim() > 2), default=1)
-        most = min(_PER_WAIT * (self.channel.ranks - 1), work / _LEAST_WORK)
-        if self.call.panel == "H":
-            most = min(most, heads // threads)
-        counts = [count for count in counts if count <= max(most, 1)]
-        # Narrow panels read little of each token's memory; few panels wait long.
+        shapes = [part.shape for part in self.states]
         token = self.output.numel() * self.output.element_size() / self.output.shape[0]
-        wide = [count for count in counts if count <= _LEAST_PANELS or token / count >= _LEAST_BYTES]
-        return wide[-1]
+        return self.call.choose_panels(wanted, shapes, self.channel.ranks - 1, tokens / len(self.slots), threads, token)
 
     # ------------------------------------------------------------------------
 

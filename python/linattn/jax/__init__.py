@@ -6,7 +6,8 @@
 
 A call of a public function with an array that JAX traces becomes a primitive by itself.
 XLA runs it as a foreign function, without Python. `linattn.jax.scan` and the others are the
-functions of `linattn`. Importing this module lets functions of JAX take and return
+functions of `linattn`. `SequenceParallel` calls them inside of `jax.shard_map` with tokens that
+lie on several devices. Importing this module lets functions of JAX take and return
 `linattn.State` and feature maps of whole tokens. It needs JAX; `linattn` itself does not.
 """
 
@@ -17,6 +18,7 @@ import linattn as _linattn
 from .. import _jax as _primitives  # noqa: F401
 from . import nn  # noqa: F401
 from .._graph._trees import TREES as _TREES
+from .._jax._sequence import SequenceParallel as SequenceParallel
 
 
 def _register(kind, flatten, unflatten):
