@@ -117,8 +117,10 @@ void ChunkTile::allocateScratch() {
   OpFoldResult pairs = b.getIndexAttr(writers());
   keys = scratch({tokens, features});
   values = scratch({tokens, columns});
-  queries = scratch({members, tokens, features});
-  queryScores = scratch({members, pairs, tokens, tokens});
+  if (!readsTransition()) {
+    queries = scratch({members, tokens, features});
+    queryScores = scratch({members, pairs, tokens, tokens});
+  }
   // All panels where that is a number: what is not used is not touched.
   bool isKnown = getConstantIntValue(panelsPerTask).has_value();
   OpFoldResult mostPanels =

@@ -16,7 +16,8 @@
 //
 // The delta rule writes b ∥ k: there δ = β (w v + R) takes the place of V and
 // the terms with b vanish; a number β is multiplied into the rows of v and a as
-// they are packed. An additive update has no R.
+// they are packed. An additive update has no R. Where the query is a itself,
+// and sees the same state, O is R: there are no products of queries.
 //
 // Every decay factor is the exponential of a sum of logarithms ≤ 0, or per
 // channel a running product of factors ≤ 1, never a quotient and never the
@@ -151,6 +152,7 @@ private:
   Rows addScores(Rows sums, Value scores, Value member, int64_t writer,
                  Value row, function_ref<Value(Value)> written, bool diagonal,
                  bool strict);
+  void substitute(Rows &sums, int64_t writer, Value row);
   Rows zeroRows(int64_t width) { return Rows(rowsAtOnce, zeros(width)); }
   /// Row j of what is written under the keys, and under b.
   Value writtenRow(int64_t writer, Value j);
@@ -173,6 +175,13 @@ private:
   }
   /// What is written under the keys is a solution, δ or V + R.
   bool solvesWritten() { return update == Update::Delta || writesKeys(); }
+  /// The query is a, and sees what a sees: the outputs are R.
+  bool readsTransition() {
+    return update == Update::Dplr && before && exclusive &&
+           scan.getQuery() == scan.getA() && !scan.getMask() &&
+           !scan.getBonus() && scaleOr1(scan.getScale()) == 1.0 &&
+           op.getFeatureMapKind() == FeatureMapKind::Identity;
+  }
   int64_t writers() { return update == Update::Dplr && !writesKeys() ? 2 : 1; }
   Value keyRows(int64_t writer) { return writer ? bRows : keys; }
 

@@ -82,6 +82,8 @@ void ChunkTile::packTokens() {
   forEach(count, [&](Value t) { packValuesOf(t); });
   if (channelGates)
     forEach(count, [&](Value t) { packChannelGate(t); });
+  if (!queries)
+    return;
   forEachMember([&](Value member) {
     Value queryHeadOf = queryHead(member);
     forEach(count, [&](Value t) {
@@ -163,6 +165,8 @@ void ChunkTile::clearToken(Value t) {
   clear(betas, 0.0);
   clear(gates, 0.0);
   clear(rescales, 1.0);
+  if (!queries)
+    return;
   forEachMember([&](Value member) {
     fillRow(queries, {member, t}, 0.0);
     if (own)

@@ -20,7 +20,8 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 void ChunkTile::forEachReader(function_ref<void(const Reader &)> body) {
-  forEachMember([&](Value member) { body(queryReader(member)); });
+  if (queries)
+    forEachMember([&](Value member) { body(queryReader(member)); });
   if (hasTransition())
     body(transitionReader());
 }
@@ -259,14 +260,16 @@ void ChunkTile::runningScores() {
   fillRow(total, {}, 1.0);
   // The first members are read along with a, in one pass over the keys.
   int64_t along =
-      std::clamp<int64_t>(getConstantIntValue(group).value_or(1), 1, 2);
+      queries
+          ? std::clamp<int64_t>(getConstantIntValue(group).value_or(1), 1, 2)
+          : 0;
   SmallVector<Reader> fixed;
   for (int64_t member = 0; member < along; ++member)
     fixed.push_back(queryReader(index(member)));
   if (hasTransition())
     fixed.push_back(transitionReader());
   auto readMembers = [&](Value t) {
-    if (getConstantIntValue(group) == along)
+    if (!queries || getConstantIntValue(group) == along)
       return;
     forEach(index(along), group, 1, [&](Value member) {
       runningPairs(t, queryReader(member), /*decays=*/false);

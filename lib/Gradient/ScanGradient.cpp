@@ -245,12 +245,9 @@ void ScanGradient::prepare() {
     return;
   // r = Sd' a = S' (e^g ⊙ a), of the state before the token.
   hA = after ? t.timesExp(a, g) : t.convert(a);
-  ScanSpec spec{hA, k, v, g, h, a, e, op.getState()};
+  ScanSpec spec{hA, k, v, g, h, hA, e, op.getState()};
   spec.reverse = reverse;
-  spec.query = hA;
-  auto built = scan(spec).first.getDefiningOp<ScanOp>();
-  built.setTransition(op.getTransition());
-  r = built.getResult(0);
+  r = scan(spec).first;
 }
 
 /// H from the last token to the first: dS_0, and its reads of k and e.
