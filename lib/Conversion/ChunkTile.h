@@ -57,7 +57,8 @@ namespace mlir::linattn {
 
 class ChunkTile : public ScanTile {
 public:
-  ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape, ChunkSizes sizes);
+  ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape, ChunkSizes sizes,
+            ValueRead valueRead);
 
   void emit();
 
@@ -99,7 +100,7 @@ private:
 
   // ChunkTileScores.cpp
   void emitScores();
-  void productScores(const Reader &reader);
+  void productScores(const Reader &reader, ArrayRef<Value> linesT, Value size);
   void runningScores();
   void runningPairs(Value t, ArrayRef<Reader> readers, bool decays);
   void scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer, Value j,
@@ -111,7 +112,7 @@ private:
   void fillCumulated();
   void decayKeys(Value keyRows);
   void fillReadFactors();
-  void transpose(Value source, Value target);
+  void transpose(Value source, Value target, Value size);
   Rows transposed(Rows lines);
   void updateNormalizer();
   void divideTokens(Value first, Value member);
@@ -157,6 +158,20 @@ private:
   /// Row j of what is written under the keys, and under b.
   Value writtenRow(int64_t writer, Value j);
 
+  // ChunkTileValues.cpp
+  void allocateValueRead();
+  void packValueQuery(Value t);
+  void scoreValues();
+  void addKeys(int64_t writer);
+  void addOwnKey(int64_t writer, Value rows, Value t);
+  void addDecayingKeys();
+  void scoreSolved();
+  void addQueryProducts(Value sums, Value size, int64_t height,
+                        function_ref<Value(Value, Value)> left);
+  void readValues(Value panel);
+  Rows rowsOfTokens(Value products, Value t, Value from);
+  void writeValueReads();
+
   bool hasTransition() const { return update != Update::Add; }
   bool hasScalarGate() {
     return !hasChannelDecay() && (hasScalarDecay() || scan.getRunningMax());
@@ -173,6 +188,11 @@ private:
            op.getFeatureMapKind() == FeatureMapKind::Identity &&
            !scan.getMask() && !scan.getInputGate();
   }
+  /// What is written is decayed to the end of the chunk in place of the rows it
+  /// is written under, which are still needed as they are.
+  bool decaysSolved() {
+    return hasScalarGate() && (readsKeys() || solvedProducts);
+  }
   /// What is written under the keys is a solution, δ or V + R.
   bool solvesWritten() { return update == Update::Delta || writesKeys(); }
   /// The query is a, and sees what a sees: the outputs are R.
@@ -182,6 +202,8 @@ private:
            !scan.getBonus() && scaleOr1(scan.getScale()) == 1.0 &&
            op.getFeatureMapKind() == FeatureMapKind::Identity;
   }
+  /// Whose scores of what is read along the values follow from the solution.
+  int64_t solvedWriter() { return writers() - 1; }
   int64_t writers() { return update == Update::Dplr && !writesKeys() ? 2 : 1; }
   Value keyRows(int64_t writer) { return writer ? bRows : keys; }
 
@@ -227,6 +249,14 @@ private:
   // of outputs for it: [member, C, V].
   std::optional<NormRow> epilogue;
   Value normRows;
+  // What is read along the values, if anything is, and scratch for it: rows of
+  // queries [C, V], queries and values as vectors of tokens, scores, S Xᵀ and
+  // R Xᵀ as vectors of tokens, decays of channels and rows of outputs [C, K].
+  ValueRead valueRead;
+  Value valueQueries, valueQueriesT, valuesT, valueScores, valueProducts,
+      solvedProducts, valueFactors, valueRows;
+  // Keys that are still to be decayed token by token, under the solution.
+  Value laterKeys;
 };
 
 } // namespace mlir::linattn

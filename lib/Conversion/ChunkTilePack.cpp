@@ -80,6 +80,8 @@ Value ChunkTile::carryMaximum(Value t, Value keyMaxima) {
 void ChunkTile::packTokens() {
   forEach(count, [&](Value t) { packKeysOf(t); });
   forEach(count, [&](Value t) { packValuesOf(t); });
+  if (valueRead)
+    forEach(count, [&](Value t) { packValueQuery(t); });
   if (channelGates)
     forEach(count, [&](Value t) { packChannelGate(t); });
   if (!queries)
@@ -148,6 +150,8 @@ void ChunkTile::packChannelGate(Value t) {
 void ChunkTile::clearToken(Value t) {
   fillRow(keys, {t}, 0.0);
   fillRow(values, {t}, 0.0);
+  if (valueQueries)
+    fillRow(valueQueries, {t}, 0.0);
   if (bRows)
     fillRow(bRows, {t}, 0.0);
   if (transition)

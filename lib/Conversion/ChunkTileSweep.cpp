@@ -22,8 +22,10 @@ void ChunkTile::sweepPanel(Value panel) {
     solve(panel);
   if (queries)
     forEachMember([&](Value member) { readOut(panel, member); });
+  if (valueRead)
+    readValues(panel);
   auto update = [&] {
-    if (hasScalarGate() && readsKeys())
+    if (decaysSolved())
       decayWritten();
     updateState(panel);
   };
@@ -54,6 +56,7 @@ ChunkTile::Rows ChunkTile::addScores(Rows sums, Value scores, Value member,
   auto score = [&](int64_t r, Value j) {
     return load(scores, {member, index(writer), add(row, index(r)), j});
   };
+  int64_t width = cast<VectorType>(sums.front().getType()).getNumElements();
   sums = accumulate(sums, index(0), row, score, written);
   if (!diagonal)
     return sums;
@@ -61,7 +64,7 @@ ChunkTile::Rows ChunkTile::addScores(Rows sums, Value scores, Value member,
     Value j = add(row, index(x));
     Value line = written(j);
     for (int64_t r = strict ? x + 1 : x; r < rowsAtOnce; ++r)
-      sums[r] = fmaVector(splat(score(r, j), shape.cols), line, sums[r]);
+      sums[r] = fmaVector(splat(score(r, j), width), line, sums[r]);
   }
   return sums;
 }
@@ -341,6 +344,10 @@ void ChunkTile::prefetchValues(Value row) {
   for (Value operand : {scan.getValue(), beta, scan.getWrite()})
     if (operand)
       prefetchNext(operand, /*member=*/{}, row);
+  if (!valueRead)
+    return;
+  prefetchNext(valueRead.query, /*member=*/{}, row);
+  prefetchNext(valueRead.output, /*member=*/{}, row, /*isWritten=*/true);
 }
 
 /// What would come along with the update comes at once.
