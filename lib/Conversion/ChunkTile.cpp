@@ -12,9 +12,10 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 ChunkTile::ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape,
-                     ChunkSizes sizes)
+                     ChunkSizes sizes, ValueRead valueRead)
     : ScanTile(b, scan, shape), chunk(sizes.chunk), whole(sizes.whole),
-      startsAtZero(sizes.startsAtZero), endsUnused(sizes.endsUnused) {
+      startsAtZero(sizes.startsAtZero), endsUnused(sizes.endsUnused),
+      valueRead(valueRead) {
   if (OutputNormOp norm = findEpilogue(scan))
     epilogue.emplace(b, norm, shape.lanes, /*isEpilogue=*/true);
   // Rows come in fours, so that loops over them can be unrolled by four.
@@ -37,7 +38,8 @@ ChunkTile::ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape,
 void ChunkTile::emit() {
   // Each task of a state packs the keys anew and makes the scores, a fifth of
   // the work: one state alone is halved, for the sake of threads.
-  constexpr int64_t enoughTasks = 2;
+  // A read along the values sums over all panels.
+  int64_t enoughTasks = valueRead ? 1 : 2;
   forEachTask(rowsAtOnce, [&] { emitTask(); }, enoughTasks, chunk);
 }
 
@@ -102,6 +104,8 @@ void ChunkTile::emitChunk(Value position) {
   if (z)
     updateNormalizer();
   forEach(panelCount, [&](Value panel) { sweepPanel(panel); });
+  if (valueRead)
+    writeValueReads();
   if (epilogue)
     emitEpilogue();
 }
@@ -117,8 +121,10 @@ void ChunkTile::allocateScratch() {
   OpFoldResult pairs = b.getIndexAttr(writers());
   keys = scratch({tokens, features});
   values = scratch({tokens, columns});
-  queries = scratch({members, tokens, features});
-  queryScores = scratch({members, pairs, tokens, tokens});
+  if (!readsTransition()) {
+    queries = scratch({members, tokens, features});
+    queryScores = scratch({members, pairs, tokens, tokens});
+  }
   // All panels where that is a number: what is not used is not touched.
   bool isKnown = getConstantIntValue(panelsPerTask).has_value();
   OpFoldResult mostPanels =
@@ -158,6 +164,8 @@ void ChunkTile::allocateScratch() {
     if (bRows)
       bT = scratch({vectors, features, lanes});
   }
+  if (valueRead)
+    allocateValueRead();
   if (scan.getRunningMax())
     rescales = scratch({tokens});
   if (needsRowMax(op.getFeatureMapKind(), isStabilised())) {
@@ -270,8 +278,9 @@ void ChunkTile::writePanels() {
 //===----------------------------------------------------------------------===//
 
 void mlir::linattn::lowerToChunkTile(OpBuilder &b, ScanOp op, TileShape shape,
-                                     ChunkSizes sizes, LengthRange range) {
-  ChunkTile tile(b, op, shape, sizes);
+                                     ChunkSizes sizes, LengthRange range,
+                                     ValueRead valueRead) {
+  ChunkTile tile(b, op, shape, sizes, valueRead);
   tile.lengths = range;
   tile.emit();
 }

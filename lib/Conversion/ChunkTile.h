@@ -16,7 +16,8 @@
 //
 // The delta rule writes b ∥ k: there δ = β (w v + R) takes the place of V and
 // the terms with b vanish; a number β is multiplied into the rows of v and a as
-// they are packed. An additive update has no R.
+// they are packed. An additive update has no R. Where the query is a itself,
+// and sees the same state, O is R: there are no products of queries.
 //
 // Every decay factor is the exponential of a sum of logarithms ≤ 0, or per
 // channel a running product of factors ≤ 1, never a quotient and never the
@@ -56,7 +57,8 @@ namespace mlir::linattn {
 
 class ChunkTile : public ScanTile {
 public:
-  ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape, ChunkSizes sizes);
+  ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape, ChunkSizes sizes,
+            ValueRead valueRead);
 
   void emit();
 
@@ -98,7 +100,7 @@ private:
 
   // ChunkTileScores.cpp
   void emitScores();
-  void productScores(const Reader &reader);
+  void productScores(const Reader &reader, ArrayRef<Value> linesT, Value size);
   void runningScores();
   void runningPairs(Value t, ArrayRef<Reader> readers, bool decays);
   void scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer, Value j,
@@ -110,7 +112,7 @@ private:
   void fillCumulated();
   void decayKeys(Value keyRows);
   void fillReadFactors();
-  void transpose(Value source, Value target);
+  void transpose(Value source, Value target, Value size);
   Rows transposed(Rows lines);
   void updateNormalizer();
   void divideTokens(Value first, Value member);
@@ -151,9 +153,24 @@ private:
   Rows addScores(Rows sums, Value scores, Value member, int64_t writer,
                  Value row, function_ref<Value(Value)> written, bool diagonal,
                  bool strict);
+  void substitute(Rows &sums, int64_t writer, Value row);
   Rows zeroRows(int64_t width) { return Rows(rowsAtOnce, zeros(width)); }
   /// Row j of what is written under the keys, and under b.
   Value writtenRow(int64_t writer, Value j);
+
+  // ChunkTileValues.cpp
+  void allocateValueRead();
+  void packValueQuery(Value t);
+  void scoreValues();
+  void addKeys(int64_t writer);
+  void addOwnKey(int64_t writer, Value rows, Value t);
+  void addDecayingKeys();
+  void scoreSolved();
+  void addQueryProducts(Value sums, Value size, int64_t height,
+                        function_ref<Value(Value, Value)> left);
+  void readValues(Value panel);
+  Rows rowsOfTokens(Value products, Value t, Value from);
+  void writeValueReads();
 
   bool hasTransition() const { return update != Update::Add; }
   bool hasScalarGate() {
@@ -171,8 +188,22 @@ private:
            op.getFeatureMapKind() == FeatureMapKind::Identity &&
            !scan.getMask() && !scan.getInputGate();
   }
+  /// Whether the solved values are decayed to the end of the chunk instead of the
+  /// rows they are written under, which are still needed as they are.
+  bool decaysSolved() {
+    return hasScalarGate() && (readsKeys() || solvedProducts);
+  }
   /// Whether the values written under the keys are solved for: δ or V + R.
   bool solvesWritten() { return update == Update::Delta || writesKeys(); }
+  /// The query is a, and sees what a sees: the outputs are R.
+  bool readsTransition() {
+    return update == Update::Dplr && before && exclusive &&
+           scan.getQuery() == scan.getA() && !scan.getMask() &&
+           !scan.getBonus() && scaleOr1(scan.getScale()) == 1.0 &&
+           op.getFeatureMapKind() == FeatureMapKind::Identity;
+  }
+  /// The writer whose scores along the values follow from the solution.
+  int64_t solvedWriter() { return writers() - 1; }
   int64_t writers() { return update == Update::Dplr && !writesKeys() ? 2 : 1; }
   Value keyRows(int64_t writer) { return writer ? bRows : keys; }
 
@@ -218,6 +249,14 @@ private:
   // of outputs for it: [member, C, V].
   std::optional<NormRow> epilogue;
   Value normRows;
+  // What is read along the values, if anything is, and scratch for it: rows of
+  // queries [C, V], queries and values as vectors of tokens, scores, S Xᵀ and
+  // R Xᵀ as vectors of tokens, decays of channels and rows of outputs [C, K].
+  ValueRead valueRead;
+  Value valueQueries, valueQueriesT, valuesT, valueScores, valueProducts,
+      solvedProducts, valueFactors, valueRows;
+  // Keys that are still to be decayed token by token, under the solution.
+  Value laterKeys;
 };
 
 } // namespace mlir::linattn

@@ -80,8 +80,12 @@ Value ChunkTile::carryMaximum(Value t, Value keyMaxima) {
 void ChunkTile::packTokens() {
   forEach(count, [&](Value t) { packKeysOf(t); });
   forEach(count, [&](Value t) { packValuesOf(t); });
+  if (valueRead)
+    forEach(count, [&](Value t) { packValueQuery(t); });
   if (channelGates)
     forEach(count, [&](Value t) { packChannelGate(t); });
+  if (!queries)
+    return;
   forEachMember([&](Value member) {
     Value queryHeadOf = queryHead(member);
     forEach(count, [&](Value t) {
@@ -146,6 +150,8 @@ void ChunkTile::packChannelGate(Value t) {
 void ChunkTile::clearToken(Value t) {
   fillRow(keys, {t}, 0.0);
   fillRow(values, {t}, 0.0);
+  if (valueQueries)
+    fillRow(valueQueries, {t}, 0.0);
   if (bRows)
     fillRow(bRows, {t}, 0.0);
   if (transition)
@@ -163,6 +169,8 @@ void ChunkTile::clearToken(Value t) {
   clear(betas, 0.0);
   clear(gates, 0.0);
   clear(rescales, 1.0);
+  if (!queries)
+    return;
   forEachMember([&](Value member) {
     fillRow(queries, {member, t}, 0.0);
     if (own)

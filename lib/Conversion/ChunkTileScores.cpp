@@ -20,7 +20,8 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 void ChunkTile::forEachReader(function_ref<void(const Reader &)> body) {
-  forEachMember([&](Value member) { body(queryReader(member)); });
+  if (queries)
+    forEachMember([&](Value member) { body(queryReader(member)); });
   if (hasTransition())
     body(transitionReader());
 }
@@ -28,21 +29,27 @@ void ChunkTile::forEachReader(function_ref<void(const Reader &)> body) {
 void ChunkTile::emitScores() {
   if (hasChannelDecay())
     return runningScores();
-  transpose(keys, keysT);
-  if (bRows)
-    transpose(bRows, bT);
+  SmallVector<Value> linesT{keysT};
+  transpose(keys, keysT, keySize);
+  if (bRows) {
+    transpose(bRows, bT, keySize);
+    linesT.push_back(bT);
+  }
   if (hasScalarGate())
     emitDecays();
   if (readFactors)
     fillReadFactors();
-  forEachReader([&](const Reader &reader) { productScores(reader); });
+  forEachReader(
+      [&](const Reader &reader) { productScores(reader, linesT, keySize); });
+  if (valueRead)
+    scoreValues();
   // Reads need the keys as they are: the rows that the keys write are decayed
   // instead.
   if (hasScalarGate() && !readsKeys())
     ifTrue(writes, [&] {
-      decayKeys(keys);
-      if (bRows)
-        decayKeys(bRows);
+      for (int64_t writer = 0; writer < writers(); ++writer)
+        if (!decaysSolved() || writer != solvedWriter())
+          decayKeys(keyRows(writer));
     });
 }
 
@@ -178,20 +185,22 @@ void ChunkTile::decayKeys(Value keyRows) {
   });
 }
 
-/// All scores of a square of tokens: those above the diagonal are not read.
-void ChunkTile::productScores(const Reader &reader) {
+/// All scores of a square of tokens with the rows that are given as vectors of
+/// tokens: those above the diagonal are not read.
+void ChunkTile::productScores(const Reader &reader, ArrayRef<Value> linesT,
+                              Value size) {
   int64_t lanes = shape.lanes;
   // Twice the rows of a tile: one vector of keys leaves registers for them.
   int64_t height = padded % (2 * rowsAtOnce) ? rowsAtOnce : 2 * rowsAtOnce;
   auto writeBlock = [&](Value row, Value j, int64_t writer) {
     Rows sums = accumulate(
-        Rows(height, zeros(lanes)), index(0), keySize,
+        Rows(height, zeros(lanes)), index(0), size,
         [&](int64_t r, Value d) {
           return load(reader.rows, rowAt(reader, add(row, index(r)), d));
         },
         [&](Value d) {
-          return loadVector(writer ? bT : keysT,
-                            {div(j, index(lanes)), d, index(0)}, lanes);
+          return loadVector(linesT[writer], {div(j, index(lanes)), d, index(0)},
+                            lanes);
         });
     for (int64_t r = 0; r < height; ++r) {
       Value t = add(row, index(r)), next = add(t, index(1));
@@ -207,7 +216,7 @@ void ChunkTile::productScores(const Reader &reader) {
   };
   forEach(index(0), rows, height, [&](Value row) {
     forEach(index(0), add(row, index(height)), lanes, [&](Value j) {
-      for (int64_t writer = 0; writer < writers(); ++writer)
+      for (size_t writer = 0; writer < linesT.size(); ++writer)
         writeBlock(row, j, writer);
     });
   });
@@ -236,10 +245,10 @@ ChunkTile::Rows ChunkTile::transposed(Rows lines) {
   return lines;
 }
 
-void ChunkTile::transpose(Value source, Value target) {
+void ChunkTile::transpose(Value source, Value target, Value size) {
   int64_t lanes = shape.lanes;
   forEach(index(0), rows, lanes, [&](Value t) {
-    forEach(index(0), keySize, lanes, [&](Value d) {
+    forEach(index(0), size, lanes, [&](Value d) {
       Rows lines;
       for (int64_t i = 0; i < lanes; ++i)
         lines.push_back(loadVector(source, {add(t, index(i)), d}, lanes));
@@ -257,16 +266,20 @@ void ChunkTile::transpose(Value source, Value target) {
 
 void ChunkTile::runningScores() {
   fillRow(total, {}, 1.0);
+  if (valueRead)
+    scoreValues();
   // The first members are read along with a, in one pass over the keys.
   int64_t along =
-      std::clamp<int64_t>(getConstantIntValue(group).value_or(1), 1, 2);
+      queries
+          ? std::clamp<int64_t>(getConstantIntValue(group).value_or(1), 1, 2)
+          : 0;
   SmallVector<Reader> fixed;
   for (int64_t member = 0; member < along; ++member)
     fixed.push_back(queryReader(index(member)));
   if (hasTransition())
     fixed.push_back(transitionReader());
   auto readMembers = [&](Value t) {
-    if (getConstantIntValue(group) == along)
+    if (!queries || getConstantIntValue(group) == along)
       return;
     forEach(index(along), group, 1, [&](Value member) {
       runningPairs(t, queryReader(member), /*decays=*/false);
@@ -279,6 +292,8 @@ void ChunkTile::runningScores() {
     if (!exclusive)
       readMembers(t);
     forEachReader([&](const Reader &reader) { ownScores(t, reader); });
+    if (valueRead && !exclusive && !solvesWritten())
+      addOwnKey(/*writer=*/0, keys, t);
     decayRow(t);
   });
   if (residual)
@@ -311,6 +326,12 @@ void ChunkTile::scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer,
                           Value j, int64_t numKeys, bool decays) {
   int64_t lanes = shape.lanes;
   size_t numReaders = readers.size();
+  // What is read along the values sums the keys as it finds them.
+  Rows valueWeights;
+  if (valueRead && decays && writer == 0 && !solvesWritten())
+    for (int64_t i = 0; i < numKeys; ++i)
+      valueWeights.push_back(splat(
+          load(valueScores, {index(0), index(0), t, add(j, index(i))}), lanes));
   // Key by key, reader by reader.
   Rows sums = reduceRow(
       keySize, Rows(numKeys * numReaders, zeros(lanes)),
@@ -319,6 +340,9 @@ void ChunkTile::scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer,
         for (const Reader &reader : readers)
           rows.push_back(loadVector(reader.rows, rowAt(reader, t, d), lanes));
         Value gate = decays ? loadVector(channelGates, {t, d}, lanes) : Value();
+        Value valueRow;
+        if (!valueWeights.empty())
+          valueRow = loadVector(valueRows, {t, d}, lanes);
         for (int64_t i = 0; i < numKeys; ++i) {
           SmallVector<Value> at{add(j, index(i)), d};
           Value key = loadVector(keyRows(writer), at, lanes), decayed = key;
@@ -330,7 +354,12 @@ void ChunkTile::scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer,
             Value &sum = next[i * numReaders + r];
             sum = fmaVector(rows[r], readers[r].shifted ? key : decayed, sum);
           }
+          if (valueRow)
+            valueRow =
+                fmaVector(valueWeights[i], exclusive ? key : decayed, valueRow);
         }
+        if (valueRow)
+          storeVector(valueRow, valueRows, {t, d});
         return next;
       });
   for (size_t r = 0; r < numReaders; ++r) {
@@ -374,10 +403,12 @@ void ChunkTile::decayRow(Value t) {
     });
   };
   reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
-    Value factor = loadVector(total, {d}, lanes);
+    Value factor = loadVector(total, {d}, lanes), before = factor;
     decay(/*shifted=*/true, d, factor);
     factor = mulf(factor, loadVector(channelGates, {t, d}, lanes));
     decay(/*shifted=*/false, d, factor);
+    if (valueRead)
+      storeVector(exclusive ? before : factor, valueFactors, {t, d});
     storeVector(factor, total, {d});
     return {};
   });

@@ -20,9 +20,12 @@ void ChunkTile::sweepPanel(Value panel) {
   column = columnOf(panel);
   if (hasTransition())
     solve(panel);
-  forEachMember([&](Value member) { readOut(panel, member); });
+  if (queries)
+    forEachMember([&](Value member) { readOut(panel, member); });
+  if (valueRead)
+    readValues(panel);
   auto update = [&] {
-    if (hasScalarGate() && readsKeys())
+    if (decaysSolved())
       decayWritten();
     updateState(panel);
   };
@@ -53,6 +56,7 @@ ChunkTile::Rows ChunkTile::addScores(Rows sums, Value scores, Value member,
   auto score = [&](int64_t r, Value j) {
     return load(scores, {member, index(writer), add(row, index(r)), j});
   };
+  int64_t width = cast<VectorType>(sums.front().getType()).getNumElements();
   sums = accumulate(sums, index(0), row, score, written);
   if (!diagonal)
     return sums;
@@ -60,7 +64,7 @@ ChunkTile::Rows ChunkTile::addScores(Rows sums, Value scores, Value member,
     Value j = add(row, index(x));
     Value line = written(j);
     for (int64_t r = strict ? x + 1 : x; r < rowsAtOnce; ++r)
-      sums[r] = fmaVector(splat(score(r, j), shape.cols), line, sums[r]);
+      sums[r] = fmaVector(splat(score(r, j), width), line, sums[r]);
   }
   return sums;
 }
@@ -79,12 +83,17 @@ void ChunkTile::solve(Value panel) {
         [&](int64_t r, Value d) {
           return load(transitionRows(), {add(row, index(r)), d});
         },
-        [&](Value r) { prefetchKeys(add(row, r)); });
+        [&](Value r) {
+          prefetchKeys(add(row, r));
+          if (!queries)
+            prefetchNext(destination(), none, add(row, r), /*isWritten=*/true);
+        });
     for (int64_t r = 0; r < rowsAtOnce; ++r) {
       Value t = add(row, index(r)), v;
-      if (addsValues)
+      // An output is the row without its value, which comes last.
+      if (addsValues && queries)
         v = loadVector(values, {t, column}, cols);
-      if (writeGates)
+      if (v && writeGates)
         v = mulf(v, loadVector(writeGates, {t, column}, cols));
       Value factor;
       if (readFactors)
@@ -107,18 +116,32 @@ void ChunkTile::solve(Value panel) {
         sums, transitionScores, none, writer, row,
         [&](Value j) { return writtenRow(writer, j); }, /*diagonal=*/false,
         /*strict=*/true);
-    for (int64_t r = 0; r < rowsAtOnce; ++r) {
-      Value t = add(row, index(r));
-      for (int64_t x = 0; x < r; ++x) {
-        Value score = load(transitionScores,
-                           {none, index(writer), t, add(row, index(x))});
-        sums[r] = fmaVector(splat(score, cols), sums[x], sums[r]);
-      }
-      if (columnBetas)
-        sums[r] = mulf(sums[r], loadVector(columnBetas, {t, column}, cols));
-      storeVector(sums[r], solved, {t, none});
-    }
+    substitute(sums, writer, row);
+    if (!queries)
+      writeRows(sums, none, row, column);
   });
+}
+
+/// Solves for MR rows, of which `sums` holds all but what they are to each
+/// other. Leaves the rows that are written in memory, and R in `sums`.
+void ChunkTile::substitute(Rows &sums, int64_t writer, Value row) {
+  int64_t cols = shape.cols;
+  Value none = index(0);
+  Rows written;
+  for (int64_t r = 0; r < rowsAtOnce; ++r) {
+    Value t = add(row, index(r));
+    for (int64_t x = 0; x < r; ++x) {
+      Value score =
+          load(transitionScores, {none, index(writer), t, add(row, index(x))});
+      sums[r] = fmaVector(splat(score, cols), written[x], sums[r]);
+    }
+    if (columnBetas)
+      sums[r] = mulf(sums[r], loadVector(columnBetas, {t, column}, cols));
+    written.push_back(sums[r]);
+    if (!queries && solvesWritten())
+      written[r] = addf(sums[r], loadVector(values, {t, column}, cols));
+    storeVector(written[r], solved, {t, none});
+  }
 }
 
 /// O = Qd S + P^qk V + P^qb R for one output head.
@@ -322,6 +345,10 @@ void ChunkTile::prefetchValues(Value row) {
   for (Value operand : {scan.getValue(), beta, scan.getWrite()})
     if (operand)
       prefetchNext(operand, /*member=*/{}, row);
+  if (!valueRead)
+    return;
+  prefetchNext(valueRead.query, /*member=*/{}, row);
+  prefetchNext(valueRead.output, /*member=*/{}, row, /*isWritten=*/true);
 }
 
 /// Prefetches at once what the update would prefetch step by step.

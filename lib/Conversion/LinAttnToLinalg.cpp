@@ -10,6 +10,7 @@
 
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Transforms/Sweeps.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -39,6 +40,7 @@ struct ConvertLinAttnToLinalgPass final
           << int64_t(chunkSize);
       return signalPassFailure();
     }
+    splitSweeps(getOperation());
     expandSnapshots(getOperation());
     apply([](RewritePatternSet &patterns) {
       populateToQuadraticPatterns(patterns);

@@ -19,6 +19,7 @@
 
 #include "linattn/Analysis/CostModel.h"
 #include "linattn/Conversion/Passes.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "linattn/Dialect/MapParameters.h"
 #include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Transforms.h"
@@ -152,13 +153,15 @@ namespace {
 
 /// The fills of states that their scans, in chunks, start from without reading.
 using ZeroFills = llvm::SmallDenseMap<Operation *, Operation *>;
+/// What scans that were sweeps read along the values.
+using ValueReads = llvm::SmallDenseMap<Operation *, ValueRead>;
 
 template <typename OpTy>
 struct ToVector : OpRewritePattern<OpTy> {
   ToVector(MLIRContext *context, int64_t vectorBits, int64_t registers,
-           const ZeroFills &zeroFills)
+           const ZeroFills &zeroFills, const ValueReads &valueReads)
       : OpRewritePattern<OpTy>(context), vectorBits(vectorBits),
-        registers(registers), zeroFills(zeroFills) {}
+        registers(registers), zeroFills(zeroFills), valueReads(valueReads) {}
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
@@ -236,7 +239,7 @@ private:
     sizes.endsUnused = findStateUse(op).endsUnused;
     int64_t few = config ? config.getFew() : 0;
     if (!few)
-      return lowerToChunkTile(b, op, shape, sizes);
+      return lowerToChunkTile(b, op, shape, sizes, {}, valueReads.lookup(op));
     if (op.getUpdate() == Update::Add) {
       lowerToStateTile(b, op, shape, /*tokenForm=*/false, {0, few});
     } else {
@@ -259,6 +262,7 @@ private:
 
   int64_t vectorBits, registers;
   const ZeroFills &zeroFills;
+  const ValueReads &valueReads;
 };
 
 /// Maps of whole tokens; those of one element are left to be folded.
@@ -334,6 +338,9 @@ struct LinAttnLowerToVectorPass final
   }
 
   void runOnOperation() override {
+    ValueReads valueReads;
+    if (failed(replaceSweeps(valueReads)))
+      return signalPassFailure();
     // An op whose schedule is refused must not fall back to another one.
     if (getOperation()
             ->walk([&](Operation *op) { return verifySchedule(op); })
@@ -348,7 +355,7 @@ struct LinAttnLowerToVectorPass final
     RewritePatternSet patterns(&getContext());
     patterns.add<ToVector<ScanOp>, ToVector<StateOp>, ToVector<ReadOp>,
                  ToVector<QuadraticOp>>(&getContext(), vectorBits, registers,
-                                        zeroFills);
+                                        zeroFills, valueReads);
     patterns.add<FeatureMapToVector>(&getContext(), vectorBits);
     populateRecurrencePatterns(patterns, vectorBits);
     patterns.add<OutputNormToVector, CausalConvToVector>(&getContext(),
@@ -359,6 +366,31 @@ struct LinAttnLowerToVectorPass final
   }
 
 private:
+  /// A sweep is the scan that carries its state, and another read of it, which
+  /// the schedule in chunks alone knows.
+  LogicalResult replaceSweeps(ValueReads &valueReads) {
+    WalkResult result = getOperation()->walk([&](SweepOp op) {
+      if (!op.hasPureBufferSemantics())
+        return WalkResult::advance();
+      ConfigAttr config =
+          op.getConfig()
+              ? *op.getConfig()
+              : ConfigAttr::get(&getContext(), Form::Chunk, 0, 0, 0, 0);
+      if (config.getForm() != Form::Chunk || config.getFew()) {
+        op.emitOpError("expected config form chunk for all lengths, but got ")
+            << config;
+        return WalkResult::interrupt();
+      }
+      OpBuilder b(op);
+      ScanOp scan = op.createScan(b);
+      scan.setConfigAttr(config);
+      valueReads[scan] = {op.getValueQuery(), op.getValueOutput()};
+      op.erase();
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
+  }
+
   /// Sequences that run token by token would read what is not filled.
   ZeroFills findZeroFills() {
     ZeroFills fills;

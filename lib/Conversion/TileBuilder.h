@@ -120,9 +120,16 @@ struct ChunkSizes {
   int64_t whole; ///< Sequences of up to that many are one chunk.
   bool startsAtZero, endsUnused;
 };
+/// Another read of the state that a scan carries: along its values.
+struct ValueRead {
+  Value query, output; ///< [B, H, T, V] and [B, H, T, K].
+
+  explicit operator bool() const { return bool(query); }
+};
 /// A chunk of tokens at a time, as products of matrices.
 void lowerToChunkTile(OpBuilder &b, ScanOp op, TileShape shape,
-                      ChunkSizes sizes, LengthRange range = {});
+                      ChunkSizes sizes, LengthRange range = {},
+                      ValueRead valueRead = {});
 /// A rank-1 update token by token, on the state in memory.
 void lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape,
                       LengthRange range = {});

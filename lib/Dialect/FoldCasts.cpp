@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -53,6 +54,6 @@ void QuadraticOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                FoldTensorCasts<StateOp>, FoldTensorCasts<ReadOp>,
                FoldTensorCasts<FeatureMapOp>, FoldTensorCasts<SelectiveScanOp>,
                FoldTensorCasts<DiagonalScanOp>, FoldTensorCasts<Wkv4Op>,
-               FoldTensorCasts<LogLinearOp>, FoldTensorCasts<CausalConvOp>>(
-      context);
+               FoldTensorCasts<LogLinearOp>, FoldTensorCasts<CausalConvOp>,
+               FoldTensorCasts<SweepOp>>(context);
 }

@@ -9,6 +9,7 @@
 #include "linattn/Analysis/CostModel.h"
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -40,6 +41,10 @@ void LinAttnDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "linattn/Dialect/LinAttnConv.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "linattn/Dialect/LinAttnSweep.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

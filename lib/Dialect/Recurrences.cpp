@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -153,6 +154,25 @@ SmallVector<DimLoops> LogLinearOp::getOperandLoops() {
   return table.loops;
 }
 
+SmallVector<DimLoops> SweepOp::getOperandLoops() {
+  enum Loop : int64_t { Batch = 0, Head = 1, Token = 2 };
+  LoopTable table;
+  DimLoops tokens{Batch, Head, Token, whole};
+  for (Value operand : {getQuery(), getKey(), getValue()})
+    table.add(operand, tokens);
+  if (Value decay = getDecay())
+    table.add(decay, rankOf(decay) == 1   ? DimLoops{Head}
+                     : rankOf(decay) == 3 ? DimLoops{Batch, Head, Token}
+                                          : tokens);
+  for (Value operand : {getA(), getB(), getValueQuery()})
+    table.add(operand, tokens);
+  table.add(getCuSeqlens(), {whole});
+  table.add(getOutput(), tokens);
+  table.add(getValueOutput(), tokens);
+  table.add(getState(), {slotLoop(getCuSeqlens()), Head, whole, whole});
+  return table.loops;
+}
+
 //===----------------------------------------------------------------------===//
 // Which tiles exist
 //===----------------------------------------------------------------------===//
@@ -223,6 +243,10 @@ static LogicalResult checkTile(RecurrenceOpInterface op, OpBuilder &b,
       return op->emitOpError("cannot be tiled over channels: they are in "
                              "groups");
   }
+  // Its outputs are of different sizes, and each sums over the other's.
+  if (isa<SweepOp>(op.getOperation()) && partial(3))
+    return op->emitOpError("cannot be tiled over features: a read along the "
+                           "values sums over them");
   if (!partial(op.getTokenLoop()))
     return success();
   // A later tile would start at the position of the first.
@@ -381,5 +405,6 @@ LINATTN_RECURRENCE_OP(DiagonalScanOp)
 LINATTN_RECURRENCE_OP(Wkv4Op)
 LINATTN_RECURRENCE_OP(LogLinearOp)
 LINATTN_RECURRENCE_OP(CausalConvOp)
+LINATTN_RECURRENCE_OP(SweepOp)
 
 #undef LINATTN_RECURRENCE_OP

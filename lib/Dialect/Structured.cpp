@@ -13,6 +13,7 @@
 
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -179,6 +180,7 @@ LINATTN_STRUCTURED_OP(Wkv4Op)
 LINATTN_STRUCTURED_OP(LogLinearOp)
 LINATTN_STRUCTURED_OP(OutputNormOp)
 LINATTN_STRUCTURED_OP(CausalConvOp)
+LINATTN_STRUCTURED_OP(SweepOp)
 LINATTN_STRUCTURED_OP(ChunkPackOp)
 LINATTN_STRUCTURED_OP(ChunkUnpackOp)
 LINATTN_STRUCTURED_OP(ChunkDecayOp)

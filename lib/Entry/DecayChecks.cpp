@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ShapeChecks.h"
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "linattn/Dialect/Remarks.h"
 #include "linattn/Entry/EntryLayout.h"
 
@@ -29,6 +29,8 @@ static SmallVector<std::pair<Value, StringRef>> getDecays(Operation *op) {
   if (auto scan = dyn_cast<ScanOp>(op))
     decays = {{scan.getDecay(), "decay"},
               {scan.getValueDecay(), "value_decay"}};
+  else if (auto sweep = dyn_cast<SweepOp>(op))
+    decays = {{sweep.getDecay(), "decay"}};
   else if (auto scan = dyn_cast<DiagonalScanOp>(op))
     decays = {{scan.getDecay(), "decay"}};
   else if (auto scan = dyn_cast<LogLinearOp>(op))

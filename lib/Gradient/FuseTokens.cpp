@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TokenRows.h"
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "linattn/Gradient/Passes.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -82,21 +82,15 @@ private:
 
   /// Values with the same batch, heads and tokens.
   void link(Operation *op) {
-    if (auto scan = dyn_cast<ScanOp>(op)) {
-      Value output = op->getResult(0);
-      tokenKeys.push_back(keyOf(output));
-      extents.insert(keyOf(output));
-      int64_t heads = cast<ShapedType>(output.getType()).getDimSize(1);
-      for (Value value :
-           {scan.getQuery(), scan.getKey(), scan.getValue(), scan.getDecay(),
-            scan.getValueDecay(), scan.getA(), scan.getB(), scan.getOutput()})
-        if (value && isTensor(value))
-          if (auto type = cast<RankedTensorType>(value.getType());
-              type.getRank() >= kNumOuter && type.getDimSize(1) == heads &&
-              !ShapedType::isDynamic(heads))
-            extents.unionSets(keyOf(output), keyOf(value));
-      return;
-    }
+    if (auto scan = dyn_cast<ScanOp>(op))
+      return linkTokens(op, {scan.getQuery(), scan.getKey(), scan.getValue(),
+                             scan.getDecay(), scan.getValueDecay(), scan.getA(),
+                             scan.getB(), scan.getOutput()});
+    if (auto sweep = dyn_cast<SweepOp>(op))
+      return linkTokens(op, {sweep.getQuery(), sweep.getKey(), sweep.getValue(),
+                             sweep.getDecay(), sweep.getA(), sweep.getB(),
+                             sweep.getValueQuery(), sweep.getOutput(),
+                             sweep.getValueOutput(), op->getResult(1)});
     if (!isRowWise(op))
       return;
     auto linalgOp = cast<linalg::LinalgOp>(op);
@@ -104,6 +98,20 @@ private:
       if (isTensor(operand.get()) &&
           startsWithTokens(linalgOp.getMatchingIndexingMap(&operand)))
         extents.unionSets(keyOf(op->getResult(0)), keyOf(operand.get()));
+  }
+
+  /// The operands of a recurrence, and results other than its first one.
+  void linkTokens(Operation *op, ArrayRef<Value> values) {
+    Value output = op->getResult(0);
+    tokenKeys.push_back(keyOf(output));
+    extents.insert(keyOf(output));
+    int64_t heads = cast<ShapedType>(output.getType()).getDimSize(1);
+    for (Value value : values)
+      if (value && isTensor(value))
+        if (auto type = cast<RankedTensorType>(value.getType());
+            type.getRank() >= kNumOuter && type.getDimSize(1) == heads &&
+            !ShapedType::isDynamic(heads))
+          extents.unionSets(keyOf(output), keyOf(value));
   }
 
   /// Each row of the result needs no other token.

@@ -9,6 +9,7 @@
 #include "GradientModel.h"
 #include "OpGradients.h"
 #include "ScanNormalForm.h"
+#include "linattn/Transforms/Sweeps.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -59,9 +60,18 @@ static LogicalResult attentionRule(AttentionOp op, OpBuilder &b,
       });
 }
 
+/// By its scans.
+static LogicalResult sweepRule(SweepOp op, OpBuilder &b, Cotangents &c) {
+  return differentiateThrough(
+      b, op, c, [&](OpBuilder &at) -> FailureOr<SmallVector<Value>> {
+        return buildSplitSweep(at, op);
+      });
+}
+
 void mlir::linattn::registerLinAttnGradients(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, LinAttnDialect *) {
     attachGradient<ScanOp, buildScanGradient>(context);
+    attachGradient<SweepOp, sweepRule>(context);
     attachGradient<AttentionOp, attentionRule>(context);
     attachGradient<StateOp, buildStateGradient>(context);
     attachGradient<ReadOp, buildReadGradient>(context);

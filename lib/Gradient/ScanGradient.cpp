@@ -20,6 +20,7 @@
 #include "ScanNormalForm.h"
 #include "TensorBuilder.h"
 #include "linattn/Dialect/Einsum.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -55,11 +56,11 @@ public:
 private:
   // Scans
   std::pair<Value, Value> scan(const ScanSpec &spec);
+  SmallVector<Value, 3> sweep(const ScanSpec &spec, Value valueQuery);
   ConfigAttr getConfig(const ScanSpec &spec);
   Value readTransposed(Value key, Value value, Value query, Value start,
                        bool backward, double factor);
   Value readForward(Value query, double factor);
-  Value readBackward(Value query);
   Value suffixSums(Value x, Value start, bool isExclusive);
   // Steps
   void prepare();
@@ -77,6 +78,8 @@ private:
   Value times(Value x, Value y) {
     return arith::MulFOp::create(b, op.getLoc(), x, y);
   }
+  /// What the key writes, or what is written under it.
+  Value written() { return isShared ? t.add(v, r) : v; }
   bool wants(Value value) const { return value && c.isActive(value); }
 
   ScanOp op;
@@ -151,6 +154,26 @@ std::pair<Value, Value> ScanGradient::scan(const ScanSpec &spec) {
   return {built.getResult(0), built.getResult(1)};
 }
 
+/// Output, factor · H x for the state H that the scan carries, its final state.
+SmallVector<Value, 3> ScanGradient::sweep(const ScanSpec &spec,
+                                          Value valueQuery) {
+  // The scan says how it is built.
+  auto built = scan(spec).first.getDefiningOp<ScanOp>();
+  Value output = built.getOutput();
+  Value valueOutput = tensor::EmptyOp::create(
+      b, op.getLoc(), t.sizes(spec.query), getElementTypeOrSelf(spec.query));
+  auto sweep = SweepOp::create(
+      b, op.getLoc(),
+      TypeRange{output.getType(), valueOutput.getType(),
+                built.getState().getType()},
+      built.getQuery(), built.getKey(), built.getValue(), built.getDecay(),
+      built.getA(), built.getB(), valueQuery, built.getCuSeqlens(), output,
+      valueOutput, built.getState(), built.getReadout(), built.getReverse(),
+      built.getScaleAttr(), built.getConfigAttr());
+  built.erase();
+  return SmallVector<Value, 3>(sweep.getResults());
+}
+
 /// True for a state that a sequence begins with by default.
 static bool isZero(Value state) {
   auto fill = state.getDefiningOp<linalg::FillOp>();
@@ -188,19 +211,10 @@ Value ScanGradient::readTransposed(Value key, Value value, Value query,
 
 /// factor · S x, of the state before the token.
 Value ScanGradient::readForward(Value query, double factor) {
-  Value written = isShared ? t.add(v, r) : v;
   Value read =
-      readTransposed(k, written, query, op.getState(), reverse, factor);
+      readTransposed(k, written(), query, op.getState(), reverse, factor);
   if (a && !isShared)
     read = t.add(read, readTransposed(e, r, query, {}, reverse, factor));
-  return read;
-}
-
-/// H x, of the cotangent that comes from later tokens.
-Value ScanGradient::readBackward(Value query) {
-  Value read = readTransposed(hKey, hValue, query, dS, !reverse, readScale);
-  if (a)
-    read = t.add(read, readTransposed(hA, dr, query, {}, !reverse, 1.0));
   return read;
 }
 
@@ -245,12 +259,16 @@ void ScanGradient::prepare() {
     return;
   // r = Sd' a = S' (e^g ⊙ a), of the state before the token.
   hA = after ? t.timesExp(a, g) : t.convert(a);
-  ScanSpec spec{hA, k, v, g, h, a, e, op.getState()};
+  ScanSpec spec{hA, k, v, g, h, hA, e, op.getState()};
   spec.reverse = reverse;
-  spec.query = hA;
-  auto built = scan(spec).first.getDefiningOp<ScanOp>();
-  built.setTransition(op.getTransition());
-  r = built.getResult(0);
+  // The state before the token is what the gradient of the query reads, too.
+  if (wants(q) || wants(g)) {
+    SmallVector<Value, 3> results = sweep(spec, hValue);
+    r = results[0];
+    queryLater = results[1];
+  } else {
+    r = scan(spec).first;
+  }
 }
 
 /// H from the last token to the first: dS_0, and its reads of k and e.
@@ -272,15 +290,29 @@ void ScanGradient::readCotangent() {
     if (inclusive)
       spec.key = t.addScaled(hKey, dot(q, e, scale), hA);
   }
-  auto [read, start] = scan(spec);
+  Value start;
+  // Its read of what the key writes comes along, unless columns decay too.
+  if ((wants(k) || wants(g)) && !h && (a || wants(v))) {
+    SmallVector<Value, 3> results = sweep(spec, written());
+    keyRead = results[0];
+    writesRead = results[1];
+    start = results[2];
+  } else {
+    std::tie(keyRead, start) = scan(spec);
+  }
   c.add(b, op.getState(), start);
-  keyRead = read;
   if (!a)
     return;
-  dr = read;
+  dr = keyRead;
   if (!isShared) {
     spec.query = t.convert(e);
-    dr = scan(spec).first;
+    if (wants(e) || wants(g)) {
+      SmallVector<Value, 3> results = sweep(spec, r);
+      dr = results[0];
+      eRead = results[1];
+    } else {
+      dr = scan(spec).first;
+    }
   }
   if (inclusive)
     dr = t.addScaled(dr, dot(q, e, scale), dO);
@@ -288,7 +320,7 @@ void ScanGradient::readCotangent() {
 
 void ScanGradient::addTokens() {
   bool hasOwn = inclusive && !isPlain;
-  Value own = isShared ? t.add(v, r) : v;
+  Value own = written();
   if (wants(v)) {
     if (isShared)
       c.add(b, v, dr);
@@ -297,15 +329,18 @@ void ScanGradient::addTokens() {
             hasOwn ? t.addScaled(keyRead, dot(q, k, scale), dO) : keyRead);
   }
   if (wants(k) || wants(g)) {
-    writesRead = readBackward(own);
+    if (!writesRead)
+      writesRead = readTransposed(hKey, hValue, own, dS, !reverse, readScale);
     c.add(b, k,
           hasOwn ? t.addScaled(writesRead, dot(own, dO, scale), t.convert(q))
                  : writesRead);
   }
   if (wants(q) || wants(g)) {
-    queryLater = readForward(hValue, scale);
-    if (hasOwn && g)
-      queryLater = t.timesExp(queryLater, g);
+    // A sweep has not scaled it.
+    double factor = queryLater ? scale : 1.0;
+    if (!queryLater)
+      queryLater = readForward(hValue, scale);
+    queryLater = t.timesExp(queryLater, hasOwn ? g : Value(), factor);
     Value dq = queryLater;
     if (hasOwn)
       dq = t.addScaled(dq, dot(own, dO, scale), k);
@@ -325,7 +360,6 @@ void ScanGradient::addTransition() {
     c.add(b, a, aRead);
   }
   if (!isShared && (wants(e) || wants(g))) {
-    eRead = readBackward(r);
     c.add(b, e,
           inclusive ? t.addScaled(eRead, dot(r, dO, scale), t.convert(q))
                     : eRead);

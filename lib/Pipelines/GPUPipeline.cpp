@@ -10,6 +10,7 @@
 #include "linattn/Emulator/Passes.h"
 #include "linattn/Entry/Passes.h"
 #include "linattn/GPU/Passes.h"
+#include "linattn/Gradient/Passes.h"
 #include "linattn/Pipelines/Pipelines.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -47,8 +48,9 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
   rewrites.reassociate = ReassociateMode::Always;
   addImportsAndShapeChecks(pm, /*checkDecays=*/false,
                            /*checkIndices=*/options.onHost);
-  addRewrites(pm.nest<func::FuncOp>(), rewrites);
   OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(createLinAttnSplitSweepsPass());
+  addRewrites(functions, rewrites);
   if (options.throughLinalg)
     functions.addPass(createConvertLinAttnToLinalgPass());
   else

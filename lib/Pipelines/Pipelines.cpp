@@ -135,6 +135,7 @@ void mlir::linattn::buildCPUPipeline(OpPassManager &pm,
 void mlir::linattn::buildReferenceLoopsPipeline(
     OpPassManager &pm, const ReferencePipelineOptions &options) {
   addImportsAndShapeChecks(pm, options.checkDecays);
+  pm.addNestedPass<func::FuncOp>(createLinAttnSplitSweepsPass());
   pm.addNestedPass<func::FuncOp>(createLinAttnToQuadraticPass());
   addContract(pm, "structured");
   buildBufferizePipeline(pm, {options.innermost});

@@ -10,6 +10,7 @@
 
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -149,6 +150,7 @@ void mlir::linattn::registerBufferizableOpInterfaceExternalModels(
     LogLinearOp::attachInterface<StructuredOpModel<LogLinearOp>>(*context);
     OutputNormOp::attachInterface<StructuredOpModel<OutputNormOp>>(*context);
     CausalConvOp::attachInterface<StructuredOpModel<CausalConvOp>>(*context);
+    SweepOp::attachInterface<StructuredOpModel<SweepOp>>(*context);
     attachStructured<ChunkPackOp, ChunkUnpackOp, ChunkDecayOp, ChunkStabilizeOp,
                      ChunkScoresOp, ChunkSolveOp, ChunkReadOp, ChunkUpdateOp>(
         *context);

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "linattn/Transforms/Passes.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,6 +34,8 @@ static std::string getInitName(DestinationStyleOpInterface op,
   StateValues state;
   if (auto scan = dyn_cast<ScanOp>(op.getOperation()))
     state = {scan.getState(), scan.getNormalizer(), scan.getRunningMax()};
+  else if (auto sweep = dyn_cast<SweepOp>(op.getOperation()))
+    state = {sweep.getState(), Value(), Value()};
   else if (auto sum = dyn_cast<StateOp>(op.getOperation()))
     state = {sum.getState(), sum.getNormalizer(), sum.getRunningMax()};
   if (value == state.state)

@@ -10,6 +10,7 @@
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Passes.h"
+#include "linattn/Transforms/Sweeps.h"
 #include "linattn/Transforms/Transforms.h"
 
 namespace mlir::linattn {
@@ -55,6 +56,8 @@ struct LinAttnSelectFormPass final
     std::optional<Request> request = parseRequest();
     if (!request)
       return signalPassFailure();
+    if (failed(selectSweeps(*request)))
+      return signalPassFailure();
     WalkResult result = getOperation()->walk([&](Operation *op) {
       if (auto scan = dyn_cast<ScanOp>(op))
         return select(scan, scan.getKey(), *request);
@@ -95,6 +98,41 @@ private:
     if (tokens)
       (parsed == Form::Chunk ? request.chunk : request.segment) = tokens;
     return request;
+  }
+
+  /// A sweep takes the chunks of its scan, if these are its form. Otherwise it
+  /// is split, and its scans have forms of their own.
+  LogicalResult selectSweeps(const Request &request) {
+    SmallVector<SweepOp> sweeps;
+    getOperation()->walk([&](SweepOp op) {
+      bool isChosen = op.getConfig() && isComplete(*op.getConfig());
+      if (op.hasPureTensorSemantics() && !isChosen)
+        sweeps.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (SweepOp op : sweeps) {
+      rewriter.setInsertionPoint(op);
+      ScanOp scan = op.createScan(rewriter);
+      bool failed = select(scan, scan.getKey(), request).wasInterrupted();
+      ConfigAttr config = scan.getConfigAttr();
+      rewriter.eraseOp(scan);
+      if (failed)
+        return failure();
+      if (config.getForm() == Form::Chunk) {
+        // A sweep has no kernel of its own for few tokens.
+        op.setConfigAttr(ConfigAttr::get(&getContext(), Form::Chunk,
+                                         config.getChunk(), config.getRows(),
+                                         config.getCols(), config.getBlock(),
+                                         /*segment=*/0, config.getWhole(),
+                                         /*few=*/0));
+        report(op, "both reads of its state in one pass");
+        continue;
+      }
+      warn(op, "its two reads are scans of their own: its form is " +
+                   stringifyForm(config.getForm()));
+      splitSweep(rewriter, op);
+    }
+    return success();
   }
 
   /// Quadratic ops: panels of queries, or rows for a few of them.

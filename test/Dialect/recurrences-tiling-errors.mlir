@@ -99,3 +99,23 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+func.func @sweep_features(%k: tensor<1x2x6x4xf32>, %v: tensor<1x2x6x8xf32>, %s: tensor<1x2x4x8xf32>) -> tensor<1x2x6x8xf32> {
+  // expected-error @+3 {{cannot be tiled over features: a read along the values sums over them}}
+  // expected-error @+2 {{to tile operation}}
+  // expected-error @+1 {{failed to generate tiling loops}}
+  %r:3 = linattn.sweep %k, %k, %v value_query(%v) into(%v, %k) init(%s)
+    : (tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x4xf32>, tensor<1x2x4x8xf32>) -> (tensor<1x2x6x8xf32>, tensor<1x2x6x4xf32>, tensor<1x2x4x8xf32>)
+  return %r#0 : tensor<1x2x6x8xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %op = transform.structured.match ops{["linattn.sweep"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loops = transform.structured.tile_using_for %op tile_sizes [0, 0, 0, 4]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -103,4 +103,38 @@ def LinAttnFuseTokensPass : Pass<"linattn-fuse-tokens", "::mlir::func::FuncOp"> 
   ];
 }
 
+def LinAttnSplitSweepsPass
+    : Pass<"linattn-split-sweeps", "::mlir::func::FuncOp"> {
+  let summary = "Turn sweeps into scans";
+  let description = [{
+    A `linattn.sweep` reads its state along the keys, as a scan does, and along
+    the values: S x is what the transposed state reads for the query x, a scan
+    in which keys and values, and their decays, are exchanged. Given r, the read
+    of its transition, the state of a rank-1 update is additive in `k vᵀ` and in
+    `b rᵀ`: each is a scan, and their reads are added. So every form of a scan,
+    and every target, has sweeps; what is lost is that they share a state.
+
+    Before:
+
+    ```mlir
+    %o, %p, %s1 = linattn.sweep %q, %k, %v decay(%g) value_query(%x) into(%d, %e) init(%s0) : …
+    ```
+
+    After, for a decay `[B, H, T, K]`:
+
+    ```mlir
+    %o, %s1 = linattn.scan %q, %k, %v decay(%g) into(%d) init(%s0) : …
+    %t0 = linalg.transpose ins(%s0 : …) outs(…) permutation = [0, 1, 3, 2]
+    %p, %t1 = linattn.scan %x, %v, %k value_decay(%g) into(%e) init(%t0) : …
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSplit", "split", "Number of sweeps that became scans">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 #endif // LINATTN_GRADIENT_PASSES_TD

@@ -1,18 +1,16 @@
 // RUN: linattn-opt %s --linattn-differentiate --canonicalize --cse | FileCheck %s
 
-// Three scans without a decay: each read is inclusive, no ops in between.
+// A sweep and a scan without a decay: each read is inclusive, no ops in between.
 
 // CHECK-LABEL: func.func @linear(
 // CHECK-NOT: linattn.differentiate
 // CHECK-LABEL: func.func @linear_vjp(
 // CHECK-SAME: %[[Q:[^:]+]]: tensor<1x2x7x4xf32>, %[[K:[^:]+]]: tensor<1x2x7x4xf32>, %[[V:[^:]+]]: tensor<1x2x7x5xf32>, %[[S:[^:]+]]: tensor<1x2x4x5xf32>, %[[DO:[^:]+]]: tensor<1x2x7x5xf32>, %[[DS:[^:]+]]: tensor<1x2x4x5xf32>)
 // CHECK-DAG: %[[ST:.+]] = linalg.generic {{.+}} ins(%[[S]] : tensor<1x2x4x5xf32>)
-// CHECK-DAG: %[[DST:.+]] = linalg.generic {{.+}} ins(%[[DS]] : tensor<1x2x4x5xf32>)
-// CHECK-DAG: %[[DV:.+]]:2 = linattn.scan %[[K]], %[[Q]], %[[DO]] into(%{{.+}}) init(%[[DS]]) {reverse}
-// CHECK-DAG: %[[DK:.+]]:2 = linattn.scan %[[V]], %[[DO]], %[[Q]] into(%{{.+}}) init(%[[DST]]) {reverse}
+// CHECK-DAG: %[[H:.+]]:3 = linattn.sweep %[[K]], %[[Q]], %[[DO]] value_query(%[[V]]) into(%{{.+}}, %{{.+}}) init(%[[DS]]) {reverse}
 // CHECK-DAG: %[[DQ:.+]]:2 = linattn.scan %[[DO]], %[[V]], %[[K]] into(%{{.+}}) init(%[[ST]]) :
 // CHECK-NOT: linattn.scan
-// CHECK: return %[[DQ]]#0, %[[DK]]#0, %[[DV]]#0, %[[DV]]#1
+// CHECK: return %[[DQ]]#0, %[[H]]#1, %[[H]]#0, %[[H]]#2
 func.func @linear(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x2x7x5xf32>, %s: tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>) attributes {linattn.differentiate = array<i64: 0, 1, 2, 3>} {
   %e = tensor.empty() : tensor<1x2x7x5xf32>
   %r:2 = linattn.scan %q, %k, %v into(%e) init(%s)
@@ -33,10 +31,23 @@ func.func @query_only(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tens
   return %r#0 : tensor<1x2x7x5xf32>
 }
 
+// Without a gradient of the values there is nothing to share: one scan for dk.
+
+// CHECK-LABEL: func.func @key_only_vjp(
+// CHECK: linattn.scan
+// CHECK-NOT: linattn.scan
+// CHECK: return %{{.+}} : tensor<1x2x7x4xf32>
+func.func @key_only(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x2x7x5xf32>, %s: tensor<1x2x4x5xf32>) -> tensor<1x2x7x5xf32> attributes {linattn.differentiate = array<i64: 1>} {
+  %e = tensor.empty() : tensor<1x2x7x5xf32>
+  %r:2 = linattn.scan %q, %k, %v into(%e) init(%s)
+    : (tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>)
+  return %r#0 : tensor<1x2x7x5xf32>
+}
+
 // A decay: exclusive reads; the sums over later tokens are in f64.
 
 // CHECK-LABEL: func.func @decay_vjp(
-// CHECK-DAG: linattn.scan %{{.+}} decay(%{{.+}}) readout(exclusive) into(%{{.+}}) init(%{{.+}}) {reverse}
+// CHECK-DAG: linattn.sweep %{{.+}} decay(%{{.+}}) value_query(%{{.+}}) readout(exclusive) into(%{{.+}}, %{{.+}}) init(%{{.+}}) {reverse}
 // CHECK-DAG: linattn.scan %{{.+}} into(%{{.+}}) init(%{{.+}}) {reverse} : {{.+}} tensor<1x2x1x1xf64>) -> (tensor<1x2x7x1xf64>, tensor<1x2x1x1xf64>)
 func.func @decay(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x2x7x5xf32>, %g: tensor<1x2x7xf32>, %s: tensor<1x2x4x5xf32>) -> tensor<1x2x7x5xf32> attributes {linattn.differentiate = array<i64>} {
   %e = tensor.empty() : tensor<1x2x7x5xf32>
@@ -79,8 +90,7 @@ func.func @unused(%x: tensor<?xf32>, %y: tensor<?xf32>, %i: tensor<?xi32>) -> (t
 // CHECK-LABEL: func.func @stateless_vjp(
 // CHECK-SAME: %[[Q:[^:]+]]: tensor<1x2x7x4xf32>, %[[K:[^:]+]]: tensor<1x2x7x4xf32>, %[[V:[^:]+]]: tensor<1x2x7x5xf32>, %[[DO:[^:]+]]: tensor<1x2x7x5xf32>)
 // CHECK-NOT: linalg.generic
-// CHECK-DAG: linattn.scan %[[K]], %[[Q]], %[[DO]] into(%{{.+}}) init(%{{.+}}) {reverse, scale = 5.000000e-01 : f64}
-// CHECK-DAG: linattn.scan %[[V]], %[[DO]], %[[Q]] into(%{{.+}}) init(%{{.+}}) {reverse, scale = 5.000000e-01 : f64}
+// CHECK-DAG: linattn.sweep %[[K]], %[[Q]], %[[DO]] value_query(%[[V]]) into(%{{.+}}, %{{.+}}) init(%{{.+}}) {reverse, scale = 5.000000e-01 : f64}
 // CHECK-DAG: linattn.scan %[[DO]], %[[V]], %[[K]] into(%{{.+}}) init(%{{.+}}) {scale = 5.000000e-01 : f64}
 // CHECK: return
 func.func @stateless(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x2x7x5xf32>) -> tensor<1x2x7x5xf32> attributes {linattn.differentiate = array<i64>} {

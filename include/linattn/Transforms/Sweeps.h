@@ -1,0 +1,26 @@
+//===- Sweeps.h - Sweeps as scans -------------------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_TRANSFORMS_SWEEPS_H
+#define LINATTN_TRANSFORMS_SWEEPS_H
+
+#include "linattn/Dialect/LinAttnSweep.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::linattn {
+
+/// The scans of a sweep on tensors, and their results in the order of its own.
+SmallVector<Value> buildSplitSweep(OpBuilder &b, SweepOp op);
+/// Replaces it by these.
+void splitSweep(RewriterBase &rewriter, SweepOp op);
+/// All that are on tensors; how many.
+int64_t splitSweeps(Operation *root);
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_TRANSFORMS_SWEEPS_H
