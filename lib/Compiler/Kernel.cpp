@@ -90,9 +90,9 @@ private:
 };
 
 /// The arguments of a call as the vectorised code reads them, with neighbours
-/// in the innermost dimension. One that lacks it and is small beside the largest
-/// input, such as gates [B, T, H] seen as [B, H, T] and their gradients, has a
-/// copy: it would cost all others their vectors.
+/// in the innermost dimension. One that lacks it and is small beside the
+/// largest input, such as gates [B, T, H] seen as [B, H, T] and their
+/// gradients, has a copy: it would cost all others their vectors.
 class PackedViews {
 public:
   PackedViews(const KernelImpl &impl, llvm::ArrayRef<BufferView> inputs,

@@ -188,8 +188,8 @@ private:
            op.getFeatureMapKind() == FeatureMapKind::Identity &&
            !scan.getMask() && !scan.getInputGate();
   }
-  /// Whether the solved values are decayed to the end of the chunk instead of the
-  /// rows they are written under, which are still needed as they are.
+  /// Whether the solved values are decayed to the end of the chunk instead of
+  /// the rows they are written under, which are still needed as they are.
   bool decaysSolved() {
     return hasScalarGate() && (readsKeys() || solvedProducts);
   }
