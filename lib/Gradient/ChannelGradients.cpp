@@ -34,7 +34,7 @@ static ValueRange buildRowScan(TensorBuilder &t, Value value, Value decay,
   return ScanOp::create(
              t.b, t.loc, TypeRange{output.getType(), state.getType()}, ones,
              ones, value, none, decay, none, none, none, none, none, none, none,
-             none, offsets, none, output, state, none, none, ValueRange(),
+             none, offsets, none, none, output, state, none, none, ValueRange(),
              Update::Add, Readout::Inclusive, Transition::After, reverse,
              IntegerAttr(), FeatureMapAttr(), NormalizeAttr(), FloatAttr(),
              ConfigAttr())

@@ -15,13 +15,21 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
+LogicalResult mlir::linattn::checkScale(Operation *op, Value scale,
+                                        Cotangents &c) {
+  if (!scale || !c.isActive(scale))
+    return success();
+  return emitNoGradient(op) << " for a scale";
+}
+
 /// By the linalg ops that the op stands for, each head of its own.
 static LogicalResult quadraticRule(QuadraticOp op, OpBuilder &b,
                                    Cotangents &c) {
   if (op.getPrefix())
     return emitNoGradient(op) << " for prefix";
   SmallVector<Value> tokens{op.getQuery(), op.getKey(), op.getValue()};
-  if (failed(checkKnownHeads(op, tokens)))
+  if (failed(checkScale(op, op.getScaleValue(), c)) ||
+      failed(checkKnownHeads(op, tokens)))
     return failure();
   return differentiateThrough(
       b, op, c, [&](OpBuilder &at) -> FailureOr<SmallVector<Value>> {
@@ -44,6 +52,8 @@ static LogicalResult quadraticRule(QuadraticOp op, OpBuilder &b,
 /// fixed size, by the quadratic form.
 static LogicalResult attentionRule(AttentionOp op, OpBuilder &b,
                                    Cotangents &c) {
+  if (failed(checkScale(op, op.getScaleValue(), c)))
+    return failure();
   IRRewriter rewriter(b);
   return differentiateThrough(
       b, op, c, [&](OpBuilder &at) -> FailureOr<SmallVector<Value>> {

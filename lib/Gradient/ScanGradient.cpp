@@ -32,7 +32,7 @@ namespace {
 /// A scan to be built. Values that are absent are null.
 struct ScanSpec {
   Value query, key, value, decay, valueDecay, a, b, state;
-  double scale = 1.0;
+  Scale scale = {};
   bool inclusive = false, reverse = false;
 };
 
@@ -44,9 +44,8 @@ public:
       : op(op), b(b), c(c),
         t(b, op.getLoc(), getElementTypeOrSelf(op.getState())),
         q(op.getQuery()), k(op.getKey()), v(op.getValue()), g(op.getDecay()),
-        h(op.getValueDecay()), a(op.getA()), e(op.getB()),
-        scale(scaleOr1(op.getScale())), keyScale(scale),
-        inclusive(op.getReadout() == Readout::Inclusive),
+        h(op.getValueDecay()), a(op.getA()), e(op.getB()), scale(Scale::of(op)),
+        keyScale(scale), inclusive(op.getReadout() == Readout::Inclusive),
         after(op.getTransition() == Transition::After), isShared(a && e == k),
         isPlain(inclusive && !g && !h && !a), reverse(op.getReverse()) {}
 
@@ -57,8 +56,8 @@ private:
   std::pair<Value, Value> scan(const ScanSpec &spec);
   ConfigAttr getConfig(const ScanSpec &spec);
   Value readTransposed(Value key, Value value, Value query, Value start,
-                       bool backward, double factor);
-  Value readForward(Value query, double factor);
+                       bool backward, Scale factor);
+  Value readForward(Value query, Scale factor);
   Value readBackward(Value query);
   Value suffixSums(Value x, Value start, bool isExclusive);
   // Steps
@@ -71,7 +70,7 @@ private:
   void addValueDecay();
   void addGate(Value gate, char letter, Value seen, Value unseen);
 
-  Value dot(Value x, Value y, double factor = 1.0) {
+  Value dot(Value x, Value y, Scale factor = {}) {
     return t.product("bhtd,bhtd->bht", x, y, factor);
   }
   Value times(Value x, Value y) {
@@ -84,8 +83,8 @@ private:
   Cotangents &c;
   TensorBuilder t;
   Value q, k, v, g, h, a, e; ///< `e` is the op's b.
-  double scale;
-  double keyScale, readScale = 1.0; ///< Their product is the scale of H' k.
+  Scale scale = {};
+  Scale keyScale, readScale; ///< Their product is the scale of H' k.
   bool inclusive, after;
   bool isShared; ///< The transition writes the key.
   bool isPlain;  ///< Nothing decays: inclusive reads are exact.
@@ -137,16 +136,15 @@ std::pair<Value, Value> ScanGradient::scan(const ScanSpec &spec) {
                      t.dim(spec.key, 3), t.dim(spec.value, 3)});
   Value output = tensor::EmptyOp::create(b, op.getLoc(), shape,
                                          getElementTypeOrSelf(spec.query));
-  FloatAttr scaleAttr =
-      spec.scale == 1.0 ? FloatAttr() : b.getF64FloatAttr(spec.scale);
   auto built = ScanOp::create(
       b, op.getLoc(), TypeRange{output.getType(), state.getType()}, spec.query,
       spec.key, spec.value, spec.decay, spec.valueDecay, none, spec.a, spec.b,
-      none, none, none, none, none, op.getCuSeqlens(), none, output, state,
-      none, none, ValueRange(), spec.a ? Update::Dplr : Update::Add,
+      none, none, none, none, none, op.getCuSeqlens(), none,
+      spec.scale.getValue(), output, state, none, none, ValueRange(),
+      spec.a ? Update::Dplr : Update::Add,
       spec.inclusive ? Readout::Inclusive : Readout::Exclusive,
       spec.a ? Transition::Before : Transition::After, spec.reverse,
-      IntegerAttr(), FeatureMapAttr(), NormalizeAttr(), scaleAttr,
+      IntegerAttr(), FeatureMapAttr(), NormalizeAttr(), spec.scale.getAttr(b),
       getConfig(spec));
   return {built.getResult(0), built.getResult(1)};
 }
@@ -161,7 +159,7 @@ static bool isZero(Value state) {
 /// with: the scan of the transposed state, whose keys and values, and their
 /// decays, are exchanged.
 Value ScanGradient::readTransposed(Value key, Value value, Value query,
-                                   Value start, bool backward, double factor) {
+                                   Value start, bool backward, Scale factor) {
   ScanSpec spec;
   spec.query = query;
   spec.key = value;
@@ -187,7 +185,7 @@ Value ScanGradient::readTransposed(Value key, Value value, Value query,
 }
 
 /// factor · S x, of the state before the token.
-Value ScanGradient::readForward(Value query, double factor) {
+Value ScanGradient::readForward(Value query, Scale factor) {
   Value written = isShared ? t.add(v, r) : v;
   Value read =
       readTransposed(k, written, query, op.getState(), reverse, factor);
@@ -436,7 +434,8 @@ void ScanGradient::build() {
 
 LogicalResult mlir::linattn::buildScanGradient(ScanOp op, OpBuilder &b,
                                                Cotangents &c) {
-  if (failed(checkScanGradient(op)))
+  if (failed(checkScanGradient(op)) ||
+      failed(checkScale(op, op.getScaleValue(), c)))
     return failure();
   if (needsNormalForm(op))
     return differentiateThrough(b, op, c, [&](OpBuilder &at) {

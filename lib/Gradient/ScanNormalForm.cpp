@@ -156,9 +156,10 @@ ScanOp NormalForm::scan(Value value, Value state) {
       b, op.getLoc(), TypeRange{output.getType(), state.getType()}, q, k, value,
       repeatGate(op.getDecay()), repeatGate(op.getValueDecay()), none, a, e,
       repeat(op.getBonus(), 0), none, none, none, none, op.getCuSeqlens(), none,
-      output, state, none, none, ValueRange(), a ? Update::Dplr : Update::Add,
-      op.getReadout(), op.getTransition(), op.getReverse(), IntegerAttr(),
-      FeatureMapAttr(), NormalizeAttr(), op.getScaleAttr(), op.getConfigAttr());
+      op.getScaleValue(), output, state, none, none, ValueRange(),
+      a ? Update::Dplr : Update::Add, op.getReadout(), op.getTransition(),
+      op.getReverse(), IntegerAttr(), FeatureMapAttr(), NormalizeAttr(),
+      op.getScaleAttr(), op.getConfigAttr());
 }
 
 SmallVector<Value> NormalForm::build() {

@@ -109,7 +109,12 @@ class Step:
     """What a step of a state was, but for its arrays."""
 
     def __init__(
-        self, arrays: tuple[Any, ...], options: tuple[Any, ...], plan: Plan, state: tuple[Any, ...]
+        self,
+        arrays: tuple[Any, ...],
+        options: tuple[Any, ...],
+        plan: Plan,
+        state: tuple[Any, ...],
+        numbers: tuple[Any, ...] = ...,
     ) -> None: ...
     def __call__(
         self,
