@@ -199,7 +199,7 @@ private:
   bool readsTransition() {
     return update == Update::Dplr && before && exclusive &&
            scan.getQuery() == scan.getA() && !scan.getMask() &&
-           !scan.getBonus() && scaleOr1(scan.getScale()) == 1.0 &&
+           !scan.getBonus() && Scale::of(scan).isOne() &&
            op.getFeatureMapKind() == FeatureMapKind::Identity;
   }
   /// The writer whose scores along the values follow from the solution.

@@ -51,7 +51,7 @@ void ChunkTile::packValueQuery(Value t) {
   row.source = valueRead.query;
   row.index = {batch, head, tokenAt(add(first, t))};
   row.mapped = false;
-  row.scale = scaleOr1(scan.getScale());
+  row.scale = Scale::of(scan);
   packRow(row, valueQueries, {t});
 }
 

@@ -322,7 +322,7 @@ void TokenMap::emitRebased() {
 /// A map of one element, or of elements below their maximum.
 static void lowerElementMap(OpBuilder &b, FeatureMapOp op) {
   NaiveOp naive(b, cast<FeatureMappedOpInterface>(op.getOperation()),
-                op.getInput(), std::nullopt, /*stabilised=*/false);
+                op.getInput(), Scale(), /*stabilised=*/false);
   Value heads = naive.dim(op.getInput(), 1);
   Value tasks = naive.mul(naive.dim(op.getInput(), 0), heads);
   naive.parallel(tasks, [&](Value task) {

@@ -87,7 +87,7 @@ public:
 
 static void lower(OpBuilder &b, ChunkPackOp op) {
   NaiveChunk n(b, op, op.getOutput());
-  double scale = scaleOr1(op.getScale());
+  Scale scale = Scale::of(op);
   n.forEachHead([&] {
     n.forEach(n.dim(n.output, 2), [&](Value t) {
       Value token = n.tokenOf(t, op.getReverse());
@@ -100,8 +100,7 @@ static void lower(OpBuilder &b, ChunkPackOp op) {
           x = n.subf(x, n.convert(n.at(op.getShift(), t), n.type));
         if (op.getGate())
           x = n.mulf(x, n.convert(n.at(op.getGate(), t, d), n.type));
-        if (scale != 1.0)
-          x = n.mulf(x, n.constant(n.type, scale));
+        x = scale.apply(n.b, n.loc, x);
         if (op.getMask()) {
           double fill = op.getFill() ? op.getFill()->convertToDouble() : 0.0;
           x = n.select(n.load(op.getMask(), {n.batch, t}), x,

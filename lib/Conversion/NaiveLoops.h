@@ -25,12 +25,11 @@ namespace mlir::linattn {
 /// The base of all ops' loops: φ, the token type and the scale.
 class NaiveOp : public LoopBuilder {
 public:
-  NaiveOp(OpBuilder &b, FeatureMappedOpInterface op, Value tokens,
-          std::optional<APFloat> scale, bool stabilised)
+  NaiveOp(OpBuilder &b, FeatureMappedOpInterface op, Value tokens, Scale scale,
+          bool stabilised)
       : LoopBuilder(b, op->getLoc()), op(op),
         tokenType(getElementTypeOrSelf(tokens)), type(getAccumulationType(op)),
-        scale(scaleOr1(scale)),
-        rowMax(needsRowMax(op.getFeatureMapKind(), stabilised)) {}
+        scale(scale), rowMax(needsRowMax(op.getFeatureMapKind(), stabilised)) {}
 
   Value zero() { return constant(type, 0.0); }
   Value loadAs(Value memref, ValueRange indices) {
@@ -55,9 +54,7 @@ public:
       x = subf(x, shift);
     return emitFeatureMap(b, loc, op, x);
   }
-  Value scaled(Value x) {
-    return scale == 1.0 ? x : mulf(x, constant(type, scale));
-  }
+  Value scaled(Value x) { return scale.apply(b, loc, x); }
   Value normalized(std::optional<NormalizeAttr> normalize, Value num, Value den,
                    Value runningMax = {}) {
     return normalize ? emitNormalize(b, loc, *normalize, tokenType, num, den,
@@ -67,7 +64,7 @@ public:
 
   FeatureMappedOpInterface op;
   Type tokenType, type;
-  double scale;
+  Scale scale;
   bool rowMax;
 };
 

@@ -24,7 +24,7 @@ class NaiveQuadratic : public NaiveOp {
 public:
   NaiveQuadratic(OpBuilder &b, QuadraticOp op)
       : NaiveOp(b, cast<FeatureMappedOpInterface>(op.getOperation()),
-                op.getQuery(), op.getScale(), op.getNormalize().has_value()),
+                op.getQuery(), Scale::of(op), op.getNormalize().has_value()),
         op(op), softmax(op.getWeights() == Weights::Softmax) {}
 
   void emit() {

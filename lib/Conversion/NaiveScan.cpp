@@ -370,7 +370,7 @@ static void emitRecurrence(NaiveScan &naive, Value tokens, Value offsets,
 
 void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, ScanOp op) {
   NaiveScan naive(b, cast<FeatureMappedOpInterface>(op.getOperation()),
-                  op.getQuery(), op.getScale(), op.getNormalize().has_value());
+                  op.getQuery(), Scale::of(op), op.getNormalize().has_value());
   naive.query = op.getQuery();
   naive.key = op.getKey();
   naive.value = op.getValue();
@@ -397,7 +397,7 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, ScanOp op) {
 
 void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, StateOp op) {
   NaiveScan naive(b, cast<FeatureMappedOpInterface>(op.getOperation()),
-                  op.getKey(), std::nullopt, bool(op.getNormalizer()));
+                  op.getKey(), Scale(), bool(op.getNormalizer()));
   naive.key = op.getKey();
   naive.value = op.getValue();
   naive.decay = op.getDecay();
@@ -410,7 +410,7 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, StateOp op) {
 
 void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, ReadOp op) {
   NaiveScan naive(b, cast<FeatureMappedOpInterface>(op.getOperation()),
-                  op.getQuery(), op.getScale(), op.getNormalize().has_value());
+                  op.getQuery(), Scale::of(op), op.getNormalize().has_value());
   naive.query = op.getQuery();
   naive.output = op.getOutput();
   naive.state = {op.getState(), op.getNormalizer(), op.getRunningMax()};

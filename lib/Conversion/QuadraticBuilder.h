@@ -24,7 +24,7 @@ public:
       : TileBuilder(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                     getElementTypeOrSelf(op.getQuery()), shape),
         op(op), softmax(op.getWeights() == Weights::Softmax),
-        scale(scaleOr1(op.getScale())) {}
+        scale(Scale::of(op)) {}
 
 protected:
   /// Stands for −∞ as a row maximum: differences with it stay finite.
@@ -122,7 +122,7 @@ protected:
 
   QuadraticOp op;
   bool softmax;
-  double scale;
+  Scale scale;
   Value batch, head, queryHead, keyHead, valueHead, keyShift;
 };
 

@@ -149,7 +149,7 @@ void ReadTile::packQuery(Value t, Value token) {
   if (needsRowMax(TileBuilder::op.getFeatureMapKind(),
                   op.getNormalize().has_value()))
     row.shift = rowMaximum(row.source, row.index);
-  row.scale = scaleOr1(op.getScale());
+  row.scale = Scale::of(op);
   packRow(row, queries, t);
 }
 

@@ -188,7 +188,7 @@ void ScanTile::packQuery(Value token, Value rowHead, Value target,
   row.shift = shift;
   if (!shift && needsRowMax(op.getFeatureMapKind(), isStabilised()))
     row.shift = rowMaximum(row.source, row.index);
-  row.scale = scaleOr1(scan.getScale());
+  row.scale = Scale::of(scan);
   packRow(row, target, at);
 }
 

@@ -347,7 +347,7 @@ void mlir::linattn::lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape,
   tile.output = op.getOutput();
   tile.state = {op.getState(), op.getNormalizer(), op.getRunningMax()};
   tile.normalize = op.getNormalize();
-  tile.scale = scaleOr1(op.getScale());
+  tile.scale = Scale::of(op);
   tile.exclusive = op.getReadout() == Readout::Exclusive;
   tile.reverse = op.getReverse();
   tile.stabilised = op.getNormalize().has_value();
@@ -382,7 +382,7 @@ void mlir::linattn::lowerToStateTile(OpBuilder &b, ReadOp op, TileShape shape,
   tile.output = op.getOutput();
   tile.state = {op.getState(), op.getNormalizer(), op.getRunningMax()};
   tile.normalize = op.getNormalize();
-  tile.scale = scaleOr1(op.getScale());
+  tile.scale = Scale::of(op);
   tile.stabilised = op.getNormalize().has_value();
   tile.tokenForm = tokenForm;
   tile.emit();

@@ -27,7 +27,7 @@ public:
       indices, output;
   StateValues state;
   std::optional<NormalizeAttr> normalize;
-  double scale = 1.0;
+  Scale scale;
   bool exclusive = false, reverse = false, stabilised = false,
        tokenForm = false;
 

@@ -145,8 +145,7 @@ void TileBuilder::packRow(const Row &row, Value target,
       x = subf(x, splat(row.shift, lanes));
     if (row.mapped)
       x = emitFeatureMap(b, loc, op, x);
-    if (row.scale != 1.0)
-      x = mulf(x, constant(vectorType(lanes), row.scale));
+    x = row.scale.apply(b, loc, x);
     if (row.gain)
       x = mulf(x, splat(row.gain, lanes));
     // φ(0) need not be 0: the padding has to be cleared after the map.

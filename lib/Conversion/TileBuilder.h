@@ -57,7 +57,7 @@ public:
     SmallVector<Value> index; ///< Batch, head, token.
     Value shift;              ///< Subtracted before φ; null if none.
     bool mapped = true;       ///< Apply φ; else copy.
-    double scale = 1.0;       ///< Applied after φ.
+    Scale scale = {};         ///< Applied after φ.
     Value gain;               ///< A factor of the row; null if none.
     Value keep;               ///< i1; the row is 0 where false. Null if none.
   };

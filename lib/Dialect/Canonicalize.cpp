@@ -135,6 +135,28 @@ struct FuseOneFeatureMap : OpRewritePattern<OpTy> {
   }
 };
 
+/// A scale that is constant becomes an attribute, as which it costs nothing
+/// where it is 1.
+template <typename OpTy>
+struct ConstantScaleToAttribute : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    FloatAttr scale;
+    if (!op.getScaleValue() ||
+        !matchPattern(op.getScaleValue(), m_Constant(&scale)))
+      return rewriter.notifyMatchFailure(op,
+                                         "the scale is no constant operand");
+    if (!isUsableScale(scale.getValueAsDouble(), getAccumulationType(op)))
+      return rewriter.notifyMatchFailure(op, "an attribute cannot hold it");
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getScaleValueMutable().clear();
+      op.setScaleAttr(scale);
+    });
+    return success();
+  }
+};
+
 /// attention(c·q) with a constant c becomes attention(q) with scale·c.
 template <typename OpTy>
 struct FoldScale : OpRewritePattern<OpTy> {
@@ -143,6 +165,8 @@ struct FoldScale : OpRewritePattern<OpTy> {
                                 PatternRewriter &rewriter) const override {
     if (!hasNoFeatureMap(op))
       return rewriter.notifyMatchFailure(op, "φ does not commute with a scale");
+    if (op.getScaleValue())
+      return rewriter.notifyMatchFailure(op, "the scale is an operand");
     auto product = op.getQuery().template getDefiningOp<arith::MulFOp>();
     if (!product)
       return rewriter.notifyMatchFailure(op, "query is not a product");
@@ -271,12 +295,15 @@ void LinAttnDialect::getCanonicalizationPatterns(
 void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                               MLIRContext *context) {
   patterns.add<FuseFeatureMaps<AttentionOp>, FoldScale<AttentionOp>,
-               DropCausalOfSingleToken>(context);
+               ConstantScaleToAttribute<AttentionOp>,
+               ConstantScaleToAttribute<QuadraticOp>, DropCausalOfSingleToken>(
+      context);
 }
 
 void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                          MLIRContext *context) {
-  patterns.add<FuseFeatureMaps<ScanOp>, FoldScale<ScanOp>>(context);
+  patterns.add<FuseFeatureMaps<ScanOp>, FoldScale<ScanOp>,
+               ConstantScaleToAttribute<ScanOp>>(context);
 }
 
 void StateOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
@@ -286,7 +313,8 @@ void StateOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 
 void ReadOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                          MLIRContext *context) {
-  patterns.add<FuseOneFeatureMap<ReadOp>>(context);
+  patterns.add<FuseOneFeatureMap<ReadOp>, ConstantScaleToAttribute<ReadOp>>(
+      context);
 }
 
 void FeatureMapOp::getCanonicalizationPatterns(RewritePatternSet &patterns,

@@ -118,10 +118,9 @@ LogicalResult ChunkPackOp::verify() {
   if (getFill() && !getMask()) // (CP5)
     return emitOpError("expected fill only with a mask, but got one without");
   Type type = elementType(getOutput());
-  if (getScale() &&
-      !isUsableScale(getScale()->convertToDouble(), type)) // (CP6)
-    return emitOpError("expected scale to be 0 or a normal number of ")
-           << type << ", but got " << getScale()->convertToDouble();
+  if (failed(verifyScale(*this, type, getScale(),
+                         getScaleValue()))) // (CP6), (CP7)
+    return failure();
   return verifyRelations(*this);
 }
 

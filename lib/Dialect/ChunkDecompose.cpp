@@ -66,8 +66,8 @@ Value ChunkLinalg::spans(
 FailureOr<SmallVector<Value>> ChunkPackOp::decomposeOperation(OpBuilder &b) {
   ChunkLinalg steps(b, *this, getOutput());
   Type type = steps.type;
-  double scale = scaleOr1(getScale()),
-         fill = getFill() ? getFill()->convertToDouble() : 0.0;
+  Scale scale = Scale::of(*this);
+  double fill = getFill() ? getFill()->convertToDouble() : 0.0;
   std::string rows = withFeatures("bhi", getOutput());
   SmallVector<Value> inputs;
   std::string subscripts;
@@ -96,8 +96,7 @@ FailureOr<SmallVector<Value>> ChunkPackOp::decomposeOperation(OpBuilder &b) {
                     x = arith::SubFOp::create(s, x, take());
                   if (getGate())
                     x = mul(s, x, take());
-                  if (scale != 1.0)
-                    x = mul(s, x, emitFloat(s, s.getLoc(), type, scale));
+                  x = scale.apply(s, s.getLoc(), x);
                   if (!getMask())
                     return x;
                   return arith::SelectOp::create(

@@ -52,7 +52,7 @@ public:
 
   /// scale · φ(x), in the accumulation type. `maxOver` is what the maximum of a
   /// stabilised map is taken over: one token ("bht") or one head ("bh").
-  Value features(Value x, bool stabilised, StringRef maxOver, double scale) {
+  Value features(Value x, bool stabilised, StringRef maxOver, Scale scale) {
     bool subtractMax = needsRowMax(op.getFeatureMapKind(), stabilised);
     SmallVector<Value> inputs{x};
     std::string subscripts = "bhtk";
@@ -67,11 +67,7 @@ public:
           if (subtractMax)
             value = arith::SubFOp::create(nested, nestedLoc, value, args[1]);
           value = emitFeatureMap(nested, nestedLoc, op, value);
-          if (scale != 1.0)
-            value = arith::MulFOp::create(
-                nested, nestedLoc, value,
-                emitFloat(nested, nestedLoc, accumulation, scale));
-          return value;
+          return scale.apply(nested, nestedLoc, value);
         });
   }
 
@@ -279,7 +275,7 @@ FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
                        "needs a running maximum");
 
   Steps steps(b, mapped, getElementTypeOrSelf(getQuery()));
-  double scale = scaleOr1(getScale());
+  Scale scale = Scale::of(*this);
   bool softmax = getWeights() == Weights::Softmax;
   // Scores: scale · φ(q_i)·φ(k_j).
   Value q = steps.features(getQuery(), stabilised, "bht", scale);
@@ -322,7 +318,7 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
   Steps steps(b, cast<FeatureMappedOpInterface>(getOperation()),
               getElementTypeOrSelf(getQuery()));
   // Q' = scale·φ(Q), K' = φ(K), masked rows of K' zero.
-  Value q = steps.features(getQuery(), false, "bht", scaleOr1(getScale()));
+  Value q = steps.features(getQuery(), false, "bht", Scale::of(*this));
   Value k =
       steps.maskRows(steps.features(getKey(), false, "bht", 1.0), getMask());
   Value v = steps.maskRows(getValue(), getMask());
@@ -380,7 +376,7 @@ FailureOr<SmallVector<Value>> ReadOp::decomposeOperation(OpBuilder &b) {
   Steps steps(b, cast<FeatureMappedOpInterface>(getOperation()),
               getElementTypeOrSelf(getQuery()));
   Value q = steps.features(getQuery(), getNormalize().has_value(), "bht",
-                           scaleOr1(getScale()));
+                           Scale::of(*this));
   Value o = steps.contract(
       "bhik,bhkv->bhiv", q, getState(),
       steps.zeros(tensor::getMixedSizes(b, getLoc(), getOutput())));

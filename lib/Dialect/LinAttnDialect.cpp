@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Analysis/CostModel.h"
+#include "linattn/Dialect/Einsum.h"
+#include "linattn/Dialect/FeatureMaps.h"
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/LinAttnConv.h"
 #include "linattn/Dialect/LinAttnSweep.h"
@@ -15,6 +17,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -69,6 +72,20 @@ Type mlir::linattn::getAccumulationType(FeatureMappedOpInterface op) {
   if (state)
     return getElementTypeOrSelf(state);
   return getAccumulationType(getElementTypeOrSelf(op->getOperand(0)));
+}
+
+Value Scale::emit(OpBuilder &b, Location loc, Type type) const {
+  if (!value)
+    return emitFloat(b, loc, type, number);
+  Value rounded = convertFloat(b, loc, value, getElementTypeOrSelf(type));
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector::BroadcastOp::create(b, loc, vector, rounded)
+                : rounded;
+}
+
+Value Scale::apply(OpBuilder &b, Location loc, Value x) const {
+  return isOne() ? x
+                 : arith::MulFOp::create(b, loc, x, emit(b, loc, x.getType()));
 }
 
 bool mlir::linattn::isUsableScale(double scale, Type accumulation) {

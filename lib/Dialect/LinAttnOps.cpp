@@ -71,7 +71,8 @@ bool AttentionOp::isCompatibleReturnTypes(TypeRange inferred,
 /// Mismatched dynamic shapes are undefined, so only static ops may be hoisted.
 Speculation::Speculatability AttentionOp::getSpeculatability() {
   bool allStatic = llvm::all_of(getOperandTypes(), [](Type type) {
-    return cast<ShapedType>(type).hasStaticShape();
+    auto shaped = dyn_cast<ShapedType>(type);
+    return !shaped || shaped.hasStaticShape();
   });
   return allStatic ? Speculation::Speculatable : Speculation::NotSpeculatable;
 }

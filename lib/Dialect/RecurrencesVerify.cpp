@@ -303,9 +303,7 @@ LogicalResult LogLinearOp::verify() {
                        "got ")
            << (levels == 0 ? "0" : "?");
   Type type = elementType(getState());
-  if (std::optional<APFloat> scale = getScale(); // (L11)
-      scale && !isUsableScale(scale->convertToDouble(), type))
-    return emitOpError("expected scale to be 0 or a normal number of ")
-           << type << ", but got " << scale->convertToDouble();
+  if (failed(verifyScale(*this, type, getScale(), Value()))) // (L11)
+    return failure();
   return verifyRelations(*this);
 }

@@ -90,7 +90,7 @@ void ScanOp::build(OpBuilder &, OperationState &result, Value query, Value key,
   buildStructured<ScanOp>(
       result,
       {query, key, value, none, none, none, none, none, none, none, none, none,
-       mask, none, none},
+       mask, none, none, none},
       {output, state.state, state.normalizer, state.runningMax});
 }
 
@@ -110,14 +110,15 @@ void StateOp::build(OpBuilder &, OperationState &result, Value key, Value value,
 void ReadOp::build(OpBuilder &, OperationState &result, Value query,
                    Value state, Value normalizer, Value output) {
   Value none;
-  buildStructured<ReadOp>(result, {query, state, normalizer, none}, {output});
+  buildStructured<ReadOp>(result, {query, state, normalizer, none, none},
+                          {output});
 }
 
 void QuadraticOp::build(OpBuilder &, OperationState &result, Value query,
                         Value key, Value value, Value mask, Value prefix,
                         Value output) {
-  buildStructured<QuadraticOp>(result, {query, key, value, mask, prefix},
-                               {output});
+  buildStructured<QuadraticOp>(
+      result, {query, key, value, mask, prefix, Value()}, {output});
 }
 
 //===----------------------------------------------------------------------===//
@@ -145,7 +146,8 @@ static Speculation::Speculatability
 speculatability(DestinationStyleOpInterface op) {
   bool safe = op.hasPureTensorSemantics() &&
               llvm::all_of(op->getOperandTypes(), [](Type type) {
-                return cast<ShapedType>(type).hasStaticShape();
+                auto shaped = dyn_cast<ShapedType>(type);
+                return !shaped || shaped.hasStaticShape();
               });
   return safe ? Speculation::Speculatable : Speculation::NotSpeculatable;
 }

@@ -39,6 +39,8 @@ const DimLoops stateDims{Batch, Head, Whole, Whole};
 
 /// The loops of an operand that is neither tokens nor a state.
 static DimLoops auxiliaryDims(Value operand) {
+  if (!isa<ShapedType>(operand.getType())) // a scale
+    return {};
   switch (cast<ShapedType>(operand.getType()).getRank()) {
   case 1: // [H] gate
     return {Head};
@@ -107,6 +109,8 @@ static SmallVector<DimLoops> operandLoops(ReadOp op) {
     loops.push_back({Batch, Head, Whole});
   if (op.getRunningMax())
     loops.push_back({Batch, Head});
+  if (op.getScaleValue())
+    loops.push_back({});
   loops.push_back(tokensDims);
   return loops;
 }
@@ -117,6 +121,8 @@ static SmallVector<DimLoops> operandLoops(QuadraticOp op) {
     loops.push_back({Batch, Whole});
   if (op.getPrefix())
     loops.push_back({Batch});
+  if (op.getScaleValue())
+    loops.push_back({});
   loops.push_back(tokensDims);
   return loops;
 }
@@ -299,6 +305,10 @@ static FailureOr<TilingResult> tile(OpTy op, OpBuilder &b,
   SmallVector<Operation *> slices;
   for (auto [number, operand, dims] :
        llvm::enumerate(op->getOperands(), loops)) {
+    if (!isa<ShapedType>(operand.getType())) {
+      operands.push_back(operand);
+      continue;
+    }
     SmallVector<OpFoldResult> tileOffsets, tileSizes;
     operandTile(b, loc, operand, dims, groupedHeads, offsets, sizes,
                 tileOffsets, tileSizes);

@@ -53,9 +53,8 @@ static LogicalResult verifyAttention(OpTy op, Value output) {
                       Named{output, "output"}})
     if (failed(verifySameElementType(op, query, other))) // (A6)
       return failure();
-  if (failed(verifyFeatureMap(op)) ||
-      failed(verifyScale(op, op.getScale())) ||      // (A11)
-      failed(verifyAbsFloor(op, op.getNormalize()))) // (A12)
+  if (failed(verifyFeatureMap(op)) || failed(verifyScale(op)) || // (A11), (A14)
+      failed(verifyAbsFloor(op, op.getNormalize())))             // (A12)
     return failure();
   if (op.getPrefix() && !op.getCausal()) // (A13)
     return op.emitOpError("expected a prefix only with causal, but got one "
@@ -197,7 +196,7 @@ LogicalResult ReadOp::verify() {
     return emitOpError("expected running_max only with abs_floor, but got ")
            << (getNormalize() ? "another denominator" : "no normalize");
   if (failed(verifyFeatureMap(*this)) ||
-      failed(verifyScale(*this, getScale())) ||      // (R7)
+      failed(verifyScale(*this)) ||                  // (R7), (R10)
       failed(verifyAbsFloor(*this, getNormalize()))) // (R9)
     return failure();
   return verifyRelations(*this);

@@ -312,8 +312,8 @@ LogicalResult ScanOp::verify() {
                               getRunningMax())) ||
       failed(verifyNormalizer(*this, getNormalize(), getNormalizer()))) // (S8)
     return failure();
-  if (failed(verifyFeatureMap(*this)) ||        // (S10)
-      failed(verifyScale(*this, getScale())) || // (S19)
+  if (failed(verifyFeatureMap(*this)) || // (S10)
+      failed(verifyScale(*this)) ||      // (S19), (S33)
       failed(verifyScanRanks(*this)) || failed(Family(*this).verify()) ||
       failed(verifySnapshots(*this)))
     return failure();

@@ -160,9 +160,11 @@ LogicalResult verify::verifyFeatureMap(FeatureMappedOpInterface op) {
                   : success();
 }
 
-LogicalResult verify::verifyScale(FeatureMappedOpInterface op,
-                                  std::optional<APFloat> scale) {
-  Type type = getAccumulationType(op);
+LogicalResult verify::verifyScale(Operation *op, Type type,
+                                  std::optional<APFloat> scale, Value operand) {
+  if (scale && operand)
+    return op->emitOpError("expected the scale as an attribute or as an "
+                           "operand, but got both");
   if (!scale || isUsableScale(scale->convertToDouble(), type))
     return success();
   return op->emitOpError("expected scale to be 0 or a normal number of ")

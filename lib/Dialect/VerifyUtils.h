@@ -102,9 +102,16 @@ LogicalResult verifyStateTypes(Operation *op, Type tokenType, Named state,
 /// one scalar of the type the op computes in to another.
 LogicalResult verifyFeatureMap(FeatureMappedOpInterface op);
 
-/// The type the op computes in holds the scale.
-LogicalResult verifyScale(FeatureMappedOpInterface op,
-                          std::optional<APFloat> scale);
+/// `type` holds the scale, which is an attribute or an operand, not both.
+LogicalResult verifyScale(Operation *op, Type type,
+                          std::optional<APFloat> scale, Value operand);
+
+/// (A11), (A14) and their twins.
+template <typename OpTy>
+LogicalResult verifyScale(OpTy op) {
+  return verifyScale(op, getAccumulationType(op), op.getScale(),
+                     op.getScaleValue());
+}
 
 /// (A12) and its twins.
 LogicalResult verifyAbsFloor(FeatureMappedOpInterface op,

@@ -19,7 +19,7 @@ using namespace mlir::linattn;
 
 /// The scan of q, k and v with the family's scale; a failure says why not.
 static FailureOr<FamilyScan> startScan(FamilyBuilder &f) {
-  FailureOr<double> scale = f.scale();
+  FailureOr<Scale> scale = f.scale();
   if (failed(scale))
     return failure();
   FamilyScan scan;

@@ -154,9 +154,12 @@ static Family logLinear() {
   family.state = {{"levels", "N H L K V"}, {"position", "N"}};
   family.output = "B T Ho V";
   family.build = [](FamilyBuilder &f) -> FailureOr<FamilyResults> {
-    FailureOr<double> scale = f.scale();
+    FailureOr<Scale> scale = f.scale();
     if (failed(scale))
       return failure();
+    if (scale->getValue())
+      return f.fail("scale: expected an option for log_linear, whose op takes "
+                    "no operand for it, but got an argument");
     ImplicitLocOpBuilder &b = f.b;
     SmallVector<Value, 3> state = f.initialState();
     Type i64 = b.getI64Type();
@@ -176,7 +179,7 @@ static Family logLinear() {
     auto op = LogLinearOp::create(
         b, typesOf(inits), f.operand("q"), f.operand("k"), f.operand("v"),
         f.operand("g"), f.operand("level_scales"), position, Value(), inits[0],
-        inits[1], b.getF64FloatAttr(*scale));
+        inits[1], scale->getAttr(b));
     Value length =
         getValueOrCreateConstantIndexOp(b, b.getLoc(), f.extent("T"));
     length = arith::SIToFPOp::create(

@@ -28,7 +28,7 @@ static FamilyOption l2normOption() {
 
 /// q, k and v with the scale; normalized if the option says so.
 static FailureOr<FamilyScan> startScan(FamilyBuilder &f, StringRef query) {
-  FailureOr<double> scale = f.scale();
+  FailureOr<Scale> scale = f.scale();
   if (failed(scale))
     return failure();
   bool normalizes = f.flag("use_qk_l2norm_in_kernel");

@@ -69,14 +69,16 @@ std::string FamilyBuilder::word(StringRef option) const {
   return std::get<std::string>(*value);
 }
 
-FailureOr<double> FamilyBuilder::scale(StringRef dim) {
+FailureOr<Scale> FamilyBuilder::scale(StringRef dim) {
+  if (arguments.scale)
+    return Scale(arguments.scale);
   if (std::optional<double> given = number("scale"))
-    return *given;
+    return Scale(*given);
   std::optional<int64_t> size = staticExtent(dim);
   if (!size)
     return fail("scale: expected a number where the size " + dim +
                 " is dynamic, but got none");
-  return 1.0 / std::sqrt(static_cast<double>(*size));
+  return Scale(1.0 / std::sqrt(static_cast<double>(*size)));
 }
 
 SmallVector<const FamilyState *, 3>
@@ -446,12 +448,11 @@ Value FamilyBuilder::l2norm(FamilyTerm x, double eps) {
              });
 }
 
-Value FamilyBuilder::softmax(FamilyTerm x, double scale) {
+Value FamilyBuilder::softmax(FamilyTerm x, Scale scale) {
   std::string kept =
       llvm::join(ArrayRef<StringRef>(splitDims(x.dims)).drop_back(), " ");
-  auto scaled = [&](ImplicitLocOpBuilder &b, Value value) -> Value {
-    return arith::MulFOp::create(b, value,
-                                 emitConstant(b, value.getType(), scale));
+  auto scaled = [&](ImplicitLocOpBuilder &b, Value value) {
+    return scale.apply(b, b.getLoc(), value);
   };
   Value most =
       reduce(x.dims, x, -std::numeric_limits<double>::infinity(),
@@ -518,8 +519,8 @@ SmallVector<Value, 4> FamilyBuilder::scan(const FamilyScan &s,
   if (s.featureMap != FeatureMapKind::Identity)
     op.setFeatureMapAttr(FeatureMapAttr::get(b.getContext(), s.featureMap));
   op.setNormalizeAttr(s.normalize);
-  if (s.scale != 1.0)
-    op.setScaleAttr(b.getF64FloatAttr(s.scale));
+  assign(op.getScaleValueMutable(), s.scale.getValue());
+  op.setScaleAttr(s.scale.getAttr(b));
   op.setConfigAttr(arguments.config);
   return SmallVector<Value, 4>(op.getResults());
 }

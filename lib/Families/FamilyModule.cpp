@@ -100,6 +100,17 @@ llvm::Error FunctionMaker::addOperands() {
                                      family.name +
                                      ", but it has none of that name");
   numOperands = arguments.size();
+  if (!request.takesScale)
+    return llvm::Error::success();
+  if (llvm::none_of(family.options, [](const FamilyOption &option) {
+        return option.name == "scale";
+      }))
+    return llvm::createStringError("scale: expected none for " + family.name +
+                                   ", which has no such option, but got one");
+  if (request.options.contains("scale"))
+    return llvm::createStringError(
+        "scale: expected an option or an argument, but got both");
+  arguments.push_back({"scale", b.getF64Type()});
   return llvm::Error::success();
 }
 
@@ -121,6 +132,8 @@ llvm::Error FunctionMaker::fillBody(func::FuncOp function) {
     Value value = block->addArgument(argument.type, loc);
     if (index < numOperands)
       values.operands[argument.name] = value;
+    else if (request.takesScale && index == numOperands)
+      values.scale = value;
     else
       values.state.push_back(value);
   }

@@ -32,7 +32,7 @@ static Family lightnet() {
                   {"z", "N H K", "", -std::numeric_limits<double>::infinity()}};
   family.output = "B T Ho V";
   family.build = [](FamilyBuilder &f) -> FailureOr<FamilyResults> {
-    FailureOr<double> scale = f.scale();
+    FailureOr<Scale> scale = f.scale();
     if (failed(scale))
       return failure();
     SmallVector<Value, 3> state = f.initialState();

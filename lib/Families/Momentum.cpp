@@ -148,7 +148,7 @@ SmallVector<Value> MomentumLoop::step(Value t, ValueRange carried) {
 }
 
 FailureOr<FamilyResults> MomentumLoop::emit() {
-  FailureOr<double> scale = f.scale();
+  FailureOr<Scale> scale = f.scale();
   if (failed(scale))
     return failure();
   auto convert = [&](StringRef dims, Value x) {
@@ -157,8 +157,7 @@ FailureOr<FamilyResults> MomentumLoop::emit() {
   };
   queries = f.map(f.dimsOf("q"), FamilyTerm{unit("q"), f.dimsOf("q")}, type,
                   [&](ImplicitLocOpBuilder &body, ValueRange v) -> Value {
-                    return arith::MulFOp::create(
-                        body, v[0], emitConstant(body, v[0].getType(), *scale));
+                    return scale->apply(body, body.getLoc(), v[0]);
                   });
   keys = unit("k");
   corrections = f.has("p") ? unit("p") : keys;

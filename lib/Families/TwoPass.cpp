@@ -28,7 +28,7 @@ static Value convertTo(FamilyBuilder &f, Type type, StringRef dims, Value x) {
 /// softmax.
 static FailureOr<FamilyResults> buildSlots(FamilyBuilder &f, Value slots,
                                            Value decay) {
-  FailureOr<double> scale = f.scale();
+  FailureOr<Scale> scale = f.scale();
   if (failed(scale))
     return failure();
   auto widen = [&](StringRef dims, Value x) {

@@ -18,6 +18,8 @@ using namespace mlir::linattn;
 std::string mlir::linattn::whyNotBuffers(Operation *op) {
   bool isStatic = true;
   for (Value operand : op->getOperands()) {
+    if (isa<FloatType>(operand.getType()))
+      return "a scale that is an operand has no kernel";
     auto type = dyn_cast<MemRefType>(operand.getType());
     if (!type)
       return "it is on tensors";

@@ -16,11 +16,19 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
+LogicalResult mlir::linattn::checkScale(Operation *op, Value scale,
+                                        Cotangents &c) {
+  if (!scale || !c.isActive(scale))
+    return success();
+  return emitNoGradient(op) << " for a scale";
+}
+
 /// By the linalg ops that the op stands for, each head of its own.
 static LogicalResult quadraticRule(QuadraticOp op, OpBuilder &b,
                                    Cotangents &c) {
   SmallVector<Value> tokens{op.getQuery(), op.getKey(), op.getValue()};
-  if (failed(checkKnownHeads(op, tokens)))
+  if (failed(checkScale(op, op.getScaleValue(), c)) ||
+      failed(checkKnownHeads(op, tokens)))
     return failure();
   return differentiateThrough(
       b, op, c, [&](OpBuilder &at) -> FailureOr<SmallVector<Value>> {
@@ -43,6 +51,8 @@ static LogicalResult quadraticRule(QuadraticOp op, OpBuilder &b,
 /// size, by the quadratic form.
 static LogicalResult attentionRule(AttentionOp op, OpBuilder &b,
                                    Cotangents &c) {
+  if (failed(checkScale(op, op.getScaleValue(), c)))
+    return failure();
   IRRewriter rewriter(b);
   return differentiateThrough(
       b, op, c, [&](OpBuilder &at) -> FailureOr<SmallVector<Value>> {

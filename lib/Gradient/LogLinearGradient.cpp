@@ -279,7 +279,7 @@ SmallVector<Value> LogLinearForm::build() {
   auto scan = ScanOp::create(
       b, loc, TypeRange{output.getType(), state.getType()}, query, key, value,
       t.withJoinedDims(decay, 1), none, none, none, none, none, none, none,
-      none, none, op.getCuSeqlens(), none, output, state, none, none,
+      none, none, op.getCuSeqlens(), none, none, output, state, none, none,
       ValueRange(), Update::Add, Readout::Inclusive, Transition::After,
       /*reverse=*/false, IntegerAttr(), FeatureMapAttr(), NormalizeAttr(),
       op.getScaleAttr(), ConfigAttr());

@@ -30,6 +30,10 @@ LogicalResult buildWkv4Gradient(Wkv4Op op, OpBuilder &b, Cotangents &c);
 LogicalResult buildLogLinearGradient(LogLinearOp op, OpBuilder &b,
                                      Cotangents &c);
 
+/// An error where a scale that is an operand is differentiated by: the others'
+/// gradients carry it, it has none.
+LogicalResult checkScale(Operation *op, Value scale, Cotangents &c);
+
 /// silu or sigmoid of a scalar.
 Value emitActivation(OpBuilder &b, Location loc, Activation activation,
                      Value x);

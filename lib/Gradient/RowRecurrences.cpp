@@ -24,7 +24,7 @@ ValueRange RowScan::build(TensorBuilder &t) const {
   return ScanOp::create(
              t.b, t.loc, TypeRange{output.getType(), state.getType()}, ones,
              ones, value, none, decay, none, none, none, none, none, none, none,
-             none, offsets, none, output, state, none, none, ValueRange(),
+             none, offsets, none, none, output, state, none, none, ValueRange(),
              Update::Add, readout, Transition::After, reverse, IntegerAttr(),
              FeatureMapAttr(), NormalizeAttr(), FloatAttr(), ConfigAttr())
       .getResults();

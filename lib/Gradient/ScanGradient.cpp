@@ -33,7 +33,7 @@ namespace {
 /// A scan to be built. Values that are absent are null.
 struct ScanSpec {
   Value query, key, value, decay, valueDecay, a, b, state;
-  double scale = 1.0;
+  Scale scale = {};
   bool inclusive = false, reverse = false;
 };
 
@@ -45,9 +45,8 @@ public:
       : op(op), b(b), c(c),
         t(b, op.getLoc(), getElementTypeOrSelf(op.getState())),
         q(op.getQuery()), k(op.getKey()), v(op.getValue()), g(op.getDecay()),
-        h(op.getValueDecay()), a(op.getA()), e(op.getB()),
-        scale(scaleOr1(op.getScale())), keyScale(scale),
-        inclusive(op.getReadout() == Readout::Inclusive),
+        h(op.getValueDecay()), a(op.getA()), e(op.getB()), scale(Scale::of(op)),
+        keyScale(scale), inclusive(op.getReadout() == Readout::Inclusive),
         after(op.getTransition() == Transition::After), isShared(a && e == k),
         isPlain(inclusive && !g && !h && !a), reverse(op.getReverse()) {}
 
@@ -59,8 +58,8 @@ private:
   SmallVector<Value, 3> sweep(const ScanSpec &spec, Value valueQuery);
   ConfigAttr getConfig(const ScanSpec &spec);
   Value readTransposed(Value key, Value value, Value query, Value start,
-                       bool backward, double factor);
-  Value readForward(Value query, double factor);
+                       bool backward, Scale factor);
+  Value readForward(Value query, Scale factor);
   Value suffixSums(Value x, Value start, bool isExclusive);
   // Steps
   void prepare();
@@ -72,7 +71,7 @@ private:
   void addValueDecay();
   void addGate(Value gate, char letter, Value seen, Value unseen);
 
-  Value dot(Value x, Value y, double factor = 1.0) {
+  Value dot(Value x, Value y, Scale factor = {}) {
     return t.product("bhtd,bhtd->bht", x, y, factor);
   }
   Value times(Value x, Value y) {
@@ -87,8 +86,8 @@ private:
   Cotangents &c;
   TensorBuilder t;
   Value q, k, v, g, h, a, e; ///< `e` is the op's b.
-  double scale;
-  double keyScale, readScale = 1.0; ///< Their product is the scale of H' k.
+  Scale scale = {};
+  Scale keyScale, readScale; ///< Their product is the scale of H' k.
   bool inclusive, after;
   bool isShared; ///< The transition writes the key.
   bool isPlain;  ///< Nothing decays: inclusive reads are exact.
@@ -140,16 +139,15 @@ std::pair<Value, Value> ScanGradient::scan(const ScanSpec &spec) {
                      t.dim(spec.key, 3), t.dim(spec.value, 3)});
   Value output = tensor::EmptyOp::create(b, op.getLoc(), shape,
                                          getElementTypeOrSelf(spec.query));
-  FloatAttr scaleAttr =
-      spec.scale == 1.0 ? FloatAttr() : b.getF64FloatAttr(spec.scale);
   auto built = ScanOp::create(
       b, op.getLoc(), TypeRange{output.getType(), state.getType()}, spec.query,
       spec.key, spec.value, spec.decay, spec.valueDecay, none, spec.a, spec.b,
-      none, none, none, none, none, op.getCuSeqlens(), none, output, state,
-      none, none, ValueRange(), spec.a ? Update::Dplr : Update::Add,
+      none, none, none, none, none, op.getCuSeqlens(), none,
+      spec.scale.getValue(), output, state, none, none, ValueRange(),
+      spec.a ? Update::Dplr : Update::Add,
       spec.inclusive ? Readout::Inclusive : Readout::Exclusive,
       spec.a ? Transition::Before : Transition::After, spec.reverse,
-      IntegerAttr(), FeatureMapAttr(), NormalizeAttr(), scaleAttr,
+      IntegerAttr(), FeatureMapAttr(), NormalizeAttr(), spec.scale.getAttr(b),
       getConfig(spec));
   return {built.getResult(0), built.getResult(1)};
 }
@@ -184,7 +182,7 @@ static bool isZero(Value state) {
 /// with: the scan of the transposed state, whose keys and values, and their
 /// decays, are exchanged.
 Value ScanGradient::readTransposed(Value key, Value value, Value query,
-                                   Value start, bool backward, double factor) {
+                                   Value start, bool backward, Scale factor) {
   ScanSpec spec;
   spec.query = query;
   spec.key = value;
@@ -210,7 +208,7 @@ Value ScanGradient::readTransposed(Value key, Value value, Value query,
 }
 
 /// factor · S x, of the state before the token.
-Value ScanGradient::readForward(Value query, double factor) {
+Value ScanGradient::readForward(Value query, Scale factor) {
   Value read =
       readTransposed(k, written(), query, op.getState(), reverse, factor);
   if (a && !isShared)
@@ -252,7 +250,8 @@ void ScanGradient::prepare() {
   hValue = inclusive ? t.timesExp(dO, h) : dO;
   // Where the state of H does not matter, its reads take the scale instead of a
   // pass over the queries.
-  if (isPlain && !dS && !wants(op.getState()))
+  // A sweep takes a constant.
+  if (isPlain && !dS && !wants(op.getState()) && !scale.getValue())
     std::swap(readScale, keyScale);
   hKey = t.timesExp(q, inclusive ? g : Value(), keyScale);
   if (!a)
@@ -337,7 +336,7 @@ void ScanGradient::addTokens() {
   }
   if (wants(q) || wants(g)) {
     // A sweep has not scaled it.
-    double factor = queryLater ? scale : 1.0;
+    Scale factor = queryLater ? scale : Scale();
     if (!queryLater)
       queryLater = readForward(hValue, scale);
     queryLater = t.timesExp(queryLater, hasOwn ? g : Value(), factor);
@@ -468,7 +467,8 @@ void ScanGradient::build() {
 
 LogicalResult mlir::linattn::buildScanGradient(ScanOp op, OpBuilder &b,
                                                Cotangents &c) {
-  if (failed(checkScanGradient(op)))
+  if (failed(checkScanGradient(op)) ||
+      failed(checkScale(op, op.getScaleValue(), c)))
     return failure();
   if (needsNormalForm(op)) {
     bool keepsStates = llvm::any_of(

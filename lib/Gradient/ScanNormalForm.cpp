@@ -225,8 +225,8 @@ static SmallVector<Value> rewriteColumnsAsHeads(ScanOp op, OpBuilder &b) {
       b, loc, TypeRange{output.getType(), state.getType()}, op.getQuery(),
       op.getKey(), split(op.getValue()), repeat(op.getDecay()), none, beta,
       none, none, none, repeat(op.getErase()), split(op.getWrite()), none,
-      op.getMask(), op.getCuSeqlens(), none, output, state, none, none,
-      ValueRange(), op.getUpdate(), op.getReadout(), op.getTransition(),
+      op.getMask(), op.getCuSeqlens(), none, op.getScaleValue(), output, state,
+      none, none, ValueRange(), op.getUpdate(), op.getReadout(), op.getTransition(),
       op.getReverse(), IntegerAttr(), op.getFeatureMapAttr(), NormalizeAttr(),
       op.getScaleAttr(), ConfigAttr());
   IRMapping mapping;
@@ -357,7 +357,7 @@ void NormalForm::addOja(Value mask) {
   auto transposed = ScanOp::create(
       b, op.getLoc(), TypeRange{output.getType(), state.getType()}, query, step,
       k, sum, none, none, erased, step, none, none, none, none, none,
-      op.getCuSeqlens(), none, output, state, none, none, ValueRange(),
+      op.getCuSeqlens(), none, none, output, state, none, none, ValueRange(),
       Update::Dplr, Readout::Exclusive, Transition::After, op.getReverse(),
       IntegerAttr(), FeatureMapAttr(), NormalizeAttr(), FloatAttr(),
       ConfigAttr());
@@ -376,7 +376,7 @@ NormalForm::Scanned NormalForm::scan(Value value, Value state) {
   if (keepsStates) {
     groups.emplace(t, op.getQuery(), *op.getEvery());
     query =
-        groups->spreadQueries(t.timesExp(q, Value(), scaleOr1(op.getScale())));
+        groups->spreadQueries(t.timesExp(q, Value(), Scale::of(op)));
     for (Value *tokens : {&key, &value, &left, &right, &gate, &valueGate})
       *tokens = groups->spread(*tokens, t.dim(k, 3));
   }
@@ -386,7 +386,8 @@ NormalForm::Scanned NormalForm::scan(Value value, Value state) {
   auto built = ScanOp::create(
       b, op.getLoc(), TypeRange{output.getType(), state.getType()}, query, key,
       value, gate, valueGate, none, left, right, repeat(op.getBonus(), 0), none,
-      none, none, none, op.getCuSeqlens(), none, output, state, none, none,
+      none, none, none, op.getCuSeqlens(), none,
+      groups ? Value() : op.getScaleValue(), output, state, none, none,
       ValueRange(), a ? Update::Dplr : Update::Add, op.getReadout(),
       op.getTransition(), op.getReverse(), IntegerAttr(), FeatureMapAttr(),
       NormalizeAttr(), groups ? FloatAttr() : op.getScaleAttr(),

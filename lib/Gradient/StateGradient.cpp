@@ -37,12 +37,13 @@ static int64_t headsOf(Value tokens) {
 
 /// O = factor · Q S, of equal heads.
 static Value buildRead(TensorBuilder &t, Value query, Value state,
-                       double factor) {
+                       Scale factor) {
   SmallVector<OpFoldResult> sizes = t.sizes(query);
   sizes[3] = t.dim(state, 3);
   auto read = ReadOp::create(t.b, t.loc, query, state, Value(), t.empty(sizes));
-  if (factor != 1.0)
-    read.setScaleAttr(t.b.getF64FloatAttr(factor));
+  if (Value scale = factor.getValue())
+    read.getScaleValueMutable().assign(scale);
+  read.setScaleAttr(factor.getAttr(t.b));
   return read.getResult(0);
 }
 
@@ -64,9 +65,9 @@ static SmallVector<Value> rewriteAsScans(StateOp op, OpBuilder &b) {
     auto built = ScanOp::create(
         b, op.getLoc(), TypeRange{output.getType(), state.getType()}, query,
         op.getKey(), value, op.getDecay(), op.getValueDecay(), none, none, none,
-        none, none, none, none, op.getMask(), op.getCuSeqlens(), none, output,
-        state, none, none, ValueRange(), Update::Add, Readout::Inclusive,
-        Transition::After, op.getReverse(), IntegerAttr(),
+        none, none, none, none, op.getMask(), op.getCuSeqlens(), none, none,
+        output, state, none, none, ValueRange(), Update::Add,
+        Readout::Inclusive, Transition::After, op.getReverse(), IntegerAttr(),
         op.getFeatureMapAttr(), NormalizeAttr(), FloatAttr(),
         op.getConfigAttr());
     IRMapping mapping;
@@ -140,7 +141,7 @@ LogicalResult mlir::linattn::buildStateGradient(StateOp op, OpBuilder &b,
 static SmallVector<Value> rewriteAsPlainRead(ReadOp op, OpBuilder &b) {
   TensorBuilder t(b, op.getLoc(), getElementTypeOrSelf(op.getState()));
   int64_t heads = headsOf(op.getOutput());
-  double scale = scaleOr1(op.getScale());
+  Scale scale = Scale::of(op);
   Value query =
       t.repeated(buildFeatures(t, mapped(op), op.getQuery()), 1, heads);
   Value output =
@@ -161,7 +162,8 @@ LogicalResult mlir::linattn::buildReadGradient(ReadOp op, OpBuilder &b,
                                                Cotangents &c) {
   if (op.getRunningMax())
     return emitNoGradient(op) << " for running_max";
-  if (failed(
+  if (failed(checkScale(op, op.getScaleValue(), c)) ||
+      failed(
           checkKnownHeads(op, {op.getOutput(), op.getQuery(), op.getState()})))
     return failure();
   Type type = getElementTypeOrSelf(op.getState());
@@ -175,7 +177,7 @@ LogicalResult mlir::linattn::buildReadGradient(ReadOp op, OpBuilder &b,
         });
 
   TensorBuilder t(b, op.getLoc(), type);
-  double scale = scaleOr1(op.getScale());
+  Scale scale = Scale::of(op);
   Value d = c.get(op.getResult(0));
   if (c.isActive(op.getQuery()))
     c.add(b, op.getQuery(),

@@ -112,18 +112,11 @@ Value TensorBuilder::maximum(StringRef subscripts, Value input) {
       });
 }
 
-static Value times(OpBuilder &b, Location loc, Value x, double factor) {
-  if (factor == 1.0)
-    return x;
-  return arith::MulFOp::create(b, loc, x,
-                               emitFloat(b, loc, x.getType(), factor));
-}
-
 Value TensorBuilder::product(StringRef subscripts, Value lhs, Value rhs,
-                             double factor) {
+                             Scale factor) {
   auto multiply = [&](OpBuilder &nested, Location at, ValueRange args) {
     Value xy = arith::MulFOp::create(nested, at, args[0], args[1]);
-    return times(nested, at, xy, factor);
+    return factor.apply(nested, at, xy);
   };
   auto [operands, output] = subscripts.split("->");
   for (char letter : operands)
@@ -166,8 +159,8 @@ Value TensorBuilder::addScaled(Value x, Value coefficient, Value y) {
       });
 }
 
-Value TensorBuilder::timesExp(Value x, Value gate, double factor) {
-  if (!gate && factor == 1.0)
+Value TensorBuilder::timesExp(Value x, Value gate, Scale factor) {
+  if (!gate && factor.isOne())
     return convert(x);
   SmallVector<Value> inputs{x};
   std::string subscripts = "bhtd";
@@ -186,7 +179,7 @@ Value TensorBuilder::timesExp(Value x, Value gate, double factor) {
                Value value = args[0];
                if (gate)
                  value = arith::MulFOp::create(nested, at, args[1], value);
-               return times(nested, at, value, factor);
+               return factor.apply(nested, at, value);
              });
 }
 

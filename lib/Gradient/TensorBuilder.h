@@ -32,8 +32,7 @@ public:
   Value maximum(StringRef subscripts, Value input);
 
   /// factor · lhs · rhs, summed over the letters that the output lacks.
-  Value product(StringRef subscripts, Value lhs, Value rhs,
-                double factor = 1.0);
+  Value product(StringRef subscripts, Value lhs, Value rhs, Scale factor = {});
   /// x + y, in the shape of x; null stands for zero.
   Value add(Value x, Value y);
   /// x − y, the same.
@@ -43,7 +42,7 @@ public:
   /// x + coefficient ⊙ y, a coefficient for each token. A null x is zero.
   Value addScaled(Value x, Value coefficient, Value y);
   /// factor · e^gate ⊙ x. A null gate is zero; `feature` is the letter of x.
-  Value timesExp(Value x, Value gate, double factor = 1.0);
+  Value timesExp(Value x, Value gate, Scale factor = {});
   /// x in the element type.
   Value convert(Value x);
   /// Zeros where the mask is false.

@@ -83,6 +83,8 @@ template <typename OpTy>
 static void copyReadout(AttentionOp from, OpTy to) {
   to.setNormalizeAttr(from.getNormalizeAttr());
   to.setScaleAttr(from.getScaleAttr());
+  if (Value scale = from.getScaleValue())
+    to.getScaleValueMutable().assign(scale);
 }
 
 ScanOp mlir::linattn::rewriteAsScan(RewriterBase &rewriter, AttentionOp op) {

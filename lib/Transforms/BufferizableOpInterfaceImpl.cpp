@@ -56,6 +56,10 @@ struct StructuredOpModel
     rewriter.setInsertionPoint(op);
     SmallVector<Value> buffers;
     for (Value operand : op->getOperands()) {
+      if (!isa<TensorType>(operand.getType())) { // a scale
+        buffers.push_back(operand);
+        continue;
+      }
       FailureOr<Value> buffer = getBuffer(rewriter, operand, options, state);
       if (failed(buffer))
         return failure();

@@ -50,7 +50,7 @@ Recurrence::Recurrence(ScanOp scan)
       exclusive(scan.getReadout() == Readout::Exclusive),
       before(scan.getTransition() == Transition::Before),
       reverse(scan.getReverse()), normalize(scan.getNormalize()),
-      scale(scaleOr1(scan.getScale())) {}
+      scale(Scale::of(scan)) {}
 
 Recurrence::Recurrence(StateOp sum)
     : op(cast<FeatureMappedOpInterface>(sum.getOperation())), key(sum.getKey()),
@@ -64,7 +64,7 @@ Recurrence::Recurrence(ReadOp read)
     : op(cast<FeatureMappedOpInterface>(read.getOperation())),
       query(read.getQuery()), output(read.getOutput()),
       state{read.getState(), read.getNormalizer(), read.getRunningMax()},
-      normalize(read.getNormalize()), scale(scaleOr1(read.getScale())) {}
+      normalize(read.getNormalize()), scale(Scale::of(read)) {}
 
 SmallVector<Value *> Recurrence::tokenOperands() {
   SmallVector<Value *> operands;
@@ -154,11 +154,11 @@ Value ChunkSteps::square(Value rows) {
 //===----------------------------------------------------------------------===//
 
 Value ChunkSteps::pack(Value x, Value into, Value shift, Value gate, Value mask,
-                       double scale, std::optional<double> fill, bool reverse) {
-  FloatAttr factor = scale == 1.0 ? FloatAttr() : b.getF64FloatAttr(scale);
+                       Scale scale, std::optional<double> fill, bool reverse) {
   FloatAttr other = fill && mask ? b.getF64FloatAttr(*fill) : FloatAttr();
   return ChunkPackOp::create(b, loc, TypeRange{into.getType()}, x, shift, gate,
-                             mask, into, factor, other, reverse)
+                             mask, scale.getValue(), into, scale.getAttr(b),
+                             other, reverse)
       ->getResult(0);
 }
 
@@ -187,12 +187,12 @@ Value ChunkSteps::mapped(Value rows, FeatureMapKind kind) {
 
 /// scale · gate ⊙ φ(x − shift), 0 for a masked token.
 Value ChunkSteps::features(Value x, Value into, FeatureMapKind kind,
-                           Value shift, Value gate, Value mask, double scale) {
+                           Value shift, Value gate, Value mask, Scale scale) {
   if (kind == FeatureMapKind::Identity)
     return pack(x, into, shift, gate, mask, scale, {}, r.reverse);
   Value argument = pack(x, into, shift, {}, {}, 1.0, {}, r.reverse);
   Value feature = mapped(argument, kind);
-  if (!gate && !mask && scale == 1.0)
+  if (!gate && !mask && scale.isOne())
     return feature;
   return pack(feature, empty(tensor::getMixedSizes(b, loc, feature)), {}, gate,
               mask, scale);

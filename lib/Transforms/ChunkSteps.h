@@ -27,7 +27,7 @@ struct Recurrence {
   Update update = Update::Add;
   bool exclusive = false, before = false, reverse = false;
   std::optional<NormalizeAttr> normalize;
-  double scale = 1.0;
+  Scale scale = {};
 
   explicit Recurrence(ScanOp op);
   explicit Recurrence(StateOp op);
@@ -87,16 +87,16 @@ private:
 
   // Ops.
   Value pack(Value x, Value into, Value shift = {}, Value gate = {},
-             Value mask = {}, double scale = 1.0,
-             std::optional<double> fill = {}, bool reverse = false);
+             Value mask = {}, Scale scale = {}, std::optional<double> fill = {},
+             bool reverse = false);
   Value packTokens(Value x, Value into, Value gate = {}, Value mask = {},
-                   double scale = 1.0) {
+                   Scale scale = {}) {
     return pack(x, into, {}, gate, mask, scale, {}, r.reverse);
   }
   Value packGate(Value x, OpFoldResult width, Value mask = {},
                  std::optional<double> fill = {});
   Value features(Value x, Value into, FeatureMapKind kind, Value shift,
-                 Value gate, Value mask, double scale);
+                 Value gate, Value mask, Scale scale);
   Value mapped(Value rows, FeatureMapKind kind);
   Value decayed(Value rows, bool before, bool toEnd = false);
   Value scores(Value rows, Value keys, bool strict, bool before,

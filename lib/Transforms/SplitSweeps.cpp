@@ -86,7 +86,7 @@ Value Split::readAlongValues(Value key, Value value, Value state,
   return ScanOp::create(
              b, loc, TypeRange{output.getType(), state.getType()},
              op.getValueQuery(), value, key, decay, valueDecay, none, none,
-             none, none, none, none, none, none, op.getCuSeqlens(), none,
+             none, none, none, none, none, none, op.getCuSeqlens(), none, none,
              output, state, none, none, ValueRange(), Update::Add,
              op.getReadout(), Transition::After, op.getReverse(), IntegerAttr(),
              FeatureMapAttr(), NormalizeAttr(), op.getScaleAttr(), config)

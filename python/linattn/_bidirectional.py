@@ -49,6 +49,9 @@ def bidirectional(
     given = dict(zip(_GATES, (decay, value_decay, beta, a, b, cu_seqlens)))
     given = {name: array for name, array in given.items() if array is not None}
     feature_map, maps = _features.split(feature_map, q, k, initial_state is not None)
+    numbers = ()
+    if scale is not None:
+        scale, numbers = _ops.split_scale(scale, target)
     key = (
         "bidirectional", tuple(given), transition, update, feature_map, scale, form, target,
         initial_state is None, return_state,
@@ -59,7 +62,7 @@ def bidirectional(
         plan = _make_plan(*key[1:])
         _ops._remember(key, plan)
     state = None if initial_state is None else unpack(initial_state)
-    result = plan((q, k, v, *maps, *given.values()), state, out, False, num_threads)
+    result = plan((q, k, v, *maps, *given.values(), *numbers), state, out, False, num_threads)
     if return_state:
         o, forward, backward = result
         return o, (State(forward), State(backward))
@@ -78,7 +81,8 @@ def unpack(initial_state):
 
 def _make_plan(gates, transition, update, feature_map, scale, form, target, no_state, return_state):
     return_state = check_flag("return_state", return_state)
-    scale = check_number("scale", scale)
+    if scale is not _ops.PER_CALL:
+        scale = check_number("scale", scale)
     target, (form, config) = _ops.parse_target(target), parse_form(form)
     if form == "quadratic":
         raise ValueError("form: expected a recurrent form for bidirectional, but got quadratic")
@@ -106,6 +110,7 @@ def _make_text(options, sizes, others, maps=()):
         name: f.gate_argument(name, rank, dtype)
         for name, (rank, dtype) in zip(options.gates, others)
     }
+    scale = f.scale_argument()
     ((_, type_),) = f.state_types()
     if options.has_state:
         states = [f.argument(name, type_) for name in ("S", "S_reverse")]
@@ -124,6 +129,7 @@ def _make_text(options, sizes, others, maps=()):
         f.options = dataclasses.replace(options, reverse=name == "backward", readout=readout)
         text = f"linattn.scan {q}, {k}, {v}"
         text += "".join(_text._operand(gate, value) for gate, value in gates.items())
+        text += _text._operand("scale", scale)
         if options.update != "add":
             text += f" update({options.update})"
         if readout != "inclusive":
@@ -133,7 +139,7 @@ def _make_text(options, sizes, others, maps=()):
         text += f" into({dest}) init({state})"
         text += f.attributes("reverse", "feature_map", "scale", "config")
         results = [f"o_{name}", f"S_{name}"]
-        f.op(results, text, [q, k, v, *gates.values(), dest, state], [f.output_type, type_])
+        f.op(results, text, [q, k, v, *gates.values(), *([scale] if scale else []), dest, state], [f.output_type, type_])
         outputs.append(f"%o_{name}")
         finals.append(f"%S_{name}")
     o = f.define("o", f"arith.addf {outputs[0]}, {outputs[1]} : {f.output_type}", f.output_type)

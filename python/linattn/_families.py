@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numbers
 import threading
+from functools import partial
 
 import numpy as np
 
 from . import _linattn
 from ._checks import UnsupportedError, check_flag, check_legal_form, check_number, parse_form
-from ._ops import ALWAYS, check_inplace, describe_state, finish_inplace, name_state, parse_target, remember_in, resolve_target
+from ._ops import ALWAYS, PER_CALL, check_inplace, describe_state, finish_inplace, name_state, parse_target, remember_in, resolve_target, split_scale
 from ._plain import without_places
 from ._recipe import Recipe, makers
 from ._state import State
@@ -21,6 +22,7 @@ from ._state import State
 __all__ = ["Family", "latest", "offsets"]
 
 _table = _linattn.families
+_families = {}
 
 
 class _Latest(threading.local):
@@ -53,8 +55,11 @@ class Family:
         described = _table.describe(name, {})["operands"]
         self.operands = [operand[:3] for operand in described]
         self.optional = [operand[3] for operand in described]
+        # The op of log_linear has no operand for it.
+        self.takes_scale = "scale" in numbers and name != "log_linear"
         self.plans = {}
         makers[name] = self._make_plan
+        _families[name] = self
 
     def __call__(
         self, operands, options, initial_state, returns_state, out, num_threads, form, target,
@@ -75,6 +80,10 @@ class Family:
         given = describe_state(initial_state)
         if inplace is not False:
             inplace = check_inplace(inplace, given, self.state)
+        scale = ()
+        if self.takes_scale and options.get("scale") is not None:
+            known, scale = split_scale(options["scale"], target)
+            options = {**options, "scale": known}
         key = (
             tuple([x is None for x in operands]), tuple(options.values()), given, returns_state,
             form, target, inplace,
@@ -83,9 +92,8 @@ class Family:
             plan = self.plans[key]
         except (KeyError, TypeError):
             plan = self._make_plan(key[0], options, *key[2:])
-            plan.build.key = (self.name, key[0], options, *key[2:])
-            remember_in(self.plans, 256, key, plan)
-        present = tuple([x for x in operands if x is not None])
+            self._remember(key, options, plan)
+        present = tuple([x for x in operands if x is not None]) + scale
         state = None if given is None else self._unpack(initial_state, plan)
         result = plan(present, state, out, ALWAYS if inplace else False, num_threads)
         if latest.wanted:
@@ -100,6 +108,11 @@ class Family:
         o, *parts = result
         return o, State(*parts) if self.state_names(options)[0] == "S" else tuple(parts)
 
+    def _remember(self, key, options, plan):
+        remember_in(self.plans, 256, key, plan)
+        plan.build.key = (self.name, key[0], options, *key[2:])
+        plan.build.with_constants = partial(_with_scale, self.name, key, options)
+
     def state_names(self, options):
         return [name for name, _, _ in _table.describe(self.name, self._clean(options))["state"]]
 
@@ -109,6 +122,8 @@ class Family:
         """The options as the table takes them; those at None are left out."""
         clean = {}
         for name, value in options.items():
+            if value is PER_CALL:
+                continue
             if name in self.flags:
                 clean[name] = float(check_flag(name, value))
             elif name in self.integers:
@@ -133,6 +148,7 @@ class Family:
             elif role == "tokens" or not optional:
                 raise TypeError(f"{name}: expected an array (an object with __dlpack__), but got NoneType")
         clean = self._clean(options)
+        takes_scale = options.get("scale") is PER_CALL
         target, (form, config) = parse_target(target), parse_form(form)
         if form == "quadratic":
             raise ValueError(f"form: expected a recurrent form for {self.name}, but got quadratic")
@@ -142,14 +158,15 @@ class Family:
 
         def text(dtype, extents, types):
             layouts = [(name, *type_[::2]) for name, type_ in zip(others, types)]
-            return _table.text(family, dtype, extents, layouts, clean, has_state, returns_state, config or "")
+            return _table.text(family, dtype, extents, layouts, clean, has_state, returns_state, config or "", takes_scale)
 
         def refuse(error):
             check_legal_form(error)
             raise UnsupportedError(f"{family}: not compiled yet: {without_places(error)}") from None
 
+        scale = [("scale", "number", "")] if takes_scale else []
         return Recipe(
-            family, text, lambda on_device: resolve_target(target, on_device), refuse, given,
+            family, text, lambda on_device: resolve_target(target, on_device), refuse, given + scale,
             described["rules"], name_state(described["state"], state, self.state),
             ("out", "tokens", described["output"]), has_state, returns_state,
         ).plan(fixes_heads=True)  # fmt: skip
@@ -168,6 +185,17 @@ class Family:
                 f"{_count(len(parts))}"
             )
         return parts
+
+
+def _with_scale(name, key, options, scale):
+    """The plan of that key of a family, for one scale."""
+    family, options = _families[name], {**options, "scale": scale}
+    key = (key[0], tuple(options.values()), *key[2:])
+    plan = family.plans.get(key)
+    if plan is None:
+        plan = family._make_plan(key[0], options, *key[2:])
+        family._remember(key, options, plan)
+    return plan
 
 
 def _count(number):

@@ -109,7 +109,12 @@ class Step:
     """A step of a state without its arrays, to be repeated."""
 
     def __init__(
-        self, arrays: tuple[Any, ...], options: tuple[Any, ...], plan: Plan, state: tuple[Any, ...]
+        self,
+        arrays: tuple[Any, ...],
+        options: tuple[Any, ...],
+        plan: Plan,
+        state: tuple[Any, ...],
+        numbers: tuple[Any, ...] = ...,
     ) -> None: ...
     def __call__(
         self,

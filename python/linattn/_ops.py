@@ -8,6 +8,8 @@ file runs once per combination.
 from __future__ import annotations
 
 import dataclasses
+import math
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +22,9 @@ from ._text import Options, Sizes
 from ._token_maps import TokenMap
 
 __all__ = ["attention"]
+
+# In the key of a plan: the scale of each call is an operand of its kernels.
+PER_CALL = object()
 
 # Options -> Plan. Feature maps that are made anew for every call must not fill
 # the memory.
@@ -108,9 +113,11 @@ def attention(
     Raises:
       ValueError, TypeError: naming the operand, what was expected and what came.
     """
-    maps = ()
+    maps, numbers = (), ()
     if isinstance(feature_map, TokenMap):
         feature_map, maps = _features.split(feature_map, q, k, initial_state is not None)
+    if scale is not None:
+        scale, numbers = split_scale(scale, target)
     key = (
         "attention", causal, feature_map, normalize, (eps, floor, abs_floor, clamp), weights,
         scale, form, target, mask is None, prefix is None, describe_state(initial_state),
@@ -125,7 +132,7 @@ def attention(
     operands = (q, k, v, *maps) if mask is None else (q, k, v, *maps, mask)
     if prefix is not None:
         operands += (_lengths(prefix, q),)
-    result = plan(operands, state, out, False, num_threads)
+    result = plan(operands + numbers, state, out, False, num_threads)
     if return_state:
         o, *parts = result
         return o, State(*parts)
@@ -145,9 +152,32 @@ def _lengths(prefix, q):
     return prefix
 
 
+def split_scale(scale, target):
+    """The scale as a plan knows it and the operands that it has for it: 1 costs nothing as
+    a constant, and kernels of a GPU take no other."""
+    if type(scale) is not float or not math.isfinite(scale):
+        scale = check_number("scale", scale)
+    if scale is None or scale == 1.0 or target in ("nvvm", "nvvm-emulated"):
+        return scale, ()
+    return PER_CALL, (scale,)
+
+
 def _remember(key, plan):
     remember_in(_plans, _MAX_PLANS, key, plan)
     plan.build.key = key
+    plan.build.with_constants = partial(_with_scale, key)
+
+
+def _with_scale(key, scale):
+    """The plan of that key, for one scale."""
+    key = tuple([scale if part is PER_CALL else part for part in key])
+    try:
+        return _plans[key]
+    except KeyError:
+        pass
+    plan = makers[key[0]](*key[1:])
+    _remember(key, plan)
+    return plan
 
 
 def remember_in(plans, most, key, plan):
@@ -275,7 +305,8 @@ def make_plan(
         filled = dataclasses.replace(
             options,
             eps=filled_eps(options.denominator, sizes.dtype),
-            scale=sizes.K**-0.5 if scale == "K**-0.5" else scale,
+            scale=sizes.K**-0.5 if scale == "K**-0.5" else None if scale is PER_CALL else scale,
+            takes_scale=scale is PER_CALL,
         )
         entries = [
             (rank, dtype, [extents.get(name) for name in layouts.split("|")[alternative].split()])
@@ -315,8 +346,9 @@ def make_plan(
         rules.append(f"Ts = T / {options.every}")
         kept = [(name, role, _between(layout)) for name, role, layout in state]
     described = [(name, "tokens", layouts[name]) for name in tokens] + maps + list(gates)
+    numbers = [("scale", "number", "")] if scale is PER_CALL else []
     return Recipe(
-        what, write, lambda on_device: resolve_target(target, on_device), refuse, described, rules, state,
+        what, write, lambda on_device: resolve_target(target, on_device), refuse, described + numbers, rules, state,
         ("out", "tokens", "B T Ho V") if "q" in tokens else None, options.has_state, options.returns_state,
         options.wide_state, kept,
     ).plan(
@@ -372,7 +404,8 @@ def _make_attention_plan(
     causal = check_flag("causal", causal)
     normalize = check_flag("normalize", normalize)
     return_state = check_flag("return_state", return_state)
-    scale = check_number("scale", scale)
+    if scale is not PER_CALL:
+        scale = check_number("scale", scale)
     check_choice("weights", weights, ("linear", "softmax"))
     target, (form, config) = parse_target(target), parse_form(form)
     softmax, stateful = weights == "softmax", return_state or not no_state

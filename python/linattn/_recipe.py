@@ -42,6 +42,8 @@ class Recipe:
         self.snapshots = list(snapshots)
         # The name of a maker and its arguments, once the plan is remembered by them.
         self.key = None
+        # Numbers -> the plan that has them as constants; of a plan whose operands they are.
+        self.with_constants = None
         self._name = None
 
     def __call__(self, dtype, extents, types, on_device):

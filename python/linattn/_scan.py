@@ -229,7 +229,7 @@ def find_plan(
     initial_state, return_state, state_dtype, reverse, form, target, check, state_layout, given,
     every=None,
 ):  # fmt: skip
-    """The plan of a scan, and the arrays that it takes."""
+    """The plan of a scan, and the arrays and numbers that it takes."""
     if check is not False and check_flag("check", check):
         check_decays(decay=operands[0], value_decay=operands[1])
     present, maps = (), ()
@@ -247,6 +247,9 @@ def find_plan(
         # Made so on purpose, unlike an array, which is float64 by NumPy's default.
         state_dtype = "float64" if dtype_name(initial_state.S) == "float64" else None
     state_layout = find_layout(initial_state, state_layout)
+    if scale is not None:
+        scale, numbers = _ops.split_scale(scale, target)
+        arrays += numbers
     key = (
         "scan", present, transition, update, readout, feature_map, normalize, denominator, scale,
         form, target, reverse, given, return_state, state_dtype, state_layout, every,
@@ -292,7 +295,8 @@ def _make_scan_plan(
     normalize = check_flag("normalize", normalize)
     reverse = check_flag("reverse", reverse)
     return_state = check_flag("return_state", return_state)
-    scale = check_number("scale", scale)
+    if scale is not _ops.PER_CALL:
+        scale = check_number("scale", scale)
     if state_dtype is not None:
         check_choice("state_dtype", state_dtype, ("float32", "float64"))
     denominator = _ops.check_denominator(denominator, normalize)

@@ -167,7 +167,8 @@ class State:
                 if check is False and cu_seqlens is None and state_indices is None and (
                     feature_map is None or isinstance(feature_map, str)
                 ):
-                    self._last = _linattn.Step(arrays, options, plan, state)
+                    numbers = operands[sum(array is not None for array in arrays) :]
+                    self._last = _linattn.Step(arrays, options, plan, state, numbers)
                 result = plan(operands, state, out, self._owned, num_threads)
         except BaseException as error:
             self._lose(error, state_indices)
@@ -285,9 +286,12 @@ class State:
         self._check_kept()
         feature_map, maps = _features.split(feature_map, q=q, streams=True)
         denominator = (eps, floor, abs_floor, clamp)
+        numbers = ()
+        if scale is not None:
+            scale, numbers = _ops.split_scale(scale, target)
         plan = _state_plan("query", feature_map, self, denominator, scale, target)
         # But for an absolute floor a running maximum cancels in the quotient.
-        return plan((q, *maps), self._parts()[: plan.state_parts], out, False, num_threads)
+        return plan((q, *maps, *numbers), self._parts()[: plan.state_parts], out, False, num_threads)
 
     def _parts(self):
         return tuple(part for part in (self.S, self.z, self.m) if part is not None)
@@ -414,7 +418,8 @@ def _state_plan(what, feature_map, state, denominator, scale, target):
 
 
 def _make_state_plan(what, feature_map, no_z, no_m, denominator, scale, target, wide, layout):
-    scale = _checks.check_number("scale", scale)
+    if scale is not _ops.PER_CALL:
+        scale = _checks.check_number("scale", scale)
     denominator = _ops.check_denominator(denominator, not no_z)
     phi = _features.parse(feature_map)
     _ops.check_abs_floor(denominator, phi.kind)

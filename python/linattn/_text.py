@@ -28,6 +28,7 @@ class Options:
     denominator: tuple = (None, None, None, None)  # eps, floor, abs_floor, clamp as given
     eps: float | None = None  # with its default
     scale: float | None = None
+    takes_scale: bool = False  # the scale is an argument
     causal: bool = False
     weights: str = "linear"
     config: str | None = None
@@ -180,6 +181,9 @@ class _Function:
             return value
         type_ = self.types[value].replace(self.op_dtype, self.dtype)
         return self.define("result", f"arith.truncf {value} : {self.types[value]} to {type_}", type_)
+
+    def scale_argument(self):
+        return self.argument("scale", "f64") if self.options.takes_scale else None
 
     def mask_argument(self):
         if "mask" not in self.options.gates:
@@ -334,10 +338,11 @@ def attention_text(options, sizes, extra, maps=()):
     q, k, v = operands = f.mapped_tokens(f.token_arguments())
     mask = f.mask_argument()
     prefix = f.prefix_argument(extra)
-    operands = operands + [operand for operand in (mask, prefix) if operand]
+    scale = f.scale_argument()
+    operands = operands + [operand for operand in (mask, prefix, scale) if operand]
     weights = " weights(softmax)" if options.weights == "softmax" else ""
     attributes = f.attributes("causal", "feature_map", "normalize", "scale", "config")
-    source = f"{q}, {k}, {v}{_operand('mask', mask)}{_operand('prefix', prefix)}{weights}"
+    source = f"{q}, {k}, {v}{_operand('mask', mask)}{_operand('prefix', prefix)}{_operand('scale', scale)}{weights}"
     if options.quadratic:
         operands.append(f.output(f.state_heads()))
         text = f"linattn.quadratic {source} into({operands[-1]}){attributes}"
@@ -357,6 +362,9 @@ def scan_text(options, sizes, extra, maps=()):
         name: f.gate_argument(name, rank, dtype)
         for name, (rank, dtype) in zip(options.gates, extra)
     }
+    scale = f.scale_argument()
+    if scale:
+        gates["scale"] = scale
     given = f.state_arguments() if options.has_state else None
     states = f.dim("B", q, 0)
     if "cu_seqlens" in gates:
@@ -403,7 +411,7 @@ def update_text(options, sizes, extra, maps=()):
     return f.finish("update", _emit_state(f, k, v, None, f.state_arguments()))
 
 
-def _emit_read(f, q, state):
+def _emit_read(f, q, state, scale):
     """Reads queries from a state; its running maximum cancels in the quotient."""
     heads = f.dim("Hs", state[0], 1) if f.sizes.H is None else None
     dest = f.output(heads)
@@ -413,9 +421,9 @@ def _emit_read(f, q, state):
     keywords = ("normalizer", "running_max")
     text = f"linattn.read {q}, {state[0]}"
     text += "".join(_operand(keyword, value) for keyword, value in zip(keywords, state[1:]))
-    text += f" into({dest})"
+    text += f"{_operand('scale', scale)} into({dest})"
     text += f.attributes("feature_map", "normalize", "scale", "config")
-    operands = [q, *state, dest]
+    operands = [q, *state, *([scale] if scale else []), dest]
     f.op(["o"], text, operands, [f.output_type])
     return "%o"
 
@@ -424,7 +432,8 @@ def query_text(options, sizes, extra, maps=()):
     """Reads queries from a state."""
     f = _Function(options, sizes, maps, "q")
     (q,) = f.mapped_tokens(f.token_arguments("q"))
-    return f.finish("query", [f.narrow(_emit_read(f, q, f.state_arguments(options.query_parts)))])
+    scale = f.scale_argument()
+    return f.finish("query", [f.narrow(_emit_read(f, q, f.state_arguments(options.query_parts), scale))])
 
 
 def noncausal_text(options, sizes, extra, maps=()):
@@ -432,10 +441,11 @@ def noncausal_text(options, sizes, extra, maps=()):
     f = _Function(options, sizes, maps)
     q, k, v = f.mapped_tokens(f.token_arguments())
     mask = f.mask_argument()
+    scale = f.scale_argument()
     if options.has_state:
         state = f.state_arguments()
     else:
         state = f.zero_state(f.dim("B", k, 0), f.state_heads())
     state = _emit_state(f, k, v, mask, state)
-    o = f.narrow(_emit_read(f, q, state))
+    o = f.narrow(_emit_read(f, q, state, scale))
     return f.finish("attention", [o, *state] if options.returns_state else [o])

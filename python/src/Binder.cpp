@@ -333,6 +333,8 @@ BufferView Binder::bind(const OperandSpec &spec, const BufferView &view,
   alternative = 0;
   if (spec.role == OperandRole::Tokens)
     return bindTokens(spec, view);
+  if (spec.role == OperandRole::Number)
+    return view;
   if (spec.role == OperandRole::Offsets) {
     bindOffsets(spec, view);
     return view;

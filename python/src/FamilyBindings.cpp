@@ -108,7 +108,7 @@ static Type parseType(Builder &b, const std::string &name) {
 static std::string emitText(const std::string &name, const std::string &dtype,
                             nb::dict extents, nb::list operands,
                             nb::dict options, bool hasState, bool returnsState,
-                            const std::string &config) {
+                            const std::string &config, bool takesScale) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   Builder b(&context);
   FamilyRequest request;
@@ -124,6 +124,7 @@ static std::string emitText(const std::string &name, const std::string &dtype,
   request.hasInitialState = hasState;
   request.returnsState = returnsState;
   request.config = config;
+  request.takesScale = takesScale;
   auto module = ::linattn::python::unwrap(
       buildFamily(&context, getFamily(name), request));
   return printFamily(*module);
@@ -161,5 +162,7 @@ void ::linattn::python::registerFamilies(nb::module_ &module) {
       "A rule of sizes: kind, result, left, right, factor, coefficients.");
   families.def("text", &emitText, "name"_a, "dtype"_a, "extents"_a,
                "operands"_a, "options"_a, "has_state"_a, "returns_state"_a,
-               "config"_a, "The family as a module for these types.");
+               "config"_a, "takes_scale"_a = false,
+               "The family as a module for these types; the scale is an f64 "
+               "argument behind the operands with `takes_scale`.");
 }

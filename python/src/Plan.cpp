@@ -45,6 +45,8 @@ Plan::~Plan() { llvm::erase(getPlans(), this); }
 OperandSpec Plan::makeOperand(std::string name, OperandRole role,
                               const std::string &layouts) {
   OperandSpec spec{std::move(name), role, {}};
+  if (role == OperandRole::Number)
+    return spec;
   spec.layouts[0] = parseLayouts(layouts, names);
   // A state has all its dimensions whatever the tokens have.
   if (role == OperandRole::State || role == OperandRole::Carried ||
@@ -165,6 +167,39 @@ void PlanCall::import(llvm::ArrayRef<PyObject *> operands, nb::handle state) {
                            ": expected no gradients to be recorded forward, "
                            "since none are here");
   binder.isDevice = place.isDevice();
+  if (plan.hasNumbers && place.isDevice())
+    throw DispatchedTensor(plan.operands.front().name +
+                           ": expected arrays in the memory of the CPU beside "
+                           "a number, but got arrays in the memory of a GPU");
+}
+
+BufferView PlanCall::importNumber(nb::handle object, const OperandSpec &spec) {
+  if (!PyFloat_Check(object.ptr()))
+    throw nb::type_error(
+        (spec.name + ": expected a number, but got " + describeType(object))
+            .c_str());
+  double &number = numbers[arrays.size()];
+  number = PyFloat_AS_DOUBLE(object.ptr());
+  const double *memory = &number;
+  return BufferView(memory, DType::F64, {});
+}
+
+/// What an attribute may be: 0, or what the type of sums holds.
+void PlanCall::checkNumbers() const {
+  for (auto [index, spec] : llvm::enumerate(plan.operands)) {
+    if (spec.role != OperandRole::Number)
+      continue;
+    double number = numbers[index];
+    DType type = binder.dtypeOf(spec);
+    bool isNormal = type == DType::F64
+                        ? std::isnormal(number)
+                        : std::isnormal(static_cast<float>(number));
+    if (number != 0 && !isNormal)
+      throw nb::value_error((spec.name + ": expected 0 or a normal number of " +
+                             getPythonName(type) + ", but got " +
+                             nb::cast<std::string>(nb::str(nb::float_(number))))
+                                .c_str());
+  }
 }
 
 void PlanCall::bindOperands() {
@@ -178,7 +213,7 @@ void PlanCall::bindOperands() {
     }
     uint8_t alternative = 0;
     inputs.push_back(binder.bind(spec, view, alternative));
-    if (isTokens)
+    if (isTokens || spec.role == OperandRole::Number)
       continue;
     // Parameters tell how many features gates and states have.
     if (spec.role == OperandRole::Parameter)
@@ -216,10 +251,15 @@ bool PlanCall::bindAsBefore() {
 }
 
 void PlanCall::bind() {
-  if (bindAsBefore())
+  bool isKnown = bindAsBefore();
+  if (!isKnown) {
+    bindOperands();
+    bindState();
+  }
+  if (plan.hasNumbers)
+    checkNumbers();
+  if (isKnown)
     return;
-  bindOperands();
-  bindState();
   entry = findKernel();
   // Offsets matter by their elements.
   if (plan.hasOffsets || place.isDevice())
@@ -479,7 +519,7 @@ nb::object Plan::call(llvm::ArrayRef<PyObject *> operands, nb::handle state,
   } catch (const DispatchedTensor &error) {
     if (error.library == ArrayKind::Jax)
       library = "linattn._jax";
-    else if (!findTorch())
+    else if (!hasNumbers && !findTorch())
       throw;
     refusal = error.what();
   } catch (const nb::builtin_exception &error) {
@@ -487,12 +527,33 @@ nb::object Plan::call(llvm::ArrayRef<PyObject *> operands, nb::handle state,
       throw;
     refusal = error.what();
   }
+  if (hasNumbers)
+    return callWithConstants(operands, state, out, inPlace, numThreads,
+                             destination);
   nb::list arrays;
   for (PyObject *operand : operands)
     arrays.append(nb::handle(operand));
   return nb::module_::import_(library).attr("dispatch")(
       nb::find(this), nb::tuple(arrays), state, out, static_cast<int>(inPlace),
       numThreads, destination, refusal);
+}
+
+/// The call by the plan whose kernels have this call's numbers as constants.
+nb::object Plan::callWithConstants(llvm::ArrayRef<PyObject *> operands,
+                                   nb::handle state, nb::handle out,
+                                   InPlace inPlace, nb::handle numThreads,
+                                   nb::handle destination) {
+  llvm::SmallVector<PyObject *, 16> arrays;
+  nb::list numbers;
+  for (auto [operand, spec] : llvm::zip_equal(operands, this->operands)) {
+    if (spec.role == OperandRole::Number)
+      numbers.append(nb::handle(operand));
+    else
+      arrays.push_back(operand);
+  }
+  nb::object plan = build.attr("with_constants")(*numbers);
+  return nb::cast<Plan &>(plan).call(arrays, state, out, inPlace, numThreads,
+                                     destination);
 }
 
 nb::object Plan::run(llvm::ArrayRef<PyObject *> operands, nb::handle state,
@@ -537,8 +598,11 @@ static OperandRole parseRole(const std::string &role) {
     return OperandRole::Parameter;
   if (role == "positions")
     return OperandRole::Positions;
+  if (role == "number")
+    return OperandRole::Number;
   throw nb::value_error(("role: expected tokens, gate, mask, counts, offsets, "
-                         "state, carried, parameter or positions, but got " +
+                         "state, carried, parameter, positions or number, but "
+                         "got " +
                          role)
                             .c_str());
 }
@@ -572,9 +636,13 @@ static void describe(Plan &plan, nb::list operands, nb::list rules,
     plan.addRule("1 = 1");
   plan.batch = plan.names.find("B");
   plan.states = plan.names.find("N");
-  plan.hasOffsets = llvm::any_of(plan.operands, [](const OperandSpec &spec) {
-    return spec.role == OperandRole::Offsets;
-  });
+  auto has = [&](OperandRole role) {
+    return llvm::any_of(plan.operands, [&](const OperandSpec &spec) {
+      return spec.role == role;
+    });
+  };
+  plan.hasOffsets = has(OperandRole::Offsets);
+  plan.hasNumbers = has(OperandRole::Number);
 }
 
 void linattn::python::registerPlan(nb::module_ &module) {

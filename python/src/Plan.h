@@ -42,6 +42,8 @@ enum class OperandRole : uint8_t {
   Parameter,
   /// Integers, one for each token.
   Positions,
+  /// A number of Python, which the kernel takes as an f64 scalar.
+  Number,
 };
 
 /// An operand or a result with the layouts that it may have in every rank mode.
@@ -104,6 +106,8 @@ public:
   DimNames::Id batch = DimNames::kNone, states = DimNames::kNone;
   /// Some operand delimits sequences, and so tells how many states there are.
   bool hasOffsets = false;
+  /// Some operand is a number.
+  bool hasNumbers = false;
   /// Kernels are made for the head counts of the call, whatever T.
   bool fixesHeads = false;
   /// The state was there first: tokens that do not fit it are what is wrong.
@@ -120,7 +124,8 @@ public:
   /// returned; o is None where there is none. Parts that were updated in place
   /// are the arrays that were given. The final state goes to `destination`, a
   /// tuple of arrays, if there is one. Tensors that PyTorch must look at go to
-  /// `linattn._torch`, and those that JAX traces to `linattn._jax`.
+  /// `linattn._torch`, and those that JAX traces to `linattn._jax`; these, and
+  /// a GPU, take numbers as constants of a plan of its own.
   nanobind::object call(llvm::ArrayRef<PyObject *> operands,
                         nanobind::handle state, nanobind::handle out,
                         InPlace inPlace, nanobind::handle numThreads,
@@ -160,6 +165,11 @@ public:
 
 private:
   void add(std::shared_ptr<Entry> entry);
+  nanobind::object callWithConstants(llvm::ArrayRef<PyObject *> operands,
+                                     nanobind::handle state,
+                                     nanobind::handle out, InPlace inPlace,
+                                     nanobind::handle numThreads,
+                                     nanobind::handle destination);
   static void dropOldestKernel();
 
   std::vector<std::shared_ptr<Entry>> entries;

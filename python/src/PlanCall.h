@@ -52,9 +52,14 @@ private:
   void guardState(WriteGuard &guard) const;
   void import(nanobind::handle object, const OperandSpec &spec) {
     ImportedArray &array = imported[arrays.size()].emplace();
-    array.import(object, spec.name.c_str(), place);
+    if (spec.role == OperandRole::Number)
+      array.view = importNumber(object, spec);
+    else
+      array.import(object, spec.name.c_str(), place);
     arrays.push_back(&array.view);
   }
+  BufferView importNumber(nanobind::handle object, const OperandSpec &spec);
+  void checkNumbers() const;
   using Views = llvm::SmallVector<BufferView, 8>;
   bool bindAsBefore();
   void bindOperands();
@@ -75,6 +80,8 @@ private:
   /// Held while it runs: other threads' calls may drop it from the plan.
   std::shared_ptr<Plan::Entry> entry;
   std::array<std::optional<ImportedArray>, kMaxOperands> imported;
+  /// The numbers among them.
+  std::array<double, kMaxOperands> numbers;
   /// Operands, then the state, as they were given and as the op takes them.
   llvm::SmallVector<const BufferView *, 8> arrays;
   Views inputs;

@@ -36,9 +36,10 @@ namespace {
 
 class Step {
 public:
-  Step(nb::tuple arrays, nb::tuple options, nb::object plan, nb::tuple state)
+  Step(nb::tuple arrays, nb::tuple options, nb::object plan, nb::tuple state,
+       nb::tuple numbers)
       : options(options), owner(plan), plan(&nb::cast<Plan &>(plan)),
-        state(state) {
+        state(state), numbers(numbers) {
     for (PyObject *array : itemsOf(arrays))
       present.push_back(array != Py_None);
   }
@@ -56,6 +57,7 @@ public:
       if (wasPresent)
         operands.push_back(array);
     }
+    llvm::append_range(operands, itemsOf(numbers));
     return plan->call(operands, state, out, parseInPlace(inPlace), numThreads);
   }
 
@@ -63,7 +65,8 @@ private:
   nb::tuple options;
   nb::object owner;
   Plan *plan;
-  nb::tuple state;
+  /// The state, and the numbers among the options that are operands.
+  nb::tuple state, numbers;
   llvm::SmallVector<bool, 16> present;
 };
 
@@ -135,6 +138,10 @@ public:
         given = argument;
         state = nb::make_tuple(nb::handle(argument));
       } else if (role != kOption) {
+        // Other numbers are the function's to convert.
+        if (plan->operands[role].role == OperandRole::Number &&
+            !PyFloat_CheckExact(argument))
+          return nb::none();
         operands[role] = argument;
       }
     }
@@ -199,8 +206,9 @@ private:
 void linattn::python::registerStep(nb::module_ &module) {
   nb::class_<Step>(module, "Step",
                    "A step of a state without its arrays, to be repeated.")
-      .def(nb::init<nb::tuple, nb::tuple, nb::object, nb::tuple>(), "arrays"_a,
-           "options"_a, "plan"_a, "state"_a)
+      .def(nb::init<nb::tuple, nb::tuple, nb::object, nb::tuple, nb::tuple>(),
+           "arrays"_a, "options"_a, "plan"_a, "state"_a,
+           "numbers"_a = nb::tuple())
       .def("__call__", &Step::call, "arrays"_a, "options"_a, "out"_a.none(),
            "in_place"_a, "num_threads"_a.none());
   nb::class_<Repeat>(module, "Repeat",

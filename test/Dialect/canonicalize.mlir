@@ -296,6 +296,30 @@ func.func @scale_feature_map(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>) -
 
 // -----
 
+// Nothing is folded into a scale that is an operand.
+// CHECK-LABEL: func.func @scale_operand
+// CHECK: arith.mulf
+// CHECK: scale(%arg2)
+func.func @scale_operand(%q: tensor<2x4x?x8xf32>, %c: tensor<2x4x?x8xf32>, %scale: f64) -> tensor<2x4x?x8xf32> {
+  %scaled = arith.mulf %q, %c : tensor<2x4x?x8xf32>
+  %o = linattn.attention %scaled, %q, %q scale(%scale) : (tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, f64) -> tensor<2x4x?x8xf32>
+  return %o : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @scale_operand_static
+// CHECK: arith.mulf
+// CHECK: scale(%arg1)
+func.func @scale_operand_static(%q: tensor<2x4x6x8xf32>, %scale: f64) -> tensor<2x4x6x8xf32> {
+  %c = arith.constant dense<0.25> : tensor<2x4x6x8xf32>
+  %scaled = arith.mulf %q, %c : tensor<2x4x6x8xf32>
+  %o = linattn.attention %scaled, %q, %q scale(%scale) : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, f64) -> tensor<2x4x6x8xf32>
+  return %o : tensor<2x4x6x8xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @scale_unknown_dynamic
 // CHECK: arith.mulf
 func.func @scale_unknown_dynamic(%q: tensor<?x4x?x8xf32>, %k: tensor<?x4x?x8xf32>, %c: tensor<?x4x?x8xf32>) -> tensor<?x4x?x8xf32> {
@@ -418,4 +442,35 @@ func.func @fold_casts_quadratic(%q: tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32> 
   %r = linattn.quadratic %q1, %q1, %q1 weights(softmax) into(%q)
     : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32>
   return %r : tensor<2x4x6x8xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// A constant scale becomes an attribute
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: func.func @constant_scale
+// CHECK: linattn.attention %arg0, %arg0, %arg0 {scale = 2.500000e-01 : f64}
+// CHECK: linattn.quadratic %arg0, %arg0, %arg0 into(%arg0) {scale = 2.500000e-01 : f64}
+// CHECK: linattn.scan %arg0, %arg0, %arg0 into(%arg0) init(%arg1) {scale = 2.500000e-01 : f64}
+// CHECK: linattn.read %arg0, %arg1 into(%arg0) {scale = 2.500000e-01 : f64}
+func.func @constant_scale(%q: tensor<2x4x?x8xf32>, %s: tensor<2x4x8x8xf32>) -> (tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>) {
+  %c = arith.constant 0.25 : f64
+  %0 = linattn.attention %q, %q, %q scale(%c) : (tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, f64) -> tensor<2x4x?x8xf32>
+  %1 = linattn.quadratic %q, %q, %q scale(%c) into(%q) : (tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, f64, tensor<2x4x?x8xf32>) -> tensor<2x4x?x8xf32>
+  %2:2 = linattn.scan %q, %q, %q scale(%c) into(%q) init(%s) : (tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, f64, tensor<2x4x?x8xf32>, tensor<2x4x8x8xf32>) -> (tensor<2x4x?x8xf32>, tensor<2x4x8x8xf32>)
+  %3 = linattn.read %q, %s scale(%c) into(%q) : (tensor<2x4x?x8xf32>, tensor<2x4x8x8xf32>, f64, tensor<2x4x?x8xf32>) -> tensor<2x4x?x8xf32>
+  return %0, %1, %2#0, %3 : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// f32 does not hold it: an attribute would be refused.
+// CHECK-LABEL: func.func @unusable_scale
+// CHECK: scale(%{{.+}}) :
+func.func @unusable_scale(%q: tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32> {
+  %c = arith.constant 1.0e300 : f64
+  %0 = linattn.attention %q, %q, %q scale(%c) : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, f64) -> tensor<2x4x6x8xf32>
+  return %0 : tensor<2x4x6x8xf32>
 }

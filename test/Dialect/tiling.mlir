@@ -101,3 +101,30 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// Every tile has the scale.
+
+// CHECK-LABEL: func.func @scale_operand
+// CHECK-SAME: %[[SCALE:[a-z0-9]+]]: f64
+// CHECK: linattn.scan {{.+}} scale(%[[SCALE]]) into
+// CHECK: linattn.quadratic {{.+}} scale(%[[SCALE]]) into
+// CHECK: linattn.read {{.+}} scale(%[[SCALE]]) into
+func.func @scale_operand(%q: tensor<2x4x?x8xf32>, %scale: f64, %s: tensor<2x4x8x8xf32>) -> (tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>) {
+  %0:2 = linattn.scan %q, %q, %q scale(%scale) into(%q) init(%s)
+    : (tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, f64, tensor<2x4x?x8xf32>, tensor<2x4x8x8xf32>) -> (tensor<2x4x?x8xf32>, tensor<2x4x8x8xf32>)
+  %1 = linattn.quadratic %q, %q, %q scale(%scale) into(%q) {causal}
+    : (tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, f64, tensor<2x4x?x8xf32>) -> tensor<2x4x?x8xf32>
+  %2 = linattn.read %q, %s scale(%scale) into(%q) : (tensor<2x4x?x8xf32>, tensor<2x4x8x8xf32>, f64, tensor<2x4x?x8xf32>) -> tensor<2x4x?x8xf32>
+  return %0#0, %1, %2 : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %op = transform.structured.match ops{["linattn.scan", "linattn.quadratic", "linattn.read"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loops:3 = transform.structured.tile_using_for %op tile_sizes [1, 2, 16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

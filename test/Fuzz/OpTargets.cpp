@@ -35,6 +35,11 @@ public:
     return "%x" + std::to_string(operands.size() - 1);
   }
 
+  std::string addScalar(llvm::StringRef type) {
+    operands.push_back(type.str());
+    return "%x" + std::to_string(operands.size() - 1);
+  }
+
   /// The op is what stands between the results and the types.
   std::string finish(const std::string &op) const {
     std::string text = "func.func @f(", values;
@@ -139,19 +144,23 @@ private:
   }
 
   std::string addRows() {
-    hasRows = choices.rarely(6);
+    // One byte for both, so that older inputs mean what they did, mostly.
+    uint8_t choice = choices.byte();
+    hasRows = choice % 6 == 5;
+    hasScale = choice / 6 % 4 == 3;
     return clause("mask", choices.rarely(5), {batch, tokens}, "i1") +
            clause("cu_seqlens", isPacked, {choices.flag() ? "?" : "3"},
                   choices.pick({"i32", "i64"})) +
            clause("state_indices", hasRows, {isPacked ? "?" : batch},
-                  choices.pick({"i32", "i64"}));
+                  choices.pick({"i32", "i64"})) +
+           (hasScale ? " scale(" + function.addScalar("f64") + ")" : "");
   }
 
   std::string makeAttributes() {
     std::vector<std::string> attributes;
     if (choices.rarely(4))
       attributes.push_back("reverse");
-    if (choices.flag())
+    if (choices.flag() && !hasScale)
       attributes.push_back(("scale = " +
                             choices.pick({"1.0", "0.0", "-0.5", "1.0e-320",
                                           "0x7FF8000000000000", "1.0e300"}) +
@@ -196,7 +205,8 @@ private:
   FunctionText function;
   std::string batch, heads, keyHeads, tokens, keySize, valueSize;
   std::string element, gate, sum, update, map;
-  bool isExclusive, isPacked, isNormalized, hasInputGate, hasRows = false;
+  bool isExclusive, isPacked, isNormalized, hasInputGate, hasRows = false,
+                                                          hasScale = false;
 };
 
 } // namespace

@@ -199,7 +199,7 @@ def fuzz_api(rng):
         options = {
             "update": rng.choice(("add", "add", "delta", "dplr")), "readout": rng.choice(("inclusive", "exclusive")),
             "feature_map": rng.choice((None, None, "elu", "relu", "exp", "softmax")), "reverse": rng.random() < 0.2,
-            "normalize": rng.random() < 0.2, "scale": rng.choice((None, 1.0, -0.5, 0.0)),
+            "normalize": rng.random() < 0.2, "scale": rng.choice((None, 1.0, -0.5, 0.0, rng.uniform(-4, 4))),
             "form": rng.choice(("auto", "auto", "token", "state-tile", "chunk:5", "segments:4", "quadratic")),
         }  # fmt: skip
         given = rng.sample(sorted(shapes), rng.choice((0, 1, 1, 2, 3)))

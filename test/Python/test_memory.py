@@ -10,6 +10,7 @@ import pytest
 from conftest import assert_agrees
 
 import linattn
+from linattn import reference
 
 
 def run_limited(code):
@@ -151,21 +152,23 @@ def test_threads_without_memory_for_their_stacks():
 
 
 def test_kernels_that_were_not_used_for_longest_go():
-    """Each value of a scale has a kernel of its own; all plans together hold a bounded number, and a call
+    """Each value of an eps has a kernel of its own; all plans together hold a bounded number, and a call
     that goes on between them keeps its own."""
     x = np.random.default_rng(0).standard_normal((1, 4, 1, 8), np.float32)
+    options = {"feature_map": "elu", "normalize": True}
     module = linattn._linattn
     former = module.bound_kernels(4)
     try:
-        steady = linattn.scan(x, x, x, scale=0.5)
+        steady = linattn.scan(x, x, x, eps=0.5, **options)
         for index in range(6):
-            o = linattn.scan(x, x, x, scale=1.0 + index / 8)
-            assert_agrees(o, steady * (2 + index / 4))
+            o = linattn.scan(x, x, x, eps=1.0 + index, **options)
+            assert_agrees(o, reference.scan(x, x, x, eps=1.0 + index, **options))
             before = dict(module.cache_stats())
-            np.testing.assert_array_equal(linattn.scan(x, x, x, scale=0.5), steady)
+            np.testing.assert_array_equal(linattn.scan(x, x, x, eps=0.5, **options), steady)
             assert dict(module.cache_stats()) == before
             assert module.count_kernels() <= 4
-        assert_agrees(linattn.scan(x, x, x, scale=1.0), steady * 2)  # whose kernel was dropped
+        again = linattn.scan(x, x, x, eps=1.0, **options)  # whose kernel was dropped
+        assert_agrees(again, reference.scan(x, x, x, eps=1.0, **options))
         assert module.count_kernels() <= 4
     finally:
         module.bound_kernels(former)
@@ -179,7 +182,7 @@ def test_a_kernel_that_is_dropped_while_it_runs():
         thread = threading.Thread(target=lambda: results.extend(linattn.scan(x, x, x) for _ in range(8)))
         thread.start()
         for index in range(8):
-            linattn.scan(x[:, :4], x[:, :4], x[:, :4], scale=3.0 + index % 2)
+            linattn.scan(x[:, :4], x[:, :4], x[:, :4], normalize=True, eps=3.0 + index % 2)
         thread.join()
     finally:
         linattn._linattn.bound_kernels(former)

@@ -67,6 +67,38 @@ inline double scaleOr1(std::optional<APFloat> scale) {
   return scale ? scale->convertToDouble() : 1.0;
 }
 
+/// What an op multiplies φ(q) by: the number of its attribute, or its f64
+/// operand, which is known at run time only.
+class Scale {
+public:
+  Scale(double number = 1.0) : number(number) {}
+  explicit Scale(Value value) : number(1.0), value(value) {}
+  template <typename OpTy>
+  static Scale of(OpTy op) {
+    if (Value operand = op.getScaleValue())
+      return Scale(operand);
+    return Scale(scaleOr1(op.getScale()));
+  }
+
+  /// True if there is nothing to multiply by.
+  bool isOne() const { return !value && number == 1.0; }
+  /// The operand, or null.
+  Value getValue() const { return value; }
+  /// The attribute, or null for an operand or 1.
+  FloatAttr getAttr(Builder &b) const {
+    return value || number == 1.0 ? FloatAttr() : b.getF64FloatAttr(number);
+  }
+  /// The scale in `type`, a float or a vector of them; both kinds are rounded
+  /// from f64 in the same way.
+  Value emit(OpBuilder &b, Location loc, Type type) const;
+  /// x · scale, for a float or a vector x.
+  Value apply(OpBuilder &b, Location loc, Value x) const;
+
+private:
+  double number;
+  Value value;
+};
+
 /// True if the accumulation type holds the scale: not as an infinity, and not
 /// as a zero or a denormal it is not.
 bool isUsableScale(double scale, Type accumulation);

@@ -67,6 +67,7 @@ def LinAttn_ChunkPackOp : LinAttn_ChunkOp<"pack", [AttrSizedOperandSegments]> {
     - (CP4) a gate `[B, H, C, N]` goes with rows only, a gate has no rank 1.
     - (CP5) fill goes with a mask only.
     - (CP6) scale is 0 or a normal number of the output's element type.
+    - (CP7) the scale is an attribute or an operand, as in `linattn.scan`, not both.
 
     Example:
 
@@ -79,12 +80,13 @@ def LinAttn_ChunkPackOp : LinAttn_ChunkOp<"pack", [AttrSizedOperandSegments]> {
   let arguments = (ins
     LinAttn_Packable:$input, Optional<LinAttn_Numbers>:$shift,
     Optional<LinAttn_RowsOrNumbers>:$gate, Optional<LinAttn_Mask>:$mask,
+    Optional<F64>:$scale_value,
     LinAttn_RowsOrNumbers:$output, OptionalAttr<F64Attr>:$scale,
     OptionalAttr<F64Attr>:$fill, UnitAttr:$reverse);
   let assemblyFormat = [{
     $input (`shift` `(` $shift^ `)`)? (`gate` `(` $gate^ `)`)?
-    (`mask` `(` $mask^ `)`)? `into` `(` $output `)` attr-dict
-    `:` functional-type(operands, results)
+    (`mask` `(` $mask^ `)`)? (`scale` `(` $scale_value^ `)`)?
+    `into` `(` $output `)` attr-dict `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = intoOutput;
 }

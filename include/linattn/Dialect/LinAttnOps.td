@@ -74,7 +74,9 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
     its evaluation need not be: `linattn-reassociate` and
     `linattn-causal-to-scan` rewrite it so that no N×N value exists.
 
-    `scale` is 1 when absent. Reference: Katharopoulos et al., "Transformers are
+    The scale is the attribute `scale`, or an f64 operand where it is known at run
+    time only, or 1. The operand is rounded to the accumulation type as the
+    attribute is, so that both give the same bits. Reference: Katharopoulos et al., "Transformers are
     RNNs", 2020.
 
     Constraints, beside the operand types:
@@ -95,6 +97,8 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
     - (A12) abs_floor goes without the `exp` map, whose true denominator is
       never formed.
     - (A13) prefix is `[B]`, and given only with causal.
+    - (A14) the scale is an attribute or an operand, not both. (A11) holds for the
+      operand, too, but nothing checks it.
 
     Example:
 
@@ -109,6 +113,7 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
   let arguments = (ins
     LinAttn_Tokens:$query, LinAttn_Tokens:$key, LinAttn_Tokens:$value,
     Optional<LinAttn_Mask>:$mask, Optional<LinAttn_Lengths>:$prefix,
+    Optional<F64>:$scale_value,
     DefaultValuedAttr<LinAttn_WeightsAttr, "::mlir::linattn::Weights::Linear">:$weights,
     UnitAttr:$causal,
     OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
@@ -119,6 +124,7 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
   let regions = (region MaxSizedRegion<1>:$phi);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` `(` $mask^ `)`)? (`prefix` `(` $prefix^ `)`)?
+    (`scale` `(` $scale_value^ `)`)?
     (`weights` `(` custom<Keyword>($weights)^ `)`)? attr-dict (`phi` $phi^)?
     `:` functional-type(operands, results)
   }];
@@ -146,7 +152,7 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic", [AttrSizedOperandSeg
     j ≤ i + Tk − Tq, so that a tile of queries, or new queries over a cache of
     keys, are causal too.
 
-    Constraints: (A1) to (A13) of `linattn.attention` without (A5), the
+    Constraints: (A1) to (A14) of `linattn.attention` without (A5), the
     destination in place of the result.
 
     Example:
@@ -160,7 +166,7 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic", [AttrSizedOperandSeg
   let arguments = (ins
     LinAttn_Tokens:$query, LinAttn_Tokens:$key, LinAttn_Tokens:$value,
     Optional<LinAttn_Mask>:$mask, Optional<LinAttn_Lengths>:$prefix,
-    LinAttn_Tokens:$output,
+    Optional<F64>:$scale_value, LinAttn_Tokens:$output,
     DefaultValuedAttr<LinAttn_WeightsAttr, "::mlir::linattn::Weights::Linear">:$weights,
     UnitAttr:$causal,
     OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
@@ -176,6 +182,7 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic", [AttrSizedOperandSeg
   ];
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` `(` $mask^ `)`)? (`prefix` `(` $prefix^ `)`)?
+    (`scale` `(` $scale_value^ `)`)?
     (`weights` `(` custom<Keyword>($weights)^ `)`)? `into` `(` $output `)` attr-dict (`phi` $phi^)?
     `:` functional-type(operands, results)
   }];
@@ -295,6 +302,7 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     - (S31) every is at least 1 and comes exactly with snapshots.
     - (S32) snapshots go without cu_seqlens, whose sequences have different
       numbers of them, and without state_indices.
+    - (S33) as (A14).
 
     Example:
 
@@ -316,6 +324,7 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     Optional<LinAttn_Gate>:$input_gate,
     Optional<LinAttn_Mask>:$mask, Optional<LinAttn_Offsets>:$cu_seqlens,
     Optional<LinAttn_Indices>:$state_indices,
+    Optional<F64>:$scale_value,
     LinAttn_Tokens:$output, LinAttn_State:$state,
     Optional<LinAttn_Normalizer>:$normalizer,
     Optional<LinAttn_RunningMax>:$running_max,
@@ -339,7 +348,7 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     (`write` `(` $write^ `)`)? (`input_gate` `(` $input_gate^ `)`)?
     (`mask` `(` $mask^ `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `)`)?
-    (`state_indices` `(` $state_indices^ `)`)?
+    (`state_indices` `(` $state_indices^ `)`)? (`scale` `(` $scale_value^ `)`)?
     (`update` `(` custom<Keyword>($update)^ `)`)? (`readout` `(` custom<Keyword>($readout)^ `)`)?
     (`transition` `(` custom<Keyword>($transition)^ `)`)?
     `into` `(` $output `)` `init` `(` $state `)`
@@ -453,6 +462,7 @@ def LinAttn_ReadOp : LinAttn_StructuredOp<"read", [AttrSizedOperandSegments]> {
     - (R7) scale is 0 or a normal number of the accumulation type.
     - (R8) running_max `[B, H]` goes with abs_floor only; elsewhere it cancels.
     - (R9) as (A12).
+    - (R10) as (A14).
 
     Example:
 
@@ -466,7 +476,8 @@ def LinAttn_ReadOp : LinAttn_StructuredOp<"read", [AttrSizedOperandSegments]> {
   let arguments = (ins
     LinAttn_Tokens:$query, LinAttn_State:$state,
     Optional<LinAttn_Normalizer>:$normalizer,
-    Optional<LinAttn_RunningMax>:$running_max, LinAttn_Tokens:$output,
+    Optional<LinAttn_RunningMax>:$running_max, Optional<F64>:$scale_value,
+    LinAttn_Tokens:$output,
     OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
     OptionalAttr<LinAttn_NormalizeAttr>:$normalize,
     OptionalAttr<F64Attr>:$scale,
@@ -475,7 +486,8 @@ def LinAttn_ReadOp : LinAttn_StructuredOp<"read", [AttrSizedOperandSegments]> {
   let regions = (region MaxSizedRegion<1>:$phi);
   let assemblyFormat = [{
     $query `,` $state (`normalizer` `(` $normalizer^ `)`)?
-    (`running_max` `(` $running_max^ `)`)? `into` `(` $output `)` attr-dict (`phi` $phi^)?
+    (`running_max` `(` $running_max^ `)`)? (`scale` `(` $scale_value^ `)`)?
+    `into` `(` $output `)` attr-dict (`phi` $phi^)?
     `:` functional-type(operands, results)
   }];
   let builders = [

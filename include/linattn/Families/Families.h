@@ -132,6 +132,8 @@ getDimRules(const Family &family, const llvm::StringMap<FamilyValue> &options);
 struct FamilyArguments {
   llvm::StringMap<Value> operands;
   llvm::StringMap<FamilyValue> options;
+  /// The scale as an f64 value, in place of the option; null if there is none.
+  Value scale;
   /// The parts of the initial state; empty: it is zero.
   SmallVector<Value, 3> state;
   /// The schedule of the scans; null: the compiler's choice.
@@ -165,6 +167,8 @@ struct FamilyRequest {
   /// The operands that are there; tokens may be left out, they all are.
   std::vector<Given> operands;
   llvm::StringMap<FamilyValue> options;
+  /// The scale is an f64 argument behind the operands, and no option.
+  bool takesScale = false;
   bool hasInitialState = false;
   bool returnsState = false;
   /// The parameters of a `#linattn.config`, or empty.
@@ -172,7 +176,8 @@ struct FamilyRequest {
 };
 
 /// A module with one public function, called as the family: operands in the
-/// order of the table, then the initial state; output, then the final state.
+/// order of the table, the scale if it is an argument, then the initial state;
+/// output, then the final state.
 llvm::Expected<OwningOpRef<ModuleOp>> buildFamily(MLIRContext *context,
                                                   const Family &family,
                                                   const FamilyRequest &request);

@@ -31,7 +31,7 @@ struct FamilyScan {
   FeatureMapKind featureMap = FeatureMapKind::Identity;
   /// Null: the output is not divided by anything.
   NormalizeAttr normalize;
-  double scale = 1.0;
+  Scale scale = {};
   /// S and, where they are carried, z and the running maximum.
   SmallVector<Value, 3> state;
 };
@@ -59,8 +59,8 @@ public:
   std::optional<double> number(StringRef option) const;
   bool flag(StringRef option) const { return number(option).value_or(0) != 0; }
   std::string word(StringRef option) const;
-  /// The option, or K^-1/2 for the size K named by `dim`.
-  FailureOr<double> scale(StringRef dim = "K");
+  /// The operand or the option, or K^-1/2 for the size K named by `dim`.
+  FailureOr<Scale> scale(StringRef dim = "K");
 
   /// The element type of the tokens, and that of states and sums.
   Type tokenType() const { return tokens; }
@@ -98,7 +98,7 @@ public:
   /// x / √(x·x + eps) along the last dimension.
   Value l2norm(FamilyTerm x, double eps = 1e-6);
   /// softmax(scale · x) along the last dimension.
-  Value softmax(FamilyTerm x, double scale);
+  Value softmax(FamilyTerm x, Scale scale);
   /// One number per head, computed from its index and the number of heads.
   FailureOr<Value> perHead(StringRef dim,
                            llvm::function_ref<double(int64_t, int64_t)> make);

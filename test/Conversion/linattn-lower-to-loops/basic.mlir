@@ -58,3 +58,14 @@ func.func @region(%q: memref<1x2x8x4xf32>, %s: memref<1x2x4x4xf32>, %o: memref<1
   } : (memref<1x2x8x4xf32>, memref<1x2x4x4xf32>, memref<1x2x8x4xf32>) -> ()
   return
 }
+
+// A scale that is an operand is rounded to the type of sums.
+
+// CHECK-LABEL: func.func @scale_operand(
+// CHECK-SAME:    %[[SCALE:[a-z0-9]+]]: f64
+// CHECK:         %[[ROUNDED:.+]] = arith.truncf %[[SCALE]] : f64 to f32
+// CHECK:         arith.mulf %{{.+}}, %[[ROUNDED]] : f32
+func.func @scale_operand(%q: memref<1x2x?x4xbf16>, %s: memref<1x2x4x4xf32>, %scale: f64, %o: memref<1x2x?x4xbf16>) {
+  linattn.read %q, %s scale(%scale) into(%o) : (memref<1x2x?x4xbf16>, memref<1x2x4x4xf32>, f64, memref<1x2x?x4xbf16>) -> ()
+  return
+}

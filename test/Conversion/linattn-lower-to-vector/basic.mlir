@@ -23,3 +23,16 @@ func.func @softmax(%q: memref<1x2x256x64xf32>, %o: memref<1x2x256x64xf32>) {
     : (memref<1x2x256x64xf32>, memref<1x2x256x64xf32>, memref<1x2x256x64xf32>, memref<1x2x256x64xf32>) -> ()
   return
 }
+
+// A scale that is an operand: the query times it, rounded to the type of sums.
+
+// CHECK-LABEL: func.func @scale_operand(
+// CHECK-SAME:    %[[SCALE:[a-z0-9]+]]: f64
+// CHECK:         %[[ROUNDED:.+]] = arith.truncf %[[SCALE]] : f64 to f32
+// CHECK:         %[[FACTOR:.+]] = vector.broadcast %[[ROUNDED]] : f32 to vector<16xf32>
+// CHECK:         arith.mulf %{{.+}}, %[[FACTOR]] : vector<16xf32>
+func.func @scale_operand(%q: memref<2x3x?x64xf32>, %scale: f64, %o: memref<2x3x?x64xf32>, %s: memref<2x3x64x64xf32>) {
+  linattn.scan %q, %q, %q scale(%scale) into(%o) init(%s)
+    : (memref<2x3x?x64xf32>, memref<2x3x?x64xf32>, memref<2x3x?x64xf32>, f64, memref<2x3x?x64xf32>, memref<2x3x64x64xf32>) -> ()
+  return
+}

@@ -47,3 +47,13 @@ func.func @map(%q: memref<2x8x?x64xf32>) {
     : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>) -> ()
   return
 }
+
+// -----
+
+// CHECK: "no kernel: a scale that is an operand has no kernel"
+func.func @scale(%q: memref<2x8x?x64xf32>, %scale: f64, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q scale(%scale) into(%q) init(%s)
+    : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, f64,
+       memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
+  return
+}

@@ -115,3 +115,15 @@ func.func @half(%q: tensor<1x2x7x4xf16>, %v: tensor<1x2x7x5xf16>, %g: tensor<1x2
     : (tensor<1x2x7x4xf16>, tensor<1x2x7x4xf16>, tensor<1x2x7x5xf16>, tensor<1x2x7xf16>, tensor<1x2x7x5xf16>, tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf16>, tensor<1x2x4x5xf32>)
   return %o#0 : tensor<1x2x7x5xf16>
 }
+
+// A scale that is an operand goes with the scans: by name, not by number.
+
+// CHECK-LABEL: func.func @scale_operand_vjp(
+// CHECK-SAME: %[[SCALE:[a-z0-9]+]]: f64
+// CHECK-COUNT-3: linattn.scan {{.+}} scale(%[[SCALE]])
+// CHECK: return
+func.func @scale_operand(%q: tensor<1x2x?x4xf32>, %scale: f64, %e: tensor<1x2x?x4xf32>, %s: tensor<1x2x4x4xf32>) -> tensor<1x2x?x4xf32> attributes {linattn.differentiate = array<i64: 0>} {
+  %r:2 = linattn.scan %q, %q, %q scale(%scale) into(%e) init(%s)
+    : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, f64, tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>)
+  return %r#0 : tensor<1x2x?x4xf32>
+}
