@@ -95,7 +95,10 @@ def test_the_logits_depend_on_every_function(name, monkeypatch):
             monkeypatch.undo()
 
 
-@pytest.mark.parametrize("name", some("qwen3_5", "mamba2"))
+RECURRENCES = {"chunk_gated_delta_rule", "chunk_kda", "mamba_chunk_scan_combined", "rwkv_linear_attention", "rg_lru"}
+
+
+@pytest.mark.parametrize("name", some("qwen3_5", "mamba2", "rwkv", "recurrent_gemma"))
 def test_parameters_have_the_same_gradients(name):
     model = make_model(name).train()
     tokens, _ = make_tokens()
@@ -108,7 +111,7 @@ def test_parameters_have_the_same_gradients(name):
     expected = gradients()
     with lt.enabled():
         found = gradients()
-        recurrence = [x for x in lt.status()[name] if x.kernel in ("chunk_gated_delta_rule", "chunk_kda", "mamba_chunk_scan_combined")]
+        recurrence = [x for x in lt.status()[name] if x.kernel in RECURRENCES]
         assert not any(entry.passed for entry in recurrence) and (not recurrence or any(x.taken for x in recurrence))
     assert found.keys() == expected.keys()
     for key, gradient in expected.items():

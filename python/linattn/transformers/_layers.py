@@ -63,6 +63,7 @@ def _check_parameters(layer):
 # ----------------------------------------------------------------------------
 
 
+@trains
 def rwkv_linear_attention(time_decay, time_first, key, value, state=None, return_state=False):
     """`linattn.rwkv4`; the state is a list of numerator, denominator and maximum."""
     returns_state = bool(return_state) or state is not None
@@ -121,6 +122,7 @@ def _written(given, parts):
 _NOTHING = -1.0e4
 
 
+@trains
 def rg_lru(self, hidden_states, recurrent_gate, reset, recurrent_states, acc_dtype=torch.float32):
     """`linattn.hgrn`, whose decays are logarithms; a reset forgets all."""
     if acc_dtype is not torch.float32 or hidden_states.dtype is torch.float64:

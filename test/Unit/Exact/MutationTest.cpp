@@ -22,6 +22,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "gtest/gtest.h"
 
+#include <malloc.h>
 #include <map>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,6 +65,8 @@ struct Program {
   const char *form;
   /// Errors that are none, "kind: op", and how many of each there may be.
   std::map<std::string, int64_t> equivalent = {};
+  /// The operands whose gradients are the program, if that is what it is.
+  std::optional<std::vector<int64_t>> differentiate = {};
 };
 
 /// In messages of the test.
@@ -81,7 +84,8 @@ struct Mutants {
 static Mutants compileMutants(const Program &program) {
   Mutants mutants;
   Session session;
-  mutants.signature = llvm::cantFail(session.parse(program.text, "", "test"));
+  mutants.signature = llvm::cantFail(session.parse(
+      program.text, "", "test", /*trusted=*/false, program.differentiate));
   mlir::PassManager pm(session.getModule().getContext());
   llvm::StringRef form = program.form;
   if (form.starts_with("segments")) {
@@ -198,6 +202,8 @@ static bool survives(const Mutants &mutants, int64_t number, Arrays &inputs,
   pid_t child = fork();
   if (child == 0) {
     alarm(5);
+    // Nor does what it left in memory that has been freed.
+    mallopt(M_PERTURB, 0x11);
     activeMutation = number;
     _exit(areEqual(mutants.signature, runOnce(mutants, inputs), want) ? 0 : 1);
   }
@@ -215,6 +221,7 @@ static bool agreesWithReference(const Program &program, Arrays &inputs,
   CompilerOptions options;
   options.target = Target::Reference;
   options.prime = 0;
+  options.differentiate = program.differentiate;
   options.memoryCache = options.diskCache = false;
   Kernel kernel = llvm::cantFail(Compiler(options).compile(program.text));
   // Views point into the arrays.
@@ -287,6 +294,24 @@ INSTANTIATE_TEST_SUITE_P(
         Program{"naive_exclusive", kExclusive, "reference"},
         Program{"naive_delta", kDelta, "reference"},
         Program{"naive_normalized", kNormalized, "reference"},
+        // Keys and queries of the sums over tokens, which are 1 everywhere, and
+        // the zeros that sums start from; the output of the scan for the final
+        // state, which nothing reads.
+        Program{"gradient",
+                kSmallGated,
+                "reference",
+                {{"drop first factor: arith.mulf", 1},
+                 {"drop second factor: arith.mulf", 1},
+                 {"drop second term: arith.addf", 3},
+                 {"first one missing: scf.for", 1},
+                 {"index 0 before: memref.load", 2},
+                 {"index 1 before: memref.load", 2},
+                 {"index 2 before: memref.load", 2},
+                 {"last one missing: scf.for", 2},
+                 {"last task missing: scf.parallel", 1},
+                 {"not written: memref.store", 1},
+                 {"sign: arith.addf", 3}},
+                std::vector<int64_t>{}},
         // Zeros in padding, which meet other zeros: three of the four rows of
         // the last tile, which has code of its own.
         Program{"state_tile",

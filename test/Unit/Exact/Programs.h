@@ -31,6 +31,21 @@ func.func @f(%q: tensor<2x2x19x9xf32>, %k: tensor<2x2x19x9xf32>,
 }
 )mlir";
 
+// Small: its gradient has many ops.
+inline constexpr const char *kSmallGated = R"mlir(
+func.func @f(%q: tensor<2x2x5x3xf32>, %k: tensor<2x2x5x3xf32>,
+             %v: tensor<2x2x5x3xf32>, %g: tensor<2x2x5x3xf32>,
+             %s: tensor<2x2x3x3xf32>)
+    -> (tensor<2x2x5x3xf32>, tensor<2x2x3x3xf32>) {
+  %o = tensor.empty() : tensor<2x2x5x3xf32>
+  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s) {scale = 0.5}
+    : (tensor<2x2x5x3xf32>, tensor<2x2x5x3xf32>, tensor<2x2x5x3xf32>,
+       tensor<2x2x5x3xf32>, tensor<2x2x5x3xf32>, tensor<2x2x3x3xf32>)
+      -> (tensor<2x2x5x3xf32>, tensor<2x2x3x3xf32>)
+  return %r#0, %r#1 : tensor<2x2x5x3xf32>, tensor<2x2x3x3xf32>
+}
+)mlir";
+
 inline constexpr const char *kDelta = R"mlir(
 func.func @f(%q: tensor<2x2x19x9xf32>, %k: tensor<2x2x19x9xf32>,
              %v: tensor<2x2x19x9xf32>, %g: tensor<2x2x19xf32>,
