@@ -96,7 +96,7 @@ struct Module {
 
 /// The code for one kind of machine.
 struct Variant {
-  /// "sm_90a", "x86-64-v3".
+  /// "sm_90a", "x86-64-v3", "aarch64".
   std::string chip;
   /// nvvm
   Program program;

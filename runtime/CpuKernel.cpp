@@ -138,9 +138,12 @@ Library::Library(std::string_view image) : file(image) {
 // The code for this machine
 //===----------------------------------------------------------------------===//
 
-/// How far the levels of x86-64 go here; a level is its last digit.
+/// How far the levels of x86-64 go here; a level is its last digit. AArch64 has
+/// one.
 static int getLevel() {
-#if defined(__x86_64__)
+#if defined(__aarch64__)
+  return 1;
+#elif defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("x86-64-v4"))
     return 4;
@@ -153,8 +156,20 @@ static int getLevel() {
 }
 
 static int getLevel(const std::string &chip) {
+#if defined(__aarch64__)
+  return chip == "aarch64" ? 1 : INT32_MAX;
+#else
   bool isLevel = chip.size() == 9 && chip.compare(0, 8, "x86-64-v") == 0;
   return isLevel ? chip[8] - '0' : INT32_MAX;
+#endif
+}
+
+static std::string describeMachine() {
+#if defined(__aarch64__)
+  return "aarch64";
+#else
+  return "x86-64-v" + std::to_string(getLevel());
+#endif
 }
 
 static const Variant &choose(const Bundle &bundle) {
@@ -168,8 +183,8 @@ static const Variant &choose(const Bundle &bundle) {
       best = &variant;
   }
   if (!best)
-    fail("'" + bundle.entry + "': expected a CPU for " + known +
-         ", but got x86-64-v" + std::to_string(level));
+    fail("'" + bundle.entry + "': expected a CPU for " + known + ", but got " +
+         describeMachine());
   return *best;
 }
 

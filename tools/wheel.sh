@@ -12,15 +12,14 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 "$root/tools/setup.sh"
 configure
 dist=${1:-$root/dist}
-if [ $# -gt 1 ]; then
-  pythons=()
-  for python in "${@:2}"; do
-    pythons+=("$(command -v "$python")") || {
-      echo "error: there is no $python" >&2
-      exit 1
-    }
-  done
-  cmake -B "$build" -DLINATTN_WHEEL_PYTHONS="$(IFS=';'; echo "${pythons[*]}")" >/dev/null
-fi
+pythons=""
+for python in "${@:2}"; do
+  path=$(command -v "$python") || {
+    echo "error: there is no $python" >&2
+    exit 1
+  }
+  pythons="$pythons;$path"
+done
+quietly "$build/logs/configure.log" cmake -B "$build" "-DLINATTN_WHEEL_PYTHONS=${pythons#;}"
 compile linattn_wheel_modules linattn_runner linattn_runner_kernels linattn_onnxruntime
 PATH="$venv/bin:$PATH" "$venv/bin/python" "$root/tools/wheel/make.py" --build "$build" "$dist"

@@ -23,6 +23,7 @@
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm-c/Target.h"
 
 using namespace linattn;
 using namespace linattn::detail;
@@ -95,6 +96,17 @@ std::string findUndefined(llvm::StringRef ptx) {
   if (rest.starts_with("("))
     rest = rest.drop_front(rest.find(')') + 1).ltrim();
   return rest.take_until([](char c) { return c == '(' || isspace(c); }).str();
+}
+
+/// A CPU of a bundle; makes its code generator ready.
+Machine getMachineOf(llvm::StringRef chip) {
+  if (chip != "aarch64")
+    return {chip.str()};
+  LLVMInitializeAArch64TargetInfo();
+  LLVMInitializeAArch64Target();
+  LLVMInitializeAArch64TargetMC();
+  LLVMInitializeAArch64AsmPrinter();
+  return {"generic", "aarch64-linux-gnu"};
 }
 
 /// Compiles one function for one chip after the other.
@@ -203,7 +215,8 @@ private:
     Signature signature;
     if (llvm::Error error = start(session, signature))
       return error;
-    auto target = getVectorTargetOf({chip.str()});
+    Machine machine = getMachineOf(chip);
+    auto target = getVectorTargetOf(machine);
     if (!target)
       return target.takeError();
     auto toLoops = [&](mlir::OpPassManager &pm) {
@@ -227,8 +240,8 @@ private:
     if (llvm::Error error = session.run(toLLVM, nullptr))
       return error;
     session.takeChecks(interface.signature);
-    auto image = compileCpuImage(session.getModule(), interface.signature, chip,
-                                 options);
+    auto image = compileCpuImage(session.getModule(), interface.signature,
+                                 machine, options);
     if (!image)
       return image.takeError();
     json::Object variant{{"chip", chip.str()},
@@ -282,10 +295,12 @@ private:
 
 } // namespace
 
-/// "sm_" and a number, perhaps followed by a letter; the levels of x86-64.
+/// "sm_" and a number, perhaps followed by a letter; the levels of x86-64, and
+/// AArch64.
 static bool isChip(llvm::StringRef chip, BundleOptions::Target target) {
   if (target == BundleOptions::Target::CPU)
-    return chip == "x86-64-v2" || chip == "x86-64-v3" || chip == "x86-64-v4";
+    return chip == "x86-64-v2" || chip == "x86-64-v3" || chip == "x86-64-v4" ||
+           chip == "aarch64";
   unsigned number;
   return chip.consume_front("sm_") && !chip.consumeInteger(10, number) &&
          number >= 10 && (chip.empty() || chip == "a" || chip == "f");
@@ -300,7 +315,7 @@ linattn::compileBundle(llvm::StringRef text, llvm::StringRef entry,
     if (!isChip(chip, options.target))
       return llvm::createStringError(
           (options.target == BundleOptions::Target::CPU
-               ? "expected x86-64-v2, x86-64-v3 or x86-64-v4, but got "
+               ? "expected x86-64-v2, x86-64-v3, x86-64-v4 or aarch64, but got "
                : "expected chips such as sm_90, but got ") +
           chip);
   if (!mlir::linattn::symbolizeCopyEngine(options.copy))

@@ -67,8 +67,8 @@ static void readFlagThroughPointer(llvm::Module &module) {
 }
 
 llvm::Expected<std::string> linattn::detail::compileCpuImage(
-    mlir::ModuleOp mlirModule, const Signature &signature, llvm::StringRef cpu,
-    const BundleOptions &options) {
+    mlir::ModuleOp mlirModule, const Signature &signature,
+    const Machine &machine, const BundleOptions &options) {
   auto emitEntries = [&](llvm::Module &module) -> llvm::Error {
     if (!options.trusted)
       if (llvm::Error error = checkSymbols(module))
@@ -82,7 +82,7 @@ llvm::Expected<std::string> linattn::detail::compileCpuImage(
   };
   auto object = generateCode(
       mlirModule, signature.entry, emitEntries,
-      {CodeFormat::Object, options.math, /*runsOnce=*/false, {cpu.str()}});
+      {CodeFormat::Object, options.math, /*runsOnce=*/false, machine});
   if (!object)
     return object.takeError();
   return linkShared({object->data(), object->size()}, options.linker);

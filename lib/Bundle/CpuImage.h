@@ -10,20 +10,21 @@
 #ifndef LINATTN_LIB_BUNDLE_CPUIMAGE_H
 #define LINATTN_LIB_BUNDLE_CPUIMAGE_H
 
+#include "CodeGen.h"
 #include "linattn/Bundle/Bundle.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
 namespace linattn::detail {
 
-/// The shared library for a module of the LLVM dialect and the CPU of that
-/// name. Besides the entry it shows the pointers `linattn_host_parallel_for`,
+/// The shared library for a module of the LLVM dialect and that CPU.
+/// Besides the entry it shows the pointers `linattn_host_parallel_for`,
 /// `linattn_host_allocate` and `linattn_host_free`, which its loader sets to
 /// functions like those of linattn-c/Runtime.h. The entry is called by
 /// `linattn_call` alone.
 llvm::Expected<std::string> compileCpuImage(mlir::ModuleOp module,
                                             const Signature &signature,
-                                            llvm::StringRef cpu,
+                                            const Machine &machine,
                                             const BundleOptions &options);
 
 } // namespace linattn::detail

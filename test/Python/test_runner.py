@@ -339,3 +339,28 @@ def test_without_its_library():
         [sys.executable, "-c", "import linattn_runner"], env=environment, capture_output=True, text=True, check=False
     )
     assert "expected /no/such.so to be the library of linattn's runner" in result.stderr
+
+
+@pytest.mark.skipif(not (BUILD / "bin/linattn-compile").exists(), reason="there is no compiler")
+def test_code_for_other_processors(tmp_path):
+    """A bundle may have some; it is refused where there is no other."""
+
+    def compile_for(chips):
+        path = tmp_path / f"{chips}.lab"
+        source = pathlib.Path(__file__).parents[1] / "Unit/Runner/Inputs/attention.mlir"
+        command = [BUILD / "bin/linattn-compile", source, "--target=cpu", f"--chip={chips}", "-o", path]
+        subprocess.run(command, check=True, capture_output=True)
+        return path
+
+    mixed = compile_for("aarch64,x86-64-v3")
+    data, chips = mixed.read_bytes(), []
+    # The machine of an ELF file: 183 is AArch64, 62 x86-64.
+    at = data.find(b"\x7fELF")
+    while at >= 0:
+        chips.append(int.from_bytes(data[at + 18 : at + 20], "little"))
+        at = data.find(b"\x7fELF", at + 1)
+    assert chips == [183, 62]
+    q = np.ones((2, 8, 5, 64), np.float32)
+    assert np.isfinite(linattn_runner.load(mixed)(q, q, q)).all()
+    with pytest.raises(linattn_runner.Error, match="expected a CPU for aarch64, but got x86-64-v"):
+        linattn_runner.load(compile_for("aarch64"))

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import pytest
@@ -166,6 +167,19 @@ try:
 except ImportError as error:
     print(error)
 """)  # fmt: skip
+
+
+def test_the_source_distribution_has_what_a_build_needs(tmp_path):
+    if not (ROOT / ".git").exists():
+        pytest.skip("the sources are not a checkout")
+    pytest.importorskip("scikit_build_core")
+    run(sys.executable, "-c", f"from scikit_build_core.build import build_sdist; build_sdist({str(tmp_path)!r})", cwd=ROOT)
+    (path,) = tmp_path.iterdir()
+    names = {name.partition("/")[2] for name in tarfile.open(path).getnames()}
+    tracked = {name for name in run("git", "ls-files", cwd=ROOT).split() if (ROOT / name).is_file()}
+    left_out = {name for name in tracked if name.startswith((".ci/", "docs/", "test/"))}
+    assert tracked - left_out <= names
+    assert not left_out & names
 
 
 def test_modules_of_other_pythons_need_no_other_libraries(made):

@@ -19,7 +19,8 @@ struct BundleOptions {
   enum class Target { CPU, NVVM };
   Target target = Target::NVVM;
   /// The targets of the code: "sm_90a"; "x86-64-v3" or another of the levels of
-  /// x86-64. The runner takes the best that its machine can run.
+  /// x86-64; "aarch64", with NEON. The runner takes the best that its machine
+  /// can run.
   std::vector<std::string> chips;
   /// CompilerOptions::copy.
   std::string copy = "cp_async";
