@@ -180,7 +180,7 @@ class PerformerAttention(LinearAttention):
             # The stabilised map has no gradient yet. Early keys may be far below the largest, to
             # which an eps of the usual size would be relative.
             q, k = self._features(q, (-1,)), self._features(k, (1, -1))
-            return q, k, {"feature_map": None, "normalize": True, "scale": 1.0, "eps": 1e-30}
+            return q, k, {"feature_map": "identity", "normalize": True, "scale": 1.0, "eps": 1e-30}
         return q, k, {"feature_map": feature_maps.favor(self.projection_matrix), "normalize": True, "scale": 1.0}
 
     def _features(self, x, dims):
