@@ -177,13 +177,15 @@ def test_distillation():
 
 def test_losses_are_those_of_the_layers():
     torch.manual_seed(0)
-    softmax = nn.MultiHeadAttention(SIZE, HEADS)
+    softmax = nn.MultiHeadAttention(SIZE, HEADS, dropout=0.5)
     model, x = torch.nn.Sequential(softmax), draw()
     with torch.no_grad():
-        expected = softmax(x)
-        linattn.convert(model)
-        loss = (model(x) - expected).square().mean() / expected.square().mean()
-    assert linattn.torch.distill(model, [x])[0] == pytest.approx(float(loss), rel=1e-5)
+        expected = softmax.eval()(x)
+        linattn.convert(model.train())
+        assert all(module.training for module in model.modules())
+        loss = (model.eval()(x) - expected).square().mean() / expected.square().mean()
+    assert linattn.torch.distill(model.train(), [x])[0] == pytest.approx(float(loss), rel=1e-5)
+    assert all(module.training for module in model.modules())
 
 
 # ----------------------------------------------------------------------------

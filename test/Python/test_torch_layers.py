@@ -66,6 +66,7 @@ def draw(rows=2, tokens=T, seed=1):
 # ----------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @torch.no_grad()
 def test_decoding(layer):
     x, cache = draw(), nn.Cache()
@@ -81,7 +82,7 @@ def test_decoding(layer):
     assert error(call(layer, x[:, 11:], cache=fork), whole[:, 11:]) <= 5e-6
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @torch.no_grad()
 def test_packed(layer):
     x, cuts, cache = draw(1, 30), [0, 13, 13, 30], nn.Cache()
@@ -97,7 +98,7 @@ def test_packed(layer):
         assert error(found[row : row + 1], expected) <= 5e-6
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @torch.no_grad()
 def test_padding(layer):
     x, mask, cache = draw(), torch.ones(2, T, dtype=torch.bool), nn.Cache()
@@ -109,7 +110,7 @@ def test_padding(layer):
     assert cache.length.tolist() == [15, 15]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_gradients_of_packed_sequences(layer):
     x = draw(1, 30)
 
@@ -127,7 +128,7 @@ def test_gradients_of_packed_sequences(layer):
         assert error(gradient, apart[name]) <= 2e-4, name
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 def test_gradients_through_a_cache(layer):
     if isinstance(layer, nn.PerformerAttention):
         with pytest.raises(linattn.UnsupportedError, match="cache: expected it only under torch.no_grad"):
@@ -141,7 +142,7 @@ def test_gradients_through_a_cache(layer):
     assert error(found, whole) <= 1e-4
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @torch.no_grad()
 def test_later_tokens_change_nothing(layer):
     x = draw()
@@ -289,7 +290,7 @@ def test_performer_estimates_softmax():
     torch.manual_seed(0)
     softmax, performer = nn.MultiHeadAttention(SIZE, 2), nn.PerformerAttention(SIZE, 2, features=4096)
     performer.load_state_dict(softmax.state_dict(), strict=False)
-    x = draw()
+    x = 0.5 * draw()
     expected = softmax(x)
     with torch.no_grad():
         few = nn.PerformerAttention(SIZE, 2, features=8)
@@ -354,6 +355,7 @@ def test_names(name):
 @pytest.mark.parametrize("name", ["linear", "gated-delta", "mamba2"])
 def test_compiled(name):
     torch.manual_seed(0)
+    torch._dynamo.reset()  # its limit counts what other tests have compiled
     layer, x = LAYERS[name](), draw()
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
     y = compiled(x)

@@ -80,9 +80,9 @@ def convert(model, feature_map="hedgehog", layers=None):
         warnings.warn(f"linattn.convert: {name} stays as it is: {reason}", stacklevel=2)
     for name, converter in converters.items():
         module = model.get_submodule(name)
+        like, training = next(module.parameters()), module.training
         replacement = converter(module, feature_map)
-        like = next(module.parameters())
-        replacement.to(like.device, like.dtype).train(module.training)
+        replacement.to(like.device, like.dtype).train(training)
         if replacement is not module:
             if not name:
                 return replacement
@@ -139,7 +139,7 @@ def _convert_layer(layer, feature_map):
     )  # fmt: skip
     for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
         setattr(linear, name, getattr(layer, name))
-    linear.__dict__["_linattn_teacher"] = layer.forward
+    linear.__dict__["_linattn_teacher"] = layer.eval().forward
     return linear
 
 
@@ -158,7 +158,7 @@ class _LinearMultiheadAttention(nn.MultiheadAttention):
         self.in_proj_weight, self.in_proj_bias, self.out_proj = layer.in_proj_weight, layer.in_proj_bias, layer.out_proj
         self.feature_map_q = FeatureMap(feature_map, layer.num_heads, layer.head_dim)
         self.feature_map_k = FeatureMap(feature_map, layer.num_heads, layer.head_dim)
-        self.__dict__["_linattn_teacher"] = layer.forward
+        self.__dict__["_linattn_teacher"] = layer.eval().forward
 
     def forward(
         self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True,
@@ -276,7 +276,7 @@ def distill(model, batches, *, lr=1e-2, optimizer=None):
     what it gave with softmax: attention transfer, the first stage of LoLCATs.
 
     Every layer gets the inputs that it had in the softmax model, and its loss is the mean
-    squared difference of its output, relative to the mean square of softmax's.
+    squared difference of its output, relative to the mean square of softmax's. There is no dropout.
 
     Args:
       model: one that `convert` has made.
@@ -296,12 +296,14 @@ def distill(model, batches, *, lr=1e-2, optimizer=None):
     trained = {id(parameter) for layer in layers for parameter in _maps(layer)}
     parameters = list(model.parameters())
     required = [parameter.requires_grad for parameter in parameters]
+    training = [(module, module.training) for module in model.modules()]
     optimizer = optimizer or torch.optim.Adam([x for x in parameters if id(x) in trained], lr=lr)
     losses, terms = [], []
     hooks = [layer.register_forward_hook(_compare(terms), with_kwargs=True) for layer in layers]
     try:
         for parameter in parameters:
             parameter.requires_grad_(id(parameter) in trained)
+        model.eval()  # dropout would be part of the differences
         for batch in batches:
             terms.clear()
             model(**batch) if isinstance(batch, dict) else model(batch)
@@ -316,6 +318,8 @@ def distill(model, batches, *, lr=1e-2, optimizer=None):
         for parameter, value in zip(parameters, required):
             parameter.requires_grad_(value)
             parameter.grad = None
+        for module, value in training:
+            module.training = value
     return losses
 
 

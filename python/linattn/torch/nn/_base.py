@@ -60,20 +60,26 @@ def repeat_heads(x, heads):
 # ----------------------------------------------------------------------------
 
 
+def call(function, *operands, **options):
+    """A function of linattn without the options that are None, which `torch.compile` does not take
+    where it does not look into a call."""
+    return function(*operands, **{name: option for name, option in options.items() if option is not None})
+
+
 def recur(function, *operands, cache, name="state", state="initial_state", returns="output_final_state", **options):
     """A recurrence of linattn that starts at a state of the cache and leaves the final one there.
 
     Where no gradient is recorded the state is overwritten.
     """
     if cache is None:
-        return function(*operands, **options)
+        return call(function, *operands, **options)
     before = cache.get(name)
     if before is not None:
         # A step must not write what a graph has kept.
         kept = before.S if isinstance(before, linattn.State) else before
         options["inplace"] = not torch.is_grad_enabled() and not kept.requires_grad
         options[state] = before
-    o, cache.parts[name] = function(*operands, **{returns: True}, **options)
+    o, cache.parts[name] = call(function, *operands, **{returns: True}, **options)
     return o
 
 
@@ -91,12 +97,12 @@ class ShortConvolution(nn.Conv1d):
     def forward(self, x, cache=None, cu_seqlens=None, name="conv"):
         """``[B, T, C]`` to the same shape."""
         initial = None if cache is None else cache.get(name)
-        options = {"activation": self.activation, "return_state": cache is not None}
+        options = {"bias": self.bias, "activation": self.activation, "return_state": cache is not None}
         if cu_seqlens is not None and torch.is_grad_enabled():
             y = self._run_each(x, initial, cu_seqlens, options)
         else:
-            y = linattn.causal_conv1d(
-                x, self.weight, self.bias, initial_state=initial, cu_seqlens=cu_seqlens, **options
+            y = call(
+                linattn.causal_conv1d, x, self.weight, initial_state=initial, cu_seqlens=cu_seqlens, **options
             )
         if cache is None:
             return y
@@ -108,7 +114,7 @@ class ShortConvolution(nn.Conv1d):
         ends, outputs, states = cu_seqlens.tolist(), [], []
         for row, (begin, end) in enumerate(zip(ends[:-1], ends[1:])):
             before = None if initial is None else initial[row : row + 1]
-            result = linattn.causal_conv1d(x[:, begin:end], self.weight, self.bias, initial_state=before, **options)
+            result = call(linattn.causal_conv1d, x[:, begin:end], self.weight, initial_state=before, **options)
             y, state = result if options["return_state"] else (result, None)
             outputs.append(y)
             states.append(state)
@@ -128,7 +134,7 @@ class OutputNorm(nn.Module):
 
     def forward(self, x, gate=None):
         gate_first = self.gate_first and gate is not None
-        return linattn.output_norm(x, weight=self.weight, gate=gate, gate_first=gate_first, **self.options)
+        return call(linattn.output_norm, x, weight=self.weight, gate=gate, gate_first=gate_first, **self.options)
 
     def extra_repr(self):
         return f"{self.weight.shape[0]}, " + ", ".join(f"{name}={value}" for name, value in self.options.items())

@@ -34,12 +34,6 @@ class Cache:
         """The part of that name, or None."""
         return self.parts.get(name)
 
-    def child(self, name):
-        """The cache of a layer inside of the layer."""
-        if name not in self.parts:
-            self.parts[name] = Cache()
-        return self.parts[name]
-
     def copy(self):
         """An independent cache with the same contents, of the same layer."""
         return self._map(lambda tensor: tensor.clone())
@@ -76,7 +70,7 @@ class Cache:
         other._owner = self._owner
         other.length = function(self.length) if isinstance(self.length, torch.Tensor) else self.length
         for name, part in self.parts.items():
-            other.parts[name] = part._map(function) if isinstance(part, Cache) else _pytree.tree_map_only(torch.Tensor, function, part)
+            other.parts[name] = _pytree.tree_map_only(torch.Tensor, function, part)
         return other
 
     def __repr__(self):

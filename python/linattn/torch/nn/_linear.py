@@ -10,7 +10,7 @@ from torch import nn
 import linattn
 from linattn import feature_maps
 
-from ..._features import KNOWN
+from ..._features import KNOWN, TOKEN_MAPS
 from ._base import OutputNorm, ProjectedLayer, check_choice, check_size, merge_heads, recur
 
 __all__ = ["FeatureMap", "LinearAttention", "PerformerAttention", "TRAINED_MAPS"]
@@ -99,7 +99,7 @@ class LinearAttention(ProjectedLayer):
             self.feature_map_q = FeatureMap(feature_map, self.heads, self.head_dim)
             self.feature_map_k = FeatureMap(feature_map, self.key_heads, self.head_dim)
         elif isinstance(feature_map, str):
-            check_choice("feature_map", feature_map, (*KNOWN, *TRAINED_MAPS))
+            check_choice("feature_map", feature_map, (*KNOWN, *TOKEN_MAPS, *TRAINED_MAPS))
         check_choice("output_norm", output_norm, (None, "rms"))
         self.norm = OutputNorm(self.value_head_dim, eps=norm_eps) if output_norm else nn.Identity()
 
@@ -180,7 +180,7 @@ class PerformerAttention(LinearAttention):
             # The stabilised map has no gradient yet. Early keys may be far below the largest, to
             # which an eps of the usual size would be relative.
             q, k = self._features(q, (-1,)), self._features(k, (1, -1))
-            return q, k, {"feature_map": None, "normalize": True, "scale": 1.0, "eps": 1e-30}
+            return q, k, {"feature_map": "identity", "normalize": True, "scale": 1.0, "eps": 1e-30}
         return q, k, {"feature_map": feature_maps.favor(self.projection_matrix), "normalize": True, "scale": 1.0}
 
     def _features(self, x, dims):
