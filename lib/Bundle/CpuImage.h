@@ -10,8 +10,8 @@
 #ifndef LINATTN_LIB_BUNDLE_CPUIMAGE_H
 #define LINATTN_LIB_BUNDLE_CPUIMAGE_H
 
-#include "CodeGen.h"
 #include "linattn/Bundle/Bundle.h"
+#include "linattn/CodeGen/CodeGen.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 

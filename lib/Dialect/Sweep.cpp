@@ -94,8 +94,8 @@ ScanOp SweepOp::createScan(OpBuilder &b) {
       types.push_back(destination.getType());
   return ScanOp::create(b, getLoc(), types, getQuery(), getKey(), getValue(),
                         getDecay(), none, none, getA(), getB(), none, none,
-                        none, none, none, getCuSeqlens(), none, none, getOutput(),
-                        getState(), none, none, ValueRange(),
+                        none, none, none, getCuSeqlens(), none, none,
+                        getOutput(), getState(), none, none, ValueRange(),
                         getA() ? Update::Dplr : Update::Add, getReadout(),
                         getA() ? Transition::Before : Transition::After,
                         getReverse(), IntegerAttr(), FeatureMapAttr(),

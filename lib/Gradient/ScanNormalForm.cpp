@@ -226,9 +226,9 @@ static SmallVector<Value> rewriteColumnsAsHeads(ScanOp op, OpBuilder &b) {
       op.getKey(), split(op.getValue()), repeat(op.getDecay()), none, beta,
       none, none, none, repeat(op.getErase()), split(op.getWrite()), none,
       op.getMask(), op.getCuSeqlens(), none, op.getScaleValue(), output, state,
-      none, none, ValueRange(), op.getUpdate(), op.getReadout(), op.getTransition(),
-      op.getReverse(), IntegerAttr(), op.getFeatureMapAttr(), NormalizeAttr(),
-      op.getScaleAttr(), ConfigAttr());
+      none, none, ValueRange(), op.getUpdate(), op.getReadout(),
+      op.getTransition(), op.getReverse(), IntegerAttr(),
+      op.getFeatureMapAttr(), NormalizeAttr(), op.getScaleAttr(), ConfigAttr());
   IRMapping mapping;
   op.getPhi().cloneInto(&built.getPhi(), mapping);
   TensorBuilder narrow(b, loc, getElementTypeOrSelf(output));
@@ -375,8 +375,7 @@ NormalForm::Scanned NormalForm::scan(Value value, Value state) {
   Value gate = decay, valueGate = valueDecay;
   if (keepsStates) {
     groups.emplace(t, op.getQuery(), *op.getEvery());
-    query =
-        groups->spreadQueries(t.timesExp(q, Value(), Scale::of(op)));
+    query = groups->spreadQueries(t.timesExp(q, Value(), Scale::of(op)));
     for (Value *tokens : {&key, &value, &left, &right, &gate, &valueGate})
       *tokens = groups->spread(*tokens, t.dim(k, 3));
   }
