@@ -5,7 +5,7 @@
 
 // CHECK-LABEL: func.func @static
 // CHECK:         linattn.scan %{{.*}}, %{{.*}}, %{{.*}} into(%{{.*}}) init(%{{.*}}) snapshots(%{{.*}}) {every = 4 : i64}
-// GENERIC:       operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1>
+// GENERIC:       operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1>
 func.func @static(%q: tensor<2x4x10x8xf32>, %s: tensor<2x4x8x8xf32>, %p: tensor<2x2x4x8x8xf32>) -> tensor<2x2x4x8x8xf32> {
   %r:3 = linattn.scan %q, %q, %q into(%q) init(%s) snapshots(%p) {every = 4}
     : (tensor<2x4x10x8xf32>, tensor<2x4x10x8xf32>, tensor<2x4x10x8xf32>, tensor<2x4x10x8xf32>, tensor<2x4x8x8xf32>, tensor<2x2x4x8x8xf32>) -> (tensor<2x4x10x8xf32>, tensor<2x4x8x8xf32>, tensor<2x2x4x8x8xf32>)

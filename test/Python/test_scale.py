@@ -230,3 +230,38 @@ def test_jax():
     expected = reference.scan(np.asarray(q), np.asarray(q), np.asarray(q), scale=0.3)
     assert_agrees(np.asarray(linattn.scan(q, q, q, scale=0.3)), expected)
     assert_agrees(np.asarray(jax.jit(lambda x: linattn.scan(x, x, x, scale=0.3))(q)), expected)
+
+
+@pytest.mark.parametrize("op", ["attention", "softmax", "scan"])
+def test_gradients_carry_an_argument(op):
+    """By name or by number, for cotangents of the tokens."""
+    type_ = "tensor<1x2x7x4xf64>"
+    states = ["tensor<1x2x4x4xf64>"] if op == "scan" else []
+
+    def compiled_with(scale, attributes):
+        operands = ["%q", "%k", "%v"]
+        types = [type_] * 3
+        text = f"linattn.{'scan' if op == 'scan' else 'attention'} {', '.join(operands)}{scale}"
+        types += ["f64"] if scale else []
+        if op == "softmax":
+            text += " weights(softmax)"
+        if op == "scan":
+            text += " into(%e) init(%s)"
+            types += [type_, *states]
+        results = f"({type_}, {states[0]})" if op == "scan" else type_
+        text += f" {{{attributes}}}" if attributes else ""
+        return linattn.compile(
+            f"func.func @f(%q: {type_}, %k: {type_}, %v: {type_}, %scale: f64, %s: tensor<1x2x4x4xf64>) -> {type_} {{\n"
+            f"  %e = tensor.empty() : {type_}\n"
+            f"  %r{':2' if op == 'scan' else ''} = {text} : ({', '.join(types)}) -> {results}\n"
+            f"  return %r{'#0' if op == 'scan' else ''} : {type_}\n}}",
+            differentiate=[0, 1, 2],
+        )
+
+    arrays = [draw(1, 2, 7, 4, dtype=np.float64, seed=i) for i in range(3)]
+    more = [np.float64(0.3), draw(1, 2, 4, 4, dtype=np.float64, seed=5), draw(1, 2, 7, 4, dtype=np.float64, seed=6)]
+    found = compiled_with(" scale(%scale)", "")(*arrays, *more)
+    expected = compiled_with("", "scale = 0.3")(*arrays, *more)
+    assert len(found) == len(expected) == 3 and np.abs(expected[0]).max() > 0
+    for got, number in zip(found, expected):
+        np.testing.assert_array_equal(got, number)

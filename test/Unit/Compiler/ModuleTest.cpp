@@ -37,7 +37,7 @@ TEST(Compiler, CompilesABuiltModule) {
   auto attention = mlir::linattn::AttentionOp::create(
       b, loc, tokens, func.getArgument(0), func.getArgument(1),
       func.getArgument(2), /*mask=*/mlir::Value(), /*prefix=*/mlir::Value(),
-      mlir::linattn::Weights::Linear,
+      /*scale_value=*/mlir::Value(), mlir::linattn::Weights::Linear,
       /*causal=*/true, mlir::linattn::FeatureMapAttr(),
       mlir::linattn::NormalizeAttr(), mlir::FloatAttr(),
       mlir::linattn::ConfigAttr());
