@@ -102,3 +102,15 @@ func.func @stateless(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tenso
     : (tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x4x5xf32>)
   return %r#0 : tensor<1x2x7x5xf32>
 }
+
+// The gradient of a sweep is that of its scans: for the key, a read of the state of the one and the other way round.
+
+// CHECK-LABEL: func.func @twice_vjp(
+// CHECK-COUNT-2: linattn.scan
+// CHECK-NOT: linattn.s
+// CHECK: return %{{.+}} : tensor<1x2x7x4xf32>
+func.func @twice(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x2x7x5xf32>, %x: tensor<1x2x7x5xf32>, %o: tensor<1x2x7x5xf32>, %p: tensor<1x2x7x4xf32>, %s: tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x7x4xf32>, tensor<1x2x4x5xf32>) attributes {linattn.differentiate = array<i64: 1>} {
+  %r:3 = linattn.sweep %q, %k, %v value_query(%x) into(%o, %p) init(%s)
+    : (tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x4xf32>, tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x7x4xf32>, tensor<1x2x4x5xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x2x7x5xf32>, tensor<1x2x7x4xf32>, tensor<1x2x4x5xf32>
+}
