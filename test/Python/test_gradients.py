@@ -131,7 +131,9 @@ def test_double(case):
     assert_gradients(differentiate(operands, "f64", **options), BOUND["f64"])
 
 
-@pytest.mark.parametrize("form, case", [(form, "scalar") for form in FORMS] + [("chunk", "gdn")])
+@pytest.mark.parametrize(
+    "form, case", [(form, "scalar") for form in FORMS] + [("chunk", case) for case in ("gdn", "kda", "dplr")]
+)
 def test_form(form, case):
     gates, options = CASES[case]
     operands = make_operands(gates, "f32", **options)

@@ -119,10 +119,11 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("form", ["chunk, chunk = 16", "chunk, chunk = 40", "token"])
 def test_reads(case, form):
-    """In chunks both reads are one kernel, except under channel decays beside a transition; token by token two scans."""
+    """In chunks both reads are one kernel, token by token scans of their own."""
     shape, options = CASES[case]
     operands = make_operands(**shape)
     got, kernel = run(operands, form=form, **options)
@@ -146,6 +147,7 @@ def test_same_bits_for_any_number_of_threads(case):
         assert np.array_equal(x, y)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", ["linear", "scalar", "transition", "channel"])
 @pytest.mark.parametrize("name", ["k", "v", "x"])
 def test_nan_stays_behind_its_token(case, name):

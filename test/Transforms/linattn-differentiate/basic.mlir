@@ -116,14 +116,28 @@ func.func @half(%q: tensor<1x2x7x4xf16>, %v: tensor<1x2x7x5xf16>, %g: tensor<1x2
   return %o#0 : tensor<1x2x7x5xf16>
 }
 
-// A scale that is an operand goes with the scans: by name, not by number.
+// A scale that is an operand multiplies the queries that a sweep writes; a scan takes it.
 
 // CHECK-LABEL: func.func @scale_operand_vjp(
 // CHECK-SAME: %[[SCALE:[a-z0-9]+]]: f64
-// CHECK-COUNT-3: linattn.scan {{.+}} scale(%[[SCALE]])
+// CHECK: arith.truncf %[[SCALE]] : f64 to f32
+// CHECK: linattn.sweep
+// CHECK: linattn.scan {{.+}} scale(%[[SCALE]])
 // CHECK: return
 func.func @scale_operand(%q: tensor<1x2x?x4xf32>, %scale: f64, %e: tensor<1x2x?x4xf32>, %s: tensor<1x2x4x4xf32>) -> tensor<1x2x?x4xf32> attributes {linattn.differentiate = array<i64: 0>} {
   %r:2 = linattn.scan %q, %q, %q scale(%scale) into(%e) init(%s)
     : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, f64, tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>)
   return %r#0 : tensor<1x2x?x4xf32>
+}
+
+// The gradient of a sweep is that of its scans: for the key, a read of the state of the one and the other way round.
+
+// CHECK-LABEL: func.func @twice_vjp(
+// CHECK-COUNT-2: linattn.scan
+// CHECK-NOT: linattn.s
+// CHECK: return %{{.+}} : tensor<1x2x7x4xf32>
+func.func @twice(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x2x7x5xf32>, %x: tensor<1x2x7x5xf32>, %o: tensor<1x2x7x5xf32>, %p: tensor<1x2x7x4xf32>, %s: tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x7x4xf32>, tensor<1x2x4x5xf32>) attributes {linattn.differentiate = array<i64: 1>} {
+  %r:3 = linattn.sweep %q, %k, %v value_query(%x) into(%o, %p) init(%s)
+    : (tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x4xf32>, tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x7x4xf32>, tensor<1x2x4x5xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x2x7x5xf32>, tensor<1x2x7x4xf32>, tensor<1x2x4x5xf32>
 }
