@@ -187,8 +187,10 @@ static FailureOr<Value> buildInput(OpBuilder &b, LinalgOp op, OpOperand &input,
           value = arith::ConstantOp::create(nested, at,
                                             nested.getFloatAttr(type, 0.0));
         value = convertFloat(nested, at, value, wide);
+        // The order of the sum is that of the vectors of the machine.
         if (isSum)
-          value = arith::AddFOp::create(nested, at, args.back(), value);
+          value = arith::AddFOp::create(nested, at, args.back(), value,
+                                        arith::FastMathFlags::reassoc);
         linalg::YieldOp::create(nested, at, value);
       });
   if (!isBuilt)

@@ -105,6 +105,21 @@ def test_a_noisy_series_is_run_again(monkeypatch):
     assert series.gflops == [100, 99, 100] and series.spread == pytest.approx(0.01)
 
 
+def test_gradients_beside_the_fastest_other(tmp_path):
+    """Ratios are those of the least times; the forward pass is no other."""
+    times = {"linattn": (9, 6), "forward alone": (2.5, 2), "slow": (90, 80), "quick": (25, 24)}
+    records = [
+        dict.fromkeys(report.KEYS) | {
+            "case": "train-linear", "implementation": name, "d": 64, "t": 4096, "threads": 1, "ms": ms, "ms_min": least, "gflops": 1, "fma_gflops": 2, "share": 0.5
+        }
+        for name, (ms, least) in times.items()
+    ]  # fmt: skip
+    assert report.training_table(records).splitlines()[2] == "| train-linear | 64 | 4096 | 1 | 2 | 6 | 2 | quick | 24 | 4 |"
+    assert report.training_table(records[:2]).splitlines()[2].endswith("| 2 | – | – | – |")
+    assert report.training_table([records[0] | {"case": "linear"}]) == ""
+    assert "training.svg" in {path.name for path in report.plot(tmp_path, records)}
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [

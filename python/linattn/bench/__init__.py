@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from .. import _linattn
-from . import calibrate, layers, peers, report
+from . import calibrate, layers, peers, report, training
 from .cases import CASES, GROUPS, Sizes, make
 from .dtypes import DTYPES
 from .timing import measure
@@ -25,6 +25,8 @@ __all__ = ["main", "run"]
 # More tokens than this are not compared: the oracle walks them one by one.
 COMPARED_TOKENS = 1024
 COPY_BYTES = 256 << 20
+# Those of gradients answer to cases of theirs alone.
+_PEERS = {**peers.PEERS, **training.PEERS}
 _GROUPS = {**GROUPS, "layers": list(layers.LAYERS), "all": list({**CASES, **calibrate.CASES})}
 
 
@@ -60,9 +62,9 @@ def _parser():
     parser.add_argument("--threads", type=_numbers, default=[1], help="numbers of threads (default: 1)")
     parser.add_argument("--dtype", type=_names(DTYPES), default=["f32"], help=f"all, or some of {', '.join(DTYPES)} (layers: bf16 is what models have)")
     parser.add_argument("--form", default="auto", help="the form to ask for (default: auto)")
-    parser.add_argument("--peers", default="none", help="all that are installed, none (default), or some of " + ", ".join(peers.PEERS))
+    parser.add_argument("--peers", default="none", help="all that are installed, none (default), or some of " + ", ".join(_PEERS))
     parser.add_argument("--repetitions", type=int, default=15, help="calls per figure, at least (default: 15)")
-    parser.add_argument("--cpu-time", action="store_true", help="layers on one thread: its own time instead of the wall's, for a machine that is busy")
+    parser.add_argument("--cpu-time", action="store_true", help="on one thread: CPU time instead of the wall's, for a machine that is busy")
     parser.add_argument("--no-compare", action="store_true", help="do not compare the results with the oracle")
     parser.add_argument("--json", metavar="FILE", help="write the records as JSON")
     parser.add_argument("--csv", metavar="FILE", help="write the records as CSV")
@@ -85,8 +87,8 @@ def _compare(case, sizes, threads, form):
     return _error(np.asarray(work.run(threads, form)).astype(np.float64), work.reference())
 
 
-def run(case, sizes, threads=1, form="auto", peer_names=(), repetitions=15, compare=True, copy_gbytes=None):
-    """The records of one case: ours first, then the peers'.
+def run(case, sizes, threads=1, form="auto", peer_names=(), repetitions=15, compare=True, copy_gbytes=None, clock=time.perf_counter):
+    """The records of one case, timed by `clock`: ours first, then the peers'.
 
     Peers are compared with ours on the very inputs that are timed.
     """
@@ -101,7 +103,7 @@ def run(case, sizes, threads=1, form="auto", peer_names=(), repetitions=15, comp
     turns = dict(calls)
     if work.run_open:
         turns["open"] = lambda: work.run_open(threads, form)
-    series = measure(turns, repetitions, threads, work.footprint, alike=work.run_open is not None)
+    series = measure(turns, repetitions, threads, work.footprint, alike=work.run_open is not None, clock=clock)
     records = []
     for name in calls:
         seconds, portion = series.median(name), work.portion.get(name, 1.0)
@@ -138,8 +140,6 @@ def _run_layers(options, show):
         _parser().error(f"argument --case: expected layers alone, but got {', '.join(others)} beside them")
     if why := layers.missing():
         _parser().error(f"argument --case: {why}")
-    if options.cpu_time and options.threads != [1]:
-        _parser().error(f"argument --cpu-time: expected it with --threads=1, but got {options.threads}")
     clock = time.thread_time if options.cpu_time else time.perf_counter
     grid = list(itertools.product(options.case, options.dtype, options.threads, options.batch))
     records = []
@@ -157,9 +157,11 @@ def _run_layers(options, show):
 def main(arguments=None):
     options = _parser().parse_args(arguments)
     try:
-        names = {"all": list(peers.PEERS), "none": []}.get(options.peers) or ([] if options.peers == "none" else _names(peers.PEERS)(options.peers))
+        names = {"all": list(_PEERS), "none": []}.get(options.peers) or ([] if options.peers == "none" else _names(_PEERS)(options.peers))
     except argparse.ArgumentTypeError as error:
         _parser().error(f"argument --peers: {error}")
+    if options.cpu_time and options.threads != [1]:
+        _parser().error(f"argument --cpu-time: expected it with --threads=1, but got {options.threads}")
     if options.repetitions < 1:
         _parser().error(f"argument --repetitions: expected a positive integer, but got {options.repetitions}")
     show = _progress(options.progress)
@@ -181,10 +183,15 @@ def main(arguments=None):
         records += run(
             case, Sizes(d, t, heads, batch, dtype), threads, options.form, names, options.repetitions,
             not options.no_compare, copies[threads],
+            # Of the whole process: libraries keep threads of their own.
+            time.process_time if options.cpu_time else time.perf_counter,
         )  # fmt: skip
     show("done", len(grid), len(grid))
     print(f"FMA loop: {_linattn.fma_kind()}; medians of {options.repetitions} turns; flops counted 4·T·H·D² per sequence")
     print(report.table(records))
+    if training_table := report.training_table(records):
+        print(f"forward and backward pass, the least of the turns, {'CPU' if options.cpu_time else 'wall'} time")
+        print(training_table)
     for ours in records:
         for copy in records:
             if copy["implementation"] == "copy" and ours["implementation"] == "linattn" and same_work(ours, copy):

@@ -286,11 +286,11 @@ CASES = {
     **{name: _gated(name, build) for name, build in gates.CASES.items()},
 }
 
-CASES |= {f"train-{name}": training.case(f"train-{name}", CASES[name]) for name in training.FORWARD}
+CASES |= {f"train-{name}": training.case(f"train-{name}", CASES[name]) for name in training.FORWARD} | training.CASES
 
 # Names that stand for several cases.
 GROUPS = {
-    "training": [f"train-{name}" for name in training.FORWARD],
+    "training": [name for name in CASES if name.startswith("train-")],
     "decoding": [name for name in CASES if name.startswith("decode")],
     "maps": [name for name in CASES if name.startswith("map-")],
     "gates": list(gates.CASES),

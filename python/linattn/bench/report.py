@@ -7,7 +7,7 @@ import json
 import pathlib
 import statistics
 
-__all__ = ["KEYS", "plot", "table", "write_csv", "write_json"]
+__all__ = ["KEYS", "plot", "table", "training_table", "write_csv", "write_json"]
 
 KEYS = (
     "case", "implementation", "d", "t", "heads", "batch", "threads", "dtype", "form", "ms", "ms_min",
@@ -43,9 +43,37 @@ def table(records):
     return "\n".join("| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows])
 
 
+def _trainings(records):
+    """Of every gradient: its record, that of the forward pass, and the fastest peer's or
+    None. The least times are compared, to which neighbours have added the least."""
+    same = lambda x, y: all(x[key] == y[key] for key in ("case", "d", "t", "heads", "batch", "threads", "dtype"))  # noqa: E731
+    rows = []
+    for ours in records:
+        if not ours["case"].startswith("train-") or ours["implementation"] != "linattn":
+            continue
+        others = {r["implementation"]: r for r in records if same(ours, r)}
+        del others["linattn"]
+        forward = others.pop("forward alone")
+        rows.append((ours, forward, min(others.values(), key=lambda r: r["ms_min"], default=None)))
+    return rows
+
+
+def training_table(records):
+    """Gradients beside the fastest other, as lines of Markdown; empty without any."""
+    columns = ("case", "d", "t", "threads", "forward", "forward and backward", "backward / forward", "fastest other", "its", "ratio")
+    rows = []
+    for ours, forward, other in _trainings(records):
+        cells = [ours["case"], ours["d"], ours["t"], ours["threads"], forward["ms_min"], ours["ms_min"], ours["ms_min"] / forward["ms_min"] - 1]
+        cells += [other["implementation"], other["ms_min"], other["ms_min"] / ours["ms_min"]] if other else [None] * 3
+        rows.append([_cell(cell) for cell in cells])
+    if not rows:
+        return ""
+    return "\n".join("| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows])
+
+
 def plot(folder, records):
-    """roofline.svg, share.svg, time.svg, speedup.svg, decode.svg and maps.svg, as far as
-    the records hold something to show."""
+    """roofline.svg, share.svg, time.svg, speedup.svg, decode.svg, maps.svg and
+    training.svg, as far as the records hold something to show."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -72,7 +100,25 @@ def plot(folder, records):
     _plot_speedup(pyplot, records, save)
     _plot_decode(pyplot, records, save)
     _plot_maps(pyplot, records, save)
+    _plot_training(pyplot, records, save)
     return written
+
+
+def _plot_training(pyplot, records, save):
+    """How much faster gradients are than the fastest other's."""
+    rows = [(ours, other["ms_min"] / ours["ms_min"]) for ours, _, other in _trainings(records) if other]
+    if not rows:
+        return
+    figure, axes = pyplot.subplots(figsize=(7, 0.35 * len(rows) + 1.2))
+    places = range(len(rows), 0, -1)
+    axes.barh(places, [ratio for _, ratio in rows], color="tab:blue", height=0.7)
+    for place, (_, ratio) in zip(places, rows):
+        axes.text(ratio, place, f" {ratio:.3g}", va="center", fontsize=8)
+    axes.set_yticks(places, [_label(ours).removeprefix("train-") for ours, _ in rows])
+    axes.set_xscale("log")
+    axes.axvline(1, color="gray", linewidth=0.8)
+    axes.set_xlabel("times faster than the fastest other, forward and backward pass")
+    save(figure, "training.svg")
 
 
 def _label(record):

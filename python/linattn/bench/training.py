@@ -1,8 +1,9 @@
 """Forward and backward pass together: all gradients of a recurrence, by PyTorch's autograd.
 
-Ours and the peers' take the gradients of q, k, v and of every gate from one cotangent of
-the output, and return that of q, ``[B, T, H, D]`` (peers: ``[B, H, T, D]``), for the
-comparison. The forward pass alone takes turns beside them.
+Ours and the peers' take the gradients of the tokens and of every gate from one cotangent
+of the output, and return that of q, ``[B, T, H, D]``, of x in Mamba-2 and of u,
+``[B, C, T]``, in Mamba-1 (peers: dimensions 1 and 2 exchanged), for the comparison. The
+forward pass alone takes turns beside them.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ import numpy as np
 
 from . import peers
 
-__all__ = ["FORWARD", "PEERS", "case"]
+__all__ = ["CASES", "FORWARD", "PEERS", "case"]
 
 # The cases whose gradients are measured, "train-" before their names.
 FORWARD = ("linear", "scalar-decay", "gate", "gated-delta", "kda")
 
 # The oracle keeps the states of so many tokens at once.
 _KEPT = 64
+# States of a channel of Mamba-1.
+_STATES = 16
 
 
 def case(name, build_forward):
@@ -42,23 +45,84 @@ def case(name, build_forward):
         if "beta" in options:
             options["update"] = "delta"
 
-        def run(threads, form):
-            before = linattn.get_num_threads()
-            linattn.set_num_threads(threads)  # of the backward pass, too
-            try:
-                o = linattn.scan(q, k, v, form=form, **options)
-                return torch.autograd.grad(o, list(tensors.values()), do)[0].float().numpy()
-            finally:
-                linattn.set_num_threads(before)
+        def call(threads, form):
+            return linattn.scan(q, k, v, form=form, **options)
 
         # Backward is counted as twice the forward pass, as the field does.
         return replace(
-            forward, case=name, run=run, reference=lambda: _oracle(torch, arrays), arrays=arrays,
-            flops=3 * forward.flops, bytes=3 * forward.bytes,
+            forward, case=name, run=_gradient(torch, call, list(tensors.values()), do),
+            reference=lambda: _oracle(torch, arrays), arrays=arrays, flops=3 * forward.flops, bytes=3 * forward.bytes,
             beside={"forward alone": lambda threads: forward.run(threads, "auto")}, portion={"forward alone": 1 / 3},
         )  # fmt: skip
 
     return build
+
+
+def _gradient(torch, call, tensors, do):
+    """What `Work.run` is: the gradient of the first tensor, all others computed with it."""
+
+    def run(threads, form):
+        import linattn
+
+        before = linattn.get_num_threads()
+        linattn.set_num_threads(threads)  # of the backward pass, too
+        try:
+            return torch.autograd.grad(call(threads, form), tensors, do)[0].float().numpy()
+        finally:
+            linattn.set_num_threads(before)
+
+    return run
+
+
+def _state_space(name, make_arrays, function, oracle, flops):
+    """The case `name` of a state space model, `function` of the arrays but the last one."""
+
+    def build(sizes):
+        torch = _torch()
+        import linattn
+
+        from .cases import DTYPES, Work
+
+        rng = np.random.default_rng(sizes.seed)
+        arrays = {key: x.astype(DTYPES[sizes.dtype]) for key, x in make_arrays(sizes, rng).items()}
+        tensors = {key: _tensor(torch, array) for key, array in arrays.items()}
+        do = tensors.pop("do")
+
+        def call(threads, form):
+            return getattr(linattn, function)(*tensors.values(), num_threads=threads)
+
+        def forward(threads):
+            with torch.no_grad():
+                call(threads, "auto")
+
+        for tensor in tensors.values():
+            tensor.requires_grad_()
+        return Work(
+            name, sizes, _gradient(torch, call, list(tensors.values()), do), lambda: oracle(torch, arrays), arrays,
+            3 * flops(sizes), 3.0 * sum(array.nbytes for array in arrays.values()),
+            beside={"forward alone": forward}, portion={"forward alone": 1 / 3},
+        )  # fmt: skip
+
+    return build
+
+
+def _steps(rng, *shape):
+    """Δ, small and positive."""
+    return 0.1 * rng.random(shape)
+
+
+def _mamba1_arrays(sizes, rng):
+    B, T, C = sizes.batch, sizes.t, sizes.heads * sizes.d
+    tokens = {"u": rng.standard_normal((B, C, T)), "delta": _steps(rng, B, C, T), "A": -0.5 - rng.random((C, _STATES))}
+    projections = {key: rng.standard_normal((B, _STATES, T)) for key in "BC"}
+    return {**tokens, **projections, "do": rng.standard_normal((B, C, T))}
+
+
+def _mamba2_arrays(sizes, rng):
+    B, T, H, D = sizes.batch, sizes.t, sizes.heads, sizes.d
+    tokens = {"x": rng.standard_normal((B, T, H, D)), "dt": _steps(rng, B, T, H), "A": -0.5 - rng.random(H)}
+    projections = {key: rng.standard_normal((B, T, 1, D)) for key in "BC"}
+    return {**tokens, **projections, "do": rng.standard_normal((B, T, H, D))}
 
 
 def _torch():
@@ -74,10 +138,58 @@ def _tensor(torch, array):
     return torch.from_numpy(array)
 
 
+def _doubles(torch, arrays):
+    x = {name: torch.from_numpy(array.astype(np.float64)) for name, array in arrays.items()}
+    return x, x.pop("do")
+
+
+def _walk(torch, tokens, state, columns):
+    """The outputs of `tokens(state, *columns)`, `[B, T, …]`, some tokens after the others."""
+    outs = []
+    for begin in range(0, columns[0].shape[1], _KEPT):
+        some = [column[:, begin : begin + _KEPT] for column in columns]
+        out, state = torch.utils.checkpoint.checkpoint(tokens, state, *some, use_reentrant=False)
+        outs.append(out)
+    return torch.cat(outs, 1)
+
+
+def _oracle_mamba1(torch, arrays):
+    """The gradient of u in float64, token by token."""
+    x, do = _doubles(torch, arrays)
+    u = x["u"].requires_grad_()
+
+    def tokens(state, *columns):
+        out = []
+        for u, delta, b, c in zip(*(column.unbind(1) for column in columns)):
+            decay = (delta[..., None] * x["A"]).exp()
+            state = decay * state + (delta * u)[..., None] * b[:, None]
+            out.append((state * c[:, None]).sum(-1))
+        return torch.stack(out, 1), state
+
+    columns = [tensor.transpose(1, 2) for tensor in (u, x["delta"], x["B"], x["C"])]
+    out = _walk(torch, tokens, u.new_zeros(*u.shape[:2], _STATES), columns)
+    return torch.autograd.grad(out.transpose(1, 2), u, do)[0].numpy()
+
+
+def _oracle_mamba2(torch, arrays):
+    """The gradient of x in float64, by the scan that Mamba-2 is."""
+    x, do = _doubles(torch, arrays)
+    tokens = x["x"].requires_grad_()
+    heads = tokens.shape[2]
+    scan = {"v": tokens * x["dt"][..., None], "decay": x["dt"] * x["A"],
+            "q": x["C"].expand(-1, -1, heads, -1), "k": x["B"].expand(-1, -1, heads, -1)}  # fmt: skip
+    return torch.autograd.grad(_scan_outputs(torch, scan, 1.0), tokens, do)[0].numpy()
+
+
 def _oracle(torch, arrays):
     """The gradient of q in float64, token by token."""
-    x = {name: torch.from_numpy(array.astype(np.float64)) for name, array in arrays.items()}
-    do, q = x.pop("do"), x["q"].requires_grad_()
+    x, do = _doubles(torch, arrays)
+    q = x["q"].requires_grad_()
+    return torch.autograd.grad(_scan_outputs(torch, x, q.shape[-1] ** -0.5), q, do)[0].numpy()
+
+
+def _scan_outputs(torch, x, scale):
+    q = x["q"]
     B, T, H, D = q.shape
 
     def tokens(state, *columns):
@@ -92,14 +204,21 @@ def _oracle(torch, arrays):
                 v = t["beta"][..., None] * (v - torch.einsum("bhkv,bhk->bhv", state, t["k"]))
             state = state + t["k"][..., None] * v[..., None, :]
             out.append(torch.einsum("bhkv,bhk->bhv", state, t["q"]))
-        return torch.stack(out, 1) * D**-0.5, state
+        return torch.stack(out, 1) * scale, state
 
-    state, outs = q.new_zeros(B, H, D, x["v"].shape[-1]), []
-    for begin in range(0, T, _KEPT):
-        columns = [column[:, begin : begin + _KEPT] for column in x.values()]
-        out, state = torch.utils.checkpoint.checkpoint(tokens, state, *columns, use_reentrant=False)
-        outs.append(out)
-    return torch.autograd.grad(torch.cat(outs, 1), q, do)[0].numpy()
+    return _walk(torch, tokens, q.new_zeros(B, H, D, x["v"].shape[-1]), list(x.values()))
+
+
+CASES = {
+    "train-mamba1": _state_space(
+        "train-mamba1", _mamba1_arrays, "selective_scan", _oracle_mamba1,
+        lambda sizes: 6.0 * sizes.batch * sizes.t * sizes.heads * sizes.d * _STATES,
+    ),
+    "train-mamba2": _state_space(
+        "train-mamba2", _mamba2_arrays, "mamba2", _oracle_mamba2,
+        lambda sizes: 4.0 * sizes.batch * sizes.t * sizes.heads * sizes.d * sizes.d,
+    ),
+}  # fmt: skip
 
 
 # ----------------------------------------------------------------------------
@@ -120,7 +239,7 @@ def _autograd(torch, call, tensors, do):
 
 def torch_eager(case, arrays, threads):
     """The chunks of `peers.torch_chunk` under autograd."""
-    if "beta" in arrays:
+    if "beta" in arrays or "q" not in arrays:
         return None
     torch = importlib.import_module("torch")
     torch.set_num_threads(threads)
@@ -132,28 +251,95 @@ def torch_eager(case, arrays, threads):
     return _autograd(torch, call, list(x.values()), do)
 
 
-def transformers_chunk(case, arrays, threads):
-    """The fallback of transformers for gated delta rules under autograd."""
-    if case != "train-gated-delta":
+def _available_bytes():
+    with open("/proc/meminfo") as file:
+        fields = dict(line.split(":") for line in file)
+    return 1024 * int(fields["MemAvailable"].split()[0])
+
+
+def transformers(case, arrays, threads):
+    """What models of transformers run without fast kernels, under autograd."""
+    if case not in _TRANSFORMERS:
         return None
     torch = importlib.import_module("torch")
-    module = importlib.import_module("transformers.models.qwen3_next.modeling_qwen3_next")
+    place, function, call = _TRANSFORMERS[case]
+    module = importlib.import_module(f"transformers.models.{place}")
     torch.set_num_threads(threads)
     x = {name: torch.from_numpy(array).requires_grad_(name != "do") for name, array in arrays.items()}
     do = x.pop("do")
+    if case == "train-kda":
+        # Its decays between the tokens of a chunk are one array with all features, of which autograd keeps several.
+        B, T, H, D = do.shape
+        needed = 8 * 4 * B * T * H * D * peers.CHUNK
+        if needed > _available_bytes():
+            raise MemoryError(f"about {needed >> 30} GiB are needed")
+    function = getattr(module, function)
+    run = _autograd(torch, lambda: call(function, x), list(x.values()), do)
+    return lambda: run().transpose(1, 2)
+
+
+def _call_delta(function, x):
+    return function(x["q"], x["k"], x["v"], g=x["decay"], beta=x["beta"], chunk_size=peers.CHUNK)[0]
+
+
+# case -> module, function, how it is called
+_TRANSFORMERS = {
+    "train-gated-delta": ("qwen3_next.modeling_qwen3_next", "torch_chunk_gated_delta_rule", _call_delta),
+    "train-kda": ("kimi_linear.modeling_kimi_linear", "chunk_kimi_delta_attention", _call_delta),
+    "train-mamba1": ("mamba.modeling_mamba", "mamba_selective_scan", lambda function, x: function(*x.values())),
+    "train-mamba2": (
+        "mamba2.modeling_mamba2", "mamba2_chunk_scan", lambda function, x: function(*x.values(), chunk_size=256),
+    ),
+}  # fmt: skip
+
+
+def torch_delta(case, arrays, threads):
+    """The chunks of a delta rule in plain PyTorch: the triangular system of a chunk is
+    solved at once. Decays per channel as (a e^c)(k e^-c)ᵀ, as in `peers.torch_chunk`."""
+    if "beta" not in arrays:
+        return None
+    torch = importlib.import_module("torch")
+    torch.set_num_threads(threads)
+    x = peers.head_major(arrays, torch.from_numpy)
+    do = x.pop("do")
+    for tensor in x.values():
+        tensor.requires_grad_()
+    B, H, T, D = do.shape
+    C, scale = peers.CHUNK, peers.scale_of(arrays)
+    if T % C:
+        return None
+    lower = torch.ones(C, C, dtype=torch.bool).tril()
 
     def call():
-        return module.torch_chunk_gated_delta_rule(
-            x["q"], x["k"], x["v"], g=x["decay"], beta=x["beta"], chunk_size=peers.CHUNK
-        )[0]
+        q, k, v, decay, beta = (x[name].reshape(B, H, T // C, C, *x[name].shape[3:]) for name in ("q", "k", "v", "decay", "beta"))
+        beta = beta[..., None]
+        c = decay.cumsum(3)
+        if c.dim() == 4:
+            ratio = (c[..., :, None] - c[..., None, :]).masked_fill(~lower, -torch.inf).exp()
+            c = c[..., None]
+            keys, queries = (k @ k.transpose(-1, -2)) * ratio, (q @ k.transpose(-1, -2)) * ratio
+        else:
+            small = (k * (-c).exp()).transpose(-1, -2)
+            keys, queries = (k * c.exp()) @ small, (q * c.exp()) @ small
+        system = torch.eye(C) + (beta * keys).tril(-1)
+        solved = torch.linalg.solve_triangular(system, beta * torch.cat([v, k * c.exp()], -1), upper=False, unitriangular=True)
+        u, w = solved[..., : v.shape[-1]], solved[..., v.shape[-1] :]
+        queries, reads = queries.tril() * scale, q * c.exp() * scale
+        last = c[..., -1:, :]
+        kept, state, outs = (k * (last - c).exp()).transpose(-1, -2), q.new_zeros(B, H, D, v.shape[-1]), []
+        forget = last.exp().transpose(-1, -2)
+        for i in range(T // C):
+            new = u[:, :, i] - w[:, :, i] @ state
+            outs.append(reads[:, :, i] @ state + queries[:, :, i] @ new)
+            state = state * forget[:, :, i] + kept[:, :, i] @ new
+        return torch.cat(outs, 2)
 
-    run = _autograd(torch, call, list(x.values()), do)
-    return lambda: run().transpose(1, 2)
+    return _autograd(torch, call, list(x.values()), do)
 
 
 def jax_chunk(case, arrays, threads):
     """`jax.vjp` of the scan over chunks, whose insides are computed again (remat)."""
-    if "beta" in arrays or arrays["q"].shape[1] % peers.CHUNK:
+    if "beta" in arrays or "q" not in arrays or arrays["q"].shape[1] % peers.CHUNK:
         return None
     jax = importlib.import_module("jax")
     arrays = dict(arrays)
@@ -174,4 +360,4 @@ def jax_chunk(case, arrays, threads):
     return call
 
 
-PEERS = {"torch": torch_eager, "transformers": transformers_chunk, "jax-chunk": jax_chunk}
+PEERS = {"torch": torch_eager, "torch-delta": torch_delta, "transformers": transformers, "jax-chunk": jax_chunk}
