@@ -60,6 +60,45 @@ def test_families(case):
     assert torch.autograd.gradcheck(call, arguments, fast_mode=True, atol=1e-6, rtol=1e-5)
 
 
+# Half of what the tests of flash-linear-attention allow of the root mean square, by family and operand; where that
+# is less than what the rounding of a gradient alone takes, that.
+HALF = {"delta": 4e-3, "gate": 1e-2, "decay": 2.5e-3, "plain": 5e-4}
+DELTA = {"delta_rule", "gated_delta_rule", "kda", "gdn2", "ttt_linear", "comba", "iplr", "dplr", "rwkv7", "gated_deltaproduct", "gated_oja", "gsa"}
+ROUNDING = {torch.float16: 2.5e-4, torch.bfloat16: 2e-3}
+GATES = {"g", "gk", "gv", "beta", "b", "w", "eta", "i", "f", "dt", "dt_bias", "A", "A_log"}
+
+
+def bound_of(family, operand, dtype):
+    if family in DELTA:
+        return HALF["gate" if operand in GATES else "delta"]
+    half = HALF["plain" if family == "linear_attention" else "decay"]
+    return max(half, 1.25 * ROUNDING[dtype])
+
+
+@pytest.mark.sampled(45)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["f16", "bf16"])
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_16_bits(case, dtype):
+    """Tokens of 16 bits beside the same numbers in f64."""
+    name, make = CASES[case]
+    sizes = {**SIZES, "T": 40, "K": 16, "V": 16}
+    types = {key: x.dtype for key, x in make(Draw(np.float16, **sizes)).items() if isinstance(x, np.ndarray)}
+    drawn = make(Draw(np.float64, **sizes))
+    narrow = {key: torch.from_numpy(drawn[key].copy()).to(dtype if kind == np.float16 else torch.float32) for key, kind in types.items()}
+    rest = {key: x for key, x in drawn.items() if key not in types}
+
+    def call(*arrays):
+        return getattr(linattn, name)(**dict(zip(narrow, arrays)), **rest)
+
+    with torch.no_grad():
+        weights = torch.randn_like(call(*narrow.values()).double()).to(dtype)
+    found = gradients(call, narrow.values(), [weights])
+    expected = gradients(call, [x.double() for x in narrow.values()], [weights.double()])
+    for key, x, y in zip(narrow, found, expected, strict=True):
+        error = (x.double() - y).square().mean().sqrt() / y.square().mean().sqrt().clamp(min=1e-30)
+        assert error <= bound_of(name, key, dtype), f"{key}: {error}"
+
+
 def operands(dtype=torch.float64, T=6, B=2):
     q, k, v = draw(B, T, 4, 8, dtype=dtype), draw(B, T, 2, 8, dtype=dtype, seed=1), draw(B, T, 4, 5, dtype=dtype)
     k = k / k.norm(dim=-1, keepdim=True)
