@@ -435,8 +435,10 @@ SmallVector<Value> NormalForm::build() {
     addOja(mask);
   } else {
     k = t.masked(k, mask);
-    a = repeatGate(op.getA());
-    e = op.getB() ? t.masked(repeatGate(op.getB()), mask) : Value();
+    if (op.getUpdate() == Update::Dplr) {
+      a = t.convert(repeatGate(op.getA()));
+      e = t.masked(t.convert(repeatGate(op.getB())), mask);
+    }
   }
 
   Scanned numerator = scan(v, repeat(op.getState()));

@@ -138,6 +138,11 @@ def rolled(r, shifts):
     return torch.cat([r * r.roll(j, -1) for j in range(1, shifts + 1)], -1)
 
 
+def rebased(y):
+    rows = [y[..., i : i + 1] * y[..., :i] * (2 / D) ** 0.5 for i in range(1, D)]
+    return torch.cat([y * y / D**0.5, *rows], -1)
+
+
 def both(z):
     return torch.cat([z, -z], -1)
 
@@ -167,13 +172,14 @@ MAPS = {  # features, parameters, the map of x·0.7 and its parameters
     "hedgehog_exp": (2 * D, "s", lambda x, s: both(x @ s.T).exp()),
     "dpfp, shifts = 2": (4 * D, "", lambda x: rolled(torch.relu(both(x)), 2)),
     "taylor": (1 + D + D * (D + 1) // 2, "", lambda x: lower(x, D)),
+    "rebased": (D * (D + 1) // 2, "c, e", lambda x, c, e: rebased(torch.nn.functional.layer_norm(x, (D,), c, e, 1e-5))),
     "outer_product": (D * (D + 1) // 2, "s, r", lambda x, s, r: upper(x @ s.T, x @ r.T)),
 }  # fmt: skip
 
 
 def test_token_maps():
     """All maps of one x, in one function."""
-    operands = draw(x=(B, H, T, D), w=(M, D), u=(M, D), p=(H, M, D), v=(M,), s=(D, D), r=(D, D))
+    operands = draw(x=(B, H, T, D), w=(M, D), u=(M, D), p=(H, M, D), v=(M,), s=(D, D), r=(D, D), c=(D,), e=(D,))
     operands["x"] = np.abs(operands["x"]) + 0.1  # sum_norm divides by the sum
     types = {name: tensor(*x.shape) for name, x in operands.items()}
     lines, results = [], []

@@ -18,11 +18,6 @@ def spans(reverse):
     return [list(reversed(x)) if reverse else list(x) for x in found]
 
 
-def with_offsets(text):
-    """Offsets behind the operands of @f, which the op already names."""
-    return text
-
-
 def place(tokens, rows):
     """Rows by token as [1, T, C]."""
     return torch.stack([row for _, row in sorted(zip(tokens, rows), key=lambda x: x[0])])[None]
@@ -227,21 +222,15 @@ def test_log_linear(levels, grouped):
     text = write(op, operands, [output], [output, (B, 2, levels, 4, 3)], " {scale = 0.7}")
 
     def formula(q, k, v, g, l, s):
-        # A sequence has no states before its first token; what is given as one is forgotten.
-        parts = [levels_of(q[b], k[b], v[b], g[b], l[b], s[b] * 0, 0, 0.7) for b in range(B)]
+        parts = [levels_of(q[b], k[b], v[b], g[b], l[b], s[b], 0, 0.7) for b in range(B)]
         return tuple(torch.stack(x) for x in zip(*parts))
 
     operands["s"][:] = 0
-    text = drop_state_gradient(text)
     check_but_state(text, operands, formula)
 
 
-def drop_state_gradient(text):
-    return text
-
-
 def check_but_state(text, operands, formula):
-    """Gradients but that of the state, which a first token has none of."""
+    """Gradients of all but the state: a first token reads none."""
     kernel = linattn.compile(text, differentiate=list(range(len(operands) - 1)), trusted=True)
     compare(kernel, operands, formula, list(operands)[:-1])
 
