@@ -170,6 +170,7 @@ def test_refusals():
         jax.jit(jax.grad(lambda q: jax.grad(loss)(q).sum()))(q)
     with pytest.raises(TypeError, match="forward-mode"):
         jax.jvp(loss, (q,), (q,))
-    without = lambda q: linattn.gated_oja(q, k, v, None, beta).sum()  # noqa: E731
-    with pytest.raises(linattn.UnsupportedError, match="gated_oja: expected a call that has the gradient of q, but got one without: .*oja"):
+    decay = -abs(draw(2, 6, 4, 8))
+    without = lambda q: linattn.scan(q, k, v, decay=decay, beta=beta, update="oja").sum()  # noqa: E731
+    with pytest.raises(linattn.UnsupportedError, match="scan: expected a call that has the gradient of q, but got one without: .*oja"):
         jax.jit(jax.grad(without))(q)
