@@ -86,6 +86,9 @@ public:
   Plan(const Plan &) = delete;
   Plan &operator=(const Plan &) = delete;
 
+  /// In a key: any extent.
+  static constexpr int64_t kAnyExtent = -1;
+
   /// `build(dtype, {dimension: extent or None}, [(alternative, rank, dtype)],
   /// on_device)` compiles. Extents are None where the kernel must take any; the
   /// list has the operands other than tokens.
