@@ -234,7 +234,7 @@ def test_masks_of_other_bytes(qkv):
 
 @pytest.mark.parametrize("scale", [1e39, 1e-60])
 def test_scales_f32_cannot_hold(qkv, scale):
-    with pytest.raises(ValueError, match="scale to be 0 or a normal number of 'f32'"):
+    with pytest.raises(ValueError, match="scale: expected 0 or a normal number of float32"):
         linattn.attention(*qkv, scale=scale)
 
 

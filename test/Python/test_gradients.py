@@ -121,7 +121,11 @@ def test_recurrence(case):
     """Token by token, which compiles fastest; the cases left out run in the tests below."""
     gates, options = CASES[case]
     operands = make_operands(gates, "f32", **options)
-    assert_gradients(differentiate(operands, "f32", form="token", scale=0.3, **options), BOUND["f32"])
+    gradients = differentiate(operands, "f32", form="token", scale=0.3, **options)
+    # m scales the state up and down again: two paths cancel (docs/Gradients.md, Checks).
+    cancelled = [gradients.pop(name) for name in ("decay", "m") if case == "snapshots-normalized"]
+    assert_gradients(dict(enumerate(cancelled)), 5e-5)
+    assert_gradients(gradients, BOUND["f32"])
 
 
 @pytest.mark.parametrize("case", ["scalar", "normalized", "kda"])

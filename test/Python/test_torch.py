@@ -237,10 +237,10 @@ def test_refusals(tokens):
         dual = torch.autograd.forward_ad.make_dual(q, q)
         with pytest.raises(ValueError, match="q: expected no gradients to be recorded forward"):
             linattn.scan(dual, k, v)
-    o, _, states = linattn.scan(needs, k, v, states_every=2, return_state=True)
-    assert torch.equal(states, linattn.scan(q, k, v, states_every=2, return_state=True)[2])
-    with pytest.raises(linattn.UnsupportedError, match="has no gradient yet for snapshots"):
-        o.sum().backward()
+    o, _, states = linattn.scan(needs, k, v, reverse=True, states_every=2, return_state=True)
+    assert torch.equal(states, linattn.scan(q, k, v, reverse=True, states_every=2, return_state=True)[2])
+    with pytest.raises(linattn.UnsupportedError, match="has no gradient yet for snapshots of a reversed scan"):
+        states.sum().backward()
 
 
 def test_linattn_itself_needs_no_torch():

@@ -6,7 +6,8 @@ from __future__ import annotations
 import inspect
 import math
 
-from .. import _linattn
+from .. import _linattn, _named
+from .._beyond import selective_scan
 from .._checks import UnsupportedError
 from .._scan import GATES, scan
 from .._state import State
@@ -43,11 +44,10 @@ def bind(kind, function, args, kwargs):
       TypeError, UnsupportedError: naming what cannot be called so.
     """
     name = getattr(function, "__name__", type(function).__name__)
-    try:
-        described = None if function is scan else _linattn.families.describe(name, {})
-    except Exception:
-        described = None
-    if function is not scan and (described is None or not (function.__module__ or "").startswith("linattn._")):
+    described = None
+    if function is selective_scan or function is getattr(_named, name, None):
+        described = _linattn.families.describe(name, {})
+    elif function is not scan:
         raise TypeError(f"function: expected linattn.scan or a named family of linattn, but got {name}")
     arguments = inspect.signature(function).bind(*args, **kwargs)
     arguments.apply_defaults()

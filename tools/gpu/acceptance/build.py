@@ -122,7 +122,9 @@ def main():
     for source in (pathlib.Path(__file__).parent, pathlib.Path(options.runner)):
         target = folder / source.name
         shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            source, target, ignore=shutil.ignore_patterns("__pycache__"), ignore_dangling_symlinks=True
+        )
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     spent = sum(entry["seconds"] for entry in entries)
     print(f"{len(entries)} kernels in {folder}, {size / 2**20:.1f} MiB; {spent:.0f} s of compiling, {time.monotonic() - begin:.0f} s now")
