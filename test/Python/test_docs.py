@@ -39,13 +39,10 @@ def words_of(command):
     return words[3:] if words[:2] == ["taskset", "-c"] else words
 
 
-def commands():
-    for fence in fences("sh"):
-        text = re.sub(r"\\\n|(?<=\|)\n", " ", fence.values[0])
-        for command in text.splitlines():
-            if words := words_of(command):
-                name = fence.id + " " + " ".join(words)[:60]
-                yield pytest.param(command, id=name)
+def commands_of(block):
+    """The commands of a fenced block, in order: later ones may need files of earlier ones."""
+    text = re.sub(r"\\\n|(?<=\|)\n", " ", block)
+    return [command for command in text.splitlines() if words_of(command)]
 
 
 @pytest.fixture(scope="module")
@@ -84,19 +81,20 @@ def test_chunk_level_shows_the_delta_rule(checkout):
     assert made.returncode == 0 and parsed.stdout == made.stdout, parsed.stderr + made.stdout
 
 
-@pytest.mark.parametrize("command", list(commands()))
-def test_commands(command, checkout):
-    words = words_of(command)
-    if shlex.join(words).startswith(BENCHMARKS):
-        # No repetitions are refused once all other options have been read.
-        result = run(f"{shlex.join(words)} --repetitions=0", checkout)
-        assert "argument --repetitions: expected a positive integer, but got 0" in result.stderr
-    elif words[0].startswith(SCRIPTS):
-        if "/" in words[0]:
-            assert (ROOT / words[0]).exists()
-    else:
-        result = run(command.replace("LINATTN_FUZZ_SECONDS=600", "LINATTN_FUZZ_SECONDS=1"), checkout)
-        assert result.returncode == 0, result.stdout + result.stderr
+@pytest.mark.parametrize("block", list(fences("sh")))
+def test_commands(block, checkout):
+    for command in commands_of(block):
+        words = words_of(command)
+        if shlex.join(words).startswith(BENCHMARKS):
+            # No repetitions are refused once all other options have been read.
+            result = run(f"{shlex.join(words)} --repetitions=0", checkout)
+            assert "argument --repetitions: expected a positive integer, but got 0" in result.stderr
+        elif words[0].startswith(SCRIPTS):
+            if "/" in words[0]:
+                assert (ROOT / words[0]).exists(), command
+        else:
+            result = run(command.replace("LINATTN_FUZZ_SECONDS=600", "LINATTN_FUZZ_SECONDS=1"), checkout)
+            assert result.returncode == 0, command + "\n" + result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("source", list(fences("mlir")))
@@ -117,4 +115,4 @@ def test_python(source):
 
 
 def test_there_are_commands():
-    assert sum(1 for _ in commands()) > 15
+    assert sum(len(commands_of(fence.values[0])) for fence in fences("sh")) > 15
