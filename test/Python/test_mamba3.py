@@ -183,6 +183,7 @@ def sample():
     return [point for _, point in chosen.values()]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("point", sample(), ids=lambda point: " ".join(map(str, point[:4])) + f" {point[4] or ''}")
 def test_matrix(point):
     name, form, dtype, (batch, tokens, heads, keys, values), cuts, norm = point

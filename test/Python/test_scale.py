@@ -72,6 +72,7 @@ def gates_of(update, T):
     return {"decay": -uniform(size=(2, T, 2)).astype(np.float32)}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("update", ["add", "delta"])
 @pytest.mark.parametrize("form, T", [("auto", 1), ("auto", 70), ("token", 70), ("chunk", 70), ("segments:32", 70)])
@@ -101,6 +102,7 @@ def test_attention(more, as_constant):
     assert_agrees(o, reference.attention(q, k, v, **oracle))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", SCALED)
 def test_families(case, as_constant):
     name, make = CASES[case]

@@ -110,7 +110,7 @@ def test_padding(layer):
     assert cache.length.tolist() == [15, 15]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 def test_gradients_of_packed_sequences(layer):
     x = draw(1, 30)
 
@@ -128,7 +128,7 @@ def test_gradients_of_packed_sequences(layer):
         assert error(gradient, apart[name]) <= 2e-4, name
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 def test_gradients_through_a_cache(layer):
     if isinstance(layer, nn.PerformerAttention):
         with pytest.raises(linattn.UnsupportedError, match="cache: expected it only under torch.no_grad"):
@@ -389,7 +389,7 @@ def test_short_tokens(layer):
     assert error(y.float(), call(layer.float(), draw())) <= 0.1
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 def test_autocast(layer):
     with torch.autocast("cpu", torch.bfloat16):
         y = call(layer, draw())
