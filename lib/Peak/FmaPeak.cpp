@@ -7,11 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Peak/FmaPeak.h"
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <thread>
-#include <vector>
+#include "Threads.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -102,21 +98,15 @@ Kind getKind(int64_t vectorBits) {
   return {"generic", runGeneric};
 }
 
-double getSeconds() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 /// The best of several short runs: interruptions only ever slow one down.
 double measureOneThread(Loop loop) {
   constexpr int64_t kRounds = 200000;
   double best = 0;
   loop(kRounds); // Warm up: wide registers take a moment to get their clock.
   for (int repetition = 0; repetition < 8; ++repetition) {
-    double start = getSeconds();
+    double start = linattn::detail::getSeconds();
     double operations = loop(kRounds);
-    best = std::max(best, operations / (getSeconds() - start));
+    best = std::max(best, operations / (linattn::detail::getSeconds() - start));
   }
   return best / 1e9;
 }
@@ -125,25 +115,10 @@ double measureOneThread(Loop loop) {
 
 double linattn::measureFmaGflops(int threads, int64_t vectorBits) {
   Loop loop = getKind(vectorBits).loop;
-  std::vector<double> results(std::max(threads, 1));
-  std::atomic<int> waiting{static_cast<int>(results.size())};
-  auto work = [&](size_t i) {
-    // All at once, so that they share clocks and power as they would in use.
-    --waiting;
-    while (waiting > 0)
-      std::this_thread::yield();
-    results[i] = measureOneThread(loop);
-  };
-  std::vector<std::thread> others;
-  for (size_t i = 1; i < results.size(); ++i)
-    others.emplace_back(work, i);
-  work(0);
-  for (std::thread &thread : others)
-    thread.join();
-  double total = 0;
-  for (double result : results)
-    total += result;
-  return total;
+  return linattn::detail::sumOverThreads(threads, [&](auto start) {
+    start();
+    return measureOneThread(loop);
+  });
 }
 
 const char *linattn::getFmaKind(int64_t vectorBits) {

@@ -7,24 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Peak/MemoryPeak.h"
-
-#include <algorithm>
+#include "Threads.h"
 #include <array>
-#include <atomic>
-#include <chrono>
 #include <cstring>
-#include <thread>
-#include <vector>
 
 using namespace linattn;
 
 namespace {
-
-double getSeconds() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 #if defined(__x86_64__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -55,10 +44,11 @@ double measureOneThread(MemoryPass pass, PassTime time,
   std::array<double, 12> rates;
   passOver(pass, data);
   for (double &rate : rates) {
-    double start = getSeconds();
+    double start = linattn::detail::getSeconds();
     for (int64_t i = 0; i < repetitions; ++i)
       passOver(pass, data);
-    double seconds = (getSeconds() - start) / static_cast<double>(repetitions);
+    double seconds = (linattn::detail::getSeconds() - start) /
+                     static_cast<double>(repetitions);
     rate = moved / seconds;
   }
   std::sort(rates.begin(), rates.end());
@@ -69,25 +59,15 @@ double measureOneThread(MemoryPass pass, PassTime time,
 
 double linattn::measureMemoryGbytes(MemoryPass pass, int64_t bytes, int threads,
                                     PassTime time) {
-  std::vector<double> results(std::max(threads, 1));
-  std::atomic<int> waiting{static_cast<int>(results.size())};
-  size_t count = std::max<size_t>(32, static_cast<size_t>(bytes) /
-                                          sizeof(float) / results.size());
-  auto work = [&](size_t i) {
-    std::vector<float> data(count, 1.0f);
-    --waiting;
-    while (waiting > 0)
-      std::this_thread::yield();
-    results[i] = measureOneThread(pass, time, data);
-  };
-  std::vector<std::thread> others;
-  for (size_t i = 1; i < results.size(); ++i)
-    others.emplace_back(work, i);
-  work(0);
-  for (std::thread &thread : others)
-    thread.join();
-  double total = 0;
-  for (double result : results)
-    total += result;
-  return total / 1e9;
+  size_t used = std::max(threads, 1);
+  size_t count =
+      std::max<size_t>(32, static_cast<size_t>(bytes) / sizeof(float) / used);
+  return linattn::detail::sumOverThreads(threads,
+                                         [&](auto start) {
+                                           std::vector<float> data(count, 1.0f);
+                                           start();
+                                           return measureOneThread(pass, time,
+                                                                   data);
+                                         }) /
+         1e9;
 }

@@ -237,16 +237,22 @@ def _autograd(torch, call, tensors, do):
     return run
 
 
-def torch_eager(case, arrays, threads):
-    """The chunks of `peers.torch_chunk` under autograd."""
-    if "beta" in arrays or "q" not in arrays:
-        return None
+def _recorded(arrays, threads):
+    """PyTorch, the arrays as [B, H, T, D] tensors that record gradients, and the cotangent."""
     torch = importlib.import_module("torch")
     torch.set_num_threads(threads)
     x = peers.head_major(arrays, torch.from_numpy)
     do = x.pop("do")
     for tensor in x.values():
         tensor.requires_grad_()
+    return torch, x, do
+
+
+def torch_eager(case, arrays, threads):
+    """The chunks of `peers.torch_chunk` under autograd."""
+    if "beta" in arrays or "q" not in arrays:
+        return None
+    torch, x, do = _recorded(arrays, threads)
     call = peers.torch_chunk(torch, _forward_of(case), x, peers.scale_of(arrays))
     return _autograd(torch, call, list(x.values()), do)
 
@@ -258,7 +264,7 @@ def _available_bytes():
 
 
 def transformers(case, arrays, threads):
-    """What models of transformers run without fast kernels, under autograd."""
+    """The functions of transformers' models without fast kernels, under autograd."""
     if case not in _TRANSFORMERS:
         return None
     torch = importlib.import_module("torch")
@@ -298,12 +304,7 @@ def torch_delta(case, arrays, threads):
     solved at once. Decays per channel as (a e^c)(k e^-c)ᵀ, as in `peers.torch_chunk`."""
     if "beta" not in arrays:
         return None
-    torch = importlib.import_module("torch")
-    torch.set_num_threads(threads)
-    x = peers.head_major(arrays, torch.from_numpy)
-    do = x.pop("do")
-    for tensor in x.values():
-        tensor.requires_grad_()
+    torch, x, do = _recorded(arrays, threads)
     B, H, T, D = do.shape
     C, scale = peers.CHUNK, peers.scale_of(arrays)
     if T % C:
