@@ -12,7 +12,7 @@ export function keyOf(letter) {
   });
 }
 
-// "a3 b7 a?" in tokens: the key a gets the value 3, b gets 7, and a is asked for.
+// "a3 b7 a?" in tokens: the key a gets the value 3, b gets 7, and a is read.
 export function parse(text) {
   return text.trim().toLowerCase().split(/\s+/).filter(Boolean).map((word) => {
     const known = (c) => c !== undefined && SYMBOLS.includes(c);

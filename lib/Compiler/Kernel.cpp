@@ -108,7 +108,7 @@ public:
     for (const BufferView &view : inputs)
       largest = std::max(largest, view.getNumElements());
     auto isSmall = [&](const BufferView &view) {
-      // Nobody has looked at the outputs yet.
+      // Outputs have not been checked yet: their sizes may overflow.
       return isUnit(view) ||
              (getByteCount(getByteSize(view.dtype), view.shape) &&
               view.getNumElements() <= largest / smallShare);

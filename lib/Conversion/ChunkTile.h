@@ -17,7 +17,7 @@
 // The delta rule writes b ∥ k: there δ = β (w v + R) takes the place of V and
 // the terms with b vanish; a number β is multiplied into the rows of v and a as
 // they are packed. An additive update has no R. Where the query is a itself,
-// and sees the same state, O is R: there are no products of queries.
+// and sees the same state, O is R, and queries take no products.
 //
 // Every decay factor is the exponential of a sum of logarithms ≤ 0, or per
 // channel a running product of factors ≤ 1, never a quotient and never the
@@ -249,7 +249,7 @@ private:
   // of outputs for it: [member, C, V].
   std::optional<NormRow> epilogue;
   Value normRows;
-  // What is read along the values, if anything is, and scratch for it: rows of
+  // The read along the values, if there is one, and its scratch: rows of
   // queries [C, V], queries and values as vectors of tokens, scores, S Xᵀ and
   // R Xᵀ as vectors of tokens, decays of channels and rows of outputs [C, K].
   ValueRead valueRead;

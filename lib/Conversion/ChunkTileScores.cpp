@@ -326,7 +326,7 @@ void ChunkTile::scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer,
                           Value j, int64_t numKeys, bool decays) {
   int64_t lanes = shape.lanes;
   size_t numReaders = readers.size();
-  // What is read along the values sums the keys as it finds them.
+  // The read along the values takes keys before they are decayed.
   Rows valueWeights;
   if (valueRead && decays && writer == 0 && !solvesWritten())
     for (int64_t i = 0; i < numKeys; ++i)

@@ -55,8 +55,8 @@ void ChunkTile::packValueQuery(Value t) {
   packRow(row, valueQueries, {t});
 }
 
-/// What needs no solution: the scores with the values, and the keys by these.
-/// Keys that decay channel by channel are summed as they do.
+/// Emits the scores with the values, and the sums of keys by these: neither
+/// needs the solution. Keys with channel decays are summed while they decay.
 void ChunkTile::scoreValues() {
   int64_t lanes = shape.lanes;
   Value zero = zeros(lanes);

@@ -153,7 +153,7 @@ namespace {
 
 /// The fills of states that their scans, in chunks, start from without reading.
 using ZeroFills = llvm::SmallDenseMap<Operation *, Operation *>;
-/// What scans that were sweeps read along the values.
+/// The reads along the values, by the scans that stand for sweeps.
 using ValueReads = llvm::SmallDenseMap<Operation *, ValueRead>;
 
 template <typename OpTy>

@@ -135,8 +135,8 @@ static Value flipped(TensorBuilder &t, Value state) {
   return t.concat(2, parts);
 }
 
-/// What the first outputs pass to the inputs of the state: `fromFirst` are the
-/// cotangents of the first S outputs of each sequence.
+/// The cotangent of the state's inputs by the first outputs: `fromFirst` are
+/// the cotangents of the first S outputs of each sequence.
 static Value passToState(TensorBuilder &t, CausalConvOp op, Value fromFirst) {
   int64_t length = op.getStateLength(), width = op.getWidth();
   Value sum;

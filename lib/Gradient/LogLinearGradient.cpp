@@ -226,7 +226,7 @@ Value LogLinearForm::finalStates(Value states) {
       });
 }
 
-/// What each token reads the slots with, [B, H, T, slots].
+/// The weights of the slots for each token's read, [B, H, T, slots].
 Value LogLinearForm::weights() {
   Value given = t.convert(t.repeated(op.getLevels(), 1, heads));
   if (levels > 1)

@@ -35,7 +35,7 @@ public:
   LogicalResult build();
 
 private:
-  /// What one iteration of the backward loop gives.
+  /// The results of one iteration of the backward loop.
   struct Iteration {
     SmallVector<Value> carried;  ///< Cotangents of the carried values.
     SmallVector<Value> captured; ///< Those of the captured ones so far.

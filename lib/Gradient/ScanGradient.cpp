@@ -10,7 +10,7 @@
 // S_t after its read and H_t = e^{g_t} ⊙ (cotangent of Sd_t) that of S_{t-1}:
 // H is a scan from the last token to the first, whose keys are queries that the
 // decay of their token has already met, so that an exclusive read of it is all
-// that later tokens know of token t. What token t does to itself is added by
+// that later tokens know of token t. Token t's effect on itself is added by
 // hand; it takes no part in the gradient of a decay.
 //
 //===----------------------------------------------------------------------===//
@@ -77,7 +77,8 @@ private:
   Value times(Value x, Value y) {
     return arith::MulFOp::create(b, op.getLoc(), x, y);
   }
-  /// What the key writes, or what is written under it.
+  /// The value written under the key: v, or v + r of a transition that writes
+  /// it.
   Value written() { return isShared ? t.add(v, r) : v; }
   bool wants(Value value) const { return value && c.isActive(value); }
 
@@ -241,7 +242,7 @@ Value ScanGradient::suffixSums(Value x, Value start, bool isExclusive) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// What the scans of the gradient write and read.
+/// Builds the operands of the gradient's scans.
 void ScanGradient::prepare() {
   dO = c.get(op.getResult(0));
   dS = c.get(op.getResult(1));

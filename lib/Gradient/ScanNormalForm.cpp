@@ -296,7 +296,7 @@ void NormalForm::addGates() {
   SmallVector<Value> inputs{k, current};
   if (gate)
     inputs.push_back(gate);
-  // What a masked key would be does not matter, as long as it is finite.
+  // A masked key may have any finite value.
   auto rise = [&](OpBuilder &nested, Location at, Value x, Value m) -> Value {
     Value log = arith::SubFOp::create(nested, at, x, m);
     log = arith::MinimumFOp::create(nested, at, log,

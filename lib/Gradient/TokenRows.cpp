@@ -1,4 +1,4 @@
-//===- TokenRows.cpp - What a token's ops compute, in vectors -------------===//
+//===- TokenRows.cpp - A token's rows in vectors --------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -203,7 +203,7 @@ void TokenRows::emit(linalg::LinalgOp op) {
         isUsed ? read(operand.get(), op.getMatchingIndexingMap(&operand))
                : Value());
   }
-  // What the body does not use has no value.
+  // Arguments that the body does not use have no value.
   for (auto [value, operand] : llvm::zip_equal(arguments, op->getOpOperands()))
     if (!value)
       value = op.getMatchingBlockArgument(&operand);

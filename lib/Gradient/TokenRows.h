@@ -1,4 +1,4 @@
-//===- TokenRows.h - What a token's ops compute, in vectors -----*- C++ -*-===//
+//===- TokenRows.h - A token's rows in vectors ------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -60,9 +60,9 @@ private:
     SmallVector<Value> position;
   };
   DenseMap<Value, Tile> tiles;
-  /// What ops have computed; a row of equal numbers may be a scalar.
+  /// Results of ops; a row of equal numbers may be a scalar.
   DenseMap<Value, Value> rows;
-  /// What has been loaded, by tensor and its loops.
+  /// Loaded rows, by tensor and its loops.
   std::map<std::pair<const void *, std::vector<unsigned>>, Value> inputs;
 };
 

@@ -79,7 +79,7 @@ Value Split::readAlongValues(Value key, Value value, Value state,
   Value none, decay = op.getDecay(), valueDecay;
   if (decay && cast<ShapedType>(decay.getType()).getRank() == 4)
     std::swap(decay, valueDecay);
-  // A schedule that was asked for holds where it is legal.
+  // The caller's schedule holds where it is legal.
   ConfigAttr config = op.getConfigAttr();
   if (config && config.getForm() == Form::Chunk && valueDecay)
     config = {};

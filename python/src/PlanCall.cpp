@@ -56,7 +56,7 @@ BufferView PlanCall::importNumber(nb::handle object, const OperandSpec &spec) {
   return BufferView(memory, DType::F64, {});
 }
 
-/// What an attribute may be: 0, or what the type of sums holds.
+/// Checks numbers as attributes are: 0, or normal in the type of sums.
 void PlanCall::checkNumbers() const {
   for (auto [index, spec] : llvm::enumerate(plan.operands)) {
     if (spec.role != OperandRole::Number)

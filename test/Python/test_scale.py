@@ -34,7 +34,7 @@ def draw(*shape, dtype=np.float32, seed=0):
 
 
 def compiled(function):
-    """How often the compiler was asked for a kernel meanwhile, in a cache or not."""
+    """The number of requests for kernels meanwhile, cached or not."""
     before = sum(module.cache_stats().values())
     function()
     return sum(module.cache_stats().values()) - before

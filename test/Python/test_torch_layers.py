@@ -41,7 +41,7 @@ LAYERS = {
 def layer(request):
     torch.manual_seed(0)
     layer = LAYERS[request.param]()
-    # What starts as ones, zeros or an identity would hide mistakes.
+    # Parameters of ones, zeros or an identity would hide mistakes.
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))

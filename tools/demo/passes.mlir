@@ -1,4 +1,4 @@
-// What the compiler does to one layer, in three statements of it.
+// One layer in three statements, for the walk through the compiler.
 
 !tokens = tensor<1x1x4096x64xf32>
 

@@ -47,7 +47,7 @@ _SHAPE = re.compile(r"(?:tensor|memref)<((?:\d+x|\?x)+)(\w+)")
 
 
 def run(report, output):
-    report.section("What the compiler does, pass by pass")
+    report.section("The compiler, pass by pass")
     report.note("lines are abridged: shapes instead of types, the main attributes")
     folder = output / "ir"
     folder.mkdir(parents=True, exist_ok=True)

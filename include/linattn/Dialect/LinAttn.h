@@ -67,8 +67,8 @@ inline double scaleOr1(std::optional<APFloat> scale) {
   return scale ? scale->convertToDouble() : 1.0;
 }
 
-/// What an op multiplies φ(q) by: the number of its attribute, or its f64
-/// operand, which is known at run time only.
+/// The factor of φ(q): the number of an op's attribute, or its f64 operand,
+/// which is known at run time only.
 class Scale {
 public:
   Scale(double number = 1.0) : number(number) {}

@@ -16,8 +16,8 @@
 def LinAttn_SweepOp : LinAttn_RecurrenceOp<"sweep", [AttrSizedOperandSegments]> {
   let summary = "a scan whose state is read along its keys and along its values";
   let description = [{
-    What the backward pass of a scan needs of its state: one pass over the
-    tokens gives both products of a state with vectors. Per head, for
+    The state of a scan's backward pass: one pass over the tokens gives both
+    products of a state with vectors. Per head, for
     t = 0, 1, …:
 
     ```

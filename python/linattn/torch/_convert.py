@@ -227,7 +227,7 @@ def _convert_transformers(module, feature_map):
 
 
 def _interface(module, query, key, value, attention_mask, scaling=None, dropout=0.0, **kwargs):
-    """What models of transformers call for softmax(QKᵀ)V; heads come before tokens."""
+    """The attention function of transformers' models, softmax(QKᵀ)V; heads come before tokens."""
     if _local.is_softmax or not hasattr(module, "feature_map_q"):
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
 

@@ -70,7 +70,7 @@ ELU = "{feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize
 TOKEN = "2x4xT"
 CHANNEL = "2x4xTxD"
 MASK = "2xTxi1"
-# What a scan does beside adding keys times values: clauses, their operands.
+# The rules of scans: clauses, their operands.
 RULES = {
     "chunk": ("", ()),
     "decay": ("decay(%g0)", (TOKEN,)),

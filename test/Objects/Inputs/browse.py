@@ -34,7 +34,7 @@ answers = dict(re.findall(r'id="(add|delta)-answers">(.*?)</ul>', done.stdout))
 read = {rule: re.findall(r"(.)\? <b>(.)</b> (\S+), (.) (\S+)</li>", text) for rule, text in answers.items()}
 assert read and 'data-done="1"' in done.stdout, done.stdout + done.stderr
 print(read)
-# What was written last under each key, of the text in index.html.
+# The last value under each key, of the text in index.html.
 assert [key + first for key, first, *_ in read["delta"]] == ["ak", "bo", "ax", "b2", "cq", "d9", "ax", "b2"]
 # Nothing is erased: after ak and ax both are there, and as much of one as of the other.
 for key, first, weight, second, other in (read["add"][2], read["add"][6]):

@@ -56,7 +56,7 @@ func.func @levels(%q: tensor<2x?x4x4xf32>, %l: tensor<2x?x4x3xf32>, %s: tensor<2
 
 // -----
 
-// What is inside of a loop has to have a gradient too.
+// Ops inside of a loop need a gradient, too.
 func.func @loop(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> attributes {linattn.differentiate = array<i64>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

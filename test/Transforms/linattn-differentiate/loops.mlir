@@ -1,6 +1,6 @@
 // RUN: linattn-opt %s --linattn-differentiate --canonicalize --cse | FileCheck %s
 
-// What a loop carries is recorded, and its iterations are walked from the last one on. The array
+// The values that a loop carries are recorded, and its iterations are walked from the last one on. The array
 // that it only fills is not recorded; of the one that it only slices, the cotangent is added to
 // slice by slice.
 

@@ -1,4 +1,4 @@
-"""What the layers share: sizes, projections, short convolutions, norms, padding, caches."""
+"""The base of the layers: sizes, projections, short convolutions, norms, padding, caches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a layer carries from one call to the next."""
+"""The state of a layer between two calls."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class FeatureMap(nn.Module):
         return y * torch.einsum("bthd,hmd->bthm", x, self.weight2)
 
     def token_map(self):
-        """What linattn's functions take."""
+        """The feature map as linattn's functions take it."""
         if self.kind == "hedgehog":
             return feature_maps.hedgehog(self.weight)
         if self.kind == "t2r":
