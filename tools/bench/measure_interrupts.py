@@ -4,7 +4,8 @@
     PYTHONPATH=build/python tools/bench/measure_interrupts.py [--tokens 1000000] [--repetitions 20]
 
 Prints a table in Markdown: least, median and most milliseconds between the signal, or the time of
-the deadline, and the exception in the caller. Each is of calls of its own, after 20 to 120 ms.
+the deadline, and the exception in the caller. Each is of calls of its own, after a time drawn from
+a tenth of the call to half of it, at most 120 ms.
 """
 
 import argparse
@@ -82,6 +83,20 @@ def expire(run, delay):
     return None
 
 
+def window(run):
+    """Seconds after which a call is stopped, least and most: within half of the shortest of three."""
+    most = 0.12
+    for _ in range(3):
+        begin = time.monotonic()
+        try:
+            with linattn.deadline(2 * most):
+                run()
+        except TimeoutError:
+            pass
+        most = min(most, (time.monotonic() - begin) / 2)
+    return most / 5, most
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tokens", type=int, default=10**6)
@@ -97,12 +112,13 @@ def main():
                     run(threads)
             except TimeoutError:
                 pass
+            delays = window(lambda: run(threads))
             cells = []
             for end in (interrupt, expire):
-                times = [end(lambda: run(threads), draw.uniform(0.02, 0.12)) for _ in range(arguments.repetitions)]
+                times = [end(lambda: run(threads), draw.uniform(*delays)) for _ in range(arguments.repetitions)]
                 ended = [time for time in times if time is not None]
                 if len(ended) < len(times):
-                    raise SystemExit(f"{name}: expected calls longer than 120 ms, but got {len(times) - len(ended)} shorter")
+                    raise SystemExit(f"{name}: {len(times) - len(ended)} of {len(times)} calls ended before they were stopped")
                 cells += [min(ended), statistics.median(ended), max(ended)]
             print(f"| {name} | {threads} | {' | '.join(f'{cell:.1f}' for cell in cells)} |", flush=True)
 
