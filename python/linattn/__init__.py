@@ -25,7 +25,7 @@ from ._operators._conv import causal_conv1d
 from ._operators._norm import layer_norm_gated, layernorm_fn, output_norm, rms_norm_gated, rmsnorm_fn
 from ._operators._onnx import onnx_causal_conv_with_state, onnx_linear_attention
 from ._recurrence._bidirectional import bidirectional
-from ._recurrence._ops import attention
+from ._recurrence._attention import attention
 from ._recurrence._pool import StatePool
 from ._recurrence._scan import scan
 from ._recurrence._state import State

@@ -16,10 +16,11 @@ from ._maps._token_maps import TokenMap
 from ._operators._conv import reference_causal_conv1d as causal_conv1d
 from ._operators._norm import reference_output_norm as output_norm
 from ._recurrence._bidirectional import unpack
-from ._recurrence._ops import check_abs_floor, check_denominator, check_inplace, filled_eps, parse_target
-from ._recurrence._scan import check_decays, check_family
-from ._recurrence._snapshots import States, check_every
-from ._recurrence._state import State, find_layout
+from ._recurrence._parts import check_inplace, find_layout
+from ._recurrence._plans import check_abs_floor, check_denominator, filled_eps, parse_target
+from ._recurrence._scan_plans import check_decays, check_every, check_family
+from ._recurrence._snapshots import States
+from ._recurrence._state import State
 from ._reference import _beyond, _families, _mamba3
 from ._reference._beyond import *  # noqa: F403
 from ._reference._families import *  # noqa: F403

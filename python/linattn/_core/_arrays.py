@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _linattn
 
-__all__ = ["to_numpy", "describe_odd", "convert_like", "cast_like", "copy", "dtype_name", "is_on_device", "assign", "concatenate", "load_npz", "replacing", "save_safetensors", "load_safetensors", "to_host", "zeros"]
+__all__ = ["to_numpy", "describe_odd", "convert_like", "integers_like", "cast_like", "copy", "dtype_name", "is_on_device", "assign", "concatenate", "load_npz", "replacing", "save_safetensors", "load_safetensors", "to_host", "zeros"]
 
 
 # Spelling a dtype costs more than a whole call.
@@ -125,6 +125,17 @@ def convert_like(array, like):
     if not isinstance(like, np.ndarray) and hasattr(like, "__array_namespace__"):
         return like.__array_namespace__().from_dlpack(array)
     return array
+
+
+def integers_like(operand, tokens):
+    """Lists of integers are fine, and go where the tokens are, as NumPy's arrays do; what
+    else is there is left to be refused."""
+    if isinstance(operand, (list, tuple)):
+        operand = np.asarray(operand)
+        operand = operand.astype(np.int64) if operand.dtype.kind == "i" else operand
+    if isinstance(operand, np.ndarray) and is_on_device(tokens):
+        return convert_like(operand, tokens)
+    return operand
 
 
 def cast_like(array, like):

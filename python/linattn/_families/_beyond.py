@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._core._arrays import assign, convert_like, dtype_name, to_numpy
-from .._recurrence._ops import check_inplace
+from .._recurrence._parts import check_inplace
 from ._family import Family
 
 __all__ = ["selective_scan"]

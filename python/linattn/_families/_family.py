@@ -16,7 +16,8 @@ from .. import _linattn
 from .._core._checks import UnsupportedError, check_flag, check_legal_form, check_number, parse_form
 from .._core._plain import without_places
 from .._core._recipe import Recipe, makers
-from .._recurrence._ops import ALWAYS, PER_CALL, check_inplace, describe_state, finish_inplace, name_state, parse_target, remember_in, resolve_target, split_scale
+from .._recurrence._parts import check_inplace, describe_state, finish_inplace, name_state
+from .._recurrence._plans import ALWAYS, PER_CALL, parse_target, remember_in, resolve_target, split_scale
 from .._recurrence._state import State
 
 __all__ = ["Family", "latest", "offsets"]

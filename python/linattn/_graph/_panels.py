@@ -11,7 +11,8 @@ from .._core._checks import UnsupportedError
 from .._families import _named
 from .._families._beyond import selective_scan
 from .._maps._token_maps import TokenMap
-from .._recurrence._scan import GATES, scan
+from .._recurrence._scan import scan
+from .._recurrence._scan_plans import GATES
 from .._recurrence._state import State
 
 __all__ = ["Call", "bind"]

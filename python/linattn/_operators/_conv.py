@@ -7,10 +7,10 @@ import numbers
 import numpy as np
 
 from .._core import _arrays
+from .._core._arrays import integers_like
 from .._core._checks import check_flag
 from .._core._recipe import Recipe, makers
-from .._recurrence import _ops
-from .._recurrence._scan import integers_like
+from .._recurrence import _plans
 from .._recurrence._text import _tensor
 
 __all__ = ["causal_conv1d"]
@@ -71,11 +71,7 @@ def run(
         "causal_conv1d", bias is None, activation, state is None, return_state, cu_seqlens is None,
         reverse, dilation, inplace, target, layout,
     )  # fmt: skip
-    try:
-        plan = _ops._plans[key]
-    except (KeyError, TypeError):
-        plan = _make_plan(*key[1:])
-        _ops._remember(key, plan)
+    plan = _plans.find(key)
     inplace = bool(inplace)
     operands = (x, weight) if bias is None else (x, weight, bias)
     if cu_seqlens is not None:
@@ -128,7 +124,7 @@ def _make_plan(
     silu, return_state, reverse, dilation, inplace = check_options(
         activation, no_state, return_state, reverse, dilation, inplace
     )
-    target = _ops.parse_target(target)
+    target = _plans.parse_target(target)
     operands = [("x", "tokens", layout), ("weight", "gate", "C W | C 1 W -> C W")]
     if not no_bias:
         operands.append(("bias", "gate", "C"))
@@ -151,7 +147,7 @@ def _make_plan(
     # Of a state that is given, the number of inputs is its own.
     rules = [f"S = features({-2 * dilation}, {2 * dilation}, 0, W)"] if no_state else []
     return Recipe(
-        "causal_conv1d", text, lambda on_device: _ops.resolve_target(target, on_device), refuse, operands, rules,
+        "causal_conv1d", text, lambda on_device: _plans.resolve_target(target, on_device), refuse, operands, rules,
         [("initial_state", "carried", "N C S")], ("out", "tokens", layout), not no_state, returns,
     ).plan(fixes_heads=False)  # fmt: skip
 
@@ -217,7 +213,7 @@ def reference_causal_conv1d(
     silu, return_state, reverse, dilation, inplace = check_options(
         activation, initial_state is None, return_state, reverse, dilation, inplace
     )
-    _ops.parse_target(target)
+    _plans.parse_target(target)
 
     def wide(array):
         return _arrays.to_numpy(array).astype(np.float64)

@@ -10,7 +10,7 @@ from .._core._checks import UnsupportedError, check_choice, check_flag, check_nu
 from .._core._literals import float_literal
 from .._core._plain import without_places
 from .._core._recipe import Recipe, makers
-from .._recurrence import _ops
+from .._recurrence import _plans
 from .._recurrence._text import _tensor
 
 __all__ = ["layer_norm_gated", "layernorm_fn", "output_norm", "rms_norm_gated", "rmsnorm_fn"]
@@ -73,11 +73,7 @@ def output_norm(
         "output_norm", weight is None, bias is None, gate is None, skip is None,
         skip_weight is None, kind, activation, gate_first, weight_offset, eps, target,
     )  # fmt: skip
-    try:
-        plan = _ops._plans[key]
-    except (KeyError, TypeError):
-        plan = _make_plan(*key[1:])
-        _ops._remember(key, plan)
+    plan = _plans.find(key)
     operands = (x, gate, skip, skip_weight, weight, bias)
     operands = tuple([array for array in operands if array is not None])
     result = plan(operands, None, out, False, num_threads)
@@ -127,7 +123,7 @@ def _make_plan(
     kind, activation, gate_first, offset, eps = check_options(
         no_gate, no_weight, no_skip, no_skip_weight, kind, activation, gate_first, offset, eps
     )
-    target = _ops.parse_target(target)
+    target = _plans.parse_target(target)
     operands = [("x", "tokens", "B T H D")]
     for name, layouts, absent in (
         ("gate", "B T H D", no_gate), ("skip", "B T H D", no_skip),
@@ -144,7 +140,7 @@ def _make_plan(
         raise ValueError(without_places(error)) from None
 
     return Recipe(
-        "output_norm", text, lambda on_device: _ops.resolve_target(target, on_device), refuse, operands, [], [],
+        "output_norm", text, lambda on_device: _plans.resolve_target(target, on_device), refuse, operands, [], [],
         ("out", "tokens", "B T H D"), False, False,
     ).plan(fixes_heads=False)  # fmt: skip
 
@@ -378,7 +374,7 @@ def reference_output_norm(
         gate is None, weight is None, skip is None, skip_weight is None, kind, activation,
         gate_first, weight_offset, eps,
     )  # fmt: skip
-    _ops.parse_target(target)
+    _plans.parse_target(target)
 
     def wide(array):
         return _arrays.to_numpy(array).astype(np.float64)

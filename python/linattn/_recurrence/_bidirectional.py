@@ -9,7 +9,7 @@ import numpy as np
 from .._core._checks import check_flag, check_number, parse_form
 from .._core._recipe import makers
 from .._maps import _features
-from . import _ops, _scan, _text
+from . import _plans, _scan_plans, _text
 from ._state import State
 
 __all__ = ["bidirectional"]
@@ -52,16 +52,12 @@ def bidirectional(
     feature_map, maps = _features.split(feature_map, q, k, initial_state is not None)
     numbers = ()
     if scale is not None:
-        scale, numbers = _ops.split_scale(scale, target)
+        scale, numbers = _plans.split_scale(scale, target)
     key = (
         "bidirectional", tuple(given), transition, update, feature_map, scale, form, target,
         initial_state is None, return_state,
     )  # fmt: skip
-    try:
-        plan = _ops._plans[key]
-    except (KeyError, TypeError):
-        plan = _make_plan(*key[1:])
-        _ops._remember(key, plan)
+    plan = _plans.find(key)
     state = None if initial_state is None else unpack(initial_state)
     result = plan((q, k, v, *maps, *given.values(), *numbers), state, out, False, num_threads)
     if return_state:
@@ -82,21 +78,21 @@ def unpack(initial_state):
 
 def _make_plan(gates, transition, update, feature_map, scale, form, target, no_state, return_state):
     return_state = check_flag("return_state", return_state)
-    if scale is not _ops.PER_CALL:
+    if scale is not _plans.PER_CALL:
         scale = check_number("scale", scale)
-    target, (form, config) = _ops.parse_target(target), parse_form(form)
+    target, (form, config) = _plans.parse_target(target), parse_form(form)
     if form == "quadratic":
         raise ValueError("form: expected a recurrent form for bidirectional, but got quadratic")
     phi = _features.parse(feature_map)
-    _scan.check_family(gates, update, "inclusive", transition, False, phi.kind)
+    _scan_plans.check_family(gates, update, "inclusive", transition, False, phi.kind)
     options = _text.Options(
         kind=phi.kind, region=phi.region, maps=phi.maps, config=config, update=update,
         transition=transition, has_state=not no_state, returns_state=return_state, gates=gates,
     )  # fmt: skip
 
-    return _ops.make_plan(
+    return _plans.make_plan(
         options, _make_text, scale="K**-0.5" if scale is None else scale, target=target,
-        what="bidirectional", gates=[(name, *_scan.GATES[name]) for name in gates], same_length=True,
+        what="bidirectional", gates=[(name, *_scan_plans.GATES[name]) for name in gates], same_length=True,
         state=(("S", "state", "N H K V"), ("S_reverse", "state", "N H K V")),
     )  # fmt: skip
 

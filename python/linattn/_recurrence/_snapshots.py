@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core import _arrays
-from ._state import State, _shape
+from ._parts import shape_of
+from ._state import State
 
-__all__ = ["States", "check_every", "scan_packed"]
-
-# More tokens than any array has, and few enough to multiply.
-_LONGEST = 1 << 40
+__all__ = ["States", "scan_packed"]
 
 
 class States(NamedTuple):
@@ -32,14 +30,6 @@ class States(NamedTuple):
         return parts[0] if len(parts) == 1 else cls(*parts)
 
 
-def check_every(every):
-    if isinstance(every, (bool, np.bool_)) or not isinstance(every, (int, np.integer)):
-        raise TypeError(f"states_every: expected an integer, but got {type(every).__name__}")
-    if every < 1:
-        raise ValueError(f"states_every: expected a positive number of tokens, but got {every}")
-    return min(int(every), _LONGEST)
-
-
 def scan_packed(run, arrays, cu_seqlens, initial_state):
     """A scan that keeps states, one sequence after the other.
 
@@ -50,7 +40,7 @@ def scan_packed(run, arrays, cu_seqlens, initial_state):
     Returns:
       (o, parts of the state, one item of states for each sequence).
     """
-    shape = _shape("q", arrays["q"])
+    shape = shape_of("q", arrays["q"])
     axis = 0 if len(shape) == 2 else 1
     offsets = _check_offsets(cu_seqlens, shape, axis)
     parts = None if initial_state is None else _parts_of(initial_state, len(offsets) - 1)
@@ -58,7 +48,7 @@ def scan_packed(run, arrays, cu_seqlens, initial_state):
 
     def cut(name, array, begin, end):
         # Parameters of the heads are left whole.
-        whole = array is None or name == "bonus" or len(_shape(name, array)) <= axis
+        whole = array is None or name == "bonus" or len(shape_of(name, array)) <= axis
         return array if whole else array[(slice(None),) * axis + (slice(begin, end),)]
 
     for n, (begin, end) in enumerate(zip(offsets, offsets[1:])):
@@ -80,7 +70,7 @@ def scan_packed(run, arrays, cu_seqlens, initial_state):
 def _parts_of(initial_state, count):
     parts = initial_state._parts() if isinstance(initial_state, State) else (initial_state,)
     for name, part in zip("Szm", parts):
-        shape = _shape("initial_state", part)
+        shape = shape_of("initial_state", part)
         if shape[:1] != (count,):
             name = f"initial_state.{name}" if isinstance(initial_state, State) else "initial_state"
             raise ValueError(f"{name}: expected {count} states, one for each sequence, but got shape {shape}")

@@ -10,23 +10,17 @@ import numpy as np
 
 from .. import _linattn
 from .._core import _arrays
+from .._core._checks import check_choice, check_number
 from .._core._recipe import makers
+from .._maps import _features
+from . import _plans, _text
+from ._parts import Parts, shape_of, unpack
+from ._scan_plans import check_every, find_plan
 
-__all__ = ["State", "find_layout"]
-
-
-def find_layout(state, layout):
-    """The layout that the caller names, or that of a `State`, or "kv"."""
-    own = state.layout if isinstance(state, State) else None
-    if layout is None:
-        return own or "kv"
-    layout = _checks.check_choice("state_layout", layout, ("kv", "vk"))
-    if own not in (None, layout):
-        raise ValueError(f"state_layout: expected {own!r}, that of initial_state, but got {layout!r}")
-    return layout
+__all__ = ["State"]
 
 
-class State:
+class State(Parts):
     """The state of a recurrence between two tokens.
 
     Args:
@@ -51,21 +45,10 @@ class State:
         decoding needs it. Steps then write to other memory than they read.
     """
 
-    __slots__ = ("S", "z", "m", "layout", "_owned", "_last", "_past", "_lost")
+    __slots__ = ("_owned", "_last", "_past", "_lost")
 
     def __init__(self, S, z=None, m=None, layout="kv", history=0):
-        self.layout = _checks.check_choice("layout", layout, ("kv", "vk"))
-        shape = _shape("S", S)
-        if len(shape) != 4:
-            order = ", ".join(layout.upper())
-            raise ValueError(f"S: expected shape (N, H, {order}), but got {shape}")
-        sums = (*shape[:2], shape[2 if layout == "kv" else 3])
-        for name, part, expected in (("z", z, sums), ("m", m, shape[:2])):
-            if part is not None and _shape(name, part) != expected:
-                raise ValueError(f"{name}: expected shape {expected}, but got {_shape(name, part)}")
-        if m is not None and z is None:
-            raise ValueError("z: expected an array beside m, but got None")
-        self.S, self.z, self.m = S, z, m
+        super().__init__(S, z, m, layout)
         self._owned = False
         self._last = None
         # The S of a step that was ended, and its rows of a pool, or None for all.
@@ -94,7 +77,7 @@ class State:
         (``favor``), or `running_max` for an input gate, as well m.
         """
         if dtype is not None:
-            _checks.check_choice("dtype", dtype, ("float32", "float64"))
+            check_choice("dtype", dtype, ("float32", "float64"))
         if running_max and not normalize:
             raise ValueError("running_max: expected it only with normalize=True, but got it without")
         for name, size in (("batch", batch), ("heads", heads), ("k", k), ("v", v)):
@@ -157,13 +140,13 @@ class State:
                 result = last(arrays, options, out, self._owned, num_threads)
             if result is None:
                 self._check_kept(state_indices)
-                plan, operands = _scan.find_plan(
+                plan, operands = find_plan(
                     q, k, v, (*arrays[3:], cu_seqlens, state_indices), transition, update, readout,
                     feature_map, self.z is not None if normalize is None else normalize,
                     (eps, floor, abs_floor, clamp), scale, self, True, None, reverse, form, target,
                     check, self.layout, "step",
                 )  # fmt: skip
-                state = _ops._unpack(self, plan, "state")
+                state = unpack(self, plan, "state")
                 self._last = None
                 if check is False and cu_seqlens is None and state_indices is None and (
                     feature_map is None or isinstance(feature_map, str)
@@ -189,15 +172,15 @@ class State:
             raise ValueError("state_indices: expected it only for a state without a history, but got both")
         self._check_kept()
         if every is not None:
-            every = _snapshots.check_every(every)
+            every = check_every(every)
             if operands[-2] is not None:
                 raise ValueError("states_every: expected it only without cu_seqlens, but got both")
-        plan, arrays = _scan.find_plan(
+        plan, arrays = find_plan(
             q, k, v, operands, transition, update, readout, feature_map,
             self.z is not None if normalize is None else normalize, denominator, scale, self, True,
             None, reverse, form, target, check, self.layout, "step", every,
         )  # fmt: skip
-        state = _ops._unpack(self, plan, "state")
+        state = unpack(self, plan, "state")
         memory = self._take_memory() or False
         try:
             o, *results = plan(arrays, state, out, memory, num_threads)
@@ -210,7 +193,7 @@ class State:
         for index in range(count):
             self._keep([parts[:, index] for parts in kept], reuse=False)
         # The state after the last token may be among these.
-        if not count or count * every < _shape("q", q)[-2 if len(_shape("q", q)) < 4 else 1]:
+        if not count or count * every < shape_of("q", q)[-2 if len(shape_of("q", q)) < 4 else 1]:
             self._keep(final)
         return o
 
@@ -289,13 +272,10 @@ class State:
         denominator = (eps, floor, abs_floor, clamp)
         numbers = ()
         if scale is not None:
-            scale, numbers = _ops.split_scale(scale, target)
+            scale, numbers = _plans.split_scale(scale, target)
         plan = _state_plan("query", feature_map, self, denominator, scale, target)
         # But for an absolute floor a running maximum cancels in the quotient.
         return plan((q, *maps, *numbers), self._parts()[: plan.state_parts], out, False, num_threads)
-
-    def _parts(self):
-        return tuple(part for part in (self.S, self.z, self.m) if part is not None)
 
     def _replace(self, before, S, z=None, m=None):
         """Goes on with another state, unless another thread has."""
@@ -376,10 +356,6 @@ class State:
                 raise ValueError(f"{name}: expected float32 or float64, but got {array.dtype}")
         return cls._own(*(arrays.get(name) for name in ("S", "z", "m")))
 
-    def __repr__(self):
-        parts = {"S": self.S, "z": self.z, "m": self.m}
-        return f"State({', '.join(f'{name} {_shape(name, part)}' for name, part in parts.items() if part is not None)})"
-
 
 def _check_history(history):
     if isinstance(history, (bool, np.bool_)) or not isinstance(history, (int, np.integer)):
@@ -399,31 +375,18 @@ def _is_reusable(part):
     return isinstance(part, np.ndarray) or hasattr(part, "data_ptr")
 
 
-def _shape(name, array):
-    try:
-        return tuple(array.shape)
-    except AttributeError:
-        raise TypeError(f"{name}: expected an array, but got {type(array).__name__}") from None
-
-
 def _state_plan(what, feature_map, state, denominator, scale, target):
     wide = _arrays.dtype_name(state.S) == "float64"
     key = (what, feature_map, state.z is None, state.m is None, denominator, scale, target, wide, state.layout)
-    try:
-        return _ops._plans[key]
-    except (KeyError, TypeError):
-        pass
-    plan = _make_state_plan(*key)
-    _ops._remember(key, plan)
-    return plan
+    return _plans.find(key)
 
 
 def _make_state_plan(what, feature_map, no_z, no_m, denominator, scale, target, wide, layout):
-    if scale is not _ops.PER_CALL:
-        scale = _checks.check_number("scale", scale)
-    denominator = _ops.check_denominator(denominator, not no_z)
+    if scale is not _plans.PER_CALL:
+        scale = check_number("scale", scale)
+    denominator = _plans.check_denominator(denominator, not no_z)
     phi = _features.parse(feature_map)
-    _ops.check_abs_floor(denominator, phi.kind)
+    _plans.check_abs_floor(denominator, phi.kind)
     if phi.kind == "exp" and not no_z and no_m:
         raise ValueError(
             "feature_map: expected exp, or an exponential, only for a state with m, but got "
@@ -441,17 +404,12 @@ def _make_state_plan(what, feature_map, no_z, no_m, denominator, scale, target, 
         denominator=denominator, has_state=True, returns_state=what == "update",
         state_dtype="float64" if wide else None, gates=("input_gate",) if gated else (),
     )  # fmt: skip
-    return _ops.make_plan(
+    return _plans.make_plan(
         options, _text.update_text if what == "update" else _text.query_text,
-        scale="K**-0.5" if scale is None else scale, target=_ops.parse_target(target), what=what,
+        scale="K**-0.5" if scale is None else scale, target=_plans.parse_target(target), what=what,
         tokens="q" if what == "query" else "kv",
         parts=options.query_parts if what == "query" else 3, state_layout=layout, given="step",
     )  # fmt: skip
 
 
 makers.update({what: partial(_make_state_plan, what) for what in ("update", "query")})
-
-# At the end: _ops and _scan need State.
-from .._core import _checks  # noqa: E402
-from .._maps import _features  # noqa: E402
-from . import _ops, _scan, _snapshots, _text  # noqa: E402

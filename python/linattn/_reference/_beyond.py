@@ -12,7 +12,7 @@ import numpy as np
 
 from .._core import _arrays
 from .._families import _beyond, _named
-from .._recurrence._ops import check_inplace
+from .._recurrence._parts import check_inplace
 from ._families import assign_state
 
 __all__ = ["log_linear", "lru", "rwkv4", "selective_scan"]

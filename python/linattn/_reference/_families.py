@@ -13,7 +13,8 @@ import numpy as np
 
 from .._core import _arrays
 from .._families import _named
-from .._recurrence._ops import check_inplace, default_eps
+from .._recurrence._parts import check_inplace
+from .._recurrence._plans import default_eps
 from .._recurrence._state import State
 
 __all__ = []  # filled by `_reference`
