@@ -13,7 +13,7 @@ made="$build/docs/generated"
 PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/stubs.py" >"$made/_named.pyi"
 
 # Made file, kept file.
-files=("$made/_named.pyi" python/linattn/_named.pyi)
+files=("$made/_named.pyi" python/linattn/_families/_named.pyi)
 for page in "${pages[@]}"; do
   files+=("$made/$page.md" "docs/generated/$page.md")
 done

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Prints python/linattn/_named.pyi: the functions that the table of families makes.
+"""Prints python/linattn/_families/_named.pyi: the functions that the table of families makes.
 
 Needs the built package in its path. `tools/docs.sh` keeps the file up to date.
 """
 
 import inspect
 
-from linattn import _named
+from linattn._families import _named
 
 _TYPES = {bool: "bool", float: "float", str: "str"}
 _OTHERS = {"num_threads": "int | None", "target": "str | None", "scale": "float | None", "eps": "float | None",
@@ -32,7 +32,7 @@ def _stub(function):
 
 def main():
     print("# Written by tools/stubs.py; do not edit.\n")
-    print("from typing import Any\n\nfrom ._families import Family\n\nfamilies: dict[str, Family]\n")
+    print("from typing import Any\n\nfrom ._family import Family\n\nfamilies: dict[str, Family]\n")
     print("\n".join(_stub(getattr(_named, name)) for name in _named.__all__), end="")
 
 

@@ -10,24 +10,25 @@ Arrays are ``[B, T, H, D]``, of any library that speaks DLPack. Kernels are
 compiled at the first call and kept in memory and on disk.
 """
 
-from . import _linattn, _named, conv, costs, feature_maps, fla, reference
-from ._beyond import selective_scan
-from ._bidirectional import bidirectional
-from ._checks import UnsupportedError
-from ._compile import compile
-from ._conv import causal_conv1d
-from ._deadline import deadline
-from ._explain import explain
+from . import _linattn, conv, costs, feature_maps, fla, reference
+from ._compiler._compile import compile
+from ._compiler._deadline import deadline
+from ._compiler._explain import explain
+from ._core._checks import UnsupportedError
+from ._core._plain import plainly as _plainly
+from ._families import _named
+from ._families._beyond import selective_scan
+from ._families._named import *  # noqa: F403
 from ._linattn import Kernel, __version__
-from ._named import *  # noqa: F403
-from ._norm import layer_norm_gated, layernorm_fn, output_norm, rms_norm_gated, rmsnorm_fn
-from ._onnx import onnx_causal_conv_with_state, onnx_linear_attention
-from ._ops import attention
-from ._plain import plainly as _plainly
-from ._pool import StatePool
-from ._random import RandomProjection, random_projection
-from ._scan import scan
-from ._state import State
+from ._maps._random import RandomProjection, random_projection
+from ._operators._conv import causal_conv1d
+from ._operators._norm import layer_norm_gated, layernorm_fn, output_norm, rms_norm_gated, rmsnorm_fn
+from ._operators._onnx import onnx_causal_conv_with_state, onnx_linear_attention
+from ._recurrence._bidirectional import bidirectional
+from ._recurrence._attention import attention
+from ._recurrence._pool import StatePool
+from ._recurrence._scan import scan
+from ._recurrence._state import State
 from .reference import weights
 
 

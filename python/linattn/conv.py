@@ -13,8 +13,9 @@ import sys
 
 import numpy as np
 
-from . import _arrays, _conv
-from ._checks import check_flag
+from ._core import _arrays
+from ._core._checks import check_flag
+from ._operators import _conv
 
 __all__ = ["causal_conv1d_fn", "causal_conv1d_update"]
 

@@ -11,9 +11,9 @@
 name or a missing parameter is a ``ValueError``.
 """
 
+from ._core._plain import plainly as _plainly
 from ._linattn import costs as _costs
-from ._plain import plainly as _plainly
-from ._token_maps import TokenMap as _TokenMap
+from ._maps._token_maps import TokenMap as _TokenMap
 
 crossover_tokens = _plainly(_costs.crossover_tokens)
 favor_layer_multiply_adds = _plainly(_costs.favor_layer_multiply_adds)

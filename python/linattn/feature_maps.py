@@ -21,11 +21,9 @@ arrays alike; NumPy's functions of the same names do too.
 
 from functools import partial as _partial
 
-from ._checks import check_flag as _flag
-from ._checks import check_number as _number
-from ._token_maps import TokenMap
-from ._token_maps import array_shape as _shape
-from ._trace import apply as _apply
+from ._core._checks import check_flag as _flag, check_number as _number
+from ._maps._token_maps import TokenMap, array_shape as _shape
+from ._maps._trace import apply as _apply
 
 __all__ = [
     "TokenMap", "cosformer", "dpfp", "favor", "hadamard", "hedgehog", "l2norm", "outer_product",

@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import _arrays, _features, _reference_beyond, _reference_families, _reference_mamba3
-from ._checks import check_choice, check_flag, check_number, parse_form
+from ._core import _arrays
+from ._core._checks import check_choice, check_flag, check_number, parse_form
 from ._linattn import reference as _oracle
-from ._bidirectional import unpack
-from ._conv import reference_causal_conv1d as causal_conv1d
-from ._norm import reference_output_norm as output_norm
-from ._ops import check_abs_floor, check_denominator, check_inplace, filled_eps, parse_target
-from ._reference_beyond import *  # noqa: F403
-from ._reference_families import *  # noqa: F403
-from ._reference_mamba3 import *  # noqa: F403
-from ._reference_onnx import onnx_causal_conv_with_state, onnx_linear_attention
-from ._scan import check_decays, check_family
-from ._snapshots import States, check_every
-from ._state import State, find_layout
-from ._token_maps import TokenMap
+from ._maps import _features
+from ._maps._token_maps import TokenMap
+from ._operators._conv import reference_causal_conv1d as causal_conv1d
+from ._operators._norm import reference_output_norm as output_norm
+from ._recurrence._bidirectional import unpack
+from ._recurrence._parts import check_inplace, find_layout
+from ._recurrence._plans import check_abs_floor, check_denominator, filled_eps, parse_target
+from ._recurrence._scan_plans import check_decays, check_every, check_family
+from ._recurrence._snapshots import States
+from ._recurrence._state import State
+from ._reference import _beyond, _families, _mamba3
+from ._reference._beyond import *  # noqa: F403
+from ._reference._families import *  # noqa: F403
+from ._reference._mamba3 import *  # noqa: F403
+from ._reference._onnx import onnx_causal_conv_with_state, onnx_linear_attention
 
 __all__ = [
     "attention", "bidirectional", "causal_conv1d", "output_norm", "onnx_causal_conv_with_state",
     "onnx_linear_attention", "scan", "weights", "State",
-    *_reference_families.__all__, *_reference_beyond.__all__, *_reference_mamba3.__all__,
+    *_families.__all__, *_beyond.__all__, *_mamba3.__all__,
 ]  # fmt: skip
 
 

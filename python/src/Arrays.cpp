@@ -334,7 +334,7 @@ static void explainRefusal(nb::python_error &error, nb::handle object,
        {PyExc_BufferError, PyExc_RuntimeError, PyExc_ValueError})
     if (error.matches(type)) {
       nb::object describe =
-          nb::module_::import_("linattn._arrays").attr("describe_odd");
+          nb::module_::import_("linattn._core._arrays").attr("describe_odd");
       nb::object words = describe(object);
       nb::object value = nb::borrow(error.value());
       if (words.is_none())

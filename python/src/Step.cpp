@@ -153,7 +153,7 @@ public:
       return nb::make_tuple(result, nb::none());
     nb::handle o = getTupleItem(result, 0), final = getTupleItem(result, 1);
     if (returnsGiven && final.ptr() != given)
-      nb::module_::import_("linattn._arrays")
+      nb::module_::import_("linattn._core._arrays")
           .attr("assign")(nb::handle(given), final);
     if (!returns)
       return nb::make_tuple(o, nb::none());

@@ -3,7 +3,7 @@ every gradient; and the MLIR of the same call."""
 
 import torch
 
-from linattn import _text
+from linattn._recurrence import _text
 
 GATE_RANKS = {"value_decay": 4, "a": 4, "b": 4, "erase": 4, "write": 4, "bonus": 2, "input_gate": 3}
 INDICES = {"mask": ("i1", torch.bool), "cu_seqlens": ("i64", torch.int64)}

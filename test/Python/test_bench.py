@@ -85,17 +85,16 @@ def test_peers_take_turns_and_are_compared(monkeypatch):
     assert records[1]["max_rel_error"] == pytest.approx(1.0)
 
 
-def test_missing_and_failing_peers(monkeypatch):
+def test_missing_and_failing_peers():
     def missing(case, arrays, threads):
         raise ModuleNotFoundError("no such library")
 
     def failing(case, arrays, threads):
         raise RuntimeError("cannot")
 
-    monkeypatch.setattr(peers, "PEERS", {"missing": missing, "failing": failing})
     arrays = cases.make("linear", cases.Sizes(16, 32, 2)).arrays
     with pytest.warns(UserWarning, match="failing cannot run linear: RuntimeError: cannot"):
-        assert peers.available("linear", arrays, 1) == {}
+        assert peers.available({"missing": missing, "failing": failing}, "linear", arrays, 1) == {}
 
 
 def test_a_noisy_series_is_run_again(monkeypatch):

@@ -334,10 +334,10 @@ def test_redraw_takes_a_new_matrix_for_every_call():
 
 def test_one_plan_serves_all_parameters():
     q, k, v = tokens()
-    before = len(linattn._ops._plans)
+    before = len(linattn._recurrence._plans.known)
     for seed in range(3):
         linattn.attention(q, k, v, feature_map=fm.t2r(linattn.random_projection(M, D, seed=seed)))
-    assert len(linattn._ops._plans) <= before + 1
+    assert len(linattn._recurrence._plans.known) <= before + 1
 
 
 def test_sizes():

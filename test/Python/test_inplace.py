@@ -11,7 +11,8 @@ import test_beyond
 import test_families
 import test_fla
 from conftest import Foreign, assert_agrees
-from linattn import _arrays, _linattn, fla, reference
+from linattn import _linattn, fla, reference
+from linattn._core import _arrays
 
 pytestmark = pytest.mark.sampled(2)
 

@@ -16,7 +16,8 @@ from conftest import rank_of
 from test_families import CASES, PLAIN, REVERSIBLE, Draw, error, parts, run
 
 import linattn
-from linattn import _families, _linattn, reference
+from linattn import _linattn, reference
+from linattn._families import _family
 
 FORMS = ["auto", "token", "state-tile", "chunk:16", "chunk:64", "segments:100"]
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -263,7 +264,7 @@ def assert_linear_in_tokens(monkeypatch, name, operands, most):
     """Reads the buffers off the lowered IR, compiled for a number of tokens that no
     other size is: along at most one dimension, and none of more than `most`."""
     texts = []
-    table, call = _families._table, _families.Family.__call__
+    table, call = _family._table, _family.Family.__call__
 
     class Static:
         describe = staticmethod(table.describe)
@@ -277,8 +278,8 @@ def assert_linear_in_tokens(monkeypatch, name, operands, most):
         self.plans.clear()
         return call(self, *arguments)
 
-    monkeypatch.setattr(_families, "_table", Static)
-    monkeypatch.setattr(_families.Family, "__call__", compile_anew)
+    monkeypatch.setattr(_family, "_table", Static)
+    monkeypatch.setattr(_family.Family, "__call__", compile_anew)
     getattr(linattn, name)(**operands)
     kernel = _linattn.compile(texts[-1], "", "<memory>", "cpu")
     shapes = allocated_shapes(kernel.mlir("convert-scf-to-cf"))

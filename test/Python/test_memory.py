@@ -195,5 +195,5 @@ def test_plans_that_were_not_used_for_longest_go():
             self.last_use = last_use
 
     plans = {name: Plan(use) for name, use in zip("abcd", (7, 1, 9, 3))}
-    linattn._ops.remember_in(plans, 4, "e", Plan(10))
+    linattn._recurrence._plans.remember_in(plans, 4, "e", Plan(10))
     assert list(plans) == ["a", "c", "e"]

@@ -9,10 +9,12 @@ from conftest import assert_agrees
 from test_families import CASES, Draw, parts, state_flag
 
 import linattn
-from linattn import _ops, reference
+from linattn import reference
+from linattn._families import _family
+from linattn._recurrence import _plans
 
 module = linattn._linattn
-FAMILIES = linattn._families._families
+FAMILIES = _family._families
 SCALED = [case for case in CASES if "-" not in case and FAMILIES[CASES[case][0]].takes_scale]
 
 
@@ -22,7 +24,7 @@ def as_constant(monkeypatch):
 
     def run(function, *args, **kwargs):
         with monkeypatch.context() as patch:
-            for place in (_ops, linattn._families):
+            for place in (_plans, _family):
                 patch.setattr(place, "split_scale", lambda scale, target: (scale, ()))
             return function(*args, **kwargs)
 
@@ -50,9 +52,9 @@ def test_a_thousand_scales_are_one_kernel():
         for scale in scales:
             assert_agrees(linattn.scan(q, k, v, scale=scale), expected * scale)
 
-    before, plans = module.count_kernels(), len(_ops._plans)
+    before, plans = module.count_kernels(), len(_plans.known)
     assert compiled(call) == 0
-    assert (module.count_kernels(), len(_ops._plans)) == (before, plans)
+    assert (module.count_kernels(), len(_plans.known)) == (before, plans)
 
 
 def test_no_scale_and_one_have_kernels_without_it():

@@ -6,7 +6,7 @@ import json
 from typing import NamedTuple
 
 from .. import _linattn
-from .._recipe import Recipe, makers
+from .._core._recipe import Recipe, makers
 from . import _layouts
 
 __all__ = ["Call", "find", "name_of"]

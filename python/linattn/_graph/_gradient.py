@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .. import _linattn
-from .._arrays import dtype_name
-from .._checks import UnsupportedError
-from .._plain import without_places
+from .._core._arrays import dtype_name
+from .._core._checks import UnsupportedError
+from .._core._plain import without_places
 from . import _layouts
 from ._heads import Heads
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 import inspect
 import math
 
-from .. import _linattn, _named
-from .._beyond import selective_scan
-from .._checks import UnsupportedError
-from .._scan import GATES, scan
-from .._state import State
-from .._token_maps import TokenMap
+from .. import _linattn
+from .._core._checks import UnsupportedError
+from .._families import _named
+from .._families._beyond import selective_scan
+from .._maps._token_maps import TokenMap
+from .._recurrence._scan import scan
+from .._recurrence._scan_plans import GATES
+from .._recurrence._state import State
 
 __all__ = ["Call", "bind"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._state import State
-from .._token_maps import TokenMap
+from .._maps._token_maps import TokenMap
+from .._recurrence._state import State
 
 __all__ = ["TREES"]
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._checks import UnsupportedError
+from .._core._checks import UnsupportedError
 from .._graph._calls import name_of
 from ._primitives import run
 

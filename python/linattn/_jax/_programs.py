@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import _linattn
-from .._arrays import dtype_name
+from .._core._arrays import dtype_name
 from .._graph import _gradient
 from .._graph._calls import find
 from .._graph._layouts import result_layouts, results

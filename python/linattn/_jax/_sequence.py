@@ -12,9 +12,9 @@ import numbers
 import jax
 import jax.numpy as jnp
 
-from .._checks import UnsupportedError
-from .._conv import causal_conv1d
+from .._core._checks import UnsupportedError
 from .._graph import _panels
+from .._operators._conv import causal_conv1d
 from ._primitives import find_varying, vary
 
 __all__ = ["SequenceParallel"]

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import torch
 
-from .._checks import UnsupportedError
+from .._core._checks import UnsupportedError
 from .._graph import _calls
 from . import _gradient, _operators
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .._arrays import dtype_name
+from .._core._arrays import dtype_name
 from .._graph import _gradient
 from .._graph._layouts import result_layouts
 

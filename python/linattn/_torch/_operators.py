@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from .._arrays import dtype_name
-from .._checks import UnsupportedError
+from .._core._arrays import dtype_name
+from .._core._checks import UnsupportedError
 from .._graph._batching import Batch
 from .._graph._calls import find
 from .._graph._gradient import check, refuse_second

@@ -15,10 +15,10 @@ import time
 import numpy as np
 
 from .. import _linattn
-from . import calibrate, layers, peers, report, training
-from .cases import CASES, GROUPS, Sizes, make
-from .dtypes import DTYPES
+from . import calibrate, layers, peers, report, training_peers
+from .cases import CASES, GROUPS, make
 from .timing import measure
+from .work import DTYPES, Sizes
 
 __all__ = ["main", "run"]
 
@@ -26,7 +26,7 @@ __all__ = ["main", "run"]
 COMPARED_TOKENS = 1024
 COPY_BYTES = 256 << 20
 # Those of gradients answer to cases of theirs alone.
-_PEERS = {**peers.PEERS, **training.PEERS}
+_PEERS = {**peers.PEERS, **training_peers.PEERS}
 _GROUPS = {**GROUPS, "layers": list(layers.LAYERS), "all": list({**CASES, **calibrate.CASES})}
 
 
@@ -75,6 +75,10 @@ def _parser():
     return parser
 
 
+def _peers_of(case):
+    return training_peers.PEERS if case.startswith("train-") else peers.PEERS
+
+
 def _error(out, ref):
     out, ref = np.asarray(out, np.float64), np.asarray(ref, np.float64)
     return float(np.abs(out - ref).max() / max(np.abs(ref).max(), 1e-30))
@@ -93,7 +97,7 @@ def run(case, sizes, threads=1, form="auto", peer_names=(), repetitions=15, comp
     Peers are compared with ours on the very inputs that are timed.
     """
     work = make(case, sizes)
-    others = peers.available(case, work.arrays, threads, peer_names) if peer_names else {}
+    others = peers.available(_peers_of(case), case, work.arrays, threads, peer_names) if peer_names else {}
     beside = {name: lambda call=call: call(threads) for name, call in work.beside.items()}
     calls = {"linattn": lambda: work.run(threads, form), **beside, **others}
     errors = {"linattn": _compare(case, sizes, threads, form) if compare else None}

@@ -16,8 +16,9 @@ import statistics
 import numpy as np
 
 from .. import _linattn
-from .cases import Sizes, make
+from .cases import make
 from .timing import measure
+from .work import Sizes
 
 __all__ = ["CASES", "calibrate"]
 

@@ -13,7 +13,7 @@ import inspect
 
 import numpy as np
 
-from .dtypes import DTYPES
+from .work import DTYPES
 
 __all__ = ["CASES"]
 

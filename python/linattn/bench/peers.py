@@ -304,14 +304,11 @@ PEERS = {
 }
 
 
-def available(case, arrays, threads, names=None):
-    """name -> call for the peers that are installed and have the case.
+def available(known, case, arrays, threads, names=None):
+    """name -> call for those of the `known` peers that are installed and have the case.
 
     A peer that cannot run says so as a warning and is left out.
     """
-    from . import training
-
-    known = training.PEERS if case.startswith("train-") else PEERS
     calls = {}
     if next(iter(arrays.values())).dtype != np.float32:
         return calls  # f32 is where all of them meet

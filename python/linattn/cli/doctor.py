@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from .. import _linattn, reference
-from .._scan import scan
+from .._recurrence._scan import scan
 from . import info
 
 __all__ = ["VARIABLES", "register"]

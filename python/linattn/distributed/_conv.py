@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from .._conv import causal_conv1d
+from .._operators._conv import causal_conv1d
 from . import _recurrence, _slots
 
 __all__ = ["run"]

@@ -8,7 +8,7 @@ import numbers
 import torch
 
 from .. import _linattn
-from .._checks import check_choice
+from .._core._checks import check_choice
 from . import _conv, _messages, _recurrence, _slots, _softmax
 
 __all__ = ["SequenceParallel"]

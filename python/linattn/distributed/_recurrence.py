@@ -13,7 +13,7 @@ import math
 import torch
 
 from .. import _linattn
-from .._checks import UnsupportedError
+from .._core._checks import UnsupportedError
 from . import _calls, _slots
 
 __all__ = ["run"]

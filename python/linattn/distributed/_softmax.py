@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from .._checks import check_flag, check_number
+from .._core._checks import check_flag, check_number
 from . import _recurrence, _slots
 
 __all__ = ["run"]

@@ -13,8 +13,8 @@ import textwrap
 import numpy as np
 
 from .. import _linattn
-from .._checks import UnsupportedError, check_flag
-from .._families import latest
+from .._core._checks import UnsupportedError, check_flag
+from .._families._family import latest
 
 __all__ = ["define", "swap_state"]
 

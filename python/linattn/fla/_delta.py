@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import _named as families
-from .._checks import UnsupportedError
+from .._core._checks import UnsupportedError
+from .._families import _named as families
 from ._define import define
 from ._run import run
 

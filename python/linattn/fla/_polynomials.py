@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import _arrays, _scan
-from .._checks import UnsupportedError, check_flag, check_number
+from .._core import _arrays
+from .._core._checks import UnsupportedError, check_flag, check_number
+from .._recurrence import _scan
 from ._define import define
 
 _RETURNS = "``o [B, T, H, V]``, of q's kind and dtype."

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import _arrays, _named
-from .._checks import UnsupportedError, check_flag
+from .._core import _arrays
+from .._core._checks import UnsupportedError, check_flag
+from .._families import _named
 from ._define import define, swap_state
 from ._run import run
 

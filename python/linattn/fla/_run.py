@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._checks import check_flag
+from .._core._checks import check_flag
 from ._define import swap_state
 
 __all__ = ["run"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .. import _named as families
-from .._checks import UnsupportedError, check_flag
+from .._core._checks import UnsupportedError, check_flag
+from .._families import _named as families
 from ._define import define
 
 _SLOTS = dict(

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 
 import linattn
 
-from .. import _features
+from .._maps import _features
 
 __all__ = ["GatedDeltaNet", "GatedLinearAttention", "LinearAttention", "Mamba2", "params_from_torch"]
 

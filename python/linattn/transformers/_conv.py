@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from transformers.activations import ACT2FN
 
-from .. import _conv, conv
+from .. import conv
+from .._operators import _conv
 from ._guard import PassOn, trains
 from ._run import detach
 

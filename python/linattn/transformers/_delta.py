@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._families import offsets
-from .._named import families
+from .._families._family import offsets
+from .._families._named import families
 from ._guard import trains
 from ._packed import find_offsets
 from ._run import detach, initial, of_dtype, run

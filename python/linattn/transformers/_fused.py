@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from .._norm import output_norm
+from .._operators._norm import output_norm
 from ._conv import causal_conv1d_fn
 from ._guard import PassOn
 from ._mamba import mamba_chunk_scan_combined, selective_scan_fn

@@ -6,7 +6,7 @@ import functools
 
 import torch
 
-from .._checks import UnsupportedError
+from .._core._checks import UnsupportedError
 from .._torch import differentiable
 
 __all__ = ["Hook", "PassOn", "make_hook", "trains"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .._named import families, rwkv4
+from .._families._named import families, rwkv4
 from ._guard import PassOn, trains
 from ._run import detach, initial, of_dtype, run
 

@@ -7,8 +7,8 @@ import math
 import torch
 import torch.nn.functional as F
 
-from .. import _beyond
-from .._named import families
+from .._families import _beyond
+from .._families._named import families
 from ._guard import PassOn, trains
 from ._packed import find_packing
 from ._run import detach, initial, is_recorded, of_dtype, run, state_dtype

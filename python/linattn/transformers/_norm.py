@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .._norm import output_norm
+from .._operators._norm import output_norm
 from ._guard import PassOn, trains
 from ._run import detach
 

@@ -10,7 +10,7 @@ from torch import nn
 import linattn
 from linattn import feature_maps
 
-from ..._features import KNOWN, TOKEN_MAPS
+from ..._maps._features import KNOWN, TOKEN_MAPS
 from ._base import OutputNorm, ProjectedLayer, check_choice, check_size, merge_heads, recur
 
 __all__ = ["FeatureMap", "LinearAttention", "PerformerAttention", "TRAINED_MAPS"]

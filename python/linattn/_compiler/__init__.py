@@ -1,0 +1,1 @@
+"""The compiler itself: modules of the user's own, deadlines, and explanations of its decisions."""

@@ -1,0 +1,1 @@
+"""The named families, made from the compiler's table."""

@@ -1,0 +1,1 @@
+"""Feature maps: by name, as traced functions, and of whole tokens."""

@@ -1,0 +1,186 @@
+"""`attention`: linear or softmax weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._core._arrays import integers_like
+from .._core._checks import check_choice, check_flag, check_number, parse_form
+from .._core._recipe import makers
+from .._maps import _features
+from .._maps._token_maps import TokenMap
+from . import _plans, _text
+from ._parts import describe_state, unpack
+from ._state import State
+from ._text import Options
+
+__all__ = ["attention"]
+
+
+def attention(
+    q,
+    k,
+    v,
+    *,
+    causal=False,
+    feature_map="elu",
+    normalize=True,
+    eps=None,
+    floor=None,
+    abs_floor=None,
+    clamp=None,
+    weights="linear",
+    scale=None,
+    mask=None,
+    prefix=None,
+    initial_state=None,
+    return_state=False,
+    out=None,
+    num_threads=None,
+    form="auto",
+    target=None,
+):
+    """Linear or softmax attention.
+
+    With linear weights, for φ the feature map and j over all keys, or over
+    j ≤ i if `causal`::
+
+        o_i = Σ_j φ(q_i)·φ(k_j) v_j / (Σ_j φ(q_i)·φ(k_j) + eps)
+
+    computed without any T×T matrix. With ``weights="softmax"``,
+    ``o_i = Σ_j softmax_j(scale · q_i·k_j) v_j``. See Katharopoulos et al.,
+    "Transformers are RNNs", 2020.
+
+    Args:
+      q: ``[B, T, Hq, K]``, ``[B, T, K]`` or ``[T, K]``; float16, bfloat16,
+        float32 or float64. Any array with ``__dlpack__``, any strides.
+      k, v: ``[B, Tk, Hk, K]`` and ``[B, Tk, Hv, V]``, of q's rank and dtype.
+        Head counts divide one another.
+      causal: token t attends to tokens up to t only.
+      feature_map: "identity" (or None), "elu" (elu + 1), "relu", "relu2", "exp",
+        "softmax_kernel", or a Python function, traced once on a number; or a map
+        of whole tokens with its parameters, made by `linattn.feature_maps`:
+        ``favor(W)``, ``taylor()``, ``hedgehog(Wq, Wk)``, ….
+      normalize: divide by the sum of the weights.
+      eps: added to that sum; 1e-6, or 1e-4 for 16-bit tokens, unless given.
+      floor: instead of eps, the least that the sum may be.
+      abs_floor: the least that its magnitude may be, which then divides; eps,
+        added to it, is 0 unless given.
+      clamp: the bound of the result's magnitude.
+      weights: "linear" or "softmax".
+      scale: multiplies the weights; 1, or K**-0.5 for softmax, unless given.
+      mask: bool ``[B, Tk]``, True = attend.
+      prefix: with `causal`, how many first tokens every token attends to as well,
+        a number or int ``[B]``: a prefix LM.
+      initial_state: a `State`, or S ``[B, H, K, V]`` where nothing else is
+        carried: the sums over earlier keys.
+      return_state: also return the state after these keys.
+      out: where to write the result; returned.
+      num_threads: for this call. Results do not depend on it.
+      form: "auto", "quadratic", "token", "state-tile", "chunk", "chunk:64",
+        "segments" (of the tokens, in parallel), "segments:1024".
+      target: None, where the arrays are: arrays of a GPU (of PyTorch, CuPy, JAX or
+        whatever has ``__dlpack__`` or ``__cuda_array_interface__``) are worked on there,
+        in order with the current stream of their library, and not waited for. Or "cpu",
+        "nvvm", "reference" for plain loops, "nvvm-emulated" for tests of the kernels of
+        a GPU.
+
+    Returns:
+      ``o``, of the same kind and rank as q, ``[B, T, max(Hq, Hk, Hv), V]``; with
+      `return_state`, ``(o, state)``.
+
+    Raises:
+      ValueError, TypeError: naming the operand, what was expected and what came.
+    """
+    maps, numbers = (), ()
+    if isinstance(feature_map, TokenMap):
+        feature_map, maps = _features.split(feature_map, q, k, initial_state is not None)
+    if scale is not None:
+        scale, numbers = _plans.split_scale(scale, target)
+    key = (
+        "attention", causal, feature_map, normalize, (eps, floor, abs_floor, clamp), weights,
+        scale, form, target, mask is None, prefix is None, describe_state(initial_state),
+        return_state,
+    )  # fmt: skip
+    plan = _plans.find(key)
+    state = None if initial_state is None else unpack(initial_state, plan)
+    operands = (q, k, v, *maps) if mask is None else (q, k, v, *maps, mask)
+    if prefix is not None:
+        operands += (_lengths(prefix, q),)
+    result = plan(operands + numbers, state, out, False, num_threads)
+    if return_state:
+        o, *parts = result
+        return o, State(*parts)
+    return result
+
+
+def _lengths(prefix, q):
+    """One length per batch element, where q is."""
+    if isinstance(prefix, (int, np.integer)) and not isinstance(prefix, bool):
+        shape = getattr(q, "shape", (1,))
+        prefix = np.full(shape[0] if len(shape) > 2 else 1, prefix, np.int64)
+    return integers_like(prefix, q)
+
+
+def _make_attention_plan(
+    causal, feature_map, normalize, denominator, weights, scale, form, target, no_mask, no_prefix, given,
+    return_state,
+):  # fmt: skip
+    no_state = given is None
+    causal = check_flag("causal", causal)
+    normalize = check_flag("normalize", normalize)
+    return_state = check_flag("return_state", return_state)
+    if scale is not _plans.PER_CALL:
+        scale = check_number("scale", scale)
+    check_choice("weights", weights, ("linear", "softmax"))
+    target, (form, config) = _plans.parse_target(target), parse_form(form)
+    softmax, stateful = weights == "softmax", return_state or not no_state
+    if softmax:
+        _check_softmax(feature_map, denominator, form, no_state, return_state)
+        feature_map, normalize = None, False
+    denominator = _plans.check_denominator(denominator, normalize)
+    if not no_prefix and not causal:
+        raise ValueError("prefix: expected it only with causal=True, but got it without")
+    if not no_prefix and stateful:
+        name = "return_state" if return_state else "initial_state"
+        raise ValueError(f"{name}: expected no prefix beside a state, which has no prefix, but got both")
+    if form == "quadratic" and stateful:
+        raise ValueError("form: expected a recurrent form with a state, but got quadratic, which has none")
+    phi = _features.parse(feature_map)
+    _plans.check_abs_floor(denominator, phi.kind)
+    options = Options(
+        kind=phi.kind, region=phi.region, maps=phi.maps, normalize=normalize, denominator=denominator,
+        causal=causal, weights=weights,
+        config=config, quadratic=form == "quadratic", has_state=not no_state,
+        returns_state=return_state,
+        gates=(() if no_mask else ("mask",)) + (() if no_prefix else ("prefix",)),
+    )  # fmt: skip
+    if not stateful:
+        text = _text.attention_text
+    else:
+        text = _text.scan_text if causal else _text.noncausal_text
+    layouts = {"mask": ("mask", f"B {'T' if causal else 'Tk'}"), "prefix": ("counts", "B")}
+    default_scale = "K**-0.5" if softmax else 1.0 if stateful else None
+    return _plans.make_plan(
+        options, text, scale=default_scale if scale is None else scale, target=target,
+        what="attention", gates=[(name, *layouts[name]) for name in options.gates],
+        same_length=causal, given=given,
+    )  # fmt: skip
+
+
+makers["attention"] = _make_attention_plan
+
+
+def _check_softmax(feature_map, denominator, form, no_state, return_state):
+    """Softmax weights take what makes sense with them; defaults pass."""
+    why = "but got weights='softmax'"
+    if feature_map not in (None, "identity", "elu"):
+        raise ValueError(f"feature_map: expected weights='linear' with a feature map, {why}")
+    for name, number in zip(("eps", "floor", "abs_floor", "clamp"), denominator):
+        if number is not None:
+            raise ValueError(f"{name}: expected weights='linear' with {name}, {why}, which sum to one")
+    if not no_state or return_state:
+        name = "initial_state" if not no_state else "return_state"
+        raise ValueError(f"{name}: expected weights='linear' with a state, {why}, which have none of fixed size")
+    if form not in ("auto", "quadratic"):
+        raise ValueError(f"form: expected auto or quadratic for softmax weights, which have no recurrence, but got {form!r}")

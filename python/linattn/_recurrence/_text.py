@@ -1,0 +1,451 @@
+"""The MLIR that `attention`, `scan` and `State` compile.
+
+Head sizes are constants in it. Batch, heads and tokens are not, so that one kernel
+serves all of them, except where that costs speed: recurrences know their heads, and
+one token at a time is decoding, which has kernels of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .._core._literals import float_literal
+from .._maps._token_maps import features_of
+
+__all__ = ["Options", "Sizes", "attention_text", "scan_text", "noncausal_text",
+           "update_text", "query_text"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options:
+    """The attributes of an op."""
+
+    kind: str = "identity"  # the feature map attribute
+    region: object = None  # dtype -> text, for kind "region"
+    normalize: bool = False
+    denominator: tuple = (None, None, None, None)  # eps, floor, abs_floor, clamp as given
+    eps: float | None = None  # with its default
+    scale: float | None = None
+    takes_scale: bool = False  # the scale is an argument
+    causal: bool = False
+    weights: str = "linear"
+    config: str | None = None
+    update: str = "add"
+    readout: str = "inclusive"
+    transition: str | None = None
+    reverse: bool = False
+    quadratic: bool = False
+    has_state: bool = False
+    returns_state: bool = False
+    state_dtype: str | None = None  # None: what the tokens ask for
+    gates: tuple = field(default=())  # names, in the op's order
+    every: int | None = None  # tokens between states that are returned, too
+    maps: object = None  # the Signature of maps of whole tokens, applied before kind
+
+    @property
+    def wide_state(self):
+        return self.state_dtype == "float64"
+
+    @property
+    def stabilized(self):
+        """The state carries a running maximum."""
+        return self.normalize and (self.kind == "exp" or "input_gate" in self.gates)
+
+    @property
+    def query_parts(self):
+        """How much of a state a read needs."""
+        return 3 if self.stabilized and self.denominator[2] is not None else 1 + self.normalize
+
+
+class Sizes(NamedTuple):
+    """The types and sizes of a kernel; None is left to the call."""
+
+    dtype: str  # of the tokens
+    K: int
+    V: int
+    T: int | None = None  # of the queries, if there are any
+    Tk: int | None = None
+    Hq: int | None = None
+    Hk: int | None = None
+    Hv: int | None = None
+
+    @classmethod
+    def of(cls, dtype, extents):
+        """From the extents of a plan, by name."""
+        T, H = extents.get("T"), extents.get("H")
+        heads = (extents.get(name, H) for name in ("Hq", "Hk", "Hv"))
+        return cls(dtype, extents["K"], extents["V"], T, extents.get("Tk", T), *heads)
+
+    @property
+    def H(self):
+        return None if self.Hk is None else max(self.Hk, self.Hv)
+
+    @property
+    def Ho(self):
+        return None if self.H is None else max(self.Hq, self.H)
+
+
+def _tensor(*shape):
+    """tensor<?x4xf32> for None, 4 and f32."""
+    return "tensor<" + "x".join("?" if size is None else str(size) for size in shape) + ">"
+
+
+class _Function:
+    """One function that is being written."""
+
+    def __init__(self, options, sizes, maps=(), sides="qkv"):
+        self.options = options
+        self.sizes = sizes
+        self.dtype = sizes.dtype
+        self.scalar = "f64" if sizes.dtype == "f64" or options.wide_state else "f32"
+        self.maps = options.maps
+        # The op's dtype: features keep the precision that they are computed in.
+        self.op_dtype = self.dtype if self.maps is None else self.scalar
+        self.sides = sides
+        self.map_operands = {}
+        if self.maps is not None:
+            operands = self.maps.operands("q" in sides, "k" in sides)
+            self.map_operands = {name: entry for (name, _, _), entry in zip(operands, maps)}
+        self.state_rows = self.features("k" if "k" in sides else "q")
+        self.arguments, self.lines, self.results = [], [], []
+        self.types = {}
+
+    def argument(self, name, type_):
+        self.arguments.append(f"%{name}: {type_}")
+        self.types[f"%{name}"] = type_
+        return f"%{name}"
+
+    def define(self, name, text, type_=None):
+        self.lines.append(f"  %{name} = {text}")
+        self.types[f"%{name}"] = type_
+        return f"%{name}"
+
+    def token_arguments(self, names="qkv"):
+        s = self.sizes
+        shapes = {"q": (s.Hq, s.T, s.K), "k": (s.Hk, s.Tk, s.K), "v": (s.Hv, s.Tk, s.V)}
+        return [self.argument(name, _tensor(None, *shapes[name], self.dtype)) for name in names]
+
+    def features(self, side):
+        """The number of features that the op sees of a query or a key."""
+        if self.maps is None:
+            return self.sizes.K
+        spec = self.maps.query if side == "q" else self.maps.key
+        shapes = [self.map_operands[name][2] for name in self.maps.parameter_names(side)]
+        return features_of(spec, self.sizes.K, shapes)
+
+    def mapped_tokens(self, tokens):
+        """The tokens as the op takes them: features of queries and keys, in the
+        type that they are computed in, and values of that type."""
+        if self.maps is None:
+            return tokens
+        arguments = {
+            name: self.argument(name, _tensor(*shape, dtype))
+            for name, (_, dtype, shape) in self.map_operands.items()
+        }
+        return [
+            self.widen(token, side) if side == "v" else self.feature_map(side, token, arguments)
+            for side, token in zip(self.sides, tokens)
+        ]
+
+    def feature_map(self, side, token, arguments):
+        """Emits φ of the tokens."""
+        s, spec = self.sizes, self.maps.query if side == "q" else self.maps.key
+        if self.scalar == "f64":
+            token = self.widen(token, side)
+        parameters = [arguments[name] for name in self.maps.parameter_names(side)]
+        positions = arguments[f"{side}_positions"] if spec.has_positions else None
+        outer = (None, s.Hq, s.T) if side == "q" else (None, s.Hk, s.Tk)
+        type_ = _tensor(*outer, self.features(side), self.op_dtype)
+        dims = [self.dim(f"{side}_dim{i}", token, i) if size is None else None for i, size in enumerate(outer)]
+        dest = self.empty(f"{side}_dest", type_, *dims)
+        attributes = f"{spec.name}, {spec.attributes}" if spec.attributes else spec.name
+        text = f"linattn.feature_map {token}{_operand('params', ', '.join(parameters))}"
+        text += f"{_operand('positions', positions)} into({dest})"
+        text += f" {{feature_map = #linattn.feature_map<{attributes}>}}"
+        operands = [token, *parameters, *([positions] if positions else []), dest]
+        self.op([f"{side}_features"], text, operands, [type_])
+        return f"%{side}_features"
+
+    def widen(self, value, side):
+        """The tokens in the type of the features."""
+        if self.op_dtype == self.dtype:
+            return value
+        type_ = self.types[value].replace(self.dtype, self.op_dtype)
+        return self.define(f"wide_{side}", f"arith.extf {value} : {self.types[value]} to {type_}", type_)
+
+    def narrow(self, value):
+        """The result in the type of the tokens."""
+        if self.op_dtype == self.dtype:
+            return value
+        type_ = self.types[value].replace(self.op_dtype, self.dtype)
+        return self.define("result", f"arith.truncf {value} : {self.types[value]} to {type_}", type_)
+
+    def scale_argument(self):
+        return self.argument("scale", "f64") if self.options.takes_scale else None
+
+    def mask_argument(self):
+        if "mask" not in self.options.gates:
+            return None
+        return self.argument("mask", _tensor(None, self.sizes.Tk, "i1"))
+
+    def prefix_argument(self, extra):
+        if "prefix" not in self.options.gates:
+            return None
+        _, dtype = extra[-1]
+        return self.argument("prefix", _tensor(None, dtype))
+
+    def gate_argument(self, name, rank, dtype):
+        s = self.sizes
+        last = s.V if name in ("value_decay", "beta", "write") else self.state_rows
+        shapes = {1: (s.H,), 2: (None, s.Tk), 3: (None, s.H, s.Tk), 4: (None, s.H, s.Tk, last)}
+        special = {"cu_seqlens": (None,), "state_indices": (None,), "bonus": (s.H, self.state_rows)}
+        shape = special.get(name) or shapes[rank]
+        return self.argument(name, _tensor(*shape, dtype))
+
+    @property
+    def output_type(self):
+        s = self.sizes
+        return _tensor(None, s.Ho, s.T, s.V, self.op_dtype)
+
+    def state_types(self):
+        """The types of S, z and m, as far as they are there."""
+        s = self.sizes
+        types = [("S", _tensor(None, s.H, self.state_rows, s.V, self.scalar))]
+        if self.options.normalize:
+            types.append(("z", _tensor(None, s.H, self.state_rows, self.scalar)))
+        if self.options.stabilized:
+            types.append(("m", _tensor(None, s.H, self.scalar)))
+        return types
+
+    def state_arguments(self, parts=3):
+        return [self.argument(name, type_) for name, type_ in self.state_types()[:parts]]
+
+    def dim(self, name, value, index):
+        self.constant_index(index)
+        return self.define(name, f"tensor.dim {value}, %c{index} : {self.types[value]}")
+
+    def constant_index(self, index):
+        line = f"  %c{index} = arith.constant {index} : index"
+        if line not in self.lines:
+            self.lines.append(line)
+
+    def state_heads(self):
+        if self.sizes.H is not None:
+            return None
+        keys, values = self.dim("Hk", "%k", 1), self.dim("Hv", "%v", 1)
+        return self.define("H", f"arith.maxsi {keys}, {values} : index")
+
+    def empty(self, name, type_, *dims):
+        """An empty tensor; `dims` are its dynamic sizes, None for a static one."""
+        dynamic = ", ".join(dim for dim in dims if dim is not None)
+        return self.define(name, f"tensor.empty({dynamic}) : {type_}", type_)
+
+    def zero_state(self, states, heads):
+        zero = self.define("zero", f"arith.constant 0.0 : {self.scalar}")
+        values = []
+        for name, type_ in self.state_types():
+            start = zero
+            if name == "m":
+                lowest = float_literal(-math.inf, self.scalar)
+                start = self.define("lowest", f"arith.constant {lowest} : {self.scalar}")
+            empty = self.empty(f"{name}_empty", type_, states, heads)
+            fill = f"linalg.fill ins({start} : {self.scalar}) outs({empty} : {type_}) -> {type_}"
+            values.append(self.define(name, fill, type_))
+        return values
+
+    def snapshots(self, states, heads):
+        """The destinations of the states in between, if they are returned."""
+        every = self.options.every
+        if every is None:
+            return []
+        tokens, count = self.sizes.T, None
+        if tokens is None:
+            length = self.dim("length", "%q", 2)
+            self.lines.append(f"  %every = arith.constant {every} : index")
+            count = self.define("count", f"arith.divsi {length}, %every : index")
+        found = []
+        for name, type_ in self.state_types():
+            (first, *rest), scalar = type_[len("tensor<") : -1].split("x")[:-1], self.scalar
+            sizes = [first, "?" if count else str(tokens // every), *rest, scalar]
+            found.append(self.empty(f"{name}_kept", f"tensor<{'x'.join(sizes)}>", states, count, heads))
+        return found
+
+    def output(self, state_heads):
+        """The destination of the result, [B, Ho, T, V]."""
+        heads = None
+        if self.sizes.Ho is None:
+            heads = self.define("Ho", f"arith.maxsi {self.dim('Hq', '%q', 1)}, {state_heads} : index")
+        tokens = self.dim("T", "%q", 2) if self.sizes.T is None else None
+        return self.empty("dest", self.output_type, self.dim("Bq", "%q", 0), heads, tokens)
+
+    def attributes(self, *names):
+        """The attribute dictionary and the region, as the op takes them."""
+        options, parts = self.options, []
+        if "causal" in names and options.causal:
+            parts.append("causal")
+        if "reverse" in names and options.reverse:
+            parts.append("reverse")
+        if "every" in names and options.every is not None:
+            parts.append(f"every = {options.every}")
+        if "feature_map" in names and options.kind != "identity":
+            parts.append(f"feature_map = #linattn.feature_map<{options.kind}>")
+        if "normalize" in names and options.normalize:
+            _, *rest = options.denominator
+            numbers = zip(("eps", "floor", "abs_floor", "clamp"), (options.eps, *rest))
+            given = [f"{name} = {float_literal(x)}" for name, x in numbers if x is not None]
+            parts.append(f"normalize = #linattn.normalize<{', '.join(given)}>")
+        if "scale" in names and options.scale is not None:
+            parts.append(f"scale = {float_literal(options.scale)}")
+        if "config" in names and options.config:
+            parts.append(f"config = #linattn.config<{options.config}>")
+        text = " {" + ", ".join(parts) + "}" if parts else ""
+        if "feature_map" in names and options.kind == "region":
+            text += " " + options.region(self.scalar)
+        return text
+
+    def op(self, names, text, operands, results):
+        """Adds `%names = text : (operands) -> (results)`."""
+        sources = ", ".join(self.types[operand] for operand in operands)
+        targets = ", ".join(results)
+        self.lines.append(
+            f"  {', '.join('%' + name for name in names)} = {text}\n"
+            f"    : ({sources}) -> ({targets})"
+        )
+        self.types.update({"%" + name: type_ for name, type_ in zip(names, results)})
+
+    def finish(self, name, results):
+        types = ", ".join(self.types[result] for result in results)
+        header = f"func.func @{name}({', '.join(self.arguments)}) -> ({types}) {{"
+        tail = f"  return {', '.join(results)} : {types}"
+        return "\n".join([header, *self.lines, tail, "}", ""])
+
+
+def _operand(keyword, value):
+    return f" {keyword}({value})" if value else ""
+
+
+def _state_operands(values):
+    keywords = ("init", "normalizer", "running_max")
+    return "".join(_operand(keyword, value) for keyword, value in zip(keywords, values))
+
+
+def attention_text(options, sizes, extra, maps=()):
+    """Attention without a state: the quadratic meaning, for the compiler to
+    rewrite, or the quadratic form itself."""
+    f = _Function(options, sizes, maps)
+    q, k, v = operands = f.mapped_tokens(f.token_arguments())
+    mask = f.mask_argument()
+    prefix = f.prefix_argument(extra)
+    scale = f.scale_argument()
+    operands = operands + [operand for operand in (mask, prefix, scale) if operand]
+    weights = " weights(softmax)" if options.weights == "softmax" else ""
+    attributes = f.attributes("causal", "feature_map", "normalize", "scale", "config")
+    source = f"{q}, {k}, {v}{_operand('mask', mask)}{_operand('prefix', prefix)}{_operand('scale', scale)}{weights}"
+    if options.quadratic:
+        operands.append(f.output(f.state_heads()))
+        text = f"linattn.quadratic {source} into({operands[-1]}){attributes}"
+    else:
+        text = f"linattn.attention {source}{attributes}"
+    f.op(["o"], text, operands, [f.output_type])
+    return f.finish("attention", [f.narrow("%o")])
+
+
+def scan_text(options, sizes, extra, maps=()):
+    """The recurrence, from the state that is given or from zeros."""
+    if sizes.dtype == "f64" and options.state_dtype == "float32":
+        raise ValueError("state_dtype: expected float64 for float64 tokens, but got float32")
+    f = _Function(options, sizes, maps)
+    q, k, v = f.mapped_tokens(f.token_arguments())
+    gates = {
+        name: f.gate_argument(name, rank, dtype)
+        for name, (rank, dtype) in zip(options.gates, extra)
+    }
+    scale = f.scale_argument()
+    if scale:
+        gates["scale"] = scale
+    given = f.state_arguments() if options.has_state else None
+    states = f.dim("B", q, 0)
+    if "cu_seqlens" in gates:
+        offsets = f.dim("offsets", gates["cu_seqlens"], 0)
+        f.constant_index(1)
+        states = f.define("N", f"arith.subi {offsets}, %c1 : index")
+    heads = f.state_heads()
+    state = given or f.zero_state(states, heads)
+    dest = f.output(heads)
+    kept = f.snapshots(states, heads)
+    text = f"linattn.scan {q}, {k}, {v}"
+    text += "".join(_operand(name, value) for name, value in gates.items())
+    if options.update != "add":
+        text += f" update({options.update})"
+    if options.readout != "inclusive":
+        text += f" readout({options.readout})"
+    if options.transition and options.update == "dplr":
+        text += f" transition({options.transition})"
+    text += f" into({dest}){_state_operands(state)}{_operand('snapshots', ', '.join(kept))}"
+    text += f.attributes("reverse", "every", "feature_map", "normalize", "scale", "config")
+    names = ["o"] + [f"{name}1" for name, _ in f.state_types()]
+    types = [f.output_type] + [type_ for _, type_ in f.state_types()]
+    returned = names[1:] if options.returns_state else []
+    names += [f"{name}_kept1" for name, _ in f.state_types()][: len(kept)]
+    types += [f.types[part] for part in kept]
+    f.op(names, text, [q, k, v, *gates.values(), dest, *state, *kept], types)
+    returned += names[1 + len(state) :]
+    return f.finish("scan", [f.narrow("%o"), *("%" + name for name in returned)])
+
+
+def _emit_state(f, k, v, mask, state):
+    names = [f"{name}1" for name, _ in f.state_types()]
+    text = f"linattn.state {k}, {v}{_operand('mask', mask)}{_state_operands(state)}"
+    text += f.attributes("feature_map", "config")
+    operands = [k, v, *([mask] if mask else []), *state]
+    f.op(names, text, operands, [type_ for _, type_ in f.state_types()])
+    return ["%" + name for name in names]
+
+
+def update_text(options, sizes, extra, maps=()):
+    """The sum of all keys and values, added to a state."""
+    f = _Function(options, sizes, maps, "kv")
+    k, v = f.mapped_tokens(f.token_arguments("kv"))
+    return f.finish("update", _emit_state(f, k, v, None, f.state_arguments()))
+
+
+def _emit_read(f, q, state, scale):
+    """Reads queries from a state; its running maximum cancels in the quotient."""
+    heads = f.dim("Hs", state[0], 1) if f.sizes.H is None else None
+    dest = f.output(heads)
+    # Only an absolute floor needs a running maximum; elsewhere it cancels.
+    gated = f.options.kind != "exp" and f.options.denominator[2] is not None
+    state = state[: 3 if gated else 2]
+    keywords = ("normalizer", "running_max")
+    text = f"linattn.read {q}, {state[0]}"
+    text += "".join(_operand(keyword, value) for keyword, value in zip(keywords, state[1:]))
+    text += f"{_operand('scale', scale)} into({dest})"
+    text += f.attributes("feature_map", "normalize", "scale", "config")
+    operands = [q, *state, *([scale] if scale else []), dest]
+    f.op(["o"], text, operands, [f.output_type])
+    return "%o"
+
+
+def query_text(options, sizes, extra, maps=()):
+    """Reads queries from a state."""
+    f = _Function(options, sizes, maps, "q")
+    (q,) = f.mapped_tokens(f.token_arguments("q"))
+    scale = f.scale_argument()
+    return f.finish("query", [f.narrow(_emit_read(f, q, f.state_arguments(options.query_parts), scale))])
+
+
+def noncausal_text(options, sizes, extra, maps=()):
+    """Attention over all keys and a state: the state first, then all reads."""
+    f = _Function(options, sizes, maps)
+    q, k, v = f.mapped_tokens(f.token_arguments())
+    mask = f.mask_argument()
+    scale = f.scale_argument()
+    if options.has_state:
+        state = f.state_arguments()
+    else:
+        state = f.zero_state(f.dim("B", k, 0), f.state_heads())
+    state = _emit_state(f, k, v, mask, state)
+    o = f.narrow(_emit_read(f, q, state, scale))
+    return f.finish("attention", [o, *state] if options.returns_state else [o])

@@ -1,0 +1,1 @@
+"""The oracles of `linattn.reference`: formulas in float64, token by token."""
