@@ -27,8 +27,7 @@ say "configuring $build"
 
 # LLVM itself is not built with the sanitizer: its containers, and memory that an
 # allocator in its headers marks and one in its library does not, look wrong.
-# Tests request more memory than there is: an allocation then fails, as malloc's.
-export ASAN_OPTIONS=detect_container_overflow=0:allow_user_poisoning=0:detect_leaks=1:allocator_may_return_null=1:${ASAN_OPTIONS:-}
+export ASAN_OPTIONS=detect_container_overflow=0:allow_user_poisoning=0:detect_leaks=1:${ASAN_OPTIONS:-}
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}
 export TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:${TSAN_OPTIONS:-}
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "NaiveLoops.h"
-#include "Prefix.h"
 #include "VectorBuilder.h"
+#include "VisibleKeys.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -25,7 +25,8 @@ public:
   NaiveQuadratic(OpBuilder &b, QuadraticOp op)
       : NaiveOp(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                 op.getQuery(), Scale::of(op), op.getNormalize().has_value()),
-        op(op), softmax(op.getWeights() == Weights::Softmax) {}
+        op(op), softmax(op.getWeights() == Weights::Softmax),
+        visible(*this, op) {}
 
   void emit() {
     Value heads = dim(op.getOutput(), 1);
@@ -46,18 +47,14 @@ public:
 private:
   void emitRow(Value row) {
     i = row;
-    keys = dim(op.getKey(), 2);
-    if (op.getCausal()) { // j ≤ i + Tk − Tq
-      Value visible = add(add(i, index(1)), sub(keys, dim(op.getQuery(), 2)));
-      if (op.getPrefix())
-        visible = max(visible, prefixLength(*this, op, batch));
-      keys = max(min(visible, keys), index(0));
-    }
+    position = visible.position(i);
+    keys = visible.end(batch, i);
     shift = queryShift(op.getQuery(), batch, queryHead, i);
     Value lowest = constant(type, -std::numeric_limits<double>::infinity());
+    Value sink = perHead(op.getSinks());
     // Softmax: the largest score. Stabilised exp: the largest key seen.
     if (softmax)
-      best = reduce(keys, lowest, [&](Value j, Value top) {
+      best = reduce(keys, sink ? sink : lowest, [&](Value j, Value top) {
         return maxf(top, masked(j, score(j), lowest));
       });
     else if (needsRunningMax(NaiveOp::op.getFeatureMapKind(),
@@ -68,7 +65,12 @@ private:
       });
     Value columns = dim(op.getValue(), 3);
     forEach(columns, [&](Value column) { store(zero(), sums, {column}); });
-    Value den = reduce(keys, zero(), [&](Value j, Value sum) {
+    // Where the sink is −∞ so may be the maximum.
+    Value isFinite =
+        sink ? compareFloat(arith::CmpFPredicate::OGT, sink, lowest) : Value();
+    Value first =
+        sink ? select(isFinite, exp(subf(sink, best)), zero()) : zero();
+    Value den = reduce(keys, first, [&](Value j, Value sum) {
       Value w = weight(j);
       forEach(columns, [&](Value column) {
         Value v = loadAs(op.getValue(), {batch, valueHead, j, column});
@@ -84,19 +86,29 @@ private:
     });
   }
 
+  Value compareFloat(arith::CmpFPredicate predicate, Value x, Value y) {
+    return arith::CmpFOp::create(b, loc, predicate, x, y);
+  }
+
   Value divide(Value num, Value den) {
     if (!softmax)
       return normalized(op.getNormalize(), num, den);
     // A row without a key to attend has no weights and gives 0.
-    Value isEmpty =
-        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, den, zero());
+    Value isEmpty = compareFloat(arith::CmpFPredicate::OEQ, den, zero());
     return arith::DivFOp::create(b, loc, num,
                                  select(isEmpty, constant(type, 1.0), den));
   }
 
   Value masked(Value j, Value x, Value otherwise) {
+    if (Value sees = visible.sees(position, j))
+      x = select(sees, x, otherwise);
     return op.getMask() ? select(load(op.getMask(), {batch, j}), x, otherwise)
                         : x;
+  }
+
+  /// This head's number of [Ho], or null.
+  Value perHead(Value numbers) {
+    return numbers ? convert(load(numbers, {head}), type) : Value();
   }
 
   /// scale · φ(q_i)·φ(k_j)
@@ -104,12 +116,14 @@ private:
     Value keyShift = best && !softmax ? best
                      : rowMax ? maximumOf(op.getKey(), batch, keyHead, j)
                               : Value();
-    return scaled(
-        reduce(dim(op.getQuery(), 3), zero(), [&](Value d, Value sum) {
+    Value product =
+        scaled(reduce(dim(op.getQuery(), 3), zero(), [&](Value d, Value sum) {
           Value q = feature(op.getQuery(), {batch, queryHead, i, d}, shift);
           Value k = feature(op.getKey(), {batch, keyHead, j, d}, keyShift);
           return addf(sum, mulf(q, k));
         }));
+    return emitAdjustedScore(b, loc, op, product, perHead(op.getSlopes()),
+                             position, j);
   }
 
   Value weight(Value j) {
@@ -121,7 +135,9 @@ private:
 
   QuadraticOp op;
   bool softmax;
-  Value batch, head, queryHead, keyHead, valueHead, i, keys, shift, best, sums;
+  VisibleKeys visible;
+  Value batch, head, queryHead, keyHead, valueHead, i, position, keys, shift,
+      best, sums;
 };
 
 } // namespace

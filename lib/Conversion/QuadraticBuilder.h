@@ -9,8 +9,8 @@
 #ifndef LINATTN_CONVERSION_QUADRATICBUILDER_H
 #define LINATTN_CONVERSION_QUADRATICBUILDER_H
 
-#include "Prefix.h"
 #include "TileBuilder.h"
+#include "VisibleKeys.h"
 
 #include <limits>
 
@@ -24,7 +24,7 @@ public:
       : TileBuilder(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                     getElementTypeOrSelf(op.getQuery()), shape),
         op(op), softmax(op.getWeights() == Weights::Softmax),
-        scale(Scale::of(op)) {}
+        scale(Scale::of(op)), visible(*this, op) {}
 
 protected:
   /// Stands for −∞ as a row maximum: differences with it stay finite.
@@ -40,22 +40,36 @@ protected:
     queryHead = headOf(op.getQuery(), head, heads);
     keyHead = headOf(op.getKey(), head, heads);
     valueHead = headOf(op.getValue(), head, heads);
+    auto perHead = [&](Value numbers) {
+      return numbers ? convert(load(numbers, {head}), type) : Value();
+    };
+    slope = perHead(op.getSlopes());
+    sink = perHead(op.getSinks());
   }
   Value batchHeads() {
     return mul(dim(op.getOutput(), 0), dim(op.getOutput(), 1));
   }
 
-  /// One past the last key query i sees: Tk, or i + 1 + Tk − Tq within [0, Tk],
-  /// and the end of a longer prefix.
-  Value visibleEnd(Value query) {
-    Value keyCount = dim(op.getKey(), 2);
-    if (!op.getCausal())
-      return keyCount;
-    Value last =
-        add(add(query, index(1)), sub(keyCount, dim(op.getQuery(), 2)));
-    if (op.getPrefix())
-      last = max(last, prefixLength(*this, op, batch));
-    return max(min(last, keyCount), index(0));
+  /// One past the last key query i sees.
+  Value visibleEnd(Value query) { return visible.end(batch, query); }
+
+  /// Runs `body` for the keys that queries from the first one to the last see:
+  /// the global ones before the others, if there are some between.
+  void forEachRange(Value begin, Value end,
+                    function_ref<void(Value, Value)> body) {
+    if (visible.reach() && visible.globals())
+      body(index(0), min(index(visible.globals()), begin));
+    body(begin, end);
+  }
+
+  /// The row maximum and the sum of weights before the first key: with a sink
+  /// that is one of the scores, its own.
+  std::pair<Value, Value> emptyRow() {
+    Value lowest = constant(type, lowestMaximum);
+    if (!sink)
+      return {lowest, constant(type, 0.0)};
+    Value first = maxf(sink, lowest);
+    return {first, exp(subf(sink, first))};
   }
 
   /// i1: may the key be attended at all? Null without a mask.
@@ -123,7 +137,8 @@ protected:
   QuadraticOp op;
   bool softmax;
   Scale scale;
-  Value batch, head, queryHead, keyHead, valueHead, keyShift;
+  VisibleKeys visible;
+  Value batch, head, queryHead, keyHead, valueHead, keyShift, slope, sink;
 };
 
 } // namespace mlir::linattn

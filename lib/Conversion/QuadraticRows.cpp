@@ -30,13 +30,14 @@ private:
   void emitRow(Value query);
   void scoreKeys(Value count);
   Value scoreKey(Value j);
+  Value isSeen(Value token);
   SmallVector<Value> weighKeys(Value maximum, Value sum);
   void accumulate(Value count, Value correction);
 
   /// Keys between two corrections of the running maximum.
   static constexpr int64_t blockKeys = 128;
 
-  Value firstKey, packedQuery, scores, output;
+  Value position, firstKey, packedQuery, scores, output;
 };
 
 } // namespace
@@ -58,24 +59,27 @@ void QuadraticRows::emit() {
 
 void QuadraticRows::emitRow(Value query) {
   Value end = visibleEnd(query);
+  position = visible.position(query);
   keyShift = headMaximum(end);
   packRow(queryRow(query), packedQuery, index(0));
   forEach(index(0), dim(output, 0), shape.cols,
           [&](Value e) { storeVector(zeros(shape.cols), output, {e}); });
 
-  SmallVector<Value> initial{constant(type, lowestMaximum),
-                             constant(type, 0.0)};
-  Value sum = reduce(
-      index(0), end, blockKeys, initial, [&](Value start, ValueRange carried) {
-        firstKey = start;
-        Value count = min(sub(end, start), index(blockKeys));
-        scoreKeys(count);
-        Value old = carried[0];
-        SmallVector<Value> next = weighKeys(old, carried[1]);
-        accumulate(count, softmax ? exp(subf(old, next[0])) : Value());
-        return next;
-      })[1];
-  Value inverse = inverseOf(sum);
+  auto [maximum, sum] = emptyRow();
+  SmallVector<Value> row{maximum, sum};
+  forEachRange(visible.begin(query), end, [&](Value from, Value to) {
+    row =
+        reduce(from, to, blockKeys, row, [&](Value start, ValueRange carried) {
+          firstKey = start;
+          Value count = min(sub(to, start), index(blockKeys));
+          scoreKeys(count);
+          Value old = carried[0];
+          SmallVector<Value> next = weighKeys(old, carried[1]);
+          accumulate(count, softmax ? exp(subf(old, next[0])) : Value());
+          return next;
+        });
+  });
+  Value inverse = inverseOf(row[1]);
   forEach(index(0), dim(op.getValue(), 3), shape.cols, [&](Value e) {
     writeRow(loadVector(output, {e}, shape.cols), inverse, query, e);
   });
@@ -85,13 +89,23 @@ void QuadraticRows::emitRow(Value query) {
 void QuadraticRows::scoreKeys(Value count) {
   Value none = constant(type, softmax ? minusInfinity : 0.0);
   forEach(count, [&](Value j) {
-    Value score = scoreKey(j);
-    if (Value kept = isKept(add(firstKey, j)))
+    Value score = scoreKey(j), token = add(firstKey, j);
+    score = emitAdjustedScore(b, loc, op, score, slope, position, token);
+    if (Value kept = isSeen(token))
       score = select(kept, score, none);
     store(score, scores, {j});
   });
   forEach(count, index(blockKeys), 1,
           [&](Value j) { store(none, scores, {j}); });
+}
+
+/// i1: may the query attend a key of its range? Null if always.
+Value QuadraticRows::isSeen(Value token) {
+  Value kept = isKept(token);
+  if (!visible.isDilated())
+    return kept;
+  Value sees = visible.sees(position, token);
+  return kept ? arith::AndIOp::create(b, loc, kept, sees) : sees;
 }
 
 /// scale · φ(q)·φ(k_j), along the features.
@@ -175,7 +189,7 @@ void QuadraticRows::accumulate(Value count, Value correction) {
                  Value next = fmaVector(splat(load(scores, {j}), cols), v,
                                         carried.front());
                  // A masked value adds nothing, not even 0 · NaN.
-                 if (Value kept = isKept(token))
+                 if (Value kept = isSeen(token))
                    next = select(kept, next, carried.front());
                  return {next};
                })

@@ -43,12 +43,16 @@ private:
   void initialize();
   void processPanel(Value panel, Value count);
   void scorePanel(Value panel, Value count);
+  void hidePanel(Value panel, Value count);
+  Value mayHide(Value panel, Value count);
   void weighPanel(Value panel, Value count);
   void accumulatePanel(Value panel, Value count);
   SmallVector<Value> accumulateRows(Value panel, Value i, Value column,
                                     Value count, ArrayRef<Value> initial);
   void writeOutputs();
   Value maskScores(Value scores, Value panel, Value j, double otherwise);
+  /// The positions of a panel's queries, one in each lane.
+  Value positions(Value panel);
 
   int64_t blockKeys() { return shape.block; }
   /// Panels this task's queries fill, the last one perhaps in part.
@@ -80,17 +84,21 @@ void QuadraticTile::emit() {
 void QuadraticTile::emitTask() {
   queryCount = min(sub(dim(op.getQuery(), 2), firstQuery),
                    index(shape.cols * panelsPerTask));
-  keyLimit = visibleEnd(sub(add(firstQuery, queryCount), index(1)));
+  // Of all queries: a global one may see more keys than a later one.
+  keyLimit = max(visibleEnd(firstQuery),
+                 visibleEnd(sub(add(firstQuery, queryCount), index(1))));
 
   allocateScratch();
   keyShift = headMaximum(keyLimit);
   packQueries();
   initialize();
-  forEach(index(0), keyLimit, blockKeys(), [&](Value start) {
-    firstKey = start;
-    Value count = min(sub(keyLimit, start), index(blockKeys()));
-    packKeys(count);
-    forEach(panelCount(), [&](Value panel) { processPanel(panel, count); });
+  forEachRange(visible.begin(firstQuery), keyLimit, [&](Value from, Value to) {
+    forEach(from, to, blockKeys(), [&](Value start) {
+      firstKey = start;
+      Value count = min(sub(to, start), index(blockKeys()));
+      packKeys(count);
+      forEach(panelCount(), [&](Value panel) { processPanel(panel, count); });
+    });
   });
   writeOutputs();
   freeScratch();
@@ -156,11 +164,13 @@ void QuadraticTile::packKeys(Value count) {
 }
 
 void QuadraticTile::initialize() {
+  auto [maximum, sum] = emptyRow();
+  Value initialMaximum = splat(maximum, shape.cols),
+        initialSum = splat(sum, shape.cols);
   forEach(panelCount(), [&](Value panel) {
-    storeVector(zeros(shape.cols), sums, {panel, index(0)});
+    storeVector(initialSum, sums, {panel, index(0)});
     if (softmax)
-      storeVector(constant(vectorType(shape.cols), lowestMaximum), maxima,
-                  {panel, index(0)});
+      storeVector(initialMaximum, maxima, {panel, index(0)});
     forEach(index(shape.cols), [&](Value i) {
       forEach(index(0), valueSize, shape.cols, [&](Value e) {
         storeVector(zeros(shape.cols), output, {panel, i, e});
@@ -176,6 +186,8 @@ void QuadraticTile::initialize() {
 void QuadraticTile::processPanel(Value panel, Value count) {
   auto run = [&] {
     scorePanel(panel, count);
+    if (Value hides = mayHide(panel, count))
+      ifThen(hides, [&] { hidePanel(panel, count); });
     weighPanel(panel, count);
     accumulatePanel(panel, count);
   };
@@ -205,8 +217,58 @@ void QuadraticTile::scorePanel(Value panel, Value count) {
                                  q, carried[i]);
                  return carried;
                });
-    for (int64_t i = 0; i < shape.rows; ++i)
-      storeVector(sums[i], scores, {add(j, index(i)), index(0)});
+    Value at = adjustsScores(op) ? positions(panel) : Value();
+    for (int64_t i = 0; i < shape.rows; ++i) {
+      Value row = add(j, index(i));
+      Value score = at ? emitAdjustedScore(b, loc, op, sums[i], slope, at,
+                                           add(firstKey, row))
+                       : sums[i];
+      storeVector(score, scores, {row, index(0)});
+    }
+  });
+}
+
+Value QuadraticTile::positions(Value panel) {
+  Value first =
+      visible.position(add(firstQuery, mul(panel, index(shape.cols))));
+  auto type = VectorType::get(shape.cols, b.getIndexType());
+  return arith::AddIOp::create(b, loc,
+                               vector::BroadcastOp::create(b, loc, type, first),
+                               vector::StepOp::create(b, loc, type));
+}
+
+/// i1: may a query of the panel not see a key of the block? Null if none.
+Value QuadraticTile::mayHide(Value panel, Value count) {
+  if (op.getMask() || visible.isDilated())
+    return arith::ConstantIntOp::create(b, loc, 1, 1);
+  if (!op.getCausal() && !visible.isLimited())
+    return {};
+  Value first =
+      visible.position(add(firstQuery, mul(panel, index(shape.cols))));
+  Value last = add(first, index(shape.cols - 1));
+  Value lastKey = sub(add(firstKey, count), index(1));
+  auto isFurther = [&](Value x, Value y) {
+    return compare(arith::CmpIPredicate::sgt, x, y);
+  };
+  Value hides = op.getCausal() ? isFurther(lastKey, first) : Value();
+  auto hide = [&](Value condition) {
+    hides = hides ? Value(arith::OrIOp::create(b, loc, hides, condition))
+                  : condition;
+  };
+  if (Value reach = visible.reach() ? index(visible.reach() - 1) : Value()) {
+    hide(isFurther(sub(last, firstKey), reach));
+    if (!op.getCausal())
+      hide(isFurther(sub(lastKey, first), reach));
+  }
+  return hides;
+}
+
+/// Gives the keys that a query does not see a score without weight.
+void QuadraticTile::hidePanel(Value panel, Value count) {
+  forEach(count, [&](Value j) {
+    Value s = loadVector(scores, {j, index(0)}, shape.cols);
+    s = maskScores(s, panel, j, softmax ? minusInfinity : 0.0);
+    storeVector(s, scores, {j, index(0)});
   });
 }
 
@@ -217,6 +279,8 @@ Value QuadraticTile::maskScores(Value s, Value panel, Value j,
   Value token = add(firstKey, j);
   if (op.getMask())
     s = select(load(op.getMask(), {batch, token}), s, other);
+  if (visible.isLimited())
+    s = select(visible.sees(positions(panel), token), s, other);
   if (!op.getCausal())
     return s;
   // Lane i sees the key if token ≤ firstQuery + panel·cols + i + Tk − Tq: the
@@ -225,9 +289,8 @@ Value QuadraticTile::maskScores(Value s, Value panel, Value j,
       sub(sub(token, add(firstQuery, mul(panel, index(shape.cols)))),
           sub(dim(op.getKey(), 2), dim(op.getQuery(), 2)));
   if (op.getPrefix()) {
-    Value inPrefix =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, token,
-                              prefixLength(*this, op, batch));
+    Value inPrefix = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                           token, visible.prefix(batch));
     firstLane = select(inPrefix, index(0), firstLane);
   }
   Value hidden = vector::CreateMaskOp::create(
@@ -243,24 +306,21 @@ void QuadraticTile::weighPanel(Value panel, Value count) {
     Value total =
         reduce(index(0), count, 1, oldSum,
                [&](Value j, ValueRange carried) -> SmallVector<Value> {
-                 Value s = loadVector(scores, {j, index(0)}, cols);
-                 s = maskScores(s, panel, j, 0.0);
-                 storeVector(s, scores, {j, index(0)});
-                 return {addf(carried.front(), s)};
+                 return {addf(carried.front(),
+                              loadVector(scores, {j, index(0)}, cols))};
                })
             .front();
     storeVector(total, sums, {panel, index(0)});
     return;
   }
   Value oldMax = loadVector(maxima, {panel, index(0)}, cols);
-  Value newMax = reduce(index(0), count, 1, oldMax,
-                        [&](Value j, ValueRange carried) -> SmallVector<Value> {
-                          Value s = loadVector(scores, {j, index(0)}, cols);
-                          s = maskScores(s, panel, j, minusInfinity);
-                          storeVector(s, scores, {j, index(0)});
-                          return {larger(carried.front(), s)};
-                        })
-                     .front();
+  Value newMax =
+      reduce(index(0), count, 1, oldMax,
+             [&](Value j, ValueRange carried) -> SmallVector<Value> {
+               return {larger(carried.front(),
+                              loadVector(scores, {j, index(0)}, cols))};
+             })
+          .front();
   Value correction = exp(subf(oldMax, newMax));
   Value total =
       reduce(index(0), count, 1, mulf(oldSum, correction),
@@ -283,40 +343,60 @@ SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
                                                  Value column, Value count,
                                                  ArrayRef<Value> initial) {
   int64_t cols = shape.cols;
-  auto accumulate = [&](Value j, ValueRange carriedIn, ValueRange ends) {
-    SmallVector<Value> carried(carriedIn);
-    Value v = loadVector(values, {j, column}, cols);
-    for (int64_t r = 0; r < shape.rows; ++r) {
-      Value sum = fmaVector(splat(load(scores, {j, add(i, index(r))}), cols), v,
-                            carried[r]);
-      if (!ends.empty()) {
-        Value sees = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, j,
-                                           ends[r]);
-        sum = select(sees, sum, carried[r]);
-      }
-      carried[r] = sum;
-    }
-    return carried;
+  SmallVector<Value> rows, ends;
+  auto isSeen = [&](int64_t r, Value j) {
+    Value sees = compare(arith::CmpIPredicate::slt, j, ends[r]);
+    Value ofPattern =
+        visible.isLimited()
+            ? visible.sees(visible.position(rows[r]), add(firstKey, j))
+            : Value();
+    return ofPattern ? arith::AndIOp::create(b, loc, sees, ofPattern) : sees;
   };
-  if (!op.getCausal())
-    return reduce(index(0), count, 1, initial,
-                  [&](Value j, ValueRange carried) {
-                    return accumulate(j, carried, {});
-                  });
-  // Keys all of the queries see, then those only the later ones do.
-  SmallVector<Value> ends;
+  auto accumulate = [&](Value from, Value to, bool seesAll, ValueRange sums) {
+    return reduce(from, to, 1, sums, [&](Value j, ValueRange carriedIn) {
+      SmallVector<Value> carried(carriedIn);
+      Value v = loadVector(values, {j, column}, cols);
+      for (int64_t r = 0; r < shape.rows; ++r) {
+        Value sum = fmaVector(splat(load(scores, {j, add(i, index(r))}), cols),
+                              v, carried[r]);
+        carried[r] = seesAll ? sum : select(isSeen(r, j), sum, carried[r]);
+      }
+      return carried;
+    });
+  };
+  if (!op.getCausal() && !visible.isLimited())
+    return accumulate(index(0), count, /*seesAll=*/true, initial);
   Value query = add(firstQuery, add(mul(panel, index(cols)), i));
+  auto inBlock = [&](Value key) {
+    return max(min(sub(key, firstKey), count), index(0));
+  };
   for (int64_t r = 0; r < shape.rows; ++r) {
-    Value end = sub(visibleEnd(add(query, index(r))), firstKey);
-    ends.push_back(max(min(end, count), index(0)));
+    rows.push_back(add(query, index(r)));
+    ends.push_back(inBlock(visibleEnd(rows.back())));
   }
-  SmallVector<Value> common = reduce(
-      index(0), ends.front(), 1, initial,
-      [&](Value j, ValueRange carried) { return accumulate(j, carried, {}); });
-  return reduce(ends.front(), ends.back(), 1, common,
-                [&](Value j, ValueRange carried) {
-                  return accumulate(j, carried, ends);
-                });
+  Value first = ends.front(), last = ends.front();
+  if (op.getCausal()) {
+    last = ends.back();
+  } else {
+    for (Value end : ends) {
+      first = min(first, end);
+      last = max(last, end);
+    }
+  }
+  // Keys that all of the queries see, between those that only some do.
+  SmallVector<Value> sums(initial);
+  Value all = index(0);
+  if (visible.isDilated())
+    return accumulate(all, last, /*seesAll=*/false, sums);
+  if (visible.reach()) {
+    all = min(inBlock(visible.begin(rows.back())), last);
+    Value begin =
+        visible.globals() ? index(0) : inBlock(visible.begin(rows.front()));
+    sums = accumulate(begin, all, /*seesAll=*/false, sums);
+    first = max(first, all);
+  }
+  sums = accumulate(all, first, /*seesAll=*/true, sums);
+  return accumulate(first, last, /*seesAll=*/false, sums);
 }
 
 /// o[i][:] = c[i]·o[i][:] + Σ_j p[j][i] · v[j][:], `rows` queries at a time.
@@ -357,8 +437,9 @@ void QuadraticTile::writeOutputs() {
 
 StringRef mlir::linattn::whyNoQuadraticTile(QuadraticOp op) {
   auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
-  if (op.getCausal() && needsRunningMax(mapped.getFeatureMapKind(),
-                                        op.getNormalize().has_value()))
+  if ((op.getCausal() || op.getPattern()) &&
+      needsRunningMax(mapped.getFeatureMapKind(),
+                      op.getNormalize().has_value()))
     return "the exp map under a normalizer needs a maximum per query";
   return {};
 }

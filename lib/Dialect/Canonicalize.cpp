@@ -205,6 +205,7 @@ struct DropCausalOfSingleToken : OpRewritePattern<AttentionOp> {
     rewriter.modifyOpInPlace(op, [&] {
       op.setCausal(false);
       op.getPrefixMutable().clear();
+      op.removePatternAttr();
     });
     return success();
   }

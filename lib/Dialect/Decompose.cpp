@@ -16,6 +16,7 @@
 #include "linattn/Dialect/FeatureMaps.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Dialect/MapParameters.h"
+#include "linattn/Dialect/Scores.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -28,6 +29,18 @@ using namespace mlir::linattn;
 namespace {
 
 constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
+
+/// The keys that a query sees: up to its own position, unmasked, in the prefix,
+/// in the pattern, as far as each is given.
+struct Sight {
+  bool causal = false;
+  Value mask = {}, prefix = {};
+  PatternAttr pattern = {};
+};
+
+Sight sightOf(QuadraticOp op) {
+  return {op.getCausal(), op.getMask(), op.getPrefix(), op.getPatternAttr()};
+}
 
 /// Emits the steps of one op's decomposition.
 class Steps {
@@ -100,21 +113,47 @@ public:
         });
   }
 
-  /// Replaces scores by `otherwise` where key j may not be seen by query i:
-  /// j > i + Tk − Tq and not in the prefix, or masked.
-  Value maskScores(Value scores, bool causal, Value mask, Value prefix,
-                   double otherwise) {
-    if (!causal && !mask)
+  /// Tk − Tq of scores [B, H, Tq, Tk]: the position of query 0.
+  Value firstPosition(Value scores) {
+    AffineExpr d0, d1;
+    bindDims(b.getContext(), d0, d1);
+    return getValueOrCreateConstantIndexOp(
+        b, loc,
+        affine::makeComposedFoldedAffineApply(
+            b, loc, d0 - d1, {dim(scores, 3), dim(scores, 2)}));
+  }
+
+  /// Softcap and ALiBi's bias of scores [B, H, Tq, Tk].
+  Value adjustScores(QuadraticOp quadratic, Value scores) {
+    if (!adjustsScores(quadratic))
       return scores;
-    Value shift;
-    if (causal) {
-      AffineExpr d0, d1;
-      bindDims(b.getContext(), d0, d1);
-      shift = getValueOrCreateConstantIndexOp(
-          b, loc,
-          affine::makeComposedFoldedAffineApply(
-              b, loc, d0 - d1, {dim(scores, 3), dim(scores, 2)}));
-    }
+    Value shift = firstPosition(scores), slopes = quadratic.getSlopes();
+    SmallVector<Value> inputs{scores};
+    if (slopes)
+      inputs.push_back(slopes);
+    return elementwise(
+        b, loc, slopes ? "bhij,h->bhij" : "bhij->bhij", inputs,
+        emptyLike(scores),
+        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
+          Value i = linalg::IndexOp::create(nested, nestedLoc, 2);
+          Value j = linalg::IndexOp::create(nested, nestedLoc, 3);
+          Value position = arith::AddIOp::create(nested, nestedLoc, i, shift);
+          Value slope =
+              slopes ? convertFloat(nested, nestedLoc, args[1], accumulation)
+                     : Value();
+          return emitAdjustedScore(nested, nestedLoc, quadratic, args[0], slope,
+                                   position, j);
+        });
+  }
+
+  /// Replaces scores by `otherwise` where key j may not be seen by query i:
+  /// j > i + Tk − Tq and not in the prefix, out of the pattern, or masked.
+  Value maskScores(Value scores, const Sight &sight, double otherwise) {
+    Value mask = sight.mask, prefix = sight.prefix;
+    if (!sight.causal && !mask && !sight.pattern)
+      return scores;
+    Value shift =
+        sight.causal || sight.pattern ? firstPosition(scores) : Value();
     SmallVector<Value> inputs{scores};
     std::string subscripts = "bhij";
     if (mask) {
@@ -129,12 +168,22 @@ public:
         b, loc, subscripts + "->bhij", inputs, emptyLike(scores),
         [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
           Value keep = mask ? args[1] : Value();
-          if (causal) {
+          auto require = [&](Value condition) {
+            keep = keep ? Value(arith::AndIOp::create(nested, nestedLoc, keep,
+                                                      condition))
+                        : condition;
+          };
+          Value position, j;
+          if (shift) {
             Value i = linalg::IndexOp::create(nested, nestedLoc, 2);
-            Value j = linalg::IndexOp::create(nested, nestedLoc, 3);
-            Value last = arith::AddIOp::create(nested, nestedLoc, i, shift);
+            j = linalg::IndexOp::create(nested, nestedLoc, 3);
+            position = arith::AddIOp::create(nested, nestedLoc, i, shift);
+          }
+          if (sight.pattern)
+            require(emitSees(nested, nestedLoc, sight.pattern, position, j));
+          if (sight.causal) {
             Value visible = arith::CmpIOp::create(
-                nested, nestedLoc, arith::CmpIPredicate::sle, j, last);
+                nested, nestedLoc, arith::CmpIPredicate::sle, j, position);
             if (prefix) {
               Value length = arith::IndexCastOp::create(
                   nested, nestedLoc, b.getIndexType(), args[mask ? 2 : 1]);
@@ -143,14 +192,35 @@ public:
               visible =
                   arith::OrIOp::create(nested, nestedLoc, visible, isPrompt);
             }
-            keep = keep ? Value(arith::AndIOp::create(nested, nestedLoc, keep,
-                                                      visible))
-                        : visible;
+            require(visible);
           }
           Value other =
               emitFloat(nested, nestedLoc, args[0].getType(), otherwise);
           return arith::SelectOp::create(nested, nestedLoc, keep, args[0],
                                          other);
+        });
+  }
+
+  /// Rows [B, H, T] from others of that shape and a sink for each head, the
+  /// last of `body`'s arguments.
+  Value withSinks(Value sinks, ArrayRef<Value> rows,
+                  function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
+    std::string subscripts;
+    for (size_t i = 0; i < rows.size(); ++i)
+      subscripts += "bht,";
+    SmallVector<Value> inputs(rows);
+    inputs.push_back(sinks);
+    Value like = rows.front();
+    Value empty = tensor::EmptyOp::create(
+        b, loc, {dim(like, 0), dim(like, 1), dim(like, 2)}, accumulation);
+    return elementwise(
+        b, loc, subscripts + "h->bht", inputs, empty,
+        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
+          SmallVector<Value> converted(args.drop_back());
+          converted.resize(rows.size());
+          converted.push_back(
+              convertFloat(nested, nestedLoc, args[rows.size()], accumulation));
+          return body(nested, nestedLoc, converted);
         });
   }
 
@@ -233,13 +303,30 @@ static LogicalResult checkHeads(Operation *op, ValueRange operands) {
 // quadratic
 //===----------------------------------------------------------------------===//
 
+/// The row maximum where a sink is one of the scores.
+static Value maximumOfTwo(OpBuilder &b, Location loc, ValueRange args) {
+  return arith::MaximumFOp::create(b, loc, args[0], args.back());
+}
+
+/// Σ p + e^(sink − m): args are the sum, the row maximum and the sink.
+static Value sumWithSink(OpBuilder &b, Location loc, ValueRange args) {
+  // As of scores, a row without keys or a sink has maximum −∞.
+  Value lowest = emitFloat(b, loc, args[1].getType(), -1e30);
+  Value shift = arith::MaximumFOp::create(b, loc, args[1], lowest);
+  Value weight = math::ExpOp::create(
+      b, loc, arith::SubFOp::create(b, loc, args[2], shift));
+  return arith::AddFOp::create(b, loc, args[0], weight);
+}
+
 /// P = exp(scores − rowmax), o = P V / rowsum(P); rows without a key give 0.
 static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
                               Value numeratorInit) {
   OpBuilder &b = steps.b;
-  scores = steps.maskScores(scores, op.getCausal(), op.getMask(),
-                            op.getPrefix(), minusInfinity);
+  scores = steps.maskScores(steps.adjustScores(op, scores), sightOf(op),
+                            minusInfinity);
   Value rowMax = steps.maximum(scores, "bht");
+  if (op.getSinks())
+    rowMax = steps.withSinks(op.getSinks(), {rowMax}, maximumOfTwo);
   Value p = elementwise(
       b, steps.loc, "bhij,bhi->bhij", {scores, rowMax}, steps.emptyLike(scores),
       [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
@@ -252,8 +339,12 @@ static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
   Value numerator = steps.contract("bhij,bhjv->bhiv", p,
                                    steps.maskRows(op.getValue(), op.getMask()),
                                    numeratorInit);
+  Value denominator = steps.rowSums(p);
+  if (op.getSinks())
+    denominator =
+        steps.withSinks(op.getSinks(), {denominator, rowMax}, sumWithSink);
   return steps.finish(
-      numerator, steps.rowSums(p), op.getOutput(),
+      numerator, denominator, op.getOutput(),
       [](OpBuilder &nested, Location loc, Value num, Value den) -> Value {
         Value zero = emitFloat(nested, loc, den.getType(), 0.0);
         Value one = emitFloat(nested, loc, den.getType(), 1.0);
@@ -270,7 +361,7 @@ FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
   auto mapped = cast<FeatureMappedOpInterface>(getOperation());
   bool stabilised = getNormalize().has_value();
   bool isRunning = needsRunningMax(mapped.getFeatureMapKind(), stabilised);
-  if (isRunning && (getCausal() || getMask()))
+  if (isRunning && (getCausal() || getMask() || getPattern()))
     return emitOpError("cannot be decomposed: the exp map under a normalizer "
                        "needs a running maximum");
 
@@ -292,7 +383,7 @@ FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
     return SmallVector<Value>{
         decomposeSoftmax(steps, *this, scores, numeratorInit)};
 
-  scores = steps.maskScores(scores, getCausal(), getMask(), getPrefix(), 0.0);
+  scores = steps.maskScores(scores, sightOf(*this), 0.0);
   Value numerator =
       steps.contract("bhij,bhjv->bhiv", scores,
                      steps.maskRows(getValue(), getMask()), numeratorInit);
@@ -328,7 +419,7 @@ FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
       steps.contract("bhik,bhjk->bhij", q, k,
                      steps.zeros({steps.dim(getQuery(), 0),
                                   steps.dim(getOutput(), 1), tokens, tokens}));
-  p = steps.maskScores(p, /*causal=*/true, Value(), Value(), 0.0);
+  p = steps.maskScores(p, {/*causal=*/true}, 0.0);
   // O = Q' S_0 + P V
   Value o = steps.contract(
       "bhik,bhkv->bhiv", q, getState(),

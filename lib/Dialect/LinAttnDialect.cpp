@@ -128,6 +128,23 @@ LogicalResult NormalizeAttr::verify(function_ref<InFlightDiagnostic()> emit,
                  succeeded(check(clamp, "clamp", /*mayBeZero=*/false)));
 }
 
+LogicalResult PatternAttr::verify(function_ref<InFlightDiagnostic()> emit,
+                                  int64_t window, int64_t dilation,
+                                  int64_t globals) {
+  // Positions are compared as 64-bit numbers, whose product must be one.
+  constexpr int64_t most = int64_t(1) << 31;
+  auto check = [&](StringRef name, int64_t value,
+                   int64_t least) -> LogicalResult {
+    if (value >= least && value < most)
+      return success();
+    return emit() << "expected " << name << " in [" << least
+                  << ", 2^31), but got " << value;
+  };
+  return success(succeeded(check("window", window, 0)) &&
+                 succeeded(check("dilation", dilation, 1)) &&
+                 succeeded(check("globals", globals, 0)));
+}
+
 LogicalResult ConfigAttr::verify(function_ref<InFlightDiagnostic()> emit,
                                  Form form, int64_t chunk, int64_t rows,
                                  int64_t cols, int64_t block, int64_t segment,

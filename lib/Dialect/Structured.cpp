@@ -118,7 +118,8 @@ void QuadraticOp::build(OpBuilder &, OperationState &result, Value query,
                         Value key, Value value, Value mask, Value prefix,
                         Value output) {
   buildStructured<QuadraticOp>(
-      result, {query, key, value, mask, prefix, Value()}, {output});
+      result, {query, key, value, mask, prefix, Value(), Value(), Value()},
+      {output});
 }
 
 //===----------------------------------------------------------------------===//

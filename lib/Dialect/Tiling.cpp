@@ -123,6 +123,9 @@ static SmallVector<DimLoops> operandLoops(QuadraticOp op) {
     loops.push_back({Batch});
   if (op.getScaleValue())
     loops.push_back({});
+  for (Value perHead : {op.getSlopes(), op.getSinks()})
+    if (perHead)
+      loops.push_back({Head});
   loops.push_back(tokensDims);
   return loops;
 }

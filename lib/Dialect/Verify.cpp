@@ -40,10 +40,36 @@ static void attentionRelations(OpTy op, Value output, Relations &relations) {
   if (op.getPrefix())
     relations.equal("A13", "batch size", query, 0, {op.getPrefix(), "prefix"},
                     0);
+  for (Named perHead :
+       {Named{op.getSlopes(), "slopes"}, Named{op.getSinks(), "sinks"}})
+    if (perHead.value)
+      relations.equal("A16", "head count", result, 1, perHead, 0);
   relations.equal("A10", "batch size", query, 0, result, 0);
   relations.headsMax("A10", result, {query, key, value});
   relations.equal("A10", "sequence length", query, 2, result, 2);
   relations.equal("A10", "head size", value, 3, result, 3);
+}
+
+/// What changes scores, and the keys that have one.
+template <typename OpTy>
+static LogicalResult verifyScores(OpTy op) {
+  if (op.getPrefix() && op.getPattern())
+    return op.emitOpError(
+        "expected either a prefix or a pattern, but got both");
+  std::pair<StringRef, bool> given[] = {
+      {"softcap", op.getSoftcap().has_value()},
+      {"slopes", bool(op.getSlopes())},
+      {"sinks", bool(op.getSinks())}};
+  for (auto [name, isGiven] : given)
+    if (isGiven && op.getWeights() != Weights::Softmax)
+      return op.emitOpError("expected ")
+             << name << " only with softmax weights, but got linear ones";
+  if (std::optional<APFloat> cap = op.getSoftcap())
+    if (!cap->isFinite() || cap->isNegative() || cap->isZero())
+      return op.emitOpError(
+                 "expected softcap to be finite and positive, but got ")
+             << cap->convertToDouble();
+  return success();
 }
 
 template <typename OpTy>
@@ -59,6 +85,8 @@ static LogicalResult verifyAttention(OpTy op, Value output) {
   if (op.getPrefix() && !op.getCausal()) // (A13)
     return op.emitOpError("expected a prefix only with causal, but got one "
                           "without");
+  if (failed(verifyScores(op))) // (A15), (A17)
+    return failure();
   if (op.getWeights() == Weights::Softmax) { // (A9)
     if (op.getFeatureMap() &&
         op.getFeatureMap()->getKind() != FeatureMapKind::Identity)
@@ -75,7 +103,7 @@ static LogicalResult verifyAttention(OpTy op, Value output) {
 SmallVector<DimRelation> AttentionOp::getDimRelations() {
   Relations relations;
   attentionRelations(*this, getOutput(), relations);
-  if (getCausal())
+  if (getCausal() && hasState())
     relations.equal("A5", "sequence length", {getQuery(), "query"}, 2,
                     {getKey(), "key"}, 2);
   return relations.list;

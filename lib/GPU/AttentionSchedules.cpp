@@ -50,6 +50,9 @@ std::string mlir::linattn::whyNotKernel(QuadraticOp op) {
     return why;
   if (mapOf(op) != FeatureMapKind::Identity)
     return "a feature map has no kernel by tiles of keys";
+  if (op.getPattern() || op.getSoftcap() || op.getSlopes() || op.getSinks())
+    return "a pattern, softcap, slopes and sinks have no kernel by tiles of "
+           "keys";
   return whyNotSizes(
       {staticSize(op.getKey(), 3), staticSize(op.getValue(), 3)});
 }

@@ -58,7 +58,7 @@ static LogicalResult attentionRule(AttentionOp op, OpBuilder &b,
       b, op, c, [&](OpBuilder &at) -> FailureOr<SmallVector<Value>> {
         rewriter.setInsertionPoint(at.getInsertionBlock(),
                                    at.getInsertionPoint());
-        if (op.getWeights() == Weights::Softmax)
+        if (!op.hasState())
           return SmallVector<Value>{
               rewriteAsQuadratic(rewriter, op).getResult(0)};
         if (!op.getCausal())

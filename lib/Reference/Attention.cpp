@@ -35,10 +35,31 @@ struct Problem {
   int64_t queries() const { return q.dim(2); }
   int64_t keys() const { return k.dim(2); }
 
+  bool isInPattern(int64_t position, int64_t j) const {
+    auto [window, dilation, globals] = options.pattern;
+    int64_t distance = std::abs(position - j);
+    bool isNear = window == 0 || distance < window * dilation;
+    return (isNear && distance % dilation == 0) || j < globals ||
+           position < globals;
+  }
+
+  /// A score of softmax attention after softcap and slopes.
+  double adjust(double score, int64_t head, int64_t i, int64_t j) const {
+    if (options.softcap)
+      score = *options.softcap * std::tanh(score / *options.softcap);
+    if (options.slopes)
+      score -=
+          options.slopes->at({head}) * std::abs(i + keys() - queries() - j);
+    return score;
+  }
+
   /// Whether query i may attend to key j.
   bool attends(int64_t b, int64_t i, int64_t j) const {
     bool inPrefix = options.prefix && j < options.prefix->at({b});
-    if (options.causal && j > i && !inPrefix)
+    int64_t position = i + keys() - queries();
+    if (options.causal && j > position && !inPrefix)
+      return false;
+    if (!isInPattern(position, j))
       return false;
     return !options.mask || options.mask->at({b, j}) != 0.0;
   }
@@ -64,7 +85,9 @@ static Status checkOperands(const Array &q, const Array &k, const Array *v,
     if (Status error = checkSameLength(k, "key", *v, "value"))
       return error;
   }
-  if (options.causal)
+  bool hasState =
+      options.weights == AttentionWeights::Linear && options.pattern.isAll();
+  if (options.causal && hasState)
     if (Status error = checkSameLength(q, "query", k, "key"))
       return error;
   if (options.prefix && !options.causal)
@@ -80,6 +103,10 @@ static Status checkOperands(const Array &q, const Array &k, const Array *v,
 static Status checkOptions(const AttentionOptions &options) {
   if (Status error = checkFeatureMap(options.featureMap))
     return error;
+  if (options.weights != AttentionWeights::Softmax &&
+      (options.softcap || options.slopes || options.sinks))
+    return expected("softcap, slopes and sinks only with softmax weights",
+                    "linear ones");
   if (options.weights == AttentionWeights::Softmax) {
     if (options.featureMap.kind != FeatureMapKind::Identity)
       return expected("feature map identity with softmax weights",
@@ -124,6 +151,11 @@ static Result<Problem> makeProblem(const Array &q, const Array &k,
   bool softmax = options.weights == AttentionWeights::Softmax;
   bool stabilized =
       isStabilized(options.featureMap, options.normalize.has_value());
+  for (auto [numbers, name] :
+       {std::pair(&options.slopes, "slopes"), {&options.sinks, "sinks"}})
+    if (*numbers)
+      if (Status error = checkShape(**numbers, name, {{heads->output}}))
+        return *error;
   Problem problem{options, *heads, {}, {}, {}};
   // A query's own factor cancels and is not kept; a key's does not, as the
   // factors differ between the keys of a row.
@@ -135,11 +167,11 @@ static Result<Problem> makeProblem(const Array &q, const Array &k,
 }
 
 /// Turns scores into softmax weights; what is not attended has score -infinity.
-static double exponentiateRow(std::vector<double> &row) {
-  double largest = lowest;
+static double exponentiateRow(std::vector<double> &row, double sink) {
+  double largest = sink;
   for (double score : row)
     largest = std::max(largest, score);
-  double sum = 0.0;
+  double sum = sink == lowest ? 0.0 : std::exp(sink - largest);
   for (double &score : row) {
     score = score == lowest ? 0.0 : std::exp(score - largest);
     sum += score;
@@ -173,10 +205,14 @@ static double computeRow(const Problem &problem, int64_t b, int64_t outputHead,
   row.assign(problem.keys(), softmax ? lowest : 0.0);
   for (int64_t j = 0; j < problem.keys(); ++j)
     if (problem.attends(b, i, j))
-      row[j] = problem.scale *
-               dot(q, problem.k.row({b, keyHead, j}), problem.k.dim(3));
+      row[j] =
+          problem.adjust(problem.scale * dot(q, problem.k.row({b, keyHead, j}),
+                                             problem.k.dim(3)),
+                         outputHead, i, j);
   if (softmax)
-    return exponentiateRow(row);
+    return exponentiateRow(row, problem.options.sinks
+                                    ? problem.options.sinks->at({outputHead})
+                                    : lowest);
   if (!problem.keyLog.empty())
     restoreKeyFactors(problem, b, keyHead, i, row);
   double sum = 0.0;

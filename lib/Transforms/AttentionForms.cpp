@@ -180,5 +180,11 @@ QuadraticOp mlir::linattn::rewriteAsQuadratic(RewriterBase &rewriter,
   copyReadout(op, quadratic);
   quadratic.setWeights(op.getWeights());
   quadratic.setCausal(op.getCausal());
+  quadratic.setPatternAttr(op.getPatternAttr());
+  quadratic.setSoftcapAttr(op.getSoftcapAttr());
+  if (Value slopes = op.getSlopes())
+    quadratic.getSlopesMutable().assign(slopes);
+  if (Value sinks = op.getSinks())
+    quadratic.getSinksMutable().assign(sinks);
   return quadratic;
 }

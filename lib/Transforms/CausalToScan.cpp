@@ -42,6 +42,12 @@ struct CausalToScan : OpRewritePattern<AttentionOp> {
              "quadratic";
       return rewriter.notifyMatchFailure(op, "softmax weights");
     }
+    if (op.getPattern()) {
+      remark::missed(op.getLoc(), remarkNamed("causal-to-scan"))
+          << "a pattern has no state of fixed size; the attention stays "
+             "quadratic in the keys that it sees";
+      return rewriter.notifyMatchFailure(op, "a pattern of keys");
+    }
     if (op.getPrefix()) {
       Value output = rewritePrefixed(rewriter, op);
       remark::passed(op.getLoc(), remarkNamed("causal-to-scan"))

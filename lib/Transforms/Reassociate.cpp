@@ -99,6 +99,9 @@ struct ReassociateAttention : OpRewritePattern<AttentionOp> {
     };
     if (op.getWeights() == Weights::Softmax)
       return refuse("softmax weights do not factor: (QKᵀ)V stays quadratic");
+    if (op.getPattern())
+      return refuse("a pattern gives each query keys of its own: (QKᵀ)V stays "
+                    "quadratic in them");
     if (op.getCausal())
       return refuse("causal attention masks the product: it is a scan, not "
                     "Q(KᵀV)");

@@ -130,6 +130,17 @@ def _prefix(prefix, B, causal):
     return np.ascontiguousarray(np.broadcast_to(prefix, (B,)), np.float64)
 
 
+def _scores(window, dilation, global_tokens, softcap, slopes, sinks):
+    """The pattern of keys and what changes scores, as the oracle takes them."""
+
+    def per_head(name, numbers):
+        return None if numbers is None else np.ascontiguousarray(_float64(name, numbers))
+
+    pattern = (0 if window is None else int(window), int(dilation), int(global_tokens))
+    cap = None if softcap is None else float(softcap)
+    return pattern, cap, per_head("slopes", slopes), per_head("sinks", sinks)
+
+
 def _state(initial):
     """(S, z, m) as the oracle takes it."""
     if initial is None:
@@ -175,7 +186,9 @@ def _weight_options(causal, feature_map, normalize, denominator, weights, scale)
 
 def attention(
     q, k, v, *, causal=False, feature_map="elu", normalize=True, eps=None, floor=None,
-    abs_floor=None, clamp=None, weights="linear", scale=None, mask=None, prefix=None, initial_state=None, return_state=False, out=None, num_threads=None,
+    abs_floor=None, clamp=None, weights="linear", scale=None, mask=None, prefix=None,
+    window=None, dilation=1, global_tokens=0, softcap=None, slopes=None, sinks=None,
+    initial_state=None, return_state=False, out=None, num_threads=None,
     form="auto", target=None,
 ):  # fmt: skip
     """`linattn.attention` by its formula, in float64."""
@@ -191,8 +204,9 @@ def attention(
     normalize = _normalize(normalize, denominator, q)
     if prefix is not None and (initial_state is not None or return_state):
         raise ValueError("prefix: expected none beside a state, which has no prefix, but got both")
+    scores = _scores(window, dilation, global_tokens, softcap, slopes, sinks)
     if initial_state is None and not return_state:
-        o = _oracle.attention(Q, K, V, causal, softmax, phi.oracle, normalize, scale, mask, prefix)
+        o = _oracle.attention(Q, K, V, causal, softmax, phi.oracle, normalize, scale, mask, prefix, *scores)
         return _finish(_restore(o, rank), q, out)
     if softmax:
         raise ValueError("return_state: expected weights='linear' with a state, but got weights='softmax'")
@@ -231,6 +245,7 @@ def _to_state(parts, like, layout="kv"):
 def weights(
     q, k, *, causal=False, feature_map="elu", normalize=True, eps=None, floor=None,
     abs_floor=None, clamp=None, weights="linear", scale=None, mask=None, prefix=None,
+    window=None, dilation=1, global_tokens=0, softcap=None, slopes=None, sinks=None,
 ):  # fmt: skip
     """The implicit attention matrix, which `attention` multiplies v by.
 
@@ -246,7 +261,9 @@ def weights(
     K = _tokens("k", k, rank)
     Q, K = _map_tokens(feature_map, q, k, Q, K)
     mask, prefix = _mask(mask, K.shape[0], K.shape[2]), _prefix(prefix, K.shape[0], causal)
-    w = _oracle.weights(Q, K, causal, softmax, phi.oracle, _normalize(normalize, denominator, q), scale, mask, prefix)
+    scores = _scores(window, dilation, global_tokens, softcap, slopes, sinks)
+    normalize = _normalize(normalize, denominator, q)
+    w = _oracle.weights(Q, K, causal, softmax, phi.oracle, normalize, scale, mask, prefix, *scores)
     w = {2: lambda: w[0, 0], 3: lambda: w[:, 0], 4: lambda: w}[rank]()
     return _arrays.convert_like(np.ascontiguousarray(w), q)
 

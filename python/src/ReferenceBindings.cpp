@@ -17,6 +17,7 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 namespace nb = nanobind;
 namespace ref = linattn::reference;
@@ -118,11 +119,15 @@ nb::tuple toPython(ref::State state) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-ref::AttentionOptions toOptions(bool causal, bool softmax,
-                                nb::handle featureMap, nb::handle normalize,
-                                std::optional<double> scale,
-                                const OptionalInput &mask,
-                                const OptionalInput &prefix) {
+/// Window, dilation and global tokens.
+using Pattern = std::tuple<int64_t, int64_t, int64_t>;
+
+ref::AttentionOptions
+toOptions(bool causal, bool softmax, nb::handle featureMap,
+          nb::handle normalize, std::optional<double> scale,
+          const OptionalInput &mask, const OptionalInput &prefix,
+          const Pattern &pattern, std::optional<double> softcap,
+          const OptionalInput &slopes, const OptionalInput &sinks) {
   ref::AttentionOptions options;
   options.causal = causal;
   options.weights =
@@ -132,6 +137,11 @@ ref::AttentionOptions toOptions(bool causal, bool softmax,
   options.scale = scale;
   options.mask = toArray(mask);
   options.prefix = toArray(prefix);
+  auto [window, dilation, globals] = pattern;
+  options.pattern = {window, dilation, globals};
+  options.softcap = softcap;
+  options.slopes = toArray(slopes);
+  options.sinks = toArray(sinks);
   return options;
 }
 
@@ -139,20 +149,28 @@ nb::object computeAttention(const Input &q, const Input &k, const Input &v,
                             bool causal, bool softmax, nb::handle featureMap,
                             nb::handle normalize, std::optional<double> scale,
                             const OptionalInput &mask,
-                            const OptionalInput &prefix) {
+                            const OptionalInput &prefix, const Pattern &pattern,
+                            std::optional<double> softcap,
+                            const OptionalInput &slopes,
+                            const OptionalInput &sinks) {
   return toPython(unwrap(ref::attention(
       toArray(q), toArray(k), toArray(v),
-      toOptions(causal, softmax, featureMap, normalize, scale, mask, prefix))));
+      toOptions(causal, softmax, featureMap, normalize, scale, mask, prefix,
+                pattern, softcap, slopes, sinks))));
 }
 
 nb::object computeWeights(const Input &q, const Input &k, bool causal,
                           bool softmax, nb::handle featureMap,
                           nb::handle normalize, std::optional<double> scale,
                           const OptionalInput &mask,
-                          const OptionalInput &prefix) {
-  return toPython(unwrap(ref::weights(
-      toArray(q), toArray(k),
-      toOptions(causal, softmax, featureMap, normalize, scale, mask, prefix))));
+                          const OptionalInput &prefix, const Pattern &pattern,
+                          std::optional<double> softcap,
+                          const OptionalInput &slopes,
+                          const OptionalInput &sinks) {
+  return toPython(unwrap(
+      ref::weights(toArray(q), toArray(k),
+                   toOptions(causal, softmax, featureMap, normalize, scale,
+                             mask, prefix, pattern, softcap, slopes, sinks))));
 }
 
 template <typename Enum>
@@ -266,10 +284,12 @@ void linattn::python::registerReference(nb::module_ &module) {
   nb::module_ sub = module.def_submodule("reference", "The float64 oracle.");
   sub.def("attention", computeAttention, "q"_a, "k"_a, "v"_a, "causal"_a,
           "softmax"_a, "feature_map"_a.none(), "normalize"_a.none(),
-          "scale"_a.none(), "mask"_a.none(), "prefix"_a.none());
+          "scale"_a.none(), "mask"_a.none(), "prefix"_a.none(), "pattern"_a,
+          "softcap"_a.none(), "slopes"_a.none(), "sinks"_a.none());
   sub.def("weights", computeWeights, "q"_a, "k"_a, "causal"_a, "softmax"_a,
           "feature_map"_a.none(), "normalize"_a.none(), "scale"_a.none(),
-          "mask"_a.none(), "prefix"_a.none());
+          "mask"_a.none(), "prefix"_a.none(), "pattern"_a, "softcap"_a.none(),
+          "slopes"_a.none(), "sinks"_a.none());
   sub.def("scan", computeScan, "q"_a, "k"_a, "v"_a, "gates"_a, "attributes"_a,
           "feature_map"_a.none(), "normalize"_a.none(), "scale"_a.none(),
           "initial"_a.none());

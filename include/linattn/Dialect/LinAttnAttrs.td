@@ -94,6 +94,36 @@ def LinAttn_NormalizeAttr : LinAttn_Attr<"Normalize", "normalize"> {
   let genVerifyDecl = 1;
 }
 
+def LinAttn_PatternAttr : LinAttn_Attr<"Pattern", "pattern"> {
+  let summary = "which keys a query of attention sees";
+  let description = [{
+    Query i stands at position p = i + Tk − Tq, and sees key j if
+
+    ```
+    |p − j| < window · dilation  and  (p − j) mod dilation = 0,  or j < globals,  or p < globals
+    ```
+
+    and j ≤ p where the attention is causal. A window of 0 has no bound. `window`
+    alone is a sliding window (Mistral; Longformer, Beltagy et al., 2020),
+    `dilation` its dilated kind, a window of 0 with a `dilation` the strided
+    pattern of Child et al., 2019. `globals` counts the first tokens, which all
+    others see and which see all others (Longformer, BigBird); causal, they are
+    attention sinks (StreamingLLM, Xiao et al., 2023).
+
+    Example: `#linattn.pattern<window = 512, globals = 4>`.
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"int64_t", "0">:$window,
+    DefaultValuedParameter<"int64_t", "1">:$dilation,
+    DefaultValuedParameter<"int64_t", "0">:$globals);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The distance from which on keys are out of sight; 0 without a window.
+    int64_t getReach() const { return getWindow() * getDilation(); }
+  }];
+}
+
 def LinAttn_ConfigAttr : LinAttn_Attr<"Config", "config"> {
   let summary = "the schedule chosen for an op";
   let description = [{

@@ -77,6 +77,7 @@ def LinAttn_Snapshots : LinAttn_Shaped<[3, 4, 5],
     "[B, P, H, K, V], [B, P, H, K] or [B, P, H] snapshots">;
 def LinAttn_Gate : LinAttn_Shaped<[1, 3, 4], "[H], [B, H, T] or [B, H, T, D] gate">;
 def LinAttn_Bonus : LinAttn_Shaped<[2], "[H, K] bonus">;
+def LinAttn_PerHead : LinAttn_Shaped<[1], "[H] numbers of heads">;
 def LinAttn_Mask :
     AnyTypeOf<[TensorRankOf<[I1], [2]>, MemRefRankOf<[I1], [2]>],
               "[B, T] mask as a ranked tensor or memref of i1">;

@@ -74,6 +74,19 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
     its evaluation need not be: `linattn-reassociate` and
     `linattn-causal-to-scan` rewrite it so that no N×N value exists.
 
+    A `pattern` limits the keys further, to a sliding window for example. Such
+    attention stays quadratic in the window: it has no state of fixed size.
+
+    Softmax scores are, with query i at position p = i + Tk − Tq,
+
+    ```
+    s_ij = cap(scale · q_i·k_j) − slope_h · |p − j|        cap(x) = softcap · tanh(x / softcap)
+    ```
+
+    the first part with `softcap` only (Gemma 2), the second with `slopes` (ALiBi,
+    Press et al., 2022). A head's `sinks` number is the score of a key without a
+    value: it takes weight and gives nothing (gpt-oss).
+
     The scale is the attribute `scale`, or an f64 operand where it is known at run
     time only, or 1. The operand is rounded to the accumulation type as the
     attribute is, so that both give the same bits. Reference: Katharopoulos et al., "Transformers are
@@ -84,7 +97,8 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
     - (A2) key and value have the same sequence length.
     - (A3) all have the same batch size.
     - (A4) head counts divide one another.
-    - (A5) causal: query and key have the same sequence length.
+    - (A5) causal with linear weights and without a pattern: query and key have
+      the same sequence length. Else the last query is aligned with the last key.
     - (A6) query, key, value and result have the same element type.
     - (A7) mask is `[B, Tk]`.
     - (A8) a `region` feature map comes with a region that maps one scalar of
@@ -99,6 +113,10 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
     - (A13) prefix is `[B]`, and given only with causal.
     - (A14) the scale is an attribute or an operand, not both. (A11) holds for the
       operand, too, but nothing checks it.
+    - (A15) softcap, slopes and sinks go with softmax weights only; softcap is
+      positive and finite.
+    - (A16) slopes and sinks have a number for each head of the result.
+    - (A17) a pattern goes without a prefix.
 
     Example:
 
@@ -114,8 +132,11 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
     LinAttn_Tokens:$query, LinAttn_Tokens:$key, LinAttn_Tokens:$value,
     Optional<LinAttn_Mask>:$mask, Optional<LinAttn_Lengths>:$prefix,
     Optional<F64>:$scale_value,
+    Optional<LinAttn_PerHead>:$slopes, Optional<LinAttn_PerHead>:$sinks,
     DefaultValuedAttr<LinAttn_WeightsAttr, "::mlir::linattn::Weights::Linear">:$weights,
     UnitAttr:$causal,
+    OptionalAttr<LinAttn_PatternAttr>:$pattern,
+    OptionalAttr<F64Attr>:$softcap,
     OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
     OptionalAttr<LinAttn_NormalizeAttr>:$normalize,
     OptionalAttr<F64Attr>:$scale,
@@ -124,7 +145,7 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
   let regions = (region MaxSizedRegion<1>:$phi);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` `(` $mask^ `)`)? (`prefix` `(` $prefix^ `)`)?
-    (`scale` `(` $scale_value^ `)`)?
+    (`scale` `(` $scale_value^ `)`)? (`slopes` `(` $slopes^ `)`)? (`sinks` `(` $sinks^ `)`)?
     (`weights` `(` custom<Keyword>($weights)^ `)`)? attr-dict (`phi` $phi^)?
     `:` functional-type(operands, results)
   }];
@@ -132,6 +153,10 @@ def LinAttn_AttentionOp : LinAttn_MappedOp<"attention", [
     /// The declared result may be more static than the inferred one.
     static bool isCompatibleReturnTypes(::mlir::TypeRange inferred,
                                         ::mlir::TypeRange declared);
+    /// True if the keys before a query can be summed up in a state.
+    bool hasState() {
+      return getWeights() == ::mlir::linattn::Weights::Linear && !getPattern();
+    }
   }];
   let hasCanonicalizer = 1;
 }
@@ -152,7 +177,7 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic", [AttrSizedOperandSeg
     j ≤ i + Tk − Tq, so that a tile of queries, or new queries over a cache of
     keys, are causal too.
 
-    Constraints: (A1) to (A14) of `linattn.attention` without (A5), the
+    Constraints: (A1) to (A17) of `linattn.attention` without (A5), the
     destination in place of the result.
 
     Example:
@@ -166,9 +191,13 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic", [AttrSizedOperandSeg
   let arguments = (ins
     LinAttn_Tokens:$query, LinAttn_Tokens:$key, LinAttn_Tokens:$value,
     Optional<LinAttn_Mask>:$mask, Optional<LinAttn_Lengths>:$prefix,
-    Optional<F64>:$scale_value, LinAttn_Tokens:$output,
+    Optional<F64>:$scale_value,
+    Optional<LinAttn_PerHead>:$slopes, Optional<LinAttn_PerHead>:$sinks,
+    LinAttn_Tokens:$output,
     DefaultValuedAttr<LinAttn_WeightsAttr, "::mlir::linattn::Weights::Linear">:$weights,
     UnitAttr:$causal,
+    OptionalAttr<LinAttn_PatternAttr>:$pattern,
+    OptionalAttr<F64Attr>:$softcap,
     OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
     OptionalAttr<LinAttn_NormalizeAttr>:$normalize,
     OptionalAttr<F64Attr>:$scale,
@@ -182,7 +211,7 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic", [AttrSizedOperandSeg
   ];
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` `(` $mask^ `)`)? (`prefix` `(` $prefix^ `)`)?
-    (`scale` `(` $scale_value^ `)`)?
+    (`scale` `(` $scale_value^ `)`)? (`slopes` `(` $slopes^ `)`)? (`sinks` `(` $sinks^ `)`)?
     (`weights` `(` custom<Keyword>($weights)^ `)`)? `into` `(` $output `)` attr-dict (`phi` $phi^)?
     `:` functional-type(operands, results)
   }];

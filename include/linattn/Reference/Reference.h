@@ -196,8 +196,18 @@ double normalizeValue(double num, double den, const Normalize &normalize,
 
 enum class AttentionWeights { Linear, Softmax };
 
+/// Query i, at position p = i + Tk - Tq, attends to key j if |p - j| is below
+/// window * dilation and divided by dilation, or if j or p is below globals. A
+/// window of 0 has no bound.
+struct AttentionPattern {
+  int64_t window = 0, dilation = 1, globals = 0;
+
+  bool isAll() const { return window == 0 && dilation == 1; }
+};
+
 struct AttentionOptions {
-  /// Token t attends only to tokens up to t; requires Tq == Tk.
+  /// A query attends only to keys up to its position i + Tk - Tq; without
+  /// softmax weights or a pattern requires Tq == Tk.
   bool causal = false;
   AttentionWeights weights = AttentionWeights::Linear;
   /// Must stay Identity for softmax weights.
@@ -211,6 +221,14 @@ struct AttentionOptions {
   std::optional<Array> mask = std::nullopt;
   /// [B], with causal: every query also sees this many first keys.
   std::optional<Array> prefix = std::nullopt;
+  AttentionPattern pattern = {};
+  // With softmax weights only.
+  /// Scores s become softcap * tanh(s / softcap).
+  std::optional<double> softcap = std::nullopt;
+  /// [Ho], by which scores fall with each token of distance.
+  std::optional<Array> slopes = std::nullopt;
+  /// [Ho], the score of a key whose value is 0.
+  std::optional<Array> sinks = std::nullopt;
 };
 
 /// o_i = sum_j w_ij v_j with w_ij = scale * phi(q_i).phi(k_j), divided by their

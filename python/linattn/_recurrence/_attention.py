@@ -33,6 +33,12 @@ def attention(
     scale=None,
     mask=None,
     prefix=None,
+    window=None,
+    dilation=1,
+    global_tokens=0,
+    softcap=None,
+    slopes=None,
+    sinks=None,
     initial_state=None,
     return_state=False,
     out=None,
@@ -72,6 +78,19 @@ def attention(
       mask: bool ``[B, Tk]``, True = attend.
       prefix: with `causal`, how many first tokens every token attends to as well,
         a number or int ``[B]``: a prefix LM.
+      window: the query at position p attends to the keys at distances below it only:
+        to the last `window` keys up to its own if `causal`, else to ``window - 1`` on each
+        side. With fewer queries than keys (softmax weights or a window) the last query
+        has the last key's position. Work is linear in the window (Longformer, Mistral).
+      dilation: keys at distances that it divides only; a window then reaches
+        ``window * dilation`` tokens.
+      global_tokens: how many first tokens attend to all keys and are attended to by all
+        queries, besides the window: attention sinks if `causal` (StreamingLLM).
+      softcap: softmax scores become ``softcap * tanh(score / softcap)`` (Gemma 2).
+      slopes: softmax scores decrease by ``slopes[h] * |p - j|``, floats ``[H]`` for the heads of
+        the result (ALiBi).
+      sinks: the score of a key without a value, floats ``[H]``: a head may give its weight to
+        nothing (gpt-oss).
       initial_state: a `State`, or S ``[B, H, K, V]`` where nothing else is
         carried: the sums over earlier keys.
       return_state: also return the state after these keys.
@@ -100,13 +119,14 @@ def attention(
     key = (
         "attention", causal, feature_map, normalize, (eps, floor, abs_floor, clamp), weights,
         scale, form, target, mask is None, prefix is None, describe_state(initial_state),
-        return_state,
+        return_state, (window, dilation, global_tokens), softcap, slopes is None, sinks is None,
     )  # fmt: skip
     plan = _plans.find(key)
     state = None if initial_state is None else unpack(initial_state, plan)
     operands = (q, k, v, *maps) if mask is None else (q, k, v, *maps, mask)
     if prefix is not None:
         operands += (_lengths(prefix, q),)
+    operands += tuple(x for x in (slopes, sinks) if x is not None)
     result = plan(operands + numbers, state, out, False, num_threads)
     if return_state:
         o, *parts = result
@@ -124,9 +144,11 @@ def _lengths(prefix, q):
 
 def _make_attention_plan(
     causal, feature_map, normalize, denominator, weights, scale, form, target, no_mask, no_prefix, given,
-    return_state,
+    return_state, pattern, softcap, no_slopes, no_sinks,
 ):  # fmt: skip
     no_state = given is None
+    pattern = _parse_pattern(*pattern)
+    softcap = None if softcap is None else check_number("softcap", softcap)
     causal = check_flag("causal", causal)
     normalize = check_flag("normalize", normalize)
     return_state = check_flag("return_state", return_state)
@@ -138,6 +160,18 @@ def _make_attention_plan(
     if softmax:
         _check_softmax(feature_map, denominator, form, no_state, return_state)
         feature_map, normalize = None, False
+    for name, is_given in (("softcap", softcap is not None), ("slopes", not no_slopes), ("sinks", not no_sinks)):
+        if is_given and not softmax:
+            raise ValueError(f"{name}: expected weights='softmax' with {name}, but got weights='linear'")
+    if softcap is not None and softcap <= 0:
+        raise ValueError(f"softcap: expected a positive number, but got {softcap!r}")
+    if pattern and stateful:
+        name = "return_state" if return_state else "initial_state"
+        raise ValueError(f"{name}: expected no window, dilation or global_tokens beside a state, but got both")
+    if pattern and not no_prefix:
+        raise ValueError("prefix: expected either a prefix or a window, dilation or global_tokens, but got both")
+    if pattern and form not in ("auto", "quadratic"):
+        raise ValueError(f"form: expected auto or quadratic with a window or dilation, but got {form!r}")
     denominator = _plans.check_denominator(denominator, normalize)
     if not no_prefix and not causal:
         raise ValueError("prefix: expected it only with causal=True, but got it without")
@@ -153,22 +187,47 @@ def _make_attention_plan(
         causal=causal, weights=weights,
         config=config, quadratic=form == "quadratic", has_state=not no_state,
         returns_state=return_state,
-        gates=(() if no_mask else ("mask",)) + (() if no_prefix else ("prefix",)),
+        pattern=pattern, softcap=softcap,
+        gates=tuple(
+            name for name, is_missing in (
+                ("mask", no_mask), ("prefix", no_prefix), ("slopes", no_slopes), ("sinks", no_sinks),
+            ) if not is_missing
+        ),
     )  # fmt: skip
     if not stateful:
         text = _text.attention_text
     else:
         text = _text.scan_text if causal else _text.noncausal_text
-    layouts = {"mask": ("mask", f"B {'T' if causal else 'Tk'}"), "prefix": ("counts", "B")}
+    same_length = causal and not softmax and not pattern
+    layouts = {
+        "mask": ("mask", f"B {'T' if same_length else 'Tk'}"), "prefix": ("counts", "B"),
+        "slopes": ("gate", "Ho"), "sinks": ("gate", "Ho"),
+    }  # fmt: skip
     default_scale = "K**-0.5" if softmax else 1.0 if stateful else None
     return _plans.make_plan(
         options, text, scale=default_scale if scale is None else scale, target=target,
         what="attention", gates=[(name, *layouts[name]) for name in options.gates],
-        same_length=causal, given=given,
+        same_length=same_length, given=given,
     )  # fmt: skip
 
 
 makers["attention"] = _make_attention_plan
+
+
+def _parse_pattern(window, dilation, global_tokens):
+    """The parameters of `#linattn.pattern`, or None where all keys are seen."""
+    numbers = {"window": (0 if window is None else window, 0 if window is None else 1),
+               "dilation": (dilation, 1), "global_tokens": (global_tokens, 0)}  # fmt: skip
+    for name, (number, least) in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+            raise TypeError(f"{name}: expected an integer, but got {type(number).__name__}")
+        if not least <= number < 2**31:
+            raise ValueError(f"{name}: expected a number in [{least}, 2**31), but got {number}")
+    if window is None and dilation == 1:
+        if global_tokens:
+            raise ValueError("global_tokens: expected a window or dilation beside them, but got neither")
+        return None
+    return tuple(int(number) for number, _ in numbers.values())
 
 
 def _check_softmax(feature_map, denominator, form, no_state, return_state):

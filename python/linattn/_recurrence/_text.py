@@ -31,6 +31,8 @@ class Options:
     takes_scale: bool = False  # the scale is an argument
     causal: bool = False
     weights: str = "linear"
+    pattern: tuple | None = None  # window, dilation, globals
+    softcap: float | None = None
     config: str | None = None
     update: str = "add"
     readout: str = "inclusive"
@@ -193,8 +195,11 @@ class _Function:
     def prefix_argument(self, extra):
         if "prefix" not in self.options.gates:
             return None
-        _, dtype = extra[-1]
+        _, dtype = extra[self.options.gates.index("prefix")]
         return self.argument("prefix", _tensor(None, dtype))
+
+    def per_head_argument(self, name, dtype):
+        return self.argument(name, _tensor(self.sizes.Ho, dtype)) if dtype else None
 
     def gate_argument(self, name, rank, dtype):
         s = self.sizes
@@ -285,6 +290,11 @@ class _Function:
         options, parts = self.options, []
         if "causal" in names and options.causal:
             parts.append("causal")
+        if "pattern" in names and options.pattern:
+            window, dilation, globals_ = options.pattern
+            parts.append(f"pattern = #linattn.pattern<window = {window}, dilation = {dilation}, globals = {globals_}>")
+        if "softcap" in names and options.softcap is not None:
+            parts.append(f"softcap = {float_literal(options.softcap)}")
         if "reverse" in names and options.reverse:
             parts.append("reverse")
         if "every" in names and options.every is not None:
@@ -338,11 +348,14 @@ def attention_text(options, sizes, extra, maps=()):
     q, k, v = operands = f.mapped_tokens(f.token_arguments())
     mask = f.mask_argument()
     prefix = f.prefix_argument(extra)
+    dtypes = {name: dtype for name, (_, dtype) in zip(options.gates, extra)}
+    slopes, sinks = (f.per_head_argument(name, dtypes.get(name)) for name in ("slopes", "sinks"))
     scale = f.scale_argument()
-    operands = operands + [operand for operand in (mask, prefix, scale) if operand]
+    operands = operands + [operand for operand in (mask, prefix, scale, slopes, sinks) if operand]
     weights = " weights(softmax)" if options.weights == "softmax" else ""
-    attributes = f.attributes("causal", "feature_map", "normalize", "scale", "config")
-    source = f"{q}, {k}, {v}{_operand('mask', mask)}{_operand('prefix', prefix)}{_operand('scale', scale)}{weights}"
+    attributes = f.attributes("causal", "pattern", "softcap", "feature_map", "normalize", "scale", "config")
+    source = f"{q}, {k}, {v}{_operand('mask', mask)}{_operand('prefix', prefix)}{_operand('scale', scale)}"
+    source += f"{_operand('slopes', slopes)}{_operand('sinks', sinks)}{weights}"
     if options.quadratic:
         operands.append(f.output(f.state_heads()))
         text = f"linattn.quadratic {source} into({operands[-1]}){attributes}"

@@ -25,8 +25,11 @@ def attend(q, k, v, positions, cache=None, cu_seqlens=None, causal=True, window=
         lengths = cu_seqlens.diff().tolist()
         q, k, v = (pad_sequence(x[0].split(lengths), batch_first=True) for x in (q, k, v))
         positions = pad_sequence(positions.split(lengths), batch_first=True, padding_value=-1)
-    if cache is None and lengths is None and window is None:
-        return _softmax(q, k, v, is_causal=causal)
+    if cache is None and lengths is None:
+        if window is None:
+            return _softmax(q, k, v, is_causal=causal)
+        if not _records(q, k, v):  # The work of a window, and no mask of T×T.
+            return linattn.attention(q, k, v, causal=causal, weights="softmax", window=window)
     positions = positions.expand(q.shape[:2])
     key_positions = positions
     if cache is not None:
@@ -43,6 +46,10 @@ def attend(q, k, v, positions, cache=None, cu_seqlens=None, causal=True, window=
     if lengths is None:
         return o
     return torch.cat([row[:length] for row, length in zip(o, lengths)]).unsqueeze(0)
+
+
+def _records(*tensors):
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 
 def _softmax(q, k, v, **options):
@@ -63,7 +70,8 @@ def _append(cache, k, v, positions, window):
 
 
 class MultiHeadAttention(ProjectedLayer):
-    """Softmax attention, by PyTorch's `scaled_dot_product_attention`: the baseline.
+    """Softmax attention, by PyTorch's `scaled_dot_product_attention`: the baseline. A window without
+    a cache or gradients is `linattn.attention`'s.
 
     Args:
       hidden_size: of the tokens.
