@@ -83,6 +83,8 @@ LogicalResult SweepOp::verify() {
       scale && !isUsableScale(scale->convertToDouble(), type))
     return emitOpError("expected scale to be 0 or a normal number of ")
            << type << ", but got " << scale->convertToDouble();
+  if (failed(verifyConstantDecay(*this, {getDecay(), "decay"}))) // (W9)
+    return failure();
   return verifyRelations(*this);
 }
 

@@ -47,6 +47,7 @@ def LinAttn_SweepOp : LinAttn_RecurrenceOp<"sweep", [AttrSizedOperandSegments]> 
     - (W7) cu_seqlens needs batch size 1; the state's first dimension is then
       one less than the number of offsets.
     - (W8) scale is 0 or a normal number of the state's type.
+    - (W9) a constant decay holds natural logarithms of at most 0.
 
     Example:
 
