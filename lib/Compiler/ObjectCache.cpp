@@ -101,7 +101,7 @@ static std::string chooseDirectory(const CompilerOptions &options) {
   return path.str().str();
 }
 
-/// Whether only this user could have written there.
+/// Whether the file belongs to this user and no other user can write to it.
 static bool isTrusted(const struct stat &status) {
   return status.st_uid == geteuid() && (status.st_mode & 022) == 0;
 }

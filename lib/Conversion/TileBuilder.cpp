@@ -117,9 +117,9 @@ TileBuilder::Rows TileBuilder::accumulateInParts(
       });
 }
 
-/// A map is a long chain of operations on each vector. Several vectors side by
-/// side hide one another's latency: as many as the registers have room for, and
-/// as divide a row.
+/// The number of vectors that a map is applied to at once. A map is a long
+/// chain of dependent operations; interleaving several vectors hides their
+/// latency. The number fits the registers and divides a row.
 int64_t TileBuilder::mapLanes(Value operand) {
   int64_t lanes = shape.lanes,
           longest = lanes * std::max<int64_t>(lanes / 4, 1);
