@@ -43,6 +43,10 @@ if config.linattn_ptxas and not config.linattn_ptxas.endswith("NOTFOUND"):
 if config.linattn_assertions.upper() in ("1", "ON", "TRUE", "YES"):
     config.available_features.add("asserts")
 
+# Whole matrices instead of one of each kind.
+if os.environ.get("LINATTN_MATRIX") == "all":
+    config.available_features.add("matrix")
+
 # A partial build may lack these.
 if os.path.exists(config.linattn_plugin):
     config.available_features.add("plugin")

@@ -3,7 +3,12 @@
 import hashlib
 import os
 
-import hypothesis.core
+# Every core has a worker that compiles most of the time. Threads of OpenMP, and those of
+# the kernels where there are no more than cores, would spin for the time between two calls.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("LINATTN_NUM_THREADS", str((os.cpu_count() or 1) + 1))
+
+import hypothesis.core  # noqa: E402
 import numpy as np
 import pytest
 from hypothesis import settings
