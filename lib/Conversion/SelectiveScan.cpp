@@ -31,6 +31,8 @@ namespace {
 using Complex = std::pair<Value, Value>;
 
 constexpr int64_t blockTokens = 32;
+/// Numbers of a state that a thread of a GPU holds in registers.
+constexpr int64_t mostStates = 64;
 
 int64_t rankOf(Value memref) {
   return cast<MemRefType>(memref.getType()).getRank();
@@ -48,6 +50,11 @@ public:
 
 private:
   // Scalars.
+  void emitInRegisters(Value channel, int64_t states);
+  Complex stepState(Value token, Value channel, Value n, Value delta,
+                    Value input, Complex state);
+  Value addProduct(Value token, Value channel, Value n, Complex state,
+                   Value sum);
   Complex projected(Value real, Value imaginary, Value token, Value channel,
                     Value state);
   Value groupOf(Value projection, Value channel);
@@ -136,38 +143,88 @@ Value SelectiveScan::finished(Value y, Value u, Value token, Value channel) {
   return y;
 }
 
+/// h_n ← e^{Δ a_n} h_n + Δ u b_n, of which `input` is Δ u.
+Complex SelectiveScan::stepState(Value token, Value channel, Value n,
+                                 Value delta, Value input, Complex state) {
+  Value angle;
+  if (scan.getAImag())
+    angle = loadAs(scan.getAImag(), {channel, n});
+  Complex b = projected(scan.getB(), scan.getBImag(), token, channel, n);
+  Complex x{mulf(input, b.first), b.second ? mulf(input, b.second) : Value()};
+  Value log = loadAs(scan.getA(), {channel, n});
+  return complexFma(polarStep(delta, log, angle), state, x);
+}
+
+/// sum + Re(c_n h_n).
+Value SelectiveScan::addProduct(Value token, Value channel, Value n,
+                                Complex state, Value sum) {
+  Complex c = projected(scan.getC(), scan.getCImag(), token, channel, n);
+  sum = fma(c.first, state.first, sum);
+  return state.second ? fma(negate(c.second), state.second, sum) : sum;
+}
+
+/// The tokens of a channel whose states stay in the registers of a thread.
+void SelectiveScan::emitInRegisters(Value channel, int64_t states) {
+  auto at = [&](int64_t n) {
+    return SmallVector<Value>{slot, channel, index(n)};
+  };
+  bool isComplex = bool(scan.getAImag());
+  SmallVector<Value> initial;
+  for (int64_t n = 0; n < states; ++n) {
+    initial.push_back(load(scan.getState(), at(n)));
+    if (isComplex)
+      initial.push_back(load(scan.getStateImag(), at(n)));
+  }
+  SmallVector<Value> last = forEachToken(
+      initial, [&](Value token, ValueRange h) -> SmallVector<Value> {
+        Value u = loadAs(scan.getInput(), {batch, token, channel});
+        Value delta = deltaAt(token, channel), input = mulf(delta, u);
+        Value y = number(0.0);
+        SmallVector<Value> next;
+        for (int64_t n = 0; n < states; ++n) {
+          Complex state = isComplex ? Complex{h[2 * n], h[2 * n + 1]}
+                                    : Complex{h[n], Value()};
+          state = stepState(token, channel, index(n), delta, input, state);
+          y = addProduct(token, channel, index(n), state, y);
+          next.push_back(state.first);
+          if (isComplex)
+            next.push_back(state.second);
+        }
+        write(finished(y, u, token, channel), scan.getOutput(),
+              {batch, token, channel});
+        return next;
+      });
+  for (int64_t n = 0; n < states; ++n) {
+    store(last[isComplex ? 2 * n : n], scan.getState(), at(n));
+    if (isComplex)
+      store(last[2 * n + 1], scan.getStateImag(), at(n));
+  }
+}
+
 void SelectiveScan::emitScalars() {
   Value channels = dim(scan.getOutput(), 2), slots = dim(scan.getState(), 0);
+  std::optional<int64_t> states = getConstantIntValue(dim(scan.getA(), 1));
+  bool fitsRegisters =
+      forThreads && states && *states * (scan.getAImag() ? 2 : 1) <= mostStates;
   parallel(mul(slots, channels), [&](Value task) {
     enterSequence(div(task, channels));
     Value channel = rem(task, channels);
+    if (fitsRegisters)
+      return emitInRegisters(channel, *states);
     forEachToken({}, [&](Value token, ValueRange) -> SmallVector<Value> {
       Value u = loadAs(scan.getInput(), {batch, token, channel});
-      Value delta = deltaAt(token, channel);
+      Value delta = deltaAt(token, channel), input = mulf(delta, u);
       Value y = reduce(
           dim(scan.getA(), 1), number(0.0), [&](Value n, Value sum) -> Value {
             SmallVector<Value> at{slot, channel, n};
-            Value angle;
             Complex state{load(scan.getState(), at), Value()};
-            if (scan.getAImag()) {
-              angle = loadAs(scan.getAImag(), {channel, n});
+            if (scan.getAImag())
               state.second = load(scan.getStateImag(), at);
-            }
-            Complex b =
-                projected(scan.getB(), scan.getBImag(), token, channel, n);
-            Complex c =
-                projected(scan.getC(), scan.getCImag(), token, channel, n);
-            Value input = mulf(delta, u);
-            Complex x{mulf(input, b.first),
-                      b.second ? mulf(input, b.second) : Value()};
-            Value log = loadAs(scan.getA(), {channel, n});
-            state = complexFma(polarStep(delta, log, angle), state, x);
+            state = stepState(token, channel, n, delta, input, state);
             store(state.first, scan.getState(), at);
-            sum = fma(c.first, state.first, sum);
-            if (!state.second)
-              return sum;
-            store(state.second, scan.getStateImag(), at);
-            return fma(negate(c.second), state.second, sum);
+            if (state.second)
+              store(state.second, scan.getStateImag(), at);
+            return addProduct(token, channel, n, state, sum);
           });
       write(finished(y, u, token, channel), scan.getOutput(),
             {batch, token, channel});
@@ -471,8 +528,9 @@ void SelectiveScan::writeTokens(Value packed, Value first, Value tokens) {
 }
 
 void mlir::linattn::lowerRecurrence(OpBuilder &b, SelectiveScanOp op,
-                                    int64_t width) {
+                                    int64_t width, bool lanes) {
   SelectiveScan loops(b, op, width);
+  loops.forThreads = lanes;
   if (width == 1)
     loops.emitScalars();
   else

@@ -27,15 +27,14 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// The plain route, for whatever has no kernel: naive loops, the outermost
-/// parallel one over the blocks of a grid.
+/// The plain route, for whatever has no kernel: naive loops, an iteration of
+/// the outermost parallel one for a thread, a warp or a block.
 static void addPlainRoute(OpPassManager &pm) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
-  functions.addPass(createLinAttnLowerToLoopsPass());
+  functions.addPass(createLinAttnLowerToLoopsPass({/*lanes=*/true}));
   functions.addPass(createLinAttnLaunchCopiesPass());
   functions.addPass(createConvertLinalgToParallelLoopsPass());
-  functions.addPass(createGpuMapParallelLoopsPass());
-  functions.addPass(createConvertParallelLoopToGpuPass());
+  functions.addPass(createLinAttnMapLoopsToThreadsPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createGpuKernelOutliningPass());
 }

@@ -51,8 +51,14 @@ def LinAttnLowerToLoopsPass
   let description = [{
     The naive form of each op, element by element, in the accumulation type:
     the oracle in IR. Ops must work on buffers; batch and head become one
-    `scf.parallel` loop.
+    `scf.parallel` loop, and so do the rows of maps and norms. With `lanes`, loops whose
+    iterations the threads of a GPU may divide are parallel inside it: those over the
+    elements of a row and over the value columns of a state.
   }];
+  let options = [
+    Option<"lanes", "lanes", "bool", /*default=*/"false",
+           "Parallel loops inside a task, for the threads of a GPU">
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"

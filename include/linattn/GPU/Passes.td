@@ -137,6 +137,45 @@ def LinAttnLaunchCopiesPass : Pass<"linattn-launch-copies"> {
   ];
 }
 
+def LinAttnMapLoopsToThreadsPass : Pass<"linattn-map-loops-to-threads"> {
+  let summary = "Launch parallel loops, an iteration for a thread, a warp or a block";
+  let description = [{
+    Every outermost `scf.parallel` becomes a `gpu.launch`. Its iterations are
+    numbered along x, the last dimension fastest: neighbouring threads work on
+    neighbouring elements. A block has 128 threads, or one warp where iterations are
+    few. Where the body holds loops `scf.parallel` of one dimension,
+
+    - a warp takes an iteration, its lanes those of the loops inside; their sums and
+      maxima are shuffled in a fixed order;
+    - or, if one of the loops reads a buffer that is written, a block does, with
+      barriers around each of them.
+
+    Loops inside that cannot be divided so become sequential. A loop with a result of
+    its own is left alone.
+
+    Before:
+
+    ```mlir
+    scf.parallel (%i, %j) = (%c0, %c0) to (%m, %n) step (%c1, %c1) { … }
+    ```
+
+    After:
+
+    ```mlir
+    gpu.launch blocks(%b, …) in (%bx = %blocks, …) threads(%t, …) in (%tx = %threads, …) {
+      %k = arith.addi (arith.muli %b, %tx), %t
+      scf.if (arith.cmpi slt, %k, %mn) { … }
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numLaunches", "num-launches", "Number of loops that became launches">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
 def LinAttnExpandDoubleMathPass : Pass<"linattn-expand-double-math"> {
   let summary = "Expand functions of f64 into polynomials";
   let description = [{
