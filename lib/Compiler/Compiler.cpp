@@ -262,12 +262,9 @@ llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
       return math.takeError();
     resolved.math = *math;
   }
-  if (resolved.target == Target::NVVM && resolved.chip.empty()) {
-    llvm::Expected<std::string> chip = getCurrentChip();
-    if (!chip)
-      return chip.takeError();
-    resolved.chip = std::move(*chip);
-  }
+  if (resolved.target == Target::NVVM && resolved.chip.empty())
+    if (llvm::Error error = describeDevice(resolved))
+      return std::move(error);
   if (!mlir::linattn::symbolizeCopyEngine(resolved.copy))
     return llvm::createStringError(
         "expected copy to be cp_async or tma, but got '" + resolved.copy + "'");

@@ -38,7 +38,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   // Counts the options, so that no new one is forgotten: all are part of the
   // key but `isolated`, `memoryCache`, `diskCache` and `cacheDir`.
   [[maybe_unused]] const auto &[o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11,
-                                o12, o13, o14] = options;
+                                o12, o13, o14, o15] = options;
   llvm::SHA256 hash;
   // Lengths keep neighbouring fields from running into each other.
   auto add = [&](llvm::StringRef field) {
@@ -49,6 +49,9 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   add(entry);
   add(std::to_string(static_cast<int>(options.target)));
   add(options.chip);
+  for (int64_t hint : {options.hints.sequences, options.hints.tokens,
+                       options.hints.multiprocessors, options.hints.bandwidth})
+    add(std::to_string(hint));
   add(options.copy);
   add(options.reassociate);
   add(options.form);

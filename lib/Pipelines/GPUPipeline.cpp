@@ -61,6 +61,8 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
   select.chip = options.chip;
   select.sms = options.sms;
   select.bandwidth = options.bandwidth;
+  select.sequences = options.sequences;
+  select.tokens = options.tokens;
   select.copy = options.copy;
   select.math = options.math;
   pm.addNestedPass<func::FuncOp>(createLinAttnSelectSchedulePass(select));

@@ -72,6 +72,7 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
     gpu.copy = mlir::linattn::symbolizeCopyEngine(options.copy)
                    .value_or(mlir::linattn::CopyEngine::CpAsync);
     gpu.math = options.math.value_or(Math::Strict);
+    gpu.setHints(options.hints);
     if (options.target == Target::NVVM)
       return mlir::linattn::buildNVVMPipeline(pm, gpu);
     // "Unit" is what tokens have: gates may have any strides.

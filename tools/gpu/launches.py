@@ -176,7 +176,7 @@ def main():
     recorder = Recorder(library)
     print(f"""# What a call launches
 
-Made by `tools/gpu/launches.py` on a driver that records launches and runs nothing. Tokens are `[{B}, {T}, {H}, {D}]`; the chip is sm_90 with
+Made by `tools/gpu/launches.py` on a driver that records launches and runs nothing. Tokens are `[{B}, {T}, {H}, {D}]`; the chip is sm_90a with
 {MULTIPROCESSORS} multiprocessors. *Work* is how many results do not depend on one another: the columns of all states (B · H · V) of a
 recurrence, its channels, the rows of a norm, the elements of a convolution. The widest kernel of a call has at least as many threads as
 that, or as {ENOUGH} ({MULTIPROCESSORS} · 2048 / 8), and every kernel has a warp.

@@ -43,6 +43,12 @@ def LinAttnSelectSchedulePass
            "Number of multiprocessors; 0: that of the chip">,
     Option<"bandwidth", "bandwidth", "int64_t", /*default=*/"0",
            "Bandwidth of memory in GB/s; 0: that of the chip">,
+    Option<"sequences", "sequences", "int64_t", /*default=*/"0",
+           "Sequences that schedules are chosen for where types leave them open; "
+           "0: not known">,
+    Option<"tokens", "tokens", "int64_t", /*default=*/"0",
+           "Tokens that schedules are chosen for where types leave them open; 0: "
+           "not known">,
     Option<"shared", "shared", "int64_t", /*default=*/"0",
            "Bytes of shared memory that a thread block may have; 0: what the "
            "chip has">,

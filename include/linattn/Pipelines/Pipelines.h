@@ -14,6 +14,7 @@
 #ifndef LINATTN_PIPELINES_PIPELINES_H
 #define LINATTN_PIPELINES_PIPELINES_H
 
+#include "linattn/CodeGen/CompilerOptions.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Pipelines/LowerToLLVM.h"
 #include "linattn/Support/Arithmetic.h"
@@ -138,6 +139,17 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
       *this, "bandwidth",
       llvm::cl::desc("Bandwidth of memory in GB/s; 0: that of the chip"),
       llvm::cl::init(0)};
+  Option<int64_t> sequences{
+      *this, "sequences",
+      llvm::cl::desc(
+          "Sequences that schedules are chosen for where types leave "
+          "them open; 0: not known"),
+      llvm::cl::init(0)};
+  Option<int64_t> tokens{
+      *this, "tokens",
+      llvm::cl::desc("Tokens that schedules are chosen for where types leave "
+                     "them open; 0: not known"),
+      llvm::cl::init(0)};
   Option<CopyEngine> copy{
       *this, "copy",
       llvm::cl::desc("How the tiles of attention come to shared memory"),
@@ -156,6 +168,12 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
       *this, "through-linalg",
       llvm::cl::desc("Make kernels of linalg ops, none of whole recurrences"),
       llvm::cl::init(false)};
+  void setHints(const ::linattn::ScheduleHints &hints) {
+    sequences = hints.sequences;
+    tokens = hints.tokens;
+    sms = hints.multiprocessors;
+    bandwidth = hints.bandwidth;
+  }
   InnermostStride innermost = InnermostStride::Tokens;
   /// Buffers are in host memory, where their elements can be looked at.
   bool onHost = false;

@@ -381,6 +381,10 @@ TEST_F(CacheTest, KeysTellAllOptionsApart) {
     add([&](CompilerOptions &o) { o.target = target; });
   add([](CompilerOptions &o) { o.math = Math::Fast; });
   add([](CompilerOptions &o) { o.chip = "sm_90"; });
+  add([](CompilerOptions &o) { o.hints.sequences = 8; });
+  add([](CompilerOptions &o) { o.hints.tokens = 8; });
+  add([](CompilerOptions &o) { o.hints.multiprocessors = 8; });
+  add([](CompilerOptions &o) { o.hints.bandwidth = 8; });
   add([](CompilerOptions &o) { o.copy = "tma"; });
   add([](CompilerOptions &o) { o.copy = "tma", o.chip = "sm_90"; });
   add([](CompilerOptions &o) { o.reassociate = "never"; });
