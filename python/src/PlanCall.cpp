@@ -182,7 +182,7 @@ std::shared_ptr<Plan::Entry> PlanCall::findKernel() {
                              tokens <= fewTokens);
   key.clear();
   key.push_back(static_cast<int64_t>(binder.dtype));
-  key.push_back(place.device + 1);
+  key.push_back(place.isDevice() ? place.device + 1 : 0);
   // Schedules of a GPU are chosen by the sizes of the call, in classes.
   bool chooses = place.isDevice() || plan.emulatesDevice;
   key.push_back(chooses ? getSizeClass(getSequences()) : 0);
