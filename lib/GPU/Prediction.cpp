@@ -61,9 +61,9 @@ KernelWork ChunkKernel::work() {
   work.operations = written * keySummands();
   // Each group of warps makes the scores of all rows.
   if (reads())
-    work.operations +=
-        readSummands * written + 2.0 * chunkTokens * chunkTokens *
-                                     (groups() * key + readSummands * slice());
+    work.operations += readSummands() * written +
+                       2.0 * chunkTokens * chunkTokens *
+                           (groups() * key + readSummands() * slice());
   work.bytes = 2.0 * chunkTokens * (reads() ? 2 : 1) * (keySize + columns);
   work.bytes += hasTokenDecay() ? 4 * chunkTokens : 0;
   work.stateBytes = 4 * keySize * columns;
@@ -93,7 +93,8 @@ KernelWork ColumnKernel::work() {
   work.bytes = double(tokens()) * elementBytes() * (reads() ? 2 : 1) *
                (keySize + columns);
   if (op.getDecay() && rankOf(op.getDecay()) > 1)
-    work.bytes += 4.0 * tokens() * (hasChannelDecay() ? keySize : 1);
+    work.bytes += decayType.getIntOrFloatBitWidth() / 8.0 * tokens() *
+                  (hasChannelDecay() ? keySize : 1);
   work.stateBytes = 4 * keySize * columns;
   work.latency =
       (reads() ? 1 : 0.5) * (chunkSeconds / 2 + blocks() * blockSeconds);

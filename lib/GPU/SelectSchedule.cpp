@@ -110,18 +110,24 @@ private:
     return why.empty() ? ", tma" : "; cp_async, no tma: " + why;
   }
 
-  /// That products of matrices take of tokens of f32.
+  /// That products of matrices take of what is wider than 16 bits.
   int64_t summandsOf(Operation *op) {
-    bool isWide = getElementTypeOrSelf(op->getOperand(0)).isF32();
-    return isWide && math == ::linattn::Math::Fast ? 2 : allSummands;
+    if (math != ::linattn::Math::Fast)
+      return allSummands;
+    return getElementTypeOrSelf(op->getOperand(0)).isF32() ? 2 : 1;
   }
 
   std::string describeProducts(Operation *op, ScheduleAttr schedule) {
     std::string text = describeMma(op, schedule);
+    // A summand's, with the one that is not stored.
+    Type token = getElementTypeOrSelf(op->getOperand(0));
+    int64_t bits = summandTypeOf(token).isF16() ? 11 : 8;
     if (schedule.getSummands() < allSummands)
-      text += llvm::formatv("; math=fast: products take {0} summands of f32, "
-                            "{1} bits",
-                            schedule.getSummands(), 8 * schedule.getSummands())
+      text += llvm::formatv("; math=fast: products take {0} summand{1} of f32, "
+                            "{2} bits",
+                            schedule.getSummands(),
+                            schedule.getSummands() > 1 ? "s" : "",
+                            bits * schedule.getSummands())
                   .str();
     return text;
   }

@@ -67,8 +67,42 @@ def LinAttnSelectSchedulePass
                  clEnumValN(::linattn::Math::Strict, "strict",
                             "three summands of 16-bit numbers: all of it"),
                  clEnumValN(::linattn::Math::Fast, "fast",
-                            "two summands: 16 bits, in half the products"))
+                            "two summands of f32: 16 bits, in half the products; of "
+                            "16-bit tokens one"))
            }]>
+  ];
+}
+
+def LinAttnMaterializeMapsPass : Pass<"linattn-materialize-maps"> {
+  let summary = "Apply feature maps that no kernel knows before the op";
+  let description = [{
+    A scan, state or read on buffers whose map is a region or `softmax_kernel` gets
+    mapped tokens of f32 and the identity map, so that it can run in a kernel; values
+    and outputs of 16 bits are f32 there, too. Scans with a running maximum and tokens
+    of f64 are left alone.
+
+    Before:
+
+    ```mlir
+    linattn.read %q, %s into(%o) {feature_map = #linattn.feature_map<region>} phi { … }
+      : (memref<2x8x?x64xbf16>, …) -> ()
+    ```
+
+    After:
+
+    ```mlir
+    linattn.feature_map %q into(%f) {feature_map = #linattn.feature_map<region>} phi { … }
+      : (memref<2x8x?x64xbf16>, memref<2x8x?x64xf32>) -> ()
+    linattn.read %f, %s into(%w) : (memref<2x8x?x64xf32>, …) -> ()
+    linalg.generic … ins(%w : memref<2x8x?x64xf32>) outs(%o : memref<2x8x?x64xbf16>) { … }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numMaps", "num-maps", "Number of ops whose map stands before them">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect"
   ];
 }
 
@@ -231,6 +265,30 @@ def LinAttnMathToIntrinsicsPass : Pass<"linattn-math-to-intrinsics"> {
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"
+  ];
+}
+
+def LinAttnPackConversionsPass : Pass<"linattn-pack-conversions"> {
+  let summary = "Convert floats to 16 bits two at a time";
+  let description = [{
+    Every `arith.truncf` of f32 to f16 or bf16 becomes the instruction that converts
+    two numbers, of which one is 0 where there is one alone; the bits are the same.
+    Vectors of an odd size and other roundings are left alone. For sm_80 and later.
+
+    Before:
+
+    ```mlir
+    %1 = arith.truncf %0 : vector<2xf32> to vector<2xbf16>
+    ```
+
+    After:
+
+    ```mlir
+    %1 = nvvm.convert.f32x2.to.bf16x2 %high, %low {rnd = #nvvm.fp_rnd_mode<rn>} : vector<2xbf16>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"
   ];
 }
 

@@ -163,7 +163,8 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
       llvm::cl::init(::linattn::Math::Strict),
       llvm::cl::values(
           clEnumValN(::linattn::Math::Strict, "strict", "all of it"),
-          clEnumValN(::linattn::Math::Fast, "fast", "16 bits"))};
+          clEnumValN(::linattn::Math::Fast, "fast",
+                     "16 bits; of tokens of 16 bits, as many as theirs"))};
   Option<bool> throughLinalg{
       *this, "through-linalg",
       llvm::cl::desc("Make kernels of linalg ops, none of whole recurrences"),
