@@ -118,8 +118,8 @@ struct LowerRecurrence : OpRewritePattern<OpTy> {
 
 void mlir::linattn::populateRecurrencePatterns(RewritePatternSet &patterns,
                                                int64_t vectorBits) {
-  patterns
-      .add<LowerRecurrence<SelectiveScanOp>, LowerRecurrence<DiagonalScanOp>,
-           LowerRecurrence<Wkv4Op>, LowerRecurrence<LogLinearOp>>(
-          patterns.getContext(), vectorBits);
+  patterns.add<LowerRecurrence<SelectiveScanOp>,
+               LowerRecurrence<DiagonalScanOp>, LowerRecurrence<Wkv4Op>,
+               LowerRecurrence<LogLinearOp>, LowerRecurrence<SweepSelectiveOp>>(
+      patterns.getContext(), vectorBits);
 }

@@ -11,7 +11,7 @@
 
 #include "VectorBuilder.h"
 
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 
 namespace mlir::linattn {
 
@@ -98,6 +98,7 @@ void lowerRecurrence(OpBuilder &b, DiagonalScanOp op, int64_t width);
 void lowerRecurrence(OpBuilder &b, Wkv4Op op, int64_t width);
 void lowerRecurrence(OpBuilder &b, SelectiveScanOp op, int64_t width);
 void lowerRecurrence(OpBuilder &b, LogLinearOp op, int64_t width);
+void lowerRecurrence(OpBuilder &b, SweepSelectiveOp op, int64_t width);
 
 /// One token of RWKV-4: the output, and the next sum, weight and maximum.
 SmallVector<Value, 4> emitQuotientStep(RecurrenceBuilder &r, ValueRange state,

@@ -21,7 +21,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Activations.h"
-#include "RecurrenceBuilder.h"
+#include "ChannelTasks.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -30,16 +30,10 @@ namespace {
 
 using Complex = std::pair<Value, Value>;
 
-constexpr int64_t blockTokens = 32;
-
-int64_t rankOf(Value memref) {
-  return cast<MemRefType>(memref.getType()).getRank();
-}
-
-class SelectiveScan : public RecurrenceBuilder {
+class SelectiveScan : public ChannelTasks {
 public:
   SelectiveScan(OpBuilder &b, SelectiveScanOp scan, int64_t width)
-      : RecurrenceBuilder(b, scan, width), scan(scan),
+      : ChannelTasks(b, scan, width), scan(scan),
         // Registers for the states and their a; complex ones take twice.
         rows(scan.getAImag() ? 2 : 4) {}
 
@@ -61,18 +55,13 @@ private:
   // Vectors.
   void loadChannels();
   Value loadTransposed(Value operand, ValueRange prefix);
-  void storeState(Value packed, Value state);
   void prepareFactors();
   void packBlock(Value first, Value tokens);
-  void packTokens(Value operand, Value first, Value tokens, Value target);
-  void packProjection(Value operand, Value first, Value tokens, Value target);
   void sweep(Value state, Value tokens);
   Complex factor(Complex a, Value t);
   Complex projectionAt(Value perToken, Value perTokenImag, Value fixed,
                        Value fixedImag, Value t, Value state);
   void finishBlock(Value first, Value tokens);
-  void writeTokens(Value packed, Value first, Value tokens);
-  void clear(Value buffer);
   bool isFixed(Value projection) { return rankOf(projection) == 2; }
   bool hasFixedDelta() { return rankOf(scan.getDelta()) == 1; }
   Complex loadRow(Value real, Value imaginary, Value row) {
@@ -83,9 +72,6 @@ private:
 
   SelectiveScanOp scan;
   int64_t rows;
-  // The current task: its first channel, how many, and their group.
-  Value channel, count, group, states, padded;
-  bool grouped = false;
   // Scratch by states and channels: a or e^{Δa}, h, and fixed projections.
   Value a, aImag, h, hImag, fixedB, fixedBImag, fixedC, fixedCImag;
   // Scratch by tokens and channels, and by tokens and states.
@@ -205,19 +191,10 @@ void SelectiveScan::emitVectors() {
               [&](Value state) { sweep(state, tokens); });
       finishBlock(first, tokens);
     });
-    storeState(h, scan.getState());
+    storeStates(h, index(0), scan.getState(), {slot});
     if (hImag)
-      storeState(hImag, scan.getStateImag());
+      storeStates(hImag, index(0), scan.getStateImag(), {slot});
     freeScratch();
-  });
-}
-
-/// Fills a buffer of two dimensions, the last a whole number of vectors, or one
-/// of few states, with zeros.
-void SelectiveScan::clear(Value buffer) {
-  Value zero = constant(type, 0.0);
-  forEach(dim(buffer, 0), [&](Value i) {
-    forEach(dim(buffer, 1), [&](Value j) { store(zero, buffer, {i, j}); });
   });
 }
 
@@ -227,22 +204,8 @@ Value SelectiveScan::loadTransposed(Value operand, ValueRange prefix) {
     return Value();
   Value target = scratch({getAsOpFoldResult(padded), b.getIndexAttr(width)});
   clear(target);
-  forEach(count, [&](Value c) {
-    forEach(states, [&](Value n) {
-      SmallVector<Value> at(prefix);
-      at.append({add(channel, c), n});
-      store(loadAs(operand, at), target, {n, c});
-    });
-  });
+  packStates(operand, prefix, target, index(0));
   return target;
-}
-
-void SelectiveScan::storeState(Value packed, Value state) {
-  forEach(count, [&](Value c) {
-    forEach(states, [&](Value n) {
-      store(load(packed, {n, c}), state, {slot, add(channel, c), n});
-    });
-  });
 }
 
 /// Loads the operands that stay the same from token to token.
@@ -302,51 +265,10 @@ void SelectiveScan::prepareFactors() {
 // Vectors: blocks of tokens
 //===----------------------------------------------------------------------===//
 
-static bool hasUnitStride(Value memref) {
-  return cast<MemRefType>(memref.getType()).isLastDimUnitStride();
-}
-
-/// The channels of a [B, T, C] operand for a block of tokens.
-void SelectiveScan::packTokens(Value operand, Value first, Value tokens,
-                               Value target) {
-  if (hasUnitStride(operand)) {
-    forEach(tokens, [&](Value t) {
-      Value token = tokenAt(add(first, t));
-      storeVector(readOperand(operand, {batch, token, channel}, width), target,
-                  {t, index(0)});
-    });
-    return;
-  }
-  forEach(count, [&](Value c) {
-    forEach(tokens, [&](Value t) {
-      Value token = tokenAt(add(first, t));
-      store(loadAs(operand, {batch, token, add(channel, c)}), target, {t, c});
-    });
-  });
-}
-
-/// The states of a token's projection for a block of tokens.
-void SelectiveScan::packProjection(Value operand, Value first, Value tokens,
-                                   Value target) {
-  if (!target)
-    return;
-  forEach(tokens, [&](Value t) {
-    SmallVector<Value> at{batch};
-    if (rankOf(operand) == 4)
-      at.push_back(group);
-    at.push_back(tokenAt(add(first, t)));
-    forEach(states, [&](Value n) {
-      SmallVector<Value> from(at);
-      from.push_back(n);
-      store(loadAs(operand, from), target, {t, n});
-    });
-  });
-}
-
 void SelectiveScan::packBlock(Value first, Value tokens) {
-  packTokens(scan.getInput(), first, tokens, us);
+  packTokens(scan.getInput(), first, tokens, us, index(0));
   if (!hasFixedDelta())
-    packTokens(scan.getDelta(), first, tokens, deltas);
+    packTokens(scan.getDelta(), first, tokens, deltas, index(0));
   packProjection(scan.getB(), first, tokens, bs);
   packProjection(scan.getBImag(), first, tokens, bsImag);
   packProjection(scan.getC(), first, tokens, cs);
@@ -434,7 +356,7 @@ void SelectiveScan::sweep(Value state, Value tokens) {
 
 void SelectiveScan::finishBlock(Value first, Value tokens) {
   if (scan.getGate())
-    packTokens(scan.getGate(), first, tokens, gates);
+    packTokens(scan.getGate(), first, tokens, gates, index(0));
   Value skip;
   if (scan.getSkip())
     skip = readOperand(scan.getSkip(), {channel}, width);
@@ -447,27 +369,7 @@ void SelectiveScan::finishBlock(Value first, Value tokens) {
       y = mulf(y, silu(loadVector(gates, at, width)));
     storeVector(y, ys, at);
   });
-  writeTokens(ys, first, tokens);
-}
-
-void SelectiveScan::writeTokens(Value packed, Value first, Value tokens) {
-  Value output = scan.getOutput();
-  Type element = cast<MemRefType>(output.getType()).getElementType();
-  // A vector may reach into the next group.
-  if (hasUnitStride(output) && !grouped) {
-    forEach(tokens, [&](Value t) {
-      writeOperand(loadVector(packed, {t, index(0)}, width), output,
-                   {batch, tokenAt(add(first, t)), channel});
-    });
-    return;
-  }
-  forEach(count, [&](Value c) {
-    forEach(tokens, [&](Value t) {
-      Value token = tokenAt(add(first, t));
-      store(convert(load(packed, {t, c}), element), output,
-            {batch, token, add(channel, c)});
-    });
-  });
+  writeTokens(ys, index(0), first, tokens, scan.getOutput());
 }
 
 void mlir::linattn::lowerRecurrence(OpBuilder &b, SelectiveScanOp op,

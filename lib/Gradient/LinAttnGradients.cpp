@@ -78,10 +78,17 @@ static LogicalResult sweepRule(SweepOp op, OpBuilder &b, Cotangents &c) {
       });
 }
 
+static LogicalResult selectiveSweepRule(SweepSelectiveOp op, OpBuilder &b,
+                                        Cotangents &c) {
+  return differentiateThrough(
+      b, op, c, [&](OpBuilder &at) { return buildSplitSweep(at, op); });
+}
+
 void mlir::linattn::registerLinAttnGradients(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, LinAttnDialect *) {
     attachGradient<ScanOp, buildScanGradient>(context);
     attachGradient<SweepOp, sweepRule>(context);
+    attachGradient<SweepSelectiveOp, selectiveSweepRule>(context);
     attachGradient<AttentionOp, attentionRule>(context);
     attachGradient<StateOp, buildStateGradient>(context);
     attachGradient<ReadOp, buildReadGradient>(context);

@@ -10,6 +10,7 @@
 #define LINATTN_LIB_GRADIENT_OPGRADIENTS_H
 
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "linattn/Gradient/Gradient.h"
 
 namespace mlir::linattn {
@@ -23,6 +24,9 @@ LogicalResult buildNormGradient(OutputNormOp op, OpBuilder &b, Cotangents &c);
 LogicalResult buildConvGradient(CausalConvOp op, OpBuilder &b, Cotangents &c);
 LogicalResult buildSelectiveGradient(SelectiveScanOp op, OpBuilder &b,
                                      Cotangents &c);
+/// What the sweep computes by other scans, in the order of its results.
+FailureOr<SmallVector<Value>> buildSplitSweep(OpBuilder &b,
+                                              SweepSelectiveOp op);
 LogicalResult buildDiagonalGradient(DiagonalScanOp op, OpBuilder &b,
                                     Cotangents &c);
 

@@ -158,6 +158,7 @@ void mlir::linattn::addLinalgConversion(OpPassManager &functions,
   // The quadratic form has T×T scores.
   rewrites.reassociate = ReassociateMode::Always;
   addRewrites(functions, rewrites);
+  functions.addPass(createLinAttnSplitSweepsPass());
   functions.addPass(
       createConvertLinAttnToLinalgPass({int64_t(options.chunkSize)}));
   functions.addPass(createCanonicalizerPass());

@@ -155,8 +155,8 @@ void mlir::linattn::registerBufferizableOpInterfaceExternalModels(
     OutputNormOp::attachInterface<StructuredOpModel<OutputNormOp>>(*context);
     CausalConvOp::attachInterface<StructuredOpModel<CausalConvOp>>(*context);
     SweepOp::attachInterface<StructuredOpModel<SweepOp>>(*context);
-    attachStructured<ChunkPackOp, ChunkUnpackOp, ChunkDecayOp, ChunkStabilizeOp,
-                     ChunkScoresOp, ChunkSolveOp, ChunkReadOp, ChunkUpdateOp>(
-        *context);
+    attachStructured<SweepSelectiveOp, ChunkPackOp, ChunkUnpackOp, ChunkDecayOp,
+                     ChunkStabilizeOp, ChunkScoresOp, ChunkSolveOp, ChunkReadOp,
+                     ChunkUpdateOp>(*context);
   });
 }
