@@ -96,6 +96,7 @@ private:
   void packKeysOf(Value t);
   void packValuesOf(Value t);
   void packChannelGate(Value t);
+  void decayWrites();
   void clearToken(Value t);
 
   // ChunkTileScores.cpp
@@ -255,6 +256,8 @@ private:
   ValueRead valueRead;
   Value valueQueries, valueQueriesT, valuesT, valueScores, valueProducts,
       solvedProducts, valueFactors, valueRows;
+  // Scratch, a number per token: what its key is multiplied with.
+  Value writeFactors;
   // Keys that are still to be decayed token by token, under the solution.
   Value laterKeys;
 };

@@ -84,6 +84,8 @@ void ChunkTile::packTokens() {
     forEach(count, [&](Value t) { packValueQuery(t); });
   if (channelGates)
     forEach(count, [&](Value t) { packChannelGate(t); });
+  if (valueRead.decayWrites)
+    decayWrites();
   if (!queries)
     return;
   forEachMember([&](Value member) {
@@ -143,6 +145,25 @@ void ChunkTile::packChannelGate(Value t) {
     Value gate = loadVector(channelGates, {t, d}, shape.lanes);
     storeVector(mulf(gate, rescale), channelGates, {t, d});
     return {};
+  });
+}
+
+/// Multiplies keys with the decay of their token.
+void ChunkTile::decayWrites() {
+  int64_t lanes = shape.lanes;
+  if (writeFactors)
+    forEach(index(0), count, lanes, [&](Value t) {
+      storeVector(exp(loadVector(gates, {t}, lanes)), writeFactors, {t});
+    });
+  forEach(count, [&](Value t) {
+    Value factor =
+        writeFactors ? splat(load(writeFactors, {t}), lanes) : Value();
+    reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
+      Value k = loadVector(keys, {t, d}, lanes);
+      Value decay = factor ? factor : loadVector(channelGates, {t, d}, lanes);
+      storeVector(mulf(k, decay), keys, {t, d});
+      return {};
+    });
   });
 }
 

@@ -25,6 +25,8 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 void ChunkTile::allocateValueRead() {
+  if (valueRead.decayWrites && !hasChannelDecay())
+    writeFactors = scratch({b.getIndexAttr(padded)});
   OpFoldResult tokens = b.getIndexAttr(padded), one = b.getIndexAttr(1),
                columns = getAsOpFoldResult(valueSize),
                features = getAsOpFoldResult(keySize),

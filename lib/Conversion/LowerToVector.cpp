@@ -384,7 +384,8 @@ private:
       OpBuilder b(op);
       ScanOp scan = op.createScan(b);
       scan.setConfigAttr(config);
-      valueReads[scan] = {op.getValueQuery(), op.getValueOutput()};
+      valueReads[scan] = {op.getValueQuery(), op.getValueOutput(),
+                          op.getDecayWrites()};
       op.erase();
       return WalkResult::advance();
     });

@@ -122,7 +122,8 @@ struct ChunkSizes {
 };
 /// Another read of the state that a scan carries: along its values.
 struct ValueRead {
-  Value query, output; ///< [B, H, T, V] and [B, H, T, K].
+  Value query, output;      ///< [B, H, T, V] and [B, H, T, K].
+  bool decayWrites = false; ///< Keys meet the decay of their token.
 
   explicit operator bool() const { return bool(query); }
 };

@@ -78,6 +78,10 @@ LogicalResult SweepOp::verify() {
   if (bool(getA()) != bool(getB())) // (W6)
     return emitOpError("expected both a and b or neither, but got only ")
            << (getA() ? "a" : "b");
+  if (getDecayWrites() && (!getDecay() || getA())) // (W9)
+    return emitOpError("expected decay_writes with a decay and without a and "
+                       "b, but got ")
+           << (getA() ? "a" : "no decay");
   Type type = elementType(getState());
   if (std::optional<APFloat> scale = getScale(); // (W8)
       scale && !isUsableScale(scale->convertToDouble(), type))

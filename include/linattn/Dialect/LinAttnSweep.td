@@ -27,7 +27,9 @@ def LinAttn_SweepOp : LinAttn_RecurrenceOp<"sweep", [AttrSizedOperandSegments]> 
     p_t = scale · X x_t         x: value_query, p: value_output
     ```
 
-    Without `a` and `b` the update is additive. The first output is that of
+    With `decay_writes` a key meets the decay of its token: `e^{decay_t} ⊙ k_t`
+    is written in place of `k_t`. Without `a` and `b` the update is additive. The
+    first output is that of
     `linattn.scan` with `update(add)`, or `update(dplr) transition(before)`; the
     second one that of the scan of the transposed state, whose keys and values
     are exchanged. `linattn-split-sweeps` writes these scans; a schedule in
@@ -47,6 +49,7 @@ def LinAttn_SweepOp : LinAttn_RecurrenceOp<"sweep", [AttrSizedOperandSegments]> 
     - (W7) cu_seqlens needs batch size 1; the state's first dimension is then
       one less than the number of offsets.
     - (W8) scale is 0 or a normal number of the state's type.
+    - (W9) decay_writes needs a decay, and excludes a and b.
 
     Example:
 
@@ -66,7 +69,7 @@ def LinAttn_SweepOp : LinAttn_RecurrenceOp<"sweep", [AttrSizedOperandSegments]> 
     LinAttn_Tokens:$output, LinAttn_Tokens:$value_output,
     LinAttn_State:$state,
     DefaultValuedAttr<LinAttn_ReadoutAttr, "::mlir::linattn::Readout::Inclusive">:$readout,
-    UnitAttr:$reverse,
+    UnitAttr:$reverse, UnitAttr:$decay_writes,
     OptionalAttr<F64Attr>:$scale,
     OptionalAttr<LinAttn_ConfigAttr>:$config);
   let assemblyFormat = [{
@@ -79,8 +82,8 @@ def LinAttn_SweepOp : LinAttn_RecurrenceOp<"sweep", [AttrSizedOperandSegments]> 
     attr-dict `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = baseDeclaration # [{
-    /// The scan with the first output and the state, before the op. On buffers
-    /// it writes to those of the op.
+    /// The scan with the first output and the state, before the op, for keys
+    /// that have met their decay. On buffers it writes to those of the op.
     ::mlir::linattn::ScanOp createScan(::mlir::OpBuilder &b);
   }];
 }
