@@ -67,6 +67,7 @@ config.substitutions.append(("%clang", "clang-22"))
 for feature, program in (
     ("clang", "clang-22"),
     ("node", "node"),
+    ("rustc", "rustc"),
     ("qemu-aarch64", "qemu-aarch64"),
     ("qemu-riscv64", "qemu-riscv64"),
 ):
