@@ -261,7 +261,10 @@ void LinearAttention::compute(const Call &call) const {
   }
   views.push_back(View(output, {B, T, sizes.outputHeads(), V}));
   views.push_back(final);
-  call.run(kernel + "_d" + std::to_string(scaleSize) + "_" + element, views);
+  bool fixed = type == F32 && K == scaleSize && V == scaleSize;
+  call.run(kernel + (fixed ? "_h" : "_d") + std::to_string(scaleSize) + "_" +
+               element,
+           views);
   if (present && stateType != F32)
     call.run(
         std::string("narrow_") + getTypeName(stateType, "past_state"),
