@@ -79,6 +79,12 @@ for program in ("chromium-headless-shell", "chromium", "google-chrome"):
         config.substitutions.append(("%chromium", program))
         break
 
+# MPICH, from its wheel or where LINATTN_MPI says.
+mpi = os.environ.get("LINATTN_MPI") or sys.prefix
+if all(os.path.exists(os.path.join(mpi, path)) for path in ("bin/mpiexec", "include/mpi.h", "lib/libmpi.so")):
+    config.available_features.add("mpi")
+config.substitutions.append(("%mpi", mpi))
+
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%root", os.path.dirname(config.test_source_root)))
 config.substitutions.append(("%runner_library", os.path.join(config.linattn_obj_root, "lib", "liblinattn_runner.so")))

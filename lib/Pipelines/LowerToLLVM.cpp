@@ -148,6 +148,7 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   // Functions of libm take scalars: vectors are taken apart for them.
   pm.addPass(createConvertVectorToLLVMPass(vectorOptions));
   pm.addPass(createLinAttnLowerAllocationsPass());
+  pm.addPass(createLinAttnLowerMPIToLLVMPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   pm.addPass(createConvertIndexToLLVMPass());
   pm.addPass(createArithToLLVMConversionPass());

@@ -10,8 +10,11 @@
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Entry/Passes.h"
 #include "linattn/Gradient/Passes.h"
+#include "linattn/Transforms/Passes.h"
+#include "mlir/Conversion/ShardToMPI/ShardToMPI.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Shard/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -196,7 +199,23 @@ void mlir::linattn::buildTracePipeline(OpPassManager &pm,
   buildLowerToLLVMPipeline(pm, lower);
 }
 
+/// Messages become calls of MPI only at the end, on memory.
+static void buildPartitionPipeline(OpPassManager &pm) {
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(shard::createShardingPropagation());
+  functions.addPass(shard::createPartition());
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createLinAttnLowerShardToMPIPass());
+  pm.addPass(createConvertShardToMPIPass());
+  pm.addPass(createCanonicalizerPass());
+}
+
 void mlir::linattn::registerPipelines() {
+  PassPipelineRegistration<>(
+      "linattn-partition-pipeline",
+      "Split functions with shardings over processes that exchange messages by "
+      "MPI",
+      buildPartitionPipeline);
   PassPipelineRegistration<CPUPipelineOptions>(
       "linattn-optimization-pipeline",
       "Bring every attention on tensors into the form it will run in",

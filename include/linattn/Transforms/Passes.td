@@ -437,6 +437,52 @@ def LinAttnDecomposePass : Pass<"linattn-decompose", "::mlir::func::FuncOp"> {
   ];
 }
 
+def LinAttnLowerShardToMPIPass : Pass<"linattn-lower-shard-to-mpi", "func::FuncOp"> {
+  let summary = "Lower messages between processes to sends and receives of MPI";
+  let description = [{
+    `convert-shard-to-mpi` of LLVM 22 leaves `shard.send`, `shard.recv` and
+    `shard.broadcast` as they are. This pass makes `mpi.send` and `mpi.recv` on
+    memory of them, between ranks of MPI_COMM_WORLD; process i of the grid, counted
+    linearly, is rank i. A broadcast is a send to each process of the group. Grids
+    have known sizes.
+
+    ```mlir
+    shard.send %s on @grid grid_axes = [0] destination = [%i] : (tensor<4x8xf32>, index) -> tensor<4x8xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %m = bufferization.to_buffer %s read_only : tensor<4x8xf32> to memref<4x8xf32>
+    %all = memref.collapse_shape %m [[0, 1]] : memref<4x8xf32> into memref<32xf32>
+    mpi.send(%all, %tag, %rank, %world) : memref<32xf32>, i32, i32
+    ```
+  }];
+  let dependentDialects = [
+    "arith::ArithDialect", "bufferization::BufferizationDialect", "memref::MemRefDialect",
+    "mpi::MPIDialect", "scf::SCFDialect", "tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numMessages", "num-messages", "Number of ops lowered">
+  ];
+}
+
+def LinAttnLowerMPIToLLVMPass : Pass<"linattn-lower-mpi-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Call the functions of MPI";
+  let description = [{
+    Applies the patterns of LLVM 22 for `mpi` ops, which no pass of its own runs, to
+    modules that have such ops. The implementation is MPICH unless the attribute
+    `MPI:Implementation` of the module's `dlti.map` says `OpenMPI`.
+
+    ```mlir
+    mpi.send(%m, %tag, %rank, %world) : memref<32xf32>, i32, i32
+    ```
+
+    becomes a call of `MPI_Send`. A `shard.grid` that nothing names any more is removed.
+  }];
+  let dependentDialects = ["LLVM::LLVMDialect"];
+}
+
 def LinAttnVerifyContractPass
     : Pass<"linattn-verify-contract", "::mlir::ModuleOp"> {
   let summary = "Check that IR has reached a phase of the pipeline";
