@@ -131,8 +131,8 @@ struct PermuteOpModel
   }
 };
 
-/// The result of memref.transpose is a view, which LLVM 22 does not say: what is
-/// freed after its last use would otherwise be freed before the last use of
+/// The result of memref.transpose is a view, which LLVM 22 does not say: what
+/// is freed after its last use would otherwise be freed before the last use of
 /// that view.
 struct TransposeViewFlow
     : BufferViewFlowOpInterface::ExternalModel<TransposeViewFlow,

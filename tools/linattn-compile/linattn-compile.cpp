@@ -158,9 +158,9 @@ static llvm::Expected<std::string> importModel(const CommandLine &options) {
       /*Env=*/std::nullopt, /*Redirects=*/{}, /*SecondsToWait=*/0,
       /*MemoryLimit=*/0, &problem);
   if (status != 0)
-    return llvm::createStringError(
-        options.file + ": cannot be imported by " + *python +
-        (problem.empty() ? "" : ": " + problem));
+    return llvm::createStringError(options.file + ": cannot be imported by " +
+                                   *python +
+                                   (problem.empty() ? "" : ": " + problem));
   return readText(std::string(path));
 }
 

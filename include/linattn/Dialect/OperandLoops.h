@@ -13,8 +13,8 @@
 
 namespace mlir::linattn {
 
-/// For each operand of a structured op the loop of each of its dimensions: 0 the
-/// batch, 1 the head, 2 the token, -1 for a dimension that is never split.
+/// For each operand of a structured op the loop of each of its dimensions: 0
+/// the batch, 1 the head, 2 the token, -1 for a dimension that is never split.
 /// Empty for ops without such loops.
 SmallVector<SmallVector<int, 4>> getOperandLoops(Operation *op);
 
