@@ -236,14 +236,13 @@ def _clip(node):
     x, low, high = node.inputs[0], node.input(1), node.input(2)
     if node.opset < 11:
         raise node.refuse("opset 11 or later", str(node.opset))
-    for bound, floats, integers in ((low, "maximumf", "maxsi"), (high, "minimumf", "minsi")):
+    operations = ("arith.maximumf", "arith.minimumf") if is_float(x.element) else ("arith.maxsi", "arith.minsi")
+    for bound, operation in zip((low, high), operations):
         if bound is not None:
-            x = _binary(node, x, bound, floats, integers, None, None) if x.known is None else _clip_known(node, x, bound, floats)
+            x = pointwise(
+                node, [x, bound], x.element, lambda body, a, b: body.apply(operation, x.element, a, b)
+            )
     return x
-
-
-def _clip_known(node, x, bound, operation):
-    return pointwise(node, [x, bound], x.element, lambda body, a, b: body.apply(f"arith.{operation}", x.element, a, b))
 
 
 HANDLERS = {

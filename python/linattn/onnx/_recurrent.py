@@ -35,7 +35,7 @@ def _attributes(node, known):
 def _emit(node, operator, attributes, results):
     """The operator in generic form; operands that are left out are of type none."""
     w = node.writer
-    names = [w.tensor(value) if value is not None else w._once('"onnx.NoValue"() {value} : () -> none') for value in node.inputs]
+    names = [w.tensor(value) if value is not None else w.once('"onnx.NoValue"() {value} : () -> none') for value in node.inputs]
     types = [value.type if value is not None else "none" for value in node.inputs]
     base = w.fresh()
     w.lines.append(

@@ -77,9 +77,7 @@ def _squeeze(node):
     for axis in axes:
         if value.dims[axis] != 1:
             raise node.refuse(f"a size of 1 in dimension {axis}", _say(value.dims[axis]))
-    return node.writer.reshape(value, [size for axis, size in enumerate(value.dims) if axis not in axes]) if value.known is None else _move(
-        value, value.known.reshape([size for axis, size in enumerate(value.dims) if axis not in axes])
-    )  # fmt: skip
+    return node.writer.reshape(value, [size for axis, size in enumerate(value.dims) if axis not in axes])
 
 
 def _unsqueeze(node):
@@ -89,7 +87,7 @@ def _unsqueeze(node):
     axes = {node.axis(axis, rank) for axis in axes}
     rest = iter(value.dims)
     dims = [1 if axis in axes else next(rest) for axis in range(rank)]
-    return _move(value, value.known.reshape(dims)) if value.known is not None else node.writer.reshape(value, dims)
+    return node.writer.reshape(value, dims)
 
 
 def _say(size):
@@ -111,7 +109,7 @@ def transpose(node, value, order):
 
 def _transpose(node):
     value = node.inputs[0]
-    return transpose(node, value, list(node.get("perm", range(value.rank))[: value.rank] if node.get("perm") else range(value.rank)[::-1]))
+    return transpose(node, value, list(node.get("perm") or range(value.rank)[::-1]))
 
 
 def _slice(node):
@@ -142,14 +140,11 @@ def _slice(node):
 def _place(node, place, size):
     """A start or an end in [0, size]; from the end where it is negative."""
     w = node.writer
-    if isinstance(place, int) and isinstance(size, int):
-        return min(max(place + size if place < 0 else place, 0), size)
     if isinstance(place, int):
-        if place == 0:
-            return 0
-        if place >= 2**31 - 1:
-            return size
-        return w.size("minsi", place, size) if place > 0 else w.size("maxsi", w.size("addi", size, place), 0)
+        if place < 0:
+            return w.size("maxsi", w.size("addi", size, place), 0)
+        # The standard's way to say "to the end".
+        return size if place >= 2**31 - 1 else 0 if place == 0 else w.size("minsi", place, size)
     if place == size:
         return size
     below = w.emit(f"arith.cmpi slt, {place}, {w.index(0)} : index")
@@ -159,9 +154,7 @@ def _place(node, place, size):
 
 def _count(node, begin, end, step):
     w = node.writer
-    if isinstance(begin, int) and isinstance(end, int):
-        return max(-((begin - end) // step), 0)
-    length = w.size("maxsi", w.size("subi", end, begin), 0) if begin != 0 else end
+    length = end if begin == 0 else w.size("maxsi", w.size("subi", end, begin), 0)
     return length if step == 1 else w.size("ceildivsi", length, step)
 
 
@@ -174,8 +167,7 @@ def _concat(node):
     for value in values:
         if value.rank != len(dims):
             raise node.refuse(f"operands of rank {len(dims)}", f"one of {value.rank}")
-        total = node.writer.size("addi", total, value.dims[axis]) if isinstance(total, str) or isinstance(
-            value.dims[axis], str) else total + value.dims[axis]  # fmt: skip
+        total = node.writer.size("addi", total, value.dims[axis])
     for other in range(len(dims)):
         if other != axis:
             dims[other] = join(node, [(value.dims[other],) for value in values])[0]
@@ -185,8 +177,7 @@ def _concat(node):
         offsets = [0] * len(dims)
         offsets[axis] = place
         into = node.writer.insert(value, into, offsets)
-        place = node.writer.size("addi", place, value.dims[axis]) if isinstance(place, str) or isinstance(
-            value.dims[axis], str) else place + value.dims[axis]  # fmt: skip
+        place = node.writer.size("addi", place, value.dims[axis])
     return into
 
 
@@ -206,7 +197,7 @@ def _split(node):
         offsets, sizes = [0] * value.rank, list(value.dims)
         offsets[axis], sizes[axis] = place, part
         results.append(node.writer.slice(value, offsets, sizes, [1] * value.rank))
-        place = place + part if isinstance(place, int) and isinstance(part, int) else node.writer.size("addi", place, part)
+        place = node.writer.size("addi", place, part)
     return results
 
 

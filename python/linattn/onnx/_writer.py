@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from ._values import Value, is_float, width_of
 
 __all__ = ["Body", "Writer"]
+
+
+_FOLDS = {
+    "addi": operator.add, "subi": operator.sub, "muli": operator.mul, "minsi": min, "maxsi": max,
+    "divsi": lambda a, b: int(a / b), "ceildivsi": lambda a, b: -(-a // b),
+}  # fmt: skip
 
 
 class Body:
@@ -79,7 +87,8 @@ class Writer:
         self.lines.append(f"{name} = {text}")
         return name
 
-    def _once(self, text):
+    def once(self, text):
+        """The result of an operation that is written the first time it is wanted."""
         if text not in self._made:
             self._made[text] = self.emit(text)
         return self._made[text]
@@ -90,17 +99,20 @@ class Writer:
 
     def index(self, size):
         """The SSA value of a size."""
-        return self._once(f"arith.constant {size} : index") if isinstance(size, int) else size
+        return self.once(f"arith.constant {size} : index") if isinstance(size, int) else size
 
     def size(self, operation, a, b):
-        """An operation of `arith` on two sizes."""
-        if operation == "addi" and 0 in (a, b) or operation == "muli" and 1 in (a, b):
-            return b if a in (0, 1) and not isinstance(a, str) else a
-        if operation in ("subi",) and b == 0:
+        """An operation of `arith` on two sizes, done here where both are numbers."""
+        if isinstance(a, int) and isinstance(b, int):
+            return _FOLDS[operation](a, b)
+        neutral = {"addi": 0, "subi": 0, "muli": 1}.get(operation)
+        if b == neutral:
             return a
-        if operation in ("minsi", "maxsi") and a == b:
+        if a == neutral and operation != "subi":
+            return b
+        if a == b and operation in ("minsi", "maxsi"):
             return a
-        return self._once(f"arith.{operation} {self.index(a)}, {self.index(b)} : index")
+        return self.once(f"arith.{operation} {self.index(a)}, {self.index(b)} : index")
 
     def factors(self, sizes):
         """A product as an integer and sorted names."""
@@ -146,9 +158,9 @@ class Writer:
             return value.name
         known = value.known
         if known.dtype == object:
-            elements = [self._once(f"arith.index_cast {self.index(x)} : index to {value.element}") for x in known.flat]
-            return self._once(f"tensor.from_elements {', '.join(elements)} : {value.type}")
-        return self._once(f"arith.constant {_dense(known, value.element)} : {value.type}")
+            elements = [self.once(f"arith.index_cast {self.index(x)} : index to {value.element}") for x in known.flat]
+            return self.once(f"tensor.from_elements {', '.join(elements)} : {value.type}")
+        return self.once(f"arith.constant {_dense(known, value.element)} : {value.type}")
 
     def empty(self, element, dims):
         result = Value(element, tuple(dims))
@@ -219,7 +231,7 @@ class Writer:
     def _reshape_open(self, value, dims):
         """Several open sizes out of one: `tensor.expand_shape` of LLVM 22 folds no such thing."""
         shape = ", ".join(self.index(size) for size in dims)
-        shape = self._once(f"tensor.from_elements {shape} : tensor<{len(dims)}xindex>")
+        shape = self.once(f"tensor.from_elements {shape} : tensor<{len(dims)}xindex>")
         result = Value(value.element, dims)
         name = self.emit(f"tensor.reshape {self.tensor(value)}({shape}) : ({value.type}, tensor<{len(dims)}xindex>) -> {result.type}")
         return Value(value.element, dims, name)
