@@ -12,6 +12,7 @@
 #include "QuadraticKernel.h"
 #include "ReadKernel.h"
 #include "StateKernel.h"
+#include "linattn/Support/Sizes.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -51,7 +52,11 @@ double mlir::linattn::operandBytes(ScanOp op) {
 
 static int64_t statesOf(ScanOp op) {
   Value sequences = op.getStateIndices() ? op.getStateIndices() : op.getState();
-  return staticSize(sequences, 0) * staticSize(op.getState(), 1);
+  int64_t count = staticSize(sequences, 0),
+          heads = staticSize(op.getState(), 1);
+  if (ShapedType::isDynamic(count) || ShapedType::isDynamic(heads))
+    return ShapedType::kDynamic;
+  return ::linattn::multiplySaturating(count, heads);
 }
 
 //===----------------------------------------------------------------------===//
