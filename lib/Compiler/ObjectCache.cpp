@@ -34,7 +34,7 @@ using namespace linattn::detail;
 std::string
 linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
                              const CompilerOptions &options,
-                             mlir::linattn::InnermostStride innermost) {
+                             const mlir::linattn::EntryLayout &layout) {
   // Counts the options, so that no new one is forgotten: all are part of the
   // key but `isolated`, `memoryCache`, `diskCache` and `cacheDir`.
   [[maybe_unused]] const auto &[o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11,
@@ -60,7 +60,11 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
     add(std::to_string(operand));
   // An untrusted module must not find the code of a trusted one.
   add(options.trusted ? "trusted" : "");
-  add(innermost == mlir::linattn::InnermostStride::Unit ? "unit" : "dynamic");
+  bool isUnit = layout.innermost == mlir::linattn::InnermostStride::Unit;
+  add(isUnit ? "unit" : "dynamic");
+  add(std::to_string(layout.transposed.size()));
+  for (int64_t number : layout.transposed)
+    add(std::to_string(number));
   add(getTargetCPU());
   add(getTargetFeatures());
   // Forms are chosen by it, and remarks name the cores.

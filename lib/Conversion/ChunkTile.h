@@ -113,7 +113,6 @@ private:
   void decayKeys(Value keyRows);
   void fillReadFactors();
   void transpose(Value source, Value target, Value size);
-  Rows transposed(Rows lines);
   void updateNormalizer();
   void divideTokens(Value first, Value member);
   void forEachReader(function_ref<void(const Reader &)> body);
@@ -144,6 +143,7 @@ private:
   Value nextToken(Value row) {
     return tokenAt(min(add(nextFirst, row), sub(end, index(1))));
   }
+  void prefetchNextOf(Value operand, Value rowHead, Value row, bool isWritten);
   void prefetchNumbers(Value row);
   void prefetchKeys(Value row);
   void prefetchValues(Value row);

@@ -48,8 +48,7 @@ void ChunkTile::allocateValueRead() {
 
 void ChunkTile::packValueQuery(Value t) {
   Row row;
-  row.source = valueRead.query;
-  row.index = {batch, head, tokenAt(add(first, t))};
+  row.from(placeOf(valueRead.query, head, tokenAt(add(first, t))));
   row.mapped = false;
   row.scale = Scale::of(scan);
   packRow(row, valueQueries, {t});

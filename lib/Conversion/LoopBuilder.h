@@ -84,6 +84,9 @@ public:
       return index(size);
     return memref::DimOp::create(b, loc, memref, position).getResult();
   }
+  Value lastDim(Value memref) {
+    return dim(memref, cast<MemRefType>(memref.getType()).getRank() - 1);
+  }
   /// ⌊head · heads(memref) / total⌋: grouped heads.
   Value headOf(Value memref, Value head, Value total) {
     Value heads = dim(memref, 1);

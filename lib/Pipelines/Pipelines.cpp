@@ -106,10 +106,11 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   addImportsAndShapeChecks(pm, options.checkDecays);
   buildOptimizationPipeline(pm, options);
   pm.addNestedPass<func::FuncOp>(createLinAttnFuseTokensPass());
-  buildBufferizePipeline(pm, {options.innermost});
+  buildBufferizePipeline(pm, {options.getLayout()});
   LinAttnFuseEpiloguePassOptions epilogue;
   epilogue.vectorBits = options.vectorBits;
   pm.addNestedPass<func::FuncOp>(createLinAttnFuseEpiloguePass(epilogue));
+  pm.addNestedPass<func::FuncOp>(createLinAttnFuseProloguePass());
   LinAttnLowerToVectorPassOptions vector;
   vector.vectorBits = options.vectorBits;
   vector.registers = options.registers;
@@ -138,7 +139,7 @@ void mlir::linattn::buildReferenceLoopsPipeline(
   pm.addNestedPass<func::FuncOp>(createLinAttnSplitSweepsPass());
   pm.addNestedPass<func::FuncOp>(createLinAttnToQuadraticPass());
   addContract(pm, "structured");
-  buildBufferizePipeline(pm, {options.innermost});
+  buildBufferizePipeline(pm, {options.getLayout()});
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
   addContract(pm, "linalg");
 }
@@ -168,7 +169,7 @@ void mlir::linattn::buildLinalgPipeline(OpPassManager &pm,
                                         const LinalgPipelineOptions &options) {
   addImportsAndShapeChecks(pm, options.checkDecays);
   addLinalgConversion(pm.nest<func::FuncOp>(), options);
-  buildBufferizePipeline(pm, {options.innermost});
+  buildBufferizePipeline(pm, {options.getLayout()});
   addContract(pm, "linalg");
   LowerToLLVMOptions lower;
   lower.parallel = false;
@@ -187,7 +188,7 @@ void mlir::linattn::buildTracePipeline(OpPassManager &pm,
   functions.addPass(createLinAttnChunkPass(chunk));
   functions.addPass(createLinAttnToQuadraticPass());
   addContract(pm, "structured");
-  buildBufferizePipeline(pm, {options.innermost});
+  buildBufferizePipeline(pm, {options.getLayout()});
   pm.addPass(createLinAttnInstrumentTracePass());
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
   addContract(pm, "linalg");

@@ -33,6 +33,13 @@ struct EntryPipelineOptions : virtual mlir::detail::PassOptions {
       llvm::cl::values(
           clEnumValN(InnermostStride::Unit, "unit", "it is 1"),
           clEnumValN(InnermostStride::Dynamic, "dynamic", "nothing is known"))};
+  EntryLayout getLayout() const {
+    return {innermost, ArrayRef<int64_t>(transposed)};
+  }
+  ListOption<int64_t> transposed{
+      *this, "transposed",
+      llvm::cl::desc("Arguments and results, by number, of which the dimension "
+                     "before the last one has stride 1")};
   Option<int> prime{
       *this, "prime",
       llvm::cl::desc("Compute in prime field 0 or 1 instead of in floats"),

@@ -350,6 +350,39 @@ def LinAttnFuseEpiloguePass
   ];
 }
 
+def LinAttnFuseProloguePass
+    : Pass<"linattn-fuse-prologue", "::mlir::func::FuncOp"> {
+  let summary = "Let the kernel of a scan make the rows of its operands";
+  let description = [{
+    On buffers. A `linalg.generic` that makes a [B, H, T, D] operand of a scan,
+    each row of what belongs to its own token, gets the attribute
+    `linattn.prologue`, and so do the ops that make a number per token for it:
+    maps, and sums over a row. `linattn-lower-to-vector` then makes the rows of
+    a few tokens at a time where it packs them, and nothing is stored. This is
+    the L2 norm of queries and keys, and gates per channel.
+
+    The scan has to be the only one that reads the rows, and what they are made
+    of must not change before it runs. A missed remark says why an op stays a
+    pass over memory.
+
+    Before:
+
+    ```mlir
+    linalg.fill ins(%zero : f32) outs(%s : …)
+    linalg.generic … ins(%k : …) outs(%s : …)        // Σ k²
+    linalg.generic … ins(%s : …) outs(%n : …)        // 1/√(s + ε)
+    linalg.generic … ins(%k, %n : …) outs(%u : …)    // k n
+    linattn.scan %q, %u, %v into(%o) init(%S) : …
+    ```
+
+    After, each of the first four ops has `{linattn.prologue}`.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+  let statistics = [
+    Statistic<"numFused", "fused", "Number of operands that a kernel makes">
+  ];
+}
+
 def LinAttnSplitSegmentsPass
     : Pass<"linattn-split-segments", "::mlir::func::FuncOp"> {
   let summary = "Run the segments of long scans in parallel";
