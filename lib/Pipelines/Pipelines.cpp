@@ -115,6 +115,11 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   vector.vectorBits = options.vectorBits;
   vector.registers = options.registers;
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToVectorPass(vector));
+  LinAttnLowerContractionsPassOptions contractions;
+  contractions.vectorBits = options.vectorBits;
+  contractions.registers = options.registers;
+  pm.addNestedPass<func::FuncOp>(
+      createLinAttnLowerContractionsPass(contractions));
   // Ops without a vector schedule run as scalar loops; a remark has said so.
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
