@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn-c/Runner.h"
+#include "linattn/Support/Sizes.h"
 
 #include <cstring>
 
@@ -78,7 +79,7 @@ int32_t linattn_view_follow_dlpack(linattn_view *view, const void *tensor,
     if (it.shape[d] != view->shape[d] ||
         (it.strides ? it.strides[d] : step) != view->strides[d])
       return 0;
-    step *= it.shape[d];
+    step = linattn::multiplySaturating(step, it.shape[d]);
   }
   view->data = static_cast<char *>(it.data) + it.byteOffset;
   return 1;

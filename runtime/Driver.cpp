@@ -12,6 +12,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <map>
 #include <mutex>
 
 using namespace linattn::runner;
@@ -109,14 +110,15 @@ void Driver::report(CUresult result, const char *call,
 // Contexts
 //===----------------------------------------------------------------------===//
 
-/// Retained when first needed, for as long as the process lives.
-static CUcontext getPrimaryContext(const Driver &driver) {
+CUcontext linattn::runner::getPrimaryContext(const Driver &driver,
+                                             int ordinal) {
   static std::mutex mutex;
-  static CUcontext context = nullptr;
+  static auto *contexts = new std::map<int, CUcontext>;
   std::lock_guard<std::mutex> lock(mutex);
+  CUcontext &context = (*contexts)[ordinal];
   if (!context) {
     CUdevice device = 0;
-    driver.check(driver.cuDeviceGet(&device, 0), "cuDeviceGet");
+    driver.check(driver.cuDeviceGet(&device, ordinal), "cuDeviceGet");
     driver.check(driver.cuDevicePrimaryCtxRetain(&context, device),
                  "cuDevicePrimaryCtxRetain");
   }
@@ -126,7 +128,7 @@ static CUcontext getPrimaryContext(const Driver &driver) {
 ContextScope::ContextScope(const Driver &driver) : driver(driver) {
   driver.check(driver.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
   if (!context) {
-    context = getPrimaryContext(driver);
+    context = getPrimaryContext(driver, 0);
     driver.check(driver.cuCtxPushCurrent(context), "cuCtxPushCurrent");
     pushed = true;
   }

@@ -84,8 +84,12 @@ private:
                            const std::string &log) const;
 };
 
+/// The primary context of a device, retained when it is first needed, for as
+/// long as the process lives.
+CUcontext getPrimaryContext(const Driver &driver, int ordinal);
+
 /// The current context for a scope: the thread's own, or the primary one of
-/// device 0, retained once, where the thread has none.
+/// device 0 where the thread has none.
 class ContextScope {
 public:
   explicit ContextScope(const Driver &driver);

@@ -202,6 +202,54 @@ linattn_error *linattn_device_current(int32_t *ordinal, int32_t *major,
   });
 }
 
+linattn_error *linattn_device_properties(int32_t *multiprocessors,
+                                         int64_t *bandwidth) {
+  return guard([&] {
+    const Driver &driver = Driver::get();
+    ContextScope scope(driver);
+    CUdevice device = 0;
+    driver.check(driver.cuCtxGetDevice(&device), "cuCtxGetDevice");
+    constexpr int kMultiprocessors = 16, kMemoryKilohertz = 36,
+                  kMemoryBits = 37;
+    auto get = [&](int attribute) {
+      int value = 0;
+      driver.check(driver.cuDeviceGetAttribute(&value, attribute, device),
+                   "cuDeviceGetAttribute");
+      return value;
+    };
+    *multiprocessors = get(kMultiprocessors);
+    // Two bits per wire and cycle.
+    *bandwidth = int64_t(get(kMemoryKilohertz)) * 1000 * 2 *
+                 int64_t(get(kMemoryBits)) / 8;
+  });
+}
+
+linattn_error *linattn_device_enter(int32_t ordinal, int32_t *entered) {
+  return guard([&] {
+    const Driver &driver = Driver::get();
+    CUcontext context = nullptr;
+    CUdevice device = 0;
+    *entered = 0;
+    driver.check(driver.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
+    if (context)
+      driver.check(driver.cuCtxGetDevice(&device), "cuCtxGetDevice");
+    // Without a context calls take device 0 by themselves.
+    if (device == ordinal)
+      return;
+    driver.check(driver.cuCtxPushCurrent(getPrimaryContext(driver, ordinal)),
+                 "cuCtxPushCurrent");
+    *entered = 1;
+  });
+}
+
+linattn_error *linattn_device_leave(void) {
+  return guard([&] {
+    const Driver &driver = Driver::get();
+    CUcontext context = nullptr;
+    driver.check(driver.cuCtxPopCurrent(&context), "cuCtxPopCurrent");
+  });
+}
+
 linattn_error *linattn_stream_synchronize(void *stream) {
   return guard([&] {
     const Driver &driver = Driver::get();

@@ -43,6 +43,10 @@ if config.linattn_ptxas and not config.linattn_ptxas.endswith("NOTFOUND"):
 if config.linattn_assertions.upper() in ("1", "ON", "TRUE", "YES"):
     config.available_features.add("asserts")
 
+# Whole matrices instead of one of each kind.
+if os.environ.get("LINATTN_MATRIX") == "all":
+    config.available_features.add("matrix")
+
 # A partial build may lack these.
 if os.path.exists(config.linattn_plugin):
     config.available_features.add("plugin")
@@ -67,6 +71,7 @@ config.substitutions.append(("%clang", "clang-22"))
 for feature, program in (
     ("clang", "clang-22"),
     ("node", "node"),
+    ("rustc", "rustc"),
     ("qemu-aarch64", "qemu-aarch64"),
     ("qemu-riscv64", "qemu-riscv64"),
 ):
@@ -77,6 +82,12 @@ for program in ("chromium-headless-shell", "chromium", "google-chrome"):
         config.available_features.add("chromium")
         config.substitutions.append(("%chromium", program))
         break
+
+# MPICH, from its wheel or where LINATTN_MPI says.
+mpi = os.environ.get("LINATTN_MPI") or sys.prefix
+if all(os.path.exists(os.path.join(mpi, path)) for path in ("bin/mpiexec", "include/mpi.h", "lib/libmpi.so")):
+    config.available_features.add("mpi")
+config.substitutions.append(("%mpi", mpi))
 
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%root", os.path.dirname(config.test_source_root)))

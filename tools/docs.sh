@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
-# Regenerates docs/generated from TableGen and from the table of families, and the
-# stub of the functions that the table makes; with --check only compares.
+# Regenerates docs/generated from TableGen, from the table of families and from what
+# calls launch on a GPU, and the stub of the functions that the table makes; with
+# --check only compares.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 pages=(LinAttnDialect LinAttnEntryPasses LinAttnPasses LinAttnConversionPasses LinAttnEmulatorPasses LinAttnGPUPasses LinAttnGradientPasses Families)
 
 [ -f "$build/build.ninja" ] || configure
-ninja -C "$build" mlir-doc linattn-families _linattn >/dev/null
+ninja -C "$build" mlir-doc linattn-families _linattn linattn_fake_cuda >/dev/null
 made="$build/docs/generated"
 "$build/bin/linattn-families" --docs >"$made/Families.md"
 PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/stubs.py" >"$made/_named.pyi"
 
+PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/gpu/launches.py" >"$made/Launches.md" 2>/dev/null
+
 # Made file, kept file.
-files=("$made/_named.pyi" python/linattn/_families/_named.pyi)
+files=("$made/_named.pyi" python/linattn/_families/_named.pyi "$made/Launches.md" docs/generated/Launches.md)
 for page in "${pages[@]}"; do
   files+=("$made/$page.md" "docs/generated/$page.md")
 done

@@ -28,6 +28,7 @@ packages=(
   "libpthreadpool-dev|threads of the runtime"
   "nlohmann-json3-dev|manifests of the runner"
   "qemu-user|runs the tests' objects for other processors"
+  "rustc|calls an object from another language"
   "python3|tests, demo and the Python module"
   "python3-dev|the Python module"
   "python3-venv|creates .venv"

@@ -177,6 +177,17 @@ linattn_view_follow_capsule(linattn_view *view, void *capsule, int32_t is_cuda,
 /** The number of the current device, and its compute capability. */
 LINATTN_EXPORT linattn_error *
 linattn_device_current(int32_t *ordinal, int32_t *major, int32_t *minor);
+/** Of the current device: its multiprocessors, and the bandwidth of its memory
+ * in bytes per second, from its clock and width; 0 where the driver does not
+ * say. */
+LINATTN_EXPORT linattn_error *
+linattn_device_properties(int32_t *multiprocessors, int64_t *bandwidth);
+/** Makes device `ordinal` the current one of this thread, by its primary
+ * context, until `linattn_device_leave`. Where it is that already, sets
+ * `entered` to 0: then there is nothing to leave. */
+LINATTN_EXPORT linattn_error *linattn_device_enter(int32_t ordinal,
+                                                   int32_t *entered);
+LINATTN_EXPORT linattn_error *linattn_device_leave(void);
 /** Waits until all work in a CUstream of the current context is done. */
 LINATTN_EXPORT linattn_error *linattn_stream_synchronize(void *stream);
 

@@ -183,6 +183,7 @@ private:
       gpu.chip = chip.str();
       gpu.copy = *mlir::linattn::symbolizeCopyEngine(options.copy);
       gpu.math = options.math;
+      gpu.setHints(options.hints);
       mlir::linattn::buildNVVMPipeline(pm, gpu);
       auto &functions = pm.nest<mlir::func::FuncOp>();
       functions.addPass(mlir::createCanonicalizerPass());
@@ -194,7 +195,8 @@ private:
     if (llvm::Error error = takeInterface(session, std::move(signature)))
       return error;
     std::vector<std::string> names;
-    auto modules = addModules(session.getModule(), chip, names);
+    std::vector<std::string> lines = session.takeRemarks();
+    auto modules = addModules(session.getModule(), chip, names, lines);
     if (!modules)
       return modules.takeError();
     auto func = session.getModule().lookupSymbol<mlir::func::FuncOp>(
@@ -205,7 +207,7 @@ private:
     (*variant)["chip"] = chip.str();
     (*variant)["modules"] = std::move(*modules);
     (*variant)["rules"] = std::move(rules);
-    addRemarks(*variant, session.takeRemarks());
+    addRemarks(*variant, std::move(lines));
     variants.push_back(std::move(*variant));
     return llvm::Error::success();
   }
@@ -259,7 +261,8 @@ private:
 
   llvm::Expected<json::Array> addModules(mlir::ModuleOp module,
                                          llvm::StringRef chip,
-                                         std::vector<std::string> &names) {
+                                         std::vector<std::string> &names,
+                                         std::vector<std::string> &lines) {
     json::Array modules;
     for (auto binary : module.getOps<mlir::gpu::BinaryOp>()) {
       auto object = llvm::cast<mlir::gpu::ObjectAttr>(binary.getObjects()[0]);
@@ -274,9 +277,14 @@ private:
       json::Object entry{{"name", binary.getName().str()}};
       if (!options.ptxas.empty()) {
         auto cubin = assemblePTX(ptx, chip, options.ptxas);
-        if (!cubin)
+        if (cubin)
+          entry["cubin"] = writer.addBlob(std::move(*cubin));
+        else if (options.needsPtxas)
           return cubin.takeError();
-        entry["cubin"] = writer.addBlob(std::move(*cubin));
+        else
+          lines.push_back("PTX of '" + binary.getName().str() +
+                          "' is left to the driver to assemble: " +
+                          llvm::toString(cubin.takeError()));
       }
       entry["ptx"] = writer.addBlob(ptx + '\0');
       modules.push_back(std::move(entry));

@@ -140,7 +140,7 @@ static llvm::StringRef getOperation(Operation *op) {
       .Default(llvm::StringRef());
 }
 
-/// The runner computes in 64 bits; truth is 0 or 1.
+/// The types of the runner's formulas: 64 bits, and booleans that are 0 or 1.
 static bool isWideOrTruth(Type type) {
   return type.isIndex() || type.isInteger(64) || type.isInteger(1);
 }

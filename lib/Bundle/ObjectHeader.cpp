@@ -25,6 +25,12 @@ static constexpr llvm::StringLiteral kShared = R"(
 #include <stddef.h>
 #include <stdint.h>
 
+/* Other languages want functions with symbols: one file of C that defines
+   LINATTN_FUNCTION as nothing before it includes this one has them. */
+#ifndef LINATTN_FUNCTION
+#define LINATTN_FUNCTION static inline
+#endif
+
 /** An operand: its first element, extents, and strides in elements, NULL where
  *  it is contiguous. The innermost stride must be 1. */
 typedef struct {
@@ -281,7 +287,7 @@ void HeaderWriter::writeShapes() {
         "Returns "
         "0, or 1 where they do not fit together:\n *  `message`, of `size` "
         "bytes, then tells why; NULL and 0 leave it out. */\n"
-     << "static inline int " << signature.entry << "_shapes(";
+     << "LINATTN_FUNCTION int " << signature.entry << "_shapes(";
   for (size_t i = 0; i < count; ++i)
     writeParameter(i);
   os << "int64_t extents[" << std::max<int64_t>(extents, 1)
@@ -326,7 +332,7 @@ void HeaderWriter::writeRun() {
         "nothing "
         "else but where it says so; without\n *  a shape it has the computed "
         "one. Returns as above; after 1 nothing has been computed. */\n"
-     << "static inline int " << signature.entry << "(";
+     << "LINATTN_FUNCTION int " << signature.entry << "(";
   for (size_t i = 0; i < all; ++i)
     writeParameter(i);
   os << "char *message, size_t size) {\n";

@@ -35,8 +35,8 @@ static std::string formatLine(mlir::Location location, llvm::StringRef severity,
   return formatLocation(location) + ": " + severity.str() + ": " + message;
 }
 
-/// Notes for developers of MLIR: the operation as it happened to be printed,
-/// the list of all dialects.
+/// Notes that serve developers of MLIR alone: the printed operation and the
+/// list of registered dialects.
 static bool isNoise(const std::string &note) {
   return llvm::StringRef(note).starts_with("see current operation") ||
          llvm::StringRef(note).starts_with("Available dialects");

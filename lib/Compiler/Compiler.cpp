@@ -121,7 +121,7 @@ static void useElements(Signature &signature) {
 }
 
 static llvm::Expected<CompiledCode> compileCode(const Source &source,
-                                                InnermostStride innermost) {
+                                                const EntryLayout &layout) {
   Session session;
   auto signature =
       session.parse(source.text, source.entry, source.fileName,
@@ -130,7 +130,7 @@ static llvm::Expected<CompiledCode> compileCode(const Source &source,
     return signature.takeError();
   if (source.options.prime)
     useElements(*signature);
-  if (llvm::Error error = session.lower(source.options, innermost))
+  if (llvm::Error error = session.lower(source.options, layout))
     return std::move(error);
   std::vector<std::string> checks = session.takeChecks(*signature);
   session.takeInPlace(*signature);
@@ -144,16 +144,16 @@ static llvm::Expected<CompiledCode> compileCode(const Source &source,
 }
 
 static llvm::Expected<CompiledCode> compileSource(const Source &source,
-                                                  InnermostStride innermost) {
+                                                  const EntryLayout &layout) {
   if (source.options.target == Target::NVVM)
     return compileForDevice(source);
-  return compileCode(source, innermost);
+  return compileCode(source, layout);
 }
 
 static llvm::Expected<CompiledCode> compileIsolated(const Source &source,
-                                                    InnermostStride innermost) {
+                                                    const EntryLayout &layout) {
   auto work = [&]() -> llvm::Expected<std::string> {
-    llvm::Expected<CompiledCode> code = compileSource(source, innermost);
+    llvm::Expected<CompiledCode> code = compileSource(source, layout);
     if (!code)
       return code.takeError();
     return serialize(*code);
@@ -170,9 +170,9 @@ static llvm::Expected<CompiledCode> compileIsolated(const Source &source,
 }
 
 llvm::Expected<CompiledCode>
-linattn::detail::getCode(const Source &source, InnermostStride innermost) {
+linattn::detail::getCode(const Source &source, const EntryLayout &layout) {
   std::string key =
-      getCacheKey(source.text, source.entry, source.options, innermost);
+      getCacheKey(source.text, source.entry, source.options, layout);
   llvm::Expected<DiskCache> disk = DiskCache::open(source.options);
   if (!disk)
     return disk.takeError();
@@ -189,8 +189,8 @@ linattn::detail::getCode(const Source &source, InnermostStride innermost) {
         " MiB of memory to compile in, but the system gave less");
   ++getCounters().misses;
   llvm::Expected<CompiledCode> code = source.options.isolated
-                                          ? compileIsolated(source, innermost)
-                                          : compileSource(source, innermost);
+                                          ? compileIsolated(source, layout)
+                                          : compileSource(source, layout);
   if (!code)
     return code.takeError();
   disk->write(key, *code);
@@ -223,25 +223,49 @@ llvm::Expected<std::shared_ptr<KernelImpl>> KernelImpl::create(Source source) {
     return code.takeError();
   std::shared_ptr<KernelImpl> impl(
       new KernelImpl(std::move(source), *compiled));
-  Variant &unit = impl->variants[0];
-  unit.code = std::move(*code);
-  unit.ready = unit.code.get();
+  impl->unit.code = std::move(*code);
+  impl->unit.ready = impl->unit.code.get();
   return impl;
+}
+
+/// Code for any strides is the last resort: it loads elements one by one.
+EntryLayout KernelImpl::getLayout(llvm::ArrayRef<BufferView> inputs,
+                                  llvm::ArrayRef<BufferView> outputs) const {
+  EntryLayout layout;
+  int64_t number = 0;
+  for (llvm::ArrayRef<BufferView> views : {inputs, outputs})
+    for (const BufferView &view : views) {
+      if (!hasKnownStride(view)) {
+        if (!canBeTransposed(view))
+          return InnermostStride::Dynamic;
+        layout.transposed.push_back(number);
+      }
+      ++number;
+    }
+  return layout;
+}
+
+KernelImpl::Variant &KernelImpl::getVariant(const EntryLayout &layout) {
+  if (layout.innermost != InnermostStride::Unit)
+    return dynamic;
+  if (layout.transposed.empty())
+    return unit;
+  std::lock_guard<std::mutex> lock(transposedMutex);
+  return transposed[std::vector<int64_t>(layout.transposed.begin(),
+                                         layout.transposed.end())];
 }
 
 llvm::Expected<const LoadedCode *>
 KernelImpl::getCodeFor(llvm::ArrayRef<BufferView> inputs,
                        llvm::ArrayRef<BufferView> outputs) {
-  auto isUnit = [&](const BufferView &view) { return hasKnownStride(view); };
-  bool unit = llvm::all_of(inputs, isUnit) && llvm::all_of(outputs, isUnit);
-  Variant &variant = variants[unit ? 0 : 1];
+  EntryLayout layout = getLayout(inputs, outputs);
+  Variant &variant = getVariant(layout);
   if (const LoadedCode *code = variant.ready)
     return code;
   std::lock_guard<std::mutex> lock(variant.mutex);
   if (variant.code)
     return variant.code.get();
-  llvm::Expected<CompiledCode> compiled =
-      getCode(source, InnermostStride::Dynamic);
+  llvm::Expected<CompiledCode> compiled = getCode(source, layout);
   if (!compiled)
     return compiled.takeError();
   auto code = LoadedCode::load(compiled->object, compiled->signature);
@@ -262,12 +286,9 @@ llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
       return math.takeError();
     resolved.math = *math;
   }
-  if (resolved.target == Target::NVVM && resolved.chip.empty()) {
-    llvm::Expected<std::string> chip = getCurrentChip();
-    if (!chip)
-      return chip.takeError();
-    resolved.chip = std::move(*chip);
-  }
+  if (resolved.target == Target::NVVM && resolved.chip.empty())
+    if (llvm::Error error = describeDevice(resolved))
+      return std::move(error);
   if (!mlir::linattn::symbolizeCopyEngine(resolved.copy))
     return llvm::createStringError(
         "expected copy to be cp_async or tma, but got '" + resolved.copy + "'");

@@ -17,12 +17,37 @@
 using namespace linattn;
 using namespace linattn::detail;
 
-llvm::Expected<std::string> linattn::detail::getCurrentChip() {
-  int32_t ordinal, major, minor;
-  if (llvm::Error error =
-          takeError(linattn_device_current(&ordinal, &major, &minor)))
-    return std::move(error);
-  return "sm_" + std::to_string(10 * major + minor);
+/// The chip of a compute capability. Code of sm_90a runs on 9.0 and nowhere
+/// else, and so does what is compiled for the current device.
+static std::string getChip(int32_t major, int32_t minor) {
+  std::string chip = "sm_" + std::to_string(10 * major + minor);
+  return chip == "sm_90" ? "sm_90a" : chip;
+}
+
+llvm::Error linattn::detail::describeDevice(CompilerOptions &options) {
+  const char *named = std::getenv("LINATTN_CHIP");
+  bool isNamed = named && *named;
+  int32_t ordinal, major, minor, multiprocessors;
+  int64_t bandwidth;
+  llvm::Error error =
+      takeError(linattn_device_current(&ordinal, &major, &minor));
+  if (!error)
+    error = takeError(linattn_device_properties(&multiprocessors, &bandwidth));
+  if (error) {
+    // To compile for a named chip takes no device.
+    if (!isNamed)
+      return error;
+    llvm::consumeError(std::move(error));
+    options.chip = named;
+    return llvm::Error::success();
+  }
+  options.chip = isNamed ? named : getChip(major, minor);
+  ScheduleHints &hints = options.hints;
+  if (hints.multiprocessors == 0)
+    hints.multiprocessors = multiprocessors;
+  if (hints.bandwidth == 0)
+    hints.bandwidth = bandwidth / 1000000000;
+  return llvm::Error::success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -41,9 +66,11 @@ linattn::detail::compileForDevice(const Source &source) {
   BundleOptions options;
   options.target = BundleOptions::Target::NVVM;
   options.chips = {source.options.chip};
+  options.hints = source.options.hints;
   options.copy = source.options.copy;
   options.math = source.options.math.value_or(Math::Strict);
   options.ptxas = findPtxas();
+  options.needsPtxas = false;
   options.trusted = source.options.trusted;
   options.differentiate = source.options.differentiate;
   auto bundle =
@@ -96,7 +123,7 @@ DeviceCode::load(llvm::StringRef bundle) {
 
 DeviceCode::~DeviceCode() {
   // Waits for the device where there is memory to free.
-  for (auto &[stream, workspace] : workspaces)
+  for (auto &[place, workspace] : workspaces)
     linattn_error_free(linattn_device_free(workspace.memory));
   linattn_kernel_free(kernel);
 }
@@ -149,8 +176,12 @@ llvm::Error DeviceCode::run(llvm::ArrayRef<BufferView> inputs,
     return needed.takeError();
   if (*needed == 0)
     return launch(nullptr, 0);
+  int32_t ordinal, major, minor;
+  if (llvm::Error error =
+          takeError(linattn_device_current(&ordinal, &major, &minor)))
+    return error;
   std::lock_guard<std::mutex> lock(mutex);
-  Workspace &own = workspaces[options.stream];
+  Workspace &own = workspaces[{ordinal, options.stream}];
   if (own.bytes < *needed) {
     if (llvm::Error error = takeError(linattn_device_free(own.memory)))
       return error;

@@ -20,8 +20,10 @@ namespace linattn::detail {
 
 struct Source;
 
-/// The name of the current device, "sm_90", for code that is made for it.
-llvm::Expected<std::string> getCurrentChip();
+/// Fills in what code is made for: the chip, what LINATTN_CHIP names or that of
+/// the current device, with the instructions that it alone has ("sm_90a"), and,
+/// of the hints that are 0, what the driver says of the device.
+llvm::Error describeDevice(CompilerOptions &options);
 
 /// Compiles a function into a bundle, with machine code where there is a ptxas:
 /// what LINATTN_PTXAS names, or the one in PATH.
@@ -53,8 +55,9 @@ private:
     size_t bytes = 0;
   };
   std::mutex mutex;
-  /// Launches in one stream follow one another, those of two may not.
-  std::map<void *, Workspace> workspaces;
+  /// By device and stream, of which each has a default one. Launches in one
+  /// stream follow one another, those of two may not.
+  std::map<std::pair<int32_t, void *>, Workspace> workspaces;
 };
 
 } // namespace linattn::detail

@@ -90,9 +90,9 @@ private:
 };
 
 /// The arguments of a call as the vectorised code reads them, with neighbours
-/// in the innermost dimension. One that lacks it and is small beside the
-/// largest input, such as gates [B, T, H] seen as [B, H, T] and their
-/// gradients, has a copy: it would cost all others their vectors.
+/// in the innermost dimension, or transposed. One that is neither and small
+/// beside the largest input, such as gates [B, T, H] seen as [B, H, T] and
+/// their gradients, has a copy: it would cost all others their vectors.
 class PackedViews {
 public:
   PackedViews(const KernelImpl &impl, llvm::ArrayRef<BufferView> inputs,
@@ -113,13 +113,16 @@ public:
              (getByteCount(getByteSize(view.dtype), view.shape) &&
               view.getNumElements() <= largest / smallShare);
     };
-    if (!llvm::all_of(all, isSmall))
+    auto isServed = [&](const BufferView &view) {
+      return isSmall(view) || impl.canBeTransposed(view);
+    };
+    if (!llvm::all_of(all, isServed))
       return;
     auto pack = [&](llvm::ArrayRef<BufferView> &views,
                     std::vector<BufferView> &packed, bool isRead) {
       packed.assign(views.begin(), views.end());
       for (BufferView &view : packed)
-        if (!isUnit(view))
+        if (!isUnit(view) && isSmall(view))
           view = allocateFor(view, isRead);
       views = packed;
     };
@@ -495,16 +498,24 @@ Kernel::explain(llvm::ArrayRef<BufferView> inputs) const {
   PackedViews packed(*impl, inputs, {});
   if (llvm::Error error = packed.check(signature()))
     return std::move(error);
+  EntryLayout layout = impl->getLayout(packed.getInputs(), {});
   for (auto [index, view] : llvm::enumerate(inputs))
-    if (!view.hasUnitInnermostStride())
+    if (!view.hasUnitInnermostStride()) {
+      bool isTransposed =
+          layout.innermost == InnermostStride::Unit &&
+          llvm::is_contained(layout.transposed, static_cast<int64_t>(index));
+      llvm::StringRef what = "the call runs in code for any strides, which "
+                             "loads elements one by one";
+      if (packed.getInputs()[index].hasUnitInnermostStride())
+        what = "it is small, and every call copies it";
+      else if (isTransposed)
+        what = "the kernel transposes it tile by tile";
       lines.push_back(
-          llvm::formatv(
-              "missed: layout: {0} has the innermost stride {1}: {2}",
-              signature().describeArgument(index), view.strides.back(),
-              packed.getInputs()[index].hasUnitInnermostStride()
-                  ? "it is small, and every call copies it"
-                  : "the call runs in code for any strides, which loads "
-                    "elements one by one")
+          llvm::formatv("{0}: layout: {1} has the innermost stride {2}: {3}",
+                        isTransposed ? "analysis" : "missed",
+                        signature().describeArgument(index),
+                        view.strides.back(), what)
               .str());
+    }
   return lines;
 }

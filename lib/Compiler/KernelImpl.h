@@ -15,8 +15,8 @@
 #include "linattn/CodeGen/CodeGen.h"
 #include "linattn/Session/Session.h"
 
-#include <array>
 #include <atomic>
+#include <map>
 #include <mutex>
 
 namespace linattn::detail {
@@ -32,10 +32,10 @@ struct Source {
 
 /// Object code for `source`, from the disk cache or through MLIR.
 llvm::Expected<CompiledCode> getCode(const Source &source,
-                                     InnermostStride innermost);
+                                     const EntryLayout &layout);
 
-/// The code of one kernel. Immutable but for the code of the second layout,
-/// which is compiled when it is first needed.
+/// The code of one kernel. Immutable but for the code of further layouts, which
+/// is compiled when it is first needed.
 class KernelImpl {
 public:
   static llvm::Expected<std::shared_ptr<KernelImpl>> create(Source source);
@@ -56,6 +56,17 @@ public:
             view.getRank() != 4);
   }
 
+  /// Whether there is code that takes this view, which lacks that stride,
+  /// transposed: kernels for the CPU take tokens and states so.
+  bool canBeTransposed(const BufferView &view) const {
+    return source.options.target == Target::CPU && view.getRank() == 4 &&
+           view.strides[2] == 1 && !source.options.prime;
+  }
+
+  /// The layout that code for these views may assume.
+  EntryLayout getLayout(llvm::ArrayRef<BufferView> inputs,
+                        llvm::ArrayRef<BufferView> outputs) const;
+
   /// Code for the CPU that may be called with these views.
   llvm::Expected<const LoadedCode *>
   getCodeFor(llvm::ArrayRef<BufferView> inputs,
@@ -70,12 +81,16 @@ private:
   };
 
   KernelImpl(Source source, CompiledCode &compiled);
+  Variant &getVariant(const EntryLayout &layout);
 
   Source source;
   Signature signature;
   std::vector<std::string> checks;
   std::vector<std::string> remarks;
-  std::array<Variant, 2> variants;
+  Variant unit, dynamic;
+  /// By the arguments and results that are transposed.
+  std::map<std::vector<int64_t>, Variant> transposed;
+  std::mutex transposedMutex;
   std::unique_ptr<DeviceCode> device;
 };
 

@@ -34,11 +34,11 @@ using namespace linattn::detail;
 std::string
 linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
                              const CompilerOptions &options,
-                             mlir::linattn::InnermostStride innermost) {
+                             const mlir::linattn::EntryLayout &layout) {
   // Counts the options, so that no new one is forgotten: all are part of the
   // key but `isolated`, `memoryCache`, `diskCache` and `cacheDir`.
   [[maybe_unused]] const auto &[o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11,
-                                o12, o13, o14] = options;
+                                o12, o13, o14, o15] = options;
   llvm::SHA256 hash;
   // Lengths keep neighbouring fields from running into each other.
   auto add = [&](llvm::StringRef field) {
@@ -49,6 +49,9 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   add(entry);
   add(std::to_string(static_cast<int>(options.target)));
   add(options.chip);
+  for (int64_t hint : {options.hints.sequences, options.hints.tokens,
+                       options.hints.multiprocessors, options.hints.bandwidth})
+    add(std::to_string(hint));
   add(options.copy);
   add(options.reassociate);
   add(options.form);
@@ -60,7 +63,11 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
     add(std::to_string(operand));
   // An untrusted module must not find the code of a trusted one.
   add(options.trusted ? "trusted" : "");
-  add(innermost == mlir::linattn::InnermostStride::Unit ? "unit" : "dynamic");
+  bool isUnit = layout.innermost == mlir::linattn::InnermostStride::Unit;
+  add(isUnit ? "unit" : "dynamic");
+  add(std::to_string(layout.transposed.size()));
+  for (int64_t number : layout.transposed)
+    add(std::to_string(number));
   add(getTargetCPU());
   add(getTargetFeatures());
   // Forms are chosen by it, and remarks name the cores.
@@ -101,7 +108,7 @@ static std::string chooseDirectory(const CompilerOptions &options) {
   return path.str().str();
 }
 
-/// Whether only this user could have written there.
+/// Whether the file belongs to this user and no other user can write to it.
 static bool isTrusted(const struct stat &status) {
   return status.st_uid == geteuid() && (status.st_mode & 022) == 0;
 }

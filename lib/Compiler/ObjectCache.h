@@ -29,7 +29,7 @@ namespace linattn::detail {
 /// layout, machine, LLVM, and the build of this compiler.
 std::string getCacheKey(llvm::StringRef text, llvm::StringRef entry,
                         const CompilerOptions &options,
-                        mlir::linattn::InnermostStride innermost);
+                        const mlir::linattn::EntryLayout &layout);
 
 /// Whether the environment allows caches at all.
 bool isCacheEnabled();

@@ -19,7 +19,7 @@
 namespace mlir::linattn {
 
 /// Emits the op on buffers as scalar loops.
-void lowerToNaiveLoops(OpBuilder &b, CausalConvOp op);
+void lowerToNaiveLoops(OpBuilder &b, CausalConvOp op, bool lanes);
 
 /// Emits it as loops over vectors of `lanes` elements of the accumulation type,
 /// which run along whichever of channels and tokens are neighbours in memory.

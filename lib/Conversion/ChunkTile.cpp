@@ -92,6 +92,7 @@ void ChunkTile::emitChunk(Value position) {
     findNext();
   if (residual && hasChannelDecay())
     fillRow(residual, {}, 0.0);
+  stageTokens(first, count);
   if (keyShifts)
     findShifts();
   packTokens();
@@ -119,6 +120,7 @@ void ChunkTile::allocateScratch() {
   OpFoldResult one = b.getIndexAttr(1);
   OpFoldResult width = b.getIndexAttr(shape.cols);
   OpFoldResult pairs = b.getIndexAttr(writers());
+  allocateStaged(padded, valueRead.query);
   keys = scratch({tokens, features});
   values = scratch({tokens, columns});
   if (!readsTransition()) {
@@ -239,10 +241,7 @@ void ChunkTile::readPanels() {
   Value state = scan.getState(), size = dim(state, 2);
   forEach(panelCount, [&](Value panel) {
     Value start = columnOf(panel);
-    forEach(index(0), size, 1, [&](Value d) {
-      storeVector(readOperand(state, {slot, head, d, start}, shape.cols), tile,
-                  {panel, d, index(0)});
-    });
+    loadPanel(state, {slot, head}, start, tile, {panel});
     forEach(size, keySize, 1, [&](Value d) {
       storeVector(zeros(shape.cols), tile, {panel, d, index(0)});
     });
@@ -263,13 +262,8 @@ void ChunkTile::storeState() {
 }
 
 void ChunkTile::writePanels() {
-  Value state = scan.getState(), size = dim(state, 2);
   forEach(panelCount, [&](Value panel) {
-    Value start = columnOf(panel);
-    forEach(size, [&](Value d) {
-      writeOperand(loadVector(tile, {panel, d, index(0)}, shape.cols), state,
-                   {slot, head, d, start});
-    });
+    storePanel(scan.getState(), {slot, head}, columnOf(panel), tile, {panel});
   });
 }
 

@@ -96,6 +96,7 @@ private:
   void packKeysOf(Value t);
   void packValuesOf(Value t);
   void packChannelGate(Value t);
+  void decayWrites();
   void clearToken(Value t);
 
   // ChunkTileScores.cpp
@@ -113,7 +114,6 @@ private:
   void decayKeys(Value keyRows);
   void fillReadFactors();
   void transpose(Value source, Value target, Value size);
-  Rows transposed(Rows lines);
   void updateNormalizer();
   void divideTokens(Value first, Value member);
   void forEachReader(function_ref<void(const Reader &)> body);
@@ -144,6 +144,7 @@ private:
   Value nextToken(Value row) {
     return tokenAt(min(add(nextFirst, row), sub(end, index(1))));
   }
+  void prefetchNextOf(Value operand, Value rowHead, Value row, bool isWritten);
   void prefetchNumbers(Value row);
   void prefetchKeys(Value row);
   void prefetchValues(Value row);
@@ -255,6 +256,8 @@ private:
   ValueRead valueRead;
   Value valueQueries, valueQueriesT, valuesT, valueScores, valueProducts,
       solvedProducts, valueFactors, valueRows;
+  // Scratch, a number per token: what its key is multiplied with.
+  Value writeFactors;
   // Keys that are still to be decayed token by token, under the solution.
   Value laterKeys;
 };

@@ -24,11 +24,14 @@ Value ChunkTile::rowMaxima(Value operand, Value rowHead, Value t,
   for (int64_t i = 0; i < lanes; ++i) {
     Value last = sub(count, index(1));
     Value token = tokenAt(add(first, min(add(t, index(i)), last)));
+    Place place = written ? placeOf(operand, rowHead, token)
+                          : queryPlaceOf(rowHead, token);
     Value row = reduceRow(wholeVectors(dim(operand, 3)), least,
                           [&](Value d, ValueRange carried) -> Rows {
+                            SmallVector<Value> at(place.index);
+                            at.push_back(d);
                             Value line =
-                                readOperand(operand, {batch, rowHead, token, d},
-                                            lanes, none);
+                                readOperand(place.source, at, lanes, none);
                             return {larger(carried.front(), line)};
                           })
                     .front();
@@ -47,9 +50,12 @@ void ChunkTile::findShifts() {
     if (rescales && !scan.getInputGate())
       shifts = carryMaximum(t, shifts);
     storeVector(shifts, keyShifts, {t});
-    forEachMember([&](Value member) {
-      storeVector(rowMaxima(scan.getQuery(), queryHead(member), t,
-                            /*written=*/false),
+  });
+  forEachMember([&](Value member) {
+    Value rowHead = queryHead(member);
+    stageQueries(rowHead, first, count);
+    forEach(index(0), count, lanes, [&](Value t) {
+      storeVector(rowMaxima(scan.getQuery(), rowHead, t, /*written=*/false),
                   queryShifts, {member, t});
     });
   });
@@ -84,10 +90,13 @@ void ChunkTile::packTokens() {
     forEach(count, [&](Value t) { packValueQuery(t); });
   if (channelGates)
     forEach(count, [&](Value t) { packChannelGate(t); });
+  if (valueRead.decayWrites)
+    decayWrites();
   if (!queries)
     return;
   forEachMember([&](Value member) {
     Value queryHeadOf = queryHead(member);
+    stageQueries(queryHeadOf, first, count);
     forEach(count, [&](Value t) {
       packQuery(tokenAt(add(first, t)), queryHeadOf, queries, {member, t},
                 queryShifts ? load(queryShifts, {member, t}) : Value());
@@ -143,6 +152,25 @@ void ChunkTile::packChannelGate(Value t) {
     Value gate = loadVector(channelGates, {t, d}, shape.lanes);
     storeVector(mulf(gate, rescale), channelGates, {t, d});
     return {};
+  });
+}
+
+/// Multiplies keys with the decay of their token.
+void ChunkTile::decayWrites() {
+  int64_t lanes = shape.lanes;
+  if (writeFactors)
+    forEach(index(0), count, lanes, [&](Value t) {
+      storeVector(exp(loadVector(gates, {t}, lanes)), writeFactors, {t});
+    });
+  forEach(count, [&](Value t) {
+    Value factor =
+        writeFactors ? splat(load(writeFactors, {t}), lanes) : Value();
+    reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
+      Value k = loadVector(keys, {t, d}, lanes);
+      Value decay = factor ? factor : loadVector(channelGates, {t, d}, lanes);
+      storeVector(mulf(k, decay), keys, {t, d});
+      return {};
+    });
   });
 }
 

@@ -222,29 +222,6 @@ void ChunkTile::productScores(const Reader &reader, ArrayRef<Value> linesT,
   });
 }
 
-/// Transposes square blocks of vectors: with each step, halves of lines that
-/// are `step` apart change places.
-ChunkTile::Rows ChunkTile::transposed(Rows lines) {
-  int64_t lanes = shape.lanes;
-  for (int64_t step = 1; step < lanes; step *= 2) {
-    SmallVector<int64_t> low, high;
-    for (int64_t c = 0; c < lanes; ++c) {
-      low.push_back(c & step ? lanes + c - step : c);
-      high.push_back(c & step ? lanes + c : c + step);
-    }
-    Rows next(lines);
-    for (int64_t i = 0; i < lanes; ++i) {
-      if (i & step)
-        continue;
-      Value x = lines[i], y = lines[i + step];
-      next[i] = vector::ShuffleOp::create(b, loc, x, y, low);
-      next[i + step] = vector::ShuffleOp::create(b, loc, x, y, high);
-    }
-    lines = next;
-  }
-  return lines;
-}
-
 void ChunkTile::transpose(Value source, Value target, Value size) {
   int64_t lanes = shape.lanes;
   forEach(index(0), rows, lanes, [&](Value t) {

@@ -300,6 +300,27 @@ void ChunkTile::findNext() {
 /// one again.
 void ChunkTile::prefetchNext(Value operand, Value member, Value row,
                              bool isWritten) {
+  Value rowHead = nextHead, total = heads;
+  // Queries and outputs may have several heads per state.
+  if (member) {
+    rowHead = add(mul(nextHead, group), member);
+    total = dim(destination(), 1);
+  }
+  if (operand != destination())
+    rowHead = headOf(operand, rowHead, total);
+  for (Value source : rowSources(operand))
+    prefetchNextOf(source, rowHead, row, isWritten);
+}
+
+void ChunkTile::prefetchNextOf(Value operand, Value rowHead, Value row,
+                               bool isWritten) {
+  if (isTransposed(operand)) {
+    Value panel = div(column, index(shape.cols));
+    return prefetchColumns(operand, {batch, rowHead},
+                           nextToken(index(scan.getReverse() ? chunk - 1 : 0)),
+                           chunk, add(mul(row, panels()), panel),
+                           mul(index(chunk), panels()));
+  }
   // Types may leave the size of one operand open that others know.
   std::optional<int64_t> width = getConstantIntValue(dim(operand, 3));
   if (!width)
@@ -309,14 +330,6 @@ void ChunkTile::prefetchNext(Value operand, Value member, Value row,
   int64_t count = *getConstantIntValue(panels());
   int64_t share = llvm::alignTo(llvm::divideCeil(*width, count), line);
   Value start = mul(div(column, index(shape.cols)), index(share));
-  Value rowHead = nextHead, total = heads;
-  // Queries and outputs may have several heads per state.
-  if (member) {
-    rowHead = add(mul(nextHead, group), member);
-    total = dim(destination(), 1);
-  }
-  if (operand != destination())
-    rowHead = headOf(operand, rowHead, total);
   prefetchRow(operand, {batch, rowHead, nextToken(row)}, start, index(share),
               isWritten);
 }

@@ -25,6 +25,8 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 void ChunkTile::allocateValueRead() {
+  if (valueRead.decayWrites && !hasChannelDecay())
+    writeFactors = scratch({b.getIndexAttr(padded)});
   OpFoldResult tokens = b.getIndexAttr(padded), one = b.getIndexAttr(1),
                columns = getAsOpFoldResult(valueSize),
                features = getAsOpFoldResult(keySize),
@@ -48,8 +50,7 @@ void ChunkTile::allocateValueRead() {
 
 void ChunkTile::packValueQuery(Value t) {
   Row row;
-  row.source = valueRead.query;
-  row.index = {batch, head, tokenAt(add(first, t))};
+  row.from(placeOf(valueRead.query, head, tokenAt(add(first, t))));
   row.mapped = false;
   row.scale = Scale::of(scan);
   packRow(row, valueQueries, {t});

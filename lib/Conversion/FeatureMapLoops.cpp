@@ -26,20 +26,19 @@ namespace {
 
 class TokenMap : public LoopBuilder {
 public:
-  TokenMap(OpBuilder &b, FeatureMapOp op)
+  TokenMap(OpBuilder &b, FeatureMapOp op, bool lanes)
       : LoopBuilder(b, op.getLoc()), op(op), map(*op.getFeatureMap()),
         type(getAccumulationType(getElementTypeOrSelf(op.getInput()))),
-        d(dim(op.getInput(), 3)) {}
+        d(dim(op.getInput(), 3)) {
+    forThreads = lanes;
+  }
 
   void emit() {
-    Value heads = dim(op.getInput(), 1);
-    parallel(mul(dim(op.getInput(), 0), heads), [&](Value task) {
-      batch = div(task, heads);
-      head = rem(task, heads);
-      forEach(dim(op.getInput(), 2), [&](Value token) {
-        t = token;
-        emitToken();
-      });
+    parallelRows(op.getInput(), [&](Value ofBatch, Value ofHead, Value token) {
+      batch = ofBatch;
+      head = ofHead;
+      t = token;
+      emitToken();
     });
   }
 
@@ -78,10 +77,7 @@ private:
       return addf(sum, mulf(parameter(position, {r, i}), x(i)));
     });
   }
-  Value sum(function_ref<Value(Value)> term) {
-    return reduce(d, number(0),
-                  [&](Value i, Value sum) { return addf(sum, term(i)); });
-  }
+  Value sum(function_ref<Value(Value)> term) { return sumLanes(d, type, term); }
   void put(Value feature, Value value) {
     store(convert(value, getElementTypeOrSelf(op.getOutput())), op.getOutput(),
           {batch, head, t, feature});
@@ -113,12 +109,12 @@ void TokenMap::emitToken() {
   case FeatureMapKind::L2norm: {
     Value square = sum([&](Value i) { return mulf(x(i), x(i)); });
     Value norm = sqrt(addf(square, number(getMapEps(map))));
-    return forEach(d, [&](Value i) { put(i, divide(x(i), norm)); });
+    return forLanes(d, [&](Value i) { put(i, divide(x(i), norm)); });
   }
   case FeatureMapKind::SumNorm: {
     Value total =
         addf(sum([&](Value i) { return x(i); }), number(getMapEps(map)));
-    return forEach(d, [&](Value i) { put(i, divide(x(i), total)); });
+    return forLanes(d, [&](Value i) { put(i, divide(x(i), total)); });
   }
   case FeatureMapKind::Favor:
   case FeatureMapKind::FavorHyperbolic:
@@ -127,14 +123,14 @@ void TokenMap::emitToken() {
   case FeatureMapKind::RandomFourierExp:
     return emitRandomFourier();
   case FeatureMapKind::T2r:
-    return forEach(rows(), [&](Value r) {
+    return forLanes(rows(), [&](Value r) {
       Value z = project(0, r);
       if (op.getParameters().size() > 1)
         z = addf(z, parameter(1, {r}));
       put(r, relu(z));
     });
   case FeatureMapKind::Hadamard:
-    return forEach(
+    return forLanes(
         rows(), [&](Value r) { put(r, mulf(project(0, r), project(1, r))); });
   case FeatureMapKind::Cosformer:
     return emitCosformer();
@@ -149,7 +145,7 @@ void TokenMap::emitToken() {
   case FeatureMapKind::Rebased:
     return emitRebased();
   case FeatureMapKind::OuterProduct:
-    return forEach(d, [&](Value i) {
+    return forLanes(d, [&](Value i) {
       // Rows 0 to i − 1 hold d + (d − 1) + … = i (2d − i + 1) / 2 products.
       Value before =
           div(mul(i, add(sub(mul(index(2), d), i), index(1))), index(2));
@@ -165,11 +161,10 @@ void TokenMap::emitToken() {
 
 void TokenMap::emitSoftmax() {
   double lowest = -std::numeric_limits<double>::infinity();
-  Value most = reduce(d, number(lowest),
-                      [&](Value i, Value best) { return maxf(best, x(i)); });
+  Value most = maxLanes(d, number(lowest), [&](Value i) { return x(i); });
   auto weight = [&](Value i) { return exp(subf(x(i), most)); };
   Value total = sum(weight);
-  forEach(d, [&](Value i) { put(i, divide(weight(i), total)); });
+  forLanes(d, [&](Value i) { put(i, divide(weight(i), total)); });
 }
 
 void TokenMap::emitFavor() {
@@ -184,7 +179,7 @@ void TokenMap::emitFavor() {
     z = subf(z, shift);
     put(feature, map.getLog() ? z : exp(z));
   };
-  forEach(m, [&](Value r) {
+  forLanes(m, [&](Value r) {
     Value z = project(0, r);
     finish(r, z);
     if (isHyperbolic)
@@ -199,7 +194,7 @@ void TokenMap::emitRandomFourier() {
     Value square = sum([&](Value i) { return mulf(x(i), x(i)); });
     factor = mulf(factor, exp(mulf(square, number(0.5))));
   }
-  forEach(m, [&](Value r) {
+  forLanes(m, [&](Value r) {
     Value z = project(0, r);
     put(r, mulf(math::SinOp::create(b, loc, z), factor));
     put(add(m, r), mulf(math::CosOp::create(b, loc, z), factor));
@@ -216,16 +211,16 @@ void TokenMap::emitHedgehog() {
     return std::pair(z, mirror);
   };
   if (isSoftmax) {
-    most = reduce(m, number(0), [&](Value r, Value best) -> Value {
+    most = maxLanes(m, number(0), [&](Value r) -> Value {
       Value z = project(0, r);
-      return maxf(best, maxf(z, negate(z)));
+      return maxf(z, negate(z));
     });
-    total = reduce(m, number(0), [&](Value r, Value sum) {
+    total = sumLanes(m, type, [&](Value r) {
       auto [z, mirror] = both(r);
-      return addf(sum, addf(exp(z), exp(mirror)));
+      return addf(exp(z), exp(mirror));
     });
   }
-  forEach(m, [&](Value r) {
+  forLanes(m, [&](Value r) {
     auto [z, mirror] = both(r);
     for (auto [feature, value] : {std::pair(r, z), {add(m, r), mirror}}) {
       Value y = map.getLog() ? value : exp(value);
@@ -243,7 +238,7 @@ void TokenMap::emitCosformer() {
   Value angle = mulf(toFloat(position), number(step));
   Value cosine = math::CosOp::create(b, loc, angle);
   Value sine = math::SinOp::create(b, loc, angle);
-  forEach(d, [&](Value i) {
+  forLanes(d, [&](Value i) {
     Value y = relu(x(i));
     put(i, mulf(y, cosine));
     put(add(d, i), mulf(y, sine));
@@ -260,7 +255,7 @@ void TokenMap::emitDpfp() {
     return relu(select(isFirst, value, negate(value)));
   };
   forEach(index(map.getShifts()), [&](Value shift) {
-    forEach(twice, [&](Value i) {
+    forLanes(twice, [&](Value i) {
       // roll(r, j)_i = r_{i − j}, j counted from 1.
       Value moved = sub(sub(i, shift), index(1));
       Value wrapped = rem(moved, twice);
@@ -279,7 +274,7 @@ void TokenMap::emitTaylor() {
   Value mixed = divide(number(1), root);
   put(index(0), number(1));
   Value first = add(d, index(1));
-  forEach(d, [&](Value i) {
+  forLanes(d, [&](Value i) {
     put(add(i, index(1)), mulf(x(i), linear));
     if (map.getKind() == FeatureMapKind::TaylorFull) {
       forEach(d, [&](Value j) {
@@ -310,7 +305,7 @@ void TokenMap::emitRebased() {
   };
   Value diagonal = divide(number(1), root);
   Value mixed = mulf(diagonal, number(std::sqrt(2.0)));
-  forEach(d, [&](Value i) {
+  forLanes(d, [&](Value i) {
     Value yi = y(i);
     put(i, mulf(mulf(yi, yi), diagonal));
     Value before = add(d, div(mul(i, sub(i, index(1))), index(2)));
@@ -320,27 +315,29 @@ void TokenMap::emitRebased() {
 }
 
 /// A map of one element, or of elements below their maximum.
-static void lowerElementMap(OpBuilder &b, FeatureMapOp op) {
+static void lowerElementMap(OpBuilder &b, FeatureMapOp op, bool lanes) {
   NaiveOp naive(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                 op.getInput(), Scale(), /*stabilised=*/false);
-  Value heads = naive.dim(op.getInput(), 1);
-  Value tasks = naive.mul(naive.dim(op.getInput(), 0), heads);
-  naive.parallel(tasks, [&](Value task) {
-    Value batch = naive.div(task, heads), head = naive.rem(task, heads);
-    naive.forEach(naive.dim(op.getInput(), 2), [&](Value t) {
-      Value shift = naive.queryShift(op.getInput(), batch, head, t);
-      naive.forEach(naive.dim(op.getInput(), 3), [&](Value d) {
-        Value y = naive.feature(op.getInput(), {batch, head, t, d}, shift);
-        naive.store(naive.convert(y, getElementTypeOrSelf(op.getOutput())),
-                    op.getOutput(), {batch, head, t, d});
+  naive.forThreads = lanes;
+  Value size = naive.dim(op.getInput(), 3);
+  naive.parallelRows(op.getInput(), [&](Value batch, Value head, Value t) {
+    Value shift;
+    if (naive.rowMax)
+      shift = naive.maxLanes(size, naive.lowestStart(), [&](Value d) {
+        return naive.loadAs(op.getInput(), {batch, head, t, d});
       });
+    naive.forLanes(size, [&](Value d) {
+      Value y = naive.feature(op.getInput(), {batch, head, t, d}, shift);
+      naive.store(naive.convert(y, getElementTypeOrSelf(op.getOutput())),
+                  op.getOutput(), {batch, head, t, d});
     });
   });
 }
 
-void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, FeatureMapOp op) {
+void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, FeatureMapOp op,
+                                      bool lanes) {
   auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
   if (needsWholeToken(mapped.getFeatureMapKind()))
-    return TokenMap(b, op).emit();
-  lowerElementMap(b, op);
+    return TokenMap(b, op, lanes).emit();
+  lowerElementMap(b, op, lanes);
 }

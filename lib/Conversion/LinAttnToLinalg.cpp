@@ -59,6 +59,9 @@ struct ConvertLinAttnToLinalgPass final
     WalkResult left = getOperation()->walk([&](Operation *op) {
       if (!isa_and_nonnull<LinAttnDialect>(op->getDialect()))
         return WalkResult::advance();
+      if (isa<SweepSelectiveOp>(op))
+        op->emitOpError("cannot be converted to linalg: run "
+                        "linattn-split-sweeps before");
       auto structured = dyn_cast<DestinationStyleOpInterface>(op);
       if (structured && structured.hasPureBufferSemantics())
         op->emitOpError("cannot be converted to linalg on buffers: convert "

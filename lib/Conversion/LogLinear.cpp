@@ -42,6 +42,7 @@ private:
   void forEachReader(Value group, function_ref<void(Value)> body);
 
   // Scalars.
+  void forEachColumn(function_ref<void(Value)> body);
   void mergeScalars(Value level);
   void updateScalars(Value token);
   void readScalars(Value reader, Value token);
@@ -121,11 +122,18 @@ void LogLinear::forEachReader(Value group, function_ref<void(Value)> body) {
 // Scalar loops
 //===----------------------------------------------------------------------===//
 
+/// Columns know nothing of one another: of a GPU a thread has one.
+void LogLinear::forEachColumn(function_ref<void(Value)> body) {
+  if (forThreads)
+    return body(column);
+  forEach(dim(scan.getState(), 4), body);
+}
+
 /// S[level] ← S[0] + … + S[level], those below empty.
 void LogLinear::mergeScalars(Value level) {
   Value zero = constant(type, 0.0);
   forEach(rows, [&](Value row) {
-    forEach(dim(scan.getState(), 4), [&](Value col) {
+    forEachColumn([&](Value col) {
       SmallVector<Value> into{slot, head, level, row, col};
       Value sum = reduce(level, load(scan.getState(), into),
                          [&](Value below, Value partial) -> Value {
@@ -146,7 +154,7 @@ void LogLinear::updateScalars(Value token) {
   Value valueHead = headOf(scan.getValue(), head, heads);
   forEach(rows, [&](Value row) {
     Value k = loadAs(scan.getKey(), {batch, keyHead, token, row});
-    forEach(dim(scan.getState(), 4), [&](Value col) {
+    forEachColumn([&](Value col) {
       if (decay)
         forEach(index(levels), [&](Value level) {
           SmallVector<Value> at{slot, head, level, row, col};
@@ -160,7 +168,7 @@ void LogLinear::updateScalars(Value token) {
 }
 
 void LogLinear::readScalars(Value reader, Value token) {
-  forEach(dim(scan.getState(), 4), [&](Value col) {
+  forEachColumn([&](Value col) {
     Value o =
         reduce(index(levels), constant(type, 0.0), [&](Value level, Value sum) {
           Value weight = loadAs(scan.getLevels(), {batch, head, token, level});
@@ -181,7 +189,16 @@ void LogLinear::emitScalars() {
   heads = dim(scan.getState(), 1);
   rows = dim(scan.getState(), 3);
   Value group = div(dim(scan.getOutput(), 1), max(heads, index(1)));
-  parallel(mul(dim(scan.getState(), 0), heads), [&](Value task) {
+  Value tasks = mul(dim(scan.getState(), 0), heads), columns;
+  if (forThreads) {
+    columns = dim(scan.getState(), 4);
+    tasks = mul(tasks, columns);
+  }
+  parallel(tasks, [&](Value task) {
+    if (forThreads) {
+      column = rem(task, columns);
+      task = div(task, columns);
+    }
     enterHead(task);
     forEach(begin, end, 1, [&](Value t) {
       Value here = position(t);
@@ -398,9 +415,10 @@ void LogLinear::emitVectors() {
   });
 }
 
-void mlir::linattn::lowerRecurrence(OpBuilder &b, LogLinearOp op,
-                                    int64_t width) {
+void mlir::linattn::lowerRecurrence(OpBuilder &b, LogLinearOp op, int64_t width,
+                                    bool lanes) {
   LogLinear loops(b, op, width);
+  loops.forThreads = lanes;
   if (width == 1)
     loops.emitScalars();
   else

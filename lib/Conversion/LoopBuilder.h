@@ -84,6 +84,9 @@ public:
       return index(size);
     return memref::DimOp::create(b, loc, memref, position).getResult();
   }
+  Value lastDim(Value memref) {
+    return dim(memref, cast<MemRefType>(memref.getType()).getRank() - 1);
+  }
   /// ⌊head · heads(memref) / total⌋: grouped heads.
   Value headOf(Value memref, Value head, Value total) {
     Value heads = dim(memref, 1);
@@ -133,6 +136,23 @@ public:
                   })
         .front();
   }
+  /// A loop over independent iterations in a task, which the threads of
+  /// a GPU divide.
+  void forLanes(Value end, function_ref<void(Value)> body) {
+    if (!forThreads)
+      return forEach(end, body);
+    parallel(end, body);
+  }
+  /// The sum of terms, divided likewise.
+  Value sumLanes(Value end, Type type, function_ref<Value(Value)> term) {
+    return combineLanes(end, constant(type, 0.0), term,
+                        [&](Value sum, Value x) { return addf(sum, x); });
+  }
+  /// The largest term, at least `lowest`, divided likewise.
+  Value maxLanes(Value end, Value lowest, function_ref<Value(Value)> term) {
+    return combineLanes(end, lowest, term,
+                        [&](Value best, Value x) { return maxf(best, x); });
+  }
   /// The loop over independent tasks; threads run it.
   void parallel(Value end, function_ref<void(Value)> body) {
     auto loop = scf::ParallelOp::create(b, loc, ValueRange{index(0)},
@@ -140,6 +160,17 @@ public:
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     body(loop.getInductionVars().front());
+  }
+  /// `parallel` over the rows of `tokens`, `[B, H, T, D]`: the body gets batch,
+  /// head and token.
+  void parallelRows(Value tokens,
+                    function_ref<void(Value, Value, Value)> body) {
+    Value heads = dim(tokens, 1), length = dim(tokens, 2);
+    Value perBatch = mul(heads, length);
+    parallel(mul(dim(tokens, 0), perBatch), [&](Value row) {
+      Value inBatch = rem(row, perBatch);
+      body(div(row, perBatch), div(inBatch, length), rem(inBatch, length));
+    });
   }
   /// `parallel`, but on one thread if `memref` has few elements: to wake
   /// another one costs more than a step of decoding, and milliseconds where a
@@ -186,8 +217,29 @@ public:
 
   OpBuilder &b;
   Location loc;
+  /// Whether a task is shared by the threads of a GPU.
+  bool forThreads = false;
 
 private:
+  Value combineLanes(Value end, Value initial, function_ref<Value(Value)> term,
+                     function_ref<Value(Value, Value)> combine) {
+    if (!forThreads)
+      return reduce(end, initial, [&](Value i, Value partial) {
+        return combine(partial, term(i));
+      });
+    auto loop =
+        scf::ParallelOp::create(b, loc, ValueRange{index(0)}, ValueRange{end},
+                                ValueRange{index(1)}, ValueRange{initial});
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value x = term(loop.getInductionVars().front());
+    auto result = scf::ReduceOp::create(b, loc, ValueRange{x});
+    Block &block = result.getReductions().front().front();
+    b.setInsertionPointToStart(&block);
+    scf::ReduceReturnOp::create(
+        b, loc, combine(block.getArgument(0), block.getArgument(1)));
+    return loop.getResult(0);
+  }
   template <typename OpTy, typename... Args>
   Value fold(Args... args) {
     return b.createOrFold<OpTy>(loc, args...);

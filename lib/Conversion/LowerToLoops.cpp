@@ -28,15 +28,17 @@ namespace {
 
 template <typename OpTy>
 struct ToLoops : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
+  ToLoops(MLIRContext *context, bool lanes)
+      : OpRewritePattern<OpTy>(context), lanes(lanes) {}
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureBufferSemantics())
       return rewriter.notifyMatchFailure(op, "not on buffers");
-    lowerToNaiveLoops(rewriter, op);
+    lowerToNaiveLoops(rewriter, op, lanes);
     rewriter.eraseOp(op);
     return success();
   }
+  bool lanes;
 };
 
 struct LinAttnLowerToLoopsPass final
@@ -47,9 +49,10 @@ struct LinAttnLowerToLoopsPass final
     RewritePatternSet patterns(&getContext());
     patterns.add<ToLoops<ScanOp>, ToLoops<StateOp>, ToLoops<ReadOp>,
                  ToLoops<QuadraticOp>, ToLoops<FeatureMapOp>,
-                 ToLoops<OutputNormOp>, ToLoops<CausalConvOp>>(&getContext());
+                 ToLoops<OutputNormOp>, ToLoops<CausalConvOp>>(&getContext(),
+                                                               lanes);
     populateNaiveChunkPatterns(patterns);
-    populateRecurrencePatterns(patterns, /*vectorBits=*/0);
+    populateRecurrencePatterns(patterns, /*vectorBits=*/0, lanes);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

@@ -22,6 +22,7 @@
 #include "linattn/Dialect/LinAttnSweep.h"
 #include "linattn/Dialect/MapParameters.h"
 #include "linattn/Transforms/Forms.h"
+#include "linattn/Transforms/Prologue.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -98,9 +99,7 @@ static LogicalResult verifySchedule(ScanOp op) {
 template <typename OpTy>
 static StringRef whyNot(OpTy op) {
   if constexpr (std::is_same_v<OpTy, ScanOp>)
-    return op.getUpdate() == Update::Oja ? "Oja's rule has no vector schedule"
-           : op.getEvery() ? "its snapshots are not expanded into a loop"
-                           : "";
+    return whyNoVectorSchedule(op);
   else if constexpr (std::is_same_v<OpTy, QuadraticOp>)
     return whyNoQuadraticTile(op);
   else
@@ -138,6 +137,12 @@ static TileShape streamingShape(Value tokens, Value state, TileShape shape,
     int64_t passes = llvm::divideCeil(shape.block, most);
     shape.tokensAtOnce = llvm::divideCeil(shape.block, passes);
     vectors /= shape.tokensAtOnce;
+  }
+  // One block of a transposed state is all that fits the registers; in a panel
+  // of several, too many lines would be read at once.
+  if (isTransposed(state)) {
+    shape.cols = shape.lanes;
+    return shape;
   }
   int64_t columns = size(state, 3);
   if (ShapedType::isDynamic(columns))
@@ -363,6 +368,14 @@ struct LinAttnLowerToVectorPass final
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     for (auto [scan, fill] : zeroFills)
       fill->erase();
+    // The kernels have made what these make.
+    SmallVector<Operation *> made;
+    getOperation()->walk([&](linalg::LinalgOp op) {
+      if (op->hasAttr(kPrologueAttrName))
+        made.push_back(op);
+    });
+    for (Operation *op : made)
+      op->erase();
   }
 
 private:
@@ -384,7 +397,8 @@ private:
       OpBuilder b(op);
       ScanOp scan = op.createScan(b);
       scan.setConfigAttr(config);
-      valueReads[scan] = {op.getValueQuery(), op.getValueOutput()};
+      valueReads[scan] = {op.getValueQuery(), op.getValueOutput(),
+                          op.getDecayWrites()};
       op.erase();
       return WalkResult::advance();
     });

@@ -36,12 +36,14 @@ public:
     return convert(load(memref, indices), type);
   }
 
+  /// The start of a maximum.
+  Value lowestStart() {
+    return constant(type, -std::numeric_limits<double>::infinity());
+  }
   Value maximumOf(Value tokens, Value batch, Value head, Value t) {
-    return reduce(dim(tokens, 3),
-                  constant(type, -std::numeric_limits<double>::infinity()),
-                  [&](Value d, Value best) {
-                    return maxf(best, loadAs(tokens, {batch, head, t, d}));
-                  });
+    return reduce(dim(tokens, 3), lowestStart(), [&](Value d, Value best) {
+      return maxf(best, loadAs(tokens, {batch, head, t, d}));
+    });
   }
   /// The shift φ of one query needs, or nothing.
   Value queryShift(Value tokens, Value batch, Value head, Value t) {
@@ -68,12 +70,13 @@ public:
   bool rowMax;
 };
 
-/// Emit an op on buffers as loops at the builder's insertion point.
-void lowerToNaiveLoops(OpBuilder &b, ScanOp op);
-void lowerToNaiveLoops(OpBuilder &b, StateOp op);
-void lowerToNaiveLoops(OpBuilder &b, ReadOp op);
-void lowerToNaiveLoops(OpBuilder &b, QuadraticOp op);
-void lowerToNaiveLoops(OpBuilder &b, FeatureMapOp op);
+/// Emit an op on buffers as loops at the builder's insertion point; with
+/// `lanes` threads of a GPU share a task.
+void lowerToNaiveLoops(OpBuilder &b, ScanOp op, bool lanes);
+void lowerToNaiveLoops(OpBuilder &b, StateOp op, bool lanes);
+void lowerToNaiveLoops(OpBuilder &b, ReadOp op, bool lanes);
+void lowerToNaiveLoops(OpBuilder &b, QuadraticOp op, bool lanes);
+void lowerToNaiveLoops(OpBuilder &b, FeatureMapOp op, bool lanes);
 
 } // namespace mlir::linattn
 

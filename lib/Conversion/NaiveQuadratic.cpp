@@ -28,18 +28,18 @@ public:
         op(op), softmax(op.getWeights() == Weights::Softmax),
         visible(*this, op) {}
 
+  /// A task is a row.
   void emit() {
-    Value heads = dim(op.getOutput(), 1);
-    Value tasks = mul(dim(op.getOutput(), 0), heads);
-    parallel(tasks, [&](Value task) {
-      batch = div(task, heads);
-      head = rem(task, heads);
+    parallelRows(op.getOutput(), [&](Value ofBatch, Value ofHead, Value row) {
+      batch = ofBatch;
+      head = ofHead;
+      Value heads = dim(op.getOutput(), 1);
       queryHead = headOf(op.getQuery(), head, heads);
       keyHead = headOf(op.getKey(), head, heads);
       valueHead = headOf(op.getValue(), head, heads);
       VectorBuilder memory(b, loc, type);
       sums = memory.scratch({getAsOpFoldResult(dim(op.getValue(), 3))});
-      forEach(dim(op.getQuery(), 2), [&](Value row) { emitRow(row); });
+      emitRow(row);
       memory.freeScratch();
     });
   }
@@ -142,6 +142,7 @@ private:
 
 } // namespace
 
-void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, QuadraticOp op) {
+void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, QuadraticOp op,
+                                      bool /*lanes*/) {
   NaiveQuadratic(b, op).emit();
 }

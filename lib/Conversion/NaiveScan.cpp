@@ -31,8 +31,21 @@ public:
   bool exclusive = false, before = false;
   std::optional<NormalizeAttr> normalize;
 
-  /// The current position: batch of the tokens, state slot and head, token.
-  Value batch, slot, head, heads, t;
+  /// The current position: batch of the tokens, state slot and head, token; the
+  /// column where a task has one.
+  Value batch, slot, head, heads, t, own;
+
+  /// Whether the columns of a state know nothing of one another, and threads of
+  /// a GPU may have one each.
+  bool hasApartColumns() {
+    return forThreads && (!key || (!state.normalizer && !state.runningMax &&
+                                   update != Update::Oja));
+  }
+  void forEachColumn(function_ref<void(Value)> body) {
+    if (own)
+      return body(own);
+    forLanes(dim(state.state, 3), body);
+  }
 
   /// A gate of this token, in the accumulation type. `channel` is for those
   /// that differ between channels.
@@ -60,7 +73,7 @@ public:
       shift = rescale(keyHead);
     if (rowMax && !shift)
       shift = maximumOf(key, batch, keyHead, t);
-    forEach(dim(state.state, 3), [&](Value column) {
+    forEachColumn([&](Value column) {
       if (query && exclusive)
         readColumnExclusive(keyHead, shift, column);
       if (update == Update::Oja)
@@ -89,11 +102,14 @@ public:
       if (state.runningMax)
         store(load(state.runningMax, {slot, head}), snapshots.back(),
               {slot, number, head});
-      forEach(dim(state.state, 2), [&](Value d) {
-        if (state.normalizer)
+      Value rows = dim(state.state, 2);
+      if (state.normalizer)
+        forLanes(rows, [&](Value d) {
           store(load(state.normalizer, {slot, head, d}), snapshots[1],
                 {slot, number, head, d});
-        forEach(dim(state.state, 3), [&](Value column) {
+        });
+      forEachColumn([&](Value column) {
+        forEach(rows, [&](Value d) {
           store(load(state.state, {slot, head, d, column}), snapshots[0],
                 {slot, number, head, d, column});
         });
@@ -105,7 +121,7 @@ public:
   void clearOutput(Value begin, Value end) {
     forEachReader([&](Value reader, Value) {
       forEach(begin, end, 1, [&](Value token) {
-        forEach(dim(output, 3), [&](Value column) {
+        forEachColumn([&](Value column) {
           store(constant(tokenType, 0.0), output,
                 {batch, reader, token, column});
         });
@@ -120,10 +136,13 @@ private:
   }
 
   void scalePast(Value factor) {
-    forEach(dim(state.state, 2), [&](Value d) {
+    Value rows = dim(state.state, 2);
+    forLanes(rows, [&](Value d) {
       Value z = load(state.normalizer, {slot, head, d});
       store(mulf(z, factor), state.normalizer, {slot, head, d});
-      forEach(dim(state.state, 3), [&](Value e) {
+    });
+    forEachColumn([&](Value e) {
+      forEach(rows, [&](Value d) {
         Value s = load(state.state, {slot, head, d, e});
         store(mulf(s, factor), state.state, {slot, head, d, e});
       });
@@ -236,7 +255,7 @@ private:
   /// S_d ← S_d + (φ(k)_d − S_d·v) beta v, row by row of the decayed state.
   void updateOja(Value keyHead, Value shift) {
     Value columns = dim(state.state, 3);
-    forEach(dim(state.state, 2), [&](Value d) {
+    forLanes(dim(state.state, 2), [&](Value d) {
       Value r = reduce(columns, zero(), [&](Value column, Value sum) {
         Value s = load(state.state, {slot, head, d, column});
         return addf(sum, mulf(s, valueOf(column)));
@@ -252,7 +271,7 @@ private:
   }
 
   void updateNormalizer(Value keyHead, Value shift) {
-    forEach(dim(state.state, 2), [&](Value d) {
+    forLanes(dim(state.state, 2), [&](Value d) {
       Value z = load(state.normalizer, {slot, head, d});
       if (decay && !inputGate)
         z = mulf(z, exp(gate(decay, d)));
@@ -284,7 +303,7 @@ private:
           Value z = load(state.normalizer, {slot, head, d});
           return addf(sum, mulf(z, queryFeature(queryHead, shift, d)));
         });
-      forEach(dim(state.state, 3), [&](Value column) {
+      forEachColumn([&](Value column) {
         Value num = dotWithState(queryHead, shift, column);
         Value result = normalized(normalize, num, den, runningMax());
         store(convert(result, tokenType), output, {batch, reader, t, column});
@@ -337,7 +356,24 @@ static void emitRecurrence(NaiveScan &naive, Value tokens, Value offsets,
                            ValueRange snapshots = {}, int64_t every = 0) {
   naive.heads = naive.dim(naive.state.state, 1);
   Value sequences = naive.dim(indices ? indices : naive.state.state, 0);
-  naive.parallel(naive.mul(sequences, naive.heads), [&](Value task) {
+  Value columns = naive.dim(naive.state.state, 3);
+  bool isApart = naive.hasApartColumns();
+  // A read alone does not wait for the token before.
+  bool isRead = isApart && !naive.key && !offsets;
+  Value tasks = naive.mul(sequences, naive.heads);
+  if (isRead)
+    tasks = naive.mul(tasks, tokens);
+  if (isApart)
+    tasks = naive.mul(tasks, columns);
+  naive.parallel(tasks, [&](Value task) {
+    auto takeOff = [&](Value extent) {
+      Value part = naive.rem(task, extent);
+      task = naive.div(task, extent);
+      return part;
+    };
+    if (isApart)
+      naive.own = takeOff(columns);
+    Value token = isRead ? takeOff(tokens) : Value();
     Value sequence = naive.div(task, naive.heads);
     naive.head = naive.rem(task, naive.heads);
     Value begin = naive.index(0), end = tokens;
@@ -354,6 +390,10 @@ static void emitRecurrence(NaiveScan &naive, Value tokens, Value offsets,
     }
     auto run = [&](Value slot) {
       naive.slot = slot;
+      if (isRead) {
+        naive.t = token;
+        return naive.token();
+      }
       naive.forEach(begin, end, 1, [&](Value position) {
         naive.t = position;
         if (reverse) // begin + end − 1 − position
@@ -368,9 +408,10 @@ static void emitRecurrence(NaiveScan &naive, Value tokens, Value offsets,
   });
 }
 
-void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, ScanOp op) {
+void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, ScanOp op, bool lanes) {
   NaiveScan naive(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                   op.getQuery(), Scale::of(op), op.getNormalize().has_value());
+  naive.forThreads = lanes;
   naive.query = op.getQuery();
   naive.key = op.getKey();
   naive.value = op.getValue();
@@ -395,9 +436,10 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, ScanOp op) {
                  op.getEvery().value_or(0));
 }
 
-void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, StateOp op) {
+void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, StateOp op, bool lanes) {
   NaiveScan naive(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                   op.getKey(), Scale(), bool(op.getNormalizer()));
+  naive.forThreads = lanes;
   naive.key = op.getKey();
   naive.value = op.getValue();
   naive.decay = op.getDecay();
@@ -408,9 +450,10 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, StateOp op) {
                  op.getReverse());
 }
 
-void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, ReadOp op) {
+void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, ReadOp op, bool lanes) {
   NaiveScan naive(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                   op.getQuery(), Scale::of(op), op.getNormalize().has_value());
+  naive.forThreads = lanes;
   naive.query = op.getQuery();
   naive.output = op.getOutput();
   naive.state = {op.getState(), op.getNormalizer(), op.getRunningMax()};

@@ -57,64 +57,59 @@ static Value offsetWeight(LoopBuilder &loops, OutputNormOp op, Value weight) {
 // Scalar loops
 //===----------------------------------------------------------------------===//
 
-void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, OutputNormOp op) {
+void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, OutputNormOp op,
+                                      bool lanes) {
   LoopBuilder loops(b, op.getLoc());
+  loops.forThreads = lanes;
   Type tokenType = getElementTypeOrSelf(op.getInput());
   Type type = getAccumulationType(tokenType);
   double eps = op.getEps().convertToDouble();
-  Value heads = loops.dim(op.getInput(), 1), size = loops.dim(op.getInput(), 3);
-  Value count = sizeOf(loops, op, type), zero = loops.constant(type, 0.0);
-  Value rows = loops.mul(loops.dim(op.getInput(), 0), heads);
-  loops.parallel(rows, [&](Value task) {
-    Value batch = loops.div(task, heads), head = loops.rem(task, heads);
-    loops.forEach(loops.dim(op.getInput(), 2), [&](Value t) {
-      auto load = [&](Value memref, ValueRange at) {
-        return loops.convert(loops.load(memref, at), type);
-      };
-      auto gate = [&](Value d) {
-        return emitActivation(loops, op.getActivation(),
-                              load(op.getGate(), {batch, head, t, d}),
-                              tokenType);
-      };
-      auto affine = [&](Value weights, Value d) {
-        return load(weights, affineIndex(weights, head, d));
-      };
-      auto input = [&](Value d) {
-        Value x = load(op.getInput(), {batch, head, t, d});
-        if (op.getSkip())
-          x = loops.addf(x, loops.mulf(load(op.getSkip(), {batch, head, t, d}),
-                                       affine(op.getSkipWeight(), d)));
-        return op.getGateFirst() ? loops.mulf(x, gate(d)) : x;
-      };
-      Value mean;
-      if (op.getKind() == NormKind::Layer) {
-        Value sum = loops.reduce(size, zero, [&](Value d, Value partial) {
-          return loops.addf(partial, input(d));
-        });
-        mean = arith::DivFOp::create(b, loops.loc, sum, count);
-      }
-      auto centred = [&](Value d) {
-        return mean ? loops.subf(input(d), mean) : input(d);
-      };
-      Value inverse;
-      if (op.getKind() != NormKind::None) {
-        Value squares = loops.reduce(size, zero, [&](Value d, Value partial) {
-          Value x = centred(d);
-          return loops.addf(partial, loops.mulf(x, x));
-        });
-        inverse = inverseRoot(loops, squares, count, eps);
-      }
-      loops.forEach(size, [&](Value d) {
-        Value y = inverse ? loops.mulf(centred(d), inverse) : input(d);
-        if (op.getWeight())
-          y = loops.mulf(y, offsetWeight(loops, op, affine(op.getWeight(), d)));
-        if (op.getBias())
-          y = loops.addf(y, affine(op.getBias(), d));
-        if (op.getGate() && !op.getGateFirst())
-          y = loops.mulf(y, gate(d));
-        loops.store(loops.convert(y, tokenType), op.getOutput(),
-                    {batch, head, t, d});
+  Value size = loops.dim(op.getInput(), 3);
+  Value count = sizeOf(loops, op, type);
+  loops.parallelRows(op.getInput(), [&](Value batch, Value head, Value t) {
+    auto load = [&](Value memref, ValueRange at) {
+      return loops.convert(loops.load(memref, at), type);
+    };
+    auto gate = [&](Value d) {
+      return emitActivation(loops, op.getActivation(),
+                            load(op.getGate(), {batch, head, t, d}), tokenType);
+    };
+    auto affine = [&](Value weights, Value d) {
+      return load(weights, affineIndex(weights, head, d));
+    };
+    auto input = [&](Value d) {
+      Value x = load(op.getInput(), {batch, head, t, d});
+      if (op.getSkip())
+        x = loops.addf(x, loops.mulf(load(op.getSkip(), {batch, head, t, d}),
+                                     affine(op.getSkipWeight(), d)));
+      return op.getGateFirst() ? loops.mulf(x, gate(d)) : x;
+    };
+    Value mean;
+    if (op.getKind() == NormKind::Layer) {
+      Value sum = loops.sumLanes(size, type, input);
+      mean = arith::DivFOp::create(b, loops.loc, sum, count);
+    }
+    auto centred = [&](Value d) {
+      return mean ? loops.subf(input(d), mean) : input(d);
+    };
+    Value inverse;
+    if (op.getKind() != NormKind::None) {
+      Value squares = loops.sumLanes(size, type, [&](Value d) {
+        Value x = centred(d);
+        return loops.mulf(x, x);
       });
+      inverse = inverseRoot(loops, squares, count, eps);
+    }
+    loops.forLanes(size, [&](Value d) {
+      Value y = inverse ? loops.mulf(centred(d), inverse) : input(d);
+      if (op.getWeight())
+        y = loops.mulf(y, offsetWeight(loops, op, affine(op.getWeight(), d)));
+      if (op.getBias())
+        y = loops.addf(y, affine(op.getBias(), d));
+      if (op.getGate() && !op.getGateFirst())
+        y = loops.mulf(y, gate(d));
+      loops.store(loops.convert(y, tokenType), op.getOutput(),
+                  {batch, head, t, d});
     });
   });
 }

@@ -80,7 +80,7 @@ private:
 OutputNormOp findEpilogue(ScanOp scan);
 
 /// Emits the op on buffers as scalar loops.
-void lowerToNaiveLoops(OpBuilder &b, OutputNormOp op);
+void lowerToNaiveLoops(OpBuilder &b, OutputNormOp op, bool lanes);
 
 /// Emits it as loops over vectors of `lanes` elements of the accumulation type:
 /// each row is read from memory once.

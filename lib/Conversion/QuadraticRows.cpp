@@ -85,7 +85,7 @@ void QuadraticRows::emitRow(Value query) {
   });
 }
 
-/// Scores of one block; what no key fills weighs nothing.
+/// Scores of one block; entries without a key have weight 0.
 void QuadraticRows::scoreKeys(Value count) {
   Value none = constant(type, softmax ? minusInfinity : 0.0);
   forEach(count, [&](Value j) {

@@ -125,11 +125,7 @@ void ReadTile::packState() {
   Value size = dim(op.getState(), 2);
   forEach(panels(), [&](Value panel) {
     Value column = mul(panel, index(shape.cols));
-    forEach(index(0), size, 1, [&](Value d) {
-      storeVector(
-          readOperand(op.getState(), {batch, stateHead, d, column}, shape.cols),
-          tile, {panel, d, index(0)});
-    });
+    loadPanel(op.getState(), {batch, stateHead}, column, tile, {panel});
     forEach(size, keySize, 1, [&](Value d) {
       storeVector(zeros(shape.cols), tile, {panel, d, index(0)});
     });

@@ -96,8 +96,8 @@ namespace {
 
 template <typename OpTy>
 struct LowerRecurrence : OpRewritePattern<OpTy> {
-  LowerRecurrence(MLIRContext *context, int64_t vectorBits)
-      : OpRewritePattern<OpTy>(context), vectorBits(vectorBits) {}
+  LowerRecurrence(MLIRContext *context, int64_t vectorBits, bool lanes)
+      : OpRewritePattern<OpTy>(context), vectorBits(vectorBits), lanes(lanes) {}
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
@@ -105,21 +105,26 @@ struct LowerRecurrence : OpRewritePattern<OpTy> {
       return rewriter.notifyMatchFailure(op, "not on buffers");
     // Two vectors hide some of the latency of one step after the other.
     Type type = getElementTypeOrSelf(op.getState());
-    int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
-    lowerRecurrence(rewriter, op, lanes == 0 ? 1 : 2 * lanes);
+    int64_t elements = vectorBits / type.getIntOrFloatBitWidth();
+    int64_t width = elements == 0 ? 1 : 2 * elements;
+    if constexpr (llvm::is_one_of<OpTy, SelectiveScanOp, LogLinearOp>::value)
+      lowerRecurrence(rewriter, op, width, lanes);
+    else // A task is a channel.
+      lowerRecurrence(rewriter, op, width);
     rewriter.eraseOp(op);
     return success();
   }
 
   int64_t vectorBits;
+  bool lanes;
 };
 
 } // namespace
 
 void mlir::linattn::populateRecurrencePatterns(RewritePatternSet &patterns,
-                                               int64_t vectorBits) {
-  patterns
-      .add<LowerRecurrence<SelectiveScanOp>, LowerRecurrence<DiagonalScanOp>,
-           LowerRecurrence<Wkv4Op>, LowerRecurrence<LogLinearOp>>(
-          patterns.getContext(), vectorBits);
+                                               int64_t vectorBits, bool lanes) {
+  patterns.add<LowerRecurrence<SelectiveScanOp>,
+               LowerRecurrence<DiagonalScanOp>, LowerRecurrence<Wkv4Op>,
+               LowerRecurrence<LogLinearOp>, LowerRecurrence<SweepSelectiveOp>>(
+      patterns.getContext(), vectorBits, lanes);
 }

@@ -11,7 +11,7 @@
 
 #include "VectorBuilder.h"
 
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 
 namespace mlir::linattn {
 
@@ -93,11 +93,15 @@ public:
 };
 
 // The lowerings, each at the builder's insertion point, for ops on buffers.
-// `width` is a number of channels or columns, 1 for scalar loops.
+// `width` is a number of channels or columns, 1 for scalar loops; with `lanes`
+// threads of a GPU share a task of those.
 void lowerRecurrence(OpBuilder &b, DiagonalScanOp op, int64_t width);
 void lowerRecurrence(OpBuilder &b, Wkv4Op op, int64_t width);
-void lowerRecurrence(OpBuilder &b, SelectiveScanOp op, int64_t width);
-void lowerRecurrence(OpBuilder &b, LogLinearOp op, int64_t width);
+void lowerRecurrence(OpBuilder &b, SelectiveScanOp op, int64_t width,
+                     bool lanes = false);
+void lowerRecurrence(OpBuilder &b, LogLinearOp op, int64_t width,
+                     bool lanes = false);
+void lowerRecurrence(OpBuilder &b, SweepSelectiveOp op, int64_t width);
 
 /// One token of RWKV-4: the output, and the next sum, weight and maximum.
 SmallVector<Value, 4> emitQuotientStep(RecurrenceBuilder &r, ValueRange state,
@@ -109,9 +113,9 @@ SmallVector<Value, 4> emitQuotientStep(RecurrenceBuilder &r, ValueRange state,
 void populateRecurrencesToLinalgPatterns(::mlir::RewritePatternSet &patterns);
 
 /// Adds the patterns that lower recurrences to vectors of `vectorBits`, or for
-/// 0 to scalar loops.
+/// 0 to scalar loops, with `lanes` for the threads of a GPU.
 void populateRecurrencePatterns(::mlir::RewritePatternSet &patterns,
-                                int64_t vectorBits);
+                                int64_t vectorBits, bool lanes = false);
 
 } // namespace mlir::linattn
 

@@ -42,7 +42,7 @@ void ScanTile::forEachTask(int64_t rowMultiple, function_ref<void()> body,
   panelsPerTask = div(add(panels(), sub(columnTasks, index(1))), columnTasks);
   Value span;
   if (spanMultiple && !scan.getCuSeqlens())
-    span = chooseSpan(scan.getKey(), state, spanMultiple);
+    span = chooseSpan(rowSources(scan.getKey()).front(), state, spanMultiple);
   auto runTask = [&](Value task) {
     firstPanel = mul(rem(task, columnTasks), panelsPerTask);
     panelCount = min(sub(panels(), firstPanel), panelsPerTask);
@@ -117,6 +117,55 @@ Value ScanTile::written(Value x, Value token) {
 // Packing
 //===----------------------------------------------------------------------===//
 
+void ScanTile::allocateStaged(int64_t tokens, ArrayRef<Value> others) {
+  SmallVector<Value> operands{scan.getKey(),   scan.getValue(), scan.getDecay(),
+                              scan.getErase(), scan.getBeta(),  scan.getWrite(),
+                              scan.getA(),     scan.getB()};
+  llvm::append_range(operands, others);
+  staged.clear();
+  for (Value operand : operands)
+    if (operand && rankOf(operand) == 4 && !staged.contains(operand))
+      if (StagedRows rows = allocateRows(operand, tokens))
+        staged[operand] = rows;
+  stagedQueries = allocateRows(scan.getQuery(), tokens);
+}
+
+Value ScanTile::headOfRows(Value operand) {
+  return operand == scan.getKey()     ? keyHead
+         : operand == scan.getValue() ? valueHead
+                                      : head;
+}
+
+/// The first one in memory.
+Value ScanTile::lowestToken(Value first, Value count) {
+  return scan.getReverse() ? tokenAt(sub(add(first, count), index(1)))
+                           : tokenAt(first);
+}
+
+void ScanTile::stageTokens(Value first, Value count) {
+  for (auto &[operand, rows] : staged)
+    stageRows(rows, operand, batch, headOfRows(operand),
+              lowestToken(first, count), count);
+}
+
+void ScanTile::stageQueries(Value rowHead, Value first, Value count) {
+  if (stagedQueries)
+    stageRows(stagedQueries, scan.getQuery(), batch, rowHead,
+              lowestToken(first, count), count);
+}
+
+ScanTile::Place ScanTile::placeOf(Value operand, Value rowHead, Value token) {
+  if (auto it = staged.find(operand); it != staged.end())
+    return it->second.at(*this, token);
+  return {operand, {batch, rowHead, token}};
+}
+
+ScanTile::Place ScanTile::queryPlaceOf(Value rowHead, Value token) {
+  if (stagedQueries)
+    return stagedQueries.at(*this, token);
+  return {scan.getQuery(), {batch, rowHead, token}};
+}
+
 /// Raises the running maximum; returns e^(old − new), the factor of the past.
 Value ScanTile::raiseRunningMax(Value keyRowMax, Value keep) {
   Value maximum = scan.getRunningMax();
@@ -150,8 +199,7 @@ Value ScanTile::openInputGate(Value token, Row &row) {
 Value ScanTile::packKey(Value token, Value target, ArrayRef<Value> at,
                         Value shift) {
   Row row;
-  row.source = scan.getKey();
-  row.index = {batch, keyHead, token};
+  row.from(placeOf(scan.getKey(), keyHead, token));
   row.keep = keepOf(token);
   row.shift = shift;
   Value rescale;
@@ -171,8 +219,7 @@ Value ScanTile::packKey(Value token, Value target, ArrayRef<Value> at,
 void ScanTile::packValue(Value token, Value target, ArrayRef<Value> at,
                          Value gain) {
   Row row;
-  row.source = scan.getValue();
-  row.index = {batch, valueHead, token};
+  row.from(placeOf(scan.getValue(), valueHead, token));
   row.mapped = false;
   row.gain = gain;
   // A masked token writes nothing, not even 0 · NaN.
@@ -183,8 +230,7 @@ void ScanTile::packValue(Value token, Value target, ArrayRef<Value> at,
 void ScanTile::packQuery(Value token, Value rowHead, Value target,
                          ArrayRef<Value> at, Value shift) {
   Row row;
-  row.source = scan.getQuery();
-  row.index = {batch, rowHead, token};
+  row.from(queryPlaceOf(rowHead, token));
   row.shift = shift;
   if (!shift && needsRowMax(op.getFeatureMapKind(), isStabilised()))
     row.shift = rowMaximum(row.source, row.index);
@@ -198,10 +244,14 @@ void ScanTile::packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
     return packGate(scan.getA(), token, target, at);
   Value width = wholeVectors(dim(scan.getKey(), 3));
   Value factor = gain ? splat(negate(gain), shape.lanes) : Value();
+  Place eraseAt;
+  if (scan.getErase())
+    eraseAt = placeOf(scan.getErase(), head, token);
   reduceRow(width, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
     Value k = loadVector(keys, append(keyAt, d), shape.lanes);
-    if (Value erase = scan.getErase())
-      k = mulf(k, readOperand(erase, {batch, head, token, d}, shape.lanes));
+    if (eraseAt.source)
+      k = mulf(k, readOperand(eraseAt.source, append(eraseAt.index, d),
+                              shape.lanes));
     k = factor ? mulf(k, factor) : negate(k);
     storeVector(written(k, token), target, append(at, d));
     return {};
@@ -212,8 +262,9 @@ void ScanTile::packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
 void ScanTile::packGate(Value gate, Value token, Value target,
                         ArrayRef<Value> at, bool exponential, Value total) {
   Value width = wholeVectors(dim(gate, 3));
+  Place place = placeOf(gate, head, token);
   reduceRow(width, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
-    Value x = readOperand(gate, {batch, head, token, d}, shape.lanes);
+    Value x = readOperand(place.source, append(place.index, d), shape.lanes);
     if (total)
       storeVector(addf(loadVector(total, {d}, shape.lanes), x), total, {d});
     // Decays are the only gates of a token that is not written.
@@ -279,18 +330,6 @@ ScanTile::reduceRow(Value size, ValueRange initial,
   for (int64_t d = 0; d < *known; d += shape.lanes)
     carried = body(index(d), carried);
   return carried;
-}
-
-Value ScanTile::sumVector(Value x) {
-  for (int64_t n = shape.lanes; n > 1; n /= 2) {
-    auto half = [&](int64_t offset) -> Value {
-      return vector::ExtractStridedSliceOp::create(
-          b, loc, x, ArrayRef<int64_t>{offset}, ArrayRef<int64_t>{n / 2},
-          ArrayRef<int64_t>{1});
-    };
-    x = addf(half(0), half(n / 2));
-  }
-  return vector::ExtractOp::create(b, loc, x, ArrayRef<int64_t>{0});
 }
 
 Value ScanTile::delayed(Value x, Value y, int64_t step) {

@@ -17,6 +17,8 @@
 
 #include "TileBuilder.h"
 
+#include "llvm/ADT/MapVector.h"
+
 namespace mlir::linattn {
 
 class ScanTile : public TileBuilder {
@@ -80,6 +82,17 @@ protected:
     return scan.getMask() ? load(scan.getMask(), {batch, token}) : Value();
   }
 
+  /// Memory for the rows of operands that are not read where they are, so many
+  /// tokens at a time; `others` are operands beside the scan's.
+  void allocateStaged(int64_t tokens, ArrayRef<Value> others = {});
+  /// Copies such rows of positions [first, first + count) of the task's head,
+  /// except queries, and of the queries of one head.
+  void stageTokens(Value first, Value count);
+  void stageQueries(Value rowHead, Value first, Value count);
+  /// Where a token's row of an operand is read, `rowHead` its head.
+  Place placeOf(Value operand, Value rowHead, Value token);
+  Place queryPlaceOf(Value rowHead, Value token);
+
   /// `x`, or 0 for a masked token.
   Value written(Value x, Value token);
 
@@ -137,8 +150,6 @@ protected:
   }
   /// x_(i−step) in place of x_i; of the lanes below `step`, y.
   Value delayed(Value x, Value y, int64_t step);
-  /// The sum of a vector's elements, in halves: a fixed order, few steps.
-  Value sumVector(Value x);
   /// The sums of several vectors, a power of two and at most as many as lanes,
   /// as one vector; in the same order.
   Value sumVectors(SmallVector<Value> vectors) {
@@ -165,6 +176,12 @@ protected:
   Value firstPanel, panelCount, panelsPerTask;
 
 private:
+  /// Of operands, without queries; and of these.
+  llvm::SmallMapVector<Value, StagedRows, 8> staged;
+  StagedRows stagedQueries;
+
+  Value headOfRows(Value operand);
+  Value lowestToken(Value first, Value count);
   Value combineVectors(SmallVector<Value> vectors,
                        function_ref<Value(Value, Value)> combine);
   Value locate(Value state);

@@ -21,7 +21,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Activations.h"
-#include "RecurrenceBuilder.h"
+#include "ChannelTasks.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -30,16 +30,13 @@ namespace {
 
 using Complex = std::pair<Value, Value>;
 
-constexpr int64_t blockTokens = 32;
+/// Numbers of a state that a thread of a GPU holds in registers.
+constexpr int64_t mostStates = 64;
 
-int64_t rankOf(Value memref) {
-  return cast<MemRefType>(memref.getType()).getRank();
-}
-
-class SelectiveScan : public RecurrenceBuilder {
+class SelectiveScan : public ChannelTasks {
 public:
   SelectiveScan(OpBuilder &b, SelectiveScanOp scan, int64_t width)
-      : RecurrenceBuilder(b, scan, width), scan(scan),
+      : ChannelTasks(b, scan, width), scan(scan),
         // Registers for the states and their a; complex ones take twice.
         rows(scan.getAImag() ? 2 : 4) {}
 
@@ -48,6 +45,11 @@ public:
 
 private:
   // Scalars.
+  void emitInRegisters(Value channel, int64_t states);
+  Complex stepState(Value token, Value channel, Value n, Value delta,
+                    Value input, Complex state);
+  Value addProduct(Value token, Value channel, Value n, Complex state,
+                   Value sum);
   Complex projected(Value real, Value imaginary, Value token, Value channel,
                     Value state);
   Value groupOf(Value projection, Value channel);
@@ -61,18 +63,13 @@ private:
   // Vectors.
   void loadChannels();
   Value loadTransposed(Value operand, ValueRange prefix);
-  void storeState(Value packed, Value state);
   void prepareFactors();
   void packBlock(Value first, Value tokens);
-  void packTokens(Value operand, Value first, Value tokens, Value target);
-  void packProjection(Value operand, Value first, Value tokens, Value target);
   void sweep(Value state, Value tokens);
   Complex factor(Complex a, Value t);
   Complex projectionAt(Value perToken, Value perTokenImag, Value fixed,
                        Value fixedImag, Value t, Value state);
   void finishBlock(Value first, Value tokens);
-  void writeTokens(Value packed, Value first, Value tokens);
-  void clear(Value buffer);
   bool isFixed(Value projection) { return rankOf(projection) == 2; }
   bool hasFixedDelta() { return rankOf(scan.getDelta()) == 1; }
   Complex loadRow(Value real, Value imaginary, Value row) {
@@ -83,9 +80,6 @@ private:
 
   SelectiveScanOp scan;
   int64_t rows;
-  // The current task: its first channel, how many, and their group.
-  Value channel, count, group, states, padded;
-  bool grouped = false;
   // Scratch by states and channels: a or e^{Δa}, h, and fixed projections.
   Value a, aImag, h, hImag, fixedB, fixedBImag, fixedC, fixedCImag;
   // Scratch by tokens and channels, and by tokens and states.
@@ -136,38 +130,88 @@ Value SelectiveScan::finished(Value y, Value u, Value token, Value channel) {
   return y;
 }
 
+/// h_n ← e^{Δ a_n} h_n + Δ u b_n, of which `input` is Δ u.
+Complex SelectiveScan::stepState(Value token, Value channel, Value n,
+                                 Value delta, Value input, Complex state) {
+  Value angle;
+  if (scan.getAImag())
+    angle = loadAs(scan.getAImag(), {channel, n});
+  Complex b = projected(scan.getB(), scan.getBImag(), token, channel, n);
+  Complex x{mulf(input, b.first), b.second ? mulf(input, b.second) : Value()};
+  Value log = loadAs(scan.getA(), {channel, n});
+  return complexFma(polarStep(delta, log, angle), state, x);
+}
+
+/// sum + Re(c_n h_n).
+Value SelectiveScan::addProduct(Value token, Value channel, Value n,
+                                Complex state, Value sum) {
+  Complex c = projected(scan.getC(), scan.getCImag(), token, channel, n);
+  sum = fma(c.first, state.first, sum);
+  return state.second ? fma(negate(c.second), state.second, sum) : sum;
+}
+
+/// The tokens of a channel whose states stay in the registers of a thread.
+void SelectiveScan::emitInRegisters(Value channel, int64_t states) {
+  auto at = [&](int64_t n) {
+    return SmallVector<Value>{slot, channel, index(n)};
+  };
+  bool isComplex = bool(scan.getAImag());
+  SmallVector<Value> initial;
+  for (int64_t n = 0; n < states; ++n) {
+    initial.push_back(load(scan.getState(), at(n)));
+    if (isComplex)
+      initial.push_back(load(scan.getStateImag(), at(n)));
+  }
+  SmallVector<Value> last = forEachToken(
+      initial, [&](Value token, ValueRange h) -> SmallVector<Value> {
+        Value u = loadAs(scan.getInput(), {batch, token, channel});
+        Value delta = deltaAt(token, channel), input = mulf(delta, u);
+        Value y = number(0.0);
+        SmallVector<Value> next;
+        for (int64_t n = 0; n < states; ++n) {
+          Complex state = isComplex ? Complex{h[2 * n], h[2 * n + 1]}
+                                    : Complex{h[n], Value()};
+          state = stepState(token, channel, index(n), delta, input, state);
+          y = addProduct(token, channel, index(n), state, y);
+          next.push_back(state.first);
+          if (isComplex)
+            next.push_back(state.second);
+        }
+        write(finished(y, u, token, channel), scan.getOutput(),
+              {batch, token, channel});
+        return next;
+      });
+  for (int64_t n = 0; n < states; ++n) {
+    store(last[isComplex ? 2 * n : n], scan.getState(), at(n));
+    if (isComplex)
+      store(last[2 * n + 1], scan.getStateImag(), at(n));
+  }
+}
+
 void SelectiveScan::emitScalars() {
   Value channels = dim(scan.getOutput(), 2), slots = dim(scan.getState(), 0);
+  std::optional<int64_t> states = getConstantIntValue(dim(scan.getA(), 1));
+  bool fitsRegisters =
+      forThreads && states && *states * (scan.getAImag() ? 2 : 1) <= mostStates;
   parallel(mul(slots, channels), [&](Value task) {
     enterSequence(div(task, channels));
     Value channel = rem(task, channels);
+    if (fitsRegisters)
+      return emitInRegisters(channel, *states);
     forEachToken({}, [&](Value token, ValueRange) -> SmallVector<Value> {
       Value u = loadAs(scan.getInput(), {batch, token, channel});
-      Value delta = deltaAt(token, channel);
+      Value delta = deltaAt(token, channel), input = mulf(delta, u);
       Value y = reduce(
           dim(scan.getA(), 1), number(0.0), [&](Value n, Value sum) -> Value {
             SmallVector<Value> at{slot, channel, n};
-            Value angle;
             Complex state{load(scan.getState(), at), Value()};
-            if (scan.getAImag()) {
-              angle = loadAs(scan.getAImag(), {channel, n});
+            if (scan.getAImag())
               state.second = load(scan.getStateImag(), at);
-            }
-            Complex b =
-                projected(scan.getB(), scan.getBImag(), token, channel, n);
-            Complex c =
-                projected(scan.getC(), scan.getCImag(), token, channel, n);
-            Value input = mulf(delta, u);
-            Complex x{mulf(input, b.first),
-                      b.second ? mulf(input, b.second) : Value()};
-            Value log = loadAs(scan.getA(), {channel, n});
-            state = complexFma(polarStep(delta, log, angle), state, x);
+            state = stepState(token, channel, n, delta, input, state);
             store(state.first, scan.getState(), at);
-            sum = fma(c.first, state.first, sum);
-            if (!state.second)
-              return sum;
-            store(state.second, scan.getStateImag(), at);
-            return fma(negate(c.second), state.second, sum);
+            if (state.second)
+              store(state.second, scan.getStateImag(), at);
+            return addProduct(token, channel, n, state, sum);
           });
       write(finished(y, u, token, channel), scan.getOutput(),
             {batch, token, channel});
@@ -205,19 +249,10 @@ void SelectiveScan::emitVectors() {
               [&](Value state) { sweep(state, tokens); });
       finishBlock(first, tokens);
     });
-    storeState(h, scan.getState());
+    storeStates(h, index(0), scan.getState(), {slot});
     if (hImag)
-      storeState(hImag, scan.getStateImag());
+      storeStates(hImag, index(0), scan.getStateImag(), {slot});
     freeScratch();
-  });
-}
-
-/// Fills a buffer of two dimensions, the last a whole number of vectors, or one
-/// of few states, with zeros.
-void SelectiveScan::clear(Value buffer) {
-  Value zero = constant(type, 0.0);
-  forEach(dim(buffer, 0), [&](Value i) {
-    forEach(dim(buffer, 1), [&](Value j) { store(zero, buffer, {i, j}); });
   });
 }
 
@@ -227,22 +262,8 @@ Value SelectiveScan::loadTransposed(Value operand, ValueRange prefix) {
     return Value();
   Value target = scratch({getAsOpFoldResult(padded), b.getIndexAttr(width)});
   clear(target);
-  forEach(count, [&](Value c) {
-    forEach(states, [&](Value n) {
-      SmallVector<Value> at(prefix);
-      at.append({add(channel, c), n});
-      store(loadAs(operand, at), target, {n, c});
-    });
-  });
+  packStates(operand, prefix, target, index(0));
   return target;
-}
-
-void SelectiveScan::storeState(Value packed, Value state) {
-  forEach(count, [&](Value c) {
-    forEach(states, [&](Value n) {
-      store(load(packed, {n, c}), state, {slot, add(channel, c), n});
-    });
-  });
 }
 
 /// Loads the operands that stay the same from token to token.
@@ -302,51 +323,10 @@ void SelectiveScan::prepareFactors() {
 // Vectors: blocks of tokens
 //===----------------------------------------------------------------------===//
 
-static bool hasUnitStride(Value memref) {
-  return cast<MemRefType>(memref.getType()).isLastDimUnitStride();
-}
-
-/// The channels of a [B, T, C] operand for a block of tokens.
-void SelectiveScan::packTokens(Value operand, Value first, Value tokens,
-                               Value target) {
-  if (hasUnitStride(operand)) {
-    forEach(tokens, [&](Value t) {
-      Value token = tokenAt(add(first, t));
-      storeVector(readOperand(operand, {batch, token, channel}, width), target,
-                  {t, index(0)});
-    });
-    return;
-  }
-  forEach(count, [&](Value c) {
-    forEach(tokens, [&](Value t) {
-      Value token = tokenAt(add(first, t));
-      store(loadAs(operand, {batch, token, add(channel, c)}), target, {t, c});
-    });
-  });
-}
-
-/// The states of a token's projection for a block of tokens.
-void SelectiveScan::packProjection(Value operand, Value first, Value tokens,
-                                   Value target) {
-  if (!target)
-    return;
-  forEach(tokens, [&](Value t) {
-    SmallVector<Value> at{batch};
-    if (rankOf(operand) == 4)
-      at.push_back(group);
-    at.push_back(tokenAt(add(first, t)));
-    forEach(states, [&](Value n) {
-      SmallVector<Value> from(at);
-      from.push_back(n);
-      store(loadAs(operand, from), target, {t, n});
-    });
-  });
-}
-
 void SelectiveScan::packBlock(Value first, Value tokens) {
-  packTokens(scan.getInput(), first, tokens, us);
+  packTokens(scan.getInput(), first, tokens, us, index(0));
   if (!hasFixedDelta())
-    packTokens(scan.getDelta(), first, tokens, deltas);
+    packTokens(scan.getDelta(), first, tokens, deltas, index(0));
   packProjection(scan.getB(), first, tokens, bs);
   packProjection(scan.getBImag(), first, tokens, bsImag);
   packProjection(scan.getC(), first, tokens, cs);
@@ -434,7 +414,7 @@ void SelectiveScan::sweep(Value state, Value tokens) {
 
 void SelectiveScan::finishBlock(Value first, Value tokens) {
   if (scan.getGate())
-    packTokens(scan.getGate(), first, tokens, gates);
+    packTokens(scan.getGate(), first, tokens, gates, index(0));
   Value skip;
   if (scan.getSkip())
     skip = readOperand(scan.getSkip(), {channel}, width);
@@ -447,32 +427,13 @@ void SelectiveScan::finishBlock(Value first, Value tokens) {
       y = mulf(y, silu(loadVector(gates, at, width)));
     storeVector(y, ys, at);
   });
-  writeTokens(ys, first, tokens);
-}
-
-void SelectiveScan::writeTokens(Value packed, Value first, Value tokens) {
-  Value output = scan.getOutput();
-  Type element = cast<MemRefType>(output.getType()).getElementType();
-  // A vector may reach into the next group.
-  if (hasUnitStride(output) && !grouped) {
-    forEach(tokens, [&](Value t) {
-      writeOperand(loadVector(packed, {t, index(0)}, width), output,
-                   {batch, tokenAt(add(first, t)), channel});
-    });
-    return;
-  }
-  forEach(count, [&](Value c) {
-    forEach(tokens, [&](Value t) {
-      Value token = tokenAt(add(first, t));
-      store(convert(load(packed, {t, c}), element), output,
-            {batch, token, add(channel, c)});
-    });
-  });
+  writeTokens(ys, index(0), first, tokens, scan.getOutput());
 }
 
 void mlir::linattn::lowerRecurrence(OpBuilder &b, SelectiveScanOp op,
-                                    int64_t width) {
+                                    int64_t width, bool lanes) {
   SelectiveScan loops(b, op, width);
+  loops.forThreads = lanes;
   if (width == 1)
     loops.emitScalars();
   else

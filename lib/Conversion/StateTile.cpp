@@ -38,13 +38,17 @@ void StateTile::emit() {
   // No heads, no tasks; but the division is made before any.
   group = query ? div(dim(output, 1), max(heads, index(1))) : index(1);
   keySize = roundUp(dim(state.state, 2), std::max(shape.lanes, shape.rows));
-  tileRows = roundUp(dim(state.state, 2), shape.rows);
+  // A transposed state comes in whole blocks.
+  tileRows = roundUp(
+      dim(state.state, 2),
+      std::max(shape.rows, isTransposed(state.state) ? shape.lanes : 1));
   valueSize = roundUp(dim(state.state, 3), shape.cols);
   Value states = mul(dim(indices ? indices : state.state, 0), heads);
   columnTasks = countColumnTasks(states);
   Value span;
   if (!offsets && !tokenForm)
-    span = chooseSpan(key ? key : query, state.state, /*multiple=*/1);
+    span = chooseSpan(rowSources(key ? key : query).front(), state.state,
+                      /*multiple=*/1);
   Value tokens = dim(key ? key : query, 2);
   auto runAll = [&] {
     forEachSpan(span, tokens, [&](Value from, Value to) {
@@ -141,7 +145,11 @@ void StateTile::emitTokens(Value from, Value to) {
 
 void StateTile::emitBlock(Value blockStart, Value count) {
   first = blockStart;
-  forEach(count, [&](Value t) { packToken(t); });
+  Value lowest = reverse ? tokenAt(sub(count, index(1))) : tokenAt(index(0));
+  if (key)
+    packKeys(lowest, count);
+  if (query)
+    packQueries(lowest, count);
   if (state.normalizer)
     updateNormalizer(count);
   sweepPanels(count);
@@ -194,6 +202,11 @@ void StateTile::allocateScratch() {
   OpFoldResult columns = getAsOpFoldResult(valueSize);
   OpFoldResult rows = getAsOpFoldResult(keySize);
   OpFoldResult members = getAsOpFoldResult(group);
+  stagedKeys = allocateRows(key, shape.block);
+  stagedValues = allocateRows(value, shape.block);
+  stagedDecays = allocateRows(hasChannelGate() ? decay : Value(), shape.block);
+  stagedValueDecays = allocateRows(valueDecay, shape.block);
+  stagedQueries = allocateRows(query, shape.block);
   if (key) {
     keys = scratch({block, rows});
     values = scratch({block, columns});
@@ -235,11 +248,7 @@ void StateTile::loadState() {
   if (!tokenForm)
     forEachPanel([&](Value panel) {
       Value column = mul(panel, index(shape.cols));
-      forEach(index(0), rows, 1, [&](Value d) {
-        storeVector(
-            readOperand(state.state, {slot, head, d, column}, shape.cols), tile,
-            {own(panel), d, index(0)});
-      });
+      loadPanel(state.state, {slot, head}, column, tile, {own(panel)});
       forEach(rows, tileRows, 1, [&](Value d) {
         storeVector(zeros(shape.cols), tile, {own(panel), d, index(0)});
       });
@@ -259,11 +268,8 @@ void StateTile::loadState() {
 void StateTile::storeState() {
   if (!tokenForm)
     forEachPanel([&](Value panel) {
-      Value column = mul(panel, index(shape.cols));
-      forEach(dim(state.state, 2), [&](Value d) {
-        writeOperand(loadVector(tile, {own(panel), d, index(0)}, shape.cols),
-                     state.state, {slot, head, d, column});
-      });
+      storePanel(state.state, {slot, head}, mul(panel, index(shape.cols)), tile,
+                 {own(panel)});
     });
   if (state.normalizer)
     forEach(index(0), dim(state.state, 2), shape.lanes, [&](Value d) {

@@ -52,10 +52,17 @@ private:
   void storeState();
 
   // Packing.
-  void packToken(Value t);
+  void packKeys(Value lowest, Value count);
   void packKey(Value t);
   void packGates(Value t, Value rescale);
-  void packQueries(Value t);
+  void packQueries(Value lowest, Value count);
+  void packQuery(Value member, Value t);
+  Place placeOf(Value operand, const StagedRows &staged, Value rowHead,
+                Value token) {
+    if (staged)
+      return staged.at(*this, token);
+    return {operand, {batch, rowHead, token}};
+  }
   Value raiseRunningMax(Value keyRowMax, Value keep);
   Value openInputGate(Value token, Row &row);
   Value tokenAt(Value t) { return tokenAtPosition(add(first, t)); }
@@ -113,6 +120,9 @@ private:
   // The current block, and the head and first position of the one after it.
   Value first, nextHead, nextFirst;
   bool scalarGatesAreOne = false;
+  // Rows of transposed operands.
+  StagedRows stagedKeys, stagedValues, stagedDecays, stagedValueDecays,
+      stagedQueries;
   // Scratch: see allocateScratch.
   Value keys, values, queries, outputs, scalarGates, channelGates, valueGates,
       tile, z, denominators, inverses, ownWeights, maxima, normRows;

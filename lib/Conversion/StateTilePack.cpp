@@ -18,11 +18,30 @@ Value StateTile::tokenAtPosition(Value position) {
   return sub(sub(add(begin, end), index(1)), position);
 }
 
-void StateTile::packToken(Value t) {
-  if (key)
-    packKey(t);
-  if (query)
-    packQueries(t);
+/// A block's operands but its queries; `lowest` is its first token in memory.
+void StateTile::packKeys(Value lowest, Value count) {
+  auto stage = [&](StagedRows &staged, Value operand) {
+    if (staged)
+      stageRows(staged, operand, batch, headOf(operand, head, heads), lowest,
+                count);
+  };
+  stage(stagedKeys, key);
+  stage(stagedValues, value);
+  stage(stagedDecays, decay);
+  stage(stagedValueDecays, valueDecay);
+  forEach(count, [&](Value t) { packKey(t); });
+}
+
+void StateTile::packQueries(Value lowest, Value count) {
+  if (!stagedQueries)
+    return forEach(count, [&](Value t) {
+      forEachMember([&](Value member) { packQuery(member, t); });
+    });
+  forEachMember([&](Value member) {
+    Value rowHead = headOf(query, outputHead(member), dim(output, 1));
+    stageRows(stagedQueries, query, batch, rowHead, lowest, count);
+    forEach(count, [&](Value t) { packQuery(member, t); });
+  });
 }
 
 /// Raises the running maximum; returns e^(old − new), the factor of the past.
@@ -60,13 +79,12 @@ Value StateTile::openInputGate(Value token, Row &row) {
 void StateTile::packKey(Value t) {
   Value token = tokenAt(t);
   Row row;
-  row.source = key;
-  row.index = {batch, headOf(key, head, heads), token};
+  row.from(placeOf(key, stagedKeys, headOf(key, head, heads), token));
   if (mask)
     row.keep = load(mask, {batch, token});
   Value rescale;
   if (needsRowMax(op.getFeatureMapKind(), stabilised)) {
-    row.shift = rowMaximum(key, row.index);
+    row.shift = rowMaximum(row.source, row.index);
     if (state.runningMax && !inputGate) {
       rescale = raiseRunningMax(row.shift, row.keep);
       row.shift = maxf(load(state.runningMax, {slot, head}), lowest(type));
@@ -79,8 +97,8 @@ void StateTile::packKey(Value t) {
   packRow(row, keys, t);
 
   Row valueRow;
-  valueRow.source = value;
-  valueRow.index = {batch, headOf(value, head, heads), token};
+  valueRow.from(
+      placeOf(value, stagedValues, headOf(value, head, heads), token));
   valueRow.mapped = false;
   // A masked token writes nothing, not even 0 · NaN.
   valueRow.keep = row.keep;
@@ -102,10 +120,14 @@ void StateTile::packGates(Value t, Value rescale) {
   }
   // To the padded size: a zero of the state times unwritten memory may be NaN.
   // The padding may be several vectors: of these nothing may be read.
-  auto packVector = [&](Value gate, Value size, Value target) {
+  auto packVector = [&](Value gate, const StagedRows &staged, Value size,
+                        Value target) {
+    Place place = placeOf(gate, staged, head, token);
     Value end = roundUp(dim(gate, 3), shape.lanes);
     forEach(index(0), end, shape.lanes, [&](Value d) {
-      Value log = readOperand(gate, {batch, head, token, d}, shape.lanes);
+      SmallVector<Value> at(place.index);
+      at.push_back(d);
+      Value log = readOperand(place.source, at, shape.lanes);
       storeVector(exp(log), target, {t, d});
     });
     Value one = constant(vectorType(shape.lanes), 1.0);
@@ -113,38 +135,34 @@ void StateTile::packGates(Value t, Value rescale) {
             [&](Value d) { storeVector(one, target, {t, d}); });
   };
   if (hasChannelGate())
-    packVector(decay, keySize, channelGates);
+    packVector(decay, stagedDecays, keySize, channelGates);
   if (valueDecay)
-    packVector(valueDecay, valueSize, valueGates);
+    packVector(valueDecay, stagedValueDecays, valueSize, valueGates);
 }
 
-void StateTile::packQueries(Value t) {
+void StateTile::packQuery(Value member, Value t) {
   Value token = tokenAt(t);
-  forEachMember([&](Value member) {
-    Row row;
-    row.source = query;
-    row.index = {batch, headOf(query, outputHead(member), dim(output, 1)),
-                 token};
-    if (needsRowMax(op.getFeatureMapKind(), stabilised))
-      row.shift = rowMaximum(query, row.index);
-    row.scale = scale;
-    packRow(row, queries, {member, t});
-    if (denominators)
-      storeVector(zeros(shape.lanes), denominators, {member, t, index(0)});
-    if (!bonus)
-      return;
-    // q·(u ⊙ k), the weight of the token's own value.
-    Value end = roundUp(dim(bonus, 1), shape.lanes);
-    Value sum = reduce(index(0), end, shape.lanes, zeros(shape.lanes),
-                       [&](Value d, ValueRange carried) -> SmallVector<Value> {
-                         Value q =
-                             loadVector(queries, {member, t, d}, shape.lanes);
-                         Value k = loadVector(keys, {t, d}, shape.lanes);
-                         Value u = readOperand(bonus, {head, d}, shape.lanes);
-                         return {fmaVector(q, mulf(u, k), carried.front())};
-                       })
-                    .front();
-    store(reduceVector(vector::CombiningKind::ADD, sum), ownWeights,
-          {member, t});
-  });
+  Row row;
+  row.from(placeOf(query, stagedQueries,
+                   headOf(query, outputHead(member), dim(output, 1)), token));
+  if (needsRowMax(op.getFeatureMapKind(), stabilised))
+    row.shift = rowMaximum(row.source, row.index);
+  row.scale = scale;
+  packRow(row, queries, {member, t});
+  if (denominators)
+    storeVector(zeros(shape.lanes), denominators, {member, t, index(0)});
+  if (!bonus)
+    return;
+  // q·(u ⊙ k), the weight of the token's own value.
+  Value end = roundUp(dim(bonus, 1), shape.lanes);
+  Value sum = reduce(index(0), end, shape.lanes, zeros(shape.lanes),
+                     [&](Value d, ValueRange carried) -> SmallVector<Value> {
+                       Value q =
+                           loadVector(queries, {member, t, d}, shape.lanes);
+                       Value k = loadVector(keys, {t, d}, shape.lanes);
+                       Value u = readOperand(bonus, {head, d}, shape.lanes);
+                       return {fmaVector(q, mulf(u, k), carried.front())};
+                     })
+                  .front();
+  store(reduceVector(vector::CombiningKind::ADD, sum), ownWeights, {member, t});
 }

@@ -172,10 +172,23 @@ void StateTile::prefetchNext(Value panel, Value t) {
   Value share = roundUp(
       div(sub(add(keySize, panelCount), index(1)), panelCount), shape.cols);
   Value keyColumn = mul(own(panel), share);
-  Value token = tokenAtPosition(min(add(nextFirst, t), sub(end, index(1))));
+  auto nextToken = [&](Value t) {
+    return tokenAtPosition(min(add(nextFirst, t), sub(end, index(1))));
+  };
+  Value token = nextToken(t);
+  auto prefetchOf = [&](Value operand, Value rowHead, Value from, Value width) {
+    for (Value source : rowSources(operand)) {
+      if (isTransposed(source))
+        prefetchColumns(source, {batch, rowHead},
+                        nextToken(index(reverse ? shape.block - 1 : 0)),
+                        shape.block, add(mul(t, panelCount), own(panel)),
+                        mul(index(shape.block), panelCount));
+      else
+        prefetchRow(source, {batch, rowHead, token}, from, width);
+    }
+  };
   auto prefetch = [&](Value operand, Value from, Value width) {
-    prefetchRow(operand, {batch, headOf(operand, nextHead, heads), token}, from,
-                width);
+    prefetchOf(operand, headOf(operand, nextHead, heads), from, width);
   };
   if (key) {
     prefetch(key, keyColumn, share);
@@ -189,8 +202,7 @@ void StateTile::prefetchNext(Value panel, Value t) {
     return;
   forEachMember([&](Value member) {
     Value out = add(mul(nextHead, group), member);
-    prefetchRow(query, {batch, headOf(query, out, dim(output, 1)), token},
-                keyColumn, share);
+    prefetchOf(query, headOf(query, out, dim(output, 1)), keyColumn, share);
     prefetchRow(output, {batch, out, token}, column, cols, /*isWritten=*/true);
   });
 }
@@ -228,38 +240,57 @@ void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
   Value only =
       key && number == 1 ? loadVector(values, {t, column}, cols) : Value();
 
-  SmallVector<Value> total = reduce(
-      index(0), dim(state.state, 2), 1, o,
-      [&](Value d, ValueRange carriedIn) -> SmallVector<Value> {
-        SmallVector<Value> carried(carriedIn);
-        SmallVector<Value> at{slot, head, d, column};
-        if (key)
-          prefetchState(state.state,
-                        {slot, head, add(d, index(rowsAhead)), column}, cols);
-        Value s = readOperand(state.state, at, cols);
-        for (int64_t i = 0; i < number; ++i) {
-          Value token = tokens[i];
-          auto readOut = [&] {
-            for (int64_t member = 0; member < members; ++member) {
-              Value &sum = carried[i * members + member];
-              Value q = load(queries, {index(member), token, d});
-              sum = fmaVector(splat(q, cols), s, sum);
-            }
-          };
-          if (exclusive)
-            readOut();
-          if (key) {
-            Value k = splat(load(keys, {token, d}), cols);
-            Value v = only ? only : loadVector(values, {token, column}, cols);
-            s = fmaVector(k, v, decayed(s, token, d, column));
-          }
-          if (!exclusive)
-            readOut();
+  // Takes a row of the state past these tokens.
+  auto sweepRow = [&](Value s, Value d, SmallVector<Value> &carried) {
+    for (int64_t i = 0; i < number; ++i) {
+      Value token = tokens[i];
+      auto readOut = [&] {
+        for (int64_t member = 0; member < members; ++member) {
+          Value &sum = carried[i * members + member];
+          Value q = load(queries, {index(member), token, d});
+          sum = fmaVector(splat(q, cols), s, sum);
         }
-        if (key)
-          writeOperand(s, state.state, at);
-        return carried;
-      });
+      };
+      if (exclusive)
+        readOut();
+      if (key) {
+        Value k = splat(load(keys, {token, d}), cols);
+        Value v = only ? only : loadVector(values, {token, column}, cols);
+        s = fmaVector(k, v, decayed(s, token, d, column));
+      }
+      if (!exclusive)
+        readOut();
+    }
+    return s;
+  };
+  auto sweepInPlace = [&](Value d, ValueRange carriedIn) {
+    SmallVector<Value> carried(carriedIn);
+    SmallVector<Value> at{slot, head, d, column};
+    if (key)
+      prefetchState(state.state, {slot, head, add(d, index(rowsAhead)), column},
+                    cols);
+    Value s = sweepRow(readOperand(state.state, at, cols), d, carried);
+    if (key)
+      writeOperand(s, state.state, at);
+    return carried;
+  };
+  // As many rows at once as there are columns.
+  auto sweepBlock = [&](Value d, ValueRange carriedIn) {
+    SmallVector<Value> carried(carriedIn);
+    BlockPlace place{{slot, head}, d, column, cols};
+    Rows lines = readTransposed(state.state, place, cols);
+    for (auto [i, line] : llvm::enumerate(lines))
+      line = sweepRow(line, add(d, index(i)), carried);
+    if (key) {
+      prefetchBlock(state.state, {slot, head}, d, add(column, index(cols)));
+      writeTransposed(lines, state.state, place);
+    }
+    return carried;
+  };
+  Value size = dim(state.state, 2);
+  SmallVector<Value> total = isTransposed(state.state)
+                                 ? reduce(index(0), size, cols, o, sweepBlock)
+                                 : reduce(index(0), size, 1, o, sweepInPlace);
   for (int64_t i = 0; i < number; ++i)
     for (int64_t member = 0; member < members; ++member)
       writeOutput(total[i * members + member], index(member), tokens[i],

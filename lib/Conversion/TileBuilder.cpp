@@ -13,10 +13,17 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
+/// The indices `start`, row and column.
+static SmallVector<Value> join(ArrayRef<Value> start, Value row, Value column) {
+  SmallVector<Value> all(start);
+  all.append({row, column});
+  return all;
+}
+
 Value TileBuilder::rowMaximum(Value memref, ArrayRef<Value> row) {
   double lowest = -std::numeric_limits<double>::infinity();
   int64_t lanes = shape.lanes;
-  Value best = reduce(index(0), dim(memref, 3), lanes,
+  Value best = reduce(index(0), lastDim(memref), lanes,
                       constant(vectorType(lanes), lowest),
                       [&](Value d, ValueRange carried) -> SmallVector<Value> {
                         SmallVector<Value> at(row);
@@ -26,6 +33,60 @@ Value TileBuilder::rowMaximum(Value memref, ArrayRef<Value> row) {
                       })
                    .front();
   return reduceVector(vector::CombiningKind::MAXIMUMF, best);
+}
+
+void TileBuilder::loadPanel(Value state, ArrayRef<Value> place, Value column,
+                            Value target, ArrayRef<Value> at) {
+  Value size = dim(state, 2);
+  if (!isTransposed(state))
+    return forEach(size, [&](Value d) {
+      storeVector(readOperand(state, join(place, d, column), shape.cols),
+                  target, join(at, d, index(0)));
+    });
+  int64_t lanes = shape.lanes;
+  forEach(index(0), size, lanes, [&](Value d) {
+    for (int64_t c = 0; c < shape.cols; c += lanes) {
+      Rows lines = readTransposed(
+          state, {to_vector(place), d, add(column, index(c)), shape.cols},
+          lanes);
+      for (auto [i, line] : llvm::enumerate(lines))
+        storeVector(line, target, join(at, add(d, index(i)), index(c)));
+    }
+  });
+}
+
+void TileBuilder::storePanel(Value state, ArrayRef<Value> place, Value column,
+                             Value target, ArrayRef<Value> at,
+                             ArrayRef<Value> nextPlace, Value nextColumn) {
+  Value size = dim(state, 2);
+  if (!isTransposed(state))
+    return forEach(size, [&](Value d) {
+      if (nextColumn)
+        prefetchState(state, join(nextPlace, d, nextColumn), shape.cols);
+      writeOperand(loadVector(target, join(at, d, index(0)), shape.cols), state,
+                   join(place, d, column));
+    });
+  int64_t lanes = shape.lanes;
+  forEach(index(0), size, lanes, [&](Value d) {
+    for (int64_t c = 0; c < shape.cols; c += lanes) {
+      if (nextColumn)
+        prefetchBlock(state, nextPlace, d, add(nextColumn, index(c)));
+      Rows lines;
+      for (int64_t i = 0; i < lanes; ++i)
+        lines.push_back(
+            loadVector(target, join(at, add(d, index(i)), index(c)), lanes));
+      writeTransposed(lines, state,
+                      {to_vector(place), d, add(column, index(c)), shape.cols});
+    }
+  });
+}
+
+void TileBuilder::prefetchBlock(Value state, ArrayRef<Value> place, Value row,
+                                Value column) {
+  Value flipped = flip(state);
+  for (int64_t i = 0; i < shape.lanes; ++i)
+    prefetchLine(flipped, join(place, add(column, index(i)), row),
+                 /*isWritten=*/true);
 }
 
 Value TileBuilder::chooseSpan(Value rows, Value state, int64_t multiple) {
@@ -117,9 +178,9 @@ TileBuilder::Rows TileBuilder::accumulateInParts(
       });
 }
 
-/// A map is a long chain of operations on each vector. Several vectors side by
-/// side hide one another's latency: as many as the registers have room for, and
-/// as divide a row.
+/// The number of vectors that a map is applied to at once. A map is a long
+/// chain of dependent operations; interleaving several vectors hides their
+/// latency. The number fits the registers and divides a row.
 int64_t TileBuilder::mapLanes(Value operand) {
   int64_t lanes = shape.lanes,
           longest = lanes * std::max<int64_t>(lanes / 4, 1);
@@ -134,7 +195,7 @@ int64_t TileBuilder::mapLanes(Value operand) {
 void TileBuilder::packRow(const Row &row, Value target,
                           ArrayRef<Value> position) {
   int64_t lanes = row.mapped ? mapLanes(row.source) : shape.lanes;
-  Value size = dim(row.source, 3);
+  Value size = lastDim(row.source);
   bool hasTail = !dividesLastDim(cast<MemRefType>(row.source.getType()), lanes);
   forEach(index(0), size, lanes, [&](Value d) {
     SmallVector<Value> from(row.index), to(position);
@@ -160,7 +221,7 @@ void TileBuilder::packRow(const Row &row, Value target,
     storeVector(x, target, to);
   });
   // The target may be padded further, to whole tiles.
-  Value width = dim(target, cast<MemRefType>(target.getType()).getRank() - 1);
+  Value width = lastDim(target);
   forEach(roundUp(size, lanes), width, lanes, [&](Value d) {
     SmallVector<Value> to(position);
     to.push_back(d);

@@ -17,6 +17,9 @@
 
 #include "VectorBuilder.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/MapVector.h"
+
 #include <limits>
 
 namespace mlir::linattn {
@@ -51,19 +54,68 @@ public:
   /// Largest element of the row `indices` of an operand.
   Value rowMaximum(Value memref, ArrayRef<Value> row);
 
+  /// Where a token's row of an operand is read: its indices but the last one.
+  struct Place {
+    Value source;
+    SmallVector<Value> index;
+  };
+
   /// How a row of features is packed.
   struct Row {
-    Value source;             ///< [B, H, T, D] operand.
+    Value source;             ///< [B, H, T, D] operand, or staged rows.
     SmallVector<Value> index; ///< Batch, head, token.
     Value shift;              ///< Subtracted before φ; null if none.
     bool mapped = true;       ///< Apply φ; else copy.
     Scale scale = {};         ///< Applied after φ.
     Value gain;               ///< A factor of the row; null if none.
     Value keep;               ///< i1; the row is 0 where false. Null if none.
+
+    void from(const Place &place) {
+      source = place.source;
+      index = place.index;
+    }
   };
   /// Packs a row into `target[position, 0 …]`, a scratch buffer whose last
   /// dimension is padded to whole lanes, and clears the padding.
   void packRow(const Row &row, Value target, ArrayRef<Value> position);
+
+  /// Rows of an operand that do not lie in memory as such, some tokens at a
+  /// time: [tokens, D] of the accumulation type, from token `first` on.
+  struct StagedRows {
+    Value rows, first;
+    /// Rows of transposed operands that the rows are made of.
+    llvm::SmallMapVector<Value, Value, 2> sources;
+
+    explicit operator bool() const { return bool(rows); }
+    Place at(TileBuilder &b, Value token) const {
+      return {rows, {b.sub(token, first)}};
+    }
+  };
+  /// Memory for rows of a [B, H, T, D] operand that is transposed, or made
+  /// here; null for any other one. `tokens` is how many come at a time, at
+  /// most.
+  StagedRows allocateRows(Value operand, int64_t tokens);
+  /// Transposes or makes the rows of tokens [first, first + count) of one head.
+  void stageRows(StagedRows &staged, Value operand, Value batch, Value head,
+                 Value first, Value count);
+  /// The rows in memory that an operand's are made of: itself if it is there.
+  static SmallVector<Value> rowSources(Value operand);
+  /// Asks for one of so many parts of what `stageRows` will read.
+  void prefetchColumns(Value operand, ArrayRef<Value> place, Value first,
+                       int64_t tokens, Value part, Value parts);
+
+  /// Copies columns [column, column + cols) of a state, whose indices before
+  /// its last two dimensions are `place`, to target[at, d, 0 …] or from there;
+  /// a transposed state in blocks, up to whole ones. Storing asks for the panel
+  /// at (nextPlace, nextColumn), if there is one.
+  void loadPanel(Value state, ArrayRef<Value> place, Value column, Value target,
+                 ArrayRef<Value> at);
+  void storePanel(Value state, ArrayRef<Value> place, Value column,
+                  Value target, ArrayRef<Value> at,
+                  ArrayRef<Value> nextPlace = {}, Value nextColumn = {});
+  /// Asks for a block of a transposed state for writing.
+  void prefetchBlock(Value state, ArrayRef<Value> place, Value row,
+                     Value column);
 
   /// Tokens, in whole multiples, for which all heads are computed before anyone
   /// goes on. Where the rows of one token's heads are neighbours, in
@@ -102,6 +154,20 @@ public:
 
 private:
   int64_t mapLanes(Value operand);
+
+  // StagedRows.cpp; a token is its batch, head and position, and row `t`.
+  void transposeRows(Value operand, Value rows, Value batch, Value head,
+                     Value first, Value count);
+  void makeRow(Value operand, const StagedRows &staged, ArrayRef<Value> token,
+               Value t);
+  Value makeNumber(linalg::GenericOp op, const StagedRows &staged,
+                   ArrayRef<Value> token, Value t);
+  Value readNumber(linalg::GenericOp op, OpOperand *input,
+                   const StagedRows &staged, ArrayRef<Value> token, Value t);
+  Value readFeatures(linalg::GenericOp op, OpOperand *input,
+                     const StagedRows &staged, ArrayRef<Value> token, Value t,
+                     Value d);
+  Value emitBody(linalg::GenericOp op, ArrayRef<Value> arguments);
 };
 
 /// The vector schedules: each emits its loops for an op on buffers at the
@@ -122,7 +188,8 @@ struct ChunkSizes {
 };
 /// Another read of the state that a scan carries: along its values.
 struct ValueRead {
-  Value query, output; ///< [B, H, T, V] and [B, H, T, K].
+  Value query, output;      ///< [B, H, T, V] and [B, H, T, K].
+  bool decayWrites = false; ///< Keys meet the decay of their token.
 
   explicit operator bool() const { return bool(query); }
 };

@@ -42,6 +42,7 @@ private:
   void storeRow(Value row, Value d);
   void allocateScratch();
   void packToken(Value first, Value t);
+  void packQueryOf(Value member, Value first, Value t);
   void packFactors(Value token, Value t);
   void sweepToken(Value first, Value t);
   Value readTransition(Value t);
@@ -73,7 +74,12 @@ void TokenTile::emit() {
     allocateScratch();
     forEach(begin, end, shape.block, [&](Value first) {
       Value count = min(sub(end, first), index(shape.block));
+      stageTokens(first, count);
       forEach(count, [&](Value t) { packToken(first, t); });
+      forEachMember([&](Value member) {
+        stageQueries(queryHead(member), first, count);
+        forEach(count, [&](Value t) { packQueryOf(member, first, t); });
+      });
       forEach(panels(), [&](Value panel) { sweepPanel(panel, first, count); });
     });
   });
@@ -81,21 +87,12 @@ void TokenTile::emit() {
 
 void TokenTile::sweepPanel(Value panel, Value first, Value count) {
   enterPanel(panel);
-  Value rows = dim(scan.getState(), 2);
   if (copied)
-    forEach(rows, [&](Value d) {
-      SmallVector<Value> at{slot, head, d, column};
-      storeVector(readOperand(scan.getState(), at, shape.cols), copied,
-                  {d, index(0)});
-    });
+    loadPanel(scan.getState(), {slot, head}, column, copied, {});
   forEach(count, [&](Value t) { sweepToken(first, t); });
   if (copied)
-    forEach(rows, [&](Value d) {
-      prefetchState(scan.getState(), {slot, nextHead, d, nextColumn},
-                    shape.cols);
-      writeOperand(loadVector(copied, {d, index(0)}, shape.cols),
-                   scan.getState(), {slot, head, d, column});
-    });
+    storePanel(scan.getState(), {slot, head}, column, copied, {},
+               {slot, nextHead}, nextColumn);
 }
 
 Value TokenTile::loadRow(Value d) {
@@ -143,9 +140,10 @@ void TokenTile::allocateScratch() {
     writeGates = scratch({tokens, columns});
   if (scan.getBonus())
     own = scratch({members, tokens});
+  allocateStaged(shape.block);
   // For fewer tokens the copies cost what they save.
   constexpr int64_t manyTokens = 4;
-  if (shape.block >= manyTokens)
+  if (shape.block >= manyTokens || isTransposed(scan.getState()))
     copied = scratch({features, b.getIndexAttr(shape.cols)});
 }
 
@@ -166,11 +164,12 @@ void TokenTile::packToken(Value first, Value t) {
           betas, {t});
   if (writeGates)
     packGate(scan.getWrite(), token, writeGates, {t});
-  forEachMember([&](Value member) {
-    packQuery(token, queryHead(member), queries, {member, t});
-    if (own)
-      store(ownWeight(queries, {member, t}, keys, {t}), own, {member, t});
-  });
+}
+
+void TokenTile::packQueryOf(Value member, Value first, Value t) {
+  packQuery(tokenAt(add(first, t)), queryHead(member), queries, {member, t});
+  if (own)
+    store(ownWeight(queries, {member, t}, keys, {t}), own, {member, t});
 }
 
 /// γ, a factor per row of the state; a is decayed here where it reads S after

@@ -80,6 +80,109 @@ bool mlir::linattn::dividesLastDim(MemRefType type, int64_t size) {
   return !ShapedType::isDynamic(last) && last % size == 0;
 }
 
+bool mlir::linattn::isTransposed(Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return type.getRank() >= 2 &&
+         succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides.back() != 1 && strides[type.getRank() - 2] == 1;
+}
+
+// With each step, halves of lines that are `step` apart change places.
+SmallVector<Value> VectorBuilder::transposed(SmallVector<Value> lines) {
+  int64_t lanes = lines.size();
+  for (int64_t step = 1; step < lanes; step *= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t c = 0; c < lanes; ++c) {
+      low.push_back(c & step ? lanes + c - step : c);
+      high.push_back(c & step ? lanes + c : c + step);
+    }
+    SmallVector<Value> next(lines);
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & step)
+        continue;
+      Value x = lines[i], y = lines[i + step];
+      next[i] = vector::ShuffleOp::create(b, loc, x, y, low);
+      next[i + step] = vector::ShuffleOp::create(b, loc, x, y, high);
+    }
+    lines = next;
+  }
+  return lines;
+}
+
+Value VectorBuilder::flip(Value memref) {
+  unsigned rank = cast<MemRefType>(memref.getType()).getRank();
+  auto order = llvm::to_vector(llvm::seq(rank));
+  std::swap(order[rank - 1], order[rank - 2]);
+  AffineMap map = AffineMap::getPermutationMap(order, b.getContext());
+  return memref::TransposeOp::create(b, loc, memref, AffineMapAttr::get(map));
+}
+
+/// The columns of a block as lines of the flipped operand: where each begins,
+/// and the mask of what lies in bounds, null where all does.
+void VectorBuilder::forEachColumn(
+    Value flipped, const BlockPlace &place, int64_t lanes,
+    function_ref<void(int64_t, ArrayRef<Value>, Value)> body) {
+  auto flippedType = cast<MemRefType>(flipped.getType());
+  int64_t rank = flippedType.getRank(), size = flippedType.getDimSize(rank - 2);
+  bool allRows = !place.anywhere && dividesLastDim(flippedType, lanes);
+  bool allColumns =
+      !ShapedType::isDynamic(size) && size % place.columnStep == 0;
+  Value columns = dim(flipped, rank - 2);
+  Value left = sub(dim(flipped, rank - 1), place.row);
+  auto maskOf = [&](Value count) -> Value {
+    auto type = VectorType::get(lanes, b.getI1Type());
+    return vector::CreateMaskOp::create(b, loc, type, count);
+  };
+  Value shared = allColumns && !allRows ? maskOf(left) : Value();
+  for (int64_t i = 0; i < lanes; ++i) {
+    SmallVector<Value> at(place.outer);
+    Value own = add(place.column, index(i)), mask = shared;
+    if (!allColumns) {
+      Value isInside = compare(arith::CmpIPredicate::slt, own, columns);
+      mask = maskOf(select(isInside, left, index(0)));
+      own = min(own, sub(columns, index(1)));
+    }
+    at.append({own, place.row});
+    body(i, at, mask);
+  }
+}
+
+SmallVector<Value> VectorBuilder::readTransposed(Value memref,
+                                                 const BlockPlace &place,
+                                                 int64_t lanes) {
+  Value flipped = flip(memref);
+  auto line = VectorType::get(lanes, getElementTypeOrSelf(memref));
+  SmallVector<Value> lines;
+  forEachColumn(flipped, place, lanes,
+                [&](int64_t, ArrayRef<Value> at, Value mask) {
+                  Value x;
+                  if (mask)
+                    x = vector::MaskedLoadOp::create(b, loc, line, flipped, at,
+                                                     mask, constant(line, 0.0));
+                  else
+                    x = vector::LoadOp::create(b, loc, line, flipped, at);
+                  lines.push_back(convert(x, type));
+                });
+  return transposed(lines);
+}
+
+void VectorBuilder::writeTransposed(SmallVector<Value> lines, Value memref,
+                                    const BlockPlace &place) {
+  Value flipped = flip(memref);
+  Type element = getElementTypeOrSelf(memref);
+  lines = transposed(std::move(lines));
+  forEachColumn(flipped, place, lines.size(),
+                [&](int64_t i, ArrayRef<Value> at, Value mask) {
+                  Value x = convert(lines[i], element);
+                  if (mask)
+                    vector::MaskedStoreOp::create(b, loc, flipped, at, mask, x);
+                  else
+                    vector::StoreOp::create(b, loc, x, flipped, at);
+                });
+}
+
 void VectorBuilder::prefetchState(Value memref, ValueRange indices,
                                   int64_t size) {
   int64_t line = elementsPerLine(memref);
@@ -107,16 +210,33 @@ void VectorBuilder::prefetchRow(Value memref, ArrayRef<Value> row, Value column,
   prefetch(sub(width, index(1)));
 }
 
+Value VectorBuilder::sumVector(Value x) {
+  for (int64_t n = cast<VectorType>(x.getType()).getNumElements(); n > 1;
+       n /= 2) {
+    auto half = [&](int64_t offset) -> Value {
+      return vector::ExtractStridedSliceOp::create(
+          b, loc, x, ArrayRef<int64_t>{offset}, ArrayRef<int64_t>{n / 2},
+          ArrayRef<int64_t>{1});
+    };
+    x = addf(half(0), half(n / 2));
+  }
+  return vector::ExtractOp::create(b, loc, x, ArrayRef<int64_t>{0});
+}
+
 Value VectorBuilder::readOperand(Value memref, ValueRange indices, int64_t size,
                                  double padding) {
+  return convert(readElements(memref, indices, size, padding), type);
+}
+
+Value VectorBuilder::readElements(Value memref, ValueRange indices,
+                                  int64_t size, double padding) {
   auto source = cast<MemRefType>(memref.getType());
   Type element = source.getElementType();
   Value pad =
       arith::ConstantOp::create(b, loc, b.getFloatAttr(element, padding));
-  Value read = vector::TransferReadOp::create(
+  return vector::TransferReadOp::create(
       b, loc, VectorType::get(size, element), memref, indices, pad,
       ArrayRef<bool>{dividesLastDim(source, size)});
-  return convert(read, type);
 }
 
 void VectorBuilder::writeOperand(Value value, Value memref,

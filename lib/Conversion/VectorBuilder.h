@@ -37,6 +37,9 @@ public:
     return vector::ReductionOp::create(b, loc, kind, x);
   }
 
+  /// The sum of a vector's elements, in halves: a fixed order, few steps.
+  Value sumVector(Value x);
+
   /// size rounded up to whole multiples.
   Value roundUp(Value size, int64_t multiple) {
     return mul(ceilDiv(size, multiple), index(multiple));
@@ -59,8 +62,34 @@ public:
   /// converted to the accumulation type; past the end `padding`.
   Value readOperand(Value memref, ValueRange indices, int64_t size,
                     double padding = 0.0);
+  /// The same in the operand's type.
+  Value readElements(Value memref, ValueRange indices, int64_t size,
+                     double padding = 0.0);
   /// Writes a vector in the operand's type; elements past the end are dropped.
   void writeOperand(Value value, Value memref, ValueRange indices);
+
+  /// Transposes a square block of vectors.
+  SmallVector<Value> transposed(SmallVector<Value> lines);
+  /// An operand with its last two dimensions in each other's place.
+  Value flip(Value memref);
+  /// Where a square block of `lanes` elements each way of an operand's last two
+  /// dimensions begins, the first of which has stride 1.
+  struct BlockPlace {
+    SmallVector<Value> outer; ///< Indices before the two.
+    Value row, column;
+    /// Columns come in steps of that many, up to the next whole one, ...
+    int64_t columnStep;
+    /// ... and rows in steps of `lanes`, unless they may be anywhere.
+    bool anywhere = false;
+  };
+  /// Reads the columns of such a block and transposes them. Converted to the
+  /// accumulation type; past either end 0.
+  SmallVector<Value> readTransposed(Value memref, const BlockPlace &place,
+                                    int64_t lanes);
+  /// Writes such a block in the operand's type; what lies past an end is
+  /// dropped.
+  void writeTransposed(SmallVector<Value> lines, Value memref,
+                       const BlockPlace &place);
 
   /// How far ahead of the current row memory is prefetched, where every row
   /// is passed over.
@@ -86,6 +115,8 @@ public:
   Type type;
 
 private:
+  void forEachColumn(Value flipped, const BlockPlace &place, int64_t lanes,
+                     function_ref<void(int64_t, ArrayRef<Value>, Value)> body);
   Block *taskBody();
   bool fitsStack(MemRefType memref);
 
@@ -95,6 +126,10 @@ private:
 
 /// True if vectors of `size` tile the last dimension exactly.
 bool dividesLastDim(MemRefType type, int64_t size);
+
+/// True if neighbours in memory are known to be neighbours in the dimension
+/// before the last one, and not known to be so in the last one.
+bool isTransposed(Value memref);
 
 } // namespace mlir::linattn
 

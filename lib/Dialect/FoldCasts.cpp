@@ -55,5 +55,6 @@ void QuadraticOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                FoldTensorCasts<FeatureMapOp>, FoldTensorCasts<SelectiveScanOp>,
                FoldTensorCasts<DiagonalScanOp>, FoldTensorCasts<Wkv4Op>,
                FoldTensorCasts<LogLinearOp>, FoldTensorCasts<CausalConvOp>,
-               FoldTensorCasts<SweepOp>>(context);
+               FoldTensorCasts<SweepOp>, FoldTensorCasts<SweepSelectiveOp>>(
+      context);
 }

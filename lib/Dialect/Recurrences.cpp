@@ -67,20 +67,21 @@ static int64_t slotLoop(Value offsets) {
   return offsets ? whole : int64_t(channels::Batch);
 }
 
+/// [C, N], [B, T, N] or [B, G, T, N].
+static DimLoops projectionDims(Value operand) {
+  using namespace channels;
+  if (operand && rankOf(operand) == 2)
+    return {Channel, whole};
+  if (operand && rankOf(operand) == 4)
+    return {Batch, whole, Token, whole};
+  return {Batch, Token, whole};
+}
+
 SmallVector<DimLoops> SelectiveScanOp::getOperandLoops() {
   using namespace channels;
   LoopTable table;
   auto projection = [&](Value operand) {
-    if (!operand)
-      return;
-    switch (rankOf(operand)) {
-    case 2:
-      return table.add(operand, {Channel, whole});
-    case 3:
-      return table.add(operand, {Batch, Token, whole});
-    default:
-      return table.add(operand, {Batch, whole, Token, whole});
-    }
+    table.add(operand, projectionDims(operand));
   };
   table.add(getInput(), channelDims(getInput()));
   table.add(getDelta(), channelDims(getDelta()));
@@ -97,6 +98,27 @@ SmallVector<DimLoops> SelectiveScanOp::getOperandLoops() {
   table.add(getOutput(), channelDims(getOutput()));
   for (Value state : {Value(getState()), Value(getStateImag())})
     table.add(state, {slotLoop(getCuSeqlens()), Channel, whole});
+  return table.loops;
+}
+
+SmallVector<DimLoops> SweepSelectiveOp::getOperandLoops() {
+  using namespace channels;
+  LoopTable table;
+  DimLoops state{slotLoop(getCuSeqlens()), Channel, whole};
+  table.add(getInput(), channelDims(getInput()));
+  table.add(getDelta(), channelDims(getDelta()));
+  table.add(getA(), {Channel, whole});
+  table.add(getB(), projectionDims(getB()));
+  table.add(getC(), projectionDims(getC()));
+  table.add(getStart(), state);
+  table.add(getCotangent(), channelDims(getCotangent()));
+  table.add(getCuSeqlens(), {whole});
+  table.add(getOutput(), channelDims(getOutput()));
+  table.add(getDeltaOutput(), channelDims(getDeltaOutput()));
+  table.add(getAOutput(), {Channel, whole});
+  table.add(getBOutput(), projectionDims(getBOutput()));
+  table.add(getCOutput(), projectionDims(getCOutput()));
+  table.add(getState(), state);
   return table.loops;
 }
 
@@ -243,6 +265,10 @@ static LogicalResult checkTile(RecurrenceOpInterface op, OpBuilder &b,
       return op->emitOpError("cannot be tiled over channels: they are in "
                              "groups");
   }
+  if (isa<SweepSelectiveOp>(op.getOperation()) &&
+      llvm::any_of(ArrayRef<int64_t>{0, 1, 2}, partial))
+    return op->emitOpError("cannot be tiled: its outputs are sums over "
+                           "sequences, tokens and channels");
   // Its outputs are of different sizes, and each sums over the other's.
   if (isa<SweepOp>(op.getOperation()) && partial(3))
     return op->emitOpError("cannot be tiled over features: a read along the "
@@ -406,5 +432,6 @@ LINATTN_RECURRENCE_OP(Wkv4Op)
 LINATTN_RECURRENCE_OP(LogLinearOp)
 LINATTN_RECURRENCE_OP(CausalConvOp)
 LINATTN_RECURRENCE_OP(SweepOp)
+LINATTN_RECURRENCE_OP(SweepSelectiveOp)
 
 #undef LINATTN_RECURRENCE_OP

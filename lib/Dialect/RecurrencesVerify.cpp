@@ -13,6 +13,8 @@
 
 #include "VerifyUtils.h"
 
+#include "linattn/Dialect/LinAttnSweep.h"
+
 using namespace mlir;
 using namespace mlir::linattn;
 using namespace mlir::linattn::verify;
@@ -87,19 +89,19 @@ static LogicalResult verifyTogether(Operation *op, Named x, Named y) {
 // selective_scan
 //===----------------------------------------------------------------------===//
 
-/// (M4): a projection of states, by its rank.
-static void projectionRelations(Named projection, Named tokens, Named a,
-                                Relations &relations) {
+/// A projection of states, by its rank.
+static void projectionRelations(StringRef id, Named projection, Named tokens,
+                                Named a, Relations &relations) {
   if (!projection.value)
     return;
   int64_t rank = rankOf(projection.value);
-  relations.equal("M4", "state size", projection, rank - 1, a, 1);
+  relations.equal(id, "state size", projection, rank - 1, a, 1);
   if (rank == 2) {
-    relations.equal("M4", "channel count", projection, 0, tokens, 2);
+    relations.equal(id, "channel count", projection, 0, tokens, 2);
     return;
   }
-  relations.equal("M4", "batch size", projection, 0, tokens, 0);
-  relations.equal("M4", "sequence length", projection, rank - 2, tokens, 1);
+  relations.equal(id, "batch size", projection, 0, tokens, 0);
+  relations.equal(id, "sequence length", projection, rank - 2, tokens, 1);
   if (rank != 4)
     return;
   // One of the two divides the other, and it is the number of groups.
@@ -107,9 +109,9 @@ static void projectionRelations(Named projection, Named tokens, Named a,
       channels{tokens.value, 2, tokens.name};
   StringRef what = "channel or group count";
   relations.list.push_back(
-      {DimRelationKind::Max, {channels, channels, groups}, what, "M4"});
+      {DimRelationKind::Max, {channels, channels, groups}, what, id});
   relations.list.push_back(
-      {DimRelationKind::Divides, {groups, channels}, what, "M4"});
+      {DimRelationKind::Divides, {groups, channels}, what, id});
 }
 
 /// (M5): an imaginary part is shaped like its real part.
@@ -131,8 +133,8 @@ SmallVector<DimRelation> SelectiveScanOp::getDimRelations() {
   for (Named operand :
        {Named{getSkip(), "skip"}, Named{getDeltaBias(), "delta_bias"}})
     channelsOrTokens("M3", input, operand, relations);
-  projectionRelations(b, input, a, relations);
-  projectionRelations(c, input, a, relations);
+  projectionRelations("M4", b, input, a, relations);
+  projectionRelations("M4", c, input, a, relations);
   if (rankOf(b.value) == 4 && rankOf(c.value) == 4)
     relations.equal("M4", "group count", b, 1, c, 1);
   likeRealPart({getAImag(), "a_imag"}, a, relations);
@@ -171,6 +173,66 @@ LogicalResult SelectiveScanOp::verify() {
       return emitOpError("expected ")
              << imaginary.name << " to have the rank of its real part, "
              << rankOf(real) << ", but got " << rankOf(imaginary.value);
+  return verifyRelations(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// sweep_selective
+//===----------------------------------------------------------------------===//
+
+SmallVector<DimRelation> SweepSelectiveOp::getDimRelations() {
+  Relations relations;
+  Named input{getInput(), "input"}, a{getA(), "a"}, b{getB(), "b"};
+  for (Named other :
+       {Named{getDelta(), "delta"}, Named{getCotangent(), "cotangent"},
+        Named{getOutput(), "output"}, Named{getDeltaOutput(), "delta_output"}})
+    sameTokens("S1", input, other, relations);
+  relations.equal("S2", "channel count", a, 0, input, 2);
+  relations.equal("S2", "channel count", {getAOutput(), "a_output"}, 0, a, 0);
+  relations.equal("S2", "state size", {getAOutput(), "a_output"}, 1, a, 1);
+  projectionRelations("S3", b, input, a, relations);
+  for (Named other : {Named{getC(), "c"}, Named{getBOutput(), "b_output"},
+                      Named{getCOutput(), "c_output"}})
+    for (int64_t dim = 0, rank = rankOf(b.value);
+         rankOf(other.value) == rank && dim < rank; ++dim)
+      relations.equal("S3", "shape", other, dim, b, dim);
+  for (Named state : {Named{getStart(), "start"}, Named{getState(), "state"}}) {
+    stateCount("S4", "S6", input, state, getCuSeqlens(), relations);
+    relations.equal("S4", "channel count", state, 1, input, 2);
+    relations.equal("S4", "state size", state, 2, a, 1);
+  }
+  return relations.list;
+}
+
+LogicalResult SweepSelectiveOp::verify() {
+  Named input{getInput(), "input"};
+  if (failed(verifySemantics(*this)))
+    return failure();
+  if (Type type = elementType(getInput()); !type.isF32() && !type.isF64())
+    return emitOpError("expected input to have element type f32 or f64, but "
+                       "got ")
+           << type; // (S5)
+  for (Named other :
+       {Named{getDelta(), "delta"}, Named{getA(), "a"}, Named{getB(), "b"},
+        Named{getC(), "c"}, Named{getStart(), "start"},
+        Named{getCotangent(), "cotangent"}, Named{getOutput(), "output"},
+        Named{getDeltaOutput(), "delta_output"},
+        Named{getAOutput(), "a_output"}, Named{getBOutput(), "b_output"},
+        Named{getCOutput(), "c_output"}, Named{getState(), "state"}})
+    if (failed(verifySameElementType(*this, input, other))) // (S5)
+      return failure();
+  int64_t rank = rankOf(getB());
+  if (rank == 2) // (S3)
+    return emitOpError("expected b to be [B, T, N] or [B, G, T, N], but got "
+                       "rank 2");
+  for (Named other : {Named{getC(), "c"}, Named{getBOutput(), "b_output"},
+                      Named{getCOutput(), "c_output"}})
+    if (rankOf(other.value) != rank) // (S3)
+      return emitOpError("expected ")
+             << other.name << " to have the rank of b, " << rank << ", but got "
+             << rankOf(other.value);
+  if (failed(verifyPackedBatch(*this, getCuSeqlens(), getInput()))) // (S6)
+    return failure();
   return verifyRelations(*this);
 }
 

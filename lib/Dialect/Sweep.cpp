@@ -78,11 +78,17 @@ LogicalResult SweepOp::verify() {
   if (bool(getA()) != bool(getB())) // (W6)
     return emitOpError("expected both a and b or neither, but got only ")
            << (getA() ? "a" : "b");
+  if (getDecayWrites() && (!getDecay() || getA())) // (W10)
+    return emitOpError("expected decay_writes with a decay and without a and "
+                       "b, but got ")
+           << (getA() ? "a" : "no decay");
   Type type = elementType(getState());
   if (std::optional<APFloat> scale = getScale(); // (W8)
       scale && !isUsableScale(scale->convertToDouble(), type))
     return emitOpError("expected scale to be 0 or a normal number of ")
            << type << ", but got " << scale->convertToDouble();
+  if (failed(verifyConstantDecay(*this, {getDecay(), "decay"}))) // (W9)
+    return failure();
   return verifyRelations(*this);
 }
 

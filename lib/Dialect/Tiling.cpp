@@ -15,12 +15,14 @@
 
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Dialect/MapParameters.h"
+#include "linattn/Dialect/OperandLoops.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -167,6 +169,13 @@ static SmallVector<DimLoops> operandLoops(OutputNormOp op) {
   addWeights(op.getSkipWeight());
   addTokens(op.getOutput());
   return loops;
+}
+
+SmallVector<SmallVector<int, 4>> mlir::linattn::getOperandLoops(Operation *op) {
+  return llvm::TypeSwitch<Operation *, SmallVector<DimLoops>>(op)
+      .Case<QuadraticOp, ScanOp, StateOp, ReadOp, FeatureMapOp, OutputNormOp>(
+          [](auto structured) { return operandLoops(structured); })
+      .Default([](Operation *) { return SmallVector<DimLoops>(); });
 }
 
 /// The operand whose first three dimensions are the loops.

@@ -50,7 +50,7 @@ static void attentionRelations(OpTy op, Value output, Relations &relations) {
   relations.equal("A10", "head size", value, 3, result, 3);
 }
 
-/// What changes scores, and the keys that have one.
+/// (A15), (A17): the options that change scores or hide keys.
 template <typename OpTy>
 static LogicalResult verifyScores(OpTy op) {
   if (op.getPrefix() && op.getPattern())

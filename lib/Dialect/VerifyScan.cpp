@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "VerifyUtils.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -239,31 +238,6 @@ LogicalResult Family::verifyNormalized() {
                      "between value columns")))
     return failure();
   return verifyAbsFloor(op, op.getNormalize());
-}
-
-/// (S26): what is known of a decay has to be a logarithm of at most 1.
-static LogicalResult verifyConstantDecay(ScanOp op, Named decay) {
-  DenseFPElementsAttr elements;
-  if (!decay.value || !matchPattern(decay.value, m_Constant(&elements)))
-    return success();
-  auto isBad = [](const APFloat &x) {
-    return x.isNaN() || (!x.isNegative() && !x.isZero());
-  };
-  auto report = [&](const APFloat &x) -> InFlightDiagnostic {
-    SmallString<16> spelled;
-    x.toString(spelled, /*FormatPrecision=*/6);
-    return op.emitOpError("expected ")
-           << decay.name << " to hold natural logarithms of at most 0, but got "
-           << spelled;
-  };
-  if (elements.isSplat()) {
-    APFloat x = elements.getSplatValue<APFloat>();
-    return isBad(x) && !elements.empty() ? LogicalResult(report(x)) : success();
-  }
-  for (auto [index, x] : llvm::enumerate(elements.getValues<APFloat>()))
-    if (isBad(x))
-      return report(x) << " at element " << index;
-  return success();
 }
 
 static LogicalResult verifySnapshots(ScanOp op) {

@@ -9,6 +9,7 @@
 #include "VerifyUtils.h"
 #include "linattn/Dialect/MapParameters.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -199,6 +200,30 @@ LogicalResult verify::verifyPackedBatch(Operation *op, Value offsets,
     return success();
   return op->emitOpError("expected batch size 1 with cu_seqlens, but got ")
          << batch;
+}
+
+LogicalResult verify::verifyConstantDecay(Operation *op, Named decay) {
+  DenseFPElementsAttr elements;
+  if (!decay.value || !matchPattern(decay.value, m_Constant(&elements)))
+    return success();
+  auto isBad = [](const APFloat &x) {
+    return x.isNaN() || (!x.isNegative() && !x.isZero());
+  };
+  auto report = [&](const APFloat &x) -> InFlightDiagnostic {
+    SmallString<16> spelled;
+    x.toString(spelled, /*FormatPrecision=*/6);
+    return op->emitOpError("expected ")
+           << decay.name << " to hold natural logarithms of at most 0, but got "
+           << spelled;
+  };
+  if (elements.isSplat()) {
+    APFloat x = elements.getSplatValue<APFloat>();
+    return isBad(x) && !elements.empty() ? LogicalResult(report(x)) : success();
+  }
+  for (auto [index, x] : llvm::enumerate(elements.getValues<APFloat>()))
+    if (isBad(x))
+      return report(x) << " at element " << index;
+  return success();
 }
 
 LogicalResult verify::verifySemantics(DestinationStyleOpInterface op) {

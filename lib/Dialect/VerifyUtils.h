@@ -125,6 +125,9 @@ LogicalResult verifyNormalizer(Operation *op,
 /// (S17) and its twin: packed sequences have no batch beside them.
 LogicalResult verifyPackedBatch(Operation *op, Value offsets, Value tokens);
 
+/// (S26) and its twin: a constant decay holds natural logarithms of at most 0.
+LogicalResult verifyConstantDecay(Operation *op, Named decay);
+
 /// Structured ops return their tensors, or nothing on buffers.
 LogicalResult verifySemantics(DestinationStyleOpInterface op);
 

@@ -14,7 +14,7 @@
 
 using namespace linattn::emulator;
 
-/// Where accesses go that must not happen: reads give NaNs, writes vanish.
+/// Memory for illegal accesses: reads give NaNs, writes are discarded.
 static constexpr unsigned kScratchBytes = 4096;
 static char *getScratch(AccessKind kind) {
   static thread_local char poison[kScratchBytes], sink[kScratchBytes];

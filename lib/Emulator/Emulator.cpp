@@ -15,6 +15,7 @@
 #include "linattn/Emulator/Passes.h"
 #include "linattn/InitAll.h"
 #include "linattn/Pipelines/LowerToLLVM.h"
+#include "linattn/Support/Sizes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -143,11 +144,8 @@ static void findKernelFacts(mlir::LLVM::LLVMFuncOp kernel,
                             uint64_t &maxThreads) {
   for (llvm::StringRef name : {mlir::NVVM::NVVMDialect::getMaxntidAttrName(),
                                mlir::NVVM::NVVMDialect::getReqntidAttrName()})
-    if (auto sizes = kernel->getAttrOfType<mlir::DenseI32ArrayAttr>(name)) {
-      maxThreads = 1;
-      for (int32_t size : sizes.asArrayRef())
-        maxThreads *= size;
-    }
+    if (auto sizes = kernel->getAttrOfType<mlir::DenseI32ArrayAttr>(name))
+      maxThreads = countElements(sizes.asArrayRef());
 }
 
 /// Runs the passes on a copy of the kernel's module, and moves what they leave

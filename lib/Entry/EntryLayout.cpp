@@ -24,3 +24,12 @@ MemRefType linattn::getEntryMemRefType(ArrayRef<int64_t> shape,
                                        ShapedType::kDynamic, strides);
   return MemRefType::get(shape, elementType, layout, memorySpace);
 }
+
+MemRefType linattn::getTransposedMemRefType(ArrayRef<int64_t> shape,
+                                            Type elementType) {
+  SmallVector<int64_t> strides(shape.size(), ShapedType::kDynamic);
+  strides[shape.size() - 2] = 1;
+  auto layout = StridedLayoutAttr::get(elementType.getContext(),
+                                       ShapedType::kDynamic, strides);
+  return MemRefType::get(shape, elementType, layout);
+}

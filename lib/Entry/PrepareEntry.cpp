@@ -41,15 +41,21 @@ void visitReturns(func::FuncOp func, function_ref<void(func::ReturnOp)> visit) {
 }
 
 /// Replaces the results of `func` by trailing destination arguments.
-void moveResultsToArguments(func::FuncOp func, InnermostStride innermost) {
+void moveResultsToArguments(func::FuncOp func, InnermostStride innermost,
+                            ArrayRef<int64_t> transposed) {
   unsigned numInputs = func.getNumArguments();
   SmallVector<Type> results(func.getResultTypes());
-  for (Type type : results) {
+  for (auto [i, type] : llvm::enumerate(results)) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    MemRefType dest =
-        tensor ? getEntryMemRefType(tensor.getShape(), tensor.getElementType(),
-                                    innermost)
-               : getEntryMemRefType({}, type, innermost);
+    MemRefType dest;
+    if (!tensor)
+      dest = getEntryMemRefType({}, type, innermost);
+    else if (llvm::is_contained(transposed, numInputs + i))
+      dest =
+          getTransposedMemRefType(tensor.getShape(), tensor.getElementType());
+    else
+      dest = getEntryMemRefType(tensor.getShape(), tensor.getElementType(),
+                                innermost);
     (void)func.insertArgument(func.getNumArguments(), dest, {}, func.getLoc());
   }
   visitReturns(func, [&](func::ReturnOp ret) {
@@ -81,13 +87,48 @@ struct PrepareEntryPass
     if (failed(entries))
       return signalPassFailure();
     for (func::FuncOp func : *entries) {
-      for (func::FuncOp both : {func, getShapesCompanion(func)})
+      if (failed(checkTransposed(func)))
+        return signalPassFailure();
+      for (func::FuncOp both : {func, getShapesCompanion(func)}) {
         markArgumentsReadOnly(both);
-      moveResultsToArguments(func, innermost);
+        markTransposed(both);
+      }
+      moveResultsToArguments(func, innermost, transposed);
     }
   }
 
 private:
+  LogicalResult checkTransposed(func::FuncOp func) {
+    SmallVector<Type> types(func.getArgumentTypes());
+    llvm::append_range(types, func.getResultTypes());
+    for (int64_t number : transposed) {
+      if (number < 0 || number >= static_cast<int64_t>(types.size()))
+        return func.emitError("expected option transposed to name one of ")
+               << types.size() << " arguments and results, but got " << number;
+      auto tensor = dyn_cast<RankedTensorType>(types[number]);
+      if (!tensor || tensor.getRank() < 2)
+        return func.emitError("expected option transposed to name tensors of "
+                              "two dimensions or more, but got ")
+               << number << ", which is " << types[number];
+    }
+    return success();
+  }
+
+  /// Bufferization takes the layout of an argument from its attribute.
+  void markTransposed(func::FuncOp func) {
+    for (int64_t number : transposed) {
+      if (number >= static_cast<int64_t>(func.getNumArguments()))
+        continue;
+      auto tensor =
+          dyn_cast<RankedTensorType>(func.getArgument(number).getType());
+      if (tensor && tensor.getRank() >= 2)
+        func.setArgAttr(
+            number, bufferization::BufferizationDialect::kBufferLayoutAttrName,
+            getTransposedMemRefType(tensor.getShape(), tensor.getElementType())
+                .getLayout());
+    }
+  }
+
   void markArgumentsReadOnly(func::FuncOp func) {
     for (BlockArgument arg : func.getArguments())
       if (isa<TensorType>(arg.getType()))

@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ShapeChecks.h"
-#include "linattn/Dialect/LinAttn.h"
+#include "Relations.h"
 #include "linattn/Dialect/Remarks.h"
 #include "linattn/Entry/EntryLayout.h"
 
@@ -23,107 +23,12 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/Support/StringSaver.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
 
 static RankedTensorType getTensorType(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());
-}
-
-//===----------------------------------------------------------------------===//
-// Relations of ops of other dialects
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// A list of relations whose texts live as long as it does.
-class RelationList {
-public:
-  void addEqual(DimRef first, DimRef second) {
-    relations.push_back({DimRelationKind::Equal, {first, second}, "size", ""});
-  }
-
-  DimRef getOperandDim(OpOperand &operand, int64_t dim) {
-    std::string name = llvm::formatv("dimension {0} of operand {1}", dim,
-                                     operand.getOperandNumber());
-    return {operand.get(), dim, texts.save(name)};
-  }
-
-  SmallVector<DimRelation> relations;
-
-private:
-  llvm::BumpPtrAllocator allocator;
-  llvm::StringSaver texts{allocator};
-};
-
-} // namespace
-
-/// Dimensions that run over the same loop are equal.
-static void addRelations(linalg::LinalgOp op, RelationList &list) {
-  if (!op.hasPureTensorSemantics())
-    return;
-  SmallVector<std::optional<DimRef>> firstOfLoop(op.getNumLoops());
-  for (OpOperand &operand : op->getOpOperands()) {
-    AffineMap map = op.getMatchingIndexingMap(&operand);
-    if (!getTensorType(operand.get()))
-      continue;
-    for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
-      auto loop = dyn_cast<AffineDimExpr>(expr);
-      if (!loop)
-        continue;
-      DimRef ref = list.getOperandDim(operand, dim);
-      std::optional<DimRef> &first = firstOfLoop[loop.getPosition()];
-      if (first)
-        list.addEqual(*first, ref);
-      else
-        first = ref;
-    }
-  }
-}
-
-/// Arithmetic on whole tensors wants equal shapes.
-static void addElementwiseRelations(Operation *op, RelationList &list) {
-  OpOperand *first = nullptr;
-  for (OpOperand &operand : op->getOpOperands()) {
-    RankedTensorType type = getTensorType(operand.get());
-    if (!type)
-      continue;
-    for (int64_t dim = 0; first && dim < type.getRank(); ++dim)
-      list.addEqual(list.getOperandDim(*first, dim),
-                    list.getOperandDim(operand, dim));
-    first = first ? first : &operand;
-  }
-}
-
-static void addCastRelations(tensor::CastOp op, RelationList &list) {
-  RankedTensorType from = getTensorType(op.getSource());
-  RankedTensorType to = getTensorType(op.getResult());
-  if (!from || !to)
-    return;
-  for (int64_t dim = 0; dim < to.getRank(); ++dim)
-    if (!to.isDynamicDim(dim))
-      list.addEqual(list.getOperandDim(op->getOpOperand(0), dim),
-                    {op.getResult(), dim, "the type"});
-}
-
-static void addRelations(Operation *op, RelationList &list) {
-  if (auto contract = dyn_cast<ShapeContractOpInterface>(op))
-    list.relations = contract.getDimRelations();
-  else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-    addRelations(linalgOp, list);
-  else if (auto cast = dyn_cast<tensor::CastOp>(op))
-    addCastRelations(cast, list);
-  else if (OpTrait::hasElementwiseMappableTraits(op))
-    addElementwiseRelations(op, list);
-  // The verifier has decided those that types decide.
-  llvm::erase_if(list.relations, [](const DimRelation &relation) {
-    return llvm::none_of(relation.dims, [](const DimRef &ref) {
-      RankedTensorType type = getTensorType(ref.value);
-      return type && type.isDynamicDim(ref.dim);
-    });
-  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -163,6 +68,8 @@ private:
   void checkRelations(Operation *op);
   void checkSlice(OffsetSizeAndStrideOpInterface op, RankedTensorType type,
                   Value whole);
+  void checkInserted(tensor::InsertSliceOp op);
+  void checkElements(tensor::ReshapeOp op);
   void checkSplits(tensor::ExpandShapeOp op);
   void checkOffsets(Operation *op, Value offsets, DimRef tokens);
   void checkIndices(ScanOp op);
@@ -408,6 +315,51 @@ void CheckEmitter::checkSlice(OffsetSizeAndStrideOpInterface op,
   }
 }
 
+/// Checks that an inserted tensor has the sizes of its place.
+void CheckEmitter::checkInserted(tensor::InsertSliceOp op) {
+  if (op->getBlock() != &entry)
+    return;
+  llvm::SmallBitVector dropped = op.getDroppedDims();
+  int64_t dim = 0;
+  for (auto [at, size] : llvm::enumerate(op.getMixedSizes())) {
+    if (dropped.test(at))
+      continue;
+    int64_t from = dim++;
+    auto value = dyn_cast<Value>(size);
+    if ((!value && !op.getSourceType().isDynamicDim(from)) ||
+        (value && !isCheap(value)))
+      continue;
+    Value wanted = getValueOrCreateConstantIndexOp(b, b.getLoc(), size);
+    Value got = *getSize({op.getSource(), from, ""});
+    addCheck(compare(arith::CmpIPredicate::eq, wanted, got), {wanted, got},
+             llvm::formatv("tensor.insert_slice: expected dimension {0} of the "
+                           "source to be of size {{0}, but got {{1}",
+                           from)
+                 .str());
+  }
+}
+
+/// A reshaped tensor keeps its number of elements.
+void CheckEmitter::checkElements(tensor::ReshapeOp op) {
+  auto sizes = op.getShape().getDefiningOp<tensor::FromElementsOp>();
+  RankedTensorType type = getTensorType(op.getSource());
+  if (op->getBlock() != &entry || !type)
+    return;
+  if (!sizes || !llvm::all_of(sizes.getElements(),
+                              [&](Value size) { return isCheap(size); }))
+    return remarkSkipped(op, "its shape is computed");
+  Value wanted = constant(1), got = constant(1);
+  for (Value size : sizes.getElements()) {
+    if (!size.getType().isIndex())
+      size = arith::IndexCastOp::create(b, b.getIndexType(), size);
+    wanted = arith::MulIOp::create(b, wanted, size);
+  }
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    got = arith::MulIOp::create(b, got, *getSize({op.getSource(), dim, ""}));
+  addCheck(compare(arith::CmpIPredicate::eq, wanted, got), {wanted, got},
+           "tensor.reshape: expected {0} elements, but got {1}");
+}
+
 /// The name that an op's creator gave it, else its kind.
 static StringRef getSpeakingName(Operation *op) {
   auto name = op->getLoc()->findInstanceOf<NameLoc>();
@@ -577,8 +529,11 @@ void CheckEmitter::visit(Operation *op) {
                  {op->getOperand(0), recurrence.getTokenLoop(), "input"});
   else if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
     checkSlice(slice, slice.getSourceType(), slice.getSource());
-  else if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))
+  else if (auto slice = dyn_cast<tensor::InsertSliceOp>(op)) {
     checkSlice(slice, slice.getDestType(), slice.getDest());
+    checkInserted(slice);
+  } else if (auto reshape = dyn_cast<tensor::ReshapeOp>(op))
+    checkElements(reshape);
 }
 
 SmallVector<ShapeCheck> mlir::linattn::emitShapeChecks(func::FuncOp func,

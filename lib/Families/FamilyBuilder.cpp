@@ -153,7 +153,7 @@ std::optional<int64_t> FamilyBuilder::staticExtent(StringRef dim) const {
   return size ? getConstantIntValue(size) : std::nullopt;
 }
 
-/// Takes the extents of one operand down, and the names of its dimensions.
+/// Records the extents of one operand and the names of its dimensions.
 LogicalResult FamilyBuilder::bindDims(StringRef name, Value value,
                                       StringRef layouts, std::string &names) {
   auto type = dyn_cast<RankedTensorType>(value.getType());

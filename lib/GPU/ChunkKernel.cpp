@@ -24,7 +24,8 @@ void ChunkKernel::declare() {
   v = function.addBuffer(op.getValue(), Access::Read, valueAlign);
   if (reads())
     o = function.addBuffer(op.getOutput(), Access::Write, valueAlign);
-  decay = function.addBuffer(op.getDecay(), Access::Read, 4);
+  decay =
+      function.addBuffer(op.getDecay(), Access::Read, granuleOf(1, decayType));
   written.addBuffers(op, function);
   std::tie(stateIn, stateOut) =
       addStates(function, op, source, segments, /*align=*/8);
@@ -119,7 +120,9 @@ void ChunkKernel::prepareCopies() {
         locator.rowsOf(k(), here, function.view(k(), decay), here.head);
   else if (hasDecay) {
     GlobalView view = function.view(k(), decay);
-    headDecay = k().load(view.element, view.at(k(), {here.head}), 4);
+    headDecay = k().load(view.element, view.at(k(), {here.head}),
+                         granuleOf(1, decayType));
+    headDecay = k().convert(headDecay, k().b.getF32Type());
   }
 }
 
@@ -158,7 +161,7 @@ void ChunkKernel::copyDecays(Value first, Value left, Value stage) {
     Value from = k().offset(decayBase, k().mul(token, decayStride));
     Value index = k().add(k().mul(stage, chunkTokens), thread);
     Value to = k().offset(k().offset(shared, k().mul(index, 4)), decayOffset());
-    k().copyAsync(to, from, 4, k().less(thread, left));
+    copyGate(k(), to, from, decayType, k().less(thread, left));
   });
 }
 
@@ -249,8 +252,8 @@ void ChunkKernel::spillState(ValueRange state) {
       for (int64_t half = 0; half < 2; ++half) {
         int64_t at = stateAt(i, j) + 2 * half;
         Value to = pointer.at(i * rowWarps() * 16 + half * 8, j);
-        for (auto [s, pair] : llvm::enumerate(
-                 splitPair(k(), type, state[at], state[at + 1], readSummands)))
+        for (auto [s, pair] : llvm::enumerate(splitPair(
+                 k(), type, state[at], state[at + 1], readSummands())))
           k().store(pair, k().offset(to, s * stateTile().bytes()), 4);
       }
 }

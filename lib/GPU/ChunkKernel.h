@@ -73,9 +73,14 @@ private:
     return (i * stateColumns() + j) * 4;
   }
   /// Numbers of 16 bits whose sum is a key; if decayed, to 22 bits or more.
-  int64_t keySummands() const { return !hasDecay ? 1 : type.isF16() ? 2 : 3; }
+  int64_t keySummands() const {
+    int64_t exact = !hasDecay ? 1 : type.isF16() ? 2 : 3;
+    return std::min<int64_t>(exact, schedule.getSummands());
+  }
   /// The same of the state and of scores, for outputs.
-  static constexpr int64_t readSummands = 2;
+  int64_t readSummands() const {
+    return std::min<int64_t>(2, schedule.getSummands());
+  }
   bool hasTokenDecay() { return hasDecay && rankOf(op.getDecay()) == 3; }
   /// Whether there are queries and outputs.
   bool reads() const { return segments.part != Segments::Increments; }
@@ -88,7 +93,7 @@ private:
   int64_t stageBytes() const { return valueOffset() + valueTile().bytes(); }
   int64_t stateOffset() const { return schedule.getStages() * stageBytes(); }
   int64_t outputOffset() const {
-    return stateOffset() + readSummands * stateTile().bytes();
+    return stateOffset() + readSummands() * stateTile().bytes();
   }
   /// Outputs of a chunk take the place of its queries, if those are as wide.
   bool replacesQueries() const { return slice() <= paddedKey(); }
@@ -165,6 +170,7 @@ private:
   int64_t members = reads() ? membersOf(op) : 1;
   bool hasDecay = op.getDecay() != Value();
   Type type = getElementTypeOrSelf(op.getQuery());
+  Type decayType = gateTypeOf(op, op.getDecay());
 
   unsigned q, key, v, o, decay, stateIn, stateOut, factors;
   std::optional<KernelBuilder> builder;

@@ -139,7 +139,7 @@ ChunkKernel::Values ChunkKernel::readState(Value base) {
                      valuePlace);
   Values o(groupColumns() / 2, k().f32(0));
   multiplyQueries(
-      base, o, readSummands, [&](int64_t step, int64_t n, int64_t s) {
+      base, o, readSummands(), [&](int64_t step, int64_t n, int64_t s) {
         Value hi = states.at(16 * step, 2 * n);
         return k().loadMatrices(k().offset(hi, s * stateTile().bytes()), true);
       });
@@ -182,10 +182,10 @@ void ChunkKernel::maskScores(Values &p) {
 /// Scores as sums of fragments of 16 bits: an accumulator is an operand's
 /// fragment, but for its width.
 SmallVector<ChunkKernel::Values> ChunkKernel::splitScores(ValueRange p) {
-  SmallVector<Values> summands(readSummands);
+  SmallVector<Values> summands(readSummands());
   for (size_t i = 0; i < p.size(); i += 2)
     for (auto [s, pair] :
-         llvm::enumerate(splitPair(k(), type, p[i], p[i + 1], readSummands)))
+         llvm::enumerate(splitPair(k(), type, p[i], p[i + 1], readSummands())))
       summands[s].push_back(pair);
   return summands;
 }

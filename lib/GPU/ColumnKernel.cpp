@@ -35,7 +35,7 @@ void ColumnKernel::layOut() {
   take(rawTile().bytes(), reads());
   keyOffset = take(rawTile().bytes());
   valueOffset = take(valueTile().bytes());
-  decayOffset = take(hasChannelDecay() ? channelTile().bytes() : 4 * tokens(),
+  decayOffset = take(hasChannelDecay() ? decayTile().bytes() : 4 * tokens(),
                      hasChannelDecay() || hasTokenDecay());
   betaOffset = take(4 * tokens(), op.getBeta() != Value());
   stageBytes = next;
@@ -73,10 +73,10 @@ void ColumnKernel::declare() {
   v = function.addBuffer(op.getValue(), Access::Read, valueAlign);
   if (reads())
     o = function.addBuffer(op.getOutput(), Access::Write, valueAlign);
-  Type f32 = Float32Type::get(op.getContext());
-  decay = function.addBuffer(op.getDecay(), Access::Read,
-                             hasChannelDecay() ? granuleOf(keySize, f32) : 4);
-  beta = function.addBuffer(op.getBeta(), Access::Read, 4);
+  decay =
+      function.addBuffer(op.getDecay(), Access::Read,
+                         granuleOf(hasChannelDecay() ? keySize : 1, decayType));
+  beta = function.addBuffer(op.getBeta(), Access::Read, granuleOf(1, betaType));
   bonus = reads() ? function.addBuffer(op.getBonus(), Access::Read, 4)
                   : KernelFunction::none;
   normalizer = function.addBuffer(op.getNormalizer(), Access::ReadWrite, 4);
@@ -166,11 +166,12 @@ void ColumnKernel::prepareCopies() {
   if (hasChannelDecay() || hasTokenDecay())
     std::tie(decayBase, decayStride) = rows(decay, here.head);
   if (hasChannelDecay())
-    copyDecay.emplace(
-        copy(channelTile(), decayStride, keySize, k().b.getF32Type()));
+    copyDecay.emplace(copy(decayTile(), decayStride, keySize, decayType));
   else if (hasScalarDecay() && !hasTokenDecay()) {
     GlobalView view = function.view(k(), decay);
-    headDecay = k().load(view.element, view.at(k(), {here.head}), 4);
+    headDecay = k().load(view.element, view.at(k(), {here.head}),
+                         granuleOf(1, decayType));
+    headDecay = k().convert(headDecay, k().b.getF32Type());
   }
 }
 
@@ -204,19 +205,21 @@ void ColumnKernel::startChunk(Value number, Value stage) {
   k().ifThen(k().less(thread, tokens()), [&] {
     Value exists = k().less(thread, left);
     if (hasTokenDecay())
-      copyScalars(decayBase, decayStride, decayOffset, first, exists, base);
+      copyScalars(decayBase, decayStride, decayOffset, decayType, first, exists,
+                  base);
     if (betaBase)
-      copyScalars(betaBase, betaStride, betaOffset, first,
+      copyScalars(betaBase, betaStride, betaOffset, betaType, first,
                   isWritten(thread, exists), base);
   });
   k().commitCopies();
 }
 
 void ColumnKernel::copyScalars(Value from, Value stride, int64_t offset,
-                               Value first, Value exists, Value base) {
+                               Type element, Value first, Value exists,
+                               Value base) {
   Value token = k().extend(k().add(first, thread));
   Value to = k().offset(k().offset(base, k().mul(thread, 4)), offset);
-  k().copyAsync(to, k().offset(from, k().mul(token, stride)), 4, exists);
+  copyGate(k(), to, k().offset(from, k().mul(token, stride)), element, exists);
 }
 
 void ColumnKernel::arrive(Value number, Value stage) {

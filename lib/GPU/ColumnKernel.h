@@ -102,12 +102,12 @@ private:
   /// Products take queries and keys as they arrive.
   bool takesTokens() { return !isWide && !isMapped() && !hasChannelDecay(); }
   /// Summands of what the state depends on.
-  int64_t stateSummands() {
-    return isWide ? schedule.getSummands() : allSummands;
-  }
+  int64_t stateSummands() { return schedule.getSummands(); }
   /// Of the state and of scores, for outputs: of 16 bits, their own rounding is
   /// nearly all that they may err by. Of queries. Of keys.
-  int64_t readSummands() { return isWide ? stateSummands() : 2; }
+  int64_t readSummands() {
+    return isWide ? stateSummands() : std::min<int64_t>(stateSummands(), 2);
+  }
   int64_t querySummands() { return takesTokens() ? 1 : readSummands(); }
   int64_t keySummands() { return takesTokens() ? 1 : stateSummands(); }
 
@@ -132,6 +132,10 @@ private:
     return {tokens(), 2 * paddedKey(), /*pairs=*/true};
   }
   SharedTile valueTile() { return {tokens(), slice() * elementBytes() / 2}; }
+  /// Of decays per channel, as they arrive.
+  SharedTile decayTile() {
+    return decayType.isF32() ? channelTile() : tokenTile();
+  }
   SharedTile outputTile() { return {blockSize, slice()}; }
 
   // Scores are matrices of f32: of a block P, and A or what it becomes. Pairs
@@ -164,8 +168,8 @@ private:
   void prepareCopies();
   Value stageBase(Value stage);
   void startChunk(Value number, Value stage);
-  void copyScalars(Value base, Value stride, int64_t offset, Value first,
-                   Value left, Value stage);
+  void copyScalars(Value base, Value stride, int64_t offset, Type element,
+                   Value first, Value left, Value stage);
   void arrive(Value number, Value stage);
 
   void
@@ -264,6 +268,9 @@ private:
   int64_t members = reads() ? membersOf(op) : 1;
   Type type = getElementTypeOrSelf(op.getQuery());
   bool isWide = type.isF32();
+  /// f32 where there is none.
+  Type decayType = gateTypeOf(op, op.getDecay());
+  Type betaType = gateTypeOf(op, op.getBeta());
   Type summandType; ///< bf16, or f16 for tokens of f16.
 
   // Offsets in shared memory, in bytes; first those within a stage.

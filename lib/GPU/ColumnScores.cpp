@@ -45,9 +45,17 @@ Matrix ColumnKernel::loadWide(Value base, Value block, Value step) {
   return loadPairs(k(), pointer, 0, 0);
 }
 
-/// The same, converted and feature-mapped. Absent tokens and channels, and
-/// tokens that are not written, are 0 after the map, which may not keep 0
-/// itself.
+/// Decays of 16 tokens and 16 channels, in f32.
+Matrix ColumnKernel::loadDecays(Value stage, Value block, Value step) {
+  Value base = k().offset(stage, decayOffset);
+  if (decayType.isF32())
+    return loadWide(base, block, step);
+  return linattn::join(k(), decayType, {loadFragment(base, block, step)});
+}
+
+/// 16 tokens and 16 channels, converted and feature-mapped. Absent tokens and
+/// channels, and tokens that are not written, are 0 after the map, which may
+/// not keep 0 itself.
 Matrix ColumnKernel::loadTokens(Value base, Value block, Value step, Value left,
                                 bool areWritten) {
   Matrix matrix = isWide ? loadWide(base, block, step)
@@ -170,7 +178,7 @@ void ColumnKernel::writeTokens(Value stage, Value block, Value step,
   Matrix key = loadTokens(k().offset(stage, keyOffset), block, step, left,
                           /*areWritten=*/true);
   if (hasChannelDecay()) {
-    Matrix decays = loadWide(k().offset(stage, decayOffset), block, step);
+    Matrix decays = loadDecays(stage, block, step);
     RowSums sums(k(), decays, /*exclusive=*/false);
     for (int64_t rows : {1, 2, 4})
       sums.grow(k(), k().i32(rows), k().equal(k().band(row, rows), rows));
@@ -188,7 +196,7 @@ void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
                                const Matrix &q, const Matrix &key,
                                MutableArrayRef<Value> p,
                                MutableArrayRef<Value> a) {
-  Matrix decays = loadWide(k().offset(stage, decayOffset), block, step);
+  Matrix decays = loadDecays(stage, block, step);
   RowSums sums(k(), decays, isExclusive());
   // As a loop, for the registers.
   Values carried = sums.flatten();

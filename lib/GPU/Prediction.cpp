@@ -32,26 +32,22 @@ int64_t mlir::linattn::countProducts(int64_t a, int64_t b, int64_t terms) {
   return count;
 }
 
-static double bytesOf(Value buffer) {
+static double bytesOf(Value buffer, const ExpectedSizes &sizes) {
   if (!buffer)
     return 0;
   auto type = cast<MemRefType>(buffer.getType());
-  if (!type.hasStaticShape())
-    return 0;
-  return double(type.getNumElements()) * type.getElementTypeBitWidth() / 8;
-}
-
-double mlir::linattn::operandBytes(ScanOp op) {
-  double bytes = 2 * bytesOf(op.getState());
-  for (Value buffer : {op.getQuery(), op.getKey(), op.getValue(),
-                       op.getOutput(), op.getDecay(), op.getBeta()})
-    bytes += bytesOf(buffer);
+  double bytes = type.getElementTypeBitWidth() / 8.0;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    bytes *= std::max<int64_t>(sizes.sizeOf(buffer, dim), 0);
   return bytes;
 }
 
-static int64_t statesOf(ScanOp op) {
-  Value sequences = op.getStateIndices() ? op.getStateIndices() : op.getState();
-  return staticSize(sequences, 0) * staticSize(op.getState(), 1);
+double mlir::linattn::operandBytes(ScanOp op, const ExpectedSizes &sizes) {
+  double bytes = 2 * bytesOf(op.getState(), sizes);
+  for (Value buffer : {op.getQuery(), op.getKey(), op.getValue(),
+                       op.getOutput(), op.getDecay(), op.getBeta()})
+    bytes += bytesOf(buffer, sizes);
+  return bytes;
 }
 
 //===----------------------------------------------------------------------===//
@@ -65,9 +61,9 @@ KernelWork ChunkKernel::work() {
   work.operations = written * keySummands();
   // Each group of warps makes the scores of all rows.
   if (reads())
-    work.operations +=
-        readSummands * written + 2.0 * chunkTokens * chunkTokens *
-                                     (groups() * key + readSummands * slice());
+    work.operations += readSummands() * written +
+                       2.0 * chunkTokens * chunkTokens *
+                           (groups() * key + readSummands() * slice());
   work.bytes = 2.0 * chunkTokens * (reads() ? 2 : 1) * (keySize + columns);
   work.bytes += hasTokenDecay() ? 4 * chunkTokens : 0;
   work.stateBytes = 4 * keySize * columns;
@@ -97,7 +93,8 @@ KernelWork ColumnKernel::work() {
   work.bytes = double(tokens()) * elementBytes() * (reads() ? 2 : 1) *
                (keySize + columns);
   if (op.getDecay() && rankOf(op.getDecay()) > 1)
-    work.bytes += 4.0 * tokens() * (hasChannelDecay() ? keySize : 1);
+    work.bytes += decayType.getIntOrFloatBitWidth() / 8.0 * tokens() *
+                  (hasChannelDecay() ? keySize : 1);
   work.stateBytes = 4 * keySize * columns;
   work.latency =
       (reads() ? 1 : 0.5) * (chunkSeconds / 2 + blocks() * blockSeconds);
@@ -194,11 +191,15 @@ static double secondsOf(const KernelWork &work, const GPUMachine &machine) {
 
 std::optional<Prediction> mlir::linattn::predict(ScanOp op,
                                                  ScheduleAttr schedule,
-                                                 const GPUMachine &machine) {
-  int64_t tokens = staticSize(op.getKey(), 2), states = statesOf(op);
+                                                 const GPUMachine &machine,
+                                                 const ExpectedSizes &sizes) {
+  Value slots = op.getStateIndices() ? op.getStateIndices() : op.getState();
+  int64_t tokens = sizes.sizeOf(op.getKey(), 2);
+  int64_t sequences = sizes.sizeOf(slots, 0);
   if (ShapedType::isDynamic(tokens) || op.getCuSeqlens() ||
-      ShapedType::isDynamic(staticSize(op.getState(), 0)) || states < 0)
+      ShapedType::isDynamic(sequences))
     return std::nullopt;
+  int64_t states = sequences * staticSize(op.getState(), 1);
   int64_t split = schedule.getSplit(), chunk = schedule.getChunk();
   Prediction prediction;
   auto add = [&](KernelWork work, int64_t parts) {
@@ -227,7 +228,7 @@ std::optional<Prediction> mlir::linattn::predict(ScanOp op,
   add(workOf(Segments::Increments), split - 1);
   add(workOf(Segments::Outputs), split);
   // The kernel between them reads and writes a state per segment.
-  double stateBytes = bytesOf(op.getState());
+  double stateBytes = bytesOf(op.getState(), sizes);
   double bytes = 2 * split * stateBytes;
   prediction.bytes += bytes + stateBytes;
   prediction.seconds +=

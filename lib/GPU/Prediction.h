@@ -37,10 +37,27 @@ struct Prediction {
   int64_t blocks = 0; ///< Of the kernel that has most.
 };
 
+/// Sizes that schedules are chosen for where types leave them open; 0: not
+/// known.
+struct ExpectedSizes {
+  int64_t sequences = 0, tokens = 0;
+
+  /// The extent of a [B, H, T, …] buffer or an [N, H, K, V] state; dynamic
+  /// where nothing is known.
+  int64_t sizeOf(Value buffer, unsigned dim) const {
+    int64_t size = staticSize(buffer, dim);
+    if (!ShapedType::isDynamic(size))
+      return size;
+    int64_t expected = dim == 0 ? sequences : tokens;
+    return expected ? expected : size;
+  }
+};
+
 /// How long the kernels of a schedule take; none where the number of tokens or
 /// of sequences is not known.
 std::optional<Prediction> predict(ScanOp op, ScheduleAttr schedule,
-                                  const GPUMachine &machine);
+                                  const GPUMachine &machine,
+                                  const ExpectedSizes &sizes);
 std::optional<Prediction> predict(QuadraticOp op, ScheduleAttr schedule,
                                   const GPUMachine &machine);
 std::optional<Prediction> predict(StateOp op, ScheduleAttr schedule,
@@ -49,7 +66,7 @@ std::optional<Prediction> predict(ReadOp op, ScheduleAttr schedule,
                                   const GPUMachine &machine);
 
 /// Bytes of queries, keys, values, outputs, decays and states, each once.
-double operandBytes(ScanOp op);
+double operandBytes(ScanOp op, const ExpectedSizes &sizes);
 
 /// Products of two sums of 16-bit matrices, up to order `terms`.
 int64_t countProducts(int64_t a, int64_t b, int64_t terms);

@@ -79,7 +79,10 @@ private:
   int64_t queries() { return warpRows() * warps(); }
   int64_t tokenSummands() { return isWide ? schedule.getSummands() : 1; }
   /// Of weights: an output of bf16 may err by little but its own rounding.
-  int64_t weightSummands() { return type.isBF16() ? 2 : tokenSummands(); }
+  int64_t weightSummands() {
+    return type.isBF16() ? std::min<int64_t>(2, schedule.getSummands())
+                         : tokenSummands();
+  }
   /// Queries stay in registers.
   bool holdsQueries() {
     return paddedKey() <= 64 && !usesWarpgroups() && !isWide;

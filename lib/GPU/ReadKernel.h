@@ -55,7 +55,10 @@ private:
         .getFeatureMapKind();
   }
   bool isMapped() { return map() != FeatureMapKind::Identity; }
-  int64_t summands() { return isWide ? schedule.getSummands() : 2; }
+  int64_t summands() {
+    int64_t all = schedule.getSummands();
+    return isWide ? all : std::min<int64_t>(all, 2);
+  }
 
   SharedTile stateTile() { return {paddedKey(), slice()}; }
   SharedTile queryTile() {

@@ -152,6 +152,17 @@ Value ScanPlace::stateIn(KernelBuilder &k, const GlobalView &view,
   return view.at(k, {k.add(segment, later), slot, head});
 }
 
+void mlir::linattn::copyGate(KernelBuilder &k, Value shared, Value global,
+                             Type element, Value exists) {
+  if (element.isF32())
+    return k.copyAsync(shared, global, 4, exists);
+  Type f32 = k.b.getF32Type();
+  Value gate = k.ifElse(
+      exists, [&] { return k.convert(k.load(element, global, 2), f32); },
+      k.f32(0));
+  k.store(gate, shared, 4);
+}
+
 std::pair<unsigned, unsigned>
 mlir::linattn::addStates(KernelFunction &function, ScanOp op,
                          const StateSource &source, const Segments &segments,

@@ -156,6 +156,17 @@ inline FeatureMapKind featureMapOf(ScanOp op) {
   return cast<FeatureMappedOpInterface>(op.getOperation()).getFeatureMapKind();
 }
 
+/// The element type of a decay or beta; f32 where there is none.
+inline Type gateTypeOf(ScanOp op, Value gate) {
+  return gate ? getElementTypeOrSelf(gate) : Float32Type::get(op.getContext());
+}
+
+/// Starts to copy one number of a gate to shared memory as f32, or 0 where it
+/// does not exist. One of 16 bits is converted on its way: no copy moves 2
+/// bytes.
+void copyGate(KernelBuilder &k, Value shared, Value global, Type element,
+              Value exists);
+
 /// Output heads per state.
 inline int64_t membersOf(ScanOp op) {
   return staticSize(op.getOutput(), 1) / staticSize(op.getState(), 1);

@@ -44,13 +44,7 @@ std::string mlir::linattn::whyNotSummands(Operation *op,
     return {};
   if (schedule.getMma() == Mma::Fma)
     return "products of fma have no summands";
-  Type type = getElementTypeOrSelf(op->getOperand(0));
-  if (type.isF32())
-    return {};
-  std::string text;
-  llvm::raw_string_ostream(text)
-      << "fewer than three summands are for tokens of f32, not of " << type;
-  return text;
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,6 +103,12 @@ bool mlir::linattn::runsByColumns(ScanOp op) {
          featureMapOf(op) != FeatureMapKind::Identity;
 }
 
+/// Of f16 or bf16.
+static bool isHalf(Value gate) {
+  Type type = getElementTypeOrSelf(gate);
+  return type.isF16() || type.isBF16();
+}
+
 /// The part of `whyNotChunkKernel` that checks single operands and modes.
 static std::string whyNotChunkFamily(ScanOp op) {
   if (op.getEvery())
@@ -121,8 +121,8 @@ static std::string whyNotChunkFamily(ScanOp op) {
   if (op.getValueDecay())
     return "a decay per value column has no chunk kernel";
   for (Value gate : {op.getDecay(), op.getBeta()})
-    if (gate && !getElementTypeOrSelf(gate).isF32())
-      return "decays and betas of a chunk kernel are f32";
+    if (gate && !getElementTypeOrSelf(gate).isF32() && !isHalf(gate))
+      return "decays and betas of a chunk kernel are f32, f16 or bf16";
   if (op.getInputGate() || op.getRunningMax())
     return "input gates and running maxima have no chunk kernel";
   if (featureMapOf(op) == FeatureMapKind::SoftmaxKernel ||
@@ -183,11 +183,13 @@ static ScheduleAttr makeColumnSchedule(ScanOp op, int64_t shared, int64_t warps,
 
 /// Two stages, or one where two do not fit.
 static ScheduleAttr makeRowSchedule(ScanOp op, int64_t shared, int64_t groups,
-                                    int64_t columns) {
+                                    int64_t columns, int64_t summands) {
   for (int64_t stages : {2, 1}) {
-    auto schedule = ScheduleAttr::get(
-        op.getContext(), Form::Chunk, Mma::MmaSync, chunkTokens,
-        groups * groupWarps, stages, groups * columns, /*split=*/1);
+    auto schedule = withSummands(
+        ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync,
+                          chunkTokens, groups * groupWarps, stages,
+                          groups * columns, /*split=*/1),
+        summands);
     if (ChunkKernel::sharedBytes(op, schedule) <= shared)
       return schedule;
   }
@@ -221,10 +223,10 @@ mlir::linattn::listChunkSchedules(ScanOp op, int64_t shared, int64_t summands) {
   // Queries and keys are read once per block: all columns in one, where two
   // groups suffice.
   int64_t groups = std::min<int64_t>(2, llvm::divideCeil(valueSize, columns));
-  add(makeRowSchedule(op, shared, groups, columns));
+  add(makeRowSchedule(op, shared, groups, columns, summands));
   // More blocks for few heads.
-  add(makeRowSchedule(op, shared, 1, columns));
-  add(makeRowSchedule(op, shared, 1, 32));
+  add(makeRowSchedule(op, shared, 1, columns, summands));
+  add(makeRowSchedule(op, shared, 1, 32, summands));
   return schedules;
 }
 

@@ -60,7 +60,7 @@ private:
       return;
     if (std::string why = whyNotTokenKernel(op); !why.empty())
       return refuse(op, "no kernel", why);
-    int64_t tokens = staticSize(op.getKey(), 2);
+    int64_t tokens = sizes().sizeOf(op.getKey(), 2);
     ScheduleAttr token = chooseTokenSchedule(op);
     if (!ShapedType::isDynamic(tokens) && tokens <= fewTokens &&
         !op.getCuSeqlens())
@@ -110,18 +110,24 @@ private:
     return why.empty() ? ", tma" : "; cp_async, no tma: " + why;
   }
 
-  /// That products of matrices take of tokens of f32.
+  /// That products of matrices take of what is wider than 16 bits.
   int64_t summandsOf(Operation *op) {
-    bool isWide = getElementTypeOrSelf(op->getOperand(0)).isF32();
-    return isWide && math == ::linattn::Math::Fast ? 2 : allSummands;
+    if (math != ::linattn::Math::Fast)
+      return allSummands;
+    return getElementTypeOrSelf(op->getOperand(0)).isF32() ? 2 : 1;
   }
 
   std::string describeProducts(Operation *op, ScheduleAttr schedule) {
     std::string text = describeMma(op, schedule);
+    // A summand's, with the one that is not stored.
+    Type token = getElementTypeOrSelf(op->getOperand(0));
+    int64_t bits = summandTypeOf(token).isF16() ? 11 : 8;
     if (schedule.getSummands() < allSummands)
-      text += llvm::formatv("; math=fast: products take {0} summands of f32, "
-                            "{1} bits",
-                            schedule.getSummands(), 8 * schedule.getSummands())
+      text += llvm::formatv("; math=fast: products take {0} summand{1} of f32, "
+                            "{2} bits",
+                            schedule.getSummands(),
+                            schedule.getSummands() > 1 ? "s" : "",
+                            bits * schedule.getSummands())
                   .str();
     return text;
   }
@@ -160,6 +166,24 @@ private:
     return machine;
   }
 
+  ExpectedSizes sizes() const { return {sequences, tokens}; }
+
+  /// The sizes that are expected and not known.
+  std::string describeExpected(ScanOp op) {
+    std::string text;
+    auto add = [&](Value buffer, unsigned dim, const char *what) {
+      if (ShapedType::isDynamic(staticSize(buffer, dim)) &&
+          sizes().sizeOf(buffer, dim) >= 0)
+        text +=
+            llvm::formatv("{0}{1} {2}", text.empty() ? "; chosen for " : ", ",
+                          sizes().sizeOf(buffer, dim), what)
+                .str();
+    };
+    add(op.getState(), 0, "sequences");
+    add(op.getKey(), 2, "tokens");
+    return text;
+  }
+
   /// A schedule and how long it takes.
   struct Choice {
     ScheduleAttr schedule;
@@ -169,12 +193,12 @@ private:
   /// The fastest number of segments, from 2 on, whose traffic is bounded.
   Choice splitBest(ScanOp op, ScheduleAttr schedule) {
     Choice best;
-    double most = mostTraffic * operandBytes(op);
+    double most = mostTraffic * operandBytes(op, sizes());
     int64_t chunks =
-        llvm::divideCeil(staticSize(op.getKey(), 2), schedule.getChunk());
+        llvm::divideCeil(sizes().sizeOf(op.getKey(), 2), schedule.getChunk());
     for (int64_t split = 2; split <= std::min(chunks, mostSegments); ++split) {
       ScheduleAttr candidate = withSplit(schedule, split);
-      Prediction prediction = *predict(op, candidate, machine());
+      Prediction prediction = *predict(op, candidate, machine(), sizes());
       if (prediction.bytes <= most && prediction.seconds < best.seconds)
         best = {candidate, prediction.seconds};
     }
@@ -184,7 +208,8 @@ private:
   void selectChunks(ScanOp op, ArrayRef<ScheduleAttr> schedules) {
     constexpr StringLiteral reason = "products of matrices, chunk by chunk";
     std::string notSplit = whyNotSegments(op);
-    std::optional<Prediction> first = predict(op, schedules[0], machine());
+    std::optional<Prediction> first =
+        predict(op, schedules[0], machine(), sizes());
     if (!first) {
       // Segments of few tokens would be slower than none.
       if (notSplit.empty())
@@ -198,7 +223,8 @@ private:
         best = choice;
     };
     for (ScheduleAttr schedule : schedules) {
-      Choice choice{schedule, predict(op, schedule, machine())->seconds};
+      Choice choice{schedule,
+                    predict(op, schedule, machine(), sizes())->seconds};
       considered += describe(choice);
       consider(choice, whole, worthIt);
       if (notSplit.empty())
@@ -208,9 +234,9 @@ private:
       considered += describe(split);
     Choice best = whole;
     consider(split, best, worthIt);
-    considered +=
-        describe({chooseTokenSchedule(op),
-                  predict(op, chooseTokenSchedule(op), machine())->seconds});
+    considered += describe(
+        {chooseTokenSchedule(op),
+         predict(op, chooseTokenSchedule(op), machine(), sizes())->seconds});
     std::string note = "considered" + considered;
     if (!notSplit.empty())
       note += "; one segment: " + notSplit;
@@ -251,7 +277,8 @@ private:
     if (schedule.getSplit() > 1)
       text += llvm::formatv(", {0} segments", schedule.getSplit()).str();
     text += ": " + reason.str() + describeProducts(op, schedule);
-    text += describe(predict(op, schedule, machine()));
+    text += describe(predict(op, schedule, machine(), sizes()));
+    text += describeExpected(op);
     if (!note.empty())
       text += "; " + note;
     remark::passed(op.getLoc(), remarkNamed("select-schedule")) << text;

@@ -68,7 +68,7 @@ private:
 
   int64_t elementBytes() { return isWide ? 4 : 2; }
   /// The number of summands of a value wider than 16 bits.
-  int64_t summands() { return isWide ? schedule.getSummands() : allSummands; }
+  int64_t summands() { return schedule.getSummands(); }
   SharedTile tileOf(int64_t columns) {
     return {tokens(), columns * elementBytes() / 2};
   }

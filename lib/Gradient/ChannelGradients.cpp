@@ -16,6 +16,7 @@
 #include "RowRecurrences.h"
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Dialect/FeatureMaps.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -97,17 +98,21 @@ static Value emitSoftplus(OpBuilder &b, Location loc, Value x) {
 
 namespace {
 
-/// y = Σ_n c[n] h[n], where every channel is a head and its states are values.
+/// y = Σ_n c[n] h[n], where every channel is a head and its states are values;
+/// with `core` another selective scan, which has a sweep.
 struct Selective {
-  Selective(SelectiveScanOp op, OpBuilder &b)
+  Selective(SelectiveScanOp op, OpBuilder &b, bool core = false)
       : op(op), t(b, op.getLoc(),
                   op.getAImag() ? Type(b.getF64Type())
-                                : getElementTypeOrSelf(op.getState())) {}
+                                : getElementTypeOrSelf(op.getState())),
+        core(core) {}
 
   /// Δ as [B, T, C].
   Value steps() {
     SmallVector<Value> inputs{op.getDelta(), op.getInput()};
     bool isConstant = cast<ShapedType>(inputs[0].getType()).getRank() == 1;
+    if (!isConstant && !op.getDeltaBias() && !op.getDeltaSoftplus())
+      return t.convert(op.getDelta());
     std::string subscripts = isConstant ? "c,btc" : "btc,btc";
     if (op.getDeltaBias()) {
       inputs.push_back(op.getDeltaBias());
@@ -138,10 +143,12 @@ struct Selective {
   /// Σ_n c[n] h[n].
   Value read(Value states, Value projected);
   SmallVector<Value> buildStates(Value delta, Value &y);
+  SmallVector<Value> buildCore(Value delta, Value &y);
   SmallVector<Value> build();
 
   SelectiveScanOp op;
   TensorBuilder t;
+  bool core;
 };
 
 } // namespace
@@ -193,9 +200,23 @@ SmallVector<Value> Selective::buildStates(Value delta, Value &y) {
   return {last.real, last.imag};
 }
 
+/// The same by a selective scan of steps alone, all in the state's type.
+SmallVector<Value> Selective::buildCore(Value delta, Value &y) {
+  Value none, input = t.convert(op.getInput());
+  Value output = t.empty(t.sizes(input));
+  auto scan = SelectiveScanOp::create(
+      t.b, t.loc, TypeRange{output.getType(), op.getState().getType()}, input,
+      delta, t.convert(op.getA()), t.convert(op.getB()), t.convert(op.getC()),
+      none, none, none, none, none, none, op.getCuSeqlens(), output,
+      op.getState(), none, /*delta_softplus=*/false, op.getReverse());
+  y = scan.getResult(0);
+  return {scan.getResult(1)};
+}
+
 SmallVector<Value> Selective::build() {
   Value delta = steps(), input = op.getInput(), y;
-  SmallVector<Value> states = buildStates(delta, y);
+  SmallVector<Value> states =
+      core ? buildCore(delta, y) : buildStates(delta, y);
   if (Value skip = op.getSkip())
     y = t.add(y, t.map("btc,c->btc", {input, skip}, multiplyAll));
   if (Value gate = op.getGate())
@@ -209,8 +230,49 @@ SmallVector<Value> Selective::build() {
   TensorBuilder stored(t.b, t.loc, getElementTypeOrSelf(op.getState()));
   SmallVector<Value> results{narrow.convert(y)};
   for (Value state : states)
-    results.push_back(stored.convert(t.withoutUnitDim(state, 2)));
+    results.push_back(core ? state
+                           : stored.convert(t.withoutUnitDim(state, 2)));
   return results;
+}
+
+/// Whether its states are real, and b and c depend on the token.
+static bool hasSweep(SelectiveScanOp op) {
+  return !op.getAImag() &&
+         cast<ShapedType>(op.getB().getType()).getRank() > 2 &&
+         cast<ShapedType>(op.getC().getType()).getRank() > 2;
+}
+
+/// Whether a sweep has all of its gradients: nothing surrounds the recurrence.
+static bool isCore(SelectiveScanOp op) {
+  Type type = getElementTypeOrSelf(op.getState());
+  return hasSweep(op) && !op.getSkip() && !op.getGate() && !op.getDeltaBias() &&
+         !op.getDeltaSoftplus() &&
+         cast<ShapedType>(op.getDelta().getType()).getRank() == 3 &&
+         llvm::all_of(ValueRange{op.getInput(), op.getDelta(), op.getA(),
+                                 op.getB(), op.getC()},
+                      [&](Value x) { return getElementTypeOrSelf(x) == type; });
+}
+
+static void addSelectiveSweep(SelectiveScanOp op, OpBuilder &b, Cotangents &c) {
+  TensorBuilder t(b, op.getLoc(), getElementTypeOrSelf(op.getState()));
+  auto cotangent = [&](unsigned result, Value like) {
+    Value given = c.get(op->getResult(result));
+    return given ? given : t.zeros(t.sizes(like));
+  };
+  SmallVector<Value> inputs{op.getInput(), op.getDelta(), op.getA(), op.getB(),
+                            op.getC()};
+  SmallVector<Value> into;
+  for (Value input : inputs)
+    into.push_back(t.empty(t.sizes(input)));
+  into.push_back(cotangent(1, op.getState()));
+  auto sweep = SweepSelectiveOp::create(
+      b, op.getLoc(), TypeRange(ValueRange(into)), inputs[0], inputs[1],
+      inputs[2], inputs[3], inputs[4], op.getState(),
+      cotangent(0, op.getInput()), op.getCuSeqlens(), into[0], into[1], into[2],
+      into[3], into[4], into[5], op.getReverse());
+  inputs.push_back(op.getState());
+  for (auto [input, result] : llvm::zip_equal(inputs, sweep->getResults()))
+    c.add(b, input, result);
 }
 
 LogicalResult mlir::linattn::buildSelectiveGradient(SelectiveScanOp op,
@@ -223,9 +285,52 @@ LogicalResult mlir::linattn::buildSelectiveGradient(SelectiveScanOp op,
       return emitNoGradient(op)
              << " for groups of channels, unless their number is known";
   }
+  if (isCore(op)) {
+    addSelectiveSweep(op, b, c);
+    return success();
+  }
   return differentiateThrough(b, op, c, [&](OpBuilder &at) {
-    return FailureOr<SmallVector<Value>>(Selective(op, at).build());
+    return FailureOr<SmallVector<Value>>(
+        Selective(op, at, hasSweep(op)).build());
   });
+}
+
+FailureOr<SmallVector<Value>>
+mlir::linattn::buildSplitSweep(OpBuilder &b, SweepSelectiveOp op) {
+  Location loc = op.getLoc();
+  TensorBuilder t(b, loc, getElementTypeOrSelf(op.getState()));
+  Cotangents c;
+  // Operands may be one value; each of them has a cotangent of its own.
+  SmallVector<Value> inputs;
+  for (Value input : {op.getInput(), op.getDelta(), op.getA(), op.getB(),
+                      op.getC(), op.getStart()}) {
+    inputs.push_back(
+        tensor::CastOp::create(b, loc, input.getType(), input).getResult());
+    c.activate(inputs.back());
+  }
+  Value none, output = t.empty(t.sizes(op.getInput()));
+  auto scan = SelectiveScanOp::create(
+      b, loc, TypeRange{output.getType(), op.getStart().getType()}, inputs[0],
+      inputs[1], inputs[2], inputs[3], inputs[4], none, none, none, none, none,
+      none, op.getCuSeqlens(), output, inputs[5], none,
+      /*delta_softplus=*/false, op.getReverse());
+  c.activateThrough({scan.getOperation()});
+  c.add(b, scan.getResult(0), op.getCotangent());
+  c.add(b, scan.getResult(1), op.getState());
+  LogicalResult built = differentiateThrough(b, scan, c, [&](OpBuilder &at) {
+    return FailureOr<SmallVector<Value>>(Selective(scan, at).build());
+  });
+  scan.erase();
+  if (failed(built))
+    return failure();
+  SmallVector<Value> results;
+  for (auto [input, type] : llvm::zip_equal(inputs, op.getResultTypes())) {
+    Value value = c.get(input);
+    if (value.getType() != type)
+      value = tensor::CastOp::create(b, loc, type, value);
+    results.push_back(value);
+  }
+  return results;
 }
 
 //===----------------------------------------------------------------------===//

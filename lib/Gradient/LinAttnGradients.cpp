@@ -11,6 +11,8 @@
 #include "ScanNormalForm.h"
 #include "linattn/Transforms/Sweeps.h"
 #include "linattn/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -21,6 +23,27 @@ LogicalResult mlir::linattn::checkScale(Operation *op, Value scale,
   if (!scale || !c.isActive(scale))
     return success();
   return emitNoGradient(op) << " for a scale";
+}
+
+template <typename OpTy>
+static void addLinearScale(OpTy op, OpBuilder &b, Cotangents &c) {
+  Value scale = op.getScaleValue(), d = c.get(op->getResult(0));
+  if (!scale || !c.isActive(scale) || !d)
+    return;
+  auto unscaled = cast<OpTy>(b.clone(*op));
+  unscaled.getScaleValueMutable().clear();
+  TensorBuilder t(b, op.getLoc(), b.getF64Type());
+  Value sum = t.product("bhtd,bhtd->o", unscaled->getResult(0), d);
+  Value zero = arith::ConstantIndexOp::create(b, op.getLoc(), 0);
+  c.add(b, scale, tensor::ExtractOp::create(b, op.getLoc(), sum, zero));
+}
+
+void mlir::linattn::addScaleGradient(ScanOp op, OpBuilder &b, Cotangents &c) {
+  addLinearScale(op, b, c);
+}
+
+void mlir::linattn::addScaleGradient(ReadOp op, OpBuilder &b, Cotangents &c) {
+  addLinearScale(op, b, c);
 }
 
 /// By the linalg ops that the op stands for, each head of its own.
@@ -51,7 +74,8 @@ static LogicalResult quadraticRule(QuadraticOp op, OpBuilder &b,
 /// size, by the quadratic form.
 static LogicalResult attentionRule(AttentionOp op, OpBuilder &b,
                                    Cotangents &c) {
-  if (failed(checkScale(op, op.getScaleValue(), c)))
+  if (op.getWeights() == Weights::Softmax &&
+      failed(checkScale(op, op.getScaleValue(), c)))
     return failure();
   IRRewriter rewriter(b);
   return differentiateThrough(
@@ -78,10 +102,17 @@ static LogicalResult sweepRule(SweepOp op, OpBuilder &b, Cotangents &c) {
       });
 }
 
+static LogicalResult selectiveSweepRule(SweepSelectiveOp op, OpBuilder &b,
+                                        Cotangents &c) {
+  return differentiateThrough(
+      b, op, c, [&](OpBuilder &at) { return buildSplitSweep(at, op); });
+}
+
 void mlir::linattn::registerLinAttnGradients(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, LinAttnDialect *) {
     attachGradient<ScanOp, buildScanGradient>(context);
     attachGradient<SweepOp, sweepRule>(context);
+    attachGradient<SweepSelectiveOp, selectiveSweepRule>(context);
     attachGradient<AttentionOp, attentionRule>(context);
     attachGradient<StateOp, buildStateGradient>(context);
     attachGradient<ReadOp, buildReadGradient>(context);

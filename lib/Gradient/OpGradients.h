@@ -10,6 +10,7 @@
 #define LINATTN_LIB_GRADIENT_OPGRADIENTS_H
 
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Dialect/LinAttnSweep.h"
 #include "linattn/Gradient/Gradient.h"
 
 namespace mlir::linattn {
@@ -23,6 +24,9 @@ LogicalResult buildNormGradient(OutputNormOp op, OpBuilder &b, Cotangents &c);
 LogicalResult buildConvGradient(CausalConvOp op, OpBuilder &b, Cotangents &c);
 LogicalResult buildSelectiveGradient(SelectiveScanOp op, OpBuilder &b,
                                      Cotangents &c);
+/// The results of the sweep, by other scans.
+FailureOr<SmallVector<Value>> buildSplitSweep(OpBuilder &b,
+                                              SweepSelectiveOp op);
 LogicalResult buildDiagonalGradient(DiagonalScanOp op, OpBuilder &b,
                                     Cotangents &c);
 
@@ -30,8 +34,13 @@ LogicalResult buildWkv4Gradient(Wkv4Op op, OpBuilder &b, Cotangents &c);
 LogicalResult buildLogLinearGradient(LogLinearOp op, OpBuilder &b,
                                      Cotangents &c);
 
-/// An error where a scale that is an operand is differentiated by: the others'
-/// gradients carry it, it has none.
+/// Adds the gradient of a scale that is an operand, where the output is linear
+/// in it: Σ o ⊙ dO, with the output o of the op without it.
+void addScaleGradient(ScanOp op, OpBuilder &b, Cotangents &c);
+void addScaleGradient(ReadOp op, OpBuilder &b, Cotangents &c);
+
+/// An error where a scale that is an operand is differentiated by, though the
+/// output is not linear in it.
 LogicalResult checkScale(Operation *op, Value scale, Cotangents &c);
 
 /// silu or sigmoid of a scalar.

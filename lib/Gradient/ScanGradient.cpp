@@ -35,6 +35,7 @@ struct ScanSpec {
   Value query, key, value, decay, valueDecay, a, b, state;
   Scale scale = {};
   bool inclusive = false, reverse = false;
+  bool decayWrites = false; ///< Of a sweep.
 };
 
 /// The gradient of one scan in normal form: additive or dplr, equal heads,
@@ -81,6 +82,11 @@ private:
   /// it.
   Value written() { return isShared ? t.add(v, r) : v; }
   bool wants(Value value) const { return value && c.isActive(value); }
+  /// Whether H is read along its values together with its keys: not where
+  /// columns decay, too.
+  bool sweepsCotangent() const {
+    return (wants(k) || wants(g)) && !h && (a || wants(v));
+  }
 
   ScanOp op;
   OpBuilder &b;
@@ -90,8 +96,9 @@ private:
   Scale scale = {};
   Scale keyScale, readScale; ///< Their product is the scale of H' k.
   bool inclusive, after;
-  bool isShared; ///< The transition writes the key.
-  bool isPlain;  ///< Nothing decays: inclusive reads are exact.
+  bool isShared;             ///< The transition writes the key.
+  bool isPlain;              ///< Nothing decays: inclusive reads are exact.
+  bool decaysWrites = false; ///< The sweep of H decays what it writes.
   bool reverse;
 
   Value dO, dS;     ///< Cotangents of the output and of the final state.
@@ -168,7 +175,7 @@ SmallVector<Value, 3> ScanGradient::sweep(const ScanSpec &spec,
       built.getQuery(), built.getKey(), built.getValue(), built.getDecay(),
       built.getA(), built.getB(), valueQuery, built.getCuSeqlens(), output,
       valueOutput, built.getState(), built.getReadout(), built.getReverse(),
-      built.getScaleAttr(), built.getConfigAttr());
+      spec.decayWrites, built.getScaleAttr(), built.getConfigAttr());
   built.erase();
   return SmallVector<Value, 3>(sweep.getResults());
 }
@@ -250,11 +257,12 @@ void ScanGradient::prepare() {
     dO = t.zeros(t.sizes(op.getOutput()));
   hValue = inclusive ? t.timesExp(dO, h) : dO;
   // Where the state of H does not matter, its reads take the scale instead of a
-  // pass over the queries.
-  // A sweep takes a constant.
-  if (isPlain && !dS && !wants(op.getState()) && !scale.getValue())
+  // pass over the queries, and a sweep their decay. A sweep takes a constant.
+  decaysWrites = inclusive && g && !a && sweepsCotangent();
+  if ((isPlain || decaysWrites) && !dS && !wants(op.getState()) &&
+      !scale.getValue())
     std::swap(readScale, keyScale);
-  hKey = t.timesExp(q, inclusive ? g : Value(), keyScale);
+  hKey = t.timesExp(q, inclusive && !decaysWrites ? g : Value(), keyScale);
   if (!a)
     return;
   // r = Sd' a = S' (e^g ⊙ a), of the state before the token.
@@ -291,8 +299,9 @@ void ScanGradient::readCotangent() {
       spec.key = t.addScaled(hKey, dot(q, e, scale), hA);
   }
   Value start;
-  // Its read of what the key writes comes along, unless columns decay too.
-  if ((wants(k) || wants(g)) && !h && (a || wants(v))) {
+  // Its read of what the key writes comes along.
+  if (sweepsCotangent()) {
+    spec.decayWrites = decaysWrites;
     SmallVector<Value, 3> results = sweep(spec, written());
     keyRead = results[0];
     writesRead = results[1];
@@ -468,8 +477,7 @@ void ScanGradient::build() {
 
 LogicalResult mlir::linattn::buildScanGradient(ScanOp op, OpBuilder &b,
                                                Cotangents &c) {
-  if (failed(checkScanGradient(op)) ||
-      failed(checkScale(op, op.getScaleValue(), c)))
+  if (failed(checkScanGradient(op)))
     return failure();
   if (needsNormalForm(op)) {
     bool keepsStates = llvm::any_of(
@@ -480,6 +488,7 @@ LogicalResult mlir::linattn::buildScanGradient(ScanOp op, OpBuilder &b,
           buildNormalForm(op, at, keepsStates));
     });
   }
+  addScaleGradient(op, b, c);
   ScanGradient(op, b, c).build();
   return success();
 }

@@ -6,10 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OpGradients.h"
 #include "linattn/Gradient/Passes.h"
 #include "linattn/Transforms/Sweeps.h"
+#include "linattn/Transforms/Transforms.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::linattn {
@@ -26,7 +30,30 @@ struct LinAttnSplitSweepsPass final
     : mlir::linattn::impl::LinAttnSplitSweepsPassBase<LinAttnSplitSweepsPass> {
   using LinAttnSplitSweepsPassBase::LinAttnSplitSweepsPassBase;
 
-  void runOnOperation() override { numSplit += splitSweeps(getOperation()); }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    LinAttnSplitSweepsPassBase::getDependentDialects(registry);
+    registerGradientExternalModels(registry);
+  }
+
+  void runOnOperation() override {
+    numSplit += splitSweeps(getOperation());
+    SmallVector<SweepSelectiveOp> sweeps;
+    getOperation()->walk([&](SweepSelectiveOp op) {
+      if (op.hasPureTensorSemantics())
+        sweeps.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (SweepSelectiveOp op : sweeps) {
+      remark::passed(op.getLoc(), remarkNamed("split-sweeps"))
+          << "the states of all its tokens are stored";
+      rewriter.setInsertionPoint(op);
+      FailureOr<SmallVector<Value>> results = buildSplitSweep(rewriter, op);
+      if (failed(results))
+        return signalPassFailure();
+      rewriter.replaceOp(op, *results);
+      ++numSplit;
+    }
+  }
 };
 
 } // namespace

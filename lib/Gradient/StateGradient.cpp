@@ -162,8 +162,7 @@ LogicalResult mlir::linattn::buildReadGradient(ReadOp op, OpBuilder &b,
                                                Cotangents &c) {
   if (op.getRunningMax())
     return emitNoGradient(op) << " for running_max";
-  if (failed(checkScale(op, op.getScaleValue(), c)) ||
-      failed(
+  if (failed(
           checkKnownHeads(op, {op.getOutput(), op.getQuery(), op.getState()})))
     return failure();
   Type type = getElementTypeOrSelf(op.getState());
@@ -176,6 +175,7 @@ LogicalResult mlir::linattn::buildReadGradient(ReadOp op, OpBuilder &b,
           return rewriteAsPlainRead(op, at);
         });
 
+  addScaleGradient(op, b, c);
   TensorBuilder t(b, op.getLoc(), type);
   Scale scale = Scale::of(op);
   Value d = c.get(op.getResult(0));

@@ -27,15 +27,14 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// The plain route, for whatever has no kernel: naive loops, the outermost
-/// parallel one over the blocks of a grid.
+/// The plain route, for whatever has no kernel: naive loops, an iteration of
+/// the outermost parallel one for a thread, a warp or a block.
 static void addPlainRoute(OpPassManager &pm) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
-  functions.addPass(createLinAttnLowerToLoopsPass());
+  functions.addPass(createLinAttnLowerToLoopsPass({/*lanes=*/true}));
   functions.addPass(createLinAttnLaunchCopiesPass());
   functions.addPass(createConvertLinalgToParallelLoopsPass());
-  functions.addPass(createGpuMapParallelLoopsPass());
-  functions.addPass(createConvertParallelLoopToGpuPass());
+  functions.addPass(createLinAttnMapLoopsToThreadsPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createGpuKernelOutliningPass());
 }
@@ -62,8 +61,11 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
   select.chip = options.chip;
   select.sms = options.sms;
   select.bandwidth = options.bandwidth;
+  select.sequences = options.sequences;
+  select.tokens = options.tokens;
   select.copy = options.copy;
   select.math = options.math;
+  pm.addNestedPass<func::FuncOp>(createLinAttnMaterializeMapsPass());
   pm.addNestedPass<func::FuncOp>(createLinAttnSelectSchedulePass(select));
   pm.addPass(createLinAttnToKernelPass());
   addPlainRoute(pm);
@@ -72,9 +74,16 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
   kernels.addPass(createCSEPass());
 }
 
+/// From sm_80 on.
+static bool hasPackedConversions(StringRef chip) {
+  int64_t number = 0;
+  return chip.consume_front("sm_") && !chip.consumeInteger(10, number) &&
+         number >= 80;
+}
+
 /// No function of libdevice may remain: there is none at run time. Narrow
 /// floats are storage formats, as on the CPU.
-static void addKernelLowering(OpPassManager &kernels) {
+static void addKernelLowering(OpPassManager &kernels, StringRef chip) {
   kernels.addPass(math::createMathExtendToSupportedTypes());
   kernels.addPass(createLinAttnExpandMathPass());
   kernels.addPass(createLinAttnExpandDoubleMathPass());
@@ -82,6 +91,8 @@ static void addKernelLowering(OpPassManager &kernels) {
   arith::ArithEmulateUnsupportedFloatsOptions emulate;
   emulate.sourceTypeStrs = {"bf16", "f16"};
   kernels.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  if (hasPackedConversions(chip))
+    kernels.addPass(createLinAttnPackConversionsPass());
   kernels.addPass(arith::createArithExpandOpsPass());
   kernels.addPass(memref::createExpandStridedMetadataPass());
   kernels.addPass(createLowerAffinePass());
@@ -102,7 +113,7 @@ void mlir::linattn::buildNVVMPipeline(OpPassManager &pm,
   target.features =
       StringRef(options.chip).starts_with("sm_1") ? "+ptx86" : "+ptx80";
   pm.addPass(createGpuNVVMAttachTarget(target));
-  addKernelLowering(pm.nest<gpu::GPUModuleOp>());
+  addKernelLowering(pm.nest<gpu::GPUModuleOp>(), options.chip);
   pm.addPass(createLinAttnModuleToPTXPass());
 }
 

@@ -17,6 +17,7 @@
 #include "linattn/Pipelines/Pipelines.h"
 #include "linattn/Transforms/BufferizableOpInterfaceImpl.h"
 #include "linattn/Transforms/Passes.h"
+#include "linattn/Transforms/Sharding.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -34,6 +35,7 @@ void mlir::linattn::registerAllDialects(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
   registry.insert<LinAttnDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
+  registerShardingInterfaceExternalModels(registry);
 }
 
 void mlir::linattn::registerAllPasses() {

@@ -57,13 +57,14 @@ void linattn::buildBufferizePipeline(OpPassManager &pm,
   pm.addPass(createSymbolDCEPass());
   // Arithmetic on whole tensors neither bufferizes nor tells its shape.
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
-  pm.addPass(createLinAttnPrepareEntryPass({options.innermost}));
+  pm.addPass(createLinAttnPrepareEntryPass(
+      {options.layout.innermost, options.layout.transposed}));
 
   // Results are computed where the caller wants them, not copied there.
   pm.addNestedPass<func::FuncOp>(createLinAttnSeparateDestinationsPass());
   pm.addNestedPass<func::FuncOp>(createLinAttnSinkDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
-  pm.addPass(createLinAttnBufferizeModulePass({options.innermost}));
+  pm.addPass(createLinAttnBufferizeModulePass({options.layout.innermost}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   bufferization::buildBufferDeallocationPipeline(pm);
@@ -148,6 +149,7 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   // Functions of libm take scalars: vectors are taken apart for them.
   pm.addPass(createConvertVectorToLLVMPass(vectorOptions));
   pm.addPass(createLinAttnLowerAllocationsPass());
+  pm.addPass(createLinAttnLowerMPIToLLVMPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   pm.addPass(createConvertIndexToLLVMPass());
   pm.addPass(createArithToLLVMConversionPass());
@@ -164,7 +166,7 @@ void linattn::registerLowerToLLVMPipelines() {
       "Give public tensor functions the calling convention of kernels and "
       "bufferize",
       [](OpPassManager &pm, const BufferizePipelineOptions &options) {
-        buildBufferizePipeline(pm, {options.innermost});
+        buildBufferizePipeline(pm, {options.innermost.getValue()});
       });
   PassPipelineRegistration<LowerToLLVMPipelineOptions>(
       "linattn-lower-to-llvm-pipeline",

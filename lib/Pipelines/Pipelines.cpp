@@ -10,8 +10,11 @@
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Entry/Passes.h"
 #include "linattn/Gradient/Passes.h"
+#include "linattn/Transforms/Passes.h"
+#include "mlir/Conversion/ShardToMPI/ShardToMPI.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Shard/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -106,14 +109,20 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   addImportsAndShapeChecks(pm, options.checkDecays);
   buildOptimizationPipeline(pm, options);
   pm.addNestedPass<func::FuncOp>(createLinAttnFuseTokensPass());
-  buildBufferizePipeline(pm, {options.innermost});
+  buildBufferizePipeline(pm, {options.getLayout()});
   LinAttnFuseEpiloguePassOptions epilogue;
   epilogue.vectorBits = options.vectorBits;
   pm.addNestedPass<func::FuncOp>(createLinAttnFuseEpiloguePass(epilogue));
+  pm.addNestedPass<func::FuncOp>(createLinAttnFuseProloguePass());
   LinAttnLowerToVectorPassOptions vector;
   vector.vectorBits = options.vectorBits;
   vector.registers = options.registers;
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToVectorPass(vector));
+  LinAttnLowerContractionsPassOptions contractions;
+  contractions.vectorBits = options.vectorBits;
+  contractions.registers = options.registers;
+  pm.addNestedPass<func::FuncOp>(
+      createLinAttnLowerContractionsPass(contractions));
   // Ops without a vector schedule run as scalar loops; a remark has said so.
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
@@ -138,7 +147,7 @@ void mlir::linattn::buildReferenceLoopsPipeline(
   pm.addNestedPass<func::FuncOp>(createLinAttnSplitSweepsPass());
   pm.addNestedPass<func::FuncOp>(createLinAttnToQuadraticPass());
   addContract(pm, "structured");
-  buildBufferizePipeline(pm, {options.innermost});
+  buildBufferizePipeline(pm, {options.getLayout()});
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
   addContract(pm, "linalg");
 }
@@ -158,6 +167,7 @@ void mlir::linattn::addLinalgConversion(OpPassManager &functions,
   // The quadratic form has T×T scores.
   rewrites.reassociate = ReassociateMode::Always;
   addRewrites(functions, rewrites);
+  functions.addPass(createLinAttnSplitSweepsPass());
   functions.addPass(
       createConvertLinAttnToLinalgPass({int64_t(options.chunkSize)}));
   functions.addPass(createCanonicalizerPass());
@@ -168,7 +178,7 @@ void mlir::linattn::buildLinalgPipeline(OpPassManager &pm,
                                         const LinalgPipelineOptions &options) {
   addImportsAndShapeChecks(pm, options.checkDecays);
   addLinalgConversion(pm.nest<func::FuncOp>(), options);
-  buildBufferizePipeline(pm, {options.innermost});
+  buildBufferizePipeline(pm, {options.getLayout()});
   addContract(pm, "linalg");
   LowerToLLVMOptions lower;
   lower.parallel = false;
@@ -187,7 +197,7 @@ void mlir::linattn::buildTracePipeline(OpPassManager &pm,
   functions.addPass(createLinAttnChunkPass(chunk));
   functions.addPass(createLinAttnToQuadraticPass());
   addContract(pm, "structured");
-  buildBufferizePipeline(pm, {options.innermost});
+  buildBufferizePipeline(pm, {options.getLayout()});
   pm.addPass(createLinAttnInstrumentTracePass());
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
   addContract(pm, "linalg");
@@ -196,7 +206,23 @@ void mlir::linattn::buildTracePipeline(OpPassManager &pm,
   buildLowerToLLVMPipeline(pm, lower);
 }
 
+/// Messages become calls of MPI only at the end, on memory.
+static void buildPartitionPipeline(OpPassManager &pm) {
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(shard::createShardingPropagation());
+  functions.addPass(shard::createPartition());
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createLinAttnLowerShardToMPIPass());
+  pm.addPass(createConvertShardToMPIPass());
+  pm.addPass(createCanonicalizerPass());
+}
+
 void mlir::linattn::registerPipelines() {
+  PassPipelineRegistration<>(
+      "linattn-partition-pipeline",
+      "Split functions with shardings over processes that exchange messages by "
+      "MPI",
+      buildPartitionPipeline);
   PassPipelineRegistration<CPUPipelineOptions>(
       "linattn-optimization-pipeline",
       "Bring every attention on tensors into the form it will run in",

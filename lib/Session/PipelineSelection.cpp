@@ -42,16 +42,22 @@ static int64_t getChunkSize(llvm::StringRef form, int64_t otherwise) {
   return otherwise;
 }
 
+static void setLayout(mlir::linattn::EntryPipelineOptions &options,
+                      const EntryLayout &layout) {
+  options.innermost = layout.innermost;
+  options.transposed = llvm::ArrayRef<int64_t>(layout.transposed);
+}
+
 void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
                                     const CompilerOptions &options,
-                                    InnermostStride innermost) {
+                                    const EntryLayout &layout) {
   using mlir::linattn::ReassociateMode;
   int prime = options.prime ? static_cast<int>(*options.prime) : -1;
   // Elements of a field are neither positive nor negative.
   bool checkDecays = options.checkDecays && !options.prime;
   if (options.target == Target::Reference) {
     mlir::linattn::ReferencePipelineOptions reference;
-    reference.innermost = innermost;
+    setLayout(reference, layout);
     reference.prime = prime;
     reference.checkDecays = checkDecays;
     return mlir::linattn::buildReferencePipeline(pm, reference);
@@ -59,7 +65,7 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
   if (options.target == Target::Linalg) {
     mlir::linattn::LinalgPipelineOptions linalg;
     linalg.chunkSize = getChunkSize(options.form, linalg.chunkSize);
-    linalg.innermost = innermost;
+    setLayout(linalg, layout);
     linalg.prime = prime;
     linalg.checkDecays = checkDecays;
     return mlir::linattn::buildLinalgPipeline(pm, linalg);
@@ -72,16 +78,17 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
     gpu.copy = mlir::linattn::symbolizeCopyEngine(options.copy)
                    .value_or(mlir::linattn::CopyEngine::CpAsync);
     gpu.math = options.math.value_or(Math::Strict);
+    gpu.setHints(options.hints);
     if (options.target == Target::NVVM)
       return mlir::linattn::buildNVVMPipeline(pm, gpu);
     // "Unit" is what tokens have: gates may have any strides.
-    if (innermost == InnermostStride::Dynamic)
-      gpu.innermost = innermost;
+    if (layout.innermost == InnermostStride::Dynamic)
+      gpu.innermost = layout.innermost;
     gpu.onHost = true;
     return mlir::linattn::buildEmulatedPipeline(pm, gpu);
   }
   mlir::linattn::CPUPipelineOptions cpu;
-  cpu.innermost = innermost;
+  setLayout(cpu, layout);
   cpu.form = options.form;
   cpu.prime = prime;
   cpu.checkDecays = checkDecays;

@@ -23,7 +23,7 @@ const mlir::DialectRegistry &getDialectRegistry();
 
 /// Adds the whole way from tensors to the LLVM dialect.
 void buildPipeline(mlir::OpPassManager &pm, const CompilerOptions &options,
-                   InnermostStride innermost);
+                   const EntryLayout &layout);
 
 } // namespace linattn::detail
 

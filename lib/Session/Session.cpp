@@ -328,7 +328,7 @@ llvm::Error Session::run(llvm::function_ref<void(mlir::OpPassManager &)> build,
 }
 
 llvm::Error Session::lower(const CompilerOptions &options,
-                           InnermostStride innermost,
+                           const EntryLayout &layout,
                            std::vector<Stage> *stages) {
   std::unique_ptr<mlir::PassInstrumentation> recorder;
   if (stages) {
@@ -336,7 +336,7 @@ llvm::Error Session::lower(const CompilerOptions &options,
     recorder = std::make_unique<StageRecorder>(*stages);
   }
   auto build = [&](mlir::OpPassManager &pm) {
-    buildPipeline(pm, options, innermost);
+    buildPipeline(pm, options, layout);
   };
   if (llvm::Error error =
           run(build, std::move(recorder), /*verifyEach=*/stages != nullptr))

@@ -11,6 +11,7 @@
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/LinAttnConv.h"
 #include "linattn/Dialect/LinAttnSweep.h"
+#include "mlir/Dialect/Bufferization/IR/BufferViewFlowOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -130,6 +131,20 @@ struct PermuteOpModel
   }
 };
 
+/// The result of memref.transpose is a view, which LLVM 22 does not say: what
+/// is freed after its last use would otherwise be freed before the last use of
+/// that view.
+struct TransposeViewFlow
+    : BufferViewFlowOpInterface::ExternalModel<TransposeViewFlow,
+                                               memref::TransposeOp> {
+  void populateDependencies(Operation *op,
+                            RegisterDependenciesFn registerDependencies) const {
+    auto transpose = cast<memref::TransposeOp>(op);
+    registerDependencies(transpose.getIn(), transpose.getResult());
+  }
+  bool mayBeTerminalBuffer(Operation *, Value) const { return false; }
+};
+
 template <typename... OpTys>
 void attachStructured(MLIRContext &context) {
   (OpTys::template attachInterface<StructuredOpModel<OpTys>>(context), ...);
@@ -139,6 +154,9 @@ void attachStructured(MLIRContext &context) {
 
 void mlir::linattn::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, memref::MemRefDialect *) {
+    memref::TransposeOp::attachInterface<TransposeViewFlow>(*context);
+  });
   registry.addExtension(+[](MLIRContext *context, LinAttnDialect *) {
     QuadraticOp::attachInterface<StructuredOpModel<QuadraticOp>>(*context);
     ScanOp::attachInterface<StructuredOpModel<ScanOp>>(*context);
@@ -155,8 +173,8 @@ void mlir::linattn::registerBufferizableOpInterfaceExternalModels(
     OutputNormOp::attachInterface<StructuredOpModel<OutputNormOp>>(*context);
     CausalConvOp::attachInterface<StructuredOpModel<CausalConvOp>>(*context);
     SweepOp::attachInterface<StructuredOpModel<SweepOp>>(*context);
-    attachStructured<ChunkPackOp, ChunkUnpackOp, ChunkDecayOp, ChunkStabilizeOp,
-                     ChunkScoresOp, ChunkSolveOp, ChunkReadOp, ChunkUpdateOp>(
-        *context);
+    attachStructured<SweepSelectiveOp, ChunkPackOp, ChunkUnpackOp, ChunkDecayOp,
+                     ChunkStabilizeOp, ChunkScoresOp, ChunkSolveOp, ChunkReadOp,
+                     ChunkUpdateOp>(*context);
   });
 }

@@ -73,6 +73,12 @@ std::string mlir::linattn::whyNotForm(ScanOp op, Form form) {
   llvm_unreachable("unknown form");
 }
 
+StringRef mlir::linattn::whyNoVectorSchedule(ScanOp op) {
+  return op.getUpdate() == Update::Oja ? "Oja's rule has no vector schedule"
+         : op.getEvery() ? "its snapshots are not expanded into a loop"
+                         : "";
+}
+
 LogicalResult mlir::linattn::verifyForm(ScanOp op, Form form) {
   std::string why = whyNotForm(op, form);
   if (why.empty())

@@ -12,10 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "linattn/Dialect/Einsum.h"
 #include "linattn/Transforms/Sweeps.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
@@ -36,6 +38,7 @@ private:
   Value readOfTransition(ScanOp scan);
   Value transposedState();
   Value zeroState();
+  Value decayedKey();
   Value empty(Value like) {
     return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, like),
                                    getElementTypeOrSelf(like));
@@ -109,9 +112,34 @@ Value Split::readOfTransition(ScanOp scan) {
   return again.getResult(0);
 }
 
+/// The written key, e^decay ⊙ k under `decay_writes`.
+Value Split::decayedKey() {
+  Value key = op.getKey(), decay = op.getDecay();
+  if (!op.getDecayWrites())
+    return key;
+  int64_t rank = cast<ShapedType>(decay.getType()).getRank();
+  Type type = getElementTypeOrSelf(op.getState());
+  StringRef gate = rank == 1 ? "h" : rank == 3 ? "bht" : "bhtk";
+  return elementwise(
+      b, loc, ("bhtk," + gate + "->bhtk").str(), {key, decay}, empty(key),
+      [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
+        Value wide = convertFloat(nested, at, x[0], type);
+        Value factor = math::ExpOp::create(
+            nested, at, convertFloat(nested, at, x[1], type));
+        Value product = arith::MulFOp::create(nested, at, wide, factor);
+        return convertFloat(nested, at, product, x[0].getType());
+      });
+}
+
 SmallVector<Value> Split::emit() {
   ScanOp scan = op.createScan(b);
-  Value read = readAlongValues(op.getKey(), op.getValue(), transposedState(),
+  Value key = decayedKey();
+  if (key != op.getKey()) {
+    scan.getKeyMutable().assign(key);
+    scan->moveAfter(key.getDefiningOp());
+    b.setInsertionPointAfter(scan);
+  }
+  Value read = readAlongValues(key, op.getValue(), transposedState(),
                                op.getValueOutput());
   if (op.getA()) {
     Value other = readAlongValues(op.getB(), readOfTransition(scan),

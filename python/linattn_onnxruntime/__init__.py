@@ -28,20 +28,27 @@ def library():
     return path
 
 
-def register(session_options):
+def register(session_options, *, contributed=False):
     """Lets the sessions made with these options run LinearAttention and CausalConvWithState by linattn's kernels.
 
-    Models stay as they are: those with the operators of opset 27, and those with
-    the ones of com.microsoft. Kernels run on the session's own threads.
+    Models stay as they are. Kernels run on the session's own threads.
 
     Args:
       session_options: an ``onnxruntime.SessionOptions``.
+      contributed: whether models have com.microsoft's operators of these names, which then run
+        here, too, beside those of opset 27. Such models import com.microsoft. For others leave it
+        out: ONNX Runtime would not find the operators that its own fusions put there.
 
     Raises:
-      TypeError: it is something else.
+      TypeError: one of them is something else.
       ImportError: the library is not there.
     """
     add = getattr(session_options, "register_custom_ops_library", None)
     if add is None:
         raise TypeError(f"session_options: expected onnxruntime.SessionOptions, but got {type(session_options).__name__}")
-    add(library())
+    if not isinstance(contributed, bool):
+        raise TypeError(f"contributed: expected a bool, but got {type(contributed).__name__}")
+    path = library()
+    if contributed:
+        session_options.add_session_config_entry("linattn.contributed", "1")
+    add(path)

@@ -105,7 +105,10 @@ void Binder::bindExtents(const OperandSpec &spec, const Layout &layout,
     int64_t &extent = extents[dim.id];
     const OperandSpec *&owner = boundBy[dim.id];
     DimClass kind = plan->names.classOf(dim.id);
-    if (size < 1 && (kind == DimClass::Head || kind == DimClass::Feature))
+    // A convolution of one weight carries no inputs from one call to the next.
+    bool mayBeEmpty = spec.role == OperandRole::Carried && size == 0;
+    if (size < 1 && !mayBeEmpty &&
+        (kind == DimClass::Head || kind == DimClass::Feature))
       fail(spec.name +
            ": expected at least one head and one feature, but got shape " +
            formatPythonShape(view.shape));

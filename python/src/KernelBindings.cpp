@@ -198,6 +198,7 @@ private:
   nb::object like;
   ArrayKind kind = ArrayKind::NumPy;
   Place place;
+  DeviceScope scope{place};
 };
 
 std::string describeSignature(const Signature &signature) {
@@ -222,8 +223,11 @@ Kernel compile(const std::string &text, const std::string &entry,
                const std::string &fileName, const std::string &target,
                const std::string &form, const std::string &reassociate,
                const std::string &math, bool trusted,
-               std::optional<std::vector<int64_t>> differentiate) {
+               std::optional<std::vector<int64_t>> differentiate,
+               int64_t sequences, int64_t tokens) {
   CompilerOptions options;
+  options.hints.sequences = sequences;
+  options.hints.tokens = tokens;
   options.trusted = trusted;
   options.isolated = !trusted;
   options.differentiate = std::move(differentiate);
@@ -367,7 +371,8 @@ void linattn::python::registerKernel(nb::module_ &module) {
       });
   module.def("compile", compile, "text"_a, "entry"_a, "file_name"_a, "target"_a,
              "form"_a = "auto", "reassociate"_a = "auto", "math"_a = "",
-             "trusted"_a = true, "differentiate"_a = nb::none());
+             "trusted"_a = true, "differentiate"_a = nb::none(),
+             "sequences"_a = 0, "tokens"_a = 0);
   module.def(
       "public_functions",
       [](const std::string &text, const std::string &fileName, bool trusted) {

@@ -55,21 +55,19 @@ static void *findStream(nb::handle array, ArrayKind kind, int32_t device) {
   return nullptr;
 }
 
-/// Kernels are launched in the current context.
-static void checkCurrent(int32_t device, const char *name) {
-  int32_t current = 0, major = 0, minor = 0;
-  check(linattn_device_current(&current, &major, &minor));
-  if (current != device)
-    throwValueError(std::string(name) + ": expected an array on the current " +
-                    describeDevice(current) + ", but got one on " +
-                    describeDevice(device) + "; make that the current device");
+DeviceScope::~DeviceScope() {
+  if (place.entered)
+    linattn_error_free(linattn_device_leave());
 }
 
 void linattn::python::meet(Place &place, int32_t device, nb::handle array,
                            ArrayKind kind, const char *name) {
   if (place.device == Place::kUnknown) {
     if (device != Place::kCPU) {
-      checkCurrent(device, name);
+      // Kernels are launched in the current context.
+      int32_t entered = 0;
+      check(linattn_device_enter(device, &entered));
+      place.entered = entered;
       place.stream = findStream(array, kind, device);
     }
     place.device = device;

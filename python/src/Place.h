@@ -26,6 +26,8 @@ struct Place {
   /// The CUstream that a call on a GPU is in order with: the current one of the
   /// first array's library.
   void *stream = nullptr;
+  /// Whether that GPU was made the current one for the call.
+  bool entered = false;
 
   bool isDevice() const { return device >= 0; }
   /// The stream as `__dlpack__` takes it, where 1 is the default one.
@@ -41,6 +43,18 @@ std::string describeDevice(int32_t device);
 /// Notes where `array` is, or throws if it is elsewhere than those before it.
 void meet(Place &place, int32_t device, nanobind::handle array, ArrayKind kind,
           const char *name);
+
+/// Goes back to the device that was current before a call, if `meet` left it.
+class DeviceScope {
+public:
+  explicit DeviceScope(const Place &place) : place(place) {}
+  ~DeviceScope();
+  DeviceScope(const DeviceScope &) = delete;
+  DeviceScope &operator=(const DeviceScope &) = delete;
+
+private:
+  const Place &place;
+};
 
 /// Waits until the work in the stream is done.
 void synchronize(const Place &place);

@@ -116,22 +116,26 @@ void Plan::add(std::shared_ptr<Entry> entry) {
   entries.push_back(std::move(entry));
 }
 
+/// Numbers of a key before its extents.
+static constexpr size_t keyHeader = 4;
+
 std::shared_ptr<Plan::Entry> Plan::getKernel(llvm::ArrayRef<int64_t> key) {
   for (const auto &entry : entries)
     if (llvm::ArrayRef<int64_t>(entry->key) == key)
       return entry;
   nb::dict extents;
   for (size_t i = 0; i < names.size(); ++i) {
-    int64_t extent = key[i + 2];
+    int64_t extent = key[i + keyHeader];
     nb::str name(names.name(static_cast<DimNames::Id>(i)).str().c_str());
     extents[name] =
         extent == kAnyExtent ? nb::none() : nb::object(nb::int_(extent));
   }
   nb::list others;
-  for (size_t i = names.size() + 2; i < key.size(); i += 3)
+  for (size_t i = names.size() + keyHeader; i < key.size(); i += 3)
     others.append(nb::make_tuple(key[i], key[i + 1], getDTypeName(key[i + 2])));
-  Kernel kernel = nb::cast<Kernel>(
-      build(getDTypeName(key[0]), extents, others, nb::bool_(key[1] != 0)));
+  Kernel kernel =
+      nb::cast<Kernel>(build(getDTypeName(key[0]), extents, others,
+                             nb::bool_(key[1] != 0), key[2], key[3]));
   auto entry = std::make_shared<Entry>(
       Entry{llvm::SmallVector<int64_t, 24>(key.begin(), key.end()), kernel});
   add(entry);

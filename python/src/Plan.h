@@ -90,8 +90,10 @@ public:
   static constexpr int64_t kAnyExtent = -1;
 
   /// `build(dtype, {dimension: extent or None}, [(alternative, rank, dtype)],
-  /// on_device)` compiles. Extents are None where the kernel must take any; the
-  /// list has the operands other than tokens.
+  /// on_device, sequences, tokens)` compiles. Extents are None where the kernel
+  /// must take any; the list has the operands other than tokens. Of sequences
+  /// and tokens a GPU's call has at least so many; 0 where that does not
+  /// matter.
   nanobind::object build;
   DimNames names;
   std::vector<DimRule> rules;
@@ -109,6 +111,8 @@ public:
   DimNames::Id batch = DimNames::kNone, states = DimNames::kNone;
   /// Some operand delimits sequences, and so tells how many states there are.
   bool hasOffsets = false;
+  /// Calls on arrays of the CPU run a GPU's kernels in the emulator.
+  bool emulatesDevice = false;
   /// Some operand is a number.
   bool hasNumbers = false;
   /// Kernels are made for the head counts of the call, whatever T.
@@ -148,9 +152,10 @@ public:
     uint64_t used = 0;
   };
 
-  /// The kernel for a call; `key` is the dtype, whether a GPU is to run it,
-  /// then every extent, then alternative, rank and dtype of every operand
-  /// beside the tokens.
+  /// The kernel for a call; `key` is the dtype, the number of the GPU that is
+  /// to run it from 1 on or 0, the classes of sequences and of tokens, then
+  /// every extent, then alternative, rank and dtype of every operand beside the
+  /// tokens.
   std::shared_ptr<Entry> getKernel(llvm::ArrayRef<int64_t> key);
 
   /// Counts a call with a kernel.

@@ -97,7 +97,7 @@ void linattn::python::registerPlan(nb::module_ &module) {
           [](Plan *self, nb::object build, nb::list operands, nb::list rules,
              nb::list state, nb::object output, bool hasState,
              bool returnsState, bool fixesHeads, bool hasWideState,
-             bool trustsState, nb::list snapshots) {
+             bool trustsState, nb::list snapshots, bool emulatesDevice) {
             new (self) Plan();
             self->build = std::move(build);
             self->hasState = hasState;
@@ -105,12 +105,13 @@ void linattn::python::registerPlan(nb::module_ &module) {
             self->hasWideState = hasWideState;
             self->fixesHeads = fixesHeads;
             self->trustsState = trustsState;
+            self->emulatesDevice = emulatesDevice;
             describe(*self, operands, rules, state, output, snapshots);
           },
           "build"_a, "operands"_a, "rules"_a, "state"_a, "output"_a.none(),
           "has_state"_a, "returns_state"_a, "fixes_heads"_a,
           "wide_state"_a = false, "trusts_state"_a = false,
-          "snapshots"_a = nb::list())
+          "snapshots"_a = nb::list(), "emulates_device"_a = false)
       .def_ro("build", &Plan::build, "The function that compiles its kernels.")
       .def_prop_ro("last_use", &Plan::getLastUse,
                    "When it was called last, in calls of all plans.")

@@ -151,6 +151,26 @@ DimNames::Id PlanCall::findLength() const {
   return DimNames::kNone;
 }
 
+/// How many states the call works on.
+int64_t PlanCall::getSequences() const {
+  for (DimNames::Id id : {plan.states, plan.batch})
+    if (id != DimNames::kNone && binder.extents[id] != kUnknown)
+      return binder.extents[id];
+  return 1;
+}
+
+/// The power of two below a size: a kernel for each would be compiled too
+/// often.
+static int64_t getSizeClass(int64_t size) {
+  return llvm::bit_floor(static_cast<uint64_t>(std::max<int64_t>(size, 1)));
+}
+
+/// Of tokens. Up to 8 are few; below 256 schedules do not differ.
+static int64_t getTokenClass(int64_t tokens) {
+  constexpr int64_t few = 8, some = 64, many = 256;
+  return tokens <= few ? few : tokens < many ? some : getSizeClass(tokens);
+}
+
 /// One token is decoding, where every microsecond counts, and so are a few that
 /// carry a state on: such kernels are made for the heads and tokens of the
 /// call.
@@ -162,7 +182,11 @@ std::shared_ptr<Plan::Entry> PlanCall::findKernel() {
                              tokens <= fewTokens);
   key.clear();
   key.push_back(static_cast<int64_t>(binder.dtype));
-  key.push_back(place.isDevice());
+  key.push_back(place.isDevice() ? place.device + 1 : 0);
+  // Schedules of a GPU are chosen by the sizes of the call, in classes.
+  bool chooses = place.isDevice() || plan.emulatesDevice;
+  key.push_back(chooses ? getSizeClass(getSequences()) : 0);
+  key.push_back(chooses ? getTokenClass(tokens) : 0);
   for (size_t i = 0; i < plan.names.size(); ++i) {
     bool fixed = true;
     switch (plan.names.classOf(static_cast<DimNames::Id>(i))) {

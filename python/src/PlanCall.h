@@ -66,6 +66,7 @@ private:
   void bindState();
   /// The number of the tokens' dimension, or none.
   DimNames::Id findLength() const;
+  int64_t getSequences() const;
   std::shared_ptr<Plan::Entry> findKernel();
   /// Runs a kernel; a ValueError in the user's words where it refuses.
   void launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,
@@ -91,6 +92,7 @@ private:
   nanobind::handle like;
   ArrayKind kind = ArrayKind::NumPy;
   Place place;
+  DeviceScope scope{place};
   std::array<ResultArray, 1> output;
   std::array<ResultArray, kMaxStateParts> state, snapshots;
   /// Parts of the state that are updated in place: the caller's own arrays.

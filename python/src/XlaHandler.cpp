@@ -15,6 +15,7 @@
 #include "XlaApi.h"
 #include "linattn/Support/Interrupted.h"
 #include "linattn/Support/OutOfMemory.h"
+#include "linattn/Support/Sizes.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -71,10 +72,9 @@ static std::optional<Memories> read(const xla::Buffers &buffers) {
     std::optional<DType> dtype = getDType(buffer.type);
     if (!dtype)
       return std::nullopt;
-    int64_t count = 1;
-    for (int64_t extent : llvm::ArrayRef(buffer.shape, buffer.rank))
-      count *= extent;
-    memories.push_back({buffer.data, *dtype, count});
+    memories.push_back(
+        {buffer.data, *dtype,
+         countElements(llvm::ArrayRef(buffer.shape, buffer.rank))});
   }
   return memories;
 }

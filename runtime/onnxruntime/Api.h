@@ -81,6 +81,8 @@ inline constexpr Checked<27, OrtCustomOpDomain *, const CustomOp *>
     addToCustomOpDomain;
 inline constexpr Checked<28, OrtSessionOptions *, OrtCustomOpDomain *>
     addCustomOpDomain;
+inline constexpr Checked<237, const OrtSessionOptions *, const char *, int *>
+    hasConfigEntry;
 
 inline constexpr Checked<85, const OrtKernelInfo *, const char *, float *>
     getFloatAttribute;

@@ -23,6 +23,9 @@ const OrtApi *ort::theApi = nullptr;
 
 namespace {
 
+/// The entry of a session's configuration that adds com.microsoft's operators.
+constexpr const char *kContributed = "linattn.contributed";
+
 /// Sessions keep pointers to them.
 struct Domains {
   std::array<OrtCustomOpDomain *, 2> all{};
@@ -58,7 +61,13 @@ RegisterCustomOps(OrtSessionOptions *options, const OrtApiBase *base) {
   return guard(api, [&] {
     theApi = api;
     static const Domains domains(api);
-    for (OrtCustomOpDomain *domain : domains.all)
-      check(api, addCustomOpDomain(api, options, domain));
+    check(api, addCustomOpDomain(api, options, domains.all[0]));
+    // A domain of custom operators has a version of its own. In models that do
+    // not import com.microsoft, ONNX Runtime would not find its own operators
+    // under that version, which its fusions put there.
+    int wantsContributed = 0;
+    check(api, hasConfigEntry(api, options, kContributed, &wantsContributed));
+    if (wantsContributed)
+      check(api, addCustomOpDomain(api, options, domains.all[1]));
   });
 }

@@ -261,7 +261,10 @@ void LinearAttention::compute(const Call &call) const {
   }
   views.push_back(View(output, {B, T, sizes.outputHeads(), V}));
   views.push_back(final);
-  call.run(kernel + "_d" + std::to_string(scaleSize) + "_" + element, views);
+  std::string ending = std::to_string(scaleSize) + "_" + element;
+  bool fixed = K == scaleSize && V == scaleSize &&
+               findKernel(kernel + "_h" + ending) != nullptr;
+  call.run(kernel + (fixed ? "_h" : "_d") + ending, views);
   if (present && stateType != F32)
     call.run(
         std::string("narrow_") + getTypeName(stateType, "past_state"),

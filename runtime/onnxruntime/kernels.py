@@ -2,13 +2,14 @@
 
 A name is that of a rule, the head size of its scale and an element type, such as
 gated_delta_channel_d128_bf16, or conv4_silu_f32. Of bf16xf32 the second type is that of decay and beta. All extents
-are open but the width of a convolution: one kernel serves every model.
+are open but the width of a convolution: one kernel serves every model. In gated_delta_h128_f32 keys and values have
+that head size as well, which a kernel is faster to know.
 """
 
 import sys
 
 
-def linear_attention(rule, size, types):
+def linear_attention(rule, size, types, fixed=False):
     """The scale is 1/√size: other ones are multiplied into the query before the call.
 
     Tokens are [B, T, H, D], decay [B, T, H] or [B, T, H, K], beta [B, T, H, 1]:
@@ -17,9 +18,10 @@ def linear_attention(rule, size, types):
     gated, delta = rule.startswith("gated"), "delta" in rule
     element, _, other = types.partition("x")
     gates = other or element
-    tokens, gate = f"tensor<?x?x?x?x{element}>", f"tensor<?x?x?x{gates}>"
-    state, column = "tensor<?x?x?x?xf32>", f"tensor<?x?x?x1x{gates}>"
-    decay = f"tensor<?x?x?x?x{gates}>" if by_channel else gate
+    width = size if fixed else "?"
+    tokens, gate = f"tensor<?x?x?x{width}x{element}>", f"tensor<?x?x?x{gates}>"
+    state, column = f"tensor<?x?x{width}x{width}xf32>", f"tensor<?x?x?x1x{gates}>"
+    decay = f"tensor<?x?x?x{width}x{gates}>" if by_channel else gate
     arguments = [f"%q: {tokens}", f"%k: {tokens}", f"%v: {tokens}", f"%s: {state}"]
     types, clauses, steps = [tokens] * 3, "", []
     if gated:
@@ -50,7 +52,7 @@ def linear_attention(rule, size, types):
         "%ho = arith.maxsi %hq, %hs : index",
         *(f"%{x}h = linattn.permute %{x} [0, 2, 1, 3] : {tokens} to {tokens}" for x in "qkv"),
         *steps,
-        f"%into = tensor.empty(%n, %ho, %t, %e) : {tokens}",
+        f"%into = tensor.empty(%n, %ho, %t{'' if fixed else ', %e'}) : {tokens}",
         f"%oh, %s1 = linattn.scan %qh, %kh, %vh{clauses} into(%into) init(%s) {{scale = {scale!r} : f64}}",
         f"  : ({', '.join(types)}) -> ({tokens}, {state})",
         f"%o = linattn.permute %oh [0, 2, 1, 3] : {tokens} to {tokens}",
@@ -126,8 +128,8 @@ def module(name):
     if rule.startswith("conv"):
         width, _, activation = rule[len("conv") :].partition("_")
         return causal_conv(int(width), activation, element)
-    rule, _, size = rule.rpartition("_d")
-    return linear_attention(rule, size, element)
+    rule, _, size = rule.rpartition("_")
+    return linear_attention(rule, size[1:], element, fixed=size[0] == "h")
 
 
 if __name__ == "__main__":

@@ -119,3 +119,23 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+func.func @sweep_selective(%x: tensor<1x6x8xf32>, %a: tensor<8x4xf32>, %b: tensor<1x6x4xf32>, %s: tensor<1x8x4xf32>) -> tensor<1x6x8xf32> {
+  // expected-error @+3 {{cannot be tiled: its outputs are sums over sequences, tokens and channels}}
+  // expected-error @+2 {{to tile operation}}
+  // expected-error @+1 {{failed to generate tiling loops}}
+  %r:6 = linattn.sweep_selective %x, %x, %a, %b, %b start(%s) cotangent(%x) into(%x, %x, %a, %b, %b) init(%s)
+    : (tensor<1x6x8xf32>, tensor<1x6x8xf32>, tensor<8x4xf32>, tensor<1x6x4xf32>, tensor<1x6x4xf32>, tensor<1x8x4xf32>, tensor<1x6x8xf32>, tensor<1x6x8xf32>, tensor<1x6x8xf32>, tensor<8x4xf32>, tensor<1x6x4xf32>, tensor<1x6x4xf32>, tensor<1x8x4xf32>) -> (tensor<1x6x8xf32>, tensor<1x6x8xf32>, tensor<8x4xf32>, tensor<1x6x4xf32>, tensor<1x6x4xf32>, tensor<1x8x4xf32>)
+  return %r#0 : tensor<1x6x8xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %op = transform.structured.match ops{["linattn.sweep_selective"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loops = transform.structured.tile_using_for %op tile_sizes [0, 2]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

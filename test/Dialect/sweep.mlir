@@ -204,3 +204,41 @@ func.func @W8(%q: tensor<1x2x5x4xf32>, %k: tensor<1x2x5x4xf32>, %v: tensor<1x2x5
     : (tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>) -> (tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>)
   return %r#0, %r#1, %r#2 : tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>
 }
+
+// -----
+
+func.func @W9(%q: tensor<1x2x5x4xf32>, %k: tensor<1x2x5x4xf32>, %v: tensor<1x2x5x3xf32>, %x: tensor<1x2x5x3xf32>, %o: tensor<1x2x5x3xf32>, %p: tensor<1x2x5x4xf32>, %s: tensor<1x2x4x3xf32>) -> (tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>) {
+  %g = arith.constant dense<[-0.5, 0.25]> : tensor<2xf32>
+  // expected-error @+1 {{expected decay to hold natural logarithms of at most 0, but got 0.25 at element 1}}
+  %r:3 = linattn.sweep %q, %k, %v decay(%g) value_query(%x) into(%o, %p) init(%s)
+    : (tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x3xf32>, tensor<2xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>) -> (tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @decay_writes(
+// CHECK:         linattn.sweep {{.*}} decay({{.*}}) {{.*}} {decay_writes}
+func.func @decay_writes(%k: tensor<1x2x5x4xf32>, %v: tensor<1x2x5x3xf32>, %g: tensor<2xf32>, %s: tensor<1x2x4x3xf32>) {
+  %r:3 = linattn.sweep %k, %k, %v decay(%g) value_query(%v) into(%v, %k) init(%s) {decay_writes}
+    : (tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x3xf32>, tensor<2xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>) -> (tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @W10_decay(%k: tensor<1x2x5x4xf32>, %v: tensor<1x2x5x3xf32>, %s: tensor<1x2x4x3xf32>) {
+  // expected-error @+1 {{expected decay_writes with a decay and without a and b, but got no decay}}
+  %r:3 = linattn.sweep %k, %k, %v value_query(%v) into(%v, %k) init(%s) {decay_writes}
+    : (tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>) -> (tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @W10_transition(%k: tensor<1x2x5x4xf32>, %v: tensor<1x2x5x3xf32>, %g: tensor<2xf32>, %s: tensor<1x2x4x3xf32>) {
+  // expected-error @+1 {{expected decay_writes with a decay and without a and b, but got a}}
+  %r:3 = linattn.sweep %k, %k, %v decay(%g) a(%k) b(%k) value_query(%v) into(%v, %k) init(%s) {decay_writes}
+    : (tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x3xf32>, tensor<2xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>) -> (tensor<1x2x5x3xf32>, tensor<1x2x5x4xf32>, tensor<1x2x4x3xf32>)
+  return
+}

@@ -1,5 +1,4 @@
 // RUN: linattn-opt %s --canonicalize | FileCheck %s
-// RUN: linattn-opt %s --canonicalize | linattn-run - --all --open-size=1,3,7 --target=reference --compare=%s
 // RUN: linattn-opt %s --canonicalize | linattn-run - --all --open-size=1,3,7 --compare=%s
 
 // CHECK-LABEL: func.func @fuse_feature_maps

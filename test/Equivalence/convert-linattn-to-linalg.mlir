@@ -1,5 +1,4 @@
 // RUN: linattn-opt %s --convert-linattn-to-linalg | FileCheck %s
-// RUN: linattn-opt %s --convert-linattn-to-linalg | linattn-run - --all --open-size=1,3,7 --target=reference --compare=%s
 // RUN: linattn-opt %s --linattn-reassociate=mode=always --convert-linattn-to-linalg | linattn-run - --all --open-size=1,3,7 --compare=%s
 // RUN: linattn-opt %s --linattn-causal-to-scan --convert-linattn-to-linalg | linattn-run - --all --open-size=1,3,7 --compare=%s
 

@@ -1,5 +1,4 @@
 // RUN: linattn-opt %s --linattn-decompose | FileCheck %s
-// RUN: linattn-opt %s --linattn-decompose | linattn-run - --all --open-size=1,3,7 --target=reference --compare=%s
 // RUN: linattn-opt %s --linattn-decompose | linattn-run - --all --open-size=1,3,7 --compare=%s
 // RUN: linattn-opt %s --linattn-chunk=chunk-size=3 --linattn-decompose | linattn-run - --all --open-size=1,3,7 --compare=%s
 

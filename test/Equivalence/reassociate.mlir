@@ -1,5 +1,4 @@
 // RUN: linattn-opt %s --linattn-reassociate=mode=always | FileCheck %s
-// RUN: linattn-opt %s --linattn-reassociate=mode=always | linattn-run - --all --open-size=1,3,5 --target=reference --compare=%s
 // RUN: linattn-opt %s --linattn-reassociate=mode=always | linattn-run - --all --open-size=1,3,5 --compare=%s
 // RUN: linattn-opt %s --linattn-reassociate | linattn-run - --all --open-size=1,3,33 --compare=%s
 

@@ -16,8 +16,14 @@ func.func @scalar(%q: tensor<1x2x?x5xf32>, %k: tensor<1x2x?x5xf32>, %v: tensor<1
   return %r#0, %r#1, %r#2 : tensor<1x2x?x9xf32>, tensor<1x2x?x5xf32>, tensor<1x2x5x9xf32>
 }
 
+func.func @scalar_writes(%q: tensor<1x2x?x5xf32>, %k: tensor<1x2x?x5xf32>, %v: tensor<1x2x?x9xf32>, %g: tensor<1x2x?xf32>, %x: tensor<1x2x?x9xf32>, %o: tensor<1x2x?x9xf32>, %p: tensor<1x2x?x5xf32>, %s: tensor<1x2x5x9xf32>) -> (tensor<1x2x?x9xf32>, tensor<1x2x?x5xf32>, tensor<1x2x5x9xf32>) {
+  %r:3 = linattn.sweep %q, %k, %v decay(%g) value_query(%x) readout(exclusive) into(%o, %p) init(%s) {reverse, decay_writes}
+    : (tensor<1x2x?x5xf32>, tensor<1x2x?x5xf32>, tensor<1x2x?x9xf32>, tensor<1x2x?xf32>, tensor<1x2x?x9xf32>, tensor<1x2x?x9xf32>, tensor<1x2x?x5xf32>, tensor<1x2x5x9xf32>) -> (tensor<1x2x?x9xf32>, tensor<1x2x?x5xf32>, tensor<1x2x5x9xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x2x?x9xf32>, tensor<1x2x?x5xf32>, tensor<1x2x5x9xf32>
+}
+
 func.func @heads(%q: tensor<1x2x?x8xf32>, %k: tensor<1x2x?x8xf32>, %v: tensor<1x2x?x3xf32>, %g: tensor<2xf32>, %x: tensor<1x2x?x3xf32>, %o: tensor<1x2x?x3xf32>, %p: tensor<1x2x?x8xf32>, %s: tensor<1x2x8x3xf32>) -> (tensor<1x2x?x3xf32>, tensor<1x2x?x8xf32>, tensor<1x2x8x3xf32>) {
-  %r:3 = linattn.sweep %q, %k, %v decay(%g) value_query(%x) into(%o, %p) init(%s) {reverse}
+  %r:3 = linattn.sweep %q, %k, %v decay(%g) value_query(%x) into(%o, %p) init(%s) {reverse, decay_writes}
     : (tensor<1x2x?x8xf32>, tensor<1x2x?x8xf32>, tensor<1x2x?x3xf32>, tensor<2xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x8xf32>, tensor<1x2x8x3xf32>) -> (tensor<1x2x?x3xf32>, tensor<1x2x?x8xf32>, tensor<1x2x8x3xf32>)
   return %r#0, %r#1, %r#2 : tensor<1x2x?x3xf32>, tensor<1x2x?x8xf32>, tensor<1x2x8x3xf32>
 }
@@ -29,7 +35,7 @@ func.func @channels(%q: tensor<1x2x?x5xf32>, %k: tensor<1x2x?x5xf32>, %v: tensor
 }
 
 func.func @channels_exclusive(%q: tensor<1x2x?x5xf32>, %k: tensor<1x2x?x5xf32>, %v: tensor<1x2x?x3xf32>, %g: tensor<1x2x?x5xf32>, %x: tensor<1x2x?x3xf32>, %o: tensor<1x2x?x3xf32>, %p: tensor<1x2x?x5xf32>, %s: tensor<1x2x5x3xf32>) -> (tensor<1x2x?x3xf32>, tensor<1x2x?x5xf32>, tensor<1x2x5x3xf32>) {
-  %r:3 = linattn.sweep %q, %k, %v decay(%g) value_query(%x) readout(exclusive) into(%o, %p) init(%s)
+  %r:3 = linattn.sweep %q, %k, %v decay(%g) value_query(%x) readout(exclusive) into(%o, %p) init(%s) {decay_writes}
     : (tensor<1x2x?x5xf32>, tensor<1x2x?x5xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x5xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x5xf32>, tensor<1x2x5x3xf32>) -> (tensor<1x2x?x3xf32>, tensor<1x2x?x5xf32>, tensor<1x2x5x3xf32>)
   return %r#0, %r#1, %r#2 : tensor<1x2x?x3xf32>, tensor<1x2x?x5xf32>, tensor<1x2x5x3xf32>
 }

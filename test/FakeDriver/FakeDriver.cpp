@@ -64,6 +64,7 @@ struct Module {
 
 struct Context {
   unsigned long long id;
+  int device = 0;
 };
 
 struct Failure {
@@ -248,12 +249,16 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
   *value = attribute == 75   ? s.major
            : attribute == 76 ? s.minor
            : attribute == 97 ? s.shared
+           : attribute == 16 ? 132
+           : attribute == 36 ? 2619000 // kHz, of HBM3 beside an H100.
+           : attribute == 37 ? 5120
                              : 0;
   return enter("cuDeviceGetAttribute", std::to_string(attribute));
 }
 
 int cuDevicePrimaryCtxRetain(Context **context, int device) {
-  *context = getContext(-1);
+  *context = getContext(-1 - device);
+  (*context)->device = device;
   return enter("cuDevicePrimaryCtxRetain", std::to_string(device));
 }
 
@@ -273,8 +278,9 @@ int cuCtxGetId_(Context *context, unsigned long long *id) {
 }
 
 int cuCtxGetDevice(int *device) {
-  *device = 0;
-  return hasContext("cuCtxGetDevice") ? 0 : kInvalidContext;
+  bool has = hasContext("cuCtxGetDevice");
+  *device = has ? contextStack.back()->device : 0;
+  return has ? 0 : kInvalidContext;
 }
 
 int cuCtxPushCurrent_v2(Context *context) {

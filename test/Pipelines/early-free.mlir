@@ -24,3 +24,21 @@ func.func @chain(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %2 = linalg.broadcast ins(%1 : tensor<?xf32>) outs(%e : tensor<?x?xf32>) dimensions = [1]
   return %2 : tensor<?x?xf32>
 }
+
+// A view keeps its memory, whatever its strides.
+
+// CHECK-LABEL: func.func @view(
+// CHECK: %[[A:.+]] = memref.alloc(
+// CHECK: %[[V:.+]] = memref.transpose %[[A]]
+// CHECK: linalg.exp ins(%[[V]] :
+// CHECK: memref.dealloc %[[A]]
+func.func @view(%x: tensor<?x4xf32>) -> tensor<4x?xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %e = tensor.empty(%n) : tensor<?x4xf32>
+  %0 = linalg.exp ins(%x : tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) -> tensor<?x4xf32>
+  %1 = linattn.permute %0 [1, 0] : tensor<?x4xf32> to tensor<4x?xf32>
+  %e1 = tensor.empty(%n) : tensor<4x?xf32>
+  %2 = linalg.exp ins(%1 : tensor<4x?xf32>) outs(%e1 : tensor<4x?xf32>) -> tensor<4x?xf32>
+  return %2 : tensor<4x?xf32>
+}

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from conftest import TOLERANCE, assert_agrees, relative_error
+from conftest import TOLERANCE, assert_agrees, relative_error, runs_or_refuses
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -224,6 +224,70 @@ def test_random_shapes(B, T, Hk, group, K, V, causal, feature_map, stateful, see
         assert_agrees(out[1].S, ref[1].S)
         out, ref = out[0], ref[0]
     assert_agrees(out, ref)
+
+
+# ----------------------------------------------------------------------------
+# Not a number
+# ----------------------------------------------------------------------------
+
+LENGTH, AT, COLUMN = 48, 20, 5
+
+
+def nan_rules():
+    """The recurrences, as keywords of `scan`."""
+    rng = np.random.default_rng(7)
+    K, V = 16, 24
+
+    def uniform(*tail):
+        return rng.random((1, LENGTH, 2, *tail)).astype(np.float32)
+
+    delta = {"update": "delta", "beta": uniform()}
+    return {
+        "linear": {}, "token-decay": {"decay": -uniform()}, "gate": {"decay": -uniform(K)},
+        "value-decay": {"value_decay": -uniform(V)}, "elu": {"feature_map": "elu", "normalize": True},
+        "exp": {"feature_map": "exp", "normalize": True}, "relu": {"feature_map": "relu"}, "softmax": {"feature_map": "softmax"},
+        "mlstm": {"normalize": True, "abs_floor": 1.0, "input_gate": uniform(), "decay": -uniform()},
+        "exclusive": {"readout": "exclusive"}, "reverse": {"reverse": True},
+        "bonus": {"readout": "exclusive", "bonus": uniform(K)[0, 0], "decay": -uniform(K)},
+        "delta": delta, "kda": delta | {"decay": -uniform(K)}, "gdn2": delta | {"erase": uniform(K), "write": uniform(V)},
+        "dplr": {"update": "dplr", "a": -uniform(K) / 8, "b": uniform(K) / 8, "decay": -uniform(K)},
+        "oja": {"update": "oja", "beta": uniform()},
+    }  # fmt: skip
+
+
+def expected_nan(name, options):
+    """Where a NaN in token AT of an operand's second head, or in its bonus, gets."""
+    # The state of an exclusive read does not know its token; a bonus reads that by itself.
+    later = options.get("readout") == "exclusive" and not ("bonus" in options and name in ("k", "v"))
+    rows = slice(AT + later, LENGTH)
+    if name == "q":
+        rows = slice(AT, AT + 1)
+    elif name == "bonus":
+        rows = slice(0, LENGTH)
+    elif options.get("reverse"):
+        rows = slice(0, AT + 1)
+    # Values are apart from one another but in Oja's rule, which reads with them.
+    apart = name in ("v", "value_decay", "write") and options.get("update") != "oja"
+    mask = np.zeros((1, LENGTH, 2, 24), bool)
+    mask[:, rows, 1, COLUMN if apart else slice(None)] = True
+    return mask
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("form", ["token", "state-tile", "chunk:16", "segments:32"])
+@pytest.mark.parametrize("rule", nan_rules())
+def test_nan_stays_in_its_head(rng, rule, form):
+    """And, within it, where the rule takes it, in every form alike (docs/Robustness.md)."""
+    q, k, v = (tokens(rng, 1, LENGTH, 2, D) for D in (16, 16, 24))
+    operands = {"q": q, "k": k / np.linalg.norm(k, axis=-1, keepdims=True), "v": v / np.linalg.norm(v, axis=-1, keepdims=True)}
+    operands |= nan_rules()[rule]
+    for name in [name for name, x in operands.items() if isinstance(x, np.ndarray)]:
+        x = operands[name].copy()
+        at = (1,) if name == "bonus" else (0, AT, 1)
+        x[at if x.ndim == len(at) else (*at, COLUMN)] = np.nan
+        o = runs_or_refuses(lambda: linattn.scan(**{**operands, name: x}, form=form), form, operands)
+        if o is not None:
+            np.testing.assert_array_equal(np.isnan(o), expected_nan(name, operands), err_msg=name)
 
 
 # ----------------------------------------------------------------------------

@@ -72,6 +72,15 @@ def test_oracle(dtype, C, W, S, sizes):
         assert y.dtype == x.dtype and last.shape == state.shape
 
 
+def test_one_weight():
+    """There is nothing to carry on, and what a call returns is what the next one takes."""
+    x, w, _, _ = make(15, 2, 9, 7, 1)
+    y, state = linattn.causal_conv1d(x, w, return_state=True)
+    assert state.shape == (2, 7, 0)
+    again, state = linattn.causal_conv1d(x, w, initial_state=state, return_state=True)
+    assert state.shape == (2, 7, 0) and torch.equal(y, again) and torch.equal(y, x * w[:, 0])
+
+
 def test_few_channels_backwards():
     for C in (1, 33):
         x, w, b, _ = make(15, 2, 20, C, 3)

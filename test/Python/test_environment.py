@@ -1,6 +1,9 @@
 """Variables of the environment: an illegal setting gives a warning or an error."""
 
+import importlib.metadata
 import os
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -16,6 +19,16 @@ try:
 except ValueError as error:
     print(error)
 """
+
+
+REQUIREMENTS = pathlib.Path(__file__).parents[2] / "python/requirements-dev.txt"
+PINNED = re.findall(r"^([\w.-]+)==(\S+)(?: *;.*)?$", REQUIREMENTS.read_text(), re.MULTILINE) if REQUIREMENTS.exists() else []
+
+
+@pytest.mark.parametrize("name, version", PINNED)
+def test_packages_of_tests_are_there(name, version):
+    """Tests skip what is not installed; none that is pinned may get lost that way."""
+    assert importlib.metadata.version(name).split("+")[0] == version.split("+")[0]
 
 
 def run(tmp_path, program=TWO_KERNELS, **variables):

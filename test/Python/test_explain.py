@@ -67,6 +67,8 @@ def test_layouts(qkv):
     text = linattn.explain(linattn.scan, wide, k, v)
     assert "%q) has the innermost stride 2: the call runs in code for any strides" in text
     assert "layout" not in linattn.explain(linattn.scan, q, k, v)
+    transposed = np.ascontiguousarray(np.asarray(q).transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    assert f"%q) has the innermost stride {T}: the kernel transposes it tile by tile" in linattn.explain(linattn.scan, transposed, k, v)
     beta = np.ones((B, T, H), np.float32)
     text = linattn.explain(linattn.scan, q, k, v, beta=beta, update="delta")
     assert f"%beta) has the innermost stride {H}: it is small, and every call copies it" in text

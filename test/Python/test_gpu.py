@@ -315,11 +315,84 @@ def test_arrays_that_are_elsewhere(driver, arrays):
         linattn.scan(*arrays, target="nvvm")
     with pytest.raises(ValueError, match="target='cpu', but got arrays in the memory of a GPU"):
         linattn.scan(q, k, v, target="cpu")
-    with pytest.raises(ValueError, match="q: expected an array on the current GPU 0, but got one on GPU 1"):
-        linattn.scan(*(Device(array, 1) for array in arrays))
+    with pytest.raises(ValueError, match="k: expected an array where the first one is, GPU 0, but got one in GPU 1"):
+        linattn.scan(q, Device(arrays[1], 1), v)
     with pytest.raises(TypeError, match="out: expected dtype float16, but got float32"):
         linattn.scan(q, k, v, out=Device(np.empty((2, 70, 4, 64), np.float32)))
     assert driver.launches() == []
+
+
+def test_arrays_of_another_gpu_than_the_current_one(driver, arrays):
+    out = linattn.scan(*(Device(array, 1) for array in arrays))
+    assert out.__dlpack_device__() == (2, 1)
+    calls = [line.split()[0] for line in driver.calls()]
+    # Its context is current for the launch, and no longer than the call.
+    assert calls.index("cuCtxPushCurrent") < calls.index("cuLaunchKernel") < calls.index("cuCtxPopCurrent")
+    assert calls.count("cuCtxPushCurrent") == calls.count("cuCtxPopCurrent")
+    # So it is where the call fails.
+    driver.reset()
+    driver.cuda.fakeCudaFail(b"cuLaunchKernel", 700, 0)
+    with pytest.raises(ValueError, match="700"):
+        linattn.scan(*(Device(array, 1) for array in arrays))
+    calls = [line.split()[0] for line in driver.calls()]
+    assert calls.count("cuCtxPushCurrent") == calls.count("cuCtxPopCurrent") > 0
+
+
+def zeros(*shape):
+    return Device(np.zeros(shape, np.float16))
+
+
+@pytest.mark.parametrize("batch, tokens, segments", [(1, 8192, True), (8, 8192, False), (1, 300, False)])
+def test_sizes_of_the_call_choose_the_schedule(driver, batch, tokens, segments):
+    """Of one compiled function: few heads and many tokens go in segments, as in a module of these sizes."""
+    q = zeros(batch, tokens, 16, 64)
+    linattn.scan(q, q, q)
+    launches = [line.split()[1] for line in driver.launches()]
+    assert launches == (["scan_scan_increments", "scan_scan_states"] if segments else []) + ["scan_scan"]
+    (remark,) = [line for line in linattn.explain(lambda: linattn.scan(q, q, q)).splitlines() if "select-schedule" in line]
+    assert ("8 segments" in remark) == segments and "on 132 multiprocessors" in remark
+    assert f"chosen for {batch} sequences, {tokens if tokens > 300 else 256} tokens" in remark
+
+
+def test_segments_of_python_calls_in_the_emulator(rng):
+    q, k, v = (rng.standard_normal((1, 2100, 1, 16)).astype(np.float16) for _ in range(3))
+    call = lambda target: linattn.scan(q, k, v, target=target)  # noqa: E731
+    assert "segments:" in linattn.explain(lambda: call("nvvm-emulated"))
+    got, want = call("nvvm-emulated"), call("reference")
+    assert np.abs(got - want).max() <= 1e-3 * np.abs(want).max()
+
+
+PROGRAM = """
+import numpy as np, linattn
+class Device:
+    dtype, shape = np.dtype('f2'), (1, 4, 1, 8)
+    def __dlpack__(self, **_): return np.ones((1, 4, 1, 8), np.float16).__dlpack__()
+    def __dlpack_device__(self): return 2, 0
+x = Device()
+print(linattn.explain(lambda: linattn.attention(x, x, x, weights='softmax')))
+linattn.attention(x, x, x, weights='softmax')
+"""
+
+
+def run(**environment):
+    environment = os.environ | {"PYTHONPATH": str(BUILD / "python"), "LINATTN_CACHE": "off"} | environment
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_code_is_for_the_device():
+    # Of 9.0 that is sm_90a, whose warpgroups multiply.
+    assert ", wgmma" in run()
+    assert "wgmma is code for the chip sm_90a" in run(LINATTN_CHIP="sm_90")
+
+
+def test_an_old_ptxas_leaves_ptx_to_the_driver(tmp_path):
+    old = tmp_path / "ptxas"
+    old.write_text("#!/bin/sh\necho 'ptxas fatal : unknown chip' >&2\nexit 255\n")
+    old.chmod(0o755)
+    said = run(LINATTN_PTXAS=str(old))
+    assert "PTX of 'attention_quadratic" in said and "unknown chip" in said
 
 
 def test_errors_of_the_driver_are_told(driver, arrays):

@@ -134,6 +134,28 @@ def test_diagonal_scan(constant):
     check(text, operands, formula)
 
 
+@pytest.mark.parametrize("normalize", [False, True])
+def test_scale(normalize):
+    """A scale that is an operand has a gradient, too."""
+    x = draw(q=(B, H, T, N), k=(B, H, T, N), v=(B, H, T, C), do=(B, H, T, C))
+    x["q"], x["k"] = np.abs(x["q"]), np.abs(x["k"])
+    qk, v = tensor(B, H, T, N), tensor(B, H, T, C)
+    text = f"""func.func @f(%q: {qk}, %k: {qk}, %v: {v}, %scale: f64) -> {v} {{
+      %o = linattn.attention %q, %k, %v scale(%scale) {{causal{", normalize = #linattn.normalize<eps = 1.0>" * normalize}}} : ({qk}, {qk}, {v}, f64) -> {v}
+      return %o : {v} }}"""
+    wide = {name: torch.tensor(array.astype(np.float64), requires_grad=True) for name, array in x.items()}
+    scale = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    weights = (scale * wide["q"] @ wide["k"].transpose(-1, -2)).tril()
+    o = weights @ wide["v"]
+    if normalize:
+        o = o / (weights.sum(-1, keepdim=True) + 1.0)
+    expected = torch.autograd.grad(o, [wide["q"], wide["k"], wide["v"], scale], wide["do"])
+    kernel = linattn.compile(text, differentiate=[], trusted=True)
+    got = kernel(x["q"], x["k"], x["v"], 0.7, x["do"])
+    for mine, other in zip(got, expected):
+        assert np.abs(np.asarray(mine) - other.numpy()).max() <= 1e-5 * np.abs(other.numpy()).max()
+
+
 def rolled(r, shifts):
     return torch.cat([r * r.roll(j, -1) for j in range(1, shifts + 1)], -1)
 

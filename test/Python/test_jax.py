@@ -299,3 +299,55 @@ def test_refusals():
     kernel = linattn.compile("func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }")
     with pytest.raises(ValueError, match=r"\(%x\): expected a dense array of numbers in memory, but got a .*Tracer of JAX"):
         jit(lambda q: kernel(q[0, 0, 0]))
+
+
+def test_sizes_that_overflow():
+    """XLA's structures by hand: a shape whose product wraps around to that of the operand."""
+    import ctypes
+
+    arrays = [np.asarray(x) for x in operands()]
+    found = jax.jit(gated)(*arrays)
+    name = [known for known in _programs._programs if "simple_gla" in known][-1].encode()
+    kept = []
+
+    def words(*values):
+        kept.append((ctypes.c_uint64 * len(values))(*values))
+        return ctypes.addressof(kept[-1])
+
+    def describe(x, shape):
+        return words(0, 0, 11, x.ctypes.data, len(shape), words(*shape))
+
+    def buffers(items):
+        kinds = np.ones(len(items), np.int32)
+        kept.append(kinds)
+        return [0, 0, len(items), kinds.ctypes.data, words(*items)]
+
+    @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+    def refuse(arguments):
+        messages.append(ctypes.string_at(arguments[2]).decode())
+        return 1
+
+    def run(shape):
+        given = [describe(arrays[0], shape), *(describe(x, x.shape) for x in arrays[1:])]
+        results = [np.zeros(x.shape, np.float32) for x in found]
+        text = ctypes.create_string_buffer(name)
+        kinds = np.array([4], np.int32)
+        attributes = [
+            0, 0, 1, kinds.ctypes.data, words(words(ctypes.addressof(key), 7)),
+            words(words(ctypes.addressof(text), len(name))),
+        ]  # fmt: skip
+        api = words(0, 0, 0, 0, 0, 0, ctypes.cast(refuse, ctypes.c_void_p).value)
+        frame = words(0, 0, api, 0, 0, *buffers(given), *buffers([describe(x, x.shape) for x in results]), *attributes)
+        handler(frame)
+        return results
+
+    ctypes.pythonapi.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    ctypes.pythonapi.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    handler = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(
+        ctypes.pythonapi.PyCapsule_GetPointer(linattn._linattn.xla_handler(), None)
+    )
+    key, messages = ctypes.create_string_buffer(b"program"), []
+    assert same(run(arrays[0].shape), found) and messages == []
+    assert arrays[0].size == 192
+    run(((1 << 58) + 3, 64))  # 2^64 + 192 elements
+    assert messages == ["argument 0: expected 192 elements of float32, but got 9223372036854775807 of float32"]

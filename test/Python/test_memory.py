@@ -79,6 +79,14 @@ def test_torch_expands_without_a_check():
         linattn.scan(k, k, v, return_state=True)
 
 
+def test_a_long_head_that_torch_expands():
+    """A state of 2^64 bytes, of which the products of 64 bits have none."""
+    torch = pytest.importorskip("torch")
+    q = torch.ones(1, 1, 1, 1).expand(1, 2, 1, 1 << 31)
+    with pytest.raises(ValueError, match="result: expected an array of at most 9223372036854775807 bytes, but got"):
+        linattn.scan(q, q, q, return_state=True)
+
+
 def test_states_and_pools_that_overflow():
     with pytest.raises(ValueError, match=r"state: expected an array of at most \d+ bytes, but got shape \(4, 2, "):
         linattn.State.zeros(4, 2, HUGE, HUGE)
@@ -114,6 +122,50 @@ def test_a_workspace_without_memory():
             assert "expected memory for a result of shape" in message, message
             """
         )
+    )
+
+
+def test_steps_without_memory():
+    """Of a state of 256 MiB, and of one of two rows of a pool. Either nothing has happened,
+    or the state says that it is lost; the other row is as it was."""
+    run_limited(
+        """
+        import numpy as np, linattn
+        D = 8192
+        x = np.random.default_rng(0).random((1, 200, 1, D), np.float32) * 0.01
+        x[:, :, :, 64:] = 0  # few pages of a state are touched
+
+        def check(step, read, others):
+            step()
+            before, kept = read(), others()
+            limit(100)
+            try:
+                step()
+                raise SystemExit("expected a MemoryError")
+            except MemoryError as error:
+                assert "expected memory for a workspace of" in str(error), error
+            unlimit()
+            assert (others() == kept).all()
+            try:
+                assert (read() == before).all(), "a state that changed, and does not say so"
+                step()
+                assert not (read() == before).all()
+            except ValueError as error:
+                assert "its contents are lost" in str(error), error
+
+        state = linattn.State.zeros(1, 1, D, D)
+        part = lambda S: S[0, 0, :64, :64].copy()
+        check(lambda: state.step(x, x, x), lambda: (state._check_kept(), part(state.S))[1], lambda: np.zeros(1))
+        del state
+        pool = linattn.StatePool(2, 1, D, D)
+        rows = pool.allocate(2)
+        pool.states.S[rows[1], 0, :64, :64] = 3.0
+        check(
+            lambda: pool.step(x, x, x, rows[:1]),
+            lambda: (pool.states._check_kept(rows[:1]), part(pool.states.S[rows[0] :][:1]))[1],
+            lambda: part(pool.states.S[rows[1] :][:1]),
+        )
+        """
     )
 
 

@@ -34,7 +34,8 @@ def start(model, *, ours=True, threads=2, **options):
     for name, value in options.items():
         setattr(settings, name, value)
     if ours:
-        linattn.onnxruntime.register(settings)
+        contributed = not isinstance(model, str) and any(entry.domain == "com.microsoft" for entry in model.opset_import)
+        linattn.onnxruntime.register(settings, contributed=contributed)
     model = model if isinstance(model, str) else model.SerializeToString()
     return ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
 
@@ -195,6 +196,19 @@ def test_contrib_operator(rng):
     wanted = reference.onnx_linear_attention(**dict(operands, key=np.tile(operands["key"], 2)), **options)
     for mine, theirs in zip(got, wanted):
         assert_agrees(mine, theirs, "float32")
+
+
+def test_fusions_of_onnx_runtime(rng):
+    """Its own operators of com.microsoft, which fusions put into models that do not import that domain."""
+    nodes = [
+        helper.make_node("Sigmoid", ["x"], ["gate"]), helper.make_node("Mul", ["x", "gate"], ["y"]),
+        helper.make_node("LinearAttention", ["y", "y", "y"], ["o", "state"], q_num_heads=2, kv_num_heads=2, update_rule="linear"),
+    ]  # fmt: skip
+    session = start(wrap(nodes, {"x": 3}, {"o": 3}))
+    x = rng.standard_normal((1, 5, 8)).astype(np.float32)
+    y = x / (1 + np.exp(-x))
+    want = reference.onnx_linear_attention(y, y, y, q_num_heads=2, kv_num_heads=2, update_rule="linear")[0]
+    assert_agrees(session.run(None, {"x": x})[0], want, "float32")
 
 
 @pytest.mark.parametrize("domain", ["", "com.microsoft"])
@@ -410,6 +424,8 @@ def test_wrong_types(types, message):
 def test_register_refuses():
     with pytest.raises(TypeError, match=r"session_options: expected onnxruntime.SessionOptions, but got dict"):
         linattn.onnxruntime.register({})
+    with pytest.raises(TypeError, match="contributed: expected a bool, but got int"):
+        linattn.onnxruntime.register(ort.SessionOptions(), contributed=1)
 
 
 def test_register_twice():

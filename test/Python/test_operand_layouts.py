@@ -208,3 +208,47 @@ def test_steps(rng):
     out = torch.cat(outputs, dim=1)
     assert out.dtype == torch.bfloat16
     assert np.linalg.norm(wide(out) - expected) <= 4e-3 * np.linalg.norm(expected)
+
+
+TRANSPOSED = {
+    "chunk": lambda t, g, s, **o: linattn.scan(**t, decay=g, beta=torch.full(g.shape[:3], 0.5, dtype=g.dtype), update="delta", initial_state=s, return_state=True, form="chunk:4", **o),
+    "token": lambda t, g, s, **o: linattn.scan(**t, decay=g, beta=torch.full(g.shape[:3], 0.5, dtype=g.dtype), update="delta", initial_state=s, return_state=True, form="token", **o),
+    "state-tile": lambda t, g, s, **o: linattn.scan(**t, decay=g, initial_state=s, return_state=True, form="state-tile", **o),
+    "stream": lambda t, g, s, **o: linattn.scan(**t, decay=g, initial_state=s, return_state=True, form="token", **o),
+}
+
+
+@pytest.mark.parametrize(
+    "form, tokens, K, V, dtype, reverse",
+    [
+        ("chunk", 21, 17, 48, "float64", False), ("chunk", 21, 16, 24, "float32", True), ("token", 1, 32, 32, "float32", False),
+        ("state-tile", 40, 24, 5, "bfloat16", True), ("stream", 1, 16, 24, "float32", False),
+    ],
+)  # fmt: skip
+def test_transposed(rng, form, tokens, K, V, dtype, reverse):
+    """Tokens of a convolution's output, [B, H, D, T] in memory, and states [N, H, V, K]: the bits of the usual layout."""
+
+    def draw(*shape):
+        return torch.from_numpy(rng.standard_normal(shape)).to(getattr(torch, dtype))
+
+    def in_memory(x):
+        return x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
+
+    t = {"q": draw(B, tokens, H, K), "k": draw(B, tokens, H, K) / K, "v": draw(B, tokens, H, V)}
+    g = -draw(B, tokens, H, K).abs() / 4
+    state = draw(B, H, K, V).to(torch.float64 if dtype == "float64" else torch.float32)
+    expected, expected_state = TRANSPOSED[form](t, g, state.clone(), reverse=reverse)
+    flipped = {name: in_memory(x) for name, x in t.items()}
+    for operands, decay, initial in [(flipped, in_memory(g), state.clone()), ({**t, "v": flipped["v"]}, g, state.mT.contiguous().mT)]:
+        out, last = TRANSPOSED[form](operands, decay, initial, reverse=reverse)
+        assert torch.equal(out, expected)
+        assert torch.equal(last.S, expected_state.S)
+
+
+def test_transposed_steps(rng):
+    """A state [N, H, V, K] in memory, updated in place."""
+    x = {name: rng.standard_normal((2, 1, 3, 32)).astype(np.float32) for name in ("q", "k", "v")}
+    g = -rng.random((2, 1, 3)).astype(np.float32)
+    states = [np.zeros((2, 3, 32, 32), np.float32), np.zeros((2, 3, 32, 32), np.float32).swapaxes(2, 3)]
+    outputs = [[linattn.simple_gla(**x, g=g, initial_state=s, output_final_state=True, inplace=True)[0] for _ in range(3)] for s in states]
+    assert np.array_equal(*outputs) and np.array_equal(*states) and states[1].any()

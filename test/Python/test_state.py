@@ -51,6 +51,7 @@ def test_token_form_splits_bit_for_bit(qkv):
     np.testing.assert_array_equal(np.concatenate(out, axis=1), whole)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rule", ["linear", "elu", "exp", "scalar", "gate", "exclusive", "delta", "gated_delta"])
 @pytest.mark.parametrize("T", [2, 5, 8, 9])
 def test_several_tokens_at_once(rule, T, rng):

@@ -8,7 +8,7 @@ import linattn
 OFFSETS = np.array([0, 7, 7, 40, 53])
 
 
-def recurrence(q, k, v, x, S, decay=None, a=None, b=None, readout="inclusive", reverse=False, scale=1.0):
+def recurrence(q, k, v, x, S, decay=None, a=None, b=None, readout="inclusive", reverse=False, scale=1.0, decay_writes=False):
     """Token by token, [B, H, T, D]."""
     T = k.shape[2]
     o, p, S = np.zeros_like(v), np.zeros_like(k), S.copy()
@@ -16,8 +16,9 @@ def recurrence(q, k, v, x, S, decay=None, a=None, b=None, readout="inclusive", r
         before = S
         if decay is not None:
             g = decay[None, :, None] if decay.ndim == 1 else decay[:, :, t]
-            S = np.exp(g if g.ndim == 3 else g[..., None])[..., None] * S
-        S = S + k[:, :, t, :, None] * v[:, :, t, None, :]
+            factor = np.exp(g if g.ndim == 3 else g[..., None])[..., None]
+            S = factor * S
+        S = S + (factor if decay_writes else 1.0) * k[:, :, t, :, None] * v[:, :, t, None, :]
         if a is not None:
             r = np.einsum("bhkv,bhk->bhv", before, a[:, :, t])
             S = S + b[:, :, t, :, None] * r[:, :, None, :]
@@ -54,7 +55,7 @@ def make_operands(B=1, H=2, T=53, K=20, V=40, decay="", transition=False, states
     return operands
 
 
-def text_of(operands, dtype, offsets=None, readout="inclusive", reverse=False, scale=1.0, form=None, zero=False):
+def text_of(operands, dtype, offsets=None, readout="inclusive", reverse=False, scale=1.0, decay_writes=False, form=None):
     """The op on tensors whose token and batch sizes are open."""
 
     def type_of(x, name):
@@ -72,7 +73,7 @@ def text_of(operands, dtype, offsets=None, readout="inclusive", reverse=False, s
         arguments.append("%n: tensor<?xi64>")
         clauses += " cu_seqlens(%n)"
         operand_types.append("tensor<?xi64>")
-    attributes = [f"scale = {scale}"] + ["reverse"] * reverse
+    attributes = [f"scale = {scale}"] + ["reverse"] * reverse + ["decay_writes"] * decay_writes
     if form:
         attributes.append(f"config = #linattn.config<form = {form}>")
     results = f"{types['v']}, {types['k']}, {types['S']}"
@@ -112,6 +113,9 @@ CASES = {
     "channel": ({"decay": "BHTK"}, {"readout": "exclusive", "reverse": True}),
     "channel-inclusive": ({"decay": "BHTK", "K": 64, "V": 64}, {"scale": 0.5}),
     "packed": ({"decay": "BHT", "states": 4}, {"offsets": OFFSETS, "reverse": True}),
+    "heads-writes": ({"decay": "H", "T": 40}, {"readout": "exclusive", "reverse": True, "decay_writes": True}),
+    "scalar-writes": ({"decay": "BHT", "K": 64}, {"readout": "exclusive", "reverse": True, "decay_writes": True}),
+    "channel-writes": ({"decay": "BHTK", "states": 4}, {"offsets": OFFSETS, "scale": 0.5, "decay_writes": True}),
     "transition": ({"decay": "BHT", "transition": True}, {"readout": "exclusive", "reverse": True}),
     "transition-inclusive": ({"transition": True, "K": 33}, {"scale": 0.5}),
     "transition-packed": ({"decay": "H", "transition": True, "states": 4}, {"offsets": OFFSETS, "readout": "exclusive"}),

@@ -352,6 +352,7 @@ def test_names(name):
     assert set(LAYERS[name]().state_dict()) == set(NAMES[name].split())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["linear", "gated-delta", "mamba2"])
 def test_compiled(name):
     torch.manual_seed(0)

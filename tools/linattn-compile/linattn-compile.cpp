@@ -13,6 +13,8 @@
 #include "linattn/Support/Text.h"
 
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -31,8 +33,14 @@ enum class Emit { Bundle, Object, Header, Shared, Assembly, LLVMIR, MLIR };
 struct CommandLine {
   cl::OptionCategory category{"linattn-compile options"};
   cl::opt<std::string> file{cl::Positional, cl::Required,
-                            cl::desc("FILE.mlir, or - for the standard input"),
+                            cl::desc("FILE.mlir or FILE.onnx, or - for MLIR on "
+                                     "the standard input"),
                             cl::cat(category)};
+  cl::opt<std::string> python{
+      "python", cl::value_desc("program"),
+      cl::desc("Python with the packages linattn and onnx, which reads "
+               "FILE.onnx (default: python3)"),
+      cl::init("python3"), cl::cat(category)};
   cl::opt<std::string> entry{
       "entry", cl::value_desc("name"),
       cl::desc("Function to compile, if there are several"), cl::cat(category)};
@@ -133,6 +141,29 @@ static std::string findLinker(const std::string &named) {
   return "";
 }
 
+/// The module that Python's importer writes for a model.
+static llvm::Expected<std::string> importModel(const CommandLine &options) {
+  auto python = llvm::sys::findProgramByName(options.python);
+  if (!python)
+    return llvm::createStringError("--python: expected a program, but got '" +
+                                   options.python + "'");
+  llvm::SmallString<128> path;
+  if (std::error_code error =
+          llvm::sys::fs::createTemporaryFile("linattn", "mlir", path))
+    return llvm::createStringError(error, "no temporary file");
+  llvm::FileRemover remover(path);
+  std::string problem;
+  int status = llvm::sys::ExecuteAndWait(
+      *python, {*python, "-m", "linattn", "import", options.file, "-o", path},
+      /*Env=*/std::nullopt, /*Redirects=*/{}, /*SecondsToWait=*/0,
+      /*MemoryLimit=*/0, &problem);
+  if (status != 0)
+    return llvm::createStringError(options.file + ": cannot be imported by " +
+                                   *python +
+                                   (problem.empty() ? "" : ": " + problem));
+  return readText(std::string(path));
+}
+
 /// The text or bytes to write for a bundle.
 static llvm::Expected<std::string>
 makeBundle(const CommandLine &options, llvm::StringRef source,
@@ -208,7 +239,9 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(options.category);
   cl::ParseCommandLineOptions(argc, argv, "linattn ahead-of-time compiler\n");
 
-  llvm::Expected<std::string> source = readText(options.file);
+  bool isModel = llvm::StringRef(options.file).ends_with(".onnx");
+  llvm::Expected<std::string> source =
+      isModel ? importModel(options) : readText(options.file);
   if (!source)
     return fail(llvm::toString(source.takeError()));
   std::vector<std::string> remarks;

@@ -102,7 +102,7 @@ struct CommandLine {
   cl::opt<double> tolerance{
       "tolerance", cl::init(-1),
       cl::desc("Allowed max|difference| / max|reference| instead of 3e-6 for "
-               "f32, 5e-3 for f16 and bf16, 1e-12 for f64"),
+               "f32, 2.5e-3 for f16, 5e-3 for bf16, 1e-12 for f64"),
       cl::cat(category)};
   cl::opt<std::string> time{
       "time", cl::ValueOptional, cl::value_desc("repetitions"),

@@ -22,10 +22,14 @@ struct BundleOptions {
   /// x86-64; "aarch64", with NEON. The runner takes the best that its machine
   /// can run.
   std::vector<std::string> chips;
+  ScheduleHints hints;
   /// CompilerOptions::copy.
   std::string copy = "cp_async";
   /// The program that turns PTX into machine code; PTX alone if empty.
   std::string ptxas;
+  /// Whether PTX alone will do where that program fails, such as an old one
+  /// that does not know the chip; a remark says so.
+  bool needsPtxas = true;
   /// The linker that makes shared libraries for CPUs; one like ld.
   std::string linker;
   /// Of the scans on a CPU: auto, token, state_tile or chunk[:SIZE].

@@ -25,12 +25,26 @@ namespace linattn {
 /// its memory.
 enum class Target { CPU, Reference, Trace, NVVMEmulated, NVVM, Linalg };
 
+/// Sizes and rates by which schedules of a GPU are chosen, where types and the
+/// name of a chip leave them open; 0: unknown.
+struct ScheduleHints {
+  /// Sequences (or states) and tokens of a call whose module leaves them open.
+  /// Any other number of them works too.
+  int64_t sequences = 0, tokens = 0;
+  /// Of the device: multiprocessors, and bandwidth of its memory in GB/s.
+  int64_t multiprocessors = 0, bandwidth = 0;
+};
+
 struct CompilerOptions {
   Target target = Target::CPU;
   /// Unless given, what LINATTN_MATH in the environment names, else strict.
   std::optional<Math> math;
-  /// Of NVVM: what to compile for, "sm_90"; empty means the current device.
+  /// Of NVVM: what to compile for, "sm_90"; empty means what LINATTN_CHIP in
+  /// the environment names, else the current device.
   std::string chip;
+  /// Of kernels for a GPU; what is 0 of its device the driver is asked for
+  /// where `chip` is empty.
+  ScheduleHints hints;
   /// Of kernels for a GPU: how tiles come to shared memory where products are
   /// those of `wgmma`, "cp_async" or "tma" (docs/GPU.md).
   std::string copy = "cp_async";

@@ -51,8 +51,14 @@ def LinAttnLowerToLoopsPass
   let description = [{
     The naive form of each op, element by element, in the accumulation type:
     the oracle in IR. Ops must work on buffers; batch and head become one
-    `scf.parallel` loop.
+    `scf.parallel` loop, and so do the rows of maps and norms. With `lanes`, loops whose
+    iterations the threads of a GPU may divide are parallel inside it: those over the
+    elements of a row and over the value columns of a state.
   }];
+  let options = [
+    Option<"lanes", "lanes", "bool", /*default=*/"false",
+           "Parallel loops inside a task, for the threads of a GPU">
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
@@ -113,6 +119,52 @@ def LinAttnLowerToVectorPass
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"
+  ];
+}
+
+def LinAttnLowerContractionsPass
+    : Pass<"linattn-lower-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Lower products of matrices on buffers to register-tiled loops";
+  let description = [{
+    `linalg.matmul`, `linalg.batch_matmul` and any other contraction of floats
+    (`linalg.contract`, a `linalg.generic` of products that are summed) become a
+    parallel loop over panels of columns and blocks of rows. A task packs its
+    panel of the operand that has the output's last dimension, transposed where
+    the sums are neighbours in memory, and keeps some rows of the output in
+    registers while all summands pass. Sums are in the accumulation type, one
+    chain of fused multiply-adds for each element.
+
+    An operand that is a vector, fewer than eight rows or summands or a vector
+    of columns, and a product within a task stay for
+    `linattn-lower-linalg-to-loops`.
+
+    Before:
+
+    ```mlir
+    linalg.matmul ins(%a, %b : memref<?x512xf32>, memref<512x512xf32>) outs(%c : memref<?x512xf32>)
+    ```
+
+    After, the innermost loop:
+
+    ```mlir
+    %sums:12 = scf.for %k = … iter_args(%s0 = …, …, %s11 = …) -> (vector<32xf32>, …) {
+      %line = vector.load %panel[%k, %c0] : memref<512x32xf32>, vector<32xf32>
+      %a0 = memref.load %a[%m0, %k] : memref<?x512xf32>
+      %splat0 = vector.broadcast %a0 : f32 to vector<32xf32>
+      %next0 = vector.fma %splat0, %line, %s0 : vector<32xf32>
+      … // the other rows, and three more k
+    }
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"512",
+           "Width of a vector register in bits, a power of two from 128 on">,
+    Option<"registers", "registers", "int64_t", /*default=*/"32",
+           "Number of vector registers, a power of two from 16 on">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
 

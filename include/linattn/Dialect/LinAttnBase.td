@@ -29,6 +29,7 @@ def LinAttn_Dialect : Dialect {
     | `linattn.quadratic` | the same formula as a structured op with a destination |
     | `linattn.state`, `linattn.read` | the reassociated form: `S = φ(K)ᵀV`, then `O = φ(Q)S` |
     | `linattn.scan` | the recurrent form: state in, outputs and state out |
+    | `linattn.sweep` | a scan that also reads its state along the values: gradients |
     | `linattn.feature_map` | φ alone |
     | `linattn.permute` | the same tensor under other strides |
     | `linattn.selective_scan`, `linattn.diagonal_scan`, `linattn.wkv4`, `linattn.log_linear` | recurrences that the scan cannot say: Mamba-1 and S4D, LRU, RWKV-4, log-linear attention |

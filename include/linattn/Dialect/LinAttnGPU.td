@@ -31,7 +31,7 @@ def LinAttn_ScheduleAttr : LinAttn_Attr<"Schedule", "schedule"> {
     | `stages` | chunks or tiles that are in shared memory at once |
     | `value_slice` | columns of the state that a thread block owns |
     | `split` | segments of T that run in parallel |
-    | `summands` | 16-bit numbers that a number of f32 is taken for in products: 3 are all of it, 2 keep 16 bits |
+    | `summands` | 16-bit numbers that a number of f32 is taken for in products: 3 are all of it, 2 keep 16 bits, 1 keeps 8 |
     | `copy` | how tiles of tokens come to shared memory: `cp_async`, or `tma`, which is for `wgmma` alone |
 
     Example:

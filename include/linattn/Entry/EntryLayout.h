@@ -18,6 +18,19 @@ namespace mlir::linattn {
 /// others (gates).
 enum class InnermostStride { Unit, Dynamic, Tokens };
 
+/// The strides that compiled code assumes of buffers: `innermost` of all but
+/// those listed in `transposed`, by the numbers of arguments and behind them of
+/// results. Of these the dimension before the last one has stride 1, as tokens
+/// [B, H, T, D] have that lie in memory as [B, H, D, T].
+struct EntryLayout {
+  EntryLayout(InnermostStride innermost = InnermostStride::Unit,
+              ArrayRef<int64_t> transposed = {})
+      : innermost(innermost), transposed(transposed) {}
+
+  InnermostStride innermost;
+  SmallVector<int64_t> transposed;
+};
+
 /// The suffix of the function that computes result shapes.
 inline constexpr llvm::StringLiteral kShapesSuffix = "__shapes";
 
@@ -38,6 +51,9 @@ inline constexpr llvm::StringLiteral kInPlaceAttrName = "linattn.in_place";
 MemRefType getEntryMemRefType(ArrayRef<int64_t> shape, Type elementType,
                               InnermostStride innermost,
                               Attribute memorySpace = {});
+
+/// The same for a buffer of two dimensions or more that is transposed.
+MemRefType getTransposedMemRefType(ArrayRef<int64_t> shape, Type elementType);
 
 } // namespace mlir::linattn
 

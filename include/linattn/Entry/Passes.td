@@ -83,7 +83,9 @@ def LinAttnPrepareEntryPass : Pass<"linattn-prepare-entry", "::mlir::ModuleOp"> 
     describes the companion; what has none yet gets it here.
 
     Arguments are marked as not writable: bufferization copies rather than
-    updates the caller's inputs in place. Unranked tensors, memrefs, recursion
+    updates the caller's inputs in place. Those that `transposed` lists have
+    the stride 1 in the dimension before their last one, which the attribute
+    `bufferization.buffer_layout` says. Unranked tensors, memrefs, recursion
     and callees without a body are located errors.
 
     Before:
@@ -123,7 +125,10 @@ def LinAttnPrepareEntryPass : Pass<"linattn-prepare-entry", "::mlir::ModuleOp"> 
              clEnumValN(::mlir::linattn::InnermostStride::Dynamic, "dynamic",
                         "nothing"),
              clEnumValN(::mlir::linattn::InnermostStride::Tokens, "tokens",
-                        "it is 1 where there are four dimensions"))}]>
+                        "it is 1 where there are four dimensions"))}]>,
+    ListOption<"transposed", "transposed", "int64_t",
+               "Numbers of arguments, and behind them of results, of which the "
+               "dimension before the last one has stride 1">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

@@ -43,6 +43,12 @@ def LinAttnSelectSchedulePass
            "Number of multiprocessors; 0: that of the chip">,
     Option<"bandwidth", "bandwidth", "int64_t", /*default=*/"0",
            "Bandwidth of memory in GB/s; 0: that of the chip">,
+    Option<"sequences", "sequences", "int64_t", /*default=*/"0",
+           "Sequences that schedules are chosen for where types leave them open; "
+           "0: not known">,
+    Option<"tokens", "tokens", "int64_t", /*default=*/"0",
+           "Tokens that schedules are chosen for where types leave them open; 0: "
+           "not known">,
     Option<"shared", "shared", "int64_t", /*default=*/"0",
            "Bytes of shared memory that a thread block may have; 0: what the "
            "chip has">,
@@ -61,8 +67,42 @@ def LinAttnSelectSchedulePass
                  clEnumValN(::linattn::Math::Strict, "strict",
                             "three summands of 16-bit numbers: all of it"),
                  clEnumValN(::linattn::Math::Fast, "fast",
-                            "two summands: 16 bits, in half the products"))
+                            "two summands of f32: 16 bits, in half the products; of "
+                            "16-bit tokens one"))
            }]>
+  ];
+}
+
+def LinAttnMaterializeMapsPass : Pass<"linattn-materialize-maps"> {
+  let summary = "Apply feature maps that no kernel knows before the op";
+  let description = [{
+    A scan, state or read on buffers whose map is a region or `softmax_kernel` gets
+    mapped tokens of f32 and the identity map, so that it can run in a kernel; values
+    and outputs of 16 bits are f32 there, too. Scans with a running maximum and tokens
+    of f64 are left alone.
+
+    Before:
+
+    ```mlir
+    linattn.read %q, %s into(%o) {feature_map = #linattn.feature_map<region>} phi { … }
+      : (memref<2x8x?x64xbf16>, …) -> ()
+    ```
+
+    After:
+
+    ```mlir
+    linattn.feature_map %q into(%f) {feature_map = #linattn.feature_map<region>} phi { … }
+      : (memref<2x8x?x64xbf16>, memref<2x8x?x64xf32>) -> ()
+    linattn.read %f, %s into(%w) : (memref<2x8x?x64xf32>, …) -> ()
+    linalg.generic … ins(%w : memref<2x8x?x64xf32>) outs(%o : memref<2x8x?x64xbf16>) { … }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numMaps", "num-maps", "Number of ops whose map stands before them">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect"
   ];
 }
 
@@ -137,6 +177,45 @@ def LinAttnLaunchCopiesPass : Pass<"linattn-launch-copies"> {
   ];
 }
 
+def LinAttnMapLoopsToThreadsPass : Pass<"linattn-map-loops-to-threads"> {
+  let summary = "Launch parallel loops, an iteration for a thread, a warp or a block";
+  let description = [{
+    Every outermost `scf.parallel` becomes a `gpu.launch`. Its iterations are
+    numbered along x, the last dimension fastest: neighbouring threads work on
+    neighbouring elements. A block has 128 threads, or one warp where iterations are
+    few. Where the body holds loops `scf.parallel` of one dimension,
+
+    - a warp takes an iteration, its lanes those of the loops inside; their sums and
+      maxima are shuffled in a fixed order;
+    - or, if one of the loops reads a buffer that is written, a block does, with
+      barriers around each of them.
+
+    Loops inside that cannot be divided so become sequential. A loop with a result of
+    its own is left alone.
+
+    Before:
+
+    ```mlir
+    scf.parallel (%i, %j) = (%c0, %c0) to (%m, %n) step (%c1, %c1) { … }
+    ```
+
+    After:
+
+    ```mlir
+    gpu.launch blocks(%b, …) in (%bx = %blocks, …) threads(%t, …) in (%tx = %threads, …) {
+      %k = arith.addi (arith.muli %b, %tx), %t
+      scf.if (arith.cmpi slt, %k, %mn) { … }
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numLaunches", "num-launches", "Number of loops that became launches">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
 def LinAttnExpandDoubleMathPass : Pass<"linattn-expand-double-math"> {
   let summary = "Expand functions of f64 into polynomials";
   let description = [{
@@ -186,6 +265,30 @@ def LinAttnMathToIntrinsicsPass : Pass<"linattn-math-to-intrinsics"> {
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"
+  ];
+}
+
+def LinAttnPackConversionsPass : Pass<"linattn-pack-conversions"> {
+  let summary = "Convert floats to 16 bits two at a time";
+  let description = [{
+    Every `arith.truncf` of f32 to f16 or bf16 becomes the instruction that converts
+    two numbers, of which one is 0 where there is one alone; the bits are the same.
+    Vectors of an odd size and other roundings are left alone. For sm_80 and later.
+
+    Before:
+
+    ```mlir
+    %1 = arith.truncf %0 : vector<2xf32> to vector<2xbf16>
+    ```
+
+    After:
+
+    ```mlir
+    %1 = nvvm.convert.f32x2.to.bf16x2 %high, %low {rnd = #nvvm.fp_rnd_mode<rn>} : vector<2xbf16>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"
   ];
 }
 

@@ -23,7 +23,8 @@ def LinAttnDifferentiatePass : Pass<"linattn-differentiate", "::mlir::ModuleOp">
 
     The forward pass is computed again as far as the gradient needs it; dead code
     is left to canonicalization. Gradients of recurrences are recurrences
-    (docs/Gradients.md): no state is stored, and no new op is needed. Calls must be
+    (docs/Gradients.md): no state is stored, but those at the start of every 32 tokens of a
+    selective scan. Calls must be
     inlined beforehand. An op without a gradient on the way from an operand to a
     result is an error on it.
 
@@ -127,12 +128,17 @@ def LinAttnSplitSweepsPass
     %t0 = linalg.transpose ins(%s0 : …) outs(…) permutation = [0, 1, 3, 2]
     %p, %t1 = linattn.scan %x, %v, %k value_decay(%g) into(%e) init(%t0) : …
     ```
+
+    A `linattn.sweep_selective` becomes the scans of the states and of their
+    cotangents, whose heads are its channels, and the equations between them: the
+    states of all tokens are stored.
   }];
   let statistics = [
     Statistic<"numSplit", "split", "Number of sweeps that became scans">
   ];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::tensor::TensorDialect"
   ];
 }

@@ -24,8 +24,8 @@ class OpPassManager;
 namespace mlir::linattn {
 
 struct BufferizeOptions {
-  /// Innermost stride of the caller's buffers.
-  InnermostStride innermost = InnermostStride::Unit;
+  /// Of the caller's buffers.
+  EntryLayout layout = {};
   /// Branch around copies of a state that the caller updates in place.
   bool guardCopies = true;
 };

@@ -14,6 +14,7 @@
 #ifndef LINATTN_PIPELINES_PIPELINES_H
 #define LINATTN_PIPELINES_PIPELINES_H
 
+#include "linattn/CodeGen/CompilerOptions.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Pipelines/LowerToLLVM.h"
 #include "linattn/Support/Arithmetic.h"
@@ -33,6 +34,13 @@ struct EntryPipelineOptions : virtual mlir::detail::PassOptions {
       llvm::cl::values(
           clEnumValN(InnermostStride::Unit, "unit", "it is 1"),
           clEnumValN(InnermostStride::Dynamic, "dynamic", "nothing is known"))};
+  EntryLayout getLayout() const {
+    return {innermost, ArrayRef<int64_t>(transposed)};
+  }
+  ListOption<int64_t> transposed{
+      *this, "transposed",
+      llvm::cl::desc("Arguments and results, by number, of which the dimension "
+                     "before the last one has stride 1")};
   Option<int> prime{
       *this, "prime",
       llvm::cl::desc("Compute in prime field 0 or 1 instead of in floats"),
@@ -138,6 +146,17 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
       *this, "bandwidth",
       llvm::cl::desc("Bandwidth of memory in GB/s; 0: that of the chip"),
       llvm::cl::init(0)};
+  Option<int64_t> sequences{
+      *this, "sequences",
+      llvm::cl::desc(
+          "Sequences that schedules are chosen for where types leave "
+          "them open; 0: not known"),
+      llvm::cl::init(0)};
+  Option<int64_t> tokens{
+      *this, "tokens",
+      llvm::cl::desc("Tokens that schedules are chosen for where types leave "
+                     "them open; 0: not known"),
+      llvm::cl::init(0)};
   Option<CopyEngine> copy{
       *this, "copy",
       llvm::cl::desc("How the tiles of attention come to shared memory"),
@@ -151,11 +170,18 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
       llvm::cl::init(::linattn::Math::Strict),
       llvm::cl::values(
           clEnumValN(::linattn::Math::Strict, "strict", "all of it"),
-          clEnumValN(::linattn::Math::Fast, "fast", "16 bits"))};
+          clEnumValN(::linattn::Math::Fast, "fast",
+                     "16 bits; of tokens of 16 bits, as many as theirs"))};
   Option<bool> throughLinalg{
       *this, "through-linalg",
       llvm::cl::desc("Make kernels of linalg ops, none of whole recurrences"),
       llvm::cl::init(false)};
+  void setHints(const ::linattn::ScheduleHints &hints) {
+    sequences = hints.sequences;
+    tokens = hints.tokens;
+    sms = hints.multiprocessors;
+    bandwidth = hints.bandwidth;
+  }
   InnermostStride innermost = InnermostStride::Tokens;
   /// Buffers are in host memory, where their elements can be looked at.
   bool onHost = false;

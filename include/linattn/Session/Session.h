@@ -30,6 +30,7 @@ class PassInstrumentation;
 
 namespace linattn::detail {
 
+using mlir::linattn::EntryLayout;
 using mlir::linattn::InnermostStride;
 
 /// Snapshots of the module, by stage.
@@ -62,7 +63,7 @@ public:
   getPublicFunctions(llvm::StringRef text, llvm::StringRef fileName);
 
   /// Runs the pipeline of `options`; the module ends in the LLVM dialect.
-  llvm::Error lower(const CompilerOptions &options, InnermostStride innermost,
+  llvm::Error lower(const CompilerOptions &options, const EntryLayout &layout,
                     std::vector<Stage> *stages = nullptr);
 
   /// Runs the passes that `build` adds. `watcher` may be null.

@@ -21,6 +21,9 @@ constexpr StringLiteral kEpilogueAttrName = "linattn.epilogue";
 /// The token form is legal for every scan.
 std::string whyNotForm(ScanOp op, Form form);
 
+/// Why a scan has no schedule of vectors, as a sentence; empty if it has.
+StringRef whyNoVectorSchedule(ScanOp op);
+
 /// Emits "cannot run in form …: …" for an illegal form.
 LogicalResult verifyForm(ScanOp op, Form form);
 

@@ -350,6 +350,39 @@ def LinAttnFuseEpiloguePass
   ];
 }
 
+def LinAttnFuseProloguePass
+    : Pass<"linattn-fuse-prologue", "::mlir::func::FuncOp"> {
+  let summary = "Let the kernel of a scan make the rows of its operands";
+  let description = [{
+    On buffers. A `linalg.generic` that makes a [B, H, T, D] operand of a scan,
+    each row of what belongs to its own token, gets the attribute
+    `linattn.prologue`, and so do the ops that make a number per token for it:
+    maps, and sums over a row. `linattn-lower-to-vector` then makes the rows of
+    a few tokens at a time where it packs them, and nothing is stored. This is
+    the L2 norm of queries and keys, and gates per channel.
+
+    The scan has to be the only one that reads the rows, and what they are made
+    of must not change before it runs. A missed remark says why an op stays a
+    pass over memory.
+
+    Before:
+
+    ```mlir
+    linalg.fill ins(%zero : f32) outs(%s : …)
+    linalg.generic … ins(%k : …) outs(%s : …)        // Σ k²
+    linalg.generic … ins(%s : …) outs(%n : …)        // 1/√(s + ε)
+    linalg.generic … ins(%k, %n : …) outs(%u : …)    // k n
+    linattn.scan %q, %u, %v into(%o) init(%S) : …
+    ```
+
+    After, each of the first four ops has `{linattn.prologue}`.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+  let statistics = [
+    Statistic<"numFused", "fused", "Number of operands that a kernel makes">
+  ];
+}
+
 def LinAttnSplitSegmentsPass
     : Pass<"linattn-split-segments", "::mlir::func::FuncOp"> {
   let summary = "Run the segments of long scans in parallel";
@@ -435,6 +468,52 @@ def LinAttnDecomposePass : Pass<"linattn-decompose", "::mlir::func::FuncOp"> {
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::tensor::TensorDialect"
   ];
+}
+
+def LinAttnLowerShardToMPIPass : Pass<"linattn-lower-shard-to-mpi", "func::FuncOp"> {
+  let summary = "Lower messages between processes to sends and receives of MPI";
+  let description = [{
+    `convert-shard-to-mpi` of LLVM 22 leaves `shard.send`, `shard.recv` and
+    `shard.broadcast` as they are. This pass makes `mpi.send` and `mpi.recv` on
+    memory of them, between ranks of MPI_COMM_WORLD; process i of the grid, counted
+    linearly, is rank i. A broadcast is a send to each process of the group. Grids
+    have known sizes.
+
+    ```mlir
+    shard.send %s on @grid grid_axes = [0] destination = [%i] : (tensor<4x8xf32>, index) -> tensor<4x8xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %m = bufferization.to_buffer %s read_only : tensor<4x8xf32> to memref<4x8xf32>
+    %all = memref.collapse_shape %m [[0, 1]] : memref<4x8xf32> into memref<32xf32>
+    mpi.send(%all, %tag, %rank, %world) : memref<32xf32>, i32, i32
+    ```
+  }];
+  let dependentDialects = [
+    "arith::ArithDialect", "bufferization::BufferizationDialect", "memref::MemRefDialect",
+    "mpi::MPIDialect", "scf::SCFDialect", "tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numMessages", "num-messages", "Number of ops lowered">
+  ];
+}
+
+def LinAttnLowerMPIToLLVMPass : Pass<"linattn-lower-mpi-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Call the functions of MPI";
+  let description = [{
+    Applies the patterns of LLVM 22 for `mpi` ops, which no pass of its own runs, to
+    modules that have such ops. The implementation is MPICH unless the attribute
+    `MPI:Implementation` of the module's `dlti.map` says `OpenMPI`.
+
+    ```mlir
+    mpi.send(%m, %tag, %rank, %world) : memref<32xf32>, i32, i32
+    ```
+
+    becomes a call of `MPI_Send`. A `shard.grid` that nothing names any more is removed.
+  }];
+  let dependentDialects = ["LLVM::LLVMDialect"];
 }
 
 def LinAttnVerifyContractPass

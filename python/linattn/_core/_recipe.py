@@ -46,11 +46,11 @@ class Recipe:
         self.with_constants = None
         self._name = None
 
-    def __call__(self, dtype, extents, types, on_device):
+    def __call__(self, dtype, extents, types, on_device, sequences=0, tokens=0):
         chosen = self.resolve(on_device)
         text = self.text(dtype, extents, types)
         try:
-            return _linattn.compile(text, "", f"<{self.what}>", chosen)
+            return _linattn.compile(text, "", f"<{self.what}>", chosen, sequences=sequences, tokens=tokens)
         except ValueError as error:
             self.refuse(error)
             raise
@@ -59,8 +59,14 @@ class Recipe:
         """The plan."""
         return _linattn.Plan(
             self, self.operands, self.rules, self.state, self.output, self.has_state, self.returns_state,
-            fixes_heads, self.wide_state, trusts_state, self.snapshots,
+            fixes_heads, self.wide_state, trusts_state, self.snapshots, self._emulates_device(),
         )  # fmt: skip
+
+    def _emulates_device(self):
+        try:
+            return self.resolve(False) == "nvvm-emulated"
+        except ValueError:  # arrays of a GPU are expected
+            return False
 
     @property
     def results(self):

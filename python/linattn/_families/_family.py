@@ -6,6 +6,7 @@ options and for which operands are there; the plan, in C++, looks at the arrays.
 
 from __future__ import annotations
 
+import atexit
 import numbers
 import threading
 from functools import partial
@@ -186,6 +187,13 @@ class Family:
                 f"{_count(len(parts))}"
             )
         return parts
+
+
+@atexit.register
+def _forget_plans():
+    """The collector does not see that plans, in C++, hold functions of this module."""
+    for family in _families.values():
+        family.plans.clear()
 
 
 def _with_scale(name, key, options, scale):

@@ -21,8 +21,9 @@ class Call(NamedTuple):
 
     plan: _linattn.Plan
     recipe: Recipe
-    # Kernels, by what they are made for.
+    # Kernels, by what they are made for, and by the shapes of a call.
     gradients: dict
+    derived: dict
 
     @property
     def what(self):
@@ -50,7 +51,7 @@ def name_of(plan):
     """The name by which a graph knows a plan."""
     name = plan.build.name
     if name not in _calls:
-        _calls[name] = Call(plan, plan.build, {})
+        _calls[name] = Call(plan, plan.build, {}, {})
     return name
 
 
@@ -70,7 +71,7 @@ def find(name):
         ) from None
     plan = maker(*_tuples(arguments))
     plan.build.key = (kind, *_tuples(arguments))
-    return _calls.setdefault(name, Call(plan, plan.build, {}))
+    return _calls.setdefault(name, Call(plan, plan.build, {}, {}))
 
 
 def _tuples(value):

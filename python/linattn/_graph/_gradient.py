@@ -16,6 +16,9 @@ _TYPES = {
     "int64": "i64",
 }  # fmt: skip
 
+# Shapes of a call whose bindings are kept: those of a training's batches, not of all time.
+_SHAPES = 64
+
 
 def check(call, arrays, wanted):
     """Raises a ValueError for an operand that has no gradient by its nature."""
@@ -40,6 +43,20 @@ def compile(call, arrays, wanted, library, on_device=False):
     Raises:
       UnsupportedError: the function, or an operand, has none yet.
     """
+    key = (tuple([(*array.shape, array.dtype) for array in arrays]), tuple(wanted), library, on_device)
+    try:
+        found = call.derived.get(key)
+    except TypeError:  # Sizes that are symbols.
+        return _derive(call, arrays, wanted, library, on_device)
+    if found is None:
+        if len(call.derived) >= _SHAPES:
+            call.derived.clear()
+        found = call.derived[key] = _derive(call, arrays, wanted, library, on_device)
+    return found
+
+
+def _derive(call, arrays, wanted, library, on_device):
+    """`compile`, from the beginning."""
     binding = call.bind([array.shape for array in arrays])
     kernel = _find(call, binding, arrays, wanted, on_device)
     if not isinstance(kernel, str):

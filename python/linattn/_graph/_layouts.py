@@ -67,12 +67,15 @@ class Binding(NamedTuple):
     output: Layout | None
 
 
+@functools.cache
 def kind(name):
     """The kind of a dimension."""
     return {"B": "batch", "N": "batch", "H": "head", "G": "head", "T": "length"}.get(name[0], "feature")
 
 
+@functools.cache
 def parse(text):
+    """The alternatives of a recipe's text."""
     layouts = []
     for alternative in text.split("|"):
         user, arrow, logical = alternative.partition("->")
@@ -81,7 +84,7 @@ def parse(text):
             words = [part for word in user for part in word.split("*")]
             logical = [word for counted in ("batch", "head", "length", "feature") for word in words if kind(word) == counted]
         layouts.append(Layout(user, logical))
-    return layouts
+    return tuple(layouts)
 
 
 def _extent(word, extents):

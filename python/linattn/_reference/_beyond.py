@@ -13,7 +13,7 @@ import numpy as np
 from .._core import _arrays
 from .._families import _beyond, _named
 from .._recurrence._parts import check_inplace
-from ._families import assign_state
+from ._define import assign_state
 
 __all__ = ["log_linear", "lru", "rwkv4", "selective_scan"]
 

@@ -1,7 +1,8 @@
 """``python -m linattn``: the package on the command line.
 
 ``info`` says what is installed and used, ``doctor`` checks it, ``explain`` and
-``compile`` take a module from a file, ``bench`` measures.
+``compile`` take a module or an ONNX model from a file, ``import`` writes the module of
+a model, ``bench`` measures.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def main(arguments=None):
     options = _parser().parse_args(arguments)
     try:
         return options.run(options)
-    except (OSError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:
         print(f"linattn: error: {error}", file=sys.stderr)
         return 1
 

@@ -1,4 +1,4 @@
-"""``explain FILE`` and ``compile FILE``: modules of MLIR from a file."""
+"""``explain FILE`` and ``compile FILE``: modules of MLIR, or ONNX models, from a file."""
 
 from __future__ import annotations
 
@@ -21,14 +21,44 @@ def register(commands):
     explain.set_defaults(run=_explain)
     emit = commands.add_parser("compile", help="compile FILE, keep its kernels in the cache, and show or write what became of it")
     emit.set_defaults(run=_compile)
+    imported = commands.add_parser("import", help="write the module of MLIR that an ONNX model is")
+    imported.set_defaults(run=_import)
+    imported.add_argument("file", metavar="FILE.onnx")
+    imported.add_argument("--entry", metavar="NAME", help="the name of its function (default: the graph's)")
+    imported.add_argument("-o", "--output", type=pathlib.Path, metavar="PATH", help="write there instead of printing")
     emit.add_argument("--emit", default="summary", metavar="WHAT", help="summary (default), asm, llvm, stages, or the IR at a stage: one of those that --emit=stages names, or source")
     emit.add_argument("-o", "--output", type=pathlib.Path, metavar="PATH", help="write there instead of printing")
     for parser in (explain, emit):
-        parser.add_argument("file", type=argparse.FileType(encoding="utf-8"), metavar="FILE", help="a module of MLIR; - is the standard input")
+        parser.add_argument("file", type=_open, metavar="FILE", help="a module of MLIR, or a model ending in .onnx; - is the standard input")
         parser.add_argument("--entry", metavar="NAME", help="the public function (default: all of them)")
         parser.add_argument("--target", choices=TARGETS, default="cpu")
         parser.add_argument("--math", choices=("strict", "fast"), help="default: LINATTN_MATH, else strict")
         parser.add_argument("--trusted", action="store_true", help="allow all that code of your own may do (docs/Trust.md)")
+
+
+def _open(name):
+    """The text of a module and the name that messages call it."""
+    if name.endswith(".onnx"):
+        return _Model(name)
+    return argparse.FileType(encoding="utf-8")(name)
+
+
+class _Model:
+    """A model, which is read as the module that it is imported to."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def read(self):
+        from .. import onnx
+
+        return onnx.to_mlir(self.name)
 
 
 def _kernels(options):
@@ -54,9 +84,18 @@ def _explain(options):
     return 0
 
 
+def _import(options):
+    from .. import onnx
+
+    return _write(options, onnx.to_mlir(options.file, options.entry))
+
+
 def _compile(options):
     pieces = [_emit(kernel, seconds, options.emit) for kernel, seconds in _kernels(options)]
-    text = "\n".join(piece.rstrip("\n") for piece in pieces) + "\n"
+    return _write(options, "\n".join(piece.rstrip("\n") for piece in pieces) + "\n")
+
+
+def _write(options, text):
     if options.output is None:
         sys.stdout.write(text)
     else:

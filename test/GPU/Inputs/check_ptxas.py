@@ -1,25 +1,99 @@
 """Assembles the kernels of a scan and of attention for every head size and checks what ptxas says.
 
-    check_ptxas.py LINATTN_OPT LINATTN_TRANSLATE PTXAS CHIP [SIZES [NAME [OPTIONS]]]
+    check_ptxas.py LINATTN_OPT LINATTN_TRANSLATE PTXAS CHIP [SIZES [NAME [OPTIONS]]] [--budget=FILE [--update]]
 
 For kernels, element types and head sizes: no spills up to D = 128, registers
 and shared memory within what the chip gives the block, no local memory and no
-function of libdevice in the PTX, and products of warpgroups that stay asynchronous.
+function of libdevice in the PTX, products of warpgroups that stay asynchronous, and
+no conversion of one number to 16 bits, which is slow, in the machine code.
 Prints one line per kernel. With NAME: only functions whose names begin as that regular expression says.
 OPTIONS: more of the pipeline's.
 LINATTN_PTXAS=all: all kernels in all sizes, which takes minutes.
+
+The budget is a table of kernels: registers, bytes of shared memory, and instructions by the pipe
+that they run in. No kernel may take 3 % more than it has there, as the same ptxas counts; --update
+writes what they take.
 """
 
 import os
 import re
+import struct
 import subprocess
 import sys
+import tempfile
 
 SIZES = [16, 32, 60, 64, 96, 128, 192, 256]
 NO_SPILLS_UP_TO = 128
 REGISTERS = 65536
 SHARED = {"sm_80": 163 * 1024}
 HOPPER_SHARED = 227 * 1024
+
+
+# Instructions by the low 9 bits of their code: the others are forms of operands.
+PIPES = {
+    "tensor": {0x03C, 0x1F0},  # HMMA, HGMMA
+    "special": {0x104, 0x108},  # F2F, MUFU
+    "pack": {0x03E},  # F2FP: two floats to a pair of 16 bits
+    "float": {0x020, 0x021, 0x023},  # FMUL, FADD, FFMA
+    "lanes": {0x189},  # SHFL
+    "shared": {0x03B, 0x184, 0x188},  # LDSM, LDS, STS
+    "global": {0x181, 0x186, 0x1AE},  # LDG, STG, LDGSTS
+    "barrier": {0x11D},  # BAR
+}
+SLOW_CONVERSION = 0x104  # F2F
+LOCAL = {0x183, 0x187}  # LDL, STL
+COLUMNS = ["registers", "shared memory", *PIPES, "all"]
+TOLERANCE = 1.03
+
+
+def opcodes(cubin):
+    """The codes of the instructions of its kernel, 16 bytes each."""
+    (offset,) = struct.unpack_from("<Q", cubin, 40)
+    _, count, _ = struct.unpack_from("<HHH", cubin, 58)
+    sections = [struct.unpack_from("<IIQQQQ", cubin, offset + 64 * i) for i in range(count)]
+    # Executable: the kernel's section.
+    (text,) = [cubin[at : at + size] for _, kind, flags, _, at, size in sections if kind == 1 and flags & 4]
+    return [struct.unpack_from("<Q", text, at)[0] & 0x1FF for at in range(0, len(text), 16)]
+
+
+def count(codes):
+    codes = [code for code in codes if code != 0x118]  # NOP, behind the end
+    return [sum(code in kinds for code in codes) for kinds in PIPES.values()] + [len(codes)]
+
+
+class Budget:
+    """The table in a file; rows of other chips and kernels stay as they are."""
+
+    def __init__(self, path, ptxas, update):
+        self.path, self.update, self.rows = path, update, {}
+        told = subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout
+        self.version = re.search(r"release ([\d.]+)", told).group(1)
+        self.known = self.version
+        if os.path.exists(path):
+            lines = open(path).read().splitlines()
+            self.known = lines[0].rpartition(" ")[2]
+            self.rows = {line.split()[0]: [int(x) for x in line.split()[1:]] for line in lines[2:]}
+
+    def check(self, key, counts):
+        """The counts that have grown."""
+        if self.update:
+            self.rows[key] = counts
+            return []
+        if self.version != self.known:
+            return []
+        if key not in self.rows:
+            return ["no budget"]
+        return [
+            f"{name}: {got} instead of {had}"
+            for name, got, had in zip(COLUMNS, counts, self.rows[key])
+            if got > TOLERANCE * had
+        ]
+
+    def close(self):
+        if self.update:
+            lines = [f"# As counted by ptxas {self.version}", "# chip:kernel " + ", ".join(COLUMNS)]
+            lines += [" ".join([key, *map(str, row)]) for key, row in sorted(self.rows.items())]
+            open(self.path, "w").write("\n".join(lines) + "\n")
 
 
 def scan(name, dtype, size, tokens, clauses="", gates=(), attributes="", z=False):
@@ -135,15 +209,17 @@ def every_program(sizes):
             yield attention(f"linear_f32_{size}", "f32", size, ELU)
 
 
-def check(ptx, plans, ptxas, chip, options):
+def check(ptx, plans, ptxas, chip, options, budget):
     """Messages about one kernel, and its line."""
     name = re.search(r"\.entry (\w+)\(", ptx).group(1)
     block, shared = plans[name]
     size = int(name.split("_")[2])
-    command = [ptxas, f"-arch={chip}", "-v", "-", "-o", "/dev/null"]
-    result = subprocess.run(command, input=ptx, text=True, capture_output=True)
-    if result.returncode:
-        return [f"{name}: {result.stderr}"], name
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as code:
+        command = [ptxas, f"-arch={chip}", "-v", "-", "-o", code.name]
+        result = subprocess.run(command, input=ptx, text=True, capture_output=True)
+        if result.returncode:
+            return [f"{name}: {result.stderr}"], name
+        codes = opcodes(code.read())
     registers = int(re.search(r"Used (\d+) registers", result.stderr).group(1))
     spills = int(re.search(r"(\d+) bytes spill stores", result.stderr).group(1))
     line = f"{name}: {registers} registers, {spills} bytes spilled, {shared} bytes shared"
@@ -164,14 +240,23 @@ def check(ptx, plans, ptxas, chip, options):
     for text in ("__nv_", ".local"):
         if text in ptx and (text != ".local" or size <= NO_SPILLS_UP_TO):
             wrong.append(f"{text} in the PTX")
+    if SLOW_CONVERSION in codes and size <= NO_SPILLS_UP_TO:
+        wrong.append(f"{codes.count(SLOW_CONVERSION)} slow conversions (F2F)")
+    if LOCAL & set(codes) and size <= NO_SPILLS_UP_TO:
+        wrong.append("local memory")
+    if budget:
+        wrong += budget.check(f"{chip}:{name}", [registers, shared, *count(codes)])
     return [f"{line}: {', '.join(wrong)}"] if wrong else [], line
 
 
 def main():
-    opt, translate, ptxas, chip = sys.argv[1:5]
-    sizes = [int(size) for size in sys.argv[5].split(",")] if sys.argv[5:] else SIZES
-    name = sys.argv[6] if sys.argv[6:] else ""
-    options = sys.argv[7:]
+    arguments = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+    opt, translate, ptxas, chip = arguments[:4]
+    sizes = [int(size) for size in arguments[4].split(",")] if arguments[4:] else SIZES
+    name = arguments[5] if arguments[5:] else ""
+    options = arguments[6:]
+    files = [argument.partition("=")[2] for argument in sys.argv if argument.startswith("--budget=")]
+    budget = Budget(files[0], ptxas, "--update" in sys.argv) if files else None
     pipeline = f"--linattn-lower-to-nvvm-pipeline={' '.join([f'chip={chip}'] + options)}"
     compiled = subprocess.run(
         [opt, pipeline],
@@ -197,13 +282,16 @@ def main():
     kernels = [part for part in parts if re.search(r"_(scan\w*|quadratic|state|read)\(", part)]
     failures = []
     for ptx in kernels:
-        wrong, line = check(ptx, plans, ptxas, chip, options)
+        wrong, line = check(ptx, plans, ptxas, chip, options, budget)
         failures += wrong
         print(line)
+    if budget:
+        budget.close()
     print(f"{len(kernels)} kernels, {len(failures)} failures")
     for failure in failures:
         print("failure:", failure)
     sys.exit(bool(failures))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
 // RUN: linattn-opt %s --linattn-to-gpu-pipeline | FileCheck %s
 // RUN: linattn-opt %s --linattn-lower-to-nvvm-pipeline=chip=sm_80 | linattn-translate --gpu-binary-to-assembly | FileCheck %s --check-prefix=PTX --implicit-check-not=__nv_
 
-// Ops without a kernel become loops, a block for each batch element and head.
+// Ops without a kernel become loops over threads.
 // CHECK-LABEL: func.func @read(
 // CHECK: gpu.launch_func
 // CHECK: gpu.module

@@ -92,9 +92,9 @@ func.func @value_decay(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
   return
 }
 
-// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: decays and betas of a chunk kernel are f32"
+// Gates of 16 bits are widened on their way.
 // CHECK-LABEL: func.func @narrow_decay(
-// CHECK: form = token
+// CHECK: form = chunk
 func.func @narrow_decay(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
   linattn.scan %q, %q, %q decay(%q) into(%q) init(%s)
     : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>,

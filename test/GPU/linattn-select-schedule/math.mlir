@@ -67,10 +67,12 @@ func.func @step(%q: memref<2x8x1x64xf32>, %s: memref<2x8x64x64xf32>) {
   return
 }
 
-// Numbers of 16 bits are summands by themselves, and their states stay exact.
+// Of tokens of 16 bits all numbers are one summand.
+// REMARK: Remark="chunk kernel, {{.*}}math=fast: products take 1 summand of f32, 8 bits
+// REMARK: Remark="quadratic kernel, {{.*}}math=fast: products take 1 summand of f32, 8 bits
 // CHECK-LABEL: func.func @bf16(
-// CHECK: linattn.scan
-// CHECK: linattn.quadratic
+// CHECK: linattn.schedule = #linattn.schedule<form = chunk, {{.*}}, summands = 1>
+// CHECK: linattn.schedule = #linattn.schedule<form = quadratic, {{.*}}, summands = 1>
 func.func @bf16(%q: memref<2x8x?x64xbf16>, %g: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
   linattn.scan %q, %q, %q decay(%g) into(%q) init(%s)
     : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xf32>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()

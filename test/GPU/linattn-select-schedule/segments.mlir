@@ -10,6 +10,7 @@
 // CHECK: [Passed] select-schedule {{.*}}; one segment: what a segment of the delta rule does to a state is a dense matrix"
 // CHECK: [Passed] select-schedule {{.*}}; one segment: packed sequences are not cut into segments"
 // CHECK: [Passed] select-schedule {{.*}}; one segment: states of a pool are not summed by segments"
+// CHECK: [Passed] select-schedule {{.*}}products of matrices, chunk by chunk; one segment: states of a pool are not summed by segments"
 
 // CHECK-LABEL: func.func @one_head(
 // CHECK: value_slice = 64, split = {{[0-9]+}}>
@@ -71,5 +72,16 @@ func.func @pool(%q: memref<1x1x65536x64xbf16>, %k: memref<1x1x65536x64xbf16>, %i
   linattn.scan %q, %k, %k state_indices(%i) into(%o) init(%s)
     : (memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<1xi32>,
        memref<1x1x65536x64xbf16>, memref<8x1x64x64xf32>) -> ()
+  return
+}
+
+// How many sequences there are is not known, and nothing is predicted of them.
+// CHECK-LABEL: func.func @pool_of_any_batch(
+// CHECK: form = chunk, {{.*}}value_slice = 64>
+func.func @pool_of_any_batch(%q: memref<?x2x4096x64xbf16>, %k: memref<?x2x4096x64xbf16>, %i: memref<?xi32>,
+                             %o: memref<?x2x4096x64xbf16>, %s: memref<8x2x64x64xf32>) {
+  linattn.scan %q, %k, %k state_indices(%i) into(%o) init(%s)
+    : (memref<?x2x4096x64xbf16>, memref<?x2x4096x64xbf16>, memref<?x2x4096x64xbf16>, memref<?xi32>,
+       memref<?x2x4096x64xbf16>, memref<8x2x64x64xf32>) -> ()
   return
 }

@@ -47,6 +47,26 @@ func.func @gated_delta(%q: memref<2x8x?x64xbf16>, %g: memref<2x8x?xf32>, %b: mem
 
 // -----
 
+// Gates of 16 bits, in any strides: a thread loads a token's and stores f32.
+// CHECK-LABEL: llvm.func @narrow_scan(
+// CHECK: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
+// CHECK-NOT: nvvm.cp.async.shared.global {{.*}}, 4, cache = ca
+// CHECK: llvm.load %{{.+}} {alignment = 2 : i64} : !llvm.ptr<1> -> bf16
+// CHECK: arith.extf
+// CHECK: llvm.store %{{.+}} {alignment = 4 : i64} : f32, !llvm.ptr<3>
+// CHECK: llvm.load %{{.+}} {alignment = 2 : i64} : !llvm.ptr<1> -> f16
+// CHECK: nvvm.cp.async.commit.group
+func.func @narrow(%q: memref<2x8x?x64xbf16>, %g: memref<2x8x?xbf16>, %b: memref<2x8x?xf16>,
+                  %o: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q decay(%g) beta(%b) update(delta) into(%o) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?xbf16>, memref<2x8x?xf16>,
+       memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
 // Decays per channel: what meets on a level decays from and to the token in
 // between. No exponent is a difference.
 // CHECK-LABEL: llvm.func @gla_scan(

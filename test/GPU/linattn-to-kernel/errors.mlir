@@ -149,47 +149,6 @@ func.func @wgmma_of_f32(%q: memref<2x8x?x64xf32>) {
 
 // -----
 
-func.func @summands_of_bf16(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
-  // expected-error @+1 {{fewer than three summands are for tokens of f32, not of bf16}}
-  linattn.scan %q, %q, %q into(%q) init(%s)
-      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64, summands = 2>}
-    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>,
-       memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
-  return
-}
-
-// -----
-
-func.func @summands_of_f16(%q: memref<2x8x?x64xf16>) {
-  // expected-error @+1 {{fewer than three summands are for tokens of f32, not of f16}}
-  linattn.quadratic %q, %q, %q weights(softmax) into(%q)
-      {linattn.schedule = #linattn.schedule<form = quadratic, mma = mma_sync, chunk = 64, warps = 4, stages = 2, summands = 1>}
-    : (memref<2x8x?x64xf16>, memref<2x8x?x64xf16>, memref<2x8x?x64xf16>, memref<2x8x?x64xf16>) -> ()
-  return
-}
-
-// -----
-
-func.func @summands_of_state(%k: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
-  // expected-error @+1 {{fewer than three summands are for tokens of f32, not of bf16}}
-  linattn.state %k, %k init(%s)
-      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64, summands = 2>}
-    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
-  return
-}
-
-// -----
-
-func.func @summands_of_read(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
-  // expected-error @+1 {{fewer than three summands are for tokens of f32, not of bf16}}
-  linattn.read %q, %s into(%q)
-      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64, summands = 2>}
-    : (memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>, memref<2x8x?x64xbf16>) -> ()
-  return
-}
-
-// -----
-
 func.func @summands_of_tokens(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
   // expected-error @+1 {{products of fma have no summands}}
   linattn.scan %q, %q, %q into(%q) init(%s)

@@ -44,10 +44,10 @@ func.func @key_only(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor
   return %r#0 : tensor<1x2x7x5xf32>
 }
 
-// A decay: exclusive reads; the sums over later tokens are in f64.
+// A decay: exclusive reads of what has met the decay of its token; the sums over later tokens are in f64.
 
 // CHECK-LABEL: func.func @decay_vjp(
-// CHECK-DAG: linattn.sweep %{{.+}} decay(%{{.+}}) value_query(%{{.+}}) readout(exclusive) into(%{{.+}}, %{{.+}}) init(%{{.+}}) {reverse}
+// CHECK-DAG: linattn.sweep %{{.+}} decay(%{{.+}}) value_query(%{{.+}}) readout(exclusive) into(%{{.+}}, %{{.+}}) init(%{{.+}}) {decay_writes, reverse}
 // CHECK-DAG: linattn.scan %{{.+}} into(%{{.+}}) init(%{{.+}}) {reverse} : {{.+}} tensor<1x2x1x1xf64>) -> (tensor<1x2x7x1xf64>, tensor<1x2x1x1xf64>)
 func.func @decay(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x2x7x5xf32>, %g: tensor<1x2x7xf32>, %s: tensor<1x2x4x5xf32>) -> tensor<1x2x7x5xf32> attributes {linattn.differentiate = array<i64>} {
   %e = tensor.empty() : tensor<1x2x7x5xf32>

@@ -132,27 +132,9 @@ func.func private @declared(f32) -> f32 attributes {linattn.differentiate = arra
 
 // -----
 
-func.func @scale_of_scan(%q: tensor<2x1x3x4xf32>, %k: tensor<2x1x3x4xf32>, %v: tensor<2x1x3x4xf32>, %s: tensor<2x1x4x4xf32>, %scale: f64) -> tensor<2x1x3x4xf32> attributes {linattn.differentiate = array<i64: 0, 4>} {
-  %e = tensor.empty() : tensor<2x1x3x4xf32>
-  // expected-error @+1 {{linattn-differentiate: 'linattn.scan' has no gradient yet for a scale}}
-  %r:2 = linattn.scan %q, %k, %v scale(%scale) into(%e) init(%s)
-    : (tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, f64, tensor<2x1x3x4xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x1x3x4xf32>, tensor<2x1x4x4xf32>)
-  return %r#0 : tensor<2x1x3x4xf32>
-}
-
-// -----
-
-func.func @scale_of_read(%q: tensor<2x1x3x4xf32>, %k: tensor<2x1x3x4xf32>, %v: tensor<2x1x3x4xf32>, %s: tensor<2x1x4x4xf32>, %scale: f64) -> tensor<2x1x3x4xf32> attributes {linattn.differentiate = array<i64: 0, 4>} {
-  // expected-error @+1 {{linattn-differentiate: 'linattn.read' has no gradient yet for a scale}}
-  %r = linattn.read %q, %s scale(%scale) into(%k) : (tensor<2x1x3x4xf32>, tensor<2x1x4x4xf32>, f64, tensor<2x1x3x4xf32>) -> tensor<2x1x3x4xf32>
-  return %r : tensor<2x1x3x4xf32>
-}
-
-// -----
-
 func.func @scale_of_attention(%q: tensor<2x1x3x4xf32>, %k: tensor<2x1x3x4xf32>, %v: tensor<2x1x3x4xf32>, %s: tensor<2x1x4x4xf32>, %scale: f64) -> tensor<2x1x3x4xf32> attributes {linattn.differentiate = array<i64: 0, 4>} {
   // expected-error @+1 {{linattn-differentiate: 'linattn.attention' has no gradient yet for a scale}}
-  %r = linattn.attention %q, %k, %v scale(%scale) : (tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, f64) -> tensor<2x1x3x4xf32>
+  %r = linattn.attention %q, %k, %v scale(%scale) weights(softmax) : (tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, f64) -> tensor<2x1x3x4xf32>
   return %r : tensor<2x1x3x4xf32>
 }
 

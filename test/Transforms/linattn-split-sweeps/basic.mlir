@@ -61,3 +61,19 @@ func.func @buffers(%q: memref<1x2x?x4xf32>, %k: memref<1x2x?x4xf32>, %v: memref<
     : (memref<1x2x?x4xf32>, memref<1x2x?x4xf32>, memref<1x2x?x3xf32>, memref<1x2x?x3xf32>, memref<1x2x?x3xf32>, memref<1x2x?x4xf32>, memref<1x2x4x3xf32>) -> ()
   return
 }
+
+// -----
+
+// A written key meets the decay of its token before both scans.
+
+// CHECK-LABEL: func.func @writes(
+// CHECK-SAME:    %[[K:[^:]+]]: tensor<1x2x?x4xf32>, %[[V:[^:]+]]: tensor<1x2x?x3xf32>, %[[G:[^:]+]]: tensor<1x2x?xf32>
+// CHECK:         %[[W:.+]] = linalg.generic {{.*}} ins(%[[K]], %[[G]] :
+// CHECK:           math.exp
+// CHECK:         %[[R:.+]]:2 = linattn.scan %[[K]], %[[W]], %[[V]] decay(%[[G]])
+// CHECK:         linattn.scan %[[V]], %[[V]], %[[W]] decay(%[[G]])
+func.func @writes(%k: tensor<1x2x?x4xf32>, %v: tensor<1x2x?x3xf32>, %g: tensor<1x2x?xf32>, %s: tensor<1x2x4x3xf32>) -> (tensor<1x2x?x3xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x3xf32>) {
+  %r:3 = linattn.sweep %k, %k, %v decay(%g) value_query(%v) into(%v, %k) init(%s) {decay_writes}
+    : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x3xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x3xf32>) -> (tensor<1x2x?x3xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x3xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x2x?x3xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x3xf32>
+}

@@ -42,8 +42,6 @@ double measure(llvm::function_ref<void()> work) {
 TEST(CompileTime, ColdCompilation) {
   double best = measure([] { compile(kCausal); });
   RecordProperty("milliseconds", std::to_string(best));
-  // A guard against blow-ups: shared machines are slower by factors.
-  EXPECT_LE(best, 1200);
 }
 
 constexpr const char *kRetention = R"mlir(
@@ -74,7 +72,6 @@ TEST(CompileTime, KernelToPTX) {
               llvm::StringRef::npos);
   });
   RecordProperty("milliseconds", std::to_string(best));
-  EXPECT_LE(best, 600);
 }
 
 TEST(CompileTime, LoadFromDisk) {
@@ -88,7 +85,6 @@ TEST(CompileTime, LoadFromDisk) {
   double best = measure([&] { llvm::cantFail(compiler.compile(kCausal)); });
   EXPECT_EQ(Compiler::getCacheStats().diskHits, before.diskHits + 3);
   RecordProperty("milliseconds", std::to_string(best));
-  EXPECT_LE(best, 20);
 }
 
 } // namespace

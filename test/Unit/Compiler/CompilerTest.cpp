@@ -364,23 +364,31 @@ TEST_F(CacheTest, FilesAreBelievedUnderTheirOwnNamesOnly) {
 
 TEST_F(CacheTest, KeysTellAllOptionsApart) {
   using detail::getCacheKey;
+  using mlir::linattn::EntryLayout;
   using mlir::linattn::InnermostStride;
   std::vector<std::string> keys;
   auto add = [&](auto change, const char *text = "text",
-                 const char *entry = "entry",
-                 InnermostStride innermost = InnermostStride::Unit) {
+                 const char *entry = "entry", const EntryLayout &layout = {}) {
     CompilerOptions changed;
     change(changed);
-    keys.push_back(getCacheKey(text, entry, changed, innermost));
+    keys.push_back(getCacheKey(text, entry, changed, layout));
   };
   add([](CompilerOptions &) {});
   add([](CompilerOptions &) {}, "texte", "ntry");
   add([](CompilerOptions &) {}, "text", "entry", InnermostStride::Dynamic);
+  for (const std::vector<int64_t> &transposed :
+       std::vector<std::vector<int64_t>>{{0}, {1}, {0, 1}})
+    add([](CompilerOptions &) {}, "text", "entry",
+        EntryLayout(InnermostStride::Unit, transposed));
   for (Target target :
        {Target::Reference, Target::Trace, Target::NVVMEmulated, Target::NVVM})
     add([&](CompilerOptions &o) { o.target = target; });
   add([](CompilerOptions &o) { o.math = Math::Fast; });
   add([](CompilerOptions &o) { o.chip = "sm_90"; });
+  add([](CompilerOptions &o) { o.hints.sequences = 8; });
+  add([](CompilerOptions &o) { o.hints.tokens = 8; });
+  add([](CompilerOptions &o) { o.hints.multiprocessors = 8; });
+  add([](CompilerOptions &o) { o.hints.bandwidth = 8; });
   add([](CompilerOptions &o) { o.copy = "tma"; });
   add([](CompilerOptions &o) { o.copy = "tma", o.chip = "sm_90"; });
   add([](CompilerOptions &o) { o.reassociate = "never"; });

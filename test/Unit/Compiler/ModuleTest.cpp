@@ -37,10 +37,11 @@ TEST(Compiler, CompilesABuiltModule) {
   auto attention = mlir::linattn::AttentionOp::create(
       b, loc, tokens, func.getArgument(0), func.getArgument(1),
       func.getArgument(2), /*mask=*/mlir::Value(), /*prefix=*/mlir::Value(),
-      /*scale_value=*/mlir::Value(), mlir::linattn::Weights::Linear,
-      /*causal=*/true, mlir::linattn::FeatureMapAttr(),
-      mlir::linattn::NormalizeAttr(), mlir::FloatAttr(),
-      mlir::linattn::ConfigAttr());
+      /*scale_value=*/mlir::Value(), /*slopes=*/mlir::Value(),
+      /*sinks=*/mlir::Value(), mlir::linattn::Weights::Linear,
+      /*causal=*/true, mlir::linattn::PatternAttr(), /*softcap=*/nullptr,
+      mlir::linattn::FeatureMapAttr(), mlir::linattn::NormalizeAttr(),
+      mlir::FloatAttr(), mlir::linattn::ConfigAttr());
   mlir::func::ReturnOp::create(b, loc, attention.getOutput());
 
   Kernel kernel = llvm::cantFail(Compiler().compile(*module));

@@ -49,6 +49,16 @@ std::vector<uint32_t> iota(unsigned size, uint32_t first = 0) {
   return values;
 }
 
+// Their product is 2^64 + 4.
+TEST(OpsTest, BoundsOfThreadsThatOverflow) {
+  std::string text = makeKernel("%out: !llvm.ptr", "");
+  size_t attributes = text.find("nvvm.kernel");
+  text.insert(attributes,
+              "nvvm.maxntid = array<i32: 769546, 494770, 48448661>, ");
+  EXPECT_EQ(compile(text).getMaxThreads(),
+            static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
+}
+
 TEST(OpsTest, SpecialRegisters) {
   std::vector<uint32_t> output(2 * 3 * 64 * 4);
   std::string text = makeKernel("%out: !llvm.ptr", R"(

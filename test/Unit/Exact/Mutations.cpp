@@ -46,9 +46,9 @@ namespace {
 class Planter {
 public:
   Planter(func::FuncOp function, const volatile int64_t *active,
-          std::vector<Mutation> &mutations)
+          std::vector<Mutation> &mutations, llvm::StringMap<int64_t> &counts)
       : function(function), b(function.getContext()), loc(function.getLoc()),
-        mutations(mutations) {
+        mutations(mutations), counts(counts) {
     b.setInsertionPointToStart(&function.front());
     auto address = static_cast<int64_t>(reinterpret_cast<intptr_t>(active));
     Value word = arith::ConstantIntOp::create(b, loc, address, 64);
@@ -62,8 +62,10 @@ public:
     SmallVector<Operation *> ops;
     Operation *first = active.getDefiningOp()->getNextNode();
     for (Operation *op = first; op; op = op->getNextNode())
-      op->walk<WalkOrder::PreOrder>(
-          [&](Operation *nested) { ops.push_back(nested); });
+      op->walk<WalkOrder::PreOrder>([&](Operation *nested) {
+        ops.push_back(nested);
+        numbers[nested] = counts[nested->getName().getStringRef()]++;
+      });
     // Constants last: what is wrong with the others depends on them.
     for (bool constants : {false, true})
       for (Operation *op : ops)
@@ -171,7 +173,7 @@ private:
     current->print(os, OpPrintingFlags().skipRegions().useLocalScope());
     Value number = arith::ConstantIntOp::create(
         b, loc, static_cast<int64_t>(mutations.size()), 64);
-    mutations.push_back({kind.str(), text, findExcuse()});
+    mutations.push_back({kind.str(), text, numbers.at(current), findExcuse()});
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, active,
                                  number);
   }
@@ -370,6 +372,9 @@ private:
   OpBuilder b;
   Location loc;
   std::vector<Mutation> &mutations;
+  /// How many ops of a name there were so far.
+  llvm::StringMap<int64_t> &counts;
+  DenseMap<Operation *, int64_t> numbers;
   Value active;
   Operation *current = nullptr;
   std::vector<std::pair<std::string, Value>> wrong;
@@ -382,9 +387,10 @@ auto ::linattn::test::plantMutations(ModuleOp module,
     -> std::vector<Mutation> {
   module.getContext()->getOrLoadDialect<LLVM::LLVMDialect>();
   std::vector<Mutation> mutations;
+  llvm::StringMap<int64_t> counts;
   for (auto function : module.getOps<func::FuncOp>())
     if (!function.isExternal() &&
         !function.getName().ends_with(mlir::linattn::kShapesSuffix))
-      Planter(function, active, mutations).run();
+      Planter(function, active, mutations, counts).run();
   return mutations;
 }

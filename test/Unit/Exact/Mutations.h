@@ -26,6 +26,8 @@ struct Mutation {
   std::string kind;
   /// The op it was done to.
   std::string op;
+  /// Which one of the ops of its name that is, in the order of the program.
+  int64_t number;
   /// Why the program computes the same all the same; empty where it should not.
   std::string excuse;
 };

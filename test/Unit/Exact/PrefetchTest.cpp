@@ -22,6 +22,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
 #include <array>
@@ -81,28 +82,48 @@ struct NotePrefetchesPass
   }
 };
 
-constexpr int64_t kHeads = 3, kTokens = 100, kKeySize = 32, kValueSize = 48;
+constexpr int64_t kTokens = 100, kKeySize = 32, kValueSize = 48;
 
-constexpr const char *kScan = R"(
-func.func @f(%q: tensor<1x3x100x32xf32>, %k: tensor<1x3x100x32xf32>, %v: tensor<1x3x100x48xf32>, %g: tensor<1x3x100x32xf32>, %s: tensor<1x3x32x48xf32>) -> (tensor<1x3x100x48xf32>, tensor<1x3x32x48xf32>) {
-  %e = tensor.empty() : tensor<1x3x100x48xf32>
-  %o:2 = linattn.scan %q, %k, %v decay(%g) into(%e) init(%s)
-    : (tensor<1x3x100x32xf32>, tensor<1x3x100x32xf32>, tensor<1x3x100x48xf32>, tensor<1x3x100x32xf32>, tensor<1x3x100x48xf32>, tensor<1x3x32x48xf32>)
-    -> (tensor<1x3x100x48xf32>, tensor<1x3x32x48xf32>)
-  return %o#0, %o#1 : tensor<1x3x100x48xf32>, tensor<1x3x32x48xf32>
-})";
+struct Variant {
+  const char *name, *form;
+  /// Tokens of a block; the first one of each sequence is never fetched.
+  int64_t block;
+  int64_t batch = 1, queryHeads = 3, heads = 3;
+  bool isReverse = false;
+
+  std::string getText() const {
+    auto type = [&](int64_t heads, int64_t rows, int64_t columns) {
+      return llvm::formatv("tensor<{0}x{1}x{2}x{3}xf32>", batch, heads, rows,
+                           columns)
+          .str();
+    };
+    std::string q = type(queryHeads, kTokens, kKeySize),
+                k = type(heads, kTokens, kKeySize),
+                v = type(heads, kTokens, kValueSize),
+                s = type(heads, kKeySize, kValueSize),
+                o = type(queryHeads, kTokens, kValueSize);
+    return "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + v +
+           ", %g: " + k + ", %s: " + s + ") -> (" + o + ", " + s +
+           ") {\n%e = tensor.empty() : " + o +
+           "\n%r:2 = linattn.scan %q, %k, %v decay(%g) into(%e) init(%s)" +
+           (isReverse ? " {reverse}" : "") + " : (" + q + ", " + k + ", " + v +
+           ", " + k + ", " + o + ", " + s + ") -> (" + o + ", " + s +
+           ")\nreturn %r#0, %r#1 : " + o + ", " + s + "\n}";
+  }
+};
 
 /// The function's arguments: those of the text, then the results.
 enum { Query, Key, Value, Decay, State, Output, NewState };
 
-/// Runs the scan in `form`, and leaves what it prefetches in `fetches`.
-void runScan(const char *form) {
+/// Runs the scan, and leaves what it prefetches in `fetches`.
+void runScan(const Variant &variant) {
   fetches.clear();
   Session session;
-  Signature signature = llvm::cantFail(session.parse(kScan, "", "test"));
+  Signature signature =
+      llvm::cantFail(session.parse(variant.getText(), "", "test"));
   mlir::PassManager pm(session.getModule().getContext());
   mlir::linattn::CPUPipelineOptions options;
-  options.form = form;
+  options.form = variant.form;
   mlir::linattn::buildCPULoopsPipeline(pm, options);
   pm.addPass(std::make_unique<NotePrefetchesPass>());
   mlir::linattn::LowerToLLVMOptions lower;
@@ -130,64 +151,79 @@ void runScan(const char *form) {
   callCode(*code, signature, inputs, results);
 }
 
-/// The heads, tokens and cache lines of one operand that were fetched.
-std::set<std::array<int64_t, 3>> getLines(int64_t argument, int64_t width) {
-  std::set<std::array<int64_t, 3>> lines;
+/// The sequences, heads, tokens and cache lines of one operand that were
+/// fetched.
+std::set<std::array<int64_t, 4>> getLines(const Variant &variant,
+                                          int64_t argument, int64_t heads,
+                                          int64_t width) {
+  std::set<std::array<int64_t, 4>> lines;
   for (auto [number, batch, head, token, column] : fetches) {
     if (number != argument)
       continue;
-    EXPECT_EQ(batch, 0);
-    EXPECT_TRUE(head >= 0 && head < kHeads) << head;
+    EXPECT_TRUE(batch >= 0 && batch < variant.batch) << batch;
+    EXPECT_TRUE(head >= 0 && head < heads) << head;
     EXPECT_TRUE(token >= 0 && token < kTokens) << token;
-    // Rows narrower than a tile are fetched with their neighbours.
-    EXPECT_TRUE(column >= 0 && column < (width + 31) / 32 * 32) << column;
+    // Each of two panels fetches a tile's columns: rows that are narrower are
+    // fetched with their neighbours.
+    EXPECT_TRUE(column >= 0 && column < 64) << column;
     if (column < width)
-      lines.insert({head, token, column / 16});
+      lines.insert({batch, head, token, column / 16});
   }
   return lines;
 }
 
-class PrefetchTest
-    : public testing::TestWithParam<std::pair<const char *, int64_t>> {};
+/// Whether all lines of the operand were fetched that some block comes before.
+void expectAll(const Variant &variant, int64_t argument, int64_t heads,
+               int64_t width) {
+  SCOPED_TRACE(argument);
+  auto lines = getLines(variant, argument, heads, width);
+  // Queries come with the rows of a chunk, of which the last one of a head has
+  // a block of 8: the rest of the next head's first chunk is left out.
+  bool isCut = argument == Query && variant.block == 16;
+  int64_t first = heads / variant.heads;
+  for (int64_t batch = 0; batch < variant.batch; ++batch)
+    for (int64_t head = 0; head < heads; ++head)
+      for (int64_t i = head < first ? variant.block : 0; i < kTokens; ++i) {
+        if (isCut && i >= 8 && i < 16)
+          continue;
+        int64_t token = variant.isReverse ? kTokens - 1 - i : i;
+        for (int64_t line = 0; line < width / 16; ++line)
+          EXPECT_TRUE(lines.count({batch, head, token, line}))
+              << "batch " << batch << ", head " << head << ", token " << token
+              << ", line " << line;
+      }
+}
+
+class PrefetchTest : public testing::TestWithParam<Variant> {};
 
 TEST_P(PrefetchTest, EveryTokenAndNoOther) {
-  auto [form, block] = GetParam();
-  ASSERT_NO_FATAL_FAILURE(runScan(form));
-  for (auto [argument, width] : {std::pair(Query, kKeySize),
-                                 {Key, kKeySize},
-                                 {Value, kValueSize},
-                                 {Decay, kKeySize}}) {
-    SCOPED_TRACE(argument);
-    auto lines = getLines(argument, width);
-    // Queries come with the rows of a chunk, of which the last one of a head
-    // has a block of 8: the rest of the next head's first chunk is left out.
-    bool isCut = argument == Query && block == 16;
-    for (int64_t head = 0; head < kHeads; ++head)
-      for (int64_t token = head == 0 ? block : 0; token < kTokens; ++token) {
-        if (isCut && token >= 8 && token < 16)
-          continue;
-        for (int64_t line = 0; line < width / 16; ++line)
-          EXPECT_TRUE(lines.count({head, token, line}))
-              << "head " << head << ", token " << token << ", line " << line;
-      }
-  }
+  const Variant &variant = GetParam();
+  ASSERT_NO_FATAL_FAILURE(runScan(variant));
+  expectAll(variant, Query, variant.queryHeads, kKeySize);
+  expectAll(variant, Key, variant.heads, kKeySize);
+  expectAll(variant, Value, variant.heads, kValueSize);
+  expectAll(variant, Decay, variant.heads, kKeySize);
   // Outputs are written soon; the state's rows may be fetched past the last.
-  getLines(Output, kValueSize);
+  getLines(variant, Output, variant.queryHeads, kValueSize);
   for (int64_t argument : {State, NewState})
     for (auto [number, batch, head, row, column] : fetches)
       if (number == argument)
-        EXPECT_TRUE(batch == 0 && head >= 0 && head < kHeads && row >= 0 &&
-                    row < kKeySize + 8 && column >= 0 && column < kValueSize)
-            << head << " " << row << " " << column;
+        EXPECT_TRUE(batch >= 0 && batch < variant.batch && head >= 0 &&
+                    head < variant.heads && row >= 0 && row < kKeySize + 8 &&
+                    column >= 0 && column < kValueSize)
+            << batch << " " << head << " " << row << " " << column;
 }
 
 // Blocks of the state tile are of 64 tokens at heads of this size.
-INSTANTIATE_TEST_SUITE_P(Forms, PrefetchTest,
-                         testing::Values(std::pair("state_tile", 64),
-                                         std::pair("chunk:16", 16)),
-                         [](const auto &info) {
-                           return std::string(info.index == 0 ? "state_tile"
-                                                              : "chunk");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Forms, PrefetchTest,
+    testing::Values(Variant{"state_tile", "state_tile", 64},
+                    Variant{"chunk", "chunk:16", 16},
+                    Variant{"state_tile_grouped", "state_tile", 64, 2, 4, 2},
+                    Variant{"chunk_grouped", "chunk:16", 16, 2, 4, 2},
+                    Variant{"state_tile_reverse", "state_tile", 64, 2, 2, 2,
+                            true},
+                    Variant{"chunk_reverse", "chunk:16", 16, 2, 2, 2, true}),
+    [](const auto &info) { return std::string(info.param.name); });
 
 } // namespace

@@ -196,8 +196,8 @@ TEST_F(BundleTest, SizesOfListsAreBounded) {
   at = manifest.find(list) + list.size();
   std::string nested;
   for (int inner = 60001; inner > 1; --inner)
-    nested += R"({"count":3,"first":0,"index":14,"inner":)" +
-              std::to_string(inner) + R"(,"lower":10,"step":12,"upper":2},)";
+    nested += R"({"count":2,"first":0,"index":18,"inner":)" +
+              std::to_string(inner) + R"(,"lower":14,"step":16,"upper":2},)";
   manifest.insert(at, nested);
   EXPECT_FALSE(load(replaceManifest(loops, manifest), error));
   EXPECT_EQ(error, "malformed manifest: expected loops to be nested at most 64 "
@@ -213,10 +213,10 @@ KernelPtr loadUnequalChain() {
     EXPECT_EQ(from.size(), to.size());
     file.replace(at, from.size(), to);
   };
-  // Value 10 is 4 n, value 11 is 256 n.
+  // Value 13 is 4 n, value 14 is 256 n.
   std::string buffer = R"("element_bytes":4,"first":)";
-  change(R"({"bytes":11,)" + buffer + R"(0,"last":1})",
-         R"({"bytes":10,)" + buffer + R"(0,"last":1})");
+  change(R"({"bytes":14,)" + buffer + R"(0,"last":1})",
+         R"({"bytes":13,)" + buffer + R"(0,"last":1})");
   change(buffer + R"(1,"last":2})", buffer + R"(0,"last":2})");
   sign(file);
   KernelPtr kernel = load(file, error);

@@ -292,6 +292,33 @@ TEST(CpuTest, SizesThatOverflow) {
             "2305843009213693952, 1 with elements of 4 bytes");
 }
 
+// A contiguous tensor of 2^64 elements and more, whose first stride would wrap
+// around to that of an expanded array.
+TEST(CpuTest, StridesThatOverflow) {
+  struct {
+    void *data = nullptr;
+    int32_t device = 1, deviceId = 0, rank = 3;
+    uint8_t code = 2, bits = 32;
+    uint16_t lanes = 1;
+    int64_t *shape = nullptr, *strides = nullptr;
+    uint64_t offset = 0;
+  } tensor;
+  float element = 1;
+  std::vector<int64_t> shape{2, int64_t(1) << 32, int64_t(1) << 32},
+      strides{0, int64_t(1) << 32, 1};
+  tensor.data = &element;
+  tensor.shape = shape.data();
+  linattn_view view{};
+  view.dtype = LINATTN_F32;
+  view.rank = 3;
+  view.shape = shape.data();
+  view.strides = strides.data();
+  EXPECT_EQ(linattn_view_follow_dlpack(&view, &tensor, 0), 0);
+  tensor.strides = strides.data();
+  EXPECT_EQ(linattn_view_follow_dlpack(&view, &tensor, 0), 1);
+  EXPECT_EQ(view.data, &element);
+}
+
 TEST(CpuTest, Errors) {
   KernelPtr kernel = loadNamed("attention_cpu");
   std::vector<Operand> x = makeOperands(kernel.get(), 2);

@@ -1,0 +1,60 @@
+//===- ChannelTasks.h - Tasks of channels with states ---------*- C++ -*- ===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_CONVERSION_CHANNELTASKS_H
+#define LINATTN_CONVERSION_CHANNELTASKS_H
+
+#include "RecurrenceBuilder.h"
+
+namespace mlir::linattn {
+
+/// Recurrences of channels with several states each, a few channels of one
+/// group at a time. Blocks of tokens are packed in scratch memory, whose rows
+/// are `width` channels; operands whose channels do not lie side by side, the
+/// [B, C, T] of the original kernels, element by element.
+class ChannelTasks : public RecurrenceBuilder {
+public:
+  static constexpr int64_t blockTokens = 32;
+
+  using RecurrenceBuilder::RecurrenceBuilder;
+
+protected:
+  static int64_t rankOf(Value memref) {
+    return cast<MemRefType>(memref.getType()).getRank();
+  }
+
+  /// Fills scratch of two dimensions, or its rows in [from, from + count), with
+  /// zeros.
+  void clear(Value buffer) { clear(buffer, index(0), dim(buffer, 0)); }
+  void clear(Value buffer, Value from, Value rows);
+  /// operand[prefix, channel, state] to the row from `row` on of each state.
+  void packStates(Value operand, ValueRange prefix, Value target, Value row);
+  /// The inverse.
+  void storeStates(Value packed, Value row, Value operand, ValueRange prefix);
+  /// The channels of a [B, T, C] operand for `tokens` tokens from position
+  /// `first` on, to rows from `row` on. Those of other groups are zero.
+  void packTokens(Value operand, Value first, Value tokens, Value target,
+                  Value row);
+  /// The inverse.
+  void writeTokens(Value packed, Value row, Value first, Value tokens,
+                   Value operand);
+  /// The states of a token's projection, [B, T, N] or [B, G, T, N], for a block
+  /// of tokens. Nothing without a target.
+  void packProjection(Value operand, Value first, Value tokens, Value target);
+  /// The indices of a token's projection, up to those of its states.
+  SmallVector<Value> projectionRow(Value operand, Value token);
+
+  // The current channels: the first one, how many, and their group. States, and
+  // with padding.
+  Value channel, count, group, states, padded;
+  bool grouped = false;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_CONVERSION_CHANNELTASKS_H

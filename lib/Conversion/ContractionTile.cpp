@@ -1,0 +1,358 @@
+//===- ContractionTile.cpp - Products of matrices in vectors --------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// C_mn += Σ_k A_mk B_kn, where A, B and C may have further dimensions: those of
+// C that are neither m nor n are loops around it, and k may be several. A task
+// is a block of rows of one panel of columns: it packs its panel of B, so that
+// the vectors of each k are neighbours, and keeps MR rows of C in registers
+// while all of k passes. A is read element by element, each of which meets a
+// whole row of the panel.
+//
+// Every element of C is one chain of fused multiply-adds in the order of k: its
+// bits depend neither on its place nor on the number of threads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "VectorBuilder.h"
+#include "linattn/Conversion/Passes.h"
+#include "linattn/Transforms/Transforms.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::linattn {
+#define GEN_PASS_DEF_LINATTNLOWERCONTRACTIONSPASS
+#include "linattn/Conversion/Passes.h.inc"
+} // namespace mlir::linattn
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+namespace {
+
+/// The loops and operands of a contraction.
+struct Dims {
+  unsigned m, n;
+  SmallVector<unsigned> outer, k;
+  /// The operands without and with n, and their maps.
+  Value left, right, output;
+  AffineMap leftMap, rightMap, outputMap;
+};
+
+unsigned lastDimOf(AffineMap map) {
+  return cast<AffineDimExpr>(map.getResults().back()).getPosition();
+}
+
+/// Which loop is which; a reason where there is no product of matrices.
+StringRef findDims(linalg::LinalgOp op, Dims &dims) {
+  if (!linalg::isaContractionOpInterface(op) || op.getNumDpsInputs() != 2)
+    return "not a contraction of two operands";
+  for (Value operand : op->getOperands())
+    if (!isa<MemRefType>(operand.getType()) ||
+        !isa<FloatType>(getElementTypeOrSelf(operand)))
+      return "not buffers of floats";
+  for (AffineMap map : op.getIndexingMapsArray())
+    if (!map.isProjectedPermutation() || map.getNumResults() == 0)
+      return "its maps do more than to choose dimensions";
+  dims.output = op.getDpsInits()[0];
+  dims.outputMap = op.getIndexingMapsArray()[2];
+  dims.n = lastDimOf(dims.outputMap);
+  unsigned right = op.getIndexingMapsArray()[0].isFunctionOfDim(dims.n) ? 0 : 1;
+  dims.right = op->getOperand(right);
+  dims.left = op->getOperand(1 - right);
+  dims.rightMap = op.getIndexingMapsArray()[right];
+  dims.leftMap = op.getIndexingMapsArray()[1 - right];
+  if (!dims.rightMap.isFunctionOfDim(dims.n) ||
+      dims.leftMap.isFunctionOfDim(dims.n))
+    return "the last dimension of its output is not one of a single operand";
+  std::optional<unsigned> m;
+  for (unsigned i = 0; i < op.getNumLoops(); ++i) {
+    if (!dims.outputMap.isFunctionOfDim(i))
+      dims.k.push_back(i);
+    else if (i != dims.n && !dims.rightMap.isFunctionOfDim(i))
+      m = i;
+  }
+  if (!m)
+    return "one operand is a vector";
+  dims.m = *m;
+  for (unsigned i : dims.k)
+    if (!dims.leftMap.isFunctionOfDim(i) || !dims.rightMap.isFunctionOfDim(i))
+      return "it sums over what only one operand has";
+  if (dims.k.empty())
+    return "it sums over nothing";
+  for (unsigned i = 0; i < op.getNumLoops(); ++i)
+    if (i != dims.m && i != dims.n && dims.outputMap.isFunctionOfDim(i))
+      dims.outer.push_back(i);
+  unsigned last = lastDimOf(dims.rightMap);
+  if (last != dims.n && last != dims.k.back())
+    return "neither columns nor the last sum are neighbours in memory";
+  return {};
+}
+
+class ContractionTile : public VectorBuilder {
+public:
+  ContractionTile(OpBuilder &b, linalg::LinalgOp op, Dims dims, int64_t lanes,
+                  int64_t rows)
+      : VectorBuilder(b, op.getLoc(),
+                      getAccumulationType(getElementTypeOrSelf(dims.output))),
+        dims(std::move(dims)), lanes(lanes), cols(2 * lanes), rowsAtOnce(rows),
+        at(op.getNumLoops()) {}
+
+  void emit();
+
+private:
+  /// Rows of a task: their part of A stays in a second cache.
+  static constexpr int64_t taskRows = 192;
+
+  Value sizeOf(unsigned loop);
+  SmallVector<Value> indices(AffineMap map);
+  void packPanel();
+  void packTransposed(Value row);
+  void sweepRows(Value row, Value last);
+  SmallVector<Value> sum(SmallVector<Value> sums, unsigned level, Value row,
+                         ArrayRef<Value> rows);
+  SmallVector<Value> addProduct(SmallVector<Value> sums, Value row,
+                                ArrayRef<Value> rows);
+  void forEachSummed(unsigned level, Value row, function_ref<void(Value)> body);
+  /// Rows of the panel of one step of the sum at `level`.
+  Value stride(unsigned level);
+
+  Dims dims;
+  int64_t lanes, cols, rowsAtOnce;
+  /// The current value of each loop.
+  SmallVector<Value> at;
+  Value panel, column;
+};
+
+/// Of all loops some operand has the size.
+Value ContractionTile::sizeOf(unsigned loop) {
+  Value size;
+  for (auto [map, memref] : {std::pair(dims.leftMap, dims.left),
+                             std::pair(dims.rightMap, dims.right),
+                             std::pair(dims.outputMap, dims.output)})
+    for (auto [i, expr] : llvm::enumerate(map.getResults()))
+      if (cast<AffineDimExpr>(expr).getPosition() == loop)
+        if (!size || !getConstantIntValue(size))
+          size = dim(memref, i);
+  return size;
+}
+
+SmallVector<Value> ContractionTile::indices(AffineMap map) {
+  SmallVector<Value> values;
+  for (AffineExpr expr : map.getResults())
+    values.push_back(at[cast<AffineDimExpr>(expr).getPosition()]);
+  return values;
+}
+
+Value ContractionTile::stride(unsigned level) {
+  Value rows = index(1);
+  for (unsigned i = level + 1; i < dims.k.size(); ++i)
+    rows = mul(rows, sizeOf(dims.k[i]));
+  return rows;
+}
+
+/// Tasks: blocks of rows, and of each its panels.
+void ContractionTile::emit() {
+  Value m = sizeOf(dims.m), n = sizeOf(dims.n);
+  Value panels = ceilDiv(n, cols), blocks = ceilDiv(m, taskRows);
+  Value tasks = mul(panels, blocks);
+  for (unsigned i : dims.outer)
+    tasks = mul(tasks, sizeOf(i));
+  Value depth = mul(stride(0), sizeOf(dims.k.front()));
+  parallel(tasks, [&](Value task) {
+    column = mul(rem(task, panels), index(cols));
+    task = div(task, panels);
+    Value first = mul(rem(task, blocks), index(taskRows));
+    task = div(task, blocks);
+    for (unsigned i : llvm::reverse(dims.outer)) {
+      at[i] = rem(task, sizeOf(i));
+      task = div(task, sizeOf(i));
+    }
+    panel = scratch(
+        {getAsOpFoldResult(roundUp(depth, lanes)), b.getIndexAttr(cols)});
+    packPanel();
+    Value end = min(add(first, index(taskRows)), m);
+    forEach(first, end, rowsAtOnce,
+            [&](Value row) { sweepRows(row, sub(end, index(1))); });
+    freeScratch();
+  });
+}
+
+/// Loops over the sums outside of the last one; `row` is the panel's.
+void ContractionTile::forEachSummed(unsigned level, Value row,
+                                    function_ref<void(Value)> body) {
+  if (level + 1 == dims.k.size())
+    return body(row);
+  forEach(sizeOf(dims.k[level]), [&](Value i) {
+    at[dims.k[level]] = i;
+    forEachSummed(level + 1, add(row, mul(i, stride(level))), body);
+  });
+}
+
+void ContractionTile::packPanel() {
+  forEachSummed(0, index(0), [&](Value row) {
+    unsigned last = dims.k.back();
+    if (lastDimOf(dims.rightMap) == last)
+      return packTransposed(row);
+    at[dims.n] = column;
+    forEach(sizeOf(last), [&](Value i) {
+      at[last] = i;
+      storeVector(readOperand(dims.right, indices(dims.rightMap), cols), panel,
+                  {add(row, i), index(0)});
+    });
+  });
+}
+
+/// B as [n, k]: square blocks are transposed in registers. Columns past the
+/// last one repeat it, and are not stored.
+void ContractionTile::packTransposed(Value row) {
+  unsigned last = dims.k.back();
+  Value end = sub(sizeOf(dims.n), index(1));
+  forEach(index(0), sizeOf(last), lanes, [&](Value k) {
+    at[last] = k;
+    for (int64_t c = 0; c < cols; c += lanes) {
+      SmallVector<Value> lines;
+      for (int64_t i = 0; i < lanes; ++i) {
+        at[dims.n] = min(add(column, index(c + i)), end);
+        lines.push_back(readOperand(dims.right, indices(dims.rightMap), lanes));
+      }
+      for (auto [i, line] : llvm::enumerate(transposed(lines)))
+        storeVector(line, panel, {add(row, add(k, index(i))), index(c)});
+    }
+  });
+}
+
+/// `rowsAtOnce` rows of the output; those past the last one repeat it.
+void ContractionTile::sweepRows(Value row, Value last) {
+  SmallVector<Value> rows, sums;
+  for (int64_t r = 0; r < rowsAtOnce; ++r)
+    rows.push_back(min(add(row, index(r)), last));
+  at[dims.n] = column;
+  for (Value m : rows) {
+    at[dims.m] = m;
+    sums.push_back(readOperand(dims.output, indices(dims.outputMap), cols));
+  }
+  sums = sum(sums, 0, index(0), rows);
+  at[dims.n] = column;
+  for (auto [m, line] : llvm::zip_equal(rows, sums)) {
+    at[dims.m] = m;
+    writeOperand(line, dims.output, indices(dims.outputMap));
+  }
+}
+
+SmallVector<Value> ContractionTile::addProduct(SmallVector<Value> sums,
+                                               Value row,
+                                               ArrayRef<Value> rows) {
+  Value line = loadVector(panel, {row, index(0)}, cols);
+  for (auto [m, total] : llvm::zip_equal(rows, sums)) {
+    at[dims.m] = m;
+    Value x = convert(load(dims.left, indices(dims.leftMap)), type);
+    total = fmaVector(splat(x, cols), line, total);
+  }
+  return sums;
+}
+
+SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
+                                        Value row, ArrayRef<Value> rows) {
+  unsigned loop = dims.k[level];
+  Value size = sizeOf(loop);
+  if (level + 1 < dims.k.size())
+    return reduce(index(0), size, 1, sums,
+                  [&](Value i, ValueRange carried) -> SmallVector<Value> {
+                    at[loop] = i;
+                    return sum(SmallVector<Value>(carried), level + 1,
+                               add(row, mul(i, stride(level))), rows);
+                  });
+  constexpr int64_t unroll = 4;
+  Value whole = mul(div(size, index(unroll)), index(unroll));
+  auto step = [&](Value k, SmallVector<Value> carried) {
+    at[loop] = k;
+    return addProduct(std::move(carried), add(row, k), rows);
+  };
+  sums = reduce(index(0), whole, unroll, sums,
+                [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                  SmallVector<Value> next(carried);
+                  for (int64_t i = 0; i < unroll; ++i)
+                    next = step(add(k, index(i)), next);
+                  return next;
+                });
+  if (getConstantIntValue(size) &&
+      getConstantIntValue(whole) == getConstantIntValue(size))
+    return sums;
+  return reduce(whole, size, 1, sums,
+                [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                  return step(k, SmallVector<Value>(carried));
+                });
+}
+
+/// Why a product stays a loop nest: too small to be packed, or within a task.
+StringRef whyNotTiled(linalg::LinalgOp op, const Dims &dims, int64_t lanes) {
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  auto isBelow = [&](unsigned loop, int64_t least) {
+    return !ShapedType::isDynamic(sizes[loop]) && sizes[loop] < least;
+  };
+  int64_t depth = 1;
+  for (unsigned i : dims.k)
+    depth = ShapedType::isDynamic(sizes[i]) ? lanes : depth * sizes[i];
+  if (isBelow(dims.m, 8) || isBelow(dims.n, lanes) || depth < 8)
+    return "a few rows, columns or summands";
+  if (op->getParentOfType<scf::ParallelOp>() ||
+      op->getParentOfType<scf::ForallOp>())
+    return "within a task";
+  return {};
+}
+
+struct ContractionToVector : OpInterfaceRewritePattern<linalg::LinalgOp> {
+  ContractionToVector(MLIRContext *context, int64_t vectorBits,
+                      int64_t registers)
+      : OpInterfaceRewritePattern(context), vectorBits(vectorBits),
+        registers(registers) {}
+
+  LogicalResult matchAndRewrite(linalg::LinalgOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureBufferSemantics())
+      return rewriter.notifyMatchFailure(op, "not on buffers");
+    Dims dims;
+    if (StringRef why = findDims(op, dims); !why.empty())
+      return rewriter.notifyMatchFailure(op, why);
+    Type type = getAccumulationType(getElementTypeOrSelf(dims.output));
+    int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
+    if (StringRef why = whyNotTiled(op, dims, lanes); !why.empty()) {
+      remark::missed(op.getLoc(), remarkNamed("lower-contractions"))
+          << "runs as loops: " + why.str();
+      return rewriter.notifyMatchFailure(op, why);
+    }
+    // Two vectors of columns per row, and room for a row of the panel.
+    ContractionTile(rewriter, op, std::move(dims), lanes, registers * 3 / 8)
+        .emit();
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  int64_t vectorBits, registers;
+};
+
+struct LinAttnLowerContractionsPass final
+    : mlir::linattn::impl::LinAttnLowerContractionsPassBase<
+          LinAttnLowerContractionsPass> {
+  using LinAttnLowerContractionsPassBase::LinAttnLowerContractionsPassBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    return verifyVectorTarget(context, vectorBits, registers);
+  }
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ContractionToVector>(&getContext(), vectorBits, registers);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace

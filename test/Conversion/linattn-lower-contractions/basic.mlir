@@ -1,0 +1,46 @@
+// RUN: linattn-opt %s --linattn-lower-contractions --canonicalize | FileCheck %s
+// RUN: linattn-opt %s --linattn-lower-contractions='vector-bits=256 registers=16' --canonicalize | FileCheck %s --check-prefix=AVX2
+
+// Twelve rows of two vectors stay in registers while all summands pass.
+
+// CHECK-LABEL: func.func @matmul(
+// CHECK:         scf.parallel
+// CHECK:           %[[PANEL:.+]] = memref.alloca() {{.*}} : memref<64x32xf32>
+// CHECK:           vector.store {{.*}}, %[[PANEL]]
+// CHECK:           scf.for
+// CHECK-COUNT-48:    vector.fma {{.*}} : vector<32xf32>
+// AVX2-LABEL: func.func @matmul(
+// AVX2-COUNT-24: vector.fma {{.*}} : vector<16xf32>
+func.func @matmul(%a: memref<128x64xf32>, %b: memref<64x96xf32>, %c: memref<128x96xf32>) {
+  linalg.matmul ins(%a, %b : memref<128x64xf32>, memref<64x96xf32>) outs(%c : memref<128x96xf32>)
+  return
+}
+
+// Of any size, the weights as [n, k]: blocks are transposed while packing.
+
+// CHECK-LABEL: func.func @dynamic(
+// CHECK:         scf.parallel
+// CHECK:           vector.transfer_read
+// CHECK:           vector.shuffle
+// CHECK:           vector.fma
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n, k)>
+#c = affine_map<(m, n, k) -> (m, n)>
+func.func @dynamic(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) {
+  linalg.matmul indexing_maps = [#a, #b, #c] ins(%a, %b : memref<?x?xf32>, memref<?x?xf32>) outs(%c : memref<?x?xf32>)
+  return
+}
+
+// Heads are merged by a sum over two dimensions, tokens of 16 bits.
+
+// CHECK-LABEL: func.func @merge(
+// CHECK:         scf.parallel
+// CHECK:           vector.fma {{.*}} : vector<32xf32>
+// CHECK:           arith.truncf {{.*}} : vector<32xf32> to vector<32xbf16>
+#o = affine_map<(b, t, h, d, n) -> (b, h, t, d)>
+#w = affine_map<(b, t, h, d, n) -> (h, d, n)>
+#y = affine_map<(b, t, h, d, n) -> (b, t, n)>
+func.func @merge(%o: memref<2x4x?x16xbf16>, %w: memref<4x16x64xbf16>, %y: memref<2x?x64xbf16>) {
+  linalg.contract indexing_maps = [#o, #w, #y] ins(%o, %w : memref<2x4x?x16xbf16>, memref<4x16x64xbf16>) outs(%y : memref<2x?x64xbf16>)
+  return
+}

@@ -1,0 +1,31 @@
+// RUN: linattn-run %s --all --open-size=1,13,40 --compare=reference
+// RUN: linattn-run %s --all --open-size=13 --compare=exact
+
+// Products of matrices in register tiles against loops: projections before and
+// behind a recurrence, weights as [out, in], sums over heads and their features.
+
+#x = affine_map<(b, t, h, d, c) -> (b, t, c)>
+#w = affine_map<(b, t, h, d, c) -> (h, d, c)>
+#q = affine_map<(b, t, h, d, c) -> (b, h, t, d)>
+#o = affine_map<(b, t, c, h, d) -> (b, h, t, d)>
+#u = affine_map<(b, t, c, h, d) -> (h, d, c)>
+#y = affine_map<(b, t, c, h, d) -> (b, t, c)>
+func.func @layer(%x: tensor<2x?x24xf32>, %wq: tensor<2x20x24xf32>, %wk: tensor<2x20x24xf32>, %wv: tensor<2x20x24xf32>, %wo: tensor<2x20x24xf32>, %s: tensor<2x2x20x20xf32>) -> tensor<2x?x24xf32> {
+  %zero = arith.constant 0.0 : f32
+  %c1 = arith.constant 1 : index
+  %T = tensor.dim %x, %c1 : tensor<2x?x24xf32>
+  %e = tensor.empty(%T) : tensor<2x2x?x20xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<2x2x?x20xf32>) -> tensor<2x2x?x20xf32>
+  %q = linalg.contract indexing_maps = [#x, #w, #q] ins(%x, %wq : tensor<2x?x24xf32>, tensor<2x20x24xf32>) outs(%z : tensor<2x2x?x20xf32>) -> tensor<2x2x?x20xf32>
+  %k = linalg.contract indexing_maps = [#x, #w, #q] ins(%x, %wk : tensor<2x?x24xf32>, tensor<2x20x24xf32>) outs(%z : tensor<2x2x?x20xf32>) -> tensor<2x2x?x20xf32>
+  %v = linalg.contract indexing_maps = [#x, #w, #q] ins(%x, %wv : tensor<2x?x24xf32>, tensor<2x20x24xf32>) outs(%z : tensor<2x2x?x20xf32>) -> tensor<2x2x?x20xf32>
+  %o:2 = linattn.scan %q, %k, %v into(%e) init(%s) : (tensor<2x2x?x20xf32>, tensor<2x2x?x20xf32>, tensor<2x2x?x20xf32>, tensor<2x2x?x20xf32>, tensor<2x2x20x20xf32>) -> (tensor<2x2x?x20xf32>, tensor<2x2x20x20xf32>)
+  %f = tensor.empty(%T) : tensor<2x?x24xf32>
+  %g = linalg.fill ins(%zero : f32) outs(%f : tensor<2x?x24xf32>) -> tensor<2x?x24xf32>
+  %y = linalg.contract indexing_maps = [#o, #u, #y] ins(%o#0, %wo : tensor<2x2x?x20xf32>, tensor<2x20x24xf32>) outs(%g : tensor<2x?x24xf32>) -> tensor<2x?x24xf32>
+  return %y : tensor<2x?x24xf32>
+}
+func.func @batch(%a: tensor<3x37x?xf32>, %b: tensor<3x?x45xf32>, %c: tensor<3x37x45xf32>) -> tensor<3x37x45xf32> {
+  %y = linalg.batch_matmul ins(%a, %b : tensor<3x37x?xf32>, tensor<3x?x45xf32>) outs(%c : tensor<3x37x45xf32>) -> tensor<3x37x45xf32>
+  return %y : tensor<3x37x45xf32>
+}
