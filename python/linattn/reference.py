@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._core import _arrays
-from ._core._checks import check_choice, check_flag, check_number, parse_form
+from ._core._checks import check_choice, check_flag, check_number, parse_form, parse_pattern
 from ._linattn import reference as _oracle
 from ._maps import _features
 from ._maps._token_maps import TokenMap
@@ -138,8 +138,8 @@ def _scores(window, dilation, global_tokens, softcap, slopes, sinks):
     def per_head(name, numbers):
         return None if numbers is None else np.ascontiguousarray(_float64(name, numbers))
 
-    pattern = (0 if window is None else int(window), int(dilation), int(global_tokens))
-    cap = None if softcap is None else float(softcap)
+    pattern = parse_pattern(window, dilation, global_tokens) or (0, 1, 0)
+    cap = None if softcap is None else check_number("softcap", softcap)
     return pattern, cap, per_head("slopes", slopes), per_head("sinks", sinks)
 
 

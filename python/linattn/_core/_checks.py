@@ -10,6 +10,7 @@ import numpy as np
 
 __all__ = [
     "UnsupportedError", "check_choice", "check_flag", "check_legal_form", "check_number", "check_positive", "parse_form",
+    "parse_pattern",
 ]  # fmt: skip
 
 FORMS = ("auto", "quadratic", "token", "state-tile", "chunk", "segments")
@@ -86,3 +87,19 @@ def check_legal_form(error):
         raise ValueError(
             f"form: expected one that is legal here, but got {form.replace('_', '-')}: {why}"
         ) from None
+
+
+def parse_pattern(window, dilation, global_tokens):
+    """The parameters of `#linattn.pattern`, or None where all keys are seen."""
+    numbers = {"window": (0 if window is None else window, 0 if window is None else 1),
+               "dilation": (dilation, 1), "global_tokens": (global_tokens, 0)}  # fmt: skip
+    for name, (number, least) in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+            raise TypeError(f"{name}: expected an integer, but got {type(number).__name__}")
+        if not least <= number < 2**31:
+            raise ValueError(f"{name}: expected a number in [{least}, 2**31), but got {number}")
+    if window is None and dilation == 1:
+        if global_tokens:
+            raise ValueError("global_tokens: expected a window or dilation beside them, but got neither")
+        return None
+    return tuple(int(number) for number, _ in numbers.values())

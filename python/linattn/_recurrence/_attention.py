@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._core._arrays import integers_like
-from .._core._checks import check_choice, check_flag, check_number, parse_form
+from .._core._checks import check_choice, check_flag, check_number, parse_form, parse_pattern
 from .._core._recipe import makers
 from .._maps import _features
 from .._maps._token_maps import TokenMap
@@ -126,7 +126,10 @@ def attention(
     operands = (q, k, v, *maps) if mask is None else (q, k, v, *maps, mask)
     if prefix is not None:
         operands += (_lengths(prefix, q),)
-    operands += tuple(x for x in (slopes, sinks) if x is not None)
+    if slopes is not None:
+        operands += (slopes,)
+    if sinks is not None:
+        operands += (sinks,)
     result = plan(operands + numbers, state, out, False, num_threads)
     if return_state:
         o, *parts = result
@@ -147,7 +150,7 @@ def _make_attention_plan(
     return_state, pattern, softcap, no_slopes, no_sinks,
 ):  # fmt: skip
     no_state = given is None
-    pattern = _parse_pattern(*pattern)
+    pattern = parse_pattern(*pattern)
     softcap = None if softcap is None else check_number("softcap", softcap)
     causal = check_flag("causal", causal)
     normalize = check_flag("normalize", normalize)
@@ -212,22 +215,6 @@ def _make_attention_plan(
 
 
 makers["attention"] = _make_attention_plan
-
-
-def _parse_pattern(window, dilation, global_tokens):
-    """The parameters of `#linattn.pattern`, or None where all keys are seen."""
-    numbers = {"window": (0 if window is None else window, 0 if window is None else 1),
-               "dilation": (dilation, 1), "global_tokens": (global_tokens, 0)}  # fmt: skip
-    for name, (number, least) in numbers.items():
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-            raise TypeError(f"{name}: expected an integer, but got {type(number).__name__}")
-        if not least <= number < 2**31:
-            raise ValueError(f"{name}: expected a number in [{least}, 2**31), but got {number}")
-    if window is None and dilation == 1:
-        if global_tokens:
-            raise ValueError("global_tokens: expected a window or dilation beside them, but got neither")
-        return None
-    return tuple(int(number) for number, _ in numbers.values())
 
 
 def _check_softmax(feature_map, denominator, form, no_state, return_state):
