@@ -52,7 +52,8 @@ int32_t getAvailableCpus() {
   return 1;
 }
 
-/// What LINATTN_NUM_THREADS says; 0 if it is not set, -1 if it cannot be read.
+/// The number in LINATTN_NUM_THREADS; 0 if it is not set, -1 if it cannot be
+/// read.
 int32_t parseSetting(const char *text) {
   if (!text || !*text)
     return 0;

@@ -165,7 +165,7 @@ Shadow::Result Shadow::beginBulkCopy(const ThreadClock &clock, uint64_t offset,
     }
   }
   Result result = beginCopy(clock, offset, bytes);
-  // Who is not ordered at all is told of that.
+  // An access without any order reports that.
   if (unfenced && !result.conflict && !result.pending) {
     result.unfenced = true;
     result.otherThread = writer;

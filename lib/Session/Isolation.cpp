@@ -81,7 +81,7 @@ static void prepareChild(unsigned seconds) {
   setrlimit(RLIMIT_CPU, &time);
   // For a child that waits instead of computing.
   alarm(10 * seconds);
-  // What LLVM has to say of its own end is not part of an error's text.
+  // LLVM's report of a crash is not part of an error's text.
   int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (null >= 0)
     dup2(null, STDERR_FILENO);

@@ -61,7 +61,7 @@ bool mayReassociate(linalg::GenericOp op) {
       });
 }
 
-/// What `loop` costs as the innermost loop of `op`.
+/// The cost of `loop` as the innermost loop of `op`.
 int64_t getInnermostCost(linalg::GenericOp op, unsigned loop) {
   int64_t cost = 0;
   for (OpOperand &operand : op->getOpOperands())

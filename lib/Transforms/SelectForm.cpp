@@ -28,7 +28,7 @@ using ::linattn::ScanChoice;
 using ::linattn::ScanForm;
 using ::linattn::ScanProblem;
 using ::linattn::VectorTarget;
-/// What `#linattn.config` takes.
+/// The limit of sizes in `#linattn.config`.
 constexpr int64_t largestSize = int64_t(1) << 20;
 
 /// The form that the option `form` names.

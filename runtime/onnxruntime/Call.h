@@ -131,7 +131,7 @@ private:
   const OrtKernelInfo *info;
 };
 
-/// What ONNX Runtime knows of a tensor before the model runs.
+/// A tensor as ONNX Runtime knows it before the model runs.
 struct InferredTensor {
   ElementType type = Undefined;
   /// -1 where it is not known; then it may have a symbol.

@@ -42,8 +42,8 @@ struct CompilerOptions {
   /// Of NVVM: what to compile for, "sm_90"; empty means what LINATTN_CHIP in
   /// the environment names, else the current device.
   std::string chip;
-  /// Of kernels for a GPU; what is 0 of its device the driver is asked for
-  /// where `chip` is empty.
+  /// Of kernels for a GPU. Where `chip` is empty, the driver gives the numbers
+  /// of the device that are 0.
   ScheduleHints hints;
   /// Of kernels for a GPU: how tiles come to shared memory where products are
   /// those of `wgmma`, "cp_async" or "tma" (docs/GPU.md).

@@ -41,8 +41,8 @@ def LinAttn_OutputNormOp : LinAttn_Op<"output_norm", [
        "generateResultTileValue"]>]> {
   let summary = "epilogue of a recurrence: skip, RMS or layer norm, weights, gate";
   let description = [{
-    What many linear attentions use instead of a denominator. For the features x
-    of one token and head, D of them:
+    Normalizes the output, which many linear attentions do instead of dividing by
+    a denominator. For the D features x of one token and head:
 
     ```
     rms     y = x / √(mean(x²) + eps)

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What `linattn.scan` cannot say: a decay of its own for every element of the
+// Recurrences beyond `linattn.scan`: a decay of its own for every element of the
 // state, complex states, a quotient with a running maximum per channel, and one
 // state per level of a tree over time. Included by LinAttnOps.td, which holds
 // the base classes.

@@ -41,7 +41,7 @@ struct LowerToLLVMOptions {
   /// Compute in one of the prime fields of `linattn-to-finite-field`, not in
   /// floats.
   std::optional<unsigned> prime;
-  /// What `linattn-expand-math` may use.
+  /// The instruction sets that `linattn-expand-math` may use.
   bool avx512 = false, avx512Bf16 = false;
   /// Let long loops end early: `linattn-insert-polls`. The runtime defines the
   /// flag they look at.

@@ -436,8 +436,8 @@ def LinAttnToQuadraticPass
     : Pass<"linattn-to-quadratic", "::mlir::func::FuncOp"> {
   let summary = "State the remaining attentions in the quadratic form";
   let description = [{
-    What neither reassociation nor the scan took (softmax weights, sequences too
-    short to gain) becomes `linattn.quadratic` with a destination.
+    Attention that neither reassociation nor the scan took (softmax weights,
+    sequences too short to gain) becomes `linattn.quadratic` with a destination.
   }];
   let dependentDialects = [
     "::mlir::linattn::LinAttnDialect", "::mlir::arith::ArithDialect",
@@ -526,7 +526,7 @@ def LinAttnVerifyContractPass
     | `linalg` | no linattn op is left |
     | `bufferized` | no tensor is left |
 
-    What breaks the promise is an error at the op that does.
+    An op that breaks the promise is an error.
   }];
   let options = [
     Option<"phase", "phase", "std::string", /*default=*/"\"structured\"",
