@@ -16,11 +16,14 @@ writes what they take.
 """
 
 import os
+import pathlib
 import re
-import struct
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools" / "gpu"))
+from machine_code import LOCAL, PIPES, SLOW_CONVERSION, count, instructions  # noqa: E402
 
 SIZES = [16, 32, 60, 64, 96, 128, 192, 256]
 NO_SPILLS_UP_TO = 128
@@ -29,36 +32,8 @@ SHARED = {"sm_80": 163 * 1024}
 HOPPER_SHARED = 227 * 1024
 
 
-# Instructions by the low 9 bits of their code: the others are forms of operands.
-PIPES = {
-    "tensor": {0x03C, 0x1F0},  # HMMA, HGMMA
-    "special": {0x104, 0x108},  # F2F, MUFU
-    "pack": {0x03E},  # F2FP: two floats to a pair of 16 bits
-    "float": {0x020, 0x021, 0x023},  # FMUL, FADD, FFMA
-    "lanes": {0x189},  # SHFL
-    "shared": {0x03B, 0x184, 0x188},  # LDSM, LDS, STS
-    "global": {0x181, 0x186, 0x1AE},  # LDG, STG, LDGSTS
-    "barrier": {0x11D},  # BAR
-}
-SLOW_CONVERSION = 0x104  # F2F
-LOCAL = {0x183, 0x187}  # LDL, STL
 COLUMNS = ["registers", "shared memory", *PIPES, "all"]
 TOLERANCE = 1.03
-
-
-def opcodes(cubin):
-    """The codes of the instructions of its kernel, 16 bytes each."""
-    (offset,) = struct.unpack_from("<Q", cubin, 40)
-    _, count, _ = struct.unpack_from("<HHH", cubin, 58)
-    sections = [struct.unpack_from("<IIQQQQ", cubin, offset + 64 * i) for i in range(count)]
-    # Executable: the kernel's section.
-    (text,) = [cubin[at : at + size] for _, kind, flags, _, at, size in sections if kind == 1 and flags & 4]
-    return [struct.unpack_from("<Q", text, at)[0] & 0x1FF for at in range(0, len(text), 16)]
-
-
-def count(codes):
-    codes = [code for code in codes if code != 0x118]  # NOP, behind the end
-    return [sum(code in kinds for code in codes) for kinds in PIPES.values()] + [len(codes)]
 
 
 class Budget:
@@ -219,7 +194,8 @@ def check(ptx, plans, ptxas, chip, options, budget):
         result = subprocess.run(command, input=ptx, text=True, capture_output=True)
         if result.returncode:
             return [f"{name}: {result.stderr}"], name
-        codes = opcodes(code.read())
+        found = instructions(code.read())
+        codes = [one.code for one in found]
     registers = int(re.search(r"Used (\d+) registers", result.stderr).group(1))
     spills = int(re.search(r"(\d+) bytes spill stores", result.stderr).group(1))
     line = f"{name}: {registers} registers, {spills} bytes spilled, {shared} bytes shared"
@@ -245,7 +221,7 @@ def check(ptx, plans, ptxas, chip, options, budget):
     if LOCAL & set(codes) and size <= NO_SPILLS_UP_TO:
         wrong.append("local memory")
     if budget:
-        wrong += budget.check(f"{chip}:{name}", [registers, shared, *count(codes)])
+        wrong += budget.check(f"{chip}:{name}", [registers, shared, *count(found)])
     return [f"{line}: {', '.join(wrong)}"] if wrong else [], line
 
 
