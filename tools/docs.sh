@@ -16,9 +16,9 @@ PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/stubs.py" >"$made/_na
 PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/gpu/launches.py" >"$made/Launches.md" 2>/dev/null
 
 # Machine code differs from one ptxas to the next: only that which made the page is asked.
-ptxas=${LINATTN_PTXAS-$(command -v ptxas || true)}
+ptxas=$(sed -n 's/^LINATTN_PTXAS:FILEPATH=//p' "$build/CMakeCache.txt")
 cp docs/generated/Predictions.md "$made/Predictions.md"
-if [ -n "$ptxas" ] && { [ "${1:-}" != --check ] || grep -qF "\`$("$ptxas" --version | grep -o 'release [0-9.]*')\`" docs/generated/Predictions.md; }; then
+if [ -x "$ptxas" ] && { [ "${1:-}" != --check ] || grep -qF "\`$("$ptxas" --version | grep -o 'release [0-9.]*')\`" docs/generated/Predictions.md; }; then
   "$venv/bin/python" "$root/tools/gpu/predictions.py" "$build/bin/linattn-opt" "$build/bin/linattn-translate" "$ptxas" >"$made/Predictions.md"
 fi
 

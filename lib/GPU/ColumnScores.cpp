@@ -149,7 +149,7 @@ ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
       multiply(a, key, key, 1);
     if (hasDiagonal())
       addDiagonal(step, join(q), join(key), all.take_back(2));
-    if (normalizerView)
+    if (normalizes())
       sumKeys(stage, block, step, left, join(key));
     return sums;
   }
@@ -167,12 +167,12 @@ ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
   multiply(p, qs, keys, readSummands());
   if (isDelta())
     multiply(a, keys, keys, stateSummands());
-  if (normalizerView)
+  if (normalizes())
     sumKeys(stage, block, step, left, key);
   return sums;
 }
 
-/// Makes the keys that are written, where nothing is read.
+/// Makes the keys that are written and their sums, where nothing is read.
 void ColumnKernel::writeTokens(Value stage, Value block, Value step,
                                Value left) {
   Matrix key = loadTokens(k().offset(stage, keyOffset), block, step, left,
@@ -187,7 +187,11 @@ void ColumnKernel::writeTokens(Value stage, Value block, Value step,
       key[i] = k().mulf(key[i], k().exp(sums.after[i]));
     storeTotals(sums, block, step);
   }
-  storeSummands(writeTiles, block, step, split(key, stateSummands()));
+  if (!takesTokens())
+    storeSummands(writeTiles, block, step, split(key, stateSummands()));
+  // Keys with decays per channel are decayed already.
+  if (normalizes())
+    sumKeys(stage, block, step, left, key);
 }
 
 /// The products of 16 channels on every level, and the tokens decayed from the
@@ -238,16 +242,8 @@ void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
     storeSummands(readTiles, block, step, split(reads, stateSummands()));
 
   storeTotals(sums, block, step);
-  if (!normalizerView)
-    return;
-  Values keys;
-  for (int64_t i : {0, 1, 4, 5}) {
-    Value sum = k().addf(writes[i], writes[i + 2]);
-    for (int64_t mask : {4, 8, 16})
-      sum = k().addf(sum, k().shuffleXor(sum, mask));
-    keys.push_back(sum);
-  }
-  storeChannels(keySums, block, step, keys);
+  if (normalizes())
+    storeKeySums(block, step, writes);
 }
 
 /// One number for each of this lane's channels, of a block.
@@ -365,6 +361,11 @@ void ColumnKernel::sumKeys(Value stage, Value block, Value step, Value left,
     for (size_t i = 0; i < key.size(); ++i)
       key[i] = k().mulf(key[i], factors[i / 2 % 2]);
   }
+  storeKeySums(block, step, key);
+}
+
+/// The sum of a block's rows.
+void ColumnKernel::storeKeySums(Value block, Value step, const Matrix &key) {
   Values keys;
   for (int64_t i : {0, 1, 4, 5}) {
     Value sum = k().addf(key[i], key[i + 2]);

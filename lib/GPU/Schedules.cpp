@@ -156,12 +156,6 @@ std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
 std::string mlir::linattn::whyNotSegments(ScanOp op) {
   if (op.getUpdate() != Update::Add)
     return "what a segment of the delta rule does to a state is a dense matrix";
-  if (op.getCuSeqlens())
-    return "packed sequences are not cut into segments";
-  if (op.getStateIndices())
-    return "states of a pool are not summed by segments";
-  if (op.getNormalizer())
-    return "a normalizer is not summed by segments";
   return {};
 }
 

@@ -72,7 +72,7 @@ class Budget:
 
 
 def scan(name, dtype, size, tokens, clauses="", gates=(), attributes="", z=False):
-    """A function with one scan; `gates` are the shapes of its extra operands %g0, …"""
+    """A function with one scan; `gates` are the shapes of its extra operands %g0, …, `attributes` text of them, comma-separated."""
     t = f"tensor<2x4x{tokens}x{size}x{dtype}>"
     s = f"tensor<2x4x{size}x{size}xf32>"
     arguments = f"%q: {t}, %k: {t}, %v: {t}"
@@ -82,14 +82,16 @@ def scan(name, dtype, size, tokens, clauses="", gates=(), attributes="", z=False
         g += ">" if gate == MASK else "xf32>"
         arguments += f", %g{number}: {g}"
         types += f", {g}"
-    results = f"{t}, {s}"
+    results, normalizer = f"{t}, {s}", ""
     if z:
         results += f", tensor<2x4x{size}xf32>"
         arguments += f", %z: tensor<2x4x{size}xf32>"
-        attributes += (
-            " normalizer(%z) {normalize = #linattn.normalize<eps = 1.0e-6>, "
-            "feature_map = #linattn.feature_map<elu1>}"
+        normalizer = "normalizer(%z)"
+        attributes += ", " * bool(attributes) + (
+            "normalize = #linattn.normalize<eps = 1.0e-6>, feature_map = #linattn.feature_map<elu1>"
         )
+    if attributes:
+        attributes = f"{{{attributes}}} "
     empty = "%e = tensor.empty() : " + t
     if tokens == "?":
         empty = (
@@ -100,7 +102,7 @@ def scan(name, dtype, size, tokens, clauses="", gates=(), attributes="", z=False
     values = ", ".join(f"%o#{i}" for i in range(count))
     return (
         f"func.func @{name}({arguments}, %s: {s}) -> ({results}) {{ {empty} "
-        f"%o:{count} = linattn.scan %q, %k, %v {clauses} into(%e) init(%s) {attributes}"
+        f"%o:{count} = linattn.scan %q, %k, %v {clauses} into(%e) init(%s) {normalizer} {attributes}"
         f": ({types}, {results}) -> ({results}) return {values} : {results} }}\n"
     )
 
@@ -148,9 +150,9 @@ def in_segments(name, size):
     by_rows = name in ("chunk_bf16", "decay_bf16")
     warps = 8 if size == 128 else 4
     return (
-        "{linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, "
+        "linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, "
         f"chunk = {64 if by_rows else 16}, warps = {warps}, stages = 2, "
-        f"value_slice = {16 * warps}, split = 4>}}"
+        f"value_slice = {16 * warps}, split = 4>"
     )
 
 
@@ -172,6 +174,8 @@ def every_program(sizes):
                 rule, dtype = name.split("_")
                 schedule = in_segments(name, size)
                 yield scan(f"{rule}segments_{dtype}_{size}", dtype, size, "?", *RULES[rule], schedule)
+            schedule = in_segments("normalized_bf16", size)
+            yield scan(f"normalizedsegments_bf16_{size}", "bf16", size, "?", attributes=schedule, z=True)
         if size in FEW:
             yield scan(f"step_f32_{size}", "f32", size, "1")
             yield scan(f"normalized_bf16_{size}", "bf16", size, "?", z=True)
