@@ -228,6 +228,8 @@ private:
   void sumKeys(Value stage, Value block, Value step, Value left, Matrix key);
   void storeKeySums(Value block, Value step, const Matrix &key);
   void storeChannels(int64_t offset, Value block, Value step, ValueRange x);
+  Value approximateExp(Value c);
+  Value decayFactor(Value c);
   void storeTotals(const RowSums &sums, Value block, Value step);
   void storeScores(Value block, Value sharer, ValueRange sums);
 

@@ -184,7 +184,7 @@ void ColumnKernel::writeTokens(Value stage, Value block, Value step,
       sums.grow(k(), k().i32(rows), k().equal(k().band(row, rows), rows));
     sums.growToAll(k());
     for (size_t i = 0; i < key.size(); ++i)
-      key[i] = k().mulf(key[i], k().exp(sums.after[i]));
+      key[i] = k().mulf(key[i], decayFactor(sums.after[i]));
     storeTotals(sums, block, step);
   }
   if (!takesTokens())
@@ -229,12 +229,11 @@ void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
   Matrix queries, reads, writes;
   for (size_t i = 0; i < q.size(); ++i) {
     Value c = isExclusive() ? sums.before[i] : sums.upTo[i];
-    Value factor =
-        isWide ? k().exp(c) : k().exp2Approximate(k().mulf(c, k().f32(log2e)));
+    Value factor = isWide ? k().exp(c) : approximateExp(c);
     queries.push_back(k().mulf(q[i], factor));
     if (isDelta())
-      reads.push_back(k().mulf(key[i], k().exp(sums.upTo[i])));
-    writes.push_back(k().mulf(key[i], k().exp(sums.after[i])));
+      reads.push_back(k().mulf(key[i], decayFactor(sums.upTo[i])));
+    writes.push_back(k().mulf(key[i], decayFactor(sums.after[i])));
   }
   storeSummands(queryTiles, block, step, split(queries, querySummands()));
   storeSummands(writeTiles, block, step, split(writes, stateSummands()));
@@ -257,6 +256,17 @@ void ColumnKernel::storeChannels(int64_t offset, Value block, Value step,
   });
 }
 
+/// e^c, 22 bits of it.
+Value ColumnKernel::approximateExp(Value c) {
+  return k().exp2Approximate(k().mulf(c, k().f32(log2e)));
+}
+
+/// By what a key is decayed that the state takes, or that reads it: of a key
+/// that is one summand of 16 bits no more than 22 bits of the factor matter.
+Value ColumnKernel::decayFactor(Value c) {
+  return stateSummands() == 1 ? approximateExp(c) : k().exp(c);
+}
+
 /// Stores the total decay of a block per channel.
 void ColumnKernel::storeTotals(const RowSums &sums, Value block, Value step) {
   Values factors;
@@ -276,9 +286,7 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
   auto choose = [&](size_t i, Value x, Value y) {
     return isTop ? (sums.isLower(i) ? x : y) : k().select(reads, x, y);
   };
-  auto factor = [&](Value c) {
-    return k().exp2Approximate(k().mulf(c, k().f32(log2e)));
-  };
+  auto factor = [&](Value c) { return approximateExp(c); };
   Matrix queries, readers, written;
   for (size_t i = 0; i < q.size(); ++i) {
     Value keyFactor = factor(choose(i, sums.upTo[i], sums.after[i]));
@@ -494,8 +502,7 @@ void ColumnKernel::finishBlock(Value stage, Value left, Value block, Value lane,
   Value betas =
       k().offset(k().offset(stage, k().mul(block, 4 * blockSize)), betaOffset);
   auto decayed = [&](Value x, Value c) {
-    return g ? k().mulf(x, k().exp2Approximate(k().mulf(c, k().f32(log2e))))
-             : x;
+    return g ? k().mulf(x, approximateExp(c)) : x;
   };
   Values a;
   for (int64_t i = 0; i < blockSize; ++i) {
