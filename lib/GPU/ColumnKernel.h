@@ -96,6 +96,11 @@ private:
   bool hasTokenDecay() { return op.getDecay() && rankOf(op.getDecay()) == 3; }
   /// One number per token, by itself or for all tokens of the head.
   bool hasScalarDecay() { return op.getDecay() && !hasChannelDecay(); }
+  /// Decays per channel are logarithms to base 2 once they are in registers:
+  /// but for the totals of blocks, `approximateExp` is all that takes them.
+  bool hasBinaryDecays() {
+    return hasChannelDecay() && !isWide && stateSummands() == 1;
+  }
   bool normalizes() { return op.getNormalizer() != Value(); }
   bool isMapped() { return featureMapOf(op) != FeatureMapKind::Identity; }
   /// The diagonal of P is not that of a product of matrices.

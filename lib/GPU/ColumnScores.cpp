@@ -48,9 +48,14 @@ Matrix ColumnKernel::loadWide(Value base, Value block, Value step) {
 /// Decays of 16 tokens and 16 channels, in f32.
 Matrix ColumnKernel::loadDecays(Value stage, Value block, Value step) {
   Value base = k().offset(stage, decayOffset);
-  if (decayType.isF32())
-    return loadWide(base, block, step);
-  return linattn::join(k(), decayType, {loadFragment(base, block, step)});
+  Matrix decays =
+      decayType.isF32()
+          ? loadWide(base, block, step)
+          : linattn::join(k(), decayType, {loadFragment(base, block, step)});
+  if (hasBinaryDecays())
+    for (Value &c : decays)
+      c = k().mulf(c, k().f32(log2e));
+  return decays;
 }
 
 /// 16 tokens and 16 channels, converted and feature-mapped. Absent tokens and
@@ -258,7 +263,8 @@ void ColumnKernel::storeChannels(int64_t offset, Value block, Value step,
 
 /// e^c, 22 bits of it.
 Value ColumnKernel::approximateExp(Value c) {
-  return k().exp2Approximate(k().mulf(c, k().f32(log2e)));
+  return k().exp2Approximate(hasBinaryDecays() ? c
+                                               : k().mulf(c, k().f32(log2e)));
 }
 
 /// By what a key is decayed that the state takes, or that reads it: of a key
@@ -270,8 +276,11 @@ Value ColumnKernel::decayFactor(Value c) {
 /// Stores the total decay of a block per channel.
 void ColumnKernel::storeTotals(const RowSums &sums, Value block, Value step) {
   Values factors;
-  for (int64_t i : {0, 1, 4, 5})
-    factors.push_back(k().exp(sums.total[i]));
+  for (int64_t i : {0, 1, 4, 5}) {
+    Value c = sums.total[i];
+    factors.push_back(
+        k().exp(hasBinaryDecays() ? k().mulf(c, k().f32(1 / log2e)) : c));
+  }
   storeChannels(totals, block, step, factors);
 }
 
