@@ -296,18 +296,29 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
     return isTop ? (sums.isLower(i) ? x : y) : k().select(reads, x, y);
   };
   auto factor = [&](Value c) { return approximateExp(c); };
-  Matrix queries, readers, written;
+  Matrix queries, decayedKeys;
   for (size_t i = 0; i < q.size(); ++i) {
     Value keyFactor = factor(choose(i, sums.upTo[i], sums.after[i]));
     Value queryFactor = isExclusive() && !(isTop && !sums.isLower(i))
                             ? factor(sums.before[i])
                             : keyFactor;
-    Value decayed = k().mulf(key[i], keyFactor);
-    queries.push_back(choose(i, k().mulf(q[i], queryFactor), zero));
-    readers.push_back(choose(i, decayed, zero));
-    written.push_back(choose(i, zero, decayed));
+    decayedKeys.push_back(k().mulf(key[i], keyFactor));
+    queries.push_back(k().mulf(q[i], queryFactor));
   }
-  Summands keys = split(written, stateSummands());
+  // The rows that read, or the others; the two numbers of a pair are of one.
+  auto keep = [&](const Summands &all, bool areReaders) {
+    Summands kept(all.size());
+    for (auto [of, from] : llvm::zip(kept, all))
+      for (auto [i, x] : llvm::enumerate(from)) {
+        Value none = arith::ConstantOp::create(k().b, k().loc,
+                                               k().b.getZeroAttr(x.getType()));
+        of.push_back(
+            choose(2 * i, areReaders ? x : none, areReaders ? none : x));
+      }
+    return kept;
+  };
+  Summands both = split(decayedKeys, stateSummands());
+  Summands keys = keep(both, /*areReaders=*/false);
   // Below 8 rows more than one pair of blocks meets; a selection keeps the pair
   // that belongs to the row.
   Value meets;
@@ -325,9 +336,9 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
     for (int64_t i : {0, 1, 6, 7})
       c[i] = k().addf(c[i], k().select(meets, met[i], zero));
   };
-  add(p, split(queries, querySummands()), readSummands());
+  add(p, keep(split(queries, querySummands()), true), readSummands());
   if (isDelta())
-    add(a, split(readers, stateSummands()), stateSummands());
+    add(a, keep(both, true), stateSummands());
 }
 
 /// Adds q_i · k_i, or q_i · (u ⊙ k_i) for an exclusive read.
