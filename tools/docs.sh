@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Regenerates docs/generated from TableGen, from the table of families and from what
-# calls launch on a GPU, and the stub of the functions that the table makes; with
+# Regenerates docs/generated from TableGen, from the table of families, from what calls
+# launch on a GPU and from the machine code of its kernels, and the stub of the functions that the table makes; with
 # --check only compares.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -8,15 +8,23 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 pages=(LinAttnDialect LinAttnEntryPasses LinAttnPasses LinAttnConversionPasses LinAttnEmulatorPasses LinAttnGPUPasses LinAttnGradientPasses Families)
 
 [ -f "$build/build.ninja" ] || configure
-ninja -C "$build" mlir-doc linattn-families _linattn linattn_fake_cuda >/dev/null
+ninja -C "$build" mlir-doc linattn-families linattn-opt linattn-translate _linattn linattn_fake_cuda >/dev/null
 made="$build/docs/generated"
 "$build/bin/linattn-families" --docs >"$made/Families.md"
 PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/stubs.py" >"$made/_named.pyi"
 
 PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/gpu/launches.py" >"$made/Launches.md" 2>/dev/null
 
+# Machine code differs from one ptxas to the next: only that which made the page is asked.
+ptxas=$(sed -n 's/^LINATTN_PTXAS:FILEPATH=//p' "$build/CMakeCache.txt")
+cp docs/generated/Predictions.md "$made/Predictions.md"
+if [ -x "$ptxas" ] && { [ "${1:-}" != --check ] || grep -qF "\`$("$ptxas" --version | grep -o 'release [0-9.]*')\`" docs/generated/Predictions.md; }; then
+  "$venv/bin/python" "$root/tools/gpu/predictions.py" "$build/bin/linattn-opt" "$build/bin/linattn-translate" "$ptxas" >"$made/Predictions.md"
+fi
+
 # Made file, kept file.
-files=("$made/_named.pyi" python/linattn/_families/_named.pyi "$made/Launches.md" docs/generated/Launches.md)
+files=("$made/_named.pyi" python/linattn/_families/_named.pyi "$made/Launches.md" docs/generated/Launches.md
+  "$made/Predictions.md" docs/generated/Predictions.md)
 for page in "${pages[@]}"; do
   files+=("$made/$page.md" "docs/generated/$page.md")
 done

@@ -238,8 +238,8 @@ void ChunkKernel::storeState(ValueRange state) {
   Value first = firstColumn ? k().equal(firstColumn, 0) : Value();
   k().ifThen(k().both(first, k().equal(thread, 0)), [&] {
     GlobalView view = function.view(k(), factors);
-    k().store(state.back(), view.at(k(), {here.segment, here.slot, here.head}),
-              4);
+    k().store(state.back(),
+              view.at(k(), {here.segment, here.sequence, here.head}), 4);
   });
 }
 
@@ -282,6 +282,8 @@ LaunchOp ChunkKernel::build(ModuleOp module, StringRef name) {
   here.ifExists(
       k(), [&] { run(); },
       [&] {
+        if (!reads())
+          return;
         clearRows(k(), thread, schedule.getWarps() * 32, slice(),
                   /*elementBytes=*/2,
                   {outputBase, outputStride, valueSize, here.count,

@@ -50,7 +50,12 @@ void ChunkKernel::sumDecays(Value left, Value stage) {
     k().store(k().vectorOf({k().mulf(sum, log2e),
                             k().mulf(k().addf(earlier, both), log2e)}),
               k().offset(at, sumsOffset()), 8);
-    k().store(k().vectorOf({k().exp(k().addf(y, later)), k().exp(later)}),
+    // A decayed key of one summand has no use for more than 22 bits.
+    auto weight = [&](Value c) {
+      return keySummands() == 1 ? k().exp2Approximate(k().mulf(c, log2e))
+                                : k().exp(c);
+    };
+    k().store(k().vectorOf({weight(k().addf(y, later)), weight(later)}),
               k().offset(at, weightsOffset()), 8);
     k().ifThen(k().equal(lane, 0), [&] {
       k().store(k().exp(from), k().offset(shared, totalOffset()), 4);

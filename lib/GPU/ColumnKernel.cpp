@@ -57,9 +57,8 @@ void ColumnKernel::layOut() {
   writeFactors = take(4 * tokens(), hasScalarDecay());
   int64_t width = hasChannelDecay() ? paddedKey() : 1;
   totals = take(4 * blocks() * width, op.getDecay() != Value());
-  bool normalizes = op.getNormalizer() != Value();
-  keySums = take(4 * blocks() * paddedKey(), normalizes);
-  normalizers = take(4 * (blocks() + 1) * paddedKey(), normalizes);
+  keySums = take(4 * blocks() * paddedKey(), normalizes());
+  normalizers = take(4 * (blocks() + 1) * paddedKey(), normalizes());
   outputOffset = take(outputTile().bytes(), !isWide && reads());
   allBytes = next;
 }
@@ -79,7 +78,13 @@ void ColumnKernel::declare() {
   beta = function.addBuffer(op.getBeta(), Access::Read, granuleOf(1, betaType));
   bonus = reads() ? function.addBuffer(op.getBonus(), Access::Read, 4)
                   : KernelFunction::none;
-  normalizer = function.addBuffer(op.getNormalizer(), Access::ReadWrite, 4);
+  bool isWhole = segments.part == Segments::Whole;
+  normalizerIn = isWhole || !reads() ? KernelFunction::none
+                                     : function.addBuffer(segments.normalizers,
+                                                          Access::Read, 4);
+  normalizerOut =
+      function.addBuffer(reads() ? op.getNormalizer() : segments.normalizers,
+                         isWhole ? Access::ReadWrite : Access::Write, 4);
   written.addBuffers(op, function);
   std::tie(stateIn, stateOut) =
       addStates(function, op, source, segments, /*align=*/4);
@@ -102,7 +107,6 @@ void ColumnKernel::place() {
     member = k().rem(head, members);
   here = locator.locate(k(), k().div(head, members));
   bonusView = function.view(k(), bonus);
-  normalizerView = function.view(k(), normalizer);
 }
 
 void ColumnKernel::placeLane() {
@@ -270,12 +274,15 @@ ColumnKernel::Values ColumnKernel::loadState() {
   return state;
 }
 
-void ColumnKernel::storeState(ValueRange state) {
-  // Of the blocks that share a state one writes it.
+Value ColumnKernel::isWriter() {
   Value writer = member ? k().equal(member, 0) : Value();
   if (segments.part == Segments::Outputs)
     writer = k().both(writer, k().equal(here.segment, schedule.getSplit() - 1));
-  k().ifThen(writer, [&] {
+  return writer;
+}
+
+void ColumnKernel::storeState(ValueRange state) {
+  k().ifThen(isWriter(), [&] {
     forEachState(function.view(k(), stateOut),
                  [&](int64_t i, Value address, Value exists) {
                    k().ifThen(exists, [&] { k().store(state[i], address, 4); });
@@ -289,7 +296,7 @@ void ColumnKernel::storeState(ValueRange state) {
 /// Stores the segment's total decay.
 void ColumnKernel::storeFactors(ValueRange values) {
   GlobalView view = function.view(k(), factors);
-  SmallVector<Value> place{here.segment, here.slot, here.head};
+  SmallVector<Value> place{here.segment, here.sequence, here.head};
   if (!hasChannelDecay()) {
     k().ifThen(k().equal(thread, 0),
                [&] { k().store(values[0], view.at(k(), place), 4); });
@@ -316,35 +323,48 @@ void ColumnKernel::forEachChannel(function_ref<void(Value)> body) {
 
 /// The normalizer stands behind those of a chunk's blocks.
 void ColumnKernel::loadNormalizer() {
+  unsigned handle =
+      normalizerIn == KernelFunction::none ? normalizerOut : normalizerIn;
+  GlobalView view = function.view(k(), handle);
   forEachChannel([&](Value channel) {
     Value exists = keySize < paddedKey() ? k().less(channel, keySize) : Value();
-    Value z = k().ifElse(
-        exists,
-        [&] {
-          return loadFloat(
-              normalizerView.at(k(), {here.slot, here.head, channel}));
-        },
-        k().f32(0));
+    Value z = k().f32(0);
+    if (reads())
+      z = k().ifElse(
+          exists, [&] { return loadFloat(normalizerAt(view, channel)); }, z);
     k().store(z, at(normalizers, k().add(channel, blocks() * paddedKey())), 4);
   });
 }
 
 void ColumnKernel::storeNormalizer() {
-  forEachChannel([&](Value channel) {
-    Value exists = keySize < paddedKey() ? k().less(channel, keySize) : Value();
-    k().ifThen(exists, [&] {
-      Value z =
-          loadFloat(at(normalizers, k().add(channel, blocks() * paddedKey())));
-      k().store(z, normalizerView.at(k(), {here.slot, here.head, channel}), 4);
+  GlobalView view = function.view(k(), normalizerOut);
+  k().ifThen(isWriter(), [&] {
+    forEachChannel([&](Value channel) {
+      Value exists =
+          keySize < paddedKey() ? k().less(channel, keySize) : Value();
+      k().ifThen(exists, [&] {
+        Value z = loadFloat(
+            at(normalizers, k().add(channel, blocks() * paddedKey())));
+        k().store(z, normalizerAt(view, channel), 4);
+      });
     });
   });
+}
+
+/// In a view of normalizers, or in one of those of segments: of the segment
+/// that is read, or of the one behind that which is summed.
+Value ColumnKernel::normalizerAt(const GlobalView &view, Value channel) {
+  if (view.strides.size() == 3)
+    return view.at(k(), {here.slot, here.head, channel});
+  return view.at(k(), {k().add(here.segment, reads() ? 0 : 1), here.sequence,
+                       here.head, channel, k().i32(0)});
 }
 
 void ColumnKernel::run() {
   if (schedule.getStages() == 2)
     startChunk(k().i32(0), k().i32(0));
   Values state = loadState();
-  if (normalizerView)
+  if (normalizes())
     loadNormalizer();
   Value chunks = k().div(k().add(here.count, tokens() - 1), tokens());
   state = k().loop(chunks, state, [&](Value number, ValueRange carried) {
@@ -353,7 +373,7 @@ void ColumnKernel::run() {
   // Nothing may arrive in shared memory after the block has gone.
   k().waitForCopies(0);
   storeState(state);
-  if (normalizerView)
+  if (normalizes())
     storeNormalizer();
 }
 
@@ -367,6 +387,8 @@ LaunchOp ColumnKernel::build(ModuleOp module, StringRef name) {
   here.ifExists(
       k(), [&] { run(); },
       [&] {
+        if (!reads())
+          return;
         clearRows(k(), thread, warps() * 32, slice(), elementBytes(),
                   {outputBase, outputStride, valueSize, here.count,
                    granuleOf(valueSize, type), firstColumn});

@@ -96,6 +96,12 @@ private:
   bool hasTokenDecay() { return op.getDecay() && rankOf(op.getDecay()) == 3; }
   /// One number per token, by itself or for all tokens of the head.
   bool hasScalarDecay() { return op.getDecay() && !hasChannelDecay(); }
+  /// Decays per channel are logarithms to base 2 once they are in registers:
+  /// but for the totals of blocks, `approximateExp` is all that takes them.
+  bool hasBinaryDecays() {
+    return hasChannelDecay() && !isWide && stateSummands() == 1;
+  }
+  bool normalizes() { return op.getNormalizer() != Value(); }
   bool isMapped() { return featureMapOf(op) != FeatureMapKind::Identity; }
   /// The diagonal of P is not that of a product of matrices.
   bool hasDiagonal() { return isExclusive() || (reads() && hasChannelDecay()); }
@@ -178,6 +184,9 @@ private:
   Values loadState();
   void storeState(ValueRange state);
   void storeFactors(ValueRange factors);
+  /// Of the blocks that could write a state, the one that does; null: all.
+  Value isWriter();
+  Value normalizerAt(const GlobalView &view, Value channel);
   void loadNormalizer();
   void storeNormalizer();
   /// Channels of the normalizer, divided among the threads.
@@ -222,7 +231,10 @@ private:
   void addDiagonal(Value step, const Matrix &q, const Matrix &key,
                    MutableArrayRef<Value> diagonal);
   void sumKeys(Value stage, Value block, Value step, Value left, Matrix key);
+  void storeKeySums(Value block, Value step, const Matrix &key);
   void storeChannels(int64_t offset, Value block, Value step, ValueRange x);
+  Value approximateExp(Value c);
+  Value decayFactor(Value c);
   void storeTotals(const RowSums &sums, Value block, Value step);
   void storeScores(Value block, Value sharer, ValueRange sums);
 
@@ -280,15 +292,15 @@ private:
   int64_t diagonals, queryFactors, keyFactors, writeFactors, totals;
   int64_t keySums, normalizers, outputOffset, allBytes = 0;
 
-  unsigned q, key, v, o, decay, beta, bonus, normalizer, stateIn, stateOut;
-  unsigned factors;
+  unsigned q, key, v, o, decay, beta, bonus, stateIn, stateOut, factors;
+  unsigned normalizerIn, normalizerOut;
   std::optional<KernelBuilder> builder;
   KernelBuilder &k() { return *builder; }
   ScanPlace here;
   Value shared, thread, lane, warp, firstColumn, member;
   Value row, pair; ///< lane / 4, lane % 4: places of a matrix's elements.
   Value headDecay, decayBase, decayStride, betaBase, betaStride;
-  GlobalView bonusView, normalizerView;
+  GlobalView bonusView;
   std::optional<TileCopy> copyQuery, copyKey, copyValue, copyDecay;
   Value queryBase, keyBase, valueBase, outputBase;
   Value queryStride, keyStride, valueStride, outputStride;

@@ -48,9 +48,14 @@ Matrix ColumnKernel::loadWide(Value base, Value block, Value step) {
 /// Decays of 16 tokens and 16 channels, in f32.
 Matrix ColumnKernel::loadDecays(Value stage, Value block, Value step) {
   Value base = k().offset(stage, decayOffset);
-  if (decayType.isF32())
-    return loadWide(base, block, step);
-  return linattn::join(k(), decayType, {loadFragment(base, block, step)});
+  Matrix decays =
+      decayType.isF32()
+          ? loadWide(base, block, step)
+          : linattn::join(k(), decayType, {loadFragment(base, block, step)});
+  if (hasBinaryDecays())
+    for (Value &c : decays)
+      c = k().mulf(c, k().f32(log2e));
+  return decays;
 }
 
 /// 16 tokens and 16 channels, converted and feature-mapped. Absent tokens and
@@ -149,7 +154,7 @@ ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
       multiply(a, key, key, 1);
     if (hasDiagonal())
       addDiagonal(step, join(q), join(key), all.take_back(2));
-    if (normalizerView)
+    if (normalizes())
       sumKeys(stage, block, step, left, join(key));
     return sums;
   }
@@ -167,12 +172,12 @@ ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
   multiply(p, qs, keys, readSummands());
   if (isDelta())
     multiply(a, keys, keys, stateSummands());
-  if (normalizerView)
+  if (normalizes())
     sumKeys(stage, block, step, left, key);
   return sums;
 }
 
-/// Makes the keys that are written, where nothing is read.
+/// Makes the keys that are written and their sums, where nothing is read.
 void ColumnKernel::writeTokens(Value stage, Value block, Value step,
                                Value left) {
   Matrix key = loadTokens(k().offset(stage, keyOffset), block, step, left,
@@ -184,10 +189,14 @@ void ColumnKernel::writeTokens(Value stage, Value block, Value step,
       sums.grow(k(), k().i32(rows), k().equal(k().band(row, rows), rows));
     sums.growToAll(k());
     for (size_t i = 0; i < key.size(); ++i)
-      key[i] = k().mulf(key[i], k().exp(sums.after[i]));
+      key[i] = k().mulf(key[i], decayFactor(sums.after[i]));
     storeTotals(sums, block, step);
   }
-  storeSummands(writeTiles, block, step, split(key, stateSummands()));
+  if (!takesTokens())
+    storeSummands(writeTiles, block, step, split(key, stateSummands()));
+  // Keys with decays per channel are decayed already.
+  if (normalizes())
+    sumKeys(stage, block, step, left, key);
 }
 
 /// The products of 16 channels on every level, and the tokens decayed from the
@@ -225,12 +234,11 @@ void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
   Matrix queries, reads, writes;
   for (size_t i = 0; i < q.size(); ++i) {
     Value c = isExclusive() ? sums.before[i] : sums.upTo[i];
-    Value factor =
-        isWide ? k().exp(c) : k().exp2Approximate(k().mulf(c, k().f32(log2e)));
+    Value factor = isWide ? k().exp(c) : approximateExp(c);
     queries.push_back(k().mulf(q[i], factor));
     if (isDelta())
-      reads.push_back(k().mulf(key[i], k().exp(sums.upTo[i])));
-    writes.push_back(k().mulf(key[i], k().exp(sums.after[i])));
+      reads.push_back(k().mulf(key[i], decayFactor(sums.upTo[i])));
+    writes.push_back(k().mulf(key[i], decayFactor(sums.after[i])));
   }
   storeSummands(queryTiles, block, step, split(queries, querySummands()));
   storeSummands(writeTiles, block, step, split(writes, stateSummands()));
@@ -238,16 +246,8 @@ void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
     storeSummands(readTiles, block, step, split(reads, stateSummands()));
 
   storeTotals(sums, block, step);
-  if (!normalizerView)
-    return;
-  Values keys;
-  for (int64_t i : {0, 1, 4, 5}) {
-    Value sum = k().addf(writes[i], writes[i + 2]);
-    for (int64_t mask : {4, 8, 16})
-      sum = k().addf(sum, k().shuffleXor(sum, mask));
-    keys.push_back(sum);
-  }
-  storeChannels(keySums, block, step, keys);
+  if (normalizes())
+    storeKeySums(block, step, writes);
 }
 
 /// One number for each of this lane's channels, of a block.
@@ -261,11 +261,26 @@ void ColumnKernel::storeChannels(int64_t offset, Value block, Value step,
   });
 }
 
+/// e^c, 22 bits of it.
+Value ColumnKernel::approximateExp(Value c) {
+  return k().exp2Approximate(hasBinaryDecays() ? c
+                                               : k().mulf(c, k().f32(log2e)));
+}
+
+/// By what a key is decayed that the state takes, or that reads it: of a key
+/// that is one summand of 16 bits no more than 22 bits of the factor matter.
+Value ColumnKernel::decayFactor(Value c) {
+  return stateSummands() == 1 ? approximateExp(c) : k().exp(c);
+}
+
 /// Stores the total decay of a block per channel.
 void ColumnKernel::storeTotals(const RowSums &sums, Value block, Value step) {
   Values factors;
-  for (int64_t i : {0, 1, 4, 5})
-    factors.push_back(k().exp(sums.total[i]));
+  for (int64_t i : {0, 1, 4, 5}) {
+    Value c = sums.total[i];
+    factors.push_back(
+        k().exp(hasBinaryDecays() ? k().mulf(c, k().f32(1 / log2e)) : c));
+  }
   storeChannels(totals, block, step, factors);
 }
 
@@ -280,21 +295,30 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
   auto choose = [&](size_t i, Value x, Value y) {
     return isTop ? (sums.isLower(i) ? x : y) : k().select(reads, x, y);
   };
-  auto factor = [&](Value c) {
-    return k().exp2Approximate(k().mulf(c, k().f32(log2e)));
-  };
-  Matrix queries, readers, written;
+  auto factor = [&](Value c) { return approximateExp(c); };
+  Matrix queries, decayedKeys;
   for (size_t i = 0; i < q.size(); ++i) {
     Value keyFactor = factor(choose(i, sums.upTo[i], sums.after[i]));
     Value queryFactor = isExclusive() && !(isTop && !sums.isLower(i))
                             ? factor(sums.before[i])
                             : keyFactor;
-    Value decayed = k().mulf(key[i], keyFactor);
-    queries.push_back(choose(i, k().mulf(q[i], queryFactor), zero));
-    readers.push_back(choose(i, decayed, zero));
-    written.push_back(choose(i, zero, decayed));
+    decayedKeys.push_back(k().mulf(key[i], keyFactor));
+    queries.push_back(k().mulf(q[i], queryFactor));
   }
-  Summands keys = split(written, stateSummands());
+  // The rows that read, or the others; the two numbers of a pair are of one.
+  auto keep = [&](const Summands &all, bool areReaders) {
+    Summands kept(all.size());
+    for (auto [of, from] : llvm::zip(kept, all))
+      for (auto [i, x] : llvm::enumerate(from)) {
+        Value none = arith::ConstantOp::create(k().b, k().loc,
+                                               k().b.getZeroAttr(x.getType()));
+        of.push_back(
+            choose(2 * i, areReaders ? x : none, areReaders ? none : x));
+      }
+    return kept;
+  };
+  Summands both = split(decayedKeys, stateSummands());
+  Summands keys = keep(both, /*areReaders=*/false);
   // Below 8 rows more than one pair of blocks meets; a selection keeps the pair
   // that belongs to the row.
   Value meets;
@@ -312,9 +336,9 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
     for (int64_t i : {0, 1, 6, 7})
       c[i] = k().addf(c[i], k().select(meets, met[i], zero));
   };
-  add(p, split(queries, querySummands()), readSummands());
+  add(p, keep(split(queries, querySummands()), true), readSummands());
   if (isDelta())
-    add(a, split(readers, stateSummands()), stateSummands());
+    add(a, keep(both, true), stateSummands());
 }
 
 /// Adds q_i · k_i, or q_i · (u ⊙ k_i) for an exclusive read.
@@ -365,6 +389,11 @@ void ColumnKernel::sumKeys(Value stage, Value block, Value step, Value left,
     for (size_t i = 0; i < key.size(); ++i)
       key[i] = k().mulf(key[i], factors[i / 2 % 2]);
   }
+  storeKeySums(block, step, key);
+}
+
+/// The sum of a block's rows.
+void ColumnKernel::storeKeySums(Value block, Value step, const Matrix &key) {
   Values keys;
   for (int64_t i : {0, 1, 4, 5}) {
     Value sum = k().addf(key[i], key[i + 2]);
@@ -493,8 +522,7 @@ void ColumnKernel::finishBlock(Value stage, Value left, Value block, Value lane,
   Value betas =
       k().offset(k().offset(stage, k().mul(block, 4 * blockSize)), betaOffset);
   auto decayed = [&](Value x, Value c) {
-    return g ? k().mulf(x, k().exp2Approximate(k().mulf(c, k().f32(log2e))))
-             : x;
+    return g ? k().mulf(x, approximateExp(c)) : x;
   };
   Values a;
   for (int64_t i = 0; i < blockSize; ++i) {

@@ -170,13 +170,13 @@ ColumnKernel::Values ColumnKernel::advance(Value number, Value stage,
       multiply(read, s, load(keys, step), stateSummands());
     Summands q = load(queries, step);
     multiply(o, q, s, readSummands());
-    if (normalizerView)
+    if (normalizes())
       multiply(denominators, q, normalizerColumn(block, step), readSummands(),
                /*halves=*/1);
   }
   if (hasScalarDecay()) {
     scaleRows(o, block);
-    if (normalizerView)
+    if (normalizes())
       scaleRows(denominators, block);
   }
   Value scores = at(finalScores, block, finalBytes());
@@ -190,7 +190,7 @@ ColumnKernel::Values ColumnKernel::advance(Value number, Value stage,
   }
   Summands p = split(loadScores(scores), readSummands());
   multiply(o, p, delta, readSummands());
-  if (normalizerView)
+  if (normalizes())
     multiply(denominators, p, split(Values(8, k().f32(1)), 1), readSummands(),
              /*halves=*/1);
   writeOutput(number, block, o, denominators);
@@ -258,13 +258,13 @@ void ColumnKernel::writeOutput(Value number, Value block, Values o,
                                ValueRange denominators) {
   Value scale = k().f32(scaleOr1(op.getScale()));
   std::array<Value, 2> inverse;
-  for (int64_t lower = 0; lower < 2 && normalizerView; ++lower)
+  for (int64_t lower = 0; lower < 2 && normalizes(); ++lower)
     inverse[lower] =
         emitInverseDenominator(k().b, k().loc, *op.getNormalize(), type,
                                k().mulf(denominators[2 * lower], scale));
   for (size_t i = 0; i < o.size(); ++i) {
     o[i] = k().mulf(o[i], scale);
-    if (normalizerView)
+    if (normalizes())
       o[i] = emitClamp(k().b, k().loc, *op.getNormalize(),
                        k().mulf(o[i], inverse[i / 2 % 2]));
   }
@@ -347,7 +347,7 @@ ColumnKernel::Values ColumnKernel::chunk(Value number, ValueRange state) {
       std::make_tuple(lane, row, pair, tokenPlace, turnedPlace, valuePlace);
   lane = k().keepInLoop(std::get<0>(outer));
   placeLane();
-  if (reads() || !takesTokens()) {
+  if (reads() || !takesTokens() || normalizes()) {
     shareScores(stage, left);
     k().barrier();
   }
@@ -355,7 +355,7 @@ ColumnKernel::Values ColumnKernel::chunk(Value number, ValueRange state) {
     finishScores(stage, left);
     k().barrier();
   }
-  if (normalizerView) {
+  if (normalizes()) {
     sumNormalizer();
     k().barrier();
   }

@@ -42,8 +42,16 @@ static double bytesOf(Value buffer, const ExpectedSizes &sizes) {
   return bytes;
 }
 
+/// Of the states of all sequences, of a pool those that have one.
+static double stateBytesOf(ScanOp op, const ExpectedSizes &sizes) {
+  double bytes = 4.0 * std::max<int64_t>(sizes.sizeOf(sequencesOf(op), 0), 0);
+  for (int64_t dim : {1, 2, 3})
+    bytes *= staticSize(op.getState(), dim);
+  return bytes;
+}
+
 double mlir::linattn::operandBytes(ScanOp op, const ExpectedSizes &sizes) {
-  double bytes = 2 * bytesOf(op.getState(), sizes);
+  double bytes = 2 * stateBytesOf(op, sizes);
   for (Value buffer : {op.getQuery(), op.getKey(), op.getValue(),
                        op.getOutput(), op.getDecay(), op.getBeta()})
     bytes += bytesOf(buffer, sizes);
@@ -189,17 +197,27 @@ static double secondsOf(const KernelWork &work, const GPUMachine &machine) {
                                   waves * (work.chunks * chunk + state));
 }
 
+std::optional<int64_t>
+mlir::linattn::tokensOfSequence(ScanOp op, const ExpectedSizes &sizes) {
+  int64_t tokens = sizes.sizeOf(op.getKey(), 2);
+  int64_t sequences = sizes.sizeOf(sequencesOf(op), 0);
+  if (ShapedType::isDynamic(tokens) || ShapedType::isDynamic(sequences))
+    return std::nullopt;
+  return op.getCuSeqlens()
+             ? llvm::divideCeil(tokens, std::max<int64_t>(sequences, 1))
+             : tokens;
+}
+
 std::optional<Prediction> mlir::linattn::predict(ScanOp op,
                                                  ScheduleAttr schedule,
                                                  const GPUMachine &machine,
                                                  const ExpectedSizes &sizes) {
-  Value slots = op.getStateIndices() ? op.getStateIndices() : op.getState();
-  int64_t tokens = sizes.sizeOf(op.getKey(), 2);
-  int64_t sequences = sizes.sizeOf(slots, 0);
-  if (ShapedType::isDynamic(tokens) || op.getCuSeqlens() ||
-      ShapedType::isDynamic(sequences))
+  std::optional<int64_t> known = tokensOfSequence(op, sizes);
+  if (!known)
     return std::nullopt;
-  int64_t states = sequences * staticSize(op.getState(), 1);
+  int64_t tokens = *known;
+  int64_t states =
+      sizes.sizeOf(sequencesOf(op), 0) * staticSize(op.getState(), 1);
   int64_t split = schedule.getSplit(), chunk = schedule.getChunk();
   Prediction prediction;
   auto add = [&](KernelWork work, int64_t parts) {
@@ -215,7 +233,8 @@ std::optional<Prediction> mlir::linattn::predict(ScanOp op,
     return prediction;
   }
   auto workOf = [&](Segments::Part part) {
-    Segments segments{part, {}, {}};
+    Segments segments;
+    segments.part = part;
     return runsByColumns(op) ? ColumnKernel(op, schedule, {}, segments).work()
                              : ChunkKernel(op, schedule, {}, segments).work();
   };
@@ -228,9 +247,12 @@ std::optional<Prediction> mlir::linattn::predict(ScanOp op,
   add(workOf(Segments::Increments), split - 1);
   add(workOf(Segments::Outputs), split);
   // The kernel between them reads and writes a state per segment.
-  double stateBytes = bytesOf(op.getState(), sizes);
+  double stateBytes = stateBytesOf(op, sizes);
   double bytes = 2 * split * stateBytes;
   prediction.bytes += bytes + stateBytes;
+  // A kernel for the normalizers, which are small.
+  if (op.getNormalizer())
+    prediction.seconds += launchSeconds + loadSeconds;
   prediction.seconds +=
       launchSeconds + std::max(bytes / machine.bandwidth,
                                llvm::divideCeil(split, 8) * loadSeconds);

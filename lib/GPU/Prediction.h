@@ -65,6 +65,10 @@ std::optional<Prediction> predict(StateOp op, ScheduleAttr schedule,
 std::optional<Prediction> predict(ReadOp op, ScheduleAttr schedule,
                                   const GPUMachine &machine);
 
+/// Tokens of a sequence: of packed ones as if all were equally long. None where
+/// the number of tokens or of sequences is not known.
+std::optional<int64_t> tokensOfSequence(ScanOp op, const ExpectedSizes &sizes);
+
 /// Bytes of queries, keys, values, outputs, decays and states, each once.
 double operandBytes(ScanOp op, const ExpectedSizes &sizes);
 

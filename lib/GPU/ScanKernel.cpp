@@ -85,12 +85,11 @@ ScanLocator::ScanLocator(ScanOp op, KernelFunction &function, int64_t segments,
 }
 
 AffineExpr ScanLocator::gridStates() {
-  Value sequences = op.getStateIndices() ? op.getStateIndices() : op.getState();
-  return function.gridSize(sequences, 0) * staticSize(op.getState(), 1);
+  return function.gridSize(sequencesOf(op), 0) * staticSize(op.getState(), 1);
 }
 
-/// An element of offsets or indices, sign-extended to i64.
-static Value readIndex(KernelBuilder &k, const GlobalView &view, Value at) {
+Value mlir::linattn::readIndex(KernelBuilder &k, const GlobalView &view,
+                               Value at) {
   Value x = k.load(view.element, view.at(k, {at}), view.bytes());
   if (view.element.isInteger(64))
     return x;
@@ -102,7 +101,7 @@ ScanPlace ScanLocator::locate(KernelBuilder &k, Value state) {
   int64_t heads = staticSize(op.getState(), 1);
   Value sequence = k.div(state, heads);
   place.head = k.rem(state, heads);
-  place.slot = place.batch = sequence;
+  place.slot = place.batch = place.sequence = sequence;
   place.count = function.size(k, op.getKey(), 2);
   if (GlobalView view = function.view(k, offsets)) {
     place.batch = k.i32(0);
@@ -134,7 +133,8 @@ void ScanLocator::locateSegment(KernelBuilder &k, ScanPlace &place) {
   Value mine = k.select(k.less(left, length), left, length);
   if (op.getReverse())
     first = k.sub(k.sub(place.count, first), mine);
-  place.begin = k.extend(first);
+  Value begin = k.extend(first);
+  place.begin = place.begin ? k.add(place.begin, begin) : begin;
   place.count = mine;
 }
 
@@ -149,7 +149,7 @@ Value ScanPlace::stateIn(KernelBuilder &k, const GlobalView &view,
                          int64_t later) const {
   if (view.strides.size() == 4)
     return view.at(k, {slot, head});
-  return view.at(k, {k.add(segment, later), slot, head});
+  return view.at(k, {k.add(segment, later), sequence, head});
 }
 
 void mlir::linattn::copyGate(KernelBuilder &k, Value shared, Value global,

@@ -41,6 +41,7 @@ struct Segments {
   enum Part { Whole, Increments, Outputs };
   Part part = Whole;
   Value states, factors;
+  Value normalizers; ///< [S, B, H, K, 1], like `states`; null without one.
 };
 
 /// Why no kernel of `form` can run the scan, as the end of a sentence; empty if
@@ -87,6 +88,7 @@ bool runsByColumns(ScanOp op);
 /// The state head of a thread block and the tokens of its sequence.
 struct ScanPlace {
   Value slot, head; ///< Of the state.
+  Value sequence;   ///< Its number; `slot`, unless states are rows of a pool.
   Value exists;     ///< Whether the sequence has a state; null: it has.
   Value segment;    ///< Null: the whole sequence.
   Value batch;      ///< Of the tokens.
@@ -101,6 +103,14 @@ struct ScanPlace {
   void ifExists(KernelBuilder &k, function_ref<void()> body,
                 function_ref<void()> otherwise) const;
 };
+
+/// What holds one state or row of a pool for every sequence.
+inline Value sequencesOf(ScanOp op) {
+  return op.getStateIndices() ? op.getStateIndices() : op.getState();
+}
+
+/// An element of offsets or of rows of a pool, sign-extended to i64.
+Value readIndex(KernelBuilder &k, const GlobalView &view, Value at);
 
 /// Wants the sizes and offsets that `locate` needs.
 class ScanLocator {

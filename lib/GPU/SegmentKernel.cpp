@@ -22,11 +22,13 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// The states before all segments. A thread has one element of one state.
+/// The states before all segments, from `from` or 0 on. A thread has one
+/// element of one state; normalizers are states of one column.
 class StatesKernel {
 public:
-  StatesKernel(ScanOp op, const StateSource &source, const Segments &segments)
-      : op(op), source(source), segments(segments) {}
+  /// `memory`: [S, B, H, K, V], `decays`: [S − 1, B, H] or [S − 1, B, H, K].
+  StatesKernel(ScanOp op, Value from, Value memory, Value decays)
+      : op(op), from(from), memory(memory), decays(decays) {}
 
   LaunchOp build(ModuleOp module, StringRef name);
 
@@ -48,19 +50,16 @@ private:
   }
 
   ScanOp op;
-  StateSource source;
-  Segments segments;
+  Value from, memory, decays;
   KernelFunction function;
-  int64_t keySize = staticSize(op.getState(), 2);
-  int64_t valueSize = staticSize(op.getState(), 3);
-  int64_t heads = staticSize(op.getState(), 1);
-  int64_t count = staticSize(segments.states, 0);
+  int64_t count = staticSize(memory, 0), heads = staticSize(memory, 2);
+  int64_t keySize = staticSize(memory, 3), valueSize = staticSize(memory, 4);
 
-  unsigned initial, states, factors;
+  unsigned initial, states, factors, indices;
   GlobalView factorView;
   std::optional<KernelBuilder> builder;
   KernelBuilder &k() { return *builder; }
-  Value slot, head, row, column, exists, base, stride;
+  Value sequence, slot, head, row, column, exists, base, stride;
 };
 
 } // namespace
@@ -70,14 +69,22 @@ void StatesKernel::place() {
   Value state = k().div(block, blocksPerState());
   Value element =
       k().add(k().mul(k().rem(block, blocksPerState()), threads), k().thread());
-  slot = k().div(state, heads);
+  slot = sequence = k().div(state, heads);
   head = k().rem(state, heads);
   row = k().div(element, valueSize);
   column = k().rem(element, valueSize);
   if (elements() % threads)
     exists = k().less(element, elements());
+  if (GlobalView view = function.view(k(), indices)) {
+    Value index = readIndex(k(), view, sequence);
+    OpBuilder &b = k().b;
+    exists = k().both(exists, arith::CmpIOp::create(b, k().loc,
+                                                    arith::CmpIPredicate::sge,
+                                                    index, k().i64(0)));
+    slot = arith::TruncIOp::create(b, k().loc, b.getI32Type(), index);
+  }
   GlobalView view = function.view(k(), states);
-  base = view.at(k(), {k().i32(0), slot, head, row, column});
+  base = view.at(k(), {k().i32(0), sequence, head, row, column});
   stride = k().mul(view.strides[0], k().i64(4));
   factorView = function.view(k(), factors);
 }
@@ -89,20 +96,20 @@ Value StatesKernel::stateOf(Value segment) {
 
 /// Through `number` segments: stores the state before each of them.
 Value StatesKernel::advance(Value first, int64_t number, Value state) {
-  SmallVector<Value> increments, decays;
+  SmallVector<Value> increments, factors;
   for (int64_t i = 0; i < number; ++i) {
     Value segment = k().add(first, i);
     increments.push_back(loadFloat(stateOf(k().add(segment, 1))));
     if (!factorView)
       continue;
-    SmallVector<Value> place{segment, slot, head};
+    SmallVector<Value> place{segment, sequence, head};
     if (factorView.strides.size() == 4)
       place.push_back(row);
-    decays.push_back(loadFloat(factorView.at(k(), place)));
+    factors.push_back(loadFloat(factorView.at(k(), place)));
   }
   for (int64_t i = 0; i < number; ++i) {
     k().store(state, stateOf(k().add(first, i)), 4);
-    state = factorView ? k().fma(state, decays[i], increments[i])
+    state = factorView ? k().fma(state, factors[i], increments[i])
                        : k().addf(state, increments[i]);
   }
   return state;
@@ -110,8 +117,11 @@ Value StatesKernel::advance(Value first, int64_t number, Value state) {
 
 void StatesKernel::run() {
   Value state = k().f32(0);
-  if (GlobalView view = function.view(k(), initial))
-    state = loadFloat(view.at(k(), {slot, head, row, column}));
+  if (GlobalView view = function.view(k(), initial)) {
+    SmallVector<Value> place{slot, head, row, column};
+    place.truncate(view.strides.size());
+    state = loadFloat(view.at(k(), place));
+  }
   int64_t steps = count - 1, rounds = steps / loadsAtOnce;
   if (rounds)
     state =
@@ -124,10 +134,11 @@ void StatesKernel::run() {
 }
 
 LaunchOp StatesKernel::build(ModuleOp module, StringRef name) {
-  initial = function.addBuffer(source.buffer, Access::Read, 4);
-  states = function.addBuffer(segments.states, Access::ReadWrite, 4);
-  factors = function.addBuffer(segments.factors, Access::Read, 4);
-  AffineExpr slots = function.gridSize(op.getState(), 0);
+  initial = function.addBuffer(from, Access::Read, 4);
+  states = function.addBuffer(memory, Access::ReadWrite, 4);
+  factors = function.addBuffer(decays, Access::Read, 4);
+  indices = function.addBuffer(op.getStateIndices(), Access::Read, 4);
+  AffineExpr sequences = function.gridSize(sequencesOf(op), 0);
   function.create(module, name, op.getLoc());
   OpBuilder b = OpBuilder::atBlockEnd(function.body());
   builder.emplace(b, op.getLoc());
@@ -135,7 +146,7 @@ LaunchOp StatesKernel::build(ModuleOp module, StringRef name) {
   k().ifThen(exists, [&] { run(); });
   LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
   AffineExpr one = getAffineConstantExpr(1, module.getContext());
-  function.finish({slots * (heads * blocksPerState()), one, one}, threads,
+  function.finish({sequences * (heads * blocksPerState()), one, one}, threads,
                   /*shared=*/0);
   OpBuilder host(op);
   return function.launch(host, op.getLoc());
@@ -144,13 +155,13 @@ LaunchOp StatesKernel::build(ModuleOp module, StringRef name) {
 /// Memory of f32 for every sequence of the scan, S times.
 static Value allocate(ScanOp op, int64_t segments, ArrayRef<int64_t> rest) {
   OpBuilder b(op);
-  auto state = cast<MemRefType>(op.getState().getType());
-  SmallVector<int64_t> shape{segments, state.getDimSize(0),
-                             state.getDimSize(1)};
+  Value sequences = sequencesOf(op);
+  int64_t count = staticSize(sequences, 0);
+  SmallVector<int64_t> shape{segments, count, staticSize(op.getState(), 1)};
   llvm::append_range(shape, rest);
   SmallVector<Value> sizes;
-  if (state.isDynamicDim(0))
-    sizes.push_back(memref::DimOp::create(b, op.getLoc(), op.getState(), 0));
+  if (ShapedType::isDynamic(count))
+    sizes.push_back(memref::DimOp::create(b, op.getLoc(), sequences, 0));
   return memref::AllocOp::create(b, op.getLoc(),
                                  MemRefType::get(shape, b.getF32Type()), sizes);
 }
@@ -166,14 +177,20 @@ LaunchOp mlir::linattn::buildSegmentKernels(ScanOp op, ScheduleAttr schedule,
     segments.factors = allocate(op, count - 1,
                                 rankOf(decay) == 4 ? ArrayRef<int64_t>(keySize)
                                                    : ArrayRef<int64_t>());
+  if (op.getNormalizer())
+    segments.normalizers = allocate(op, count, {keySize, 1});
   auto build = runsByColumns(op) ? buildColumnKernel : buildRowKernel;
   segments.part = Segments::Increments;
   build(op, schedule, source, segments, module, (name + "_increments").str());
-  StatesKernel(op, source, segments).build(module, (name + "_states").str());
+  StatesKernel(op, source.buffer, segments.states, segments.factors)
+      .build(module, (name + "_states").str());
+  if (op.getNormalizer())
+    StatesKernel(op, op.getNormalizer(), segments.normalizers, segments.factors)
+        .build(module, (name + "_normalizers").str());
   segments.part = Segments::Outputs;
   LaunchOp launch = build(op, schedule, source, segments, module, name);
   OpBuilder b(op);
-  for (Value memory : {segments.states, segments.factors})
+  for (Value memory : {segments.states, segments.factors, segments.normalizers})
     if (memory)
       memref::DeallocOp::create(b, op.getLoc(), memory);
   return launch;

@@ -195,7 +195,7 @@ private:
     Choice best;
     double most = mostTraffic * operandBytes(op, sizes());
     int64_t chunks =
-        llvm::divideCeil(sizes().sizeOf(op.getKey(), 2), schedule.getChunk());
+        llvm::divideCeil(*tokensOfSequence(op, sizes()), schedule.getChunk());
     for (int64_t split = 2; split <= std::min(chunks, mostSegments); ++split) {
       ScheduleAttr candidate = withSplit(schedule, split);
       Prediction prediction = *predict(op, candidate, machine(), sizes());

@@ -354,9 +354,11 @@ def test_sizes_of_the_call_choose_the_schedule(driver, batch, tokens, segments):
     assert f"chosen for {batch} sequences, {tokens if tokens > 300 else 256} tokens" in remark
 
 
-def test_segments_of_python_calls_in_the_emulator(rng):
-    q, k, v = (rng.standard_normal((1, 2100, 1, 16)).astype(np.float16) for _ in range(3))
-    call = lambda target: linattn.scan(q, k, v, target=target)  # noqa: E731
+@pytest.mark.parametrize("options", [{}, {"normalize": True, "feature_map": "elu"}, {"cu_seqlens": [0, 2000, 4100]}], ids=["plain", "normalized", "packed"])
+def test_segments_of_python_calls_in_the_emulator(rng, options):
+    T = 4100 if options else 2100
+    q, k, v = (rng.standard_normal((1, T, 1, 16)).astype(np.float16) for _ in range(3))
+    call = lambda target: linattn.scan(q, k, v, **options, target=target)  # noqa: E731
     assert "segments:" in linattn.explain(lambda: call("nvvm-emulated"))
     got, want = call("nvvm-emulated"), call("reference")
     assert np.abs(got - want).max() <= 1e-3 * np.abs(want).max()

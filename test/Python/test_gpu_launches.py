@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import sys
 
 import numpy as np
@@ -41,6 +42,22 @@ def test_no_call_is_a_toy(recorder, dtypes):
         stale += [] if row in SHOWN else [row]
     assert not slow
     assert not stale, "docs/generated/Launches.md is out of date: run tools/docs.sh"
+
+
+def test_every_public_function_is_there():
+    shown = {function.partition(".")[0] for function, *_ in launches.calls()}
+    elsewhere = set().union(*launches.ELSEWHERE.values())
+    assert shown | elsewhere == set(linattn.__all__)
+    assert shown & elsewhere == {"State", "StatePool"}
+    # The table has a row for each of them in every dtype, and each row has the threads.
+    rows = [line for line in SHOWN if line.startswith("| `")]
+    calls = {(function, options) for function, options, *_ in launches.calls()}
+    found = {tuple(cell.strip(" `") for cell in row.split("|")[1:4]) for row in rows}
+    assert found == {(*call, ", ".join(dtypes)) for call in calls for dtypes in launches.DTYPES}
+    for row in rows:
+        work, kernels = int(row.split("|")[4]), re.findall(r"` (\d+) × (\d+)", row)
+        assert max(int(blocks) * int(threads) for blocks, threads in kernels) >= min(work, launches.ENOUGH), row
+        assert min(int(threads) for _, threads in kernels) >= launches.WARP, row
 
 
 def draw(rng, *shape, dtype=np.float32):

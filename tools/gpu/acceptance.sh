@@ -5,10 +5,11 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 usage() {
   cat <<'EOF'
-usage: tools/gpu/acceptance.sh [--build-only | --run-only | --report-only] [options]
+usage: tools/gpu/acceptance.sh [--build-only | --run-only | --report-only | --smoke-only] [options]
   --build-only       compile into PACKAGE; needs the build, no GPU
   --run-only         check and time PACKAGE; needs Python, PyTorch and a GPU, no network
   --report-only      results.json of an earlier run to Markdown and plots in REPORT
+  --smoke-only       public calls alone, where linattn can be imported; with --emulated without a GPU
   --package DIR      (default: build/gpu-acceptance)
   --out DIR          where the run writes its results (default: PACKAGE/results)
   --report DIR       where the report goes (default: docs/benchmarks/gpu)
@@ -23,10 +24,10 @@ EOF
 }
 
 stages="build run report" package="$root/build/gpu-acceptance" out="" report="$root/docs/benchmarks/gpu"
-build_options=() run_options=()
+build_options=() run_options=() smoke_options=()
 while [ $# -gt 0 ]; do
   case $1 in
-  --build-only | --run-only | --report-only) stages=${1#--} stages=${stages%-only} ;;
+  --build-only | --run-only | --report-only | --smoke-only) stages=${1#--} stages=${stages%-only} ;;
   --package) package=$2; shift ;;
   --out) out=$2; shift ;;
   --report) report=$2; shift ;;
@@ -34,6 +35,7 @@ while [ $# -gt 0 ]; do
   --jobs) build_options+=(--jobs "$2"); shift ;;
   --seconds) run_options+=(--seconds "$2"); shift ;;
   --no-cubin | --quick) build_options+=("$1") ;;
+  --emulated) smoke_options+=("$1") ;;
   --dry-run) run_options+=("$1") ;;
   -h | --help) usage; exit 0 ;;
   *) usage >&2; exit 2 ;;
@@ -53,7 +55,10 @@ for stage in $stages; do
     ;;
   run)
     # The package's own scripts fit its kernels.
-    PYTHONPATH="$package" "$python" -m acceptance "$package" --out "$out" "${run_options[@]}" || status=$?
+    PYTHONPATH="$package${PYTHONPATH:+:$PYTHONPATH}" "$python" -m acceptance "$package" --out "$out" "${run_options[@]}" || status=$?
+    ;;
+  smoke)
+    PYTHONPATH="$root/tools/gpu${PYTHONPATH:+:$PYTHONPATH}" "$python" -m acceptance.smoke "${smoke_options[@]}" || status=$?
     ;;
   report)
     PYTHONPATH="$root/tools/gpu" "$python" -m acceptance.report "$out/results.json" "$report"

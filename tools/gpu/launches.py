@@ -32,6 +32,14 @@ VARIANTS = {
     "linear_attention": [("softmax_kernel", {"feature_map": "softmax_kernel"}, ())],
 }  # fmt: skip
 NEEDED = {"gated_deltaproduct": {"num_householder": 2}, "lightning": {"layer_idx": 1, "num_layers": 12}}
+# Public names whose calls launch no kernels of their own on a GPU.
+ELSEWHERE = {
+    "other names of the functions here": {"conv", "fla"},
+    "they run on the CPU": {"onnx_causal_conv_with_state", "onnx_linear_attention", "reference", "weights"},
+    "objects; methods of State and StatePool are here": {"Kernel", "RandomProjection", "State", "StatePool", "UnsupportedError"},
+    "settings, models and texts": {"__version__", "compile", "convert", "costs", "deadline", "explain", "feature_maps", "get_num_threads",
+                                   "random_projection", "set_num_threads"},
+}  # fmt: skip
 # Independent results, where they are not B·H·V, the columns of all states.
 CHANNELS = {"hgrn": B * D, "rwkv4": B * H * D, "lru": B * 32}
 
@@ -132,13 +140,43 @@ def _others(dtype, gates):
     yield "output_norm", "gate", lambda: linattn.output_norm(q, weight=weight, gate=k), rows
     x, taps = tokens(B, T, H * D), _array(f"{H * D} 4", "float32")
     yield "causal_conv1d", "", lambda: linattn.causal_conv1d(x, taps, activation="silu"), B * T * H * D
+    for name in ("rms_norm_gated", "layer_norm_gated"):
+        yield name, "", lambda f=getattr(linattn, name): f(q, k, weight), rows
+    for name in ("layernorm_fn", "rmsnorm_fn"):
+        yield name, "z", lambda f=getattr(linattn, name): f(q, weight, None, k), rows
+    yield "bidirectional", "decay", lambda: linattn.bidirectional(q, k, v, decay=gate), columns
     n = 16
     u, A, P = tokens(B, H * D, T), _array(f"{H * D} {n}", "float32"), tokens(B, n, T)
     yield "selective_scan", "softplus", lambda: linattn.selective_scan(u, u, A, P, P, z=u, delta_softplus=True), B * H * D
+    yield from _steps(dtype, gates)
+
+
+def _steps(dtype, gates):
+    """Of states: 64 sequences, one token."""
+    import numpy as np
+
+    import linattn
+
+    n = 64
+    q = _array(f"{n} 1 {H} {D}", dtype)
+    decay, wide = _array(f"{n} 1 {H}", gates), _array(f"{n} 1 {H} K", gates)
+    rows = Device(np.arange(n, dtype=np.int32))
+
+    def state(pool=n):
+        # As one that has been stepped: it is updated in place.
+        return linattn.State._own(_array(f"{pool} {H} {D} {D}", "float32"))
+
+    columns = n * H * D
+    yield "State.step", "decay", lambda: state().step(q, q, q, decay=decay), columns
+    yield "State.step", "decay per channel, delta", lambda: state().step(q, q, q, decay=wide, beta=decay, update="delta"), columns
+    # What a pool does whose rows are on the GPU.
+    yield "StatePool.step", "decay", lambda: state(2 * n).step(q, q, q, decay=decay, state_indices=rows), columns
+    yield "State.update", "", lambda: state().update(q, q), columns
+    yield "State.query", "", lambda: state().query(q), columns
 
 
 def calls(dtype="float16", gates="float32"):
-    """(function, options in words, call, independent results) of every public function."""
+    """(function, options in words, call, independent results) of every public function but those of ELSEWHERE."""
     yield from _others(dtype, gates)
     yield from _families(dtype, gates)
 

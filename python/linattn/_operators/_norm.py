@@ -345,7 +345,8 @@ def _over_rows(x, gate, residual, out, weight, bias, groups=1, **options):
             called = {"gate": "gate", "skip": "residual", "out": "out"}[name]
             raise ValueError(f"{called}: expected shape {shape}, but got {_shape_of(name, array)}")
     given = out
-    if not 2 <= len(shape) <= (4 if groups == 1 else 3):
+    flattened = not 2 <= len(shape) <= (4 if groups == 1 else 3)
+    if flattened:
         rows = (-1, shape[-1]) if shape[-1:] else (1, 1)
         if out is not None and len(shape) > 4:
             raise ValueError(f"out: expected it only for at most 4 dimensions, but got {len(shape)}")
@@ -356,7 +357,9 @@ def _over_rows(x, gate, residual, out, weight, bias, groups=1, **options):
         one = _arrays.convert_like(ones if len(x.shape) < 4 else np.ones((x.shape[2], 1), np.float32), x)
         tokens["skip_weight"] = one
     result = output_norm(x, weight=weight, bias=bias, groups=groups, **tokens, **options)
-    return given if given is not None else result.reshape(shape)
+    if given is not None:
+        return given
+    return result.reshape(shape) if flattened else result
 
 
 # ----------------------------------------------------------------------------

@@ -16,11 +16,14 @@ writes what they take.
 """
 
 import os
+import pathlib
 import re
-import struct
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools" / "gpu"))
+from machine_code import LOCAL, PIPES, SLOW_CONVERSION, count, instructions  # noqa: E402
 
 SIZES = [16, 32, 60, 64, 96, 128, 192, 256]
 NO_SPILLS_UP_TO = 128
@@ -29,36 +32,8 @@ SHARED = {"sm_80": 163 * 1024}
 HOPPER_SHARED = 227 * 1024
 
 
-# Instructions by the low 9 bits of their code: the others are forms of operands.
-PIPES = {
-    "tensor": {0x03C, 0x1F0},  # HMMA, HGMMA
-    "special": {0x104, 0x108},  # F2F, MUFU
-    "pack": {0x03E},  # F2FP: two floats to a pair of 16 bits
-    "float": {0x020, 0x021, 0x023},  # FMUL, FADD, FFMA
-    "lanes": {0x189},  # SHFL
-    "shared": {0x03B, 0x184, 0x188},  # LDSM, LDS, STS
-    "global": {0x181, 0x186, 0x1AE},  # LDG, STG, LDGSTS
-    "barrier": {0x11D},  # BAR
-}
-SLOW_CONVERSION = 0x104  # F2F
-LOCAL = {0x183, 0x187}  # LDL, STL
 COLUMNS = ["registers", "shared memory", *PIPES, "all"]
 TOLERANCE = 1.03
-
-
-def opcodes(cubin):
-    """The codes of the instructions of its kernel, 16 bytes each."""
-    (offset,) = struct.unpack_from("<Q", cubin, 40)
-    _, count, _ = struct.unpack_from("<HHH", cubin, 58)
-    sections = [struct.unpack_from("<IIQQQQ", cubin, offset + 64 * i) for i in range(count)]
-    # Executable: the kernel's section.
-    (text,) = [cubin[at : at + size] for _, kind, flags, _, at, size in sections if kind == 1 and flags & 4]
-    return [struct.unpack_from("<Q", text, at)[0] & 0x1FF for at in range(0, len(text), 16)]
-
-
-def count(codes):
-    codes = [code for code in codes if code != 0x118]  # NOP, behind the end
-    return [sum(code in kinds for code in codes) for kinds in PIPES.values()] + [len(codes)]
 
 
 class Budget:
@@ -97,7 +72,7 @@ class Budget:
 
 
 def scan(name, dtype, size, tokens, clauses="", gates=(), attributes="", z=False):
-    """A function with one scan; `gates` are the shapes of its extra operands %g0, …"""
+    """A function with one scan; `gates` are the shapes of its extra operands %g0, …, `attributes` text of them, comma-separated."""
     t = f"tensor<2x4x{tokens}x{size}x{dtype}>"
     s = f"tensor<2x4x{size}x{size}xf32>"
     arguments = f"%q: {t}, %k: {t}, %v: {t}"
@@ -107,14 +82,16 @@ def scan(name, dtype, size, tokens, clauses="", gates=(), attributes="", z=False
         g += ">" if gate == MASK else "xf32>"
         arguments += f", %g{number}: {g}"
         types += f", {g}"
-    results = f"{t}, {s}"
+    results, normalizer = f"{t}, {s}", ""
     if z:
         results += f", tensor<2x4x{size}xf32>"
         arguments += f", %z: tensor<2x4x{size}xf32>"
-        attributes += (
-            " normalizer(%z) {normalize = #linattn.normalize<eps = 1.0e-6>, "
-            "feature_map = #linattn.feature_map<elu1>}"
+        normalizer = "normalizer(%z)"
+        attributes += ", " * bool(attributes) + (
+            "normalize = #linattn.normalize<eps = 1.0e-6>, feature_map = #linattn.feature_map<elu1>"
         )
+    if attributes:
+        attributes = f"{{{attributes}}} "
     empty = "%e = tensor.empty() : " + t
     if tokens == "?":
         empty = (
@@ -125,7 +102,7 @@ def scan(name, dtype, size, tokens, clauses="", gates=(), attributes="", z=False
     values = ", ".join(f"%o#{i}" for i in range(count))
     return (
         f"func.func @{name}({arguments}, %s: {s}) -> ({results}) {{ {empty} "
-        f"%o:{count} = linattn.scan %q, %k, %v {clauses} into(%e) init(%s) {attributes}"
+        f"%o:{count} = linattn.scan %q, %k, %v {clauses} into(%e) init(%s) {normalizer} {attributes}"
         f": ({types}, {results}) -> ({results}) return {values} : {results} }}\n"
     )
 
@@ -173,9 +150,9 @@ def in_segments(name, size):
     by_rows = name in ("chunk_bf16", "decay_bf16")
     warps = 8 if size == 128 else 4
     return (
-        "{linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, "
+        "linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, "
         f"chunk = {64 if by_rows else 16}, warps = {warps}, stages = 2, "
-        f"value_slice = {16 * warps}, split = 4>}}"
+        f"value_slice = {16 * warps}, split = 4>"
     )
 
 
@@ -197,6 +174,8 @@ def every_program(sizes):
                 rule, dtype = name.split("_")
                 schedule = in_segments(name, size)
                 yield scan(f"{rule}segments_{dtype}_{size}", dtype, size, "?", *RULES[rule], schedule)
+            schedule = in_segments("normalized_bf16", size)
+            yield scan(f"normalizedsegments_bf16_{size}", "bf16", size, "?", attributes=schedule, z=True)
         if size in FEW:
             yield scan(f"step_f32_{size}", "f32", size, "1")
             yield scan(f"normalized_bf16_{size}", "bf16", size, "?", z=True)
@@ -219,7 +198,8 @@ def check(ptx, plans, ptxas, chip, options, budget):
         result = subprocess.run(command, input=ptx, text=True, capture_output=True)
         if result.returncode:
             return [f"{name}: {result.stderr}"], name
-        codes = opcodes(code.read())
+        found = instructions(code.read())
+        codes = [one.code for one in found]
     registers = int(re.search(r"Used (\d+) registers", result.stderr).group(1))
     spills = int(re.search(r"(\d+) bytes spill stores", result.stderr).group(1))
     line = f"{name}: {registers} registers, {spills} bytes spilled, {shared} bytes shared"
@@ -245,7 +225,7 @@ def check(ptx, plans, ptxas, chip, options, budget):
     if LOCAL & set(codes) and size <= NO_SPILLS_UP_TO:
         wrong.append("local memory")
     if budget:
-        wrong += budget.check(f"{chip}:{name}", [registers, shared, *count(codes)])
+        wrong += budget.check(f"{chip}:{name}", [registers, shared, *count(found)])
     return [f"{line}: {', '.join(wrong)}"] if wrong else [], line
 
 

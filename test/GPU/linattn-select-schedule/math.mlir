@@ -4,6 +4,7 @@
 // RUN: linattn-opt %s --linattn-select-schedule | FileCheck %s --check-prefix=STRICT --implicit-check-not=summands
 // RUN: linattn-opt %s --linattn-select-schedule --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=LONGER
 // RUN: not linattn-opt %s --linattn-select-schedule=math=loose 2>&1 | FileCheck %s --check-prefix=LOOSE
+// RUN: linattn-opt %s --linattn-select-schedule='math=fast chip=sm_90' | FileCheck %s --check-prefix=DELTA
 
 // Products of f32 take two summands under fast arithmetic.
 
@@ -78,5 +79,23 @@ func.func @bf16(%q: memref<2x8x?x64xbf16>, %g: memref<2x8x?x64xf32>, %s: memref<
     : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xf32>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
   linattn.quadratic %q, %q, %q weights(softmax) into(%q)
     : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>) -> ()
+  return
+}
+// Of a delta rule one stage of 64 tokens comes before two of 32; where two of 64 fit, these.
+// DELTA-LABEL: func.func @kda(
+// DELTA: chunk = 64, warps = 8, value_slice = 128, summands = 1>
+func.func @kda(%q: memref<1x8x?x128xbf16>, %g: memref<1x8x?x128xf32>, %b: memref<1x8x?xf32>, %s: memref<1x8x128x128xf32>) {
+  linattn.scan %q, %q, %q decay(%g) beta(%b) update(delta) into(%q) init(%s)
+    : (memref<1x8x?x128xbf16>, memref<1x8x?x128xbf16>, memref<1x8x?x128xbf16>, memref<1x8x?x128xf32>,
+       memref<1x8x?xf32>, memref<1x8x?x128xbf16>, memref<1x8x128x128xf32>) -> ()
+  return
+}
+
+// DELTA-LABEL: func.func @gated_delta(
+// DELTA: chunk = 64, warps = 8, stages = 2, value_slice = 128, summands = 1>
+func.func @gated_delta(%q: memref<1x8x?x128xbf16>, %g: memref<1x8x?xf32>, %s: memref<1x8x128x128xf32>) {
+  linattn.scan %q, %q, %q decay(%g) beta(%g) update(delta) into(%q) init(%s)
+    : (memref<1x8x?x128xbf16>, memref<1x8x?x128xbf16>, memref<1x8x?x128xbf16>, memref<1x8x?xf32>,
+       memref<1x8x?xf32>, memref<1x8x?x128xbf16>, memref<1x8x128x128xf32>) -> ()
   return
 }

@@ -8,9 +8,11 @@
 // The number of tokens is not known: segments of few would be slower than none.
 // CHECK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 4 warps, 64 columns of the state: products of matrices, chunk by chunk; one segment: the number of tokens or sequences is not known"
 // CHECK: [Passed] select-schedule {{.*}}; one segment: what a segment of the delta rule does to a state is a dense matrix"
-// CHECK: [Passed] select-schedule {{.*}}; one segment: packed sequences are not cut into segments"
-// CHECK: [Passed] select-schedule {{.*}}; one segment: states of a pool are not summed by segments"
-// CHECK: [Passed] select-schedule {{.*}}products of matrices, chunk by chunk; one segment: states of a pool are not summed by segments"
+// Packed sequences are predicted as if all were equally long, states of a pool as those of so many sequences as there are rows.
+// CHECK: [Passed] select-schedule {{.*}} columns of the state, [[P:[0-9]+]] segments: {{.*}} in [[P]] segments: {{.*}} us]
+// CHECK: [Passed] select-schedule {{.*}} columns of the state, [[N]] segments: {{.*}} in [[N]] segments: {{.*}} us]
+// CHECK: [Passed] select-schedule {{.*}}products of matrices, chunk by chunk; one segment: the number of tokens or sequences is not known"
+// CHECK: [Passed] select-schedule {{.*}} segments: {{.*}} in {{[0-9]+}} segments: {{.*}} us]
 
 // CHECK-LABEL: func.func @one_head(
 // CHECK: value_slice = 64, split = {{[0-9]+}}>
@@ -56,7 +58,7 @@ func.func @delta(%q: memref<1x1x65536x64xbf16>, %k: memref<1x1x65536x64xbf16>, %
 }
 
 // CHECK-LABEL: func.func @packed(
-// CHECK: value_slice = 64>
+// CHECK: value_slice = 64, split = {{[0-9]+}}>
 func.func @packed(%q: memref<1x1x65536x64xbf16>, %k: memref<1x1x65536x64xbf16>, %c: memref<5xi32>,
                   %o: memref<1x1x65536x64xbf16>, %s: memref<4x1x64x64xf32>) {
   linattn.scan %q, %k, %k cu_seqlens(%c) into(%o) init(%s)
@@ -66,7 +68,7 @@ func.func @packed(%q: memref<1x1x65536x64xbf16>, %k: memref<1x1x65536x64xbf16>, 
 }
 
 // CHECK-LABEL: func.func @pool(
-// CHECK: form = chunk, {{.*}}value_slice = 64>
+// CHECK: form = chunk, {{.*}}value_slice = 64, split = {{[0-9]+}}>
 func.func @pool(%q: memref<1x1x65536x64xbf16>, %k: memref<1x1x65536x64xbf16>, %i: memref<1xi32>,
                 %o: memref<1x1x65536x64xbf16>, %s: memref<8x1x64x64xf32>) {
   linattn.scan %q, %k, %k state_indices(%i) into(%o) init(%s)
@@ -83,5 +85,15 @@ func.func @pool_of_any_batch(%q: memref<?x2x4096x64xbf16>, %k: memref<?x2x4096x6
   linattn.scan %q, %k, %k state_indices(%i) into(%o) init(%s)
     : (memref<?x2x4096x64xbf16>, memref<?x2x4096x64xbf16>, memref<?x2x4096x64xbf16>, memref<?xi32>,
        memref<?x2x4096x64xbf16>, memref<8x2x64x64xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @normalized(
+// CHECK: form = chunk, {{.*}}value_slice = 64, split = {{[0-9]+}}>
+func.func @normalized(%q: memref<1x1x65536x64xbf16>, %k: memref<1x1x65536x64xbf16>, %o: memref<1x1x65536x64xbf16>,
+                      %s: memref<1x1x64x64xf32>, %z: memref<1x1x64xf32>) {
+  linattn.scan %q, %k, %k into(%o) init(%s) normalizer(%z) {normalize = #linattn.normalize<eps = 1.0e-6>}
+    : (memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>,
+       memref<1x1x65536x64xbf16>, memref<1x1x64x64xf32>, memref<1x1x64xf32>) -> ()
   return
 }

@@ -55,29 +55,6 @@ func.func @split_delta(%q: memref<2x8x?x64xbf16>, %b: memref<2x8x?xf32>, %s: mem
 
 // -----
 
-func.func @split_packed(%q: memref<1x8x?x64xbf16>, %c: memref<5xi32>, %s: memref<4x8x64x64xf32>) {
-  // expected-error @+1 {{packed sequences are not cut into segments}}
-  linattn.scan %q, %q, %q cu_seqlens(%c) into(%q) init(%s)
-      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64, split = 2>}
-    : (memref<1x8x?x64xbf16>, memref<1x8x?x64xbf16>, memref<1x8x?x64xbf16>, memref<5xi32>,
-       memref<1x8x?x64xbf16>, memref<4x8x64x64xf32>) -> ()
-  return
-}
-
-// -----
-
-func.func @split_normalizer(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>, %z: memref<2x8x64xf32>) {
-  // expected-error @+1 {{a normalizer is not summed by segments}}
-  linattn.scan %q, %q, %q into(%q) init(%s) normalizer(%z)
-      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64, split = 2>,
-       normalize = #linattn.normalize<eps = 1.0e-6>, feature_map = #linattn.feature_map<relu>}
-    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>,
-       memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>, memref<2x8x64xf32>) -> ()
-  return
-}
-
-// -----
-
 func.func @chunk_warps(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
   // expected-error @+1 {{the chunk kernel has chunks of 64 tokens, four warps for 32 or 64 columns, and one or two stages}}
   linattn.scan %q, %q, %q into(%q) init(%s)

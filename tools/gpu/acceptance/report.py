@@ -60,6 +60,16 @@ def _checks(results):
     return "\n".join(lines)
 
 
+def _calls(results):
+    """How many public functions agree, and those that do not."""
+    calls = results.get("calls")
+    if not calls:
+        return []
+    good = sum(record["ok"] for record in calls)
+    lines = [f"{good} of {len(calls)} public calls agree with float64.", ""]
+    return lines + [f"- Failed: {record['case']}: {record['problem'] or record['error']}" for record in calls if not record["ok"]]
+
+
 def _error(value):
     return "–" if value is None else f"{value:.1e}"
 
@@ -100,7 +110,7 @@ def markdown(results):
         "Written by `tools/gpu/acceptance.sh`. Times are medians of replayed graphs, by events; every call works on buffers "
         "that the caches no longer hold. GB/s counts q, k, v, o and gates once, and for decoding the state read and written; "
         "TFLOP/s counts 4·D² per token and head. Tokens are bf16, states float32.",
-        "", _machine(results), "", "## Correctness", "", _checks(results), "",
+        "", _machine(results), "", "## Correctness", "", _checks(results), "", *_calls(results),
     ]  # fmt: skip
     for tool in results["sanitizer"]:
         parts += [f"`compute-sanitizer --tool {tool['tool']}`: exit code {tool['status']}. {tool['summary']}", ""]

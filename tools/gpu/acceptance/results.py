@@ -20,7 +20,7 @@ class Results:
         self.data = {
             "dry_run": options.dry_run, "machine": {},
             "compiled": {key: self.description[key] for key in ("commit", "chips", "cubin")},
-            "schedules": schedules, "checks": [], "sanitizer": [], "ceilings": None, "times": [],
+            "schedules": schedules, "checks": [], "calls": [], "sanitizer": [], "ceilings": None, "times": [],
             "missing": [["kernel " + name, why] for name, why in self.description.get("failures", [])],
             "launch_us": None, "skipped": [], "broken": [], "done": [], "running": None,
         }  # fmt: skip
@@ -45,9 +45,12 @@ class Results:
         self.data["broken"].append(f"{step}: {why}")
         if kind == "check":
             self.data["checks"].append({"kernel": name, "ok": False, "problem": why})
+        elif kind == "call":
+            self.data["calls"].append({"case": name, "ok": False, "problem": why})
 
     def is_good(self):
         data = self.data
         bad = [record for record in data["checks"] if not record["ok"]]
+        bad += [record for record in data["calls"] if not record["ok"]]
         bad += [record for record in data["sanitizer"] if record["status"] != 0]
         return bool(data["checks"]) and not bad and not data["broken"]

@@ -1,5 +1,6 @@
-"""The steps: checks, times, sanitizer."""
+"""The steps: checks, public calls, times, sanitizer."""
 
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -10,7 +11,7 @@ import zipfile
 
 import linattn_runner
 
-from . import checks, peers, timing
+from . import checks, peers, smoke, timing
 from .cases import DECODE, LONG, SMALL, STANDARD, TIMED_RULES, Kernel, Shape, timed
 from .results import RESTART, Results
 
@@ -130,6 +131,8 @@ class Worker:
                 yield f"check:{kernel.name}", for_others, lambda kernel=kernel: self.check(kernel)
         if self.options.only_checks:
             return
+        if not self.options.dry_run:
+            yield from self._calls(for_others)
         shapes = [(group, rule, shape) for group, rule, shape in self._shapes() if timed(rule, shape) in self.package.kernels]
         yield "ceilings", SANITIZER_SECONDS, self.ceilings
         yield "launch", SANITIZER_SECONDS, self.launches
@@ -144,6 +147,15 @@ class Worker:
                 yield f"peer:{name}:{rule} {shape}", SANITIZER_SECONDS, lambda it=(group, rule, shape, name): self.time(*it)
         for tool in ("memcheck", "racecheck"):
             yield f"sanitize:{tool}", 25, lambda tool=tool: self.sanitize(tool)
+
+    def _calls(self, seconds):
+        if importlib.util.find_spec("linattn") is None:
+            reason = ["public calls", "linattn cannot be imported: the package has kernels alone"]
+            self.data["missing"] += [] if reason in self.data["missing"] else [reason]
+            return
+        device = smoke.Device()
+        for name in smoke.CASES:
+            yield f"call:{name}", seconds, lambda name=name: self.call(name, device)
 
     def _shapes(self):
         groups = (("standard", STANDARD), ("decode", DECODE), ("small", SMALL))
@@ -166,6 +178,13 @@ class Worker:
             self.say(f"FAILED {record}")
         elif len(self.data["checks"]) % 50 == 0:
             self.say(f"{sum(it['ok'] for it in self.data['checks'])} of {len(self.data['checks'])} kernels agree with float64")
+
+    def call(self, name, device):
+        """A public function against the oracle in float64."""
+        record = smoke.run(name, device)
+        self.data["calls"].append(record)
+        if not record["ok"]:
+            self.say(f"FAILED {record}")
 
     def check_long(self, rule, shape):
         self.check(timed(rule, shape), shape.batch, shape.tokens)
