@@ -29,6 +29,9 @@ from ._recurrence._attention import attention
 from ._recurrence._pool import StatePool
 from ._recurrence._scan import scan
 from ._recurrence._state import State
+from ._softmax._fnet import fnet
+from ._softmax._linformer import linformer
+from ._softmax._nystrom import nystrom
 from .reference import weights
 
 
@@ -61,9 +64,12 @@ __all__ = [
     "explain",
     "feature_maps",
     "fla",
+    "fnet",
     "get_num_threads",
     "layer_norm_gated",
     "layernorm_fn",
+    "linformer",
+    "nystrom",
     "onnx_causal_conv_with_state",
     "onnx_linear_attention",
     "output_norm",

@@ -21,18 +21,19 @@ from ._recurrence._plans import check_abs_floor, check_denominator, filled_eps, 
 from ._recurrence._scan_plans import check_decays, check_every, check_family
 from ._recurrence._snapshots import States
 from ._recurrence._state import State
-from ._reference import _additive, _beyond, _delta, _mamba3, _two_pass
+from ._reference import _additive, _beyond, _delta, _mamba3, _relatives, _two_pass
 from ._reference._additive import *  # noqa: F403
 from ._reference._beyond import *  # noqa: F403
 from ._reference._delta import *  # noqa: F403
 from ._reference._mamba3 import *  # noqa: F403
 from ._reference._onnx import onnx_causal_conv_with_state, onnx_linear_attention
+from ._reference._relatives import *  # noqa: F403
 from ._reference._two_pass import *  # noqa: F403
 
 __all__ = [
     "attention", "bidirectional", "causal_conv1d", "output_norm", "onnx_causal_conv_with_state",
     "onnx_linear_attention", "scan", "weights", "State",
-    *_additive.__all__, *_delta.__all__, *_two_pass.__all__, *_beyond.__all__, *_mamba3.__all__,
+    *_additive.__all__, *_delta.__all__, *_two_pass.__all__, *_beyond.__all__, *_mamba3.__all__, *_relatives.__all__,
 ]  # fmt: skip
 
 

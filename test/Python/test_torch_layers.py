@@ -21,7 +21,7 @@ LAYERS = {
     "performer": lambda: nn.PerformerAttention(SIZE, HEADS, features=24),
     "hybrid": lambda: nn.HybridAttention(SIZE, HEADS, kv_heads=2, window=5),
     "softmax": lambda: nn.MultiHeadAttention(SIZE, HEADS, kv_heads=2, rotary_base=1e4),
-    "window": lambda: nn.MultiHeadAttention(SIZE, HEADS, window=6),
+    "window": lambda: nn.SlidingWindowAttention(SIZE, HEADS, window=6),
     "gla": lambda: nn.GatedLinearAttention(SIZE, HEADS),
     "gla-conv": lambda: nn.GatedLinearAttention(SIZE, HEADS, kv_heads=2, conv_size=4, use_gate=False),
     "retnet": lambda: nn.RetNet(SIZE, HEADS),

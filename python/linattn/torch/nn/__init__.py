@@ -17,12 +17,14 @@ from ._cache import Cache
 from ._delta import DeltaNet, GatedDeltaNet, KimiDeltaAttention
 from ._linear import FeatureMap, LinearAttention, PerformerAttention
 from ._loading import from_transformers
+from ._mixing import FNet, LinformerAttention, NystromAttention
 from ._rwkv import RWKV7
-from ._softmax import HybridAttention, MultiHeadAttention
+from ._softmax import HybridAttention, MultiHeadAttention, SlidingWindowAttention
 
 __all__ = [
     "Cache",
     "DeltaNet",
+    "FNet",
     "FeatureMap",
     "GatedDeltaNet",
     "GatedLinearAttention",
@@ -30,12 +32,15 @@ __all__ = [
     "KimiDeltaAttention",
     "Layer",
     "LinearAttention",
+    "LinformerAttention",
     "Mamba2",
     "MultiHeadAttention",
+    "NystromAttention",
     "OutputNorm",
     "PerformerAttention",
     "RWKV7",
     "RetNet",
     "ShortConvolution",
+    "SlidingWindowAttention",
     "from_transformers",
 ]

@@ -12,7 +12,7 @@ import linattn
 from ._base import ProjectedLayer, check_size, merge_heads, recur, repeat_heads, token_positions
 from ._linear import LinearAttention
 
-__all__ = ["HybridAttention", "MultiHeadAttention"]
+__all__ = ["HybridAttention", "MultiHeadAttention", "SlidingWindowAttention"]
 
 
 def attend(q, k, v, positions, cache=None, cu_seqlens=None, causal=True, window=None):
@@ -103,6 +103,23 @@ class MultiHeadAttention(ProjectedLayer):
         q, k, v = self.project_rotated(x, cache, cu_seqlens)
         positions = token_positions(x, cache, cu_seqlens)
         return self.o_proj(merge_heads(attend(q, k, v, positions, cache, cu_seqlens, self.causal, self.window)))
+
+
+class SlidingWindowAttention(MultiHeadAttention):
+    """`MultiHeadAttention` of the last `window` tokens, in O(T · window) time (Longformer, Mistral).
+
+    Args:
+      hidden_size, heads, kv_heads, head_dim, rotary_base, bias, dropout: as in `MultiHeadAttention`.
+      window: how many tokens, itself among them, a token attends to.
+    """
+
+    def __init__(
+        self, hidden_size, heads, *, window=512, kv_heads=None, head_dim=None, rotary_base=None, bias=False, dropout=0.0
+    ):
+        super().__init__(
+            hidden_size, heads, kv_heads=kv_heads, head_dim=head_dim, window=check_size("window", window),
+            rotary_base=rotary_base, bias=bias, dropout=dropout,
+        )  # fmt: skip
 
 
 class HybridAttention(LinearAttention):
