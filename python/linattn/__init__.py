@@ -30,6 +30,7 @@ from ._recurrence._pool import StatePool
 from ._recurrence._scan import scan
 from ._recurrence._state import State
 from ._softmax._fnet import fnet
+from ._softmax._groups import block_mask
 from ._softmax._linformer import linformer
 from ._softmax._nystrom import nystrom
 from .reference import weights
@@ -55,6 +56,7 @@ __all__ = [
     "__version__",
     "attention",
     "bidirectional",
+    "block_mask",
     "causal_conv1d",
     "compile",
     "conv",

@@ -21,7 +21,7 @@ from ._recurrence._plans import check_abs_floor, check_denominator, filled_eps, 
 from ._recurrence._scan_plans import check_decays, check_every, check_family
 from ._recurrence._snapshots import States
 from ._recurrence._state import State
-from ._reference import _additive, _beyond, _delta, _mamba3, _relatives, _two_pass
+from ._reference import _additive, _beyond, _delta, _grouped, _mamba3, _relatives, _two_pass
 from ._reference._additive import *  # noqa: F403
 from ._reference._beyond import *  # noqa: F403
 from ._reference._delta import *  # noqa: F403
@@ -29,6 +29,7 @@ from ._reference._mamba3 import *  # noqa: F403
 from ._reference._onnx import onnx_causal_conv_with_state, onnx_linear_attention
 from ._reference._relatives import *  # noqa: F403
 from ._reference._two_pass import *  # noqa: F403
+from ._softmax import _groups
 
 __all__ = [
     "attention", "bidirectional", "causal_conv1d", "output_norm", "onnx_causal_conv_with_state",
@@ -191,10 +192,18 @@ def attention(
     q, k, v, *, causal=False, feature_map="elu", normalize=True, eps=None, floor=None,
     abs_floor=None, clamp=None, weights="linear", scale=None, mask=None, prefix=None,
     window=None, dilation=1, global_tokens=0, softcap=None, slopes=None, sinks=None,
-    initial_state=None, return_state=False, out=None, num_threads=None,
+    cu_seqlens=None, cu_seqlens_k=None, cache_seqlens=None, block_table=None, block_mask=None,
+    block_size=None, initial_state=None, return_state=False, out=None, num_threads=None,
     form="auto", target=None,
 ):  # fmt: skip
     """`linattn.attention` by its formula, in float64."""
+    groups = {"cu_seqlens": cu_seqlens, "cu_seqlens_k": cu_seqlens_k, "cache_seqlens": cache_seqlens,
+              "block_table": block_table, "block_mask": block_mask, "block_size": block_size}  # fmt: skip
+    if any(value is not None for value in groups.values()):
+        options = {"window": window, "dilation": dilation, "global_tokens": global_tokens, "slopes": slopes}
+        options = options | {"causal": causal, "scale": scale, "softcap": softcap, "sinks": sinks}
+        kind = _groups.find_kind(groups, weights)
+        return _finish(_grouped.attend(attention, kind, q, k, v, groups, mask, options), q, out)
     parse_form(form), parse_target(target)
     causal, softmax, phi, normalize, denominator, scale = _weight_options(
         causal, feature_map, normalize, (eps, floor, abs_floor, clamp), weights, scale

@@ -19,9 +19,10 @@ from ._linear import FeatureMap, LinearAttention, PerformerAttention
 from ._loading import from_transformers
 from ._mixing import FNet, LinformerAttention, NystromAttention
 from ._rwkv import RWKV7
-from ._softmax import HybridAttention, MultiHeadAttention, SlidingWindowAttention
+from ._softmax import BlockSparseAttention, HybridAttention, MultiHeadAttention, SlidingWindowAttention
 
 __all__ = [
+    "BlockSparseAttention",
     "Cache",
     "DeltaNet",
     "FNet",

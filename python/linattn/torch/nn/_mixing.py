@@ -7,25 +7,12 @@ from torch import nn
 
 import linattn
 
-from ._base import Layer, ProjectedLayer, check_choice, check_size, merge_heads
+from ._base import Layer, ProjectedLayer, check_choice, check_size, each_sequence, merge_heads, refuse_cache
 
 __all__ = ["FNet", "LinformerAttention", "NystromAttention"]
 
 
-def _refuse_cache(layer, cache):
-    if cache is not None:
-        raise ValueError(
-            f"cache: expected None for {type(layer).__name__}, whose tokens depend on all others, but got a cache"
-        )
-
-
-def _each_sequence(function, tensors, cu_seqlens):
-    """The function of the tokens `[B, T, …]` of each sequence, one after another."""
-    if cu_seqlens is None:
-        return function(*tensors)
-    lengths = cu_seqlens.diff().tolist()
-    parts = zip(*(tensor.split(lengths, 1) for tensor in tensors))
-    return torch.cat([function(*part) for part in parts if part[0].shape[1]], 1)
+_WHY = "whose tokens depend on all others"
 
 
 class LinformerAttention(ProjectedLayer):
@@ -61,8 +48,8 @@ class LinformerAttention(ProjectedLayer):
         return torch.empty(self.length, self.rank).uniform_(-1, 1) * self.rank**-0.5
 
     def mix(self, x, cache, cu_seqlens):
-        _refuse_cache(self, cache)
-        o = _each_sequence(self._attend, self.project(x, None, cu_seqlens), cu_seqlens)
+        refuse_cache(self, cache, _WHY)
+        o = each_sequence(self._attend, self.project(x, None, cu_seqlens), cu_seqlens)
         return self.o_proj(merge_heads(o))
 
     def _attend(self, q, k, v):
@@ -105,8 +92,8 @@ class NystromAttention(ProjectedLayer):
             )  # fmt: skip
 
     def mix(self, x, cache, cu_seqlens):
-        _refuse_cache(self, cache)
-        o = _each_sequence(self._attend, self.project_rotated(x, None, cu_seqlens), cu_seqlens)
+        refuse_cache(self, cache, _WHY)
+        o = each_sequence(self._attend, self.project_rotated(x, None, cu_seqlens), cu_seqlens)
         return self.o_proj(merge_heads(o))
 
     def _attend(self, q, k, v):
@@ -128,5 +115,5 @@ class FNet(Layer):
     """
 
     def mix(self, x, cache, cu_seqlens):
-        _refuse_cache(self, cache)
-        return _each_sequence(linattn.fnet, (x,), cu_seqlens)
+        refuse_cache(self, cache, _WHY)
+        return each_sequence(linattn.fnet, (x,), cu_seqlens)

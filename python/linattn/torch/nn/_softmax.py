@@ -9,10 +9,12 @@ from torch.nn.utils.rnn import pad_sequence
 
 import linattn
 
-from ._base import ProjectedLayer, check_size, merge_heads, recur, repeat_heads, token_positions
+from ._base import (
+    ProjectedLayer, check_size, each_sequence, merge_heads, recur, refuse_cache, repeat_heads, token_positions,
+)  # fmt: skip
 from ._linear import LinearAttention
 
-__all__ = ["HybridAttention", "MultiHeadAttention", "SlidingWindowAttention"]
+__all__ = ["BlockSparseAttention", "HybridAttention", "MultiHeadAttention", "SlidingWindowAttention"]
 
 
 def attend(q, k, v, positions, cache=None, cu_seqlens=None, causal=True, window=None):
@@ -20,6 +22,8 @@ def attend(q, k, v, positions, cache=None, cu_seqlens=None, causal=True, window=
 
     With a window w a token attends to the last w tokens, itself among them.
     """
+    if cache is None and cu_seqlens is not None and not _records(q, k, v):
+        return linattn.attention(q, k, v, causal=causal, weights="softmax", window=window, cu_seqlens=cu_seqlens)
     lengths = None
     if cu_seqlens is not None:
         lengths = cu_seqlens.diff().tolist()
@@ -119,6 +123,44 @@ class SlidingWindowAttention(MultiHeadAttention):
         super().__init__(
             hidden_size, heads, kv_heads=kv_heads, head_dim=head_dim, window=check_size("window", window),
             rotary_base=rotary_base, bias=bias, dropout=dropout,
+        )  # fmt: skip
+
+
+class BlockSparseAttention(ProjectedLayer):
+    """Softmax attention to blocks of tokens: near ones, the first ones and some that are drawn, in O(T)
+    time (BigBird).
+
+    Args:
+      hidden_size, heads, kv_heads, head_dim, rotary_base, bias, dropout: as in `MultiHeadAttention`.
+      block_size: tokens of a block.
+      causal: every token attends to those before it and itself.
+      window, global_blocks, random_blocks, seed: of `linattn.block_mask`, numbers of blocks.
+
+    Zaheer et al., "Big Bird: Transformers for Longer Sequences", 2020.
+    """
+
+    def __init__(
+        self, hidden_size, heads, *, block_size=64, window=2, global_blocks=1, random_blocks=2, seed=0, causal=False,
+        kv_heads=None, head_dim=None, rotary_base=None, bias=False, dropout=0.0,
+    ):  # fmt: skip
+        super().__init__(
+            hidden_size, heads, kv_heads=kv_heads, head_dim=head_dim, rotary_base=rotary_base, bias=bias, dropout=dropout
+        )
+        self.block_size, self.causal = check_size("block_size", block_size), causal
+        self.pattern = {
+            "window": window, "global_blocks": global_blocks, "random_blocks": random_blocks, "seed": seed, "causal": causal,
+        }  # fmt: skip
+        linattn.block_mask(0, **self.pattern)
+
+    def mix(self, x, cache, cu_seqlens):
+        refuse_cache(self, cache, "whose blocks are those of whole sequences")
+        o = each_sequence(self._attend, self.project_rotated(x, None, cu_seqlens), cu_seqlens)
+        return self.o_proj(merge_heads(o))
+
+    def _attend(self, q, k, v):
+        mask = linattn.block_mask(-(-q.shape[1] // self.block_size), **self.pattern)
+        return linattn.attention(
+            q, k, v, causal=self.causal, weights="softmax", block_mask=mask, block_size=self.block_size
         )  # fmt: skip
 
 
