@@ -31,6 +31,7 @@ from ._recurrence._scan import scan
 from ._recurrence._state import State
 from ._softmax._fnet import fnet
 from ._softmax._groups import block_mask
+from ._softmax._hybrid import hybrid
 from ._softmax._linformer import linformer
 from ._softmax._nystrom import nystrom
 from .reference import weights
@@ -68,6 +69,7 @@ __all__ = [
     "fla",
     "fnet",
     "get_num_threads",
+    "hybrid",
     "layer_norm_gated",
     "layernorm_fn",
     "linformer",

@@ -9,6 +9,7 @@ from .._core._checks import check_choice, check_flag, check_number, parse_form
 from .._core._recipe import makers
 from .._maps import _features
 from .._maps._token_maps import TokenMap
+from .._softmax._dropout import attend_with_dropout, check_dropout
 from .._softmax._groups import attend_groups, find_kind
 from . import _plans, _text
 from ._parts import describe_state, unpack
@@ -46,6 +47,8 @@ def attention(
     block_table=None,
     block_mask=None,
     block_size=None,
+    dropout=0.0,
+    seed=None,
     initial_state=None,
     return_state=False,
     out=None,
@@ -109,6 +112,11 @@ def attention(
         sees, for softmax weights; time grows with the blocks that are seen. With `causal` a block
         sees itself. `linattn.block_mask` makes that of BigBird.
       block_size: tokens of a block.
+      dropout: the share of softmax weights that become 0; the others are divided by 1 − dropout. Whether a weight
+        is dropped follows from `seed` and its batch element, head, query and key, by Philox4x32-10:
+        the same ones on every target, and for any number of threads. It goes with `causal`,
+        `scale`, `softcap` and `mask`.
+      seed: of dropout, an integer of [0, 2**63), or an array of one.
       initial_state: a `State`, or S ``[B, H, K, V]`` where nothing else is
         carried: the sums over earlier keys.
       return_state: also return the state after these keys.
@@ -132,10 +140,18 @@ def attention(
     groups = (cu_seqlens, cu_seqlens_k, cache_seqlens, block_table, block_mask, block_size)
     if any(x is not None for x in groups):
         kind = find_kind(dict(zip(_GROUPS, groups)), weights)
+        if dropout != 0 or seed is not None:
+            raise ValueError(f"dropout: expected 0 and no seed beside groups of queries ({kind}), but got {dropout!r}")
         _check_softmax(feature_map, (eps, floor, abs_floor, clamp), form, initial_state is None, return_state)
         return _attend_groups(
             kind, q, k, v, dict(zip(_GROUPS, groups)), (mask, slopes, sinks), prefix, causal, scale,
             (window, dilation, global_tokens), softcap, out, num_threads, target,
+        )  # fmt: skip
+    if dropout != 0 or seed is not None:
+        _check_softmax(feature_map, (eps, floor, abs_floor, clamp), form, initial_state is None, return_state)
+        others = {"window": window, "global_tokens": global_tokens or None, "prefix": prefix, "slopes": slopes, "sinks": sinks}
+        return _attend_with_dropout(
+            q, k, v, dropout, seed, weights, others, dilation, mask, causal, scale, softcap, out, num_threads, target
         )  # fmt: skip
     maps, numbers = (), ()
     if isinstance(feature_map, TokenMap):
@@ -173,6 +189,19 @@ def _attend_groups(
         kind, q, k, v, groups, {name: x for name, x in zip(("mask", "slopes", "sinks"), others) if x is not None},
         check_flag("causal", causal), check_number("scale", scale), _parse_pattern(*pattern),
         _check_softcap(softcap), out, num_threads, target,
+    )  # fmt: skip
+
+
+def _attend_with_dropout(
+    q, k, v, dropout, seed, weights, others, dilation, mask, causal, scale, softcap, out, num_threads, target
+):  # fmt: skip
+    if weights != "softmax":
+        raise ValueError(f"dropout: expected weights='softmax' with dropout, but got weights={weights!r}")
+    refused = [name for name, value in others.items() if value is not None] + ["dilation"] * (dilation != 1)
+    dropout = check_dropout(dropout, seed, refused)
+    return attend_with_dropout(
+        q, k, v, dropout, seed, mask, check_flag("causal", causal), check_number("scale", scale), _check_softcap(softcap),
+        out, num_threads, target,
     )  # fmt: skip
 
 

@@ -87,26 +87,40 @@ class MultiHeadAttention(ProjectedLayer):
       rotary_base: of rotary embeddings; none unless given.
       bias: of the four projections.
       dropout: of the output.
+      attention_dropout: of the weights, in training; the seed is drawn by PyTorch. It goes without a window
+        and packed sequences.
 
     A cache keeps all keys and values, or the last ones of the window.
     """
 
     def __init__(
         self, hidden_size, heads, *, kv_heads=None, head_dim=None, causal=True, window=None, rotary_base=None,
-        bias=False, dropout=0.0,
+        bias=False, dropout=0.0, attention_dropout=0.0,
     ):  # fmt: skip
         super().__init__(
             hidden_size, heads, kv_heads=kv_heads, head_dim=head_dim, rotary_base=rotary_base, bias=bias, dropout=dropout
         )
-        self.causal = causal
+        self.causal, self.attention_dropout = causal, attention_dropout
         self.window = None if window is None else check_size("window", window)
 
     def mix(self, x, cache, cu_seqlens):
         if cache is not None and not self.causal:
             raise ValueError("cache: expected it only for a causal layer, but got it for causal=False")
         q, k, v = self.project_rotated(x, cache, cu_seqlens)
+        if self.training and self.attention_dropout:
+            return self.o_proj(merge_heads(self._attend_with_dropout(q, k, v, cache, cu_seqlens)))
         positions = token_positions(x, cache, cu_seqlens)
         return self.o_proj(merge_heads(attend(q, k, v, positions, cache, cu_seqlens, self.causal, self.window)))
+
+
+    def _attend_with_dropout(self, q, k, v, cache, cu_seqlens):
+        for name, given in (("cache", cache), ("cu_seqlens", cu_seqlens), ("window", self.window)):
+            if given is not None:
+                raise ValueError(f"{name}: expected None with attention_dropout in training, but got one")
+        seed = torch.randint(2**63 - 1, (1,))
+        return linattn.attention(
+            q, k, v, causal=self.causal, weights="softmax", dropout=self.attention_dropout, seed=seed
+        )  # fmt: skip
 
 
 class SlidingWindowAttention(MultiHeadAttention):
@@ -190,9 +204,16 @@ class HybridAttention(LinearAttention):
 
     def mix(self, x, cache, cu_seqlens):
         q, k, v = self.project_rotated(x, cache, cu_seqlens)
+        if cache is None and cu_seqlens is None and not _records(q, k, v, self.mix_logit):
+            return self.o_proj(merge_heads(self._mix_at_once(q, k, v)))
         positions = token_positions(x, cache, cu_seqlens)
         near = attend(q, k, v, positions, cache, cu_seqlens, window=self.window)
         q, k, options = self.map_tokens(q, k)
         far = recur(linattn.scan, q, k, v, cache=cache, returns="return_state", cu_seqlens=cu_seqlens, **options)
         share = self.mix_logit.sigmoid()[:, None].to(near.dtype)
         return self.o_proj(merge_heads(share * near + (1 - share) * far))
+
+    def _mix_at_once(self, q, k, v):
+        feature_map = self.map_tokens(q, k)[2]["feature_map"]
+        share = self.mix_logit.sigmoid()
+        return linattn.hybrid(q, k, v, share, window=self.window, feature_map=feature_map, normalize=self.normalize)
