@@ -19,6 +19,7 @@ from ._core._plain import plainly as _plainly
 from ._families import _named
 from ._families._beyond import selective_scan
 from ._families._named import *  # noqa: F403
+from ._families._s4d import s4d
 from ._linattn import Kernel, __version__
 from ._maps._random import RandomProjection, random_projection
 from ._operators._conv import causal_conv1d
@@ -81,6 +82,7 @@ __all__ = [
     "reference",
     "rms_norm_gated",
     "rmsnorm_fn",
+    "s4d",
     "scan",
     "selective_scan",
     "set_num_threads",

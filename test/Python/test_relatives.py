@@ -166,12 +166,13 @@ def make_layers():
         "nystrom": nn.NystromAttention(32, 4, landmarks=4, conv_size=5, kv_heads=2),
         "fnet": nn.FNet(32),
         "blocks": nn.BlockSparseAttention(32, 4, block_size=4, kv_heads=2),
+        "diagonal": nn.DiagAttention(32, 4, block_size=4),
         "causal-blocks": nn.BlockSparseAttention(32, 4, block_size=4, kv_heads=2, causal=True),
     }
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("name", ("linformer", "linformer-shared", "nystrom", "fnet", "blocks", "causal-blocks"))
+@pytest.mark.parametrize("name", ("linformer", "linformer-shared", "nystrom", "fnet", "blocks", "causal-blocks", "diagonal"))
 def test_layers(name):
     layer, x = make_layers()[name], torch.randn(2, 20, 32, generator=torch.Generator().manual_seed(SEED))
     y = layer(x)
@@ -183,7 +184,7 @@ def test_layers(name):
             o = torch.from_numpy(reference.nystrom(*(z.numpy() for z in (q, k, v)), landmarks=4))
             conv = layer.conv(v.transpose(1, 2)).transpose(1, 2).detach()
             o = o + conv.repeat_interleave(2, 2)
-        elif "blocks" in name:
+        elif "blocks" in name or name == "diagonal":
             options = {"block_mask": linattn.block_mask(5, **layer.pattern), "block_size": 4, "causal": layer.causal}
             o = torch.from_numpy(reference.attention(*(z.numpy() for z in (q, k, v)), weights="softmax", **options))
         else:

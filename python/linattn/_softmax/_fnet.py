@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from .._core._arrays import library_of
 
 __all__ = ["fnet"]
 
@@ -25,7 +25,7 @@ def fnet(x):
     Raises:
       ValueError, TypeError: naming the operand, what was expected and what came.
     """
-    library = _library_of(x)
+    library = library_of("x", x)
     if len(x.shape) < 2 or 0 in x.shape[-2:]:
         raise ValueError(f"x: expected shape (..., T, D) with tokens and features, but got {tuple(x.shape)}")
     if "float" not in str(x.dtype):
@@ -43,18 +43,3 @@ def _cast(x, dtype):
     if x.dtype == dtype:
         return x
     return x.to(dtype) if hasattr(x, "to") and not hasattr(x, "astype") else x.astype(dtype)
-
-
-def _library_of(x):
-    module = type(x).__module__.partition(".")[0]
-    if module == "torch":
-        import torch
-
-        return torch
-    if module in ("jax", "jaxlib"):
-        import jax.numpy
-
-        return jax.numpy
-    if isinstance(x, np.ndarray):
-        return np
-    raise TypeError(f"x: expected an array of NumPy, PyTorch or JAX, but got {type(x).__name__}")

@@ -14,7 +14,7 @@ from ._base import (
 )  # fmt: skip
 from ._linear import LinearAttention
 
-__all__ = ["BlockSparseAttention", "HybridAttention", "MultiHeadAttention", "SlidingWindowAttention"]
+__all__ = ["BlockSparseAttention", "DiagAttention", "HybridAttention", "MultiHeadAttention", "SlidingWindowAttention"]
 
 
 def attend(q, k, v, positions, cache=None, cu_seqlens=None, causal=True, window=None):
@@ -175,6 +175,27 @@ class BlockSparseAttention(ProjectedLayer):
         mask = linattn.block_mask(-(-q.shape[1] // self.block_size), **self.pattern)
         return linattn.attention(
             q, k, v, causal=self.causal, weights="softmax", block_mask=mask, block_size=self.block_size
+        )  # fmt: skip
+
+
+class DiagAttention(BlockSparseAttention):
+    """Softmax attention inside of blocks of tokens that lie side by side: the local attention of
+    TransNormer.
+
+    Args:
+      hidden_size, heads, block_size, causal, kv_heads, head_dim, rotary_base, bias, dropout: as in
+        `BlockSparseAttention`.
+
+    Qin et al., "The Devil in Linear Transformer", 2022.
+    """
+
+    def __init__(
+        self, hidden_size, heads, *, block_size=64, causal=True, kv_heads=None, head_dim=None, rotary_base=None,
+        bias=False, dropout=0.0,
+    ):  # fmt: skip
+        super().__init__(
+            hidden_size, heads, block_size=block_size, window=1, global_blocks=0, random_blocks=0, causal=causal,
+            kv_heads=kv_heads, head_dim=head_dim, rotary_base=rotary_base, bias=bias, dropout=dropout,
         )  # fmt: skip
 
 
