@@ -167,6 +167,25 @@ def test_gradients(name):
         assert float((gradient - wanted).abs().max() / wanted.abs().max()) <= 1e-4
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("change", ({}, {"cache_seqlens": np.int64([7, 16])}))
+def test_gradients_of_pages(change):
+    torch = pytest.importorskip("torch")
+    q, k, v = (torch.from_numpy(x).requires_grad_() for x in draw(2, 3, 16))
+    table = torch.tensor([[3, 0], [1, 4]])
+    pool = [torch.zeros(5, 8, *x.shape[2:]) for x in (k, v)]
+    for pages, x in zip(pool, (k, v)):
+        pages[table] = x.detach().unflatten(1, (2, 8))
+        pages.requires_grad_()
+    options = {"weights": "softmax", "causal": True, "cache_seqlens": np.int64([16, 16]), **change}
+    paged = linattn.attention(q, *pool, block_table=table, **options)
+    found = torch.autograd.grad(paged.square().sum(), (q, *pool))
+    expected = torch.autograd.grad(linattn.attention(q, k, v, **options).square().sum(), (q, k, v))
+    assert_agrees(found[0].numpy(), expected[0].numpy())
+    for gradient, wanted in zip(found[1:], expected[1:]):
+        assert_agrees(gradient[table].flatten(1, 2).numpy(), wanted.numpy())
+
+
 def test_graphs():
     torch = pytest.importorskip("torch")
     jax = pytest.importorskip("jax")
@@ -225,7 +244,8 @@ REFUSED = (
     (lambda: (draw(), {"block_size": 4}), "block_size: expected it only with block_mask"),
     (lambda: (draw(), {"block_mask": np.ones((6, 6), bool)}), "block_mask: expected it only with block_size"),
     (lambda: (draw(), {"cu_seqlens": ENDS, "target": "nvvm-emulated"}), "cu_seqlens: expected arrays in the memory of the CPU"),
-    (lambda: (draw(4, 3, 80), {"cache_seqlens": np.int64([5, 81, 0, 1])}), r"cache_seqlens: expected lengths in \[0, 80\], but got 81 at 1"),
+    (lambda: (draw(4, 3, 80), {"cache_seqlens": np.int64([5, 81, 0, 1])}),
+     r"cache_seqlens: expected lengths in \[0, 80\], but got 81 at 1"),
     (lambda: (draw(4, 3, 80), {"cache_seqlens": np.float32([5, 8, 0, 1])}), "cache_seqlens: expected .*int32 or int64"),
     (lambda: paged(lengths=np.int64([5, 8, -1, 1])), r"cache_seqlens: expected lengths in \[0, 80\], but got -1 at 2"),
     (lambda: paged(table=np.full((4, 10), 45)), r"block_table: expected pages in \[0, 45\), but got 45 at \(0, 0\)"),

@@ -42,6 +42,13 @@ def test_values(name, target):
     assert_agrees(function(*operands, target=target, **options), oracle(*operands, **options))
 
 
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", CALLS)
+def test_on_an_emulated_gpu(name):
+    function, oracle, operands, options = CALLS[name]()
+    assert_agrees(function(*operands, target="nvvm-emulated", **options), oracle(*operands, **options))
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", ("bfloat16", "float16", "float64"))
 @pytest.mark.parametrize("name", ("linformer", "nystrom"))

@@ -63,7 +63,8 @@ def make_grouped_plan(kind, given, block_size, causal, scale, pattern, softcap, 
     def resolve(on_device):
         chosen = _plans.resolve_target(target, on_device)
         if chosen.startswith("nvvm"):
-            raise UnsupportedError(f"{operands[0][0]}: expected arrays in the memory of the CPU with it, but got target={chosen!r}")
+            name = operands[0][0]
+            raise UnsupportedError(f"{name}: expected arrays in the memory of the CPU with it, but got target={chosen!r}")
         return chosen
 
     def refuse(error):
@@ -205,6 +206,7 @@ class _Writer(_text._Function):
     def place_keys(self):
         """(keys, values, mask or None) of the group."""
         s = self.sizes
+        sides = (("k", s.Hk, s.K), ("v", s.Hv, s.V))
         if self.kind in ("packed", "lengths"):
             row, first = "0", "0"
             if self.kind == "lengths":
@@ -215,8 +217,10 @@ class _Writer(_text._Function):
             else:
                 first, length = "%tokens_begin", "%tokens_length"
             parts = [
-                self.slice(f"{name}_part", f"%{name}", (row, "0", first, "0"), (1, heads, length, size), (1, heads, None, size))
-                for name, heads, size in (("k", s.Hk, s.K), ("v", s.Hv, s.V))
+                self.slice(
+                    f"{name}_part", f"%{name}", (row, "0", first, "0"), (1, heads, length, size), (1, heads, None, size)
+                )
+                for name, heads, size in sides
             ]
             mask = None
             if "mask" in self.options.gates:
@@ -233,13 +237,13 @@ class _Writer(_text._Function):
             begin, count = self.between("blocks", "block_starts")
             self.number("Tk", self.size("k", 2))
         room = self.binary("room", "muli", count, block)
-        gathered = [self.gather(name, heads, size, block, count, room) for name, heads, size in (("k", s.Hk, s.K), ("v", s.Hv, s.V))]
+        gathered = [self.gather(*side, block, count, room) for side in sides]
         if self.kind == "blocks":
             length = self.total_length(count, block, room)
         b = "%B" if self.batch is None else 1
         parts = [
             self.slice(f"{name}_part", source, ("0",) * 4, (b, heads, length, size), (self.batch, heads, None, size))
-            for name, source, heads, size in (("k", gathered[0], s.Hk, s.K), ("v", gathered[1], s.Hv, s.V))
+            for (name, heads, size), source in zip(sides, gathered)
         ]
         return *parts, None
 
@@ -268,7 +272,8 @@ class _Writer(_text._Function):
         self.page("page")
         inner, self.lines = self.lines, before
         loop = [
-            f"scf.for %j = {self.constant(0)} to {count} step {self.constant(1)} iter_args(%so_far = %length_is_known) -> (i1) {{",
+            f"scf.for %j = {self.constant(0)} to {count} step {self.constant(1)} "
+            "iter_args(%so_far = %length_is_known) -> (i1) {",
             *inner, "  %and_page = arith.andi %so_far, %page_is_known : i1", "  scf.yield %and_page : i1", "  }",
         ]  # fmt: skip
         return self.define("pages_are_known", "\n".join(loop), "i1")

@@ -183,8 +183,9 @@ def block_mask(blocks, *, window=1, global_blocks=0, random_blocks=0, seed=0, ca
     for name, (number, least) in numbers.items():
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
             raise TypeError(f"{name}: expected an integer, but got {type(number).__name__}")
-        if not least <= number < (2**64 if name == "seed" else 2**16):
-            raise ValueError(f"{name}: expected a number in [{least}, {'2**64' if name == 'seed' else '2**16'}), but got {number}")
+        most = 64 if name == "seed" else 16
+        if not least <= number < 2**most:
+            raise ValueError(f"{name}: expected a number in [{least}, 2**{most}), but got {number}")
     place = np.arange(blocks)
     near = abs(place[:, None] - place) < window
     mask = near | (place < global_blocks) | (place[:, None] < global_blocks)

@@ -89,7 +89,8 @@ def _hybrid_text(options, sizes, others, maps, window, scale):
     body = []
     for i, (name, given) in enumerate(values):
         op = "" if given == f.scalar else "extf" if given in ("f16", "bf16") or f.scalar == "f64" else "truncf"
-        body.append(f"%{name}_n = arith.{op} %x{i} : {given} to {f.scalar}" if op else f"%{name}_n = arith.addf %x{i}, %none : {f.scalar}")
+        text = f"arith.{op} %x{i} : {given} to {f.scalar}" if op else f"arith.addf %x{i}, %none : {f.scalar}"
+        body.append(f"%{name}_n = {text}")
     body += [
         f"%difference = arith.subf %near_n, %far_n : {f.scalar}", f"%part = arith.mulf %share_n, %difference : {f.scalar}",
         f"%sum = arith.addf %far_n, %part : {f.scalar}",
