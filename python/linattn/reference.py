@@ -15,6 +15,7 @@ from ._maps import _features
 from ._maps._token_maps import TokenMap
 from ._operators._conv import reference_causal_conv1d as causal_conv1d
 from ._operators._norm import reference_output_norm as output_norm
+from ._recurrence._attention import parse_pattern
 from ._recurrence._bidirectional import unpack
 from ._recurrence._parts import check_inplace, find_layout
 from ._recurrence._plans import check_abs_floor, check_denominator, filled_eps, parse_target
@@ -140,8 +141,8 @@ def _scores(window, dilation, global_tokens, softcap, slopes, sinks):
     def per_head(name, numbers):
         return None if numbers is None else np.ascontiguousarray(_float64(name, numbers))
 
-    pattern = (0 if window is None else int(window), int(dilation), int(global_tokens))
-    cap = None if softcap is None else float(softcap)
+    pattern = parse_pattern(window, dilation, global_tokens) or (0, 1, 0)
+    cap = check_number("softcap", softcap)
     return pattern, cap, per_head("slopes", slopes), per_head("sinks", sinks)
 
 

@@ -16,7 +16,7 @@ from ._parts import describe_state, unpack
 from ._state import State
 from ._text import Options
 
-__all__ = ["attention"]
+__all__ = ["attention", "parse_pattern"]
 
 
 def attention(
@@ -187,7 +187,7 @@ def _attend_groups(
         raise ValueError(f"prefix: expected None beside {name}, but got one")
     return attend_groups(
         kind, q, k, v, groups, {name: x for name, x in zip(("mask", "slopes", "sinks"), others) if x is not None},
-        check_flag("causal", causal), check_number("scale", scale), _parse_pattern(*pattern),
+        check_flag("causal", causal), check_number("scale", scale), parse_pattern(*pattern),
         _check_softcap(softcap), out, num_threads, target,
     )  # fmt: skip
 
@@ -225,7 +225,7 @@ def _make_attention_plan(
     return_state, pattern, softcap, no_slopes, no_sinks,
 ):  # fmt: skip
     no_state = given is None
-    pattern = _parse_pattern(*pattern)
+    pattern = parse_pattern(*pattern)
     softcap = check_number("softcap", softcap)
     causal = check_flag("causal", causal)
     normalize = check_flag("normalize", normalize)
@@ -291,7 +291,7 @@ def _make_attention_plan(
 makers["attention"] = _make_attention_plan
 
 
-def _parse_pattern(window, dilation, global_tokens):
+def parse_pattern(window, dilation, global_tokens):
     """The parameters of `#linattn.pattern`, or None where all keys are seen."""
     numbers = {"window": (0 if window is None else window, 0 if window is None else 1),
                "dilation": (dilation, 1), "global_tokens": (global_tokens, 0)}  # fmt: skip
