@@ -19,6 +19,7 @@ from ._core._plain import plainly as _plainly
 from ._families import _named
 from ._families._beyond import selective_scan
 from ._families._named import *  # noqa: F403
+from ._families._s4d import s4d
 from ._linattn import Kernel, __version__
 from ._maps._random import RandomProjection, random_projection
 from ._operators._conv import causal_conv1d
@@ -29,6 +30,11 @@ from ._recurrence._attention import attention
 from ._recurrence._pool import StatePool
 from ._recurrence._scan import scan
 from ._recurrence._state import State
+from ._softmax._fnet import fnet
+from ._softmax._groups import block_mask
+from ._softmax._hybrid import hybrid
+from ._softmax._linformer import linformer
+from ._softmax._nystrom import nystrom
 from .reference import weights
 
 
@@ -52,6 +58,7 @@ __all__ = [
     "__version__",
     "attention",
     "bidirectional",
+    "block_mask",
     "causal_conv1d",
     "compile",
     "conv",
@@ -61,9 +68,13 @@ __all__ = [
     "explain",
     "feature_maps",
     "fla",
+    "fnet",
     "get_num_threads",
+    "hybrid",
     "layer_norm_gated",
     "layernorm_fn",
+    "linformer",
+    "nystrom",
     "onnx_causal_conv_with_state",
     "onnx_linear_attention",
     "output_norm",
@@ -71,6 +82,7 @@ __all__ = [
     "reference",
     "rms_norm_gated",
     "rmsnorm_fn",
+    "s4d",
     "scan",
     "selective_scan",
     "set_num_threads",

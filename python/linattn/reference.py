@@ -21,18 +21,20 @@ from ._recurrence._plans import check_abs_floor, check_denominator, filled_eps, 
 from ._recurrence._scan_plans import check_decays, check_every, check_family
 from ._recurrence._snapshots import States
 from ._recurrence._state import State
-from ._reference import _additive, _beyond, _delta, _mamba3, _two_pass
+from ._reference import _additive, _beyond, _delta, _dropout, _grouped, _mamba3, _relatives, _two_pass
 from ._reference._additive import *  # noqa: F403
 from ._reference._beyond import *  # noqa: F403
 from ._reference._delta import *  # noqa: F403
 from ._reference._mamba3 import *  # noqa: F403
 from ._reference._onnx import onnx_causal_conv_with_state, onnx_linear_attention
+from ._reference._relatives import *  # noqa: F403
 from ._reference._two_pass import *  # noqa: F403
+from ._softmax import _groups
 
 __all__ = [
-    "attention", "bidirectional", "causal_conv1d", "output_norm", "onnx_causal_conv_with_state",
+    "attention", "bidirectional", "causal_conv1d", "hybrid", "output_norm", "onnx_causal_conv_with_state",
     "onnx_linear_attention", "scan", "weights", "State",
-    *_additive.__all__, *_delta.__all__, *_two_pass.__all__, *_beyond.__all__, *_mamba3.__all__,
+    *_additive.__all__, *_delta.__all__, *_two_pass.__all__, *_beyond.__all__, *_mamba3.__all__, *_relatives.__all__,
 ]  # fmt: skip
 
 
@@ -139,7 +141,7 @@ def _scores(window, dilation, global_tokens, softcap, slopes, sinks):
         return None if numbers is None else np.ascontiguousarray(_float64(name, numbers))
 
     pattern = parse_pattern(window, dilation, global_tokens) or (0, 1, 0)
-    cap = None if softcap is None else check_number("softcap", softcap)
+    cap = check_number("softcap", softcap)
     return pattern, cap, per_head("slopes", slopes), per_head("sinks", sinks)
 
 
@@ -190,10 +192,20 @@ def attention(
     q, k, v, *, causal=False, feature_map="elu", normalize=True, eps=None, floor=None,
     abs_floor=None, clamp=None, weights="linear", scale=None, mask=None, prefix=None,
     window=None, dilation=1, global_tokens=0, softcap=None, slopes=None, sinks=None,
-    initial_state=None, return_state=False, out=None, num_threads=None,
-    form="auto", target=None,
+    cu_seqlens=None, cu_seqlens_k=None, cache_seqlens=None, block_table=None, block_mask=None,
+    block_size=None, dropout=0.0, seed=None, initial_state=None, return_state=False, out=None,
+    num_threads=None, form="auto", target=None,
 ):  # fmt: skip
     """`linattn.attention` by its formula, in float64."""
+    if dropout:
+        return _attention_with_dropout(q, k, v, causal, scale, mask, softcap, dropout, seed, out)
+    groups = {"cu_seqlens": cu_seqlens, "cu_seqlens_k": cu_seqlens_k, "cache_seqlens": cache_seqlens,
+              "block_table": block_table, "block_mask": block_mask, "block_size": block_size}  # fmt: skip
+    if any(value is not None for value in groups.values()):
+        options = {"window": window, "dilation": dilation, "global_tokens": global_tokens, "slopes": slopes}
+        options = options | {"causal": causal, "scale": scale, "softcap": softcap, "sinks": sinks}
+        kind = _groups.find_kind(groups, weights)
+        return _finish(_grouped.attend(attention, kind, q, k, v, groups, mask, options), q, out)
     parse_form(form), parse_target(target)
     causal, softmax, phi, normalize, denominator, scale = _weight_options(
         causal, feature_map, normalize, (eps, floor, abs_floor, clamp), weights, scale
@@ -223,6 +235,18 @@ def attention(
         o = _oracle.read(Q, state, phi.oracle, normalize, scale)
     o = _finish(_restore(o, rank), q, out)
     return (o, _to_state(state, q)) if return_state else o
+
+
+def _attention_with_dropout(q, k, v, causal, scale, mask, softcap, dropout, seed, out):
+    Q, K, V = (_tokens(name, x) for name, x in zip("qkv", (q, k, v)))
+    (B, _, T, _), Tk, heads = Q.shape, K.shape[2], max(x.shape[1] for x in (Q, K, V))
+    scores = _scores(None, 1, 0, softcap, None, None)
+    w = _oracle.weights(
+        Q, K, causal, True, _features.parse(None).oracle, None, scale, _mask(mask, B, Tk), None, *scores
+    )  # fmt: skip
+    w = np.repeat(w, heads // w.shape[1], axis=1) * _dropout.keep(dropout, np.asarray(seed).reshape(()), B, heads, T, Tk)
+    o = np.einsum("bhij,bhjd->bhid", w, np.repeat(V, heads // V.shape[1], axis=1))
+    return _finish(_restore(o, _arrays.to_numpy(q).ndim), q, out)
 
 
 def _merge(first, second):
@@ -381,6 +405,19 @@ def _offsets(cu_seqlens, B, T):
     if offsets[0] != 0 or offsets[-1] != T or (np.diff(offsets) < 0).any():
         raise ValueError(f"cu_seqlens: expected offsets that rise from 0 to {T}, but got {offsets}")
     return offsets.tolist()
+
+
+def hybrid(
+    q, k, v, share, *, window, feature_map="elu", normalize=True, eps=None, scale=None, out=None, num_threads=None,
+    target=None,
+):  # fmt: skip
+    """`linattn.hybrid` by its formula, in float64."""
+    near = attention(q, k, v, causal=True, weights="softmax", window=window, scale=scale)
+    far = attention(q, k, v, causal=True, feature_map=feature_map, normalize=normalize, eps=eps)
+    near, far = (_arrays.to_numpy(x) for x in (near, far))
+    share = _float64("share", share)
+    share = share[..., None] if share.ndim > 1 or near.ndim == 4 else share
+    return _finish(share * near + (1 - share) * far, q, out)
 
 
 def bidirectional(q, k, v, *, initial_state=None, return_state=False, out=None, **options):

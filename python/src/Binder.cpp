@@ -261,7 +261,8 @@ void Binder::bindOffsets(const OperandSpec &spec, const BufferView &view) {
     return static_cast<const int64_t *>(view.data)[i * view.strides[0]];
   };
   int64_t count = view.shape[0] - 1;
-  extents[plan->states] = count;
+  if (plan->states != DimNames::kNone)
+    extents[plan->states] = count;
   // To look would mean to wait.
   if (isDevice)
     return;

@@ -111,3 +111,68 @@ def test_errors(rng):
         linattn.selective_scan(**given, initial_state=np.zeros((B, C, S), np.float32))
     with pytest.raises(ValueError, match="B"):
         linattn.selective_scan(**{**given, "B": given["B"][..., :-1]})
+
+
+# ----------------------------------------------------------------------------
+# S4D
+# ----------------------------------------------------------------------------
+
+
+def draw_s4d(rng, T=40, channels=6, states=4):
+    A = -rng.uniform(0.2, 1, (channels, states)) + 1j * rng.uniform(0, 9, (channels, states))
+    C = rng.standard_normal((channels, states)) + 1j * rng.standard_normal((channels, states))
+    u, dt = rng.standard_normal((2, channels, T)), rng.uniform(0.01, 0.2, channels)
+    D = rng.standard_normal(channels)
+    return [x.astype(np.complex64 if np.iscomplexobj(x) else np.float32) for x in (u, dt, A, C, A[::-1], D)]
+
+
+@pytest.mark.parametrize("method", ("zoh", "bilinear"))
+def test_s4d(rng, method):
+    u, dt, A, C, B, D = draw_s4d(rng)
+    o, state = linattn.s4d(u, dt, A, C, B, D, method=method, return_last_state=True)
+    expected, last = reference.s4d(u, dt, A, C, B, D, method=method, return_last_state=True)
+    assert_agrees(o, expected)
+    assert np.abs(state - last).max() <= 1e-5 * np.abs(last).max()
+    first, state = linattn.s4d(u[..., :13], dt, A, C, B, D, method=method, return_last_state=True)
+    rest = linattn.s4d(u[..., 13:], dt, A, C, B, D, method=method, initial_state=state)
+    assert_agrees(np.concatenate([first, rest], -1), expected)
+    assert_agrees(linattn.s4d(u[0], dt, A, C), reference.s4d(u[0], dt, A, C))
+
+
+def test_s4d_is_its_convolution(rng):
+    """As S4D is trained: the kernel 2 Re Σ C (e^{ΔA} − 1)/A e^{ΔA t}, and an FFT."""
+    u, dt, A, C, _, D = draw_s4d(rng)
+    z, times = A * dt[:, None], np.arange(u.shape[-1])
+    kernel = 2 * (C * (np.exp(z) - 1) / A)[..., None] * np.exp(z[..., None] * times)
+    spectrum = np.fft.rfft(kernel.real.sum(1), 80) * np.fft.rfft(u, 80)
+    expected = np.fft.irfft(spectrum, 80)[..., :40] + D[:, None] * u
+    assert_agrees(linattn.s4d(u, dt, A, C, D=D), expected)
+
+
+def test_gradients_of_s4d(rng):
+    torch = pytest.importorskip("torch")
+    given = [torch.from_numpy(x.copy()).requires_grad_() for x in draw_s4d(rng, T=12)]
+    found = torch.autograd.grad(linattn.s4d(*given).square().sum(), given)
+    wide = [x.detach().to(torch.complex128 if x.is_complex() else torch.float64).requires_grad_() for x in given]
+    u, dt, A, C, B, D = wide
+    factor = torch.exp(dt[:, None] * A)
+    h, outputs = 0, []
+    for t in range(12):
+        h = factor * h + (factor - 1) / A * B * u[..., t, None]
+        outputs.append(2 * (C * h).real.sum(-1))
+    o = torch.stack(outputs, -1) + D[:, None] * u
+    for gradient, wanted in zip(found, torch.autograd.grad(o.square().sum(), wide)):
+        assert float((gradient - wanted).abs().max() / wanted.abs().max()) <= 1e-4
+
+
+def test_s4d_refuses(rng):
+    u, dt, A, C, B, D = draw_s4d(rng)
+    for change, message in (
+        (dict(method="euler"), "method: expected one of zoh, bilinear, but got 'euler'"),
+        (dict(A=A.real), "A: expected complex numbers, but got float32"),
+        (dict(A=A[:2]), r"A: expected shape \(6, S\), but got \(2, 4\)"),
+        (dict(C=None), "C: expected"), (dict(dt=0.1), r"dt: expected shape \(6,\), one for each channel"),
+        (dict(u=[1.0]), "u: expected an array of NumPy, PyTorch or JAX, but got list"),
+    ):  # fmt: skip
+        with pytest.raises((ValueError, TypeError), match=message):
+            linattn.s4d(**{"u": u, "dt": dt, "A": A, "C": C, **change})

@@ -21,7 +21,7 @@ LAYERS = {
     "performer": lambda: nn.PerformerAttention(SIZE, HEADS, features=24),
     "hybrid": lambda: nn.HybridAttention(SIZE, HEADS, kv_heads=2, window=5),
     "softmax": lambda: nn.MultiHeadAttention(SIZE, HEADS, kv_heads=2, rotary_base=1e4),
-    "window": lambda: nn.MultiHeadAttention(SIZE, HEADS, window=6),
+    "window": lambda: nn.SlidingWindowAttention(SIZE, HEADS, window=6),
     "gla": lambda: nn.GatedLinearAttention(SIZE, HEADS),
     "gla-conv": lambda: nn.GatedLinearAttention(SIZE, HEADS, kv_heads=2, conv_size=4, use_gate=False),
     "retnet": lambda: nn.RetNet(SIZE, HEADS),
@@ -34,6 +34,8 @@ LAYERS = {
     "mamba2": lambda: nn.Mamba2(SIZE, head_dim=16, state_size=8, groups=2),
     "mamba2-bounded": lambda: nn.Mamba2(SIZE, head_dim=16, state_size=8, dt_limit=(0.01, 0.2)),
     "rwkv7": lambda: nn.RWKV7(SIZE, HEADS),
+    "s4d": lambda: nn.S4D(SIZE, state_size=8),
+    "norm": lambda: nn.NormAttention(SIZE, HEADS, kv_heads=2),
 }  # fmt: skip
 
 
@@ -341,6 +343,7 @@ NAMES = {
     "v_conv1d.weight v_conv1d.bias f_proj.0.weight f_proj.1.weight b_proj.weight A_log dt_bias g_proj.0.weight "
     "g_proj.1.weight g_proj.1.bias o_norm.weight o_proj.weight",
     "mamba2": "in_proj.weight conv1d.weight conv1d.bias dt_bias A_log D norm.weight out_proj.weight",
+    "s4d": "D kernel.C kernel.log_dt kernel.log_A_real kernel.A_imag output_linear.0.weight output_linear.0.bias",
     "rwkv7": "x_r x_w x_k x_v x_a x_g k_k k_a r_k r_proj.weight k_proj.weight v_proj.weight o_proj.weight "
     "w_lora.lora.0.weight w_lora.lora.2.weight w_lora.lora.2.bias a_lora.lora.0.weight a_lora.lora.2.weight "
     "a_lora.lora.2.bias g_lora.lora.0.weight g_lora.lora.2.weight g_norm.weight g_norm.bias",

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _linattn
 
-__all__ = ["to_numpy", "describe_odd", "convert_like", "integers_like", "cast_like", "copy", "dtype_name", "is_on_device", "assign", "concatenate", "load_npz", "replacing", "save_safetensors", "load_safetensors", "to_host", "zeros"]
+__all__ = ["to_numpy", "library_of", "describe_odd", "convert_like", "integers_like", "cast_like", "copy", "dtype_name", "is_on_device", "assign", "concatenate", "load_npz", "replacing", "save_safetensors", "load_safetensors", "to_host", "zeros"]
 
 
 # Spelling a dtype costs more than a whole call.
@@ -101,6 +101,22 @@ def to_numpy(array, name="array"):
     raise TypeError(
         f"{name}: expected an array (an object with __dlpack__), but got {type(array).__name__}"
     )
+
+
+def library_of(name, array):
+    """The library of an array, whose functions are called alike: NumPy, PyTorch or `jax.numpy`."""
+    module = _module(array)
+    if module == "torch":
+        import torch
+
+        return torch
+    if module in ("jax", "jaxlib"):
+        import jax.numpy
+
+        return jax.numpy
+    if isinstance(array, np.ndarray):
+        return np
+    raise TypeError(f"{name}: expected an array of NumPy, PyTorch or JAX, but got {type(array).__name__}")
 
 
 def _module(array):

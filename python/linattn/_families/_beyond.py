@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core._arrays import assign, convert_like, dtype_name, to_numpy
+from .._core._arrays import assign, dtype_name
 from .._recurrence._parts import check_inplace
 from ._family import Family
 
@@ -33,10 +33,10 @@ def _split_projection(x, tokens, rank):
     return _split(x)
 
 
-def _join(parts, like):
-    """A complex array of the library of `like`."""
-    real, imaginary = (to_numpy(part) for part in parts)
-    return convert_like(real + 1j * imaginary, like)
+def _join(parts):
+    """A complex array, with its gradient."""
+    real, imaginary = parts
+    return real + 1j * imaginary
 
 
 def _selective_scan_complex(
@@ -59,7 +59,7 @@ def _selective_scan_complex(
     )  # fmt: skip
     if not (returns or inplace):
         return result
-    o, state = result[0], _join(result[1], u)
+    o, state = result[0], _join(result[1])
     if inplace:  # the parts are computed apart
         assign(given, state)
         state = given

@@ -9,6 +9,8 @@ from .._core._checks import check_choice, check_flag, check_number, parse_form, 
 from .._core._recipe import makers
 from .._maps import _features
 from .._maps._token_maps import TokenMap
+from .._softmax._dropout import attend_with_dropout, check_dropout
+from .._softmax._groups import attend_groups, find_kind
 from . import _plans, _text
 from ._parts import describe_state, unpack
 from ._state import State
@@ -39,6 +41,14 @@ def attention(
     softcap=None,
     slopes=None,
     sinks=None,
+    cu_seqlens=None,
+    cu_seqlens_k=None,
+    cache_seqlens=None,
+    block_table=None,
+    block_mask=None,
+    block_size=None,
+    dropout=0.0,
+    seed=None,
     initial_state=None,
     return_state=False,
     out=None,
@@ -91,6 +101,22 @@ def attention(
         the result (ALiBi).
       sinks: the score of a key without a value, floats ``[H]``: a head may give its weight to
         nothing (gpt-oss).
+      cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1, for softmax weights.
+      cu_seqlens_k: ``[N + 1]`` offsets of their keys; those of the queries unless given. The last
+        query of a sequence has the position of its last key.
+      cache_seqlens: int ``[B]``, how many of the keys each batch element has, of a cache ``[B, Tk, …]``;
+        causal queries are the last ones. For softmax weights.
+      block_table: int ``[B, M]``, the pages of each cache: k and v are then ``[pages, page size, Hk, K]`` and
+        ``[pages, page size, Hv, V]``.
+      block_mask: bool ``[⌈T / block_size⌉, ⌈Tk / block_size⌉]``, the blocks of keys that each block of queries
+        sees, for softmax weights; time grows with the blocks that are seen. With `causal` a block
+        sees itself. `linattn.block_mask` makes that of BigBird.
+      block_size: tokens of a block.
+      dropout: the share of softmax weights that become 0; the others are divided by 1 − dropout. Whether a weight
+        is dropped follows from `seed` and its batch element, head, query and key, by Philox4x32-10:
+        the same ones on every target, and for any number of threads. It goes with `causal`,
+        `scale`, `softcap` and `mask`.
+      seed: of dropout, an integer of [0, 2**63), or an array of one.
       initial_state: a `State`, or S ``[B, H, K, V]`` where nothing else is
         carried: the sums over earlier keys.
       return_state: also return the state after these keys.
@@ -111,6 +137,22 @@ def attention(
     Raises:
       ValueError, TypeError: naming the operand, what was expected and what came.
     """
+    groups = (cu_seqlens, cu_seqlens_k, cache_seqlens, block_table, block_mask, block_size)
+    if any(x is not None for x in groups):
+        kind = find_kind(dict(zip(_GROUPS, groups)), weights)
+        if dropout != 0 or seed is not None:
+            raise ValueError(f"dropout: expected 0 and no seed beside groups of queries ({kind}), but got {dropout!r}")
+        _check_softmax(feature_map, (eps, floor, abs_floor, clamp), form, initial_state is None, return_state)
+        return _attend_groups(
+            kind, q, k, v, dict(zip(_GROUPS, groups)), (mask, slopes, sinks), prefix, causal, scale,
+            (window, dilation, global_tokens), softcap, out, num_threads, target,
+        )  # fmt: skip
+    if dropout != 0 or seed is not None:
+        _check_softmax(feature_map, (eps, floor, abs_floor, clamp), form, initial_state is None, return_state)
+        others = {"window": window, "global_tokens": global_tokens or None, "prefix": prefix, "slopes": slopes, "sinks": sinks}
+        return _attend_with_dropout(
+            q, k, v, dropout, seed, weights, others, dilation, mask, causal, scale, softcap, out, num_threads, target
+        )  # fmt: skip
     maps, numbers = (), ()
     if isinstance(feature_map, TokenMap):
         feature_map, maps = _features.split(feature_map, q, k, initial_state is not None)
@@ -137,6 +179,42 @@ def attention(
     return result
 
 
+_GROUPS = ("cu_seqlens", "cu_seqlens_k", "cache_seqlens", "block_table", "block_mask", "block_size")
+
+
+def _attend_groups(
+    kind, q, k, v, groups, others, prefix, causal, scale, pattern, softcap, out, num_threads, target
+):  # fmt: skip
+    if prefix is not None:
+        name = next(name for name, value in groups.items() if value is not None)
+        raise ValueError(f"prefix: expected None beside {name}, but got one")
+    return attend_groups(
+        kind, q, k, v, groups, {name: x for name, x in zip(("mask", "slopes", "sinks"), others) if x is not None},
+        check_flag("causal", causal), check_number("scale", scale), parse_pattern(*pattern),
+        _check_softcap(softcap), out, num_threads, target,
+    )  # fmt: skip
+
+
+def _attend_with_dropout(
+    q, k, v, dropout, seed, weights, others, dilation, mask, causal, scale, softcap, out, num_threads, target
+):  # fmt: skip
+    if weights != "softmax":
+        raise ValueError(f"dropout: expected weights='softmax' with dropout, but got weights={weights!r}")
+    refused = [name for name, value in others.items() if value is not None] + ["dilation"] * (dilation != 1)
+    dropout = check_dropout(dropout, seed, refused)
+    return attend_with_dropout(
+        q, k, v, dropout, seed, mask, check_flag("causal", causal), check_number("scale", scale), _check_softcap(softcap),
+        out, num_threads, target,
+    )  # fmt: skip
+
+
+def _check_softcap(softcap):
+    softcap = check_number("softcap", softcap)
+    if softcap is not None and softcap <= 0:
+        raise ValueError(f"softcap: expected a positive number, but got {softcap!r}")
+    return softcap
+
+
 def _lengths(prefix, q):
     """One length per batch element, where q is."""
     if isinstance(prefix, (int, np.integer)) and not isinstance(prefix, bool):
@@ -151,7 +229,7 @@ def _make_attention_plan(
 ):  # fmt: skip
     no_state = given is None
     pattern = parse_pattern(*pattern)
-    softcap = None if softcap is None else check_number("softcap", softcap)
+    softcap = check_number("softcap", softcap)
     causal = check_flag("causal", causal)
     normalize = check_flag("normalize", normalize)
     return_state = check_flag("return_state", return_state)
@@ -166,8 +244,7 @@ def _make_attention_plan(
     for name, is_given in (("softcap", softcap is not None), ("slopes", not no_slopes), ("sinks", not no_sinks)):
         if is_given and not softmax:
             raise ValueError(f"{name}: expected weights='softmax' with {name}, but got weights='linear'")
-    if softcap is not None and softcap <= 0:
-        raise ValueError(f"softcap: expected a positive number, but got {softcap!r}")
+    _check_softcap(softcap)
     if pattern and stateful:
         name = "return_state" if return_state else "initial_state"
         raise ValueError(f"{name}: expected no window, dilation or global_tokens beside a state, but got both")

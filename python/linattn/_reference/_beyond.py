@@ -15,7 +15,7 @@ from .._families import _beyond, _named
 from .._recurrence._parts import check_inplace
 from ._define import assign_state
 
-__all__ = ["log_linear", "lru", "rwkv4", "selective_scan"]
+__all__ = ["log_linear", "lru", "rwkv4", "s4d", "selective_scan"]
 
 
 def _wide(array):
@@ -171,3 +171,27 @@ def lru(u, nu_log, theta_log, B_re, B_im, C_re, C_im, gamma_log, D, initial_stat
         h = factor * h + gamma * (u[:, t] @ (B_re + 1j * B_im).T)
         o[:, t] = (h @ (C_re + 1j * C_im).T).real
     return o if D is None else o + D * u, (h.real, h.imag)
+
+
+def s4d(
+    u, dt, A, C, B=None, D=None, *, method="zoh", initial_state=None, return_last_state=False, num_threads=None,
+    target=None,
+):  # fmt: skip
+    """`linattn.s4d` by its formula, in float64."""
+    like, u = u, np.asarray(_arrays.to_numpy(u, "u"), np.float64)
+    dt = np.asarray(_arrays.to_numpy(dt), np.float64)[:, None]
+    A, C = (np.asarray(_arrays.to_numpy(x), np.complex128) for x in (A, C))
+    B = np.ones_like(A) if B is None else np.asarray(_arrays.to_numpy(B), np.complex128)
+    if method == "zoh":
+        factor, written = np.exp(dt * A), (np.exp(dt * A) - 1) / A * B
+    else:
+        factor, written = (1 + dt * A / 2) / (1 - dt * A / 2), dt * B / (1 - dt * A / 2)
+    o = np.zeros_like(u)
+    h = 0j if initial_state is None else np.asarray(_arrays.to_numpy(initial_state), np.complex128)
+    for t in range(u.shape[-1]):
+        h = factor * h + written * u[..., t, None]
+        o[..., t] = 2 * (C * h).real.sum(-1)
+    if D is not None:
+        o = o + np.asarray(_arrays.to_numpy(D), np.float64)[:, None] * u
+    o = _arrays.convert_like(o, like)
+    return (o, _arrays.convert_like(h, like)) if return_last_state else o

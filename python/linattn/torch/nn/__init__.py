@@ -15,14 +15,19 @@ from ._additive import GatedLinearAttention, Mamba2, RetNet
 from ._base import Layer, OutputNorm, ShortConvolution
 from ._cache import Cache
 from ._delta import DeltaNet, GatedDeltaNet, KimiDeltaAttention
-from ._linear import FeatureMap, LinearAttention, PerformerAttention
+from ._linear import FeatureMap, LinearAttention, NormAttention, PerformerAttention
 from ._loading import from_transformers
+from ._mixing import FNet, LinformerAttention, NystromAttention
 from ._rwkv import RWKV7
-from ._softmax import HybridAttention, MultiHeadAttention
+from ._s4d import S4D
+from ._softmax import BlockSparseAttention, DiagAttention, HybridAttention, MultiHeadAttention, SlidingWindowAttention
 
 __all__ = [
+    "BlockSparseAttention",
     "Cache",
     "DeltaNet",
+    "DiagAttention",
+    "FNet",
     "FeatureMap",
     "GatedDeltaNet",
     "GatedLinearAttention",
@@ -30,12 +35,17 @@ __all__ = [
     "KimiDeltaAttention",
     "Layer",
     "LinearAttention",
+    "LinformerAttention",
     "Mamba2",
     "MultiHeadAttention",
+    "NormAttention",
+    "NystromAttention",
     "OutputNorm",
     "PerformerAttention",
     "RWKV7",
     "RetNet",
+    "S4D",
     "ShortConvolution",
+    "SlidingWindowAttention",
     "from_transformers",
 ]

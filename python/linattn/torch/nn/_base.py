@@ -13,8 +13,8 @@ import linattn
 from ._cache import Cache
 
 __all__ = [
-    "Layer", "OutputNorm", "ProjectedLayer", "ShortConvolution", "draw_rates", "draw_steps", "merge_heads", "recur",
-    "repeat_heads", "rotate", "split_heads", "token_positions",
+    "Layer", "OutputNorm", "ProjectedLayer", "ShortConvolution", "draw_rates", "draw_steps", "each_sequence",
+    "merge_heads", "recur", "refuse_cache", "repeat_heads", "rotate", "split_heads", "token_positions",
 ]  # fmt: skip
 
 
@@ -53,6 +53,20 @@ def repeat_heads(x, heads):
     """Every head as often as query heads share it."""
     times = heads // x.shape[2]
     return x if times == 1 else x.repeat_interleave(times, dim=2)
+
+
+def each_sequence(function, tensors, cu_seqlens):
+    """The function of the tokens `[B, T, …]` of each sequence, one after another."""
+    if cu_seqlens is None:
+        return function(*tensors)
+    lengths = cu_seqlens.diff().tolist()
+    parts = zip(*(tensor.split(lengths, 1) for tensor in tensors))
+    return torch.cat([function(*part) for part in parts if part[0].shape[1]], 1)
+
+
+def refuse_cache(layer, cache, why):
+    if cache is not None:
+        raise ValueError(f"cache: expected None for {type(layer).__name__}, {why}, but got a cache")
 
 
 # ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from linattn import feature_maps
 from ..._maps._features import KNOWN, TOKEN_MAPS
 from ._base import OutputNorm, ProjectedLayer, check_choice, check_size, merge_heads, recur
 
-__all__ = ["FeatureMap", "LinearAttention", "PerformerAttention", "TRAINED_MAPS"]
+__all__ = ["FeatureMap", "LinearAttention", "NormAttention", "PerformerAttention", "TRAINED_MAPS"]
 
 # Maps with parameters of their own.
 TRAINED_MAPS = ("hedgehog", "t2r", "hadamard")
@@ -132,6 +132,21 @@ class LinearAttention(ProjectedLayer):
 
 def _split(x, cu_seqlens):
     return x.split(cu_seqlens.diff().tolist(), dim=1)
+
+
+class NormAttention(LinearAttention):
+    """Linear attention with an RMS norm of every head in place of its denominator: the global attention of
+    TransNormer.
+
+    Args:
+      hidden_size, heads, kv_heads, head_dim, value_head_dim, feature_map, causal, rotary_base, bias, dropout,
+        norm_eps: as in `LinearAttention`.
+
+    Qin et al., "The Devil in Linear Transformer", 2022.
+    """
+
+    def __init__(self, hidden_size, heads, **options):
+        super().__init__(hidden_size, heads, normalize=False, output_norm="rms", **options)
 
 
 class PerformerAttention(LinearAttention):

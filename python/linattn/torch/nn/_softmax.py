@@ -9,10 +9,12 @@ from torch.nn.utils.rnn import pad_sequence
 
 import linattn
 
-from ._base import ProjectedLayer, check_size, merge_heads, recur, repeat_heads, token_positions
+from ._base import (
+    ProjectedLayer, check_size, each_sequence, merge_heads, recur, refuse_cache, repeat_heads, token_positions,
+)  # fmt: skip
 from ._linear import LinearAttention
 
-__all__ = ["HybridAttention", "MultiHeadAttention"]
+__all__ = ["BlockSparseAttention", "DiagAttention", "HybridAttention", "MultiHeadAttention", "SlidingWindowAttention"]
 
 
 def attend(q, k, v, positions, cache=None, cu_seqlens=None, causal=True, window=None):
@@ -20,6 +22,8 @@ def attend(q, k, v, positions, cache=None, cu_seqlens=None, causal=True, window=
 
     With a window w a token attends to the last w tokens, itself among them.
     """
+    if cache is None and cu_seqlens is not None and not _records(q, k, v):
+        return linattn.attention(q, k, v, causal=causal, weights="softmax", window=window, cu_seqlens=cu_seqlens)
     lengths = None
     if cu_seqlens is not None:
         lengths = cu_seqlens.diff().tolist()
@@ -83,26 +87,116 @@ class MultiHeadAttention(ProjectedLayer):
       rotary_base: of rotary embeddings; none unless given.
       bias: of the four projections.
       dropout: of the output.
+      attention_dropout: of the weights, in training; the seed is drawn by PyTorch. It goes without a window
+        and packed sequences.
 
     A cache keeps all keys and values, or the last ones of the window.
     """
 
     def __init__(
         self, hidden_size, heads, *, kv_heads=None, head_dim=None, causal=True, window=None, rotary_base=None,
-        bias=False, dropout=0.0,
+        bias=False, dropout=0.0, attention_dropout=0.0,
     ):  # fmt: skip
         super().__init__(
             hidden_size, heads, kv_heads=kv_heads, head_dim=head_dim, rotary_base=rotary_base, bias=bias, dropout=dropout
         )
-        self.causal = causal
+        self.causal, self.attention_dropout = causal, attention_dropout
         self.window = None if window is None else check_size("window", window)
 
     def mix(self, x, cache, cu_seqlens):
         if cache is not None and not self.causal:
             raise ValueError("cache: expected it only for a causal layer, but got it for causal=False")
         q, k, v = self.project_rotated(x, cache, cu_seqlens)
+        if self.training and self.attention_dropout:
+            return self.o_proj(merge_heads(self._attend_with_dropout(q, k, v, cache, cu_seqlens)))
         positions = token_positions(x, cache, cu_seqlens)
         return self.o_proj(merge_heads(attend(q, k, v, positions, cache, cu_seqlens, self.causal, self.window)))
+
+
+    def _attend_with_dropout(self, q, k, v, cache, cu_seqlens):
+        for name, given in (("cache", cache), ("cu_seqlens", cu_seqlens), ("window", self.window)):
+            if given is not None:
+                raise ValueError(f"{name}: expected None with attention_dropout in training, but got one")
+        seed = torch.randint(2**63 - 1, (1,))
+        return linattn.attention(
+            q, k, v, causal=self.causal, weights="softmax", dropout=self.attention_dropout, seed=seed
+        )  # fmt: skip
+
+
+class SlidingWindowAttention(MultiHeadAttention):
+    """`MultiHeadAttention` of the last `window` tokens, in O(T · window) time (Longformer, Mistral).
+
+    Args:
+      hidden_size, heads, kv_heads, head_dim, rotary_base, bias, dropout: as in `MultiHeadAttention`.
+      window: how many tokens, itself among them, a token attends to.
+    """
+
+    def __init__(
+        self, hidden_size, heads, *, window=512, kv_heads=None, head_dim=None, rotary_base=None, bias=False, dropout=0.0
+    ):
+        super().__init__(
+            hidden_size, heads, kv_heads=kv_heads, head_dim=head_dim, window=check_size("window", window),
+            rotary_base=rotary_base, bias=bias, dropout=dropout,
+        )  # fmt: skip
+
+
+class BlockSparseAttention(ProjectedLayer):
+    """Softmax attention to blocks of tokens: near ones, the first ones and some that are drawn, in O(T)
+    time (BigBird).
+
+    Args:
+      hidden_size, heads, kv_heads, head_dim, rotary_base, bias, dropout: as in `MultiHeadAttention`.
+      block_size: tokens of a block.
+      causal: every token attends to those before it and itself.
+      window, global_blocks, random_blocks, seed: of `linattn.block_mask`, numbers of blocks.
+
+    Zaheer et al., "Big Bird: Transformers for Longer Sequences", 2020.
+    """
+
+    def __init__(
+        self, hidden_size, heads, *, block_size=64, window=2, global_blocks=1, random_blocks=2, seed=0, causal=False,
+        kv_heads=None, head_dim=None, rotary_base=None, bias=False, dropout=0.0,
+    ):  # fmt: skip
+        super().__init__(
+            hidden_size, heads, kv_heads=kv_heads, head_dim=head_dim, rotary_base=rotary_base, bias=bias, dropout=dropout
+        )
+        self.block_size, self.causal = check_size("block_size", block_size), causal
+        self.pattern = {
+            "window": window, "global_blocks": global_blocks, "random_blocks": random_blocks, "seed": seed, "causal": causal,
+        }  # fmt: skip
+        linattn.block_mask(0, **self.pattern)
+
+    def mix(self, x, cache, cu_seqlens):
+        refuse_cache(self, cache, "whose blocks are those of whole sequences")
+        o = each_sequence(self._attend, self.project_rotated(x, None, cu_seqlens), cu_seqlens)
+        return self.o_proj(merge_heads(o))
+
+    def _attend(self, q, k, v):
+        mask = linattn.block_mask(-(-q.shape[1] // self.block_size), **self.pattern)
+        return linattn.attention(
+            q, k, v, causal=self.causal, weights="softmax", block_mask=mask, block_size=self.block_size
+        )  # fmt: skip
+
+
+class DiagAttention(BlockSparseAttention):
+    """Softmax attention inside of blocks of tokens that lie side by side: the local attention of
+    TransNormer.
+
+    Args:
+      hidden_size, heads, block_size, causal, kv_heads, head_dim, rotary_base, bias, dropout: as in
+        `BlockSparseAttention`.
+
+    Qin et al., "The Devil in Linear Transformer", 2022.
+    """
+
+    def __init__(
+        self, hidden_size, heads, *, block_size=64, causal=True, kv_heads=None, head_dim=None, rotary_base=None,
+        bias=False, dropout=0.0,
+    ):  # fmt: skip
+        super().__init__(
+            hidden_size, heads, block_size=block_size, window=1, global_blocks=0, random_blocks=0, causal=causal,
+            kv_heads=kv_heads, head_dim=head_dim, rotary_base=rotary_base, bias=bias, dropout=dropout,
+        )  # fmt: skip
 
 
 class HybridAttention(LinearAttention):
@@ -131,9 +225,16 @@ class HybridAttention(LinearAttention):
 
     def mix(self, x, cache, cu_seqlens):
         q, k, v = self.project_rotated(x, cache, cu_seqlens)
+        if cache is None and cu_seqlens is None and not _records(q, k, v, self.mix_logit):
+            return self.o_proj(merge_heads(self._mix_at_once(q, k, v)))
         positions = token_positions(x, cache, cu_seqlens)
         near = attend(q, k, v, positions, cache, cu_seqlens, window=self.window)
         q, k, options = self.map_tokens(q, k)
         far = recur(linattn.scan, q, k, v, cache=cache, returns="return_state", cu_seqlens=cu_seqlens, **options)
         share = self.mix_logit.sigmoid()[:, None].to(near.dtype)
         return self.o_proj(merge_heads(share * near + (1 - share) * far))
+
+    def _mix_at_once(self, q, k, v):
+        feature_map = self.map_tokens(q, k)[2]["feature_map"]
+        share = self.mix_logit.sigmoid()
+        return linattn.hybrid(q, k, v, share, window=self.window, feature_map=feature_map, normalize=self.normalize)

@@ -1,0 +1,1 @@
+"""Relatives of softmax attention: Linformer, Nyströmformer, FNet."""

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Linformer, Nyströmformer and FNet beside their PyTorch forms.
+
+    PYTHONPATH=build/python tools/bench/measure_relatives.py [--repetitions 12]
+
+Prints a table in Markdown. CPU time of one thread, f32, the least of several calls in turn.
+"""
+
+import argparse
+import time
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+import linattn
+
+
+def race(runs, repetitions):
+    """The least CPU time of each run."""
+    least = [float("inf")] * len(runs)
+    for repetition in range(repetitions + 1):
+        for i, run in enumerate(runs):
+            begin = time.process_time()
+            run()
+            if repetition:  # The first one compiles.
+                least[i] = min(least[i], time.process_time() - begin)
+    return least
+
+
+def draw(T, H, D):
+    """q, k, v as ours and PyTorch's attention have them."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal((1, T, H, D), dtype=np.float32) for _ in range(3)]
+    return arrays, [torch.from_numpy(x).transpose(1, 2).contiguous() for x in arrays]
+
+
+def softmax(q, k, v):
+    return torch.softmax(q @ k.mT * q.shape[-1] ** -0.5, -1) @ v
+
+
+def linformer(T, H, D, R):
+    (q, k, v), (Q, K, V) = draw(T, H, D)
+    e = np.random.default_rng(1).standard_normal((2, T, R), dtype=np.float32) / T**0.5
+    E = torch.from_numpy(e)
+
+    def project():
+        return torch.einsum("bhtd,tr->bhrd", K, E[0]), torch.einsum("bhtd,tr->bhrd", V, E[1])
+
+    return (
+        lambda: linattn.linformer(q, k, v, *e),
+        lambda: softmax(Q, *project()),
+        lambda: F.scaled_dot_product_attention(Q, *project()),
+    )
+
+
+def pseudo_inverse(A):
+    Z, one = A.mT / (A.sum(-2).amax(-1) * A.sum(-1).amax(-1))[..., None, None], torch.eye(A.shape[-1])
+    for _ in range(6):
+        AZ = A @ Z
+        Z = 0.25 * Z @ (13 * one - AZ @ (15 * one - AZ @ (7 * one - AZ)))
+    return Z
+
+
+def nystrom(T, H, D, m):
+    (q, k, v), (Q, K, V) = draw(T, H, D)
+
+    def run(attend):
+        few_q, few_k = (x.unflatten(2, (m, -1)).mean(3) for x in (Q, K))
+        A = torch.softmax(few_q @ few_k.mT * D**-0.5, -1)
+        return attend(Q, few_k, pseudo_inverse(A) @ attend(few_q, K, V))
+
+    return (
+        lambda: linattn.nystrom(q, k, v, landmarks=m),
+        lambda: run(softmax),
+        lambda: run(F.scaled_dot_product_attention),
+    )
+
+
+def fnet(T, D):
+    x = torch.randn(1, T, D)
+    return (
+        lambda: linattn.fnet(x),
+        lambda: torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real,
+        lambda: torch.fft.fft2(x).real,
+    )
+
+
+CASES = {
+    "Linformer, R = 64": (linformer, 4096, 8, 64, 64), "Linformer, R = 256": (linformer, 4096, 8, 64, 256),
+    "Linformer, R = 256, 1024 tokens": (linformer, 1024, 8, 64, 256),
+    "Nyström, m = 64": (nystrom, 4096, 8, 64, 64), "Nyström, m = 128": (nystrom, 4096, 8, 64, 128),
+    "Nyström, m = 256": (nystrom, 4096, 8, 64, 256), "Nyström, m = 64, 1024 tokens": (nystrom, 1024, 8, 64, 64),
+    "FNet, 4096 × 512": (fnet, 4096, 512), "FNet, 512 × 768": (fnet, 512, 768), "FNet, 1000 × 768": (fnet, 1000, 768),
+}  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=12)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    linattn.set_num_threads(1)
+    print("| | plain form over ours | fused form over ours |")
+    print("|---|---|---|")
+    for name, (make, *sizes) in CASES.items():
+        ours, plain, fused = race(make(*sizes), arguments.repetitions)
+        print(f"| {name} | {plain / ours:.1f} | {fused / ours:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
