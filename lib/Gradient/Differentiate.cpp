@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientModel.h"
+#include "WideClone.h"
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Gradient/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
 
 namespace mlir::linattn {
@@ -136,12 +136,8 @@ static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
 
   IRMapping mapping;
   Block &source = func.getBody().front();
-  for (auto [from, to] :
-       llvm::zip(source.getArguments(), entry->getArguments()))
-    mapping.map(from, to);
-  SmallVector<Operation *> ops;
-  for (Operation &op : source.without_terminator())
-    ops.push_back(b.clone(op, mapping));
+  auto own = entry->getArguments().take_front(func.getNumArguments());
+  SmallVector<Operation *> ops = cloneWide(b, source, own, mapping);
 
   Cotangents cotangents;
   for (int64_t operand : *operands)
@@ -149,9 +145,11 @@ static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
   cotangents.activateThrough(ops);
   unsigned next = func.getNumArguments();
   for (Value result : source.getTerminator()->getOperands())
-    if (isFloat(result.getType()))
-      cotangents.add(b, mapping.lookupOrDefault(result),
-                     entry->getArgument(next++));
+    if (isFloat(result.getType())) {
+      Value value = mapping.lookup(result),
+            cotangent = entry->getArgument(next++);
+      cotangents.add(b, value, convertTo(b, cotangent, value.getType()));
+    }
   if (failed(mlir::linattn::differentiate(b, ops, cotangents)))
     return failure();
 
