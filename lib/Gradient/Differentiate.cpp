@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientModel.h"
+#include "TensorBuilder.h"
 #include "WideClone.h"
-#include "linattn/Dialect/Einsum.h"
 #include "linattn/Gradient/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/SymbolTable.h"
@@ -79,22 +79,6 @@ static LogicalResult checkFunction(func::FuncOp func) {
   return success();
 }
 
-/// The cotangent of an argument, zeros where nothing depends on it.
-static Value getOrZero(OpBuilder &b, Cotangents &cotangents, Value argument) {
-  if (Value cotangent = cotangents.get(argument))
-    return cotangent;
-  Location loc = argument.getLoc();
-  Type type = getElementTypeOrSelf(argument);
-  if (isa<RankedTensorType>(argument.getType())) {
-    Value zeros =
-        filled(b, loc, tensor::getMixedSizes(b, loc, argument), type, 0.0);
-    if (zeros.getType() == argument.getType())
-      return zeros;
-    return tensor::CastOp::create(b, loc, argument.getType(), zeros);
-  }
-  return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, 0.0));
-}
-
 /// Bufferization does not know tensor.concat.
 static LogicalResult lowerConcats(func::FuncOp func) {
   SmallVector<tensor::ConcatOp> concats;
@@ -154,8 +138,12 @@ static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
     return failure();
 
   SmallVector<Value> values;
-  for (int64_t operand : *operands)
-    values.push_back(getOrZero(b, cotangents, entry->getArgument(operand)));
+  for (int64_t operand : *operands) {
+    Value argument = entry->getArgument(operand);
+    Value cotangent = cotangents.get(argument);
+    values.push_back(cotangent ? cotangent
+                               : zerosLike(b, argument.getLoc(), argument));
+  }
   func::ReturnOp::create(b, func.getLoc(), values);
   return lowerConcats(vjp);
 }
