@@ -9,9 +9,14 @@
 #include "GradientModel.h"
 #include "TensorBuilder.h"
 #include "WideClone.h"
+#include "linattn/Dialect/LinAttnSweep.h"
+#include "linattn/Dialect/Remarks.h"
 #include "linattn/Gradient/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace mlir::linattn {
 #define GEN_PASS_DEF_LINATTNDIFFERENTIATEPASS
@@ -94,6 +99,47 @@ static LogicalResult lowerConcats(func::FuncOp func) {
   return success();
 }
 
+/// Ops of the block that its results need.
+static SmallVector<Operation *> getLive(Block &block) {
+  llvm::SmallPtrSet<Operation *, 32> live;
+  SmallVector<Operation *> ops;
+  for (Operation &op : llvm::reverse(block)) {
+    bool isNeeded = op.hasTrait<OpTrait::IsTerminator>() ||
+                    !isMemoryEffectFree(&op) ||
+                    llvm::any_of(op.getUsers(), [&](Operation *user) {
+                      return live.contains(block.findAncestorOpInBlock(*user));
+                    });
+    if (!isNeeded)
+      continue;
+    live.insert(&op);
+    ops.push_back(&op);
+  }
+  return ops;
+}
+
+/// Says what the backward pass keeps and what it computes again.
+static void remarkMemory(func::FuncOp vjp) {
+  int64_t scans = 0, sweeps = 0, selective = 0, loops = 0;
+  for (Operation *op : getLive(vjp.getBody().front())) {
+    scans += isa<ScanOp>(op);
+    sweeps += isa<SweepOp>(op);
+    selective += isa<SweepSelectiveOp>(op);
+    loops += isa<scf::ForOp>(op);
+  }
+  std::string text =
+      llvm::formatv("keeps only operands for the backward pass; computed again "
+                    "without stored states: scans {0}, sweeps {1}",
+                    scans, sweeps);
+  if (selective)
+    text += llvm::formatv(
+        "; with a state every 32 tokens: selective sweeps {0}", selective);
+  if (loops)
+    text += llvm::formatv("; loops, each with a record of the values it "
+                          "carries or none: {0}",
+                          loops);
+  remark::passed(vjp.getLoc(), remarkNamed("differentiate")) << text;
+}
+
 /// Creates `@NAME_vjp` behind `func`.
 static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
   FailureOr<SmallVector<int64_t>> operands = getOperands(func, listed);
@@ -145,6 +191,7 @@ static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
                                : zerosLike(b, argument.getLoc(), argument));
   }
   func::ReturnOp::create(b, func.getLoc(), values);
+  remarkMemory(vjp);
   return lowerConcats(vjp);
 }
 

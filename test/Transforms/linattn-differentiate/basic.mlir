@@ -88,6 +88,7 @@ func.func @unused(%x: tensor<?xf32>, %y: tensor<?xf32>, %i: tensor<?xi32>) -> (t
 // No state goes in or out: reads take the scale, and the queries stay as they
 // are.
 
+// REMARK: remark: {{.*}}keeps only operands for the backward pass; computed again without stored states: scans 1, sweeps 1
 // CHECK-LABEL: func.func @stateless_vjp(
 // CHECK-SAME: %[[Q:[^:]+]]: tensor<1x2x7x4xf32>, %[[K:[^:]+]]: tensor<1x2x7x4xf32>, %[[V:[^:]+]]: tensor<1x2x7x5xf32>, %[[DO:[^:]+]]: tensor<1x2x7x5xf32>)
 // CHECK-NOT: linalg.generic
