@@ -7,11 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientModel.h"
-#include "linattn/Dialect/Einsum.h"
+#include "TensorBuilder.h"
+#include "WideClone.h"
+#include "linattn/Dialect/LinAttnSweep.h"
+#include "linattn/Dialect/Remarks.h"
 #include "linattn/Gradient/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace mlir::linattn {
 #define GEN_PASS_DEF_LINATTNDIFFERENTIATEPASS
@@ -79,22 +84,6 @@ static LogicalResult checkFunction(func::FuncOp func) {
   return success();
 }
 
-/// The cotangent of an argument, zeros where nothing depends on it.
-static Value getOrZero(OpBuilder &b, Cotangents &cotangents, Value argument) {
-  if (Value cotangent = cotangents.get(argument))
-    return cotangent;
-  Location loc = argument.getLoc();
-  Type type = getElementTypeOrSelf(argument);
-  if (isa<RankedTensorType>(argument.getType())) {
-    Value zeros =
-        filled(b, loc, tensor::getMixedSizes(b, loc, argument), type, 0.0);
-    if (zeros.getType() == argument.getType())
-      return zeros;
-    return tensor::CastOp::create(b, loc, argument.getType(), zeros);
-  }
-  return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, 0.0));
-}
-
 /// Bufferization does not know tensor.concat.
 static LogicalResult lowerConcats(func::FuncOp func) {
   SmallVector<tensor::ConcatOp> concats;
@@ -108,6 +97,47 @@ static LogicalResult lowerConcats(func::FuncOp func) {
     op.erase();
   }
   return success();
+}
+
+/// Ops of the block that its results need.
+static SmallVector<Operation *> getLive(Block &block) {
+  llvm::SmallPtrSet<Operation *, 32> live;
+  SmallVector<Operation *> ops;
+  for (Operation &op : llvm::reverse(block)) {
+    bool isNeeded = op.hasTrait<OpTrait::IsTerminator>() ||
+                    !isMemoryEffectFree(&op) ||
+                    llvm::any_of(op.getUsers(), [&](Operation *user) {
+                      return live.contains(block.findAncestorOpInBlock(*user));
+                    });
+    if (!isNeeded)
+      continue;
+    live.insert(&op);
+    ops.push_back(&op);
+  }
+  return ops;
+}
+
+/// Says what the backward pass keeps and what it computes again.
+static void remarkMemory(func::FuncOp vjp) {
+  int64_t scans = 0, sweeps = 0, selective = 0, loops = 0;
+  for (Operation *op : getLive(vjp.getBody().front())) {
+    scans += isa<ScanOp>(op);
+    sweeps += isa<SweepOp>(op);
+    selective += isa<SweepSelectiveOp>(op);
+    loops += isa<scf::ForOp>(op);
+  }
+  std::string text =
+      llvm::formatv("keeps only operands for the backward pass; computed again "
+                    "without stored states: scans {0}, sweeps {1}",
+                    scans, sweeps);
+  if (selective)
+    text += llvm::formatv(
+        "; with a state every 32 tokens: selective sweeps {0}", selective);
+  if (loops)
+    text += llvm::formatv("; loops, each with a record of the values it "
+                          "carries or none: {0}",
+                          loops);
+  remark::passed(vjp.getLoc(), remarkNamed("differentiate")) << text;
 }
 
 /// Creates `@NAME_vjp` behind `func`.
@@ -136,12 +166,8 @@ static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
 
   IRMapping mapping;
   Block &source = func.getBody().front();
-  for (auto [from, to] :
-       llvm::zip(source.getArguments(), entry->getArguments()))
-    mapping.map(from, to);
-  SmallVector<Operation *> ops;
-  for (Operation &op : source.without_terminator())
-    ops.push_back(b.clone(op, mapping));
+  auto own = entry->getArguments().take_front(func.getNumArguments());
+  SmallVector<Operation *> ops = cloneWide(b, source, own, mapping);
 
   Cotangents cotangents;
   for (int64_t operand : *operands)
@@ -149,16 +175,23 @@ static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
   cotangents.activateThrough(ops);
   unsigned next = func.getNumArguments();
   for (Value result : source.getTerminator()->getOperands())
-    if (isFloat(result.getType()))
-      cotangents.add(b, mapping.lookupOrDefault(result),
-                     entry->getArgument(next++));
+    if (isFloat(result.getType())) {
+      Value value = mapping.lookup(result),
+            cotangent = entry->getArgument(next++);
+      cotangents.add(b, value, convertTo(b, cotangent, value.getType()));
+    }
   if (failed(mlir::linattn::differentiate(b, ops, cotangents)))
     return failure();
 
   SmallVector<Value> values;
-  for (int64_t operand : *operands)
-    values.push_back(getOrZero(b, cotangents, entry->getArgument(operand)));
+  for (int64_t operand : *operands) {
+    Value argument = entry->getArgument(operand);
+    Value cotangent = cotangents.get(argument);
+    values.push_back(cotangent ? cotangent
+                               : zerosLike(b, argument.getLoc(), argument));
+  }
   func::ReturnOp::create(b, func.getLoc(), values);
+  remarkMemory(vjp);
   return lowerConcats(vjp);
 }
 

@@ -11,6 +11,10 @@
 
 #include "linattn/Gradient/Gradient.h"
 
+namespace mlir::scf {
+class IfOp;
+} // namespace mlir::scf
+
 namespace mlir::linattn {
 
 template <typename OpTy>
@@ -33,6 +37,8 @@ void attachGradient(MLIRContext *context) {
 
 /// "linattn-differentiate: " and what has no gradient yet.
 InFlightDiagnostic emitNoGradient(Operation *op);
+
+LogicalResult buildBranchGradient(scf::IfOp op, OpBuilder &b, Cotangents &c);
 
 void registerArithGradients(DialectRegistry &registry);
 void registerTensorGradients(DialectRegistry &registry);

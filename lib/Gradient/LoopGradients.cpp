@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientModel.h"
-#include "linattn/Dialect/Einsum.h"
+#include "TensorBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -47,7 +47,6 @@ private:
   void recordCarried();
   FailureOr<Iteration> walkBack(OpBuilder &body, Value position,
                                 ValueRange carried, ValueRange captured);
-  Value zerosLike(OpBuilder &at, Value like);
   Value emptyLike(OpBuilder &at, Value like);
   Value takeRecord(OpBuilder &at, unsigned arg, Value position);
   Value putRecord(OpBuilder &at, Value value, Value record, Value position);
@@ -129,16 +128,6 @@ void LoopGradient::countIterations() {
   count = arith::CeilDivSIOp::create(b, loc, length, loop.getStep());
   if (!count.getType().isIndex())
     count = arith::IndexCastOp::create(b, loc, b.getIndexType(), count);
-}
-
-Value LoopGradient::zerosLike(OpBuilder &at, Value like) {
-  Type type = getElementTypeOrSelf(like.getType());
-  if (isScalar(like))
-    return arith::ConstantOp::create(at, loc, at.getZeroAttr(type));
-  Value zeros = filled(at, loc, tensor::getMixedSizes(at, loc, like), type, 0);
-  if (zeros.getType() == like.getType())
-    return zeros;
-  return tensor::CastOp::create(at, loc, like.getType(), zeros);
 }
 
 Value LoopGradient::emptyLike(OpBuilder &at, Value like) {
@@ -299,7 +288,7 @@ FailureOr<LoopGradient::Iteration> LoopGradient::walkBack(OpBuilder &body,
   for (unsigned number : floats) {
     Value arg = mapping.lookup(loop.getRegionIterArgs()[number]);
     Value cotangent = inner.get(arg);
-    result.carried.push_back(cotangent ? cotangent : zerosLike(body, arg));
+    result.carried.push_back(cotangent ? cotangent : zerosLike(body, loc, arg));
   }
   for (auto [value, before] : llvm::zip_equal(captured, sums)) {
     Value sum = before;
@@ -324,10 +313,10 @@ LogicalResult LoopGradient::build() {
   for (unsigned number : floats) {
     Value cotangent = c.get(loop.getResult(number));
     inits.push_back(cotangent ? cotangent
-                              : zerosLike(b, loop.getInitArgs()[number]));
+                              : zerosLike(b, loc, loop.getInitArgs()[number]));
   }
   for (Value value : captured)
-    inits.push_back(zerosLike(b, value));
+    inits.push_back(zerosLike(b, loc, value));
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
   // An error takes the function with it, however unfinished.
@@ -359,5 +348,6 @@ static LogicalResult forRule(scf::ForOp op, OpBuilder &b, Cotangents &c) {
 void mlir::linattn::registerLoopGradients(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, scf::SCFDialect *) {
     attachGradient<scf::ForOp, forRule>(context);
+    attachGradient<scf::IfOp, buildBranchGradient>(context);
   });
 }

@@ -30,6 +30,16 @@ std::string mlir::linattn::subscriptsOfGate(Value gate, char feature) {
   }
 }
 
+Value mlir::linattn::zerosLike(OpBuilder &b, Location loc, Value like) {
+  Type type = getElementTypeOrSelf(like);
+  if (!isa<RankedTensorType>(like.getType()))
+    return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  Value zeros = filled(b, loc, tensor::getMixedSizes(b, loc, like), type, 0.0);
+  if (zeros.getType() == like.getType())
+    return zeros;
+  return tensor::CastOp::create(b, loc, like.getType(), zeros);
+}
+
 OpFoldResult TensorBuilder::dim(Value tensor, int64_t index) {
   return tensor::getMixedSize(b, loc, tensor, index);
 }

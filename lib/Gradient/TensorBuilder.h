@@ -82,6 +82,9 @@ public:
 /// "bht" and the letter.
 std::string subscriptsOfGate(Value gate, char feature);
 
+/// Zeros in the shape and type of `like`, a tensor or a float.
+Value zerosLike(OpBuilder &b, Location loc, Value like);
+
 } // namespace mlir::linattn
 
 #endif // LINATTN_LIB_GRADIENT_TENSORBUILDER_H

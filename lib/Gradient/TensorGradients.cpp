@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientModel.h"
-#include "linattn/Dialect/Einsum.h"
+#include "TensorBuilder.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -39,18 +39,13 @@ static LogicalResult expandRule(tensor::ExpandShapeOp op, OpBuilder &b,
   return success();
 }
 
-/// Zeros in the shape and type of `like`.
-static Value zerosLike(OpBuilder &b, Value like) {
-  return filled(b, like.getLoc(), tensor::getMixedSizes(b, like.getLoc(), like),
-                getElementTypeOrSelf(like), 0.0);
-}
-
 static LogicalResult extractSliceRule(tensor::ExtractSliceOp op, OpBuilder &b,
                                       Cotangents &c) {
   c.add(b, op.getSource(),
-        tensor::InsertSliceOp::create(
-            b, op.getLoc(), c.get(op.getResult()), zerosLike(b, op.getSource()),
-            op.getMixedOffsets(), op.getMixedSizes(), op.getMixedStrides()));
+        tensor::InsertSliceOp::create(b, op.getLoc(), c.get(op.getResult()),
+                                      zerosLike(b, op.getLoc(), op.getSource()),
+                                      op.getMixedOffsets(), op.getMixedSizes(),
+                                      op.getMixedStrides()));
   return success();
 }
 
@@ -66,8 +61,8 @@ static LogicalResult insertSliceRule(tensor::InsertSliceOp op, OpBuilder &b,
   if (c.isActive(op.getDest()))
     c.add(b, op.getDest(),
           tensor::InsertSliceOp::create(
-              b, loc, zerosLike(b, op.getSource()), d, op.getMixedOffsets(),
-              op.getMixedSizes(), op.getMixedStrides()));
+              b, loc, zerosLike(b, op.getLoc(), op.getSource()), d,
+              op.getMixedOffsets(), op.getMixedSizes(), op.getMixedStrides()));
   return success();
 }
 

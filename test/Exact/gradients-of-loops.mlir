@@ -37,3 +37,25 @@ func.func @packed_conv(%x: tensor<1x5x2xf32>, %w: tensor<2x3xf32>, %s: tensor<3x
     : (tensor<1x5x2xf32>, tensor<2x3xf32>, tensor<4xi64>, tensor<1x5x2xf32>, tensor<3x2x2xf32>) -> (tensor<1x5x2xf32>, tensor<3x2x2xf32>)
   return %r#0, %r#1 : tensor<1x5x2xf32>, tensor<3x2x2xf32>
 }
+
+// The branch that was taken is walked backwards; what the other one uses gets zeros.
+func.func @branches(%x: tensor<5x4xf32>, %w: tensor<4xf32>, %s: tensor<4xf32>) -> tensor<4xf32> attributes {linattn.differentiate = array<i64>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c5 = arith.constant 5 : index
+  %r = scf.for %t = %c0 to %c5 step %c1 iter_args(%state = %s) -> tensor<4xf32> {
+    %xt = tensor.extract_slice %x[%t, 0] [1, 4] [1, 1] : tensor<5x4xf32> to tensor<4xf32>
+    %early = arith.cmpi slt, %t, %c3 : index
+    %next = scf.if %early -> tensor<4xf32> {
+      %0 = arith.mulf %state, %xt : tensor<4xf32>
+      %1 = arith.addf %0, %state : tensor<4xf32>
+      scf.yield %1 : tensor<4xf32>
+    } else {
+      %0 = arith.mulf %state, %w : tensor<4xf32>
+      scf.yield %0 : tensor<4xf32>
+    }
+    scf.yield %next : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}

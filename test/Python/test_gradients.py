@@ -155,13 +155,46 @@ def test_closed_gates():
     assert_gradients(pairs, BOUND["f32"])
 
 
-def test_many_tokens():
-    """The sum over 2048 tokens of differences that nearly cancel."""
+def gradient_of_decay(q, k, v, g, do):
+    """Of the recurrence by its formula, in float64: the state once decayed times its cotangent, over the values."""
+    q, k, v, g, do = (x.astype(np.float64) for x in (q, k, v, g, do))
+    state, decayed = np.zeros((k.shape[1], v.shape[1])), []
+    for t in range(len(g)):
+        decayed.append(np.exp(g[t])[:, None] * state)
+        state = decayed[-1] + np.outer(k[t], v[t])
+    cotangent, found = np.zeros_like(state), np.empty_like(g)
+    for t in reversed(range(len(g))):
+        cotangent += np.outer(q[t], do[t])
+        found[t] = (decayed[t] * cotangent).sum(1)
+        cotangent *= np.exp(g[t])[:, None]
+    return found
+
+
+@pytest.mark.parametrize("closed", [0, 97], ids=["open", "closed"])
+def test_many_tokens(closed):
+    """The sum over 16,384 tokens of differences that nearly cancel; with decays of −300 in between."""
     rng = np.random.default_rng(0)
-    operands = {n: rng.standard_normal((1, 1, 2048, size)).astype(np.float32) for n, size in zip("qkv", (K, K, V))}
-    operands["decay"] = (-0.01 * rng.random((1, 1, 2048, K))).astype(np.float32)
+    shapes = {"q": K, "k": K, "v": V, "decay": K}
+    operands = {n: rng.standard_normal((1, 1, 16384, size)).astype(np.float32) for n, size in shapes.items()}
+    operands["decay"] = -0.01 * np.abs(operands["decay"])
+    if closed:
+        operands["decay"][:, :, ::closed] = -300
     operands["S"] = np.zeros((1, 1, K, V), np.float32)
-    assert_gradients(differentiate(operands, "f32", wanted=["decay"], has_state=False), BOUND["f32"])
+    kernel = linattn.compile(oracle.text_of(operands, "f32"), differentiate=[3], trusted=True)
+    do = rng.standard_normal((1, 1, 16384, V)).astype(np.float32)
+    found = kernel(*operands.values(), do, np.zeros_like(operands["S"]))
+    expected = gradient_of_decay(*(operands[n][0, 0] for n in shapes), do[0, 0])
+    assert_gradients({"decay": (found[0, 0], expected)}, BOUND["f32"])
+
+
+def test_keys_that_are_nearly_the_same():
+    """Steps of the delta rule that nearly undo each other, solved for chunk by chunk."""
+    operands = make_operands({"decay": "BHT", "beta": "BHT"}, "f32")
+    keys = 1 + 1e-3 * operands["k"]
+    operands["k"] = keys / np.linalg.norm(keys, axis=-1, keepdims=True)
+    operands["decay"] *= np.float32(1e-3)
+    operands["beta"] = 1 - np.float32(1e-3) * operands["beta"]
+    assert_gradients(differentiate(operands, "f32", form="chunk", update="delta"), BOUND["f32"])
 
 
 def test_wide_rows():
@@ -186,6 +219,23 @@ def test_same_bits():
     alone = kernel(*(np.ascontiguousarray(x[1:]) for x in operands), num_threads=1)
     for mine, other in zip(whole, alone):
         np.testing.assert_array_equal(mine[1:], other)
+
+
+def test_packed_sequences_have_the_bits_of_each_alone():
+    gates, options = CASES["kda"]
+    operands = make_operands(gates, "f32", **options)
+    kernel, alone = (
+        linattn.compile(oracle.text_of(x, "f32", update="delta"), differentiate=[], trusted=True)
+        for x in (operands, {name: x for name, x in operands.items() if name != "cu_seqlens"})
+    )
+    rng = np.random.default_rng(1)
+    cotangents = [rng.standard_normal(operands[name].shape).astype(np.float32) for name in ("v", "S")]
+    whole = kernel(*operands.values(), *cotangents)
+    for n, (begin, end) in enumerate(zip(OFFSETS, OFFSETS[1:])):
+        part = [x[n : n + 1] if name == "S" else x[:, :, begin:end] for name, x in operands.items() if name != "cu_seqlens"]
+        one = alone(*part, cotangents[0][:, :, begin:end], cotangents[1][n : n + 1])
+        for mine, other in zip(whole, one, strict=True):
+            np.testing.assert_array_equal(mine[n : n + 1] if mine.ndim == 4 and mine.shape[0] > 1 else mine[:, :, begin:end], other)
 
 
 def test_bad_operands():

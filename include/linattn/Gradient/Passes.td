@@ -21,8 +21,9 @@ def LinAttnDifferentiatePass : Pass<"linattn-differentiate", "::mlir::ModuleOp">
     attribute, `array<i64: …>`) lists, of all floating-point operands where the
     list is empty. Integers and masks have no cotangent.
 
-    The forward pass is computed again as far as the gradient needs it; dead code
-    is left to canonicalization. Gradients of recurrences are recurrences
+    The forward pass is computed again as far as the gradient needs it, which a
+    remark counts; dead code is left to canonicalization. Floats of 16 bits are
+    computed with as f32, and gradients rounded once. Gradients of recurrences are recurrences
     (docs/Gradients.md): no state is stored, but those at the start of every 32 tokens of a
     selective scan. Calls must be
     inlined beforehand. An op without a gradient on the way from an operand to a

@@ -226,3 +226,18 @@ func.func @packed_conv(%x: tensor<1x5x2xf32>, %w: tensor<2x3xf32>, %s: tensor<3x
   %e2 = tensor.insert_slice %l2 into %e1[2, 0, 0] [1, 2, 2] [1, 1, 1] : tensor<2x2xf32> into tensor<3x2x2xf32>
   return %y2, %e2 : tensor<1x5x2xf32>, tensor<3x2x2xf32>
 }
+
+func.func @branches(%x: tensor<5x4xf32>, %w: tensor<4xf32>, %s: tensor<4xf32>) -> tensor<4xf32> attributes {linattn.differentiate = array<i64>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %r = scf.for %t = %c0 to %c3 step %c1 iter_args(%state = %s) -> tensor<4xf32> {
+    %xt = tensor.extract_slice %x[%t, 0] [1, 4] [1, 1] : tensor<5x4xf32> to tensor<4xf32>
+    %0 = arith.mulf %state, %xt : tensor<4xf32>
+    %1 = arith.addf %0, %state : tensor<4xf32>
+    scf.yield %1 : tensor<4xf32>
+  }
+  %2 = arith.mulf %r, %w : tensor<4xf32>
+  %3 = arith.mulf %2, %w : tensor<4xf32>
+  return %3 : tensor<4xf32>
+}

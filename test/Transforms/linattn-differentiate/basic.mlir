@@ -1,4 +1,5 @@
 // RUN: linattn-opt %s --linattn-differentiate --canonicalize --cse | FileCheck %s
+// RUN: linattn-opt %s --linattn-differentiate --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // A sweep and a scan without a decay: each read is inclusive, no ops in between.
 
@@ -87,6 +88,7 @@ func.func @unused(%x: tensor<?xf32>, %y: tensor<?xf32>, %i: tensor<?xi32>) -> (t
 // No state goes in or out: reads take the scale, and the queries stay as they
 // are.
 
+// REMARK: remark: {{.*}}keeps only operands for the backward pass; computed again without stored states: scans 1, sweeps 1
 // CHECK-LABEL: func.func @stateless_vjp(
 // CHECK-SAME: %[[Q:[^:]+]]: tensor<1x2x7x4xf32>, %[[K:[^:]+]]: tensor<1x2x7x4xf32>, %[[V:[^:]+]]: tensor<1x2x7x5xf32>, %[[DO:[^:]+]]: tensor<1x2x7x5xf32>)
 // CHECK-NOT: linalg.generic
@@ -140,4 +142,44 @@ func.func @twice(%q: tensor<1x2x7x4xf32>, %k: tensor<1x2x7x4xf32>, %v: tensor<1x
   %r:3 = linattn.sweep %q, %k, %v value_query(%x) into(%o, %p) init(%s)
     : (tensor<1x2x7x4xf32>, tensor<1x2x7x4xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x5xf32>, tensor<1x2x7x4xf32>, tensor<1x2x4x5xf32>) -> (tensor<1x2x7x5xf32>, tensor<1x2x7x4xf32>, tensor<1x2x4x5xf32>)
   return %r#0, %r#1, %r#2 : tensor<1x2x7x5xf32>, tensor<1x2x7x4xf32>, tensor<1x2x4x5xf32>
+}
+
+// Nothing is rounded to 16 bits in between: the gradient of what is used twice is summed in f32.
+
+// CHECK-LABEL: func.func @narrow_vjp(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?xbf16>, %[[W:[a-z0-9]+]]: tensor<?xf32>, %[[D:[a-z0-9]+]]: tensor<?xbf16>
+// CHECK-NOT: arith.truncf
+// CHECK: linalg.generic
+// CHECK: ^bb0(%{{.+}}: f32, %{{.+}}: f32, %{{.+}}: f32, %{{.+}}: f32)
+// CHECK-NOT: arith.truncf
+// CHECK: %[[SUM:.+]] = arith.addf %{{.+}} : tensor<?xf32>
+// CHECK-NEXT: %[[R:.+]] = arith.truncf %[[SUM]] : tensor<?xf32> to tensor<?xbf16>
+// CHECK-NEXT: return %[[R]]
+func.func @narrow(%x: tensor<?xbf16>, %w: tensor<?xf32>) -> tensor<?xbf16> attributes {linattn.differentiate = array<i64: 0>} {
+  %c0 = arith.constant 0 : index
+  %half = arith.constant 0.5 : bf16
+  %n = tensor.dim %x, %c0 : tensor<?xbf16>
+  %e = tensor.empty(%n) : tensor<?xbf16>
+  %y = linalg.map ins(%x, %w : tensor<?xbf16>, tensor<?xf32>) outs(%e : tensor<?xbf16>)
+    (%a: bf16, %b: f32, %out: bf16) {
+      %0 = arith.extf %a : bf16 to f32
+      %1 = arith.mulf %0, %b : f32
+      %2 = arith.truncf %1 : f32 to bf16
+      %3 = arith.mulf %2, %half : bf16
+      linalg.yield %3 : bf16
+    }
+  %z = arith.mulf %x, %y : tensor<?xbf16>
+  return %z : tensor<?xbf16>
+}
+
+// Bits are what they are: types stay.
+
+// CHECK-LABEL: func.func @bits_vjp(
+// CHECK: %[[R:.+]] = arith.mulf %{{.+}} : tensor<4xbf16>
+// CHECK-NEXT: return %[[R]]
+// REMARK: remark: {{.*}}gradients are rounded to 16 bits between ops: 'arith.bitcast' takes numbers as they are
+func.func @bits(%x: tensor<4xbf16>, %i: tensor<4xi16>) -> tensor<4xbf16> attributes {linattn.differentiate = array<i64: 0>} {
+  %w = arith.bitcast %i : tensor<4xi16> to tensor<4xbf16>
+  %0 = arith.mulf %x, %w : tensor<4xbf16>
+  return %0 : tensor<4xbf16>
 }

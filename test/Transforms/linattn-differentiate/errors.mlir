@@ -145,3 +145,41 @@ func.func @scale_of_quadratic(%q: tensor<2x1x3x4xf32>, %k: tensor<2x1x3x4xf32>, 
   %r = linattn.quadratic %q, %k, %v scale(%scale) into(%k) : (tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>, f64, tensor<2x1x3x4xf32>) -> tensor<2x1x3x4xf32>
   return %r : tensor<2x1x3x4xf32>
 }
+
+// -----
+
+// Ops inside of a branch need a gradient, too.
+func.func @branch(%c: i1, %x: tensor<4xf32>) -> tensor<4xf32> attributes {linattn.differentiate = array<i64: 1>} {
+  %r = scf.if %c -> tensor<4xf32> {
+    // expected-error @+1 {{linattn-differentiate: 'math.cbrt' has no gradient yet}}
+    %0 = math.cbrt %x : tensor<4xf32>
+    scf.yield %0 : tensor<4xf32>
+  } else {
+    scf.yield %x : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}
+
+// -----
+
+func.func @while(%x: f32) -> f32 attributes {linattn.differentiate = array<i64: 0>} {
+  // expected-error @+1 {{linattn-differentiate: 'scf.while' has no gradient yet}}
+  %r = scf.while (%y = %x) : (f32) -> f32 {
+    %c = arith.cmpf olt, %y, %x : f32
+    scf.condition(%c) %y : f32
+  } do {
+  ^bb0(%y: f32):
+    scf.yield %y : f32
+  }
+  return %r : f32
+}
+
+// -----
+
+// Which heads share others depends on their number.
+func.func @heads(%q: tensor<2x?x4x4xf32>, %s: tensor<2x?x4x4xf32>) -> tensor<2x?x4x4xf32> attributes {linattn.differentiate = array<i64: 0>} {
+  // expected-error @+1 {{linattn-differentiate: 'linattn.scan' has no gradient yet for a dynamic number of heads}}
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s)
+    : (tensor<2x?x4x4xf32>, tensor<2x?x4x4xf32>, tensor<2x?x4x4xf32>, tensor<2x?x4x4xf32>, tensor<2x?x4x4xf32>) -> (tensor<2x?x4x4xf32>, tensor<2x?x4x4xf32>)
+  return %r#0 : tensor<2x?x4x4xf32>
+}

@@ -90,3 +90,25 @@ func.func @steps(%x: tensor<4xf32>) -> tensor<4xf32> attributes {linattn.differe
   %1 = arith.subf %x, %0 : tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// Both branches give the cotangents of what either of them uses.
+
+// CHECK-LABEL: func.func @branches_vjp(
+// CHECK-SAME: %[[C:[^:]+]]: i1, %[[X:[^:]+]]: tensor<?xf32>, %[[Y:[^:]+]]: tensor<?xf32>, %[[D:[^:]+]]: tensor<?xf32>)
+// CHECK: %[[R:.+]]:2 = scf.if %[[C]] -> (tensor<?xf32>, tensor<?xf32>)
+// CHECK-DAG: %[[DX:.+]] = arith.mulf %[[D]], %[[Y]]
+// CHECK-DAG: %[[DY:.+]] = arith.mulf %[[D]], %[[X]]
+// CHECK: scf.yield %[[DX]], %[[DY]]
+// CHECK: } else {
+// CHECK: %[[ZERO:.+]] = linalg.fill
+// CHECK: scf.yield %[[D]], %[[ZERO]]
+// CHECK: return %[[R]]#0, %[[R]]#1
+func.func @branches(%c: i1, %x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> attributes {linattn.differentiate = array<i64>} {
+  %r = scf.if %c -> tensor<?xf32> {
+    %0 = arith.mulf %x, %y : tensor<?xf32>
+    scf.yield %0 : tensor<?xf32>
+  } else {
+    scf.yield %x : tensor<?xf32>
+  }
+  return %r : tensor<?xf32>
+}
