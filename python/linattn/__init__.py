@@ -29,6 +29,7 @@ from ._recurrence._attention import attention
 from ._recurrence._pool import StatePool
 from ._recurrence._scan import scan
 from ._recurrence._state import State
+from ._report import Report, report
 from .reference import weights
 
 
@@ -46,6 +47,7 @@ for _name in ("asm", "explain", "llvm_ir", "mlir", "stages"):
 __all__ = [
     "Kernel",
     "RandomProjection",
+    "Report",
     "State",
     "StatePool",
     "UnsupportedError",
@@ -69,6 +71,7 @@ __all__ = [
     "output_norm",
     "random_projection",
     "reference",
+    "report",
     "rms_norm_gated",
     "rmsnorm_fn",
     "scan",
