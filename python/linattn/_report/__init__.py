@@ -89,8 +89,10 @@ def report(model_or_function, *args, curves=None, title=None, **kwargs):
     if model is not None and not args and not kwargs:
         args = _draw_tokens(model)
 
+    function = _calls.watched(model_or_function)
+
     def run():
-        return model_or_function(*args, **kwargs)
+        return function()(*args, **kwargs)
 
     training = model is not None and model.training
     if training:

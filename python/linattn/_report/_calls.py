@@ -17,10 +17,11 @@ from .._core import _arrays
 from .._families._family import Family
 from .._families._named import families
 
-__all__ = ["Call", "no_gradients", "record", "tell_apart"]
+__all__ = ["Call", "no_gradients", "record", "tell_apart", "watched"]
 
 # Functions outside the table of families.
 _PLAIN = ("attention", "scan")
+_STATES = {name: ("initial_state", "return_state") for name in _PLAIN}
 _KEYS, _QUERIES, _VALUES = ("k", "K", "B"), ("q", "r", "Q", "C"), ("v", "V", "x")
 # What a call does beside computing its output.
 _EFFECTS = ("out", "inplace", "states_every", "num_threads")
@@ -48,9 +49,7 @@ class Call:
         self.function = self.function or getattr(linattn, self.name)
         family = families.get(self.name)
         self._layouts = {} if family is None else {name: layouts for name, _, layouts in family.operands}
-        names = list(inspect.signature(self.function).parameters)
-        self.state = family.state if family else "initial_state" if "initial_state" in names else None
-        self.returns_state = None if self.state is None else names[names.index(self.state) + 1]
+        self.state, self.returns_state = (family.state, family.returns_state) if family else _STATES.get(self.name, (None, None))
         for name in _EFFECTS:
             self.arguments.pop(name, None)
         for name in (self.state, self.returns_state):
@@ -66,7 +65,7 @@ class Call:
     @property
     def title(self):
         """What pictures call it: the layer and its class, or the function."""
-        return (f"{self.layer} · {self.kind}" if self.kind else self.name) + self.suffix
+        return (" · ".join(filter(None, (self.layer, self.kind))) or self.name) + self.suffix
 
     @property
     def is_softmax(self):
@@ -222,6 +221,12 @@ def no_gradients():
 # ----------------------------------------------------------------------------
 # Recording
 # ----------------------------------------------------------------------------
+
+
+def watched(function):
+    """() → the function, or what stands for it while `record` watches."""
+    name = next((name for name in _PLAIN if function is getattr(linattn, name)), None)
+    return (lambda: function) if name is None else (lambda: getattr(linattn, name))
 
 
 def record(function, modules=()):

@@ -19,11 +19,11 @@ INK, MUTED, LINE = "#1b1f25", "#5c6673", "#d7dce2"
 _THEME = {INK: "currentColor", MUTED: "var(--muted)", LINE: "var(--line)"}
 # Okabe and Ito's, which colour-blind readers tell apart.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-WIDTH = 4.8  # inches: as wide as a phone's screen at the type's own size
+WIDTH = 4.2  # inches: at the width of a phone, type has its own size
 
 _STYLE = {
-    "font.family": "DejaVu Sans", "font.size": 9, "axes.labelsize": 9, "axes.titlesize": 9, "xtick.labelsize": 8,
-    "ytick.labelsize": 8, "legend.fontsize": 8, "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": MUTED,
+    "font.family": "DejaVu Sans", "font.size": 9, "axes.labelsize": 9, "axes.titlesize": 9, "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5, "legend.fontsize": 8.5, "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": MUTED,
     "xtick.color": MUTED, "ytick.color": MUTED, "xtick.labelcolor": INK, "ytick.labelcolor": INK,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True, "grid.color": LINE,
     "grid.linewidth": 0.6, "lines.linewidth": 1.8, "lines.markersize": 4, "legend.frameon": False,
@@ -41,13 +41,8 @@ class Figure:
     """
 
     def __init__(self, name, title, caption, draw, height=3.0):
-        import matplotlib
-        from matplotlib.figure import Figure as Canvas
-
         self.name, self.title, self.caption = name, title, caption
-        with matplotlib.rc_context(_STYLE):
-            self._canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
-            draw(self._canvas)
+        self._draw, self._height = draw, height
 
     def save(self, path, dpi=200):
         """Writes the picture with its title; the ending of `path` says how: .svg, .png or .pdf.
@@ -58,19 +53,22 @@ class Figure:
         path = pathlib.Path(path)
         if path.suffix not in (".svg", ".png", ".pdf"):
             raise ValueError(f"path: expected an ending of .svg, .png or .pdf, but got {path.name}")
-        title = self._canvas.suptitle("\n".join(textwrap.wrap(self.title, 62)), x=0.01, ha="left", fontsize=10, weight="bold", color=INK)
-        try:
-            self._write(path, path.suffix[1:], dpi=dpi, facecolor="white")
-        finally:
-            self._canvas._suptitle = None
-            title.remove()
+        lines = textwrap.wrap(self.title, 54)
+        self._write(path, path.suffix[1:], lines, dpi=dpi, facecolor="white")
 
-    def _write(self, target, kind, **options):
+    def _write(self, target, kind, lines=(), **options):
         import matplotlib
+        from matplotlib.figure import Figure as Canvas
 
         date = {"svg": "Date", "pdf": "CreationDate"}.get(kind)
         with matplotlib.rc_context({**_STYLE, "svg.hashsalt": self.name}):
-            self._canvas.savefig(target, format=kind, metadata={date: None} if date else None, **options)
+            above = 0.2 * len(lines)
+            canvas = part = Canvas(figsize=(WIDTH, self._height + above), layout="constrained")
+            if lines:
+                head, part = canvas.subfigures(2, 1, height_ratios=(above, self._height))
+                head.text(0.01, 0.5, "\n".join(lines), ha="left", va="center", fontsize=9.5, weight="bold")
+            self._draw(part)
+            canvas.savefig(target, format=kind, metadata={date: None} if date else None, **options)
 
     @functools.cached_property
     def inline(self):
@@ -118,6 +116,12 @@ def amount(value, unit):
     return f"{value:.3g} {unit}"
 
 
+def times_as_many(value):
+    """A ratio with two digits: 1.4, 34,000."""
+    digits = 1 - int(np.floor(np.log10(max(value, 1e-30))))
+    return f"{round(value, digits):,.{max(digits, 0)}f}"
+
+
 def _log_counts(axis, values):
     axis.set_major_locator(_locator("FixedLocator", values))
     axis.set_major_formatter(lambda value, _: count(value))
@@ -136,9 +140,10 @@ def _locator(name, *arguments, **options):
     return getattr(ticker, name)(*arguments, **options)
 
 
-def _legend(canvas, axes, columns=2):
+def _legend(canvas, axes):
     handles, labels = axes.get_legend_handles_labels()
     if labels:
+        columns = 2 if max(map(len, labels)) < 24 else 1
         canvas.legend(handles, labels, loc="outside upper left", ncols=columns, handlelength=1.6, columnspacing=1.2)
 
 
@@ -158,7 +163,7 @@ def _matrix(canvas, axes, matrix, title):
     bar = canvas.colorbar(image, ax=axes, location="bottom", shrink=0.9, aspect=22, pad=0.02)
     bar.set_label("weight")
     bar.outline.set_visible(False)
-    bar.locator = _locator("MaxNLocator", 4)
+    bar.locator = _locator("MaxNLocator", 3)
     bar.update_ticks()
 
 
@@ -166,8 +171,9 @@ def weights(name, call, matrix, softmax):
     if call.is_softmax:
         return _softmax_weights(name, call, matrix)
     bits = [_measures.entropy(w[None])[0].mean() for w in (matrix, softmax)]
-    wide = "more" if bits[0] > bits[1] else "fewer"
-    title = f"{call.title}: a token looks at {wide} tokens than softmax would ({2 ** bits[0]:.0f} beside {2 ** bits[1]:.0f})"
+    mine, others = (round(2**number) for number in bits)
+    wide = "as many tokens as" if mine == others else f"{'more' if mine > others else 'fewer'} tokens than"
+    title = f"{call.title}: a token looks at {wide} softmax would ({mine} beside {others})"
 
     def draw(canvas):
         left, right = canvas.subplots(1, 2, sharey=True)
@@ -180,7 +186,7 @@ def weights(name, call, matrix, softmax):
         "Right: softmax(QKᵀ/√D) of the same queries and keys. The numbers in the title are 2 to the mean entropy of a row. "
         "Colours end at the 99.5th percentile; weights with signs are red and blue."
     )
-    return Figure(name, title, caption, draw, height=3.3)
+    return Figure(name, title, caption, draw, height=2.95)
 
 
 def _softmax_weights(name, call, matrix):
@@ -192,7 +198,7 @@ def _softmax_weights(name, call, matrix):
         axes.set_ylabel("query token")
 
     caption = "Head 0. The number in the title is 2 to the mean entropy of a row. Colours end at the 99.5th percentile."
-    return Figure(name, f"{call.title}: a token looks at {tokens:.0f} tokens", caption, draw, height=3.3)
+    return Figure(name, f"{call.title}: a token looks at {tokens:.0f} tokens", caption, draw, height=2.95)
 
 
 def entropies(layers):
@@ -218,13 +224,16 @@ def entropies(layers):
         "Mean over heads of the entropy of a query's weights, taken as shares of |weight|. Dashed: softmax of the same queries "
         "and keys. Dotted: the most there can be, log₂ of the tokens so far."
     )
-    return Figure("entropy", title, caption, draw)
+    return Figure("entropy", title, caption, draw, height=2.8 + 0.17 * len(layers))
 
 
 def ranks(layers):
     """`layers`: (label, rank, softmax's rank or None, size of a key or None)."""
     lowest = min(layers, key=lambda layer: layer[1])
     title = f"The weights of {lowest[0]} have the lowest effective rank, {lowest[1]:.0f}"
+    if len(layers) == 1:
+        beside = "" if lowest[2] is None else f", that of softmax {lowest[2]:.0f}"
+        title = f"{lowest[0]}: its weights have the effective rank {lowest[1]:.0f}{beside}"
 
     def draw(canvas):
         axes = canvas.subplots()
@@ -332,7 +341,7 @@ def memory(growth, dtype):
     if not states:
         title = f"The cache takes {amount(growth.memory[-1], 'B')} at {count(n[-1])} tokens"
     else:
-        title = f"At {count(n[-1])} tokens, memory is {saving:.2g} times less than with softmax in each layer"
+        title = f"At {count(n[-1])} tokens, memory is {times_as_many(saving)} times less than with softmax in each layer"
 
     def draw(canvas):
         axes = canvas.subplots()
@@ -348,7 +357,7 @@ def memory(growth, dtype):
         _amounts(axes.yaxis, "B")
         axes.set_xlabel("context (tokens)")
         axes.set_ylabel("memory of one sequence (bytes)")
-        _legend(canvas, axes, 1 if states else 2)
+        _legend(canvas, axes)
 
     caption = f"Of one sequence. Keys and values in {dtype}, states in float32."
     if crossing:
@@ -359,7 +368,7 @@ def memory(growth, dtype):
 def times(growth, parameters, peak, measured):
     n = np.array(_measures.CONTEXTS)
     ratio = growth.all_softmax_flops[-1] / growth.flops[-1]
-    title = f"At {count(n[-1])} tokens, a prefill takes {ratio:.2g} times fewer operations than with softmax in each layer"
+    title = f"At {count(n[-1])} tokens, a prefill takes {times_as_many(ratio)} times fewer operations than with softmax in each layer"
     if ratio < 1.05:
         title = f"A prefill of {count(n[-1])} tokens takes {amount(growth.flops[-1], 'FLOP')}"
     mixing = growth.all_softmax_flops - 2 * parameters * n
@@ -378,11 +387,11 @@ def times(growth, parameters, peak, measured):
         axes.yaxis.set_major_formatter(lambda value, _: _seconds(value))
         axes.set_xlabel("prompt (tokens)")
         axes.set_ylabel("time of a prefill (seconds)")
-        _legend(canvas, axes, 1)
+        _legend(canvas, axes)
 
     caption = (
         f"Lines: operations by linattn.costs and two per parameter ({count_parameters(parameters)}) and token, at the {peak:.0f} GFLOP/s "
-        "that a loop of multiply-adds reaches on one thread here: no time can be less. Points: the whole model, least of repeated calls."
+        "that a loop of multiply-adds reaches on one thread here, below which no time on one thread can be. Points: the whole model, least of repeated calls."
     )
     if half:
         caption += f" Softmax in each layer would take more operations than all projections from about {count(half)} tokens on."
@@ -394,9 +403,9 @@ def count_parameters(parameters):
 
 
 def _seconds(value):
-    for unit, size in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
         if value >= 0.9995 * size:
-            return f"{value / size:,.3g} {unit}" if value < 1e5 else f"{value:.0e} s"
+            return f"{value / size:.2g} {unit}" if value / size < 100 else f"{value / size:.0f} {unit}"
     return f"{value / 1e-9:.3g} ns"
 
 
@@ -412,19 +421,19 @@ def roofline(ceilings, points):
         ends = [min(*xs, peak / copy) / 2, max(*xs, peak / copy) * 3] if len(xs) > 1 else [min(xs[0], peak / copy) / 2, max(xs[0], peak / copy) * 3]
         roof = [ends[0], peak / copy, ends[1]]
         axes.plot(roof, [min(peak, copy * x) for x in roof], color=INK, linewidth=1.2)
-        axes.text(ends[1], peak * 1.06, f"multiply-adds: {peak:.0f} GFLOP/s", ha="right", va="bottom", fontsize=8, color=INK)
+        axes.text(ends[1], peak * 1.06, f"multiply-adds: {peak:.0f} GFLOP/s", ha="right", va="bottom", fontsize=8.5, color=INK)
         for (call, x, y), color, marker in zip(points, COLORS * len(points), "os^Dvp" * len(points)):
             axes.scatter([x], [y], color=color, marker=marker, s=42, zorder=3, label=call.title)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_ylim(top=peak * 2)
-        axes.xaxis.set_major_locator(_locator("LogLocator", subs=(1, 2, 5)))
         for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(_locator("LogLocator", subs=(1, 2, 5)))
             axis.set_major_formatter(lambda value, _: f"{value:g}")
             axis.set_minor_formatter(_locator("NullFormatter"))
         axes.set_xlabel("useful operations per byte of operands (FLOP/B)")
         axes.set_ylabel("GFLOP/s")
-        _legend(canvas, axes, 1)
+        _legend(canvas, axes)
 
     caption = (
         f"One thread. Line: the multiply-adds of a loop, and a copy of 64 MiB at {copy:.0f} GB/s. Points: each call of linattn with the "
