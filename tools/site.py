@@ -1,7 +1,7 @@
 """A hook of MkDocs: pages that are made of the sources, and links that leave docs/.
 
 The start page is README.md, the reference the docstrings of the package. A link to a file
-outside of docs/ shows the file's path: the site has no copy of the sources.
+outside of docs/ becomes the file's path: the site has no copy of the sources.
 """
 
 import ast
@@ -31,7 +31,7 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Links to sources as their paths; those to pages as they are."""
+    """Links to sources as their paths; those to pages as they are. Markdown in details is Markdown."""
     folder = (ROOT / "docs" / page.file.src_uri).parent
 
     def replace(match):
@@ -46,7 +46,12 @@ def on_page_markdown(markdown, page, config, files):
             return match[0]
         return f"{text} (`{path.relative_to(ROOT)}`)"
 
-    return LINK.sub(replace, markdown)
+    return LINK.sub(replace, markdown).replace("<details>", '<details markdown="1">')
+
+
+def on_page_content(html, page, config, files):
+    """Docstrings introduce formulas by two colons, which Markdown does not know."""
+    return html.replace("::</p>", ":</p>")
 
 
 def reference():
