@@ -1,5 +1,6 @@
 """The pages: their links lead somewhere, the site has them all, and it builds where MkDocs is."""
 
+import json
 import os
 import pathlib
 import re
@@ -72,3 +73,13 @@ def test_site(tmp_path):
     for name in ("linattn.attention", "linattn.report", "linattn.torch.nn.GatedDeltaNet"):
         assert f'id="{name}"' in reference
     assert (tmp_path / "search/search_index.json").exists()
+
+
+@pytest.mark.skipif(not (SITE / "bin/jupytext").exists(), reason="no jupytext: tools/site.sh installs it")
+def test_notebooks(tmp_path):
+    subprocess.run([SITE / "bin/python", ROOT / "tools/tutorial.py", "--notebooks", tmp_path], check=True)
+    for page in (ROOT / "docs/tutorial").glob("[0-9]*.md"):
+        cells = json.loads((tmp_path / f"{page.stem}.ipynb").read_text())["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
+        assert [text.strip() for text in code if not text.startswith("%%")] == [block.strip() for block in blocks]

@@ -23,7 +23,7 @@ __all__ = ["Call", "no_gradients", "record", "tell_apart", "watched"]
 _PLAIN = ("attention", "scan")
 _STATES = {name: ("initial_state", "return_state") for name in _PLAIN}
 _KEYS, _QUERIES, _VALUES = ("k", "K", "B"), ("q", "r", "Q", "C"), ("v", "V", "x")
-# What a call does beside computing its output.
+# Arguments with effects beside the output.
 _EFFECTS = ("out", "inplace", "states_every", "num_threads")
 # Operands whose first axis is neither sequences nor tokens.
 _PER_HEAD = ("bonus", "slopes", "sinks")
@@ -64,7 +64,7 @@ class Call:
 
     @property
     def title(self):
-        """What pictures call it: the layer and its class, or the function."""
+        """Its name in pictures: the layer and its class, or the function."""
         return (" · ".join(filter(None, (self.layer, self.kind))) or self.name) + self.suffix
 
     @property
@@ -192,7 +192,7 @@ def _like(array, like):
 
 
 def _keep(value):
-    """What a call was given, as it was then; of a batch its first sequence."""
+    """A copy of an argument, which the call may overwrite."""
     if hasattr(value, "detach"):
         return value.detach().clone()
     return value.copy() if isinstance(value, np.ndarray) else value

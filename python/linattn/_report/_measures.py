@@ -104,7 +104,7 @@ def _read(rule, keys, symbols, queries):
     return o[0, n:].argmax(-1)
 
 
-RULES = {"softmax": "softmax, all keys kept", "sum": "sum", "decay": "decay of 0.97 per token", "delta": "delta rule"}
+RULES = {"softmax": "softmax", "sum": "sum", "decay": "decay of 0.97", "delta": "delta rule"}
 
 
 def _keys(rng, count, trials, size):

@@ -18,8 +18,8 @@ __all__ = ["write"]
 _SECTIONS = (
     ("Weights", "How much of each token's value is in each output.", ("weights", "entropy", "rank")),
     ("State", "All that a recurrent layer knows of its past.", ("state",)),
-    ("Quality", "What the weights can and cannot do.", ("features", "copy", "recall")),
-    ("Cost", "What a whole model needs.", ("memory", "time", "roofline")),
+    ("Quality", "Estimates of softmax, and reading back from a state.", ("features", "copy", "recall")),
+    ("Cost", "Memory and time of a model, and the rate of its calls.", ("memory", "time", "roofline")),
 )
 _FORM = re.compile(r"passed: select-form: ([^:]+)")
 

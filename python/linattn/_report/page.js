@@ -37,7 +37,7 @@ for (const button of document.querySelectorAll(".save")) {
     const box = svg.viewBox.baseVal;
     svg.setAttribute("width", box.width);
     svg.setAttribute("height", box.height);
-    const paper = { currentColor: "#1b1f25", "var(--muted)": "#5c6673", "var(--line)": "#d7dce2" };
+    const paper = { currentColor: "#1b1f25", "var(--muted)": "#5c6673", "var(--line)": "#d7dce2", "var(--blue)": "#0072b2" };
     let text = new XMLSerializer().serializeToString(svg);
     for (const [themed, color] of Object.entries(paper)) text = text.replaceAll(themed, color);
     const link = document.createElement("a");
