@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import html
-import importlib.resources
 import json
+import pathlib
 import re
 
 import numpy as np
@@ -40,7 +40,7 @@ def write(report):
 
 
 def _resource(name):
-    return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return pathlib.Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def _text(text):
