@@ -29,6 +29,7 @@ packages=(
   "nlohmann-json3-dev|manifests of the runner"
   "qemu-user|runs the tests' objects for other processors"
   "rustc|calls an object from another language"
+  "chromium-headless-shell|pages as a browser shows them"
   "python3|tests, demo and the Python module"
   "python3-dev|the Python module"
   "python3-venv|creates .venv"

@@ -3,7 +3,8 @@
 
 A block of text behind a Python block is what that one prints. Without options pages are
 checked: numbers may differ by 2 %, or 1 in the last digit shown. --update writes what was
-printed into the pages instead.
+printed into the pages instead, --notebooks FOLDER writes the pages as notebooks, by jupytext
+(python/requirements-site.txt).
 """
 
 import argparse
@@ -53,13 +54,27 @@ def agrees(printed, shown):
     return True
 
 
+def notebook(page):
+    """The page as the text of a notebook: outputs are left to be made, solutions are cells."""
+    import jupytext
+
+    text = BLOCK.sub(lambda match: f"```python\n{match['code']}```\n", page.read_text())
+    text = re.sub(r"<details><summary>(.*?)</summary>", r"**\1**", text).replace("</details>\n", "")
+    return jupytext.writes(jupytext.reads(text, "md"), "ipynb")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--update", action="store_true", help="write what was printed into the pages")
+    parser.add_argument("--notebooks", metavar="FOLDER", type=pathlib.Path, help="write the pages as notebooks")
     parser.add_argument("pages", nargs="*", type=pathlib.Path, help="all unless given")
     options = parser.parse_args()
     failures = []
     for page in options.pages or pages():
+        if options.notebooks:
+            options.notebooks.mkdir(parents=True, exist_ok=True)
+            (options.notebooks / f"{page.stem}.ipynb").write_text(notebook(page))
+            continue
         text, differences = run(page)
         if options.update:
             page.write_text(text)

@@ -30,6 +30,7 @@ from ._recurrence._attention import attention
 from ._recurrence._pool import StatePool
 from ._recurrence._scan import scan
 from ._recurrence._state import State
+from ._report import Report, report
 from ._softmax._fnet import fnet
 from ._softmax._groups import block_mask
 from ._softmax._hybrid import hybrid
@@ -52,6 +53,7 @@ for _name in ("asm", "explain", "llvm_ir", "mlir", "stages"):
 __all__ = [
     "Kernel",
     "RandomProjection",
+    "Report",
     "State",
     "StatePool",
     "UnsupportedError",
@@ -80,6 +82,7 @@ __all__ = [
     "output_norm",
     "random_projection",
     "reference",
+    "report",
     "rms_norm_gated",
     "rmsnorm_fn",
     "s4d",

@@ -46,13 +46,15 @@ class Family:
       flags, numbers: its options that are True or False, and those that are a
         number or None.
       integers: options that are whole numbers and must be given.
-      state: the parameter that is the initial state.
+      state, returns_state: the parameters that are the initial state and whether the final
+        one is returned.
     """
 
     def __init__(
-        self, name, flags=(), numbers=("scale",), integers=(), words=(), state="initial_state"
-    ):
-        self.name, self.state = name, state
+        self, name, flags=(), numbers=("scale",), integers=(), words=(), state="initial_state",
+        returns_state="output_final_state",
+    ):  # fmt: skip
+        self.name, self.state, self.returns_state = name, state, returns_state
         self.flags, self.numbers, self.integers, self.words = flags, numbers, integers, words
         described = _table.describe(name, {})["operands"]
         self.operands = [operand[:3] for operand in described]

@@ -44,7 +44,7 @@ def _make_family(name, document, parameters):
             kinds["numbers"].append(option)
     described = {name for name, _ in (*document["operands"], *document["options"])}
     state, returns_state = (name for name in parameters if name not in described)
-    return Family(name, state=state, **kinds), returns_state
+    return Family(name, state=state, returns_state=returns_state, **kinds)
 
 
 def _make(name):
@@ -52,7 +52,7 @@ def _make(name):
     document = _table.document(name)
     signature = document["signature"]
     parameters = _parse(signature)
-    family, returns_state = _make_family(name, document, parameters)
+    family = _make_family(name, document, parameters)
     families[name] = family
     operands = [operand for operand, _, _ in family.operands]
     if "*" not in signature:
@@ -68,14 +68,14 @@ def _make(name):
     options = ", ".join(f'"{option}": {option}' for option, _ in document["options"])
     source = (
         f"def {name}({signature}):\n"
-        f"    return _family(({given},), {{{options}}}, {family.state}, {returns_state}, out, num_threads, "
+        f"    return _family(({given},), {{{options}}}, {family.state}, {family.returns_state}, out, num_threads, "
         f"{form}, target, inplace)\n"
     )
     namespace = {"_family": family, "_offsets": offsets}
     exec(compile(source, f"<linattn.{name}>", "exec"), namespace)  # noqa: S102
     function = namespace[name]
     function.__module__ = "linattn"
-    function.__doc__ = _describe(name, document, inspect.signature(function).parameters, returns_state)
+    function.__doc__ = _describe(name, document, inspect.signature(function).parameters, family.returns_state)
     return function
 
 

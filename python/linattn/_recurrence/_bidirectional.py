@@ -33,8 +33,8 @@ def bidirectional(
     decays this is `attention` without `causal`, which costs half as much.
 
     Args:
-      q, k, v, decay, value_decay, beta, a, b, transition, update, feature_map,
-        scale, cu_seqlens, out, num_threads, form, target: as in `linattn.scan`.
+      q, k, v, decay, value_decay, beta, a, b, transition, update: as in `linattn.scan`.
+      feature_map, scale, cu_seqlens, out, num_threads, form, target: as in `linattn.scan`.
       initial_state: a pair of states, of what comes before the first token and of
         what comes after the last.
       return_state: also return both final states.

@@ -81,9 +81,10 @@ def scan(
       bonus: ``[H, K]``, for ``readout="exclusive"``.
       update: "add", "delta", "dplr" or "oja".
       readout: "inclusive" reads the token's own write, "exclusive" does not.
-      feature_map, normalize, eps, floor, abs_floor, clamp, out, num_threads, form,
-        target: as in `attention`. Under an input gate eps and floor meet the sum
-        of the weights relative to the largest gate, abs_floor the sum itself.
+      feature_map, normalize, eps, floor, abs_floor, clamp: as in `attention`. Under an
+        input gate eps and floor meet the sum of the weights relative to the largest gate,
+        abs_floor the sum itself.
+      out, num_threads, form, target: as in `attention`.
       check: look at every decay first: a positive one, or a NaN, is an error that
         tells where it is. It costs a pass over them.
       scale: K**-0.5 unless given.

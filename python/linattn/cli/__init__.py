@@ -2,7 +2,7 @@
 
 ``info`` says what is installed and used, ``doctor`` checks it, ``explain`` and
 ``compile`` take a module or an ONNX model from a file, ``import`` writes the module of
-a model, ``bench`` measures.
+a model, ``report`` draws what a model does, ``bench`` measures.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import doctor, files, info
+from . import doctor, files, info, report
 
 __all__ = ["main"]
 
@@ -33,7 +33,7 @@ def main(arguments=None):
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m linattn", description="A compiler for linear attention.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (info, doctor, files):
+    for module in (info, doctor, files, report):
         module.register(commands)
     commands.add_parser("bench", help="measure kernels beside the machine's ceilings and other libraries")
     return parser

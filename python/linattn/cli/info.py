@@ -22,7 +22,7 @@ LIBRARIES = {
     "jax": "arrays, without copies",
     "cupy": "arrays on a GPU, without copies",
     "ml_dtypes": "bfloat16 in NumPy",
-    "matplotlib": "plots of bench",
+    "matplotlib": "plots of bench and report",
     "onnxruntime": "a peer of bench",
 }
 

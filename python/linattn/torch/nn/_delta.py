@@ -105,8 +105,8 @@ class KimiDeltaAttention(ProjectedLayer):
     """The delta rule with a decay per channel and token: the mixer of Kimi-Linear.
 
     Args:
-      hidden_size, heads, value_heads, head_dim, value_head_dim, conv_size, conv_bias,
-        allow_neg_eigval, norm_eps, dropout: as in `GatedDeltaNet`.
+      hidden_size, heads, value_heads, head_dim, value_head_dim: as in `GatedDeltaNet`.
+      conv_size, conv_bias, allow_neg_eigval, norm_eps, dropout: as in `GatedDeltaNet`.
       gate_rank: of the two projections `f_proj` to decays and `g_proj` to output gates;
         value_head_dim unless given.
       gate_bias: whether the second one of `g_proj` has a bias.
