@@ -167,6 +167,9 @@ void linattn::python::registerBuffer(nb::module_ &module) {
       "zeros", [](size_t bytes) { return makeBytes(bytes, true); }, "bytes"_a,
       "Bytes of a NumPy array, all 0, that begin with a cache line, and "
       "from 2 MiB on with a huge page where the system has them.");
+  module.def(
+      "memory", [](size_t bytes) { return makeBytes(bytes, false); }, "bytes"_a,
+      "The same with unspecified contents.");
   nb::class_<Buffer>(module, "Buffer",
                      "A contiguous result that any DLPack library can adopt.")
       .def("__dlpack__",

@@ -195,6 +195,16 @@ static bool isScaleOf(int64_t size, double scale) {
   return std::abs(scale * std::sqrt(static_cast<double>(size)) - 1) < 1e-7;
 }
 
+/// The kernel that knows most of a call, by the letters of kernels.py. All have
+/// the same bits for one token.
+static std::string chooseKind(const std::string &rule,
+                              const std::string &ending, bool fits,
+                              int64_t length) {
+  if (fits && length == 1 && findKernel(rule + "_s" + ending))
+    return "_s";
+  return fits && findKernel(rule + "_h" + ending) ? "_h" : "_d";
+}
+
 void LinearAttention::compute(const Call &call) const {
   Operands x = read(call);
   Sizes sizes = measure(x);
@@ -262,9 +272,8 @@ void LinearAttention::compute(const Call &call) const {
   views.push_back(View(output, {B, T, sizes.outputHeads(), V}));
   views.push_back(final);
   std::string ending = std::to_string(scaleSize) + "_" + element;
-  bool fixed = K == scaleSize && V == scaleSize &&
-               findKernel(kernel + "_h" + ending) != nullptr;
-  call.run(kernel + (fixed ? "_h" : "_d") + ending, views);
+  bool fits = K == scaleSize && V == scaleSize;
+  call.run(kernel + chooseKind(kernel, ending, fits, T) + ending, views);
   if (present && stateType != F32)
     call.run(
         std::string("narrow_") + getTypeName(stateType, "past_state"),

@@ -3,43 +3,50 @@
 A name is that of a rule, the head size of its scale and an element type, such as
 gated_delta_channel_d128_bf16, or conv4_silu_f32. Of bf16xf32 the second type is that of decay and beta. All extents
 are open but the width of a convolution: one kernel serves every model. In gated_delta_h128_f32 keys and values have
-that head size as well, which a kernel is faster to know.
+that head size as well, which a kernel is faster to know, and in gated_delta_s128_f32 there is one token.
 """
 
 import sys
 
 
-def linear_attention(rule, size, types, fixed=False):
+def linear_attention(rule, size, types, kind):
     """The scale is 1/√size: other ones are multiplied into the query before the call.
 
     Tokens are [B, T, H, D], decay [B, T, H] or [B, T, H, K], beta [B, T, H, 1]:
-    the stride of its heads may then be 0. The state is float32."""
+    the stride of its heads may then be 0. The state is float32. `kind` is d where all
+    extents are open, h with heads of `size`, s with one token as well."""
     by_channel, scale = rule.endswith("_channel"), int(size) ** -0.5
     gated, delta = rule.startswith("gated"), "delta" in rule
     element, _, other = types.partition("x")
     gates = other or element
-    width = size if fixed else "?"
-    tokens, gate = f"tensor<?x?x?x{width}x{element}>", f"tensor<?x?x?x{gates}>"
-    state, column = f"tensor<?x?x{width}x{width}xf32>", f"tensor<?x?x?x1x{gates}>"
-    decay = f"tensor<?x?x?x{width}x{gates}>" if by_channel else gate
+    width, length = "?" if kind == "d" else size, "1" if kind == "s" else "?"
+
+    def both(*tail):
+        """The type of an operand, and the same with its heads before its tokens."""
+        return [f"tensor<{'x'.join(['?', *middle, *tail])}>" for middle in ((length, "?"), ("?", length))]
+
+    (tokens, tokens_h), (gate, gate_h) = both(width, element), both(gates)
+    state, (column, _) = f"tensor<?x?x{width}x{width}xf32>", both("1", gates)
+    decay, decay_h = both(width, gates) if by_channel else (gate, gate_h)
     arguments = [f"%q: {tokens}", f"%k: {tokens}", f"%v: {tokens}", f"%s: {state}"]
-    types, clauses, steps = [tokens] * 3, "", []
+    types, clauses, steps = [tokens_h] * 3, "", []
     if gated:
         arguments.append(f"%g: {decay}")
         order = "0, 2, 1, 3" if by_channel else "0, 2, 1"
-        steps.append(f"%gh = linattn.permute %g [{order}] : {decay} to {decay}")
+        steps.append(f"%gh = linattn.permute %g [{order}] : {decay} to {decay_h}")
         clauses += " decay(%gh)"
-        types.append(decay)
+        types.append(decay_h)
     if delta:
         arguments.append(f"%b: {column}")
         steps += [
             f"%bh = tensor.dim %b, %c2 : {column}",
-            f"%bt = tensor.extract_slice %b[0, 0, 0, 0] [%n, %t, %bh, 1] [1, 1, 1, 1] : {column} to {gate}",
-            f"%beta = linattn.permute %bt [0, 2, 1] : {gate} to {gate}",
+            f"%bt = tensor.extract_slice %b[0, 0, 0, 0] [%n, {'1' if kind == 's' else '%t'}, %bh, 1] [1, 1, 1, 1] : {column} to {gate}",
+            f"%beta = linattn.permute %bt [0, 2, 1] : {gate} to {gate_h}",
         ]
         clauses += " beta(%beta) update(delta)"
-        types.append(gate)
-    types += [tokens, state]
+        types.append(gate_h)
+    types += [tokens_h, state]
+    sizes = "%n, %ho" + ", %t" * (kind != "s") + ", %e" * (kind == "d")
     lines = [
         *(f"%c{i} = arith.constant {i} : index" for i in range(4)),
         f"%n = tensor.dim %q, %c0 : {tokens}",
@@ -50,12 +57,12 @@ def linear_attention(rule, size, types, fixed=False):
         f"%e = tensor.dim %v, %c3 : {tokens}",
         "%hs = arith.maxsi %hk, %hv : index",
         "%ho = arith.maxsi %hq, %hs : index",
-        *(f"%{x}h = linattn.permute %{x} [0, 2, 1, 3] : {tokens} to {tokens}" for x in "qkv"),
+        *(f"%{x}h = linattn.permute %{x} [0, 2, 1, 3] : {tokens} to {tokens_h}" for x in "qkv"),
         *steps,
-        f"%into = tensor.empty(%n, %ho, %t{'' if fixed else ', %e'}) : {tokens}",
+        f"%into = tensor.empty({sizes}) : {tokens_h}",
         f"%oh, %s1 = linattn.scan %qh, %kh, %vh{clauses} into(%into) init(%s) {{scale = {scale!r} : f64}}",
-        f"  : ({', '.join(types)}) -> ({tokens}, {state})",
-        f"%o = linattn.permute %oh [0, 2, 1, 3] : {tokens} to {tokens}",
+        f"  : ({', '.join(types)}) -> ({tokens_h}, {state})",
+        f"%o = linattn.permute %oh [0, 2, 1, 3] : {tokens_h} to {tokens}",
         f"return %o, %s1 : {tokens}, {state}",
     ]
     return function("linear_attention", arguments, f"{tokens}, {state}", lines)
@@ -129,7 +136,7 @@ def module(name):
         width, _, activation = rule[len("conv") :].partition("_")
         return causal_conv(int(width), activation, element)
     rule, _, size = rule.rpartition("_")
-    return linear_attention(rule, size[1:], element, fixed=size[0] == "h")
+    return linear_attention(rule, size[1:], element, kind=size[0])
 
 
 if __name__ == "__main__":

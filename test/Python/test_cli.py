@@ -158,6 +158,12 @@ def test_the_package_runs_as_a_module(tmp_path):
     assert done.stdout.startswith("linattn ")
 
 
+def test_importing_takes_little(tmp_path):
+    """0.3 s; of CPU time, which other programs on a machine change least."""
+    program = "import time; start = time.process_time(); import linattn; print(time.process_time() - start)"
+    assert min(float(run_process(tmp_path, program).stdout) for _ in range(3)) < 0.3
+
+
 def run_process(tmp_path, program, *arguments, **variables):
     packages = os.pathsep.join(os.path.abspath(path) for path in sys.path if path)
     environment = {**os.environ, "PYTHONPATH": packages, "LINATTN_CACHE_DIR": str(tmp_path / "cache"), **variables}

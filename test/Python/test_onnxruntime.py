@@ -180,6 +180,19 @@ def test_bound_in_place(rng):
     assert_agrees(values["past_state"].numpy(), wanted[1], "float32")
 
 
+@pytest.mark.parametrize("rule", ["gated", "delta", "gated_delta"])
+@pytest.mark.parametrize("size", [64, 128])
+def test_steps(rng, size, rule):
+    """Single tokens, which have kernels of their own, have the bits of a few in one call."""
+    operands, _, session, (o, state) = check_linear(rng, rule, T=3, dk=size, dv=size)
+    past = operands.pop("past_state")
+    for t in range(3):
+        step = {name: array[:, t : t + 1] for name, array in operands.items()}
+        token, past = session.run(None, step | {"past_state": past})
+        np.testing.assert_array_equal(token[:, 0], o[:, t])
+    np.testing.assert_array_equal(past, state)
+
+
 @pytest.mark.parametrize("Hq, Hkv", [(6, 1), (6, 3), (1, 1)])
 def test_heads(rng, Hq, Hkv):
     check_linear(rng, "gated_delta", Hq=Hq, Hkv=Hkv)

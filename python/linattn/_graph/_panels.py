@@ -227,6 +227,13 @@ class Call:
         """A panel of an operand's heads, with all tokens."""
         return self._panel_of(self.operands[name], self._axes[name], panel, panels)
 
+    def owns(self, name, panels):
+        """Whether every panel of some tokens has elements of an operand that no other has."""
+        if self.time_axis(name) is None:
+            return False
+        sizes = zip(self.operands[name].shape, self._axes[name])
+        return panels == 1 or any(size >= panels for size, letters in sizes if letters[0] in _members(self.panel))
+
     def panel_axis(self, axes):
         """The axis of a result that falls into panels."""
         return next(axis for axis, letters in enumerate(axes) if letters[0] in _members(self.panel))

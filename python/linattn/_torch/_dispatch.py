@@ -10,7 +10,7 @@ import torch
 
 from .._core._checks import UnsupportedError
 from .._graph import _calls
-from . import _gradient, _operators
+from . import _gradient, _operators, _places
 
 __all__ = ["differentiable", "dispatch"]
 
@@ -54,13 +54,16 @@ def dispatch(plan, operands, state, out, in_place, num_threads, destination, ref
         raise UnsupportedError(
             f"inplace: expected False where gradients are recorded, but got True for {plan.build.what}"
         )
-    if recorded and out is not None:
+    if recorded and out is not None and not _places.allows_output():
         raise UnsupportedError("out: expected None where gradients are recorded, but got a tensor")
     if recorded and _local.is_strict:
         _gradient.compile(_calls.find(name), [*operands, *state], [x.requires_grad for x in (*operands, *state)])
     if in_place == _ALWAYS and plan.build.has_state:
         o = _operators.run_(name, operands, state, num_threads)
         return _finish(plan, [o, *state], out)
+    if recorded and out is not None:
+        with _places.output(out):
+            return _finish(plan, _operators.transform(name, operands, state, num_threads), None)
     return _finish(plan, _operators.transform(name, operands, state, num_threads), out)
 
 

@@ -7,6 +7,7 @@ import torch
 from .._core._arrays import dtype_name
 from .._graph import _gradient
 from .._graph._layouts import result_layouts
+from . import _places
 
 __all__ = ["compile", "run"]
 
@@ -14,6 +15,12 @@ __all__ = ["compile", "run"]
 def compile(call, arrays, wanted):
     """The kernel for the gradients of some tensors; see `_graph._gradient.compile`."""
     return _gradient.compile(call, arrays, wanted, torch, arrays[0].device.type == "cuda")
+
+
+def _dense(cotangent):
+    """With neighbouring elements in every row, which the fast kernels take: those of `o.sum()` are
+    all one number."""
+    return cotangent if cotangent.shape[-1] < 2 or cotangent.stride(-1) == 1 else cotangent.contiguous()
 
 
 def run(call, arrays, cotangents, given, wanted, num_threads):
@@ -33,12 +40,17 @@ def run(call, arrays, cotangents, given, wanted, num_threads):
     cotangents = iter(cotangents)
     for layout, dtype, is_given in zip(layouts, call.result_dtypes(dtype_name(arrays[0])), given):
         if is_given:
-            cotangent = next(cotangents)
+            cotangent = _dense(next(cotangents))
             cotangent = cotangent if heads is None else heads.place(layout, cotangent)
         else:
-            cotangent = arrays[0].new_zeros((), dtype=getattr(torch, dtype)).expand(layout.shape(extents))
+            shape = layout.shape(extents)
+            cotangent = arrays[0].new_zeros(shape[-1:], dtype=getattr(torch, dtype)).expand(shape)
         views.append(layout.to_logical(cotangent, extents))
-    gradients = [array.new_empty(array.shape) for array, is_wanted in zip(arrays, wanted) if is_wanted]
+    chosen = [array for array, is_wanted in zip(arrays, wanted) if is_wanted]
+    if heads is None:
+        gradients = [_places.take_gradient(array) for array in chosen]
+    else:
+        gradients = [_places.empty(array.shape, array.dtype, array.device) for array in chosen]
     chosen = [layout for layout, is_wanted in zip(binding.layouts, wanted) if is_wanted]
     out = tuple(layout.to_logical(gradient, extents) for layout, gradient in zip(chosen, gradients))
     kernel(*views, out=out, num_threads=num_threads)

@@ -10,7 +10,7 @@ from .._graph._batching import Batch
 from .._graph._calls import find
 from .._graph._gradient import check, refuse_second
 from .._graph._layouts import results
-from . import _gradient
+from . import _gradient, _places
 
 __all__ = ["run", "run_", "run_backward", "transform"]
 
@@ -46,7 +46,7 @@ def _plain(tensor):
 def _run(call, operands, state, num_threads=None):
     call = find(call)
     state = tuple([_plain(part) for part in state]) if state else None
-    result = call.plan.run(tuple([_plain(x) for x in operands]), state, None, _NEVER, num_threads)
+    result = call.plan.run(tuple([_plain(x) for x in operands]), state, _places.take_output(), _NEVER, num_threads)
     if not isinstance(result, tuple):
         return [result]
     return list(result) if call.recipe.output is not None else list(result[1:])

@@ -23,7 +23,7 @@ LIBRARIES = {
     "cupy": "arrays on a GPU, without copies",
     "ml_dtypes": "bfloat16 in NumPy",
     "matplotlib": "plots of bench and report",
-    "onnxruntime": "a peer of bench",
+    "onnxruntime": "models, by linattn.onnxruntime",
 }
 
 

@@ -8,12 +8,10 @@ before it. Cotangents of the states go the other way.
 
 from __future__ import annotations
 
-import math
-
 import torch
 
-from .. import _linattn
 from .._core._checks import UnsupportedError
+from .._torch import _places
 from . import _calls, _slots
 
 __all__ = ["run"]
@@ -29,12 +27,8 @@ def run(parallel, function, args, kwargs):
     return results[0], call.wrap(results[1:])
 
 
-def _zeros(shape, dtype, device):
-    """Zeros, on a CPU in large pages."""
-    size = math.prod(shape) * dtype.itemsize
-    if device.type != "cpu" or not size:
-        return torch.zeros(shape, dtype=dtype, device=device)
-    return torch.from_numpy(_linattn.zeros(size)).view(dtype).view(shape)
+def _is_in(array, place):
+    return array.data_ptr() == place.data_ptr() and array.stride() == place.stride()
 
 
 def check_offsets(offsets, batch):
@@ -151,7 +145,7 @@ class _Job:
         call = self.call
         shape = list(self.output.shape)
         shape[call.output_time()] = call.length()
-        output = _zeros(shape, self.output.dtype, call.device)
+        output = _places.empty(shape, self.output.dtype, call.device)
         finals = [part.new_zeros(shape) for part, shape in zip(self.states, self.shapes)] if call.returns else []
         for index, slot, piece in self.pieces:
             for panel in range(self.panels):
@@ -192,9 +186,8 @@ class _Job:
             operand.requires_grad_(call.operands[name].requires_grad)
         if state is not None and (piece.enters or any(part.requires_grad for part in call.initial)):
             state = [part.detach().requires_grad_() for part in state]
-        with torch.enable_grad():
-            o, parts = call.run(operands, state, piece.offsets)
-        place.copy_(o.detach())
+        with torch.enable_grad(), _places.records_into():
+            o, parts = call.run(operands, state, piece.offsets, place.detach())
         self.kept[index, panel] = operands, state, o, parts
         return parts
 
@@ -214,20 +207,26 @@ class _Job:
     def backward(self, cotangents, wanted):
         call = self.call
         arrays = [*call.operands.values(), *(call.initial or ())]
-        grads = [_zeros(array.shape, array.dtype, array.device) if want else None for array, want in zip(arrays, wanted)]
         if not self.kept:
             raise RuntimeError(f"{call.name}: expected one backward pass for a call, but got a second one")
+        grads = [_places.empty(array.shape, array.dtype, array.device) if want else None for array, want in zip(arrays, wanted)]
+        names = [*call.operands, *(None for _ in call.initial or ())]
+        self.owned = {name for name in call.operands if call.owns(name, self.panels)}
+        for name, grad in zip(names, grads):
+            if grad is not None and name not in self.owned:
+                grad.zero_()
         for index, slot, piece in reversed(self.pieces):
             for panel in range(self.panels):
                 with self._telling(index - 1, piece.enters, (panel, "backward")):
-                    operands, entered = self._differentiate(index, slot, piece, panel, cotangents)
+                    operands, entered = self._differentiate(index, slot, piece, panel, cotangents, grads)
                     self._leave(index - 1, entered, piece.enters, (panel, "backward"))
                 self._add(grads, operands, entered, slot, piece, panel)
         self.channel.finish()
         return grads
 
-    def _differentiate(self, index, slot, piece, panel, cotangents):
-        """The gradients of a piece's operands, by name, and of the state it starts from."""
+    def _differentiate(self, index, slot, piece, panel, cotangents, grads):
+        """The gradients of a piece's operands, by name, those that the panel owns in `grads` if the
+        kernel can write there, and of the state it starts from."""
         call = self.call
         operands, state, o, parts = self.kept.pop((index, panel))
         given = [call.slice_output(cotangents[0], slot.tokens, panel, self.panels)]
@@ -245,10 +244,16 @@ class _Job:
         leaves = {name: operand for name, operand in operands.items() if operand.requires_grad}
         states = [part for part in state or () if part.requires_grad]
         results = [(result, cotangent) for result, cotangent in zip((o, *parts), given) if result.requires_grad]
-        found = torch.autograd.grad(
-            [result for result, _ in results], [*leaves.values(), *states],
-            [cotangent for _, cotangent in results], allow_unused=True,
-        )  # fmt: skip
+        places = dict(zip(call.operands, grads))
+        places = [
+            (leaf, call.slice_of(places[name], name, slot.tokens, panel, self.panels))
+            for name, leaf in leaves.items() if name in self.owned
+        ]  # fmt: skip
+        with _places.gradients(places):
+            found = torch.autograd.grad(
+                [result for result, _ in results], [*leaves.values(), *states],
+                [cotangent for _, cotangent in results], allow_unused=True,
+            )  # fmt: skip
         entered = [
             torch.zeros_like(part) if grad is None else grad for part, grad in zip(states, found[len(leaves) :])
         ]
@@ -259,8 +264,16 @@ class _Job:
         has no tokens, get sums."""
         call = self.call
         for place, name in zip(grads, call.operands):
-            if place is not None and operands.get(name) is not None:
-                call.slice_of(place, name, slot.tokens, panel, self.panels).add_(operands[name])
+            if place is None:
+                continue
+            place, grad = call.slice_of(place, name, slot.tokens, panel, self.panels), operands.get(name)
+            if name not in self.owned:
+                if grad is not None:
+                    place.add_(grad)
+            elif grad is None:
+                place.zero_()
+            elif not _is_in(grad, place):
+                place.copy_(grad)
         for position, (place, grad) in enumerate(zip(grads[len(call.operands) :], entered)):
             own = [row for row in range(len(piece.rows)) if row not in piece.enters]
             if place is not None and own:
