@@ -68,6 +68,23 @@ public:
   /// Writes a vector in the operand's type; elements past the end are dropped.
   void writeOperand(Value value, Value memref, ValueRange indices);
 
+  /// Vectors that are summed up in registers, one per row.
+  using Rows = SmallVector<Value>;
+  /// Steps of a product's loop that are spelt out.
+  static constexpr int64_t unroll = 4;
+  /// sums_r += Σ_k left(r, k) · right(k) for k in [begin, end), a multiple
+  /// of 4.
+  Rows accumulate(Rows sums, Value begin, Value end,
+                  function_ref<Value(int64_t, Value)> left,
+                  function_ref<Value(Value)> right);
+  /// The same for [0, size), in as many parts of one size as there are rows or
+  /// nearly so: before each one, `between` is told a row or several. All of
+  /// them first where the size is not known.
+  Rows accumulateInParts(Rows sums, Value size,
+                         function_ref<Value(int64_t, Value)> left,
+                         function_ref<Value(Value)> right,
+                         function_ref<void(Value)> between);
+
   /// Transposes a square block of vectors.
   SmallVector<Value> transposed(SmallVector<Value> lines);
   /// An operand with its last two dimensions in each other's place.
