@@ -143,24 +143,22 @@ Value ChunkVectors::transposedKeys(Value keys) {
 /// factor is the exponential of one sum.
 ChunkVectors::Factors ChunkVectors::factorsOf(Value decay) {
   int64_t tokens = sizeOf(decay, 2), padded = llvm::alignTo(tokens, lanes);
-  int64_t sums = llvm::alignTo(tokens + 1, lanes);
   Factors factors{scratch({b.getIndexAttr(tokens + 1), b.getIndexAttr(padded)}),
-                  scratch({b.getIndexAttr(sums)}),
+                  scratch({b.getIndexAttr(padded + 1)}),
                   scratch({b.getIndexAttr(1)})};
-  for (int64_t t = 0; t < sums; t += lanes)
-    storeVector(zeros(lanes), factors.start, {index(t)});
-  Value none = constant(type, 0.0);
-  Value sum = reduce(index(tokens), none, [&](Value t, Value sum) {
-    Value next = addf(sum, load(decay, at(t)));
-    store(next, factors.start, {add(t, index(1))});
-    return next;
-  });
-  for (int64_t t = 0; t < sums; t += lanes)
-    storeVector(exp(loadVector(factors.start, {index(t)}, lanes)),
-                factors.start, {index(t)});
+  Value zero = zeros(lanes), past = zero, sum;
+  store(constant(type, 1.0), factors.start, {index(0)});
+  for (int64_t t = 0; t < padded; t += lanes) {
+    Value logs = readOperand(decay, at(index(t)), lanes);
+    for (int64_t step = 1; step < lanes; step *= 2)
+      logs = addf(logs, delayed(logs, zero, step));
+    logs = addf(logs, past);
+    storeVector(exp(logs), factors.start, {index(t + 1)});
+    sum = vector::ExtractOp::create(b, loc, logs, ArrayRef<int64_t>{lanes - 1});
+    past = splat(sum, lanes);
+  }
   store(residualOf(sum, load(factors.start, {index(tokens)})), factors.residual,
         {index(0)});
-  Value zero = zeros(lanes);
   for (int64_t j = 0; j < padded; j += lanes) {
     storeVector(constant(vectorType(lanes), 1.0), factors.between,
                 {index(0), index(j)});

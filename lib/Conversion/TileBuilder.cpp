@@ -185,3 +185,39 @@ void TileBuilder::packRow(const Row &row, Value target,
     storeVector(zeros(lanes), target, to);
   });
 }
+
+//===----------------------------------------------------------------------===//
+// Gates of one state
+//===----------------------------------------------------------------------===//
+
+Value TileBuilder::loadGate(Value gate, ArrayRef<Value> token) {
+  bool isPerHead = cast<MemRefType>(gate.getType()).getRank() == 1;
+  return convert(load(gate, isPerHead ? token.slice(1, 1) : token), type);
+}
+
+Value TileBuilder::raiseRunningMax(Value maximum, ArrayRef<Value> place,
+                                   Value keyRowMax, Value keep) {
+  Value old = load(maximum, place);
+  Value best = maxf(old, keyRowMax);
+  if (keep)
+    best = select(keep, best, old);
+  store(best, maximum, place);
+  // −∞ − −∞, before the first key, is NaN.
+  return exp(subf(maxf(old, lowest(type)), maxf(best, lowest(type))));
+}
+
+Value TileBuilder::openInputGate(Value maximum, ArrayRef<Value> place,
+                                 Value decay, Value inputGate,
+                                 ArrayRef<Value> token, Row &row) {
+  Value old = load(maximum, place);
+  Value log = decay ? loadGate(decay, token) : constant(type, 0.0);
+  Value opened = loadGate(inputGate, token);
+  Value faded = addf(old, log), best = maxf(faded, opened);
+  if (row.keep)
+    best = select(row.keep, best, faded);
+  store(best, maximum, place);
+  Value to = maxf(best, lowest(type));
+  row.gain = exp(subf(opened, to));
+  // In this order the rounding of m_t is made up for.
+  return exp(addf(subf(maxf(old, lowest(type)), to), log));
+}

@@ -79,6 +79,20 @@ public:
   /// dimension is padded to whole lanes, and clears the padding.
   void packRow(const Row &row, Value target, ArrayRef<Value> position);
 
+  // A running maximum lies in memory at `place`, a row of states and a head.
+
+  /// Raises it; returns e^(old − new), the factor of the past.
+  Value raiseRunningMax(Value maximum, ArrayRef<Value> place, Value keyRowMax,
+                        Value keep);
+  /// m_t = max(decay_t + m_{t-1}, input_gate_t), without a decay if that is
+  /// null; both gates are those of `token`, a batch element, head and position.
+  /// Returns the factor of the past, e^(decay_t + m_{t-1} − m_t), and sets that
+  /// of the key, e^(input_gate_t − m_t), in its row.
+  Value openInputGate(Value maximum, ArrayRef<Value> place, Value decay,
+                      Value inputGate, ArrayRef<Value> token, Row &row);
+  /// The token's number of a gate [H] or [B, H, T].
+  Value loadGate(Value gate, ArrayRef<Value> token);
+
   /// Rows of an operand that do not lie in memory as such, some tokens at a
   /// time: [tokens, D] of the accumulation type, from token `first` on.
   struct StagedRows {

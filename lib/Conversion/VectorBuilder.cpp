@@ -87,6 +87,14 @@ VectorBuilder::Rows VectorBuilder::accumulateInParts(
       });
 }
 
+Value VectorBuilder::delayed(Value x, Value y, int64_t step) {
+  int64_t lanes = cast<VectorType>(x.getType()).getNumElements();
+  SmallVector<int64_t> lanesOf;
+  for (int64_t i = 0; i < lanes; ++i)
+    lanesOf.push_back(i < step ? lanes + i : i - step);
+  return vector::ShuffleOp::create(b, loc, x, y, lanesOf);
+}
+
 // A slow decay would lose ρ at every token or chunk, always the same way. Of
 // small factors nothing is left over: Γ − 1 would be rounded itself, and little
 // of what they meet is remembered.

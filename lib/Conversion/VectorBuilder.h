@@ -40,6 +40,9 @@ public:
   /// The sum of a vector's elements, in halves: a fixed order, few steps.
   Value sumVector(Value x);
 
+  /// x_(i−step) in place of x_i; of the lanes below `step`, y.
+  Value delayed(Value x, Value y, int64_t step);
+
   /// size rounded up to whole multiples.
   Value roundUp(Value size, int64_t multiple) {
     return mul(ceilDiv(size, multiple), index(multiple));
