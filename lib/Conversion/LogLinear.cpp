@@ -66,8 +66,13 @@ private:
   double scale;
   // The current task.
   Value head, heads, column, rows, padded;
-  // Scratch: [L, rows, width], [L], [rows], [rows].
-  Value state, occupied, queries, keys;
+  /// A token's rows.
+  struct Packed {
+    Value query, key;
+  };
+  // Scratch: [L, rows, width], [L], and rows.
+  Value state, occupied;
+  Packed packed;
 };
 
 } // namespace
@@ -301,21 +306,22 @@ Value LogLinear::sweepRows(Value level,
                            function_ref<Value(Value, Value)> update,
                            Value weight, Value o) {
   SmallVector<Value> partial(unrolledRows, zeros(width));
-  partial = reduce(
-      index(0), padded, unrolledRows, partial,
-      [&](Value row, ValueRange carried) -> SmallVector<Value> {
-        SmallVector<Value> next;
-        for (int64_t i = 0; i < unrolledRows; ++i) {
-          Value at = add(row, index(i));
-          Value s = loadVector(state, {level, at, index(0)}, width);
-          if (update) {
-            s = update(s, at);
-            storeVector(s, state, {level, at, index(0)});
-          }
-          next.push_back(fma(broadcast(load(queries, {at})), s, carried[i]));
-        }
-        return next;
-      });
+  partial =
+      reduce(index(0), padded, unrolledRows, partial,
+             [&](Value row, ValueRange carried) -> SmallVector<Value> {
+               SmallVector<Value> next;
+               for (int64_t i = 0; i < unrolledRows; ++i) {
+                 Value at = add(row, index(i));
+                 Value s = loadVector(state, {level, at, index(0)}, width);
+                 if (update) {
+                   s = update(s, at);
+                   storeVector(s, state, {level, at, index(0)});
+                 }
+                 next.push_back(
+                     fma(broadcast(load(packed.query, {at})), s, carried[i]));
+               }
+               return next;
+             });
   for (int64_t step = unrolledRows / 2; step > 0; step /= 2)
     for (int64_t i = 0; i < step; ++i)
       partial[i] = addf(partial[i], partial[i + step]);
@@ -347,7 +353,7 @@ Value LogLinear::sweepOwnLevel(Value token, Value decay, Value v, Value o) {
         if (decay)
           s = mulf(s, broadcast(decay));
         s = select(isOccupied, s, zeros(width));
-        return fma(broadcast(load(keys, {row})), v, s);
+        return fma(broadcast(load(packed.key, {row})), v, s);
       },
       weight, o);
   store(constant(type, 1.0), occupied, {level});
@@ -360,14 +366,15 @@ void LogLinear::token(Value t, Value group) {
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, here, index(0));
   ifThen(isLater, [&] { merge(mergedLevel(here)); });
   Value decay = decayFactor(t);
-  packRow(scan.getKey(), headOf(scan.getKey(), head, heads), t, 1.0, keys);
+  packRow(scan.getKey(), headOf(scan.getKey(), head, heads), t, 1.0,
+          packed.key);
   Value v = readOperand(
       scan.getValue(), {batch, headOf(scan.getValue(), head, heads), t, column},
       width);
   auto readInto = [&](Value reader) {
     packRow(scan.getQuery(),
             headOf(scan.getQuery(), reader, dim(scan.getOutput(), 1)), t, scale,
-            queries);
+            packed.query);
     Value o = sweepOwnLevel(t, decay, v, zeros(width));
     o = reduce(index(1), index(levels), 1, o,
                [&](Value level, ValueRange carried) -> SmallVector<Value> {
@@ -404,10 +411,10 @@ void LogLinear::emitVectors() {
     OpFoldResult rowCount = getAsOpFoldResult(padded);
     state = scratch({b.getIndexAttr(levels), rowCount, b.getIndexAttr(width)});
     occupied = scratch({b.getIndexAttr(levels)});
-    queries = scratch({rowCount});
-    keys = scratch({rowCount});
-    clear(queries);
-    clear(keys);
+    packed.query = scratch({rowCount});
+    packed.key = scratch({rowCount});
+    clear(packed.query);
+    clear(packed.key);
     loadState();
     forEach(begin, end, 1, [&](Value t) { token(t, group); });
     storeState();

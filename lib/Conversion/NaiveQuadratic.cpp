@@ -34,9 +34,9 @@ public:
       batch = ofBatch;
       head = ofHead;
       Value heads = dim(op.getOutput(), 1);
-      queryHead = headOf(op.getQuery(), head, heads);
-      keyHead = headOf(op.getKey(), head, heads);
-      valueHead = headOf(op.getValue(), head, heads);
+      from.query = headOf(op.getQuery(), head, heads);
+      from.key = headOf(op.getKey(), head, heads);
+      from.value = headOf(op.getValue(), head, heads);
       VectorBuilder memory(b, loc, type);
       sums = memory.scratch({getAsOpFoldResult(dim(op.getValue(), 3))});
       emitRow(row);
@@ -49,7 +49,7 @@ private:
     i = row;
     position = visible.position(i);
     keys = visible.end(batch, i);
-    shift = queryShift(op.getQuery(), batch, queryHead, i);
+    shift = queryShift(op.getQuery(), batch, from.query, i);
     Value lowest = constant(type, -std::numeric_limits<double>::infinity());
     Value sink = perHead(op.getSinks());
     // Softmax: the largest score. Stabilised exp: the largest key seen.
@@ -61,7 +61,7 @@ private:
                              op.getNormalize().has_value()))
       best = reduce(keys, lowest, [&](Value j, Value top) {
         return maxf(
-            top, masked(j, maximumOf(op.getKey(), batch, keyHead, j), lowest));
+            top, masked(j, maximumOf(op.getKey(), batch, from.key, j), lowest));
       });
     Value columns = dim(op.getValue(), 3);
     forEach(columns, [&](Value column) { store(zero(), sums, {column}); });
@@ -73,7 +73,7 @@ private:
     Value den = reduce(keys, first, [&](Value j, Value sum) {
       Value w = weight(j);
       forEach(columns, [&](Value column) {
-        Value v = loadAs(op.getValue(), {batch, valueHead, j, column});
+        Value v = loadAs(op.getValue(), {batch, from.value, j, column});
         // A masked key adds nothing, not even 0 · NaN.
         Value term = masked(j, mulf(w, v), zero());
         store(addf(load(sums, {column}), term), sums, {column});
@@ -114,12 +114,12 @@ private:
   /// scale · φ(q_i)·φ(k_j)
   Value score(Value j) {
     Value keyShift = best && !softmax ? best
-                     : rowMax ? maximumOf(op.getKey(), batch, keyHead, j)
+                     : rowMax ? maximumOf(op.getKey(), batch, from.key, j)
                               : Value();
     Value product =
         scaled(reduce(dim(op.getQuery(), 3), zero(), [&](Value d, Value sum) {
-          Value q = feature(op.getQuery(), {batch, queryHead, i, d}, shift);
-          Value k = feature(op.getKey(), {batch, keyHead, j, d}, keyShift);
+          Value q = feature(op.getQuery(), {batch, from.query, i, d}, shift);
+          Value k = feature(op.getKey(), {batch, from.key, j, d}, keyShift);
           return addf(sum, mulf(q, k));
         }));
     return emitAdjustedScore(b, loc, op, product, perHead(op.getSlopes()),
@@ -136,8 +136,12 @@ private:
   QuadraticOp op;
   bool softmax;
   VisibleKeys visible;
-  Value batch, head, queryHead, keyHead, valueHead, i, position, keys, shift,
-      best, sums;
+  /// The heads that the current one reads.
+  struct Heads {
+    Value query, key, value;
+  };
+  Heads from;
+  Value batch, head, i, position, keys, shift, best, sums;
 };
 
 } // namespace

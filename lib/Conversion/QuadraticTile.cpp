@@ -56,9 +56,13 @@ private:
 
   int64_t blockKeys() { return shape.block; }
   /// Panels this task's queries fill, the last one perhaps in part.
-  Value panelCount() { return ceilDiv(queryCount, shape.cols); }
+  Value panelCount() { return ceilDiv(range.queryCount, shape.cols); }
 
-  Value firstQuery, queryCount, keyLimit, firstKey;
+  /// The task's queries, and the keys that they may see.
+  struct Range {
+    Value firstQuery, queryCount, keyLimit, firstKey;
+  };
+  Range range;
   Value keySize, valueSize;
   Value row, transposed, keys, values, scores, output, maxima, sums,
       corrections;
@@ -75,31 +79,35 @@ void QuadraticTile::emit() {
   valueSize = roundUp(dim(op.getValue(), 3), shape.cols);
   Value blocks = ceilDiv(dim(op.getQuery(), 2), shape.cols * panelsPerTask);
   parallel(mul(batchHeads(), blocks), [&](Value task) {
-    firstQuery = mul(rem(task, blocks), index(shape.cols * panelsPerTask));
+    range.firstQuery =
+        mul(rem(task, blocks), index(shape.cols * panelsPerTask));
     locate(div(task, blocks));
     emitTask();
   });
 }
 
 void QuadraticTile::emitTask() {
-  queryCount = min(sub(dim(op.getQuery(), 2), firstQuery),
-                   index(shape.cols * panelsPerTask));
+  range.queryCount = min(sub(dim(op.getQuery(), 2), range.firstQuery),
+                         index(shape.cols * panelsPerTask));
   // Of all queries: a global one may see more keys than a later one.
-  keyLimit = max(visibleEnd(firstQuery),
-                 visibleEnd(sub(add(firstQuery, queryCount), index(1))));
+  range.keyLimit =
+      max(visibleEnd(range.firstQuery),
+          visibleEnd(sub(add(range.firstQuery, range.queryCount), index(1))));
 
   allocateScratch();
-  keyShift = headMaximum(keyLimit);
+  keyShift = headMaximum(range.keyLimit);
   packQueries();
   initialize();
-  forEachRange(visible.begin(firstQuery), keyLimit, [&](Value from, Value to) {
-    forEach(from, to, blockKeys(), [&](Value start) {
-      firstKey = start;
-      Value count = min(sub(to, start), index(blockKeys()));
-      packKeys(count);
-      forEach(panelCount(), [&](Value panel) { processPanel(panel, count); });
-    });
-  });
+  forEachRange(visible.begin(range.firstQuery), range.keyLimit,
+               [&](Value from, Value to) {
+                 forEach(from, to, blockKeys(), [&](Value start) {
+                   range.firstKey = start;
+                   Value count = min(sub(to, start), index(blockKeys()));
+                   packKeys(count);
+                   forEach(panelCount(),
+                           [&](Value panel) { processPanel(panel, count); });
+                 });
+               });
   writeOutputs();
   freeScratch();
 }
@@ -134,8 +142,8 @@ void QuadraticTile::packQueries() {
       storeVector(zeros(shape.cols), transposed, {panel, d, index(0)});
     });
   });
-  forEach(queryCount, [&](Value i) {
-    packRow(queryRow(add(firstQuery, i)), row, index(0));
+  forEach(range.queryCount, [&](Value i) {
+    packRow(queryRow(add(range.firstQuery, i)), row, index(0));
     Value panel = div(i, index(shape.cols)), lane = rem(i, index(shape.cols));
     forEach(keySize, [&](Value d) {
       store(load(row, {index(0), d}), transposed, {panel, d, lane});
@@ -150,7 +158,7 @@ void QuadraticTile::packKeys(Value count) {
             [&](Value d) { storeVector(zeros(shape.lanes), keys, {j, d}); });
   });
   forEach(count, [&](Value j) {
-    Value token = add(firstKey, j);
+    Value token = add(range.firstKey, j);
     Row packed = keyRow(token);
     packRow(packed, keys, j);
 
@@ -194,10 +202,11 @@ void QuadraticTile::processPanel(Value panel, Value count) {
   if (!op.getCausal())
     return run();
   // A panel whose last query does not reach this block has nothing to do.
-  Value lastQuery = add(
-      firstQuery, sub(mul(add(panel, index(1)), index(shape.cols)), index(1)));
+  Value lastQuery =
+      add(range.firstQuery,
+          sub(mul(add(panel, index(1)), index(shape.cols)), index(1)));
   Value sees = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
-                                     visibleEnd(lastQuery), firstKey);
+                                     visibleEnd(lastQuery), range.firstKey);
   ifThen(sees, run);
 }
 
@@ -221,7 +230,7 @@ void QuadraticTile::scorePanel(Value panel, Value count) {
     for (int64_t i = 0; i < shape.rows; ++i) {
       Value row = add(j, index(i));
       Value score = at ? emitAdjustedScore(b, loc, op, sums[i], slope, at,
-                                           add(firstKey, row))
+                                           add(range.firstKey, row))
                        : sums[i];
       storeVector(score, scores, {row, index(0)});
     }
@@ -230,7 +239,7 @@ void QuadraticTile::scorePanel(Value panel, Value count) {
 
 Value QuadraticTile::positions(Value panel) {
   Value first =
-      visible.position(add(firstQuery, mul(panel, index(shape.cols))));
+      visible.position(add(range.firstQuery, mul(panel, index(shape.cols))));
   auto type = VectorType::get(shape.cols, b.getIndexType());
   return arith::AddIOp::create(b, loc,
                                vector::BroadcastOp::create(b, loc, type, first),
@@ -244,9 +253,9 @@ Value QuadraticTile::mayHide(Value panel, Value count) {
   if (!op.getCausal() && !visible.isLimited())
     return {};
   Value first =
-      visible.position(add(firstQuery, mul(panel, index(shape.cols))));
+      visible.position(add(range.firstQuery, mul(panel, index(shape.cols))));
   Value last = add(first, index(shape.cols - 1));
-  Value lastKey = sub(add(firstKey, count), index(1));
+  Value lastKey = sub(add(range.firstKey, count), index(1));
   auto isFurther = [&](Value x, Value y) {
     return compare(arith::CmpIPredicate::sgt, x, y);
   };
@@ -256,7 +265,7 @@ Value QuadraticTile::mayHide(Value panel, Value count) {
                   : condition;
   };
   if (Value reach = visible.reach() ? index(visible.reach() - 1) : Value()) {
-    hide(isFurther(sub(last, firstKey), reach));
+    hide(isFurther(sub(last, range.firstKey), reach));
     if (!op.getCausal())
       hide(isFurther(sub(lastKey, first), reach));
   }
@@ -276,7 +285,7 @@ void QuadraticTile::hidePanel(Value panel, Value count) {
 Value QuadraticTile::maskScores(Value s, Value panel, Value j,
                                 double otherwise) {
   Value other = constant(vectorType(shape.cols), otherwise);
-  Value token = add(firstKey, j);
+  Value token = add(range.firstKey, j);
   if (op.getMask())
     s = select(load(op.getMask(), {batch, token}), s, other);
   if (visible.isLimited())
@@ -286,7 +295,7 @@ Value QuadraticTile::maskScores(Value s, Value panel, Value j,
   // Lane i sees the key if token ≤ firstQuery + panel·cols + i + Tk − Tq: the
   // lanes from token − (…) on do.
   Value firstLane =
-      sub(sub(token, add(firstQuery, mul(panel, index(shape.cols)))),
+      sub(sub(token, add(range.firstQuery, mul(panel, index(shape.cols)))),
           sub(dim(op.getKey(), 2), dim(op.getQuery(), 2)));
   if (op.getPrefix()) {
     Value inPrefix = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
@@ -348,7 +357,7 @@ SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
     Value sees = compare(arith::CmpIPredicate::slt, j, ends[r]);
     Value ofPattern =
         visible.isLimited()
-            ? visible.sees(visible.position(rows[r]), add(firstKey, j))
+            ? visible.sees(visible.position(rows[r]), add(range.firstKey, j))
             : Value();
     return ofPattern ? arith::AndIOp::create(b, loc, sees, ofPattern) : sees;
   };
@@ -366,9 +375,9 @@ SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
   };
   if (!op.getCausal() && !visible.isLimited())
     return accumulate(index(0), count, /*seesAll=*/true, initial);
-  Value query = add(firstQuery, add(mul(panel, index(cols)), i));
+  Value query = add(range.firstQuery, add(mul(panel, index(cols)), i));
   auto inBlock = [&](Value key) {
-    return max(min(sub(key, firstKey), count), index(0));
+    return max(min(sub(key, range.firstKey), count), index(0));
   };
   for (int64_t r = 0; r < shape.rows; ++r) {
     rows.push_back(add(query, index(r)));
@@ -421,12 +430,12 @@ void QuadraticTile::accumulatePanel(Value panel, Value count) {
 }
 
 void QuadraticTile::writeOutputs() {
-  forEach(queryCount, [&](Value i) {
+  forEach(range.queryCount, [&](Value i) {
     Value panel = div(i, index(shape.cols)), lane = rem(i, index(shape.cols));
     Value inverse = inverseOf(load(sums, {panel, lane}));
     forEach(index(0), dim(op.getValue(), 3), shape.cols, [&](Value column) {
       Value o = loadVector(output, {panel, lane, column}, shape.cols);
-      writeRow(o, inverse, add(firstQuery, i), column);
+      writeRow(o, inverse, add(range.firstQuery, i), column);
     });
   });
 }

@@ -57,8 +57,11 @@ private:
   Value keySize, valueSize;
   // The current task.
   Value batch, head, stateHead;
-  // The block after the current one: its first token, and its head.
-  Value nextStart, nextHead;
+  /// The block after the current one: its first token, and its head.
+  struct Block {
+    Value start, head;
+  };
+  Block following;
   // Scratch: [panel, K, cols], [K], [block, K], [block], [rows, cols].
   Value tile, z, queries, inverses, outputRows;
 };
@@ -202,9 +205,9 @@ void ReadTile::findNext(Value start, Value begin, Value end) {
   Value next = add(start, index(shape.block));
   Value isLast =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, next, end);
-  nextStart = select(isLast, begin, next);
+  following.start = select(isLast, begin, next);
   Value lastHead = sub(dim(op.getOutput(), 1), index(1));
-  nextHead = select(isLast, min(add(head, index(1)), lastHead), head);
+  following.head = select(isLast, min(add(head, index(1)), lastHead), head);
 }
 
 /// Asks for row `row` of the next block while this one is read: the panel's
@@ -215,11 +218,11 @@ void ReadTile::prefetchNext(Value panel, Value row) {
   Value share =
       roundUp(div(sub(add(keySize, count), index(1)), count), shape.cols);
   Value last = sub(dim(op.getQuery(), 2), index(1));
-  Value token = min(add(nextStart, row), last);
+  Value token = min(add(following.start, row), last);
   prefetchRow(op.getQuery(),
-              {batch, headOf(op.getQuery(), nextHead, heads), token},
+              {batch, headOf(op.getQuery(), following.head, heads), token},
               mul(panel, share), share);
-  prefetchRow(op.getOutput(), {batch, nextHead, token},
+  prefetchRow(op.getOutput(), {batch, following.head, token},
               mul(panel, index(shape.cols)), index(shape.cols),
               /*isWritten=*/true);
 }

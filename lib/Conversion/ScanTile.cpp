@@ -166,36 +166,6 @@ ScanTile::Place ScanTile::queryPlaceOf(Value rowHead, Value token) {
   return {scan.getQuery(), {batch, rowHead, token}};
 }
 
-/// Raises the running maximum; returns e^(old − new), the factor of the past.
-Value ScanTile::raiseRunningMax(Value keyRowMax, Value keep) {
-  Value maximum = scan.getRunningMax();
-  Value old = load(maximum, {slot, head});
-  Value best = maxf(old, keyRowMax);
-  if (keep)
-    best = select(keep, best, old);
-  store(best, maximum, {slot, head});
-  // −∞ − −∞, before the first key, is NaN.
-  return exp(subf(maxf(old, lowest(type)), maxf(best, lowest(type))));
-}
-
-/// m_t = max(decay_t + m_{t-1}, input_gate_t). Returns the factor of the past,
-/// e^(decay_t + m_{t-1} − m_t), and sets that of the key, e^(input_gate_t −
-/// m_t).
-Value ScanTile::openInputGate(Value token, Row &row) {
-  Value maximum = scan.getRunningMax();
-  Value old = load(maximum, {slot, head});
-  Value log = scan.getDecay() ? logarithmOfDecay(token) : constant(type, 0.0);
-  Value opened = convert(load(scan.getInputGate(), {batch, head, token}), type);
-  Value faded = addf(old, log), best = maxf(faded, opened);
-  if (row.keep)
-    best = select(row.keep, best, faded);
-  store(best, maximum, {slot, head});
-  Value to = maxf(best, lowest(type));
-  row.gain = exp(subf(opened, to));
-  // In this order the rounding of m_t is made up for.
-  return exp(addf(subf(maxf(old, lowest(type)), to), log));
-}
-
 Value ScanTile::packKey(Value token, Value target, ArrayRef<Value> at,
                         Value shift) {
   Row row;
@@ -206,12 +176,14 @@ Value ScanTile::packKey(Value token, Value target, ArrayRef<Value> at,
   if (!shift && needsRowMax(op.getFeatureMapKind(), isStabilised())) {
     row.shift = rowMaximum(row.source, row.index);
     if (scan.getRunningMax() && !scan.getInputGate()) {
-      rescale = raiseRunningMax(row.shift, row.keep);
+      rescale = raiseRunningMax(scan.getRunningMax(), {slot, head}, row.shift,
+                                row.keep);
       row.shift = maxf(load(scan.getRunningMax(), {slot, head}), lowest(type));
     }
   }
   if (scan.getInputGate())
-    rescale = openInputGate(token, row);
+    rescale = openInputGate(scan.getRunningMax(), {slot, head}, scan.getDecay(),
+                            scan.getInputGate(), {batch, head, token}, row);
   packRow(row, target, at);
   return rescale;
 }
@@ -330,14 +302,6 @@ ScanTile::reduceRow(Value size, ValueRange initial,
   for (int64_t d = 0; d < *known; d += shape.lanes)
     carried = body(index(d), carried);
   return carried;
-}
-
-Value ScanTile::delayed(Value x, Value y, int64_t step) {
-  int64_t lanes = shape.lanes;
-  SmallVector<int64_t> lanesOf;
-  for (int64_t i = 0; i < lanes; ++i)
-    lanesOf.push_back(i < step ? lanes + i : i - step);
-  return vector::ShuffleOp::create(b, loc, x, y, lanesOf);
 }
 
 Value ScanTile::combineVectors(SmallVector<Value> vectors,

@@ -119,10 +119,7 @@ protected:
                 bool exponential = false, Value total = {});
   /// The logarithm of the token's scalar decay.
   Value logarithmOfDecay(Value token) {
-    Value decay = scan.getDecay();
-    Value log = rankOf(decay) == 1 ? load(decay, {head})
-                                   : load(decay, {batch, head, token});
-    return convert(log, type);
+    return loadGate(scan.getDecay(), {batch, head, token});
   }
   /// scale · φ(q)·(bonus ⊙ φ(k)), from the packed rows.
   Value ownWeight(Value queries, ArrayRef<Value> queryAt, Value keys,
@@ -148,8 +145,6 @@ protected:
     return vector::CreateMaskOp::create(
         b, loc, VectorType::get(shape.lanes, b.getI1Type()), size);
   }
-  /// x_(i−step) in place of x_i; of the lanes below `step`, y.
-  Value delayed(Value x, Value y, int64_t step);
   /// The sums of several vectors, a power of two and at most as many as lanes,
   /// as one vector; in the same order.
   Value sumVectors(SmallVector<Value> vectors) {
@@ -187,8 +182,6 @@ private:
   Value locate(Value state);
   void clearOutput();
   Value countColumnTasks(Value states, int64_t enoughTasks);
-  Value raiseRunningMax(Value keyRowMax, Value keep);
-  Value openInputGate(Value token, Row &row);
 };
 
 } // namespace mlir::linattn

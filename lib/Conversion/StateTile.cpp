@@ -34,22 +34,23 @@ using namespace mlir::linattn;
 //===----------------------------------------------------------------------===//
 
 void StateTile::emit() {
-  heads = dim(state.state, 1);
+  heads = dim(r.state.state, 1);
   // No heads, no tasks; but the division is made before any.
-  group = query ? div(dim(output, 1), max(heads, index(1))) : index(1);
-  keySize = roundUp(dim(state.state, 2), std::max(shape.lanes, shape.rows));
+  group = r.query ? div(dim(r.output, 1), max(heads, index(1))) : index(1);
+  keySize = roundUp(dim(r.state.state, 2), std::max(shape.lanes, shape.rows));
   // A transposed state comes in whole blocks.
   tileRows = roundUp(
-      dim(state.state, 2),
-      std::max(shape.rows, isTransposed(state.state) ? shape.lanes : 1));
-  valueSize = roundUp(dim(state.state, 3), shape.cols);
-  Value states = mul(dim(indices ? indices : state.state, 0), heads);
+      dim(r.state.state, 2),
+      std::max(shape.rows, isTransposed(r.state.state) ? shape.lanes : 1));
+  valueSize = roundUp(dim(r.state.state, 3), shape.cols);
+  Value states = mul(dim(r.indices ? r.indices : r.state.state, 0), heads);
   columnTasks = countColumnTasks(states);
   Value span;
-  if (!offsets && !tokenForm)
-    span = chooseSpan(rowSources(key ? key : query).front(), state.state,
-                      /*multiple=*/1);
-  Value tokens = dim(key ? key : query, 2);
+  if (!r.offsets && !tokenForm)
+    span =
+        chooseSpan(rowSources(r.key ? r.key : r.query).front(), r.state.state,
+                   /*multiple=*/1);
+  Value tokens = dim(r.key ? r.key : r.query, 2);
   auto runAll = [&] {
     forEachSpan(span, tokens, [&](Value from, Value to) {
       parallel(mul(states, columnTasks),
@@ -57,7 +58,7 @@ void StateTile::emit() {
     });
   };
   // Sequences of a batch are all of one length.
-  if (offsets)
+  if (r.offsets)
     return runAll();
   ifInRange(tokens, runAll);
 }
@@ -67,7 +68,7 @@ void StateTile::emit() {
 /// are not, since every task packs the keys anew. The normalizer and the
 /// running maximum belong to all columns.
 Value StateTile::countColumnTasks(Value states) {
-  if (state.normalizer || state.runningMax ||
+  if (r.state.normalizer || r.state.runningMax ||
       getConstantIntValue(panels()) == 1)
     return index(1);
   Value each = div(add(index(enoughTasks - 1), states), max(states, index(1)));
@@ -85,11 +86,11 @@ void StateTile::emitTask(Value task, Value from, Value to) {
   head = rem(task, heads);
   batch = sequence;
   begin = index(0);
-  end = dim(key ? key : query, 2);
-  if (offsets) {
+  end = dim(r.key ? r.key : r.query, 2);
+  if (r.offsets) {
     auto offset = [&](Value position) -> Value {
       return arith::IndexCastOp::create(b, loc, b.getIndexType(),
-                                        load(offsets, {position}));
+                                        load(r.offsets, {position}));
     };
     begin = offset(sequence);
     end = offset(add(sequence, index(1)));
@@ -102,9 +103,9 @@ void StateTile::emitTask(Value task, Value from, Value to) {
     emitTokens(from, to);
   };
   auto runSequence = [&] {
-    withState(indices, sequence, run, [&] { clearOutput(from, to); });
+    withState(r.indices, sequence, run, [&] { clearOutput(from, to); });
   };
-  if (!offsets)
+  if (!r.offsets)
     return runSequence();
   ifInRange(sub(end, begin), runSequence);
 }
@@ -115,7 +116,7 @@ void StateTile::clearOutput(Value from, Value to) {
     forEach(from, to, 1, [&](Value token) {
       forEachPanel([&](Value panel) {
         Value column = mul(panel, index(shape.cols));
-        writeOperand(zeros(shape.cols), output,
+        writeOperand(zeros(shape.cols), r.output,
                      {batch, outputHead(member), token, column});
       });
     });
@@ -127,8 +128,8 @@ void StateTile::emitTokens(Value from, Value to) {
   loadState();
   // A few tokens whose number is known.
   std::optional<int64_t> tokens =
-      getConstantIntValue(dim(key ? key : query, 2));
-  if (tokenForm && !offsets && tokens && *tokens <= shape.block)
+      getConstantIntValue(dim(r.key ? r.key : r.query, 2));
+  if (tokenForm && !r.offsets && tokens && *tokens <= shape.block)
     emitBlock(from, index(*tokens));
   else
     forEach(from, to, shape.block, [&](Value blockStart) {
@@ -136,7 +137,7 @@ void StateTile::emitTokens(Value from, Value to) {
       findNext(from, to);
       emitBlock(blockStart, min(sub(to, blockStart), index(shape.block)));
     });
-  if (key)
+  if (r.key)
     storeState();
   if (epilogue)
     epilogue->freeScratch();
@@ -145,12 +146,12 @@ void StateTile::emitTokens(Value from, Value to) {
 
 void StateTile::emitBlock(Value blockStart, Value count) {
   first = blockStart;
-  Value lowest = reverse ? tokenAt(sub(count, index(1))) : tokenAt(index(0));
-  if (key)
+  Value lowest = r.reverse ? tokenAt(sub(count, index(1))) : tokenAt(index(0));
+  if (r.key)
     packKeys(lowest, count);
-  if (query)
+  if (r.query)
     packQueries(lowest, count);
-  if (state.normalizer)
+  if (r.state.normalizer)
     updateNormalizer(count);
   sweepPanels(count);
   if (epilogue)
@@ -173,7 +174,7 @@ void StateTile::sweepPanels(Value count) {
   };
   // The factors of a running maximum alone are 1 in most blocks: it seldom
   // rises. A product with 1 changes no bit, so leave it out.
-  if (!key || !state.runningMax || decay || inputGate || tokenForm)
+  if (!r.key || !r.state.runningMax || r.decay || r.inputGate || tokenForm)
     return sweep();
   auto branch = scf::IfOp::create(b, loc, emitAnyRescaling(count),
                                   /*withElseRegion=*/true);
@@ -202,28 +203,29 @@ void StateTile::allocateScratch() {
   OpFoldResult columns = getAsOpFoldResult(valueSize);
   OpFoldResult rows = getAsOpFoldResult(keySize);
   OpFoldResult members = getAsOpFoldResult(group);
-  stagedKeys = allocateRows(key, shape.block);
-  stagedValues = allocateRows(value, shape.block);
-  stagedDecays = allocateRows(hasChannelGate() ? decay : Value(), shape.block);
-  stagedValueDecays = allocateRows(valueDecay, shape.block);
-  stagedQueries = allocateRows(query, shape.block);
-  if (key) {
+  stagedKeys = allocateRows(r.key, shape.block);
+  stagedValues = allocateRows(r.value, shape.block);
+  stagedDecays =
+      allocateRows(hasChannelGate() ? r.decay : Value(), shape.block);
+  stagedValueDecays = allocateRows(r.valueDecay, shape.block);
+  stagedQueries = allocateRows(r.query, shape.block);
+  if (r.key) {
     keys = scratch({block, rows});
     values = scratch({block, columns});
     if (hasScalarGate())
       scalarGates = scratch({block});
     if (hasChannelGate())
       channelGates = scratch({block, rows});
-    if (valueDecay)
+    if (r.valueDecay)
       valueGates = scratch({block, columns});
     if (hasMovingFloor())
       maxima = scratch({block});
   }
-  if (query) {
+  if (r.query) {
     queries = scratch({members, block, rows});
     if (!tokenForm)
       outputs = scratch({members, block, b.getIndexAttr(shape.cols)});
-    if (bonus)
+    if (r.bonus)
       ownWeights = scratch({members, block});
     if (epilogue) {
       epilogue->allocate();
@@ -233,9 +235,9 @@ void StateTile::allocateScratch() {
   if (!tokenForm)
     tile = scratch({getAsOpFoldResult(panelCount), getAsOpFoldResult(tileRows),
                     b.getIndexAttr(shape.cols)});
-  if (state.normalizer) {
+  if (r.state.normalizer) {
     z = scratch({rows});
-    if (query) {
+    if (r.query) {
       denominators = scratch({members, block, b.getIndexAttr(shape.lanes)});
       inverses = scratch({members, block});
     }
@@ -244,22 +246,22 @@ void StateTile::allocateScratch() {
 
 /// Copies the state into panels, rows and columns past the end zero.
 void StateTile::loadState() {
-  Value rows = dim(state.state, 2);
+  Value rows = dim(r.state.state, 2);
   if (!tokenForm)
     forEachPanel([&](Value panel) {
       Value column = mul(panel, index(shape.cols));
-      loadPanel(state.state, {slot, head}, column, tile, {own(panel)});
+      loadPanel(r.state.state, {slot, head}, column, tile, {own(panel)});
       forEach(rows, tileRows, 1, [&](Value d) {
         storeVector(zeros(shape.cols), tile, {own(panel), d, index(0)});
       });
     });
-  if (!state.normalizer)
+  if (!r.state.normalizer)
     return;
   // The padding may be several vectors: of these nothing may be read.
-  Value size = dim(state.state, 2);
+  Value size = dim(r.state.state, 2);
   forEach(index(0), size, shape.lanes, [&](Value d) {
-    storeVector(readOperand(state.normalizer, {slot, head, d}, shape.lanes), z,
-                {d});
+    storeVector(readOperand(r.state.normalizer, {slot, head, d}, shape.lanes),
+                z, {d});
   });
   forEach(roundUp(size, shape.lanes), keySize, shape.lanes,
           [&](Value d) { storeVector(zeros(shape.lanes), z, {d}); });
@@ -268,12 +270,12 @@ void StateTile::loadState() {
 void StateTile::storeState() {
   if (!tokenForm)
     forEachPanel([&](Value panel) {
-      storePanel(state.state, {slot, head}, mul(panel, index(shape.cols)), tile,
-                 {own(panel)});
+      storePanel(r.state.state, {slot, head}, mul(panel, index(shape.cols)),
+                 tile, {own(panel)});
     });
-  if (state.normalizer)
-    forEach(index(0), dim(state.state, 2), shape.lanes, [&](Value d) {
-      writeOperand(loadVector(z, {d}, shape.lanes), state.normalizer,
+  if (r.state.normalizer)
+    forEach(index(0), dim(r.state.state, 2), shape.lanes, [&](Value d) {
+      writeOperand(loadVector(z, {d}, shape.lanes), r.state.normalizer,
                    {slot, head, d});
     });
 }
@@ -290,14 +292,14 @@ void StateTile::updateNormalizer(Value count) {
         reduce(index(0), count, 1, loadVector(z, {d}, lanes),
                [&](Value t, ValueRange carried) -> SmallVector<Value> {
                  Value sum = carried.front();
-                 if (key) {
+                 if (r.key) {
                    if (hasScalarGate())
                      sum = mulf(sum, splat(load(scalarGates, {t}), lanes));
                    if (hasChannelGate())
                      sum = mulf(sum, loadVector(channelGates, {t, d}, lanes));
                    sum = addf(sum, loadVector(keys, {t, d}, lanes));
                  }
-                 if (query)
+                 if (r.query)
                    forEachMember([&](Value member) {
                      Value q = loadVector(queries, {member, t, d}, lanes);
                      SmallVector<Value> at{member, t, index(0)};
@@ -309,7 +311,7 @@ void StateTile::updateNormalizer(Value count) {
             .front();
     storeVector(total, z, {d});
   });
-  if (!query)
+  if (!r.query)
     return;
   forEach(count, [&](Value t) {
     forEachMember([&](Value member) {
@@ -319,8 +321,8 @@ void StateTile::updateNormalizer(Value count) {
       Value runningMax;
       if (hasMovingFloor())
         runningMax =
-            maxima ? load(maxima, {t}) : load(state.runningMax, {slot, head});
-      store(emitInverseDenominator(b, loc, *normalize, tokenType, den,
+            maxima ? load(maxima, {t}) : load(r.state.runningMax, {slot, head});
+      store(emitInverseDenominator(b, loc, *r.normalize, tokenType, den,
                                    runningMax),
             inverses, {member, t});
     });
@@ -331,65 +333,23 @@ void StateTile::updateNormalizer(Value count) {
 // Entry points
 //===----------------------------------------------------------------------===//
 
-template <typename OpTy>
-static FeatureMappedOpInterface mapped(OpTy op) {
-  return cast<FeatureMappedOpInterface>(op.getOperation());
-}
-
 void mlir::linattn::lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape,
                                      bool tokenForm, LengthRange range) {
-  StateTile tile(b, mapped(op), getElementTypeOrSelf(op.getQuery()), shape);
+  StateTile tile(b, Recurrence(op), shape, tokenForm);
   tile.lengths = range;
-  tile.query = op.getQuery();
-  tile.key = op.getKey();
-  tile.value = op.getValue();
-  tile.decay = op.getDecay();
-  tile.valueDecay = op.getValueDecay();
-  tile.bonus = op.getBonus();
-  tile.inputGate = op.getInputGate();
-  tile.mask = op.getMask();
-  tile.offsets = op.getCuSeqlens();
-  tile.indices = op.getStateIndices();
-  tile.output = op.getOutput();
-  tile.state = {op.getState(), op.getNormalizer(), op.getRunningMax()};
-  tile.normalize = op.getNormalize();
-  tile.scale = Scale::of(op);
-  tile.exclusive = op.getReadout() == Readout::Exclusive;
-  tile.reverse = op.getReverse();
-  tile.stabilised = op.getNormalize().has_value();
-  tile.tokenForm = tokenForm;
   if (OutputNormOp norm = findEpilogue(op)) {
     tile.epilogue.emplace(b, norm, shape.lanes, /*isEpilogue=*/true);
-    tile.output = norm.getOutput();
+    tile.r.output = norm.getOutput();
   }
   tile.emit();
 }
 
 void mlir::linattn::lowerToStateTile(OpBuilder &b, StateOp op, TileShape shape,
                                      bool tokenForm) {
-  StateTile tile(b, mapped(op), getElementTypeOrSelf(op.getKey()), shape);
-  tile.key = op.getKey();
-  tile.value = op.getValue();
-  tile.decay = op.getDecay();
-  tile.valueDecay = op.getValueDecay();
-  tile.mask = op.getMask();
-  tile.offsets = op.getCuSeqlens();
-  tile.reverse = op.getReverse();
-  tile.state = {op.getState(), op.getNormalizer(), op.getRunningMax()};
-  tile.stabilised = bool(op.getNormalizer());
-  tile.tokenForm = tokenForm;
-  tile.emit();
+  StateTile(b, Recurrence(op), shape, tokenForm).emit();
 }
 
 void mlir::linattn::lowerToStateTile(OpBuilder &b, ReadOp op, TileShape shape,
                                      bool tokenForm) {
-  StateTile tile(b, mapped(op), getElementTypeOrSelf(op.getQuery()), shape);
-  tile.query = op.getQuery();
-  tile.output = op.getOutput();
-  tile.state = {op.getState(), op.getNormalizer(), op.getRunningMax()};
-  tile.normalize = op.getNormalize();
-  tile.scale = Scale::of(op);
-  tile.stabilised = op.getNormalize().has_value();
-  tile.tokenForm = tokenForm;
-  tile.emit();
+  StateTile(b, Recurrence(op), shape, tokenForm).emit();
 }

@@ -12,6 +12,8 @@
 #include "OutputNorm.h"
 #include "TileBuilder.h"
 
+#include "linattn/Transforms/Recurrence.h"
+
 #include <optional>
 
 namespace mlir::linattn {
@@ -20,21 +22,20 @@ namespace mlir::linattn {
 /// StateTile.cpp.
 class StateTile : public TileBuilder {
 public:
-  using TileBuilder::TileBuilder;
-
-  // Operands; absent ones are null.
-  Value query, key, value, decay, valueDecay, bonus, inputGate, mask, offsets,
-      indices, output;
-  StateValues state;
-  std::optional<NormalizeAttr> normalize;
-  Scale scale;
-  bool exclusive = false, reverse = false, stabilised = false,
-       tokenForm = false;
+  StateTile(OpBuilder &b, const Recurrence &recurrence, TileShape shape,
+            bool tokenForm)
+      : TileBuilder(b, recurrence.op,
+                    getElementTypeOrSelf(recurrence.query ? recurrence.query
+                                                          : recurrence.key),
+                    shape),
+        r(recurrence), tokenForm(tokenForm) {}
 
   /// The norm behind the scan, if it is applied here.
   std::optional<NormRow> epilogue;
 
   void emit();
+
+  Recurrence r;
 
 private:
   /// With fewer tasks than this, states are divided.
@@ -63,8 +64,6 @@ private:
       return staged.at(*this, token);
     return {operand, {batch, rowHead, token}};
   }
-  Value raiseRunningMax(Value keyRowMax, Value keep);
-  Value openInputGate(Value token, Row &row);
   Value tokenAt(Value t) { return tokenAtPosition(add(first, t)); }
   Value tokenAtPosition(Value position);
 
@@ -87,14 +86,17 @@ private:
   Value initialOutput(Value member, Value t, Value column);
   void writeOutput(Value o, Value member, Value t, Value column);
 
+  bool isStabilised() const {
+    return r.query ? r.normalize.has_value() : bool(r.state.normalizer);
+  }
   bool hasScalarGate() const {
-    return state.runningMax || (decay && rankOf(decay) != 4);
+    return r.state.runningMax || (r.decay && rankOf(r.decay) != 4);
   }
   /// A floor of |den| is relative to the running maximum, if there is one.
   bool hasMovingFloor() const {
-    return state.runningMax && normalize && normalize->getAbsFloor();
+    return r.state.runningMax && r.normalize && r.normalize->getAbsFloor();
   }
-  bool hasChannelGate() const { return decay && rankOf(decay) == 4; }
+  bool hasChannelGate() const { return r.decay && rankOf(r.decay) == 4; }
   static int64_t rankOf(Value v) {
     return cast<ShapedType>(v.getType()).getRank();
   }
@@ -112,6 +114,7 @@ private:
     forEach(group, body);
   }
 
+  bool tokenForm;
   // Sizes: key size padded to whole vectors and to whole tiles, padded value
   // size, output heads per state head.
   Value keySize, tileRows, valueSize, group, heads, columnTasks;

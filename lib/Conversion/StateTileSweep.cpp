@@ -17,26 +17,26 @@ Value StateTile::decayed(Value s, Value t, Value row, Value column) {
     s = mulf(s, splat(load(scalarGates, {t}), shape.cols));
   if (hasChannelGate())
     s = mulf(s, splat(load(channelGates, {t, row}), shape.cols));
-  if (valueDecay)
+  if (r.valueDecay)
     s = mulf(s, loadVector(valueGates, {t, column}, shape.cols));
   return s;
 }
 
 Value StateTile::initialOutput(Value member, Value t, Value column) {
-  if (!bonus)
+  if (!r.bonus)
     return zeros(shape.cols);
   Value weight = splat(load(ownWeights, {member, t}), shape.cols);
   return mulf(weight, loadVector(values, {t, column}, shape.cols));
 }
 
 void StateTile::writeOutput(Value o, Value member, Value t, Value column) {
-  if (normalize) {
+  if (r.normalize) {
     o = mulf(o, splat(load(inverses, {member, t}), shape.cols));
-    o = emitClamp(b, loc, *normalize, o);
+    o = emitClamp(b, loc, *r.normalize, o);
   }
   if (epilogue)
     return storeVector(o, normRows, {member, t, column});
-  writeOperand(o, output, {batch, outputHead(member), tokenAt(t), column});
+  writeOperand(o, r.output, {batch, outputHead(member), tokenAt(t), column});
 }
 
 void StateTile::sweepPanel(Value panel, Value count) {
@@ -46,7 +46,7 @@ void StateTile::sweepPanel(Value panel, Value count) {
   std::optional<int64_t> size = getConstantIntValue(tileRows);
   // The first tile starts the sums and the last one writes them out: they are
   // neither cleared nor copied.
-  if (query && size && *size > 0) {
+  if (r.query && size && *size > 0) {
     if (*size == rows)
       return sweepTile(panel, index(0), count, {true, true});
     sweepTile(panel, index(0), count, {true, false});
@@ -57,7 +57,7 @@ void StateTile::sweepPanel(Value panel, Value count) {
   // How many tiles there are is only known when they run.
   Value column = mul(panel, index(shape.cols));
   auto forEachOutput = [&](function_ref<void(Value, Value)> body) {
-    if (query)
+    if (r.query)
       forEachMember([&](Value member) {
         forEach(count, [&](Value t) { body(member, t); });
       });
@@ -92,7 +92,7 @@ void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
     }
   };
   auto readOut = [&](Value t, ArrayRef<Value> carried) {
-    if (!query)
+    if (!r.query)
       return;
     forEachMember([&](Value member) {
       SmallVector<Value> at{member, t, index(0)};
@@ -111,11 +111,11 @@ void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
     return reduce(from, to, 1, carriedIn,
                   [&](Value t, ValueRange carriedIn) -> SmallVector<Value> {
                     SmallVector<Value> carried(carriedIn);
-                    if (exclusive)
+                    if (r.exclusive)
                       readOut(t, carried);
-                    if (key)
+                    if (r.key)
                       update(t, carried);
-                    if (!exclusive)
+                    if (!r.exclusive)
                       readOut(t, carried);
                     return carried;
                   });
@@ -136,7 +136,7 @@ void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
                      return sweep(from, to, carried);
                    })
           : sweep(index(0), count, s);
-  if (key)
+  if (r.key)
     for (int64_t i = 0; i < shape.rows; ++i)
       storeVector(last[i], tile, {own(panel), rows[i], index(0)});
 }
@@ -148,7 +148,7 @@ void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
 /// Where one block may not be all.
 bool StateTile::hasNext() {
   std::optional<int64_t> tokens =
-      getConstantIntValue(dim(key ? key : query, 2));
+      getConstantIntValue(dim(r.key ? r.key : r.query, 2));
   return !tokens || *tokens > shape.block;
 }
 
@@ -180,7 +180,7 @@ void StateTile::prefetchNext(Value panel, Value t) {
     for (Value source : rowSources(operand)) {
       if (isTransposed(source))
         prefetchColumns(source, {batch, rowHead},
-                        nextToken(index(reverse ? shape.block - 1 : 0)),
+                        nextToken(index(r.reverse ? shape.block - 1 : 0)),
                         shape.block, add(mul(t, panelCount), own(panel)),
                         mul(index(shape.block), panelCount));
       else
@@ -190,20 +190,22 @@ void StateTile::prefetchNext(Value panel, Value t) {
   auto prefetch = [&](Value operand, Value from, Value width) {
     prefetchOf(operand, headOf(operand, nextHead, heads), from, width);
   };
-  if (key) {
-    prefetch(key, keyColumn, share);
-    prefetch(value, column, cols);
+  if (r.key) {
+    prefetch(r.key, keyColumn, share);
+    prefetch(r.value, column, cols);
   }
   if (hasChannelGate())
-    prefetch(decay, keyColumn, share);
-  if (valueDecay)
-    prefetch(valueDecay, column, cols);
-  if (!query)
+    prefetch(r.decay, keyColumn, share);
+  if (r.valueDecay)
+    prefetch(r.valueDecay, column, cols);
+  if (!r.query)
     return;
   forEachMember([&](Value member) {
     Value out = add(mul(nextHead, group), member);
-    prefetchOf(query, headOf(query, out, dim(output, 1)), keyColumn, share);
-    prefetchRow(output, {batch, out, token}, column, cols, /*isWritten=*/true);
+    prefetchOf(r.query, headOf(r.query, out, dim(r.output, 1)), keyColumn,
+               share);
+    prefetchRow(r.output, {batch, out, token}, column, cols,
+                /*isWritten=*/true);
   });
 }
 
@@ -229,7 +231,7 @@ void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
   int64_t cols = shape.cols;
   Value column = mul(panel, index(cols));
   // The selection of this form has checked that the group is static.
-  int64_t members = query ? *getConstantIntValue(group) : 0;
+  int64_t members = r.query ? *getConstantIntValue(group) : 0;
   SmallVector<Value> tokens, o;
   for (int64_t i = 0; i < number; ++i) {
     tokens.push_back(add(t, index(i)));
@@ -238,7 +240,7 @@ void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
   }
   // A single value stays in registers; several come from the nearest cache.
   Value only =
-      key && number == 1 ? loadVector(values, {t, column}, cols) : Value();
+      r.key && number == 1 ? loadVector(values, {t, column}, cols) : Value();
 
   // Takes a row of the state past these tokens.
   auto sweepRow = [&](Value s, Value d, SmallVector<Value> &carried) {
@@ -251,14 +253,14 @@ void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
           sum = fmaVector(splat(q, cols), s, sum);
         }
       };
-      if (exclusive)
+      if (r.exclusive)
         readOut();
-      if (key) {
+      if (r.key) {
         Value k = splat(load(keys, {token, d}), cols);
         Value v = only ? only : loadVector(values, {token, column}, cols);
         s = fmaVector(k, v, decayed(s, token, d, column));
       }
-      if (!exclusive)
+      if (!r.exclusive)
         readOut();
     }
     return s;
@@ -266,29 +268,29 @@ void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
   auto sweepInPlace = [&](Value d, ValueRange carriedIn) {
     SmallVector<Value> carried(carriedIn);
     SmallVector<Value> at{slot, head, d, column};
-    if (key)
-      prefetchState(state.state, {slot, head, add(d, index(rowsAhead)), column},
-                    cols);
-    Value s = sweepRow(readOperand(state.state, at, cols), d, carried);
-    if (key)
-      writeOperand(s, state.state, at);
+    if (r.key)
+      prefetchState(r.state.state,
+                    {slot, head, add(d, index(rowsAhead)), column}, cols);
+    Value s = sweepRow(readOperand(r.state.state, at, cols), d, carried);
+    if (r.key)
+      writeOperand(s, r.state.state, at);
     return carried;
   };
   // As many rows at once as there are columns.
   auto sweepBlock = [&](Value d, ValueRange carriedIn) {
     SmallVector<Value> carried(carriedIn);
     BlockPlace place{{slot, head}, d, column, cols};
-    Rows lines = readTransposed(state.state, place, cols);
+    Rows lines = readTransposed(r.state.state, place, cols);
     for (auto [i, line] : llvm::enumerate(lines))
       line = sweepRow(line, add(d, index(i)), carried);
-    if (key) {
-      prefetchBlock(state.state, {slot, head}, d, add(column, index(cols)));
-      writeTransposed(lines, state.state, place);
+    if (r.key) {
+      prefetchBlock(r.state.state, {slot, head}, d, add(column, index(cols)));
+      writeTransposed(lines, r.state.state, place);
     }
     return carried;
   };
-  Value size = dim(state.state, 2);
-  SmallVector<Value> total = isTransposed(state.state)
+  Value size = dim(r.state.state, 2);
+  SmallVector<Value> total = isTransposed(r.state.state)
                                  ? reduce(index(0), size, cols, o, sweepBlock)
                                  : reduce(index(0), size, 1, o, sweepInPlace);
   for (int64_t i = 0; i < number; ++i)

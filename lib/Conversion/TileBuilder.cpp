@@ -135,49 +135,6 @@ void TileBuilder::ifInRange(Value tokens, function_ref<void()> body) {
   ifThen(inside, body);
 }
 
-TileBuilder::Rows
-TileBuilder::accumulate(Rows sums, Value begin, Value end,
-                        function_ref<Value(int64_t, Value)> left,
-                        function_ref<Value(Value)> right) {
-  int64_t width = cast<VectorType>(sums.front().getType()).getNumElements();
-  return reduce(begin, end, unroll, sums,
-                [&](Value start, ValueRange carried) -> SmallVector<Value> {
-                  Rows next(carried);
-                  for (int64_t i = 0; i < unroll; ++i) {
-                    Value k = add(start, index(i));
-                    Value line = right(k);
-                    for (auto [r, sum] : llvm::enumerate(next))
-                      sum = fmaVector(splat(left(r, k), width), line, sum);
-                  }
-                  return next;
-                });
-}
-
-TileBuilder::Rows TileBuilder::accumulateInParts(
-    Rows sums, Value size, function_ref<Value(int64_t, Value)> left,
-    function_ref<Value(Value)> right, function_ref<void(Value)> between) {
-  int64_t rows = sums.size();
-  std::optional<int64_t> known = getConstantIntValue(size);
-  if (!known) {
-    forEach(index(rows), between);
-    return accumulate(sums, index(0), size, left, right);
-  }
-  int64_t step = std::max<int64_t>(*known / rows / unroll, 1) * unroll;
-  while (*known % step)
-    step += unroll;
-  int64_t parts = *known / step;
-  int64_t each = llvm::divideCeil(rows, parts);
-  return reduce(
-      index(0), index(parts), 1, sums,
-      [&](Value part, ValueRange carried) -> SmallVector<Value> {
-        for (int64_t i = 0; i < each; ++i)
-          between(min(add(mul(part, index(each)), index(i)), index(rows - 1)));
-        Value from = mul(part, index(step));
-        return accumulate(Rows(carried), from, add(from, index(step)), left,
-                          right);
-      });
-}
-
 /// The number of vectors that a map is applied to at once. A map is a long
 /// chain of dependent operations; interleaving several vectors hides their
 /// latency. The number fits the registers and divides a row.
@@ -227,4 +184,40 @@ void TileBuilder::packRow(const Row &row, Value target,
     to.push_back(d);
     storeVector(zeros(lanes), target, to);
   });
+}
+
+//===----------------------------------------------------------------------===//
+// Gates of one state
+//===----------------------------------------------------------------------===//
+
+Value TileBuilder::loadGate(Value gate, ArrayRef<Value> token) {
+  bool isPerHead = cast<MemRefType>(gate.getType()).getRank() == 1;
+  return convert(load(gate, isPerHead ? token.slice(1, 1) : token), type);
+}
+
+Value TileBuilder::raiseRunningMax(Value maximum, ArrayRef<Value> place,
+                                   Value keyRowMax, Value keep) {
+  Value old = load(maximum, place);
+  Value best = maxf(old, keyRowMax);
+  if (keep)
+    best = select(keep, best, old);
+  store(best, maximum, place);
+  // −∞ − −∞, before the first key, is NaN.
+  return exp(subf(maxf(old, lowest(type)), maxf(best, lowest(type))));
+}
+
+Value TileBuilder::openInputGate(Value maximum, ArrayRef<Value> place,
+                                 Value decay, Value inputGate,
+                                 ArrayRef<Value> token, Row &row) {
+  Value old = load(maximum, place);
+  Value log = decay ? loadGate(decay, token) : constant(type, 0.0);
+  Value opened = loadGate(inputGate, token);
+  Value faded = addf(old, log), best = maxf(faded, opened);
+  if (row.keep)
+    best = select(row.keep, best, faded);
+  store(best, maximum, place);
+  Value to = maxf(best, lowest(type));
+  row.gain = exp(subf(opened, to));
+  // In this order the rounding of m_t is made up for.
+  return exp(addf(subf(maxf(old, lowest(type)), to), log));
 }

@@ -79,6 +79,20 @@ public:
   /// dimension is padded to whole lanes, and clears the padding.
   void packRow(const Row &row, Value target, ArrayRef<Value> position);
 
+  // A running maximum lies in memory at `place`, a row of states and a head.
+
+  /// Raises it; returns e^(old − new), the factor of the past.
+  Value raiseRunningMax(Value maximum, ArrayRef<Value> place, Value keyRowMax,
+                        Value keep);
+  /// m_t = max(decay_t + m_{t-1}, input_gate_t), without a decay if that is
+  /// null; both gates are those of `token`, a batch element, head and position.
+  /// Returns the factor of the past, e^(decay_t + m_{t-1} − m_t), and sets that
+  /// of the key, e^(input_gate_t − m_t), in its row.
+  Value openInputGate(Value maximum, ArrayRef<Value> place, Value decay,
+                      Value inputGate, ArrayRef<Value> token, Row &row);
+  /// The token's number of a gate [H] or [B, H, T].
+  Value loadGate(Value gate, ArrayRef<Value> token);
+
   /// Rows of an operand that do not lie in memory as such, some tokens at a
   /// time: [tokens, D] of the accumulation type, from token `first` on.
   struct StagedRows {
@@ -125,23 +139,6 @@ public:
   /// Runs `body` for the tokens [from, to) of each span, or of all.
   void forEachSpan(Value span, Value tokens,
                    function_ref<void(Value, Value)> body);
-
-  /// Vectors that are summed up in registers, one per row.
-  using Rows = SmallVector<Value>;
-  /// Steps of a product's loop that are spelt out.
-  static constexpr int64_t unroll = 4;
-  /// sums_r += Σ_k left(r, k) · right(k) for k in [begin, end), a multiple
-  /// of 4.
-  Rows accumulate(Rows sums, Value begin, Value end,
-                  function_ref<Value(int64_t, Value)> left,
-                  function_ref<Value(Value)> right);
-  /// The same for [0, size), in as many parts of one size as there are rows or
-  /// nearly so: before each one, `between` is told a row or several. All of
-  /// them first where the size is not known.
-  Rows accumulateInParts(Rows sums, Value size,
-                         function_ref<Value(int64_t, Value)> left,
-                         function_ref<Value(Value)> right,
-                         function_ref<void(Value)> between);
 
   /// Runs `body` where a sequence of that many tokens is one of `lengths`.
   void ifInRange(Value tokens, function_ref<void()> body);

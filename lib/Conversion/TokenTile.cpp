@@ -61,10 +61,11 @@ private:
       columnBetas, betas, own;
   // The current panel; null where it is used in place.
   Value copied;
-  // The current panel: its first column.
-  Value column;
-  // The panel after it, maybe of the next head.
-  Value nextColumn, nextHead;
+  /// A panel's first column, and the panel after it, maybe of the next head.
+  struct Panel {
+    Value column, nextColumn, nextHead;
+  };
+  Panel current;
 };
 
 } // namespace
@@ -88,33 +89,34 @@ void TokenTile::emit() {
 void TokenTile::sweepPanel(Value panel, Value first, Value count) {
   enterPanel(panel);
   if (copied)
-    loadPanel(scan.getState(), {slot, head}, column, copied, {});
+    loadPanel(scan.getState(), {slot, head}, current.column, copied, {});
   forEach(count, [&](Value t) { sweepToken(first, t); });
   if (copied)
-    storePanel(scan.getState(), {slot, head}, column, copied, {},
-               {slot, nextHead}, nextColumn);
+    storePanel(scan.getState(), {slot, head}, current.column, copied, {},
+               {slot, current.nextHead}, current.nextColumn);
 }
 
 Value TokenTile::loadRow(Value d) {
   if (copied)
     return loadVector(copied, {d, index(0)}, shape.cols);
-  return readOperand(scan.getState(), {slot, head, d, column}, shape.cols);
+  return readOperand(scan.getState(), {slot, head, d, current.column},
+                     shape.cols);
 }
 
 void TokenTile::storeRow(Value row, Value d) {
   if (copied)
     storeVector(row, copied, {d, index(0)});
   else
-    writeOperand(row, scan.getState(), {slot, head, d, column});
+    writeOperand(row, scan.getState(), {slot, head, d, current.column});
 }
 
 void TokenTile::enterPanel(Value panel) {
-  column = mul(panel, index(shape.cols));
-  Value next = add(column, index(shape.cols));
+  current.column = mul(panel, index(shape.cols));
+  Value next = add(current.column, index(shape.cols));
   Value isLast =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, next, valueSize);
-  nextColumn = select(isLast, index(0), next);
-  nextHead = select(isLast, add(head, index(1)), head);
+  current.nextColumn = select(isLast, index(0), next);
+  current.nextHead = select(isLast, add(head, index(1)), head);
 }
 
 void TokenTile::allocateScratch() {
@@ -234,16 +236,16 @@ Value TokenTile::readTransition(Value t) {
 
 /// The value written under the key.
 Value TokenTile::valueOf(Value t, Value r) {
-  Value v = loadVector(values, {t, column}, shape.cols);
+  Value v = loadVector(values, {t, current.column}, shape.cols);
   if (update == Update::Dplr)
     return v;
   if (writeGates)
-    v = mulf(v, loadVector(writeGates, {t, column}, shape.cols));
+    v = mulf(v, loadVector(writeGates, {t, current.column}, shape.cols));
   v = addf(v, r);
   if (betas)
     v = mulf(v, splat(load(betas, {t}), shape.cols));
   if (columnBetas)
-    v = mulf(v, loadVector(columnBetas, {t, column}, shape.cols));
+    v = mulf(v, loadVector(columnBetas, {t, current.column}, shape.cols));
   return v;
 }
 
@@ -268,7 +270,8 @@ void TokenTile::updateRows(Value t, Value writtenByKey, Value r, Value first) {
       initial,
       [&](Value d, MutableArrayRef<Value> sums) {
         if (!copied)
-          prefetchState(scan.getState(), {slot, nextHead, d, nextColumn}, cols);
+          prefetchState(scan.getState(),
+                        {slot, current.nextHead, d, current.nextColumn}, cols);
         Value s = loadRow(d);
         if (factors)
           s = mulf(s, splat(load(factors, {t, d}), cols));
@@ -298,12 +301,12 @@ void TokenTile::readMember(Value t, Value member, Value first) {
       /*fromLast=*/true));
   if (own)
     sum = fmaVector(splat(load(own, {member, t}), shape.cols),
-                    loadVector(values, {t, column}, shape.cols), sum);
+                    loadVector(values, {t, current.column}, shape.cols), sum);
   write(sum, first, t, member);
 }
 
 void TokenTile::write(Value sum, Value first, Value t, Value member) {
-  writeOutput(sum, Value(), member, tokenAt(add(first, t)), column);
+  writeOutput(sum, Value(), member, tokenAt(add(first, t)), current.column);
 }
 
 void mlir::linattn::lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape,

@@ -44,6 +44,57 @@ bool VectorBuilder::fitsStack(MemRefType memref) {
   return true;
 }
 
+VectorBuilder::Rows
+VectorBuilder::accumulate(Rows sums, Value begin, Value end,
+                          function_ref<Value(int64_t, Value)> left,
+                          function_ref<Value(Value)> right) {
+  int64_t width = cast<VectorType>(sums.front().getType()).getNumElements();
+  return reduce(begin, end, unroll, sums,
+                [&](Value start, ValueRange carried) -> SmallVector<Value> {
+                  Rows next(carried);
+                  for (int64_t i = 0; i < unroll; ++i) {
+                    Value k = add(start, index(i));
+                    Value line = right(k);
+                    for (auto [r, sum] : llvm::enumerate(next))
+                      sum = fmaVector(splat(left(r, k), width), line, sum);
+                  }
+                  return next;
+                });
+}
+
+VectorBuilder::Rows VectorBuilder::accumulateInParts(
+    Rows sums, Value size, function_ref<Value(int64_t, Value)> left,
+    function_ref<Value(Value)> right, function_ref<void(Value)> between) {
+  int64_t rows = sums.size();
+  std::optional<int64_t> known = getConstantIntValue(size);
+  if (!known) {
+    forEach(index(rows), between);
+    return accumulate(sums, index(0), size, left, right);
+  }
+  int64_t step = std::max<int64_t>(*known / rows / unroll, 1) * unroll;
+  while (*known % step)
+    step += unroll;
+  int64_t parts = *known / step;
+  int64_t each = llvm::divideCeil(rows, parts);
+  return reduce(
+      index(0), index(parts), 1, sums,
+      [&](Value part, ValueRange carried) -> SmallVector<Value> {
+        for (int64_t i = 0; i < each; ++i)
+          between(min(add(mul(part, index(each)), index(i)), index(rows - 1)));
+        Value from = mul(part, index(step));
+        return accumulate(Rows(carried), from, add(from, index(step)), left,
+                          right);
+      });
+}
+
+Value VectorBuilder::delayed(Value x, Value y, int64_t step) {
+  int64_t lanes = cast<VectorType>(x.getType()).getNumElements();
+  SmallVector<int64_t> lanesOf;
+  for (int64_t i = 0; i < lanes; ++i)
+    lanesOf.push_back(i < step ? lanes + i : i - step);
+  return vector::ShuffleOp::create(b, loc, x, y, lanesOf);
+}
+
 // A slow decay would lose ρ at every token or chunk, always the same way. Of
 // small factors nothing is left over: Γ − 1 would be rounded itself, and little
 // of what they meet is remembered.
@@ -61,12 +112,12 @@ Value VectorBuilder::residualOf(Value logarithm, Value factor) {
 /// The body of the outermost parallel loop, which becomes a function: what is
 /// allocated at its start takes its place on the stack once.
 Block *VectorBuilder::taskBody() {
-  scf::ParallelOp outermost;
+  Operation *outermost = nullptr;
   for (Operation *op = b.getInsertionBlock()->getParentOp(); op;
        op = op->getParentOp())
-    if (auto loop = dyn_cast<scf::ParallelOp>(op))
-      outermost = loop;
-  return outermost ? outermost.getBody() : nullptr;
+    if (isa<scf::ParallelOp, scf::ForallOp>(op))
+      outermost = op;
+  return outermost ? &outermost->getRegion(0).front() : nullptr;
 }
 
 void VectorBuilder::freeScratch() {

@@ -40,6 +40,9 @@ public:
   /// The sum of a vector's elements, in halves: a fixed order, few steps.
   Value sumVector(Value x);
 
+  /// x_(i−step) in place of x_i; of the lanes below `step`, y.
+  Value delayed(Value x, Value y, int64_t step);
+
   /// size rounded up to whole multiples.
   Value roundUp(Value size, int64_t multiple) {
     return mul(ceilDiv(size, multiple), index(multiple));
@@ -67,6 +70,23 @@ public:
                      double padding = 0.0);
   /// Writes a vector in the operand's type; elements past the end are dropped.
   void writeOperand(Value value, Value memref, ValueRange indices);
+
+  /// Vectors that are summed up in registers, one per row.
+  using Rows = SmallVector<Value>;
+  /// Steps of a product's loop that are spelt out.
+  static constexpr int64_t unroll = 4;
+  /// sums_r += Σ_k left(r, k) · right(k) for k in [begin, end), a multiple
+  /// of 4.
+  Rows accumulate(Rows sums, Value begin, Value end,
+                  function_ref<Value(int64_t, Value)> left,
+                  function_ref<Value(Value)> right);
+  /// The same for [0, size), in as many parts of one size as there are rows or
+  /// nearly so: before each one, `between` is told a row or several. All of
+  /// them first where the size is not known.
+  Rows accumulateInParts(Rows sums, Value size,
+                         function_ref<Value(int64_t, Value)> left,
+                         function_ref<Value(Value)> right,
+                         function_ref<void(Value)> between);
 
   /// Transposes a square block of vectors.
   SmallVector<Value> transposed(SmallVector<Value> lines);

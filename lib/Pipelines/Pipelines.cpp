@@ -104,16 +104,31 @@ void mlir::linattn::buildOptimizationPipeline(
   addContract(pm, "structured");
 }
 
+/// Scans as tasks of chunks, as far as chunks have a lowering to vectors.
+static void addChunkTasks(OpPassManager &functions) {
+  LinAttnExpandFormPassOptions expand;
+  expand.tasks = true;
+  functions.addPass(createLinAttnExpandFormPass(expand));
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+}
+
 void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
                                           const CPUPipelineOptions &options) {
   addImportsAndShapeChecks(pm, options.checkDecays);
   buildOptimizationPipeline(pm, options);
+  if (options.throughChunks)
+    addChunkTasks(pm.nest<func::FuncOp>());
   pm.addNestedPass<func::FuncOp>(createLinAttnFuseTokensPass());
   buildBufferizePipeline(pm, {options.getLayout()});
   LinAttnFuseEpiloguePassOptions epilogue;
   epilogue.vectorBits = options.vectorBits;
   pm.addNestedPass<func::FuncOp>(createLinAttnFuseEpiloguePass(epilogue));
   pm.addNestedPass<func::FuncOp>(createLinAttnFuseProloguePass());
+  LinAttnLowerChunksToVectorPassOptions chunks;
+  chunks.vectorBits = options.vectorBits;
+  chunks.registers = options.registers;
+  pm.addNestedPass<func::FuncOp>(createLinAttnLowerChunksToVectorPass(chunks));
   LinAttnLowerToVectorPassOptions vector;
   vector.vectorBits = options.vectorBits;
   vector.registers = options.registers;

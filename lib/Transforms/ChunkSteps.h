@@ -14,30 +14,9 @@
 #define LINATTN_LIB_TRANSFORMS_CHUNKSTEPS_H
 
 #include "linattn/Dialect/LinAttnChunk.h"
+#include "linattn/Transforms/Recurrence.h"
 
 namespace mlir::linattn {
-
-/// The operands and clauses of a scan, or of its halves: a state has no
-/// queries, a read no keys. Absent operands are null.
-struct Recurrence {
-  FeatureMappedOpInterface op;
-  Value query, key, value, decay, valueDecay, beta, a, b, bonus, erase, write,
-      inputGate, mask, offsets, indices, output;
-  StateValues state;
-  Update update = Update::Add;
-  bool exclusive = false, before = false, reverse = false;
-  std::optional<NormalizeAttr> normalize;
-  Scale scale = {};
-
-  explicit Recurrence(ScanOp op);
-  explicit Recurrence(StateOp op);
-  explicit Recurrence(ReadOp op);
-
-  /// The operands with a token dimension.
-  SmallVector<Value *> tokenOperands();
-  /// True if the states are followed by a running maximum.
-  bool isStabilised() const { return bool(state.runningMax); }
-};
 
 /// The values that a loop over chunks carries: the output, null without
 /// queries, the state, the normalizer as a state of one column, and the running

@@ -79,6 +79,38 @@ StringRef mlir::linattn::whyNoVectorSchedule(ScanOp op) {
                          : "";
 }
 
+StringRef mlir::linattn::whyNoChunkTasks(ScanOp op) {
+  auto shape = [](Value x) { return cast<ShapedType>(x.getType()); };
+  auto isRows = [&](Value x) { return x && shape(x).getRank() == 4; };
+  if (op.getConfig() && op.getConfig()->getForm() != Form::Chunk)
+    return "its schedule is not chunks";
+  if (!whyNotChunk(op).empty())
+    return "it has no form in chunks";
+  if (op.getCuSeqlens() || op.getStateIndices() || op.getEvery())
+    return "its sequences are packed, or its states in a pool or kept";
+  if (op.getNormalize() || op.getNormalizer() || op.getRunningMax())
+    return "it has a normaliser";
+  if (cast<FeatureMappedOpInterface>(op.getOperation()).getFeatureMapKind() !=
+      FeatureMapKind::Identity)
+    return "it has a feature map";
+  if (isRows(op.getDecay()) || op.getBonus())
+    return "it has a decay per channel or a bonus";
+  Type type = getElementTypeOrSelf(op.getState());
+  if (!type.isF32() && !type.isF64())
+    return "its state is neither f32 nor f64";
+  int64_t heads = shape(op.getState()).getDimSize(1);
+  if (ShapedType::isDynamic(heads) ||
+      llvm::any_of(ValueRange{op.getQuery(), op.getKey(), op.getValue()},
+                   [&](Value x) { return shape(x).getDimSize(1) != heads; }))
+    return "its operands' head counts differ or are dynamic";
+  constexpr int64_t multiple = 16;
+  for (int64_t dim : {2, 3})
+    if (int64_t size = shape(op.getState()).getDimSize(dim);
+        ShapedType::isDynamic(size) || size % multiple)
+      return "its head sizes are no known multiples of 16";
+  return {};
+}
+
 LogicalResult mlir::linattn::verifyForm(ScanOp op, Form form) {
   std::string why = whyNotForm(op, form);
   if (why.empty())

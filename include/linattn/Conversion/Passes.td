@@ -122,6 +122,56 @@ def LinAttnLowerToVectorPass
   ];
 }
 
+def LinAttnLowerChunksToVectorPass
+    : Pass<"linattn-lower-chunks-to-vector", "::mlir::func::FuncOp"> {
+  let summary = "Lower the ops of a chunk on buffers to register-tiled loops";
+  let description = [{
+    The `linattn.chunk` ops of one head, whose sizes are known, become products
+    with tiles of sums in registers, `registers / 4` rows by two vectors. Keys
+    are transposed once for all scores, and the factors of a decay are computed
+    once for all ops. Some ops become one: a read whose destination was filled
+    with zero starts from zero, the decay of its rows multiplies its sums, and
+    rows that are unpacked unchanged go to the tokens. Where the ops are in a loop
+    over chunks in a task of `linattn-expand-form=tasks`, products prefetch the rows
+    of the next chunk, the last one those of the next head; the buffers of a
+    chunk lie on the task's stack.
+
+    A shift, a denominator, a decay per channel, a bonus, a transpose, several
+    heads and sizes that are not known stay for `linattn-lower-to-loops`, and a
+    remark says so.
+
+    Before:
+
+    ```mlir
+    linattn.chunk.update keys(%k) values(%v) into(%s)
+      : (memref<1x1x16x64xf32>, memref<1x1x16x64xf32>, memref<1x1x64x64xf32>) -> ()
+    ```
+
+    After, the innermost loop:
+
+    ```mlir
+    %sums:8 = scf.for %j = … iter_args(%s0 = …, …, %s7 = …) -> (vector<32xf32>, …) {
+      %line = vector.load %v[%c0, %c0, %j, %column] : memref<1x1x16x64xf32>, vector<32xf32>
+      %k0 = memref.load %k[%c0, %c0, %j, %d] : memref<1x1x16x64xf32>
+      %splat0 = vector.broadcast %k0 : f32 to vector<32xf32>
+      %next0 = vector.fma %splat0, %line, %s0 : vector<32xf32>
+      … // the other rows, and three more tokens
+    }
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"512",
+           "Width of a vector register in bits, a power of two from 128 on">,
+    Option<"registers", "registers", "int64_t", /*default=*/"32",
+           "Number of vector registers, a power of two from 16 on">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
 def LinAttnLowerContractionsPass
     : Pass<"linattn-lower-contractions", "::mlir::func::FuncOp"> {
   let summary = "Lower products of matrices on buffers to register-tiled loops";

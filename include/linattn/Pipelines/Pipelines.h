@@ -66,6 +66,12 @@ struct CPUPipelineOptions : EntryPipelineOptions,
       llvm::cl::desc("Form of the scans: auto, token, state_tile, "
                      "chunk[:SIZE], segments[:SIZE]"),
       llvm::cl::init("auto")};
+  Option<bool> throughChunks{
+      *this, "through-chunks",
+      llvm::cl::desc(
+          "Lower scans by way of the ops of a chunk where these have "
+          "a lowering to vectors"),
+      llvm::cl::init(false)};
   Option<int64_t> vectorBits{*this, "vector-bits",
                              llvm::cl::desc("Width of a vector register"),
                              llvm::cl::init(512)};

@@ -22,6 +22,13 @@ def LinAttnExpandFormPass
     `chunk-size`; a decay per column of the state and Oja's rule, which have no
     chunk form, go token by token, and a remark says why.
 
+    With `tasks`, scans alone are expanded, inside a `scf.forall` over batch elements
+    and heads, and only those that `linattn-lower-chunks-to-vector` takes whole: one
+    head for each state, head sizes that are multiples of 16, no decay per channel,
+    no feature map, no normaliser, no packed sequences. The size of every chunk is
+    known there: tokens that are left over are one shorter chunk, or come token by token if
+    their number is dynamic. Other scans stay, and a remark says why.
+
     Before:
 
     ```mlir
@@ -48,7 +55,9 @@ def LinAttnExpandFormPass
   }];
   let options = [
     Option<"chunkSize", "chunk-size", "int64_t", /*default=*/"16",
-           "Tokens per chunk where the schedule does not say">
+           "Tokens per chunk where the schedule does not say">,
+    Option<"tasks", "tasks", "bool", /*default=*/"false",
+           "One task a head, for the scans whose chunks have a lowering to vectors">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

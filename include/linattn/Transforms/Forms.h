@@ -24,6 +24,10 @@ std::string whyNotForm(ScanOp op, Form form);
 /// Why a scan has no schedule of vectors, as a sentence; empty if it has.
 StringRef whyNoVectorSchedule(ScanOp op);
 
+/// Why a scan on tensors cannot be tasks of the ops of a chunk that all have a
+/// lowering to vectors, as a sentence; empty if it can.
+StringRef whyNoChunkTasks(ScanOp op);
+
 /// Emits "cannot run in form …: …" for an illegal form.
 LogicalResult verifyForm(ScanOp op, Form form);
 

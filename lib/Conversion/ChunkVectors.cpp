@@ -1,0 +1,354 @@
+//===- ChunkVectors.cpp - The ops of a chunk in register tiles ------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkVectors.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+static int64_t sizeOf(Value x, int64_t dim) {
+  return cast<MemRefType>(x.getType()).getDimSize(dim);
+}
+
+static int64_t rankOf(Value x) {
+  return cast<MemRefType>(x.getType()).getRank();
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// Blocks of `step`, in a loop, and what is left over.
+void ChunkVectors::forEachBlock(int64_t size, int64_t step,
+                                function_ref<void(Value, int64_t)> body) {
+  int64_t whole = size / step * step;
+  if (whole)
+    forEach(index(0), index(whole), step, [&](Value i) { body(i, step); });
+  if (whole < size)
+    body(index(whole), size - whole);
+}
+
+void ChunkVectors::forEachTile(Value output,
+                               function_ref<void(const Tile &)> body) {
+  forEachBlock(sizeOf(output, 3), 2 * lanes, [&](Value column, int64_t width) {
+    forEachBlock(sizeOf(output, 2), rows, [&](Value row, int64_t height) {
+      body({row, column, height, width});
+    });
+  });
+}
+
+/// sums_r += Σ_k left(r, k) · right(k) for k < size, of any size.
+ChunkVectors::Rows
+ChunkVectors::product(Rows sums, int64_t size,
+                      function_ref<Value(int64_t, Value)> left,
+                      function_ref<Value(Value)> right) {
+  int64_t whole = size / unroll * unroll;
+  int64_t width = cast<VectorType>(sums.front().getType()).getNumElements();
+  if (whole)
+    sums = accumulate(sums, index(0), index(whole), left, right);
+  for (int64_t k = whole; k < size; ++k) {
+    Value line = right(index(k));
+    for (auto [r, sum] : llvm::enumerate(sums))
+      sum = fmaVector(splat(left(r, index(k)), width), line, sum);
+  }
+  return sums;
+}
+
+/// Asks for the columns of a tile in one token of the next chunk.
+void ChunkVectors::prefetch(ArrayRef<Stream> streams, const Tile &tile,
+                            Value token) {
+  for (const Stream &stream : streams)
+    prefetchRow(
+        stream.source,
+        {stream.batch, stream.head, min(add(stream.first, token), stream.last)},
+        tile.column, index(tile.width), stream.isWritten);
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+void ChunkVectors::emit(ChunkPackOp op) {
+  Value input = op.getInput(), output = op.getOutput();
+  Scale scale = Scale::of(op);
+  bool isRows = rankOf(output) == 4;
+  forEach(dim(output, 2), [&](Value t) {
+    Value token = tokenOf(t, output, op.getReverse());
+    Value keep = op.getMask() ? load(op.getMask(), {index(0), t}) : Value();
+    double fill = op.getFill() ? op.getFill()->convertToDouble() : 0.0;
+    auto finish = [&](Value x, Value gate) {
+      if (gate)
+        x = mulf(x, gate);
+      x = scale.apply(b, loc, x);
+      return keep ? select(keep, x, constant(x.getType(), fill)) : x;
+    };
+    auto number = [&](Value x, Value t) {
+      return convert(rankOf(x) == 1 ? load(x, {index(0)}) : load(x, at(t)),
+                     type);
+    };
+    Value gate = op.getGate();
+    if (!isRows)
+      return store(
+          finish(number(input, token), gate ? number(gate, t) : Value()),
+          output, at(t));
+    for (int64_t d = 0; d < sizeOf(output, 3); d += lanes) {
+      Value factor;
+      if (gate)
+        factor = rankOf(gate) == 4 ? readOperand(gate, at(t, index(d)), lanes)
+                                   : splat(number(gate, t), lanes);
+      storeVector(
+          finish(readOperand(input, at(token, index(d)), lanes), factor),
+          output, at(t, index(d)));
+    }
+  });
+}
+
+void ChunkVectors::emit(ChunkUnpackOp op) {
+  Value output = op.getOutput();
+  forEach(dim(output, 2), [&](Value t) {
+    Value token = tokenOf(t, output, op.getReverse());
+    for (int64_t d = 0; d < sizeOf(output, 3); d += lanes)
+      writeOperand(loadVector(op.getRows(), at(t, index(d)), lanes), output,
+                   at(token, index(d)));
+  });
+}
+
+Value ChunkVectors::transposedKeys(Value keys) {
+  int64_t tokens = sizeOf(keys, 2), features = sizeOf(keys, 3);
+  int64_t vectors = llvm::divideCeil(tokens, lanes);
+  Value target = scratch({b.getIndexAttr(vectors), b.getIndexAttr(features),
+                          b.getIndexAttr(lanes)});
+  for (int64_t block = 0; block < vectors; ++block)
+    forEach(index(0), index(features), lanes, [&](Value d) {
+      Rows lines;
+      for (int64_t t = block * lanes; t < (block + 1) * lanes; ++t)
+        lines.push_back(t < tokens ? loadVector(keys, at(index(t), d), lanes)
+                                   : zeros(lanes));
+      for (auto [i, line] : llvm::enumerate(transposed(lines)))
+        storeVector(line, target, {index(block), add(d, index(i)), index(0)});
+    });
+  return target;
+}
+
+//===----------------------------------------------------------------------===//
+// Decays
+//===----------------------------------------------------------------------===//
+
+/// Logarithms are added up, from the start and from each token on, and every
+/// factor is the exponential of one sum.
+ChunkVectors::Factors ChunkVectors::factorsOf(Value decay) {
+  int64_t tokens = sizeOf(decay, 2), padded = llvm::alignTo(tokens, lanes);
+  Factors factors{scratch({b.getIndexAttr(tokens + 1), b.getIndexAttr(padded)}),
+                  scratch({b.getIndexAttr(padded + 1)}),
+                  scratch({b.getIndexAttr(1)})};
+  Value zero = zeros(lanes), past = zero, sum;
+  store(constant(type, 1.0), factors.start, {index(0)});
+  for (int64_t t = 0; t < padded; t += lanes) {
+    Value logs = readOperand(decay, at(index(t)), lanes);
+    for (int64_t step = 1; step < lanes; step *= 2)
+      logs = addf(logs, delayed(logs, zero, step));
+    logs = addf(logs, past);
+    storeVector(exp(logs), factors.start, {index(t + 1)});
+    sum = vector::ExtractOp::create(b, loc, logs, ArrayRef<int64_t>{lanes - 1});
+    past = splat(sum, lanes);
+  }
+  store(residualOf(sum, load(factors.start, {index(tokens)})), factors.residual,
+        {index(0)});
+  for (int64_t j = 0; j < padded; j += lanes) {
+    storeVector(constant(vectorType(lanes), 1.0), factors.between,
+                {index(0), index(j)});
+    reduce(
+        index(0), index(tokens), 1, zero,
+        [&](Value t, ValueRange carried) -> SmallVector<Value> {
+          Value log = addf(carried.front(), splat(load(decay, at(t)), lanes));
+          // j < t decays on, j = t starts.
+          log = select(firstLanes(sub(t, index(j))), log, zero);
+          storeVector(exp(log), factors.between, {add(t, index(1)), index(j)});
+          return {log};
+        });
+  }
+  return factors;
+}
+
+void ChunkVectors::emit(ChunkDecayOp op, const Factors &factors) {
+  Value output = op.getOutput(), last = dim(output, 2);
+  forEach(last, [&](Value t) {
+    Value factor =
+        op.getToEnd()
+            ? load(factors.between, {last, t})
+            : load(factors.start, {op.getBefore() ? t : add(t, index(1))});
+    for (int64_t d = 0; d < sizeOf(output, 3); d += lanes)
+      storeVector(mulf(loadVector(op.getRows(), at(t, index(d)), lanes),
+                       splat(factor, lanes)),
+                  output, at(t, index(d)));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void ChunkVectors::emit(ChunkScoresOp op, Value keysT, const Factors &factors) {
+  Value left = op.getRows(), output = op.getOutput();
+  int64_t tokens = sizeOf(left, 2);
+  auto writeBlock = [&](Value row, int64_t height, int64_t j) {
+    Rows sums = product(
+        Rows(height, zeros(lanes)), sizeOf(left, 3),
+        [&](int64_t r, Value d) {
+          return load(left, at(add(row, index(r)), d));
+        },
+        [&](Value d) {
+          return loadVector(keysT, {index(j / lanes), d, index(0)}, lanes);
+        });
+    for (auto [r, score] : llvm::enumerate(sums)) {
+      Value t = add(row, index(r)), next = add(t, index(1));
+      if (factors.between)
+        score = mulf(score,
+                     loadVector(factors.between,
+                                {op.getBefore() ? t : next, index(j)}, lanes));
+      Value seen = firstLanes(sub(op.getStrict() ? t : next, index(j)));
+      writeOperand(select(seen, score, zeros(lanes)), output, at(t, index(j)));
+    }
+  };
+  // Twice the rows of a tile: one vector of keys leaves registers for them.
+  forEachBlock(tokens, 2 * rows, [&](Value row, int64_t height) {
+    for (int64_t j = 0; j < tokens; j += lanes)
+      writeBlock(row, height, j);
+  });
+}
+
+/// sums_t += Σ_j P_tj v_j over the tokens before the tile and, under
+/// `diagonal`, over its own up to t, or before t if `strict`.
+ChunkVectors::Rows ChunkVectors::addScores(Rows sums, Value scores,
+                                           Value values, const Tile &tile,
+                                           bool diagonal, bool strict) {
+  auto score = [&](int64_t r, Value j) {
+    return load(scores, at(add(tile.row, index(r)), j));
+  };
+  auto line = [&](Value j) {
+    return loadVector(values, at(j, tile.column), tile.width);
+  };
+  // Rows of whole tiles: a multiple of the steps that are spelt out.
+  sums = accumulate(sums, index(0), tile.row, score, line);
+  if (!diagonal)
+    return sums;
+  for (int64_t x = 0; x < tile.height; ++x) {
+    Value j = add(tile.row, index(x)), written = line(j);
+    for (int64_t r = strict ? x + 1 : x; r < tile.height; ++r)
+      sums[r] = fmaVector(splat(score(r, j), tile.width), written, sums[r]);
+  }
+  return sums;
+}
+
+/// Rows of earlier tiles come from memory, those of this one from registers.
+void ChunkVectors::emit(ChunkSolveOp op) {
+  Value output = op.getOutput(), scores = op.getScores(), gate = op.getGate();
+  forEachTile(output, [&](const Tile &tile) {
+    Rows sums;
+    for (int64_t r = 0; r < tile.height; ++r)
+      sums.push_back(loadVector(
+          output, at(add(tile.row, index(r)), tile.column), tile.width));
+    sums = addScores(sums, scores, output, tile, /*diagonal=*/false,
+                     /*strict=*/true);
+    for (int64_t r = 0; r < tile.height; ++r) {
+      Value t = add(tile.row, index(r));
+      for (int64_t x = 0; x < r; ++x)
+        sums[r] = fmaVector(
+            splat(load(scores, at(t, add(tile.row, index(x)))), tile.width),
+            sums[x], sums[r]);
+      if (gate)
+        sums[r] =
+            mulf(sums[r], rankOf(gate) == 4
+                              ? loadVector(gate, at(t, tile.column), tile.width)
+                              : splat(load(gate, at(t)), tile.width));
+      storeVector(sums[r], output, at(t, tile.column));
+    }
+  });
+}
+
+void ChunkVectors::emit(ChunkReadOp op, const ReadRows &read, bool fromZero,
+                        Value into, ArrayRef<Stream> streams) {
+  Value output = op.getOutput();
+  forEachTile(output, [&](const Tile &tile) {
+    auto line = [&](int64_t r) {
+      return at(add(tile.row, index(r)), tile.column);
+    };
+    // A decay multiplies the product alone.
+    bool addsLast = !fromZero && read.start;
+    Rows sums;
+    for (int64_t r = 0; r < tile.height; ++r)
+      sums.push_back(fromZero || addsLast
+                         ? zeros(tile.width)
+                         : loadVector(output, line(r), tile.width));
+    sums = accumulateInParts(
+        sums, dim(read.rows, 3),
+        [&](int64_t r, Value d) {
+          return load(read.rows, at(add(tile.row, index(r)), d));
+        },
+        [&](Value d) {
+          return loadVector(op.getState(), at(d, tile.column), tile.width);
+        },
+        [&](Value r) { prefetch(streams, tile, add(tile.row, r)); });
+    for (int64_t r = 0; read.start && r < tile.height; ++r) {
+      Value t = add(tile.row, index(r));
+      Value factor = splat(
+          load(read.start, {read.before ? t : add(t, index(1))}), tile.width);
+      sums[r] = addsLast ? fmaVector(sums[r], factor,
+                                     loadVector(output, line(r), tile.width))
+                         : mulf(sums[r], factor);
+    }
+    for (auto [scores, values] :
+         llvm::zip_equal(op.getScores(), op.getValues()))
+      sums = addScores(sums, scores, values, tile, /*diagonal=*/true,
+                       op.getStrict());
+    for (auto [r, sum] : llvm::enumerate(sums))
+      writeOperand(sum, into, line(r));
+  });
+}
+
+/// A chunk's writes are summed from zero: the state is rounded once per chunk.
+void ChunkVectors::emit(ChunkUpdateOp op, const Factors &factors,
+                        ArrayRef<Stream> streams) {
+  Value state = op.getOutput();
+  int64_t blocks = llvm::divideCeil(sizeOf(state, 2), rows);
+  auto factorAt = [&](Value memref, int64_t t, int64_t width) {
+    return memref ? splat(load(memref, {index(t)}), width) : Value();
+  };
+  forEachTile(state, [&](const Tile &tile) {
+    // The blocks of rows divide the tokens of the next chunk.
+    for (const Stream &stream : streams) {
+      int64_t each = llvm::divideCeil(stream.tokens, blocks);
+      Value start = mul(div(tile.row, index(rows)), index(each));
+      for (int64_t i = 0; i < each; ++i)
+        prefetch(stream, tile, add(start, index(i)));
+    }
+    Rows sums(tile.height, zeros(tile.width));
+    for (auto [keys, values] : llvm::zip_equal(op.getKeys(), op.getValues()))
+      sums = product(
+          sums, sizeOf(keys, 2),
+          [&, keys = keys](int64_t r, Value j) {
+            return load(keys, at(j, add(tile.row, index(r))));
+          },
+          [&, values = values](Value j) {
+            return loadVector(values, at(j, tile.column), tile.width);
+          });
+    Value factor, rest;
+    if (factors.start) {
+      factor = factorAt(factors.start, sizeOf(op.getDecay(), 2), tile.width);
+      rest = factorAt(factors.residual, 0, tile.width);
+    }
+    for (auto [r, sum] : llvm::enumerate(sums)) {
+      SmallVector<Value> place = at(add(tile.row, index(r)), tile.column);
+      Value past = loadVector(state, place, tile.width);
+      if (rest)
+        sum = fmaVector(past, rest, sum);
+      storeVector(factor ? fmaVector(past, factor, sum) : addf(past, sum),
+                  state, place);
+    }
+  });
+}

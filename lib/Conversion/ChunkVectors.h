@@ -1,0 +1,91 @@
+//===- ChunkVectors.h - The ops of a chunk in register tiles ----*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_CONVERSION_CHUNKVECTORS_H
+#define LINATTN_CONVERSION_CHUNKVECTORS_H
+
+#include "VectorBuilder.h"
+
+#include "linattn/Dialect/LinAttnChunk.h"
+
+namespace mlir::linattn {
+
+/// Emits the ops of one head's chunk, all of whose sizes are known, as loops
+/// over tiles of sums in registers: so many rows by two vectors. Features come
+/// in whole vectors, tokens in any number.
+class ChunkVectors : public VectorBuilder {
+public:
+  ChunkVectors(OpBuilder &b, Location loc, Type type, int64_t lanes,
+               int64_t rows)
+      : VectorBuilder(b, loc, type), lanes(lanes), rows(rows) {}
+
+  /// The factors of decays g [1, 1, C], in scratch memory.
+  struct Factors {
+    Value between;  ///< [C + 1, C]: e^{g_(j+1) + … + g_t} in row t + 1.
+    Value start;    ///< [C + 1]: e^{g_0 + … + g_t} in element t + 1.
+    Value residual; ///< [1]: what the rounding of the last one left over.
+  };
+  Factors factorsOf(Value decay);
+  /// Keys as vectors of tokens, [C / lanes, K, lanes], the last one padded.
+  Value transposedKeys(Value keys);
+
+  /// Rows of the next chunk, which are prefetched during a product.
+  struct Stream {
+    Value source;
+    Value batch, head, first, last; ///< The next tokens are [first, last].
+    int64_t tokens, width;
+    bool isWritten;
+  };
+
+  void emit(ChunkPackOp op);
+  void emit(ChunkUnpackOp op);
+  void emit(ChunkDecayOp op, const Factors &factors);
+  void emit(ChunkScoresOp op, Value keysT, const Factors &factors);
+  void emit(ChunkSolveOp op);
+  /// Rows of a read: those of the op, or before their decay from the start.
+  struct ReadRows {
+    Value rows;
+    Value start; ///< As in `Factors`; null without a decay.
+    bool before = false;
+  };
+  /// Sums start from zero if `fromZero`, and go to `into`.
+  void emit(ChunkReadOp op, const ReadRows &rows, bool fromZero, Value into,
+            ArrayRef<Stream> streams);
+  void emit(ChunkUpdateOp op, const Factors &factors, ArrayRef<Stream> streams);
+
+private:
+  /// Where a tile of sums is, and how large.
+  struct Tile {
+    Value row, column;
+    int64_t height, width;
+  };
+  void forEachTile(Value output, function_ref<void(const Tile &)> body);
+  void forEachBlock(int64_t size, int64_t step,
+                    function_ref<void(Value, int64_t)> body);
+  Rows addScores(Rows sums, Value scores, Value values, const Tile &tile,
+                 bool diagonal, bool strict);
+  Rows product(Rows sums, int64_t size,
+               function_ref<Value(int64_t, Value)> left,
+               function_ref<Value(Value)> right);
+  void prefetch(ArrayRef<Stream> streams, const Tile &tile, Value token);
+  SmallVector<Value> at(Value t) { return {index(0), index(0), t}; }
+  SmallVector<Value> at(Value t, Value d) { return {index(0), index(0), t, d}; }
+  Value firstLanes(Value size) {
+    return vector::CreateMaskOp::create(
+        b, loc, VectorType::get(lanes, b.getI1Type()), size);
+  }
+  Value tokenOf(Value t, Value rows, bool reverse) {
+    return reverse ? sub(sub(dim(rows, 2), index(1)), t) : t;
+  }
+
+  int64_t lanes, rows;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_CONVERSION_CHUNKVECTORS_H

@@ -1,0 +1,457 @@
+//===- LowerChunksToVector.cpp - Chunks on buffers as vector loops --------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Which ops have a lowering, which of them become one, and which rows of the
+// next chunk each product prefetches. ChunkVectors emits them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkVectors.h"
+
+#include "linattn/Conversion/Passes.h"
+#include "linattn/Dialect/Remarks.h"
+#include "linattn/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::linattn {
+#define GEN_PASS_DEF_LINATTNLOWERCHUNKSTOVECTORPASS
+#include "linattn/Conversion/Passes.h.inc"
+} // namespace mlir::linattn
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+static MemRefType memrefOf(Value x) { return cast<MemRefType>(x.getType()); }
+
+//===----------------------------------------------------------------------===//
+// Which ops
+//===----------------------------------------------------------------------===//
+
+static bool isPerChannel(Value decay) {
+  return decay && memrefOf(decay).getRank() == 4;
+}
+
+/// What the lowering of an op leaves out.
+static StringRef whyNotClause(Operation *op) {
+  if (auto pack = dyn_cast<ChunkPackOp>(op))
+    return pack.getShift() ? "a shift" : "";
+  if (auto unpack = dyn_cast<ChunkUnpackOp>(op))
+    return unpack.getNormalize() ? "a denominator" : "";
+  if (auto decay = dyn_cast<ChunkDecayOp>(op))
+    return isPerChannel(decay.getDecay()) ? "a decay per channel" : "";
+  if (auto scores = dyn_cast<ChunkScoresOp>(op))
+    return scores.getBonus()                 ? "a bonus"
+           : isPerChannel(scores.getDecay()) ? "a decay per channel"
+                                             : "";
+  if (auto solve = dyn_cast<ChunkSolveOp>(op))
+    return solve.getTranspose() ? "a transpose" : "";
+  if (auto read = dyn_cast<ChunkReadOp>(op))
+    return read.getTranspose() ? "a transpose" : "";
+  if (auto update = dyn_cast<ChunkUpdateOp>(op))
+    return update.getValueDecay()            ? "a decay per value column"
+           : isPerChannel(update.getDecay()) ? "a decay per channel"
+                                             : "";
+  return "an op without vectors";
+}
+
+static bool isScores(Operation *op, Value operand) {
+  if (auto scores = dyn_cast<ChunkScoresOp>(op))
+    return operand == scores.getOutput();
+  if (auto solve = dyn_cast<ChunkSolveOp>(op))
+    return operand == solve.getScores();
+  if (auto read = dyn_cast<ChunkReadOp>(op))
+    return llvm::is_contained(read.getScores(), operand);
+  return false;
+}
+
+/// The type that an op computes in.
+static Type typeOf(Operation *op) {
+  return getElementTypeOrSelf(
+      isa<ChunkUnpackOp>(op) ? op->getOperand(0) : op->getOperands().back());
+}
+
+/// Why an op on buffers has no lowering to vectors; empty if it has one.
+static StringRef whyNoVectors(Operation *op, int64_t vectorBits) {
+  if (StringRef clause = whyNotClause(op); !clause.empty())
+    return clause;
+  Type type = typeOf(op);
+  if (!type.isF32() && !type.isF64())
+    return "rows that are neither f32 nor f64";
+  int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
+  bool moves = isa<ChunkPackOp, ChunkUnpackOp>(op);
+  for (Value operand : op->getOperands()) {
+    auto memref = dyn_cast<MemRefType>(operand.getType());
+    if (!memref || memref.getRank() < 3)
+      continue;
+    if (!memref.hasStaticShape())
+      return "sizes that are not known";
+    if (memref.getDimSize(0) != 1 || memref.getDimSize(1) != 1)
+      return "several heads";
+    if (memref.getRank() != 4)
+      continue;
+    if (memref.getDimSize(3) % lanes && !isScores(op, operand))
+      return "features that are not whole vectors";
+    if (!moves && !memref.isLastDimUnitStride())
+      return "rows that do not lie in memory as such";
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Ops that become one
+//===----------------------------------------------------------------------===//
+
+static bool isScratch(Value x) {
+  return x.getDefiningOp<memref::AllocOp>() ||
+         x.getDefiningOp<memref::AllocaOp>();
+}
+
+/// What uses a buffer after `op` in its block, except to free it; none where
+/// another block does.
+static std::optional<SmallVector<Operation *>> usersAfter(Value buffer,
+                                                          Operation *op) {
+  SmallVector<Operation *> users;
+  for (Operation *user : buffer.getUsers()) {
+    user = op->getBlock()->findAncestorOpInBlock(*user);
+    if (!user)
+      return std::nullopt;
+    if (op->isBeforeInBlock(user) && !isa<memref::DeallocOp>(user) &&
+        !llvm::is_contained(users, user))
+      users.push_back(user);
+  }
+  return users;
+}
+
+/// The fill with zero that a read adds to.
+static linalg::FillOp findFill(ChunkReadOp read) {
+  for (Operation *op = read->getPrevNode(); op; op = op->getPrevNode()) {
+    if (auto fill = dyn_cast<linalg::FillOp>(op);
+        fill && fill.getOutputs()[0] == read.getOutput())
+      return matchPattern(fill.getInputs()[0], m_AnyZeroFloat())
+                 ? fill
+                 : linalg::FillOp();
+    if (llvm::is_contained(op->getOperands(), read.getOutput()) ||
+        op->getNumRegions())
+      return {};
+  }
+  return {};
+}
+
+/// The op that takes a read's sums to their tokens unchanged, with nothing
+/// between the two that could read these.
+static ChunkUnpackOp findUnpack(ChunkReadOp read) {
+  Operation *next = read->getNextNode();
+  while (next && (isa<memref::DeallocOp, memref::AllocOp>(next) ||
+                  isMemoryEffectFree(next)))
+    next = next->getNextNode();
+  auto unpack = dyn_cast_or_null<ChunkUnpackOp>(next);
+  if (!unpack || unpack.getRows() != read.getOutput() ||
+      unpack.getNormalize() || unpack.getReverse() ||
+      !isScratch(read.getOutput()) || !isScratch(read.getRows()) ||
+      !llvm::all_of(read.getScores(), isScratch) ||
+      !llvm::all_of(read.getValues(), isScratch))
+    return {};
+  auto users = usersAfter(read.getOutput(), read);
+  return users && users->size() == 1 ? unpack : ChunkUnpackOp();
+}
+
+/// The only reader of decayed rows, which can decay its sums instead.
+static ChunkReadOp findDecayedRead(ChunkDecayOp decay) {
+  Value output = decay.getOutput(), rows = decay.getRows();
+  if (decay.getToEnd() || !isScratch(output) || !isScratch(rows))
+    return {};
+  auto users = usersAfter(output, decay);
+  if (!users || users->size() != 1)
+    return {};
+  auto read = dyn_cast<ChunkReadOp>(users->front());
+  if (!read || read.getRows() != output ||
+      llvm::count(read->getOperands(), output) != 1)
+    return {};
+  // The rows before their decay are still there.
+  auto others = usersAfter(rows, decay);
+  if (!others)
+    return {};
+  for (Operation *other : *others)
+    if (auto chunk = dyn_cast<DestinationStyleOpInterface>(other);
+        !chunk || llvm::is_contained(chunk.getDpsInits(), rows))
+      return {};
+  return read;
+}
+
+//===----------------------------------------------------------------------===//
+// Prefetching
+//===----------------------------------------------------------------------===//
+
+/// The rows of the next chunk behind `x`, which are tokens of one chunk in a
+/// loop in a task, or after the last chunk those of the next head.
+static std::optional<ChunkVectors::Stream>
+findStream(ChunkVectors &v, scf::ForOp loop, Value x, bool isWritten) {
+  auto tokens = x.getDefiningOp<memref::SubViewOp>();
+  if (!tokens || memrefOf(x).getRank() != 4 || !memrefOf(x).hasStaticShape() ||
+      tokens.getMixedOffsets()[2] != OpFoldResult(loop.getInductionVar()))
+    return std::nullopt;
+  auto task = tokens.getSource().getDefiningOp<memref::SubViewOp>();
+  if (!task || !loop->getParentOfType<scf::ForallOp>() ||
+      !memrefOf(task.getSource()).isLastDimUnitStride())
+    return std::nullopt;
+  auto value = [&](OpFoldResult offset) {
+    return getValueOrCreateConstantIndexOp(v.b, v.loc, offset);
+  };
+  Value source = task.getSource(), one = v.index(1);
+  Value head = value(task.getMixedOffsets()[1]);
+  Value follow = v.add(loop.getInductionVar(), loop.getStep());
+  Value isLast =
+      v.compare(arith::CmpIPredicate::sge, follow, loop.getUpperBound());
+  Value other = v.min(v.add(head, one), v.sub(v.dim(source, 1), one));
+  return ChunkVectors::Stream{source,
+                              value(task.getMixedOffsets()[0]),
+                              v.select(isLast, other, head),
+                              v.select(isLast, loop.getLowerBound(), follow),
+                              v.sub(v.dim(source, 2), one),
+                              memrefOf(x).getDimSize(2),
+                              memrefOf(x).getDimSize(3),
+                              isWritten};
+}
+
+namespace {
+
+/// Lowers the ops of a block one after the other.
+class BlockLowering {
+public:
+  /// What was made of buffers before, while they stay as they are.
+  struct Made {
+    llvm::SmallDenseMap<Value, Value> keysT;
+    llvm::SmallDenseMap<Value, ChunkVectors::Factors> factors;
+  };
+
+  BlockLowering(Block &block, int64_t vectorBits, int64_t registers, Made made)
+      : block(block), b(block.getParentOp()->getContext()),
+        vectorBits(vectorBits), registers(registers), made(std::move(made)) {}
+
+  void run();
+
+private:
+  void findStreams();
+  void lower(Operation *op);
+  void lowerRead(ChunkReadOp op);
+  void invalidate(Operation *op);
+  ChunkVectors::Factors factorsOf(Value decay);
+  ChunkVectors &at(Operation *op);
+  ArrayRef<ChunkVectors::Stream> streamsOf(Operation *op) {
+    auto it = streams.find(op);
+    return it == streams.end() ? ArrayRef<ChunkVectors::Stream>() : it->second;
+  }
+
+  Block &block;
+  OpBuilder b;
+  int64_t vectorBits, registers;
+  Made made;
+  std::optional<ChunkVectors> vectors;
+  llvm::SmallDenseMap<Operation *, SmallVector<ChunkVectors::Stream>> streams;
+  /// Reads, by what they read: rows that were to be decayed.
+  llvm::SmallDenseMap<Operation *, ChunkVectors::ReadRows> decayedReads;
+  SmallVector<Operation *> lowered;
+};
+
+} // namespace
+
+/// The builder before an op, for its accumulation type.
+ChunkVectors &BlockLowering::at(Operation *op) {
+  Type type = typeOf(op);
+  b.setInsertionPoint(op);
+  if (!vectors || vectors->type != type) {
+    int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
+    vectors.emplace(b, op->getLoc(), type, lanes, registers / 4);
+  }
+  vectors->loc = op->getLoc();
+  return *vectors;
+}
+
+/// Products divide the rows of the next chunk among them: only so many lines
+/// can be under way.
+void BlockLowering::findStreams() {
+  auto loop = dyn_cast<scf::ForOp>(block.getParentOp());
+  SmallVector<Operation *> products;
+  for (Operation &op : block)
+    if (isa<ChunkReadOp, ChunkUpdateOp>(op) &&
+        whyNoVectors(&op, vectorBits).empty())
+      products.push_back(&op);
+  if (!loop || products.empty())
+    return;
+  SmallVector<std::pair<Value, bool>> tokens;
+  for (Operation &op : block) {
+    if (auto pack = dyn_cast<ChunkPackOp>(op))
+      tokens.push_back({pack.getInput(), false});
+    if (auto unpack = dyn_cast<ChunkUnpackOp>(op))
+      tokens.push_back({unpack.getOutput(), true});
+  }
+  SmallVector<ChunkVectors::Stream> all;
+  ChunkVectors &v = at(products.front());
+  for (auto [x, isWritten] : tokens)
+    if (auto stream = findStream(v, loop, x, isWritten))
+      all.push_back(*stream);
+  for (auto [i, stream] : llvm::enumerate(all))
+    streams[products[i * products.size() / all.size()]].push_back(stream);
+}
+
+ChunkVectors::Factors BlockLowering::factorsOf(Value decay) {
+  if (!decay)
+    return {};
+  auto [it, isNew] = made.factors.try_emplace(decay);
+  if (isNew)
+    it->second = vectors->factorsOf(decay);
+  return it->second;
+}
+
+/// Forgets what was made of the buffers that an op writes.
+void BlockLowering::invalidate(Operation *op) {
+  if (auto writer = dyn_cast<DestinationStyleOpInterface>(op))
+    for (Value output : writer.getDpsInits()) {
+      made.keysT.erase(output);
+      made.factors.erase(output);
+    }
+}
+
+void BlockLowering::lowerRead(ChunkReadOp op) {
+  ChunkVectors::ReadRows rows{op.getRows(), {}, false};
+  if (auto it = decayedReads.find(op); it != decayedReads.end())
+    rows = it->second;
+  linalg::FillOp fill = findFill(op);
+  Value into = op.getOutput();
+  if (ChunkUnpackOp unpack = findUnpack(op);
+      unpack && whyNoVectors(unpack, vectorBits).empty()) {
+    into = unpack.getOutput();
+    lowered.push_back(unpack);
+  }
+  vectors->emit(op, rows, bool(fill), into, streamsOf(op));
+  if (fill)
+    lowered.push_back(fill);
+}
+
+static bool decaysOtherBlock(Value numbers, Block &block) {
+  return llvm::any_of(numbers.getUsers(), [&](Operation *user) {
+    auto update = dyn_cast<ChunkUpdateOp>(user);
+    return update && update.getDecay() == numbers && user->getBlock() != &block;
+  });
+}
+
+void BlockLowering::lower(Operation *op) {
+  ChunkVectors &v = at(op);
+  TypeSwitch<Operation *>(op)
+      .Case<ChunkPackOp, ChunkUnpackOp, ChunkSolveOp>(
+          [&](auto plain) { v.emit(plain); })
+      .Case([&](ChunkDecayOp decay) {
+        ChunkVectors::Factors factors = factorsOf(decay.getDecay());
+        ChunkReadOp read = findDecayedRead(decay);
+        if (read && whyNoVectors(read, vectorBits).empty())
+          decayedReads[read] = {decay.getRows(), factors.start,
+                                decay.getBefore()};
+        else
+          v.emit(decay, factors);
+      })
+      .Case([&](ChunkScoresOp scores) {
+        ChunkVectors::Factors factors = factorsOf(scores.getDecay());
+        auto [it, isNew] = made.keysT.try_emplace(scores.getKeys());
+        if (isNew)
+          it->second = v.transposedKeys(scores.getKeys());
+        v.emit(scores, it->second, factors);
+      })
+      .Case([&](ChunkReadOp read) { lowerRead(read); })
+      .Case([&](ChunkUpdateOp update) {
+        v.emit(update, factorsOf(update.getDecay()), streamsOf(update));
+      });
+  lowered.push_back(op);
+  invalidate(op);
+  // A decay that is the same in every chunk.
+  if (isa<ChunkPackOp>(op) && decaysOtherBlock(op->getOperands().back(), block))
+    factorsOf(op->getOperands().back());
+}
+
+void BlockLowering::run() {
+  findStreams();
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (llvm::is_contained(lowered, &op))
+      continue;
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        BlockLowering(inner, vectorBits, registers, made).run();
+    auto structured = dyn_cast<DestinationStyleOpInterface>(op);
+    if (!structured || !structured.hasPureBufferSemantics() ||
+        !op.getName().getStringRef().starts_with("linattn.chunk.")) {
+      invalidate(&op);
+      continue;
+    }
+    StringRef reason = whyNoVectors(&op, vectorBits);
+    if (reason.empty()) {
+      lower(&op);
+      continue;
+    }
+    remark::missed(op.getLoc(), remarkNamed("lower-chunks-to-vector"))
+        << ("runs as scalar loops: it has " + reason).str();
+    invalidate(&op);
+  }
+  if (vectors) {
+    b.setInsertionPoint(block.getTerminator());
+    vectors->freeScratch();
+  }
+  for (Operation *op : llvm::reverse(lowered))
+    op->erase();
+}
+
+/// The buffers of a task's chunks lie on its stack: there are as many calls of
+/// the allocator as chunks otherwise.
+static void moveToStack(scf::ForallOp task) {
+  constexpr int64_t mostBytes = 64 << 10, mostOfAll = 256 << 10;
+  int64_t taken = 0;
+  SmallVector<memref::AllocOp> buffers;
+  task.walk([&](memref::AllocOp op) {
+    MemRefType type = op.getType();
+    if (!type.hasStaticShape() || !type.getElementType().isIntOrFloat())
+      return;
+    int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    bool isOfChunks = llvm::any_of(op->getUsers(), [](Operation *user) {
+      return user->getName().getStringRef().starts_with("linattn.chunk.");
+    });
+    if (!isOfChunks || bytes > mostBytes || taken + bytes > mostOfAll)
+      return;
+    taken += bytes;
+    buffers.push_back(op);
+  });
+  OpBuilder b = OpBuilder::atBlockBegin(task.getBody());
+  for (memref::AllocOp op : buffers) {
+    Value buffer = memref::AllocaOp::create(
+        b, op.getLoc(), op.getType(), ValueRange(), b.getI64IntegerAttr(64));
+    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
+      if (isa<memref::DeallocOp>(user))
+        user->erase();
+    op.getResult().replaceAllUsesWith(buffer);
+    op.erase();
+  }
+}
+
+namespace {
+
+struct LinAttnLowerChunksToVectorPass final
+    : mlir::linattn::impl::LinAttnLowerChunksToVectorPassBase<
+          LinAttnLowerChunksToVectorPass> {
+  using LinAttnLowerChunksToVectorPassBase::LinAttnLowerChunksToVectorPassBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    return verifyVectorTarget(context, vectorBits, registers);
+  }
+
+  void runOnOperation() override {
+    getOperation()->walk([](scf::ForallOp task) { moveToStack(task); });
+    for (Block &block : getOperation()->getRegion(0))
+      BlockLowering(block, vectorBits, registers, BlockLowering::Made()).run();
+  }
+};
+
+} // namespace

@@ -1,0 +1,244 @@
+//===- Expansion.cpp - The loops around chunks ----------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Expansion.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+SmallVector<Value> Expansion::emit() {
+  CarriedValues carried{r.output, r.state.state, Value(), r.state.runningMax};
+  if (Value normalizer = r.state.normalizer)
+    carried.normalizer = expandColumn(b, loc, normalizer);
+  if (r.offsets || r.indices)
+    carried = emitSequences(carried);
+  else
+    carried =
+        emitChunks({b.getIndexAttr(0), tensor::getMixedSize(b, loc, r.key, 0),
+                    index(0), dim(r.key, 2)},
+                   carried);
+  if (carried.normalizer)
+    carried.normalizer = collapseColumn(b, loc, carried.normalizer,
+                                        r.state.normalizer.getType());
+  return carried.present();
+}
+
+CarriedValues
+Expansion::loop(Value from, Value to, int64_t step, CarriedValues carried,
+                function_ref<CarriedValues(Value, CarriedValues)> body) {
+  auto loop =
+      scf::ForOp::create(b, loc, from, to, index(step), carried.present());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  CarriedValues next =
+      body(loop.getInductionVar(), carried.with(loop.getRegionIterArgs()));
+  scf::YieldOp::create(b, loc, next.present());
+  return carried.with(loop.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// Sequences
+//===----------------------------------------------------------------------===//
+
+CarriedValues Expansion::emitSequences(CarriedValues carried) {
+  Value count =
+      r.indices
+          ? dim(r.indices, 0)
+          : Value(arith::SubIOp::create(b, loc, dim(r.offsets, 0), index(1)));
+  return loop(index(0), count, 1, carried,
+              [&](Value sequence, CarriedValues carried) {
+                return emitSequence(sequence, carried);
+              });
+}
+
+/// One sequence and its state, which is a row of the pool if there is one. Of a
+/// sequence without a state the outputs are 0.
+CarriedValues Expansion::emitSequence(Value sequence, CarriedValues carried) {
+  Span span{sequence, b.getIndexAttr(1), index(0), dim(r.key, 2)};
+  if (r.offsets) {
+    span.batch = b.getIndexAttr(0);
+    span.begin = element(r.offsets, sequence);
+    span.end =
+        element(r.offsets, arith::AddIOp::create(b, loc, sequence, index(1)));
+  }
+  auto run = [&](Value slot) {
+    CarriedValues own = carried;
+    for (Value *states : {&own.state, &own.normalizer, &own.runningMax})
+      if (*states)
+        *states = stateOf(*states, slot);
+    own = emitChunks(span, own);
+    CarriedValues all = carried;
+    all.output = own.output;
+    all.state = insertState(own.state, carried.state, slot);
+    if (own.normalizer)
+      all.normalizer = insertState(own.normalizer, carried.normalizer, slot);
+    if (own.runningMax)
+      all.runningMax = insertState(own.runningMax, carried.runningMax, slot);
+    return all;
+  };
+  if (!r.indices)
+    return run(sequence);
+  Value slot = element(r.indices, sequence);
+  Value exists =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, slot, index(0));
+  auto branch = scf::IfOp::create(
+      b, loc, ValueRange(carried.present()).getTypes(), exists,
+      /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, loc, run(slot).present());
+  b.setInsertionPointToStart(branch.elseBlock());
+  CarriedValues untouched = carried;
+  untouched.output = clearTokens(span, carried.output);
+  scf::YieldOp::create(b, loc, untouched.present());
+  return carried.with(branch.getResults());
+}
+
+void Expansion::place(Value x, SmallVector<OpFoldResult> &offsets,
+                      SmallVector<OpFoldResult> &sizes) {
+  sizes = tensor::getMixedSizes(b, loc, x);
+  offsets.assign(sizes.size(), b.getIndexAttr(0));
+}
+
+Value Expansion::stateOf(Value states, OpFoldResult slot) {
+  SmallVector<OpFoldResult> offsets, sizes;
+  place(states, offsets, sizes);
+  offsets[0] = slot;
+  sizes[0] = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(b, loc, states, offsets, sizes,
+                                        strides);
+}
+
+Value Expansion::insertState(Value state, Value states, OpFoldResult slot) {
+  SmallVector<OpFoldResult> offsets, sizes;
+  place(states, offsets, sizes);
+  offsets[0] = slot;
+  sizes[0] = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+  return tensor::InsertSliceOp::create(b, loc, state, states, offsets, sizes,
+                                       strides);
+}
+
+//===----------------------------------------------------------------------===//
+// Chunks
+//===----------------------------------------------------------------------===//
+
+CarriedValues Expansion::emitChunks(const Span &span, CarriedValues carried) {
+  if (exact)
+    return emitExactChunks(span, carried);
+  // One chunk needs no loop.
+  std::optional<int64_t> begin = getConstantIntValue(span.begin),
+                         end = getConstantIntValue(span.end);
+  if (begin == 0 && end && *end > 0 && *end <= chunk)
+    return emitChunk(span, span.begin, tokensFrom(span, span.begin), carried);
+  return loop(span.begin, span.end, chunk, carried,
+              [&](Value position, CarriedValues carried) {
+                return emitChunk(span, position, tokensFrom(span, position),
+                                 carried);
+              });
+}
+
+/// Whole chunks, and what is left over as one chunk if its tokens can be
+/// counted, else token by token.
+CarriedValues Expansion::emitExactChunks(const Span &span,
+                                         CarriedValues carried) {
+  auto chunksOf = [&](Value from, Value to, int64_t tokens,
+                      CarriedValues carried) {
+    return loop(
+        from, to, tokens, carried, [&](Value position, CarriedValues carried) {
+          return emitChunk(span, position, b.getIndexAttr(tokens), carried);
+        });
+  };
+  if (std::optional<int64_t> end = getConstantIntValue(span.end)) {
+    Value whole = index(*end / chunk * chunk);
+    if (*end >= chunk)
+      carried = chunksOf(span.begin, whole, chunk, carried);
+    if (*end % chunk)
+      carried = emitChunk(span, whole, b.getIndexAttr(*end % chunk), carried);
+    return carried;
+  }
+  Value rest = arith::RemUIOp::create(b, loc, span.end, index(chunk));
+  Value whole = arith::SubIOp::create(b, loc, span.end, rest);
+  carried = chunksOf(span.begin, whole, chunk, carried);
+  return chunksOf(whole, span.end, 1, carried);
+}
+
+Value Expansion::slice(Value x, const Span &span, OpFoldResult first,
+                       OpFoldResult count) {
+  SmallVector<OpFoldResult> offsets, sizes;
+  place(x, offsets, sizes);
+  // [B, H, T, …], or the [B, T] of a mask.
+  int64_t tokenDim = sizes.size() == 2 ? 1 : 2;
+  offsets[0] = span.batch;
+  sizes[0] = span.batches;
+  offsets[tokenDim] = first;
+  sizes[tokenDim] = count;
+  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(b, loc, x, offsets, sizes, strides);
+}
+
+Value Expansion::clearTokens(const Span &span, Value output) {
+  if (!output)
+    return {};
+  OpFoldResult count =
+      arith::SubIOp::create(b, loc, span.end, span.begin).getResult();
+  Value tokens = slice(output, span, span.begin, count);
+  Value zero = arith::ConstantOp::create(
+      b, loc, b.getZeroAttr(getElementTypeOrSelf(output)));
+  Value cleared = linalg::FillOp::create(b, loc, zero, tokens).getResult(0);
+  auto from = tokens.getDefiningOp<tensor::ExtractSliceOp>();
+  return tensor::InsertSliceOp::create(
+      b, loc, cleared, output, from.getMixedOffsets(), from.getMixedSizes(),
+      from.getMixedStrides());
+}
+
+/// The tokens of the chunk at a position.
+OpFoldResult Expansion::tokensFrom(const Span &span, Value position) {
+  // The whole chunks of a known number of tokens.
+  std::optional<int64_t> begins = getConstantIntValue(span.begin),
+                         ends = getConstantIntValue(span.end);
+  if (chunk == 1 || (begins == 0 && ends && *ends % chunk == 0))
+    return b.getIndexAttr(chunk);
+  AffineExpr at, end;
+  bindDims(b.getContext(), at, end);
+  return affine::makeComposedFoldedAffineMin(
+      b, loc,
+      AffineMap::get(2, 0, {b.getAffineConstantExpr(chunk), end - at},
+                     b.getContext()),
+      {position, span.end});
+}
+
+CarriedValues Expansion::emitChunk(const Span &span, Value position,
+                                   OpFoldResult count, CarriedValues carried) {
+  OpFoldResult first = position;
+  if (r.reverse) { // begin + end − position − count
+    AffineExpr at, end, begin, size;
+    bindDims(b.getContext(), at, end, begin, size);
+    first = affine::makeComposedFoldedAffineApply(
+        b, loc, begin + end - at - size,
+        {position, span.end, span.begin, count});
+  }
+  Recurrence part = r;
+  part.output = carried.output;
+  for (Value *operand : part.tokenOperands())
+    *operand = slice(*operand, span, first, count);
+  ChunkSteps steps(b, part, carried);
+  CarriedValues next = byToken ? steps.emitToken() : steps.emitProducts();
+  if (!carried.output)
+    return next;
+  auto from = part.output.getDefiningOp<tensor::ExtractSliceOp>();
+  next.output = tensor::InsertSliceOp::create(
+      b, loc, next.output, carried.output, from.getMixedOffsets(),
+      from.getMixedSizes(), from.getMixedStrides());
+  return next;
+}

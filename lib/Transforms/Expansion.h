@@ -1,0 +1,78 @@
+//===- Expansion.h - The loops around chunks --------------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_TRANSFORMS_EXPANSION_H
+#define LINATTN_LIB_TRANSFORMS_EXPANSION_H
+
+#include "ChunkSteps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::linattn {
+
+/// Builds the loops around the chunks of one recurrence.
+class Expansion {
+public:
+  Expansion(OpBuilder &b, const Recurrence &recurrence, int64_t chunk,
+            bool byToken, bool exact)
+      : b(b), loc(recurrence.op->getLoc()), r(recurrence),
+        chunk(byToken ? 1 : chunk), byToken(byToken), exact(exact) {}
+
+  /// The results of the op.
+  SmallVector<Value> emit();
+
+private:
+  /// The tokens of one sequence, or of all: a batch of one length.
+  struct Span {
+    OpFoldResult batch, batches;
+    Value begin, end;
+  };
+
+  CarriedValues emitSequences(CarriedValues carried);
+  CarriedValues emitSequence(Value sequence, CarriedValues carried);
+  CarriedValues emitChunks(const Span &span, CarriedValues carried);
+  CarriedValues emitExactChunks(const Span &span, CarriedValues carried);
+  CarriedValues emitChunk(const Span &span, Value position, OpFoldResult count,
+                          CarriedValues carried);
+  OpFoldResult tokensFrom(const Span &span, Value position);
+  CarriedValues loop(Value from, Value to, int64_t step, CarriedValues carried,
+                     function_ref<CarriedValues(Value, CarriedValues)> body);
+  /// Tokens [first, first + count) of the span's batch.
+  Value slice(Value x, const Span &span, OpFoldResult first,
+              OpFoldResult count);
+  Value clearTokens(const Span &span, Value output);
+  Value stateOf(Value states, OpFoldResult slot);
+  Value insertState(Value state, Value states, OpFoldResult slot);
+  void place(Value x, SmallVector<OpFoldResult> &offsets,
+             SmallVector<OpFoldResult> &sizes);
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+  Value element(Value x, Value position) {
+    Value number = tensor::ExtractOp::create(b, loc, x, ValueRange{position});
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
+  }
+  Value dim(Value x, int64_t position) {
+    return getValueOrCreateConstantIndexOp(
+        b, loc, tensor::getMixedSize(b, loc, x, position));
+  }
+
+  OpBuilder &b;
+  Location loc;
+  Recurrence r;
+  int64_t chunk;
+  bool byToken;
+  /// The number of tokens of every chunk is known.
+  bool exact;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_TRANSFORMS_EXPANSION_H

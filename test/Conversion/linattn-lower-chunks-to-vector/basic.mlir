@@ -1,0 +1,88 @@
+// RUN: linattn-opt %s --linattn-lower-chunks-to-vector --canonicalize | FileCheck %s
+// RUN: linattn-opt %s --linattn-lower-chunks-to-vector='vector-bits=256 registers=16' --canonicalize | FileCheck %s --check-prefix=AVX2
+
+// Eight rows of two vectors, four tokens at a time; the state meets the factor
+// of its decay and what its rounding left over.
+
+// CHECK-LABEL: func.func @update(
+// CHECK:         math.expm1
+// CHECK:         scf.for
+// CHECK:           scf.for
+// CHECK:             %[[SUMS:.+]]:8 = scf.for {{.*}} -> (vector<32xf32>,
+// CHECK-COUNT-32:      vector.fma {{.*}} : vector<32xf32>
+// CHECK-COUNT-16:    vector.fma {{.*}} : vector<32xf32>
+// CHECK-NOT:     linattn.chunk
+// AVX2-LABEL: func.func @update(
+// AVX2:         :4 = scf.for {{.*}} -> (vector<16xf32>,
+func.func @update(%k: memref<1x1x16x64xf32>, %v: memref<1x1x16x64xf32>, %g: memref<1x1x16xf32>, %s: memref<1x1x64x64xf32>) {
+  linattn.chunk.update keys(%k) values(%v) decay(%g) into(%s)
+    : (memref<1x1x16x64xf32>, memref<1x1x16x64xf32>, memref<1x1x16xf32>, memref<1x1x64x64xf32>) -> ()
+  return
+}
+
+// Keys are transposed once for both scores, and again when they have changed.
+
+// CHECK-LABEL: func.func @scores(
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-NOT:     vector.shuffle
+// CHECK:         vector.fma
+// CHECK:         vector.constant_mask
+// CHECK-NOT:     linattn.chunk
+func.func @scores(%x: memref<1x1x16x16xf32>, %y: memref<1x1x16x16xf32>, %k: memref<1x1x16x16xf32>, %a: memref<1x1x16x16xf32>, %p: memref<1x1x16x16xf32>) {
+  linattn.chunk.scores %x, %k into(%a) {strict} : (memref<1x1x16x16xf32>, memref<1x1x16x16xf32>, memref<1x1x16x16xf32>) -> ()
+  linattn.chunk.scores %y, %k into(%p) : (memref<1x1x16x16xf32>, memref<1x1x16x16xf32>, memref<1x1x16x16xf32>) -> ()
+  return
+}
+
+// A read starts from zero, decays its own sums, and writes the tokens.
+
+// CHECK-LABEL: func.func @read(
+// CHECK-SAME:    %[[X:[^:]+]]: memref<1x1x16x32xf32>, %[[G:[^:]+]]: {{.*}}, %[[S:[^:]+]]: memref<1x1x32x32xf32>, %[[O:[^:]+]]: memref<1x1x16x32xbf16>)
+// CHECK-NOT:     linalg.fill
+// CHECK:         vector.fma
+// CHECK:         arith.mulf {{.*}} : vector<32xf32>
+// CHECK:         arith.truncf {{.*}} : vector<32xf32> to vector<32xbf16>
+// CHECK-NOT:     linattn.chunk
+func.func @read(%x: memref<1x1x16x32xf32>, %g: memref<1x1x16xf32>, %s: memref<1x1x32x32xf32>, %o: memref<1x1x16x32xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %rows = memref.alloc() : memref<1x1x16x32xf32>
+  %decayed = memref.alloc() : memref<1x1x16x32xf32>
+  %y = memref.alloc() : memref<1x1x16x32xf32>
+  linattn.chunk.pack %x into(%rows) : (memref<1x1x16x32xf32>, memref<1x1x16x32xf32>) -> ()
+  linattn.chunk.decay %rows by(%g) into(%decayed) : (memref<1x1x16x32xf32>, memref<1x1x16xf32>, memref<1x1x16x32xf32>) -> ()
+  linalg.fill ins(%zero : f32) outs(%y : memref<1x1x16x32xf32>)
+  linattn.chunk.read %decayed, %s into(%y) : (memref<1x1x16x32xf32>, memref<1x1x32x32xf32>, memref<1x1x16x32xf32>) -> ()
+  linattn.chunk.unpack %y into(%o) : (memref<1x1x16x32xf32>, memref<1x1x16x32xbf16>) -> ()
+  memref.dealloc %y : memref<1x1x16x32xf32>
+  memref.dealloc %decayed : memref<1x1x16x32xf32>
+  memref.dealloc %rows : memref<1x1x16x32xf32>
+  return
+}
+
+// In a task the buffers of a chunk lie on its stack, and a product prefetches
+// the rows of the next chunk, of the next head after the last one.
+
+// CHECK-LABEL: func.func @task(
+// CHECK:         scf.forall (%[[HEAD:.+]]) in (4)
+// CHECK:           memref.alloca() {{.*}} : memref<1x1x16x16xf32>
+// CHECK:           scf.for
+// CHECK:             arith.select {{.*}}, %{{.*}}, %[[HEAD]]
+// CHECK:             memref.prefetch
+// CHECK-NOT:       memref.dealloc
+func.func @task(%k: memref<1x4x128x16xf32>, %s: memref<1x4x16x16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c128 = arith.constant 128 : index
+  scf.forall (%h) in (4) {
+    %kh = memref.subview %k[0, %h, 0, 0] [1, 1, 128, 16] [1, 1, 1, 1] : memref<1x4x128x16xf32> to memref<1x1x128x16xf32, strided<[8192, 2048, 16, 1], offset: ?>>
+    %sh = memref.subview %s[0, %h, 0, 0] [1, 1, 16, 16] [1, 1, 1, 1] : memref<1x4x16x16xf32> to memref<1x1x16x16xf32, strided<[1024, 256, 16, 1], offset: ?>>
+    scf.for %t = %c0 to %c128 step %c16 {
+      %kt = memref.subview %kh[0, 0, %t, 0] [1, 1, 16, 16] [1, 1, 1, 1] : memref<1x1x128x16xf32, strided<[8192, 2048, 16, 1], offset: ?>> to memref<1x1x16x16xf32, strided<[8192, 2048, 16, 1], offset: ?>>
+      %rows = memref.alloc() : memref<1x1x16x16xf32>
+      linattn.chunk.pack %kt into(%rows) : (memref<1x1x16x16xf32, strided<[8192, 2048, 16, 1], offset: ?>>, memref<1x1x16x16xf32>) -> ()
+      linattn.chunk.update keys(%rows) values(%rows) into(%sh) : (memref<1x1x16x16xf32>, memref<1x1x16x16xf32>, memref<1x1x16x16xf32, strided<[1024, 256, 16, 1], offset: ?>>) -> ()
+      memref.dealloc %rows : memref<1x1x16x16xf32>
+    }
+  }
+  return
+}

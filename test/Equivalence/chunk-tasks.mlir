@@ -1,0 +1,62 @@
+// RUN: linattn-opt %s --linattn-expand-form=tasks --canonicalize --cse -o %t.mlir
+// RUN: linattn-run %t.mlir --all --open-size=19 --compare=%s
+// RUN: linattn-run %t.mlir %s --all --open-size=19 --compare=exact
+
+// Scans as tasks of chunks compute what the scans do: whole chunks, and tokens
+// that are left over, as one chunk or one by one.
+
+// A chunk of five tokens at the end; a tile of one vector at the end of a row.
+func.func @additive(%q: tensor<1x2x21x16xf32>, %k: tensor<1x2x21x16xf32>, %v: tensor<1x2x21x48xf32>, %o: tensor<1x2x21x48xf32>, %s: tensor<1x2x16x48xf32>) -> (tensor<1x2x21x48xf32>, tensor<1x2x16x48xf32>) {
+  %r:2 = linattn.scan %q, %k, %v into(%o) init(%s)
+    : (tensor<1x2x21x16xf32>, tensor<1x2x21x16xf32>, tensor<1x2x21x48xf32>, tensor<1x2x21x48xf32>, tensor<1x2x16x48xf32>) -> (tensor<1x2x21x48xf32>, tensor<1x2x16x48xf32>)
+  return %r#0, %r#1 : tensor<1x2x21x48xf32>, tensor<1x2x16x48xf32>
+}
+
+// Of any number of tokens, backwards, with a mask, narrow operands.
+func.func @backwards(%q: tensor<2x2x?x32xbf16>, %k: tensor<2x2x?x32xbf16>, %v: tensor<2x2x?x16xbf16>, %mk: tensor<2x?xi1>, %o: tensor<2x2x?x16xbf16>, %s: tensor<2x2x32x16xf32>) -> (tensor<2x2x?x16xbf16>, tensor<2x2x32x16xf32>) {
+  %r:2 = linattn.scan %q, %k, %v mask(%mk) into(%o) init(%s) {reverse, scale = 0.25}
+    : (tensor<2x2x?x32xbf16>, tensor<2x2x?x32xbf16>, tensor<2x2x?x16xbf16>, tensor<2x?xi1>, tensor<2x2x?x16xbf16>, tensor<2x2x32x16xf32>) -> (tensor<2x2x?x16xbf16>, tensor<2x2x32x16xf32>)
+  return %r#0, %r#1 : tensor<2x2x?x16xbf16>, tensor<2x2x32x16xf32>
+}
+
+// A decay per head, whose factors are made before the loop.
+func.func @retention(%q: tensor<1x2x?x32xf32>, %k: tensor<1x2x?x32xf32>, %v: tensor<1x2x?x32xf32>, %g: tensor<2xf32>, %o: tensor<1x2x?x32xf32>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xf32>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s)
+    : (tensor<1x2x?x32xf32>, tensor<1x2x?x32xf32>, tensor<1x2x?x32xf32>, tensor<2xf32>, tensor<1x2x?x32xf32>, tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xf32>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x?x32xf32>, tensor<1x2x32x32xf32>
+}
+
+// A decay per token, read before the own write.
+func.func @scalar_decay(%q: tensor<1x2x35x32xf32>, %k: tensor<1x2x35x32xf32>, %v: tensor<1x2x35x32xf32>, %g: tensor<1x2x35xf32>, %o: tensor<1x2x35x32xf32>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x35x32xf32>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) readout(exclusive) into(%o) init(%s)
+    : (tensor<1x2x35x32xf32>, tensor<1x2x35x32xf32>, tensor<1x2x35x32xf32>, tensor<1x2x35xf32>, tensor<1x2x35x32xf32>, tensor<1x2x32x32xf32>) -> (tensor<1x2x35x32xf32>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x35x32xf32>, tensor<1x2x32x32xf32>
+}
+
+// The delta rule.
+func.func @delta(%q: tensor<1x2x?x16xf32>, %k: tensor<1x2x?x16xf32>, %v: tensor<1x2x?x32xf32>, %b: tensor<1x2x?xf32>, %o: tensor<1x2x?x32xf32>, %s: tensor<1x2x16x32xf32>) -> (tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v beta(%b) update(delta) into(%o) init(%s)
+    : (tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x32xf32>, tensor<1x2x?xf32>, tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>) -> (tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>
+}
+
+// Under a decay, of an error that meets the decayed state.
+func.func @gated_delta(%q: tensor<1x2x20x64xf32>, %k: tensor<1x2x20x64xf32>, %v: tensor<1x2x20x32xf32>, %g: tensor<1x2x20xf32>, %b: tensor<1x2x20xf32>, %o: tensor<1x2x20x32xf32>, %s: tensor<1x2x64x32xf32>) -> (tensor<1x2x20x32xf32>, tensor<1x2x64x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s)
+    : (tensor<1x2x20x64xf32>, tensor<1x2x20x64xf32>, tensor<1x2x20x32xf32>, tensor<1x2x20xf32>, tensor<1x2x20xf32>, tensor<1x2x20x32xf32>, tensor<1x2x64x32xf32>) -> (tensor<1x2x20x32xf32>, tensor<1x2x64x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x20x32xf32>, tensor<1x2x64x32xf32>
+}
+
+// Gates per channel and column.
+func.func @gates(%q: tensor<1x2x18x16xf32>, %k: tensor<1x2x18x16xf32>, %v: tensor<1x2x18x32xf32>, %g: tensor<1x2x18xf32>, %b: tensor<1x2x18x32xf32>, %e: tensor<1x2x18x16xf32>, %w: tensor<1x2x18x32xf32>, %o: tensor<1x2x18x32xf32>, %s: tensor<1x2x16x32xf32>) -> (tensor<1x2x18x32xf32>, tensor<1x2x16x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) erase(%e) write(%w) update(delta) into(%o) init(%s)
+    : (tensor<1x2x18x16xf32>, tensor<1x2x18x16xf32>, tensor<1x2x18x32xf32>, tensor<1x2x18xf32>, tensor<1x2x18x32xf32>, tensor<1x2x18x16xf32>, tensor<1x2x18x32xf32>, tensor<1x2x18x32xf32>, tensor<1x2x16x32xf32>) -> (tensor<1x2x18x32xf32>, tensor<1x2x16x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x18x32xf32>, tensor<1x2x16x32xf32>
+}
+
+// A transition of its own, and two writes.
+func.func @dplr(%q: tensor<1x2x?x16xf32>, %k: tensor<1x2x?x16xf32>, %v: tensor<1x2x?x32xf32>, %g: tensor<1x2x?xf32>, %a: tensor<1x2x?x16xf32>, %b: tensor<1x2x?x16xf32>, %o: tensor<1x2x?x32xf32>, %s: tensor<1x2x16x32xf32>) -> (tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) a(%a) b(%b) update(dplr) into(%o) init(%s)
+    : (tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x32xf32>, tensor<1x2x?xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>) -> (tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>
+}
