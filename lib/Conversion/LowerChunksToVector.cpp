@@ -38,7 +38,7 @@ static bool isPerChannel(Value decay) {
   return decay && memrefOf(decay).getRank() == 4;
 }
 
-/// What the lowering of an op leaves out.
+/// The clause of an op that its lowering leaves out; empty if none.
 static StringRef whyNotClause(Operation *op) {
   if (auto pack = dyn_cast<ChunkPackOp>(op))
     return pack.getShift() ? "a shift" : "";
@@ -113,8 +113,8 @@ static bool isScratch(Value x) {
          x.getDefiningOp<memref::AllocaOp>();
 }
 
-/// What uses a buffer after `op` in its block, except to free it; none where
-/// another block does.
+/// The users of a buffer after `op` in its block, except to free it; none where
+/// another block uses it.
 static std::optional<SmallVector<Operation *>> usersAfter(Value buffer,
                                                           Operation *op) {
   SmallVector<Operation *> users;
@@ -225,7 +225,7 @@ namespace {
 /// Lowers the ops of a block one after the other.
 class BlockLowering {
 public:
-  /// What was made of buffers before, while they stay as they are.
+  /// Values made of buffers, valid while these stay as they are.
   struct Made {
     llvm::SmallDenseMap<Value, Value> keysT;
     llvm::SmallDenseMap<Value, ChunkVectors::Factors> factors;

@@ -104,7 +104,7 @@ struct ScanPlace {
                 function_ref<void()> otherwise) const;
 };
 
-/// What holds one state or row of a pool for every sequence.
+/// The operand with one state, or row of a pool, for every sequence.
 inline Value sequencesOf(ScanOp op) {
   return op.getStateIndices() ? op.getStateIndices() : op.getState();
 }

@@ -169,7 +169,7 @@ def _steps(dtype, gates):
     columns = n * H * D
     yield "State.step", "decay", lambda: state().step(q, q, q, decay=decay), columns
     yield "State.step", "decay per channel, delta", lambda: state().step(q, q, q, decay=wide, beta=decay, update="delta"), columns
-    # What a pool does whose rows are on the GPU.
+    # Calls of a pool whose rows are on the GPU.
     yield "StatePool.step", "decay", lambda: state(2 * n).step(q, q, q, decay=decay, state_indices=rows), columns
     yield "State.update", "", lambda: state().update(q, q), columns
     yield "State.query", "", lambda: state().query(q), columns
