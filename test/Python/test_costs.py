@@ -1,5 +1,7 @@
 """The cost formulas on the numbers worked out by hand."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,82 @@ def test_layers():
         (costs.fnet_layer_multiply_adds(n, d), 341),
     ]:
         assert softmax / other == pytest.approx(ratio, abs=0.5)
+
+
+def count(*products, **sizes):
+    """Multiply-adds of einsums: the product of the sizes of all indices of each."""
+    return sum(math.prod(sizes[index] for index in set(product) - set(",->")) for product in products)
+
+
+def test_linformer_and_nystrom():
+    n, d, m, r = 100, 16, 12, 10
+    sums, attention = ("tr,td->rd",) * 2, ("td,rd->tr", "tr,rd->td")
+    assert costs.linformer_multiply_adds(n, d, r) == count(*sums, *attention, t=n, d=d, r=r)
+    assert costs.linformer_score_bytes(n, r) == np.zeros((n, r), np.float32).nbytes
+    scores = "td,md->tm", "md,td->mt", "md,ld->ml"
+    values = "mt,td->md", "ml,ld->md", "tm,md->td"
+    iteration = ("ml,lk->mk",) * 4
+    sizes = dict(t=n, d=d, m=m, l=m, k=m)
+    assert costs.nystrom_multiply_adds(n, d, m, iterations=3) == count(*scores, *values, *iteration * 3, **sizes)
+    assert costs.nystrom_score_bytes(n, m) == 4 * sum(count(score.split("->")[1], **sizes) for score in scores)
+
+
+def test_fnet():
+    def butterflies(n):
+        return 2 * butterflies(n // 2) + n // 2 if n > 1 else 0
+
+    n, d = 64, 16
+    # One complex product and two sums are 10 flops; half of them for real numbers.
+    assert costs.fnet_flops(n, d) == pytest.approx(5 * (n * butterflies(d) + d * butterflies(n)))
+    x = np.zeros((n, d), np.float32)
+    assert costs.fnet_spectrum_bytes(n, d) == np.fft.rfft2(x).astype(np.complex64).nbytes
+
+
+@pytest.mark.parametrize("causal", (False, True))
+@pytest.mark.parametrize("window", (None, 1, 5, 40))
+@pytest.mark.parametrize("dilation", (1, 3))
+@pytest.mark.parametrize("global_tokens", (0, 4, 40))
+def test_windows(window, dilation, global_tokens, causal):
+    n, d = 29, 8
+    p, j = np.mgrid[:n, :n]
+    sees = (abs(p - j) % dilation == 0) & (abs(p - j) < (n if window is None else window) * dilation)
+    sees |= (j < global_tokens) | (p < global_tokens)
+    scores = int((sees & (j <= p) if causal else sees).sum())
+    pattern = (window, dilation, global_tokens, causal)
+    assert costs.window_scores(n, *pattern) == scores
+    assert costs.window_multiply_adds(n, d, *pattern) == count("sd->s", "s,sd->d", s=scores, d=d)
+    assert costs.window_score_bytes(n, *pattern) == 4 * scores
+
+
+def test_blocks_and_hybrids():
+    size, d, n, window, f = 8, 16, 40, 6, 24
+    mask = linattn.block_mask(5, window=2, global_blocks=1, random_blocks=1, seed=0)
+    scores = int(np.kron(mask, np.ones((size, size))).sum())
+    assert costs.block_multiply_adds(mask.sum(), size, d) == count("sd->s", "s,sd->d", s=scores, d=d)
+    assert costs.block_score_bytes(mask.sum(), size) == 4 * scores
+    linear = count("tf,td->fd", "tf,fd->td", t=n, f=f, d=d)
+    assert costs.hybrid_multiply_adds(n, d, window, f) == costs.window_multiply_adds(n, d, window, causal=True) + linear
+    assert costs.hybrid_multiply_adds(n, d, window) == costs.hybrid_multiply_adds(n, d, window, d)
+    kept = [(window, d), (window, d), (f, d), (f,)]
+    assert costs.hybrid_state_bytes(d, window, f) == sum(np.zeros(shape, np.float32).nbytes for shape in kept)
+
+
+@pytest.mark.parametrize(("n", "pages"), [(0, 0), (1, 1), (16, 1), (17, 2)])
+def test_paged_decoding(n, pages):
+    d, size, queries = 8, 16, 4
+    assert costs.paged_decode_multiply_adds(n, d, queries) == count("gd,td->gt", "gt,td->gd", g=queries, t=n, d=d)
+    assert costs.paged_decode_bytes(n, d, size) == 2 * np.zeros((pages, size, d), np.float32).nbytes
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="r: expected a number of at least 0, but got -1"):
+        costs.linformer_multiply_adds(8, 4, -1)
+    with pytest.raises(ValueError, match="dilation: expected a number of at least 1, but got 0"):
+        costs.window_scores(8, 4, 0)
+    with pytest.raises(ValueError, match="block_size: expected a number of at least 1, but got 0"):
+        costs.paged_decode_bytes(8, 4, 0)
+    with pytest.raises(TypeError, match="d: expected a number, but got None"):
+        costs.block_multiply_adds(3, 8, None)
 
 
 def test_feature_sizes():
