@@ -21,7 +21,22 @@ LAYERS = {
         nn.Mamba2(SIZE, head_dim=16, state_size=8, groups=2),
         lambda: torch_nn.Mamba2(SIZE, head_dim=16, state_size=8, groups=2),
     ),
+    "window": (
+        nn.SlidingWindowAttention(SIZE, 4, kv_heads=2, window=6),
+        lambda: torch_nn.SlidingWindowAttention(SIZE, 4, kv_heads=2, window=6),
+    ),
+    "hybrid": (nn.HybridAttention(SIZE, 4, window=6), lambda: torch_nn.HybridAttention(SIZE, 4, window=6)),
+    "linformer": (
+        nn.LinformerAttention(SIZE, 4, length=20, rank=6),
+        lambda: torch_nn.LinformerAttention(SIZE, 4, length=20, rank=6),
+    ),
+    "nystrom": (
+        nn.NystromAttention(SIZE, 4, kv_heads=2, landmarks=5, iterations=3, conv_size=3),
+        lambda: torch_nn.NystromAttention(SIZE, 4, kv_heads=2, landmarks=5, iterations=3, conv_size=3),
+    ),
+    "fnet": (nn.FNet(SIZE), lambda: torch_nn.FNet(SIZE)),
 }  # fmt: skip
+WHOLE = ("linformer", "nystrom", "fnet")
 
 
 def error(found, expected):
@@ -42,25 +57,28 @@ def test_like_pytorch(name):
     layer, params, other, x = make(name)
     shapes = jax.tree.map(jnp.shape, params)
     assert jax.tree.map(jnp.shape, layer.init(jax.random.key(0))) == shapes
+    x.requires_grad_()
     y = other(x)
     y.square().sum().backward()
     (loss, found), gradients = jax.jit(
-        jax.value_and_grad(lambda p, x: (lambda y: ((y * y).sum(), y))(layer.apply(p, x)), has_aux=True)
-    )(params, jnp.asarray(x))
+        jax.value_and_grad(lambda p, x: (lambda y: ((y * y).sum(), y))(layer.apply(p, x)), has_aux=True, argnums=(0, 1))
+    )(params, jnp.asarray(x.detach()))
     assert error(found, y.detach()) <= 5e-6
     expected = nn.params_from_torch({name: parameter.grad for name, parameter in other.named_parameters()})
+    expected = (expected, jnp.asarray(x.grad))
     for found, wanted in zip(jax.tree.leaves(gradients), jax.tree.leaves(expected), strict=True):
         assert error(found, wanted) <= 1e-4
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", [name for name in LAYERS if name not in WHOLE])
 def test_decoding(name):
     layer, params, _, x = make(name)
     x = jnp.asarray(x)
     whole, step = layer.apply(params, x), jax.jit(layer.apply)
-    y, cache = step(params, x[:, :13], layer.make_cache(2))
+    prompt = 2 if name == "window" else 13  # shorter than the window, and longer
+    y, cache = step(params, x[:, :prompt], layer.make_cache(2))
     outputs = [y]
-    for t in range(13, T):
+    for t in range(prompt, T):
         y, cache = step(params, x[:, t : t + 1], cache)
         outputs.append(y)
     assert error(jnp.concatenate(outputs, 1), whole) <= 5e-6
@@ -75,6 +93,39 @@ def test_packed():
     assert error(following[1], layer.apply(params, x[1:, :10])[0, 9:]) <= 5e-6
 
 
+def test_shared_projection():
+    layer, params, _, x = make("linformer")
+    shared = nn.LinformerAttention(SIZE, 4, length=20, rank=6, sharing="kv")
+    assert set(shared.init(jax.random.key(0))) == set(params) - {"proj_v"}
+    params["proj_v"], x = params["proj_k"], jnp.asarray(x)
+    assert error(shared.apply(params, x), layer.apply(params, x)) <= 5e-6
+
+
+def test_hybrid_of_a_fixed_map():
+    layer, (_, params, _, x) = nn.HybridAttention(SIZE, 4, window=6, feature_map="elu"), make("hybrid")
+    x = jnp.asarray(x)
+    y, cache = layer.apply(params, x[:, :3], layer.make_cache(2))
+    following, _ = layer.apply(params, x[:, 3:], cache)
+    assert error(jnp.concatenate([y, following], 1), layer.apply(params, x)) <= 5e-6
+
+
+@pytest.mark.parametrize("name", ("window", "hybrid"))
+def test_packed_windows(name):
+    layer, params, _, x = make(name)
+    x = jnp.asarray(x)
+    y = layer.apply(params, jnp.concatenate([x[:1], x[1:, :9]], 1), cu_seqlens=jnp.array([0, T, T + 9]))
+    assert error(y[:, T:], layer.apply(params, x[1:, :9])) <= 5e-6
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_refusals_of_whole_sequences(name):
+    layer, params, _, x = make(name)
+    with pytest.raises(ValueError, match="make_cache: expected a causal layer, but got"):
+        layer.make_cache(2)
+    with pytest.raises(ValueError, match="cu_seqlens: expected None for .*, whose tokens depend on all others"):
+        layer.apply(params, jnp.asarray(x), cu_seqlens=jnp.array([0, T]))
+
+
 def test_refusals():
     with pytest.raises(ValueError, match="heads: expected a number that divides hidden_size, 32, but got 5"):
         nn.GatedDeltaNet(SIZE, 5)
@@ -87,3 +138,17 @@ def test_refusals():
     layer, params, _, _ = make("linear")
     with pytest.raises(ValueError, match=r"x: expected shape \(B, T, 32\), but got \(2, 8\)"):
         layer.apply(params, jnp.zeros((2, 8)))
+    layer, params, _, x = make("window")
+    with pytest.raises(ValueError, match="cu_seqlens: expected None beside a cache of keys, but got both"):
+        layer.apply(params, jnp.asarray(x[:1]), layer.make_cache(1), jnp.array([0, T]))
+    with pytest.raises(ValueError, match="kv_heads: expected a number that divides heads, 4, but got 3"):
+        nn.LinearAttention(SIZE, 4, kv_heads=3)
+    with pytest.raises(ValueError, match="window: expected a positive integer, but got 0"):
+        nn.SlidingWindowAttention(SIZE, 4, window=0)
+    with pytest.raises(ValueError, match="sharing: expected one of none, kv, but got 'k'"):
+        nn.LinformerAttention(SIZE, 4, length=8, sharing="k")
+    with pytest.raises(ValueError, match="conv_size: expected an odd number, but got 4"):
+        nn.NystromAttention(SIZE, 4, conv_size=4)
+    layer, params, _, x = make("linformer")
+    with pytest.raises(ValueError, match="x: expected at most 20 tokens, but got 34"):
+        layer.apply(params, jnp.concatenate([jnp.asarray(x)] * 2, 1))

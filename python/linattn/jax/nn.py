@@ -1,4 +1,4 @@
-"""Layers of linear attention, as pure functions of a tree of parameters.
+"""Layers of linear attention and of softmax's relatives, as pure functions of a tree of parameters.
 
     >>> from linattn.jax import nn
     >>> layer = nn.GatedDeltaNet(512, heads=8)
@@ -27,7 +27,10 @@ import linattn
 
 from .._maps import _features
 
-__all__ = ["GatedDeltaNet", "GatedLinearAttention", "LinearAttention", "Mamba2", "params_from_torch"]
+__all__ = [
+    "FNet", "GatedDeltaNet", "GatedLinearAttention", "HybridAttention", "LinearAttention", "LinformerAttention", "Mamba2",
+    "NystromAttention", "SlidingWindowAttention", "params_from_torch",
+]  # fmt: skip
 
 
 # ----------------------------------------------------------------------------
@@ -67,6 +70,14 @@ def _draw_steps(key, heads):
     return steps + jnp.log(-jnp.expm1(-steps))
 
 
+def _check_sizes(**sizes):
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int):
+            raise TypeError(f"{name}: expected an integer, but got {type(size).__name__}")
+        if size < 1:
+            raise ValueError(f"{name}: expected a positive integer, but got {size}")
+
+
 def _split(x, size):
     return x.reshape(*x.shape[:-1], -1, size)
 
@@ -98,13 +109,32 @@ class _Calls:
         )
         return y
 
+    def attend(self, q, k, v, window):
+        """Causal softmax attention in a window, behind the keys and values of the cache."""
+        options = {"causal": True, "weights": "softmax", "window": window}
+        if self.before is None:
+            return linattn.attention(q, k, v, cu_seqlens=self.cu_seqlens, **options)
+        if self.cu_seqlens is not None:
+            raise ValueError("cu_seqlens: expected None beside a cache of keys, but got both")
+        length, room = self.before["length"], window - 1
+        k, v = (jnp.concatenate([self.before[name], x], 1) for name, x in (("keys", k), ("values", v)))
+        mask = jnp.arange(k.shape[1]) >= room - length[:, None]
+        T = q.shape[1]
+        self.after |= {"keys": k[:, T:], "values": v[:, T:], "length": jnp.minimum(length + T, room)}
+        return linattn.attention(q, k, v, mask=mask, **options)
+
     def finish(self, y):
         return y if self.before is None else (y, self.after)
+
+
+_WHY = "whose tokens depend on all others"
 
 
 @dataclasses.dataclass(frozen=True)
 class _Layer:
     hidden_size: int
+
+    _sees_all = False  # every token depends on all others of its row
 
     def apply(self, params, x, cache=None, cu_seqlens=None):
         """The layer's output for every token.
@@ -120,11 +150,16 @@ class _Layer:
         """
         if len(x.shape) != 3 or x.shape[-1] != self.hidden_size:
             raise ValueError(f"x: expected shape (B, T, {self.hidden_size}), but got {tuple(x.shape)}")
+        for name, given in (("cache", cache), ("cu_seqlens", cu_seqlens)):
+            if self._sees_all and given is not None:
+                raise ValueError(f"{name}: expected None for {type(self).__name__}, {_WHY}, but got one")
         calls = _Calls(cache, cu_seqlens)
         return calls.finish(self._mix(params, x, calls))
 
     def make_cache(self, batch, dtype=jnp.float32):
         """The cache before the first token; `dtype` is that of the tokens."""
+        if self._sees_all:
+            raise ValueError(f"make_cache: expected a causal layer, but got {type(self).__name__}, {_WHY}")
         return {name: jnp.zeros((batch, *shape), kind or dtype) for name, (shape, kind) in self._cached().items()}
 
 
@@ -145,27 +180,14 @@ class _Projected(_Layer):
         return params
 
 
-# ----------------------------------------------------------------------------
-# Layers
-# ----------------------------------------------------------------------------
-
-
 @dataclasses.dataclass(frozen=True)
-class LinearAttention(_Projected):
-    """Linear attention, causal: `linattn.torch.nn.LinearAttention`.
-
-    Args:
-      hidden_size, heads: of the tokens, of the queries.
-      kv_heads: of keys and values; as many unless given, else a divisor.
-      feature_map: what `linattn.attention` takes.
-    """
-
+class _Attention(_Projected):
     kv_heads: int | None = None
-    feature_map: str = "elu"
 
     def __post_init__(self):
         super().__post_init__()
-        _features.parse(self.feature_map)
+        if self.heads % (self.kv_heads or self.heads):
+            raise ValueError(f"kv_heads: expected a number that divides heads, {self.heads}, but got {self.kv_heads}")
 
     @property
     def _sizes(self):
@@ -179,14 +201,38 @@ class LinearAttention(_Projected):
             key, {"q": (self.hidden_size,) * 2, "k": inner, "v": inner, "o": (self.hidden_size,) * 2}, dtype
         )
 
+    def _project(self, params, x):
+        return (_split(_dense(params[f"{name}_proj"], x), self._sizes[0]) for name in "qkv")
+
+
+# ----------------------------------------------------------------------------
+# Layers
+# ----------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class LinearAttention(_Attention):
+    """Linear attention, causal: `linattn.torch.nn.LinearAttention`.
+
+    Args:
+      hidden_size, heads: of the tokens, of the queries.
+      kv_heads: of keys and values; as many unless given, else a divisor.
+      feature_map: what `linattn.attention` takes.
+    """
+
+    feature_map: str = "elu"
+
+    def __post_init__(self):
+        super().__post_init__()
+        _features.parse(self.feature_map)
+
     def make_cache(self, batch, dtype=jnp.float32):
         head, kv_heads = self._sizes
         shape = (batch, kv_heads, head)
         return {"state": linattn.State(jnp.zeros((*shape, head)), jnp.zeros(shape))}
 
     def _mix(self, params, x, calls):
-        head, _ = self._sizes
-        q, k, v = (_split(_dense(params[f"{name}_proj"], x), head) for name in "qkv")
+        q, k, v = self._project(params, x)
         o = calls.recur(
             linattn.scan, q, k, v, returns="return_state", feature_map=self.feature_map, normalize=True,
             scale=1.0,
@@ -368,13 +414,216 @@ class Mamba2(_Layer):
         return _dense(params["out_proj"], y)
 
 
+@dataclasses.dataclass(frozen=True)
+class LinformerAttention(_Attention):
+    """Softmax attention to `rank` sums of keys and values: `linattn.torch.nn.LinformerAttention`.
+
+    Args:
+      hidden_size, heads, kv_heads: as in `LinearAttention`.
+      length: the largest number of tokens; shorter sequences take the first rows of the projections.
+      rank: how many sums.
+      sharing: "none" for `proj_k` and `proj_v` ``[length, rank]``, "kv" for `proj_k` of both.
+
+    Wang et al., "Linformer: Self-Attention with Linear Complexity", 2020.
+    """
+
+    _: dataclasses.KW_ONLY
+    length: int
+    rank: int = 256
+    sharing: str = "none"
+
+    _sees_all = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        _check_sizes(length=self.length, rank=self.rank)
+        if self.sharing not in ("none", "kv"):
+            raise ValueError(f"sharing: expected one of none, kv, but got {self.sharing!r}")
+
+    @property
+    def _names(self):
+        return ("proj_k", "proj_v") if self.sharing == "none" else ("proj_k",)
+
+    def init(self, key, dtype=jnp.float32):
+        key, *keys = jax.random.split(key, 3)
+        bound = self.rank**-0.5
+        return super().init(key, dtype) | {
+            name: jax.random.uniform(part, (self.length, self.rank), dtype, -bound, bound)
+            for name, part in zip(self._names, keys)
+        }
+
+    def _mix(self, params, x, calls):
+        tokens = x.shape[1]
+        if tokens > self.length:
+            raise ValueError(f"x: expected at most {self.length} tokens, but got {tokens}")
+        o = linattn.linformer(*self._project(params, x), *(params[name][:tokens] for name in self._names))
+        return _dense(params["o_proj"], _merge(o))
+
+
+@dataclasses.dataclass(frozen=True)
+class NystromAttention(_Attention):
+    """Softmax attention from the scores of landmarks: `linattn.torch.nn.NystromAttention`.
+
+    Args:
+      hidden_size, heads, kv_heads: as in `LinearAttention`.
+      landmarks: how many, or as many as tokens where there are fewer.
+      iterations: of the pseudo-inverse.
+      conv_size: of a convolution of the values over tokens that is added to the output, an odd number; None
+        for none. Its `kernel` is ``[conv_size, 1, kv_heads]``.
+
+    Xiong et al., "Nyströmformer", 2021.
+    """
+
+    _: dataclasses.KW_ONLY
+    landmarks: int = 64
+    iterations: int = 6
+    conv_size: int | None = None
+
+    _sees_all = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        _check_sizes(landmarks=self.landmarks, iterations=self.iterations)
+        if self.conv_size is not None:
+            _check_sizes(conv_size=self.conv_size)
+            if self.conv_size % 2 == 0:
+                raise ValueError(f"conv_size: expected an odd number, but got {self.conv_size}")
+
+    def init(self, key, dtype=jnp.float32):
+        if self.conv_size is None:
+            return super().init(key, dtype)
+        key, conv = jax.random.split(key)
+        return super().init(key, dtype) | {"conv": _draw_conv(conv, self._sizes[1], self.conv_size, dtype)}
+
+    def _mix(self, params, x, calls):
+        q, k, v = self._project(params, x)
+        o = linattn.nystrom(q, k, v, landmarks=min(self.landmarks, x.shape[1]), iterations=self.iterations)
+        if self.conv_size is not None:
+            o += jnp.repeat(self._convolve(params["conv"]["kernel"], v), self.heads // v.shape[2], 2)
+        return _dense(params["o_proj"], _merge(o))
+
+    def _convolve(self, kernel, v):
+        side, tokens = self.conv_size // 2, v.shape[1]
+        padded = jnp.pad(v, ((0, 0), (side, side), (0, 0), (0, 0)))
+        return sum(padded[:, i : i + tokens] * weights[0, :, None] for i, weights in enumerate(kernel))
+
+
+@dataclasses.dataclass(frozen=True)
+class FNet(_Layer):
+    """Tokens mixed by a Fourier transform, without parameters: `linattn.torch.nn.FNet`.
+
+    Args:
+      hidden_size: of the tokens.
+
+    Lee-Thorp et al., "FNet: Mixing Tokens with Fourier Transforms", 2022.
+    """
+
+    _sees_all = True
+
+    def init(self, key, dtype=jnp.float32):
+        return {}
+
+    def _mix(self, params, x, calls):
+        return linattn.fnet(x)
+
+
+@dataclasses.dataclass(frozen=True)
+class SlidingWindowAttention(_Attention):
+    """Softmax attention of the last tokens, in O(T · window) time: `linattn.torch.nn.SlidingWindowAttention`.
+
+    Args:
+      hidden_size, heads, kv_heads: as in `LinearAttention`.
+      window: how many tokens, itself among them, a token attends to.
+
+    A cache has the keys and values of window − 1 tokens, and how many of them there are. It goes without
+    packed sequences.
+    """
+
+    _: dataclasses.KW_ONLY
+    window: int = 512
+
+    def __post_init__(self):
+        super().__post_init__()
+        _check_sizes(window=self.window)
+
+    def _cached(self):
+        head, kv_heads = self._sizes
+        tokens = ((self.window - 1, kv_heads, head), None)
+        return {"keys": tokens, "values": tokens, "length": ((), jnp.int32)}
+
+    def _mix(self, params, x, calls):
+        o = calls.attend(*self._project(params, x), self.window)
+        return _dense(params["o_proj"], _merge(o))
+
+
+@dataclasses.dataclass(frozen=True)
+class HybridAttention(SlidingWindowAttention):
+    """Softmax attention in a window beside linear attention over everything: `linattn.torch.nn.HybridAttention`.
+
+    Args:
+      hidden_size, heads, kv_heads: as in `LinearAttention`.
+      window: of the softmax.
+      feature_map: "hedgehog", trained as `feature_map_q` and `feature_map_k`, whose `weight` is
+        ``[heads, head, head]``; or a name that `linattn.attention` takes.
+
+    `mix_logit` ``[heads]`` is trained: the output of a head is σ(mix_logit) times that of the window, and
+    1 − σ(mix_logit) times that of the linear attention. Arora et al., "Simple linear attention language models
+    balance the recall-throughput tradeoff", 2024.
+    """
+
+    _: dataclasses.KW_ONLY
+    window: int = 64
+    feature_map: str = "hedgehog"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not self._is_trained:
+            _features.parse(self.feature_map)
+
+    @property
+    def _is_trained(self):
+        return self.feature_map == "hedgehog"
+
+    def init(self, key, dtype=jnp.float32):
+        head, kv_heads = self._sizes
+        params = super().init(key, dtype) | {"mix_logit": jnp.zeros(self.heads, dtype)}
+        if self._is_trained:
+            for side, heads in (("q", self.heads), ("k", kv_heads)):
+                params[f"feature_map_{side}"] = {"weight": jnp.tile(jnp.eye(head, dtype=dtype), (heads, 1, 1))}
+        return params
+
+    def make_cache(self, batch, dtype=jnp.float32):
+        head, kv_heads = self._sizes
+        shape = (batch, kv_heads, 2 * head if self._is_trained else head)
+        state = linattn.State(jnp.zeros((*shape, head)), jnp.zeros(shape))
+        return super().make_cache(batch, dtype) | {"state": state}
+
+    def _mix(self, params, x, calls):
+        q, k, v = self._project(params, x)
+        phi, share = self.feature_map, jax.nn.sigmoid(params["mix_logit"])
+        if self._is_trained:
+            phi = linattn.feature_maps.hedgehog(*(params[f"feature_map_{side}"]["weight"] for side in "qk"))
+        if calls.before is None and calls.cu_seqlens is None:
+            o = linattn.hybrid(q, k, v, share, window=self.window, feature_map=phi)
+        else:
+            near = calls.attend(q, k, v, self.window)
+            far = calls.recur(linattn.scan, q, k, v, returns="return_state", feature_map=phi, normalize=True, scale=1.0)
+            share = share[:, None].astype(near.dtype)
+            o = share * near + (1 - share) * far
+        return _dense(params["o_proj"], _merge(o))
+
+
 def params_from_torch(state_dict):
     """The parameters of a layer here, from the `state_dict` of the one in `linattn.torch.nn`."""
     params = {}
     for name, tensor in state_dict.items():
         *path, last = name.split(".")
         array = jnp.asarray(tensor.detach().cpu().numpy())
-        if last == "weight" and array.ndim == 3:
+        if path and path[-1].startswith("feature_map"):
+            pass  # as the functions of `linattn.feature_maps` take it
+        elif last == "weight" and array.ndim == 4:
+            last, array = "kernel", array[..., 0].transpose(2, 1, 0)
+        elif last == "weight" and array.ndim == 3:
             last, array = "kernel", array.transpose(2, 1, 0)
         elif last == "weight" and array.ndim == 2:
             last, array = "kernel", array.T
