@@ -81,16 +81,16 @@ def nystrom_score_bytes(n, m):
 
 
 def fnet_flops(n, d):
-    """Flops of `linattn.fnet`, a real transform over n tokens and d features: 2.5 nd log₂(nd), half of
-    the 5 N log₂ N of a complex transform of powers of two."""
+    """Flops of the two transforms of `linattn.fnet` over n tokens and d features: 1.25 nd log₂(nd), a quarter of the
+    5 N log₂ N of a complex transform of powers of two, since it has real numbers and works on half of them."""
     _check(1, n=n, d=d)
-    return 2.5 * n * d * _math.log2(n * d)
+    return 1.25 * n * d * _math.log2(n * d)
 
 
 def fnet_spectrum_bytes(n, d):
-    """Bytes of the n × (⌊d/2⌋ + 1) complex numbers of the transform, of which `linattn.fnet` takes the real parts."""
+    """Bytes of the (⌊n/2⌋ + 1) × (⌊d/2⌋ + 1) complex numbers between the two transforms of `linattn.fnet`."""
     _check(1, n=n, d=d)
-    return 2 * _FLOAT * n * (d // 2 + 1)
+    return 2 * _FLOAT * (n // 2 + 1) * (d // 2 + 1)
 
 
 # ----------------------------------------------------------------------------

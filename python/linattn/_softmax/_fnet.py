@@ -12,9 +12,10 @@ def fnet(x):
 
         y[t, d] = Re Σ_{s, c} x[s, c] e^{−2πi (s t / T + c d / D)}
 
-    See Lee-Thorp et al., "FNet: Mixing Tokens with Fourier Transforms", 2022. The transform is that of
-    x's library, `numpy.fft.rfft2` (PocketFFT), `torch.fft.rfft2` or `jax.numpy.fft.rfft2`, of half of the
-    features; the others follow by ``y[t, d] = y[−t, −d]``.
+    See Lee-Thorp et al., "FNet: Mixing Tokens with Fourier Transforms", 2022. The transforms are those of
+    x's library, `numpy.fft` (PocketFFT), `torch.fft` or `jax.numpy.fft`. The result is the transform of x's even
+    part, and even itself: half of the features are transformed over tokens, `rfft`, and half of the tokens over
+    features, `irfft`; the others follow by ``y[t, d] = y[−t, −d]``.
 
     Args:
       x: ``[..., T, D]`` of NumPy, PyTorch or JAX; float16, bfloat16, float32 or float64.
@@ -30,13 +31,21 @@ def fnet(x):
         raise ValueError(f"x: expected shape (..., T, D) with tokens and features, but got {tuple(x.shape)}")
     if "float" not in str(x.dtype):
         raise TypeError(f"x: expected a floating-point dtype, but got {x.dtype}")
-    D, dtype = x.shape[-1], x.dtype
-    y = library.fft.rfft2(_cast(x, library.float32) if "16" in str(dtype) else x).real
-    rows = y[..., 1 : (D + 1) // 2]
-    # Row 0 is its own mirror image, row t that of row T − t.
-    first, others = library.flip(rows[..., :1, :], (-1,)), library.flip(rows[..., 1:, :], (-2, -1))
-    mirrored = library.concatenate([first, others], -2)
-    return _cast(library.concatenate([y, mirrored], -1), dtype)
+    (T, D), dtype = x.shape[-2:], x.dtype
+    if "16" in str(dtype):
+        x = _cast(x, library.float32)
+
+    def reverse(x, axis):
+        """x at −i for every index i; 0 is its own mirror image."""
+        first, others = (x[..., :1], x[..., 1:]) if axis == -1 else (x[..., :1, :], x[..., 1:, :])
+        return library.concatenate([first, library.flip(others, (axis,))], axis)
+
+    # The even part at (s, −c): the inverse transform over c is then the forward one of the part itself.
+    features = library.concatenate([x[..., :1], library.flip(x[..., D - D // 2 :], (-1,))], -1)
+    even = 0.5 * (reverse(x[..., : D // 2 + 1], -2) + features)
+    y = library.fft.irfft(library.fft.rfft(even, None, -2), D, -1, "forward")
+    mirrored = reverse(library.flip(y[..., 1 : (T + 1) // 2, :], (-2,)), -1)
+    return _cast(library.concatenate([y, mirrored], -2), dtype)
 
 
 def _cast(x, dtype):
