@@ -35,10 +35,11 @@ NEEDED = {"gated_deltaproduct": {"num_householder": 2}, "lightning": {"layer_idx
 # Public names whose calls launch no kernels of their own on a GPU.
 ELSEWHERE = {
     "other names of the functions here": {"conv", "fla"},
-    "they run on the CPU": {"onnx_causal_conv_with_state", "onnx_linear_attention", "reference", "weights"},
-    "objects; methods of State and StatePool are here": {"Kernel", "RandomProjection", "State", "StatePool", "UnsupportedError"},
-    "settings, models and texts": {"__version__", "compile", "convert", "costs", "deadline", "explain", "feature_maps", "get_num_threads",
-                                   "random_projection", "set_num_threads"},
+    "they run on the CPU": {"nystrom", "onnx_causal_conv_with_state", "onnx_linear_attention", "reference", "weights"},
+    "by the Fourier transform of the arrays' library, and by selective_scan": {"fnet", "s4d"},
+    "objects; methods of State and StatePool are here": {"Kernel", "RandomProjection", "Report", "State", "StatePool", "UnsupportedError"},
+    "settings, models and texts": {"__version__", "block_mask", "compile", "convert", "costs", "deadline", "explain", "feature_maps", "get_num_threads",
+                                   "random_projection", "report", "set_num_threads"},
 }  # fmt: skip
 # Independent results, where they are not B·H·V, the columns of all states.
 CHANNELS = {"hgrn": B * D, "rwkv4": B * H * D, "lru": B * 32}
@@ -136,6 +137,9 @@ def _others(dtype, gates):
     favor = maps.favor(_array(f"{D} {D}", "float32"))
     yield "attention", "causal, favor", lambda: linattn.attention(q, k, v, causal=True, feature_map=favor), columns
     weight = _array(str(D), "float32")
+    sums, share = _array(f"{T} 256", dtype), _array(str(H), "float32")
+    yield "linformer", "", lambda: linattn.linformer(q, k, v, sums), rows
+    yield "hybrid", "", lambda: linattn.hybrid(q, k, v, share, window=128), columns
     yield "output_norm", "", lambda: linattn.output_norm(q, weight=weight), rows
     yield "output_norm", "gate", lambda: linattn.output_norm(q, weight=weight, gate=k), rows
     x, taps = tokens(B, T, H * D), _array(f"{H * D} 4", "float32")

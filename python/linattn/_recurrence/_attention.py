@@ -137,8 +137,8 @@ def attention(
     Raises:
       ValueError, TypeError: naming the operand, what was expected and what came.
     """
-    groups = (cu_seqlens, cu_seqlens_k, cache_seqlens, block_table, block_mask, block_size)
-    if any(x is not None for x in groups):
+    if not (cu_seqlens is cu_seqlens_k is cache_seqlens is block_table is block_mask is block_size is None):
+        groups = (cu_seqlens, cu_seqlens_k, cache_seqlens, block_table, block_mask, block_size)
         kind = find_kind(dict(zip(_GROUPS, groups)), weights)
         if dropout != 0 or seed is not None:
             raise ValueError(f"dropout: expected 0 and no seed beside groups of queries ({kind}), but got {dropout!r}")

@@ -86,7 +86,7 @@ def _make_plan(landmarks, divides, iterations, return_residual, causal, scale, t
         return _nystrom_text(dtype, extents, landmarks, divides, iterations, return_residual, scale)
 
     results = [("residual", "state", "N Ho")] if return_residual else []
-    return make_plan("nystrom", text, [], [], target, results)
+    return make_plan("nystrom", text, [], [], target, results, host="landmarks")
 
 
 makers["nystrom"] = _make_plan
