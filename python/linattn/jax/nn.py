@@ -18,13 +18,15 @@ are nested dicts as Flax has them: `kernel` ``[in, out]`` and `bias` of a projec
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import jax
 import jax.numpy as jnp
 
 import linattn
 
+from .._jax._layers import (
+    Attention, Layer, Projected, check_sizes, dense, draw_conv, draw_dense, draw_rates, draw_steps, merge, split,
+)  # fmt: skip
 from .._maps import _features
 
 __all__ = [
@@ -33,185 +35,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-# ----------------------------------------------------------------------------
-# Parts
-# ----------------------------------------------------------------------------
-
-
-def _draw_dense(key, size, out, dtype, bias=False):
-    bound = size**-0.5
-    kernel, offset = jax.random.split(key)
-    params = {"kernel": jax.random.uniform(kernel, (size, out), dtype, -bound, bound)}
-    if bias:
-        params["bias"] = jax.random.uniform(offset, (out,), dtype, -bound, bound)
-    return params
-
-
-def _dense(params, x):
-    y = x @ params["kernel"]
-    return y + params["bias"] if "bias" in params else y
-
-
-def _draw_conv(key, channels, width, dtype, bias=False):
-    bound = width**-0.5
-    params = {"kernel": jax.random.uniform(key, (width, 1, channels), dtype, -bound, bound)}
-    if bias:
-        params["bias"] = jnp.zeros(channels, dtype)
-    return params
-
-
-def _draw_rates(key, heads, low=1.0):
-    return jnp.log(jax.random.uniform(key, (heads,), minval=low, maxval=16.0))
-
-
-def _draw_steps(key, heads):
-    logarithms = jax.random.uniform(key, (heads,), minval=math.log(1e-3), maxval=math.log(0.1))
-    steps = jnp.exp(logarithms)
-    return steps + jnp.log(-jnp.expm1(-steps))
-
-
-def _check_sizes(**sizes):
-    for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int):
-            raise TypeError(f"{name}: expected an integer, but got {type(size).__name__}")
-        if size < 1:
-            raise ValueError(f"{name}: expected a positive integer, but got {size}")
-
-
-def _split(x, size):
-    return x.reshape(*x.shape[:-1], -1, size)
-
-
-def _merge(x):
-    return x.reshape(*x.shape[:-2], -1)
-
-
-class _Calls:
-    """The calls of one `apply`, and the cache that they leave."""
-
-    def __init__(self, cache, cu_seqlens):
-        self.before, self.after, self.cu_seqlens = cache, {}, cu_seqlens
-
-    def recur(self, function, *operands, state="initial_state", returns="output_final_state", **options):
-        options["cu_seqlens"] = self.cu_seqlens
-        if self.before is None:
-            return function(*operands, **options)
-        y, self.after["state"] = function(*operands, **{state: self.before["state"], returns: True}, **options)
-        return y
-
-    def convolve(self, params, x, name):
-        weight = params["kernel"][:, 0].T
-        options = {"activation": "silu", "cu_seqlens": self.cu_seqlens}
-        if self.before is None:
-            return linattn.causal_conv1d(x, weight, params.get("bias"), **options)
-        y, self.after[name] = linattn.causal_conv1d(
-            x, weight, params.get("bias"), initial_state=self.before[name], return_state=True, **options
-        )
-        return y
-
-    def attend(self, q, k, v, window):
-        """Causal softmax attention in a window, behind the keys and values of the cache."""
-        options = {"causal": True, "weights": "softmax", "window": window}
-        if self.before is None:
-            return linattn.attention(q, k, v, cu_seqlens=self.cu_seqlens, **options)
-        if self.cu_seqlens is not None:
-            raise ValueError("cu_seqlens: expected None beside a cache of keys, but got both")
-        length, room = self.before["length"], window - 1
-        k, v = (jnp.concatenate([self.before[name], x], 1) for name, x in (("keys", k), ("values", v)))
-        mask = jnp.arange(k.shape[1]) >= room - length[:, None]
-        T = q.shape[1]
-        self.after |= {"keys": k[:, T:], "values": v[:, T:], "length": jnp.minimum(length + T, room)}
-        return linattn.attention(q, k, v, mask=mask, **options)
-
-    def finish(self, y):
-        return y if self.before is None else (y, self.after)
-
-
-_WHY = "whose tokens depend on all others"
-
-
 @dataclasses.dataclass(frozen=True)
-class _Layer:
-    hidden_size: int
-
-    _sees_all = False  # every token depends on all others of its row
-
-    def apply(self, params, x, cache=None, cu_seqlens=None):
-        """The layer's output for every token.
-
-        Args:
-          params: what `init` has made.
-          x: ``[B, T, hidden_size]``.
-          cache: what `make_cache` or a former call has made.
-          cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1; a cache then has N rows.
-
-        Returns:
-          ``[B, T, hidden_size]``, or given a cache ``(y, the cache after these tokens)``.
-        """
-        if len(x.shape) != 3 or x.shape[-1] != self.hidden_size:
-            raise ValueError(f"x: expected shape (B, T, {self.hidden_size}), but got {tuple(x.shape)}")
-        for name, given in (("cache", cache), ("cu_seqlens", cu_seqlens)):
-            if self._sees_all and given is not None:
-                raise ValueError(f"{name}: expected None for {type(self).__name__}, {_WHY}, but got one")
-        calls = _Calls(cache, cu_seqlens)
-        return calls.finish(self._mix(params, x, calls))
-
-    def make_cache(self, batch, dtype=jnp.float32):
-        """The cache before the first token; `dtype` is that of the tokens."""
-        if self._sees_all:
-            raise ValueError(f"make_cache: expected a causal layer, but got {type(self).__name__}, {_WHY}")
-        return {name: jnp.zeros((batch, *shape), kind or dtype) for name, (shape, kind) in self._cached().items()}
-
-
-@dataclasses.dataclass(frozen=True)
-class _Projected(_Layer):
-    heads: int
-
-    def __post_init__(self):
-        if self.hidden_size % self.heads:
-            raise ValueError(f"heads: expected a number that divides hidden_size, {self.hidden_size}, but got {self.heads}")
-
-    def _draw_projections(self, key, sizes, dtype, conv_size=None):
-        params = {}
-        for (name, (size, out)), part in zip(sizes.items(), jax.random.split(key, len(sizes))):
-            params[f"{name}_proj"] = _draw_dense(part, size, out, dtype)
-            if conv_size is not None and name in "qkv":
-                params[f"{name}_conv1d"] = _draw_conv(part, out, conv_size, dtype)
-        return params
-
-
-@dataclasses.dataclass(frozen=True)
-class _Attention(_Projected):
-    kv_heads: int | None = None
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.heads % (self.kv_heads or self.heads):
-            raise ValueError(f"kv_heads: expected a number that divides heads, {self.heads}, but got {self.kv_heads}")
-
-    @property
-    def _sizes(self):
-        head = self.hidden_size // self.heads
-        return head, self.kv_heads or self.heads
-
-    def init(self, key, dtype=jnp.float32):
-        head, kv_heads = self._sizes
-        inner = (self.hidden_size, kv_heads * head)
-        return self._draw_projections(
-            key, {"q": (self.hidden_size,) * 2, "k": inner, "v": inner, "o": (self.hidden_size,) * 2}, dtype
-        )
-
-    def _project(self, params, x):
-        return (_split(_dense(params[f"{name}_proj"], x), self._sizes[0]) for name in "qkv")
-
-
-# ----------------------------------------------------------------------------
-# Layers
-# ----------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class LinearAttention(_Attention):
+class LinearAttention(Attention):
     """Linear attention, causal: `linattn.torch.nn.LinearAttention`.
 
     Args:
@@ -237,11 +62,11 @@ class LinearAttention(_Attention):
             linattn.scan, q, k, v, returns="return_state", feature_map=self.feature_map, normalize=True,
             scale=1.0,
         )  # fmt: skip
-        return _dense(params["o_proj"], _merge(o))
+        return dense(params["o_proj"], merge(o))
 
 
 @dataclasses.dataclass(frozen=True)
-class GatedLinearAttention(_Projected):
+class GatedLinearAttention(Projected):
     """Gated linear attention: `linattn.torch.nn.GatedLinearAttention`.
 
     Args:
@@ -271,8 +96,8 @@ class GatedLinearAttention(_Projected):
         }  # fmt: skip
         return self._draw_projections(projections, sizes, dtype) | {
             "gk_proj": {
-                "0": _draw_dense(first, size, self.gate_rank, dtype),
-                "1": _draw_dense(second, self.gate_rank, kv_heads * head, dtype, bias=True),
+                "0": draw_dense(first, size, self.gate_rank, dtype),
+                "1": draw_dense(second, self.gate_rank, kv_heads * head, dtype, bias=True),
             },
             "g_norm_swish_gate": {"scale": jnp.ones(value_head, dtype)},
         }
@@ -283,17 +108,17 @@ class GatedLinearAttention(_Projected):
 
     def _mix(self, params, x, calls):
         head, value_head, _ = self._sizes
-        q, k = (_split(_dense(params[f"{name}_proj"], x), head) for name in "qk")
-        v, gate = (_split(_dense(params[f"{name}_proj"], x), value_head) for name in "vg")
-        g = _dense(params["gk_proj"]["1"], _dense(params["gk_proj"]["0"], x))
-        g = jax.nn.log_sigmoid(_split(g, head)) / self.gate_normalizer
+        q, k = (split(dense(params[f"{name}_proj"], x), head) for name in "qk")
+        v, gate = (split(dense(params[f"{name}_proj"], x), value_head) for name in "vg")
+        g = dense(params["gk_proj"]["1"], dense(params["gk_proj"]["0"], x))
+        g = jax.nn.log_sigmoid(split(g, head)) / self.gate_normalizer
         o = calls.recur(linattn.gla, q, k, v, g)
         o = linattn.output_norm(o, weight=params["g_norm_swish_gate"]["scale"], gate=gate, eps=self.norm_eps)
-        return _dense(params["o_proj"], _merge(o))
+        return dense(params["o_proj"], merge(o))
 
 
 @dataclasses.dataclass(frozen=True)
-class GatedDeltaNet(_Projected):
+class GatedDeltaNet(Projected):
     """The gated delta rule: `linattn.torch.nn.GatedDeltaNet`.
 
     Args:
@@ -325,8 +150,8 @@ class GatedDeltaNet(_Projected):
             "b": (size, value_heads), "g": (size, values), "o": (values, size),
         }  # fmt: skip
         return self._draw_projections(projections, sizes, dtype, self.conv_size) | {
-            "A_log": _draw_rates(rates, value_heads, 0.01),
-            "dt_bias": _draw_steps(steps, value_heads),
+            "A_log": draw_rates(rates, value_heads, 0.01),
+            "dt_bias": draw_steps(steps, value_heads),
             "o_norm": {"scale": jnp.ones(value_head, dtype)},
         }
 
@@ -339,21 +164,21 @@ class GatedDeltaNet(_Projected):
     def _mix(self, params, x, calls):
         head, value_head, _ = self._sizes
         q, k, v = (
-            _split(calls.convolve(params[f"{name}_conv1d"], _dense(params[f"{name}_proj"], x), f"{name}_conv"), size)
+            split(calls.convolve(params[f"{name}_conv1d"], dense(params[f"{name}_proj"], x), f"{name}_conv"), size)
             for name, size in (("q", head), ("k", head), ("v", value_head))
         )
         o = calls.recur(
-            linattn.gated_delta_rule, q, k, v, _dense(params["a_proj"], x), _dense(params["b_proj"], x),
+            linattn.gated_delta_rule, q, k, v, dense(params["a_proj"], x), dense(params["b_proj"], x),
             use_qk_l2norm_in_kernel=True, use_gate_in_kernel=True, A_log=params["A_log"], dt_bias=params["dt_bias"],
             use_beta_sigmoid_in_kernel=True,
         )  # fmt: skip
-        gate = _split(_dense(params["g_proj"], x), value_head)
+        gate = split(dense(params["g_proj"], x), value_head)
         o = linattn.output_norm(o, weight=params["o_norm"]["scale"], gate=gate, eps=self.norm_eps)
-        return _dense(params["o_proj"], _merge(o))
+        return dense(params["o_proj"], merge(o))
 
 
 @dataclasses.dataclass(frozen=True)
-class Mamba2(_Layer):
+class Mamba2(Layer):
     """The mixer of Mamba-2: `linattn.torch.nn.Mamba2`.
 
     Args:
@@ -384,11 +209,11 @@ class Mamba2(_Layer):
         width, channels, heads = self._sizes
         first, conv, steps, rates, last = jax.random.split(key, 5)
         return {
-            "in_proj": _draw_dense(first, self.hidden_size, width + channels + heads, dtype),
-            "conv1d": _draw_conv(conv, channels, self.conv_size, dtype, bias=True),
-            "dt_bias": _draw_steps(steps, heads), "A_log": _draw_rates(rates, heads), "D": jnp.ones(heads),
+            "in_proj": draw_dense(first, self.hidden_size, width + channels + heads, dtype),
+            "conv1d": draw_conv(conv, channels, self.conv_size, dtype, bias=True),
+            "dt_bias": draw_steps(steps, heads), "A_log": draw_rates(rates, heads), "D": jnp.ones(heads),
             "norm": {"scale": jnp.ones(width, dtype)},
-            "out_proj": _draw_dense(last, width, self.hidden_size, dtype),
+            "out_proj": draw_dense(last, width, self.hidden_size, dtype),
         }  # fmt: skip
 
     def _cached(self):
@@ -400,22 +225,22 @@ class Mamba2(_Layer):
 
     def _mix(self, params, x, calls):
         width, channels, heads = self._sizes
-        gate, tokens, dt = jnp.split(_dense(params["in_proj"], x), [width, width + channels], axis=-1)
+        gate, tokens, dt = jnp.split(dense(params["in_proj"], x), [width, width + channels], axis=-1)
         tokens = calls.convolve(params["conv1d"], tokens, "conv")
         u, B, C = jnp.split(tokens, [width, width + self.groups * self.state_size], axis=-1)
         y = calls.recur(
-            linattn.mamba2, _split(u, self.head_dim), dt, -jnp.exp(params["A_log"]), _split(B, self.state_size),
-            _split(C, self.state_size), D=params["D"], dt_bias=params["dt_bias"], dt_softplus=True,
+            linattn.mamba2, split(u, self.head_dim), dt, -jnp.exp(params["A_log"]), split(B, self.state_size),
+            split(C, self.state_size), D=params["D"], dt_bias=params["dt_bias"], dt_softplus=True,
             state="initial_states", returns="return_final_states",
         )  # fmt: skip
         y = linattn.output_norm(
-            _merge(y), weight=params["norm"]["scale"], gate=gate, gate_first=True, groups=self.groups, eps=self.norm_eps
+            merge(y), weight=params["norm"]["scale"], gate=gate, gate_first=True, groups=self.groups, eps=self.norm_eps
         )
-        return _dense(params["out_proj"], y)
+        return dense(params["out_proj"], y)
 
 
 @dataclasses.dataclass(frozen=True)
-class LinformerAttention(_Attention):
+class LinformerAttention(Attention):
     """Softmax attention to `rank` sums of keys and values: `linattn.torch.nn.LinformerAttention`.
 
     Args:
@@ -436,7 +261,7 @@ class LinformerAttention(_Attention):
 
     def __post_init__(self):
         super().__post_init__()
-        _check_sizes(length=self.length, rank=self.rank)
+        check_sizes(length=self.length, rank=self.rank)
         if self.sharing not in ("none", "kv"):
             raise ValueError(f"sharing: expected one of none, kv, but got {self.sharing!r}")
 
@@ -457,11 +282,11 @@ class LinformerAttention(_Attention):
         if tokens > self.length:
             raise ValueError(f"x: expected at most {self.length} tokens, but got {tokens}")
         o = linattn.linformer(*self._project(params, x), *(params[name][:tokens] for name in self._names))
-        return _dense(params["o_proj"], _merge(o))
+        return dense(params["o_proj"], merge(o))
 
 
 @dataclasses.dataclass(frozen=True)
-class NystromAttention(_Attention):
+class NystromAttention(Attention):
     """Softmax attention from the scores of landmarks: `linattn.torch.nn.NystromAttention`.
 
     Args:
@@ -483,9 +308,9 @@ class NystromAttention(_Attention):
 
     def __post_init__(self):
         super().__post_init__()
-        _check_sizes(landmarks=self.landmarks, iterations=self.iterations)
+        check_sizes(landmarks=self.landmarks, iterations=self.iterations)
         if self.conv_size is not None:
-            _check_sizes(conv_size=self.conv_size)
+            check_sizes(conv_size=self.conv_size)
             if self.conv_size % 2 == 0:
                 raise ValueError(f"conv_size: expected an odd number, but got {self.conv_size}")
 
@@ -493,14 +318,14 @@ class NystromAttention(_Attention):
         if self.conv_size is None:
             return super().init(key, dtype)
         key, conv = jax.random.split(key)
-        return super().init(key, dtype) | {"conv": _draw_conv(conv, self._sizes[1], self.conv_size, dtype)}
+        return super().init(key, dtype) | {"conv": draw_conv(conv, self._sizes[1], self.conv_size, dtype)}
 
     def _mix(self, params, x, calls):
         q, k, v = self._project(params, x)
         o = linattn.nystrom(q, k, v, landmarks=min(self.landmarks, x.shape[1]), iterations=self.iterations)
         if self.conv_size is not None:
             o += jnp.repeat(self._convolve(params["conv"]["kernel"], v), self.heads // v.shape[2], 2)
-        return _dense(params["o_proj"], _merge(o))
+        return dense(params["o_proj"], merge(o))
 
     def _convolve(self, kernel, v):
         side, tokens = self.conv_size // 2, v.shape[1]
@@ -509,7 +334,7 @@ class NystromAttention(_Attention):
 
 
 @dataclasses.dataclass(frozen=True)
-class FNet(_Layer):
+class FNet(Layer):
     """Tokens mixed by a Fourier transform, without parameters: `linattn.torch.nn.FNet`.
 
     Args:
@@ -528,7 +353,7 @@ class FNet(_Layer):
 
 
 @dataclasses.dataclass(frozen=True)
-class SlidingWindowAttention(_Attention):
+class SlidingWindowAttention(Attention):
     """Softmax attention of the last tokens, in O(T · window) time: `linattn.torch.nn.SlidingWindowAttention`.
 
     Args:
@@ -544,7 +369,7 @@ class SlidingWindowAttention(_Attention):
 
     def __post_init__(self):
         super().__post_init__()
-        _check_sizes(window=self.window)
+        check_sizes(window=self.window)
 
     def _cached(self):
         head, kv_heads = self._sizes
@@ -553,7 +378,7 @@ class SlidingWindowAttention(_Attention):
 
     def _mix(self, params, x, calls):
         o = calls.attend(*self._project(params, x), self.window)
-        return _dense(params["o_proj"], _merge(o))
+        return dense(params["o_proj"], merge(o))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -610,7 +435,7 @@ class HybridAttention(SlidingWindowAttention):
             far = calls.recur(linattn.scan, q, k, v, returns="return_state", feature_map=phi, normalize=True, scale=1.0)
             share = share[:, None].astype(near.dtype)
             o = share * near + (1 - share) * far
-        return _dense(params["o_proj"], _merge(o))
+        return dense(params["o_proj"], merge(o))
 
 
 def params_from_torch(state_dict):
