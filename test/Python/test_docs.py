@@ -107,7 +107,8 @@ def test_modules_parse(source, checkout):
 
 
 @pytest.mark.parametrize("source", list(fences("python")))
-def test_python(source):
+def test_python(source, checkout, monkeypatch):
+    monkeypatch.chdir(checkout)  # for files that a page reads or writes
     if any(name in source for name in ("torch", "linattn_runner", "linattn_onnxruntime", "transformers")):
         compile(source, "<page>", "exec")
         pytest.skip("needs a GPU, a bundle or a model; its syntax was checked")

@@ -60,6 +60,16 @@ def test_every_public_function_is_there():
         assert min(int(threads) for _, threads in kernels) >= launches.WARP, row
 
 
+def test_functions_of_the_host_refuse_a_gpu(recorder):
+    """Code beside their kernels reads memory: the emulator runs it, a launch does not."""
+    q = launches.Device(np.zeros((1, 64, 2, 16), np.float32))
+    seed = launches.Device(np.zeros(1, np.int64))
+    with pytest.raises(linattn.UnsupportedError, match="landmarks: expected arrays in the memory of the CPU .* but got target='nvvm'"):
+        linattn.nystrom(q, q, q, landmarks=8)
+    with pytest.raises(linattn.UnsupportedError, match="seed: expected arrays in the memory of the CPU .* but got target='nvvm'"):
+        linattn.attention(q, q, q, weights="softmax", dropout=0.1, seed=seed)
+
+
 def draw(rng, *shape, dtype=np.float32):
     return rng.standard_normal(shape).astype(dtype)
 

@@ -56,8 +56,12 @@ def test_costs(name):
     for wrong in WRONG:
         for count in range(5):
             refuse(getattr(costs, name), *[wrong] * count)
-    with pytest.raises(TypeError, match=rf"{name}: expected the arguments .*, but got "):
-        getattr(costs, name)(object(), object())
+    try:
+        count = sum(p.default is p.empty for p in inspect.signature(getattr(costs, name)).parameters.values())
+    except ValueError:  # of C
+        count = 2
+    with pytest.raises(TypeError, match=rf"^({name}: expected the arguments .*|\w+: expected a number.*), but got "):
+        getattr(costs, name)(*[object()] * count)
 
 
 def test_kernels():
