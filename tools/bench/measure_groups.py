@@ -11,7 +11,7 @@ import argparse
 import numpy as np
 import torch
 import torch.nn.functional as F
-from measure_relatives import race
+from turns import race
 
 import linattn
 

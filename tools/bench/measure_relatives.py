@@ -7,25 +7,13 @@ Prints a table in Markdown. CPU time of one thread, f32, the least of several ca
 """
 
 import argparse
-import time
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from turns import race
 
 import linattn
-
-
-def race(runs, repetitions):
-    """The least CPU time of each run."""
-    least = [float("inf")] * len(runs)
-    for repetition in range(repetitions + 1):
-        for i, run in enumerate(runs):
-            begin = time.process_time()
-            run()
-            if repetition:  # The first one compiles.
-                least[i] = min(least[i], time.process_time() - begin)
-    return least
 
 
 def draw(T, H, D):

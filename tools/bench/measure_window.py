@@ -8,26 +8,15 @@ turn. A useful product is one that the causal mask or the window keeps.
 """
 
 import argparse
-import time
 
 import numpy as np
 import torch
+from turns import race
 
 import linattn
 
 # All keys are measured on so many tokens: their work grows with the square.
 FULL_TOKENS = 4096
-
-
-def least_seconds(runs, repetitions):
-    least = [float("inf")] * len(runs)
-    for repetition in range(repetitions + 1):
-        for i, run in enumerate(runs):
-            begin = time.process_time()
-            run()
-            if repetition:  # The first one compiles.
-                least[i] = min(least[i], time.process_time() - begin)
-    return least
 
 
 def measure(T, window, D, H=2):
@@ -39,7 +28,7 @@ def measure(T, window, D, H=2):
     mask = (distance >= 0) & (distance < window)
     tensors = [torch.from_numpy(x).transpose(1, 2).contiguous() for x in (q, k, v)]
     attend = torch.nn.functional.scaled_dot_product_attention
-    ours, full, masked = least_seconds(
+    ours, full, masked = race(
         (
             lambda: linattn.attention(q, k, v, window=window, **options),
             lambda: linattn.attention(*short, **options),
