@@ -106,12 +106,17 @@ def _find_kernel(operands, q_num_heads, kv_num_heads, update_rule, scale, chunk_
     _integer("chunk_size", chunk_size)
     arrays = [_describe(name, x) for name, x in zip(_NAMES, operands)]
     signature = _signature(arrays, (*counts, update_rule, scale, chunk_size))
-    kernel = _kernels.get(signature)
+    return _find(signature, "onnx_linear_attention", lambda: _module_text(arrays, counts, update_rule, float(scale)))
+
+
+def _find(key, name, text):
+    """The kernel of a key; `text` makes its module if there is none yet."""
+    kernel = _kernels.get(key)
     if kernel is None:
-        kernel = _compile(_module_text(arrays, counts, update_rule, float(scale)))
+        kernel = _compile(text(), name)
         if len(_kernels) >= _MAX_KERNELS:
             _kernels.clear()
-        _kernels[signature] = kernel
+        _kernels[key] = kernel
     return kernel
 
 
@@ -135,25 +140,37 @@ def _describe(name, array):
     return array
 
 
-def _module_text(arrays, counts, rule, scale):
-    """The module of one operator. Sizes of heads are constants in it, as is the
-    length 1 of decoding; batch and length are not."""
-    length = "1" if arrays[0].shape[1] == 1 else "?"
-    arguments, names, types = [], [], []
-    for name, array in zip(_NAMES, arrays):
+def _declare(names, arrays, sizes_of):
+    """(arguments of a function, operands and types of its operator); what is None is no argument.
+
+    Args:
+      sizes_of: (name, sizes as text) -> the sizes of its type, of which "?" are open.
+    """
+    arguments, operands, types = [], [], []
+    for name, array in zip(names, arrays):
         if array is None:
-            names.append("%none")
+            operands.append("%none")
             types.append("none")
             continue
         dtype = str(array.dtype).rpartition(".")[2]
         if dtype not in _DTYPES:
             raise TypeError(f"{name}: expected float16, bfloat16, float32 or float64, but got {dtype}")
-        sizes = ["?", *(str(size) for size in array.shape[1:])]
-        if name != "past_state":
-            sizes[1] = length
+        sizes = sizes_of(name, [str(size) for size in array.shape])
         types.append(f"tensor<{'x'.join([*sizes, _DTYPES[dtype]])}>")
-        names.append("%" + name)
+        operands.append("%" + name)
         arguments.append(f"%{name}: {types[-1]}")
+    return arguments, operands, types
+
+
+def _module_text(arrays, counts, rule, scale):
+    """The module of one operator. Sizes of heads are constants in it, as is the
+    length 1 of decoding; batch and length are not."""
+    length = "1" if arrays[0].shape[1] == 1 else "?"
+
+    def sizes_of(name, sizes):
+        return ["?", sizes[1] if name == "past_state" else length, *sizes[2:]]
+
+    arguments, names, types = _declare(_NAMES, arrays, sizes_of)
     # The sizes of the results, unless an error is on its way.
     query, _, value, past, *_ = arrays
     d_k, d_v = (x.shape[-1] // max(count, 1) for x, count in zip((query, value), counts))
@@ -178,7 +195,7 @@ def _module_text(arrays, counts, rule, scale):
     ])  # fmt: skip
 
 
-def _compile(text, name="onnx_linear_attention"):
+def _compile(text, name):
     try:
         return _linattn.compile(text, "", f"<{name}>", "cpu")
     except ValueError as error:
@@ -222,12 +239,7 @@ def onnx_causal_conv_with_state(input, weight, bias=None, past_state=None, *, ac
     ]
     key = ("conv", activation, *[None if x is None else (str(x.dtype), *x.shape[1:], len(x.shape)) for x in arrays[1:]],
            str(arrays[0].dtype), len(arrays[0].shape), arrays[1].shape[0])  # fmt: skip
-    kernel = _kernels.get(key)
-    if kernel is None:
-        kernel = _compile(_conv_text(arrays, activation), "onnx_causal_conv_with_state")
-        if len(_kernels) >= _MAX_KERNELS:
-            _kernels.clear()
-        _kernels[key] = kernel
+    kernel = _find(key, "onnx_causal_conv_with_state", lambda: _conv_text(arrays, activation))
     return kernel(*[x for x in operands if x is not None])
 
 
@@ -242,25 +254,15 @@ def _describe_any(name, array):
 
 def _conv_text(arrays, activation):
     """The module of one operator: batch and length are left to the call."""
-    names, types, arguments = [], [], []
-    for name, array in zip(_CONV_NAMES, arrays):
-        if array is None:
-            names.append("%none")
-            types.append("none")
-            continue
-        dtype = str(array.dtype).rpartition(".")[2]
-        if dtype not in _DTYPES:
-            raise TypeError(f"{name}: expected float16, bfloat16, float32 or float64, but got {dtype}")
-        sizes = [str(size) for size in array.shape]
+
+    def sizes_of(name, sizes):
         if name == "input":
             if len(sizes) != 3:
-                raise ValueError(f"input: expected shape (B, C, T), but got {tuple(array.shape)}")
-            sizes[0] = sizes[2] = "?"
-        elif name == "past_state" and sizes:
-            sizes[0] = "?"
-        types.append(f"tensor<{'x'.join([*sizes, _DTYPES[dtype]])}>")
-        names.append("%" + name)
-        arguments.append(f"%{name}: {types[-1]}")
+                raise ValueError(f"input: expected shape (B, C, T), but got {tuple(arrays[0].shape)}")
+            return ["?", sizes[1], "?"]
+        return ["?", *sizes[1:]] if name == "past_state" and sizes else sizes
+
+    arguments, names, types = _declare(_CONV_NAMES, arrays, sizes_of)
     element = types[0].rpartition("x")[2][:-1]
     taps = arrays[1].shape[-1] if len(arrays[1].shape) else 1
     results = f"{types[0]}, tensor<?x{arrays[0].shape[1]}x{max(taps - 1, 0)}x{element}>"

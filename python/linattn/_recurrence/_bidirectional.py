@@ -103,21 +103,14 @@ makers["bidirectional"] = _make_plan
 def _make_text(options, sizes, others, maps=()):
     f = _text._Function(options, sizes, maps)
     q, k, v = f.mapped_tokens(f.token_arguments())
-    gates = {
-        name: f.gate_argument(name, rank, dtype)
-        for name, (rank, dtype) in zip(options.gates, others)
-    }
+    gates = f.gate_arguments(others)
     scale = f.scale_argument()
     ((_, type_),) = f.state_types()
     if options.has_state:
         states = [f.argument(name, type_) for name in ("S", "S_reverse")]
         heads = f.state_heads()
     else:
-        count = f.dim("B", q, 0)
-        if "cu_seqlens" in gates:
-            offsets = f.dim("offsets", gates["cu_seqlens"], 0)
-            f.constant_index(1)
-            count = f.define("N", f"arith.subi {offsets}, %c1 : index")
+        count = f.count_sequences(q, gates)
         heads = f.state_heads()
         states = f.zero_state(count, heads) * 2
     dest = f.output(heads)

@@ -209,6 +209,18 @@ class _Function:
         shape = special.get(name) or shapes[rank]
         return self.argument(name, _tensor(*shape, dtype))
 
+    def gate_arguments(self, gates):
+        """The operands of `options.gates` by name, of which `gates` has ranks and dtypes."""
+        return {name: self.gate_argument(name, *gate) for name, gate in zip(self.options.gates, gates)}
+
+    def count_sequences(self, q, gates):
+        """The batch, or the number of packed sequences, one less than that of their offsets."""
+        if "cu_seqlens" not in gates:
+            return self.dim("B", q, 0)
+        offsets = self.dim("offsets", gates["cu_seqlens"], 0)
+        self.constant_index(1)
+        return self.define("N", f"arith.subi {offsets}, %c1 : index")
+
     @property
     def output_type(self):
         s = self.sizes
@@ -371,19 +383,12 @@ def scan_text(options, sizes, extra, maps=()):
         raise ValueError("state_dtype: expected float64 for float64 tokens, but got float32")
     f = _Function(options, sizes, maps)
     q, k, v = f.mapped_tokens(f.token_arguments())
-    gates = {
-        name: f.gate_argument(name, rank, dtype)
-        for name, (rank, dtype) in zip(options.gates, extra)
-    }
+    gates = f.gate_arguments(extra)
     scale = f.scale_argument()
     if scale:
         gates["scale"] = scale
     given = f.state_arguments() if options.has_state else None
-    states = f.dim("B", q, 0)
-    if "cu_seqlens" in gates:
-        offsets = f.dim("offsets", gates["cu_seqlens"], 0)
-        f.constant_index(1)
-        states = f.define("N", f"arith.subi {offsets}, %c1 : index")
+    states = f.count_sequences(q, gates)
     heads = f.state_heads()
     state = given or f.zero_state(states, heads)
     dest = f.output(heads)
