@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TokenRows.h"
+#include "linattn/Transforms/Prologue.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -56,18 +57,6 @@ static bool hasFeatures(AffineMap map, std::optional<unsigned> loop) {
   return loop && map.isFunctionOfDim(*loop);
 }
 
-/// The sum that ends a body, if the op reduces its features.
-static arith::AddFOp getSum(linalg::GenericOp op) {
-  auto add = op.getBody()
-                 ->getTerminator()
-                 ->getOperand(0)
-                 .getDefiningOp<arith::AddFOp>();
-  BlockArgument out = op.getRegionOutputArgs().front();
-  bool isSum = add && add->getBlock() == op.getBody() && out.hasOneUse() &&
-               (add.getLhs() == out) != (add.getRhs() == out);
-  return isSum ? add : nullptr;
-}
-
 static bool isReduction(linalg::LinalgOp op, std::optional<unsigned> loop) {
   return loop &&
          op.getIteratorTypesArray()[*loop] == utils::IteratorType::reduction;
@@ -107,7 +96,7 @@ bool mlir::linattn::isTokenRow(linalg::LinalgOp op, std::string &whyNot) {
          !OpTrait::hasElementwiseMappableTraits(&nested)))
       return refuse(llvm::formatv("'{0}' does not take vectors",
                                   nested.getName().getStringRef()));
-  if (isReduction(op, loop) && !getSum(generic))
+  if (isReduction(op, loop) && !getRowSum(generic))
     return refuse("a reduction is not a sum");
   return true;
 }
@@ -164,7 +153,7 @@ Value TokenRows::emitBody(linalg::GenericOp op, ArrayRef<Value> arguments) {
   mapping.map(op.getBody()->getArguments(), arguments);
   std::optional<unsigned> loop = getFeatureLoop(op);
   int64_t size = loop ? op.getStaticLoopRanges()[*loop] : 1;
-  arith::AddFOp sum = isReduction(op, loop) ? getSum(op) : nullptr;
+  arith::AddFOp sum = isReduction(op, loop) ? getRowSum(op) : nullptr;
   for (Operation &nested : op.getBody()->without_terminator()) {
     if (&nested == sum)
       continue;
@@ -224,7 +213,7 @@ void TokenRows::emit(linalg::LinalgOp op) {
     }
     value = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, row,
                                         arguments.back(),
-                                        getSum(generic).getFastmath());
+                                        getRowSum(generic).getFastmath());
   }
   rows[result] = value;
 }
