@@ -72,6 +72,9 @@ protected:
   /// type, the first ones and the second ones; or one vector of all elements.
   Vectors split(Value vector);
   Value join(ArrayRef<Value> vectors, Type element);
+  /// The values of one of two branches.
+  Vectors branch(Value condition, function_ref<Vectors()> then,
+                 function_ref<Vectors()> otherwise);
   /// The elements of all parts.
   int64_t span() const { return lanes * parts; }
 
@@ -91,8 +94,6 @@ private:
   Value isFlat(Value memref);
   Value flatView(Value memref, ValueRange prefix);
   Value vectorOf(Value flat, Value from);
-  Vectors branch(Value condition, function_ref<Vectors()> then,
-                 function_ref<Vectors()> otherwise);
 };
 
 /// The axis along which elements are neighbours in memory.

@@ -42,22 +42,17 @@ Value ScalarConv::readInput(Value from,
                             function_ref<Value(Value, ValueRange)> read) {
   Value isInside =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, from, index(0));
-  auto choice = scf::IfOp::create(
-      b, loc, isInside,
-      [&](OpBuilder &, Location) {
-        OpBuilder::InsertionGuard guard(b);
-        scf::YieldOp::create(
-            b, loc,
-            read(conv.getInput(), {batch, tokenAt(add(begin, from)), channel}));
-      },
-      [&](OpBuilder &, Location) {
-        OpBuilder::InsertionGuard guard(b);
-        scf::YieldOp::create(
-            b, loc,
-            read(conv.getState(),
-                 {slot, channel, add(from, index(stateLength))}));
-      });
-  return choice.getResult(0);
+  return branch(
+             isInside,
+             [&]() -> Vectors {
+               return {read(conv.getInput(),
+                            {batch, tokenAt(add(begin, from)), channel})};
+             },
+             [&]() -> Vectors {
+               return {read(conv.getState(),
+                            {slot, channel, add(from, index(stateLength))})};
+             })
+      .front();
 }
 
 /// The last S of the inputs that the state held and those of the sequence.

@@ -94,20 +94,16 @@ void TokenConv::updateState(const Channel &channel, Value window) {
     Value from = sub(add(i, count), length);
     Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
                                            from, index(0));
-    auto choice = scf::IfOp::create(
-        b, loc, isInside,
-        [&](OpBuilder &, Location) {
-          OpBuilder::InsertionGuard guard(b);
-          scf::YieldOp::create(
-              b, loc,
-              load(conv.getInput(), {batch, tokenOf(from), channel.number}));
+    Vectors input = branch(
+        isInside,
+        [&]() -> Vectors {
+          return {
+              load(conv.getInput(), {batch, tokenOf(from), channel.number})};
         },
-        [&](OpBuilder &, Location) {
-          OpBuilder::InsertionGuard guard(b);
-          scf::YieldOp::create(b, loc,
-                               convert(load(window, {add(i, count)}), element));
+        [&]() -> Vectors {
+          return {convert(load(window, {add(i, count)}), element)};
         });
-    store(choice.getResult(0), conv.getState(), {slot, channel.number, i});
+    store(input.front(), conv.getState(), {slot, channel.number, i});
   });
 }
 
