@@ -34,6 +34,10 @@ static MemRefType memrefOf(Value x) { return cast<MemRefType>(x.getType()); }
 // Which ops
 //===----------------------------------------------------------------------===//
 
+static bool isChunkOp(Operation *op) {
+  return op->getName().getStringRef().starts_with("linattn.chunk.");
+}
+
 static bool isPerChannel(Value decay) {
   return decay && memrefOf(decay).getRank() == 4;
 }
@@ -310,13 +314,14 @@ ChunkVectors::Factors BlockLowering::factorsOf(Value decay) {
   return it->second;
 }
 
-/// Forgets what was made of the buffers that an op writes.
+/// Forgets the values made of buffers that an op writes, or an op inside it.
 void BlockLowering::invalidate(Operation *op) {
-  if (auto writer = dyn_cast<DestinationStyleOpInterface>(op))
+  op->walk([&](DestinationStyleOpInterface writer) {
     for (Value output : writer.getDpsInits()) {
       made.keysT.erase(output);
       made.factors.erase(output);
     }
+  });
 }
 
 void BlockLowering::lowerRead(ChunkReadOp op) {
@@ -379,12 +384,16 @@ void BlockLowering::run() {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (llvm::is_contained(lowered, &op))
       continue;
+    // A loop may write again what its body reads, and its ops go as they are
+    // lowered.
+    if (op.getNumRegions() != 0)
+      invalidate(&op);
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         BlockLowering(inner, vectorBits, registers, made).run();
     auto structured = dyn_cast<DestinationStyleOpInterface>(op);
     if (!structured || !structured.hasPureBufferSemantics() ||
-        !op.getName().getStringRef().starts_with("linattn.chunk.")) {
+        !isChunkOp(&op)) {
       invalidate(&op);
       continue;
     }
@@ -416,10 +425,8 @@ static void moveToStack(scf::ForallOp task) {
     if (!type.hasStaticShape() || !type.getElementType().isIntOrFloat())
       return;
     int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
-    bool isOfChunks = llvm::any_of(op->getUsers(), [](Operation *user) {
-      return user->getName().getStringRef().starts_with("linattn.chunk.");
-    });
-    if (!isOfChunks || bytes > mostBytes || taken + bytes > mostOfAll)
+    if (!llvm::any_of(op->getUsers(), isChunkOp) || bytes > mostBytes ||
+        taken + bytes > mostOfAll)
       return;
     taken += bytes;
     buffers.push_back(op);
