@@ -295,7 +295,7 @@ void ChunkTile::findNext() {
   nextFirst = select(isLast, select(isLastHead, to, from), follow);
 }
 
-/// Asks for the panel's share of an operand's row of token `row` of the next
+/// Prefetches the panel's share of an operand's row of token `row` of the next
 /// chunk, which may begin anywhere in a line. Past the last token it is that
 /// one again.
 void ChunkTile::prefetchNext(Value operand, Value member, Value row,

@@ -59,7 +59,7 @@ ChunkVectors::product(Rows sums, int64_t size,
   return sums;
 }
 
-/// Asks for the columns of a tile in one token of the next chunk.
+/// Prefetches the columns of a tile in one token of the next chunk.
 void ChunkVectors::prefetch(ArrayRef<Stream> streams, const Tile &tile,
                             Value token) {
   for (const Stream &stream : streams)

@@ -50,7 +50,8 @@ unsigned lastDimOf(AffineMap map) {
   return cast<AffineDimExpr>(map.getResults().back()).getPosition();
 }
 
-/// Which loop is which; a reason where there is no product of matrices.
+/// Finds the rows, columns and sums among the loops; the reason where the op is
+/// not a product of matrices.
 StringRef findDims(linalg::LinalgOp op, Dims &dims) {
   if (!linalg::isaContractionOpInterface(op) || op.getNumDpsInputs() != 2)
     return "not a contraction of two operands";

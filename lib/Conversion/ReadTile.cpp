@@ -210,7 +210,7 @@ void ReadTile::findNext(Value start, Value begin, Value end) {
   following.head = select(isLast, min(add(head, index(1)), lastHead), head);
 }
 
-/// Asks for row `row` of the next block while this one is read: the panel's
+/// Prefetches row `row` of the next block while this one is read: the panel's
 /// share of the features, and of the output. Past the last token it is the last
 /// one again.
 void ReadTile::prefetchNext(Value panel, Value row) {

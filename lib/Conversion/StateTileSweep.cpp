@@ -163,8 +163,8 @@ void StateTile::findNext(Value from, Value to) {
       select(isLast, min(add(head, index(1)), sub(heads, index(1))), head);
 }
 
-/// Asks for token `t` of the next block while this one is computed, and of it
-/// for the panel's share of the columns. Past the last token it is the last one
+/// Prefetches the panel's share of the columns of token `t` of the next block
+/// while this one is computed. Past the last token it is the last one
 /// again.
 void StateTile::prefetchNext(Value panel, Value t) {
   Value cols = index(shape.cols), column = mul(panel, cols);

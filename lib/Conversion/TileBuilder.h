@@ -114,20 +114,20 @@ public:
                  Value first, Value count);
   /// The rows in memory that an operand's are made of: itself if it is there.
   static SmallVector<Value> rowSources(Value operand);
-  /// Asks for one of so many parts of what `stageRows` will read.
+  /// Prefetches one of `parts` equal parts of the rows that `stageRows` reads.
   void prefetchColumns(Value operand, ArrayRef<Value> place, Value first,
                        int64_t tokens, Value part, Value parts);
 
   /// Copies columns [column, column + cols) of a state, whose indices before
   /// its last two dimensions are `place`, to target[at, d, 0 …] or from there;
-  /// a transposed state in blocks, up to whole ones. Storing asks for the panel
-  /// at (nextPlace, nextColumn), if there is one.
+  /// a transposed state in blocks, up to whole ones. Storing prefetches the
+  /// panel at (nextPlace, nextColumn), if there is one.
   void loadPanel(Value state, ArrayRef<Value> place, Value column, Value target,
                  ArrayRef<Value> at);
   void storePanel(Value state, ArrayRef<Value> place, Value column,
                   Value target, ArrayRef<Value> at,
                   ArrayRef<Value> nextPlace = {}, Value nextColumn = {});
-  /// Asks for a block of a transposed state for writing.
+  /// Prefetches a block of a transposed state for writing.
   void prefetchBlock(Value state, ArrayRef<Value> place, Value row,
                      Value column);
 

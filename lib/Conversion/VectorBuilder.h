@@ -114,8 +114,8 @@ public:
   /// How far ahead of the current row memory is prefetched, where every row
   /// is passed over.
   static constexpr int64_t rowsAhead = 8;
-  /// Asks for `width` elements, at least one, from `column` on of one row of an
-  /// operand, which may begin anywhere in a line.
+  /// Prefetches `width` elements, at least one, from `column` on of one row of
+  /// an operand, which may begin anywhere in a line.
   void prefetchRow(Value memref, ArrayRef<Value> row, Value column, Value width,
                    bool isWritten = false);
   /// Prefetches a row of a state for writing; the row need not exist.

@@ -150,7 +150,7 @@ struct LinAttnExpandFormPass final
   }
 
 private:
-  /// One task for each batch element and head, a loop over chunks in each.
+  /// Tiles scans by batch element and head; each task loops over its chunks.
   LogicalResult expandTasks() {
     SmallVector<ScanOp> scans;
     getOperation()->walk([&](ScanOp op) {

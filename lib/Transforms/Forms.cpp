@@ -107,7 +107,7 @@ StringRef mlir::linattn::whyNoChunkTasks(ScanOp op) {
   for (int64_t dim : {2, 3})
     if (int64_t size = shape(op.getState()).getDimSize(dim);
         ShapedType::isDynamic(size) || size % multiple)
-      return "its head sizes are no known multiples of 16";
+      return "its head sizes are not static multiples of 16";
   return {};
 }
 

@@ -1,4 +1,4 @@
-"""What the layers of `linattn.jax.nn` share: draws of parameters, projections, calls with a cache, their bases."""
+"""The common parts of the layers of `linattn.jax.nn`: initial parameters, projections, calls with a cache, bases."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def to_mlir(model, entry=None):
       NotCovered: (a ValueError) naming the node and what it has that is not covered: an operator
         that is not in `COVERED`, or an operand or attribute.
       ValueError: a model that breaks the standard.
-      ImportError: there is no package `onnx`.
+      ImportError: the package `onnx` is not installed.
     """
     try:
         import onnx

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from ._values import ELEMENTS, NotCovered, Value
 from ._writer import Writer
 
 __all__ = ["Node", "write"]
 
-_ARRAYS = {
-    "f32": np.float32, "f64": np.float64, "f16": np.float16, "i32": np.int32, "i64": np.int64, "i1": np.bool_,
-}  # fmt: skip
 # Domains whose LinearAttention and CausalConvWithState are the standard's.
 _DOMAINS = ("", "ai.onnx", "com.microsoft")
 

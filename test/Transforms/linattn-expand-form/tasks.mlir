@@ -53,7 +53,7 @@ func.func @channels(%q: tensor<1x2x32x16xf32>, %s: tensor<1x2x16x16xf32>) -> (te
 
 // CHECK-LABEL: func.func @narrow(
 // CHECK:         linattn.scan
-// REMARK: "stays a scan: its head sizes are no known multiples of 16"
+// REMARK: "stays a scan: its head sizes are not static multiples of 16"
 func.func @narrow(%q: tensor<1x2x32x8xf32>, %s: tensor<1x2x8x8xf32>) -> (tensor<1x2x32x8xf32>, tensor<1x2x8x8xf32>) {
   %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x32x8xf32>, tensor<1x2x32x8xf32>, tensor<1x2x32x8xf32>, tensor<1x2x32x8xf32>, tensor<1x2x8x8xf32>) -> (tensor<1x2x32x8xf32>, tensor<1x2x8x8xf32>)
   return %r#0, %r#1 : tensor<1x2x32x8xf32>, tensor<1x2x8x8xf32>
