@@ -31,7 +31,7 @@ seconds=$((minutes * 60))
 check() {
   case $1 in
   asan) "$root/tools/sanitize.sh" asan Runtime Runner Reference Emulator Compiler ;;
-  tsan) "$root/tools/sanitize.sh" tsan Runtime Runner ;;
+  tsan) "$root/tools/sanitize.sh" tsan Runtime Runner Reference Emulator Compiler ;;
   libfuzzer) "$root/tools/sanitize.sh" fuzz "$seconds" ;;
   tidy) (cd "$root" && git ls-files 'lib/*.cpp' 'runtime/*.cpp' | xargs tools/tidy.sh) ;;
   fuzz) LINATTN_FUZZ_DRAWS=100 "$venv/bin/python" "$root/test/Fuzz/fuzz.py" --seed "$seed" --seconds "$seconds" ;;

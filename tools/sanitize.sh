@@ -29,7 +29,7 @@ say "configuring $build"
 # allocator in its headers marks and one in its library does not, look wrong.
 export ASAN_OPTIONS=detect_container_overflow=0:allow_user_poisoning=0:detect_leaks=1:${ASAN_OPTIONS:-}
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}
-export TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:${TSAN_OPTIONS:-}
+export TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:allocator_may_return_null=1:${TSAN_OPTIONS:-}
 
 # The thread sanitizer takes threads that a forked child starts for those of its
 # parent, and ends the child. Its allocator is one for the runner and the driver

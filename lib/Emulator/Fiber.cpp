@@ -1,4 +1,4 @@
-//===- Fiber.cpp - Threads of a GPU on stacks of their own ---------------===//
+//===- Fiber.cpp - Threads of a GPU on stacks of their own ----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,6 +13,9 @@
 #include <new>
 #include <sys/mman.h>
 #include <unistd.h>
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
 
 using namespace linattn::emulator;
 
@@ -31,6 +34,27 @@ FiberStack::FiberStack(size_t wanted) {
 
 FiberStack::~FiberStack() { munmap(mapping, mapped); }
 
+#if defined(__SANITIZE_THREAD__)
+SanitizerFiber::~SanitizerFiber() {
+  if (owned)
+    __tsan_destroy_fiber(fiber);
+}
+
+void SanitizerFiber::restart() {
+  if (owned)
+    __tsan_destroy_fiber(fiber);
+  fiber = __tsan_create_fiber(0);
+  owned = true;
+}
+
+/// A context that was never restarted is that of the calling thread.
+void SanitizerFiber::announceSwitch(SanitizerFiber &from, SanitizerFiber &to) {
+  if (!from.owned)
+    from.fiber = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(to.fiber, 0);
+}
+#endif
+
 //===----------------------------------------------------------------------===//
 // ucontext
 //===----------------------------------------------------------------------===//
@@ -48,6 +72,7 @@ static void startPortable(unsigned entryHigh, unsigned entryLow,
 
 void PortableContext::prepare(const FiberStack &stack, void (*entry)(void *),
                               void *argument) {
+  sanitizer.restart();
   getcontext(&context);
   context.uc_stack.ss_sp = stack.begin();
   context.uc_stack.ss_size = stack.size();
@@ -61,6 +86,7 @@ void PortableContext::prepare(const FiberStack &stack, void (*entry)(void *),
 
 void PortableContext::switchContext(PortableContext &from,
                                     PortableContext &to) {
+  SanitizerFiber::announceSwitch(from.sanitizer, to.sanitizer);
   swapcontext(&from.context, &to.context);
 }
 
@@ -108,6 +134,7 @@ linattn_emu_start:
 
 void AssemblyContext::prepare(const FiberStack &stack, void (*entry)(void *),
                               void *argument) {
+  sanitizer.restart();
   // linattn_emu_switch pops r15, r14, r13, r12, rbx, rbp and the return
   // address. Behind them the stack is aligned for a call.
   void **top = reinterpret_cast<void **>(stack.end()) - 9;
@@ -121,6 +148,7 @@ void AssemblyContext::prepare(const FiberStack &stack, void (*entry)(void *),
 
 void AssemblyContext::switchContext(AssemblyContext &from,
                                     AssemblyContext &to) {
+  SanitizerFiber::announceSwitch(from.sanitizer, to.sanitizer);
   linattn_emu_switch(&from.stackPointer, to.stackPointer);
 }
 

@@ -40,6 +40,28 @@ private:
   size_t bytes, mapped;
 };
 
+/// Tells the thread sanitizer which stack runs, since it keeps a stack of calls
+/// beside each. Empty in other builds.
+class SanitizerFiber {
+public:
+#if defined(__SANITIZE_THREAD__)
+  SanitizerFiber() = default;
+  SanitizerFiber(const SanitizerFiber &) = delete;
+  SanitizerFiber &operator=(const SanitizerFiber &) = delete;
+  ~SanitizerFiber();
+  /// The context starts with an empty stack.
+  void restart();
+  static void announceSwitch(SanitizerFiber &from, SanitizerFiber &to);
+
+private:
+  void *fiber = nullptr;
+  bool owned = false;
+#else
+  void restart() {}
+  static void announceSwitch(SanitizerFiber &, SanitizerFiber &) {}
+#endif
+};
+
 /// Where a fiber, or the thread that runs them, goes on. This one is portable,
 /// and makes a system call per switch.
 class PortableContext {
@@ -50,6 +72,7 @@ public:
 
 private:
   ucontext_t context;
+  SanitizerFiber sanitizer;
 };
 
 #if LINATTN_ASSEMBLY_FIBERS
@@ -61,6 +84,7 @@ public:
 
 private:
   void *stackPointer = nullptr;
+  SanitizerFiber sanitizer;
 };
 using FiberContext = AssemblyContext;
 #else

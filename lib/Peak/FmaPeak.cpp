@@ -1,4 +1,4 @@
-//===- FmaPeak.cpp - The machine's arithmetic ceiling --------------------===//
+//===- FmaPeak.cpp - The machine's arithmetic ceiling ---------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,7 +19,7 @@ namespace {
 using Loop = double (*)(int64_t rounds);
 
 /// Keeps the compiler from deleting the loop.
-volatile float sink;
+thread_local volatile float sink;
 
 #if defined(__x86_64__)
 // Latency times throughput is at most ten; a few more chains do no harm, and 12

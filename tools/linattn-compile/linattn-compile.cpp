@@ -1,5 +1,4 @@
-//===- linattn-compile.cpp - Kernels ahead of time
-//-------------------------===//
+//===- linattn-compile.cpp - Kernels ahead of time ------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

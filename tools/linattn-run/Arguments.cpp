@@ -1,4 +1,4 @@
-//===- Arguments.cpp - Inputs from the command line ----------------------===//
+//===- Arguments.cpp - Inputs from the command line -----------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

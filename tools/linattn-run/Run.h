@@ -1,4 +1,4 @@
-//===- Run.h - One call ----------------------------------------*- C++ -*-===//
+//===- Run.h - One call -----------------------------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

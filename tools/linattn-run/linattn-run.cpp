@@ -1,4 +1,4 @@
-//===- linattn-run.cpp - Run, compare and time compiled functions --------===//
+//===- linattn-run.cpp - Run, compare and time compiled functions ---------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

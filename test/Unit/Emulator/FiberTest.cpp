@@ -1,4 +1,4 @@
-//===- FiberTest.cpp - Switching stacks ----------------------------------===//
+//===- FiberTest.cpp - Switching stacks -----------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
