@@ -1,5 +1,4 @@
-//===- HandTileAVX2.cpp - The state tile in AVX2
-//---------------------------------===//
+//===- HandTileAVX2.cpp - The state tile in AVX2 --------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

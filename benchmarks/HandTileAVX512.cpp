@@ -1,5 +1,4 @@
-//===- HandTileAVX512.cpp - The state tile in AVX-512
-//-----------------------------===//
+//===- HandTileAVX512.cpp - The state tile in AVX-512 ---------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- CpuKernel.cpp - Kernels on the CPU
-//----------------------------------===//
+//===- CpuKernel.cpp - Kernels on the CPU ---------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- CudaKernel.cpp - Kernels on the GPU
-//---------------------------------===//
+//===- CudaKernel.cpp - Kernels on the GPU --------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Driver.cpp - The CUDA driver
-//----------------------------------------===//
+//===- Driver.cpp - The CUDA driver ---------------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

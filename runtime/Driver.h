@@ -1,5 +1,4 @@
-//===- Driver.h - The CUDA driver
-//------------------------------------------===//
+//===- Driver.h - The CUDA driver -------------------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Failure.h - Errors inside the runner
-//--------------------------------===//
+//===- Failure.h - Errors inside the runner ---------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Kernel.h - A loaded bundle
-//------------------------------------------===//
+//===- Kernel.h - A loaded bundle -------------------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- PoolLoader.cpp - The thread pool where there is one
-//-----------------===//
+//===- PoolLoader.cpp - The thread pool where there is one ----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

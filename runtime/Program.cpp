@@ -1,5 +1,4 @@
-//===- Program.cpp - Formulas of sizes
-//-------------------------------------===//
+//===- Program.cpp - Formulas of sizes ------------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Program.h - Formulas of sizes
-//---------------------------------------===//
+//===- Program.h - Formulas of sizes ----------------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

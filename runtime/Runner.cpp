@@ -1,5 +1,4 @@
-//===- Runner.cpp - The C functions
-//----------------------------------------===//
+//===- Runner.cpp - The C functions ---------------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Assemble.cpp - Programs that finish code
-//----------------------------===//
+//===- Assemble.cpp - Programs that finish code ---------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

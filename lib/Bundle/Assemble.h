@@ -1,5 +1,4 @@
-//===- Assemble.h - Programs that finish code
-//------------------------------===//
+//===- Assemble.h - Programs that finish code -------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

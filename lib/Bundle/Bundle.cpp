@@ -1,5 +1,4 @@
-//===- Bundle.cpp - Kernels ahead of time
-//----------------------------------===//
+//===- Bundle.cpp - Kernels ahead of time ---------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

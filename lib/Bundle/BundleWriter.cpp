@@ -1,5 +1,4 @@
-//===- BundleWriter.cpp - Files that the runner loads
-//----------------------===//
+//===- BundleWriter.cpp - Files that the runner loads ---------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

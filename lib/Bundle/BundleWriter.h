@@ -1,5 +1,4 @@
-//===- BundleWriter.h - Files that the runner loads
-//------------------------===//
+//===- BundleWriter.h - Files that the runner loads -------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- CpuImage.cpp - Shared libraries for CPUs
-//----------------------------===//
+//===- CpuImage.cpp - Shared libraries for CPUs ---------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- CpuImage.h - Shared libraries for CPUs
-//------------------------------===//
+//===- CpuImage.h - Shared libraries for CPUs -------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

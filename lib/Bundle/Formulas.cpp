@@ -1,5 +1,4 @@
-//===- Formulas.cpp - Integers that a launch computes
-//----------------------===//
+//===- Formulas.cpp - Integers that a launch computes ---------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

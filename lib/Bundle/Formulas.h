@@ -1,5 +1,4 @@
-//===- Formulas.h - Integers that a launch computes
-//------------------------===//
+//===- Formulas.h - Integers that a launch computes -------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- HostProgram.h - Host code as data
-//-----------------------------------===//
+//===- HostProgram.h - Host code as data ------------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

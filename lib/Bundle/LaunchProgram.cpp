@@ -1,5 +1,4 @@
-//===- LaunchProgram.cpp - Launches as data
-//--------------------------------===//
+//===- LaunchProgram.cpp - Launches as data -------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

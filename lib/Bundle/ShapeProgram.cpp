@@ -1,5 +1,4 @@
-//===- ShapeProgram.cpp - Shapes of results as data
-//------------------------===//
+//===- ShapeProgram.cpp - Shapes of results as data -----------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- CodeGen.cpp - From the LLVM dialect to object code ----------------===//
+//===- CodeGen.cpp - From the LLVM dialect to object code -----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

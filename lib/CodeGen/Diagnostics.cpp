@@ -1,4 +1,4 @@
-//===- Diagnostics.cpp - MLIR diagnostics as text ------------------------===//
+//===- Diagnostics.cpp - MLIR diagnostics as text -------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

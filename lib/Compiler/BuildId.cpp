@@ -1,4 +1,4 @@
-//===- BuildId.cpp - Which compiler made the code ------------------------===//
+//===- BuildId.cpp - Which compiler made the code -------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Compiler.cpp - From MLIR text to kernels --------------------------===//
+//===- Compiler.cpp - From MLIR text to kernels ---------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

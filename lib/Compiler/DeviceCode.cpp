@@ -1,4 +1,4 @@
-//===- DeviceCode.cpp - Kernels of a GPU, through the runner -------------===//
+//===- DeviceCode.cpp - Kernels of a GPU, through the runner --------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Kernel.cpp - Compiled functions -----------------------------------===//
+//===- Kernel.cpp - Compiled functions ------------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

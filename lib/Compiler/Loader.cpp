@@ -1,4 +1,4 @@
-//===- Loader.cpp - Object code into this process ------------------------===//
+//===- Loader.cpp - Object code into this process -------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

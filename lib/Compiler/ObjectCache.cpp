@@ -1,4 +1,4 @@
-//===- ObjectCache.cpp - Compiled code on disk ---------------------------===//
+//===- ObjectCache.cpp - Compiled code on disk ----------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Trace.cpp - Print values as they are computed ---------------------===//
+//===- Trace.cpp - Print values as they are computed ----------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ViewChecks.cpp - Check a call's buffers ---------------------------===//
+//===- ViewChecks.cpp - Check a call's buffers ----------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

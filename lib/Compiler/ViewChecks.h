@@ -1,4 +1,4 @@
-//===- ViewChecks.h - Check a call's buffers -------------------*- C++ -*-===//
+//===- ViewChecks.h - Check a call's buffers --------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- ChannelTasks.cpp - Tasks of channels with states -------------------
-//===//
+//===- ChannelTasks.cpp - Tasks of channels with states -------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

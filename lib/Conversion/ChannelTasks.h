@@ -1,4 +1,4 @@
-//===- ChannelTasks.h - Tasks of channels with states ---------*- C++ -*- ===//
+//===- ChannelTasks.h - Tasks of channels with states -----------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- SweepSelective.cpp - linattn.sweep_selective as loops --------------
-//===//
+//===- SweepSelective.cpp - linattn.sweep_selective as loops --------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- AccessLog.cpp - Accesses of a warp, as hardware groups them -------===//
+//===- AccessLog.cpp - Accesses of a warp, as hardware groups them --------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

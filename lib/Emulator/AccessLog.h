@@ -1,4 +1,4 @@
-//===- AccessLog.h - Accesses of a warp, as hardware groups them *- C++ -*-===//
+//===- AccessLog.h - Accesses of a warp, as hardware groups them *- C++ ---===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

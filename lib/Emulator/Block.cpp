@@ -1,4 +1,4 @@
-//===- Block.cpp - A thread block: fibers, warps, barriers ---------------===//
+//===- Block.cpp - A thread block: fibers, warps, barriers ----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Block.h - A thread block: fibers, barriers, shared memory *- C++ -*-===//
+//===- Block.h - A thread block: fibers, barriers, shared memory *- C++ ---===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- BlockMemory.cpp - A thread block: accesses to memory --------------===//
+//===- BlockMemory.cpp - A thread block: accesses to memory ---------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Collectives.cpp - Operations of a whole warp ----------------------===//
+//===- Collectives.cpp - Operations of a whole warp -----------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

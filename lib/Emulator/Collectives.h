@@ -1,4 +1,4 @@
-//===- Collectives.h - Operations of a whole warp --------------*- C++ -*-===//
+//===- Collectives.h - Operations of a whole warp ---------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

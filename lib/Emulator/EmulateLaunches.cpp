@@ -1,4 +1,4 @@
-//===- EmulateLaunches.cpp - Launches as calls of the emulator -----------===//
+//===- EmulateLaunches.cpp - Launches as calls of the emulator ------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

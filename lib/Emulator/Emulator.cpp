@@ -1,4 +1,4 @@
-//===- Emulator.cpp - NVVM kernels on the CPU ----------------------------===//
+//===- Emulator.cpp - NVVM kernels on the CPU -----------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

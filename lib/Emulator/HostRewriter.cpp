@@ -1,4 +1,4 @@
-//===- HostRewriter.cpp - Kernels rewritten for the emulator -------------===//
+//===- HostRewriter.cpp - Kernels rewritten for the emulator --------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Memory.cpp - Global memory of an emulated launch ------------------===//
+//===- Memory.cpp - Global memory of an emulated launch -------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

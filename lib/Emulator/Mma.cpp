@@ -1,4 +1,4 @@
-//===- Mma.cpp - Matrix products of a warp -------------------------------===//
+//===- Mma.cpp - Matrix products of a warp --------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- NVVMToHost.cpp - NVVM kernels as functions of the host ------------===//
+//===- NVVMToHost.cpp - NVVM kernels as functions of the host -------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

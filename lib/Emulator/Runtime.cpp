@@ -1,4 +1,4 @@
-//===- Runtime.cpp - The functions that compiled kernels call ------------===//
+//===- Runtime.cpp - The functions that compiled kernels call -------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Shadow.cpp - Who touched memory last ------------------------------===//
+//===- Shadow.cpp - Who touched memory last -------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- EntryLayout.cpp - Memory layout of kernel arguments
-//-----------------===//
+//===- EntryLayout.cpp - Memory layout of kernel arguments ----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

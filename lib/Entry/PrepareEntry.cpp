@@ -1,5 +1,4 @@
-//===- PrepareEntry.cpp - Kernel calling convention for tensor functions
-//---===//
+//===- PrepareEntry.cpp - Kernel calling convention for tensor functions --===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
 //===- Relations.cpp - Relations between sizes of operands ----------------===//
-//------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

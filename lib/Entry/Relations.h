@@ -1,5 +1,4 @@
-//===- Relations.h - Relations between sizes of operands -----------------*- C++
-//-*===//
+//===- Relations.h - Relations between sizes of operands --------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- SeparateDestinations.cpp - One tensor for each op that overwrites it
-//-===//
+//===- SeparateDestinations.cpp - A tensor for each op that writes --------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

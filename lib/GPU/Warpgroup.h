@@ -1,4 +1,4 @@
-//===- Warpgroup.h - Products of four warps -------------------*- C++ -*-===//
+//===- Warpgroup.h - Products of four warps ---------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

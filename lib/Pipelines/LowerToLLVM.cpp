@@ -1,4 +1,4 @@
-//===- LowerToLLVM.cpp - From tensors to the LLVM dialect ----------------===//
+//===- LowerToLLVM.cpp - From tensors to the LLVM dialect -----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

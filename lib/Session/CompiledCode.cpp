@@ -1,4 +1,4 @@
-//===- CompiledCode.cpp - Compiled code as bytes -------------------------===//
+//===- CompiledCode.cpp - Compiled code as bytes --------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

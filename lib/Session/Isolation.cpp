@@ -1,4 +1,4 @@
-//===- Isolation.cpp - Compilation in a process of its own ---------------===//
+//===- Isolation.cpp - Compilation in a process of its own ----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

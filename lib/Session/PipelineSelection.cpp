@@ -1,4 +1,4 @@
-//===- PipelineSelection.cpp - Options to passes -------------------------===//
+//===- PipelineSelection.cpp - Options to passes --------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

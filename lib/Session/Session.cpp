@@ -1,4 +1,4 @@
-//===- Session.cpp - One compilation through MLIR ------------------------===//
+//===- Session.cpp - One compilation through MLIR -------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Elements.cpp - Reading and writing elements by type ---------------===//
+//===- Elements.cpp - Reading and writing elements by type ----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Npy.cpp - NumPy's array files -------------------------------------===//
+//===- Npy.cpp - NumPy's array files --------------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- BufferizeModule.cpp - Bufferization with the layout of kernels
-//------===//
+//===- BufferizeModule.cpp - Bufferization with the layout of kernels -----===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

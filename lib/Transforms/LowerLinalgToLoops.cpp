@@ -1,5 +1,4 @@
-//===- LowerLinalgToLoops.cpp - Loops that vectorise
-//-----------------------===//
+//===- LowerLinalgToLoops.cpp - Loops that vectorise ----------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- OutlineParallel.cpp - Parallel loops to runtime tasks
-//---------------===//
+//===- OutlineParallel.cpp - Parallel loops to runtime tasks --------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- RaiseOnnx.cpp - Operators of ONNX --------------------------------===//
+//===- RaiseOnnx.cpp - Operators of ONNX ----------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SegmentedScan.cpp - One scan as segments and their merge ----------===//
+//===- SegmentedScan.cpp - One scan as segments and their merge -----------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- SinkDestinations.cpp - Results of branches and views, in place
-//--------===//
+//===- SinkDestinations.cpp - Results of branches and views, in place -----===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

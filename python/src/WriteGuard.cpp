@@ -1,4 +1,4 @@
-//===- WriteGuard.cpp - One writer of a state at a time ------------------===//
+//===- WriteGuard.cpp - One writer of a state at a time -------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

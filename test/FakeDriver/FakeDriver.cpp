@@ -1,5 +1,4 @@
-//===- FakeDriver.cpp - A CUDA driver that watches
-//-------------------------===//
+//===- FakeDriver.cpp - A CUDA driver that watches ------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- FakeDriver.h - A CUDA driver that watches
-//---------------------------===//
+//===- FakeDriver.h - A CUDA driver that watches ----------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Bundle.h - Kernels ahead of time
-//------------------------------------===//
+//===- Bundle.h - Kernels ahead of time -------------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- BufferView.h - Strided views of the caller's memory ----------------===//
+//===- BufferView.h - Strided views of the caller's memory ------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Compiler.h - From MLIR text to kernels -----------------------------===//
+//===- Compiler.h - From MLIR text to kernels -------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

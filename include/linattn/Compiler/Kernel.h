@@ -1,4 +1,4 @@
-//===- Kernel.h - Compiled functions --------------------------------------===//
+//===- Kernel.h - Compiled functions ----------------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

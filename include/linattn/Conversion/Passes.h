@@ -1,5 +1,4 @@
-//===- Passes.h - Conversions out of linattn ---------------------*- C++
-//-*-===//
+//===- Passes.h - Conversions out of linattn --------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- LinAttnGPU.td - Schedules and launches of GPU kernels *- tablegen -*-===//
+//===- LinAttnGPU.td - Schedules and launches of GPU kernels *- tablegen --===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- LinAttnViews.td - The same elements in another layout -*- tablegen -*-=//
+//===- LinAttnViews.td - The same elements in another layout --------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- BundleFormat.h - The header of a bundle ----------------------------===//
+//===- BundleFormat.h - The header of a bundle ------------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

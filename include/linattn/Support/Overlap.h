@@ -1,5 +1,4 @@
-//===- Overlap.h - Which elements of strided memory coincide
-//---------------===//
+//===- Overlap.h - Which elements of strided memory coincide ----*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- RunnerErrors.h - Errors of the runner's C API -----------*- C++ -*-===//
+//===- RunnerErrors.h - Errors of the runner's C API ------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

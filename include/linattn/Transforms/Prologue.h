@@ -1,4 +1,4 @@
-//===- Prologue.h - What a kernel makes of its operands -*- C++ -* --------===//
+//===- Prologue.h - What a kernel makes of its operands -*- C++ -*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- CompileTimeTest.cpp - How long the first call waits ---------------===//
+//===- CompileTimeTest.cpp - How long the first call waits ----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

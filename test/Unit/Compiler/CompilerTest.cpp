@@ -1,4 +1,4 @@
-//===- CompilerTest.cpp - Errors and caches of the compiler --------------===//
+//===- CompilerTest.cpp - Errors and caches of the compiler ---------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- DeviceTest.cpp - Kernels for a GPU, on a driver that runs none ----===//
+//===- DeviceTest.cpp - Kernels for a GPU, on a driver that runs none -----===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

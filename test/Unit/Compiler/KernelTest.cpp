@@ -1,4 +1,4 @@
-//===- KernelTest.cpp - Calling compiled functions -----------------------===//
+//===- KernelTest.cpp - Calling compiled functions ------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ShapeCheckTest.cpp - Arguments whose sizes do not agree -----------===//
+//===- ShapeCheckTest.cpp - Arguments whose sizes do not agree ------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SupportTest.cpp - Files, elements and overlaps --------------------===//
+//===- SupportTest.cpp - Files, elements and overlaps ---------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

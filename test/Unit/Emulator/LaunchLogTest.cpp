@@ -1,4 +1,4 @@
-//===- LaunchLogTest.cpp - Launches of host code -------------------------===//
+//===- LaunchLogTest.cpp - Launches of host code --------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

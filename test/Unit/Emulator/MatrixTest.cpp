@@ -1,4 +1,4 @@
-//===- MatrixTest.cpp - Fragments of matrices ----------------------------===//
+//===- MatrixTest.cpp - Fragments of matrices -----------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

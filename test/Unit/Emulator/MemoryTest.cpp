@@ -1,4 +1,4 @@
-//===- MemoryTest.cpp - Checks and counts of memory ----------------------===//
+//===- MemoryTest.cpp - Checks and counts of memory -----------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- OpsTest.cpp - Operations of threads and warps ---------------------===//
+//===- OpsTest.cpp - Operations of threads and warps ----------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SyncTest.cpp - Races, barriers and asynchronous copies ------------===//
+//===- SyncTest.cpp - Races, barriers and asynchronous copies -------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- TileTest.cpp - A pipelined product, and what is wrong with its mutants
-//===//
+//===- TileTest.cpp - A pipelined product and its mutants -----------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

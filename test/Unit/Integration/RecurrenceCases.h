@@ -1,5 +1,4 @@
-//===- RecurrenceCases.h - Small recurrences as text and numbers -*- C++
-//-*-===//
+//===- RecurrenceCases.h - Small recurrences as text and numbers ----------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

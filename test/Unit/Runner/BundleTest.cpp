@@ -1,5 +1,4 @@
-//===- BundleTest.cpp - Good and damaged bundles
-//---------------------------===//
+//===- BundleTest.cpp - Good and damaged bundles --------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- CpuTest.cpp - Bundles with code for CPUs
-//----------------------------===//
+//===- CpuTest.cpp - Bundles with code for CPUs ---------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

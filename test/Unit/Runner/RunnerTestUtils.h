@@ -1,5 +1,4 @@
-//===- RunnerTestUtils.h - Kernels, operands and the fake driver
-//-----------===//
+//===- RunnerTestUtils.h - Kernels, operands and the fake driver ----------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

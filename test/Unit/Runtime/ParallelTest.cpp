@@ -1,4 +1,4 @@
-//===- ParallelTest.cpp - The thread pool's contract ---------------------===//
+//===- ParallelTest.cpp - The thread pool's contract ----------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
