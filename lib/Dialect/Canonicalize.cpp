@@ -146,7 +146,7 @@ struct ConstantScaleToAttribute : OpRewritePattern<OpTy> {
     if (!op.getScaleValue() ||
         !matchPattern(op.getScaleValue(), m_Constant(&scale)))
       return rewriter.notifyMatchFailure(op,
-                                         "the scale is no constant operand");
+                                         "the scale is not a constant operand");
     if (!isUsableScale(scale.getValueAsDouble(), getAccumulationType(op)))
       return rewriter.notifyMatchFailure(op, "an attribute cannot hold it");
     rewriter.modifyOpInPlace(op, [&] {

@@ -26,11 +26,17 @@ DimClass mlir::linattn::classifyDim(StringRef name) {
   }
 }
 
+llvm::SmallVector<StringRef, 4> mlir::linattn::splitDims(StringRef dims) {
+  llvm::SmallVector<StringRef, 4> names;
+  dims.split(names, ' ', -1, /*KeepEmpty=*/false);
+  return names;
+}
+
 static LayoutNames parseAlternative(StringRef text) {
   LayoutNames names;
   auto [user, order] = text.split("->");
-  user.split(names.user, ' ', -1, /*KeepEmpty=*/false);
-  order.split(names.logical, ' ', -1, /*KeepEmpty=*/false);
+  names.user = splitDims(user);
+  names.logical = splitDims(order);
   if (!names.logical.empty())
     return names;
   for (DimClass kind :

@@ -105,7 +105,7 @@ def test_a_noisy_series_is_run_again(monkeypatch):
 
 
 def test_gradients_beside_the_fastest_other(tmp_path):
-    """Ratios are those of the least times; the forward pass is no other."""
+    """Ratios are those of the least times; the forward pass is not a peer."""
     times = {"linattn": (9, 6), "forward alone": (2.5, 2), "slow": (90, 80), "quick": (25, 24)}
     records = [
         dict.fromkeys(report.KEYS) | {

@@ -212,7 +212,7 @@ def test_refusals():
         linattn.convert(torch.nn.Linear(2, 2))
     with pytest.raises(ValueError, match="but got none; 0: it has a window"):
         linattn.convert(torch.nn.Sequential(nn.MultiHeadAttention(SIZE, HEADS, window=4)))
-    with pytest.raises(ValueError, match="layers: .* but got '1': a ReLU is no softmax attention that is known"):
+    with pytest.raises(ValueError, match="layers: .* but got '1': a ReLU is not a known softmax attention"):
         linattn.convert(torch.nn.Sequential(nn.MultiHeadAttention(SIZE, HEADS), torch.nn.ReLU()), layers=["0", "1"])
     with pytest.raises(ValueError, match="layers: .* but got '7': there is no module of that name"):
         linattn.convert(torch.nn.Sequential(nn.MultiHeadAttention(SIZE, HEADS)), layers=["7"])

@@ -33,6 +33,9 @@ enum class DimClass : uint8_t { Batch, Head, Length, Feature };
 
 DimClass classifyDim(llvm::StringRef name);
 
+/// The names of "B H T K".
+llvm::SmallVector<llvm::StringRef, 4> splitDims(llvm::StringRef dims);
+
 /// One alternative of a layout; the names point into its text.
 struct LayoutNames {
   /// As users write it, "H*K" undivided.

@@ -141,7 +141,7 @@ def _describe(name, array):
 
 
 def _declare(names, arrays, sizes_of):
-    """(arguments of a function, operands and types of its operator); what is None is no argument.
+    """(arguments of a function, operands and types of its operator); None stands for an absent operand.
 
     Args:
       sizes_of: (name, sizes as text) -> the sizes of its type, of which "?" are open.

@@ -68,7 +68,7 @@ def convert(model, feature_map="hedgehog", layers=None):
             if converter is not None:
                 converters[name] = converter
             elif refusal is not None or layers is not None:
-                refusals[name] = refusal or f"a {type(module).__name__} is no softmax attention that is known"
+                refusals[name] = refusal or f"a {type(module).__name__} is not a known softmax attention"
     for name in layers or ():
         if name not in converters:
             reason = refusals.get(name, "there is no module of that name")

@@ -47,6 +47,14 @@ inline std::string getCompileError(llvm::StringRef text,
   return kernel ? "no error" : llvm::toString(kernel.takeError());
 }
 
+/// `text` with `value` wherever it names `variable`.
+inline std::string replaced(std::string text, llvm::StringRef variable,
+                            llvm::StringRef value) {
+  for (size_t at; (at = text.find(variable)) != std::string::npos;)
+    text.replace(at, variable.size(), value);
+  return text;
+}
+
 inline BufferView view(std::vector<float> &data,
                        llvm::ArrayRef<int64_t> shape) {
   return BufferView(static_cast<void *>(data.data()), DType::F32, shape);

@@ -74,6 +74,23 @@ inline const FeatureMapKind allNamedMaps[] = {
     FeatureMapKind::Relu2,         FeatureMapKind::Elu1,
     FeatureMapKind::SoftmaxKernel, FeatureMapKind::Exp};
 
+inline AttentionOptions linear(FeatureMapKind kind, bool causal = false,
+                               bool normalized = true) {
+  AttentionOptions options;
+  options.causal = causal;
+  options.featureMap = makeMap(kind);
+  if (normalized)
+    options.normalize = Normalize();
+  return options;
+}
+
+inline AttentionOptions softmax(bool causal = false) {
+  AttentionOptions options;
+  options.causal = causal;
+  options.weights = AttentionWeights::Softmax;
+  return options;
+}
+
 /// Each element agrees within `tolerance` and the number of elements is right.
 inline void expectNear(const Array &got, const std::vector<double> &want,
                        double tolerance) {

@@ -4,8 +4,8 @@
 
 Prints a line for each call: the largest error of its results over the largest of them, and its bound. On a GPU, whose arrays
 are PyTorch's, a second call must give the same bits. In the emulator races and accesses out of bounds are errors. The exit status
-is 1 where a call fails or differs. Sizes are odd on purpose: 70 tokens are no whole number of chunks, 2 heads leave most of a GPU
-idle, and a wide row is no multiple of a warp.
+is 1 where a call fails or differs. Sizes are odd on purpose: 70 tokens end within a chunk, 2 heads leave most of a GPU
+idle, and a wide row ends within a warp.
 """
 
 import argparse
