@@ -95,8 +95,11 @@ void ChunkTask::emitChunk(Value first) {
   if (epilogue)
     forEachMember([&](Value member) {
       forEach(chunk.count, [&](Value t) {
-        epilogue->emit({task.batch, outputHead(member), tokenAt(add(first, t))},
-                       panel.normRows, {member, t});
+        epilogue->emit({task.batch,
+                        outputHead(member),
+                        tokenAt(add(first, t)),
+                        panel.normRows,
+                        {member, t}});
       });
     });
 }
@@ -124,7 +127,6 @@ void ChunkTask::allocate() {
   panel.outputRows = scratch({b.getIndexAttr(plan.rowsAtOnce), width});
   if (plan.norm) {
     epilogue.emplace(b, plan.norm, shape.lanes, /*isEpilogue=*/true);
-    epilogue->allocate();
     panel.normRows = scratch({members, tokens, columns});
   }
   if (hasTransition()) {

@@ -89,8 +89,11 @@ void StateTask::emitBlock(Value first, Value count) {
   if (epilogue)
     forEachMember([&](Value member) {
       forEach(count, [&](Value t) {
-        epilogue->emit({task.batch, outputHead(member), tokenAt(add(first, t))},
-                       buffers.normRows, {member, t});
+        epilogue->emit({task.batch,
+                        outputHead(member),
+                        tokenAt(add(first, t)),
+                        buffers.normRows,
+                        {member, t}});
       });
     });
 }
@@ -120,7 +123,6 @@ void StateTask::allocate(OutputNormOp norm) {
       packed.ownWeights = scratch({members, block});
     if (norm) {
       epilogue.emplace(b, norm, shape.lanes, /*isEpilogue=*/true);
-      epilogue->allocate();
       buffers.normRows = scratch({members, block, columns});
     }
   }
