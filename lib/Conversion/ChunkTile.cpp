@@ -93,15 +93,7 @@ void ChunkTask::emitChunk(Value first) {
   if (plan.valueRead)
     ChunkValueRead(chunk).write();
   if (epilogue)
-    forEachMember([&](Value member) {
-      forEach(chunk.count, [&](Value t) {
-        epilogue->emit({task.batch,
-                        outputHead(member),
-                        tokenAt(add(first, t)),
-                        panel.normRows,
-                        {member, t}});
-      });
-    });
+    chunk.emitNorm(*epilogue, panel.normRows);
 }
 
 void ChunkTask::allocate() {

@@ -48,7 +48,6 @@
 #ifndef LINATTN_CONVERSION_CHUNKTILE_H
 #define LINATTN_CONVERSION_CHUNKTILE_H
 
-#include "OutputNorm.h"
 #include "ScanTile.h"
 
 #include <optional>

@@ -186,10 +186,7 @@ void ChunkSweep::writeRows(Rows o, Value member, Value row) {
   auto write = [&](Value line, Value t) {
     Value inverse =
         numbers.inverses ? load(numbers.inverses, {member, t}) : Value();
-    if (panel.normRows)
-      return storeVector(normalized(line, inverse), panel.normRows,
-                         {member, t, column});
-    writeOutput(line, inverse, member, tokenAt(add(first, t)), column);
+    writeRow(line, inverse, member, t, column, panel.normRows);
   };
   Value left = sub(count, row);
   Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, left,

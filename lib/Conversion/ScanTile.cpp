@@ -321,16 +321,27 @@ void ScanTile::fillRow(Value target, ArrayRef<Value> at, double value,
 // Output and reductions
 //===----------------------------------------------------------------------===//
 
-Value ScanBlock::normalized(Value o, Value inverse) {
-  if (!inverse)
-    return o;
-  return emitClamp(b, loc, *r.normalize, mulf(o, splat(inverse, shape.cols)));
+void ScanBlock::writeRow(Value o, Value inverse, Value member, Value t,
+                         Value column, Value normRows) {
+  if (inverse)
+    o = emitClamp(b, loc, *r.normalize, mulf(o, splat(inverse, shape.cols)));
+  if (normRows)
+    return storeVector(o, normRows, {member, t, column});
+  writeOperand(
+      o, r.output,
+      {task.batch, outputHead(member), tokenAt(add(first, t)), column});
 }
 
-void ScanBlock::writeOutput(Value o, Value inverse, Value member, Value token,
-                            Value column) {
-  writeOperand(normalized(o, inverse), r.output,
-               {task.batch, outputHead(member), token, column});
+void ScanBlock::emitNorm(NormRow &norm, Value normRows) {
+  forEachMember([&](Value member) {
+    forEach(count, [&](Value t) {
+      norm.emit({task.batch,
+                 outputHead(member),
+                 tokenAt(add(first, t)),
+                 normRows,
+                 {member, t}});
+    });
+  });
 }
 
 SmallVector<Value>

@@ -15,6 +15,7 @@
 #ifndef LINATTN_CONVERSION_SCANTILE_H
 #define LINATTN_CONVERSION_SCANTILE_H
 
+#include "OutputNorm.h"
 #include "TileBuilder.h"
 
 #include "linattn/Transforms/Recurrence.h"
@@ -240,11 +241,12 @@ public:
   Value ownWeight(Value queries, ArrayRef<Value> queryAt, Value keys,
                   ArrayRef<Value> keyAt);
 
-  /// An output row of a panel, divided where the scan normalises.
-  Value normalized(Value o, Value inverse);
-  /// Normalises and writes one row of a panel.
-  void writeOutput(Value o, Value inverse, Value member, Value token,
-                   Value column);
+  /// Normalises and writes the row of position `t`, columns from `column` on:
+  /// to the output, or to `normRows`, rows of memory that a norm reads.
+  void writeRow(Value o, Value inverse, Value member, Value t, Value column,
+                Value normRows = {});
+  /// Applies the norm behind the scan to whole rows in memory.
+  void emitNorm(NormRow &norm, Value normRows);
 
   /// The first position, and how many.
   const Value first, count;

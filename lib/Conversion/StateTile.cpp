@@ -87,15 +87,7 @@ void StateTask::emitBlock(Value first, Value count) {
   }
   // The rows are whole now.
   if (epilogue)
-    forEachMember([&](Value member) {
-      forEach(count, [&](Value t) {
-        epilogue->emit({task.batch,
-                        outputHead(member),
-                        tokenAt(add(first, t)),
-                        buffers.normRows,
-                        {member, t}});
-      });
-    });
+    pack.emitNorm(*epilogue, buffers.normRows);
 }
 
 void StateTask::allocate(OutputNormOp norm) {

@@ -9,7 +9,6 @@
 #ifndef LINATTN_CONVERSION_STATETILE_H
 #define LINATTN_CONVERSION_STATETILE_H
 
-#include "OutputNorm.h"
 #include "ScanTile.h"
 
 #include <optional>

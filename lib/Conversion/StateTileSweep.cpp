@@ -34,15 +34,8 @@ Value StateSweep::initialOutput(Value member, Value t, Value column) {
 }
 
 void StateSweep::writeRow(Value o, Value member, Value t, Value column) {
-  if (r.normalize) {
-    o = mulf(o, splat(load(buffers.inverses, {member, t}), shape.cols));
-    o = emitClamp(b, loc, *r.normalize, o);
-  }
-  if (buffers.normRows)
-    return storeVector(o, buffers.normRows, {member, t, column});
-  writeOperand(
-      o, r.output,
-      {task.batch, outputHead(member), tokenAt(add(first, t)), column});
+  Value inverse = r.normalize ? load(buffers.inverses, {member, t}) : Value();
+  ScanBlock::writeRow(o, inverse, member, t, column, buffers.normRows);
 }
 
 void StateSweep::sweepPanel(Value panel) {

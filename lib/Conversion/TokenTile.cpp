@@ -313,7 +313,7 @@ void TokenBlock::readMember(const Panel &panel, Value t, Value member) {
 }
 
 void TokenBlock::write(const Panel &panel, Value sum, Value t, Value member) {
-  writeOutput(sum, Value(), member, tokenAt(add(first, t)), panel.column);
+  writeRow(sum, Value(), member, t, panel.column);
 }
 
 void mlir::linattn::lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape,
