@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where a task of a scan finds its tokens, and how one token's operands are
-// packed: what the chunk form and the token form of the rank-1 updates have in
-// common.
+// The scopes that all forms of a scan are emitted in: an object is made where
+// the values of its scope are defined, holds them as constants and dies with
+// them. A task finds its state and its tokens, a block packs some of them.
 //
 //===----------------------------------------------------------------------===//
 
