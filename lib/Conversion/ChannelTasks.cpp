@@ -24,85 +24,89 @@ void ChannelTasks::clear(Value buffer, Value from, Value rows) {
   });
 }
 
-void ChannelTasks::packStates(Value operand, ValueRange prefix, Value target,
-                              Value row) {
-  forEach(count, [&](Value c) {
+void ChannelTasks::packStates(const Channels &channels, Value operand,
+                              ValueRange prefix, Value target, Value row) {
+  forEach(channels.count, [&](Value c) {
     forEach(states, [&](Value n) {
       SmallVector<Value> at(prefix);
-      at.append({add(channel, c), n});
+      at.append({add(channels.first, c), n});
       store(loadAs(operand, at), target, {add(row, n), c});
     });
   });
 }
 
-void ChannelTasks::storeStates(Value packed, Value row, Value operand,
-                               ValueRange prefix) {
-  forEach(count, [&](Value c) {
+void ChannelTasks::storeStates(const Channels &channels, Value packed,
+                               Value row, Value operand, ValueRange prefix) {
+  forEach(channels.count, [&](Value c) {
     forEach(states, [&](Value n) {
       SmallVector<Value> at(prefix);
-      at.append({add(channel, c), n});
+      at.append({add(channels.first, c), n});
       store(load(packed, {add(row, n), c}), operand, at);
     });
   });
 }
 
-void ChannelTasks::packTokens(Value operand, Value first, Value tokens,
-                              Value target, Value row) {
+void ChannelTasks::packTokens(const Channels &channels, Value operand,
+                              Value first, Value tokens, Value target,
+                              Value row) {
   if (hasUnitStride(operand) && width > 1) {
     // A vector may reach into the next group.
     Value mask;
     if (grouped)
       mask = vector::CreateMaskOp::create(
-          b, loc, VectorType::get(width, b.getI1Type()), count);
+          b, loc, VectorType::get(width, b.getI1Type()), channels.count);
     forEach(tokens, [&](Value t) {
       Value token = tokenAt(add(first, t));
-      Value x = readOperand(operand, {batch, token, channel}, width);
+      Value x = readOperand(operand, {batch, token, channels.first}, width);
       storeVector(grouped ? select(mask, x, zeros(width)) : x, target,
                   {add(row, t), index(0)});
     });
     return;
   }
-  forEach(count, [&](Value c) {
+  forEach(channels.count, [&](Value c) {
     forEach(tokens, [&](Value t) {
       Value token = tokenAt(add(first, t));
-      store(loadAs(operand, {batch, token, add(channel, c)}), target,
+      store(loadAs(operand, {batch, token, add(channels.first, c)}), target,
             {add(row, t), c});
     });
   });
 }
 
-void ChannelTasks::writeTokens(Value packed, Value row, Value first,
-                               Value tokens, Value operand) {
+void ChannelTasks::writeTokens(const Channels &channels, Value packed,
+                               Value row, Value first, Value tokens,
+                               Value operand) {
   Type element = cast<MemRefType>(operand.getType()).getElementType();
   // A vector may reach into the next group.
   if (hasUnitStride(operand) && !grouped && width > 1) {
     forEach(tokens, [&](Value t) {
       writeOperand(loadVector(packed, {add(row, t), index(0)}, width), operand,
-                   {batch, tokenAt(add(first, t)), channel});
+                   {batch, tokenAt(add(first, t)), channels.first});
     });
     return;
   }
-  forEach(count, [&](Value c) {
+  forEach(channels.count, [&](Value c) {
     forEach(tokens, [&](Value t) {
       Value token = tokenAt(add(first, t));
       store(convert(load(packed, {add(row, t), c}), element), operand,
-            {batch, token, add(channel, c)});
+            {batch, token, add(channels.first, c)});
     });
   });
 }
 
-SmallVector<Value> ChannelTasks::projectionRow(Value operand, Value token) {
+SmallVector<Value> ChannelTasks::projectionRow(Value operand, Value batch,
+                                               Value group, Value token) {
   if (rankOf(operand) == 4)
     return {batch, group, token};
   return {batch, token};
 }
 
-void ChannelTasks::packProjection(Value operand, Value first, Value tokens,
-                                  Value target) {
+void ChannelTasks::packProjection(Value operand, Value group, Value first,
+                                  Value tokens, Value target) {
   if (!target)
     return;
   forEach(tokens, [&](Value t) {
-    SmallVector<Value> at = projectionRow(operand, tokenAt(add(first, t)));
+    SmallVector<Value> at =
+        projectionRow(operand, batch, group, tokenAt(add(first, t)));
     at.push_back(Value());
     forEach(states, [&](Value n) {
       at.back() = n;

@@ -21,7 +21,18 @@ class ChannelTasks : public RecurrenceBuilder {
 public:
   static constexpr int64_t blockTokens = 32;
 
-  using RecurrenceBuilder::RecurrenceBuilder;
+  /// `groups` of channels have projections of their own; `multiple` pads the
+  /// states.
+  ChannelTasks(OpBuilder &b, RecurrenceOpInterface op, int64_t width,
+               Value groups, Value states, int64_t multiple)
+      : RecurrenceBuilder(b, op, width), states(states),
+        padded(roundUp(states, multiple)),
+        grouped(getConstantIntValue(groups) != 1) {}
+
+  /// Channels of one group.
+  struct Channels {
+    Value first, count, group;
+  };
 
 protected:
   static int64_t rankOf(Value memref) {
@@ -33,26 +44,29 @@ protected:
   void clear(Value buffer) { clear(buffer, index(0), dim(buffer, 0)); }
   void clear(Value buffer, Value from, Value rows);
   /// operand[prefix, channel, state] to the row from `row` on of each state.
-  void packStates(Value operand, ValueRange prefix, Value target, Value row);
+  void packStates(const Channels &channels, Value operand, ValueRange prefix,
+                  Value target, Value row);
   /// The inverse.
-  void storeStates(Value packed, Value row, Value operand, ValueRange prefix);
+  void storeStates(const Channels &channels, Value packed, Value row,
+                   Value operand, ValueRange prefix);
   /// The channels of a [B, T, C] operand for `tokens` tokens from position
   /// `first` on, to rows from `row` on. Those of other groups are zero.
-  void packTokens(Value operand, Value first, Value tokens, Value target,
-                  Value row);
+  void packTokens(const Channels &channels, Value operand, Value first,
+                  Value tokens, Value target, Value row);
   /// The inverse.
-  void writeTokens(Value packed, Value row, Value first, Value tokens,
-                   Value operand);
+  void writeTokens(const Channels &channels, Value packed, Value row,
+                   Value first, Value tokens, Value operand);
   /// The states of a token's projection, [B, T, N] or [B, G, T, N], for a block
   /// of tokens. Nothing without a target.
-  void packProjection(Value operand, Value first, Value tokens, Value target);
+  void packProjection(Value operand, Value group, Value first, Value tokens,
+                      Value target);
   /// The indices of a token's projection, up to those of its states.
-  SmallVector<Value> projectionRow(Value operand, Value token);
+  SmallVector<Value> projectionRow(Value operand, Value batch, Value group,
+                                   Value token);
 
-  // The current channels: the first one, how many, and their group. States, and
-  // with padding.
-  Value channel, count, group, states, padded;
-  bool grouped = false;
+  /// States per channel, and with padding.
+  const Value states, padded;
+  const bool grouped;
 };
 
 } // namespace mlir::linattn

@@ -11,15 +11,13 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-ChunkTile::ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape,
-                     ChunkSizes sizes, ValueRead valueRead)
-    : ScanTile(b, scan, shape), chunk(sizes.chunk), whole(sizes.whole),
+ChunkPlan::ChunkPlan(ScanOp scan, TileShape shape, ChunkSizes sizes,
+                     ValueRead valueRead)
+    : chunk(sizes.chunk), whole(sizes.whole),
+      // Rows come in fours, so that loops over them can be unrolled by four.
+      rowsAtOnce(std::clamp<int64_t>(shape.rows, 4, 16)),
       startsAtZero(sizes.startsAtZero), endsUnused(sizes.endsUnused),
-      valueRead(valueRead) {
-  if (OutputNormOp norm = findEpilogue(scan))
-    epilogue.emplace(b, norm, shape.lanes, /*isEpilogue=*/true);
-  // Rows come in fours, so that loops over them can be unrolled by four.
-  rowsAtOnce = std::clamp<int64_t>(shape.rows, 4, 16);
+      valueRead(valueRead), norm(findEpilogue(scan)) {
   // Fewer tokens than a chunk need no more scratch than they are.
   int64_t tokens = cast<ShapedType>(scan.getKey().getType()).getDimSize(2);
   if (!ShapedType::isDynamic(tokens)) {
@@ -35,19 +33,20 @@ ChunkTile::ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape,
       llvm::alignTo(std::max(chunk, whole), std::max(rowsAtOnce, shape.lanes));
 }
 
-void ChunkTile::emit() {
-  // Each task of a state packs the keys anew and makes the scores, a fifth of
-  // the work: one state alone is halved, for the sake of threads.
-  // A read along the values sums over all panels.
-  int64_t enoughTasks = valueRead ? 1 : 2;
-  forEachTask(rowsAtOnce, [&] { emitTask(); }, enoughTasks, chunk);
+//===----------------------------------------------------------------------===//
+// Tasks and chunks
+//===----------------------------------------------------------------------===//
+
+ChunkTask::ChunkTask(const ScanTile &tile, const Task &task,
+                     const ChunkPlan &plan)
+    : ScanTask(tile, task, plan.padded, plan.valueRead.query), plan(plan),
+      length(chooseLength()) {
+  allocate();
 }
 
-void ChunkTile::emitTask() {
-  length = chooseLength();
-  allocateScratch();
+void ChunkTask::emit() {
   loadState();
-  auto loop = scf::ForOp::create(b, loc, from, to, length);
+  auto loop = scf::ForOp::create(b, loc, task.from, task.to, length);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -56,63 +55,49 @@ void ChunkTile::emitTask() {
   storeState();
   if (epilogue)
     epilogue->freeScratch();
-}
-
-/// The norm of the chunk's rows, which are whole now.
-void ChunkTile::emitEpilogue() {
-  forEachMember([&](Value member) {
-    forEach(count, [&](Value t) {
-      epilogue->emit({batch, outputHead(member), tokenAt(add(first, t))},
-                     normRows, {member, t});
-    });
-  });
+  freeScratch();
 }
 
 /// The tokens of a chunk follow from the length of the task's own sequence.
-Value ChunkTile::chooseLength() {
-  if (!whole)
-    return index(chunk);
-  Value tokens = sub(end, begin);
+Value ChunkTask::chooseLength() {
+  if (!plan.whole)
+    return index(plan.chunk);
+  Value tokens = sub(task.end, task.begin);
   if (std::optional<int64_t> known = getConstantIntValue(tokens))
-    return index(*known <= whole ? std::max<int64_t>(*known, 1) : chunk);
+    return index(*known <= plan.whole ? std::max<int64_t>(*known, 1)
+                                      : plan.chunk);
   Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
-                                        tokens, index(whole));
-  return select(isWhole, index(whole), index(chunk));
+                                        tokens, index(plan.whole));
+  return select(isWhole, index(plan.whole), index(plan.chunk));
 }
 
-void ChunkTile::emitChunk(Value position) {
-  first = position;
-  count = min(sub(to, first), length);
-  rows = roundUp(count, rowsAtOnce);
-  if (startsAtZero)
-    reads = compare(arith::CmpIPredicate::ne, first, begin);
-  if (endsUnused)
-    writes = compare(arith::CmpIPredicate::slt, add(first, length), end);
-  if (prefetches())
-    findNext();
-  if (residual && hasChannelDecay())
-    fillRow(residual, {}, 0.0);
-  stageTokens(first, count);
-  if (keyShifts)
-    findShifts();
-  packTokens();
-  // Padding of the chunk writes and decays nothing. Reads end at the next
-  // vector, or two blocks of rows.
-  int64_t most =
-      std::max(shape.lanes, rowsAtOnce * (padded % (2 * rowsAtOnce) ? 1 : 2));
-  forEach(count, roundUp(count, most), 1, [&](Value t) { clearToken(t); });
-  emitScores();
-  if (z)
-    updateNormalizer();
-  forEach(panelCount, [&](Value panel) { sweepPanel(panel); });
-  if (valueRead)
-    writeValueReads();
+ChunkBlock::ChunkBlock(ChunkTask &task, Value first)
+    : ScanBlock(task, first, task.countTokens(first)), plan(task.plan),
+      packed(task.packed), numbers(task.numbers), scores(task.scores),
+      panel(task.panel), along(task.along), length(task.length),
+      rows(roundUp(count, plan.rowsAtOnce)),
+      reads(plan.startsAtZero
+                ? compare(arith::CmpIPredicate::ne, first, this->task.begin)
+                : Value()),
+      writes(plan.endsUnused ? compare(arith::CmpIPredicate::slt,
+                                       add(first, length), this->task.end)
+                             : Value()) {}
+
+void ChunkTask::emitChunk(Value first) {
+  ChunkBlock chunk(*this, first);
+  ChunkPack(chunk).emit();
+  ChunkScores(chunk).emit();
+  ChunkPrefetch::Next next = ChunkPrefetch::findNext(chunk);
+  forEach(task.panelCount,
+          [&](Value number) { ChunkSweep(chunk, next, number).emit(); });
+  if (plan.valueRead)
+    ChunkValueRead(chunk).write();
   if (epilogue)
-    emitEpilogue();
+    chunk.emitNorm(*epilogue, panel.normRows);
 }
 
-void ChunkTile::allocateScratch() {
-  OpFoldResult tokens = b.getIndexAttr(padded);
+void ChunkTask::allocate() {
+  OpFoldResult tokens = b.getIndexAttr(plan.padded);
   OpFoldResult columns = getAsOpFoldResult(valueSize);
   OpFoldResult features = getAsOpFoldResult(keySize);
   // Without members the first one is read all the same, to no end.
@@ -120,151 +105,163 @@ void ChunkTile::allocateScratch() {
   OpFoldResult one = b.getIndexAttr(1);
   OpFoldResult width = b.getIndexAttr(shape.cols);
   OpFoldResult pairs = b.getIndexAttr(writers());
-  allocateStaged(padded, valueRead.query);
-  keys = scratch({tokens, features});
-  values = scratch({tokens, columns});
+  packed.keys = scratch({tokens, features});
+  packed.values = scratch({tokens, columns});
   if (!readsTransition()) {
-    queries = scratch({members, tokens, features});
-    queryScores = scratch({members, pairs, tokens, tokens});
+    packed.queries = scratch({members, tokens, features});
+    scores.queries = scratch({members, pairs, tokens, tokens});
   }
   // All panels where that is a number: what is not used is not touched.
-  bool isKnown = getConstantIntValue(panelsPerTask).has_value();
+  bool isKnown = getConstantIntValue(task.mostPanels).has_value();
   OpFoldResult mostPanels =
-      getAsOpFoldResult(isKnown ? panelsPerTask : panels());
-  tile = scratch({mostPanels, features, width});
-  outputRows = scratch({b.getIndexAttr(rowsAtOnce), width});
-  if (epilogue) {
-    epilogue->allocate();
-    normRows = scratch({members, tokens, columns});
+      getAsOpFoldResult(isKnown ? task.mostPanels : panels());
+  panel.state = scratch({mostPanels, features, width});
+  panel.outputRows = scratch({b.getIndexAttr(plan.rowsAtOnce), width});
+  if (plan.norm) {
+    epilogue.emplace(b, plan.norm, shape.lanes, /*isEpilogue=*/true);
+    panel.normRows = scratch({members, tokens, columns});
   }
   if (hasTransition()) {
     if (readsKeys())
-      readFactors = scratch({tokens});
+      numbers.readFactors = scratch({tokens});
     else
-      transition = scratch({tokens, features});
-    transitionScores = scratch({one, pairs, tokens, tokens});
-    solved = scratch({tokens, width});
+      packed.transition = scratch({tokens, features});
+    scores.transition = scratch({one, pairs, tokens, tokens});
+    panel.solved = scratch({tokens, width});
   }
   if (writers() > 1)
-    bRows = scratch({tokens, features});
-  if (Value beta = scan.getBeta())
-    (rankOf(beta) == 4 ? columnBetas : betas) =
+    packed.b = scratch({tokens, features});
+  if (Value beta = r.beta)
+    (rankOf(beta) == 4 ? packed.columnBetas : numbers.betas) =
         scratch(rankOf(beta) == 4 ? SmallVector<OpFoldResult>{tokens, columns}
                                   : SmallVector<OpFoldResult>{tokens});
-  if (scan.getWrite())
-    writeGates = scratch({tokens, columns});
-  if (scan.getBonus())
-    own = scratch({members, tokens});
+  if (r.write)
+    packed.writeGates = scratch({tokens, columns});
+  if (r.bonus)
+    numbers.own = scratch({members, tokens});
+  allocateNumbers();
+}
+
+/// The buffers of decays, shifts and the normaliser.
+void ChunkTask::allocateNumbers() {
+  OpFoldResult tokens = b.getIndexAttr(plan.padded), one = b.getIndexAttr(1);
+  OpFoldResult features = getAsOpFoldResult(keySize);
+  OpFoldResult members = getAsOpFoldResult(max(group, index(1)));
   if (hasChannelDecay()) {
-    channelGates = scratch({tokens, features});
-    total = scratch({features});
+    packed.channelGates = scratch({tokens, features});
+    scores.total = scratch({features});
   } else {
     // A vector of tokens after the other: a short chunk fills its lines.
-    OpFoldResult vectors = b.getIndexAttr(padded / shape.lanes),
+    OpFoldResult vectors = b.getIndexAttr(plan.padded / shape.lanes),
                  lanes = b.getIndexAttr(shape.lanes);
-    keysT = scratch({vectors, features, lanes});
-    if (bRows)
-      bT = scratch({vectors, features, lanes});
+    scores.keysT = scratch({vectors, features, lanes});
+    if (packed.b)
+      scores.bT = scratch({vectors, features, lanes});
   }
-  if (valueRead)
+  if (plan.valueRead)
     allocateValueRead();
-  if (scan.getRunningMax())
-    rescales = scratch({tokens});
+  if (r.state.runningMax)
+    numbers.rescales = scratch({tokens});
   if (needsRowMax(op.getFeatureMapKind(), isStabilised())) {
-    keyShifts = scratch({tokens});
-    queryShifts = scratch({members, tokens});
+    numbers.keyShifts = scratch({tokens});
+    numbers.queryShifts = scratch({members, tokens});
   }
   if (hasScalarGate()) {
-    OpFoldResult oneMore = b.getIndexAttr(padded + 1);
+    OpFoldResult oneMore = b.getIndexAttr(plan.padded + 1);
     if (hasScalarDecay())
-      gates = scratch({tokens});
-    cumulated = scratch({oneMore});
-    decays = scratch({oneMore, tokens});
+      numbers.gates = scratch({tokens});
+    numbers.cumulated = scratch({oneMore});
+    scores.decays = scratch({oneMore, tokens});
   }
   // Only f32 states need the residual.
-  if (scan.getDecay() && !scan.getRunningMax() && type.isF32())
-    residual = scratch({hasChannelDecay() ? features : one});
-  if (scan.getNormalizer()) {
-    z = scratch({features});
-    inverses = scratch({members, tokens});
+  if (r.decay && !r.state.runningMax && type.isF32())
+    scores.residual = scratch({hasChannelDecay() ? features : one});
+  if (r.state.normalizer) {
+    panel.z = scratch({features});
+    numbers.inverses = scratch({members, tokens});
     if (hasMovingFloor())
-      maxima = scratch({tokens});
+      numbers.maxima = scratch({tokens});
   }
 }
 
-/// Runs `body` where the condition holds, which is always so without one.
-void ChunkTile::ifTrue(Value condition, function_ref<void()> body) {
-  if (!condition)
-    return body();
-  if (std::optional<int64_t> known = getConstantIntValue(condition))
-    return *known ? body() : void();
-  ifThen(condition, body);
+void ChunkTask::allocateValueRead() {
+  if (plan.valueRead.decayWrites && !hasChannelDecay())
+    along.writeFactors = scratch({b.getIndexAttr(plan.padded)});
+  OpFoldResult tokens = b.getIndexAttr(plan.padded), one = b.getIndexAttr(1),
+               columns = getAsOpFoldResult(valueSize),
+               features = getAsOpFoldResult(keySize),
+               lanes = b.getIndexAttr(shape.lanes),
+               vectors = b.getIndexAttr(plan.padded / shape.lanes);
+  along.queries = scratch({tokens, columns});
+  along.queriesT = scratch({vectors, columns, lanes});
+  if (!solvesWritten())
+    along.valuesT = scratch({vectors, columns, lanes});
+  along.scores = scratch({one, b.getIndexAttr(writers()), tokens, tokens});
+  along.products = scratch({vectors, features, lanes});
+  along.rows = scratch({tokens, features});
+  if (hasChannelDecay())
+    along.factors = scratch({tokens, features});
+  if (!hasTransition())
+    return;
+  along.solved = scratch({vectors, tokens, lanes});
+  if (hasChannelDecay())
+    along.laterKeys = scratch({tokens, features});
 }
 
 /// The state comes from memory, or is zero where a sequence begins. A sequence
 /// of one chunk whose state is not used either has none.
-void ChunkTile::loadState() {
-  if (!startsAtZero) {
+void ChunkTask::loadState() {
+  if (!plan.startsAtZero) {
     readPanels();
   } else {
-    Value starts = compare(arith::CmpIPredicate::eq, from, begin);
+    Value starts = compare(arith::CmpIPredicate::eq, task.from, task.begin);
     auto branch = scf::IfOp::create(b, loc, starts, /*withElse=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     Value isUsed;
-    if (endsUnused)
-      isUsed = compare(arith::CmpIPredicate::slt, length, sub(end, begin));
+    if (plan.endsUnused)
+      isUsed =
+          compare(arith::CmpIPredicate::slt, length, sub(task.end, task.begin));
     ifTrue(isUsed, [&] { clearPanels(); });
     b.setInsertionPointToStart(branch.elseBlock());
     readPanels();
   }
-  if (!z)
-    return;
-  Value normalizer = scan.getNormalizer(), size = dim(scan.getState(), 2);
-  Value whole = wholeVectors(size);
-  forEach(index(0), whole, shape.lanes, [&](Value d) {
-    storeVector(readOperand(normalizer, {slot, head, d}, shape.lanes), z, {d});
-  });
-  fillRow(z, {}, 0.0, whole);
+  if (panel.z)
+    loadNormalizer(panel.z);
 }
 
-void ChunkTile::clearPanels() {
-  forEach(panelCount, [&](Value panel) {
+void ChunkTask::clearPanels() {
+  forEach(task.panelCount, [&](Value number) {
     forEach(keySize, [&](Value d) {
-      storeVector(zeros(shape.cols), tile, {panel, d, index(0)});
+      storeVector(zeros(shape.cols), panel.state, {number, d, index(0)});
     });
   });
 }
 
 /// Copies the state into panels, rows and columns past the end zero.
-void ChunkTile::readPanels() {
-  Value state = scan.getState(), size = dim(state, 2);
-  forEach(panelCount, [&](Value panel) {
-    Value start = columnOf(panel);
-    loadPanel(state, {slot, head}, start, tile, {panel});
+void ChunkTask::readPanels() {
+  Value state = r.state.state, size = dim(state, 2);
+  forEach(task.panelCount, [&](Value number) {
+    Value start = columnOf(number);
+    loadPanel(state, {task.slot, task.head}, start, panel.state, {number});
     forEach(size, keySize, 1, [&](Value d) {
-      storeVector(zeros(shape.cols), tile, {panel, d, index(0)});
+      storeVector(zeros(shape.cols), panel.state, {number, d, index(0)});
     });
   });
 }
 
-void ChunkTile::storeState() {
+void ChunkTask::storeState() {
   Value isUsed;
-  if (endsUnused)
-    isUsed = compare(arith::CmpIPredicate::ne, to, end);
-  ifTrue(isUsed, [&] { writePanels(); });
-  Value size = dim(scan.getState(), 2);
-  if (z)
-    forEach(index(0), size, shape.lanes, [&](Value d) {
-      writeOperand(loadVector(z, {d}, shape.lanes), scan.getNormalizer(),
-                   {slot, head, d});
+  if (plan.endsUnused)
+    isUsed = compare(arith::CmpIPredicate::ne, task.to, task.end);
+  ifTrue(isUsed, [&] {
+    forEach(task.panelCount, [&](Value number) {
+      storePanel(r.state.state, {task.slot, task.head}, columnOf(number),
+                 panel.state, {number});
     });
-}
-
-void ChunkTile::writePanels() {
-  forEach(panelCount, [&](Value panel) {
-    storePanel(scan.getState(), {slot, head}, columnOf(panel), tile, {panel});
   });
+  if (panel.z)
+    storeNormalizer(panel.z);
 }
 
 //===----------------------------------------------------------------------===//
@@ -274,7 +271,19 @@ void ChunkTile::writePanels() {
 void mlir::linattn::lowerToChunkTile(OpBuilder &b, ScanOp op, TileShape shape,
                                      ChunkSizes sizes, LengthRange range,
                                      ValueRead valueRead) {
-  ChunkTile tile(b, op, shape, sizes, valueRead);
-  tile.lengths = range;
-  tile.emit();
+  ChunkPlan plan(op, shape, sizes, valueRead);
+  Recurrence recurrence(op);
+  if (plan.norm)
+    recurrence.output = plan.norm.getOutput();
+  ScanTile tile(b, recurrence, shape, plan.rowsAtOnce, range);
+  // Each task of a state packs the keys anew and makes the scores, a fifth of
+  // the work: one state alone is halved, for the sake of threads. A read along
+  // the values sums over all panels.
+  Value tasks = tile.index(1);
+  if (!valueRead)
+    tasks = tile.countColumnTasks(
+        tile.div(tile.index(2), tile.max(tile.countStates(), tasks)));
+  tile.forEachTask(
+      tasks, /*spanMultiple=*/plan.chunk,
+      [&](const ScanTile::Task &task) { ChunkTask(tile, task, plan).emit(); });
 }

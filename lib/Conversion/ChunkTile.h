@@ -48,21 +48,118 @@
 #ifndef LINATTN_CONVERSION_CHUNKTILE_H
 #define LINATTN_CONVERSION_CHUNKTILE_H
 
-#include "OutputNorm.h"
 #include "ScanTile.h"
 
 #include <optional>
 
 namespace mlir::linattn {
 
-class ChunkTile : public ScanTile {
-public:
-  ChunkTile(OpBuilder &b, ScanOp scan, TileShape shape, ChunkSizes sizes,
+/// The tokens of chunks, and the registers of their products.
+struct ChunkPlan {
+  ChunkPlan(ScanOp scan, TileShape shape, ChunkSizes sizes,
             ValueRead valueRead);
+
+  /// Tokens per chunk; of a sequence that is one chunk, at most; of any chunk
+  /// at most, padded to whole vectors and rows.
+  int64_t chunk, whole, padded;
+  /// MR: accumulators of one product.
+  int64_t rowsAtOnce;
+  bool startsAtZero, endsUnused;
+  /// The read along the values, if there is one.
+  ValueRead valueRead;
+  /// The norm behind the scan, if it is applied here.
+  OutputNormOp norm;
+};
+
+/// Scratch rows of tokens: [member, C, K], [C, K], [C, V]. A number β is a
+/// factor of values and, if there is one, of the transition.
+struct ChunkRows {
+  Value queries, keys, b, transition, channelGates, values, writeGates,
+      columnBetas;
+};
+
+/// Scratch numbers per token.
+struct ChunkNumbers {
+  Value gates;            ///< Logarithms of decays.
+  Value rescales;         ///< e^(m_(t−1) − m_t).
+  Value cumulated;        ///< Both as factors from the start on.
+  Value betas;            ///< β.
+  Value own;              ///< Weights of a token's own value, by member.
+  Value inverses, maxima; ///< 1/den, by member, and running maxima.
+  /// Factors of the product of a key with the state: −β and decays.
+  Value readFactors;
+  /// Shifts of exponentials of keys, and for each member of queries.
+  Value keyShifts, queryShifts;
+};
+
+/// Scratch of the scores.
+struct ScoreBuffers {
+  Value keysT, bT;           ///< Vectors of tokens.
+  Value decays;              ///< Between tokens.
+  Value queries, transition; ///< Scores of both.
+  /// Γ by channels, and ρ, the rounding residual of Γ: a number, or one per
+  /// channel, which adds up its logarithms in it before.
+  Value total, residual;
+};
+
+/// Scratch of the sweep over panels.
+struct PanelBuffers {
+  Value state;      ///< The task's panels, with their rows.
+  Value z;          ///< The normalizer.
+  Value solved;     ///< δ, R or V + R.
+  Value outputRows; ///< MR rows.
+  Value normRows;   ///< Whole rows of outputs for a norm: [member, C, V].
+};
+
+/// Scratch of the read along the values.
+struct ValueReadBuffers {
+  Value queries;           ///< Rows [C, V].
+  Value queriesT, valuesT; ///< Vectors of tokens.
+  Value scores;
+  Value products, solved; ///< S Xᵀ and R Xᵀ as vectors of tokens.
+  Value factors, rows;    ///< Decays of channels and outputs, [C, K].
+  Value writeFactors;     ///< A factor of the key of each token.
+  /// Keys that are still to be decayed token by token, under the solution.
+  Value laterKeys;
+};
+
+/// The scope of a task: its scratch memory, and its panels of the state there.
+class ChunkTask : public ScanTask {
+public:
+  ChunkTask(const ScanTile &tile, const Task &task, const ChunkPlan &plan);
 
   void emit();
 
+  const ChunkPlan &plan;
+  /// Tokens per chunk.
+  const Value length;
+  ChunkRows packed;
+  ChunkNumbers numbers;
+  ScoreBuffers scores;
+  PanelBuffers panel;
+  ValueReadBuffers along;
+  std::optional<NormRow> epilogue;
+
+  /// Tokens of the chunk that begins at a position.
+  Value countTokens(Value first) { return min(sub(task.to, first), length); }
+
 private:
+  Value chooseLength();
+  void allocate();
+  void allocateNumbers();
+  void allocateValueRead();
+  void emitChunk(Value first);
+  void loadState();
+  void readPanels();
+  void clearPanels();
+  void storeState();
+};
+
+/// The scope of a chunk, and what its phases share: products of matrices.
+class ChunkBlock : public ScanBlock {
+public:
+  ChunkBlock(ChunkTask &task, Value first);
+
   /// A factor of the keys: a query of the GQA group, or a.
   struct Reader {
     Value rows, scores, member;
@@ -71,37 +168,106 @@ private:
     /// Does not read the token's own write.
     bool strict;
   };
-
-  void emitTask();
-  void emitEpilogue();
-  /// Where outputs go in the end.
-  Value destination() {
-    return epilogue ? epilogue->norm.getOutput() : scan.getOutput();
+  /// Where the element of a token's row lies; only queries have members.
+  Rows rowAt(const Reader &reader, Value t, Value d) {
+    return reader.rows == packed.queries ? Rows{reader.member, t, d}
+                                         : Rows{t, d};
   }
-  Value chooseLength();
-  void emitChunk(Value first);
-  void allocateScratch();
-  void loadState();
-  void readPanels();
-  void clearPanels();
-  void storeState();
-  void writePanels();
-  void ifTrue(Value condition, function_ref<void()> body);
 
-  // ChunkTilePack.cpp
+  /// Rows of tokens as vectors of tokens.
+  void transpose(Value source, Value target, Value size);
+  /// All scores of a square of tokens with the rows that are given as vectors
+  /// of tokens: those above the diagonal are not read.
+  void productScores(const Reader &reader, ArrayRef<Value> linesT, Value size);
+  /// sums_t += Σ_j P_tj · written_j for the MR tokens from `row` on. The square
+  /// on the diagonal, under `diagonal`, stops at j = t, or before it
+  /// if `strict`: what a later token wrote is not even multiplied by 0.
+  Rows addScores(Rows sums, Value scores, Value member, int64_t writer,
+                 Value row, function_ref<Value(Value)> written, bool diagonal,
+                 bool strict);
+
+  Value transitionRows() {
+    return readsKeys() ? packed.keys : packed.transition;
+  }
+  Value keyRows(int64_t writer) { return writer ? packed.b : packed.keys; }
+  /// The factor of row t of what is read from the state before the chunk,
+  /// `before` its own decay or behind it.
+  Value cumulatedAt(Value t, bool before) {
+    return load(numbers.cumulated, {before ? t : add(t, index(1))});
+  }
+  /// Whether the solved values are decayed to the end of the chunk instead of
+  /// the rows they are written under, which are still needed as they are.
+  bool decaysSolved() {
+    return hasScalarGate() && (readsKeys() || along.solved);
+  }
+
+  const ChunkPlan &plan;
+  const ChunkRows &packed;
+  const ChunkNumbers &numbers;
+  const ScoreBuffers &scores;
+  const PanelBuffers &panel;
+  const ValueReadBuffers &along;
+  /// Tokens of a whole chunk, and of this one in whole rows.
+  const Value length, rows;
+  /// Whether it reads the state, and whether it writes it; null where that is
+  /// always so.
+  const Value reads, writes;
+};
+
+/// Packs the tokens of a chunk.
+class ChunkPack : public ChunkBlock {
+public:
+  explicit ChunkPack(const ChunkBlock &chunk) : ChunkBlock(chunk) {}
+
+  void emit();
+
+private:
   void findShifts();
   Value carryMaximum(Value t, Value keyMaxima);
   Value rowMaxima(Value operand, Value rowHead, Value t, bool written);
   void packTokens();
   void packKeysOf(Value t);
   void packValuesOf(Value t);
+  void packValueQuery(Value t);
   void packChannelGate(Value t);
   void decayWrites();
   void clearToken(Value t);
+};
 
-  // ChunkTileScores.cpp
+/// The read of a chunk along the values.
+class ChunkValueRead : public ChunkBlock {
+public:
+  explicit ChunkValueRead(const ChunkBlock &chunk) : ChunkBlock(chunk) {}
+
+  /// Emits the scores with the values, and the sums of keys by these: neither
+  /// needs the solution. Keys with channel decays are summed while they decay.
+  void score();
+  /// A token that reads its own write, among keys that decay in memory.
+  void addOwnKey(int64_t writer, Value rows, Value t);
+  /// The share of a panel, before it is updated.
+  void readPanel(Value number, Value column);
+  /// Adds up the shares of all panels, and writes the rows.
+  void write();
+
+private:
+  void addKeys(int64_t writer);
+  void addDecayingKeys();
+  void scoreSolved();
+  void addQueryProducts(Value sums, Value size, int64_t height, Value column,
+                        function_ref<Value(Value, Value)> left);
+  Rows rowsOfTokens(Value products, Value t, Value from);
+};
+
+/// Scores and decays inside a chunk, and its normaliser.
+class ChunkScores : public ChunkBlock {
+public:
+  explicit ChunkScores(const ChunkBlock &chunk)
+      : ChunkBlock(chunk), valueRead(chunk) {}
+
+  void emit();
+
+private:
   void emitScores();
-  void productScores(const Reader &reader, ArrayRef<Value> linesT, Value size);
   void runningScores();
   void runningPairs(Value t, ArrayRef<Reader> readers, bool decays);
   void scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer, Value j,
@@ -113,153 +279,84 @@ private:
   void fillCumulated();
   void decayKeys(Value keyRows);
   void fillReadFactors();
-  void transpose(Value source, Value target, Value size);
   void updateNormalizer();
   void divideTokens(Value first, Value member);
   void forEachReader(function_ref<void(const Reader &)> body);
   Reader queryReader(Value member) {
-    return {queries, queryScores, member, exclusive, exclusive};
+    return {packed.queries, scores.queries, member, exclusive, exclusive};
   }
   Reader transitionReader() {
-    return {transitionRows(), transitionScores, index(0), before, true};
-  }
-  /// Where the element of a token's row lies; only queries have members.
-  Rows rowAt(const Reader &reader, Value t, Value d) {
-    return reader.rows == queries ? Rows{reader.member, t, d} : Rows{t, d};
+    return {transitionRows(), scores.transition, index(0), before, true};
   }
 
-  // ChunkTileSweep.cpp
-  void sweepPanel(Value panel);
-  void solve(Value panel);
-  void readOut(Value panel, Value member);
-  void decayWritten();
-  void updateState(Value panel);
-  Rows accumulateState(Value panel, function_ref<Value(int64_t, Value)> left,
-                       function_ref<void(Value)> between);
+  ChunkValueRead valueRead;
+};
+
+/// Prefetches the next chunk while a panel is swept.
+class ChunkPrefetch : public ChunkBlock {
+public:
+  /// The next chunk: its first position, and its head.
+  struct Next {
+    Value first, head;
+  };
+  ChunkPrefetch(const ChunkBlock &chunk, const Next &next, Value column)
+      : ChunkBlock(chunk), next(next), column(column) {}
+
+  /// The chunk that comes next: of the same head, or where the span of tokens
+  /// ends, of the next one.
+  static Next findNext(ChunkBlock &chunk);
+
+  /// The next chunk is prefetched where there may be one and sizes are known.
   bool prefetches();
-  void findNext();
-  void prefetchNext(Value operand, Value member, Value row,
-                    bool isWritten = false);
+  /// The panel's share of an operand's row of token `row`, which may begin
+  /// anywhere in a line. Past the last token it is that one again.
+  void prefetchRowOf(Value operand, Value member, Value row,
+                     bool isWritten = false);
+  /// A token's operands of the size of keys, except its query, and its scalars.
+  void prefetchKeys(Value row);
+  void prefetchWhileUpdating(Value d);
+  /// Prefetches at once what the update would prefetch step by step.
+  void prefetchInsteadOfUpdating();
+
+private:
   /// Token `row` of the next chunk; past the last token that one again.
   Value nextToken(Value row) {
-    return tokenAt(min(add(nextFirst, row), sub(end, index(1))));
+    return tokenAt(min(add(next.first, row), sub(task.end, index(1))));
   }
-  void prefetchNextOf(Value operand, Value rowHead, Value row, bool isWritten);
+  void prefetchSource(Value source, Value rowHead, Value row, bool isWritten);
   void prefetchNumbers(Value row);
-  void prefetchKeys(Value row);
   void prefetchValues(Value row);
-  void prefetchWhileUpdating(Value d);
-  void prefetchInsteadOfUpdating();
-  void writeRows(Rows o, Value member, Value row, Value column);
-  Rows addScores(Rows sums, Value scores, Value member, int64_t writer,
-                 Value row, function_ref<Value(Value)> written, bool diagonal,
-                 bool strict);
+
+  const Next next;
+  const Value column;
+};
+
+/// One panel of the state: solve, read, write.
+class ChunkSweep : public ChunkBlock {
+public:
+  ChunkSweep(const ChunkBlock &chunk, const ChunkPrefetch::Next &next,
+             Value number)
+      : ChunkBlock(chunk), number(number), column(columnOf(number)),
+        ahead(chunk, next, column) {}
+
+  void emit();
+
+private:
+  void solve();
   void substitute(Rows &sums, int64_t writer, Value row);
-  Rows zeroRows(int64_t width) { return Rows(rowsAtOnce, zeros(width)); }
+  void readOut(Value member);
+  void decayWritten();
+  void updateState();
+  Rows accumulateState(function_ref<Value(int64_t, Value)> left,
+                       function_ref<void(Value)> between);
+  void writeRows(Rows o, Value member, Value row);
+  Rows zeroRows() { return Rows(plan.rowsAtOnce, zeros(shape.cols)); }
   /// Row j of what is written under the keys, and under b.
   Value writtenRow(int64_t writer, Value j);
 
-  // ChunkTileValues.cpp
-  void allocateValueRead();
-  void packValueQuery(Value t);
-  void scoreValues();
-  void addKeys(int64_t writer);
-  void addOwnKey(int64_t writer, Value rows, Value t);
-  void addDecayingKeys();
-  void scoreSolved();
-  void addQueryProducts(Value sums, Value size, int64_t height,
-                        function_ref<Value(Value, Value)> left);
-  void readValues(Value panel);
-  Rows rowsOfTokens(Value products, Value t, Value from);
-  void writeValueReads();
-
-  bool hasTransition() const { return update != Update::Add; }
-  bool hasScalarGate() {
-    return !hasChannelDecay() && (hasScalarDecay() || scan.getRunningMax());
-  }
-  /// a = −β k, and what multiplies it is a number per token: the rows of keys
-  /// are all there is to read.
-  bool readsKeys() {
-    return update == Update::Delta && !scan.getErase() && !hasChannelDecay();
-  }
-  Value transitionRows() { return readsKeys() ? keys : transition; }
-  /// A transition that writes the key: V + R is written as one.
-  bool writesKeys() {
-    return update == Update::Dplr && scan.getB() == scan.getKey() &&
-           op.getFeatureMapKind() == FeatureMapKind::Identity &&
-           !scan.getMask() && !scan.getInputGate();
-  }
-  /// Whether the solved values are decayed to the end of the chunk instead of
-  /// the rows they are written under, which are still needed as they are.
-  bool decaysSolved() {
-    return hasScalarGate() && (readsKeys() || solvedProducts);
-  }
-  /// Whether the values written under the keys are solved for: δ or V + R.
-  bool solvesWritten() { return update == Update::Delta || writesKeys(); }
-  /// The query is a, and sees what a sees: the outputs are R.
-  bool readsTransition() {
-    return update == Update::Dplr && before && exclusive &&
-           scan.getQuery() == scan.getA() && !scan.getMask() &&
-           !scan.getBonus() && Scale::of(scan).isOne() &&
-           op.getFeatureMapKind() == FeatureMapKind::Identity;
-  }
-  /// The writer whose scores along the values follow from the solution.
-  int64_t solvedWriter() { return writers() - 1; }
-  int64_t writers() { return update == Update::Dplr && !writesKeys() ? 2 : 1; }
-  Value keyRows(int64_t writer) { return writer ? bRows : keys; }
-
-  /// Tokens per chunk; of a sequence that is one chunk, at most; of any chunk
-  /// at most, padded to whole vectors and rows.
-  int64_t chunk, whole, padded;
-  bool startsAtZero, endsUnused;
-  /// MR: accumulators of one product.
-  int64_t rowsAtOnce;
-
-  // Tokens per chunk of the current task.
-  Value length;
-  // The current chunk: its first position, its tokens, and these in whole rows.
-  Value first, count, rows;
-  // Whether it reads the state, and whether it writes it; null where that is
-  // always so.
-  Value reads, writes;
-  // The chunk after it: its first position, and its head.
-  Value nextFirst, nextHead;
-  // The current panel: its first column.
-  Value column;
-  // Scratch, rows of tokens: [member, C, K], [C, K], [C, V]. A number β is a
-  // factor of values and, if there is one, of the transition.
-  Value queries, keys, bRows, transition, channelGates, values, writeGates,
-      columnBetas;
-  // Scratch, a number per token: logarithms of decays, e^(m_(t−1) − m_t), both
-  // as factors from the start on, …
-  Value gates, rescales, cumulated, betas, own, inverses, maxima;
-  // Scratch, a number per token: what the product of its key with the state is
-  // multiplied by, −β and decays.
-  Value readFactors;
-  // Scratch, a number per token: what is subtracted from a key, and for each
-  // member from a query.
-  Value keyShifts, queryShifts;
-  // Scratch, a number or one per channel: ρ, what the rounding of Γ left over.
-  // Channels add up their logarithms in it before.
-  Value residual;
-  // Scratch: Kᵀ and bᵀ, decays between tokens, scores, Γ, S, δ, R or V + R,
-  // output rows, z.
-  Value keysT, bT, decays, queryScores, transitionScores, total, tile, solved,
-      outputRows, z;
-  // The norm behind the scan, if it is applied here, and scratch of whole rows
-  // of outputs for it: [member, C, V].
-  std::optional<NormRow> epilogue;
-  Value normRows;
-  // The read along the values, if there is one, and its scratch: rows of
-  // queries [C, V], queries and values as vectors of tokens, scores, S Xᵀ and
-  // R Xᵀ as vectors of tokens, decays of channels and rows of outputs [C, K].
-  ValueRead valueRead;
-  Value valueQueries, valueQueriesT, valuesT, valueScores, valueProducts,
-      solvedProducts, valueFactors, valueRows;
-  // Scratch, a number per token: what its key is multiplied with.
-  Value writeFactors;
-  // Keys that are still to be decayed token by token, under the solution.
-  Value laterKeys;
+  /// The panel, and its first column.
+  const Value number, column;
+  ChunkPrefetch ahead;
 };
 
 } // namespace mlir::linattn

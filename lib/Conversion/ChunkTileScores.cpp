@@ -19,30 +19,36 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-void ChunkTile::forEachReader(function_ref<void(const Reader &)> body) {
-  if (queries)
+void ChunkScores::forEachReader(function_ref<void(const Reader &)> body) {
+  if (packed.queries)
     forEachMember([&](Value member) { body(queryReader(member)); });
   if (hasTransition())
     body(transitionReader());
 }
 
-void ChunkTile::emitScores() {
+void ChunkScores::emit() {
+  emitScores();
+  if (panel.z)
+    updateNormalizer();
+}
+
+void ChunkScores::emitScores() {
   if (hasChannelDecay())
     return runningScores();
-  SmallVector<Value> linesT{keysT};
-  transpose(keys, keysT, keySize);
-  if (bRows) {
-    transpose(bRows, bT, keySize);
-    linesT.push_back(bT);
+  SmallVector<Value> linesT{scores.keysT};
+  transpose(packed.keys, scores.keysT, keySize);
+  if (packed.b) {
+    transpose(packed.b, scores.bT, keySize);
+    linesT.push_back(scores.bT);
   }
   if (hasScalarGate())
     emitDecays();
-  if (readFactors)
+  if (numbers.readFactors)
     fillReadFactors();
   forEachReader(
       [&](const Reader &reader) { productScores(reader, linesT, keySize); });
-  if (valueRead)
-    scoreValues();
+  if (plan.valueRead)
+    valueRead.score();
   // Reads need the keys as they are: the rows that the keys write are decayed
   // instead.
   if (hasScalarGate() && !readsKeys())
@@ -59,10 +65,10 @@ void ChunkTile::emitScores() {
 
 /// A decay per head is the same in all whole chunks: the first one of a task
 /// fills in what the others find.
-void ChunkTile::emitDecays() {
-  if (rescales || rankOf(scan.getDecay()) != 1)
+void ChunkScores::emitDecays() {
+  if (numbers.rescales || rankOf(r.decay) != 1)
     return fillDecays();
-  Value isFirst = compare(arith::CmpIPredicate::eq, first, from);
+  Value isFirst = compare(arith::CmpIPredicate::eq, first, task.from);
   Value isRagged = compare(arith::CmpIPredicate::ne, count, length);
   auto branch =
       scf::IfOp::create(b, loc, arith::OrIOp::create(b, loc, isFirst, isRagged),
@@ -77,14 +83,14 @@ void ChunkTile::emitDecays() {
 /// diagonal are not read. Logarithms are added up from j on, one row after the
 /// other: a product of factors close to 1 would round once per token, always
 /// the same way where the decay is, and a difference of sums would cancel.
-void ChunkTile::fillDecays() {
+void ChunkScores::fillDecays() {
   fillCumulated();
   int64_t lanes = shape.lanes;
   Value zero = zeros(lanes), ones = constant(vectorType(lanes), 1.0);
   SmallVector<Value> initial;
-  if (gates)
+  if (numbers.gates)
     initial.push_back(zero);
-  if (rescales)
+  if (numbers.rescales)
     initial.push_back(ones);
   forEach(index(0), rows, lanes, [&](Value j) {
     reduce(j, rows, 1, initial,
@@ -92,19 +98,19 @@ void ChunkTile::fillDecays() {
              SmallVector<Value> next;
              Value factor, past = firstLanes(sub(t, j));
              // j < t decays on, j = t starts.
-             if (gates) {
-               Value log =
-                   addf(carried.front(), splat(load(gates, {t}), lanes));
+             if (numbers.gates) {
+               Value log = addf(carried.front(),
+                                splat(load(numbers.gates, {t}), lanes));
                next.push_back(select(past, log, zero));
                factor = exp(next.back());
              }
-             if (rescales) {
-               Value product =
-                   mulf(carried.back(), splat(load(rescales, {t}), lanes));
+             if (numbers.rescales) {
+               Value product = mulf(carried.back(),
+                                    splat(load(numbers.rescales, {t}), lanes));
                next.push_back(select(past, product, ones));
                factor = factor ? mulf(factor, next.back()) : next.back();
              }
-             storeVector(factor, decays, {add(t, index(1)), j});
+             storeVector(factor, scores.decays, {add(t, index(1)), j});
              return next;
            });
   });
@@ -112,7 +118,7 @@ void ChunkTile::fillDecays() {
 
 /// Sums of logarithms, and products of rescalings, and both as factors, a
 /// vector of tokens at a time.
-void ChunkTile::fillCumulated() {
+void ChunkScores::fillCumulated() {
   int64_t lanes = shape.lanes;
   Value zero = zeros(lanes), ones = constant(vectorType(lanes), 1.0);
   // Of all tokens up to each one, and up to the last one.
@@ -126,57 +132,58 @@ void ChunkTile::fillCumulated() {
     return std::pair(x, splat(last, lanes));
   };
   SmallVector<Value> initial;
-  if (gates)
+  if (numbers.gates)
     initial.push_back(zero);
-  if (rescales)
+  if (numbers.rescales)
     initial.push_back(ones);
-  store(constant(type, 1.0), cumulated, {index(0)});
+  store(constant(type, 1.0), numbers.cumulated, {index(0)});
   SmallVector<Value> sums = reduce(
       index(0), rows, lanes, initial,
       [&](Value t, ValueRange carried) -> SmallVector<Value> {
         SmallVector<Value> next;
         Value factor;
-        if (gates) {
+        if (numbers.gates) {
           auto [sum, last] =
-              running(loadVector(gates, {t}, lanes), carried.front(), zero,
-                      [&](Value x, Value y) { return addf(x, y); });
+              running(loadVector(numbers.gates, {t}, lanes), carried.front(),
+                      zero, [&](Value x, Value y) { return addf(x, y); });
           factor = exp(sum);
           next.push_back(last);
         }
-        if (rescales) {
+        if (numbers.rescales) {
           auto [product, last] =
-              running(loadVector(rescales, {t}, lanes), carried.back(), ones,
-                      [&](Value x, Value y) { return mulf(x, y); });
+              running(loadVector(numbers.rescales, {t}, lanes), carried.back(),
+                      ones, [&](Value x, Value y) { return mulf(x, y); });
           factor = factor ? mulf(factor, product) : product;
           next.push_back(last);
         }
-        storeVector(factor, cumulated, {add(t, index(1))});
+        storeVector(factor, numbers.cumulated, {add(t, index(1))});
         return next;
       });
-  if (!residual)
+  if (!scores.residual)
     return;
   Value sum =
       vector::ExtractOp::create(b, loc, sums.front(), ArrayRef<int64_t>{0});
-  store(residualOf(sum, load(cumulated, {rows})), residual, {index(0)});
+  store(residualOf(sum, load(numbers.cumulated, {rows})), scores.residual,
+        {index(0)});
 }
 
 /// Fills the factors of the products of keys with the state.
-void ChunkTile::fillReadFactors() {
+void ChunkScores::fillReadFactors() {
   int64_t lanes = shape.lanes;
   forEach(index(0), rows, lanes, [&](Value t) {
-    Value factor = betas ? negate(loadVector(betas, {t}, lanes))
-                         : constant(vectorType(lanes), -1.0);
+    Value factor = numbers.betas ? negate(loadVector(numbers.betas, {t}, lanes))
+                                 : constant(vectorType(lanes), -1.0);
     if (hasScalarGate())
-      factor = mulf(factor, loadVector(cumulated,
+      factor = mulf(factor, loadVector(numbers.cumulated,
                                        {before ? t : add(t, index(1))}, lanes));
-    storeVector(factor, readFactors, {t});
+    storeVector(factor, numbers.readFactors, {t});
   });
 }
 
 /// Decays the keys to the end of the chunk.
-void ChunkTile::decayKeys(Value keyRows) {
+void ChunkScores::decayKeys(Value keyRows) {
   forEach(rows, [&](Value j) {
-    Value factor = splat(load(decays, {rows, j}), shape.lanes);
+    Value factor = splat(load(scores.decays, {rows, j}), shape.lanes);
     reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
       Value k = loadVector(keyRows, {j, d}, shape.lanes);
       storeVector(mulf(k, factor), keyRows, {j, d});
@@ -185,13 +192,12 @@ void ChunkTile::decayKeys(Value keyRows) {
   });
 }
 
-/// All scores of a square of tokens with the rows that are given as vectors of
-/// tokens: those above the diagonal are not read.
-void ChunkTile::productScores(const Reader &reader, ArrayRef<Value> linesT,
-                              Value size) {
+void ChunkBlock::productScores(const Reader &reader, ArrayRef<Value> linesT,
+                               Value size) {
   int64_t lanes = shape.lanes;
   // Twice the rows of a tile: one vector of keys leaves registers for them.
-  int64_t height = padded % (2 * rowsAtOnce) ? rowsAtOnce : 2 * rowsAtOnce;
+  int64_t height = plan.padded % (2 * plan.rowsAtOnce) ? plan.rowsAtOnce
+                                                       : 2 * plan.rowsAtOnce;
   auto writeBlock = [&](Value row, Value j, int64_t writer) {
     Rows sums = accumulate(
         Rows(height, zeros(lanes)), index(0), size,
@@ -205,12 +211,14 @@ void ChunkTile::productScores(const Reader &reader, ArrayRef<Value> linesT,
     for (int64_t r = 0; r < height; ++r) {
       Value t = add(row, index(r)), next = add(t, index(1));
       Value score = sums[r];
-      if (reader.rows == keys)
-        score = betas ? mulf(score, splat(negate(load(betas, {t})), lanes))
-                      : negate(score);
+      if (reader.rows == packed.keys)
+        score =
+            numbers.betas
+                ? mulf(score, splat(negate(load(numbers.betas, {t})), lanes))
+                : negate(score);
       if (hasScalarGate())
-        score = mulf(score,
-                     loadVector(decays, {reader.shifted ? t : next, j}, lanes));
+        score = mulf(score, loadVector(scores.decays,
+                                       {reader.shifted ? t : next, j}, lanes));
       storeVector(score, reader.scores, {reader.member, index(writer), t, j});
     }
   };
@@ -222,7 +230,7 @@ void ChunkTile::productScores(const Reader &reader, ArrayRef<Value> linesT,
   });
 }
 
-void ChunkTile::transpose(Value source, Value target, Value size) {
+void ChunkBlock::transpose(Value source, Value target, Value size) {
   int64_t lanes = shape.lanes;
   forEach(index(0), rows, lanes, [&](Value t) {
     forEach(index(0), size, lanes, [&](Value d) {
@@ -241,13 +249,13 @@ void ChunkTile::transpose(Value source, Value target, Value size) {
 // Decays per channel
 //===----------------------------------------------------------------------===//
 
-void ChunkTile::runningScores() {
-  fillRow(total, {}, 1.0);
-  if (valueRead)
-    scoreValues();
+void ChunkScores::runningScores() {
+  fillRow(scores.total, {}, 1.0);
+  if (plan.valueRead)
+    valueRead.score();
   // The first members are read along with a, in one pass over the keys.
   int64_t along =
-      queries
+      packed.queries
           ? std::clamp<int64_t>(getConstantIntValue(group).value_or(1), 1, 2)
           : 0;
   SmallVector<Reader> fixed;
@@ -256,29 +264,29 @@ void ChunkTile::runningScores() {
   if (hasTransition())
     fixed.push_back(transitionReader());
   auto readMembers = [&](Value t) {
-    if (!queries || getConstantIntValue(group) == along)
+    if (!packed.queries || getConstantIntValue(group) == along)
       return;
     forEach(index(along), group, 1, [&](Value member) {
-      runningPairs(t, queryReader(member), /*decays=*/false);
+      runningPairs(t, queryReader(member), /*scores.decays=*/false);
     });
   };
   forEach(rows, [&](Value t) {
     if (exclusive)
       readMembers(t);
-    runningPairs(t, fixed, /*decays=*/true);
+    runningPairs(t, fixed, /*scores.decays=*/true);
     if (!exclusive)
       readMembers(t);
     forEachReader([&](const Reader &reader) { ownScores(t, reader); });
-    if (valueRead && !exclusive && !solvesWritten())
-      addOwnKey(/*writer=*/0, keys, t);
+    if (plan.valueRead && !exclusive && !solvesWritten())
+      valueRead.addOwnKey(/*writer=*/0, packed.keys, t);
     decayRow(t);
   });
-  if (residual)
+  if (scores.residual)
     reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
-      Value logarithm = loadVector(residual, {d}, shape.lanes);
+      Value logarithm = loadVector(scores.residual, {d}, shape.lanes);
       Value factor = exp(logarithm);
-      storeVector(factor, total, {d});
-      storeVector(residualOf(logarithm, factor), residual, {d});
+      storeVector(factor, scores.total, {d});
+      storeVector(residualOf(logarithm, factor), scores.residual, {d});
       return {};
     });
 }
@@ -286,7 +294,7 @@ void ChunkTile::runningScores() {
 /// The scores of token t with the tokens before it; `decays` the keys by the
 /// token's gate, before or after they are read. A few keys at a time: their
 /// sums are taken together.
-void ChunkTile::runningPairs(Value t, ArrayRef<Reader> readers, bool decays) {
+void ChunkScores::runningPairs(Value t, ArrayRef<Reader> readers, bool decays) {
   int64_t few = std::min<int64_t>(4, shape.lanes);
   Value whole = mul(div(t, index(few)), index(few));
   for (int64_t writer = 0; writer < writers(); ++writer) {
@@ -299,16 +307,17 @@ void ChunkTile::runningPairs(Value t, ArrayRef<Reader> readers, bool decays) {
 }
 
 /// The scores of token t with the keys from j on.
-void ChunkTile::scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer,
-                          Value j, int64_t numKeys, bool decays) {
+void ChunkScores::scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer,
+                            Value j, int64_t numKeys, bool decays) {
   int64_t lanes = shape.lanes;
   size_t numReaders = readers.size();
   // The read along the values takes keys before they are decayed.
   Rows valueWeights;
-  if (valueRead && decays && writer == 0 && !solvesWritten())
+  if (plan.valueRead && decays && writer == 0 && !solvesWritten())
     for (int64_t i = 0; i < numKeys; ++i)
-      valueWeights.push_back(splat(
-          load(valueScores, {index(0), index(0), t, add(j, index(i))}), lanes));
+      valueWeights.push_back(
+          splat(load(along.scores, {index(0), index(0), t, add(j, index(i))}),
+                lanes));
   // Key by key, reader by reader.
   Rows sums = reduceRow(
       keySize, Rows(numKeys * numReaders, zeros(lanes)),
@@ -316,10 +325,11 @@ void ChunkTile::scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer,
         Rows next(carried), rows;
         for (const Reader &reader : readers)
           rows.push_back(loadVector(reader.rows, rowAt(reader, t, d), lanes));
-        Value gate = decays ? loadVector(channelGates, {t, d}, lanes) : Value();
+        Value gate =
+            decays ? loadVector(packed.channelGates, {t, d}, lanes) : Value();
         Value valueRow;
         if (!valueWeights.empty())
-          valueRow = loadVector(valueRows, {t, d}, lanes);
+          valueRow = loadVector(along.rows, {t, d}, lanes);
         for (int64_t i = 0; i < numKeys; ++i) {
           SmallVector<Value> at{add(j, index(i)), d};
           Value key = loadVector(keyRows(writer), at, lanes), decayed = key;
@@ -336,7 +346,7 @@ void ChunkTile::scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer,
                 fmaVector(valueWeights[i], exclusive ? key : decayed, valueRow);
         }
         if (valueRow)
-          storeVector(valueRow, valueRows, {t, d});
+          storeVector(valueRow, along.rows, {t, d});
         return next;
       });
   for (size_t r = 0; r < numReaders; ++r) {
@@ -349,7 +359,7 @@ void ChunkTile::scoreKeys(Value t, ArrayRef<Reader> readers, int64_t writer,
 }
 
 /// A token's score with itself, where it reads its own write.
-void ChunkTile::ownScores(Value t, const Reader &reader) {
+void ChunkScores::ownScores(Value t, const Reader &reader) {
   if (reader.strict)
     return;
   int64_t lanes = shape.lanes;
@@ -368,7 +378,7 @@ void ChunkTile::ownScores(Value t, const Reader &reader) {
 }
 
 /// Decays what token t reads from the start of the chunk, and Γ by its gate.
-void ChunkTile::decayRow(Value t) {
+void ChunkScores::decayRow(Value t) {
   int64_t lanes = shape.lanes;
   auto decay = [&](bool shifted, Value d, Value factor) {
     forEachReader([&](const Reader &reader) {
@@ -380,13 +390,13 @@ void ChunkTile::decayRow(Value t) {
     });
   };
   reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
-    Value factor = loadVector(total, {d}, lanes), before = factor;
+    Value factor = loadVector(scores.total, {d}, lanes), before = factor;
     decay(/*shifted=*/true, d, factor);
-    factor = mulf(factor, loadVector(channelGates, {t, d}, lanes));
+    factor = mulf(factor, loadVector(packed.channelGates, {t, d}, lanes));
     decay(/*shifted=*/false, d, factor);
-    if (valueRead)
-      storeVector(exclusive ? before : factor, valueFactors, {t, d});
-    storeVector(factor, total, {d});
+    if (plan.valueRead)
+      storeVector(exclusive ? before : factor, along.factors, {t, d});
+    storeVector(factor, scores.total, {d});
     return {};
   });
 }
@@ -396,7 +406,7 @@ void ChunkTile::decayRow(Value t) {
 //===----------------------------------------------------------------------===//
 
 /// The column of values 1: den_t = Qd_t·z + Σ_j P_tj, z ← Γ z + Σ_j Ke_j.
-void ChunkTile::updateNormalizer() {
+void ChunkScores::updateNormalizer() {
   forEach(index(0), count, shape.lanes, [&](Value t) {
     forEachMember([&](Value member) { divideTokens(t, member); });
   });
@@ -410,62 +420,64 @@ void ChunkTile::updateNormalizer() {
       return {};
     return hasChannelDecay()
                ? loadVector(memref, {d}, width)
-               : splat(load(memref, {memref == cumulated ? rows : index(0)}),
+               : splat(load(memref,
+                            {memref == numbers.cumulated ? rows : index(0)}),
                        width);
   };
   forEach(index(0), keySize, width, [&](Value d) {
     // The writes and the rounding residual of the factor come first: added to
     // the decayed sum, the residual would be rounded away.
-    Value past = loadVector(z, {d}, width);
+    Value past = loadVector(panel.z, {d}, width);
     Value writes = reduce(rows, zeros(width), [&](Value j, Value partial) {
-      return addf(partial, loadVector(keys, {j, d}, width));
+      return addf(partial, loadVector(packed.keys, {j, d}, width));
     });
-    if (Value rest = factorAt(residual, d))
+    if (Value rest = factorAt(scores.residual, d))
       writes = fmaVector(past, rest, writes);
-    Value factor = factorAt(total ? total : cumulated, d);
+    Value factor = factorAt(scores.total ? scores.total : numbers.cumulated, d);
     Value sum = factor ? fmaVector(past, factor, writes) : addf(past, writes);
-    storeVector(sum, z, {d});
+    storeVector(sum, panel.z, {d});
   });
 }
 
 /// 1/den of a vector of tokens from `first` on; what pads the chunk is among
 /// them. A token's terms are summed lane by lane, then all lanes at once.
-void ChunkTile::divideTokens(Value first, Value member) {
+void ChunkScores::divideTokens(Value first, Value member) {
   int64_t lanes = shape.lanes;
   Rows tokens;
   for (int64_t i = 0; i < lanes; ++i)
     tokens.push_back(add(first, index(i)));
-  Rows sums =
-      reduceRow(keySize, Rows(lanes, zeros(lanes)),
-                [&](Value d, ValueRange carried) -> SmallVector<Value> {
-                  Value line = loadVector(z, {d}, lanes);
-                  Rows next(carried);
-                  for (auto [t, sum] : llvm::zip_equal(tokens, next))
-                    sum = fmaVector(loadVector(queries, {member, t, d}, lanes),
-                                    line, sum);
-                  return next;
-                });
+  Rows sums = reduceRow(
+      keySize, Rows(lanes, zeros(lanes)),
+      [&](Value d, ValueRange carried) -> SmallVector<Value> {
+        Value line = loadVector(panel.z, {d}, lanes);
+        Rows next(carried);
+        for (auto [t, sum] : llvm::zip_equal(tokens, next))
+          sum = fmaVector(loadVector(packed.queries, {member, t, d}, lanes),
+                          line, sum);
+        return next;
+      });
   if (hasScalarGate())
     for (auto [t, sum] : llvm::zip_equal(tokens, sums))
-      sum = mulf(sum, splat(load(cumulated, {add(t, index(1))}), lanes));
-  auto scores = [&](Value t, Value j) {
-    return loadVector(queryScores, {member, index(0), t, j}, lanes);
+      sum = mulf(sum, splat(cumulatedAt(t, /*before=*/false), lanes));
+  auto score = [&](Value t, Value j) {
+    return loadVector(scores.queries, {member, index(0), t, j}, lanes);
   };
   sums = reduce(index(0), first, lanes, sums,
                 [&](Value j, ValueRange carried) -> SmallVector<Value> {
                   Rows next(carried);
                   for (auto [t, sum] : llvm::zip_equal(tokens, next))
-                    sum = addf(sum, scores(t, j));
+                    sum = addf(sum, score(t, j));
                   return next;
                 });
   // On the diagonal a token reads the keys up to its own.
   for (int64_t i = 0; i < lanes; ++i) {
-    Value line = select(firstLanes(index(i + 1)), scores(tokens[i], first),
-                        zeros(lanes));
+    Value line =
+        select(firstLanes(index(i + 1)), score(tokens[i], first), zeros(lanes));
     sums[i] = addf(sums[i], line);
   }
-  Value runningMax = maxima ? loadVector(maxima, {first}, lanes) : Value();
-  storeVector(emitInverseDenominator(b, loc, *scan.getNormalize(), tokenType,
+  Value runningMax =
+      numbers.maxima ? loadVector(numbers.maxima, {first}, lanes) : Value();
+  storeVector(emitInverseDenominator(b, loc, *r.normalize, tokenType,
                                      sumVectors(sums), runningMax),
-              inverses, {member, first});
+              numbers.inverses, {member, first});
 }

@@ -16,18 +16,17 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-void ChunkTile::sweepPanel(Value panel) {
-  column = columnOf(panel);
+void ChunkSweep::emit() {
   if (hasTransition())
-    solve(panel);
-  if (queries)
-    forEachMember([&](Value member) { readOut(panel, member); });
-  if (valueRead)
-    readValues(panel);
+    solve();
+  if (packed.queries)
+    forEachMember([&](Value member) { readOut(member); });
+  if (plan.valueRead)
+    ChunkValueRead(*this).readPanel(number, column);
   auto update = [&] {
     if (decaysSolved())
       decayWritten();
-    updateState(panel);
+    updateState();
   };
   if (!writes)
     return update();
@@ -36,23 +35,20 @@ void ChunkTile::sweepPanel(Value panel) {
   b.setInsertionPointToStart(branch.thenBlock());
   update();
   b.setInsertionPointToStart(branch.elseBlock());
-  prefetchInsteadOfUpdating();
+  ahead.prefetchInsteadOfUpdating();
 }
 
-Value ChunkTile::writtenRow(int64_t writer, Value j) {
+Value ChunkSweep::writtenRow(int64_t writer, Value j) {
   bool isSolved = solvesWritten() || writer == 1;
   if (isSolved)
-    return loadVector(solved, {j, index(0)}, shape.cols);
-  return loadVector(values, {j, column}, shape.cols);
+    return loadVector(panel.solved, {j, index(0)}, shape.cols);
+  return loadVector(packed.values, {j, column}, shape.cols);
 }
 
-/// sums_t += Σ_j P_tj · written_j for the MR tokens from `row` on. The square
-/// on the diagonal, under `diagonal`, stops at j = t, or before it
-/// if `strict`: what a later token wrote is not even multiplied by 0.
-ChunkTile::Rows ChunkTile::addScores(Rows sums, Value scores, Value member,
-                                     int64_t writer, Value row,
-                                     function_ref<Value(Value)> written,
-                                     bool diagonal, bool strict) {
+ChunkBlock::Rows ChunkBlock::addScores(Rows sums, Value scores, Value member,
+                                       int64_t writer, Value row,
+                                       function_ref<Value(Value)> written,
+                                       bool diagonal, bool strict) {
   auto score = [&](int64_t r, Value j) {
     return load(scores, {member, index(writer), add(row, index(r)), j});
   };
@@ -60,10 +56,10 @@ ChunkTile::Rows ChunkTile::addScores(Rows sums, Value scores, Value member,
   sums = accumulate(sums, index(0), row, score, written);
   if (!diagonal)
     return sums;
-  for (int64_t x = 0; x < rowsAtOnce; ++x) {
+  for (int64_t x = 0; x < plan.rowsAtOnce; ++x) {
     Value j = add(row, index(x));
     Value line = written(j);
-    for (int64_t r = strict ? x + 1 : x; r < rowsAtOnce; ++r)
+    for (int64_t r = strict ? x + 1 : x; r < plan.rowsAtOnce; ++r)
       sums[r] = fmaVector(splat(score(r, j), width), line, sums[r]);
   }
   return sums;
@@ -72,34 +68,34 @@ ChunkTile::Rows ChunkTile::addScores(Rows sums, Value scores, Value member,
 /// R = (I − P^ab)⁻¹ (Ad S + P^ak V), or δ, or V + R where b = k, by forward
 /// substitution: the rows of earlier blocks from memory, those of this one from
 /// registers.
-void ChunkTile::solve(Value panel) {
+void ChunkSweep::solve() {
   int64_t cols = shape.cols;
   bool addsValues = solvesWritten();
   int64_t writer = addsValues ? 0 : 1;
   Value none = index(0);
-  forEach(index(0), rows, rowsAtOnce, [&](Value row) {
+  forEach(index(0), rows, plan.rowsAtOnce, [&](Value row) {
     Rows sums = accumulateState(
-        panel,
         [&](int64_t r, Value d) {
           return load(transitionRows(), {add(row, index(r)), d});
         },
-        [&](Value r) {
-          prefetchKeys(add(row, r));
-          if (!queries)
-            prefetchNext(destination(), none, add(row, r), /*isWritten=*/true);
+        [&](Value x) {
+          ahead.prefetchKeys(add(row, x));
+          if (!packed.queries)
+            ahead.prefetchRowOf(r.output, none, add(row, x),
+                                /*isWritten=*/true);
         });
-    for (int64_t r = 0; r < rowsAtOnce; ++r) {
+    for (int64_t r = 0; r < plan.rowsAtOnce; ++r) {
       Value t = add(row, index(r)), v;
       // An output is the row without its value, which comes last.
-      if (addsValues && queries)
-        v = loadVector(values, {t, column}, cols);
-      if (v && writeGates)
-        v = mulf(v, loadVector(writeGates, {t, column}, cols));
+      if (addsValues && packed.queries)
+        v = loadVector(packed.values, {t, column}, cols);
+      if (v && packed.writeGates)
+        v = mulf(v, loadVector(packed.writeGates, {t, column}, cols));
       Value factor;
-      if (readFactors)
-        factor = load(readFactors, {t});
+      if (numbers.readFactors)
+        factor = load(numbers.readFactors, {t});
       else if (hasScalarGate())
-        factor = load(cumulated, {before ? t : add(t, index(1))});
+        factor = cumulatedAt(t, before);
       if (factor && v)
         sums[r] = fmaVector(sums[r], splat(factor, cols), v);
       else if (factor)
@@ -109,94 +105,92 @@ void ChunkTile::solve(Value panel) {
     }
     if (!addsValues)
       sums = addScores(
-          sums, transitionScores, none, 0, row,
+          sums, scores.transition, none, 0, row,
           [&](Value j) { return writtenRow(0, j); }, /*diagonal=*/true,
           /*strict=*/true);
     sums = addScores(
-        sums, transitionScores, none, writer, row,
+        sums, scores.transition, none, writer, row,
         [&](Value j) { return writtenRow(writer, j); }, /*diagonal=*/false,
         /*strict=*/true);
     substitute(sums, writer, row);
-    if (!queries)
-      writeRows(sums, none, row, column);
+    if (!packed.queries)
+      writeRows(sums, none, row);
   });
 }
 
 /// Solves for MR rows, of which `sums` holds all but what they are to each
 /// other. Leaves the rows that are written in memory, and R in `sums`.
-void ChunkTile::substitute(Rows &sums, int64_t writer, Value row) {
+void ChunkSweep::substitute(Rows &sums, int64_t writer, Value row) {
   int64_t cols = shape.cols;
   Value none = index(0);
   Rows written;
-  for (int64_t r = 0; r < rowsAtOnce; ++r) {
+  for (int64_t r = 0; r < plan.rowsAtOnce; ++r) {
     Value t = add(row, index(r));
     for (int64_t x = 0; x < r; ++x) {
       Value score =
-          load(transitionScores, {none, index(writer), t, add(row, index(x))});
+          load(scores.transition, {none, index(writer), t, add(row, index(x))});
       sums[r] = fmaVector(splat(score, cols), written[x], sums[r]);
     }
-    if (columnBetas)
-      sums[r] = mulf(sums[r], loadVector(columnBetas, {t, column}, cols));
+    if (packed.columnBetas)
+      sums[r] =
+          mulf(sums[r], loadVector(packed.columnBetas, {t, column}, cols));
     written.push_back(sums[r]);
-    if (!queries && solvesWritten())
-      written[r] = addf(sums[r], loadVector(values, {t, column}, cols));
-    storeVector(written[r], solved, {t, none});
+    if (!packed.queries && solvesWritten())
+      written[r] = addf(sums[r], loadVector(packed.values, {t, column}, cols));
+    storeVector(written[r], panel.solved, {t, none});
   }
 }
 
 /// O = Qd S + P^qk V + P^qb R for one output head.
-void ChunkTile::readOut(Value panel, Value member) {
+void ChunkSweep::readOut(Value member) {
   int64_t cols = shape.cols;
-  forEach(index(0), rows, rowsAtOnce, [&](Value row) {
+  forEach(index(0), rows, plan.rowsAtOnce, [&](Value row) {
     Rows sums = accumulateState(
-        panel,
         [&](int64_t r, Value d) {
-          return load(queries, {member, add(row, index(r)), d});
+          return load(packed.queries, {member, add(row, index(r)), d});
         },
-        [&](Value r) {
-          prefetchNext(scan.getQuery(), member, add(row, r));
-          prefetchNext(destination(), member, add(row, r),
-                       /*isWritten=*/true);
+        [&](Value x) {
+          ahead.prefetchRowOf(r.query, member, add(row, x));
+          ahead.prefetchRowOf(r.output, member, add(row, x),
+                              /*isWritten=*/true);
         });
-    for (int64_t r = 0; r < rowsAtOnce; ++r) {
+    for (int64_t r = 0; r < plan.rowsAtOnce; ++r) {
       Value t = add(row, index(r));
       if (hasScalarGate())
-        sums[r] = mulf(
-            sums[r],
-            splat(load(cumulated, {exclusive ? t : add(t, index(1))}), cols));
-      if (own)
-        sums[r] = fmaVector(splat(load(own, {member, t}), cols),
-                            loadVector(values, {t, column}, cols), sums[r]);
+        sums[r] = mulf(sums[r], splat(cumulatedAt(t, exclusive), cols));
+      if (numbers.own)
+        sums[r] =
+            fmaVector(splat(load(numbers.own, {member, t}), cols),
+                      loadVector(packed.values, {t, column}, cols), sums[r]);
     }
     for (int64_t writer = 0; writer < writers(); ++writer)
       sums = addScores(
-          sums, queryScores, member, writer, row,
+          sums, scores.queries, member, writer, row,
           [&](Value j) { return writtenRow(writer, j); }, /*diagonal=*/true,
           exclusive);
-    writeRows(sums, member, row, column);
+    writeRows(sums, member, row);
   });
 }
 
 /// Decays what is written to the end of the chunk.
-void ChunkTile::decayWritten() {
+void ChunkSweep::decayWritten() {
   forEach(rows, [&](Value j) {
     SmallVector<Value> at{j, index(0)};
-    Value factor = splat(load(decays, {rows, j}), shape.cols);
-    storeVector(mulf(loadVector(solved, at, shape.cols), factor), solved, at);
+    Value factor = splat(load(scores.decays, {rows, j}), shape.cols);
+    storeVector(mulf(loadVector(panel.solved, at, shape.cols), factor),
+                panel.solved, at);
   });
 }
 
-void ChunkTile::writeRows(Rows o, Value member, Value row, Value column) {
+void ChunkSweep::writeRows(Rows o, Value member, Value row) {
   auto write = [&](Value line, Value t) {
-    Value inverse = inverses ? load(inverses, {member, t}) : Value();
-    if (epilogue)
-      return storeVector(normalized(line, inverse), normRows,
-                         {member, t, column});
-    writeOutput(line, inverse, member, tokenAt(add(first, t)), column);
+    Value inverse =
+        numbers.inverses ? load(numbers.inverses, {member, t}) : Value();
+    writeRow(line, inverse, member, t, column, panel.normRows);
   };
   Value left = sub(count, row);
   Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, left,
-                                        index(rowsAtOnce));
+                                        index(plan.rowsAtOnce));
   auto branch = scf::IfOp::create(b, loc, isWhole, /*withElse=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -204,25 +198,26 @@ void ChunkTile::writeRows(Rows o, Value member, Value row, Value column) {
     write(line, add(row, index(r)));
   b.setInsertionPointToStart(branch.elseBlock());
   for (auto [r, line] : llvm::enumerate(o))
-    storeVector(line, outputRows, {index(r), index(0)});
+    storeVector(line, panel.outputRows, {index(r), index(0)});
   forEach(left, [&](Value r) {
-    write(loadVector(outputRows, {r, index(0)}, shape.cols), add(row, r));
+    write(loadVector(panel.outputRows, {r, index(0)}, shape.cols), add(row, r));
   });
 }
 
 /// S ← Γ S + (ρ S + Keᵀ V + Beᵀ R). A chunk's writes are summed from
 /// zero: S is rounded once per chunk, not once per token. ρ is the rounding
 /// residual of Γ.
-void ChunkTile::updateState(Value panel) {
+void ChunkSweep::updateState() {
   int64_t cols = shape.cols;
   auto factorAt = [&](Value memref, Value at) {
     return memref ? splat(load(memref, {at}), cols) : Value();
   };
-  Value factor = factorAt(cumulated, rows);
-  Value rest = factorAt(hasChannelDecay() ? Value() : residual, index(0));
-  forEach(index(0), keySize, rowsAtOnce, [&](Value d) {
-    prefetchWhileUpdating(d);
-    Rows sums = zeroRows(cols);
+  Value factor = factorAt(numbers.cumulated, rows);
+  Value rest =
+      factorAt(hasChannelDecay() ? Value() : scores.residual, index(0));
+  forEach(index(0), keySize, plan.rowsAtOnce, [&](Value d) {
+    ahead.prefetchWhileUpdating(d);
+    Rows sums = zeroRows();
     for (int64_t writer = 0; writer < writers(); ++writer)
       sums = accumulate(
           sums, index(0), rows,
@@ -230,34 +225,29 @@ void ChunkTile::updateState(Value panel) {
             return load(keyRows(writer), {j, add(d, index(r))});
           },
           [&](Value j) { return writtenRow(writer, j); });
-    for (int64_t r = 0; r < rowsAtOnce; ++r) {
-      SmallVector<Value> at{panel, add(d, index(r)), index(0)};
-      Value s = loadVector(tile, at, cols), sum = sums[r];
-      Value gate = total ? factorAt(total, at[1]) : factor;
-      Value left = total ? factorAt(residual, at[1]) : rest;
+    for (int64_t r = 0; r < plan.rowsAtOnce; ++r) {
+      SmallVector<Value> at{number, add(d, index(r)), index(0)};
+      Value s = loadVector(panel.state, at, cols), sum = sums[r];
+      Value gate = scores.total ? factorAt(scores.total, at[1]) : factor;
+      Value left = scores.total ? factorAt(scores.residual, at[1]) : rest;
       if (left)
         sum = fmaVector(s, left, sum);
       s = gate ? fmaVector(s, gate, sum) : addf(s, sum);
-      storeVector(s, tile, at);
+      storeVector(s, panel.state, at);
     }
   });
 }
 
-//===----------------------------------------------------------------------===//
-// Prefetching
-//===----------------------------------------------------------------------===//
-
 /// The product of MR rows with the panel; `between` is told of the rows.
-ChunkTile::Rows
-ChunkTile::accumulateState(Value panel,
-                           function_ref<Value(int64_t, Value)> left,
-                           function_ref<void(Value)> between) {
-  Rows sums = zeroRows(shape.cols);
+ChunkSweep::Rows
+ChunkSweep::accumulateState(function_ref<Value(int64_t, Value)> left,
+                            function_ref<void(Value)> between) {
+  Rows sums = zeroRows();
   auto right = [&](Value d) {
-    return loadVector(tile, {panel, d, index(0)}, shape.cols);
+    return loadVector(panel.state, {number, d, index(0)}, shape.cols);
   };
   auto read = [&]() -> Rows {
-    if (!prefetches())
+    if (!ahead.prefetches())
       return accumulate(sums, index(0), keySize, left, right);
     return accumulateInParts(sums, keySize, left, right, between);
   };
@@ -270,56 +260,58 @@ ChunkTile::accumulateState(Value panel,
   b.setInsertionPointToStart(branch.thenBlock());
   scf::YieldOp::create(b, loc, read());
   b.setInsertionPointToStart(branch.elseBlock());
-  if (prefetches())
-    forEach(index(rowsAtOnce), between);
+  if (ahead.prefetches())
+    forEach(index(plan.rowsAtOnce), between);
   scf::YieldOp::create(b, loc, sums);
   return Rows(branch.getResults());
 }
 
-/// The next chunk is prefetched where there may be one and sizes are known.
-bool ChunkTile::prefetches() {
-  std::optional<int64_t> tokens = getConstantIntValue(dim(scan.getKey(), 2));
+//===----------------------------------------------------------------------===//
+// Prefetching
+//===----------------------------------------------------------------------===//
+
+bool ChunkPrefetch::prefetches() {
+  std::optional<int64_t> tokens = getConstantIntValue(dim(r.key, 2));
   return getConstantIntValue(keySize) && getConstantIntValue(valueSize) &&
-         !(tokens && *tokens <= chunk);
+         !(tokens && *tokens <= plan.chunk);
 }
 
-/// The chunk that comes next: of the same head, or where the span of tokens
-/// ends, of the next one.
-void ChunkTile::findNext() {
+ChunkPrefetch::Next ChunkPrefetch::findNext(ChunkBlock &c) {
+  const Task &task = c.task;
   auto isPast = [&](Value x, Value limit) -> Value {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, x, limit);
+    return arith::CmpIOp::create(c.b, c.loc, arith::CmpIPredicate::sge, x,
+                                 limit);
   };
-  Value follow = add(first, length), other = add(head, index(1));
-  Value isLast = isPast(follow, to), isLastHead = isPast(other, heads);
-  nextHead = select(isLast, select(isLastHead, index(0), other), head);
-  nextFirst = select(isLast, select(isLastHead, to, from), follow);
+  Value follow = c.add(c.first, c.length), other = c.add(task.head, c.index(1));
+  Value isLast = isPast(follow, task.to), isLastHead = isPast(other, c.heads);
+  Value head =
+      c.select(isLast, c.select(isLastHead, c.index(0), other), task.head);
+  return {c.select(isLast, c.select(isLastHead, task.to, task.from), follow),
+          head};
 }
 
-/// Prefetches the panel's share of an operand's row of token `row` of the next
-/// chunk, which may begin anywhere in a line. Past the last token it is that
-/// one again.
-void ChunkTile::prefetchNext(Value operand, Value member, Value row,
-                             bool isWritten) {
-  Value rowHead = nextHead, total = heads;
+void ChunkPrefetch::prefetchRowOf(Value operand, Value member, Value row,
+                                  bool isWritten) {
+  Value rowHead = next.head, total = heads;
   // Queries and outputs may have several heads per state.
   if (member) {
-    rowHead = add(mul(nextHead, group), member);
-    total = dim(destination(), 1);
+    rowHead = add(mul(next.head, group), member);
+    total = dim(r.output, 1);
   }
-  if (operand != destination())
+  if (operand != r.output)
     rowHead = headOf(operand, rowHead, total);
   for (Value source : rowSources(operand))
-    prefetchNextOf(source, rowHead, row, isWritten);
+    prefetchSource(source, rowHead, row, isWritten);
 }
 
-void ChunkTile::prefetchNextOf(Value operand, Value rowHead, Value row,
-                               bool isWritten) {
+void ChunkPrefetch::prefetchSource(Value operand, Value rowHead, Value row,
+                                   bool isWritten) {
   if (isTransposed(operand)) {
     Value panel = div(column, index(shape.cols));
-    return prefetchColumns(operand, {batch, rowHead},
-                           nextToken(index(scan.getReverse() ? chunk - 1 : 0)),
-                           chunk, add(mul(row, panels()), panel),
-                           mul(index(chunk), panels()));
+    return prefetchColumns(operand, {task.batch, rowHead},
+                           nextToken(index(r.reverse ? plan.chunk - 1 : 0)),
+                           plan.chunk, add(mul(row, panels()), panel),
+                           mul(index(plan.chunk), panels()));
   }
   // Types may leave the size of one operand open that others know.
   std::optional<int64_t> width = getConstantIntValue(dim(operand, 3));
@@ -330,42 +322,38 @@ void ChunkTile::prefetchNextOf(Value operand, Value rowHead, Value row,
   int64_t count = *getConstantIntValue(panels());
   int64_t share = llvm::alignTo(llvm::divideCeil(*width, count), line);
   Value start = mul(div(column, index(shape.cols)), index(share));
-  prefetchRow(operand, {batch, rowHead, nextToken(row)}, start, index(share),
-              isWritten);
+  prefetchRow(operand, {task.batch, rowHead, nextToken(row)}, start,
+              index(share), isWritten);
 }
 
 /// A token's numbers. Where those of its heads are neighbours, each token's are
 /// of another line.
-void ChunkTile::prefetchNumbers(Value row) {
-  for (Value operand : {scan.getDecay(), scan.getBeta(), scan.getInputGate()})
+void ChunkPrefetch::prefetchNumbers(Value row) {
+  for (Value operand : {r.decay, r.beta, r.inputGate})
     if (operand && rankOf(operand) == 3)
-      prefetchLine(operand, {batch, nextHead, nextToken(row)});
+      prefetchLine(operand, {task.batch, next.head, nextToken(row)});
 }
 
-/// Prefetches a token's operands of the size of keys, except its query, and its
-/// scalars.
-void ChunkTile::prefetchKeys(Value row) {
+void ChunkPrefetch::prefetchKeys(Value row) {
   prefetchNumbers(row);
-  Value decay = hasChannelDecay() ? scan.getDecay() : Value();
-  for (Value operand :
-       {scan.getKey(), decay, scan.getErase(), scan.getA(), scan.getB()})
+  Value decay = hasChannelDecay() ? r.decay : Value();
+  for (Value operand : {r.key, decay, r.erase, r.a, r.b})
     if (operand)
-      prefetchNext(operand, /*member=*/{}, row);
+      prefetchRowOf(operand, /*member=*/{}, row);
 }
 
-void ChunkTile::prefetchValues(Value row) {
-  Value beta = columnBetas ? scan.getBeta() : Value();
-  for (Value operand : {scan.getValue(), beta, scan.getWrite()})
+void ChunkPrefetch::prefetchValues(Value row) {
+  Value beta = packed.columnBetas ? r.beta : Value();
+  for (Value operand : {r.value, beta, r.write})
     if (operand)
-      prefetchNext(operand, /*member=*/{}, row);
-  if (!valueRead)
+      prefetchRowOf(operand, /*member=*/{}, row);
+  if (!plan.valueRead)
     return;
-  prefetchNext(valueRead.query, /*member=*/{}, row);
-  prefetchNext(valueRead.output, /*member=*/{}, row, /*isWritten=*/true);
+  prefetchRowOf(plan.valueRead.query, /*member=*/{}, row);
+  prefetchRowOf(plan.valueRead.output, /*member=*/{}, row, /*isWritten=*/true);
 }
 
-/// Prefetches at once what the update would prefetch step by step.
-void ChunkTile::prefetchInsteadOfUpdating() {
+void ChunkPrefetch::prefetchInsteadOfUpdating() {
   if (!prefetches())
     return;
   forEach(count, [&](Value row) {
@@ -376,14 +364,14 @@ void ChunkTile::prefetchInsteadOfUpdating() {
 }
 
 /// Tokens are divided among the blocks of rows of the state.
-void ChunkTile::prefetchWhileUpdating(Value d) {
+void ChunkPrefetch::prefetchWhileUpdating(Value d) {
   if (!prefetches())
     return;
-  int64_t blocks = *getConstantIntValue(keySize) / rowsAtOnce;
-  int64_t each = llvm::divideCeil(chunk, blocks);
-  Value start = mul(div(d, index(rowsAtOnce)), index(each));
+  int64_t blocks = *getConstantIntValue(keySize) / plan.rowsAtOnce;
+  int64_t each = llvm::divideCeil(plan.chunk, blocks);
+  Value start = mul(div(d, index(plan.rowsAtOnce)), index(each));
   for (int64_t i = 0; i < each; ++i) {
-    Value row = min(add(start, index(i)), index(chunk - 1));
+    Value row = min(add(start, index(i)), index(plan.chunk - 1));
     if (!hasTransition())
       prefetchKeys(row);
     prefetchValues(row);

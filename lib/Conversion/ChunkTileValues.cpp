@@ -24,41 +24,7 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-void ChunkTile::allocateValueRead() {
-  if (valueRead.decayWrites && !hasChannelDecay())
-    writeFactors = scratch({b.getIndexAttr(padded)});
-  OpFoldResult tokens = b.getIndexAttr(padded), one = b.getIndexAttr(1),
-               columns = getAsOpFoldResult(valueSize),
-               features = getAsOpFoldResult(keySize),
-               lanes = b.getIndexAttr(shape.lanes),
-               vectors = b.getIndexAttr(padded / shape.lanes);
-  valueQueries = scratch({tokens, columns});
-  valueQueriesT = scratch({vectors, columns, lanes});
-  if (!solvesWritten())
-    valuesT = scratch({vectors, columns, lanes});
-  valueScores = scratch({one, b.getIndexAttr(writers()), tokens, tokens});
-  valueProducts = scratch({vectors, features, lanes});
-  valueRows = scratch({tokens, features});
-  if (hasChannelDecay())
-    valueFactors = scratch({tokens, features});
-  if (!hasTransition())
-    return;
-  solvedProducts = scratch({vectors, tokens, lanes});
-  if (hasChannelDecay())
-    laterKeys = scratch({tokens, features});
-}
-
-void ChunkTile::packValueQuery(Value t) {
-  Row row;
-  row.from(placeOf(valueRead.query, head, tokenAt(add(first, t))));
-  row.mapped = false;
-  row.scale = Scale::of(scan);
-  packRow(row, valueQueries, {t});
-}
-
-/// Emits the scores with the values, and the sums of keys by these: neither
-/// needs the solution. Keys with channel decays are summed while they decay.
-void ChunkTile::scoreValues() {
+void ChunkValueRead::score() {
   int64_t lanes = shape.lanes;
   Value zero = zeros(lanes);
   auto clear = [&](Value products, Value size) {
@@ -68,81 +34,81 @@ void ChunkTile::scoreValues() {
       });
     });
   };
-  clear(valueProducts, keySize);
-  if (solvedProducts)
-    clear(solvedProducts, rows);
-  forEach(rows, [&](Value t) { fillRow(valueRows, {t}, 0.0); });
-  transpose(valueQueries, valueQueriesT, valueSize);
-  if (laterKeys)
+  clear(along.products, keySize);
+  if (along.solved)
+    clear(along.solved, rows);
+  forEach(rows, [&](Value t) { fillRow(along.rows, {t}, 0.0); });
+  transpose(along.queries, along.queriesT, valueSize);
+  if (along.laterKeys)
     forEach(rows, [&](Value t) {
       reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
         storeVector(loadVector(keyRows(solvedWriter()), {t, d}, lanes),
-                    laterKeys, {t, d});
+                    along.laterKeys, {t, d});
         return {};
       });
     });
   if (solvesWritten())
     return;
-  transpose(values, valuesT, valueSize);
-  productScores({valueQueries, valueScores, index(0), exclusive, exclusive},
-                {valuesT}, valueSize);
+  transpose(packed.values, along.valuesT, valueSize);
+  productScores({along.queries, along.scores, index(0), exclusive, exclusive},
+                {along.valuesT}, valueSize);
   if (!hasChannelDecay())
     addKeys(/*writer=*/0);
 }
 
 /// p += P^xy Y, where `writer` names the rows Y.
-void ChunkTile::addKeys(int64_t writer) {
+void ChunkValueRead::addKeys(int64_t writer) {
   std::optional<int64_t> size = getConstantIntValue(keySize);
   int64_t width = size && *size % shape.cols == 0 ? shape.cols : shape.lanes;
-  forEach(index(0), rows, rowsAtOnce, [&](Value row) {
+  forEach(index(0), rows, plan.rowsAtOnce, [&](Value row) {
     forEach(index(0), keySize, width, [&](Value d) {
       Rows sums;
-      for (int64_t r = 0; r < rowsAtOnce; ++r)
-        sums.push_back(loadVector(valueRows, {add(row, index(r)), d}, width));
+      for (int64_t r = 0; r < plan.rowsAtOnce; ++r)
+        sums.push_back(loadVector(along.rows, {add(row, index(r)), d}, width));
       sums = addScores(
-          sums, valueScores, index(0), writer, row,
+          sums, along.scores, index(0), writer, row,
           [&](Value j) { return loadVector(keyRows(writer), {j, d}, width); },
           /*diagonal=*/true, exclusive);
-      for (int64_t r = 0; r < rowsAtOnce; ++r)
-        storeVector(sums[r], valueRows, {add(row, index(r)), d});
+      for (int64_t r = 0; r < plan.rowsAtOnce; ++r)
+        storeVector(sums[r], along.rows, {add(row, index(r)), d});
     });
   });
 }
 
-/// A token that reads its own write, among keys that decay in memory.
-void ChunkTile::addOwnKey(int64_t writer, Value rows, Value t) {
+void ChunkValueRead::addOwnKey(int64_t writer, Value rows, Value t) {
   int64_t lanes = shape.lanes;
   Value weight =
-      splat(load(valueScores, {index(0), index(writer), t, t}), lanes);
+      splat(load(along.scores, {index(0), index(writer), t, t}), lanes);
   reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
     Value sum = fmaVector(weight, loadVector(rows, {t, d}, lanes),
-                          loadVector(valueRows, {t, d}, lanes));
-    storeVector(sum, valueRows, {t, d});
+                          loadVector(along.rows, {t, d}, lanes));
+    storeVector(sum, along.rows, {t, d});
     return {};
   });
 }
 
 /// p += P^xy Y for the rows that the solution is written under, which decay
 /// channel by channel, token by token.
-void ChunkTile::addDecayingKeys() {
+void ChunkValueRead::addDecayingKeys() {
   int64_t lanes = shape.lanes, few = std::min<int64_t>(4, lanes);
   auto addFew = [&](Value t, Value j, int64_t count) {
     Rows weights;
     for (int64_t i = 0; i < count; ++i)
       weights.push_back(
-          splat(load(valueScores,
+          splat(load(along.scores,
                      {index(0), index(solvedWriter()), t, add(j, index(i))}),
                 lanes));
     reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
-      Value sum = loadVector(valueRows, {t, d}, lanes);
-      Value gate = loadVector(channelGates, {t, d}, lanes);
+      Value sum = loadVector(along.rows, {t, d}, lanes);
+      Value gate = loadVector(packed.channelGates, {t, d}, lanes);
       for (int64_t i = 0; i < count; ++i) {
         SmallVector<Value> at{add(j, index(i)), d};
-        Value key = loadVector(laterKeys, at, lanes), decayed = mulf(key, gate);
-        storeVector(decayed, laterKeys, at);
+        Value key = loadVector(along.laterKeys, at, lanes),
+              decayed = mulf(key, gate);
+        storeVector(decayed, along.laterKeys, at);
         sum = fmaVector(weights[i], exclusive ? key : decayed, sum);
       }
-      storeVector(sum, valueRows, {t, d});
+      storeVector(sum, along.rows, {t, d});
       return {};
     });
   };
@@ -151,14 +117,15 @@ void ChunkTile::addDecayingKeys() {
     forEach(index(0), whole, few, [&](Value j) { addFew(t, j, few); });
     forEach(whole, t, 1, [&](Value j) { addFew(t, j, 1); });
     if (!exclusive)
-      addOwnKey(solvedWriter(), laterKeys, t);
+      addOwnKey(solvedWriter(), along.laterKeys, t);
   });
 }
 
 /// sums_it += Σ_v left(i, v) x_tv over the columns of the panel, a vector of
 /// tokens at a time.
-void ChunkTile::addQueryProducts(Value sums, Value size, int64_t height,
-                                 function_ref<Value(Value, Value)> left) {
+void ChunkValueRead::addQueryProducts(Value sums, Value size, int64_t height,
+                                      Value column,
+                                      function_ref<Value(Value, Value)> left) {
   int64_t lanes = shape.lanes;
   forEach(index(0), rows, lanes, [&](Value t) {
     Value block = div(t, index(lanes));
@@ -173,7 +140,7 @@ void ChunkTile::addQueryProducts(Value sums, Value size, int64_t height,
           partial, index(0), index(shape.cols),
           [&](int64_t r, Value v) { return left(add(i, index(r)), v); },
           [&](Value v) {
-            return loadVector(valueQueriesT, {block, add(column, v), index(0)},
+            return loadVector(along.queriesT, {block, add(column, v), index(0)},
                               lanes);
           });
       for (int64_t r = 0; r < height; ++r)
@@ -182,23 +149,25 @@ void ChunkTile::addQueryProducts(Value sums, Value size, int64_t height,
   });
 }
 
-/// The panel's share of what is read along the values, before it is updated.
-void ChunkTile::readValues(Value panel) {
+void ChunkValueRead::readPanel(Value number, Value column) {
   std::optional<int64_t> size = getConstantIntValue(keySize);
-  bool isEven = size && *size % (2 * rowsAtOnce) == 0;
+  bool isEven = size && *size % (2 * plan.rowsAtOnce) == 0;
   ifTrue(reads, [&] {
     addQueryProducts(
-        valueProducts, keySize, isEven ? 2 * rowsAtOnce : rowsAtOnce,
-        [&](Value d, Value v) { return load(tile, {panel, d, v}); });
+        along.products, keySize, isEven ? 2 * plan.rowsAtOnce : plan.rowsAtOnce,
+        column,
+        [&](Value d, Value v) { return load(panel.state, {number, d, v}); });
   });
-  if (solvedProducts)
-    addQueryProducts(solvedProducts, rows, rowsAtOnce,
-                     [&](Value j, Value v) { return load(solved, {j, v}); });
+  if (along.solved)
+    addQueryProducts(
+        along.solved, rows, plan.rowsAtOnce, column,
+        [&](Value j, Value v) { return load(panel.solved, {j, v}); });
 }
 
 /// The lines of a square block, which hold a vector of tokens each, as rows of
 /// these tokens.
-ChunkTile::Rows ChunkTile::rowsOfTokens(Value products, Value t, Value from) {
+ChunkValueRead::Rows ChunkValueRead::rowsOfTokens(Value products, Value t,
+                                                  Value from) {
   Rows lines;
   for (int64_t i = 0; i < shape.lanes; ++i)
     lines.push_back(loadVector(
@@ -208,26 +177,26 @@ ChunkTile::Rows ChunkTile::rowsOfTokens(Value products, Value t, Value from) {
 }
 
 /// The scores with what was solved for, which all panels have summed.
-void ChunkTile::scoreSolved() {
+void ChunkValueRead::scoreSolved() {
   int64_t lanes = shape.lanes;
   forEach(index(0), rows, lanes, [&](Value t) {
     forEach(index(0), add(t, index(1)), lanes, [&](Value j) {
-      Rows scores = rowsOfTokens(solvedProducts, t, j);
+      Rows lines = rowsOfTokens(along.solved, t, j);
       for (int64_t i = 0; i < lanes; ++i) {
         Value at = add(t, index(i)), seen = exclusive ? at : add(at, index(1));
         if (hasScalarGate())
-          scores[i] = mulf(scores[i], loadVector(decays, {seen, j}, lanes));
-        storeVector(scores[i], valueScores,
+          lines[i] =
+              mulf(lines[i], loadVector(scores.decays, {seen, j}, lanes));
+        storeVector(lines[i], along.scores,
                     {index(0), index(solvedWriter()), at, j});
       }
     });
   });
 }
 
-/// Adds up what all panels have given, and writes it.
-void ChunkTile::writeValueReads() {
+void ChunkValueRead::write() {
   int64_t lanes = shape.lanes;
-  if (solvedProducts) {
+  if (along.solved) {
     scoreSolved();
     if (hasChannelDecay())
       addDecayingKeys();
@@ -236,27 +205,26 @@ void ChunkTile::writeValueReads() {
   }
   forEach(index(0), rows, lanes, [&](Value t) {
     forEach(index(0), keySize, lanes, [&](Value d) {
-      Rows sums = rowsOfTokens(valueProducts, t, d);
+      Rows sums = rowsOfTokens(along.products, t, d);
       for (int64_t i = 0; i < lanes; ++i) {
         Value at = add(t, index(i)),
-              row = loadVector(valueRows, {at, d}, lanes);
+              row = loadVector(along.rows, {at, d}, lanes);
         Value factor;
-        if (valueFactors)
-          factor = loadVector(valueFactors, {at, d}, lanes);
+        if (along.factors)
+          factor = loadVector(along.factors, {at, d}, lanes);
         else if (hasScalarGate())
-          factor = splat(load(cumulated, {exclusive ? at : add(at, index(1))}),
-                         lanes);
+          factor = splat(cumulatedAt(at, exclusive), lanes);
         storeVector(factor ? fmaVector(sums[i], factor, row)
                            : addf(sums[i], row),
-                    valueRows, {at, d});
+                    along.rows, {at, d});
       }
     });
   });
   forEach(count, [&](Value t) {
     Value token = tokenAt(add(first, t));
-    forEach(index(0), dim(valueRead.output, 3), lanes, [&](Value d) {
-      writeOperand(loadVector(valueRows, {t, d}, lanes), valueRead.output,
-                   {batch, head, token, d});
+    forEach(index(0), dim(plan.valueRead.output, 3), lanes, [&](Value d) {
+      writeOperand(loadVector(along.rows, {t, d}, lanes), plan.valueRead.output,
+                   {task.batch, task.head, token, d});
     });
   });
 }

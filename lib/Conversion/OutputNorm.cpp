@@ -129,28 +129,29 @@ NormRow::NormRow(OpBuilder &b, OutputNormOp op, int64_t lanes, bool isEpilogue)
     : VectorBuilder(b, op.getLoc(),
                     getAccumulationType(getElementTypeOrSelf(op.getInput()))),
       norm(op), element(getElementTypeOrSelf(op.getInput())), lanes(lanes),
-      parts(isEpilogue ? 1 : countParts(element, lanes)) {}
+      parts(isEpilogue ? 1 : countParts(element, lanes)), steps(countSteps()),
+      size(dim(op.getInput(), 3)), count(sizeOf(*this, op, type)),
+      row(scratch({getAsOpFoldResult(roundUp(size, span()))})) {}
 
-void NormRow::allocate() {
-  size = dim(norm.getInput(), 3);
-  int64_t known = cast<ShapedType>(norm.getInput().getType()).getDimSize(3);
-  while (steps * parts < 4 && !ShapedType::isDynamic(known) &&
-         known % (2 * steps * span()) == 0)
+int64_t NormRow::countSteps() {
+  int64_t features = cast<ShapedType>(norm.getInput().getType()).getDimSize(3);
+  int64_t steps = 1;
+  while (steps * parts < 4 && !ShapedType::isDynamic(features) &&
+         features % (2 * steps * span()) == 0)
     steps *= 2;
-  count = sizeOf(*this, norm, type);
-  row = scratch({getAsOpFoldResult(roundUp(size, span()))});
+  return steps;
 }
 
-NormRow::Vectors NormRow::gate(Value d) {
+NormRow::Vectors NormRow::gate(const Place &place, Value d) {
   Type gateType = getElementTypeOrSelf(norm.getGate());
-  return each({load(norm.getGate(), d)}, [&](ArrayRef<Value> x) {
+  return each({load(place, norm.getGate(), d)}, [&](ArrayRef<Value> x) {
     return emitActivation(*this, norm.getActivation(), x[0], element,
                           gateType.getIntOrFloatBitWidth() == 16);
   });
 }
 
-NormRow::Vectors NormRow::affine(Value weights, Value d) {
-  return read(weights, affineIndex(weights, head, d));
+NormRow::Vectors NormRow::affine(const Place &place, Value weights, Value d) {
+  return read(weights, affineIndex(weights, place.head, d));
 }
 
 NormRow::Vectors NormRow::each(ArrayRef<Vectors> operands,
@@ -188,33 +189,34 @@ NormRow::Vectors NormRow::read(Value memref, ValueRange at) {
                     this->type);
 }
 
-NormRow::Vectors NormRow::input(Value d) {
+NormRow::Vectors NormRow::input(const Place &place, Value d) {
   Vectors x;
-  if (source) {
-    SmallVector<Value> at(sourceIndex);
+  if (place.source) {
+    SmallVector<Value> at(place.sourceIndex);
     at.push_back(d);
-    x = {loadVector(source, at, lanes)};
+    x = {loadVector(place.source, at, lanes)};
     if (!dividesLastDim(cast<MemRefType>(norm.getInput().getType()), lanes))
       x = inside(x, d);
   } else {
-    x = load(norm.getInput(), d);
+    x = load(place, norm.getInput(), d);
   }
   if (norm.getSkip())
-    x = sum(x,
-            product(load(norm.getSkip(), d), affine(norm.getSkipWeight(), d)));
-  return norm.getGateFirst() ? product(x, gate(d)) : x;
+    x = sum(x, product(load(place, norm.getSkip(), d),
+                       affine(place, norm.getSkipWeight(), d)));
+  return norm.getGateFirst() ? product(x, gate(place, d)) : x;
 }
 
-void NormRow::finish(Vectors y, Value d) {
+void NormRow::finish(const Place &place, Vectors y, Value d) {
   if (norm.getWeight())
-    y = product(y, each({affine(norm.getWeight(), d)}, [&](ArrayRef<Value> w) {
-                  return offsetWeight(*this, norm, w[0]);
-                }));
+    y = product(
+        y, each({affine(place, norm.getWeight(), d)}, [&](ArrayRef<Value> w) {
+          return offsetWeight(*this, norm, w[0]);
+        }));
   if (norm.getBias())
-    y = sum(y, affine(norm.getBias(), d));
+    y = sum(y, affine(place, norm.getBias(), d));
   if (norm.getGate() && !norm.getGateFirst())
-    y = product(y, gate(d));
-  SmallVector<Value> at{batch, head, t, d};
+    y = product(y, gate(place, d));
+  SmallVector<Value> at{place.batch, place.head, place.t, d};
   if (parts == 1)
     return writeOperand(y.front(), norm.getOutput(), at);
   auto target = cast<MemRefType>(norm.getOutput().getType());
@@ -252,19 +254,13 @@ NormRow::Vectors NormRow::inside(const Vectors &x, Value d) {
   return results;
 }
 
-void NormRow::emit(ArrayRef<Value> position, Value memref,
-                   ArrayRef<Value> sourcePosition) {
-  batch = position[0];
-  head = position[1];
-  t = position[2];
-  source = memref;
-  sourceIndex.assign(sourcePosition.begin(), sourcePosition.end());
+void NormRow::emit(const Place &place) {
   if (norm.getKind() == NormKind::None)
     return forEach(index(0), size, span(),
-                   [&](Value d) { finish(input(d), d); });
+                   [&](Value d) { finish(place, input(place, d), d); });
   // Lanes past the last feature are read as 0 and add nothing to a sum.
   auto keepInput = [&](Value d) {
-    Vectors x = input(d);
+    Vectors x = input(place, d);
     keep(x, d);
     return x;
   };
@@ -291,6 +287,7 @@ void NormRow::emit(ArrayRef<Value> position, Value memref,
             lanes);
   forEach(index(0), size, span(), [&](Value d) {
     finish(
+        place,
         each({kept(d)}, [&](ArrayRef<Value> x) { return mulf(x[0], inverse); }),
         d);
   });
@@ -300,35 +297,39 @@ void mlir::linattn::lowerOutputNormToVector(OpBuilder &b, OutputNormOp op,
                                             int64_t lanes) {
   // Rows of one task.
   constexpr int64_t blockRows = 64;
-  NormRow row(b, op, lanes);
+  LoopBuilder loops(b, op.getLoc());
   Value input = op.getInput();
-  Value heads = row.dim(input, 1), tokens = row.dim(input, 2);
+  Value heads = loops.dim(input, 1), tokens = loops.dim(input, 2);
   // Rows in the order of memory: whichever of heads and tokens are neighbours
   // run inside.
-  auto metadata = memref::ExtractStridedMetadataOp::create(b, row.loc, input);
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, loops.loc, input);
   Value headsInside =
-      row.compare(arith::CmpIPredicate::slt, metadata.getStrides()[1],
-                  metadata.getStrides()[2]);
-  Value inner = row.select(headsInside, heads, tokens);
-  Value perBatch = row.mul(heads, tokens);
-  Value blocks = row.ceilDiv(perBatch, blockRows);
-  Value tasks = row.mul(row.dim(input, 0), blocks);
-  row.parallelIfLarge(input, tasks, [&](Value task) {
-    Value batch = row.div(task, blocks);
-    row.allocate();
-    Value first = row.mul(row.rem(task, blocks), row.index(blockRows));
-    Value last = row.min(row.add(first, row.index(blockRows)), perBatch);
-    SmallVector<Value> at{row.div(first, inner), row.rem(first, inner)};
-    row.reduce(
+      loops.compare(arith::CmpIPredicate::slt, metadata.getStrides()[1],
+                    metadata.getStrides()[2]);
+  Value inner = loops.select(headsInside, heads, tokens);
+  Value perBatch = loops.mul(heads, tokens);
+  Value blocks = loops.ceilDiv(perBatch, blockRows);
+  Value tasks = loops.mul(loops.dim(input, 0), blocks);
+  loops.parallelIfLarge(input, tasks, [&](Value task) {
+    Value batch = loops.div(task, blocks);
+    NormRow row(b, op, lanes);
+    Value first = loops.mul(loops.rem(task, blocks), loops.index(blockRows));
+    Value last = loops.min(loops.add(first, loops.index(blockRows)), perBatch);
+    SmallVector<Value> at{loops.div(first, inner), loops.rem(first, inner)};
+    loops.reduce(
         first, last, 1, at,
         [&](Value, ValueRange carried) -> SmallVector<Value> {
           Value outside = carried[0], inside = carried[1];
-          row.emit({batch, row.select(headsInside, inside, outside),
-                    row.select(headsInside, outside, inside)});
-          Value next = row.add(inside, row.index(1));
-          Value isLast = row.compare(arith::CmpIPredicate::eq, next, inner);
-          return {row.select(isLast, row.add(outside, row.index(1)), outside),
-                  row.select(isLast, row.index(0), next)};
+          row.emit({batch,
+                    loops.select(headsInside, inside, outside),
+                    loops.select(headsInside, outside, inside),
+                    {},
+                    {}});
+          Value next = loops.add(inside, loops.index(1));
+          Value isLast = loops.compare(arith::CmpIPredicate::eq, next, inner);
+          return {
+              loops.select(isLast, loops.add(outside, loops.index(1)), outside),
+              loops.select(isLast, loops.index(0), next)};
         });
     row.freeScratch();
   });

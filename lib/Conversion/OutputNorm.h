@@ -14,22 +14,23 @@
 
 namespace mlir::linattn {
 
-/// The vector form of one row, at the builder's insertion point: in loops over
-/// all rows, or in the kernel that computes them.
+/// The vector form of rows, one at a time, at the builder's insertion point: in
+/// loops over all rows, or in the kernel that computes them.
 class NormRow : public VectorBuilder {
 public:
-  /// An epilogue reads its rows from a `source`.
+  /// Allocates memory of the task, which `freeScratch` releases. An epilogue
+  /// reads its rows from a `source`.
   NormRow(OpBuilder &b, OutputNormOp op, int64_t lanes,
           bool isEpilogue = false);
 
-  /// Memory of the task; `freeScratch` releases it.
-  void allocate();
-  /// One row, which is read from the input or, if there is a `source`, from
-  /// there: memory of the accumulation type, in whole vectors.
-  void emit(ArrayRef<Value> position, Value source = {},
-            ArrayRef<Value> sourcePosition = {});
-
-  OutputNormOp norm;
+  /// A row: that of a token and head, or where it lies in a `source`, memory of
+  /// the accumulation type in whole vectors.
+  struct Place {
+    Value batch, head, t;
+    Value source;
+    SmallVector<Value> sourceIndex;
+  };
+  void emit(const Place &place);
 
 private:
   using Vectors = SmallVector<Value, 2>;
@@ -37,12 +38,12 @@ private:
   int64_t span() const { return lanes * parts; }
   /// Features [d, d + span) of an operand, past the last one 0.
   Vectors read(Value memref, ValueRange at);
-  Vectors load(Value memref, Value d) {
-    return read(memref, {batch, head, t, d});
+  Vectors load(const Place &place, Value memref, Value d) {
+    return read(memref, {place.batch, place.head, place.t, d});
   }
   /// Of weights.
-  Vectors affine(Value weights, Value d);
-  Vectors gate(Value d);
+  Vectors affine(const Place &place, Value weights, Value d);
+  Vectors gate(const Place &place, Value d);
   /// `apply` on each part of the operands.
   Vectors each(ArrayRef<Vectors> operands,
                function_ref<Value(ArrayRef<Value>)> apply);
@@ -57,22 +58,22 @@ private:
   /// Of what lies past the last feature, zeros.
   Vectors inside(const Vectors &x, Value d);
   /// The row before the norm.
-  Vectors input(Value d);
+  Vectors input(const Place &place, Value d);
   /// Applies weights and gate to features of the normalized row, and stores
   /// them.
-  void finish(Vectors y, Value d);
+  void finish(const Place &place, Vectors y, Value d);
   /// The sum of `term(d)` over the features, in as many partial sums as keep
   /// the additions busy.
   Value total(function_ref<Vectors(Value)> term);
 
-  Type element;
-  int64_t lanes, parts, steps = 1;
-  /// Of the row, in the order of `read`.
-  Value size, count, row;
-  Value batch, head, t;
-  // The row where it is not in the input.
-  Value source;
-  SmallVector<Value> sourceIndex;
+  /// The number of partial sums.
+  int64_t countSteps();
+
+  OutputNormOp norm;
+  const Type element;
+  const int64_t lanes, parts, steps;
+  /// Features, also as a float, and memory of a row in the order of `read`.
+  const Value size, count, row;
 };
 
 /// The norm that the kernel of a scan applies, as linattn-fuse-epilogue

@@ -17,98 +17,148 @@ static SmallVector<Value> append(ArrayRef<Value> indices, Value last) {
   return result;
 }
 
-/// Tasks per state head. Columns are independent, and see the same operations
-/// whatever the tasks. The normalizer and the running maximum belong to all of
-/// them.
-Value ScanTile::countColumnTasks(Value states, int64_t enoughTasks) {
-  if (enoughTasks == 1 || scan.getNormalizer() || scan.getRunningMax() ||
-      getConstantIntValue(panels()) == 1)
-    return index(1);
-  Value each = div(index(enoughTasks), max(states, index(1)));
-  return max(min(each, panels()), index(1));
+ScanTile::ScanTile(OpBuilder &b, const Recurrence &recurrence, TileShape shape,
+                   int64_t rowMultiple, LengthRange range)
+    : TileBuilder(b, recurrence.op,
+                  getElementTypeOrSelf(recurrence.query ? recurrence.query
+                                                        : recurrence.key),
+                  shape),
+      r(recurrence), update(r.update), exclusive(r.exclusive), before(r.before),
+      heads(dim(r.state.state, 1)),
+      // No heads, no tasks; but the division is made before any.
+      group(r.query ? div(dim(r.output, 1), max(heads, index(1))) : index(1)),
+      keySize(
+          roundUp(dim(r.state.state, 2), std::max(shape.lanes, rowMultiple))),
+      valueSize(roundUp(dim(r.state.state, 3), shape.cols)) {
+  lengths = range;
 }
 
-void ScanTile::forEachTask(int64_t rowMultiple, function_ref<void()> body,
-                           int64_t enoughTasks, int64_t spanMultiple) {
-  Value state = scan.getState();
-  heads = dim(state, 1);
-  // No heads, no tasks; but the division is made before any.
-  group = div(dim(scan.getOutput(), 1), max(heads, index(1)));
-  keySize = roundUp(dim(state, 2), std::max(shape.lanes, rowMultiple));
-  valueSize = roundUp(dim(state, 3), shape.cols);
-  Value indices = scan.getStateIndices();
-  Value states = mul(dim(indices ? indices : state, 0), heads);
-  Value columnTasks = countColumnTasks(states, enoughTasks);
-  panelsPerTask = div(add(panels(), sub(columnTasks, index(1))), columnTasks);
-  Value span;
-  if (spanMultiple && !scan.getCuSeqlens())
-    span = chooseSpan(rowSources(scan.getKey()).front(), state, spanMultiple);
-  auto runTask = [&](Value task) {
-    firstPanel = mul(rem(task, columnTasks), panelsPerTask);
-    panelCount = min(sub(panels(), firstPanel), panelsPerTask);
-    Value sequence = locate(div(task, columnTasks));
+Value ScanTile::countStates() {
+  return mul(dim(r.indices ? r.indices : r.state.state, 0), heads);
+}
+
+Value ScanTile::countColumnTasks(Value count) {
+  if (r.state.normalizer || r.state.runningMax ||
+      getConstantIntValue(panels()) == 1)
+    return index(1);
+  return max(min(count, panels()), index(1));
+}
+
+void ScanTile::forEachTask(Value columnTasks, int64_t spanMultiple,
+                           function_ref<void(const Task &)> body) {
+  Value states = countStates(), tokens = dim(tokenOperand(), 2), span;
+  Value mostPanels =
+      div(add(panels(), sub(columnTasks, index(1))), columnTasks);
+  if (spanMultiple && !r.offsets)
+    span = chooseSpan(rowSources(tokenOperand()).front(), r.state.state,
+                      spanMultiple);
+  auto runTask = [&](Value number, Value from, Value to) {
+    Task task;
+    task.mostPanels = mostPanels;
+    task.firstPanel = mul(rem(number, columnTasks), mostPanels);
+    task.panelCount = min(sub(panels(), task.firstPanel), mostPanels);
+    Value state = div(number, columnTasks);
+    Value sequence = task.batch = div(state, heads);
+    task.head = rem(state, heads);
+    if (r.key) {
+      task.keyHead = headOf(r.key, task.head, heads);
+      task.valueHead = headOf(r.value, task.head, heads);
+    }
+    task.begin = index(0);
+    task.end = dim(tokenOperand(), 2);
+    task.from = from;
+    task.to = to;
+    if (r.offsets) {
+      auto offset = [&](Value position) -> Value {
+        return arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                          load(r.offsets, {position}));
+      };
+      task.from = task.begin = offset(sequence);
+      task.to = task.end = offset(add(sequence, index(1)));
+      task.batch = index(0);
+    }
     auto run = [&](Value row) {
-      slot = row;
-      body();
-      freeScratch();
+      task.slot = row;
+      body(task);
     };
     auto runSequence = [&] {
-      withState(indices, sequence, run, [&] { clearOutput(); });
+      withState(r.indices, sequence, run, [&] { clearOutput(task); });
     };
-    if (!scan.getCuSeqlens())
+    if (!r.offsets)
       return runSequence();
-    ifInRange(sub(end, begin), runSequence);
+    ifInRange(sub(task.end, task.begin), runSequence);
   };
-  Value tokens = dim(scan.getKey(), 2);
   auto runAll = [&] {
-    forEachSpan(span, tokens, [&](Value first, Value last) {
-      parallel(mul(states, columnTasks), [&](Value task) {
-        from = first;
-        to = last;
-        runTask(task);
-      });
+    forEachSpan(span, tokens, [&](Value from, Value to) {
+      parallel(mul(states, columnTasks),
+               [&](Value number) { runTask(number, from, to); });
     });
   };
   // Sequences of a batch are all of one length.
-  if (scan.getCuSeqlens())
+  if (r.offsets)
     return runAll();
   ifInRange(tokens, runAll);
 }
 
-/// Finds the heads of a state and the tokens of its sequence, which it returns.
-Value ScanTile::locate(Value state) {
-  Value sequence = div(state, heads);
-  head = rem(state, heads);
-  keyHead = headOf(scan.getKey(), head, heads);
-  valueHead = headOf(scan.getValue(), head, heads);
-  batch = sequence;
-  begin = index(0);
-  end = dim(scan.getKey(), 2);
-  if (Value offsets = scan.getCuSeqlens()) {
-    auto offset = [&](Value position) -> Value {
-      return arith::IndexCastOp::create(b, loc, b.getIndexType(),
-                                        load(offsets, {position}));
-    };
-    from = begin = offset(sequence);
-    to = end = offset(add(sequence, index(1)));
-    batch = index(0);
-  }
-  return sequence;
-}
-
 /// The outputs of the task's tokens where their sequence has no state.
-void ScanTile::clearOutput() {
+void ScanTile::clearOutput(const Task &task) {
   forEachMember([&](Value member) {
-    forEach(from, to, 1, [&](Value token) {
-      forEach(panelCount, [&](Value panel) {
-        writeOperand(zeros(shape.cols), scan.getOutput(),
-                     {batch, outputHead(member), token, columnOf(panel)});
+    forEach(task.from, task.to, 1, [&](Value token) {
+      forEach(task.panelCount, [&](Value panel) {
+        Value column = mul(add(task.firstPanel, panel), index(shape.cols));
+        writeOperand(
+            zeros(shape.cols), r.output,
+            {task.batch, add(mul(task.head, group), member), token, column});
       });
     });
   });
 }
 
-Value ScanTile::written(Value x, Value token) {
+//===----------------------------------------------------------------------===//
+// Scopes
+//===----------------------------------------------------------------------===//
+
+ScanTask::ScanTask(const ScanTile &tile, const Task &task, int64_t tokens,
+                   ArrayRef<Value> others)
+    : ScanTile(tile), task(task), staged(allocateStaged(tokens, others)),
+      stagedQueries(allocateRows(r.query, tokens)) {}
+
+llvm::SmallMapVector<Value, TileBuilder::StagedRows, 8>
+ScanTask::allocateStaged(int64_t tokens, ArrayRef<Value> others) {
+  SmallVector<Value> operands{r.key,  r.value, r.decay, r.valueDecay, r.erase,
+                              r.beta, r.write, r.a,     r.b};
+  llvm::append_range(operands, others);
+  llvm::SmallMapVector<Value, StagedRows, 8> staged;
+  for (Value operand : operands)
+    if (operand && rankOf(operand) == 4 && !staged.contains(operand))
+      if (StagedRows rows = allocateRows(operand, tokens))
+        staged[operand] = rows;
+  return staged;
+}
+
+void ScanTask::loadNormalizer(Value z) {
+  Value whole = wholeVectors(dim(r.state.state, 2));
+  forEach(index(0), whole, shape.lanes, [&](Value d) {
+    storeVector(
+        readOperand(r.state.normalizer, {task.slot, task.head, d}, shape.lanes),
+        z, {d});
+  });
+  fillRow(z, {}, 0.0, whole);
+}
+
+void ScanTask::storeNormalizer(Value z) {
+  forEach(index(0), dim(r.state.state, 2), shape.lanes, [&](Value d) {
+    writeOperand(loadVector(z, {d}, shape.lanes), r.state.normalizer,
+                 {task.slot, task.head, d});
+  });
+}
+
+ScanBlock::ScanBlock(const ScanTask &task, Value first, Value count)
+    : ScanTask(task), first(first), count(count),
+      lowestToken(
+          tokenAt(r.reverse ? sub(add(first, count), index(1)) : first)) {}
+
+Value ScanBlock::written(Value x, Value token) {
   Value keep = keepOf(token);
   return keep ? select(keep, x, constant(x.getType(), 0.0)) : x;
 }
@@ -117,81 +167,67 @@ Value ScanTile::written(Value x, Value token) {
 // Packing
 //===----------------------------------------------------------------------===//
 
-void ScanTile::allocateStaged(int64_t tokens, ArrayRef<Value> others) {
-  SmallVector<Value> operands{scan.getKey(),   scan.getValue(), scan.getDecay(),
-                              scan.getErase(), scan.getBeta(),  scan.getWrite(),
-                              scan.getA(),     scan.getB()};
-  llvm::append_range(operands, others);
-  staged.clear();
-  for (Value operand : operands)
-    if (operand && rankOf(operand) == 4 && !staged.contains(operand))
-      if (StagedRows rows = allocateRows(operand, tokens))
-        staged[operand] = rows;
-  stagedQueries = allocateRows(scan.getQuery(), tokens);
+Value ScanBlock::headOfRows(Value operand) {
+  return operand == r.key     ? task.keyHead
+         : operand == r.value ? task.valueHead
+                              : task.head;
 }
 
-Value ScanTile::headOfRows(Value operand) {
-  return operand == scan.getKey()     ? keyHead
-         : operand == scan.getValue() ? valueHead
-                                      : head;
+void ScanBlock::stageTokens() {
+  for (const auto &[operand, rows] : staged)
+    stageRows(rows, operand, task.batch, headOfRows(operand), lowestToken,
+              count);
 }
 
-/// The first one in memory.
-Value ScanTile::lowestToken(Value first, Value count) {
-  return scan.getReverse() ? tokenAt(sub(add(first, count), index(1)))
-                           : tokenAt(first);
-}
-
-void ScanTile::stageTokens(Value first, Value count) {
-  for (auto &[operand, rows] : staged)
-    stageRows(rows, operand, batch, headOfRows(operand),
-              lowestToken(first, count), count);
-}
-
-void ScanTile::stageQueries(Value rowHead, Value first, Value count) {
+void ScanBlock::stageQueries(Value rowHead) {
   if (stagedQueries)
-    stageRows(stagedQueries, scan.getQuery(), batch, rowHead,
-              lowestToken(first, count), count);
+    stageRows(stagedQueries, r.query, task.batch, rowHead, lowestToken, count);
 }
 
-ScanTile::Place ScanTile::placeOf(Value operand, Value rowHead, Value token) {
+ScanBlock::Place ScanBlock::placeOf(Value operand, Value rowHead, Value token) {
   if (auto it = staged.find(operand); it != staged.end())
-    return it->second.at(*this, token);
-  return {operand, {batch, rowHead, token}};
+    return it->second.at(*this, token, lowestToken);
+  return {operand, {task.batch, rowHead, token}};
 }
 
-ScanTile::Place ScanTile::queryPlaceOf(Value rowHead, Value token) {
+ScanBlock::Place ScanBlock::queryPlaceOf(Value rowHead, Value token) {
   if (stagedQueries)
-    return stagedQueries.at(*this, token);
-  return {scan.getQuery(), {batch, rowHead, token}};
+    return stagedQueries.at(*this, token, lowestToken);
+  return {r.query, {task.batch, rowHead, token}};
 }
 
-Value ScanTile::packKey(Value token, Value target, ArrayRef<Value> at,
-                        Value shift) {
+std::pair<ScanBlock::Row, Value> ScanBlock::keyRow(Value token, Value shift) {
   Row row;
-  row.from(placeOf(scan.getKey(), keyHead, token));
+  row.from(placeOf(r.key, task.keyHead, token));
   row.keep = keepOf(token);
   row.shift = shift;
   Value rescale;
   if (!shift && needsRowMax(op.getFeatureMapKind(), isStabilised())) {
     row.shift = rowMaximum(row.source, row.index);
-    if (scan.getRunningMax() && !scan.getInputGate()) {
-      rescale = raiseRunningMax(scan.getRunningMax(), {slot, head}, row.shift,
-                                row.keep);
-      row.shift = maxf(load(scan.getRunningMax(), {slot, head}), lowest(type));
+    if (r.state.runningMax && !r.inputGate) {
+      rescale = raiseRunningMax(r.state.runningMax, {task.slot, task.head},
+                                row.shift, row.keep);
+      row.shift =
+          maxf(load(r.state.runningMax, {task.slot, task.head}), lowest(type));
     }
   }
-  if (scan.getInputGate())
-    rescale = openInputGate(scan.getRunningMax(), {slot, head}, scan.getDecay(),
-                            scan.getInputGate(), {batch, head, token}, row);
+  if (r.inputGate)
+    rescale = openInputGate(r.state.runningMax, {task.slot, task.head}, r.decay,
+                            r.inputGate, {task.batch, task.head, token}, row);
+  return {row, rescale};
+}
+
+Value ScanBlock::packKey(Value token, Value target, ArrayRef<Value> at,
+                         Value shift) {
+  auto [row, rescale] = keyRow(token, shift);
   packRow(row, target, at);
   return rescale;
 }
 
-void ScanTile::packValue(Value token, Value target, ArrayRef<Value> at,
-                         Value gain) {
+void ScanBlock::packValue(Value token, Value target, ArrayRef<Value> at,
+                          Value gain) {
   Row row;
-  row.from(placeOf(scan.getValue(), valueHead, token));
+  row.from(placeOf(r.value, task.valueHead, token));
   row.mapped = false;
   row.gain = gain;
   // A masked token writes nothing, not even 0 · NaN.
@@ -199,26 +235,26 @@ void ScanTile::packValue(Value token, Value target, ArrayRef<Value> at,
   packRow(row, target, at);
 }
 
-void ScanTile::packQuery(Value token, Value rowHead, Value target,
-                         ArrayRef<Value> at, Value shift) {
+void ScanBlock::packQuery(Value token, Value rowHead, Value target,
+                          ArrayRef<Value> at, Value shift) {
   Row row;
   row.from(queryPlaceOf(rowHead, token));
   row.shift = shift;
   if (!shift && needsRowMax(op.getFeatureMapKind(), isStabilised()))
     row.shift = rowMaximum(row.source, row.index);
-  row.scale = Scale::of(scan);
+  row.scale = r.scale;
   packRow(row, target, at);
 }
 
-void ScanTile::packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
-                              Value target, ArrayRef<Value> at, Value gain) {
+void ScanBlock::packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
+                               Value target, ArrayRef<Value> at, Value gain) {
   if (update == Update::Dplr)
-    return packGate(scan.getA(), token, target, at);
-  Value width = wholeVectors(dim(scan.getKey(), 3));
+    return packGate(r.a, token, target, at);
+  Value width = wholeVectors(dim(r.key, 3));
   Value factor = gain ? splat(negate(gain), shape.lanes) : Value();
   Place eraseAt;
-  if (scan.getErase())
-    eraseAt = placeOf(scan.getErase(), head, token);
+  if (r.erase)
+    eraseAt = placeOf(r.erase, task.head, token);
   reduceRow(width, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
     Value k = loadVector(keys, append(keyAt, d), shape.lanes);
     if (eraseAt.source)
@@ -231,10 +267,10 @@ void ScanTile::packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
   fillRow(target, at, 0.0, width);
 }
 
-void ScanTile::packGate(Value gate, Value token, Value target,
-                        ArrayRef<Value> at, bool exponential, Value total) {
+void ScanBlock::packGate(Value gate, Value token, Value target,
+                         ArrayRef<Value> at, bool exponential, Value total) {
   Value width = wholeVectors(dim(gate, 3));
-  Place place = placeOf(gate, head, token);
+  Place place = placeOf(gate, task.head, token);
   reduceRow(width, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
     Value x = readOperand(place.source, append(place.index, d), shape.lanes);
     if (total)
@@ -247,20 +283,27 @@ void ScanTile::packGate(Value gate, Value token, Value target,
   fillRow(target, at, exponential ? 1.0 : 0.0, width);
 }
 
-Value ScanTile::ownWeight(Value queries, ArrayRef<Value> queryAt, Value keys,
-                          ArrayRef<Value> keyAt) {
+Value ScanBlock::ownWeight(Value queries, ArrayRef<Value> queryAt, Value keys,
+                           ArrayRef<Value> keyAt) {
   Value sum =
-      reduceRow(wholeVectors(dim(scan.getKey(), 3)), zeros(shape.lanes),
+      reduceRow(wholeVectors(dim(r.key, 3)), zeros(shape.lanes),
                 [&](Value d, ValueRange carried) -> SmallVector<Value> {
                   Value q =
                       loadVector(queries, append(queryAt, d), shape.lanes);
                   Value k = loadVector(keys, append(keyAt, d), shape.lanes);
-                  Value u =
-                      readOperand(scan.getBonus(), {head, d}, shape.lanes);
+                  Value u = readOperand(r.bonus, {task.head, d}, shape.lanes);
                   return {fmaVector(q, mulf(u, k), carried.front())};
                 })
           .front();
   return sumVector(sum);
+}
+
+void ScanTile::ifTrue(Value condition, function_ref<void()> body) {
+  if (!condition)
+    return body();
+  if (std::optional<int64_t> known = getConstantIntValue(condition))
+    return *known ? body() : void();
+  ifThen(condition, body);
 }
 
 void ScanTile::fillRow(Value target, ArrayRef<Value> at, double value,
@@ -278,17 +321,27 @@ void ScanTile::fillRow(Value target, ArrayRef<Value> at, double value,
 // Output and reductions
 //===----------------------------------------------------------------------===//
 
-Value ScanTile::normalized(Value o, Value inverse) {
-  if (!inverse)
-    return o;
-  return emitClamp(b, loc, *scan.getNormalize(),
-                   mulf(o, splat(inverse, shape.cols)));
+void ScanBlock::writeRow(Value o, Value inverse, Value member, Value t,
+                         Value column, Value normRows) {
+  if (inverse)
+    o = emitClamp(b, loc, *r.normalize, mulf(o, splat(inverse, shape.cols)));
+  if (normRows)
+    return storeVector(o, normRows, {member, t, column});
+  writeOperand(
+      o, r.output,
+      {task.batch, outputHead(member), tokenAt(add(first, t)), column});
 }
 
-void ScanTile::writeOutput(Value o, Value inverse, Value member, Value token,
-                           Value column) {
-  writeOperand(normalized(o, inverse), scan.getOutput(),
-               {batch, outputHead(member), token, column});
+void ScanBlock::emitNorm(NormRow &norm, Value normRows) {
+  forEachMember([&](Value member) {
+    forEach(count, [&](Value t) {
+      norm.emit({task.batch,
+                 outputHead(member),
+                 tokenAt(add(first, t)),
+                 normRows,
+                 {member, t}});
+    });
+  });
 }
 
 SmallVector<Value>

@@ -6,135 +6,114 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where a task of a scan finds its tokens, and how one token's operands are
-// packed: what the chunk form and the token form of the rank-1 updates have in
-// common.
+// The scopes that all forms of a scan are emitted in: an object is made where
+// the values of its scope are defined, holds them as constants and dies with
+// them. A task finds its state and its tokens, a block packs some of them.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_CONVERSION_SCANTILE_H
 #define LINATTN_CONVERSION_SCANTILE_H
 
+#include "OutputNorm.h"
 #include "TileBuilder.h"
 
+#include "linattn/Transforms/Recurrence.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::linattn {
 
+/// A recurrence and its sizes, and the tasks that it is divided into.
 class ScanTile : public TileBuilder {
 public:
-  ScanTile(OpBuilder &b, ScanOp scan, TileShape shape)
-      : TileBuilder(b, cast<FeatureMappedOpInterface>(scan.getOperation()),
-                    getElementTypeOrSelf(scan.getQuery()), shape),
-        scan(scan), update(scan.getUpdate()),
-        exclusive(scan.getReadout() == Readout::Exclusive),
-        before(scan.getTransition() == Transition::Before) {}
+  /// Keys are padded to whole vectors and to multiples of `rowMultiple`.
+  ScanTile(OpBuilder &b, const Recurrence &recurrence, TileShape shape,
+           int64_t rowMultiple, LengthRange range = {});
 
-protected:
+  /// A task: some panels of a state head of one sequence.
+  struct Task {
+    Value slot;               ///< Row of the state.
+    Value batch;              ///< Of the tokens.
+    Value head;               ///< Of the state.
+    Value keyHead, valueHead; ///< Heads of keys and values.
+    Value begin, end;         ///< Tokens of the sequence.
+    Value from, to;           ///< Positions of this task, in [begin, end).
+    Value firstPanel, panelCount;
+    Value mostPanels; ///< Panels of the largest task.
+  };
+  /// One task per state head of each sequence, or `columnTasks` of them, each
+  /// with some of its panels. A task may come with some tokens at a time, in
+  /// whole multiples of `spanMultiple`; 0: with all.
+  void forEachTask(Value columnTasks, int64_t spanMultiple,
+                   function_ref<void(const Task &)> body);
+  /// State heads of all sequences.
+  Value countStates();
+  /// `count` tasks per state head, as far as its columns are independent and
+  /// there are panels for them. The normalizer and the running maximum belong
+  /// to all columns.
+  Value countColumnTasks(Value count);
+
   static int64_t rankOf(Value v) {
     return cast<ShapedType>(v.getType()).getRank();
   }
+  /// An operand with all tokens.
+  Value tokenOperand() const { return r.key ? r.key : r.query; }
   /// An input gate folds the decay into the rescaling.
-  bool hasScalarDecay() {
-    return scan.getDecay() && rankOf(scan.getDecay()) != 4 &&
-           !scan.getInputGate();
+  bool hasScalarDecay() const {
+    return r.decay && rankOf(r.decay) != 4 && !r.inputGate;
   }
-  bool hasChannelDecay() {
-    return scan.getDecay() && rankOf(scan.getDecay()) == 4;
-  }
+  bool hasChannelDecay() const { return r.decay && rankOf(r.decay) == 4; }
   /// A floor of |den| is relative to the running maximum, if there is one.
-  bool hasMovingFloor() {
-    return scan.getRunningMax() && scan.getNormalize() &&
-           scan.getNormalize()->getAbsFloor();
+  bool hasMovingFloor() const {
+    return r.state.runningMax && r.normalize && r.normalize->getAbsFloor();
   }
-  bool isStabilised() { return scan.getNormalize().has_value(); }
+  bool isStabilised() const {
+    return r.query ? r.normalize.has_value() : bool(r.state.normalizer);
+  }
 
-  /// One task per state head of each sequence, or several, each with some of
-  /// its panels, to have `enoughTasks`; `rowMultiple` pads the keys. A task may
-  /// come with some tokens at a time, in whole multiples of `spanMultiple`; 0:
-  /// with all.
-  void forEachTask(int64_t rowMultiple, function_ref<void()> body,
-                   int64_t enoughTasks = 1, int64_t spanMultiple = 0);
+  bool hasTransition() const { return update != Update::Add; }
+  /// One factor decays or rescales the whole state.
+  bool hasScalarGate() const {
+    return !hasChannelDecay() && (hasScalarDecay() || r.state.runningMax);
+  }
+  /// a = −β k, and what multiplies it is a number per token: the rows of keys
+  /// are all there is to read.
+  bool readsKeys() const {
+    return update == Update::Delta && !r.erase && !hasChannelDecay();
+  }
+  /// A transition that writes the key: V + R is written as one.
+  bool writesKeys() {
+    return update == Update::Dplr && r.b == r.key &&
+           op.getFeatureMapKind() == FeatureMapKind::Identity && !r.mask &&
+           !r.inputGate;
+  }
+  /// Whether the values written under the keys are solved for: δ or V + R.
+  bool solvesWritten() { return update == Update::Delta || writesKeys(); }
+  /// The query is a, and sees what a sees: the outputs are R.
+  bool readsTransition() {
+    return update == Update::Dplr && before && exclusive && r.query == r.a &&
+           !r.mask && !r.bonus && r.scale.isOne() &&
+           op.getFeatureMapKind() == FeatureMapKind::Identity;
+  }
+  /// The rows that are written: of values, and of what is solved for.
+  int64_t writers() { return update == Update::Dplr && !writesKeys() ? 2 : 1; }
+  /// The writer whose scores along the values follow from the solution.
+  int64_t solvedWriter() { return writers() - 1; }
 
-  /// The token behind a position of the sequence.
-  Value tokenAt(Value position) {
-    if (!scan.getReverse())
-      return position;
-    return sub(sub(add(begin, end), index(1)), position);
-  }
-  Value outputHead(Value member) { return add(mul(head, group), member); }
-  Value queryHead(Value member) {
-    return headOf(scan.getQuery(), outputHead(member),
-                  dim(scan.getOutput(), 1));
-  }
   void forEachMember(function_ref<void(Value)> body) {
     if (getConstantIntValue(group) == 1)
       return body(index(0));
     forEach(group, body);
   }
   Value panels() { return div(valueSize, index(shape.cols)); }
-  /// The first column of the task's own panel.
-  Value columnOf(Value panel) {
-    return mul(add(firstPanel, panel), index(shape.cols));
-  }
-  /// i1: is the token written? Null without a mask.
-  Value keepOf(Value token) {
-    return scan.getMask() ? load(scan.getMask(), {batch, token}) : Value();
-  }
 
-  /// Memory for the rows of operands that are not read where they are, so many
-  /// tokens at a time; `others` are operands beside the scan's.
-  void allocateStaged(int64_t tokens, ArrayRef<Value> others = {});
-  /// Copies such rows of positions [first, first + count) of the task's head,
-  /// except queries, and of the queries of one head.
-  void stageTokens(Value first, Value count);
-  void stageQueries(Value rowHead, Value first, Value count);
-  /// Where a token's row of an operand is read, `rowHead` its head.
-  Place placeOf(Value operand, Value rowHead, Value token);
-  Place queryPlaceOf(Value rowHead, Value token);
+  /// Runs `body` where the condition holds, which is always so without one.
+  void ifTrue(Value condition, function_ref<void()> body);
 
-  /// `x`, or 0 for a masked token.
-  Value written(Value x, Value token);
-
-  // Packing one token into the row `at` of scratch buffers.
-
-  /// φ(k), behind its input gate; returns the factor that rescales the past
-  /// where a running maximum is carried, else null. With a `shift`, which
-  /// the caller has found, the maximum is carried by them.
-  Value packKey(Value token, Value target, ArrayRef<Value> at,
-                Value shift = {});
-  /// A row of v, times `gain` if there is one.
-  void packValue(Value token, Value target, ArrayRef<Value> at,
-                 Value gain = {});
-  /// scale · φ(q) of a head of queries.
-  void packQuery(Value token, Value rowHead, Value target, ArrayRef<Value> at,
-                 Value shift = {});
-  /// The row a of the transition, from the packed key `keyAt` of the token for
-  /// the delta rule, there times `gain` if there is one.
-  void packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
-                      Value target, ArrayRef<Value> at, Value gain = {});
-  /// A row of a gate, of a or of b: copied, 0 for a masked token, or the
-  /// exponential. Adds the row to `total`, if there is one.
-  void packGate(Value gate, Value token, Value target, ArrayRef<Value> at,
-                bool exponential = false, Value total = {});
-  /// The logarithm of the token's scalar decay.
-  Value logarithmOfDecay(Value token) {
-    return loadGate(scan.getDecay(), {batch, head, token});
-  }
-  /// scale · φ(q)·(bonus ⊙ φ(k)), from the packed rows.
-  Value ownWeight(Value queries, ArrayRef<Value> queryAt, Value keys,
-                  ArrayRef<Value> keyAt);
   /// Fills a row from an element on, which by default is the first.
   void fillRow(Value target, ArrayRef<Value> at, double value, Value from = {});
   /// Elements of a row in whole vectors; an operand may be read up to there.
   Value wholeVectors(Value size) { return roundUp(size, shape.lanes); }
-
-  /// An output row of a panel, divided where the scan normalises.
-  Value normalized(Value o, Value inverse);
-  /// Normalises and writes one row of a panel.
-  void writeOutput(Value o, Value inverse, Value member, Value token,
-                   Value column);
-
   /// Runs `body` for every vector of a row of `size` elements, which may carry
   /// values; unrolled where that is short.
   SmallVector<Value>
@@ -157,31 +136,126 @@ protected:
                           [&](Value x, Value y) { return larger(x, y); });
   }
 
-  ScanOp scan;
-  Update update;
-  bool exclusive, before;
-
-  // Sizes: padded key and value size, output heads per state head.
-  Value keySize, valueSize, group, heads;
-  // The current task.
-  Value slot, batch, head, keyHead, valueHead, begin, end;
-  // The positions it is to compute now, within [begin, end).
-  Value from, to;
-  // Its panels, and how many a task has at most.
-  Value firstPanel, panelCount, panelsPerTask;
+  const Recurrence r;
+  const Update update;
+  const bool exclusive, before;
+  /// State heads, output heads per state head, padded key and value size.
+  const Value heads, group, keySize, valueSize;
 
 private:
-  /// Of operands, without queries; and of these.
-  llvm::SmallMapVector<Value, StagedRows, 8> staged;
-  StagedRows stagedQueries;
-
-  Value headOfRows(Value operand);
-  Value lowestToken(Value first, Value count);
+  void clearOutput(const Task &task);
   Value combineVectors(SmallVector<Value> vectors,
                        function_ref<Value(Value, Value)> combine);
-  Value locate(Value state);
-  void clearOutput();
-  Value countColumnTasks(Value states, int64_t enoughTasks);
+};
+
+/// The scope of one task, made where its values are: scratch memory, released
+/// by `freeScratch`, and the state.
+class ScanTask : public ScanTile {
+public:
+  /// Allocates memory for the rows of operands that are not read where they
+  /// are, so many tokens at a time; `others` are operands beside those of the
+  /// recurrence.
+  ScanTask(const ScanTile &tile, const Task &task, int64_t tokens,
+           ArrayRef<Value> others = {});
+
+  /// The token behind a position of the sequence.
+  Value tokenAt(Value position) {
+    if (!r.reverse)
+      return position;
+    return sub(sub(add(task.begin, task.end), index(1)), position);
+  }
+  Value outputHead(Value member) { return add(mul(task.head, group), member); }
+  Value queryHead(Value member) {
+    return headOf(r.query, outputHead(member), dim(r.output, 1));
+  }
+  /// i1: is the token written? Null without a mask.
+  Value keepOf(Value token) {
+    return r.mask ? load(r.mask, {task.batch, token}) : Value();
+  }
+  /// The first column of the task's own panel.
+  Value columnOf(Value panel) {
+    return mul(add(task.firstPanel, panel), index(shape.cols));
+  }
+  /// Copies the normalizer to a row of memory, and back.
+  void loadNormalizer(Value z);
+  void storeNormalizer(Value z);
+
+  const Task task;
+
+protected:
+  /// Memory for the rows of operands, and of queries.
+  const llvm::SmallMapVector<Value, StagedRows, 8> staged;
+  const StagedRows stagedQueries;
+
+private:
+  llvm::SmallMapVector<Value, StagedRows, 8>
+  allocateStaged(int64_t tokens, ArrayRef<Value> others);
+};
+
+/// The scope of some tokens of a task, made where their number is known: how
+/// they are packed.
+class ScanBlock : public ScanTask {
+public:
+  ScanBlock(const ScanTask &task, Value first, Value count);
+
+  /// Copies the rows of operands that are not read where they are, except
+  /// queries, and those of the queries of one head.
+  void stageTokens();
+  void stageQueries(Value rowHead);
+  /// Where a token's row of an operand is read, `rowHead` its head.
+  Place placeOf(Value operand, Value rowHead, Value token);
+  Place queryPlaceOf(Value rowHead, Value token);
+
+  /// `x`, or 0 for a masked token.
+  Value written(Value x, Value token);
+
+  /// How φ(k) is packed, behind its input gate, and the factor that rescales
+  /// the past where a running maximum is carried, else null. With a `shift`,
+  /// which the caller has found, the maximum is carried by them.
+  std::pair<Row, Value> keyRow(Value token, Value shift = {});
+
+  // Packing one token into the row `at` of scratch buffers.
+
+  /// The row of a key; returns the factor that rescales the past.
+  Value packKey(Value token, Value target, ArrayRef<Value> at,
+                Value shift = {});
+  /// A row of v, times `gain` if there is one.
+  void packValue(Value token, Value target, ArrayRef<Value> at,
+                 Value gain = {});
+  /// scale · φ(q) of a head of queries.
+  void packQuery(Value token, Value rowHead, Value target, ArrayRef<Value> at,
+                 Value shift = {});
+  /// The row a of the transition, from the packed key `keyAt` of the token for
+  /// the delta rule, there times `gain` if there is one.
+  void packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
+                      Value target, ArrayRef<Value> at, Value gain = {});
+  /// A row of a gate, of a or of b: copied, 0 for a masked token, or the
+  /// exponential. Adds the row to `total`, if there is one.
+  void packGate(Value gate, Value token, Value target, ArrayRef<Value> at,
+                bool exponential = false, Value total = {});
+  /// The logarithm of the token's scalar decay.
+  Value logarithmOfDecay(Value token) {
+    return loadGate(r.decay, {task.batch, task.head, token});
+  }
+  /// scale · φ(q)·(bonus ⊙ φ(k)), from the packed rows.
+  Value ownWeight(Value queries, ArrayRef<Value> queryAt, Value keys,
+                  ArrayRef<Value> keyAt);
+
+  /// Normalises and writes the row of position `t`, columns from `column` on:
+  /// to the output, or to `normRows`, rows of memory that a norm reads.
+  void writeRow(Value o, Value inverse, Value member, Value t, Value column,
+                Value normRows = {});
+  /// Applies the norm behind the scan to whole rows in memory.
+  void emitNorm(NormRow &norm, Value normRows);
+
+  /// The first position, and how many.
+  const Value first, count;
+
+private:
+  Value headOfRows(Value operand);
+
+  /// The first token in memory.
+  const Value lowestToken;
 };
 
 } // namespace mlir::linattn

@@ -33,18 +33,17 @@ using Complex = std::pair<Value, Value>;
 /// Numbers of a state that a thread of a GPU holds in registers.
 constexpr int64_t mostStates = 64;
 
-class SelectiveScan : public ChannelTasks {
+/// Scalar loops: one channel of one sequence at a time.
+class SelectiveScalars : public RecurrenceBuilder {
 public:
-  SelectiveScan(OpBuilder &b, SelectiveScanOp scan, int64_t width)
-      : ChannelTasks(b, scan, width), scan(scan),
-        // Registers for the states and their a; complex ones take twice.
-        rows(scan.getAImag() ? 2 : 4) {}
+  SelectiveScalars(OpBuilder &b, SelectiveScanOp scan, bool lanes)
+      : RecurrenceBuilder(b, scan, /*width=*/1), scan(scan) {
+    forThreads = lanes;
+  }
 
-  void emitScalars();
-  void emitVectors();
+  void emit();
 
 private:
-  // Scalars.
   void emitInRegisters(Value channel, int64_t states);
   Complex stepState(Value token, Value channel, Value n, Value delta,
                     Value input, Complex state);
@@ -55,51 +54,84 @@ private:
   Value groupOf(Value projection, Value channel);
   Value deltaAt(Value token, Value channel);
   Value finished(Value y, Value u, Value token, Value channel);
-  Value silu(Value gate) {
-    return emitActivation(*this, Activation::Silu, gate,
-                          getElementTypeOrSelf(scan.getOutput()));
-  }
 
-  // Vectors.
-  void loadChannels();
+  SelectiveScanOp scan;
+};
+
+/// Buffers of real and imaginary parts; the latter null for real numbers.
+struct Parts {
+  Value real, imaginary;
+};
+
+/// The entries of b or c: by states and channels, or by tokens and states.
+struct Projection {
+  Parts fixed, perToken;
+};
+
+/// Rows of a block by tokens and channels.
+struct SelectiveRows {
+  Value us, deltas, inputs, ys, gates;
+};
+
+/// The scope of a task: `width` channels of one group in one sequence.
+class SelectiveTask : public ChannelTasks {
+public:
+  SelectiveTask(const ChannelTasks &tasks, SelectiveScanOp scan, int64_t rows,
+                Value sequence, const Channels &channels);
+
+  void emit();
+
+private:
   Value loadTransposed(Value operand, ValueRange prefix);
+  Projection loadProjection(Value real, Value imaginary);
   void prepareFactors();
   void packBlock(Value first, Value tokens);
   void sweep(Value state, Value tokens);
   Complex factor(Complex a, Value t);
-  Complex projectionAt(Value perToken, Value perTokenImag, Value fixed,
-                       Value fixedImag, Value t, Value state);
+  Complex projectionAt(const Projection &projection, Value t, Value state);
   void finishBlock(Value first, Value tokens);
-  bool isFixed(Value projection) { return rankOf(projection) == 2; }
   bool hasFixedDelta() { return rankOf(scan.getDelta()) == 1; }
-  Complex loadRow(Value real, Value imaginary, Value row) {
-    Value x = loadVector(real, {row, index(0)}, width);
-    return {x, imaginary ? loadVector(imaginary, {row, index(0)}, width)
-                         : Value()};
+  Complex loadRow(const Parts &parts, Value row) {
+    Value x = loadVector(parts.real, {row, index(0)}, width);
+    return {x, parts.imaginary
+                   ? loadVector(parts.imaginary, {row, index(0)}, width)
+                   : Value()};
   }
 
   SelectiveScanOp scan;
-  int64_t rows;
-  // Scratch by states and channels: a or e^{Δa}, h, and fixed projections.
-  Value a, aImag, h, hImag, fixedB, fixedBImag, fixedC, fixedCImag;
-  // Scratch by tokens and channels, and by tokens and states.
-  Value us, deltas, inputs, ys, gates, bs, bsImag, cs, csImag;
+  /// States at a time.
+  const int64_t rows;
+  const Channels channels;
+  /// By states and channels: a or e^{Δa}, and h.
+  Parts a, h;
+  Projection projectionB, projectionC;
+  SelectiveRows packed;
   Value bias, fixedDelta;
 };
 
 } // namespace
+
+static int64_t rankOf(Value memref) {
+  return cast<MemRefType>(memref.getType()).getRank();
+}
+
+/// silu(gate) in the precision of the output.
+static Value silu(RecurrenceBuilder &r, SelectiveScanOp scan, Value gate) {
+  return emitActivation(r, Activation::Silu, gate,
+                        getElementTypeOrSelf(scan.getOutput()));
+}
 
 //===----------------------------------------------------------------------===//
 // Scalar loops
 //===----------------------------------------------------------------------===//
 
 /// ⌊channel · G / C⌋.
-Value SelectiveScan::groupOf(Value projection, Value channel) {
+Value SelectiveScalars::groupOf(Value projection, Value channel) {
   return div(mul(channel, dim(projection, 1)), dim(scan.getInput(), 2));
 }
 
-Complex SelectiveScan::projected(Value real, Value imaginary, Value token,
-                                 Value channel, Value state) {
+Complex SelectiveScalars::projected(Value real, Value imaginary, Value token,
+                                    Value channel, Value state) {
   SmallVector<Value> at;
   if (rankOf(real) == 2)
     at = {channel, state};
@@ -113,8 +145,8 @@ Complex SelectiveScan::projected(Value real, Value imaginary, Value token,
   return {x, imaginary ? loadAs(imaginary, at) : number(0.0)};
 }
 
-Value SelectiveScan::deltaAt(Value token, Value channel) {
-  Value delta = hasFixedDelta()
+Value SelectiveScalars::deltaAt(Value token, Value channel) {
+  Value delta = rankOf(scan.getDelta()) == 1
                     ? loadAs(scan.getDelta(), {channel})
                     : loadAs(scan.getDelta(), {batch, token, channel});
   if (scan.getDeltaBias())
@@ -122,17 +154,18 @@ Value SelectiveScan::deltaAt(Value token, Value channel) {
   return scan.getDeltaSoftplus() ? softplus(delta) : delta;
 }
 
-Value SelectiveScan::finished(Value y, Value u, Value token, Value channel) {
+Value SelectiveScalars::finished(Value y, Value u, Value token, Value channel) {
   if (scan.getSkip())
     y = fma(loadAs(scan.getSkip(), {channel}), u, y);
   if (scan.getGate())
-    y = mulf(y, silu(loadAs(scan.getGate(), {batch, token, channel})));
+    y = mulf(
+        y, silu(*this, scan, loadAs(scan.getGate(), {batch, token, channel})));
   return y;
 }
 
 /// h_n ← e^{Δ a_n} h_n + Δ u b_n, of which `input` is Δ u.
-Complex SelectiveScan::stepState(Value token, Value channel, Value n,
-                                 Value delta, Value input, Complex state) {
+Complex SelectiveScalars::stepState(Value token, Value channel, Value n,
+                                    Value delta, Value input, Complex state) {
   Value angle;
   if (scan.getAImag())
     angle = loadAs(scan.getAImag(), {channel, n});
@@ -143,15 +176,15 @@ Complex SelectiveScan::stepState(Value token, Value channel, Value n,
 }
 
 /// sum + Re(c_n h_n).
-Value SelectiveScan::addProduct(Value token, Value channel, Value n,
-                                Complex state, Value sum) {
+Value SelectiveScalars::addProduct(Value token, Value channel, Value n,
+                                   Complex state, Value sum) {
   Complex c = projected(scan.getC(), scan.getCImag(), token, channel, n);
   sum = fma(c.first, state.first, sum);
   return state.second ? fma(negate(c.second), state.second, sum) : sum;
 }
 
 /// The tokens of a channel whose states stay in the registers of a thread.
-void SelectiveScan::emitInRegisters(Value channel, int64_t states) {
+void SelectiveScalars::emitInRegisters(Value channel, int64_t states) {
   auto at = [&](int64_t n) {
     return SmallVector<Value>{slot, channel, index(n)};
   };
@@ -188,7 +221,7 @@ void SelectiveScan::emitInRegisters(Value channel, int64_t states) {
   }
 }
 
-void SelectiveScan::emitScalars() {
+void SelectiveScalars::emit() {
   Value channels = dim(scan.getOutput(), 2), slots = dim(scan.getState(), 0);
   std::optional<int64_t> states = getConstantIntValue(dim(scan.getA(), 1));
   bool fitsRegisters =
@@ -224,98 +257,109 @@ void SelectiveScan::emitScalars() {
 // Vectors: tasks
 //===----------------------------------------------------------------------===//
 
-void SelectiveScan::emitVectors() {
-  Value channels = dim(scan.getOutput(), 2), groups = index(1);
-  for (Value projection : {scan.getB(), scan.getC()})
-    if (rankOf(projection) == 4)
-      groups = dim(projection, 1);
-  grouped = getConstantIntValue(groups) != 1;
-  // No groups, no tasks; but the division is made before any.
-  Value perGroup = div(channels, max(groups, index(1)));
-  Value blocks = ceilDiv(perGroup, width);
-  Value perSlot = mul(groups, blocks);
-  parallel(mul(dim(scan.getState(), 0), perSlot), [&](Value task) {
-    enterSequence(div(task, perSlot));
-    Value inSlot = rem(task, perSlot);
-    group = div(inSlot, blocks);
-    Value inGroup = mul(rem(inSlot, blocks), index(width));
-    channel = add(mul(group, perGroup), inGroup);
-    count = min(sub(perGroup, inGroup), index(width));
-    loadChannels();
-    forEach(begin, end, blockTokens, [&](Value first) {
-      Value tokens = min(sub(end, first), index(blockTokens));
-      packBlock(first, tokens);
-      forEach(index(0), padded, rows,
-              [&](Value state) { sweep(state, tokens); });
-      finishBlock(first, tokens);
-    });
-    storeStates(h, index(0), scan.getState(), {slot});
-    if (hImag)
-      storeStates(hImag, index(0), scan.getStateImag(), {slot});
-    freeScratch();
-  });
-}
-
-/// operand[prefix, channel, state] by states and channels; padding is zero.
-Value SelectiveScan::loadTransposed(Value operand, ValueRange prefix) {
-  if (!operand)
-    return Value();
-  Value target = scratch({getAsOpFoldResult(padded), b.getIndexAttr(width)});
-  clear(target);
-  packStates(operand, prefix, target, index(0));
-  return target;
-}
-
-/// Loads the operands that stay the same from token to token.
-void SelectiveScan::loadChannels() {
-  states = dim(scan.getA(), 1);
-  padded = roundUp(states, rows);
-  h = loadTransposed(scan.getState(), {slot});
-  hImag = loadTransposed(scan.getStateImag(), {slot});
-  a = loadTransposed(scan.getA(), {});
-  aImag = loadTransposed(scan.getAImag(), {});
-  fixedB = fixedBImag = fixedC = fixedCImag = Value();
-  bs = bsImag = cs = csImag = Value();
-  OpFoldResult tokens = b.getIndexAttr(blockTokens),
-               lanes = b.getIndexAttr(width);
-  auto projection = [&](Value operand, Value &fixed, Value &perToken) {
-    if (!operand)
-      return;
-    if (isFixed(operand)) {
-      fixed = loadTransposed(operand, {});
-      return;
-    }
-    perToken = scratch({tokens, getAsOpFoldResult(padded)});
-    clear(perToken);
-  };
-  projection(scan.getB(), fixedB, bs);
-  projection(scan.getBImag(), fixedBImag, bsImag);
-  projection(scan.getC(), fixedC, cs);
-  projection(scan.getCImag(), fixedCImag, csImag);
-  for (Value *buffer : {&us, &deltas, &inputs, &ys, &gates}) {
-    *buffer = scratch({tokens, lanes});
+SelectiveTask::SelectiveTask(const ChannelTasks &tasks, SelectiveScanOp scan,
+                             int64_t rows, Value sequence,
+                             const Channels &channels)
+    : ChannelTasks(tasks), scan(scan), rows(rows), channels(channels) {
+  enterSequence(sequence);
+  h = {loadTransposed(scan.getState(), {slot}),
+       loadTransposed(scan.getStateImag(), {slot})};
+  a = {loadTransposed(scan.getA(), {}), loadTransposed(scan.getAImag(), {})};
+  projectionB = loadProjection(scan.getB(), scan.getBImag());
+  projectionC = loadProjection(scan.getC(), scan.getCImag());
+  for (Value *buffer : {&packed.us, &packed.deltas, &packed.inputs, &packed.ys,
+                        &packed.gates}) {
+    *buffer = scratch({b.getIndexAttr(blockTokens), b.getIndexAttr(width)});
     // Channels that are not there stay numbers.
     clear(*buffer);
   }
-  bias = scan.getDeltaBias()
-             ? readOperand(scan.getDeltaBias(), {channel}, width)
-             : Value();
+  if (scan.getDeltaBias())
+    bias = readOperand(scan.getDeltaBias(), {channels.first}, width);
   if (hasFixedDelta())
     prepareFactors();
 }
 
+void SelectiveTask::emit() {
+  forEach(begin, end, blockTokens, [&](Value first) {
+    Value tokens = min(sub(end, first), index(blockTokens));
+    packBlock(first, tokens);
+    forEach(index(0), padded, rows, [&](Value state) { sweep(state, tokens); });
+    finishBlock(first, tokens);
+  });
+  storeStates(channels, h.real, index(0), scan.getState(), {slot});
+  if (h.imaginary)
+    storeStates(channels, h.imaginary, index(0), scan.getStateImag(), {slot});
+  freeScratch();
+}
+
+static void emitVectors(OpBuilder &b, SelectiveScanOp scan, int64_t width) {
+  LoopBuilder loops(b, scan.getLoc());
+  Value channels = loops.dim(scan.getOutput(), 2), groups = loops.index(1);
+  for (Value projection : {scan.getB(), scan.getC()})
+    if (rankOf(projection) == 4)
+      groups = loops.dim(projection, 1);
+  // No groups, no tasks; but the division is made before any.
+  Value perGroup = loops.div(channels, loops.max(groups, loops.index(1)));
+  Value blocks = loops.ceilDiv(perGroup, width),
+        perSlot = loops.mul(groups, blocks);
+  // Registers for the states and their a; complex ones take twice.
+  int64_t rows = scan.getAImag() ? 2 : 4;
+  ChannelTasks tasks(b, scan, width, groups, loops.dim(scan.getA(), 1), rows);
+  loops.parallel(
+      loops.mul(loops.dim(scan.getState(), 0), perSlot), [&](Value task) {
+        Value inSlot = loops.rem(task, perSlot),
+              group = loops.div(inSlot, blocks);
+        Value inGroup =
+            loops.mul(loops.rem(inSlot, blocks), loops.index(width));
+        SelectiveTask(
+            tasks, scan, rows, loops.div(task, perSlot),
+            {loops.add(loops.mul(group, perGroup), inGroup),
+             loops.min(loops.sub(perGroup, inGroup), loops.index(width)),
+             group})
+            .emit();
+      });
+}
+
+/// operand[prefix, channel, state] by states and channels; padding is zero.
+Value SelectiveTask::loadTransposed(Value operand, ValueRange prefix) {
+  if (!operand)
+    return Value();
+  Value target = scratch({getAsOpFoldResult(padded), b.getIndexAttr(width)});
+  clear(target);
+  packStates(channels, operand, prefix, target, index(0));
+  return target;
+}
+
+Projection SelectiveTask::loadProjection(Value real, Value imaginary) {
+  Projection projection;
+  auto load = [&](Value operand, Value &fixed, Value &perToken) {
+    if (!operand)
+      return;
+    if (rankOf(operand) == 2) {
+      fixed = loadTransposed(operand, {});
+      return;
+    }
+    perToken =
+        scratch({b.getIndexAttr(blockTokens), getAsOpFoldResult(padded)});
+    clear(perToken);
+  };
+  load(real, projection.fixed.real, projection.perToken.real);
+  load(imaginary, projection.fixed.imaginary, projection.perToken.imaginary);
+  return projection;
+}
+
 /// With a fixed step the factors of the states are fixed too: a ← e^{Δa}.
-void SelectiveScan::prepareFactors() {
-  Value delta = readOperand(scan.getDelta(), {channel}, width);
+void SelectiveTask::prepareFactors() {
+  Value delta = readOperand(scan.getDelta(), {channels.first}, width);
   if (bias)
     delta = addf(delta, bias);
   fixedDelta = scan.getDeltaSoftplus() ? softplus(delta) : delta;
   forEach(padded, [&](Value n) {
-    Complex log = loadRow(a, aImag, n);
+    Complex log = loadRow(a, n);
     Complex factor = polarStep(fixedDelta, log.first, log.second);
-    storeVector(factor.first, a, {n, index(0)});
+    storeVector(factor.first, a.real, {n, index(0)});
     if (factor.second)
-      storeVector(factor.second, aImag, {n, index(0)});
+      storeVector(factor.second, a.imaginary, {n, index(0)});
   });
 }
 
@@ -323,119 +367,123 @@ void SelectiveScan::prepareFactors() {
 // Vectors: blocks of tokens
 //===----------------------------------------------------------------------===//
 
-void SelectiveScan::packBlock(Value first, Value tokens) {
-  packTokens(scan.getInput(), first, tokens, us, index(0));
+void SelectiveTask::packBlock(Value first, Value tokens) {
+  packTokens(channels, scan.getInput(), first, tokens, packed.us, index(0));
   if (!hasFixedDelta())
-    packTokens(scan.getDelta(), first, tokens, deltas, index(0));
-  packProjection(scan.getB(), first, tokens, bs);
-  packProjection(scan.getBImag(), first, tokens, bsImag);
-  packProjection(scan.getC(), first, tokens, cs);
-  packProjection(scan.getCImag(), first, tokens, csImag);
+    packTokens(channels, scan.getDelta(), first, tokens, packed.deltas,
+               index(0));
+  packProjection(scan.getB(), channels.group, first, tokens,
+                 projectionB.perToken.real);
+  packProjection(scan.getBImag(), channels.group, first, tokens,
+                 projectionB.perToken.imaginary);
+  packProjection(scan.getC(), channels.group, first, tokens,
+                 projectionC.perToken.real);
+  packProjection(scan.getCImag(), channels.group, first, tokens,
+                 projectionC.perToken.imaginary);
   forEach(tokens, [&](Value t) {
     SmallVector<Value> at{t, index(0)};
     Value delta = fixedDelta;
     if (!hasFixedDelta()) {
-      delta = loadVector(deltas, at, width);
+      delta = loadVector(packed.deltas, at, width);
       if (bias)
         delta = addf(delta, bias);
       if (scan.getDeltaSoftplus())
         delta = softplus(delta);
-      storeVector(delta, deltas, at);
+      storeVector(delta, packed.deltas, at);
     }
-    storeVector(mulf(delta, loadVector(us, at, width)), inputs, at);
-    storeVector(zeros(width), ys, at);
+    storeVector(mulf(delta, loadVector(packed.us, at, width)), packed.inputs,
+                at);
+    storeVector(zeros(width), packed.ys, at);
   });
 }
 
 /// e^{Δ_t a}.
-Complex SelectiveScan::factor(Complex a, Value t) {
+Complex SelectiveTask::factor(Complex a, Value t) {
   if (hasFixedDelta())
     return a;
-  Value delta = loadVector(deltas, {t, index(0)}, width);
+  Value delta = loadVector(packed.deltas, {t, index(0)}, width);
   return polarStep(delta, a.first, a.second);
 }
 
 /// One state's entry of b or c on all channels.
-Complex SelectiveScan::projectionAt(Value perToken, Value perTokenImag,
-                                    Value fixed, Value fixedImag, Value t,
+Complex SelectiveTask::projectionAt(const Projection &projection, Value t,
                                     Value state) {
   auto part = [&](Value perToken, Value fixed) -> Value {
     if (perToken)
       return splat(load(perToken, {t, state}), width);
     return fixed ? loadVector(fixed, {state, index(0)}, width) : zeros(width);
   };
-  return {part(perToken, fixed),
-          aImag ? part(perTokenImag, fixedImag) : Value()};
+  const auto &[fixed, perToken] = projection;
+  return {part(perToken.real, fixed.real),
+          a.imaginary ? part(perToken.imaginary, fixed.imaginary) : Value()};
 }
 
 /// Streams the block past `rows` states, which stay in registers.
-void SelectiveScan::sweep(Value state, Value tokens) {
+void SelectiveTask::sweep(Value state, Value tokens) {
   SmallVector<Value> at, initial;
   SmallVector<Complex> factors;
   for (int64_t row = 0; row < rows; ++row) {
     at.push_back(add(state, index(row)));
-    factors.push_back(loadRow(a, aImag, at.back()));
-    Complex start = loadRow(h, hImag, at.back());
+    factors.push_back(loadRow(a, at.back()));
+    Complex start = loadRow(h, at.back());
     initial.push_back(start.first);
-    if (hImag)
+    if (h.imaginary)
       initial.push_back(start.second);
   }
-  int64_t parts = hImag ? 2 : 1;
-  SmallVector<Value> last = reduce(
-      index(0), tokens, 1, initial,
-      [&](Value t, ValueRange carried) -> SmallVector<Value> {
-        Value input = loadVector(inputs, {t, index(0)}, width);
-        Value y = loadVector(ys, {t, index(0)}, width);
-        SmallVector<Value> next;
-        for (int64_t row = 0; row < rows; ++row) {
-          Complex now{carried[row * parts],
-                      hImag ? carried[row * parts + 1] : Value()};
-          Complex b = projectionAt(bs, bsImag, fixedB, fixedBImag, t, at[row]);
-          Complex x{mulf(input, b.first),
-                    b.second ? mulf(input, b.second) : Value()};
-          now = complexFma(factor(factors[row], t), now, x);
-          Complex c = projectionAt(cs, csImag, fixedC, fixedCImag, t, at[row]);
-          y = fma(c.first, now.first, y);
-          next.push_back(now.first);
-          if (!hImag)
-            continue;
-          y = fma(negate(c.second), now.second, y);
-          next.push_back(now.second);
-        }
-        storeVector(y, ys, {t, index(0)});
-        return next;
-      });
+  int64_t parts = h.imaginary ? 2 : 1;
+  SmallVector<Value> last =
+      reduce(index(0), tokens, 1, initial,
+             [&](Value t, ValueRange carried) -> SmallVector<Value> {
+               Value input = loadVector(packed.inputs, {t, index(0)}, width);
+               Value y = loadVector(packed.ys, {t, index(0)}, width);
+               SmallVector<Value> next;
+               for (int64_t row = 0; row < rows; ++row) {
+                 Complex now{carried[row * parts],
+                             h.imaginary ? carried[row * parts + 1] : Value()};
+                 Complex b = projectionAt(projectionB, t, at[row]);
+                 Complex x{mulf(input, b.first),
+                           b.second ? mulf(input, b.second) : Value()};
+                 now = complexFma(factor(factors[row], t), now, x);
+                 Complex c = projectionAt(projectionC, t, at[row]);
+                 y = fma(c.first, now.first, y);
+                 next.push_back(now.first);
+                 if (!h.imaginary)
+                   continue;
+                 y = fma(negate(c.second), now.second, y);
+                 next.push_back(now.second);
+               }
+               storeVector(y, packed.ys, {t, index(0)});
+               return next;
+             });
   for (int64_t row = 0; row < rows; ++row) {
-    storeVector(last[row * parts], h, {at[row], index(0)});
-    if (hImag)
-      storeVector(last[row * parts + 1], hImag, {at[row], index(0)});
+    storeVector(last[row * parts], h.real, {at[row], index(0)});
+    if (h.imaginary)
+      storeVector(last[row * parts + 1], h.imaginary, {at[row], index(0)});
   }
 }
 
-void SelectiveScan::finishBlock(Value first, Value tokens) {
+void SelectiveTask::finishBlock(Value first, Value tokens) {
   if (scan.getGate())
-    packTokens(scan.getGate(), first, tokens, gates, index(0));
+    packTokens(channels, scan.getGate(), first, tokens, packed.gates, index(0));
   Value skip;
   if (scan.getSkip())
-    skip = readOperand(scan.getSkip(), {channel}, width);
+    skip = readOperand(scan.getSkip(), {channels.first}, width);
   forEach(tokens, [&](Value t) {
     SmallVector<Value> at{t, index(0)};
-    Value y = loadVector(ys, at, width);
+    Value y = loadVector(packed.ys, at, width);
     if (skip)
-      y = fma(skip, loadVector(us, at, width), y);
+      y = fma(skip, loadVector(packed.us, at, width), y);
     if (scan.getGate())
-      y = mulf(y, silu(loadVector(gates, at, width)));
-    storeVector(y, ys, at);
+      y = mulf(y, silu(*this, scan, loadVector(packed.gates, at, width)));
+    storeVector(y, packed.ys, at);
   });
-  writeTokens(ys, index(0), first, tokens, scan.getOutput());
+  writeTokens(channels, packed.ys, index(0), first, tokens, scan.getOutput());
 }
 
 void mlir::linattn::lowerRecurrence(OpBuilder &b, SelectiveScanOp op,
                                     int64_t width, bool lanes) {
-  SelectiveScan loops(b, op, width);
-  loops.forThreads = lanes;
   if (width == 1)
-    loops.emitScalars();
+    SelectiveScalars(b, op, lanes).emit();
   else
-    loops.emitVectors();
+    emitVectors(b, op, width);
 }

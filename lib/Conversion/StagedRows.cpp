@@ -69,11 +69,10 @@ TileBuilder::StagedRows TileBuilder::allocateRows(Value operand,
   return staged;
 }
 
-void TileBuilder::stageRows(StagedRows &staged, Value operand, Value batch,
-                            Value head, Value first, Value count) {
+void TileBuilder::stageRows(const StagedRows &staged, Value operand,
+                            Value batch, Value head, Value first, Value count) {
   if (!staged)
     return;
-  staged.first = first;
   if (!findPrologue(operand))
     return transposeRows(operand, staged.rows, batch, head, first, count);
   for (auto [source, rows] : staged.sources)

@@ -33,109 +33,26 @@ using namespace mlir::linattn;
 // Tasks and blocks
 //===----------------------------------------------------------------------===//
 
-void StateTile::emit() {
-  heads = dim(r.state.state, 1);
-  // No heads, no tasks; but the division is made before any.
-  group = r.query ? div(dim(r.output, 1), max(heads, index(1))) : index(1);
-  keySize = roundUp(dim(r.state.state, 2), std::max(shape.lanes, shape.rows));
-  // A transposed state comes in whole blocks.
-  tileRows = roundUp(
-      dim(r.state.state, 2),
-      std::max(shape.rows, isTransposed(r.state.state) ? shape.lanes : 1));
-  valueSize = roundUp(dim(r.state.state, 3), shape.cols);
-  Value states = mul(dim(r.indices ? r.indices : r.state.state, 0), heads);
-  columnTasks = countColumnTasks(states);
-  Value span;
-  if (!r.offsets && !tokenForm)
-    span =
-        chooseSpan(rowSources(r.key ? r.key : r.query).front(), r.state.state,
-                   /*multiple=*/1);
-  Value tokens = dim(r.key ? r.key : r.query, 2);
-  auto runAll = [&] {
-    forEachSpan(span, tokens, [&](Value from, Value to) {
-      parallel(mul(states, columnTasks),
-               [&](Value task) { emitTask(task, from, to); });
-    });
-  };
-  // Sequences of a batch are all of one length.
-  if (r.offsets)
-    return runAll();
-  ifInRange(tokens, runAll);
+StateTask::StateTask(const ScanTile &tile, const Task &task, bool tokenForm,
+                     OutputNormOp norm)
+    : ScanTask(tile, task, tile.shape.block), tokenForm(tokenForm),
+      // A transposed state comes in whole blocks.
+      tileRows(roundUp(
+          dim(r.state.state, 2),
+          std::max(shape.rows, isTransposed(r.state.state) ? shape.lanes : 1))),
+      endPanel(min(add(task.firstPanel, task.mostPanels), panels())) {
+  allocate(norm);
 }
 
-/// Tasks per state head. Columns are independent, and see the same operations
-/// whatever the tasks. Few states are divided, for the sake of threads; many
-/// are not, since every task packs the keys anew. The normalizer and the
-/// running maximum belong to all columns.
-Value StateTile::countColumnTasks(Value states) {
-  if (r.state.normalizer || r.state.runningMax ||
-      getConstantIntValue(panels()) == 1)
-    return index(1);
-  Value each = div(add(index(enoughTasks - 1), states), max(states, index(1)));
-  return max(min(each, panels()), index(1));
-}
-
-/// One task, for the positions [from, to) of its sequence.
-void StateTile::emitTask(Value task, Value from, Value to) {
-  Value part = rem(task, columnTasks);
-  task = div(task, columnTasks);
-  panelCount = div(add(panels(), sub(columnTasks, index(1))), columnTasks);
-  firstPanel = mul(part, panelCount);
-  endPanel = min(add(firstPanel, panelCount), panels());
-  Value sequence = div(task, heads);
-  head = rem(task, heads);
-  batch = sequence;
-  begin = index(0);
-  end = dim(r.key ? r.key : r.query, 2);
-  if (r.offsets) {
-    auto offset = [&](Value position) -> Value {
-      return arith::IndexCastOp::create(b, loc, b.getIndexType(),
-                                        load(r.offsets, {position}));
-    };
-    begin = offset(sequence);
-    end = offset(add(sequence, index(1)));
-    batch = index(0);
-    from = begin;
-    to = end;
-  }
-  auto run = [&](Value row) {
-    slot = row;
-    emitTokens(from, to);
-  };
-  auto runSequence = [&] {
-    withState(r.indices, sequence, run, [&] { clearOutput(from, to); });
-  };
-  if (!r.offsets)
-    return runSequence();
-  ifInRange(sub(end, begin), runSequence);
-}
-
-/// The outputs of the task's tokens where their sequence has no state.
-void StateTile::clearOutput(Value from, Value to) {
-  forEachMember([&](Value member) {
-    forEach(from, to, 1, [&](Value token) {
-      forEachPanel([&](Value panel) {
-        Value column = mul(panel, index(shape.cols));
-        writeOperand(zeros(shape.cols), r.output,
-                     {batch, outputHead(member), token, column});
-      });
-    });
-  });
-}
-
-void StateTile::emitTokens(Value from, Value to) {
-  allocateScratch();
+void StateTask::emit() {
   loadState();
   // A few tokens whose number is known.
-  std::optional<int64_t> tokens =
-      getConstantIntValue(dim(r.key ? r.key : r.query, 2));
+  std::optional<int64_t> tokens = getConstantIntValue(dim(tokenOperand(), 2));
   if (tokenForm && !r.offsets && tokens && *tokens <= shape.block)
-    emitBlock(from, index(*tokens));
+    emitBlock(task.from, index(*tokens));
   else
-    forEach(from, to, shape.block, [&](Value blockStart) {
-      first = blockStart;
-      findNext(from, to);
-      emitBlock(blockStart, min(sub(to, blockStart), index(shape.block)));
+    forEach(task.from, task.to, shape.block, [&](Value first) {
+      emitBlock(first, min(sub(task.to, first), index(shape.block)));
     });
   if (r.key)
     storeState();
@@ -144,115 +61,87 @@ void StateTile::emitTokens(Value from, Value to) {
   freeScratch();
 }
 
-void StateTile::emitBlock(Value blockStart, Value count) {
-  first = blockStart;
-  Value lowest = r.reverse ? tokenAt(sub(count, index(1))) : tokenAt(index(0));
+void StateTask::emitBlock(Value first, Value count) {
+  StatePack pack(*this, first, count);
   if (r.key)
-    packKeys(lowest, count);
+    pack.packKeys();
   if (r.query)
-    packQueries(lowest, count);
+    pack.packQueries();
   if (r.state.normalizer)
-    updateNormalizer(count);
-  sweepPanels(count);
-  if (epilogue)
-    emitEpilogue(count);
-}
-
-/// The norm of the block's rows, which are whole now.
-void StateTile::emitEpilogue(Value count) {
-  forEachMember([&](Value member) {
-    forEach(count, [&](Value t) {
-      epilogue->emit({batch, outputHead(member), tokenAt(t)}, normRows,
-                     {member, t});
-    });
-  });
-}
-
-void StateTile::sweepPanels(Value count) {
-  auto sweep = [&] {
-    forEachPanel([&](Value panel) { sweepPanel(panel, count); });
+    pack.updateNormalizer();
+  auto sweep = [&](bool rescales) {
+    StateSweep(*this, first, count, rescales).emit();
   };
   // The factors of a running maximum alone are 1 in most blocks: it seldom
   // rises. A product with 1 changes no bit, so leave it out.
-  if (!r.key || !r.state.runningMax || r.decay || r.inputGate || tokenForm)
-    return sweep();
-  auto branch = scf::IfOp::create(b, loc, emitAnyRescaling(count),
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  sweep();
-  b.setInsertionPointToStart(branch.elseBlock());
-  scalarGatesAreOne = true;
-  sweep();
-  scalarGatesAreOne = false;
+  if (!r.key || !r.state.runningMax || r.decay || r.inputGate || tokenForm) {
+    sweep(/*rescales=*/true);
+  } else {
+    auto branch = scf::IfOp::create(b, loc, pack.emitAnyRescaling(),
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    sweep(/*rescales=*/true);
+    b.setInsertionPointToStart(branch.elseBlock());
+    sweep(/*rescales=*/false);
+  }
+  // The rows are whole now.
+  if (epilogue)
+    pack.emitNorm(*epilogue, buffers.normRows);
 }
 
-/// Whether a scalar gate of the block is not 1.
-Value StateTile::emitAnyRescaling(Value count) {
-  Value none = arith::ConstantIntOp::create(b, loc, 0, 1);
-  return reduce(count, none, [&](Value t, Value any) -> Value {
-    Value differs =
-        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE,
-                              load(scalarGates, {t}), constant(type, 1.0));
-    return arith::OrIOp::create(b, loc, any, differs);
-  });
-}
-
-void StateTile::allocateScratch() {
+void StateTask::allocate(OutputNormOp norm) {
   OpFoldResult block = b.getIndexAttr(shape.block);
   OpFoldResult columns = getAsOpFoldResult(valueSize);
   OpFoldResult rows = getAsOpFoldResult(keySize);
   OpFoldResult members = getAsOpFoldResult(group);
-  stagedKeys = allocateRows(r.key, shape.block);
-  stagedValues = allocateRows(r.value, shape.block);
-  stagedDecays =
-      allocateRows(hasChannelGate() ? r.decay : Value(), shape.block);
-  stagedValueDecays = allocateRows(r.valueDecay, shape.block);
-  stagedQueries = allocateRows(r.query, shape.block);
   if (r.key) {
-    keys = scratch({block, rows});
-    values = scratch({block, columns});
-    if (hasScalarGate())
-      scalarGates = scratch({block});
-    if (hasChannelGate())
-      channelGates = scratch({block, rows});
+    packed.keys = scratch({block, rows});
+    packed.values = scratch({block, columns});
+    if (hasAnyScalarGate())
+      packed.scalarGates = scratch({block});
+    if (hasChannelDecay())
+      packed.channelGates = scratch({block, rows});
     if (r.valueDecay)
-      valueGates = scratch({block, columns});
+      packed.valueGates = scratch({block, columns});
     if (hasMovingFloor())
-      maxima = scratch({block});
+      packed.maxima = scratch({block});
   }
   if (r.query) {
-    queries = scratch({members, block, rows});
+    packed.queries = scratch({members, block, rows});
     if (!tokenForm)
-      outputs = scratch({members, block, b.getIndexAttr(shape.cols)});
+      buffers.outputs = scratch({members, block, b.getIndexAttr(shape.cols)});
     if (r.bonus)
-      ownWeights = scratch({members, block});
-    if (epilogue) {
-      epilogue->allocate();
-      normRows = scratch({members, block, columns});
+      packed.ownWeights = scratch({members, block});
+    if (norm) {
+      epilogue.emplace(b, norm, shape.lanes, /*isEpilogue=*/true);
+      buffers.normRows = scratch({members, block, columns});
     }
   }
   if (!tokenForm)
-    tile = scratch({getAsOpFoldResult(panelCount), getAsOpFoldResult(tileRows),
-                    b.getIndexAttr(shape.cols)});
+    buffers.tile =
+        scratch({getAsOpFoldResult(task.mostPanels),
+                 getAsOpFoldResult(tileRows), b.getIndexAttr(shape.cols)});
   if (r.state.normalizer) {
-    z = scratch({rows});
+    buffers.z = scratch({rows});
     if (r.query) {
-      denominators = scratch({members, block, b.getIndexAttr(shape.lanes)});
-      inverses = scratch({members, block});
+      buffers.denominators =
+          scratch({members, block, b.getIndexAttr(shape.lanes)});
+      buffers.inverses = scratch({members, block});
     }
   }
 }
 
 /// Copies the state into panels, rows and columns past the end zero.
-void StateTile::loadState() {
+void StateTask::loadState() {
   Value rows = dim(r.state.state, 2);
   if (!tokenForm)
     forEachPanel([&](Value panel) {
       Value column = mul(panel, index(shape.cols));
-      loadPanel(r.state.state, {slot, head}, column, tile, {own(panel)});
+      loadPanel(r.state.state, {task.slot, task.head}, column, buffers.tile,
+                {own(panel)});
       forEach(rows, tileRows, 1, [&](Value d) {
-        storeVector(zeros(shape.cols), tile, {own(panel), d, index(0)});
+        storeVector(zeros(shape.cols), buffers.tile, {own(panel), d, index(0)});
       });
     });
   if (!r.state.normalizer)
@@ -260,96 +149,60 @@ void StateTile::loadState() {
   // The padding may be several vectors: of these nothing may be read.
   Value size = dim(r.state.state, 2);
   forEach(index(0), size, shape.lanes, [&](Value d) {
-    storeVector(readOperand(r.state.normalizer, {slot, head, d}, shape.lanes),
-                z, {d});
+    storeVector(
+        readOperand(r.state.normalizer, {task.slot, task.head, d}, shape.lanes),
+        buffers.z, {d});
   });
   forEach(roundUp(size, shape.lanes), keySize, shape.lanes,
-          [&](Value d) { storeVector(zeros(shape.lanes), z, {d}); });
+          [&](Value d) { storeVector(zeros(shape.lanes), buffers.z, {d}); });
 }
 
-void StateTile::storeState() {
+void StateTask::storeState() {
   if (!tokenForm)
     forEachPanel([&](Value panel) {
-      storePanel(r.state.state, {slot, head}, mul(panel, index(shape.cols)),
-                 tile, {own(panel)});
+      storePanel(r.state.state, {task.slot, task.head},
+                 mul(panel, index(shape.cols)), buffers.tile, {own(panel)});
     });
   if (r.state.normalizer)
-    forEach(index(0), dim(r.state.state, 2), shape.lanes, [&](Value d) {
-      writeOperand(loadVector(z, {d}, shape.lanes), r.state.normalizer,
-                   {slot, head, d});
-    });
-}
-
-//===----------------------------------------------------------------------===//
-// Normaliser
-//===----------------------------------------------------------------------===//
-
-/// z ← γ z + k token by token, den += q ⊙ z, one vector of features at a time.
-void StateTile::updateNormalizer(Value count) {
-  int64_t lanes = shape.lanes;
-  forEach(index(0), keySize, lanes, [&](Value d) {
-    Value total =
-        reduce(index(0), count, 1, loadVector(z, {d}, lanes),
-               [&](Value t, ValueRange carried) -> SmallVector<Value> {
-                 Value sum = carried.front();
-                 if (r.key) {
-                   if (hasScalarGate())
-                     sum = mulf(sum, splat(load(scalarGates, {t}), lanes));
-                   if (hasChannelGate())
-                     sum = mulf(sum, loadVector(channelGates, {t, d}, lanes));
-                   sum = addf(sum, loadVector(keys, {t, d}, lanes));
-                 }
-                 if (r.query)
-                   forEachMember([&](Value member) {
-                     Value q = loadVector(queries, {member, t, d}, lanes);
-                     SmallVector<Value> at{member, t, index(0)};
-                     Value den = loadVector(denominators, at, lanes);
-                     storeVector(fmaVector(q, sum, den), denominators, at);
-                   });
-                 return {sum};
-               })
-            .front();
-    storeVector(total, z, {d});
-  });
-  if (!r.query)
-    return;
-  forEach(count, [&](Value t) {
-    forEachMember([&](Value member) {
-      Value den =
-          reduceVector(vector::CombiningKind::ADD,
-                       loadVector(denominators, {member, t, index(0)}, lanes));
-      Value runningMax;
-      if (hasMovingFloor())
-        runningMax =
-            maxima ? load(maxima, {t}) : load(r.state.runningMax, {slot, head});
-      store(emitInverseDenominator(b, loc, *r.normalize, tokenType, den,
-                                   runningMax),
-            inverses, {member, t});
-    });
-  });
+    storeNormalizer(buffers.z);
 }
 
 //===----------------------------------------------------------------------===//
 // Entry points
 //===----------------------------------------------------------------------===//
 
+static void lowerToStateTile(OpBuilder &b, const Recurrence &r, TileShape shape,
+                             bool tokenForm, LengthRange range = {},
+                             OutputNormOp norm = {}) {
+  // With fewer tasks than this, states are divided for the sake of threads.
+  // Many are not, since every task packs the keys anew.
+  constexpr int64_t enoughTasks = 4;
+  ScanTile tile(b, r, shape, shape.rows, range);
+  Value states = tile.countStates();
+  Value tasks = tile.countColumnTasks(
+      tile.div(tile.add(tile.index(enoughTasks - 1), states),
+               tile.max(states, tile.index(1))));
+  tile.forEachTask(tasks, /*spanMultiple=*/tokenForm ? 0 : 1,
+                   [&](const ScanTile::Task &task) {
+                     StateTask(tile, task, tokenForm, norm).emit();
+                   });
+}
+
 void mlir::linattn::lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape,
                                      bool tokenForm, LengthRange range) {
-  StateTile tile(b, Recurrence(op), shape, tokenForm);
-  tile.lengths = range;
-  if (OutputNormOp norm = findEpilogue(op)) {
-    tile.epilogue.emplace(b, norm, shape.lanes, /*isEpilogue=*/true);
-    tile.r.output = norm.getOutput();
-  }
-  tile.emit();
+  Recurrence r(op);
+  OutputNormOp norm = findEpilogue(op);
+  if (norm)
+    r.output = norm.getOutput();
+  ::lowerToStateTile(b, r, shape, tokenForm, range, norm);
 }
 
 void mlir::linattn::lowerToStateTile(OpBuilder &b, StateOp op, TileShape shape,
                                      bool tokenForm) {
-  StateTile(b, Recurrence(op), shape, tokenForm).emit();
+  ::lowerToStateTile(b, Recurrence(op), shape, tokenForm);
 }
 
 void mlir::linattn::lowerToStateTile(OpBuilder &b, ReadOp op, TileShape shape,
                                      bool tokenForm) {
-  StateTile(b, Recurrence(op), shape, tokenForm).emit();
+  ::lowerToStateTile(b, Recurrence(op), shape, tokenForm);
 }

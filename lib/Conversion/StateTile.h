@@ -9,126 +9,117 @@
 #ifndef LINATTN_CONVERSION_STATETILE_H
 #define LINATTN_CONVERSION_STATETILE_H
 
-#include "OutputNorm.h"
-#include "TileBuilder.h"
-
-#include "linattn/Transforms/Recurrence.h"
+#include "ScanTile.h"
 
 #include <optional>
 
 namespace mlir::linattn {
 
-/// Emits a scan, a state or a read as tiles of the state in registers; see
-/// StateTile.cpp.
-class StateTile : public TileBuilder {
-public:
-  StateTile(OpBuilder &b, const Recurrence &recurrence, TileShape shape,
-            bool tokenForm)
-      : TileBuilder(b, recurrence.op,
-                    getElementTypeOrSelf(recurrence.query ? recurrence.query
-                                                          : recurrence.key),
-                    shape),
-        r(recurrence), tokenForm(tokenForm) {}
+/// Scratch memory of a block's tokens: rows, and numbers.
+struct StateRows {
+  Value keys, values, queries, channelGates, valueGates;
+  /// Factors, weights of a token's own value, and running maxima.
+  Value scalarGates, ownWeights, maxima;
+};
 
-  /// The norm behind the scan, if it is applied here.
-  std::optional<NormRow> epilogue;
+/// Scratch memory of a task: its panels of the state, the normalizer, and of
+/// each output its sums, denominator and whole row.
+struct StateBuffers {
+  Value tile, z, outputs, denominators, inverses, normRows;
+};
+
+/// The scope of a task of a scan, a state or a read in tiles of the state; see
+/// StateTile.cpp.
+class StateTask : public ScanTask {
+public:
+  StateTask(const ScanTile &tile, const Task &task, bool tokenForm,
+            OutputNormOp norm);
 
   void emit();
 
-  Recurrence r;
+  bool hasAnyScalarGate() const {
+    return r.state.runningMax || hasScalarDecay();
+  }
+  /// The task's panels; its tile holds no others.
+  void forEachPanel(function_ref<void(Value)> body) {
+    forEach(task.firstPanel, endPanel, 1, body);
+  }
+  Value own(Value panel) { return sub(panel, task.firstPanel); }
+
+  const bool tokenForm;
+  /// Key size padded to whole tiles.
+  const Value tileRows;
+  const Value endPanel;
+  StateRows packed;
+  StateBuffers buffers;
+  std::optional<NormRow> epilogue;
 
 private:
-  /// With fewer tasks than this, states are divided.
-  static constexpr int64_t enoughTasks = 4;
-  Value countColumnTasks(Value states);
-  void emitTask(Value task, Value from, Value to);
-  void emitTokens(Value from, Value to);
-  void clearOutput(Value from, Value to);
+  void allocate(OutputNormOp norm);
   void emitBlock(Value first, Value count);
-  void sweepPanels(Value count);
-  void emitEpilogue(Value count);
-  Value emitAnyRescaling(Value count);
-  void allocateScratch();
   void loadState();
   void storeState();
+};
 
-  // Packing.
-  void packKeys(Value lowest, Value count);
-  void packKey(Value t);
+/// Packs a block of tokens.
+class StatePack : public ScanBlock {
+public:
+  StatePack(const StateTask &task, Value first, Value count)
+      : ScanBlock(task, first, count), owner(task), packed(task.packed),
+        buffers(task.buffers) {}
+
+  void packKeys();
+  void packQueries();
+  void updateNormalizer();
+  /// Whether a scalar gate of the block is not 1.
+  Value emitAnyRescaling();
+
+private:
+  void packKeyOf(Value t);
   void packGates(Value t, Value rescale);
-  void packQueries(Value lowest, Value count);
-  void packQuery(Value member, Value t);
-  Place placeOf(Value operand, const StagedRows &staged, Value rowHead,
-                Value token) {
-    if (staged)
-      return staged.at(*this, token);
-    return {operand, {batch, rowHead, token}};
-  }
-  Value tokenAt(Value t) { return tokenAtPosition(add(first, t)); }
-  Value tokenAtPosition(Value position);
+  void packQueryOf(Value member, Value t);
 
-  // Normaliser.
-  void updateNormalizer(Value count);
+  const StateTask &owner;
+  const StateRows &packed;
+  const StateBuffers &buffers;
+};
 
-  // Sweep.
-  void sweepPanel(Value panel, Value count);
+/// Carries the panels of the state past a block of tokens.
+class StateSweep : public ScanBlock {
+public:
+  /// Without `rescales`, all scalar gates are 1.
+  StateSweep(StateTask &task, Value first, Value count, bool rescales)
+      : ScanBlock(task, first, count), owner(task), packed(task.packed),
+        buffers(task.buffers), rescales(rescales), next(findNext()) {}
+
+  void emit();
+
+private:
   /// Which ends of a panel's rows a tile is at.
   struct Ends {
     bool first, last;
   };
-  void sweepTile(Value panel, Value row, Value count, Ends ends);
+  /// The block after this one: its first position, and its head.
+  struct Next {
+    Value first, head;
+  };
+
+  void sweepPanel(Value panel);
+  void sweepTile(Value panel, Value row, Ends ends);
   bool hasNext();
-  void findNext(Value from, Value to);
+  Next findNext();
   void prefetchNext(Value panel, Value t);
-  void streamPanel(Value panel, Value count);
+  void streamPanel(Value panel);
   void sweepTokens(Value panel, Value t, int64_t number);
   Value decayed(Value s, Value t, Value row, Value column);
   Value initialOutput(Value member, Value t, Value column);
-  void writeOutput(Value o, Value member, Value t, Value column);
+  void writeRow(Value o, Value member, Value t, Value column);
 
-  bool isStabilised() const {
-    return r.query ? r.normalize.has_value() : bool(r.state.normalizer);
-  }
-  bool hasScalarGate() const {
-    return r.state.runningMax || (r.decay && rankOf(r.decay) != 4);
-  }
-  /// A floor of |den| is relative to the running maximum, if there is one.
-  bool hasMovingFloor() const {
-    return r.state.runningMax && r.normalize && r.normalize->getAbsFloor();
-  }
-  bool hasChannelGate() const { return r.decay && rankOf(r.decay) == 4; }
-  static int64_t rankOf(Value v) {
-    return cast<ShapedType>(v.getType()).getRank();
-  }
-  /// Number of panels.
-  Value panels() { return div(valueSize, index(shape.cols)); }
-  /// The panels of the current task; its tile holds no others.
-  void forEachPanel(function_ref<void(Value)> body) {
-    forEach(firstPanel, endPanel, 1, body);
-  }
-  Value own(Value panel) { return sub(panel, firstPanel); }
-  Value outputHead(Value member) { return add(mul(head, group), member); }
-  void forEachMember(function_ref<void(Value)> body) {
-    if (getConstantIntValue(group) == 1)
-      return body(index(0));
-    forEach(group, body);
-  }
-
-  bool tokenForm;
-  // Sizes: key size padded to whole vectors and to whole tiles, padded value
-  // size, output heads per state head.
-  Value keySize, tileRows, valueSize, group, heads, columnTasks;
-  // The current task.
-  Value slot, batch, head, begin, end, firstPanel, endPanel, panelCount;
-  // The current block, and the head and first position of the one after it.
-  Value first, nextHead, nextFirst;
-  bool scalarGatesAreOne = false;
-  // Rows of transposed operands.
-  StagedRows stagedKeys, stagedValues, stagedDecays, stagedValueDecays,
-      stagedQueries;
-  // Scratch: see allocateScratch.
-  Value keys, values, queries, outputs, scalarGates, channelGates, valueGates,
-      tile, z, denominators, inverses, ownWeights, maxima, normRows;
+  StateTask &owner;
+  const StateRows &packed;
+  const StateBuffers &buffers;
+  const bool rescales;
+  const Next next;
 };
 
 } // namespace mlir::linattn

@@ -11,86 +11,53 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// The token behind position t of the block.
-Value StateTile::tokenAtPosition(Value position) {
-  if (!r.reverse)
-    return position;
-  return sub(sub(add(begin, end), index(1)), position);
+/// A block's operands but its queries.
+void StatePack::packKeys() {
+  stageTokens();
+  forEach(count, [&](Value t) { packKeyOf(t); });
 }
 
-/// A block's operands but its queries; `lowest` is its first token in memory.
-void StateTile::packKeys(Value lowest, Value count) {
-  auto stage = [&](StagedRows &staged, Value operand) {
-    if (staged)
-      stageRows(staged, operand, batch, headOf(operand, head, heads), lowest,
-                count);
-  };
-  stage(stagedKeys, r.key);
-  stage(stagedValues, r.value);
-  stage(stagedDecays, r.decay);
-  stage(stagedValueDecays, r.valueDecay);
-  forEach(count, [&](Value t) { packKey(t); });
-}
-
-void StateTile::packQueries(Value lowest, Value count) {
+void StatePack::packQueries() {
   if (!stagedQueries)
     return forEach(count, [&](Value t) {
-      forEachMember([&](Value member) { packQuery(member, t); });
+      forEachMember([&](Value member) { packQueryOf(member, t); });
     });
   forEachMember([&](Value member) {
-    Value rowHead = headOf(r.query, outputHead(member), dim(r.output, 1));
-    stageRows(stagedQueries, r.query, batch, rowHead, lowest, count);
-    forEach(count, [&](Value t) { packQuery(member, t); });
+    stageQueries(queryHead(member));
+    forEach(count, [&](Value t) { packQueryOf(member, t); });
   });
 }
 
-void StateTile::packKey(Value t) {
-  Value token = tokenAt(t);
-  Row row;
-  row.from(placeOf(r.key, stagedKeys, headOf(r.key, head, heads), token));
-  if (r.mask)
-    row.keep = load(r.mask, {batch, token});
-  Value rescale;
-  if (needsRowMax(op.getFeatureMapKind(), isStabilised())) {
-    row.shift = rowMaximum(row.source, row.index);
-    if (r.state.runningMax && !r.inputGate) {
-      rescale = raiseRunningMax(r.state.runningMax, {slot, head}, row.shift,
-                                row.keep);
-      row.shift = maxf(load(r.state.runningMax, {slot, head}), lowest(type));
-    }
-  }
-  if (r.inputGate)
-    rescale = openInputGate(r.state.runningMax, {slot, head}, r.decay,
-                            r.inputGate, {batch, head, token}, row);
-  if (maxima)
-    store(load(r.state.runningMax, {slot, head}), maxima, {t});
-  packRow(row, keys, t);
+void StatePack::packKeyOf(Value t) {
+  Value token = tokenAt(add(first, t));
+  auto [row, rescale] = keyRow(token);
+  if (packed.maxima)
+    store(load(r.state.runningMax, {task.slot, task.head}), packed.maxima, {t});
+  packRow(row, packed.keys, t);
 
   Row valueRow;
-  valueRow.from(
-      placeOf(r.value, stagedValues, headOf(r.value, head, heads), token));
+  valueRow.from(placeOf(r.value, task.valueHead, token));
   valueRow.mapped = false;
   // A masked token writes nothing, not even 0 · NaN.
   valueRow.keep = row.keep;
-  packRow(valueRow, values, t);
+  packRow(valueRow, packed.values, t);
   packGates(t, rescale);
 }
 
-void StateTile::packGates(Value t, Value rescale) {
-  Value token = tokenAt(t);
-  if (hasScalarGate()) {
+void StatePack::packGates(Value t, Value rescale) {
+  Value token = tokenAt(add(first, t));
+  if (owner.hasAnyScalarGate()) {
     Value gate = rescale;
-    if (r.decay && rankOf(r.decay) != 4 && !r.inputGate) {
-      Value factor = exp(loadGate(r.decay, {batch, head, token}));
+    if (hasScalarDecay()) {
+      Value factor = exp(loadGate(r.decay, {task.batch, task.head, token}));
       gate = gate ? mulf(gate, factor) : factor;
     }
-    store(gate, scalarGates, {t});
+    store(gate, packed.scalarGates, {t});
   }
   // To the padded size: a zero of the state times unwritten memory may be NaN.
   // The padding may be several vectors: of these nothing may be read.
-  auto packVector = [&](Value gate, const StagedRows &staged, Value size,
-                        Value target) {
-    Place place = placeOf(gate, staged, head, token);
+  auto packVector = [&](Value gate, Value size, Value target) {
+    Place place = placeOf(gate, task.head, token);
     Value end = roundUp(dim(gate, 3), shape.lanes);
     forEach(index(0), end, shape.lanes, [&](Value d) {
       SmallVector<Value> at(place.index);
@@ -102,36 +69,94 @@ void StateTile::packGates(Value t, Value rescale) {
     forEach(end, size, shape.lanes,
             [&](Value d) { storeVector(one, target, {t, d}); });
   };
-  if (hasChannelGate())
-    packVector(r.decay, stagedDecays, keySize, channelGates);
+  if (hasChannelDecay())
+    packVector(r.decay, keySize, packed.channelGates);
   if (r.valueDecay)
-    packVector(r.valueDecay, stagedValueDecays, valueSize, valueGates);
+    packVector(r.valueDecay, valueSize, packed.valueGates);
 }
 
-void StateTile::packQuery(Value member, Value t) {
-  Value token = tokenAt(t);
-  Row row;
-  row.from(placeOf(r.query, stagedQueries,
-                   headOf(r.query, outputHead(member), dim(r.output, 1)),
-                   token));
-  if (needsRowMax(op.getFeatureMapKind(), isStabilised()))
-    row.shift = rowMaximum(row.source, row.index);
-  row.scale = r.scale;
-  packRow(row, queries, {member, t});
-  if (denominators)
-    storeVector(zeros(shape.lanes), denominators, {member, t, index(0)});
+void StatePack::packQueryOf(Value member, Value t) {
+  packQuery(tokenAt(add(first, t)), queryHead(member), packed.queries,
+            {member, t});
+  if (buffers.denominators)
+    storeVector(zeros(shape.lanes), buffers.denominators,
+                {member, t, index(0)});
   if (!r.bonus)
     return;
   // q·(u ⊙ k), the weight of the token's own value.
   Value end = roundUp(dim(r.bonus, 1), shape.lanes);
-  Value sum = reduce(index(0), end, shape.lanes, zeros(shape.lanes),
-                     [&](Value d, ValueRange carried) -> SmallVector<Value> {
-                       Value q =
-                           loadVector(queries, {member, t, d}, shape.lanes);
-                       Value k = loadVector(keys, {t, d}, shape.lanes);
-                       Value u = readOperand(r.bonus, {head, d}, shape.lanes);
-                       return {fmaVector(q, mulf(u, k), carried.front())};
-                     })
-                  .front();
-  store(reduceVector(vector::CombiningKind::ADD, sum), ownWeights, {member, t});
+  Value sum =
+      reduce(index(0), end, shape.lanes, zeros(shape.lanes),
+             [&](Value d, ValueRange carried) -> SmallVector<Value> {
+               Value q =
+                   loadVector(packed.queries, {member, t, d}, shape.lanes);
+               Value k = loadVector(packed.keys, {t, d}, shape.lanes);
+               Value u = readOperand(r.bonus, {task.head, d}, shape.lanes);
+               return {fmaVector(q, mulf(u, k), carried.front())};
+             })
+          .front();
+  store(reduceVector(vector::CombiningKind::ADD, sum), packed.ownWeights,
+        {member, t});
+}
+
+Value StatePack::emitAnyRescaling() {
+  Value none = arith::ConstantIntOp::create(b, loc, 0, 1);
+  return reduce(count, none, [&](Value t, Value any) -> Value {
+    Value differs = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE,
+                                          load(packed.scalarGates, {t}),
+                                          constant(type, 1.0));
+    return arith::OrIOp::create(b, loc, any, differs);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Normaliser
+//===----------------------------------------------------------------------===//
+
+/// z ← γ z + k token by token, den += q ⊙ z, one vector of features at a time.
+void StatePack::updateNormalizer() {
+  int64_t lanes = shape.lanes;
+  forEach(index(0), keySize, lanes, [&](Value d) {
+    Value total =
+        reduce(
+            index(0), count, 1, loadVector(buffers.z, {d}, lanes),
+            [&](Value t, ValueRange carried) -> SmallVector<Value> {
+              Value sum = carried.front();
+              if (r.key) {
+                if (owner.hasAnyScalarGate())
+                  sum = mulf(sum, splat(load(packed.scalarGates, {t}), lanes));
+                if (hasChannelDecay())
+                  sum =
+                      mulf(sum, loadVector(packed.channelGates, {t, d}, lanes));
+                sum = addf(sum, loadVector(packed.keys, {t, d}, lanes));
+              }
+              if (r.query)
+                forEachMember([&](Value member) {
+                  Value q = loadVector(packed.queries, {member, t, d}, lanes);
+                  SmallVector<Value> at{member, t, index(0)};
+                  Value den = loadVector(buffers.denominators, at, lanes);
+                  storeVector(fmaVector(q, sum, den), buffers.denominators, at);
+                });
+              return {sum};
+            })
+            .front();
+    storeVector(total, buffers.z, {d});
+  });
+  if (!r.query)
+    return;
+  forEach(count, [&](Value t) {
+    forEachMember([&](Value member) {
+      Value den = reduceVector(
+          vector::CombiningKind::ADD,
+          loadVector(buffers.denominators, {member, t, index(0)}, lanes));
+      Value runningMax;
+      if (hasMovingFloor())
+        runningMax = packed.maxima
+                         ? load(packed.maxima, {t})
+                         : load(r.state.runningMax, {task.slot, task.head});
+      store(emitInverseDenominator(b, loc, *r.normalize, tokenType, den,
+                                   runningMax),
+            buffers.inverses, {member, t});
+    });
+  });
 }

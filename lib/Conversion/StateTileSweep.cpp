@@ -11,48 +11,47 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
+void StateSweep::emit() {
+  owner.forEachPanel([&](Value panel) { sweepPanel(panel); });
+}
+
 /// γ_t ⊙ s for one row of the state, columns [column, column + cols).
-Value StateTile::decayed(Value s, Value t, Value row, Value column) {
-  if (hasScalarGate() && !scalarGatesAreOne)
-    s = mulf(s, splat(load(scalarGates, {t}), shape.cols));
-  if (hasChannelGate())
-    s = mulf(s, splat(load(channelGates, {t, row}), shape.cols));
+Value StateSweep::decayed(Value s, Value t, Value row, Value column) {
+  if (rescales && owner.hasAnyScalarGate())
+    s = mulf(s, splat(load(packed.scalarGates, {t}), shape.cols));
+  if (hasChannelDecay())
+    s = mulf(s, splat(load(packed.channelGates, {t, row}), shape.cols));
   if (r.valueDecay)
-    s = mulf(s, loadVector(valueGates, {t, column}, shape.cols));
+    s = mulf(s, loadVector(packed.valueGates, {t, column}, shape.cols));
   return s;
 }
 
-Value StateTile::initialOutput(Value member, Value t, Value column) {
+Value StateSweep::initialOutput(Value member, Value t, Value column) {
   if (!r.bonus)
     return zeros(shape.cols);
-  Value weight = splat(load(ownWeights, {member, t}), shape.cols);
-  return mulf(weight, loadVector(values, {t, column}, shape.cols));
+  Value weight = splat(load(packed.ownWeights, {member, t}), shape.cols);
+  return mulf(weight, loadVector(packed.values, {t, column}, shape.cols));
 }
 
-void StateTile::writeOutput(Value o, Value member, Value t, Value column) {
-  if (r.normalize) {
-    o = mulf(o, splat(load(inverses, {member, t}), shape.cols));
-    o = emitClamp(b, loc, *r.normalize, o);
-  }
-  if (epilogue)
-    return storeVector(o, normRows, {member, t, column});
-  writeOperand(o, r.output, {batch, outputHead(member), tokenAt(t), column});
+void StateSweep::writeRow(Value o, Value member, Value t, Value column) {
+  Value inverse = r.normalize ? load(buffers.inverses, {member, t}) : Value();
+  ScanBlock::writeRow(o, inverse, member, t, column, buffers.normRows);
 }
 
-void StateTile::sweepPanel(Value panel, Value count) {
-  if (tokenForm)
-    return streamPanel(panel, count);
+void StateSweep::sweepPanel(Value panel) {
+  if (owner.tokenForm)
+    return streamPanel(panel);
   int64_t rows = shape.rows;
-  std::optional<int64_t> size = getConstantIntValue(tileRows);
+  std::optional<int64_t> size = getConstantIntValue(owner.tileRows);
   // The first tile starts the sums and the last one writes them out: they are
   // neither cleared nor copied.
   if (r.query && size && *size > 0) {
     if (*size == rows)
-      return sweepTile(panel, index(0), count, {true, true});
-    sweepTile(panel, index(0), count, {true, false});
+      return sweepTile(panel, index(0), {true, true});
+    sweepTile(panel, index(0), {true, false});
     forEach(index(rows), index(*size - rows), rows,
-            [&](Value row) { sweepTile(panel, row, count, {false, false}); });
-    return sweepTile(panel, index(*size - rows), count, {false, true});
+            [&](Value row) { sweepTile(panel, row, {false, false}); });
+    return sweepTile(panel, index(*size - rows), {false, true});
   }
   // How many tiles there are is only known when they run.
   Value column = mul(panel, index(shape.cols));
@@ -63,31 +62,32 @@ void StateTile::sweepPanel(Value panel, Value count) {
       });
   };
   forEachOutput([&](Value member, Value t) {
-    storeVector(initialOutput(member, t, column), outputs,
+    storeVector(initialOutput(member, t, column), buffers.outputs,
                 {member, t, index(0)});
   });
-  forEach(index(0), tileRows, rows,
-          [&](Value row) { sweepTile(panel, row, count, {false, false}); });
+  forEach(index(0), owner.tileRows, rows,
+          [&](Value row) { sweepTile(panel, row, {false, false}); });
   forEachOutput([&](Value member, Value t) {
-    writeOutput(loadVector(outputs, {member, t, index(0)}, shape.cols), member,
-                t, column);
+    writeRow(loadVector(buffers.outputs, {member, t, index(0)}, shape.cols),
+             member, t, column);
   });
 }
 
 /// One tile over the tokens of a block: the loop everything else serves.
-void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
+void StateSweep::sweepTile(Value panel, Value row, Ends ends) {
   int64_t cols = shape.cols;
   Value column = mul(panel, index(cols));
   SmallVector<Value> rows, s;
   for (int64_t i = 0; i < shape.rows; ++i) {
     rows.push_back(add(row, index(i)));
-    s.push_back(loadVector(tile, {own(panel), rows.back(), index(0)}, cols));
+    s.push_back(loadVector(buffers.tile,
+                           {owner.own(panel), rows.back(), index(0)}, cols));
   }
 
   auto update = [&](Value t, SmallVector<Value> &carried) {
-    Value v = loadVector(values, {t, column}, cols);
+    Value v = loadVector(packed.values, {t, column}, cols);
     for (int64_t i = 0; i < shape.rows; ++i) {
-      Value k = splat(load(keys, {t, rows[i]}), cols);
+      Value k = splat(load(packed.keys, {t, rows[i]}), cols);
       carried[i] = fmaVector(k, v, decayed(carried[i], t, rows[i], column));
     }
   };
@@ -97,14 +97,14 @@ void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
     forEachMember([&](Value member) {
       SmallVector<Value> at{member, t, index(0)};
       Value o = ends.first ? initialOutput(member, t, column)
-                           : loadVector(outputs, at, cols);
+                           : loadVector(buffers.outputs, at, cols);
       for (int64_t i = 0; i < shape.rows; ++i)
-        o = fmaVector(splat(load(queries, {member, t, rows[i]}), cols),
+        o = fmaVector(splat(load(packed.queries, {member, t, rows[i]}), cols),
                       carried[i], o);
       if (ends.last)
-        writeOutput(o, member, t, column);
+        writeRow(o, member, t, column);
       else
-        storeVector(o, outputs, at);
+        storeVector(o, buffers.outputs, at);
     });
   };
   auto sweep = [&](Value from, Value to, ValueRange carriedIn) {
@@ -122,7 +122,7 @@ void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
   };
   // Tiles divide the tokens of the next block. Each prefetches one, and goes on
   // for a while: too many requests at once would have to wait for one another.
-  Value tiles = div(tileRows, index(shape.rows));
+  Value tiles = div(owner.tileRows, index(shape.rows));
   Value each = ceilDiv(index(shape.block), tiles);
   Value step = ceilDiv(index(shape.block), each);
   Value begin = mul(div(row, index(shape.rows)), each);
@@ -138,7 +138,7 @@ void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
           : sweep(index(0), count, s);
   if (r.key)
     for (int64_t i = 0; i < shape.rows; ++i)
-      storeVector(last[i], tile, {own(panel), rows[i], index(0)});
+      storeVector(last[i], buffers.tile, {owner.own(panel), rows[i], index(0)});
 }
 
 //===----------------------------------------------------------------------===//
@@ -146,65 +146,65 @@ void StateTile::sweepTile(Value panel, Value row, Value count, Ends ends) {
 //===----------------------------------------------------------------------===//
 
 /// Where one block may not be all.
-bool StateTile::hasNext() {
-  std::optional<int64_t> tokens =
-      getConstantIntValue(dim(r.key ? r.key : r.query, 2));
+bool StateSweep::hasNext() {
+  std::optional<int64_t> tokens = getConstantIntValue(dim(tokenOperand(), 2));
   return !tokens || *tokens > shape.block;
 }
 
-/// The block after the current one: of the same head, or after the last of
-/// [from, to), the first one of the next head.
-void StateTile::findNext(Value from, Value to) {
+/// The block of the same head, or after the last one of the task's tokens the
+/// first one of the next head.
+StateSweep::Next StateSweep::findNext() {
   Value follow = add(first, index(shape.block));
   Value isLast =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, follow, to);
-  nextFirst = select(isLast, from, follow);
-  nextHead =
-      select(isLast, min(add(head, index(1)), sub(heads, index(1))), head);
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, follow, task.to);
+  Value other = min(add(task.head, index(1)), sub(heads, index(1)));
+  return {select(isLast, task.from, follow), select(isLast, other, task.head)};
 }
 
 /// Prefetches the panel's share of the columns of token `t` of the next block
 /// while this one is computed. Past the last token it is the last one
 /// again.
-void StateTile::prefetchNext(Value panel, Value t) {
+void StateSweep::prefetchNext(Value panel, Value t) {
   Value cols = index(shape.cols), column = mul(panel, cols);
   // A line at least: narrower rows are prefetched more than once.
   Value share = roundUp(
-      div(sub(add(keySize, panelCount), index(1)), panelCount), shape.cols);
-  Value keyColumn = mul(own(panel), share);
+      div(sub(add(keySize, task.mostPanels), index(1)), task.mostPanels),
+      shape.cols);
+  Value keyColumn = mul(owner.own(panel), share);
   auto nextToken = [&](Value t) {
-    return tokenAtPosition(min(add(nextFirst, t), sub(end, index(1))));
+    return tokenAt(min(add(next.first, t), sub(task.end, index(1))));
   };
   Value token = nextToken(t);
   auto prefetchOf = [&](Value operand, Value rowHead, Value from, Value width) {
     for (Value source : rowSources(operand)) {
       if (isTransposed(source))
-        prefetchColumns(source, {batch, rowHead},
+        prefetchColumns(source, {task.batch, rowHead},
                         nextToken(index(r.reverse ? shape.block - 1 : 0)),
-                        shape.block, add(mul(t, panelCount), own(panel)),
-                        mul(index(shape.block), panelCount));
+                        shape.block,
+                        add(mul(t, task.mostPanels), owner.own(panel)),
+                        mul(index(shape.block), task.mostPanels));
       else
-        prefetchRow(source, {batch, rowHead, token}, from, width);
+        prefetchRow(source, {task.batch, rowHead, token}, from, width);
     }
   };
   auto prefetch = [&](Value operand, Value from, Value width) {
-    prefetchOf(operand, headOf(operand, nextHead, heads), from, width);
+    prefetchOf(operand, headOf(operand, next.head, heads), from, width);
   };
   if (r.key) {
     prefetch(r.key, keyColumn, share);
     prefetch(r.value, column, cols);
   }
-  if (hasChannelGate())
+  if (hasChannelDecay())
     prefetch(r.decay, keyColumn, share);
   if (r.valueDecay)
     prefetch(r.valueDecay, column, cols);
   if (!r.query)
     return;
   forEachMember([&](Value member) {
-    Value out = add(mul(nextHead, group), member);
+    Value out = add(mul(next.head, group), member);
     prefetchOf(r.query, headOf(r.query, out, dim(r.output, 1)), keyColumn,
                share);
-    prefetchRow(r.output, {batch, out, token}, column, cols,
+    prefetchRow(r.output, {task.batch, out, token}, column, cols,
                 /*isWritten=*/true);
   });
 }
@@ -215,7 +215,7 @@ void StateTile::prefetchNext(Value panel, Value t) {
 
 /// A panel of the state in memory, for tokens one by one, or for several at
 /// once where their number is known.
-void StateTile::streamPanel(Value panel, Value count) {
+void StateSweep::streamPanel(Value panel) {
   std::optional<int64_t> known = getConstantIntValue(count);
   if (!known)
     return forEach(count, [&](Value t) { sweepTokens(panel, t, 1); });
@@ -227,7 +227,7 @@ void StateTile::streamPanel(Value panel, Value count) {
 /// tile's order of operations: read, decay, write, read out. A row is loaded
 /// and stored once, and sees the tokens in their order: the same bits however
 /// many there are.
-void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
+void StateSweep::sweepTokens(Value panel, Value t, int64_t number) {
   int64_t cols = shape.cols;
   Value column = mul(panel, index(cols));
   // The selection of this form has checked that the group is static.
@@ -239,8 +239,9 @@ void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
       o.push_back(initialOutput(index(member), tokens.back(), column));
   }
   // A single value stays in registers; several come from the nearest cache.
-  Value only =
-      r.key && number == 1 ? loadVector(values, {t, column}, cols) : Value();
+  Value only = r.key && number == 1
+                   ? loadVector(packed.values, {t, column}, cols)
+                   : Value();
 
   // Takes a row of the state past these tokens.
   auto sweepRow = [&](Value s, Value d, SmallVector<Value> &carried) {
@@ -249,15 +250,16 @@ void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
       auto readOut = [&] {
         for (int64_t member = 0; member < members; ++member) {
           Value &sum = carried[i * members + member];
-          Value q = load(queries, {index(member), token, d});
+          Value q = load(packed.queries, {index(member), token, d});
           sum = fmaVector(splat(q, cols), s, sum);
         }
       };
       if (r.exclusive)
         readOut();
       if (r.key) {
-        Value k = splat(load(keys, {token, d}), cols);
-        Value v = only ? only : loadVector(values, {token, column}, cols);
+        Value k = splat(load(packed.keys, {token, d}), cols);
+        Value v =
+            only ? only : loadVector(packed.values, {token, column}, cols);
         s = fmaVector(k, v, decayed(s, token, d, column));
       }
       if (!r.exclusive)
@@ -267,10 +269,11 @@ void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
   };
   auto sweepInPlace = [&](Value d, ValueRange carriedIn) {
     SmallVector<Value> carried(carriedIn);
-    SmallVector<Value> at{slot, head, d, column};
+    SmallVector<Value> at{task.slot, task.head, d, column};
     if (r.key)
       prefetchState(r.state.state,
-                    {slot, head, add(d, index(rowsAhead)), column}, cols);
+                    {task.slot, task.head, add(d, index(rowsAhead)), column},
+                    cols);
     Value s = sweepRow(readOperand(r.state.state, at, cols), d, carried);
     if (r.key)
       writeOperand(s, r.state.state, at);
@@ -279,12 +282,13 @@ void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
   // As many rows at once as there are columns.
   auto sweepBlock = [&](Value d, ValueRange carriedIn) {
     SmallVector<Value> carried(carriedIn);
-    BlockPlace place{{slot, head}, d, column, cols};
+    BlockPlace place{{task.slot, task.head}, d, column, cols};
     Rows lines = readTransposed(r.state.state, place, cols);
     for (auto [i, line] : llvm::enumerate(lines))
       line = sweepRow(line, add(d, index(i)), carried);
     if (r.key) {
-      prefetchBlock(r.state.state, {slot, head}, d, add(column, index(cols)));
+      prefetchBlock(r.state.state, {task.slot, task.head}, d,
+                    add(column, index(cols)));
       writeTransposed(lines, r.state.state, place);
     }
     return carried;
@@ -295,6 +299,5 @@ void StateTile::sweepTokens(Value panel, Value t, int64_t number) {
                                  : reduce(index(0), size, 1, o, sweepInPlace);
   for (int64_t i = 0; i < number; ++i)
     for (int64_t member = 0; member < members; ++member)
-      writeOutput(total[i * members + member], index(member), tokens[i],
-                  column);
+      writeRow(total[i * members + member], index(member), tokens[i], column);
 }

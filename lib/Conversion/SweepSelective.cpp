@@ -28,36 +28,91 @@ using namespace mlir::linattn;
 
 namespace {
 
+/// States at a time: each takes its cotangent, a and the sum of da.
+constexpr int64_t rows = 2;
+/// Vectors of channels whose sums for b and c are added in vectors.
+constexpr int64_t strips = 4;
+
+/// The sums of tasks, [tasks of a sequence, B, T, N] for b and c and
+/// [sequences, C, N] for a, and how they are added up.
 class SweepSelective : public ChannelTasks {
 public:
-  SweepSelective(OpBuilder &b, SweepSelectiveOp op, int64_t width)
-      : ChannelTasks(b, op, width), op(op) {}
+  SweepSelective(OpBuilder &b, SweepSelectiveOp op, int64_t width, Value groups)
+      : ChannelTasks(b, op, width, groups,
+                     LoopBuilder(b, op.getLoc()).dim(op.getA(), 1), rows),
+        op(op), groups(groups),
+        // No groups, no tasks; but the division is made before any.
+        perGroup(div(dim(op.getInput(), 2), max(groups, index(1)))),
+        blocks(ceilDiv(perGroup, strips * width)) {
+    allocateSums();
+  }
+
+  void emit();
+
+  SweepSelectiveOp op;
+  /// Channels of a group, and their tasks.
+  const Value groups, perGroup, blocks;
+  Value bSums, cSums, aSums;
+
+private:
+  void allocateSums();
+  void addProjections();
+  void addDecays();
+};
+
+/// Scratch memory of a task by strips, states and channels; `kept` by blocks of
+/// tokens first.
+struct SweepStates {
+  Value as, carried, aGradients, kept;
+};
+
+/// By strips, tokens and channels. The sums over states are of b G and of
+/// a p h.
+struct SweepTokens {
+  Value us, deltas, inputs, cotangents, bReads, aReads;
+};
+
+/// By tokens and states; by tokens, a few states and channels.
+struct SweepPairs {
+  Value bs, cs;
+  Value powers, before, bParts, cParts;
+};
+
+/// The scope of a task: some channels of one group in one sequence.
+class SweepTask : public SweepSelective {
+public:
+  /// The task `inSlot` of a sequence.
+  SweepTask(const SweepSelective &sweep, Value sequence, Value inSlot);
 
   void emit();
 
 private:
-  /// States at a time: each takes its cotangent, a and the sum of da.
-  static constexpr int64_t rows = 2;
-  /// Vectors of channels whose sums for b and c are added in vectors.
-  static constexpr int64_t strips = 4;
+  /// `width` channels of the task, and their number.
+  struct Strip {
+    Value number;
+    Channels channels;
+  };
+  /// A block of tokens: its number, first position and how many.
+  struct Block {
+    Value number, first, tokens;
+  };
 
-  void allocateSums();
+  Channels locate();
   void allocate();
-  void forEachStrip(function_ref<void()> body);
-  void loadStates();
+  void forEachStrip(function_ref<void(const Strip &)> body);
+  Block blockAt(Value number);
   void walkForward();
   void walkBackward();
-  void packBlock(Value first, Value tokens);
-  void keepStates(Value chunk, Value state, Value tokens);
-  void sweepStates(Value chunk, Value state, Value tokens);
-  void repeatForward(Value chunk, ArrayRef<Value> at, ArrayRef<Value> factors,
-                     Value tokens);
-  void goBackward(ArrayRef<Value> at, ArrayRef<Value> factors, Value tokens);
-  void addLanes(Value first, Value state, Value tokens);
-  void finishBlock(Value first, Value tokens);
+  void packBlock(const Strip &strip, const Block &block);
+  void keepStates(const Strip &strip, const Block &block, Value state);
+  void sweepStates(const Strip &strip, const Block &block, Value state);
+  void repeatForward(const Strip &strip, const Block &block, ArrayRef<Value> at,
+                     ArrayRef<Value> factors);
+  void goBackward(const Strip &strip, const Block &block, ArrayRef<Value> at,
+                  ArrayRef<Value> factors);
+  void addLanes(const Block &block, Value state);
+  void finishBlock(const Strip &strip, const Block &block);
   void storeResults();
-  void addProjections();
-  void addDecays();
 
   /// `width` channels of scratch memory, a scalar where that is one.
   Value row(Value buffer, ValueRange at) {
@@ -77,9 +132,13 @@ private:
   void addRow(Value x, Value y, Value buffer, Value at) {
     setRow(fma(x, y, row(buffer, at)), buffer, at);
   }
-  /// The row of a token of the current strip, and of a state.
-  Value tokenRow(Value t) { return add(mul(strip, index(blockTokens)), t); }
-  Value stateRow(Value n) { return add(mul(strip, padded), n); }
+  /// The row of a token of a strip, and of a state.
+  Value tokenRow(const Strip &strip, Value t) {
+    return add(mul(strip.number, index(blockTokens)), t);
+  }
+  Value stateRow(const Strip &strip, Value n) {
+    return add(mul(strip.number, padded), n);
+  }
   /// The row of one of a few states of a token of the block.
   Value pairRow(Value t, int64_t r) {
     return add(mul(t, index(rows)), index(r));
@@ -93,28 +152,20 @@ private:
       at.push_back(add(state, index(r)));
     return at;
   }
-  SmallVector<Value> loadRows(Value buffer, ArrayRef<Value> at) {
+  SmallVector<Value> loadRows(Value buffer, const Strip &strip,
+                              ArrayRef<Value> at) {
     SmallVector<Value> values;
     for (Value n : at)
-      values.push_back(row(buffer, stateRow(n)));
+      values.push_back(row(buffer, stateRow(strip, n)));
     return values;
   }
 
-  SweepSelectiveOp op;
-  // Sums of tasks: [tasks of a sequence, B, T, N] and [sequences, C, N].
-  Value bSums, cSums, aSums;
-  Value groups, perGroup, blocks;
-  // The current task, its number in its sequence, and its strip.
-  Value inSlot, firstChannel, remaining, chunks, strip;
-  // Scratch by strips, states and channels; `kept` by blocks of tokens first.
-  Value as, carried, aGradients, kept;
-  // Scratch by strips, tokens and channels. The sums over states are of b G and
-  // of a p h.
-  Value us, deltas, inputs, cotangents, bReads, aReads;
-  // Scratch by tokens and states.
-  Value bs, cs;
-  // Scratch by tokens, a few states and channels.
-  Value powers, before, bParts, cParts;
+  const Value inSlot;
+  const Channels channels;
+  SweepStates held;
+  SweepTokens packed;
+  SweepPairs pairs;
+  Value chunks;
 };
 
 } // namespace
@@ -138,63 +189,70 @@ void SweepSelective::allocateSums() {
   aSums = allocate({dim(op.getState(), 0), dim(op.getInput(), 2), states});
 }
 
-void SweepSelective::allocate() {
+void SweepTask::allocate() {
   OpFoldResult lanes = b.getIndexAttr(width),
                tokens = b.getIndexAttr(blockTokens),
                stateRows = getAsOpFoldResult(mul(index(strips), padded));
-  for (Value *buffer : {&as, &carried, &aGradients}) {
+  for (Value *buffer : {&held.as, &held.carried, &held.aGradients}) {
     *buffer = scratch({stateRows, lanes});
     clear(*buffer);
   }
-  kept = scratch({getAsOpFoldResult(chunks), stateRows, lanes});
-  for (Value *buffer : {&us, &deltas, &inputs, &cotangents, &bReads, &aReads}) {
+  held.kept = scratch({getAsOpFoldResult(chunks), stateRows, lanes});
+  for (Value *buffer : {&packed.us, &packed.deltas, &packed.inputs,
+                        &packed.cotangents, &packed.bReads, &packed.aReads}) {
     *buffer = scratch({b.getIndexAttr(strips * blockTokens), lanes});
     // Channels that are not there stay numbers.
     clear(*buffer);
   }
-  for (Value *buffer : {&bs, &cs}) {
+  for (Value *buffer : {&pairs.bs, &pairs.cs}) {
     *buffer = scratch({tokens, getAsOpFoldResult(padded)});
     clear(*buffer);
   }
-  for (Value *buffer : {&powers, &before, &bParts, &cParts})
+  for (Value *buffer :
+       {&pairs.powers, &pairs.before, &pairs.bParts, &pairs.cParts})
     *buffer = scratch({b.getIndexAttr(rows * blockTokens), lanes});
 }
 
 /// Runs `body` for `width` channels of the task after the others.
-void SweepSelective::forEachStrip(function_ref<void()> body) {
-  forEach(ceilDiv(remaining, width), [&](Value number) {
-    strip = number;
-    Value begin = mul(number, index(width));
-    channel = add(firstChannel, begin);
-    count = min(sub(remaining, begin), index(width));
-    body();
+void SweepTask::forEachStrip(function_ref<void(const Strip &)> body) {
+  forEach(ceilDiv(channels.count, width), [&](Value number) {
+    Value from = mul(number, index(width));
+    body({number,
+          {add(channels.first, from),
+           min(sub(channels.count, from), index(width)), channels.group}});
   });
 }
 
+SweepTask::Block SweepTask::blockAt(Value number) {
+  Value first = add(begin, mul(number, index(blockTokens)));
+  return {number, first, min(sub(end, first), index(blockTokens))};
+}
+
+SweepTask::SweepTask(const SweepSelective &sweep, Value sequence, Value inSlot)
+    : SweepSelective(sweep), inSlot(inSlot), channels(locate()) {
+  enterSequence(sequence);
+  chunks = ceilDiv(sub(end, begin), blockTokens);
+  allocate();
+}
+
+ChannelTasks::Channels SweepTask::locate() {
+  Value group = div(inSlot, blocks);
+  Value inGroup = mul(rem(inSlot, blocks), index(strips * width));
+  return {add(mul(group, perGroup), inGroup),
+          min(sub(perGroup, inGroup), index(strips * width)), group};
+}
+
+void SweepTask::emit() {
+  walkForward();
+  walkBackward();
+  storeResults();
+  freeScratch();
+}
+
 void SweepSelective::emit() {
-  Value channels = dim(op.getInput(), 2);
-  groups = rankOf(op.getB()) == 4 ? dim(op.getB(), 1) : index(1);
-  grouped = getConstantIntValue(groups) != 1;
-  states = dim(op.getA(), 1);
-  padded = roundUp(states, rows);
-  // No groups, no tasks; but the division is made before any.
-  perGroup = div(channels, max(groups, index(1)));
-  blocks = ceilDiv(perGroup, strips * width);
-  allocateSums();
   Value perSlot = mul(groups, blocks);
   parallel(mul(dim(op.getState(), 0), perSlot), [&](Value task) {
-    enterSequence(div(task, perSlot));
-    inSlot = rem(task, perSlot);
-    group = div(inSlot, blocks);
-    Value inGroup = mul(rem(inSlot, blocks), index(strips * width));
-    firstChannel = add(mul(group, perGroup), inGroup);
-    remaining = min(sub(perGroup, inGroup), index(strips * width));
-    chunks = ceilDiv(sub(end, begin), blockTokens);
-    allocate();
-    walkForward();
-    walkBackward();
-    storeResults();
-    freeScratch();
+    SweepTask(*this, div(task, perSlot), rem(task, perSlot)).emit();
   });
   addProjections();
   addDecays();
@@ -207,48 +265,53 @@ void SweepSelective::emit() {
 //===----------------------------------------------------------------------===//
 
 /// The steps of a block, and what they write for b = 1.
-void SweepSelective::packBlock(Value first, Value tokens) {
-  Value begin = tokenRow(index(0));
-  packTokens(op.getInput(), first, tokens, us, begin);
-  packTokens(op.getDelta(), first, tokens, deltas, begin);
-  forEach(tokens, [&](Value t) {
-    Value at = tokenRow(t);
-    setRow(mulf(row(deltas, at), row(us, at)), inputs, at);
+void SweepTask::packBlock(const Strip &strip, const Block &block) {
+  Value begin = tokenRow(strip, index(0));
+  packTokens(strip.channels, op.getInput(), block.first, block.tokens,
+             packed.us, begin);
+  packTokens(strip.channels, op.getDelta(), block.first, block.tokens,
+             packed.deltas, begin);
+  forEach(block.tokens, [&](Value t) {
+    Value at = tokenRow(strip, t);
+    setRow(mulf(row(packed.deltas, at), row(packed.us, at)), packed.inputs, at);
   });
 }
 
 /// Keeps a few states before a block, and carries them through it.
-void SweepSelective::keepStates(Value chunk, Value state, Value tokens) {
-  SmallVector<Value> at = rowsFrom(state), a = loadRows(as, at),
-                     initial = loadRows(carried, at);
+void SweepTask::keepStates(const Strip &strip, const Block &block,
+                           Value state) {
+  SmallVector<Value> at = rowsFrom(state), a = loadRows(held.as, strip, at),
+                     initial = loadRows(held.carried, strip, at);
   for (auto [n, h] : llvm::zip(at, initial))
-    setRow(h, kept, {chunk, stateRow(n)});
+    setRow(h, held.kept, {block.number, stateRow(strip, n)});
   SmallVector<Value> last =
-      reduce(index(0), tokens, 1, initial, [&](Value t, ValueRange h) {
-        Value delta = row(deltas, tokenRow(t)), x = row(inputs, tokenRow(t));
+      reduce(index(0), block.tokens, 1, initial, [&](Value t, ValueRange h) {
+        Value delta = row(packed.deltas, tokenRow(strip, t)),
+              x = row(packed.inputs, tokenRow(strip, t));
         SmallVector<Value> next;
         for (auto [n, log, now] : llvm::zip(at, a, h))
-          next.push_back(
-              fma(exp(mulf(delta, log)), now, mulf(x, projection(bs, t, n))));
+          next.push_back(fma(exp(mulf(delta, log)), now,
+                             mulf(x, projection(pairs.bs, t, n))));
         return next;
       });
   for (auto [n, h] : llvm::zip(at, last))
-    setRow(h, carried, stateRow(n));
+    setRow(h, held.carried, stateRow(strip, n));
 }
 
-void SweepSelective::walkForward() {
-  forEachStrip([&] {
-    packStates(op.getA(), {}, as, stateRow(index(0)));
-    packStates(op.getStart(), {slot}, carried, stateRow(index(0)));
+void SweepTask::walkForward() {
+  forEachStrip([&](const Strip &strip) {
+    Value first = stateRow(strip, index(0));
+    packStates(strip.channels, op.getA(), {}, held.as, first);
+    packStates(strip.channels, op.getStart(), {slot}, held.carried, first);
   });
-  forEach(chunks, [&](Value chunk) {
-    Value first = add(begin, mul(chunk, index(blockTokens)));
-    Value tokens = min(sub(end, first), index(blockTokens));
-    packProjection(op.getB(), first, tokens, bs);
-    forEachStrip([&] {
-      packBlock(first, tokens);
+  forEach(chunks, [&](Value number) {
+    Block block = blockAt(number);
+    packProjection(op.getB(), channels.group, block.first, block.tokens,
+                   pairs.bs);
+    forEachStrip([&](const Strip &strip) {
+      packBlock(strip, block);
       forEach(index(0), padded, rows,
-              [&](Value state) { keepStates(chunk, state, tokens); });
+              [&](Value state) { keepStates(strip, block, state); });
     });
   });
 }
@@ -257,54 +320,59 @@ void SweepSelective::walkForward() {
 // Backward
 //===----------------------------------------------------------------------===//
 
-void SweepSelective::walkBackward() {
-  forEachStrip(
-      [&] { packStates(op.getState(), {slot}, carried, stateRow(index(0))); });
+void SweepTask::walkBackward() {
+  forEachStrip([&](const Strip &strip) {
+    packStates(strip.channels, op.getState(), {slot}, held.carried,
+               stateRow(strip, index(0)));
+  });
   forEach(chunks, [&](Value done) {
-    Value chunk = sub(sub(chunks, index(1)), done);
-    Value first = add(begin, mul(chunk, index(blockTokens)));
-    Value tokens = min(sub(end, first), index(blockTokens));
-    packProjection(op.getB(), first, tokens, bs);
-    packProjection(op.getC(), first, tokens, cs);
-    forEachStrip([&] {
-      packBlock(first, tokens);
-      packTokens(op.getCotangent(), first, tokens, cotangents,
-                 tokenRow(index(0)));
-      for (Value sums : {bReads, aReads})
-        clear(sums, tokenRow(index(0)), tokens);
+    Block block = blockAt(sub(sub(chunks, index(1)), done));
+    packProjection(op.getB(), channels.group, block.first, block.tokens,
+                   pairs.bs);
+    packProjection(op.getC(), channels.group, block.first, block.tokens,
+                   pairs.cs);
+    forEachStrip([&](const Strip &strip) {
+      packBlock(strip, block);
+      packTokens(strip.channels, op.getCotangent(), block.first, block.tokens,
+                 packed.cotangents, tokenRow(strip, index(0)));
+      for (Value sums : {packed.bReads, packed.aReads})
+        clear(sums, tokenRow(strip, index(0)), block.tokens);
     });
     forEach(index(0), padded, rows, [&](Value state) {
-      for (Value parts : {bParts, cParts})
+      for (Value parts : {pairs.bParts, pairs.cParts})
         clear(parts);
-      forEachStrip([&] { sweepStates(chunk, state, tokens); });
-      addLanes(first, state, tokens);
+      forEachStrip(
+          [&](const Strip &strip) { sweepStates(strip, block, state); });
+      addLanes(block, state);
     });
-    forEachStrip([&] { finishBlock(first, tokens); });
+    forEachStrip([&](const Strip &strip) { finishBlock(strip, block); });
   });
 }
 
-void SweepSelective::sweepStates(Value chunk, Value state, Value tokens) {
-  SmallVector<Value> at = rowsFrom(state), a = loadRows(as, at);
-  repeatForward(chunk, at, a, tokens);
-  goBackward(at, a, tokens);
+void SweepTask::sweepStates(const Strip &strip, const Block &block,
+                            Value state) {
+  SmallVector<Value> at = rowsFrom(state), a = loadRows(held.as, strip, at);
+  repeatForward(strip, block, at, a);
+  goBackward(strip, block, at, a);
 }
 
 /// The states before each token and the factors that they meet; c's gradient.
-void SweepSelective::repeatForward(Value chunk, ArrayRef<Value> at,
-                                   ArrayRef<Value> a, Value tokens) {
+void SweepTask::repeatForward(const Strip &strip, const Block &block,
+                              ArrayRef<Value> at, ArrayRef<Value> a) {
   SmallVector<Value> initial;
   for (Value n : at)
-    initial.push_back(row(kept, {chunk, stateRow(n)}));
-  reduce(index(0), tokens, 1, initial, [&](Value t, ValueRange h) {
-    Value delta = row(deltas, tokenRow(t)), x = row(inputs, tokenRow(t)),
-          dy = row(cotangents, tokenRow(t));
+    initial.push_back(row(held.kept, {block.number, stateRow(strip, n)}));
+  reduce(index(0), block.tokens, 1, initial, [&](Value t, ValueRange h) {
+    Value delta = row(packed.deltas, tokenRow(strip, t)),
+          x = row(packed.inputs, tokenRow(strip, t)),
+          dy = row(packed.cotangents, tokenRow(strip, t));
     SmallVector<Value> next;
     for (int64_t r = 0; r < rows; ++r) {
       Value factor = exp(mulf(delta, a[r])), pair = pairRow(t, r);
-      setRow(factor, powers, pair);
-      setRow(h[r], before, pair);
-      Value now = fma(factor, h[r], mulf(x, projection(bs, t, at[r])));
-      addRow(dy, now, cParts, pair);
+      setRow(factor, pairs.powers, pair);
+      setRow(h[r], pairs.before, pair);
+      Value now = fma(factor, h[r], mulf(x, projection(pairs.bs, t, at[r])));
+      addRow(dy, now, pairs.cParts, pair);
       next.push_back(now);
     }
     return next;
@@ -312,44 +380,46 @@ void SweepSelective::repeatForward(Value chunk, ArrayRef<Value> at,
 }
 
 /// Cotangents of the states, and what they are multiplied with.
-void SweepSelective::goBackward(ArrayRef<Value> at, ArrayRef<Value> a,
-                                Value tokens) {
-  SmallVector<Value> initial = loadRows(carried, at);
-  initial.append(loadRows(aGradients, at));
-  SmallVector<Value> last =
-      reduce(index(0), tokens, 1, initial, [&](Value done, ValueRange values) {
-        Value t = sub(sub(tokens, index(1)), done), here = tokenRow(t);
-        Value delta = row(deltas, here), x = row(inputs, here),
-              dy = row(cotangents, here);
-        Value bRead = row(bReads, here), aRead = row(aReads, here);
+void SweepTask::goBackward(const Strip &strip, const Block &block,
+                           ArrayRef<Value> at, ArrayRef<Value> a) {
+  SmallVector<Value> initial = loadRows(held.carried, strip, at);
+  initial.append(loadRows(held.aGradients, strip, at));
+  SmallVector<Value> last = reduce(
+      index(0), block.tokens, 1, initial, [&](Value done, ValueRange values) {
+        Value t = sub(sub(block.tokens, index(1)), done),
+              here = tokenRow(strip, t);
+        Value delta = row(packed.deltas, here), x = row(packed.inputs, here),
+              dy = row(packed.cotangents, here);
+        Value bRead = row(packed.bReads, here),
+              aRead = row(packed.aReads, here);
         SmallVector<Value> passed, da;
         for (int64_t r = 0; r < rows; ++r) {
           Value pair = pairRow(t, r);
-          Value g = fma(dy, projection(cs, t, at[r]), values[r]);
-          addRow(g, x, bParts, pair);
-          bRead = fma(g, projection(bs, t, at[r]), bRead);
-          passed.push_back(mulf(row(powers, pair), g));
-          Value product = mulf(passed.back(), row(before, pair));
+          Value g = fma(dy, projection(pairs.cs, t, at[r]), values[r]);
+          addRow(g, x, pairs.bParts, pair);
+          bRead = fma(g, projection(pairs.bs, t, at[r]), bRead);
+          passed.push_back(mulf(row(pairs.powers, pair), g));
+          Value product = mulf(passed.back(), row(pairs.before, pair));
           aRead = fma(a[r], product, aRead);
           da.push_back(fma(delta, product, values[rows + r]));
         }
-        setRow(bRead, bReads, here);
-        setRow(aRead, aReads, here);
+        setRow(bRead, packed.bReads, here);
+        setRow(aRead, packed.aReads, here);
         passed.append(da);
         return passed;
       });
   for (int64_t r = 0; r < rows; ++r) {
-    setRow(last[r], carried, stateRow(at[r]));
-    setRow(last[rows + r], aGradients, stateRow(at[r]));
+    setRow(last[r], held.carried, stateRow(strip, at[r]));
+    setRow(last[rows + r], held.aGradients, stateRow(strip, at[r]));
   }
 }
 
 /// The task's sums for a few states of b and c, over its channels.
-void SweepSelective::addLanes(Value first, Value state, Value tokens) {
-  forEach(tokens, [&](Value t) {
-    Value token = tokenAt(add(first, t));
+void SweepTask::addLanes(const Block &block, Value state) {
+  forEach(block.tokens, [&](Value t) {
+    Value token = tokenAt(add(block.first, t));
     for (auto [parts, sums] :
-         {std::pair(bParts, bSums), std::pair(cParts, cSums)})
+         {std::pair(pairs.bParts, bSums), std::pair(pairs.cParts, cSums)})
       for (int64_t r = 0; r < rows; ++r) {
         Value sum = row(parts, pairRow(t, r));
         // A tree of the target's; its shape depends on the width alone.
@@ -361,20 +431,25 @@ void SweepSelective::addLanes(Value first, Value state, Value tokens) {
   });
 }
 
-void SweepSelective::finishBlock(Value first, Value tokens) {
-  forEach(tokens, [&](Value t) {
-    Value at = tokenRow(t), read = row(bReads, at);
-    setRow(fma(row(us, at), read, row(aReads, at)), aReads, at);
-    setRow(mulf(row(deltas, at), read), bReads, at);
+void SweepTask::finishBlock(const Strip &strip, const Block &block) {
+  forEach(block.tokens, [&](Value t) {
+    Value at = tokenRow(strip, t), read = row(packed.bReads, at);
+    setRow(fma(row(packed.us, at), read, row(packed.aReads, at)), packed.aReads,
+           at);
+    setRow(mulf(row(packed.deltas, at), read), packed.bReads, at);
   });
-  writeTokens(bReads, tokenRow(index(0)), first, tokens, op.getOutput());
-  writeTokens(aReads, tokenRow(index(0)), first, tokens, op.getDeltaOutput());
+  writeTokens(strip.channels, packed.bReads, tokenRow(strip, index(0)),
+              block.first, block.tokens, op.getOutput());
+  writeTokens(strip.channels, packed.aReads, tokenRow(strip, index(0)),
+              block.first, block.tokens, op.getDeltaOutput());
 }
 
-void SweepSelective::storeResults() {
-  forEachStrip([&] {
-    storeStates(carried, stateRow(index(0)), op.getState(), {slot});
-    storeStates(aGradients, stateRow(index(0)), aSums, {slot});
+void SweepTask::storeResults() {
+  forEachStrip([&](const Strip &strip) {
+    storeStates(strip.channels, held.carried, stateRow(strip, index(0)),
+                op.getState(), {slot});
+    storeStates(strip.channels, held.aGradients, stateRow(strip, index(0)),
+                aSums, {slot});
   });
 }
 
@@ -385,15 +460,14 @@ void SweepSelective::storeResults() {
 void SweepSelective::addProjections() {
   Value length = dim(op.getInput(), 1), perBatch = ceilDiv(length, blockTokens);
   parallel(mul(dim(op.getInput(), 0), perBatch), [&](Value task) {
-    batch = div(task, perBatch);
+    Value batch = div(task, perBatch);
     Value first = mul(rem(task, perBatch), index(blockTokens));
     Value last = min(add(first, index(blockTokens)), length);
-    forEach(groups, [&](Value number) {
-      group = number;
+    forEach(groups, [&](Value group) {
       forEach(first, last, 1, [&](Value token) {
         for (auto [sums, output] : {std::pair(bSums, op.getBOutput()),
                                     std::pair(cSums, op.getCOutput())}) {
-          SmallVector<Value> at = projectionRow(output, token);
+          SmallVector<Value> at = projectionRow(output, batch, group, token);
           at.push_back(Value());
           forEach(states, [&, sums = sums, output = output](Value n) {
             at.back() = n;
@@ -425,5 +499,8 @@ void SweepSelective::addDecays() {
 
 void mlir::linattn::lowerRecurrence(OpBuilder &b, SweepSelectiveOp op,
                                     int64_t width) {
-  SweepSelective(b, op, width).emit();
+  LoopBuilder loops(b, op.getLoc());
+  bool isGrouped = cast<MemRefType>(op.getB().getType()).getRank() == 4;
+  Value groups = isGrouped ? loops.dim(op.getB(), 1) : loops.index(1);
+  SweepSelective(b, op, width, groups).emit();
 }

@@ -94,14 +94,15 @@ public:
   Value loadGate(Value gate, ArrayRef<Value> token);
 
   /// Rows of an operand that do not lie in memory as such, some tokens at a
-  /// time: [tokens, D] of the accumulation type, from token `first` on.
+  /// time: [tokens, D] of the accumulation type.
   struct StagedRows {
-    Value rows, first;
+    Value rows;
     /// Rows of transposed operands that the rows are made of.
     llvm::SmallMapVector<Value, Value, 2> sources;
 
     explicit operator bool() const { return bool(rows); }
-    Place at(TileBuilder &b, Value token) const {
+    /// The row of a token, where the first row is that of token `first`.
+    Place at(TileBuilder &b, Value token, Value first) const {
       return {rows, {b.sub(token, first)}};
     }
   };
@@ -110,8 +111,8 @@ public:
   /// most.
   StagedRows allocateRows(Value operand, int64_t tokens);
   /// Transposes or makes the rows of tokens [first, first + count) of one head.
-  void stageRows(StagedRows &staged, Value operand, Value batch, Value head,
-                 Value first, Value count);
+  void stageRows(const StagedRows &staged, Value operand, Value batch,
+                 Value head, Value first, Value count);
   /// The rows in memory that an operand's are made of: itself if it is there.
   static SmallVector<Value> rowSources(Value operand);
   /// Prefetches one of `parts` equal parts of the rows that `stageRows` reads.

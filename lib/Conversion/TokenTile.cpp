@@ -27,169 +27,174 @@ using namespace mlir::linattn;
 
 namespace {
 
-class TokenTile : public ScanTile {
+/// Partial sums of one reduction over the rows: independent chains.
+constexpr int64_t chains = 4;
+
+/// Scratch memory of a task: rows of a block of tokens.
+struct TokenRows {
+  explicit TokenRows(ScanTask &task);
+
+  Value queries, keys, values, transition, b, factors, writeGates, columnBetas,
+      betas, own;
+  /// The current panel; null where it is used in place.
+  Value panel;
+};
+
+/// The tokens of a block: packed, then panel by panel one after the other.
+class TokenBlock : public ScanBlock {
 public:
-  using ScanTile::ScanTile;
+  TokenBlock(const ScanTask &task, Value first, Value count,
+             const TokenRows &packed)
+      : ScanBlock(task, first, count), packed(packed) {}
+
   void emit();
 
 private:
-  /// Partial sums of one reduction over the rows: independent chains.
-  static constexpr int64_t chains = 4;
+  /// A panel's first column, and the panel after it, maybe of the next head.
+  struct Panel {
+    Value column, nextColumn, nextHead;
+  };
 
-  void sweepPanel(Value panel, Value first, Value count);
-  void enterPanel(Value panel);
-  Value loadRow(Value d);
-  void storeRow(Value row, Value d);
-  void allocateScratch();
-  void packToken(Value first, Value t);
-  void packQueryOf(Value member, Value first, Value t);
+  Panel enterPanel(Value number);
+  void sweepPanel(const Panel &panel);
+  Value loadRow(const Panel &panel, Value d);
+  void storeRow(const Panel &panel, Value row, Value d);
+  void packToken(Value t);
+  void packQueryOf(Value member, Value t);
   void packFactors(Value token, Value t);
-  void sweepToken(Value first, Value t);
-  Value readTransition(Value t);
-  Value valueOf(Value t, Value r);
-  void updateRows(Value t, Value writtenByKey, Value r, Value first);
-  void readMember(Value t, Value member, Value first);
+  void sweepToken(const Panel &panel, Value t);
+  Value readTransition(const Panel &panel, Value t);
+  Value valueOf(const Panel &panel, Value t, Value read);
+  void updateRows(const Panel &panel, Value t, Value writtenByKey, Value read);
+  void readMember(const Panel &panel, Value t, Value member);
   SmallVector<Value>
   reduceRows(SmallVector<Value> initial,
              function_ref<void(Value, MutableArrayRef<Value>)> body,
              bool fromLast = false);
   Value sumOf(ArrayRef<Value> partial);
-  void write(Value sum, Value first, Value t, Value member);
+  void write(const Panel &panel, Value sum, Value t, Value member);
 
-  // Scratch, rows of a block of tokens.
-  Value queries, keys, values, transition, bRows, factors, writeGates,
-      columnBetas, betas, own;
-  // The current panel; null where it is used in place.
-  Value copied;
-  /// A panel's first column, and the panel after it, maybe of the next head.
-  struct Panel {
-    Value column, nextColumn, nextHead;
-  };
-  Panel current;
+  const TokenRows &packed;
 };
 
 } // namespace
 
-void TokenTile::emit() {
-  forEachTask(1, [&] {
-    allocateScratch();
-    forEach(begin, end, shape.block, [&](Value first) {
-      Value count = min(sub(end, first), index(shape.block));
-      stageTokens(first, count);
-      forEach(count, [&](Value t) { packToken(first, t); });
-      forEachMember([&](Value member) {
-        stageQueries(queryHead(member), first, count);
-        forEach(count, [&](Value t) { packQueryOf(member, first, t); });
-      });
-      forEach(panels(), [&](Value panel) { sweepPanel(panel, first, count); });
-    });
+TokenRows::TokenRows(ScanTask &task) {
+  OpBuilder &b = task.b;
+  OpFoldResult tokens = b.getIndexAttr(task.shape.block);
+  OpFoldResult columns = getAsOpFoldResult(task.valueSize);
+  OpFoldResult features = getAsOpFoldResult(task.keySize);
+  OpFoldResult members = getAsOpFoldResult(task.group);
+  keys = task.scratch({tokens, features});
+  values = task.scratch({tokens, columns});
+  queries = task.scratch({members, tokens, features});
+  transition = task.scratch({tokens, features});
+  if (task.update == Update::Dplr)
+    this->b = task.scratch({tokens, features});
+  if (task.r.decay)
+    factors = task.scratch({tokens, features});
+  if (Value beta = task.r.beta) {
+    if (ScanTile::rankOf(beta) == 4)
+      columnBetas = task.scratch({tokens, columns});
+    else
+      betas = task.scratch({tokens});
+  }
+  if (task.r.write)
+    writeGates = task.scratch({tokens, columns});
+  if (task.r.bonus)
+    own = task.scratch({members, tokens});
+  // For fewer tokens the copies cost what they save.
+  constexpr int64_t manyTokens = 4;
+  if (task.shape.block >= manyTokens || isTransposed(task.r.state.state))
+    panel = task.scratch({features, b.getIndexAttr(task.shape.cols)});
+}
+
+void TokenBlock::emit() {
+  stageTokens();
+  forEach(count, [&](Value t) { packToken(t); });
+  forEachMember([&](Value member) {
+    stageQueries(queryHead(member));
+    forEach(count, [&](Value t) { packQueryOf(member, t); });
   });
+  forEach(panels(), [&](Value number) { sweepPanel(enterPanel(number)); });
 }
 
-void TokenTile::sweepPanel(Value panel, Value first, Value count) {
-  enterPanel(panel);
-  if (copied)
-    loadPanel(scan.getState(), {slot, head}, current.column, copied, {});
-  forEach(count, [&](Value t) { sweepToken(first, t); });
-  if (copied)
-    storePanel(scan.getState(), {slot, head}, current.column, copied, {},
-               {slot, current.nextHead}, current.nextColumn);
+void TokenBlock::sweepPanel(const Panel &panel) {
+  SmallVector<Value> place{task.slot, task.head};
+  if (packed.panel)
+    loadPanel(r.state.state, place, panel.column, packed.panel, {});
+  forEach(count, [&](Value t) { sweepToken(panel, t); });
+  if (packed.panel)
+    storePanel(r.state.state, place, panel.column, packed.panel, {},
+               {task.slot, panel.nextHead}, panel.nextColumn);
 }
 
-Value TokenTile::loadRow(Value d) {
-  if (copied)
-    return loadVector(copied, {d, index(0)}, shape.cols);
-  return readOperand(scan.getState(), {slot, head, d, current.column},
+Value TokenBlock::loadRow(const Panel &panel, Value d) {
+  if (packed.panel)
+    return loadVector(packed.panel, {d, index(0)}, shape.cols);
+  return readOperand(r.state.state, {task.slot, task.head, d, panel.column},
                      shape.cols);
 }
 
-void TokenTile::storeRow(Value row, Value d) {
-  if (copied)
-    storeVector(row, copied, {d, index(0)});
+void TokenBlock::storeRow(const Panel &panel, Value row, Value d) {
+  if (packed.panel)
+    storeVector(row, packed.panel, {d, index(0)});
   else
-    writeOperand(row, scan.getState(), {slot, head, d, current.column});
+    writeOperand(row, r.state.state, {task.slot, task.head, d, panel.column});
 }
 
-void TokenTile::enterPanel(Value panel) {
-  current.column = mul(panel, index(shape.cols));
-  Value next = add(current.column, index(shape.cols));
+TokenBlock::Panel TokenBlock::enterPanel(Value number) {
+  Value column = mul(number, index(shape.cols));
+  Value next = add(column, index(shape.cols));
   Value isLast =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, next, valueSize);
-  current.nextColumn = select(isLast, index(0), next);
-  current.nextHead = select(isLast, add(head, index(1)), head);
+  return {column, select(isLast, index(0), next),
+          select(isLast, add(task.head, index(1)), task.head)};
 }
 
-void TokenTile::allocateScratch() {
-  OpFoldResult tokens = b.getIndexAttr(shape.block);
-  OpFoldResult columns = getAsOpFoldResult(valueSize);
-  OpFoldResult features = getAsOpFoldResult(keySize);
-  OpFoldResult members = getAsOpFoldResult(group);
-  keys = scratch({tokens, features});
-  values = scratch({tokens, columns});
-  queries = scratch({members, tokens, features});
-  transition = scratch({tokens, features});
-  if (update == Update::Dplr)
-    bRows = scratch({tokens, features});
-  if (scan.getDecay())
-    factors = scratch({tokens, features});
-  if (Value beta = scan.getBeta()) {
-    if (rankOf(beta) == 4)
-      columnBetas = scratch({tokens, columns});
-    else
-      betas = scratch({tokens});
-  }
-  if (scan.getWrite())
-    writeGates = scratch({tokens, columns});
-  if (scan.getBonus())
-    own = scratch({members, tokens});
-  allocateStaged(shape.block);
-  // For fewer tokens the copies cost what they save.
-  constexpr int64_t manyTokens = 4;
-  if (shape.block >= manyTokens || isTransposed(scan.getState()))
-    copied = scratch({features, b.getIndexAttr(shape.cols)});
-}
-
-void TokenTile::packToken(Value first, Value t) {
+void TokenBlock::packToken(Value t) {
   Value token = tokenAt(add(first, t));
-  packKey(token, keys, {t});
-  packValue(token, values, {t});
-  packTransition(token, keys, {t}, transition, {t});
-  if (bRows)
-    packGate(scan.getB(), token, bRows, {t});
-  if (factors)
+  packKey(token, packed.keys, {t});
+  packValue(token, packed.values, {t});
+  packTransition(token, packed.keys, {t}, packed.transition, {t});
+  if (packed.b)
+    packGate(r.b, token, packed.b, {t});
+  if (packed.factors)
     packFactors(token, t);
-  if (columnBetas)
-    packGate(scan.getBeta(), token, columnBetas, {t});
-  if (betas)
-    store(written(convert(load(scan.getBeta(), {batch, head, token}), type),
+  if (packed.columnBetas)
+    packGate(r.beta, token, packed.columnBetas, {t});
+  if (packed.betas)
+    store(written(convert(load(r.beta, {task.batch, task.head, token}), type),
                   token),
-          betas, {t});
-  if (writeGates)
-    packGate(scan.getWrite(), token, writeGates, {t});
+          packed.betas, {t});
+  if (packed.writeGates)
+    packGate(r.write, token, packed.writeGates, {t});
 }
 
-void TokenTile::packQueryOf(Value member, Value first, Value t) {
-  packQuery(tokenAt(add(first, t)), queryHead(member), queries, {member, t});
-  if (own)
-    store(ownWeight(queries, {member, t}, keys, {t}), own, {member, t});
+void TokenBlock::packQueryOf(Value member, Value t) {
+  packQuery(tokenAt(add(first, t)), queryHead(member), packed.queries,
+            {member, t});
+  if (packed.own)
+    store(ownWeight(packed.queries, {member, t}, packed.keys, {t}), packed.own,
+          {member, t});
 }
 
 /// γ, a factor per row of the state; a is decayed here where it reads S after
 /// its decay.
-void TokenTile::packFactors(Value token, Value t) {
+void TokenBlock::packFactors(Value token, Value t) {
   if (hasChannelDecay()) {
-    packGate(scan.getDecay(), token, factors, {t}, /*exponential=*/true);
+    packGate(r.decay, token, packed.factors, {t}, /*exponential=*/true);
   } else {
     Value factor = splat(exp(logarithmOfDecay(token)), shape.lanes);
     forEach(index(0), keySize, shape.lanes,
-            [&](Value d) { storeVector(factor, factors, {t, d}); });
+            [&](Value d) { storeVector(factor, packed.factors, {t, d}); });
   }
   if (before)
     return;
   reduceRow(keySize, {}, [&](Value d, ValueRange) -> SmallVector<Value> {
-    Value a = loadVector(transition, {t, d}, shape.lanes);
-    storeVector(mulf(a, loadVector(factors, {t, d}, shape.lanes)), transition,
-                {t, d});
+    Value a = loadVector(packed.transition, {t, d}, shape.lanes);
+    storeVector(mulf(a, loadVector(packed.factors, {t, d}, shape.lanes)),
+                packed.transition, {t, d});
     return {};
   });
 }
@@ -197,11 +202,11 @@ void TokenTile::packFactors(Value token, Value t) {
 /// Reduces over the rows of the state; `body` updates the sums of one chain.
 /// Rows past the last whole group go to the first chain.
 SmallVector<Value>
-TokenTile::reduceRows(SmallVector<Value> initial,
-                      function_ref<void(Value, MutableArrayRef<Value>)> body,
-                      bool fromLast) {
+TokenBlock::reduceRows(SmallVector<Value> initial,
+                       function_ref<void(Value, MutableArrayRef<Value>)> body,
+                       bool fromLast) {
   size_t sums = initial.size() / chains;
-  Value size = dim(scan.getState(), 2), last = sub(size, index(1));
+  Value size = dim(r.state.state, 2), last = sub(size, index(1));
   Value whole = mul(div(size, index(chains)), index(chains));
   auto rowAt = [&](Value i) { return fromLast ? sub(last, i) : i; };
   SmallVector<Value> partial =
@@ -221,97 +226,108 @@ TokenTile::reduceRows(SmallVector<Value> initial,
                 });
 }
 
-Value TokenTile::sumOf(ArrayRef<Value> partial) {
+Value TokenBlock::sumOf(ArrayRef<Value> partial) {
   return addf(addf(partial[0], partial[1]), addf(partial[2], partial[3]));
 }
 
-Value TokenTile::readTransition(Value t) {
+Value TokenBlock::readTransition(const Panel &panel, Value t) {
   SmallVector<Value> initial(chains, zeros(shape.cols));
   return sumOf(reduceRows(initial, [&](Value d, MutableArrayRef<Value> sums) {
-    Value s = loadRow(d);
-    Value a = splat(load(transition, {t, d}), shape.cols);
+    Value s = loadRow(panel, d);
+    Value a = splat(load(packed.transition, {t, d}), shape.cols);
     sums[0] = fmaVector(a, s, sums[0]);
   }));
 }
 
 /// The value written under the key.
-Value TokenTile::valueOf(Value t, Value r) {
-  Value v = loadVector(values, {t, current.column}, shape.cols);
+Value TokenBlock::valueOf(const Panel &panel, Value t, Value read) {
+  Value v = loadVector(packed.values, {t, panel.column}, shape.cols);
   if (update == Update::Dplr)
     return v;
-  if (writeGates)
-    v = mulf(v, loadVector(writeGates, {t, current.column}, shape.cols));
-  v = addf(v, r);
-  if (betas)
-    v = mulf(v, splat(load(betas, {t}), shape.cols));
-  if (columnBetas)
-    v = mulf(v, loadVector(columnBetas, {t, current.column}, shape.cols));
+  if (packed.writeGates)
+    v = mulf(v, loadVector(packed.writeGates, {t, panel.column}, shape.cols));
+  v = addf(v, read);
+  if (packed.betas)
+    v = mulf(v, splat(load(packed.betas, {t}), shape.cols));
+  if (packed.columnBetas)
+    v = mulf(v, loadVector(packed.columnBetas, {t, panel.column}, shape.cols));
   return v;
 }
 
-void TokenTile::sweepToken(Value first, Value t) {
-  Value r = readTransition(t);
+void TokenBlock::sweepToken(const Panel &panel, Value t) {
+  Value read = readTransition(panel, t);
   if (exclusive)
-    forEachMember([&](Value member) { readMember(t, member, first); });
-  updateRows(t, valueOf(t, r), r, first);
+    forEachMember([&](Value member) { readMember(panel, t, member); });
+  updateRows(panel, t, valueOf(panel, t, read), read);
   if (!exclusive && getConstantIntValue(group) != 1)
-    forEachMember([&](Value member) { readMember(t, member, first); });
+    forEachMember([&](Value member) { readMember(panel, t, member); });
 }
 
 /// Decays and writes every row; a single reader reads in the same pass. It goes
 /// from the last row to the first: where a panel is a little larger than what
 /// the nearest cache has room for, since its rows lie far apart, the rows that
 /// were read last are still there.
-void TokenTile::updateRows(Value t, Value writtenByKey, Value r, Value first) {
+void TokenBlock::updateRows(const Panel &panel, Value t, Value writtenByKey,
+                            Value read) {
   int64_t cols = shape.cols;
   bool reads = !exclusive && getConstantIntValue(group) == 1;
   SmallVector<Value> initial(reads ? chains : 0, zeros(cols));
   SmallVector<Value> sums = reduceRows(
       initial,
       [&](Value d, MutableArrayRef<Value> sums) {
-        if (!copied)
-          prefetchState(scan.getState(),
-                        {slot, current.nextHead, d, current.nextColumn}, cols);
-        Value s = loadRow(d);
-        if (factors)
-          s = mulf(s, splat(load(factors, {t, d}), cols));
-        s = fmaVector(splat(load(keys, {t, d}), cols), writtenByKey, s);
-        if (bRows)
-          s = fmaVector(splat(load(bRows, {t, d}), cols), r, s);
-        storeRow(s, d);
+        if (!packed.panel)
+          prefetchState(r.state.state,
+                        {task.slot, panel.nextHead, d, panel.nextColumn}, cols);
+        Value s = loadRow(panel, d);
+        if (packed.factors)
+          s = mulf(s, splat(load(packed.factors, {t, d}), cols));
+        s = fmaVector(splat(load(packed.keys, {t, d}), cols), writtenByKey, s);
+        if (packed.b)
+          s = fmaVector(splat(load(packed.b, {t, d}), cols), read, s);
+        storeRow(panel, s, d);
         if (reads)
-          sums[0] = fmaVector(splat(load(queries, {index(0), t, d}), cols), s,
-                              sums[0]);
+          sums[0] = fmaVector(
+              splat(load(packed.queries, {index(0), t, d}), cols), s, sums[0]);
       },
       /*fromLast=*/true);
   if (reads)
-    write(sumOf(sums), first, t, index(0));
+    write(panel, sumOf(sums), t, index(0));
 }
 
 /// In the order of `updateRows`: a head has the same bits alone and in a group.
-void TokenTile::readMember(Value t, Value member, Value first) {
+void TokenBlock::readMember(const Panel &panel, Value t, Value member) {
   SmallVector<Value> initial(chains, zeros(shape.cols));
   Value sum = sumOf(reduceRows(
       initial,
       [&](Value d, MutableArrayRef<Value> sums) {
-        Value s = loadRow(d);
-        Value q = splat(load(queries, {member, t, d}), shape.cols);
+        Value s = loadRow(panel, d);
+        Value q = splat(load(packed.queries, {member, t, d}), shape.cols);
         sums[0] = fmaVector(q, s, sums[0]);
       },
       /*fromLast=*/true));
-  if (own)
-    sum = fmaVector(splat(load(own, {member, t}), shape.cols),
-                    loadVector(values, {t, current.column}, shape.cols), sum);
-  write(sum, first, t, member);
+  if (packed.own)
+    sum = fmaVector(splat(load(packed.own, {member, t}), shape.cols),
+                    loadVector(packed.values, {t, panel.column}, shape.cols),
+                    sum);
+  write(panel, sum, t, member);
 }
 
-void TokenTile::write(Value sum, Value first, Value t, Value member) {
-  writeOutput(sum, Value(), member, tokenAt(add(first, t)), current.column);
+void TokenBlock::write(const Panel &panel, Value sum, Value t, Value member) {
+  writeRow(sum, Value(), member, t, panel.column);
 }
 
 void mlir::linattn::lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape,
                                      LengthRange range) {
-  TokenTile tile(b, op, shape);
-  tile.lengths = range;
-  tile.emit();
+  ScanTile tile(b, Recurrence(op), shape, /*rowMultiple=*/1, range);
+  tile.forEachTask(
+      tile.index(1), /*spanMultiple=*/0, [&](const ScanTile::Task &number) {
+        ScanTask task(tile, number, shape.block);
+        TokenRows packed(task);
+        task.forEach(number.begin, number.end, shape.block, [&](Value first) {
+          Value count =
+              task.min(task.sub(number.end, first), task.index(shape.block));
+          TokenBlock(task, first, count, packed).emit();
+        });
+        task.freeScratch();
+      });
 }
