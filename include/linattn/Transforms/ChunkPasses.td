@@ -26,8 +26,8 @@ def LinAttnExpandFormPass
     and heads, and only those that `linattn-lower-chunks-to-vector` takes whole: one
     head for each state, head sizes that are multiples of 16, no decay per channel,
     no feature map, no normaliser, no packed sequences. The size of every chunk is
-    known there: tokens that are left over are one shorter chunk, or come token by token if
-    their number is dynamic. Other scans stay, and a remark says why.
+    known there: tokens that are left over are one shorter chunk, or, if their number is
+    dynamic, come in chunks of 16 and then token by token. Other scans stay, and a remark says why.
 
     With `matrix-unit`, tasks are made of the scans alone whose products a matrix unit of
     bf16 gains by: those of 16-bit tokens with a state in f32, under `fast-products` also

@@ -12,8 +12,13 @@ func.func @additive(%q: tensor<1x2x100x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (
   return %r#0, %r#1 : tensor<1x2x100x32xbf16>, tensor<1x2x32x32xf32>
 }
 
+// Of a dynamic number of tokens what is left over comes in small chunks, and
+// then one by one.
+
 // CHECK-LABEL: func.func @delta(
 // CHECK:         linattn.chunk.update {{.*}}tensor<1x1x32x32xf32>
+// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x16x32xf32>
+// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x1x32xf32>
 func.func @delta(%q: tensor<1x2x?x32xf16>, %b: tensor<1x2x?xf32>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xf16>, tensor<1x2x32x32xf32>) {
   %r:2 = linattn.scan %q, %q, %q beta(%b) update(delta) into(%q) init(%s) : (tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>, tensor<1x2x?xf32>, tensor<1x2x?x32xf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xf16>, tensor<1x2x32x32xf32>)
   return %r#0, %r#1 : tensor<1x2x?x32xf16>, tensor<1x2x32x32xf32>
