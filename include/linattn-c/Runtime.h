@@ -61,6 +61,11 @@ void linattn_free(void *memory);
  *  block. */
 void linattn_release_memory(void);
 
+/** Asks the operating system for the tiles of AMX, the first time in a process
+ *  that it is called: 1 if all threads may use them, else 0. Code with tiles
+ *  ends a process that may not. */
+int32_t linattn_request_amx(void);
+
 /** Ends the compiled code that calls it where its call is to end. Code calls it
  *  between chunks of tokens, and only where the flag, `linattn_poll_flag` in
  *  code, is not 0. */

@@ -8,6 +8,7 @@
 
 #include "linattn/CodeGen/CodeGen.h"
 #include "BFloatMemory.h"
+#include "linattn-c/Runtime.h"
 #include "linattn/CodeGen/Diagnostics.h"
 #include "linattn/CodeGen/ForeignCode.h"
 #include "linattn/Entry/EntryLayout.h"
@@ -123,6 +124,7 @@ static VectorTarget describe(const llvm::TargetMachine &machine) {
       target = {512, 32};
       target.avx512 = has("+avx512dq") && has("+avx512bw");
       target.avx512Bf16 = target.avx512 && has("+avx512bf16");
+      target.amx = has("+amx-tile") && has("+amx-bf16");
     }
   }
   return target;
@@ -312,6 +314,37 @@ llvm::Expected<Math> linattn::detail::getDefaultMath() {
     return Math::Strict;
   return makeError("expected LINATTN_MATH to be strict or fast, but got " +
                    text);
+}
+
+llvm::Expected<MatrixUnit> linattn::detail::getDefaultMatrixUnit() {
+  const char *name = std::getenv("LINATTN_MATRIX_UNIT");
+  llvm::StringRef text = name ? name : "none";
+  if (text == "amx")
+    return MatrixUnit::AMX;
+  if (text == "emulated")
+    return MatrixUnit::EmulatedAMX;
+  if (text == "none" || text.empty())
+    return MatrixUnit::None;
+  return makeError(
+      "expected LINATTN_MATRIX_UNIT to be none, amx or emulated, but got " +
+      text);
+}
+
+MatrixUnit linattn::detail::resolveMatrixUnit(const CompilerOptions &options,
+                                              std::string *why) {
+  MatrixUnit unit = options.matrixUnit.value_or(MatrixUnit::None);
+  if (options.target != Target::CPU)
+    return MatrixUnit::None;
+  if (unit != MatrixUnit::AMX)
+    return unit;
+  const char *problem = nullptr;
+  if (!getVectorTarget().amx)
+    problem = "the CPU has no AMX with bf16";
+  else if (!linattn_request_amx())
+    problem = "the operating system does not give this process the tiles";
+  if (problem && why)
+    *why = problem;
+  return problem ? MatrixUnit::None : unit;
 }
 
 /// NaN and infinities stay: masks and running maxima are made of them.

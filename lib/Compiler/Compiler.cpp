@@ -169,8 +169,9 @@ static llvm::Expected<CompiledCode> compileIsolated(const Source &source,
   return std::move(*code);
 }
 
-llvm::Expected<CompiledCode>
-linattn::detail::getCode(const Source &source, const EntryLayout &layout) {
+/// Code from the disk, or newly compiled.
+static llvm::Expected<CompiledCode> findCode(const Source &source,
+                                             const EntryLayout &layout) {
   std::string key =
       getCacheKey(source.text, source.entry, source.options, layout);
   llvm::Expected<DiskCache> disk = DiskCache::open(source.options);
@@ -196,6 +197,16 @@ linattn::detail::getCode(const Source &source, const EntryLayout &layout) {
   disk->write(key, *code);
   if (!disk->getProblem().empty())
     code->remarks.push_back("analysis: cache: not used: " + disk->getProblem());
+  return code;
+}
+
+llvm::Expected<CompiledCode>
+linattn::detail::getCode(const Source &source, const EntryLayout &layout) {
+  llvm::Expected<CompiledCode> code = findCode(source, layout);
+  std::string why;
+  if (code && (resolveMatrixUnit(source.options, &why), !why.empty()))
+    code->remarks.push_back("missed: matrix-unit: products run in vectors: " +
+                            why);
   return code;
 }
 
@@ -285,6 +296,12 @@ llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
     if (!math)
       return math.takeError();
     resolved.math = *math;
+  }
+  if (!resolved.matrixUnit) {
+    llvm::Expected<MatrixUnit> unit = getDefaultMatrixUnit();
+    if (!unit)
+      return unit.takeError();
+    resolved.matrixUnit = *unit;
   }
   if (resolved.target == Target::NVVM && resolved.chip.empty())
     if (llvm::Error error = describeDevice(resolved))

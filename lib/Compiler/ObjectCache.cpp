@@ -38,7 +38,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   // Counts the options, so that no new one is forgotten: all are part of the
   // key but `isolated`, `memoryCache`, `diskCache` and `cacheDir`.
   [[maybe_unused]] const auto &[o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11,
-                                o12, o13, o14, o15] = options;
+                                o12, o13, o14, o15, o16] = options;
   llvm::SHA256 hash;
   // Lengths keep neighbouring fields from running into each other.
   auto add = [&](llvm::StringRef field) {
@@ -58,6 +58,10 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   add(options.checkDecays ? "decays" : "");
   add(options.prime ? std::to_string(*options.prime) : "floats");
   add(options.math == Math::Fast ? "fast" : "strict");
+  // A unit that is missing leaves a remark; another process may have it.
+  for (MatrixUnit unit : {options.matrixUnit.value_or(MatrixUnit::None),
+                          resolveMatrixUnit(options)})
+    add(std::to_string(static_cast<int>(unit)));
   add(options.differentiate ? "differentiate" : "");
   for (int64_t operand : options.differentiate.value_or(std::vector<int64_t>()))
     add(std::to_string(operand));

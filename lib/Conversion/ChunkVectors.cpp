@@ -23,7 +23,6 @@ static int64_t rankOf(Value x) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// Blocks of `step`, in a loop, and what is left over.
 void ChunkVectors::forEachBlock(int64_t size, int64_t step,
                                 function_ref<void(Value, int64_t)> body) {
   int64_t whole = size / step * step;
@@ -59,7 +58,6 @@ ChunkVectors::product(Rows sums, int64_t size,
   return sums;
 }
 
-/// Prefetches the columns of a tile in one token of the next chunk.
 void ChunkVectors::prefetch(ArrayRef<Stream> streams, const Tile &tile,
                             Value token) {
   for (const Stream &stream : streams)
@@ -67,6 +65,17 @@ void ChunkVectors::prefetch(ArrayRef<Stream> streams, const Tile &tile,
         stream.source,
         {stream.batch, stream.head, min(add(stream.first, token), stream.last)},
         tile.column, index(tile.width), stream.isWritten);
+}
+
+void ChunkVectors::prefetchShare(ArrayRef<Stream> streams, const Tile &tile,
+                                 int64_t stateRows) {
+  int64_t blocks = llvm::divideCeil(stateRows, tile.height);
+  for (const Stream &stream : streams) {
+    int64_t each = llvm::divideCeil(stream.tokens, blocks);
+    Value start = mul(div(tile.row, index(tile.height)), index(each));
+    for (int64_t i = 0; i < each; ++i)
+      prefetch(stream, tile, add(start, index(i)));
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -193,6 +202,16 @@ void ChunkVectors::emit(ChunkDecayOp op, const Factors &factors) {
 // Products
 //===----------------------------------------------------------------------===//
 
+Value ChunkVectors::weigh(ChunkScoresOp op, Value sums, Value t, Value j,
+                          const Factors &factors) {
+  Value next = add(t, index(1));
+  if (factors.between)
+    sums = mulf(sums, loadVector(factors.between,
+                                 {op.getBefore() ? t : next, j}, lanes));
+  Value seen = firstLanes(sub(op.getStrict() ? t : next, j));
+  return select(seen, sums, zeros(lanes));
+}
+
 void ChunkVectors::emit(ChunkScoresOp op, Value keysT, const Factors &factors) {
   Value left = op.getRows(), output = op.getOutput();
   int64_t tokens = sizeOf(left, 2);
@@ -206,13 +225,9 @@ void ChunkVectors::emit(ChunkScoresOp op, Value keysT, const Factors &factors) {
           return loadVector(keysT, {index(j / lanes), d, index(0)}, lanes);
         });
     for (auto [r, score] : llvm::enumerate(sums)) {
-      Value t = add(row, index(r)), next = add(t, index(1));
-      if (factors.between)
-        score = mulf(score,
-                     loadVector(factors.between,
-                                {op.getBefore() ? t : next, index(j)}, lanes));
-      Value seen = firstLanes(sub(op.getStrict() ? t : next, index(j)));
-      writeOperand(select(seen, score, zeros(lanes)), output, at(t, index(j)));
+      Value t = add(row, index(r));
+      writeOperand(weigh(op, score, t, index(j), factors), output,
+                   at(t, index(j)));
     }
   };
   // Twice the rows of a tile: one vector of keys leaves registers for them.
@@ -311,22 +326,37 @@ void ChunkVectors::emit(ChunkReadOp op, const ReadRows &read, bool fromZero,
   });
 }
 
+ChunkVectors::Memory ChunkVectors::memoryOf(ChunkUpdateOp op,
+                                            const Factors &factors,
+                                            int64_t width) {
+  if (!factors.start)
+    return {};
+  auto factorAt = [&](Value memref, int64_t t) {
+    return splat(load(memref, {index(t)}), width);
+  };
+  return {factorAt(factors.start, sizeOf(op.getDecay(), 2)),
+          factorAt(factors.residual, 0)};
+}
+
+void ChunkVectors::addToState(Value state, ValueRange place, Value sum,
+                              const Memory &memory) {
+  int64_t width = cast<VectorType>(sum.getType()).getNumElements();
+  Value past = loadVector(state, place, width);
+  if (memory.residual)
+    sum = fmaVector(past, memory.residual, sum);
+  storeVector(memory.factor ? fmaVector(past, memory.factor, sum)
+                            : addf(past, sum),
+              state, place);
+}
+
 /// A chunk's writes are summed from zero: the state is rounded once per chunk.
 void ChunkVectors::emit(ChunkUpdateOp op, const Factors &factors,
                         ArrayRef<Stream> streams) {
   Value state = op.getOutput();
-  int64_t blocks = llvm::divideCeil(sizeOf(state, 2), rows);
-  auto factorAt = [&](Value memref, int64_t t, int64_t width) {
-    return memref ? splat(load(memref, {index(t)}), width) : Value();
-  };
   forEachTile(state, [&](const Tile &tile) {
     // The blocks of rows divide the tokens of the next chunk.
-    for (const Stream &stream : streams) {
-      int64_t each = llvm::divideCeil(stream.tokens, blocks);
-      Value start = mul(div(tile.row, index(rows)), index(each));
-      for (int64_t i = 0; i < each; ++i)
-        prefetch(stream, tile, add(start, index(i)));
-    }
+    prefetchShare(streams, {tile.row, tile.column, rows, tile.width},
+                  sizeOf(state, 2));
     Rows sums(tile.height, zeros(tile.width));
     for (auto [keys, values] : llvm::zip_equal(op.getKeys(), op.getValues()))
       sums = product(
@@ -337,18 +367,8 @@ void ChunkVectors::emit(ChunkUpdateOp op, const Factors &factors,
           [&, values = values](Value j) {
             return loadVector(values, at(j, tile.column), tile.width);
           });
-    Value factor, rest;
-    if (factors.start) {
-      factor = factorAt(factors.start, sizeOf(op.getDecay(), 2), tile.width);
-      rest = factorAt(factors.residual, 0, tile.width);
-    }
-    for (auto [r, sum] : llvm::enumerate(sums)) {
-      SmallVector<Value> place = at(add(tile.row, index(r)), tile.column);
-      Value past = loadVector(state, place, tile.width);
-      if (rest)
-        sum = fmaVector(past, rest, sum);
-      storeVector(factor ? fmaVector(past, factor, sum) : addf(past, sum),
-                  state, place);
-    }
+    Memory memory = memoryOf(op, factors, tile.width);
+    for (auto [r, sum] : llvm::enumerate(sums))
+      addToState(state, at(add(tile.row, index(r)), tile.column), sum, memory);
   });
 }

@@ -58,27 +58,46 @@ public:
             ArrayRef<Stream> streams);
   void emit(ChunkUpdateOp op, const Factors &factors, ArrayRef<Stream> streams);
 
-private:
+  /// Blocks of `step`, in a loop, and what is left over.
+  void forEachBlock(int64_t size, int64_t step,
+                    function_ref<void(Value, int64_t)> body);
+  SmallVector<Value> at(Value t) { return {index(0), index(0), t}; }
+  SmallVector<Value> at(Value t, Value d) { return {index(0), index(0), t, d}; }
+  /// The first `size` lanes.
+  Value firstLanes(Value size) {
+    return vector::CreateMaskOp::create(
+        b, loc, VectorType::get(lanes, b.getI1Type()), size);
+  }
+  /// Sums of row t from column j on as scores: decayed, and without what lies
+  /// above the diagonal.
+  Value weigh(ChunkScoresOp op, Value sums, Value t, Value j,
+              const Factors &factors);
+  /// What a state is multiplied by before a chunk's writes are added; null
+  /// without a decay.
+  struct Memory {
+    Value factor, residual; ///< Vectors.
+  };
+  Memory memoryOf(ChunkUpdateOp op, const Factors &factors, int64_t width);
+  void addToState(Value state, ValueRange place, Value sum,
+                  const Memory &memory);
   /// Where a tile of sums is, and how large.
   struct Tile {
     Value row, column;
     int64_t height, width;
   };
+  /// Prefetches the columns of a tile in one token of the next chunk.
+  void prefetch(ArrayRef<Stream> streams, const Tile &tile, Value token);
+  /// The same in the share of a tile of the state in all tokens.
+  void prefetchShare(ArrayRef<Stream> streams, const Tile &tile,
+                     int64_t stateRows);
+
+private:
   void forEachTile(Value output, function_ref<void(const Tile &)> body);
-  void forEachBlock(int64_t size, int64_t step,
-                    function_ref<void(Value, int64_t)> body);
   Rows addScores(Rows sums, Value scores, Value values, const Tile &tile,
                  bool diagonal, bool strict);
   Rows product(Rows sums, int64_t size,
                function_ref<Value(int64_t, Value)> left,
                function_ref<Value(Value)> right);
-  void prefetch(ArrayRef<Stream> streams, const Tile &tile, Value token);
-  SmallVector<Value> at(Value t) { return {index(0), index(0), t}; }
-  SmallVector<Value> at(Value t, Value d) { return {index(0), index(0), t, d}; }
-  Value firstLanes(Value size) {
-    return vector::CreateMaskOp::create(
-        b, loc, VectorType::get(lanes, b.getI1Type()), size);
-  }
   Value tokenOf(Value t, Value rows, bool reverse) {
     return reverse ? sub(sub(dim(rows, 2), index(1)), t) : t;
   }

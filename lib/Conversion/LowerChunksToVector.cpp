@@ -7,15 +7,17 @@
 //===----------------------------------------------------------------------===//
 //
 // Which ops have a lowering, which of them become one, and which rows of the
-// next chunk each product prefetches. ChunkVectors emits them.
+// next chunk each product prefetches. ChunkVectors emits them, ChunkProducts
+// the products in tiles.
 //
 //===----------------------------------------------------------------------===//
 
-#include "ChunkVectors.h"
+#include "ChunkProducts.h"
 
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Dialect/Remarks.h"
 #include "linattn/Transforms/Transforms.h"
+#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -106,6 +108,21 @@ static StringRef whyNoVectors(Operation *op, int64_t vectorBits) {
       return "rows that do not lie in memory as such";
   }
   return {};
+}
+
+/// The summands of a product that runs in tiles; none of one in vectors.
+static ArrayRef<int64_t> tileSummandsOf(Operation *op) {
+  return TypeSwitch<Operation *, ArrayRef<int64_t>>(op)
+      .Case<ChunkScoresOp, ChunkReadOp, ChunkUpdateOp>(
+          [](auto product) -> ArrayRef<int64_t> {
+            constexpr int64_t tileRows = 16;
+            for (Value matrix : product.getMatrices())
+              for (int64_t dim : {2, 3})
+                if (memrefOf(matrix).getDimSize(dim) % tileRows)
+                  return {};
+            return product.getSummands().value_or(ArrayRef<int64_t>());
+          })
+      .Default({});
 }
 
 //===----------------------------------------------------------------------===//
@@ -226,6 +243,18 @@ findStream(ChunkVectors &v, scf::ForOp loop, Value x, bool isWritten) {
 
 namespace {
 
+/// What the lines of a matrix in tiles are: its rows, its rows up to the
+/// diagonal or before it, its columns, or those of keys and columns of keys
+/// that are transposed.
+enum class TileRole {
+  Rows,
+  Scores,
+  StrictScores,
+  Columns,
+  KeyRows,
+  KeyColumns
+};
+
 /// Lowers the ops of a block one after the other.
 class BlockLowering {
 public:
@@ -233,21 +262,33 @@ public:
   struct Made {
     llvm::SmallDenseMap<Value, Value> keysT;
     llvm::SmallDenseMap<Value, ChunkVectors::Factors> factors;
+    llvm::MapVector<std::tuple<Value, TileRole, int64_t>, PackedTiles> tiles;
+  };
+  struct Target {
+    int64_t vectorBits, registers;
+    bool matrixUnit;
   };
 
-  BlockLowering(Block &block, int64_t vectorBits, int64_t registers, Made made)
-      : block(block), b(block.getParentOp()->getContext()),
-        vectorBits(vectorBits), registers(registers), made(std::move(made)) {}
+  BlockLowering(Block &block, const Target &target, Made made)
+      : block(block), b(block.getParentOp()->getContext()), target(target),
+        vectorBits(target.vectorBits), made(std::move(made)) {}
 
   void run();
 
 private:
   void findStreams();
   void lower(Operation *op);
+  void lowerScores(ChunkScoresOp op);
   void lowerRead(ChunkReadOp op);
+  void lowerUpdate(ChunkUpdateOp op);
   void invalidate(Operation *op);
+  Value transposedKeys(Value keys);
+  PackedTiles tilesOf(Value matrix, TileRole role, int64_t summands);
   ChunkVectors::Factors factorsOf(Value decay);
   ChunkVectors &at(Operation *op);
+  ArrayRef<int64_t> summandsOf(Operation *op) {
+    return target.matrixUnit ? tileSummandsOf(op) : ArrayRef<int64_t>();
+  }
   ArrayRef<ChunkVectors::Stream> streamsOf(Operation *op) {
     auto it = streams.find(op);
     return it == streams.end() ? ArrayRef<ChunkVectors::Stream>() : it->second;
@@ -255,7 +296,8 @@ private:
 
   Block &block;
   OpBuilder b;
-  int64_t vectorBits, registers;
+  const Target &target;
+  int64_t vectorBits;
   Made made;
   std::optional<ChunkVectors> vectors;
   llvm::SmallDenseMap<Operation *, SmallVector<ChunkVectors::Stream>> streams;
@@ -272,7 +314,7 @@ ChunkVectors &BlockLowering::at(Operation *op) {
   b.setInsertionPoint(op);
   if (!vectors || vectors->type != type) {
     int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
-    vectors.emplace(b, op->getLoc(), type, lanes, registers / 4);
+    vectors.emplace(b, op->getLoc(), type, lanes, target.registers / 4);
   }
   vectors->loc = op->getLoc();
   return *vectors;
@@ -314,14 +356,60 @@ ChunkVectors::Factors BlockLowering::factorsOf(Value decay) {
   return it->second;
 }
 
+Value BlockLowering::transposedKeys(Value keys) {
+  auto [it, isNew] = made.keysT.try_emplace(keys);
+  if (isNew)
+    it->second = vectors->transposedKeys(keys);
+  return it->second;
+}
+
+PackedTiles BlockLowering::tilesOf(Value matrix, TileRole role,
+                                   int64_t summands) {
+  auto known = made.tiles.find({matrix, role, summands});
+  if (known != made.tiles.end())
+    return known->second;
+  ChunkProducts products(*vectors);
+  auto pack = [&]() -> PackedTiles {
+    switch (role) {
+    case TileRole::Rows:
+      return products.packRows(matrix, summands);
+    case TileRole::Scores:
+    case TileRole::StrictScores:
+      return products.packScores(matrix, role == TileRole::StrictScores,
+                                 summands);
+    case TileRole::Columns:
+      return products.packColumns(matrix, summands);
+    case TileRole::KeyRows:
+      return products.packKeyRows(matrix, transposedKeys(matrix), summands);
+    case TileRole::KeyColumns:
+      return products.packKeyColumns(matrix, transposedKeys(matrix), summands);
+    }
+    llvm_unreachable("all roles are above");
+  };
+  return made.tiles[{matrix, role, summands}] = pack();
+}
+
 /// Forgets the values made of buffers that an op writes, or an op inside it.
 void BlockLowering::invalidate(Operation *op) {
   op->walk([&](DestinationStyleOpInterface writer) {
     for (Value output : writer.getDpsInits()) {
       made.keysT.erase(output);
       made.factors.erase(output);
+      made.tiles.remove_if(
+          [&](auto &made) { return std::get<0>(made.first) == output; });
     }
   });
+}
+
+void BlockLowering::lowerScores(ChunkScoresOp op) {
+  ChunkVectors::Factors factors = factorsOf(op.getDecay());
+  Value keysT = transposedKeys(op.getKeys());
+  ArrayRef<int64_t> summands = summandsOf(op);
+  if (summands.empty())
+    return vectors->emit(op, keysT, factors);
+  PackedTiles rows = tilesOf(op.getRows(), TileRole::Rows, summands[0]),
+              keys = tilesOf(op.getKeys(), TileRole::KeyColumns, summands[1]);
+  ChunkProducts(*vectors).emit(op, {rows, keys}, keysT, factors);
 }
 
 void BlockLowering::lowerRead(ChunkReadOp op) {
@@ -335,9 +423,40 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
     into = unpack.getOutput();
     lowered.push_back(unpack);
   }
-  vectors->emit(op, rows, bool(fill), into, streamsOf(op));
   if (fill)
     lowered.push_back(fill);
+  ArrayRef<int64_t> summands = summandsOf(op);
+  if (summands.empty())
+    return vectors->emit(op, rows, bool(fill), into, streamsOf(op));
+  TileRole role = op.getStrict() ? TileRole::StrictScores : TileRole::Scores;
+  SmallVector<PackedTiles> matrices{
+      tilesOf(rows.rows, TileRole::Rows, summands[0]),
+      tilesOf(op.getState(), TileRole::Columns, summands[1])};
+  summands = summands.drop_front(2);
+  for (Value scores : op.getScores()) {
+    matrices.push_back(tilesOf(scores, role, summands.front()));
+    summands = summands.drop_front();
+  }
+  for (auto [values, count] : llvm::zip_equal(op.getValues(), summands))
+    matrices.push_back(tilesOf(values, TileRole::Columns, count));
+  ChunkProducts(*vectors).emit(op, matrices, rows, bool(fill), into,
+                               streamsOf(op));
+}
+
+void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
+  ChunkVectors::Factors factors = factorsOf(op.getDecay());
+  ArrayRef<int64_t> summands = summandsOf(op);
+  if (summands.empty())
+    return vectors->emit(op, factors, streamsOf(op));
+  SmallVector<PackedTiles> matrices;
+  size_t writes = op.getKeys().size();
+  for (auto [keys, count] :
+       llvm::zip_equal(op.getKeys(), summands.take_front(writes)))
+    matrices.push_back(tilesOf(keys, TileRole::KeyRows, count));
+  for (auto [values, count] :
+       llvm::zip_equal(op.getValues(), summands.drop_front(writes)))
+    matrices.push_back(tilesOf(values, TileRole::Columns, count));
+  ChunkProducts(*vectors).emit(op, matrices, factors, streamsOf(op));
 }
 
 static bool decaysOtherBlock(Value numbers, Block &block) {
@@ -361,17 +480,9 @@ void BlockLowering::lower(Operation *op) {
         else
           v.emit(decay, factors);
       })
-      .Case([&](ChunkScoresOp scores) {
-        ChunkVectors::Factors factors = factorsOf(scores.getDecay());
-        auto [it, isNew] = made.keysT.try_emplace(scores.getKeys());
-        if (isNew)
-          it->second = v.transposedKeys(scores.getKeys());
-        v.emit(scores, it->second, factors);
-      })
+      .Case([&](ChunkScoresOp scores) { lowerScores(scores); })
       .Case([&](ChunkReadOp read) { lowerRead(read); })
-      .Case([&](ChunkUpdateOp update) {
-        v.emit(update, factorsOf(update.getDecay()), streamsOf(update));
-      });
+      .Case([&](ChunkUpdateOp update) { lowerUpdate(update); });
   lowered.push_back(op);
   invalidate(op);
   // A decay that is the same in every chunk.
@@ -390,7 +501,7 @@ void BlockLowering::run() {
       invalidate(&op);
     for (Region &region : op.getRegions())
       for (Block &inner : region)
-        BlockLowering(inner, vectorBits, registers, made).run();
+        BlockLowering(inner, target, made).run();
     auto structured = dyn_cast<DestinationStyleOpInterface>(op);
     if (!structured || !structured.hasPureBufferSemantics() ||
         !isChunkOp(&op)) {
@@ -451,13 +562,18 @@ struct LinAttnLowerChunksToVectorPass final
   using LinAttnLowerChunksToVectorPassBase::LinAttnLowerChunksToVectorPassBase;
 
   LogicalResult initialize(MLIRContext *context) override {
+    if (matrixUnit && vectorBits != 512)
+      return emitError(UnknownLoc::get(context))
+             << "expected vector-bits to be 512 with matrix-unit, but got "
+             << int64_t(vectorBits);
     return verifyVectorTarget(context, vectorBits, registers);
   }
 
   void runOnOperation() override {
     getOperation()->walk([](scf::ForallOp task) { moveToStack(task); });
+    BlockLowering::Target target{vectorBits, registers, matrixUnit};
     for (Block &block : getOperation()->getRegion(0))
-      BlockLowering(block, vectorBits, registers, BlockLowering::Made()).run();
+      BlockLowering(block, target, BlockLowering::Made()).run();
   }
 };
 

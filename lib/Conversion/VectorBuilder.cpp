@@ -16,11 +16,11 @@ using namespace mlir::linattn;
 /// them.
 static constexpr int64_t stackBytes = 64 << 10, taskStackBytes = 384 << 10;
 
-Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes) {
+Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes, Type element) {
   SmallVector<int64_t> shape;
   SmallVector<Value> dynamic;
   dispatchIndexOpFoldResults(sizes, dynamic, shape);
-  auto memref = MemRefType::get(shape, type);
+  auto memref = MemRefType::get(shape, element ? element : type);
   // A cache line, so that whole vectors never straddle two.
   IntegerAttr alignment = b.getI64IntegerAttr(64);
   if (Block *task = taskBody(); task && dynamic.empty() && fitsStack(memref)) {

@@ -48,9 +48,9 @@ public:
     return mul(ceilDiv(size, multiple), index(multiple));
   }
 
-  /// Scratch memory of the accumulation type, on the stack if it is small, else
-  /// released by `freeScratch`.
-  Value scratch(ArrayRef<OpFoldResult> sizes);
+  /// Scratch memory of the accumulation type or another one, on the stack if it
+  /// is small, else released by `freeScratch`.
+  Value scratch(ArrayRef<OpFoldResult> sizes, Type element = {});
   void freeScratch();
 
   // Whole vectors of scratch memory.

@@ -76,6 +76,23 @@ static SmallVector<Named> named(ValueRange values, StringRef name) {
       values, [&](Value value) -> Named { return {value, name}; });
 }
 
+/// `summands`, if given, are a number for each matrix.
+static LogicalResult verifySummands(Operation *op, Type type,
+                                    std::optional<ArrayRef<int64_t>> summands,
+                                    ValueRange matrices) {
+  if (!summands)
+    return success();
+  if (!type.isF32())
+    return op->emitOpError("expected summands only in f32, but got ") << type;
+  if (summands->size() != matrices.size())
+    return op->emitOpError("expected summands of ")
+           << matrices.size() << " matrices, but got " << summands->size();
+  for (int64_t count : *summands)
+    if (count < 1 || count > 3)
+      return op->emitOpError("expected 1, 2 or 3 summands, but got ") << count;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // pack, unpack
 //===----------------------------------------------------------------------===//
@@ -266,7 +283,14 @@ LogicalResult ChunkScoresOp::verify() {
   if ((getBefore() || getBonus()) && !getStrict()) // (CS5)
     return emitOpError("expected ") << (getBefore() ? "before" : "a bonus")
                                     << " only with strict, but got it without";
+  if (failed(verifySummands(*this, elementType(getOutput()), // (CS7)
+                            getSummands(), getMatrices())))
+    return failure();
   return verifyRelations(*this);
+}
+
+SmallVector<Value> ChunkScoresOp::getMatrices() {
+  return {getRows(), getKeys()};
 }
 
 SmallVector<DimRelation> ChunkSolveOp::getDimRelations() {
@@ -324,7 +348,17 @@ LogicalResult ChunkReadOp::verify() {
   if (getScores().size() != getValues().size()) // (CR3)
     return emitOpError("expected as many values as scores, but got ")
            << getValues().size() << " and " << getScores().size();
+  if (failed(verifySummands(*this, elementType(getOutput()), // (CR6)
+                            getSummands(), getMatrices())))
+    return failure();
   return verifyRelations(*this);
+}
+
+SmallVector<Value> ChunkReadOp::getMatrices() {
+  SmallVector<Value> matrices{getRows(), getState()};
+  llvm::append_range(matrices, getScores());
+  llvm::append_range(matrices, getValues());
+  return matrices;
 }
 
 SmallVector<DimRelation> ChunkUpdateOp::getDimRelations() {
@@ -364,5 +398,14 @@ LogicalResult ChunkUpdateOp::verify() {
   if (getKeys().size() != getValues().size()) // (CW1)
     return emitOpError("expected as many values as keys, but got ")
            << getValues().size() << " and " << getKeys().size();
+  if (failed(verifySummands(*this, elementType(getOutput()), // (CW4)
+                            getSummands(), getMatrices())))
+    return failure();
   return verifyRelations(*this);
+}
+
+SmallVector<Value> ChunkUpdateOp::getMatrices() {
+  SmallVector<Value> matrices(getKeys());
+  llvm::append_range(matrices, getValues());
+  return matrices;
 }

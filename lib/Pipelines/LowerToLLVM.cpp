@@ -137,6 +137,7 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   pm.addPass(createSCFToControlFlowPass());
 
   ConvertVectorToLLVMPassOptions vectorOptions;
+  vectorOptions.amx = options.amx;
   vectorOptions.vectorContractLowering =
       vector::VectorContractLowering::OuterProduct;
   vectorOptions.vectorTransposeLowering =

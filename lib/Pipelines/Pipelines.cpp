@@ -79,6 +79,22 @@ static std::optional<unsigned> getPrime(int option) {
   return option < 0 ? std::nullopt : std::optional<unsigned>(option);
 }
 
+/// Scans as tasks of chunks, as far as chunks have a lowering to vectors and,
+/// for a matrix unit, as far as it gains by them.
+static void addChunkTasks(OpPassManager &functions,
+                          const CPUPipelineOptions &options, bool forUnit) {
+  LinAttnExpandFormPassOptions expand;
+  expand.tasks = true;
+  expand.matrixUnit = forUnit;
+  expand.fastProducts = options.fastProducts;
+  functions.addPass(createLinAttnExpandFormPass(expand));
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+  if (forUnit)
+    functions.addPass(
+        createLinAttnSelectSummandsPass({bool(options.fastProducts)}));
+}
+
 void mlir::linattn::buildOptimizationPipeline(
     OpPassManager &pm, const CPUPipelineOptions &options) {
   // A module may come here without the checks.
@@ -87,6 +103,9 @@ void mlir::linattn::buildOptimizationPipeline(
   pm.addPass(createInlinerPass());
   OpPassManager &functions = pm.nest<func::FuncOp>();
   addRewrites(functions, options);
+  // The unit is asked for by name: no form is compared with it.
+  if (options.matrixUnit != ::linattn::MatrixUnit::None)
+    addChunkTasks(functions, options, /*forUnit=*/true);
   LinAttnSelectFormPassOptions select;
   select.form = options.form;
   select.vectorBits = options.vectorBits;
@@ -104,21 +123,12 @@ void mlir::linattn::buildOptimizationPipeline(
   addContract(pm, "structured");
 }
 
-/// Scans as tasks of chunks, as far as chunks have a lowering to vectors.
-static void addChunkTasks(OpPassManager &functions) {
-  LinAttnExpandFormPassOptions expand;
-  expand.tasks = true;
-  functions.addPass(createLinAttnExpandFormPass(expand));
-  functions.addPass(createCanonicalizerPass());
-  functions.addPass(createCSEPass());
-}
-
 void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
                                           const CPUPipelineOptions &options) {
   addImportsAndShapeChecks(pm, options.checkDecays);
   buildOptimizationPipeline(pm, options);
   if (options.throughChunks)
-    addChunkTasks(pm.nest<func::FuncOp>());
+    addChunkTasks(pm.nest<func::FuncOp>(), options, /*forUnit=*/false);
   pm.addNestedPass<func::FuncOp>(createLinAttnFuseTokensPass());
   buildBufferizePipeline(pm, {options.getLayout()});
   LinAttnFuseEpiloguePassOptions epilogue;
@@ -128,6 +138,11 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   LinAttnLowerChunksToVectorPassOptions chunks;
   chunks.vectorBits = options.vectorBits;
   chunks.registers = options.registers;
+  if (options.matrixUnit != ::linattn::MatrixUnit::None) {
+    chunks.matrixUnit = true;
+    // Tiles come with AVX-512, and are emulated in vectors of any width.
+    chunks.vectorBits = 512;
+  }
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerChunksToVectorPass(chunks));
   LinAttnLowerToVectorPassOptions vector;
   vector.vectorBits = options.vectorBits;
@@ -140,6 +155,11 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
       createLinAttnLowerContractionsPass(contractions));
   // Ops without a vector schedule run as scalar loops; a remark has said so.
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
+  // Elements of a field have no tiles and no subnormals.
+  bool isExact = options.prime >= 0;
+  if (options.matrixUnit == ::linattn::MatrixUnit::EmulatedAMX ||
+      (options.matrixUnit == ::linattn::MatrixUnit::AMX && isExact))
+    pm.addNestedPass<func::FuncOp>(createLinAttnEmulateAMXPass({isExact}));
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(createCSEPass());
   addContract(pm, "linalg");
@@ -153,6 +173,7 @@ void mlir::linattn::buildCPUPipeline(OpPassManager &pm,
   lower.prime = getPrime(options.prime);
   lower.avx512 = options.avx512;
   lower.avx512Bf16 = options.avx512Bf16;
+  lower.amx = options.matrixUnit == ::linattn::MatrixUnit::AMX;
   buildLowerToLLVMPipeline(pm, lower);
 }
 

@@ -103,6 +103,8 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
   cpu.cores = target.cores;
   cpu.avx512 = target.avx512;
   cpu.avx512Bf16 = target.avx512Bf16;
+  cpu.matrixUnit = resolveMatrixUnit(options);
+  cpu.fastProducts = options.math == Math::Fast;
   if (options.target == Target::Trace)
     return mlir::linattn::buildTracePipeline(pm, cpu);
   mlir::linattn::buildCPUPipeline(pm, cpu);

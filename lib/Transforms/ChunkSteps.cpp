@@ -172,7 +172,8 @@ Value ChunkSteps::scores(Value rows, Value keys, bool strict, bool before,
                          Value bonus) {
   Value into = square(rows);
   return ChunkScoresOp::create(b, loc, TypeRange{into.getType()}, rows, keys,
-                               decay, bonus, into, strict, before && decay)
+                               decay, bonus, into, strict, before && decay,
+                               /*summands=*/DenseI64ArrayAttr())
       ->getResult(0);
 }
 
@@ -180,7 +181,8 @@ Value ChunkSteps::read(Value rows, Value state, ArrayRef<Value> scores,
                        ArrayRef<Value> values, Value into, bool strict,
                        bool transpose) {
   return ChunkReadOp::create(b, loc, TypeRange{into.getType()}, rows, state,
-                             scores, values, into, strict, transpose)
+                             scores, values, into, strict, transpose,
+                             /*summands=*/DenseI64ArrayAttr())
       ->getResult(0);
 }
 
@@ -192,7 +194,8 @@ Value ChunkSteps::update(ArrayRef<Write> writes, Value decay, Value valueDecay,
     values.push_back(write.values);
   }
   return ChunkUpdateOp::create(b, loc, TypeRange{into.getType()}, keys, values,
-                               decay, valueDecay, into)
+                               decay, valueDecay, into,
+                               /*summands=*/DenseI64ArrayAttr())
       ->getResult(0);
 }
 

@@ -157,6 +157,8 @@ private:
       if (!op.hasPureTensorSemantics())
         return;
       StringRef why = whyNoChunkTasks(op);
+      if (why.empty() && matrixUnit)
+        why = whyNoMatrixUnit(op, fastProducts);
       if (why.empty())
         return scans.push_back(op);
       remark::missed(op.getLoc(), remarkNamed("expand-form"))
@@ -185,11 +187,18 @@ private:
       rewriter.replaceOp(op, tiled->replacements);
       auto head = cast<ScanOp>(tiled->tiledOps.front());
       rewriter.setInsertionPoint(head);
-      expand(rewriter, head, chunkSize, "", /*exact=*/true);
+      int64_t chunk = matrixUnit ? chunkOfMatrixUnit(head) : chunkSize;
+      expand(rewriter, head, chunk, "", /*exact=*/true);
       ++numExpanded;
     }
     getOperation()->walk([](ChunkPackOp op) { hoistGate(op); });
     return success();
+  }
+
+  /// Substitution grows with the chunk and runs in vectors; products of larger
+  /// chunks read the state less often.
+  static int64_t chunkOfMatrixUnit(ScanOp op) {
+    return op.getUpdate() == Update::Add ? 64 : 32;
   }
 
   /// The decay of a head is the same in every whole chunk.

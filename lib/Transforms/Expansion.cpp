@@ -149,7 +149,7 @@ CarriedValues Expansion::emitChunks(const Span &span, CarriedValues carried) {
 }
 
 /// Whole chunks, and what is left over as one chunk if its tokens can be
-/// counted, else token by token.
+/// counted, else in small chunks and token by token.
 CarriedValues Expansion::emitExactChunks(const Span &span,
                                          CarriedValues carried) {
   auto chunksOf = [&](Value from, Value to, int64_t tokens,
@@ -167,10 +167,23 @@ CarriedValues Expansion::emitExactChunks(const Span &span,
       carried = emitChunk(span, whole, b.getIndexAttr(*end % chunk), carried);
     return carried;
   }
-  Value rest = arith::RemUIOp::create(b, loc, span.end, index(chunk));
-  Value whole = arith::SubIOp::create(b, loc, span.end, rest);
-  carried = chunksOf(span.begin, whole, chunk, carried);
-  return chunksOf(whole, span.end, 1, carried);
+  // Of a large chunk many tokens may be left over: smaller ones come before
+  // single tokens.
+  constexpr int64_t smallChunk = 16;
+  Value done = span.begin;
+  for (int64_t tokens : {chunk, smallChunk, int64_t(1)}) {
+    if (tokens != chunk && tokens >= chunk)
+      continue;
+    Value until = span.end;
+    if (tokens > 1) {
+      Value left = arith::SubIOp::create(b, loc, span.end, done);
+      Value rest = arith::RemUIOp::create(b, loc, left, index(tokens));
+      until = arith::SubIOp::create(b, loc, span.end, rest);
+    }
+    carried = chunksOf(done, until, tokens, carried);
+    done = until;
+  }
+  return carried;
 }
 
 Value Expansion::slice(Value x, const Span &span, OpFoldResult first,

@@ -111,6 +111,20 @@ StringRef mlir::linattn::whyNoChunkTasks(ScanOp op) {
   return {};
 }
 
+StringRef mlir::linattn::whyNoMatrixUnit(ScanOp op, bool fastProducts) {
+  if (!getElementTypeOrSelf(op.getState()).isF32())
+    return "its state is not f32";
+  if (fastProducts)
+    return {};
+  for (Value tokens : {op.getQuery(), op.getKey(), op.getValue()})
+    if (Type type = getElementTypeOrSelf(tokens);
+        !type.isBF16() && !type.isF16())
+      return "its tokens have more than 16 bits, for which a matrix unit of "
+             "bf16 "
+             "takes six products in place of one";
+  return {};
+}
+
 LogicalResult mlir::linattn::verifyForm(ScanOp op, Form form) {
   std::string why = whyNotForm(op, form);
   if (why.empty())

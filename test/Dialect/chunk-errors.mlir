@@ -376,3 +376,43 @@ func.func @update_cw3(%a: memref<2x4x3x8xf64>, %b: memref<2x4x3x5xf64>, %c: memr
   linattn.chunk.update keys(%a) values(%b) into(%c) : (memref<2x4x3x8xf64>, memref<2x4x3x5xf64>, memref<2x4x8x5xf32>) -> ()
   return
 }
+
+// -----
+
+func.func @scores_cs7(%a: memref<2x4x3x8xf32>, %b: memref<2x4x3x3xf32>) {
+  // expected-error @+1 {{expected summands of 2 matrices, but got 1}}
+  linattn.chunk.scores %a, %a into(%b) {summands = array<i64: 1>} : (memref<2x4x3x8xf32>, memref<2x4x3x8xf32>, memref<2x4x3x3xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @scores_cs7_count(%a: memref<2x4x3x8xf32>, %b: memref<2x4x3x3xf32>) {
+  // expected-error @+1 {{expected 1, 2 or 3 summands, but got 4}}
+  linattn.chunk.scores %a, %a into(%b) {summands = array<i64: 1, 4>} : (memref<2x4x3x8xf32>, memref<2x4x3x8xf32>, memref<2x4x3x3xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @scores_cs7_type(%a: memref<2x4x3x8xf64>, %b: memref<2x4x3x3xf64>) {
+  // expected-error @+1 {{expected summands only in f32, but got 'f64'}}
+  linattn.chunk.scores %a, %a into(%b) {summands = array<i64: 1, 1>} : (memref<2x4x3x8xf64>, memref<2x4x3x8xf64>, memref<2x4x3x3xf64>) -> ()
+  return
+}
+
+// -----
+
+func.func @read_cr6(%a: memref<2x4x3x8xf32>, %b: memref<2x4x8x5xf32>, %c: memref<2x4x3x3xf32>, %d: memref<2x4x3x5xf32>) {
+  // expected-error @+1 {{expected summands of 4 matrices, but got 2}}
+  linattn.chunk.read %a, %b scores(%c) values(%d) into(%d) {summands = array<i64: 1, 2>} : (memref<2x4x3x8xf32>, memref<2x4x8x5xf32>, memref<2x4x3x3xf32>, memref<2x4x3x5xf32>, memref<2x4x3x5xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @update_cw4(%k: memref<2x4x3x8xf32>, %v: memref<2x4x3x5xf32>, %s: memref<2x4x8x5xf32>) {
+  // expected-error @+1 {{expected 1, 2 or 3 summands, but got 0}}
+  linattn.chunk.update keys(%k) values(%v) into(%s) {summands = array<i64: 0, 1>} : (memref<2x4x3x8xf32>, memref<2x4x3x5xf32>, memref<2x4x8x5xf32>) -> ()
+  return
+}

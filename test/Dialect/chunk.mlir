@@ -72,3 +72,15 @@ func.func @read_and_update(%q: memref<2x8x3x8xf32>, %k: memref<2x4x3x8xf32>, %v:
   linattn.chunk.update decay(%g) into(%s) : (memref<2x4x3x8xf32>, memref<2x4x8x5xf32>) -> ()
   return
 }
+
+// CHECK-LABEL: func.func @summands
+func.func @summands(%q: memref<1x1x16x32xf32>, %v: memref<1x1x16x16xf32>, %p: memref<1x1x16x16xf32>, %s: memref<1x1x32x16xf32>) {
+  // CHECK: linattn.chunk.scores %{{.+}}, %{{.+}} into(%{{.+}}) {strict, summands = array<i64: 1, 2>} :
+  linattn.chunk.scores %q, %q into(%p) {strict, summands = array<i64: 1, 2>} : (memref<1x1x16x32xf32>, memref<1x1x16x32xf32>, memref<1x1x16x16xf32>) -> ()
+  // CHECK: linattn.chunk.read %{{.+}}, %{{.+}} scores(%{{.+}}) values(%{{.+}}) into(%{{.+}}) {summands = array<i64: 1, 2, 2, 1>} :
+  linattn.chunk.read %q, %s scores(%p) values(%v) into(%v) {summands = array<i64: 1, 2, 2, 1>}
+    : (memref<1x1x16x32xf32>, memref<1x1x32x16xf32>, memref<1x1x16x16xf32>, memref<1x1x16x16xf32>, memref<1x1x16x16xf32>) -> ()
+  // CHECK: linattn.chunk.update keys(%{{.+}}) values(%{{.+}}) into(%{{.+}}) {summands = array<i64: 3, 1>} :
+  linattn.chunk.update keys(%q) values(%v) into(%s) {summands = array<i64: 3, 1>} : (memref<1x1x16x32xf32>, memref<1x1x16x16xf32>, memref<1x1x32x16xf32>) -> ()
+  return
+}

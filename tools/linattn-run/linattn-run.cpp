@@ -79,6 +79,16 @@ struct CommandLine {
       "check-decays",
       cl::desc("Fail where a decay among the arguments is positive or NaN"),
       cl::cat(category)};
+  cl::opt<MatrixUnit> matrixUnit{
+      "matrix-unit",
+      cl::desc("What multiplies matrices of 16-bit tokens (default: "
+               "LINATTN_MATRIX_UNIT, else none)"),
+      cl::values(clEnumValN(MatrixUnit::None, "none", "vectors"),
+                 clEnumValN(MatrixUnit::AMX, "amx",
+                            "the tiles of AMX, where there are any"),
+                 clEnumValN(MatrixUnit::EmulatedAMX, "emulated",
+                            "vectors that compute what AMX does")),
+      cl::cat(category)};
   cl::opt<Math> math{
       "math", cl::desc("Arithmetic (default: LINATTN_MATH, else strict)"),
       cl::values(clEnumValN(Math::Strict, "strict",
@@ -159,6 +169,8 @@ CompilerOptions getCompilerOptions(const CommandLine &options, Target target) {
   compilerOptions.isolated = !options.trusted;
   if (options.math.getNumOccurrences())
     compilerOptions.math = options.math;
+  if (options.matrixUnit.getNumOccurrences())
+    compilerOptions.matrixUnit = options.matrixUnit;
   return compilerOptions;
 }
 

@@ -53,6 +53,9 @@ struct VectorTarget {
   int64_t l1 = 0, cores = 1;
   /// AVX-512 with doublewords and quadwords, and its conversions to bf16.
   bool avx512 = false, avx512Bf16 = false;
+  /// Tiles of AMX with products of bf16, which the operating system may yet
+  /// withhold.
+  bool amx = false;
 
   int64_t firstCache() const {
     return l1 > 0 ? l1 : (vectorBits >= 512 ? 48 : 32) * 1024;

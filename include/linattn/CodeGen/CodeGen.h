@@ -48,6 +48,15 @@ const std::string &getTargetFeatures();
 /// The arithmetic that LINATTN_MATH names; strict if it is not set.
 llvm::Expected<Math> getDefaultMath();
 
+/// The matrix unit that LINATTN_MATRIX_UNIT names; none if it is not set.
+llvm::Expected<MatrixUnit> getDefaultMatrixUnit();
+
+/// The matrix unit that code is made for: that of the options if the machine
+/// has it and this process may use it. Then `why`, if given, says nothing, else
+/// why it is none.
+MatrixUnit resolveMatrixUnit(const CompilerOptions &options,
+                             std::string *why = nullptr);
+
 /// Optimises and emits a module of the LLVM dialect for this machine.
 llvm::Expected<llvm::SmallVector<char, 0>>
 generateCode(mlir::ModuleOp module, const Signature &signature,

@@ -35,8 +35,16 @@ struct ScheduleHints {
   int64_t multiprocessors = 0, bandwidth = 0;
 };
 
+/// What multiplies matrices of 16-bit tokens on a CPU: its vectors, the tiles
+/// of AMX, or vectors that compute what AMX does, bit by bit.
+enum class MatrixUnit { None, AMX, EmulatedAMX };
+
 struct CompilerOptions {
   Target target = Target::CPU;
+  /// Of a CPU. Unless given, what LINATTN_MATRIX_UNIT in the environment names
+  /// (none, amx or emulated), else none. AMX that the machine lacks, or the
+  /// operating system withholds, is none.
+  std::optional<MatrixUnit> matrixUnit;
   /// Unless given, what LINATTN_MATH in the environment names, else strict.
   std::optional<Math> math;
   /// Of NVVM: what to compile for, "sm_90"; empty means what LINATTN_CHIP in

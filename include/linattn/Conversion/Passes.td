@@ -136,6 +136,13 @@ def LinAttnLowerChunksToVectorPass
     of the next chunk, the last one those of the next head; the buffers of a
     chunk lie on the task's stack.
 
+    With `matrix-unit`, products with `summands` are `amx.tile_mulf` of tiles of 16 rows
+    of 32 bf16, in blocks of two by two tiles of sums. Their matrices are split into
+    summands and packed in pairs once for all products. Decays, masks and gates meet the
+    sums as vectors. Where a matrix holds a number that is not finite, or too large for
+    bf16, the product runs in vectors: a tile would multiply it by the zeros above the
+    diagonal.
+
     A shift, a denominator, a decay per channel, a bonus, a transpose, several
     heads and sizes that are not known stay for `linattn-lower-to-loops`, and a
     remark says so.
@@ -163,7 +170,55 @@ def LinAttnLowerChunksToVectorPass
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"512",
            "Width of a vector register in bits, a power of two from 128 on">,
     Option<"registers", "registers", "int64_t", /*default=*/"32",
-           "Number of vector registers, a power of two from 16 on">
+           "Number of vector registers, a power of two from 16 on">,
+    Option<"matrixUnit", "matrix-unit", "bool", /*default=*/"false",
+           "Products with summands run in the tiles of AMX; vectors have 512 bits">
+  ];
+  let dependentDialects = [
+    "::mlir::amx::AMXDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def LinAttnEmulateAMXPass : Pass<"linattn-emulate-amx", "::mlir::func::FuncOp"> {
+  let summary = "Lower the tiles of AMX to vectors that compute the same bits";
+  let description = [{
+    A tile becomes a buffer on the stack, as it would be a register, and a loop over its
+    rows. Tiles stay in the block that they are made in; those that a loop carries, and products of other types
+    than bf16, are errors. `amx.tile_mulf` computes for each sum, as the unit does:
+
+    ```
+    even = fma(a_30, b_30, … fma(a_2, b_2, fma(a_0, b_0, 0)))
+    odd  = fma(a_31, b_31, … fma(a_3, b_3, fma(a_1, b_1, 0)))
+    sum  = sum + (even + odd)
+    ```
+
+    rounded to nearest even, with subnormal operands, intermediates and results flushed
+    to zero of their sign. With `keep-subnormals` nothing is flushed, which has no meaning
+    in a prime field.
+
+    Before:
+
+    ```mlir
+    %y = amx.tile_mulf %a, %b, %x : !amx.tile<16x32xbf16>, !amx.tile<16x32xbf16>, !amx.tile<16x16xf32>
+    ```
+
+    After, the innermost loop, over the pairs of one row of sums:
+
+    ```mlir
+    %chains:2 = scf.for %p = %c0 to %c16 step %c1 iter_args(%even = %zero, %odd = %zero) {
+      %pairs = vector.load %tileB[%p, %c0] : memref<16x32xbf16>, vector<32xbf16>
+      …
+      %even1 = vector.fma %a0, %b0, %even : vector<16xf32>
+      %odd1 = vector.fma %a1, %b1, %odd : vector<16xf32>
+      scf.yield %even1, %odd1
+    }
+    ```
+  }];
+  let options = [
+    Option<"keepSubnormals", "keep-subnormals", "bool", /*default=*/"false",
+           "Flush nothing">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

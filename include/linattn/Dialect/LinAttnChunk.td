@@ -36,7 +36,15 @@ class LinAttn_ChunkOp<string mnemonic, list<Trait> traits = []>
   code intoOutput = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
   }];
+  code intoOutputOfMatrices = intoOutput # [{
+    /// What the op multiplies, in the order of `summands`.
+    ::llvm::SmallVector<::mlir::Value> getMatrices();
+  }];
 }
+
+// A matrix unit multiplies bf16 numbers. `summands` says how many of them stand
+// for one element of each matrix of a product.
+def LinAttn_Summands : OptionalAttr<DenseI64ArrayAttr>;
 
 //===----------------------------------------------------------------------===//
 // pack, unpack
@@ -232,6 +240,12 @@ def LinAttn_ChunkScoresOp : LinAttn_ChunkOp<"scores", [AttrSizedOperandSegments]
     P_tt = Σ_d x_td u_d k_td. Rows may have more heads than keys: head h meets key
     head ⌊h·Hk/H⌋, and decay and bonus likewise.
 
+    `summands` permits a matrix unit to replace each element of rows and of keys by
+    the sum of so many bf16 numbers, each what those before it left over, rounded to
+    nearest even. Of the products of summands a and b, counted from 0, those with
+    a + b below the larger count are summed. Without it products are in the element
+    type.
+
     Constraints, beside the operand types:
     - (CS1) rows and keys agree in batch size, tokens and head size.
     - (CS2) the output is `[B, H, C, C]` with the heads of the rows.
@@ -239,6 +253,8 @@ def LinAttn_ChunkScoresOp : LinAttn_ChunkOp<"scores", [AttrSizedOperandSegments]
     - (CS4) decay is `[B, Hg, C]` or `[B, Hg, C, N]`, bonus `[Hu, N]`.
     - (CS5) before and bonus go with strict only.
     - (CS6) rows, keys, decay and output have the same element type.
+    - (CS7) summands are two numbers, of rows and keys, each 1, 2 or 3; the op is in
+      f32.
 
     Example:
 
@@ -251,12 +267,13 @@ def LinAttn_ChunkScoresOp : LinAttn_ChunkOp<"scores", [AttrSizedOperandSegments]
   let arguments = (ins
     LinAttn_Rows:$rows, LinAttn_Rows:$keys,
     Optional<LinAttn_RowsOrNumbers>:$decay, Optional<LinAttn_Bonus>:$bonus,
-    LinAttn_Scores:$output, UnitAttr:$strict, UnitAttr:$before);
+    LinAttn_Scores:$output, UnitAttr:$strict, UnitAttr:$before,
+    LinAttn_Summands:$summands);
   let assemblyFormat = [{
     $rows `,` $keys (`decay` `(` $decay^ `)`)? (`bonus` `(` $bonus^ `)`)?
     `into` `(` $output `)` attr-dict `:` functional-type(operands, results)
   }];
-  let extraClassDeclaration = intoOutput;
+  let extraClassDeclaration = intoOutputOfMatrices;
 }
 
 def LinAttn_ChunkSolveOp : LinAttn_ChunkOp<"solve"> {
@@ -311,7 +328,8 @@ def LinAttn_ChunkReadOp : LinAttn_ChunkOp<"read", [AttrSizedOperandSegments]> {
 
     Values of later tokens are left out, not multiplied by 0. Rows, scores and
     output have the same heads; state and values may have fewer, head h reads
-    head ⌊h·Hs/H⌋.
+    head ⌊h·Hs/H⌋. `summands` are those of `linattn.chunk.scores`, for each product
+    those of its two matrices.
 
     Constraints, beside the operand types:
     - (CR1) rows, state and output agree in batch size; rows and output in head
@@ -322,6 +340,8 @@ def LinAttn_ChunkReadOp : LinAttn_ChunkOp<"read", [AttrSizedOperandSegments]> {
       values `[B, Hv, C, N]` with the N of the output.
     - (CR4) the head counts of state and values divide that of the output.
     - (CR5) all have the same element type.
+    - (CR6) summands are a number for rows, state, each scores and each values, in
+      the order of the operands, each 1, 2 or 3; the op is in f32.
 
     Example:
 
@@ -334,12 +354,12 @@ def LinAttn_ChunkReadOp : LinAttn_ChunkOp<"read", [AttrSizedOperandSegments]> {
   let arguments = (ins
     LinAttn_Rows:$rows, LinAttn_State:$state, Variadic<LinAttn_Scores>:$scores,
     Variadic<LinAttn_Rows>:$values, LinAttn_Rows:$output, UnitAttr:$strict,
-    UnitAttr:$transpose);
+    UnitAttr:$transpose, LinAttn_Summands:$summands);
   let assemblyFormat = [{
     $rows `,` $state (`scores` `(` $scores^ `)`)? (`values` `(` $values^ `)`)?
     `into` `(` $output `)` attr-dict `:` functional-type(operands, results)
   }];
-  let extraClassDeclaration = intoOutput;
+  let extraClassDeclaration = intoOutputOfMatrices;
 }
 
 def LinAttn_ChunkUpdateOp : LinAttn_ChunkOp<"update", [AttrSizedOperandSegments]> {
@@ -353,12 +373,15 @@ def LinAttn_ChunkUpdateOp : LinAttn_ChunkOp<"update", [AttrSizedOperandSegments]
     decayed to the end of the chunk (`linattn.chunk.decay … {to_end}`). In f32,
     what the rounding of the factor e^{Σ g} leaves over, times S, is added to the
     writes: a slow decay would lose it at every chunk, always the same way.
+    `summands` are those of `linattn.chunk.scores`; the state itself is not rounded.
 
     Constraints, beside the operand types:
     - (CW1) there are as many values as keys, with the batch size and heads of the
       state `[B, H, K, V]`; keys are `[B, H, C, K]`, values `[B, H, C, V]`.
     - (CW2) decay is `[B, H, C]` or `[B, H, C, K]`, value_decay `[B, H, C, V]`.
     - (CW3) all have the same element type.
+    - (CW4) summands are a number for each keys and then for each values, each 1, 2
+      or 3; the op is in f32.
 
     Example:
 
@@ -371,13 +394,13 @@ def LinAttn_ChunkUpdateOp : LinAttn_ChunkOp<"update", [AttrSizedOperandSegments]
   let arguments = (ins
     Variadic<LinAttn_Rows>:$keys, Variadic<LinAttn_Rows>:$values,
     Optional<LinAttn_RowsOrNumbers>:$decay, Optional<LinAttn_Rows>:$value_decay,
-    LinAttn_State:$output);
+    LinAttn_State:$output, LinAttn_Summands:$summands);
   let assemblyFormat = [{
     (`keys` `(` $keys^ `)`)? (`values` `(` $values^ `)`)?
     (`decay` `(` $decay^ `)`)? (`value_decay` `(` $value_decay^ `)`)?
     `into` `(` $output `)` attr-dict `:` functional-type(operands, results)
   }];
-  let extraClassDeclaration = intoOutput;
+  let extraClassDeclaration = intoOutputOfMatrices;
 }
 
 #endif // LINATTN_DIALECT_LINATTNCHUNK_TD

@@ -43,6 +43,8 @@ struct LowerToLLVMOptions {
   std::optional<unsigned> prime;
   /// The instruction sets that `linattn-expand-math` may use.
   bool avx512 = false, avx512Bf16 = false;
+  /// Whether there are tiles of AMX.
+  bool amx = false;
   /// Let long loops end early: `linattn-insert-polls`. The runtime defines the
   /// flag they look at.
   bool polls = true;

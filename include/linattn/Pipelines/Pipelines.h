@@ -91,6 +91,19 @@ struct CPUPipelineOptions : EntryPipelineOptions,
       *this, "avx512-bf16",
       llvm::cl::desc("Use the conversions of AVX-512 to bf16"),
       llvm::cl::init(false)};
+  Option<::linattn::MatrixUnit> matrixUnit{
+      *this, "matrix-unit",
+      llvm::cl::desc("What multiplies the matrices of 16-bit tokens"),
+      llvm::cl::init(::linattn::MatrixUnit::None),
+      llvm::cl::values(
+          clEnumValN(::linattn::MatrixUnit::None, "none", "vectors"),
+          clEnumValN(::linattn::MatrixUnit::AMX, "amx", "the tiles of AMX"),
+          clEnumValN(::linattn::MatrixUnit::EmulatedAMX, "emulated",
+                     "vectors that compute what AMX does"))};
+  Option<bool> fastProducts{
+      *this, "fast-products",
+      llvm::cl::desc("A matrix unit takes one bf16 number for each element"),
+      llvm::cl::init(false)};
 };
 
 struct ReferencePipelineOptions

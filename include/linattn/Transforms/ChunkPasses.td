@@ -26,8 +26,13 @@ def LinAttnExpandFormPass
     and heads, and only those that `linattn-lower-chunks-to-vector` takes whole: one
     head for each state, head sizes that are multiples of 16, no decay per channel,
     no feature map, no normaliser, no packed sequences. The size of every chunk is
-    known there: tokens that are left over are one shorter chunk, or come token by token if
-    their number is dynamic. Other scans stay, and a remark says why.
+    known there: tokens that are left over are one shorter chunk, or, if their number is
+    dynamic, come in chunks of 16 and then token by token. Other scans stay, and a remark says why.
+
+    With `matrix-unit`, tasks are made of the scans alone whose products a matrix unit of
+    bf16 gains by: those of 16-bit tokens with a state in f32, under `fast-products` also
+    those of f32 tokens. Their chunks are 64 tokens, 32 under a delta rule or `dplr`, unless
+    their schedule says otherwise.
 
     Before:
 
@@ -57,7 +62,11 @@ def LinAttnExpandFormPass
     Option<"chunkSize", "chunk-size", "int64_t", /*default=*/"16",
            "Tokens per chunk where the schedule does not say">,
     Option<"tasks", "tasks", "bool", /*default=*/"false",
-           "One task a head, for the scans whose chunks have a lowering to vectors">
+           "One task a head, for the scans whose chunks have a lowering to vectors">,
+    Option<"matrixUnit", "matrix-unit", "bool", /*default=*/"false",
+           "With tasks: only for the scans that a matrix unit gains by">,
+    Option<"fastProducts", "fast-products", "bool", /*default=*/"false",
+           "With matrix-unit: also for those of f32 tokens">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -66,6 +75,45 @@ def LinAttnExpandFormPass
   ];
   let statistics = [
     Statistic<"numExpanded", "num-expanded", "Number of ops expanded">
+  ];
+}
+
+def LinAttnSelectSummandsPass
+    : Pass<"linattn-select-summands", "::mlir::func::FuncOp"> {
+  let summary = "Choose by how many bf16 numbers a matrix unit replaces an f32";
+  let description = [{
+    Writes the `summands` of the products of a chunk on tensors that a matrix unit can
+    run: in f32, of one head, with sizes that are known multiples of 16.
+
+    | matrix | summands | under `fast-products` |
+    |---|---|---|
+    | bf16 tokens, packed with a scale that is a power of two and without a gate | 1, exact | 1 |
+    | f16 tokens likewise | 2, exact | 1 |
+    | all others: states, scores, decayed keys, δ of a delta rule | 2 | 1 |
+    | f32 tokens | 2 | 2 |
+
+    Two summands hold 16 bits of the significand or more. A product without summands stays
+    one of vectors, and a remark says why.
+
+    Before:
+
+    ```mlir
+    %p = linattn.chunk.scores %q, %k into(%dest)
+      : (tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>) -> tensor<1x1x64x64xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %p = linattn.chunk.scores %q, %k into(%dest) {summands = array<i64: 1, 1>} : …
+    ```
+  }];
+  let options = [
+    Option<"fastProducts", "fast-products", "bool", /*default=*/"false",
+           "One summand of everything but f32 tokens">
+  ];
+  let statistics = [
+    Statistic<"numProducts", "num-products", "Number of ops with summands">
   ];
 }
 

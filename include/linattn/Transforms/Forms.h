@@ -28,6 +28,10 @@ StringRef whyNoVectorSchedule(ScanOp op);
 /// lowering to vectors, as a sentence; empty if it can.
 StringRef whyNoChunkTasks(ScanOp op);
 
+/// Why a matrix unit of bf16 brings the tasks of a scan nothing, as a sentence;
+/// empty if it does. `fastProducts` is the option of the passes.
+StringRef whyNoMatrixUnit(ScanOp op, bool fastProducts);
+
 /// Emits "cannot run in form …: …" for an illegal form.
 LogicalResult verifyForm(ScanOp op, Form form);
 

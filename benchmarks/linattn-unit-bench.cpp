@@ -1,0 +1,232 @@
+//===- linattn-unit-bench.cpp - Tiles of AMX beside vectors ---------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Times the kernels of bf16 tokens with products in tiles and in vectors, call
+// by call in turn on one thread, beside the ceilings of both units. Prints
+// medians, and the median of the ratio of two calls that follow one another.
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn-c/Runtime.h"
+#include "linattn/Compiler/Compiler.h"
+#include "linattn/Peak/FmaPeak.h"
+#include "linattn/Peak/TilePeak.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+#include <chrono>
+#include <cmath>
+#include <random>
+
+using namespace linattn;
+using namespace llvm;
+
+static cl::OptionCategory category("linattn-unit-bench options");
+static cl::list<int64_t> sizes("d", cl::desc("Head sizes (default: 64,128)"),
+                               cl::CommaSeparated, cl::cat(category));
+static cl::opt<int64_t> tokens("t", cl::desc("Tokens"), cl::init(4096),
+                               cl::cat(category));
+static cl::opt<int64_t> heads("heads", cl::desc("Heads"), cl::init(8),
+                              cl::cat(category));
+static cl::opt<int> repetitions("repetitions", cl::desc("Calls of each"),
+                                cl::init(31), cl::cat(category));
+static cl::opt<bool>
+    emulate("emulate",
+            cl::desc("Tiles in vectors that compute what AMX does: checks this "
+                     "program where there is no AMX, its times mean nothing"),
+            cl::cat(category));
+
+static int fail(const Twine &message) {
+  errs() << "linattn-unit-bench: " << message << "\n";
+  return 1;
+}
+
+static double seconds() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+static double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2,
+                   values.end());
+  return values[values.size() / 2];
+}
+
+namespace {
+
+struct Rule {
+  const char *name;
+  /// Decays: none, [H] or [H, T].
+  int decayRank;
+  bool isDelta;
+};
+
+constexpr Rule rules[] = {{"linear", 0, false},
+                          {"retention", 1, false},
+                          {"scalar decay", 2, false},
+                          {"delta", 0, true},
+                          {"gated delta", 2, true}};
+
+/// One rule at one size.
+class Comparison {
+public:
+  Comparison(const Rule &rule, int64_t size) : rule(rule), size(size) {
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    // Keys of length 1, as delta rules have them.
+    float scale = 1 / std::sqrt(static_cast<float>(size));
+    for (std::vector<uint16_t> *x : {&q, &k, &v, &o[0], &o[1]})
+      for (int64_t i = 0; i < heads * tokens * size; ++i)
+        x->push_back(toBFloat(scale * normal(random)));
+    for (int64_t i = 0; i < heads * tokens; ++i) {
+      g.push_back(-0.1f * std::abs(normal(random)));
+      beta.push_back(0.5f);
+    }
+  }
+
+  /// Returns an error, or prints a line.
+  Error run() {
+    auto vectors = compile(MatrixUnit::None);
+    if (!vectors)
+      return vectors.takeError();
+    auto tiles = compile(emulate ? MatrixUnit::EmulatedAMX : MatrixUnit::AMX);
+    if (!tiles)
+      return tiles.takeError();
+    std::vector<double> times[2], ratios;
+    for (int i = 0; i <= repetitions; ++i) {
+      double taken[2];
+      for (int unit = 0; unit < 2; ++unit) {
+        double start = seconds();
+        if (Error error = (unit ? *tiles : *vectors)
+                              .run(getInputs(), {view(o[unit])}, {1}))
+          return error;
+        taken[unit] = seconds() - start;
+      }
+      if (i == 0) // Pages and caches were cold.
+        continue;
+      ratios.push_back(taken[0] / taken[1]);
+      for (int unit = 0; unit < 2; ++unit)
+        times[unit].push_back(taken[unit]);
+    }
+    double flops = 4.0 * tokens * heads * size * size;
+    outs() << formatv("| {0} | {1} | {2:F3} | {3:F3} | {4:F2} | {5:F1} | "
+                      "{6:E1} |\n",
+                      rule.name, size, 1e3 * median(times[0]),
+                      1e3 * median(times[1]), median(ratios),
+                      flops / median(times[1]) / 1e9, difference());
+    outs().flush();
+    return Error::success();
+  }
+
+private:
+  static uint16_t toBFloat(float x) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    return static_cast<uint16_t>((bits + 0x8000) >> 16);
+  }
+  static float toFloat(uint16_t x) {
+    uint32_t bits = static_cast<uint32_t>(x) << 16;
+    float wide;
+    std::memcpy(&wide, &bits, sizeof wide);
+    return wide;
+  }
+
+  Expected<Kernel> compile(MatrixUnit unit) const {
+    std::string t = formatv("tensor<1x{0}x{1}x{2}xbf16>", heads, tokens, size);
+    std::string s = formatv("tensor<1x{0}x{1}x{1}xf32>", heads, size);
+    std::string n = formatv("tensor<1x{0}x{1}xf32>", heads, tokens);
+    std::string g =
+        rule.decayRank == 1 ? formatv("tensor<{0}xf32>", heads).str() : n;
+    std::string clauses, types;
+    if (rule.decayRank) {
+      clauses += "decay(%g) ";
+      types += g + ", ";
+    }
+    if (rule.isDelta) {
+      clauses += "beta(%b) update(delta) ";
+      types += n + ", ";
+    }
+    CompilerOptions options;
+    options.matrixUnit = unit;
+    return Compiler(options).compile(formatv(R"(
+func.func @f(%q: {0}, %k: {0}, %v: {0}, %g: {2}, %b: {3}) -> {0} {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {1}
+  %s = linalg.fill ins(%zero : f32) outs(%e : {1}) -> {1}
+  %i = tensor.empty() : {0}
+  %o, %last = linattn.scan %q, %k, %v {4}into(%i) init(%s)
+    : ({0}, {0}, {0}, {5}{0}, {1}) -> ({0}, {1})
+  return %o : {0}
+})",
+                                             t, s, g, n, clauses, types)
+                                         .str());
+  }
+
+  BufferView view(std::vector<uint16_t> &x) const {
+    return BufferView(x.data(), DType::BF16, {1, heads, tokens, size});
+  }
+  std::vector<BufferView> getInputs() {
+    BufferView decay =
+        rule.decayRank == 1
+            ? BufferView(g.data(), DType::F32, {heads})
+            : BufferView(g.data(), DType::F32, {1, heads, tokens});
+    return {view(q), view(k), view(v), decay,
+            BufferView(beta.data(), DType::F32, {1, heads, tokens})};
+  }
+
+  /// The greatest difference over the greatest value.
+  double difference() const {
+    double worst = 0, largest = 0;
+    for (size_t i = 0; i < o[0].size(); ++i) {
+      double x = toFloat(o[0][i]), y = toFloat(o[1][i]);
+      worst = std::max(worst, std::abs(x - y));
+      largest = std::max(largest, std::abs(x));
+    }
+    return worst / largest;
+  }
+
+  const Rule &rule;
+  int64_t size;
+  std::vector<uint16_t> q, k, v, o[2];
+  std::vector<float> g, beta;
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv,
+                              "Times products in tiles beside vectors.\n");
+  if (tokens <= 0 || heads <= 0 || repetitions <= 0)
+    return fail("expected --t, --heads and --repetitions to be positive");
+  std::vector<int64_t> allSizes(sizes.begin(), sizes.end());
+  if (allSizes.empty())
+    allSizes = {64, 128};
+  for (int64_t size : allSizes)
+    if (size <= 0 || size % 16)
+      return fail("expected --d to be positive multiples of 16, but got " +
+                  Twine(size));
+  double ceiling = linattn_request_amx() ? measureTileGflops() : 0;
+  if (ceiling == 0 && !emulate) {
+    outs() << "no AMX: the machine lacks it, or the operating system withholds "
+              "it\n";
+    return 0;
+  }
+  outs() << formatv("bf16, T = {0}, {1} heads, one thread; AMX {2:F0} GFLOP/s, "
+                    "{3} FMA {4:F0} GFLOP/s\n\n",
+                    tokens, heads, ceiling, getFmaKind(), measureFmaGflops());
+  outs() << "| rule | d | vectors, ms | tiles, ms | vectors / tiles | GFLOP/s "
+            "| difference |\n"
+            "| --- | --- | --- | --- | --- | --- | --- |\n";
+  for (const Rule &rule : rules)
+    for (int64_t size : allSizes)
+      if (Error error = Comparison(rule, size).run())
+        return fail(toString(std::move(error)));
+  return 0;
+}

@@ -1,0 +1,120 @@
+//===- SelectSummands.cpp - How many bf16 numbers stand for an f32 --------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Dialect/LinAttnChunk.h"
+#include "linattn/Dialect/Remarks.h"
+#include "linattn/Transforms/Passes.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+
+namespace mlir::linattn {
+#define GEN_PASS_DEF_LINATTNSELECTSUMMANDSPASS
+#include "linattn/Transforms/Passes.h.inc"
+} // namespace mlir::linattn
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+/// The rows of a tile.
+static constexpr int64_t tileRows = 16;
+
+namespace {
+
+/// The tokens that a matrix was packed from.
+struct Origin {
+  Type type; ///< Null of what a chunk has computed.
+  /// Whether the numbers are still those of the tokens, up to the exponent.
+  bool isExact = true;
+};
+
+} // namespace
+
+static bool isPowerOfTwo(double x) {
+  int exponent;
+  return std::abs(std::frexp(x, &exponent)) == 0.5;
+}
+
+static Origin originOf(Value matrix) {
+  Origin origin;
+  while (auto pack = matrix.getDefiningOp<ChunkPackOp>()) {
+    double scale = pack.getScale() ? pack.getScale()->convertToDouble() : 1.0;
+    origin.isExact &= !pack.getShift() && !pack.getGate() && !pack.getFill() &&
+                      !pack.getScaleValue() && isPowerOfTwo(scale);
+    matrix = pack.getInput();
+    origin.type = getElementTypeOrSelf(matrix);
+  }
+  return origin;
+}
+
+/// Why a matrix does not divide into tiles, as a sentence; empty if it does.
+static StringRef whyNoTiles(Value matrix) {
+  auto type = cast<ShapedType>(matrix.getType());
+  if (!type.getElementType().isF32())
+    return "it is not in f32";
+  if (!type.hasStaticShape())
+    return "it has sizes that are not known";
+  if (type.getDimSize(0) != 1 || type.getDimSize(1) != 1)
+    return "it has several heads";
+  if (type.getDimSize(2) % tileRows || type.getDimSize(3) % tileRows)
+    return "its tokens or features are not whole tiles of 16";
+  return {};
+}
+
+namespace {
+
+struct LinAttnSelectSummandsPass final
+    : mlir::linattn::impl::LinAttnSelectSummandsPassBase<
+          LinAttnSelectSummandsPass> {
+  using LinAttnSelectSummandsPassBase::LinAttnSelectSummandsPassBase;
+
+  void runOnOperation() override {
+    getOperation()->walk([&](Operation *op) {
+      TypeSwitch<Operation *>(op)
+          .Case<ChunkScoresOp, ChunkReadOp, ChunkUpdateOp>(
+              [&](auto product) { select(product); });
+    });
+  }
+
+private:
+  template <typename Op>
+  void select(Op op) {
+    SmallVector<Value> matrices = op.getMatrices();
+    for (Value matrix : matrices)
+      if (StringRef why = whyNoTiles(matrix); !why.empty()) {
+        remark::missed(op.getLoc(), remarkNamed("select-summands"))
+            << ("stays a product of vectors: " + why).str();
+        return;
+      }
+    int64_t others = fastProducts && !hasWideTokens(op) ? 1 : 2;
+    op.setSummands(llvm::map_to_vector(matrices, [&](Value matrix) -> int64_t {
+      Origin origin = originOf(matrix);
+      bool isExact = origin.type && origin.type.isBF16() && origin.isExact;
+      return isExact ? 1 : others;
+    }));
+    ++numProducts;
+  }
+
+  /// Whether a product of the same chunk takes tokens of more than 16 bits: one
+  /// rounded matrix would spoil the others.
+  static bool hasWideTokens(Operation *op) {
+    auto isWide = [](Value matrix) {
+      Origin origin = originOf(matrix);
+      return origin.type && origin.type.getIntOrFloatBitWidth() > 16;
+    };
+    return llvm::any_of(*op->getBlock(), [&](Operation &other) {
+      return TypeSwitch<Operation *, bool>(&other)
+          .Case<ChunkScoresOp, ChunkReadOp, ChunkUpdateOp>([&](auto product) {
+            return llvm::any_of(product.getMatrices(), isWide);
+          })
+          .Default(false);
+    });
+  }
+};
+
+} // namespace

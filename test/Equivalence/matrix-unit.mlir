@@ -1,0 +1,47 @@
+// RUN: linattn-run %s %s --all --open-size=85 --matrix-unit=emulated --compare=exact
+
+// Scans of 16-bit tokens in the tiles of an emulated matrix unit compute what
+// scans do, and exactly that in prime fields. Errors are those of
+// MatrixUnitTest.cpp.
+
+// Whole chunks of 64, and a chunk of 16.
+func.func @additive(%q: tensor<1x2x80x32xbf16>, %k: tensor<1x2x80x32xbf16>, %v: tensor<1x2x80x48xbf16>, %o: tensor<1x2x80x48xbf16>, %s: tensor<1x2x32x48xf32>) -> (tensor<1x2x80x48xbf16>, tensor<1x2x32x48xf32>) {
+  %r:2 = linattn.scan %q, %k, %v into(%o) init(%s)
+    : (tensor<1x2x80x32xbf16>, tensor<1x2x80x32xbf16>, tensor<1x2x80x48xbf16>, tensor<1x2x80x48xbf16>, tensor<1x2x32x48xf32>) -> (tensor<1x2x80x48xbf16>, tensor<1x2x32x48xf32>)
+  return %r#0, %r#1 : tensor<1x2x80x48xbf16>, tensor<1x2x32x48xf32>
+}
+
+// Of any number of tokens, backwards, with a mask and a scale.
+func.func @backwards(%q: tensor<1x2x?x32xbf16>, %k: tensor<1x2x?x32xbf16>, %v: tensor<1x2x?x16xbf16>, %mk: tensor<1x?xi1>, %o: tensor<1x2x?x16xbf16>, %s: tensor<1x2x32x16xf32>) -> (tensor<1x2x?x16xbf16>, tensor<1x2x32x16xf32>) {
+  %r:2 = linattn.scan %q, %k, %v mask(%mk) into(%o) init(%s) {reverse, scale = 0.3}
+    : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x16xbf16>, tensor<1x?xi1>, tensor<1x2x?x16xbf16>, tensor<1x2x32x16xf32>) -> (tensor<1x2x?x16xbf16>, tensor<1x2x32x16xf32>)
+  return %r#0, %r#1 : tensor<1x2x?x16xbf16>, tensor<1x2x32x16xf32>
+}
+
+// A decay per head, tokens of f16.
+func.func @retention(%q: tensor<1x2x?x64xf16>, %k: tensor<1x2x?x64xf16>, %v: tensor<1x2x?x32xf16>, %g: tensor<2xf32>, %o: tensor<1x2x?x32xf16>, %s: tensor<1x2x64x32xf32>) -> (tensor<1x2x?x32xf16>, tensor<1x2x64x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s)
+    : (tensor<1x2x?x64xf16>, tensor<1x2x?x64xf16>, tensor<1x2x?x32xf16>, tensor<2xf32>, tensor<1x2x?x32xf16>, tensor<1x2x64x32xf32>) -> (tensor<1x2x?x32xf16>, tensor<1x2x64x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x?x32xf16>, tensor<1x2x64x32xf32>
+}
+
+// A decay per token, read before the own write.
+func.func @scalar_decay(%q: tensor<1x2x96x32xbf16>, %k: tensor<1x2x96x32xbf16>, %v: tensor<1x2x96x32xbf16>, %g: tensor<1x2x96xf32>, %o: tensor<1x2x96x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x96x32xbf16>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) readout(exclusive) into(%o) init(%s)
+    : (tensor<1x2x96x32xbf16>, tensor<1x2x96x32xbf16>, tensor<1x2x96x32xbf16>, tensor<1x2x96xf32>, tensor<1x2x96x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x96x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x96x32xbf16>, tensor<1x2x32x32xf32>
+}
+
+// The gated delta rule, of an error that meets the decayed state.
+func.func @gated_delta(%q: tensor<1x2x48x64xbf16>, %k: tensor<1x2x48x64xbf16>, %v: tensor<1x2x48x32xbf16>, %g: tensor<1x2x48xf32>, %b: tensor<1x2x48xf32>, %o: tensor<1x2x48x32xbf16>, %s: tensor<1x2x64x32xf32>) -> (tensor<1x2x48x32xbf16>, tensor<1x2x64x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s)
+    : (tensor<1x2x48x64xbf16>, tensor<1x2x48x64xbf16>, tensor<1x2x48x32xbf16>, tensor<1x2x48xf32>, tensor<1x2x48xf32>, tensor<1x2x48x32xbf16>, tensor<1x2x64x32xf32>) -> (tensor<1x2x48x32xbf16>, tensor<1x2x64x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x48x32xbf16>, tensor<1x2x64x32xf32>
+}
+
+// A transition of its own, and two writes.
+func.func @dplr(%q: tensor<1x1x40x16xbf16>, %k: tensor<1x1x40x16xbf16>, %v: tensor<1x1x40x32xbf16>, %g: tensor<1x1x40xf32>, %a: tensor<1x1x40x16xbf16>, %b: tensor<1x1x40x16xbf16>, %o: tensor<1x1x40x32xbf16>, %s: tensor<1x1x16x32xf32>) -> (tensor<1x1x40x32xbf16>, tensor<1x1x16x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) a(%a) b(%b) update(dplr) into(%o) init(%s)
+    : (tensor<1x1x40x16xbf16>, tensor<1x1x40x16xbf16>, tensor<1x1x40x32xbf16>, tensor<1x1x40xf32>, tensor<1x1x40x16xbf16>, tensor<1x1x40x16xbf16>, tensor<1x1x40x32xbf16>, tensor<1x1x16x32xf32>) -> (tensor<1x1x40x32xbf16>, tensor<1x1x16x32xf32>)
+  return %r#0, %r#1 : tensor<1x1x40x32xbf16>, tensor<1x1x16x32xf32>
+}

@@ -1,0 +1,52 @@
+// RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit' --canonicalize --cse | FileCheck %s
+// RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit fast-products' | FileCheck %s --check-prefix=FAST
+// RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit' --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+
+// Chunks of 64 tokens, of 32 under a delta rule, of the schedule's size.
+
+// CHECK-LABEL: func.func @additive(
+// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x64x32xf32>
+// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x36x32xf32>
+func.func @additive(%q: tensor<1x2x100x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x100x32xbf16>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x100x32xbf16>, tensor<1x2x100x32xbf16>, tensor<1x2x100x32xbf16>, tensor<1x2x100x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x100x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x100x32xbf16>, tensor<1x2x32x32xf32>
+}
+
+// Of a dynamic number of tokens what is left over comes in small chunks, and
+// then one by one.
+
+// CHECK-LABEL: func.func @delta(
+// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x32x32xf32>
+// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x16x32xf32>
+// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x1x32xf32>
+func.func @delta(%q: tensor<1x2x?x32xf16>, %b: tensor<1x2x?xf32>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xf16>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %q, %q beta(%b) update(delta) into(%q) init(%s) : (tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>, tensor<1x2x?xf32>, tensor<1x2x?x32xf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xf16>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x?x32xf16>, tensor<1x2x32x32xf32>
+}
+
+// CHECK-LABEL: func.func @scheduled(
+// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x48x32xf32>
+func.func @scheduled(%q: tensor<1x2x96x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x96x32xbf16>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 48>} : (tensor<1x2x96x32xbf16>, tensor<1x2x96x32xbf16>, tensor<1x2x96x32xbf16>, tensor<1x2x96x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x96x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x96x32xbf16>, tensor<1x2x32x32xf32>
+}
+
+// CHECK-LABEL: func.func @wide(
+// CHECK:         linattn.scan
+// FAST-LABEL: func.func @wide(
+// FAST-NOT:      linattn.scan
+// REMARK: [Missed] expand-form {{.*}}"stays a scan: its tokens have more than 16 bits, for which a matrix unit of bf16 takes six products in place of one"
+func.func @wide(%q: tensor<1x2x64x32xf32>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x64x32xf32>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x64x32xf32>, tensor<1x2x64x32xf32>, tensor<1x2x64x32xf32>, tensor<1x2x64x32xf32>, tensor<1x2x32x32xf32>) -> (tensor<1x2x64x32xf32>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x64x32xf32>, tensor<1x2x32x32xf32>
+}
+
+// CHECK-LABEL: func.func @double(
+// CHECK:         linattn.scan
+// FAST-LABEL: func.func @double(
+// FAST:          linattn.scan
+// REMARK: "stays a scan: its state is not f32"
+func.func @double(%q: tensor<1x2x64x32xf64>, %s: tensor<1x2x32x32xf64>) -> (tensor<1x2x64x32xf64>, tensor<1x2x32x32xf64>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x64x32xf64>, tensor<1x2x64x32xf64>, tensor<1x2x64x32xf64>, tensor<1x2x64x32xf64>, tensor<1x2x32x32xf64>) -> (tensor<1x2x64x32xf64>, tensor<1x2x32x32xf64>)
+  return %r#0, %r#1 : tensor<1x2x64x32xf64>, tensor<1x2x32x32xf64>
+}

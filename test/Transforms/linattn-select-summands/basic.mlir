@@ -1,0 +1,54 @@
+// RUN: linattn-opt %s --linattn-select-summands | FileCheck %s
+// RUN: linattn-opt %s --linattn-select-summands=fast-products | FileCheck %s --check-prefix=FAST
+
+// Tokens of bf16 are one summand, also times a power of two; scores and states
+// are two.
+
+// CHECK-LABEL: func.func @tokens(
+// CHECK:         linattn.chunk.scores {{.*}} {summands = array<i64: 1, 1>}
+// CHECK:         linattn.chunk.read {{.*}} {summands = array<i64: 1, 2, 2, 1>}
+// CHECK:         linattn.chunk.update {{.*}} {summands = array<i64: 1, 1>}
+// FAST-LABEL: func.func @tokens(
+// FAST:          linattn.chunk.scores {{.*}} {summands = array<i64: 1, 1>}
+// FAST:          linattn.chunk.read {{.*}} {summands = array<i64: 1, 1, 1, 1>}
+// FAST:          linattn.chunk.update {{.*}} {summands = array<i64: 1, 1>}
+func.func @tokens(%x: tensor<1x1x32x32xbf16>, %e: tensor<1x1x32x32xf32>, %s: tensor<1x1x32x32xf32>) -> (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) {
+  %q = linattn.chunk.pack %x into(%e) {scale = 0.125} : (tensor<1x1x32x32xbf16>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %k = linattn.chunk.pack %x into(%e) : (tensor<1x1x32x32xbf16>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %p = linattn.chunk.scores %q, %k into(%e) : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %o = linattn.chunk.read %q, %s scores(%p) values(%k) into(%e) : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %n = linattn.chunk.update keys(%k) values(%k) into(%s) : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  return %o, %n : tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>
+}
+
+// A factor that is no power of two, a gate, a decay and f16 leave more bits.
+
+// CHECK-LABEL: func.func @factors(
+// CHECK:         linattn.chunk.scores {{.*}} {summands = array<i64: 2, 2>}
+// CHECK:         linattn.chunk.scores {{.*}} {summands = array<i64: 2, 2>}
+// CHECK:         linattn.chunk.scores {{.*}} {summands = array<i64: 1, 1>}
+// FAST-LABEL: func.func @factors(
+// FAST:          linattn.chunk.scores {{.*}} {summands = array<i64: 1, 1>}
+func.func @factors(%x: tensor<1x1x32x32xbf16>, %h: tensor<1x1x32x32xf16>, %g: tensor<1x1x32xf32>, %e: tensor<1x1x32x32xf32>) -> (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) {
+  %scaled = linattn.chunk.pack %x into(%e) {scale = 0.3} : (tensor<1x1x32x32xbf16>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %gated = linattn.chunk.pack %x gate(%g) into(%e) : (tensor<1x1x32x32xbf16>, tensor<1x1x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %half = linattn.chunk.pack %h into(%e) : (tensor<1x1x32x32xf16>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %plain = linattn.chunk.pack %x into(%e) : (tensor<1x1x32x32xbf16>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %minus = linattn.chunk.pack %plain into(%e) {scale = -1.0} : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %decayed = linattn.chunk.decay %plain by(%g) into(%e) : (tensor<1x1x32x32xf32>, tensor<1x1x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %a = linattn.chunk.scores %scaled, %gated into(%e) : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %b = linattn.chunk.scores %half, %decayed into(%e) : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %c = linattn.chunk.scores %minus, %plain into(%e) : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  return %a, %b, %c : tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>
+}
+
+// One matrix of f32 tokens keeps the others of its chunk from being rounded.
+
+// FAST-LABEL: func.func @wide(
+// FAST:          linattn.chunk.scores {{.*}} {summands = array<i64: 2, 1>}
+func.func @wide(%x: tensor<1x1x32x32xbf16>, %y: tensor<1x1x32x32xf32>, %e: tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32> {
+  %q = linattn.chunk.pack %y into(%e) : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %k = linattn.chunk.pack %x into(%e) : (tensor<1x1x32x32xbf16>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %p = linattn.chunk.scores %q, %k into(%e) : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  return %p : tensor<1x1x32x32xf32>
+}

@@ -1,0 +1,28 @@
+// RUN: linattn-opt %s --linattn-select-summands | FileCheck %s
+// RUN: linattn-opt %s --linattn-select-summands --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+
+// CHECK-NOT: summands
+
+// REMARK: [Missed] select-summands {{.*}}"stays a product of vectors: it is not in f32"
+func.func @double(%x: tensor<1x1x32x32xf64>) -> tensor<1x1x32x32xf64> {
+  %p = linattn.chunk.scores %x, %x into(%x) : (tensor<1x1x32x32xf64>, tensor<1x1x32x32xf64>, tensor<1x1x32x32xf64>) -> tensor<1x1x32x32xf64>
+  return %p : tensor<1x1x32x32xf64>
+}
+
+// REMARK: "stays a product of vectors: it has sizes that are not known"
+func.func @dynamic(%x: tensor<1x1x?x32xf32>, %e: tensor<1x1x?x?xf32>) -> tensor<1x1x?x?xf32> {
+  %p = linattn.chunk.scores %x, %x into(%e) : (tensor<1x1x?x32xf32>, tensor<1x1x?x32xf32>, tensor<1x1x?x?xf32>) -> tensor<1x1x?x?xf32>
+  return %p : tensor<1x1x?x?xf32>
+}
+
+// REMARK: "stays a product of vectors: it has several heads"
+func.func @heads(%x: tensor<1x2x32x32xf32>) -> tensor<1x2x32x32xf32> {
+  %p = linattn.chunk.scores %x, %x into(%x) : (tensor<1x2x32x32xf32>, tensor<1x2x32x32xf32>, tensor<1x2x32x32xf32>) -> tensor<1x2x32x32xf32>
+  return %p : tensor<1x2x32x32xf32>
+}
+
+// REMARK: "stays a product of vectors: its tokens or features are not whole tiles of 16"
+func.func @few(%x: tensor<1x1x5x32xf32>, %e: tensor<1x1x5x5xf32>) -> tensor<1x1x5x5xf32> {
+  %p = linattn.chunk.scores %x, %x into(%e) : (tensor<1x1x5x32xf32>, tensor<1x1x5x32xf32>, tensor<1x1x5x5xf32>) -> tensor<1x1x5x5xf32>
+  return %p : tensor<1x1x5x5xf32>
+}

@@ -1,0 +1,258 @@
+//===- MatrixUnitTest.cpp - Products in tiles -----------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tiles of AMX run emulated anywhere. Where the machine has them, they run as
+// well and have to give the same bits.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Cases.h"
+
+#include "linattn-c/Runtime.h"
+#include "linattn/CodeGen/CodeGen.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace linattn;
+using namespace linattn::test;
+
+namespace {
+
+bool hasTiles() { return getVectorTarget().amx && linattn_request_amx(); }
+
+CompilerOptions optionsFor(MatrixUnit unit, Math math = Math::Strict) {
+  CompilerOptions options;
+  options.matrixUnit = unit;
+  options.math = math;
+  return options;
+}
+
+/// The results in the emulated unit. If there is a real one, it has the same
+/// bits.
+std::vector<Buffer> runInTiles(const std::string &text,
+                               std::vector<Buffer> inputs,
+                               Math math = Math::Strict) {
+  auto kernel = compile(text, optionsFor(MatrixUnit::EmulatedAMX, math));
+  if (!kernel)
+    return {};
+  std::vector<Buffer> results = run(*kernel, inputs);
+  if (hasTiles())
+    if (auto real = compile(text, optionsFor(MatrixUnit::AMX, math))) {
+      std::vector<Buffer> others = run(*real, inputs);
+      for (auto [i, pair] : llvm::enumerate(llvm::zip_equal(results, others)))
+        EXPECT_EQ(std::get<0>(pair).getBits(), std::get<1>(pair).getBits())
+            << "result " << i;
+    }
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Bits
+//===----------------------------------------------------------------------===//
+
+float flush(float x) {
+  return std::fabs(x) < std::numeric_limits<float>::min()
+             ? std::copysign(0.0f, x)
+             : x;
+}
+
+/// What the unit computes of a row and a column of bf16, 32 numbers at a time.
+float multiplyAsUnit(llvm::ArrayRef<float> row, llvm::ArrayRef<float> column) {
+  float sum = 0;
+  for (size_t k = 0; k < row.size(); k += 32) {
+    // Pairs are 16 apart.
+    float chains[2] = {0, 0};
+    for (int parity = 0; parity < 2; ++parity)
+      for (size_t m = 0; m < 16; ++m) {
+        size_t i = k + 16 * parity + m;
+        chains[parity] =
+            flush(std::fma(flush(row[i]), flush(column[i]), chains[parity]));
+      }
+    sum = flush(sum + flush(chains[0] + chains[1]));
+  }
+  return sum;
+}
+
+/// Scores of 32 tokens and 64 features of numbers of about `magnitude`.
+void checkBits(double magnitude) {
+  SCOPED_TRACE(magnitude);
+  std::vector<Buffer> inputs;
+  for (uint64_t seed : {1, 2})
+    inputs.emplace_back(
+        DType::BF16, randomArray({1, 1, 32, 64}, seed, -magnitude, magnitude));
+  Array q = inputs[0].toArray(), k = inputs[1].toArray();
+  std::vector<Buffer> results = runInTiles(R"(
+!rows = tensor<1x1x32x64xf32>
+!scores = tensor<1x1x32x32xf32>
+func.func @f(%q: tensor<1x1x32x64xbf16>, %k: tensor<1x1x32x64xbf16>) -> !scores {
+  %rows = tensor.empty() : !rows
+  %into = tensor.empty() : !scores
+  %x = linattn.chunk.pack %q into(%rows) : (tensor<1x1x32x64xbf16>, !rows) -> !rows
+  %y = linattn.chunk.pack %k into(%rows) : (tensor<1x1x32x64xbf16>, !rows) -> !rows
+  %p = linattn.chunk.scores %x, %y into(%into) {summands = array<i64: 1, 1>} : (!rows, !rows, !scores) -> !scores
+  return %p : !scores
+})",
+                                           inputs);
+  ASSERT_EQ(results.size(), 1u);
+  std::vector<uint64_t> bits = results[0].getBits();
+  auto rowOf = [](const Array &array, int64_t t) {
+    return std::vector<float>(array.row({0, 0, t}), array.row({0, 0, t}) + 64);
+  };
+  for (int64_t t = 0; t < 32; ++t)
+    for (int64_t j = 0; j < 32; ++j) {
+      float expected = j <= t ? multiplyAsUnit(rowOf(q, t), rowOf(k, j)) : 0.0f;
+      EXPECT_EQ(bits[t * 32 + j], llvm::bit_cast<uint32_t>(expected))
+          << t << " " << j;
+    }
+}
+
+TEST(MatrixUnit, HasTheBitsOfTheUnit) {
+  checkBits(1.0);
+  checkBits(1e3);
+}
+
+TEST(MatrixUnit, FlushesSubnormals) {
+  // Products about the smallest normal number, 1.2e-38.
+  checkBits(2e-19);
+  checkBits(2e-38);
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+ScanCase named(std::string name, int64_t size = 64) {
+  return ScanCase(std::move(name))
+      .type(DType::BF16)
+      .sizes(size, size)
+      .heads(2, 2, 2)
+      .batches(1)
+      .tokens(200)
+      .open(Extents::Static);
+}
+
+std::vector<ScanCase> makeCases() {
+  return {named("linear"),
+          named("linear 128", 128),
+          named("a scale that is no power of two").scaled(0.3),
+          named("a decay per head").decayed(Decay::Head),
+          named("a decay per token").decayed(Decay::Token),
+          named("before the own write").decayed(Decay::Token).exclusive(),
+          named("delta").delta(),
+          named("gated delta").delta().decayed(Decay::Token)};
+}
+
+/// Rounding of outputs in bf16 beside the largest of them, and of states in
+/// two summands.
+constexpr double outputRounding = 1.0 / 256, stateError = 1e-5;
+
+/// Records the largest error beside the largest number: --gtest_output=json has
+/// the table of docs/MatrixUnits.md.
+void record(const std::string &name, Buffer &result, const Array &expected) {
+  Array out = result.toArray();
+  double worst = 0, largest = 0;
+  for (auto [x, y] : llvm::zip_equal(out.data, expected.data)) {
+    worst = std::max(worst, std::fabs(x - y));
+    largest = std::max(largest, std::fabs(y));
+  }
+  ::testing::Test::RecordProperty(
+      name, llvm::formatv("{0:E1}", worst / largest).str());
+}
+
+void checkErrors(llvm::ArrayRef<ScanCase> cases, Math math, double outputBound,
+                 double stateBound) {
+  for (const ScanCase &c : cases) {
+    SCOPED_TRACE(c.name);
+    std::vector<Buffer> inputs = c.getInputs();
+    std::vector<Array> expected = c.getExpected(inputs);
+    std::vector<Buffer> results = runInTiles(c.getText(), inputs, math);
+    ASSERT_EQ(results.size(), expected.size());
+    record(c.name + ", output", results[0], expected[0]);
+    record(c.name + ", state", results[1], expected[1]);
+    expectClose(results[0], expected[0], "o", outputBound);
+    expectClose(results[1], expected[1], "S", stateBound);
+  }
+}
+
+TEST(MatrixUnit, ErrsByTheRoundingOfItsOutputs) {
+  checkErrors(makeCases(), Math::Strict, outputRounding + stateError,
+              stateError);
+}
+
+TEST(MatrixUnit, ErrsByASummandUnderFastMath) {
+  checkErrors(
+      {named("linear"), named("gated delta").delta().decayed(Decay::Token)},
+      Math::Fast, 8e-3, 8e-3);
+}
+
+//===----------------------------------------------------------------------===//
+// Not a number
+//===----------------------------------------------------------------------===//
+
+/// Zeros above the diagonal would spread what is not finite to earlier tokens.
+TEST(MatrixUnit, KeepsNaNBehindItsToken) {
+  for (double spoilt : {std::numeric_limits<double>::quiet_NaN(),
+                        std::numeric_limits<double>::infinity()})
+    for (int64_t operand : {0, 1, 2}) {
+      SCOPED_TRACE(operand);
+      ScanCase c = named("linear");
+      std::vector<Buffer> inputs = c.getInputs();
+      Array array = inputs[operand].toArray();
+      array.at({0, 1, 20, 3}) = spoilt;
+      inputs[operand] = Buffer(DType::BF16, array);
+      auto vectors = compile(c.getText(), optionsFor(MatrixUnit::None));
+      ASSERT_TRUE(vectors);
+      std::vector<Buffer> expected = run(*vectors, inputs);
+      std::vector<Buffer> results = runInTiles(c.getText(), inputs);
+      ASSERT_EQ(results.size(), expected.size());
+      for (auto [result, other] : llvm::zip_equal(results, expected)) {
+        Array x = result.toArray(), y = other.toArray();
+        for (size_t i = 0; i < x.data.size(); ++i)
+          ASSERT_EQ(std::isfinite(x.data[i]), std::isfinite(y.data[i])) << i;
+      }
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Choice
+//===----------------------------------------------------------------------===//
+
+TEST(MatrixUnit, IsVectorsWhereThereAreNoTiles) {
+  if (hasTiles())
+    GTEST_SKIP() << "this machine has them";
+  ScanCase c = named("linear");
+  std::vector<Buffer> inputs = c.getInputs();
+  auto vectors = compile(c.getText(), optionsFor(MatrixUnit::None));
+  auto tiles = compile(c.getText(), optionsFor(MatrixUnit::AMX));
+  ASSERT_TRUE(vectors && tiles);
+  for (auto [x, y] :
+       llvm::zip_equal(run(*vectors, inputs), run(*tiles, inputs)))
+    EXPECT_TRUE(x.isSame(y));
+  auto explains = [](const std::string &remark) {
+    return remark.find("products run in vectors") != std::string::npos;
+  };
+  EXPECT_TRUE(llvm::any_of(tiles->explain(), explains));
+  EXPECT_FALSE(llvm::any_of(vectors->explain(), explains));
+}
+
+TEST(MatrixUnit, GivesTheSameBitsWithAnyThreads) {
+  ScanCase c = named("linear").batches(3);
+  std::vector<Buffer> inputs = c.getInputs();
+  auto kernel = compile(c.getText(), optionsFor(MatrixUnit::EmulatedAMX));
+  ASSERT_TRUE(kernel);
+  std::vector<Buffer> one = run(*kernel, inputs, Layout::Contiguous, 1);
+  std::vector<Buffer> three = run(*kernel, inputs, Layout::Contiguous, 3);
+  for (auto [x, y] : llvm::zip_equal(one, three))
+    EXPECT_TRUE(x.isSame(y));
+}
+
+} // namespace
