@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Analysis/FormCost.h"
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/MapParameters.h"
 #include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Passes.h"
 #include "linattn/Transforms/Sweeps.h"
@@ -356,11 +356,7 @@ private:
   /// badly; of many more, each costs as much as the last and gains little.
   static void checkRandomFeatures(FeatureMapOp op) {
     auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
-    FeatureMapKind kind = mapped.getFeatureMapKind();
-    if (kind != FeatureMapKind::Favor &&
-        kind != FeatureMapKind::FavorHyperbolic &&
-        kind != FeatureMapKind::RandomFourier &&
-        kind != FeatureMapKind::RandomFourierExp)
+    if (!getMapTraits(mapped.getFeatureMapKind()).has(FeatureMapTraits::Random))
       return;
     ArrayRef<int64_t> shape =
         cast<ShapedType>(op.getParameters().front().getType())
