@@ -173,19 +173,20 @@ private:
   Rows rowsOfTokens(Value products, Value t, Value from);
   void writeValueReads();
 
-  bool hasTransition() const { return update != Update::Add; }
+  bool hasTransition() const { return getRule(update).couplesRows(); }
   bool hasScalarGate() {
     return !hasChannelDecay() && (hasScalarDecay() || scan.getRunningMax());
   }
   /// a = −β k, and what multiplies it is a number per token: the rows of keys
   /// are all there is to read.
   bool readsKeys() {
-    return update == Update::Delta && !scan.getErase() && !hasChannelDecay();
+    return getRule(update).correctsValues() && !scan.getErase() &&
+           !hasChannelDecay();
   }
   Value transitionRows() { return readsKeys() ? keys : transition; }
   /// A transition that writes the key: V + R is written as one.
   bool writesKeys() {
-    return update == Update::Dplr && scan.getB() == scan.getKey() &&
+    return getRule(update).isGiven && scan.getB() == scan.getKey() &&
            op.getFeatureMapKind() == FeatureMapKind::Identity &&
            !scan.getMask() && !scan.getInputGate();
   }
@@ -195,17 +196,19 @@ private:
     return hasScalarGate() && (readsKeys() || solvedProducts);
   }
   /// Whether the values written under the keys are solved for: δ or V + R.
-  bool solvesWritten() { return update == Update::Delta || writesKeys(); }
+  bool solvesWritten() {
+    return getRule(update).correctsValues() || writesKeys();
+  }
   /// The query is a, and sees what a sees: the outputs are R.
   bool readsTransition() {
-    return update == Update::Dplr && before && exclusive &&
+    return getRule(update).isGiven && before && exclusive &&
            scan.getQuery() == scan.getA() && !scan.getMask() &&
            !scan.getBonus() && Scale::of(scan).isOne() &&
            op.getFeatureMapKind() == FeatureMapKind::Identity;
   }
   /// The writer whose scores along the values follow from the solution.
   int64_t solvedWriter() { return writers() - 1; }
-  int64_t writers() { return update == Update::Dplr && !writesKeys() ? 2 : 1; }
+  int64_t writers() { return writesKeys() ? 1 : getRule(update).countWrites(); }
   Value keyRows(int64_t writer) { return writer ? bRows : keys; }
 
   /// Tokens per chunk; of a sequence that is one chunk, at most; of any chunk

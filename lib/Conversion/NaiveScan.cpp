@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NaiveLoops.h"
+#include "linattn/Dialect/ScanTraits.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -39,7 +40,7 @@ public:
   /// a GPU may have one each.
   bool hasApartColumns() {
     return forThreads && (!key || (!state.normalizer && !state.runningMax &&
-                                   update != Update::Oja));
+                                   !getRule(update).couplesColumns()));
   }
   void forEachColumn(function_ref<void(Value)> body) {
     if (own)
@@ -76,12 +77,12 @@ public:
     forEachColumn([&](Value column) {
       if (query && exclusive)
         readColumnExclusive(keyHead, shift, column);
-      if (update == Update::Oja)
+      if (getRule(update).couplesColumns())
         decayColumn(column);
       else
         updateColumn(keyHead, shift, column);
     });
-    if (update == Update::Oja)
+    if (getRule(update).couplesColumns())
       updateOja(keyHead, shift);
     if (state.normalizer)
       updateNormalizer(keyHead, shift);
@@ -192,7 +193,7 @@ private:
 
   /// The entry a_d of the transition, null for the additive update.
   Value transitionA(Value keyHead, Value shift, Value d) {
-    if (update == Update::Dplr)
+    if (getRule(update).isGiven)
       return loadAs(a, {batch, head, t, d});
     Value erased = keyFeature(keyHead, shift, d);
     if (erase)
@@ -224,27 +225,27 @@ private:
   void updateColumn(Value keyHead, Value shift, Value column) {
     Value v = valueOf(column);
     Value r;
-    if (update != Update::Add && before)
+    if (getRule(update).couplesRows() && before)
       r = transitionRead(keyHead, shift, column);
     decayColumn(column);
-    if (update != Update::Add && !before)
+    if (getRule(update).couplesRows() && !before)
       r = transitionRead(keyHead, shift, column);
 
-    // The value written under φ(k): v, or beta·(write·v + r) for the delta
-    // rule.
+    // The value written under φ(k): v, or beta·(write·v + r) with gates and a
+    // correction.
     Value sum = v;
-    if (update == Update::Delta) {
-      if (write)
-        sum = mulf(sum, gate(write, column));
+    if (write)
+      sum = mulf(sum, gate(write, column));
+    if (getRule(update).correctsValues())
       sum = addf(sum, r);
-      if (beta)
-        sum = mulf(sum, gate(beta, column));
+    if (beta)
+      sum = mulf(sum, gate(beta, column));
+    if (sum != v)
       sum = written(sum, zero());
-    }
     forEach(dim(state.state, 2), [&](Value d) {
       Value s = load(state.state, {slot, head, d, column});
       s = addf(s, mulf(keyFeature(keyHead, shift, d), sum));
-      if (update == Update::Dplr) {
+      if (getRule(update).isGiven) {
         Value term = mulf(loadAs(bVector, {batch, head, t, d}), r);
         s = addf(s, written(term, zero()));
       }

@@ -212,7 +212,7 @@ void ScanTile::packQuery(Value token, Value rowHead, Value target,
 
 void ScanTile::packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
                               Value target, ArrayRef<Value> at, Value gain) {
-  if (update == Update::Dplr)
+  if (getRule(update).isGiven)
     return packGate(scan.getA(), token, target, at);
   Value width = wholeVectors(dim(scan.getKey(), 3));
   Value factor = gain ? splat(negate(gain), shape.lanes) : Value();

@@ -16,6 +16,7 @@
 #define LINATTN_CONVERSION_SCANTILE_H
 
 #include "TileBuilder.h"
+#include "linattn/Dialect/ScanTraits.h"
 
 #include "llvm/ADT/MapVector.h"
 

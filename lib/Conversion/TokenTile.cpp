@@ -128,7 +128,7 @@ void TokenTile::allocateScratch() {
   values = scratch({tokens, columns});
   queries = scratch({members, tokens, features});
   transition = scratch({tokens, features});
-  if (update == Update::Dplr)
+  if (getRule(update).isGiven)
     bRows = scratch({tokens, features});
   if (scan.getDecay())
     factors = scratch({tokens, features});
@@ -237,7 +237,7 @@ Value TokenTile::readTransition(Value t) {
 /// The value written under the key.
 Value TokenTile::valueOf(Value t, Value r) {
   Value v = loadVector(values, {t, current.column}, shape.cols);
-  if (update == Update::Dplr)
+  if (getRule(update).isGiven)
     return v;
   if (writeGates)
     v = mulf(v, loadVector(writeGates, {t, current.column}, shape.cols));
