@@ -69,7 +69,8 @@ LogicalResult mlir::linattn::checkScanGradient(ScanOp op) {
 bool mlir::linattn::needsNormalForm(ScanOp op) {
   return kindOf(op) != FeatureMapKind::Identity || op.getMask() ||
          op.getNormalize() || getRule(op).correctsValues() ||
-         getRule(op).couplesColumns() || op.getEvery() || hasGroupedHeads(op) ||
+         getRule(op).couplesColumns() || op.getBeta() || op.getEvery() ||
+         hasGroupedHeads(op) ||
          getElementTypeOrSelf(op.getQuery()) !=
              getElementTypeOrSelf(op.getState());
 }
@@ -434,7 +435,7 @@ SmallVector<Value> NormalForm::build() {
   } else if (getRule(op).couplesColumns()) {
     addOja(mask);
   } else {
-    k = t.masked(k, mask);
+    k = t.masked(times(k, repeatGate(op.getBeta())), mask);
     if (getRule(op).isGiven) {
       a = t.convert(repeatGate(op.getA()));
       e = t.masked(t.convert(repeatGate(op.getB())), mask);
