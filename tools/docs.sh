@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Regenerates docs/generated from TableGen, from the table of families, from what calls
+# Regenerates docs/generated from TableGen, from the tables of families and of update rules, from what calls
 # launch on a GPU and from the machine code of its kernels, and the stub of the functions that the table makes; with
 # --check only compares.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-pages=(LinAttnDialect LinAttnEntryPasses LinAttnPasses LinAttnConversionPasses LinAttnEmulatorPasses LinAttnGPUPasses LinAttnGradientPasses Families)
+pages=(LinAttnDialect LinAttnEntryPasses LinAttnPasses LinAttnConversionPasses LinAttnEmulatorPasses LinAttnGPUPasses LinAttnGradientPasses Families Rules)
 
 [ -f "$build/build.ninja" ] || configure
 ninja -C "$build" mlir-doc linattn-families linattn-opt linattn-translate _linattn linattn_fake_cuda >/dev/null
 made="$build/docs/generated"
 "$build/bin/linattn-families" --docs >"$made/Families.md"
 PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/stubs.py" >"$made/_named.pyi"
+PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/rules.py" >"$made/Rules.md"
 
 PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/gpu/launches.py" >"$made/Launches.md" 2>/dev/null
 

@@ -59,9 +59,8 @@ struct Extents {
         problem.tokens < 0 ? manyTokens : std::max(double(problem.tokens), 1.0);
     group = double(std::max<int64_t>(problem.group, 1));
     gates = problem.decay == ScanProblem::Decay::None ? 0 : 1;
-    bool dplr = problem.update == ScanProblem::Update::Dplr;
-    transitions = problem.update == ScanProblem::Update::Add ? 0 : 1;
-    writers = dplr ? 2 : 1;
+    transitions = problem.rule->isAdditive() ? 0 : 1;
+    writers = double(problem.rule->countWrites());
     isChannel = problem.decay == ScanProblem::Decay::Channel;
     isNormalized = problem.normalized;
   }
@@ -86,8 +85,7 @@ double &at(WorkCounts &work, Work kind) { return work[size_t(kind)]; }
 /// known the additive update takes as many at once as registers can accumulate.
 static double countPasses(const ScanProblem &problem,
                           const VectorTarget &target, const Extents &e) {
-  if (problem.update != ScanProblem::Update::Add || problem.tokens < 0 ||
-      e.tokens > e.block)
+  if (!problem.rule->isAdditive() || problem.tokens < 0 || e.tokens > e.block)
     return e.tokens;
   double tokensPerPass = std::floor(double(target.registers) / 4 / e.group);
   return std::ceil(e.tokens / std::max(tokensPerPass, 1.0));
@@ -265,9 +263,9 @@ int64_t linattn::wholeTokensOf(const ScanProblem &problem,
   bool isChannel = problem.decay == ScanProblem::Decay::Channel;
   // Queries, keys, their transpose or their decays, values; a and b.
   int64_t rows = 4;
-  if (problem.update != ScanProblem::Update::Add && isChannel)
+  if (!problem.rule->isAdditive() && isChannel)
     ++rows;
-  if (problem.update == ScanProblem::Update::Dplr)
+  if (problem.rule->isGiven)
     ++rows;
   int64_t widest = std::max({problem.keySize, problem.valueSize, unknownHead});
   int64_t most = std::min(mostBytes / (rows * widest * problem.elementBits / 8),
@@ -287,8 +285,7 @@ int64_t linattn::wholeTokensOf(const ScanProblem &problem,
 
 double linattn::predictSegments(const ScanProblem &problem, int64_t tasks,
                                 int64_t cores) {
-  bool rankOne = problem.update != ScanProblem::Update::Add;
-  double passes = rankOne ? 3 : 1.5;
+  double passes = problem.rule->isAdditive() ? 1.5 : 3;
   double before = double(std::max<int64_t>(1, std::min(tasks, cores)));
   return passes * before / double(std::max<int64_t>(cores, 1));
 }

@@ -142,7 +142,7 @@ void FeatureTile::emit() {
     products.clear();
     for (size_t position = 0; position < packed.size(); ++position)
       project(position, count);
-    if (map.getKind() == FeatureMapKind::Dpfp)
+    if (getMapTraits(map.getKind()).has(FeatureMapTraits::Shifts))
       rolls =
           scratch({getAsOpFoldResult(add(mul(d, index(4)), index(2 * lanes)))});
     forEach(count, [&](Value token) {

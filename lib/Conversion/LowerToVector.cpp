@@ -21,6 +21,7 @@
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Dialect/LinAttnSweep.h"
 #include "linattn/Dialect/MapParameters.h"
+#include "linattn/Dialect/ScanTraits.h"
 #include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Prologue.h"
 #include "linattn/Transforms/Transforms.h"
@@ -78,12 +79,7 @@ static Form formOf(ScanOp op) {
   return op.getConfig() ? op.getConfig()->getForm() : Form::Auto;
 }
 
-/// A scan in form chunk; without a form, what the state tile cannot do.
-static bool wantsChunks(ScanOp op) {
-  return formOf(op) == Form::Chunk ||
-         (formOf(op) == Form::Auto && op.getUpdate() != Update::Add &&
-          op.getUpdate() != Update::Oja);
-}
+static bool wantsChunks(ScanOp op) { return getVectorForm(op) == Form::Chunk; }
 
 /// Checks that the form in a scan's config can run it.
 static LogicalResult verifySchedule(ScanOp op) {
@@ -99,7 +95,7 @@ static LogicalResult verifySchedule(ScanOp op) {
 template <typename OpTy>
 static StringRef whyNot(OpTy op) {
   if constexpr (std::is_same_v<OpTy, ScanOp>)
-    return whyNoVectorSchedule(op);
+    return whyNot(op, ::linattn::Schedule::Vectors);
   else if constexpr (std::is_same_v<OpTy, QuadraticOp>)
     return whyNoQuadraticTile(op);
   else
@@ -219,7 +215,7 @@ private:
   void lowerScan(OpBuilder &b, ScanOp op, TileShape shape) const {
     if (wantsChunks(op))
       return lowerToChunks(b, op, shape);
-    if (op.getUpdate() == Update::Add) {
+    if (getRule(op).isAdditive()) {
       bool token = wantsTokenForm(op);
       if (token)
         shape = streamingShape(op, shape);
@@ -245,7 +241,7 @@ private:
     int64_t few = config ? config.getFew() : 0;
     if (!few)
       return lowerToChunkTile(b, op, shape, sizes, {}, valueReads.lookup(op));
-    if (op.getUpdate() == Update::Add) {
+    if (getRule(op).isAdditive()) {
       lowerToStateTile(b, op, shape, /*tokenForm=*/false, {0, few});
     } else {
       LengthRange range{0, few};

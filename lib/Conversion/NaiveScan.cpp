@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NaiveLoops.h"
+#include "linattn/Dialect/ScanTraits.h"
 
 #include "linattn/Transforms/Recurrence.h"
 
@@ -42,7 +43,7 @@ public:
   bool hasApartColumns() {
     return forThreads &&
            (!r.key || (!r.state.normalizer && !r.state.runningMax &&
-                       update != Update::Oja));
+                       !getRule(update).couplesColumns()));
   }
 
   const Recurrence r;
@@ -130,12 +131,12 @@ public:
     forEachColumn([&](Value column) {
       if (r.query && r.exclusive)
         readColumnExclusive(key, column);
-      if (update == Update::Oja)
+      if (getRule(update).couplesColumns())
         decayColumn(column);
       else
         updateColumn(key, column);
     });
-    if (update == Update::Oja)
+    if (getRule(update).couplesColumns())
       updateOja(key);
     if (r.state.normalizer)
       updateNormalizer(key);
@@ -236,7 +237,7 @@ private:
 
   /// The entry a_d of the transition, null for the additive update.
   Value transitionA(const Key &key, Value d) {
-    if (update == Update::Dplr)
+    if (getRule(update).isGiven)
       return loadAs(r.a, {batch, head, t, d});
     Value erased = keyFeature(key, d);
     if (r.erase)
@@ -268,27 +269,27 @@ private:
   void updateColumn(const Key &key, Value column) {
     Value v = valueOf(column);
     Value read;
-    if (update != Update::Add && r.before)
+    if (getRule(update).couplesRows() && r.before)
       read = transitionRead(key, column);
     decayColumn(column);
-    if (update != Update::Add && !r.before)
+    if (getRule(update).couplesRows() && !r.before)
       read = transitionRead(key, column);
 
-    // The value written under φ(k): v, or beta·(write·v + r) for the delta
-    // rule.
+    // The value written under φ(k): v, or beta·(write·v + r) with gates and a
+    // correction.
     Value sum = v;
-    if (update == Update::Delta) {
-      if (r.write)
-        sum = mulf(sum, gate(r.write, column));
+    if (r.write)
+      sum = mulf(sum, gate(r.write, column));
+    if (getRule(update).correctsValues())
       sum = addf(sum, read);
-      if (r.beta)
-        sum = mulf(sum, gate(r.beta, column));
+    if (r.beta)
+      sum = mulf(sum, gate(r.beta, column));
+    if (sum != v)
       sum = written(sum, zero());
-    }
     forEach(dim(r.state.state, 2), [&](Value d) {
       Value s = load(r.state.state, {slot, head, d, column});
       s = addf(s, mulf(keyFeature(key, d), sum));
-      if (update == Update::Dplr) {
+      if (getRule(update).isGiven) {
         Value term = mulf(loadAs(r.b, {batch, head, t, d}), read);
         s = addf(s, written(term, zero()));
       }

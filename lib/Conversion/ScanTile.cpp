@@ -248,7 +248,7 @@ void ScanBlock::packQuery(Value token, Value rowHead, Value target,
 
 void ScanBlock::packTransition(Value token, Value keys, ArrayRef<Value> keyAt,
                                Value target, ArrayRef<Value> at, Value gain) {
-  if (update == Update::Dplr)
+  if (getRule(update).isGiven)
     return packGate(r.a, token, target, at);
   Value width = wholeVectors(dim(r.key, 3));
   Value factor = gain ? splat(negate(gain), shape.lanes) : Value();

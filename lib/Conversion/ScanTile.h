@@ -17,6 +17,7 @@
 
 #include "OutputNorm.h"
 #include "TileBuilder.h"
+#include "linattn/Dialect/ScanTraits.h"
 
 #include "linattn/Transforms/Recurrence.h"
 #include "llvm/ADT/MapVector.h"
@@ -71,7 +72,7 @@ public:
     return r.query ? r.normalize.has_value() : bool(r.state.normalizer);
   }
 
-  bool hasTransition() const { return update != Update::Add; }
+  bool hasTransition() const { return getRule(update).couplesRows(); }
   /// One factor decays or rescales the whole state.
   bool hasScalarGate() const {
     return !hasChannelDecay() && (hasScalarDecay() || r.state.runningMax);
@@ -79,24 +80,28 @@ public:
   /// a = −β k, and what multiplies it is a number per token: the rows of keys
   /// are all there is to read.
   bool readsKeys() const {
-    return update == Update::Delta && !r.erase && !hasChannelDecay();
+    return getRule(update).correctsValues() && !r.erase && !hasChannelDecay();
   }
   /// A transition that writes the key: V + R is written as one.
   bool writesKeys() {
-    return update == Update::Dplr && r.b == r.key &&
+    return getRule(update).isGiven && r.b == r.key &&
            op.getFeatureMapKind() == FeatureMapKind::Identity && !r.mask &&
            !r.inputGate;
   }
   /// Whether the values written under the keys are solved for: δ or V + R.
-  bool solvesWritten() { return update == Update::Delta || writesKeys(); }
+  bool solvesWritten() {
+    return getRule(update).correctsValues() || writesKeys();
+  }
   /// The query is a, and sees what a sees: the outputs are R.
   bool readsTransition() {
-    return update == Update::Dplr && before && exclusive && r.query == r.a &&
+    return getRule(update).isGiven && before && exclusive && r.query == r.a &&
            !r.mask && !r.bonus && r.scale.isOne() &&
            op.getFeatureMapKind() == FeatureMapKind::Identity;
   }
   /// The rows that are written: of values, and of what is solved for.
-  int64_t writers() { return update == Update::Dplr && !writesKeys() ? 2 : 1; }
+  int64_t writers() {
+    return writesKeys() ? 1 : getRule(update).countWrites();
+  }
   /// The writer whose scores along the values follow from the solution.
   int64_t solvedWriter() { return writers() - 1; }
 

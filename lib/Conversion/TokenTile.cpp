@@ -89,7 +89,7 @@ TokenRows::TokenRows(ScanTask &task) {
   values = task.scratch({tokens, columns});
   queries = task.scratch({members, tokens, features});
   transition = task.scratch({tokens, features});
-  if (task.update == Update::Dplr)
+  if (getRule(task.update).isGiven)
     this->b = task.scratch({tokens, features});
   if (task.r.decay)
     factors = task.scratch({tokens, features});
@@ -242,7 +242,7 @@ Value TokenBlock::readTransition(const Panel &panel, Value t) {
 /// The value written under the key.
 Value TokenBlock::valueOf(const Panel &panel, Value t, Value read) {
   Value v = loadVector(packed.values, {t, panel.column}, shape.cols);
-  if (update == Update::Dplr)
+  if (getRule(update).isGiven)
     return v;
   if (packed.writeGates)
     v = mulf(v, loadVector(packed.writeGates, {t, panel.column}, shape.cols));

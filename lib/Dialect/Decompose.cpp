@@ -16,6 +16,7 @@
 #include "linattn/Dialect/FeatureMaps.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Dialect/MapParameters.h"
+#include "linattn/Dialect/ScanTraits.h"
 #include "linattn/Dialect/Scores.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -399,7 +400,7 @@ FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
 FailureOr<SmallVector<Value>> ScanOp::decomposeOperation(OpBuilder &b) {
   if (failed(checkHeads(*this, {getQuery(), getKey(), getValue()})))
     return failure();
-  if (getUpdate() != Update::Add || getDecay() || getValueDecay() ||
+  if (!getRule(*this).isAdditive() || getDecay() || getValueDecay() ||
       getReadout() != Readout::Inclusive || getReverse() || getCuSeqlens() ||
       getStateIndices() || getRunningMax() || getEvery())
     return emitOpError("cannot be decomposed: only the additive update without "

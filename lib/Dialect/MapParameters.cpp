@@ -7,42 +7,21 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/MapParameters.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
 
+const FeatureMapTraits &mlir::linattn::getMapTraits(FeatureMapKind kind) {
+  const FeatureMapTraits *map = ::linattn::findFeatureMap(
+      kind == FeatureMapKind::Region ? "identity"
+                                     : stringifyFeatureMapKind(kind));
+  assert(map && "every map has a row in the table of maps");
+  return *map;
+}
+
 ArrayRef<MapParameter> mlir::linattn::getMapParameters(FeatureMapKind kind) {
-  static const MapParameter projection[] = {{"W", MapParameter::Matrix}};
-  static const MapParameter square[] = {{"W", MapParameter::Square}};
-  static const MapParameter affine[] = {
-      {"W", MapParameter::Matrix},
-      {"b", MapParameter::VectorOfRows, /*isOptional=*/true}};
-  static const MapParameter two[] = {{"W1", MapParameter::Matrix},
-                                     {"W2", MapParameter::Matrix}};
-  static const MapParameter twoSquare[] = {{"W1", MapParameter::Square},
-                                           {"W2", MapParameter::Square}};
-  static const MapParameter norm[] = {{"gamma", MapParameter::VectorOfSize},
-                                      {"beta", MapParameter::VectorOfSize}};
-  switch (kind) {
-  case FeatureMapKind::Favor:
-  case FeatureMapKind::FavorHyperbolic:
-  case FeatureMapKind::RandomFourier:
-  case FeatureMapKind::RandomFourierExp:
-    return projection;
-  case FeatureMapKind::Hedgehog:
-  case FeatureMapKind::HedgehogExp:
-    return square;
-  case FeatureMapKind::T2r:
-    return affine;
-  case FeatureMapKind::Hadamard:
-    return two;
-  case FeatureMapKind::OuterProduct:
-    return twoSquare;
-  case FeatureMapKind::Rebased:
-    return norm;
-  default:
-    return {};
-  }
+  return getMapTraits(kind).parameters;
 }
 
 bool mlir::linattn::isPerHead(const MapParameter &parameter, Value operand) {
@@ -56,14 +35,7 @@ bool mlir::linattn::needsWholeToken(FeatureMapKind kind) {
 double mlir::linattn::getMapEps(FeatureMapAttr map) {
   if (map.getEps())
     return map.getEps().getValueAsDouble();
-  switch (map.getKind()) {
-  case FeatureMapKind::Rebased:
-    return 1e-5;
-  case FeatureMapKind::SumNorm:
-    return 1e-4;
-  default:
-    return 1e-6;
-  }
+  return getMapTraits(map.getKind()).eps.value_or(0.0);
 }
 
 double mlir::linattn::getMapScale(FeatureMapAttr map) {
@@ -86,6 +58,17 @@ static LogicalResult verifyNumber(function_ref<InFlightDiagnostic()> emit,
                 << attr.getValueAsDouble();
 }
 
+/// "a, b or c": the maps that take a clause.
+static std::string
+spellMaps(function_ref<bool(const FeatureMapTraits &)> takes) {
+  SmallVector<StringRef> names;
+  for (const FeatureMapTraits &map : ::linattn::getFeatureMaps())
+    if (takes(map))
+      names.push_back(map.name);
+  std::string text = llvm::join(ArrayRef(names).drop_back(), ", ");
+  return text + (text.empty() ? "" : " or ") + names.back().str();
+}
+
 LogicalResult FeatureMapAttr::verify(function_ref<InFlightDiagnostic()> emit,
                                      FeatureMapKind kind, bool log,
                                      int64_t shifts, int64_t maxLength,
@@ -97,21 +80,22 @@ LogicalResult FeatureMapAttr::verify(function_ref<InFlightDiagnostic()> emit,
     return emit() << "expected " << name << " only with " << kinds
                   << ", but got " << stringifyFeatureMapKind(kind);
   };
-  bool isLogarithm = kind == FeatureMapKind::Favor ||
-                     kind == FeatureMapKind::FavorHyperbolic ||
-                     kind == FeatureMapKind::HedgehogExp;
-  bool hasEps = kind == FeatureMapKind::L2norm ||
-                kind == FeatureMapKind::SumNorm ||
-                kind == FeatureMapKind::Rebased;
-  if (failed(only(log, "log", isLogarithm,
-                  "favor, favor_hyperbolic or hedgehog_exp")) ||
-      failed(
-          only(shifts != 1, "shifts", kind == FeatureMapKind::Dpfp, "dpfp")) ||
-      failed(only(maxLength != 0, "max_length",
-                  kind == FeatureMapKind::Cosformer, "cosformer")) ||
+  auto onlyWith = [&](bool isGiven, StringRef name,
+                      function_ref<bool(const FeatureMapTraits &)> takes) {
+    return only(isGiven, name, takes(getMapTraits(kind)), spellMaps(takes));
+  };
+  auto has = [](FeatureMapTraits::Flags flag) {
+    return [=](const FeatureMapTraits &map) { return map.has(flag); };
+  };
+  if (failed(onlyWith(log, "log", has(FeatureMapTraits::Log))) ||
+      failed(onlyWith(shifts != 1, "shifts", has(FeatureMapTraits::Shifts))) ||
+      failed(onlyWith(maxLength != 0, "max_length",
+                      has(FeatureMapTraits::Positions))) ||
       failed(only(bool(scale), "scale", needsWholeToken(kind),
                   "a map of whole tokens")) ||
-      failed(only(bool(eps), "eps", hasEps, "l2norm, sum_norm or rebased")) ||
+      failed(onlyWith(
+          bool(eps), "eps",
+          [](const FeatureMapTraits &map) { return map.eps.has_value(); })) ||
       failed(verifyNumber(emit, scale, "scale", /*mayBeNegative=*/true)) ||
       failed(verifyNumber(emit, eps, "eps", /*mayBeNegative=*/false)))
     return failure();
@@ -119,10 +103,11 @@ LogicalResult FeatureMapAttr::verify(function_ref<InFlightDiagnostic()> emit,
   if (shifts < 1 || shifts > mostShifts)
     return emit() << "expected shifts from 1 to " << mostShifts << ", but got "
                   << shifts;
-  if (kind == FeatureMapKind::Cosformer &&
+  if (getMapTraits(kind).has(FeatureMapTraits::Positions) &&
       (maxLength < 1 || maxLength > longest))
-    return emit() << "expected cosformer with a max_length from 1 to "
-                  << longest << ", but got " << maxLength;
+    return emit() << "expected " << stringifyFeatureMapKind(kind)
+                  << " with a max_length from 1 to " << longest << ", but got "
+                  << maxLength;
   return success();
 }
 
@@ -170,8 +155,7 @@ SmallVector<DimRelation> FeatureMapOp::getDimRelations() {
   // Behind the verifier each operand has its place in the list.
   FeatureMapKind kind = kindOf(*this);
   auto formula = *::linattn::featureSizeFormula(
-      kind == FeatureMapKind::Region ? "identity"
-                                     : stringifyFeatureMapKind(kind),
+      getMapTraits(kind).name,
       getFeatureMap() ? getFeatureMap()->getShifts() : 1);
   DimRef size = input(3);
   for (auto [parameter, operand] :
@@ -249,7 +233,7 @@ static LogicalResult verifyParameters(FeatureMapOp op) {
     else
       error << "params ";
     llvm::interleaveComma(expected, error, [&](const MapParameter &each) {
-      error << each.name << (each.isOptional ? " (optional)" : "");
+      error << StringRef(each.name) << (each.isOptional ? " (optional)" : "");
     });
     return error << ", but got " << count;
   }
@@ -258,7 +242,7 @@ static LogicalResult verifyParameters(FeatureMapOp op) {
     if (rank == parameter.rank() || rank == parameter.rank() + 1)
       continue;
     return op.emitOpError("expected ")
-           << parameter.name << " to be "
+           << StringRef(parameter.name) << " to be "
            << (parameter.isMatrix() ? "[m, d] or [H, m, d]" : "[d] or [H, d]")
            << ", but got " << operand.getType();
   }
@@ -268,11 +252,14 @@ static LogicalResult verifyParameters(FeatureMapOp op) {
 LogicalResult mlir::linattn::verifyMapOperands(FeatureMapOp op) {
   if (failed(verifyElementTypes(op)) || failed(verifyParameters(op)))
     return failure();
-  bool needsPositions = kindOf(op) == FeatureMapKind::Cosformer; // (F5)
+  bool needsPositions =
+      getMapTraits(kindOf(op)).has(FeatureMapTraits::Positions); // (F5)
   if (needsPositions != bool(op.getPositions()))
-    return op.emitOpError("expected positions exactly with feature map "
-                          "cosformer, but got ")
-           << (needsPositions ? "none" : "some with ")
+    return op.emitOpError("expected positions exactly with feature map ")
+           << spellMaps([](const FeatureMapTraits &map) {
+                return map.has(FeatureMapTraits::Positions);
+              })
+           << ", but got " << (needsPositions ? "none" : "some with ")
            << (needsPositions ? StringRef()
                               : stringifyFeatureMapKind(kindOf(op)));
   return success();

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/SignAnalysis.h"
+#include "linattn/Dialect/MapParameters.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -227,34 +228,18 @@ static Sign signOf(Interval range) {
 //===----------------------------------------------------------------------===//
 
 Sign mlir::linattn::getFeatureSign(FeatureMappedOpInterface op) {
-  switch (op.getFeatureMapKind()) {
-  case FeatureMapKind::Elu1:
-  case FeatureMapKind::SoftmaxKernel:
-  case FeatureMapKind::Exp:
-  case FeatureMapKind::Softmax:
-  case FeatureMapKind::Hedgehog:
-    return Sign::Positive;
-  case FeatureMapKind::Favor:
-  case FeatureMapKind::FavorHyperbolic:
-  case FeatureMapKind::HedgehogExp:
-    // A logarithm has any sign.
-    return cast<FeatureMapOp>(op.getOperation()).getFeatureMap()->getLog()
-               ? Sign::Any
-               : Sign::Positive;
-  case FeatureMapKind::Relu:
-  case FeatureMapKind::Relu2:
-  case FeatureMapKind::T2r:
-  case FeatureMapKind::Cosformer: // Angles from 0 to π/2.
-  case FeatureMapKind::Dpfp:
-    return Sign::NotNegative;
-  case FeatureMapKind::Region: {
+  FeatureMapKind kind = op.getFeatureMapKind();
+  if (kind == FeatureMapKind::Region) {
     Block &block = op.getFeatureMapRegion().front();
     Value result = cast<YieldOp>(block.getTerminator()).getResult();
     return signOf(PhiRange(block).of(result, {}));
   }
-  default:
+  const FeatureMapTraits &map = getMapTraits(kind);
+  // A logarithm has any sign.
+  if (map.has(FeatureMapTraits::Log) &&
+      cast<FeatureMapOp>(op.getOperation()).getFeatureMap()->getLog())
     return Sign::Any;
-  }
+  return map.sign;
 }
 
 Sign mlir::linattn::getWeightSign(FeatureMappedOpInterface op, Value query,
@@ -269,13 +254,8 @@ Sign mlir::linattn::getWeightSign(FeatureMappedOpInterface op, Value query,
                             .getFeatureMapKind();
   bool isSame = queryMap.getFeatureMapAttr() == keyMap.getFeatureMapAttr() &&
                 llvm::equal(queryMap.getParameters(), keyMap.getParameters());
-  // Kernels that are positive though their features are not: 1 + y + y²/2, y².
-  if (isSame &&
-      (kind == FeatureMapKind::Taylor || kind == FeatureMapKind::TaylorFull))
-    return Sign::Positive;
-  if (isSame && kind == FeatureMapKind::Rebased)
-    return Sign::NotNegative;
-  return std::min(
+  Sign features = std::min(
       getFeatureSign(cast<FeatureMappedOpInterface>(queryMap.getOperation())),
       getFeatureSign(cast<FeatureMappedOpInterface>(keyMap.getOperation())));
+  return isSame ? std::max(features, getMapTraits(kind).weightSign) : features;
 }

@@ -7,10 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "VerifyUtils.h"
+#include "linattn/Dialect/ScanTraits.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
 using namespace mlir::linattn::verify;
+using ::linattn::Clause;
 
 static void scanGateRelations(ScanOp op, Relations &relations) {
   Named key{op.getKey(), "key"}, value{op.getValue(), "value"},
@@ -111,15 +114,27 @@ static LogicalResult verifyScanRanks(ScanOp op) {
           verifyRank(op, {op.getInputGate(), "input_gate"}, {3}, "[B, H, T]")));
 }
 
+static std::string spell(const ::linattn::UpdateRule &rule) {
+  return ("update(" + StringRef(rule.name) + ")").str();
+}
+
+/// "update(delta) or update(oja)": the rules that take a clause.
+static std::string spellRulesWith(Clause clause) {
+  return llvm::join(
+      llvm::map_range(::linattn::listRulesWith(clause),
+                      [](const auto *rule) { return spell(*rule); }),
+      " or ");
+}
+
 namespace {
 
 /// Which operands and enums mean something together.
 class Family {
 public:
   explicit Family(ScanOp op)
-      : op(op), update(op.getUpdate()),
+      : op(op), rule(getRule(op)),
         exclusive(op.getReadout() == Readout::Exclusive),
-        updateClause(("update(" + stringifyUpdate(update) + ")").str()),
+        updateClause(spell(rule)),
         readoutClause(
             ("readout(" + stringifyReadout(op.getReadout()) + ")").str()) {}
 
@@ -139,11 +154,9 @@ private:
     return op.emitOpError("expected ")
            << name << " only with " << with << ", but got " << got;
   }
-  LogicalResult onlyWith(Value operand, StringRef name,
-                         ArrayRef<Update> allowed, StringRef with) {
-    return only(bool(operand), name, llvm::is_contained(allowed, update), with,
-                updateClause);
-  }
+  bool isPresent(Clause clause);
+  /// The clause comes only with a rule that takes it.
+  LogicalResult onlyWithRule(Clause clause);
   /// Two clauses exclude one another, for a reason.
   LogicalResult exclude(bool first, StringRef name, bool second,
                         StringRef without, StringRef reason) {
@@ -154,62 +167,90 @@ private:
   }
 
   LogicalResult verifyUpdate();     // (S12), (S13), (S15), (S18), (S25)
+  LogicalResult verifyNeeds();      // (S12), (S13)
   LogicalResult verifyReadout();    // (S14), (S16)
   LogicalResult verifyInputGate();  // (S20), (S21), (S22)
   LogicalResult verifyNormalized(); // (S23), (S24)
 
   ScanOp op;
-  Update update;
+  const ::linattn::UpdateRule &rule;
   bool exclusive;
   std::string updateClause, readoutClause;
 };
 
 } // namespace
 
+bool Family::isPresent(Clause clause) {
+  switch (clause) {
+  case Clause::Beta:
+    return bool(op.getBeta());
+  case Clause::A:
+    return bool(op.getA());
+  case Clause::B:
+    return bool(op.getB());
+  case Clause::Erase:
+    return bool(op.getErase());
+  case Clause::Write:
+    return bool(op.getWrite());
+  case Clause::ValueDecay:
+    return bool(op.getValueDecay());
+  case Clause::Bonus:
+    return bool(op.getBonus());
+  case Clause::Before:
+    return op.getTransition() == Transition::Before;
+  case Clause::Normalize:
+    return op.getNormalize().has_value();
+  }
+  llvm_unreachable("unknown clause");
+}
+
+LogicalResult Family::onlyWithRule(Clause clause) {
+  return only(isPresent(clause), ::linattn::getName(clause),
+              rule.takes.contains(clause), spellRulesWith(clause),
+              updateClause);
+}
+
+LogicalResult Family::verifyNeeds() {
+  SmallVector<StringRef> needed, given;
+  for (Clause clause : rule.needs.list()) {
+    needed.push_back(::linattn::getName(clause));
+    if (isPresent(clause))
+      given.push_back(needed.back());
+  }
+  if (given.size() >= (rule.needsAll ? needed.size() : 1) || needed.empty())
+    return success();
+  bool areSeveral = needed.size() > 1;
+  InFlightDiagnostic error =
+      op.emitOpError("expected ")
+      << updateClause << " with "
+      << (areSeveral && rule.needsAll ? "both " : "")
+      << llvm::join(needed, rule.needsAll ? " and " : " or ") << ", but got ";
+  if (!given.empty())
+    return error << "only " << llvm::join(given, " and ");
+  return error << (areSeveral ? "neither" : "none");
+}
+
 LogicalResult Family::verifyUpdate() {
-  bool delta = update == Update::Delta, dplr = update == Update::Dplr,
-       oja = update == Update::Oja;
-  if (failed(onlyWith(op.getBeta(), "beta", {Update::Delta, Update::Oja},
-                      "update(delta) or update(oja)")) ||
-      failed(
-          onlyWith(op.getErase(), "erase", {Update::Delta}, "update(delta)")) ||
-      failed(
-          onlyWith(op.getWrite(), "write", {Update::Delta}, "update(delta)")) ||
-      failed(onlyWith(op.getA(), "a", {Update::Dplr}, "update(dplr)")) ||
-      failed(onlyWith(op.getB(), "b", {Update::Dplr}, "update(dplr)")) ||
-      failed(onlyWith(op.getValueDecay(), "value_decay",
-                      {Update::Add, Update::Oja},
-                      "update(add) or update(oja)")) ||
-      failed(only(op.getTransition() == Transition::Before,
-                  "transition(before)", dplr, "update(dplr)", updateClause)))
+  for (Clause clause : {Clause::Beta, Clause::Erase, Clause::Write, Clause::A,
+                        Clause::B, Clause::ValueDecay, Clause::Before})
+    if (failed(onlyWithRule(clause)))
+      return failure();
+  if (failed(verifyNeeds()))
     return failure();
-  if (delta && !op.getBeta() && !op.getErase())
-    return op.emitOpError(
-        "expected update(delta) with beta or erase, but got neither");
-  if (oja && !op.getBeta())
-    return op.emitOpError("expected update(oja) with beta, but got none");
-  if (oja && rankOf(op.getBeta()) != 3)
-    return op.emitOpError(
-               "expected beta to be [B, H, T] with update(oja), but got ")
-           << op.getBeta().getType();
-  if (dplr && (!op.getA() || !op.getB()))
-    return op.emitOpError("expected update(dplr) with both a and b, but got ")
-           << (op.getA()   ? "only a"
-               : op.getB() ? "only b"
-                           : "neither");
+  if (rule.hasScalarBeta && op.getBeta() && rankOf(op.getBeta()) != 3)
+    return op.emitOpError("expected beta to be [B, H, T] with ")
+           << updateClause << ", but got " << op.getBeta().getType();
   return success();
 }
 
 LogicalResult Family::verifyReadout() {
-  if (failed(only(bool(op.getBonus()), "bonus", exclusive, "readout(exclusive)",
-                  readoutClause)) ||
-      failed(only(bool(op.getBonus()), "bonus",
-                  update == Update::Add || update == Update::Dplr,
-                  "update(add) or update(dplr)", updateClause)))
+  if (failed(only(isPresent(Clause::Bonus), "bonus", exclusive,
+                  "readout(exclusive)", readoutClause)) ||
+      failed(onlyWithRule(Clause::Bonus)))
     return failure();
-  return only(op.getNormalize().has_value(), "normalize",
-              update == Update::Add && !exclusive,
-              "update(add) and readout(inclusive)",
+  return only(isPresent(Clause::Normalize), "normalize",
+              rule.takes.contains(Clause::Normalize) && !exclusive,
+              spellRulesWith(Clause::Normalize) + " and readout(inclusive)",
               updateClause + " and " + readoutClause);
 }
 

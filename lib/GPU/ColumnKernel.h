@@ -86,7 +86,7 @@ private:
   // Properties of the scan
   //===--------------------------------------------------------------------===//
 
-  bool isDelta() { return op.getUpdate() == Update::Delta; }
+  bool isDelta() { return getRule(op).correctsValues(); }
   /// Whether there are queries and outputs.
   bool reads() const { return segments.part != Segments::Increments; }
   bool isExclusive() {

@@ -10,6 +10,7 @@
 #define LINATTN_LIB_GPU_SCANKERNEL_H
 
 #include "KernelFunction.h"
+#include "linattn/Dialect/ScanTraits.h"
 
 namespace mlir::linattn {
 

@@ -59,16 +59,9 @@ constexpr int64_t mostWarps = 8;
 std::string mlir::linattn::whyNotTokenKernel(ScanOp op) {
   if (std::string why = whyNotBuffers(op); !why.empty())
     return why;
-  if (op.getUpdate() == Update::Oja)
-    return "Oja's rule has no kernel";
-  if (op.getEvery())
-    return "snapshots that are not expanded into a loop have no kernel";
-  if (op.getInputGate() || op.getRunningMax())
-    return "a running maximum has no kernel";
-  if (featureMapOf(op) == FeatureMapKind::SoftmaxKernel)
-    return "a map that needs the maximum of a token has no kernel";
-  if (featureMapOf(op) == FeatureMapKind::Region)
-    return "a feature map region has no kernel";
+  if (StringRef why = whyNot(op, ::linattn::Schedule::TokenKernel);
+      !why.empty())
+    return why.str();
   if (staticSize(op.getState(), 2) > 256)
     return "more than 256 rows of a state do not fit the registers";
   // Every block would update the one normalizer of its head.
@@ -97,45 +90,18 @@ ScheduleAttr mlir::linattn::chooseTokenSchedule(ScanOp op) {
 /// that divides a chunk's rows lacks these cases.
 bool mlir::linattn::runsByColumns(ScanOp op) {
   return getElementTypeOrSelf(op.getQuery()).isF32() ||
-         op.getUpdate() == Update::Delta ||
+         getRule(op).correctsValues() ||
          (op.getDecay() && rankOf(op.getDecay()) == 4) ||
          op.getReadout() == Readout::Exclusive || op.getNormalizer() ||
          featureMapOf(op) != FeatureMapKind::Identity;
 }
 
-/// Of f16 or bf16.
-static bool isHalf(Value gate) {
-  Type type = getElementTypeOrSelf(gate);
-  return type.isF16() || type.isBF16();
-}
-
-/// The part of `whyNotChunkKernel` that checks single operands and modes.
-static std::string whyNotChunkFamily(ScanOp op) {
-  if (op.getEvery())
-    return "snapshots that are not expanded into a loop have no chunk kernel";
-  if (op.getUpdate() != Update::Add && op.getUpdate() != Update::Delta)
-    return "given rank-1 updates have no chunk kernel";
-  if (op.getErase() || op.getWrite() ||
-      (op.getBeta() && rankOf(op.getBeta()) == 4))
-    return "the delta rule of a chunk kernel has one beta per token, no gates";
-  if (op.getValueDecay())
-    return "a decay per value column has no chunk kernel";
-  for (Value gate : {op.getDecay(), op.getBeta()})
-    if (gate && !getElementTypeOrSelf(gate).isF32() && !isHalf(gate))
-      return "decays and betas of a chunk kernel are f32, f16 or bf16";
-  if (op.getInputGate() || op.getRunningMax())
-    return "input gates and running maxima have no chunk kernel";
-  if (featureMapOf(op) == FeatureMapKind::SoftmaxKernel ||
-      featureMapOf(op) == FeatureMapKind::Region)
-    return "a map of whole tokens and a region have no chunk kernel";
-  return {};
-}
-
 std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
   if (std::string why = whyNotBuffers(op); !why.empty())
     return why;
-  if (std::string why = whyNotChunkFamily(op); !why.empty())
-    return why;
+  if (StringRef why = whyNot(op, ::linattn::Schedule::ChunkKernel);
+      !why.empty())
+    return why.str();
   for (int64_t size :
        {staticSize(op.getState(), 2), staticSize(op.getState(), 3)})
     if (size > 256 || size % 2)
@@ -154,9 +120,7 @@ std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
 }
 
 std::string mlir::linattn::whyNotSegments(ScanOp op) {
-  if (op.getUpdate() != Update::Add)
-    return "what a segment of the delta rule does to a state is a dense matrix";
-  return {};
+  return whyNot(op, ::linattn::Schedule::SplitKernel).str();
 }
 
 /// The most tokens whose tiles fit twice, so that the next ones arrive early;
@@ -168,7 +132,7 @@ static ScheduleAttr makeColumnSchedule(ScanOp op, int64_t shared, int64_t warps,
   using Shape = std::pair<int64_t, int64_t>; // Tokens, stages.
   SmallVector<Shape> shapes{{64, 2}, {32, 2}, {16, 2},
                             {64, 1}, {32, 1}, {16, 1}};
-  if (op.getUpdate() == Update::Delta && summands == 1)
+  if (getRule(op).correctsValues() && summands == 1)
     shapes = {{64, 2}, {64, 1}, {32, 2}, {32, 1}, {16, 2}, {16, 1}};
   for (auto [tokens, stages] : shapes) {
     auto schedule = withSummands(

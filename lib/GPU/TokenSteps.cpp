@@ -106,7 +106,7 @@ void TokenKernel::decay(Value number, Values &state) {
 TokenKernel::Values TokenKernel::transition(Value number, ValueRange before,
                                             ValueRange after) {
   ValueRange x = op.getTransition() == Transition::Before ? before : after;
-  if (op.getUpdate() == Update::Dplr)
+  if (getRule(op).isGiven)
     return sumRows(x, a, number);
   if (!erase.view)
     return sumRows(x, keys, number);
@@ -126,15 +126,15 @@ TokenKernel::Values TokenKernel::transition(Value number, ValueRange before,
 
 void TokenKernel::write(Value number, ValueRange before, Values &state) {
   Values written = columnsOf(values, number), r;
-  bool isDplr = op.getUpdate() == Update::Dplr;
+  bool isGiven = getRule(op).isGiven;
   if (writeGate.view) {
     Values gates = columnsOf(writeGate, number);
     for (auto [x, g] : llvm::zip(written, gates))
       x = k().mulf(x, g);
   }
-  if (op.getUpdate() != Update::Add)
+  if (!getRule(op).isAdditive())
     r = transition(number, before, state);
-  if (op.getUpdate() == Update::Delta) {
+  if (getRule(op).correctsValues()) {
     Values steps;
     if (beta.view)
       steps = columnsOf(beta, number);
@@ -146,12 +146,12 @@ void TokenKernel::write(Value number, ValueRange before, Values &state) {
   }
   for (int64_t i = 0; i < rows(); ++i) {
     Values row = rowsOf(keys, number, i), push;
-    if (isDplr)
+    if (isGiven)
       push = rowsOf(b, number, i);
     for (int64_t e = 0; e < 4; ++e) {
       for (int64_t j = 0; j < laneColumns; ++j) {
         Value &x = state[at(i, e, j)];
-        if (isDplr)
+        if (isGiven)
           x = k().fma(push[e], r[j], x);
         x = k().fma(row[e], written[j], x);
       }

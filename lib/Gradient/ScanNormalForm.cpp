@@ -16,6 +16,7 @@
 #include "RowRecurrences.h"
 #include "SnapshotTokens.h"
 #include "linattn/Dialect/FeatureMaps.h"
+#include "linattn/Dialect/ScanTraits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -54,9 +55,9 @@ LogicalResult mlir::linattn::checkScanGradient(ScanOp op) {
   auto isWide = [](Value gate) {
     return gate && cast<ShapedType>(gate.getType()).getRank() == 4;
   };
-  if (op.getUpdate() == Update::Oja && isWide(op.getDecay()))
-    return emitNoGradient(op)
-           << " for update(oja) with a decay of shape [B, H, T, K]";
+  if (getRule(op).couplesColumns() && isWide(op.getDecay()))
+    return emitNoGradient(op) << " for update(" << getRule(op).name
+                              << ") with a decay of shape [B, H, T, K]";
   if (isWide(op.getBeta()) &&
       cast<ShapedType>(op.getValue().getType()).isDynamicDim(3))
     return emitNoGradient(op) << " for beta of shape [B, H, T, V] with a "
@@ -67,8 +68,8 @@ LogicalResult mlir::linattn::checkScanGradient(ScanOp op) {
 
 bool mlir::linattn::needsNormalForm(ScanOp op) {
   return kindOf(op) != FeatureMapKind::Identity || op.getMask() ||
-         op.getNormalize() || op.getUpdate() == Update::Delta ||
-         op.getUpdate() == Update::Oja || op.getEvery() ||
+         op.getNormalize() || getRule(op).correctsValues() ||
+         getRule(op).couplesColumns() || op.getBeta() || op.getEvery() ||
          hasGroupedHeads(op) ||
          getElementTypeOrSelf(op.getQuery()) !=
              getElementTypeOrSelf(op.getState());
@@ -390,7 +391,7 @@ NormalForm::Scanned NormalForm::scan(Value value, Value state) {
       ValueRange(), a ? Update::Dplr : Update::Add, op.getReadout(),
       op.getTransition(), op.getReverse(), IntegerAttr(), FeatureMapAttr(),
       NormalizeAttr(), groups ? FloatAttr() : op.getScaleAttr(),
-      op.getUpdate() == Update::Oja ? ConfigAttr() : op.getConfigAttr());
+      getRule(op).couplesColumns() ? ConfigAttr() : op.getConfigAttr());
   Scanned result{built.getResult(0), built.getResult(1), {}};
   if (groups)
     std::tie(result.output, result.snapshots) = groups->split(result.output);
@@ -429,13 +430,13 @@ SmallVector<Value> NormalForm::build() {
     addGates();
   v = repeat(t.convert(op.getValue()));
   v = t.masked(times(v, repeatGate(op.getWrite())), mask);
-  if (op.getUpdate() == Update::Delta) {
+  if (getRule(op).correctsValues()) {
     addDelta(mask);
-  } else if (op.getUpdate() == Update::Oja) {
+  } else if (getRule(op).couplesColumns()) {
     addOja(mask);
   } else {
-    k = t.masked(k, mask);
-    if (op.getUpdate() == Update::Dplr) {
+    k = t.masked(times(k, repeatGate(op.getBeta())), mask);
+    if (getRule(op).isGiven) {
       a = t.convert(repeatGate(op.getA()));
       e = t.masked(t.convert(repeatGate(op.getB())), mask);
     }

@@ -14,18 +14,18 @@ namespace linattn::reference {
 
 using namespace detail;
 
+/// In the order of the enumeration.
+static constexpr const char *updateNames[] = {"add", "delta", "dplr", "oja"};
+
 static const char *updateName(UpdateRule update) {
-  switch (update) {
-  case UpdateRule::Add:
-    return "add";
-  case UpdateRule::Delta:
-    return "delta";
-  case UpdateRule::Dplr:
-    return "dplr";
-  case UpdateRule::Oja:
-    return "oja";
-  }
-  return "unknown";
+  return updateNames[static_cast<size_t>(update)];
+}
+
+std::optional<UpdateRule> findUpdateRule(const std::string &name) {
+  for (size_t i = 0; i < std::size(updateNames); ++i)
+    if (name == updateNames[i])
+      return static_cast<UpdateRule>(i);
+  return std::nullopt;
 }
 
 /// An operand that only one rule has a place for.

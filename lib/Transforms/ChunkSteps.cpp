@@ -23,6 +23,7 @@
 
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Dialect/FeatureMaps.h"
+#include "linattn/Dialect/ScanTraits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -292,10 +293,10 @@ void ChunkSteps::packQueries() {
 /// The writes of the chunk: keys and values, δ in place of the values for the
 /// delta rule, b and R beside them for dplr.
 SmallVector<ChunkSteps::Write> ChunkSteps::transition() {
-  if (r.update == Update::Add)
+  if (getRule(r.update).isAdditive())
     return {{keys, values}};
   Value into = rows(heads(), keySize());
-  if (r.update == Update::Delta) {
+  if (getRule(r.update).correctsValues()) {
     Value erase = r.erase ? packGate(r.erase, keySize()) : Value();
     Value a = pack(keys, into, {}, erase, {}, -1.0);
     Value own = scores(a, keys, /*strict=*/true, r.before);
@@ -367,7 +368,7 @@ CarriedValues ChunkSteps::emitToken() {
   packGates();
   packTokenRows();
   Value past = carried.state, next;
-  if (r.update == Update::Oja) {
+  if (getRule(r.update).couplesColumns()) {
     // The delta rule on Sᵀ: δ = β (k − Sd v) under the values.
     Value faded = update({}, decay, valueDecay, past);
     Value minus = pack(values, rows(heads(), valueSize()), {}, {}, {}, -1.0);

@@ -9,6 +9,7 @@
 #include "Expansion.h"
 
 #include "linattn/Dialect/Einsum.h"
+#include "linattn/Dialect/ScanTraits.h"
 #include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Passes.h"
 #include "linattn/Transforms/Transforms.h"
@@ -90,9 +91,7 @@ struct ExpandState : OpRewritePattern<StateOp> {
     if (!op.hasPureTensorSemantics())
       return rewriter.notifyMatchFailure(op, "not on tensors");
     expand(rewriter, op, chunkSize,
-           op.getValueDecay() ? "a decay per value column does not factor into "
-                                "products of chunks"
-                              : "");
+           ::linattn::whyNot(::linattn::Schedule::Chunk, getTraits(op)));
     return success();
   }
 
@@ -198,7 +197,7 @@ private:
   /// Substitution grows with the chunk and runs in vectors; products of larger
   /// chunks read the state less often.
   static int64_t chunkOfMatrixUnit(ScanOp op) {
-    return op.getUpdate() == Update::Add ? 64 : 32;
+    return getRule(op).isAdditive() ? 64 : 32;
   }
 
   /// The decay of a head is the same in every whole chunk.

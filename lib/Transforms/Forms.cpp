@@ -4,57 +4,16 @@
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-//===----------------------------------------------------------------------===//
-//
-// The one place that knows which form is legal for which scan. A new form, or a
-// form that learns another rule, is a change here and nowhere else.
-//
-//===----------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===
 
 #include "linattn/Transforms/Forms.h"
+#include "linattn/Dialect/ScanTraits.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
-
-/// Rows of a state column that are updated one by one, whatever the others are.
-static std::string whyNotStateTile(ScanOp op) {
-  switch (op.getUpdate()) {
-  case Update::Add:
-    return {};
-  case Update::Delta:
-  case Update::Dplr:
-    return "a rank-1 transition couples the rows of a state column";
-  case Update::Oja:
-    return "Oja's transition couples the columns of a state row";
-  }
-  llvm_unreachable("unknown update");
-}
-
-static std::string whyNotChunk(ScanOp op) {
-  if (op.getUpdate() == Update::Oja)
-    return "Oja's transition reads the rows of the state, chunks its columns";
-  if (op.getValueDecay())
-    return "a decay per value column does not factor into products of chunks";
-  return {};
-}
-
-static std::string whyNotSegments(ScanOp op) {
-  if (op.getCuSeqlens())
-    return "its sequences are packed already and run in parallel";
-  if (op.getStateIndices())
-    return "its states are rows of a pool, which segments would have to gather";
-  if (op.getUpdate() == Update::Oja)
-    return "Oja's transition acts on the values' side of the state";
-  if (op.getInputGate())
-    return "the summary of a segment has no input gate";
-  if (op.getEvery())
-    return "its snapshots are counted from the first token";
-  if (op.getBeta() && cast<ShapedType>(op.getBeta().getType()).getRank() == 4)
-    return "a beta per value column gives every column a transition of its own";
-  return {};
-}
+using ::linattn::Schedule;
 
 std::string mlir::linattn::whyNotForm(ScanOp op, Form form) {
   switch (form) {
@@ -62,39 +21,31 @@ std::string mlir::linattn::whyNotForm(ScanOp op, Form form) {
   case Form::Token:
     return {};
   case Form::StateTile:
-    return whyNotStateTile(op);
+    return whyNot(op, Schedule::StateTile).str();
   case Form::Chunk:
-    return whyNotChunk(op);
+    return whyNot(op, Schedule::Chunk).str();
   case Form::Segments:
-    return whyNotSegments(op);
+    return whyNot(op, Schedule::Segments).str();
   case Form::Quadratic:
     return "a scan starts from a state, which the quadratic form has none of";
   }
   llvm_unreachable("unknown form");
 }
 
-StringRef mlir::linattn::whyNoVectorSchedule(ScanOp op) {
-  return op.getUpdate() == Update::Oja ? "Oja's rule has no vector schedule"
-         : op.getEvery() ? "its snapshots are not expanded into a loop"
-                         : "";
+Form mlir::linattn::getVectorForm(ScanOp op) {
+  Form form = op.getConfig() ? op.getConfig()->getForm() : Form::Auto;
+  if (form != Form::Auto)
+    return form;
+  for (Form legal : {Form::StateTile, Form::Chunk})
+    if (whyNotForm(op, legal).empty())
+      return legal;
+  return Form::Token;
 }
 
 StringRef mlir::linattn::whyNoChunkTasks(ScanOp op) {
+  if (StringRef why = whyNot(op, Schedule::ChunkTasks); !why.empty())
+    return why;
   auto shape = [](Value x) { return cast<ShapedType>(x.getType()); };
-  auto isRows = [&](Value x) { return x && shape(x).getRank() == 4; };
-  if (op.getConfig() && op.getConfig()->getForm() != Form::Chunk)
-    return "its schedule is not chunks";
-  if (!whyNotChunk(op).empty())
-    return "it has no form in chunks";
-  if (op.getCuSeqlens() || op.getStateIndices() || op.getEvery())
-    return "its sequences are packed, or its states in a pool or kept";
-  if (op.getNormalize() || op.getNormalizer() || op.getRunningMax())
-    return "it has a normaliser";
-  if (cast<FeatureMappedOpInterface>(op.getOperation()).getFeatureMapKind() !=
-      FeatureMapKind::Identity)
-    return "it has a feature map";
-  if (isRows(op.getDecay()) || op.getBonus())
-    return "it has a decay per channel or a bonus";
   Type type = getElementTypeOrSelf(op.getState());
   if (!type.isF32() && !type.isF64())
     return "its state is neither f32 nor f64";
@@ -147,20 +98,7 @@ static bool startsAtZero(ScanOp op) {
     return ShapedType::isDynamic(extent) ? ::linattn::unknownSize : extent;
   };
   Problem problem;
-  switch (op.getUpdate()) {
-  case Update::Add:
-    problem.update = Problem::Update::Add;
-    break;
-  case Update::Delta:
-    problem.update = Problem::Update::Delta;
-    break;
-  case Update::Dplr:
-    problem.update = Problem::Update::Dplr;
-    break;
-  case Update::Oja:
-    problem.update = Problem::Update::Oja;
-    break;
-  }
+  problem.rule = &getRule(op);
   bool scalar = op.getDecay() || op.getRunningMax();
   bool channel =
       op.getDecay() && cast<ShapedType>(op.getDecay().getType()).getRank() == 4;

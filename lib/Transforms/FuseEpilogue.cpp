@@ -124,11 +124,9 @@ private:
   /// fewer states than that many.
   std::string whyNotWholeRows(ScanOp scan) const {
     Form form = scan.getConfig() ? scan.getConfig()->getForm() : Form::Auto;
-    bool chunk = form == Form::Chunk ||
-                 (form == Form::Auto && scan.getUpdate() == Update::Delta) ||
-                 (form == Form::Auto && scan.getUpdate() == Update::Dplr);
-    bool tile = scan.getUpdate() == Update::Add &&
-                (form == Form::StateTile || form == Form::Auto);
+    Form vectorForm = getVectorForm(scan);
+    bool chunk = vectorForm == Form::Chunk,
+         tile = vectorForm == Form::StateTile;
     if (!chunk && !tile)
       return llvm::formatv("form {0} writes a row in parts",
                            stringifyForm(form))

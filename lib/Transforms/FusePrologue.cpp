@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/ScanTraits.h"
 #include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Passes.h"
 #include "linattn/Transforms/Prologue.h"
@@ -214,7 +214,8 @@ struct LinAttnFuseProloguePass final
 
   void runOnOperation() override {
     getOperation()->walk([&](ScanOp scan) {
-      if (!scan.hasPureBufferSemantics() || !whyNoVectorSchedule(scan).empty())
+      if (!scan.hasPureBufferSemantics() ||
+          !whyNot(scan, ::linattn::Schedule::Vectors).empty())
         return;
       llvm::SmallSetVector<Value, 8> operands;
       for (Value operand :

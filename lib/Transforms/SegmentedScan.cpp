@@ -23,7 +23,7 @@
 #include "SegmentedScan.h"
 
 #include "linattn/Dialect/Einsum.h"
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/ScanTraits.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -51,7 +51,7 @@ public:
   SegmentedScan(RewriterBase &b, ScanOp op)
       : b(b), loc(op.getLoc()), op(op),
         type(getElementTypeOrSelf(op.getState())), reverse(op.getReverse()),
-        additive(op.getUpdate() == Update::Add) {}
+        additive(getRule(op).isAdditive()) {}
 
   /// The values of the op's results.
   SmallVector<Value> emit();

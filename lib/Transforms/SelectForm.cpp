@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Analysis/FormCost.h"
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/MapParameters.h"
+#include "linattn/Dialect/ScanTraits.h"
 #include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Passes.h"
 #include "linattn/Transforms/Sweeps.h"
@@ -164,12 +165,6 @@ private:
   /// The form of a scan, with a remark for every other.
   Selection selectScan(ScanOp op, const Request &request, std::string &reason) {
     ScanProblem problem = describeScan(op);
-    if (op.getUpdate() == Update::Oja) {
-      reason = "the only form of its rule, without a vector schedule";
-      if (request.form == Form::Auto)
-        refuse(op, Form::StateTile), refuse(op, Form::Chunk);
-      return {Form::Token};
-    }
     std::vector<ScanForm::Kind> legal{ScanForm::Token};
     for (auto [form, kind] : {std::pair(Form::StateTile, ScanForm::StateTile),
                               std::pair(Form::Chunk, ScanForm::Chunk)})
@@ -177,6 +172,11 @@ private:
         legal.push_back(kind);
       else if (request.form == Form::Auto)
         refuse(op, form);
+    ::linattn::ScanTraits rule(getRule(op));
+    if (!::linattn::whyNot(::linattn::Schedule::Vectors, rule).empty()) {
+      reason = "the only form of its rule, without a vector schedule";
+      return {Form::Token};
+    }
     if (request.form == Form::Auto)
       return selectByLength(problem, legal, reason);
     reason = "as requested";
@@ -356,11 +356,7 @@ private:
   /// badly; of many more, each costs as much as the last and gains little.
   static void checkRandomFeatures(FeatureMapOp op) {
     auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
-    FeatureMapKind kind = mapped.getFeatureMapKind();
-    if (kind != FeatureMapKind::Favor &&
-        kind != FeatureMapKind::FavorHyperbolic &&
-        kind != FeatureMapKind::RandomFourier &&
-        kind != FeatureMapKind::RandomFourierExp)
+    if (!getMapTraits(mapped.getFeatureMapKind()).has(FeatureMapTraits::Random))
       return;
     ArrayRef<int64_t> shape =
         cast<ShapedType>(op.getParameters().front().getType())

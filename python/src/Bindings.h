@@ -26,6 +26,9 @@ void registerCeilings(nanobind::module_ &module);
 /// Adds the submodule `reference`.
 void registerReference(nanobind::module_ &module);
 
+/// Adds the submodule `rules`.
+void registerRules(nanobind::module_ &module);
+
 /// Adds `Kernel` and `compile`.
 void registerKernel(nanobind::module_ &module);
 

@@ -61,9 +61,9 @@ static nb::tuple describeWork(const std::string &form,
                               int64_t vectorBits, int64_t registers) {
   using Problem = linattn::ScanProblem;
   Problem problem;
-  problem.update = update == "delta"  ? Problem::Update::Delta
-                   : update == "dplr" ? Problem::Update::Dplr
-                                      : Problem::Update::Add;
+  problem.rule = linattn::findUpdateRule(update);
+  if (!problem.rule)
+    throw nb::value_error(("expected an update, but got " + update).c_str());
   problem.decay = decay == "channel"  ? Problem::Decay::Channel
                   : decay == "scalar" ? Problem::Decay::Scalar
                                       : Problem::Decay::None;

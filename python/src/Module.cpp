@@ -25,6 +25,7 @@ NB_MODULE(_linattn, module) {
   registerFamilies(module);
   registerRandom(module);
   registerReference(module);
+  registerRules(module);
   registerBuffer(module);
   registerInterrupts(module);
   registerKernel(module);

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bindings.h"
+#include "linattn/Analysis/UpdateRules.h"
 #include "linattn/Reference/Reference.h"
 #include "linattn/Reference/TokenMaps.h"
 
@@ -214,16 +215,19 @@ nb::tuple computeScan(const Input &q, const Input &k, const Input &v,
     return nb::cast<std::string>(attributes[name]);
   };
   ref::ScanOptions options;
-  options.update = toEnum<ref::UpdateRule>(attribute("update"), "update",
-                                           {{"add", ref::UpdateRule::Add},
-                                            {"delta", ref::UpdateRule::Delta},
-                                            {"dplr", ref::UpdateRule::Dplr},
-                                            {"oja", ref::UpdateRule::Oja}});
+  std::optional<ref::UpdateRule> rule =
+      ref::findUpdateRule(attribute("update"));
+  if (!rule)
+    throw nb::value_error(
+        ("expected a known update, but got " + attribute("update")).c_str());
+  options.update = *rule;
   options.readout =
       toEnum<ref::Readout>(attribute("readout"), "readout",
                            {{"inclusive", ref::Readout::Inclusive},
                             {"exclusive", ref::Readout::Exclusive}});
-  if (options.update == ref::UpdateRule::Dplr)
+  const linattn::UpdateRule *properties =
+      linattn::findUpdateRule(attribute("update"));
+  if (properties && properties->takes.contains(linattn::Clause::Before))
     options.transition =
         toEnum<ref::Transition>(attribute("transition"), "transition",
                                 {{"before", ref::Transition::Before},

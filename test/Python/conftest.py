@@ -69,11 +69,11 @@ INTERNAL = re.compile(r"<(?!string)\w+>:|incompatible function|std::|bad_cast|na
 # Why a scan cannot run in a form, by what is in its way.
 REASONS = {
     ("state-tile", "rank-1"): "a rank-1 transition couples the rows of a state column",
-    ("state-tile", "oja"): "Oja's transition couples the columns of a state row",
+    ("state-tile", "oja"): "a rank-1 transition couples the columns of a state row",
     ("chunk", "value decay"): "a decay per value column does not factor into products of chunks",
-    ("chunk", "oja"): "Oja's transition reads the rows of the state, chunks its columns",
+    ("chunk", "oja"): "its transition reads the rows of the state, chunks its columns",
     ("segments", "packed"): "its sequences are packed already and run in parallel",
-    ("segments", "oja"): "Oja's transition acts on the values' side of the state",
+    ("segments", "oja"): "its transition acts on the values' side of the state",
     ("segments", "input gate"): "the summary of a segment has no input gate",
     ("segments", "beta"): "a beta per value column gives every column a transition of its own",
 }

@@ -142,8 +142,8 @@ def test_what_means_nothing(rng, x, options, message):
 @pytest.mark.parametrize(
     "form, options, why",
     [
-        ("state-tile", dict(update="oja", beta=1), "state-tile: Oja's transition couples the columns"),
-        ("segments", dict(update="oja", beta=1), "segments: Oja's transition acts on the values' side"),
+        ("state-tile", dict(update="oja", beta=1), "state-tile: a rank-1 transition couples the columns"),
+        ("segments", dict(update="oja", beta=1), "segments: its transition acts on the values' side"),
         ("chunk", dict(update="oja", beta=1), "chunk: "),
     ],
 )

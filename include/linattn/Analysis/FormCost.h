@@ -19,6 +19,7 @@
 #define LINATTN_ANALYSIS_FORMCOST_H
 
 #include "linattn/Analysis/CostModel.h"
+#include "linattn/Analysis/UpdateRules.h"
 
 #include <array>
 #include <string>
@@ -31,10 +32,10 @@ constexpr int64_t unknownSize = -1;
 
 /// A recurrence of one head, as far as its cost depends on it.
 struct ScanProblem {
-  enum class Update { Add, Delta, Dplr, Oja };
   enum class Decay { None, Scalar, Channel };
 
-  Update update = Update::Add;
+  /// The additive rule unless set; never null.
+  const UpdateRule *rule = &getUpdateRules().front();
   Decay decay = Decay::None;
   bool normalized = false;
   /// An unknown head size is taken for 64, an unknown number of tokens for

@@ -9,27 +9,16 @@
 #ifndef LINATTN_DIALECT_MAPPARAMETERS_H
 #define LINATTN_DIALECT_MAPPARAMETERS_H
 
+#include "linattn/Analysis/FeatureMaps.h"
 #include "linattn/Dialect/LinAttn.h"
 
 namespace mlir::linattn {
 
-/// One parameter of a map, in the order of `linattn.feature_map`'s `params`.
-struct MapParameter {
-  enum Shape {
-    Matrix,       ///< [m, d]
-    Square,       ///< [d, d]
-    VectorOfRows, ///< [m]
-    VectorOfSize, ///< [d]
-  };
+using ::linattn::FeatureMapTraits;
+using ::linattn::MapParameter;
 
-  StringRef name;
-  Shape shape;
-  bool isOptional = false;
-
-  bool isMatrix() const { return shape == Matrix || shape == Square; }
-  /// The rank of one that serves all heads; one per head has one more.
-  int64_t rank() const { return isMatrix() ? 2 : 1; }
-};
+/// The row of the table of maps; a region has that of identity.
+const FeatureMapTraits &getMapTraits(FeatureMapKind kind);
 
 /// The parameters of a map, none for most.
 ArrayRef<MapParameter> getMapParameters(FeatureMapKind kind);

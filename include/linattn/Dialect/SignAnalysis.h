@@ -14,12 +14,12 @@
 #ifndef LINATTN_DIALECT_SIGNANALYSIS_H
 #define LINATTN_DIALECT_SIGNANALYSIS_H
 
+#include "linattn/Analysis/FeatureMaps.h"
 #include "linattn/Dialect/LinAttn.h"
 
 namespace mlir::linattn {
 
-/// The known sign of a number, in rising order of certainty.
-enum class Sign { Any, NotNegative, Positive };
+using ::linattn::Sign;
 
 /// The sign of every feature of a map, whatever the token. A region is followed
 /// through its arithmetic, on intervals; branches on the argument count.

@@ -268,6 +268,9 @@ enum class UpdateRule {
   Oja,
 };
 
+/// The rule of that name, "add", "delta", …; nothing for an unknown one.
+std::optional<UpdateRule> findUpdateRule(const std::string &name);
+
 /// Whether token t reads the state with its own write, or the one before it.
 enum class Readout { Inclusive, Exclusive };
 

@@ -21,8 +21,9 @@ constexpr StringLiteral kEpilogueAttrName = "linattn.epilogue";
 /// The token form is legal for every scan.
 std::string whyNotForm(ScanOp op, Form form);
 
-/// Why a scan has no schedule of vectors, as a sentence; empty if it has.
-StringRef whyNoVectorSchedule(ScanOp op);
+/// The form that a scan takes on a CPU with vectors: that of its config, or
+/// without one the first of state tile, chunk and token that is legal.
+Form getVectorForm(ScanOp op);
 
 /// Why a scan on tensors cannot be tasks of the ops of a chunk that all have a
 /// lowering to vectors, as a sentence; empty if it can.

@@ -9,7 +9,7 @@ import numpy as np
 from .._core._checks import check_flag, check_number, parse_form
 from .._core._recipe import makers
 from .._maps import _features
-from . import _plans, _scan_plans, _text
+from . import _plans, _rules, _scan_plans, _text
 from ._state import State
 
 __all__ = ["bidirectional"]
@@ -124,7 +124,7 @@ def _make_text(options, sizes, others, maps=()):
             text += f" update({options.update})"
         if readout != "inclusive":
             text += f" readout({readout})"
-        if options.update == "dplr":
+        if _rules.takes_transition(options.update):
             text += f" transition({options.transition})"
         text += f" into({dest}) init({state})"
         text += f.attributes("reverse", "feature_map", "scale", "config")

@@ -15,7 +15,7 @@ from .._core._checks import check_choice, check_flag, check_number, parse_form
 from .._core._recipe import makers
 from .._maps import _features
 from .._maps._token_maps import TokenMap
-from . import _plans, _text
+from . import _plans, _rules, _text
 from ._parts import Parts, find_layout
 from ._text import Options
 
@@ -110,44 +110,25 @@ def _make_scan_plan(
 makers["scan"] = _make_scan_plan
 
 
-# The updates that an operand goes with.
-_UPDATES = {
-    "beta": ("delta", "oja"),
-    "erase": ("delta",),
-    "write": ("delta",),
-    "a": ("dplr",),
-    "b": ("dplr",),
-    "value_decay": ("add", "oja"),
-}
-
-
 def check_family(gates, update, readout, transition, normalize, kind):
     """Operands and options that mean something only with others."""
     check_choice("transition", transition, ("before", "after"))
-    check_choice("update", update, ("add", "delta", "dplr", "oja"))
+    check_choice("update", update, tuple(_rules.RULES))
     check_choice("readout", readout, ("inclusive", "exclusive"))
-    for name, updates in _UPDATES.items():
-        if name in gates and update not in updates:
-            expected = " or ".join(f"update={rule!r}" for rule in updates)
-            raise ValueError(f"{name}: expected it only with {expected}, but got it without")
+    rule = _rules.RULES[update]
     if "bonus" in gates and readout != "exclusive":
         raise ValueError("bonus: expected it only with readout='exclusive', but got it without")
-    if "bonus" in gates and update not in ("add", "dplr"):
+    for name in _rules.OPERANDS:
+        if name in gates and name not in rule["takes"]:
+            raise ValueError(f"{name}: expected it only with {_rules.spell_rules_with(name)}, but got it without")
+    if transition == "after" and not rule["couples_rows"]:
         raise ValueError(
-            "bonus: expected it only with update='add' or update='dplr', but got it without"
+            f"transition: expected it only with {_rules.spell_rules_with(_rules.BEFORE)}, but got update={update!r}"
         )
-    if transition == "after" and update in ("add", "oja"):
-        raise ValueError(f"transition: expected it only with update='dplr', but got update={update!r}")
-    if update == "delta" and not {"beta", "erase"} & set(gates):
-        raise ValueError("beta: expected an array with update='delta', or erase, but got None")
-    if update == "oja" and "beta" not in gates:
-        raise ValueError("beta: expected an array with update='oja', but got None")
-    for name in ("a", "b"):
-        if update == "dplr" and name not in gates:
-            raise ValueError(f"{name}: expected an array with update='dplr', but got None")
-    if normalize and (update != "add" or readout != "inclusive"):
+    _check_needs(rule, gates)
+    if normalize and ("normalize" not in rule["takes"] or readout != "inclusive"):
         raise ValueError(
-            "normalize: expected it only with update='add' and readout='inclusive', but got "
+            f"normalize: expected it only with {_rules.spell_rules_with('normalize')} and readout='inclusive', but got "
             f"update={update!r} and readout={readout!r}"
         )
     if normalize and "value_decay" in gates:
@@ -159,6 +140,14 @@ def check_family(gates, update, readout, transition, normalize, kind):
         raise ValueError("input_gate: expected it only with normalize=True, but got it without")
     if "input_gate" in gates and kind == "exp":
         raise ValueError("input_gate: expected another feature map than exp, but got both")
+
+
+def _check_needs(rule, gates):
+    missing = [name for name in rule["needs"] if name not in gates]
+    if not missing or (not rule["needs_all"] and len(missing) < len(rule["needs"])):
+        return
+    others = "" if rule["needs_all"] else "".join(f", or {name}" for name in missing[1:])
+    raise ValueError(f"{missing[0]}: expected an array with update={rule['name']!r}{others}, but got None")
 
 
 def check_decays(**decays):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from .._core._literals import float_literal
 from .._maps._token_maps import features_of
+from . import _rules
 
 __all__ = ["Options", "Sizes", "attention_text", "scan_text", "noncausal_text",
            "update_text", "query_text"]  # fmt: skip
@@ -399,7 +400,7 @@ def scan_text(options, sizes, extra, maps=()):
         text += f" update({options.update})"
     if options.readout != "inclusive":
         text += f" readout({options.readout})"
-    if options.transition and options.update == "dplr":
+    if options.transition and _rules.takes_transition(options.update):
         text += f" transition({options.transition})"
     text += f" into({dest}){_state_operands(state)}{_operand('snapshots', ', '.join(kept))}"
     text += f.attributes("reverse", "every", "feature_map", "normalize", "scale", "config")

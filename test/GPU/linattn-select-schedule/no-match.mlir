@@ -31,7 +31,7 @@ func.func @strided(%q: memref<2x8x?x64xf32, strided<[?, ?, ?, ?]>>, %s: memref<2
 
 // -----
 
-// CHECK: "no kernel: Oja's rule has no kernel"
+// CHECK: "no kernel: a transition along values has no kernel"
 func.func @oja(%q: memref<2x8x?x64xf32>, %b: memref<2x8x?xf32>, %s: memref<2x8x64x64xf32>) {
   linattn.scan %q, %q, %q beta(%b) update(oja) into(%q) init(%s)
     : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?xf32>,

@@ -7,7 +7,7 @@
 // CHECK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 4 warps, 64 columns of the state: products of matrices, chunk by chunk; predicted {{.*}} us: {{.*}} MB, 512 blocks on 132 multiprocessors; considered [4 warps, 64 columns: {{.*}} us]
 // The number of tokens is not known: segments of few would be slower than none.
 // CHECK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 4 warps, 64 columns of the state: products of matrices, chunk by chunk; one segment: the number of tokens or sequences is not known"
-// CHECK: [Passed] select-schedule {{.*}}; one segment: what a segment of the delta rule does to a state is a dense matrix"
+// CHECK: [Passed] select-schedule {{.*}}; one segment: a segment with transitions multiplies the state by a dense matrix"
 // Packed sequences are predicted as if all were equally long, states of a pool as those of so many sequences as there are rows.
 // CHECK: [Passed] select-schedule {{.*}} columns of the state, [[P:[0-9]+]] segments: {{.*}} in [[P]] segments: {{.*}} us]
 // CHECK: [Passed] select-schedule {{.*}} columns of the state, [[N]] segments: {{.*}} in [[N]] segments: {{.*}} us]

@@ -45,7 +45,7 @@ func.func @split(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
 // -----
 
 func.func @split_delta(%q: memref<2x8x?x64xbf16>, %b: memref<2x8x?xf32>, %s: memref<2x8x64x64xf32>) {
-  // expected-error @+1 {{what a segment of the delta rule does to a state is a dense matrix}}
+  // expected-error @+1 {{a segment with transitions multiplies the state by a dense matrix}}
   linattn.scan %q, %q, %q beta(%b) update(delta) into(%q) init(%s)
       {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64, split = 2>}
     : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?xf32>,

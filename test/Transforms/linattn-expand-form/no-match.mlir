@@ -36,7 +36,7 @@ func.func @value_decay(%q: tensor<1x2x8x4xf32>, %g: tensor<1x2x8x4xf32>, %s: ten
   return %r#0 : tensor<1x2x8x4xf32>
 }
 
-// REMARK: remark: [Passed] expand-form {{.*}}"becomes a loop over tokens: Oja's transition reads the rows of the state, chunks its columns"
+// REMARK: remark: [Passed] expand-form {{.*}}"becomes a loop over tokens: its transition reads the rows of the state, chunks its columns"
 // CHECK-LABEL: func.func @oja(
 // CHECK:         scf.for {{.*}} step %c1
 // CHECK:           %[[ERROR:.+]] = linattn.chunk.read {{.*}} {transpose}

@@ -3,8 +3,8 @@
 // Without a requested form, rank-1 transitions run in chunks, or token by token.
 
 // CHECK: [Missed] select-form {{.*}}"not state_tile: a rank-1 transition couples the rows of a state column"
-// CHECK: [Missed] select-form {{.*}}"not state_tile: Oja's transition couples the columns of a state row"
-// CHECK: [Missed] select-form {{.*}}"not chunk: Oja's transition reads the rows of the state, chunks its columns"
+// CHECK: [Missed] select-form {{.*}}"not state_tile: a rank-1 transition couples the columns of a state row"
+// CHECK: [Missed] select-form {{.*}}"not chunk: its transition reads the rows of the state, chunks its columns"
 // CHECK: [Passed] select-form {{.*}}"token, {{.*}}: the only form of its rule, without a vector schedule"
 
 // CHECK-LABEL: func.func @delta

@@ -13,7 +13,7 @@ func.func @delta(%q: tensor<1x2x?x4xf32>, %beta: tensor<1x2x?xf32>, %o: tensor<1
 // -----
 
 func.func @oja(%q: tensor<1x2x?x4xf32>, %beta: tensor<1x2x?xf32>, %o: tensor<1x2x?x4xf32>, %s: tensor<1x2x4x4xf32>) -> tensor<1x2x?x4xf32> {
-  // expected-error @+1 {{cannot run in form state_tile: Oja's transition couples the columns of a state row}}
+  // expected-error @+1 {{cannot run in form state_tile: a rank-1 transition couples the columns of a state row}}
   %r:2 = linattn.scan %q, %q, %q beta(%beta) update(oja) into(%o) init(%s) {config = #linattn.config<form = state_tile>}
     : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>)
   return %r#0 : tensor<1x2x?x4xf32>
@@ -22,7 +22,7 @@ func.func @oja(%q: tensor<1x2x?x4xf32>, %beta: tensor<1x2x?xf32>, %o: tensor<1x2
 // -----
 
 func.func @oja_segments(%q: tensor<1x2x?x4xf32>, %beta: tensor<1x2x?xf32>, %o: tensor<1x2x?x4xf32>, %s: tensor<1x2x4x4xf32>) -> tensor<1x2x?x4xf32> {
-  // expected-error @+1 {{cannot run in form segments: Oja's transition acts on the values' side of the state}}
+  // expected-error @+1 {{cannot run in form segments: its transition acts on the values' side of the state}}
   %r:2 = linattn.scan %q, %q, %q beta(%beta) update(oja) into(%o) init(%s) {config = #linattn.config<form = segments>}
     : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x?xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>)
   return %r#0 : tensor<1x2x?x4xf32>

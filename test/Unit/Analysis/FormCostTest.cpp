@@ -86,7 +86,7 @@ TEST(FormCost, CountsOfLinearAttention) {
 // A decay per channel and a rank-1 update: one more reader, one writer.
 TEST(FormCost, CountsOfKDA) {
   ScanProblem problem = sized(512, 64, 64);
-  problem.update = ScanProblem::Update::Delta;
+  problem.rule = findUpdateRule("delta");
   problem.decay = ScanProblem::Decay::Channel;
   // Read, decayed, transformed and written; q, k, a and four vectors of gates.
   WorkCounts token{512. * 256 * 4, 512. * 256 * 3 + 512, 0, 0, 512. * 36, 512};
@@ -116,7 +116,7 @@ TEST(FormCost, CountsOfQuadraticAttention) {
 /// A row of the table of docs/CostModel.md: 512 tokens of heads of `size`, 0
 /// where there is no such form.
 struct Row {
-  ScanProblem::Update update;
+  std::string_view rule;
   ScanProblem::Decay decay;
   bool normalized;
   int64_t size;
@@ -134,8 +134,8 @@ struct Formula {
   explicit Formula(const Row &row)
       : row(row), size(double(row.size)), vectors(size / 16),
         state(size * vectors), isFar(4 * size * size > 0.75 * 48 * 1024) {
-    bool isDelta = row.update == ScanProblem::Update::Delta;
-    bool isDplr = row.update == ScanProblem::Update::Dplr;
+    bool isDelta = row.rule == "delta";
+    bool isDplr = row.rule == "dplr";
     isChannel = row.decay == ScanProblem::Decay::Channel;
     gates = row.decay != ScanProblem::Decay::None;
     transitions = isDelta || isDplr;
@@ -187,20 +187,19 @@ struct Formula {
 // The code, the formulas and the published table are three ways to one number.
 // The table was made with constants of more digits.
 TEST(FormCost, CostsAreThoseOfTheTable) {
-  using Update = ScanProblem::Update;
   using Decay = ScanProblem::Decay;
   for (const Row &row : {
-           Row{Update::Add, Decay::None, false, 64, 956, 686, 796, 801},
-           Row{Update::Add, Decay::None, false, 128, 4573, 2788, 2914, 2780},
-           Row{Update::Add, Decay::Scalar, false, 64, 1210, 932, 796, 801},
-           Row{Update::Add, Decay::Channel, false, 64, 1273, 1062, 967, 1042},
-           Row{Update::Add, Decay::None, true, 64, 987, 750, 817, 823},
-           Row{Update::Delta, Decay::None, false, 64, 1418, 0, 1207, 1283},
-           Row{Update::Delta, Decay::Channel, false, 128, 7970, 0, 4767, 4897},
-           Row{Update::Dplr, Decay::Channel, false, 64, 2005, 0, 1892, 2232},
+           Row{"add", Decay::None, false, 64, 956, 686, 796, 801},
+           Row{"add", Decay::None, false, 128, 4573, 2788, 2914, 2780},
+           Row{"add", Decay::Scalar, false, 64, 1210, 932, 796, 801},
+           Row{"add", Decay::Channel, false, 64, 1273, 1062, 967, 1042},
+           Row{"add", Decay::None, true, 64, 987, 750, 817, 823},
+           Row{"delta", Decay::None, false, 64, 1418, 0, 1207, 1283},
+           Row{"delta", Decay::Channel, false, 128, 7970, 0, 4767, 4897},
+           Row{"dplr", Decay::Channel, false, 64, 2005, 0, 1892, 2232},
        }) {
     ScanProblem problem = sized(512, row.size, row.size);
-    problem.update = row.update;
+    problem.rule = findUpdateRule(row.rule);
     problem.decay = row.decay;
     problem.normalized = row.normalized;
     Formula formula(row);
@@ -231,7 +230,7 @@ TEST(FormCost, FewTokensGoTogether) {
     EXPECT_EQ(chooseScanForm(problem, additive, wide).get().form.kind,
               ScanForm::Token);
     // A rank-1 update reads the state that the token before has left.
-    delta.update = ScanProblem::Update::Delta;
+    delta.rule = findUpdateRule("delta");
     auto passes = [](const ScanProblem &problem, VectorTarget target) {
       WorkCounts work = countWork(problem, {ScanForm::Token}, target);
       return work[size_t(Work::Far)];
@@ -250,14 +249,14 @@ TEST(FormCost, DecaysTransitionsAndReadersAreNotFree) {
     ScanProblem problem = sized(1024, 128, 128);
     double plain = predictCost(problem, form, wide);
     ScanProblem delta = problem, grouped = problem, wider = problem;
-    delta.update = ScanProblem::Update::Delta;
+    delta.rule = findUpdateRule("delta");
     grouped.group = 4;
     wider.elementBits = 64;
     EXPECT_GT(predictCost(delta, form, wide), plain);
     EXPECT_GT(predictCost(grouped, form, wide), plain);
     EXPECT_GT(predictCost(wider, form, wide), plain);
     ScanProblem dplr = delta;
-    dplr.update = ScanProblem::Update::Dplr;
+    dplr.rule = findUpdateRule("dplr");
     EXPECT_GT(predictCost(dplr, form, wide), predictCost(delta, form, wide));
   }
 }
@@ -294,7 +293,7 @@ TEST(FormCost, TheCheapestLegalFormIsChosen) {
   for (int64_t tokens : {int64_t(1), int64_t(7), int64_t(300), unknownSize})
     for (int64_t size : {8, 32, 64, 100, 256}) {
       ScanProblem problem = sized(tokens, size, size);
-      problem.update = ScanProblem::Update::Delta;
+      problem.rule = findUpdateRule("delta");
       ScanChoice choice = chooseScanForm(problem, rankOne, wide);
       for (const ScanChoice::Candidate &other : choice.candidates) {
         EXPECT_NE(other.form.kind, ScanForm::StateTile);
@@ -306,7 +305,7 @@ TEST(FormCost, TheCheapestLegalFormIsChosen) {
       }
     }
   ScanProblem many = sized(unknownSize, 256, 256);
-  many.update = ScanProblem::Update::Delta;
+  many.rule = findUpdateRule("delta");
   EXPECT_EQ(chooseScanForm(many, rankOne, wide).get().form.kind,
             ScanForm::Chunk);
   many.tokens = 1;
@@ -362,7 +361,7 @@ TEST(FormCost, SegmentsPayWhereTasksAreFewerThanCores) {
   EXPECT_GT(predictSegments(problem, 8, 8), 1);
   EXPECT_LT(predictSegments(problem, 1, 8), 1);
   ScanProblem delta = problem;
-  delta.update = ScanProblem::Update::Delta;
+  delta.rule = findUpdateRule("delta");
   EXPECT_GT(predictSegments(delta, 1, 8), predictSegments(problem, 1, 8));
 }
 
@@ -412,7 +411,7 @@ TEST(FormCost, AStateThatIsNotTouchedCostsNothing) {
 TEST(FormCost, FewTokensGoOneByOneWhereAStateGoesInAndOut) {
   for (int64_t size : {64, 128, 256}) {
     ScanProblem problem = sized(unknownSize, size, size);
-    problem.update = ScanProblem::Update::Delta;
+    problem.rule = findUpdateRule("delta");
     int64_t few = fewTokensOf(problem, rankOne, wide);
     EXPECT_GE(few, 1) << size;
     EXPECT_LE(few, largestFew) << size;

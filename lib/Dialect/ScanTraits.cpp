@@ -1,0 +1,65 @@
+//===- ScanTraits.cpp - The rule and the traits of a scan -----------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "linattn/Dialect/ScanTraits.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+using ::linattn::ScanTrait;
+using ::linattn::ScanTraits;
+
+const ::linattn::UpdateRule &mlir::linattn::getRule(Update update) {
+  const ::linattn::UpdateRule &rule =
+      ::linattn::getUpdateRules()[size_t(update)];
+  assert(StringRef(rule.name) == stringifyUpdate(update) &&
+         "the table of rules follows the enumeration");
+  return rule;
+}
+
+/// One number per token and channel.
+static bool isWide(Value gate) {
+  return gate && cast<ShapedType>(gate.getType()).getRank() == 4;
+}
+
+static bool isOther(Value gate) {
+  if (!gate)
+    return false;
+  Type type = getElementTypeOrSelf(gate);
+  return !type.isF32() && !type.isF16() && !type.isBF16();
+}
+
+ScanTraits mlir::linattn::getTraits(ScanOp op) {
+  ScanTraits traits(getRule(op));
+  traits.add(ScanTrait::ChannelDecay, isWide(op.getDecay()));
+  traits.add(ScanTrait::ValueDecay, bool(op.getValueDecay()));
+  traits.add(ScanTrait::OtherGates,
+             isOther(op.getDecay()) || isOther(op.getBeta()));
+  traits.add(ScanTrait::ColumnBeta, isWide(op.getBeta()));
+  traits.add(ScanTrait::KeyGates, op.getErase() || op.getWrite());
+  traits.add(ScanTrait::Bonus, bool(op.getBonus()));
+  traits.add(ScanTrait::InputGate, bool(op.getInputGate()));
+  traits.add(ScanTrait::RunningMax, bool(op.getRunningMax()));
+  traits.add(ScanTrait::Normalizer, op.getNormalize() || op.getNormalizer());
+  FeatureMapKind map =
+      cast<FeatureMappedOpInterface>(op.getOperation()).getFeatureMapKind();
+  traits.add(ScanTrait::FeatureMap, map != FeatureMapKind::Identity);
+  traits.add(ScanTrait::TokenMaximum, map == FeatureMapKind::SoftmaxKernel);
+  traits.add(ScanTrait::Region, map == FeatureMapKind::Region);
+  traits.add(ScanTrait::Packed, bool(op.getCuSeqlens()));
+  traits.add(ScanTrait::Pool, bool(op.getStateIndices()));
+  traits.add(ScanTrait::Snapshots, op.getEvery().has_value());
+  traits.add(ScanTrait::OtherSchedule,
+             op.getConfig() && op.getConfig()->getForm() != Form::Chunk);
+  return traits;
+}
+
+ScanTraits mlir::linattn::getTraits(StateOp op) {
+  ScanTraits traits;
+  traits.add(ScanTrait::ValueDecay, bool(op.getValueDecay()));
+  return traits;
+}

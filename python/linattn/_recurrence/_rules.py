@@ -1,0 +1,27 @@
+"""The update rules of a scan, from the compiler's table."""
+
+from __future__ import annotations
+
+from .. import _linattn
+
+__all__ = ["BEFORE", "OPERANDS", "RULES", "spell_rules_with", "takes_transition"]
+
+
+# By name: formula, the operands it takes and needs, the schedules that refuse it and why.
+RULES = {rule["name"]: rule for rule in _linattn.rules.list()}
+
+# The clause that says where a transition reads the state.
+BEFORE = "transition(before)"
+
+# Operands that some rules have no place for, in the order of the checks.
+OPERANDS = ("beta", "erase", "write", "a", "b", "value_decay", "bonus")
+
+
+def takes_transition(update):
+    """True if the transition's place before or after the decay is a choice."""
+    return BEFORE in RULES[update]["takes"]
+
+
+def spell_rules_with(clause):
+    """``update='delta' or update='oja'``: the rules that take an operand or a clause."""
+    return " or ".join(f"update={name!r}" for name, rule in RULES.items() if clause in rule["takes"])
