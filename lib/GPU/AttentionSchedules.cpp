@@ -170,8 +170,8 @@ std::string mlir::linattn::whyNotKernel(StateOp op) {
 
 /// A group of four warps has so many columns of the state.
 static bool isStateSlice(int64_t slice, int64_t warps) {
-  int64_t groups = warps / StateKernel::groupWarps;
-  return groups * StateKernel::groupWarps == warps && groups &&
+  int64_t groups = warps / StateShape::groupWarps;
+  return groups * StateShape::groupWarps == warps && groups &&
          (slice == 32 * groups || slice == 64 * groups);
 }
 
@@ -185,10 +185,10 @@ ScheduleAttr mlir::linattn::chooseSchedule(StateOp op,
     for (int64_t tokens : {64, 32, 16}) {
       auto schedule = withSummands(
           ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
-                            groups * StateKernel::groupWarps, stages,
+                            groups * StateShape::groupWarps, stages,
                             groups * perGroup, /*split=*/1),
           summands);
-      if (StateKernel(op, schedule).sharedBytes() <= machine.shared)
+      if (StateShape{{op, schedule}}.sharedBytes() <= machine.shared)
         return schedule;
     }
   return {};

@@ -122,6 +122,15 @@ void KernelFunction::create(ModuleOp module, StringRef name, Location loc) {
   function.addEntryBlock(b);
 }
 
+void KernelFunction::emit(ModuleOp module, StringRef name, Location loc,
+                          function_ref<void(KernelBuilder &)> body) {
+  create(module, name, loc);
+  OpBuilder b = OpBuilder::atBlockEnd(this->body());
+  KernelBuilder k(b, loc);
+  body(k);
+  LLVM::ReturnOp::create(b, loc, ValueRange());
+}
+
 void KernelFunction::finish(ArrayRef<AffineExpr> grid, int64_t threads,
                             int64_t shared) {
   MLIRContext *context = function.getContext();
@@ -148,6 +157,25 @@ LaunchOp KernelFunction::launch(OpBuilder &b, Location loc) {
   StringRef plan = LaunchOp::getPlanAttrName();
   op->setAttr(plan, function->getAttr(plan));
   return op;
+}
+
+LaunchOp KernelFunction::launch(Operation *op, ArrayRef<AffineExpr> grid,
+                                int64_t threads, int64_t shared) {
+  SmallVector<AffineExpr> extents(grid);
+  extents.resize(3, getAffineConstantExpr(1, op->getContext()));
+  finish(extents, threads, shared);
+  OpBuilder host(op);
+  return launch(host, op->getLoc());
+}
+
+GlobalView KernelFunction::view(KernelBuilder &k, Value buffer,
+                                bool isWritten) const {
+  auto *found = llvm::find_if(buffers, [&](const BufferArgument &entry) {
+    return entry.buffer == buffer &&
+           !(isWritten && entry.access == Access::Read);
+  });
+  return found == buffers.end() ? GlobalView()
+                                : view(k, unsigned(found - buffers.begin()));
 }
 
 GlobalView KernelFunction::view(KernelBuilder &k, unsigned handle) const {

@@ -15,8 +15,7 @@
 #ifndef LINATTN_LIB_GPU_KERNELFUNCTION_H
 #define LINATTN_LIB_GPU_KERNELFUNCTION_H
 
-#include "KernelBuilder.h"
-#include "linattn/Dialect/LinAttn.h"
+#include "KernelShape.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -26,13 +25,6 @@ struct KernelWork;
 
 /// The name of the dynamic shared memory in every kernel module.
 constexpr llvm::StringLiteral sharedName = "linattn_shared";
-
-inline int64_t staticSize(Value buffer, unsigned dim) {
-  return cast<ShapedType>(buffer.getType()).getDimSize(dim);
-}
-inline int64_t rankOf(Value buffer) {
-  return cast<ShapedType>(buffer.getType()).getRank();
-}
 
 /// A buffer in global memory as the kernel sees it. Strides are in elements, in
 /// i64; the innermost is 1.
@@ -67,12 +59,21 @@ public:
   /// Creates module and function at the end of `module`; the kernel is built at
   /// the end of its body.
   void create(ModuleOp module, StringRef name, Location loc);
+  /// Creates the function with that body, and a return behind it.
+  void emit(ModuleOp module, StringRef name, Location loc,
+            function_ref<void(KernelBuilder &)> body);
   /// Sets grid, block and shared bytes, once they are known.
   void finish(ArrayRef<AffineExpr> grid, int64_t threads, int64_t shared);
   /// The op that launches the kernel.
   LaunchOp launch(OpBuilder &b, Location loc);
+  /// Both, in place of `op`; the grid's other extents are 1.
+  LaunchOp launch(Operation *op, ArrayRef<AffineExpr> grid, int64_t threads,
+                  int64_t shared);
 
   // Valid after `create`.
+  /// A null view of a buffer that is null or no argument. `isWritten`: where
+  /// the kernel also reads the buffer by another argument, the one to write by.
+  GlobalView view(KernelBuilder &k, Value buffer, bool isWritten = false) const;
   GlobalView view(KernelBuilder &k, unsigned handle) const;
   Value size(KernelBuilder &k, Value buffer, unsigned dim) const;
   Value sharedBase(KernelBuilder &k) const;

@@ -145,15 +145,15 @@ KernelWork QuadraticKernel::work() {
   return work;
 }
 
-KernelWork StateKernel::work() {
-  KernelWork work{slices(), schedule.getWarps() * 32, sharedBytes()};
+KernelWork StateShape::work() {
+  KernelWork work{slices(), threads(), sharedBytes()};
   work.chunks = llvm::divideCeil(staticSize(op.getKey(), 2), tokens());
-  double products = countProducts(isWide || isMapped() ? summands() : 1,
-                                  isWide ? summands() : 1, summands());
+  double products = countProducts(isWide() || isMapped() ? summands() : 1,
+                                  isWide() ? summands() : 1, summands());
   work.operations = 2.0 * tokens() * paddedKey() * slice() * products;
-  double columns = std::min(slice(), valueSize);
-  work.bytes = double(tokens()) * (keySize + columns) * elementBytes();
-  work.stateBytes = 8 * keySize * columns; // Read and written.
+  double columns = std::min(slice(), valueSize());
+  work.bytes = double(tokens()) * (keySize() + columns) * elementBytes();
+  work.stateBytes = 8 * keySize() * columns; // Read and written.
   work.latency = tileSeconds;
   return work;
 }
@@ -260,16 +260,16 @@ std::optional<Prediction> mlir::linattn::predict(ScanOp op,
 }
 
 /// Of one kernel, whose work is that of `heads`: [B, H, …].
-template <typename KernelTy, typename OpTy>
-static std::optional<Prediction> predictOne(OpTy op, ScheduleAttr schedule,
-                                            Value heads, ArrayRef<Value> tokens,
-                                            const GPUMachine &machine) {
+template <typename ShapeTy>
+static std::optional<Prediction>
+predictOne(ShapeTy shape, ScheduleAttr schedule, Value heads,
+           ArrayRef<Value> tokens, const GPUMachine &machine) {
   for (Value buffer : tokens)
     if (ShapedType::isDynamic(staticSize(buffer, 2)))
       return std::nullopt;
   if (ShapedType::isDynamic(staticSize(heads, 0)))
     return std::nullopt;
-  KernelWork work = KernelTy(op, schedule).work();
+  KernelWork work = shape.work();
   work.blocks *= staticSize(heads, 0) * staticSize(heads, 1);
   GPUMachine chosen = machine;
   if (schedule.getMma() == Mma::Wgmma)
@@ -280,20 +280,20 @@ static std::optional<Prediction> predictOne(OpTy op, ScheduleAttr schedule,
 std::optional<Prediction> mlir::linattn::predict(QuadraticOp op,
                                                  ScheduleAttr schedule,
                                                  const GPUMachine &machine) {
-  return predictOne<QuadraticKernel>(op, schedule, op.getOutput(),
-                                     {op.getQuery(), op.getKey()}, machine);
+  return predictOne(QuadraticKernel(op, schedule), schedule, op.getOutput(),
+                    {op.getQuery(), op.getKey()}, machine);
 }
 
 std::optional<Prediction> mlir::linattn::predict(StateOp op,
                                                  ScheduleAttr schedule,
                                                  const GPUMachine &machine) {
-  return predictOne<StateKernel>(op, schedule, op.getState(), op.getKey(),
-                                 machine);
+  return predictOne(StateShape{{op, schedule}}, schedule, op.getState(),
+                    op.getKey(), machine);
 }
 
 std::optional<Prediction> mlir::linattn::predict(ReadOp op,
                                                  ScheduleAttr schedule,
                                                  const GPUMachine &machine) {
-  return predictOne<ReadKernel>(op, schedule, op.getOutput(), op.getQuery(),
-                                machine);
+  return predictOne(ReadKernel(op, schedule), schedule, op.getOutput(),
+                    op.getQuery(), machine);
 }

@@ -35,6 +35,16 @@ namespace mlir::linattn {
 /// The largest power of two up to 16 that divides the bytes of `size` elements.
 int64_t granuleOf(int64_t size, Type type);
 
+/// Rows of a matrix in global memory.
+struct Rows {
+  Value base, stride; ///< The address of row 0; bytes between rows, i64.
+
+  /// The address of a row, i64.
+  Value at(KernelBuilder &k, Value row) const {
+    return k.offset(base, k.mul(row, stride));
+  }
+};
+
 struct SharedTile {
   int64_t rows = 0, columns = 0; ///< columns: a multiple of 8.
   bool pairs = false;            ///< Of f32, read by pairs: units divide by 8.
