@@ -119,14 +119,6 @@ private:
   Value columnExists; ///< Null if all columns do.
 };
 
-/// Waits for the tiles of `number`, of `count`, in `stage`. `start` starts the
-/// copies of a number into a stage: with two stages those of the next number,
-/// while this one is worked on; with one stage those of this one.
-/// `forWarpgroups`: products of warpgroups read them.
-void awaitTiles(KernelBuilder &k, int64_t stages, Value number, Value stage,
-                Value count, function_ref<void(Value, Value)> start,
-                bool forWarpgroups = false);
-
 /// Where rows of a tile go in global memory: the address of row 0 and of the
 /// tile's first column, bytes between rows (i64), columns and rows that exist,
 /// bytes that divide addresses. The tile starts at `firstColumn` (null: 0).

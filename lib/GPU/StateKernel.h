@@ -94,7 +94,6 @@ private:
     Value key, value;        ///< Places of its fragments.
   };
 
-  void place();
   void placeFragments();
   TilePipeline prepareCopies();
 

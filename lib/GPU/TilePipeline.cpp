@@ -37,9 +37,9 @@ Value TilePipeline::stageOf(Value number) {
 }
 
 Value TilePipeline::baseOf(Value stage) {
-  return stages.count == 1
-             ? stages.memory
-             : k.offset(stages.memory, k.mul(stage, stages.bytes));
+  Value first = k.offset(stages.memory, stages.begin);
+  return stages.count == 1 ? first
+                           : k.offset(first, k.mul(stage, stages.bytes));
 }
 
 //===----------------------------------------------------------------------===//
@@ -55,7 +55,7 @@ void TilePipeline::start(Value number, Value stage, Value thread) {
       tiles.push_back({operand.matrix, k.offset(base, operand.offset), first});
     return maps->start(stage, tiles);
   }
-  Value left = k.sub(tokens.count, first), wide = k.extend(first);
+  Value wide = k.extend(first), left = k.sub(tokens.count, first);
   Value base = baseOf(stage);
   for (Operand &operand : operands) {
     auto filter = [&](Value row, Value exists) {

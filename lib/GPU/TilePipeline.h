@@ -31,8 +31,9 @@ namespace mlir::linattn {
 /// Stages in shared memory.
 struct TileStages {
   int64_t count;
-  Value memory; ///< The address of stage 0.
-  int64_t bytes;
+  Value memory;
+  int64_t bytes;     ///< Of a stage.
+  int64_t begin = 0; ///< The offset of stage 0.
 };
 
 /// The tokens that tiles are made of.
@@ -88,6 +89,10 @@ public:
   /// Returns the address of the stage.
   Value arrive(Value number, function_ref<void()> meanwhile = nullptr,
                Value thread = {});
+  /// The number of the stage that has tile `number`.
+  Value stageOf(Value number);
+  /// The address of a stage.
+  Value baseOf(Value stage);
   /// Waits for all copies: nothing may arrive after the block has gone.
   void drain();
 
@@ -101,8 +106,6 @@ private:
   };
 
   Value tileCount();
-  Value stageOf(Value number);
-  Value baseOf(Value stage);
   void start(Value number, Value stage, Value thread = {});
   void await(Value number, Value stage);
 
