@@ -82,7 +82,7 @@ ScheduleAttr mlir::linattn::chooseTensorMaps(QuadraticOp op,
   ScheduleAttr candidate = withCopy(schedule, CopyEngine::Tma);
   why = whyNotSchedule(op, candidate);
   if (why.empty() &&
-      QuadraticKernel(op, candidate).sharedBytes() > machine.shared)
+      QuadraticShape{{op, candidate}}.sharedBytes() > machine.shared)
     why = "maps and barriers do not fit beside the tiles";
   return why.empty() ? candidate : schedule;
 }
@@ -109,7 +109,7 @@ ScheduleAttr mlir::linattn::chooseSchedule(QuadraticOp op,
           ScheduleAttr::get(op.getContext(), Form::Quadratic, mma, keys, warps,
                             stages, /*valueSlice=*/0, /*split=*/1),
           summands);
-      QuadraticKernel kernel(op, schedule);
+      QuadraticShape kernel{{op, schedule}};
       if (keys > fewest && kernel.accumulators() > most)
         continue;
       int64_t bytes = kernel.sharedBytes();
@@ -134,12 +134,10 @@ std::string mlir::linattn::whyNotSchedule(QuadraticOp op,
               schedule.getMma() != Mma::Fma &&
               llvm::is_contained({16, 32, 64, 128}, schedule.getChunk()) &&
               llvm::is_contained({4, 8}, schedule.getWarps()) &&
-              schedule.getStages() <= 2 && schedule.getValueSlice() == 0 &&
-              schedule.getSplit() == 1;
+              schedule.getValueSlice() == 0 && schedule.getSplit() == 1;
   if (!fits)
     return "attention has the form quadratic, mma_sync or wgmma, tiles of "
-           "16, 32, 64 or 128 keys, four or eight warps, and one or two "
-           "stages";
+           "16, 32, 64 or 128 keys, and four or eight warps";
   return schedule.getCopy() == CopyEngine::Tma ? whyNotTensorMaps(op) : "";
 }
 
@@ -170,8 +168,8 @@ std::string mlir::linattn::whyNotKernel(StateOp op) {
 
 /// A group of four warps has so many columns of the state.
 static bool isStateSlice(int64_t slice, int64_t warps) {
-  int64_t groups = warps / StateKernel::groupWarps;
-  return groups * StateKernel::groupWarps == warps && groups &&
+  int64_t groups = warps / StateShape::groupWarps;
+  return groups * StateShape::groupWarps == warps && groups &&
          (slice == 32 * groups || slice == 64 * groups);
 }
 
@@ -185,10 +183,10 @@ ScheduleAttr mlir::linattn::chooseSchedule(StateOp op,
     for (int64_t tokens : {64, 32, 16}) {
       auto schedule = withSummands(
           ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
-                            groups * StateKernel::groupWarps, stages,
+                            groups * StateShape::groupWarps, stages,
                             groups * perGroup, /*split=*/1),
           summands);
-      if (StateKernel(op, schedule).sharedBytes() <= machine.shared)
+      if (StateShape{{op, schedule}}.sharedBytes() <= machine.shared)
         return schedule;
     }
   return {};
@@ -203,10 +201,10 @@ std::string mlir::linattn::whyNotSchedule(StateOp op, ScheduleAttr schedule) {
               schedule.getMma() == Mma::MmaSync &&
               llvm::is_contained({16, 32, 64}, schedule.getChunk()) &&
               isStateSlice(schedule.getValueSlice(), schedule.getWarps()) &&
-              schedule.getStages() <= 2 && schedule.getSplit() == 1;
+              schedule.getSplit() == 1;
   return fits ? ""
               : "a state has the form chunk, chunks of 16, 32 or 64 tokens, "
-                "four warps for 32 or 64 columns, and one or two stages";
+                "and four warps for 32 or 64 columns";
 }
 
 //===----------------------------------------------------------------------===//
@@ -226,10 +224,10 @@ ScheduleAttr mlir::linattn::chooseSchedule(ReadOp op, const GPUMachine &machine,
     for (int64_t slice : {128, 64, 32}) {
       auto schedule = withSummands(
           ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync,
-                            ReadKernel::tileQueries, ReadKernel::warps, stages,
-                            std::min(slice, columns), /*split=*/1),
+                            ReadShape::tileQueries, ReadShape::blockWarps,
+                            stages, std::min(slice, columns), /*split=*/1),
           summands);
-      if (ReadKernel(op, schedule).sharedBytes() <= machine.shared)
+      if (ReadShape{{op, schedule}}.sharedBytes() <= machine.shared)
         return schedule;
     }
   return {};
@@ -243,11 +241,10 @@ std::string mlir::linattn::whyNotSchedule(ReadOp op, ScheduleAttr schedule) {
   int64_t slice = schedule.getValueSlice();
   bool fits = schedule.getForm() == Form::Chunk &&
               schedule.getMma() == Mma::MmaSync &&
-              schedule.getChunk() == ReadKernel::tileQueries &&
-              schedule.getWarps() == ReadKernel::warps && slice % 16 == 0 &&
-              slice >= 16 && slice <= 128 && schedule.getStages() <= 2 &&
-              schedule.getSplit() == 1;
+              schedule.getChunk() == ReadShape::tileQueries &&
+              schedule.getWarps() == ReadShape::blockWarps && slice % 16 == 0 &&
+              slice >= 16 && slice <= 128 && schedule.getSplit() == 1;
   return fits ? ""
               : "reads have the form chunk, chunks of 64 queries, four warps, "
-                "16 to 128 columns, and one or two stages";
+                "and 16 to 128 columns";
 }

@@ -16,57 +16,56 @@ using namespace mlir::linattn;
 //===----------------------------------------------------------------------===//
 
 Value ChunkKernel::decayOf(Value stage, Value left, Value token) {
-  if (headDecay)
-    return k().select(k().less(token, left), headDecay, k().f32(0));
-  Value index = k().add(k().mul(stage, chunkTokens), token);
-  return k().load(
-      k().b.getF32Type(),
-      k().offset(k().offset(shared, k().mul(index, 4)), decayOffset()), 4);
+  if (decays.head)
+    return k.select(k.less(token, left), decays.head, k.f32(0));
+  Value index = k.add(k.mul(stage, chunkTokens), token);
+  return k.load(
+      k.b.getF32Type(),
+      k.offset(k.offset(block.shared, k.mul(index, 4)), decayOffset()), 4);
 }
 
 /// The first warp sums the decays of a chunk, two tokens per lane: up to each
 /// token in base 2, and as factors from each token to the end, summed from
 /// there so that no large sums cancel.
-void ChunkKernel::sumDecays(Value left, Value stage) {
-  k().ifThen(k().less(thread, 32), [&] {
-    Value token = k().mul(lane, 2);
+void ChunkKernel::sumDecays(const Lane &lane, Value left, Value stage) {
+  k.ifThen(k.less(lane.thread, 32), [&] {
+    Value token = k.mul(lane.number, 2);
     Value x = decayOf(stage, left, token);
-    Value y = decayOf(stage, left, k().add(token, 1));
-    Value both = k().addf(x, y), zero = k().f32(0);
-    auto above = [&](int64_t d) { return k().less(k().i32(d - 1), lane); };
-    auto below = [&](int64_t d) { return k().less(lane, 32 - d); };
+    Value y = decayOf(stage, left, k.add(token, 1));
+    Value both = k.addf(x, y), zero = k.f32(0);
+    auto above = [&](int64_t d) { return k.less(k.i32(d - 1), lane.number); };
+    auto below = [&](int64_t d) { return k.less(lane.number, 32 - d); };
     Value upTo = both, from = both;
     for (int64_t d = 1; d < 32; d *= 2) {
-      upTo = k().addf(upTo, k().select(above(d), k().shuffleUp(upTo, d), zero));
-      from =
-          k().addf(from, k().select(below(d), k().shuffleDown(from, d), zero));
+      upTo = k.addf(upTo, k.select(above(d), k.shuffleUp(upTo, d), zero));
+      from = k.addf(from, k.select(below(d), k.shuffleDown(from, d), zero));
     }
-    Value earlier = k().select(above(1), k().shuffleUp(upTo, 1), zero);
-    Value later = k().select(below(1), k().shuffleDown(from, 1), zero);
-    Value log2e = k().f32(1.44269504088896341);
-    Value bytes = k().mul(token, 4);
-    Value at = k().offset(shared, bytes);
-    Value sum = k().addf(earlier, x);
-    k().store(k().vectorOf({k().mulf(sum, log2e),
-                            k().mulf(k().addf(earlier, both), log2e)}),
-              k().offset(at, sumsOffset()), 8);
+    Value earlier = k.select(above(1), k.shuffleUp(upTo, 1), zero);
+    Value later = k.select(below(1), k.shuffleDown(from, 1), zero);
+    Value log2e = k.f32(1.44269504088896341);
+    Value bytes = k.mul(token, 4);
+    Value at = k.offset(block.shared, bytes);
+    Value sum = k.addf(earlier, x);
+    k.store(
+        k.vectorOf({k.mulf(sum, log2e), k.mulf(k.addf(earlier, both), log2e)}),
+        k.offset(at, sumsOffset()), 8);
     // A decayed key of one summand has no use for more than 22 bits.
     auto weight = [&](Value c) {
-      return keySummands() == 1 ? k().exp2Approximate(k().mulf(c, log2e))
-                                : k().exp(c);
+      return keySummands() == 1 ? k.exp2Approximate(k.mulf(c, log2e))
+                                : k.exp(c);
     };
-    k().store(k().vectorOf({weight(k().addf(y, later)), weight(later)}),
-              k().offset(at, weightsOffset()), 8);
-    k().ifThen(k().equal(lane, 0), [&] {
-      k().store(k().exp(from), k().offset(shared, totalOffset()), 4);
+    k.store(k.vectorOf({weight(k.addf(y, later)), weight(later)}),
+            k.offset(at, weightsOffset()), 8);
+    k.ifThen(k.equal(lane.number, 0), [&] {
+      k.store(k.exp(from), k.offset(block.shared, totalOffset()), 4);
     });
   });
 }
 
 std::pair<Value, Value> ChunkKernel::sharedPair(int64_t offset, Value token) {
-  Value at = k().offset(k().offset(shared, k().mul(token, 4)), offset);
-  Value pair = k().load(VectorType::get({2}, k().b.getF32Type()), at, 8);
-  return {k().element(pair, 0), k().element(pair, 1)};
+  Value at = k.offset(k.offset(block.shared, k.mul(token, 4)), offset);
+  Value pair = k.load(VectorType::get({2}, k.b.getF32Type()), at, 8);
+  return {k.element(pair, 0), k.element(pair, 1)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -75,48 +74,20 @@ std::pair<Value, Value> ChunkKernel::sharedPair(int64_t offset, Value token) {
 
 void ChunkKernel::multiplyInto(MutableArrayRef<Value> c, ValueRange a,
                                ValueRange b) {
-  SmallVector<Value, 4> product = k().multiply(type, a, b, ValueRange(c));
+  SmallVector<Value, 4> product = k.multiply(type(), a, b, ValueRange(c));
   llvm::copy(product, c.begin());
-}
-
-/// Waits for the chunk, starts the next, and shares state and sums of decays.
-void ChunkKernel::arrive(Value number, Value stage, ValueRange state) {
-  Value left = k().sub(here.count, k().mul(number, chunkTokens));
-  if (schedule.getStages() == 1) {
-    k().barrier(); // All have read the last chunk.
-    startChunk(number, stage);
-    if (reads())
-      spillState(state);
-    k().waitForCopies(0);
-    if (hasDecay) {
-      k().barrier();
-      sumDecays(left, stage);
-    }
-    return k().barrier();
-  }
-  k().waitForCopies(0);
-  k().barrier(); // This chunk is there, and all have read the last one.
-  Value next = k().add(number, 1);
-  Value count = k().div(k().add(here.count, chunkTokens - 1), chunkTokens);
-  k().ifThen(k().less(next, count),
-             [&] { startChunk(next, k().bxor(stage, 1)); });
-  if (reads())
-    spillState(state);
-  if (hasDecay)
-    sumDecays(left, stage);
-  k().barrier();
 }
 
 /// c += 16 rows of Q times a sum of matrices whose 16×16 blocks `load` brings.
 /// Scores and reads take their turns: beside the state not both fit the
 /// registers.
 void ChunkKernel::multiplyQueries(
-    Value base, Values &c, int64_t summands,
+    const Lane &lane, Value base, Values &c, int64_t summands,
     function_ref<SmallVector<Value, 4>(int64_t step, int64_t n, int64_t s)>
         load) {
-  LanePointer queries(k(), keyTile(), base, queryPlace);
+  LanePointer queries(k, keyTile(), base, lane.read.query);
   for (int64_t step = 0; step < paddedKey() / 16; ++step) {
-    auto a = k().loadMatrices(queries.at(0, 2 * step), /*transposed=*/false);
+    auto a = k.loadMatrices(queries.at(0, 2 * step), /*transposed=*/false);
     for (size_t n = 0; n < c.size() / 8; ++n)
       for (int64_t s = 0; s < summands; ++s) {
         auto b = load(step, n, s);
@@ -128,58 +99,58 @@ void ChunkKernel::multiplyQueries(
 }
 
 /// 16 rows of Q Kᵀ.
-ChunkKernel::Values ChunkKernel::scores(Value base) {
-  LanePointer keys(k(), keyTile(), k().offset(base, keyOffset()), keyPlace);
-  Values p(chunkTokens / 2, k().f32(0));
-  multiplyQueries(base, p, /*summands=*/1,
+ChunkKernel::Values ChunkKernel::scores(const Lane &lane, Value base) {
+  LanePointer keys(k, keyTile(), k.offset(base, keyOffset()), lane.read.key);
+  Values p(chunkTokens / 2, k.f32(0));
+  multiplyQueries(lane, base, p, /*summands=*/1,
                   [&](int64_t step, int64_t n, int64_t) {
-                    return k().loadMatrices(keys.at(16 * n, 2 * step), false);
+                    return k.loadMatrices(keys.at(16 * n, 2 * step), false);
                   });
   return p;
 }
 
 /// 16 rows of Q S.
-ChunkKernel::Values ChunkKernel::readState(Value base) {
-  LanePointer states(k(), stateTile(), k().offset(shared, stateOffset()),
-                     valuePlace);
-  Values o(groupColumns() / 2, k().f32(0));
+ChunkKernel::Values ChunkKernel::readState(const Lane &lane, Value base) {
+  LanePointer states(k, stateTile(), k.offset(block.shared, stateOffset()),
+                     lane.read.value);
+  Values o(groupColumns() / 2, k.f32(0));
   multiplyQueries(
-      base, o, readSummands(), [&](int64_t step, int64_t n, int64_t s) {
+      lane, base, o, readSummands(), [&](int64_t step, int64_t n, int64_t s) {
         Value hi = states.at(16 * step, 2 * n);
-        return k().loadMatrices(k().offset(hi, s * stateTile().bytes()), true);
+        return k.loadMatrices(k.offset(hi, s * stateTile().bytes()), true);
       });
   return o;
 }
 
 /// Later keys have no weight, earlier ones the decay in between. Where the mask
 /// is false the exponent would be positive: it is cut off, then selected away.
-void ChunkKernel::maskScores(Values &p) {
-  Value row = k().add(k().mul(strip, 16), fragmentRow);
-  Value zero = k().f32(0);
+void ChunkKernel::maskScores(const Lane &lane, Values &p) {
+  Value row = k.add(k.mul(lane.strip, 16), lane.row);
+  Value zero = k.f32(0);
   // Column minus row of this lane's first element.
-  Value distance = k().sub(k().mul(fragmentPair, 2), row);
+  Value distance = k.sub(k.mul(lane.pair, 2), row);
   std::array<Value, 2> rowSums;
-  if (hasDecay)
+  if (hasDecay())
     for (int64_t half = 0; half < 2; ++half) {
-      Value token = k().add(row, 8 * half);
+      Value token = k.add(row, 8 * half);
       Value at =
-          k().offset(k().offset(shared, k().mul(token, 4)), sumsOffset());
-      rowSums[half] = k().load(k().b.getF32Type(), at, 4);
+          k.offset(k.offset(block.shared, k.mul(token, 4)), sumsOffset());
+      rowSums[half] = k.load(k.b.getF32Type(), at, 4);
     }
   for (int64_t n = 0; n < chunkTokens / 8; ++n) {
-    Value column = k().add(k().mul(fragmentPair, 2), 8 * n);
+    Value column = k.add(k.mul(lane.pair, 2), 8 * n);
     std::pair<Value, Value> sums;
-    if (hasDecay)
+    if (hasDecay())
       sums = sharedPair(sumsOffset(), column);
     for (int64_t i = 0; i < 4; ++i) {
       Value &x = p[4 * n + i];
-      if (hasDecay) {
+      if (hasDecay()) {
         Value between =
-            k().subf(rowSums[i / 2], i % 2 ? sums.second : sums.first);
-        x = k().mulf(x, k().exp2Approximate(k().minf(between, zero)));
+            k.subf(rowSums[i / 2], i % 2 ? sums.second : sums.first);
+        x = k.mulf(x, k.exp2Approximate(k.minf(between, zero)));
       }
-      Value later = k().greaterSigned(distance, 8 * (i / 2) - 8 * n - i % 2);
-      x = k().select(later, zero, x);
+      Value later = k.greaterSigned(distance, 8 * (i / 2) - 8 * n - i % 2);
+      x = k.select(later, zero, x);
     }
   }
 }
@@ -190,30 +161,31 @@ SmallVector<ChunkKernel::Values> ChunkKernel::splitScores(ValueRange p) {
   SmallVector<Values> summands(readSummands());
   for (size_t i = 0; i < p.size(); i += 2)
     for (auto [s, pair] :
-         llvm::enumerate(splitPair(k(), type, p[i], p[i + 1], readSummands())))
+         llvm::enumerate(splitPair(k, type(), p[i], p[i + 1], readSummands())))
       summands[s].push_back(pair);
   return summands;
 }
 
 /// o = e^c ⊙ o + p V.
-void ChunkKernel::readValues(Value base, ArrayRef<Values> weights, Values &o) {
-  if (hasDecay) {
-    Value row = k().add(k().mul(strip, 16), fragmentRow);
+void ChunkKernel::readValues(const Lane &lane, Value base,
+                             ArrayRef<Values> weights, Values &o) {
+  if (hasDecay()) {
+    Value row = k.add(k.mul(lane.strip, 16), lane.row);
     for (int64_t half = 0; half < 2; ++half) {
-      Value token = k().add(row, 8 * half);
+      Value token = k.add(row, 8 * half);
       Value at =
-          k().offset(k().offset(shared, k().mul(token, 4)), sumsOffset());
-      Value factor = k().exp2Approximate(k().load(k().b.getF32Type(), at, 4));
+          k.offset(k.offset(block.shared, k.mul(token, 4)), sumsOffset());
+      Value factor = k.exp2Approximate(k.load(k.b.getF32Type(), at, 4));
       for (size_t i = 2 * half; i < o.size(); i += 4)
         for (size_t j : {i, i + 1})
-          o[j] = k().mulf(o[j], factor);
+          o[j] = k.mulf(o[j], factor);
     }
   }
-  LanePointer values(k(), valueTile(), k().offset(base, valueOffset()),
-                     valuePlace);
+  LanePointer values(k, valueTile(), k.offset(base, valueOffset()),
+                     lane.read.value);
   for (int64_t step = 0; step < chunkTokens / 16; ++step)
     for (int64_t n = 0; n < groupColumns() / 16; ++n) {
-      auto b = k().loadMatrices(values.at(16 * step, 2 * n), true);
+      auto b = k.loadMatrices(values.at(16 * step, 2 * n), true);
       for (const Values &summand : weights)
         for (int64_t half = 0; half < 2; ++half)
           multiplyInto(MutableArrayRef(o).slice((2 * n + half) * 4, 4),
@@ -223,18 +195,17 @@ void ChunkKernel::readValues(Value base, ArrayRef<Values> weights, Values &o) {
 }
 
 /// Keys times their weights as a sum of fragments of 16 bits.
-SmallVector<ChunkKernel::Values> ChunkKernel::splitKeys(ValueRange keys,
-                                                        Value tokens) {
-  if (!hasDecay)
+SmallVector<ChunkKernel::Values>
+ChunkKernel::splitKeys(const Lane &lane, ValueRange keys, Value tokens) {
+  if (!hasDecay())
     return {Values(keys)};
   SmallVector<Values> summands(keySummands());
   for (int64_t i = 0; i < 4; ++i) {
-    Value token =
-        k().add(k().add(tokens, k().mul(fragmentPair, 2)), 8 * (i / 2));
+    Value token = k.add(k.add(tokens, k.mul(lane.pair, 2)), 8 * (i / 2));
     auto [w0, w1] = sharedPair(weightsOffset(), token);
-    auto [x0, x1] = k().unpack(type, keys[i]);
+    auto [x0, x1] = k.unpack(type(), keys[i]);
     for (auto [s, pair] : llvm::enumerate(splitPair(
-             k(), type, k().mulf(x0, w0), k().mulf(x1, w1), keySummands())))
+             k, type(), k.mulf(x0, w0), k.mulf(x1, w1), keySummands())))
       summands[s].push_back(pair);
   }
   return summands;
@@ -242,31 +213,30 @@ SmallVector<ChunkKernel::Values> ChunkKernel::splitKeys(ValueRange keys,
 
 /// S = e^(c_64) S + Keysᵀ V. A loop, or the assembler would have the products
 /// of many steps in registers.
-ChunkKernel::Values ChunkKernel::updateState(Value base, ValueRange state) {
-  Value total, one = k().f32(1);
-  if (hasDecay)
-    total = k().load(k().b.getF32Type(), k().offset(shared, totalOffset()), 4);
-  LanePointer keys(k(), keyTile(), k().offset(base, keyOffset()),
-                   keyColumnPlace);
-  LanePointer values(k(), valueTile(), k().offset(base, valueOffset()),
-                     valueStatePlace);
-  Values updated = k().loop(
-      k().i32(chunkTokens / 16), state, [&](Value step, ValueRange carried) {
+ChunkKernel::Values ChunkKernel::updateState(const Lane &lane, Value base,
+                                             ValueRange state) {
+  Value total, one = k.f32(1);
+  if (hasDecay())
+    total = k.load(k.b.getF32Type(), k.offset(block.shared, totalOffset()), 4);
+  LanePointer keys(k, keyTile(), k.offset(base, keyOffset()), lane.state.key);
+  LanePointer values(k, valueTile(), k.offset(base, valueOffset()),
+                     lane.state.value);
+  Values updated = k.loop(
+      k.i32(chunkTokens / 16), state, [&](Value step, ValueRange carried) {
         Values next(carried);
-        Value tokens = k().mul(step, 16), factor;
-        if (hasDecay)
-          factor = k().select(k().equal(step, 0), total, one);
+        Value tokens = k.mul(step, 16), factor;
+        if (hasDecay())
+          factor = k.select(k.equal(step, 0), total, one);
         for (int64_t i = 0; i < stateRows(); ++i) {
-          auto a =
-              k().loadMatrices(k().offset(keys.at(0, 2 * i * rowWarps()),
-                                          k().mul(tokens, keyTile().pitch())),
-                               true);
-          SmallVector<Values> summands = splitKeys(a, tokens);
+          auto a = k.loadMatrices(k.offset(keys.at(0, 2 * i * rowWarps()),
+                                           k.mul(tokens, keyTile().pitch())),
+                                  true);
+          SmallVector<Values> summands = splitKeys(lane, a, tokens);
           for (int64_t n = 0; n < stateColumns() / 2; ++n) {
-            auto b = k().loadMatrices(
-                k().offset(values.at(0, 2 * n),
-                           k().mul(tokens, valueTile().pitch())),
-                true);
+            auto b =
+                k.loadMatrices(k.offset(values.at(0, 2 * n),
+                                        k.mul(tokens, valueTile().pitch())),
+                               true);
             for (int64_t half = 0; half < 2; ++half)
               addProducts(
                   MutableArrayRef(next).slice(stateAt(i, 2 * n + half), 4),
@@ -276,10 +246,10 @@ ChunkKernel::Values ChunkKernel::updateState(Value base, ValueRange state) {
         return next;
       });
   // Behind the state lies the product of the decays, if a segment needs it.
-  if (hasDecay)
+  if (hasDecay())
     for (Value &x :
          MutableArrayRef(updated).drop_front(stateAt(stateRows(), 0)))
-      x = k().mulf(x, total);
+      x = k.mulf(x, total);
   return updated;
 }
 
@@ -287,89 +257,93 @@ ChunkKernel::Values ChunkKernel::updateState(Value base, ValueRange state) {
 /// added by instructions that round, as tensor cores do not.
 void ChunkKernel::addProducts(MutableArrayRef<Value> s, Value factor,
                               ArrayRef<Values> summands, ValueRange b) {
-  Values written(4, k().f32(0));
+  Values written(4, k.f32(0));
   for (const Values &summand : llvm::reverse(summands))
     multiplyInto(written, summand, b);
   for (auto [x, y] : llvm::zip(s, written))
-    x = factor ? k().fma(x, factor, y) : k().addf(x, y);
+    x = factor ? k.fma(x, factor, y) : k.addf(x, y);
 }
 
 /// Through shared memory, so that a lane writes 16 bytes of a row.
-void ChunkKernel::writeOutput(Value number, Value base, ValueRange o) {
+void ChunkKernel::writeOutput(const Lane &lane, Value number, Value base,
+                              ValueRange o) {
   SharedTile tile = outputTile();
   if (!replacesQueries())
-    base = k().offset(shared, outputOffset());
+    base = k.offset(block.shared, outputOffset());
   else if (groups() > 1)
-    k().barrier(); // All groups have read the queries.
+    k.barrier(); // All groups have read the queries.
   else
-    k().warpBarrier();
-  LanePointer pointer(k(), tile, base, outputPlace);
-  Value scale = k().f32(scaleOr1(op.getScale()));
+    k.warpBarrier();
+  LanePointer pointer(k, tile, base, lane.read.output);
+  Value scale = k.f32(scaleOr1(op.getScale()));
   for (int64_t n = 0; n < groupColumns() / 8; ++n)
     for (int64_t half = 0; half < 2; ++half) {
       Value x = o[4 * n + 2 * half], y = o[4 * n + 2 * half + 1];
-      k().store(k().pack(type, k().mulf(x, scale), k().mulf(y, scale)),
-                pointer.at(8 * half, n), 4);
+      k.store(k.pack(type(), k.mulf(x, scale), k.mulf(y, scale)),
+              pointer.at(8 * half, n), 4);
     }
-  k().warpBarrier();
+  k.warpBarrier();
   int64_t units = groupColumns() / 8, rowsAtOnce = 32 / units;
-  Value row = k().add(k().mul(strip, 16), k().div(lane, units));
-  Value unit = k().add(k().div(groupColumn, 8), k().rem(lane, units));
-  LanePointer reader(k(), tile, base, tile.place(k(), row, unit));
-  Value first = k().mul(number, chunkTokens);
-  Value left = k().sub(here.count, first);
-  int64_t granule = granuleOf(valueSize, type), words = granule / 4;
-  auto word = VectorType::get({4}, k().b.getI32Type());
+  Value row = k.add(k.mul(lane.strip, 16), k.div(lane.number, units));
+  Value unit = k.add(k.div(lane.groupColumn, 8), k.rem(lane.number, units));
+  LanePointer reader(k, tile, base, tile.place(k, row, unit));
+  Value first = k.mul(number, chunkTokens);
+  Value left = k.sub(block.here.count, first);
+  int64_t granule = granuleOf(valueSize(), type()), words = granule / 4;
+  auto word = VectorType::get({4}, k.b.getI32Type());
   for (int64_t done = 0; done < 16; done += rowsAtOnce) {
-    Value mine = k().add(row, done), from = reader.at(done, 0);
-    k().ifThen(k().less(mine, left), [&] {
-      Value x = k().load(word, from, 16);
-      Value token = k().extend(k().add(first, mine));
-      Value to = k().offset(outputBase, k().mul(token, outputStride));
-      to = k().offset(to, k().mul(unit, 16));
+    Value mine = k.add(row, done), from = reader.at(done, 0);
+    k.ifThen(k.less(mine, left), [&] {
+      Value x = k.load(word, from, 16);
+      Value token = k.extend(k.add(first, mine));
+      Value to = output.at(k, token);
+      to = k.offset(to, k.mul(unit, 16));
       for (int64_t i = 0; i < 4; i += words) {
-        Value column = k().add(k().mul(unit, 8), 2 * i);
-        if (firstColumn)
-          column = k().add(column, firstColumn);
-        Value exists =
-            valueSize % slice() ? k().less(column, valueSize) : Value();
+        Value column = k.add(k.mul(unit, 8), 2 * i);
+        if (block.firstColumn)
+          column = k.add(column, block.firstColumn);
+        Value exists = isRagged() ? k.less(column, valueSize()) : Value();
         Values part;
         for (int64_t j = i; j < i + words; ++j)
-          part.push_back(k().element(x, j));
-        k().ifThen(exists, [&] {
-          k().store(words == 4 ? x : k().vectorOf(part), k().offset(to, 4 * i),
-                    granule);
+          part.push_back(k.element(x, j));
+        k.ifThen(exists, [&] {
+          k.store(words == 4 ? x : k.vectorOf(part), k.offset(to, 4 * i),
+                  granule);
         });
       }
     });
   }
 }
 
-void ChunkKernel::readChunk(Value number, Value base) {
-  Values p = scores(base);
-  maskScores(p);
+void ChunkKernel::readChunk(const Lane &lane, Value number, Value base) {
+  Values p = scores(lane, base);
+  maskScores(lane, p);
   SmallVector<Values> weights = splitScores(p);
-  Values o = readState(base);
-  readValues(base, weights, o);
-  writeOutput(number, base, o);
+  Values o = readState(lane, base);
+  readValues(lane, base, weights, o);
+  writeOutput(lane, number, base, o);
 }
 
-ChunkKernel::Values ChunkKernel::chunk(Value number, ValueRange state) {
-  Value stage = k().band(number, schedule.getStages() - 1);
-  // The places of one half of the work would fill the registers of the other.
-  Value outer = thread;
-  auto placeAnew = [&] {
-    thread = k().keepInLoop(outer);
-    placeThread();
+ChunkKernel::Values ChunkKernel::chunk(TilePipeline &tiles, Value number,
+                                       ValueRange state) {
+  auto placeAnew = [&] { return placeThread(k.keepInLoop(block.thread)); };
+  Value stage = tiles.stageOf(number);
+  Lane lane = placeAnew();
+  Value left = k.sub(block.here.count, k.mul(number, chunkTokens));
+  auto share = [&] {
+    if (reads())
+      spillState(lane, state);
   };
-  placeAnew();
-  arrive(number, stage, state);
-  Value base = stageBase(stage);
+  tiles.arrive(number, share, lane.thread);
+  if (hasDecay())
+    sumDecays(lane, left, stage);
+  // With one stage a barrier has followed the copy of the state.
+  if (hasDecay() || stages() > 1)
+    k.barrier();
+  Value base = tiles.baseOf(stage);
   if (reads()) {
-    readChunk(number, base);
-    placeAnew();
+    readChunk(lane, number, base);
+    lane = placeAnew();
   }
-  Values next = updateState(base, state);
-  thread = outer;
-  return next;
+  return updateState(lane, base, state);
 }

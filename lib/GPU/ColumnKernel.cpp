@@ -11,20 +11,8 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-ColumnKernel::ColumnKernel(ScanOp op, ScheduleAttr schedule,
-                           const StateSource &source, const Segments &segments)
-    : op(op), schedule(schedule), source(source), segments(segments),
-      locator(op, function, schedule.getSplit(), schedule.getChunk()) {
-  summandType = summandTypeOf(type);
-  layOut();
-}
-
-//===----------------------------------------------------------------------===//
-// Arguments and places
-//===----------------------------------------------------------------------===//
-
 /// Gives every part of shared memory its offset.
-void ColumnKernel::layOut() {
+void ColumnShape::layOut() {
   int64_t next = 0;
   auto take = [&](int64_t bytes, bool wanted = true) {
     int64_t offset = next;
@@ -33,203 +21,145 @@ void ColumnKernel::layOut() {
     return offset;
   };
   take(rawTile().bytes(), reads());
-  keyOffset = take(rawTile().bytes());
-  valueOffset = take(valueTile().bytes());
-  decayOffset = take(hasChannelDecay() ? decayTile().bytes() : 4 * tokens(),
-                     hasChannelDecay() || hasTokenDecay());
-  betaOffset = take(4 * tokens(), op.getBeta() != Value());
-  stageBytes = next;
-  next *= schedule.getStages();
+  inStage.key = take(rawTile().bytes());
+  inStage.value = take(valueTile().bytes());
+  inStage.decay = take(hasChannelDecay() ? decayTile().bytes() : 4 * tokens(),
+                       hasChannelDecay() || hasTokenDecay());
+  inStage.beta = take(4 * tokens(), op.getBeta() != Value());
+  inStage.bytes = next;
+  next *= stages();
 
   bool made = !takesTokens();
-  queryTiles = take(querySummands() * tokenTile().bytes(), made && reads());
-  writeTiles = take(stateSummands() * tokenTile().bytes(), made);
+  layout.tiles.query =
+      take(querySummands() * tokenTile().bytes(), made && reads());
+  layout.tiles.write = take(stateSummands() * tokenTile().bytes(), made);
   // Without decays per channel the keys that read are those that write.
   bool readsOthers = made && isDelta() && hasChannelDecay();
-  readTiles =
-      readsOthers ? take(stateSummands() * tokenTile().bytes()) : writeTiles;
+  layout.tiles.read = readsOthers ? take(stateSummands() * tokenTile().bytes())
+                                  : layout.tiles.write;
 
-  sharedScores = take(blocks() * sharesBytes(), reads());
-  finalScores = take(blocks() * finalBytes(), reads());
-  diagonals = take(blocks() * sharers() * blockSize * 4, hasDiagonal());
-  queryFactors = take(4 * tokens(), hasScalarDecay() && reads());
-  keyFactors = take(4 * tokens(), hasScalarDecay() && reads());
-  writeFactors = take(4 * tokens(), hasScalarDecay());
+  layout.sharedScores = take(blocks() * sharesBytes(), reads());
+  layout.finalScores = take(blocks() * finalBytes(), reads());
+  layout.diagonals = take(blocks() * sharers() * blockSize * 4, hasDiagonal());
+  layout.factors.query = take(4 * tokens(), hasScalarDecay() && reads());
+  layout.factors.read = take(4 * tokens(), hasScalarDecay() && reads());
+  layout.factors.write = take(4 * tokens(), hasScalarDecay());
   int64_t width = hasChannelDecay() ? paddedKey() : 1;
-  totals = take(4 * blocks() * width, op.getDecay() != Value());
-  keySums = take(4 * blocks() * paddedKey(), normalizes());
-  normalizers = take(4 * (blocks() + 1) * paddedKey(), normalizes());
-  outputOffset = take(outputTile().bytes(), !isWide && reads());
-  allBytes = next;
+  layout.totals = take(4 * blocks() * width, hasDecay());
+  layout.keySums = take(4 * blocks() * paddedKey(), normalizes());
+  layout.normalizers = take(4 * (blocks() + 1) * paddedKey(), normalizes());
+  layout.output = take(outputTile().bytes(), !isWide() && reads());
+  layout.bytes = next;
 }
 
-void ColumnKernel::declare() {
-  int64_t keyAlign = granuleOf(keySize, type);
-  int64_t valueAlign = granuleOf(valueSize, type);
-  if (reads())
-    q = function.addBuffer(op.getQuery(), Access::Read, keyAlign);
-  key = function.addBuffer(op.getKey(), Access::Read, keyAlign);
-  v = function.addBuffer(op.getValue(), Access::Read, valueAlign);
-  if (reads())
-    o = function.addBuffer(op.getOutput(), Access::Write, valueAlign);
-  decay =
-      function.addBuffer(op.getDecay(), Access::Read,
-                         granuleOf(hasChannelDecay() ? keySize : 1, decayType));
-  beta = function.addBuffer(op.getBeta(), Access::Read, granuleOf(1, betaType));
-  bonus = reads() ? function.addBuffer(op.getBonus(), Access::Read, 4)
-                  : KernelFunction::none;
-  bool isWhole = segments.part == Segments::Whole;
-  normalizerIn = isWhole || !reads() ? KernelFunction::none
-                                     : function.addBuffer(segments.normalizers,
-                                                          Access::Read, 4);
-  normalizerOut =
-      function.addBuffer(reads() ? op.getNormalizer() : segments.normalizers,
-                         isWhole ? Access::ReadWrite : Access::Write, 4);
-  written.addBuffers(op, function);
-  std::tie(stateIn, stateOut) =
-      addStates(function, op, source, segments, /*align=*/4);
-  if (!reads())
-    factors = function.addBuffer(segments.factors, Access::Write, 4);
+//===----------------------------------------------------------------------===//
+// What all code of the kernel has
+//===----------------------------------------------------------------------===//
+
+Value ColumnFrame::at(int64_t offset, Value index, int64_t bytes) {
+  return k.offset(k.offset(scan.shared, k.mul(index, bytes)), offset);
 }
 
-void ColumnKernel::place() {
-  shared = function.sharedBase(k());
-  thread = k().thread();
-  warp = k().shr(thread, 5);
-  lane = k().band(thread, 31);
-  placeLane();
-
-  Value block = k().block(0);
-  if (slices() > 1)
-    firstColumn = k().mul(k().rem(block, slices()), slice());
-  Value head = k().div(block, slices());
-  if (members > 1)
-    member = k().rem(head, members);
-  here = locator.locate(k(), k().div(head, members));
-  bonusView = function.view(k(), bonus);
+Value ColumnFrame::loadFloat(Value address) {
+  return k.load(k.b.getF32Type(), address, 4);
 }
 
-void ColumnKernel::placeLane() {
-  row = k().shr(lane, 2);
-  pair = k().band(lane, 3);
-  // Rows of four 8×8 matrices: first below one another, or first side by side.
-  Value low15 = k().band(lane, 15), high = k().shr(lane, 4);
-  Value low7 = k().band(lane, 7), bit3 = k().band(k().shr(lane, 3), 1);
-  Value paired = k().add(low7, k().mul(high, 8));
-  tokenPlace = tokenTile().place(k(), low15, high);
-  turnedPlace = tokenTile().place(k(), paired, bit3);
-  if (!isWide) {
-    valuePlace =
-        valueTile().place(k(), paired, k().add(k().mul(warp, 2), bit3));
-    return;
+std::pair<Value, Value> ColumnFrame::loadPair(Value address) {
+  Value x = k.load(VectorType::get({2}, k.b.getF32Type()), address, 8);
+  return {k.element(x, 0), k.element(x, 1)};
+}
+
+Summands ColumnFrame::split(ValueRange matrix, int64_t count) {
+  return linattn::split(k, summandType(), matrix, count);
+}
+
+Matrix ColumnFrame::join(const Summands &summands) {
+  return linattn::join(k, summandType(), summands);
+}
+
+void ColumnFrame::multiply(MutableArrayRef<Value> c, const Summands &a,
+                           const Summands &b, int64_t terms, int64_t halves) {
+  auto add = isWide() || terms == allSummands ? addProduct : accumulate;
+  add(k, summandType(), c, a, b, terms, halves);
+}
+
+Matrix ColumnFrame::product(const Summands &a, const Summands &b) {
+  return linattn::product(k, summandType(), a, b, stateSummands());
+}
+
+void ColumnFrame::forEachChannel(function_ref<void(Value)> body) {
+  int64_t threads = warps() * 32;
+  for (int64_t done = 0; done < paddedKey(); done += threads) {
+    Value channel = k.add(scan.thread, done);
+    k.ifThen(done + threads <= paddedKey() ? Value()
+                                           : k.less(channel, paddedKey()),
+             [&] { body(channel); });
   }
-  valuePlace = placeOfTurned(k(), valueTile(), row, k().mul(warp, 4), pair);
 }
 
-void ColumnKernel::prepareCopies() {
-  Value outHead = k().mul(here.head, members);
-  if (member)
-    outHead = k().add(outHead, member);
-  int64_t perQuery =
-      staticSize(op.getOutput(), 1) / staticSize(op.getQuery(), 1);
-  auto rows = [&](unsigned handle, Value head) {
-    return locator.rowsOf(k(), here, function.view(k(), handle), head);
-  };
+//===----------------------------------------------------------------------===//
+// Places and copies
+//===----------------------------------------------------------------------===//
+
+ColumnKernel::ColumnKernel(const ColumnShape &shape, KernelBuilder &k,
+                           ScanLocator &locator, WrittenTokens &written)
+    : ColumnFrame(shape, k, locator, written), lane(k.band(scan.thread, 31)),
+      row(k.shr(lane, 2)), pair(k.band(lane, 3)) {
+  scan.place(k, *this, locator);
   if (reads())
-    std::tie(queryBase, queryStride) = rows(q, k().div(outHead, perQuery));
-  std::tie(keyBase, keyStride) =
-      rows(key, locator.headOf(k(), op.getKey(), here.head));
-  std::tie(valueBase, valueStride) =
-      rows(v, locator.headOf(k(), op.getValue(), here.head));
-  if (reads())
-    std::tie(outputBase, outputStride) = rows(o, outHead);
+    bonus = locator.function.view(k, op.getBonus());
+}
+
+void ColumnKernel::prepareCopies(TilePipeline &tiles) {
+  ScanBlock::Tokens tokens = scan.findTokens(k, *this, locator);
+  output = tokens.output;
   Value firstNarrow;
-  if (firstColumn) {
-    Value bytes = k().mul(firstColumn, elementBytes());
-    valueBase = k().offset(valueBase, bytes);
-    if (reads())
-      outputBase = k().offset(outputBase, bytes);
-    // Slices that divide the columns evenly hold nothing that does not exist.
-    if (valueSize % slice())
-      firstNarrow = k().div(bytes, 2);
-  }
-  // Tiles count columns of 16 bits.
-  auto copy = [&](SharedTile tile, Value stride, int64_t size, Type element,
-                  Value first = {}) {
-    return TileCopy(k(), tile, warps() * 32, granuleOf(size, element), thread,
-                    stride, size * element.getIntOrFloatBitWidth() / 16, first);
-  };
+  // Slices that divide the columns evenly hold nothing that does not exist.
+  if (scan.firstColumn && isRagged())
+    firstNarrow = k.div(k.mul(scan.firstColumn, elementBytes()), 2);
+  TilePipeline::Filter filter;
+  if (op.getMask())
+    filter = [&](Value number, Value exists) {
+      return written.has(k, number, exists);
+    };
   if (reads())
-    copyQuery.emplace(copy(rawTile(), queryStride, keySize, type));
-  copyKey.emplace(copy(rawTile(), keyStride, keySize, type));
-  copyValue.emplace(
-      copy(valueTile(), valueStride, valueSize, type, firstNarrow));
-  written.place(k(), locator, here);
-  if (op.getBeta())
-    std::tie(betaBase, betaStride) = rows(beta, here.head);
-  if (hasChannelDecay() || hasTokenDecay())
-    std::tie(decayBase, decayStride) = rows(decay, here.head);
-  if (hasChannelDecay())
-    copyDecay.emplace(copy(decayTile(), decayStride, keySize, decayType));
-  else if (hasScalarDecay() && !hasTokenDecay()) {
-    GlobalView view = function.view(k(), decay);
-    headDecay = k().load(view.element, view.at(k(), {here.head}),
-                         granuleOf(1, decayType));
-    headDecay = k().convert(headDecay, k().b.getF32Type());
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Arrival of a chunk
-//===----------------------------------------------------------------------===//
-
-Value ColumnKernel::stageBase(Value stage) {
-  return schedule.getStages() == 1
-             ? shared
-             : k().offset(shared, k().mul(stage, stageBytes));
-}
-
-void ColumnKernel::startChunk(Value number, Value stage) {
-  Value first = k().mul(number, tokens());
-  Value left = k().sub(here.count, first), wide = k().extend(first);
-  Value base = stageBase(stage);
-  auto rows = [&](Value start, Value stride) {
-    return k().offset(start, k().mul(wide, stride));
+    tiles.add(0, rawTile(), tokens.query, keySize(), type());
+  tiles.add(inStage.key, rawTile(), tokens.key, keySize(), type(), {}, filter);
+  tiles.add(inStage.value, valueTile(), tokens.value, valueSize(), type(),
+            firstNarrow, filter);
+  written.place(k, locator, scan.here);
+  auto rows = [&](Value gate) {
+    return locator.rowsOf(k, scan.here, locator.function.view(k, gate),
+                          scan.here.head);
   };
-  if (copyQuery)
-    copyQuery->start(base, rows(queryBase, queryStride), left);
-  auto isWritten = written.from(k(), first);
-  copyKey->start(k().offset(base, keyOffset), rows(keyBase, keyStride), left,
-                 isWritten);
-  copyValue->start(k().offset(base, valueOffset), rows(valueBase, valueStride),
-                   left, isWritten);
-  if (copyDecay)
-    copyDecay->start(k().offset(base, decayOffset),
-                     rows(decayBase, decayStride), left);
-  k().ifThen(k().less(thread, tokens()), [&] {
-    Value exists = k().less(thread, left);
-    if (hasTokenDecay())
-      copyScalars(decayBase, decayStride, decayOffset, decayType, first, exists,
-                  base);
-    if (betaBase)
-      copyScalars(betaBase, betaStride, betaOffset, betaType, first,
-                  isWritten(thread, exists), base);
+  Rows betas, decays;
+  if (op.getBeta())
+    betas = rows(op.getBeta());
+  if (hasChannelDecay() || hasTokenDecay())
+    decays = rows(op.getDecay());
+  if (hasChannelDecay())
+    tiles.add(inStage.decay, decayTile(), decays, keySize(), decayType());
+  headDecay = scan.loadHeadDecay(k, *this, locator.function);
+  tiles.alsoStart([=](const TilePipeline::Arrival &arrival) {
+    k.ifThen(k.less(scan.thread, this->tokens()), [&] {
+      Value exists = k.less(scan.thread, arrival.left);
+      if (hasTokenDecay())
+        copyScalars(arrival, decays, inStage.decay, decayType(), exists);
+      if (!op.getBeta())
+        return;
+      if (filter)
+        exists = filter(k.add(arrival.first, scan.thread), exists);
+      copyScalars(arrival, betas, inStage.beta, betaType(), exists);
+    });
   });
-  k().commitCopies();
 }
 
-void ColumnKernel::copyScalars(Value from, Value stride, int64_t offset,
-                               Type element, Value first, Value exists,
-                               Value base) {
-  Value token = k().extend(k().add(first, thread));
-  Value to = k().offset(k().offset(base, k().mul(thread, 4)), offset);
-  copyGate(k(), to, k().offset(from, k().mul(token, stride)), element, exists);
-}
-
-void ColumnKernel::arrive(Value number, Value stage) {
-  Value count = k().div(k().add(here.count, tokens() - 1), tokens());
-  awaitTiles(k(), schedule.getStages(), number, stage, count,
-             [&](Value number, Value stage) { startChunk(number, stage); });
+void ColumnKernel::copyScalars(const TilePipeline::Arrival &arrival,
+                               const Rows &gate, int64_t offset, Type element,
+                               Value exists) {
+  Value token = k.extend(k.add(arrival.first, scan.thread));
+  Value to = k.offset(k.offset(arrival.base, k.mul(scan.thread, 4)), offset);
+  copyGate(k, to, gate.at(k, token), element, exists);
 }
 
 //===----------------------------------------------------------------------===//
@@ -240,112 +170,101 @@ void ColumnKernel::arrive(Value number, Value stage) {
 /// channels each.
 void ColumnKernel::forEachState(
     const GlobalView &view, function_ref<void(int64_t, Value, Value)> body) {
-  Value base = here.stateIn(k(), view, /*later=*/reads() ? 0 : 1);
-  Value column = k().add(k().mul(warp, blockSize), row);
-  if (firstColumn)
-    column = k().add(column, firstColumn);
-  Value rowBytes = k().mul(view.strides.end()[-2], k().i64(4));
-  Value from = k().offset(base, k().mul(k().extend(column), k().i64(4)));
+  Value base = scan.here.stateIn(k, view, /*later=*/reads() ? 0 : 1);
+  Value column = k.add(k.mul(warp, blockSize), row);
+  if (scan.firstColumn)
+    column = k.add(column, scan.firstColumn);
+  Value rowBytes = k.mul(view.strides.end()[-2], k.i64(4));
+  Value from = k.offset(base, k.mul(k.extend(column), k.i64(4)));
   std::array<Value, 2> columnExists;
-  for (int64_t half = 0; half < 2 && valueSize % slice(); ++half)
-    columnExists[half] = k().less(k().add(column, 8 * half), valueSize);
+  for (int64_t half = 0; half < 2 && isRagged(); ++half)
+    columnExists[half] = k.less(k.add(column, 8 * half), valueSize());
   for (int64_t i = 0; i < 8 * steps(); ++i) {
     int64_t half = i / 2 % 2;
     Value channel =
-        k().add(k().mul(pair, 2), i / 8 * blockSize + i / 4 % 2 * 8 + i % 2);
-    Value exists = keySize < paddedKey() ? k().less(channel, keySize) : Value();
-    Value address = k().offset(from, k().mul(k().extend(channel), rowBytes));
-    body(i, k().offset(address, 32 * half),
-         k().both(exists, columnExists[half]));
+        k.add(k.mul(pair, 2), i / 8 * blockSize + i / 4 % 2 * 8 + i % 2);
+    Value exists =
+        keySize() < paddedKey() ? k.less(channel, keySize()) : Value();
+    Value address = k.offset(from, k.mul(k.extend(channel), rowBytes));
+    body(i, k.offset(address, 32 * half), k.both(exists, columnExists[half]));
   }
 }
 
 ColumnKernel::Values ColumnKernel::loadState() {
-  Value zero = k().f32(0);
+  Value zero = k.f32(0);
   Values state(8 * steps(), zero);
-  state.append(factorCount(), k().f32(1));
-  if (segments.part == Segments::Whole ? !source.buffer : !reads())
+  state.append(factorCount(), k.f32(1));
+  if (!stateIn())
     return state;
-  unsigned handle = stateIn == KernelFunction::none ? stateOut : stateIn;
-  forEachState(
-      function.view(k(), handle), [&](int64_t i, Value address, Value exists) {
-        state[i] = k().ifElse(exists, [&] { return loadFloat(address); }, zero);
-      });
+  forEachState(locator.function.view(k, stateIn()),
+               [&](int64_t i, Value address, Value exists) {
+                 state[i] =
+                     k.ifElse(exists, [&] { return loadFloat(address); }, zero);
+               });
   return state;
 }
 
-Value ColumnKernel::isWriter() {
-  Value writer = member ? k().equal(member, 0) : Value();
-  if (segments.part == Segments::Outputs)
-    writer = k().both(writer, k().equal(here.segment, schedule.getSplit() - 1));
-  return writer;
-}
-
 void ColumnKernel::storeState(ValueRange state) {
-  k().ifThen(isWriter(), [&] {
-    forEachState(function.view(k(), stateOut),
+  k.ifThen(scan.isWriter(k, *this), [&] {
+    forEachState(locator.function.view(k, stateOut(), /*isWritten=*/true),
                  [&](int64_t i, Value address, Value exists) {
-                   k().ifThen(exists, [&] { k().store(state[i], address, 4); });
+                   k.ifThen(exists, [&] { k.store(state[i], address, 4); });
                  });
   });
   if (factorCount())
-    k().ifThen(firstColumn ? k().equal(firstColumn, 0) : Value(),
-               [&] { storeFactors(state.take_back(factorCount())); });
+    k.ifThen(scan.firstColumn ? k.equal(scan.firstColumn, 0) : Value(),
+             [&] { storeFactors(state.take_back(factorCount())); });
 }
 
 /// Stores the segment's total decay.
 void ColumnKernel::storeFactors(ValueRange values) {
-  GlobalView view = function.view(k(), factors);
-  SmallVector<Value> place{here.segment, here.sequence, here.head};
+  GlobalView view = locator.function.view(k, segments.factors);
+  SmallVector<Value> place{scan.here.segment, scan.here.sequence,
+                           scan.here.head};
   if (!hasChannelDecay()) {
-    k().ifThen(k().equal(thread, 0),
-               [&] { k().store(values[0], view.at(k(), place), 4); });
+    k.ifThen(k.equal(scan.thread, 0),
+             [&] { k.store(values[0], view.at(k, place), 4); });
     return;
   }
   for (size_t i = 0; i < values.size(); ++i) {
-    Value channel = k().add(thread, i * warps() * 32);
+    Value channel = k.add(scan.thread, i * warps() * 32);
     place.push_back(channel);
-    k().ifThen(k().less(channel, keySize),
-               [&] { k().store(values[i], view.at(k(), place), 4); });
+    k.ifThen(k.less(channel, keySize()),
+             [&] { k.store(values[i], view.at(k, place), 4); });
     place.pop_back();
-  }
-}
-
-void ColumnKernel::forEachChannel(function_ref<void(Value)> body) {
-  int64_t threads = warps() * 32;
-  for (int64_t done = 0; done < paddedKey(); done += threads) {
-    Value channel = k().add(thread, done);
-    k().ifThen(done + threads <= paddedKey() ? Value()
-                                             : k().less(channel, paddedKey()),
-               [&] { body(channel); });
   }
 }
 
 /// The normalizer stands behind those of a chunk's blocks.
 void ColumnKernel::loadNormalizer() {
-  unsigned handle =
-      normalizerIn == KernelFunction::none ? normalizerOut : normalizerIn;
-  GlobalView view = function.view(k(), handle);
+  // Increments have none: they start from 0.
+  GlobalView view = locator.function.view(k, segments.part == Segments::Whole
+                                                 ? Value(op.getNormalizer())
+                                                 : segments.normalizers);
   forEachChannel([&](Value channel) {
-    Value exists = keySize < paddedKey() ? k().less(channel, keySize) : Value();
-    Value z = k().f32(0);
+    Value exists =
+        keySize() < paddedKey() ? k.less(channel, keySize()) : Value();
+    Value z = k.f32(0);
     if (reads())
-      z = k().ifElse(
+      z = k.ifElse(
           exists, [&] { return loadFloat(normalizerAt(view, channel)); }, z);
-    k().store(z, at(normalizers, k().add(channel, blocks() * paddedKey())), 4);
+    k.store(z, at(layout.normalizers, k.add(channel, blocks() * paddedKey())),
+            4);
   });
 }
 
 void ColumnKernel::storeNormalizer() {
-  GlobalView view = function.view(k(), normalizerOut);
-  k().ifThen(isWriter(), [&] {
+  GlobalView view = locator.function.view(
+      k, reads() ? Value(op.getNormalizer()) : segments.normalizers,
+      /*isWritten=*/true);
+  k.ifThen(scan.isWriter(k, *this), [&] {
     forEachChannel([&](Value channel) {
       Value exists =
-          keySize < paddedKey() ? k().less(channel, keySize) : Value();
-      k().ifThen(exists, [&] {
+          keySize() < paddedKey() ? k.less(channel, keySize()) : Value();
+      k.ifThen(exists, [&] {
         Value z = loadFloat(
-            at(normalizers, k().add(channel, blocks() * paddedKey())));
-        k().store(z, normalizerAt(view, channel), 4);
+            at(layout.normalizers, k.add(channel, blocks() * paddedKey())));
+        k.store(z, normalizerAt(view, channel), 4);
       });
     });
   });
@@ -355,58 +274,79 @@ void ColumnKernel::storeNormalizer() {
 /// that is read, or of the one behind that which is summed.
 Value ColumnKernel::normalizerAt(const GlobalView &view, Value channel) {
   if (view.strides.size() == 3)
-    return view.at(k(), {here.slot, here.head, channel});
-  return view.at(k(), {k().add(here.segment, reads() ? 0 : 1), here.sequence,
-                       here.head, channel, k().i32(0)});
+    return view.at(k, {scan.here.slot, scan.here.head, channel});
+  return view.at(k, {k.add(scan.here.segment, reads() ? 0 : 1),
+                     scan.here.sequence, scan.here.head, channel, k.i32(0)});
 }
 
-void ColumnKernel::run() {
-  if (schedule.getStages() == 2)
-    startChunk(k().i32(0), k().i32(0));
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+ColumnKernel::Values ColumnKernel::chunk(Value number, Value stage,
+                                         ValueRange state) {
+  Value left = k.sub(scan.here.count, k.mul(number, tokens()));
+  // The places of one half of the work would fill the registers of the other.
+  ColumnScores(*this, stage, left, k.keepInLoop(lane)).run();
+  return ColumnSteps(*this, number, stage, k.keepInLoop(lane)).run(state);
+}
+
+void ColumnKernel::runChunks(TilePipeline &tiles) {
+  tiles.begin();
   Values state = loadState();
   if (normalizes())
     loadNormalizer();
-  Value chunks = k().div(k().add(here.count, tokens() - 1), tokens());
-  state = k().loop(chunks, state, [&](Value number, ValueRange carried) {
-    return chunk(number, carried);
+  state = tiles.loop(state, [&](Value number, ValueRange carried) {
+    return chunk(number, tiles.arrive(number), carried);
   });
-  // Nothing may arrive in shared memory after the block has gone.
-  k().waitForCopies(0);
+  tiles.drain();
   storeState(state);
   if (normalizes())
     storeNormalizer();
 }
 
-LaunchOp ColumnKernel::build(ModuleOp module, StringRef name) {
-  declare();
-  function.create(module, name, op.getLoc());
-  OpBuilder b = OpBuilder::atBlockEnd(function.body());
-  builder.emplace(b, op.getLoc());
-  place();
-  prepareCopies();
-  here.ifExists(
-      k(), [&] { run(); },
-      [&] {
-        if (!reads())
-          return;
-        clearRows(k(), thread, warps() * 32, slice(), elementBytes(),
-                  {outputBase, outputStride, valueSize, here.count,
-                   granuleOf(valueSize, type), firstColumn});
-      });
-  LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
-
-  AffineExpr one = getAffineConstantExpr(1, module.getContext());
-  AffineExpr grid = locator.gridStates() * (members * slices());
-  // The last segment adds to no other one.
-  int64_t parts = schedule.getSplit() - (reads() ? 0 : 1);
-  function.finish({grid, one * parts, one}, warps() * 32, allBytes);
-  OpBuilder host(op);
-  return function.launch(host, op.getLoc());
+void ColumnKernel::run() {
+  TilePipeline tiles(k, {stages(), scan.shared, inStage.bytes},
+                     {tokens(), scan.here.count}, TilePipeline::Engine::CpAsync,
+                     scan.thread, threads());
+  prepareCopies(tiles);
+  auto clear = [&] {
+    if (reads())
+      clearRows(k, scan.thread, threads(), slice(), elementBytes(),
+                {output.base, output.stride, valueSize(), scan.here.count,
+                 granuleOf(valueSize(), type()), scan.firstColumn});
+  };
+  scan.here.ifExists(k, [&] { runChunks(tiles); }, clear);
 }
 
 LaunchOp mlir::linattn::buildColumnKernel(ScanOp op, ScheduleAttr schedule,
                                           const StateSource &source,
                                           const Segments &segments,
                                           ModuleOp module, StringRef name) {
-  return ColumnKernel(op, schedule, source, segments).build(module, name);
+  ColumnShape shape({{op, schedule}, source, segments});
+  KernelFunction function;
+  ScanLocator locator(op, function, schedule.getSplit(), shape.tokens());
+  WrittenTokens written;
+  bool isWhole = segments.part == Segments::Whole;
+  shape.addTokens(function);
+  function.addBuffer(op.getDecay(), Access::Read,
+                     granuleOf(shape.hasChannelDecay() ? shape.keySize() : 1,
+                               shape.decayType()));
+  function.addBuffer(op.getBeta(), Access::Read,
+                     granuleOf(1, shape.betaType()));
+  if (shape.reads())
+    function.addBuffer(op.getBonus(), Access::Read, 4);
+  if (segments.part == Segments::Outputs)
+    function.addBuffer(segments.normalizers, Access::Read, 4);
+  function.addBuffer(shape.reads() ? Value(op.getNormalizer())
+                                   : segments.normalizers,
+                     isWhole ? Access::ReadWrite : Access::Write, 4);
+  written.addBuffers(op, function);
+  shape.addStates(function, /*align=*/4);
+  if (!shape.reads())
+    function.addBuffer(segments.factors, Access::Write, 4);
+  function.emit(module, name, op.getLoc(), [&](KernelBuilder &k) {
+    ColumnKernel(shape, k, locator, written).run();
+  });
+  return shape.launch(function, locator, shape.layout.bytes);
 }

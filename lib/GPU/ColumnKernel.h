@@ -67,52 +67,38 @@ struct RowSums {
   Matrix upTo, before, after, total;
 };
 
-class ColumnKernel {
-public:
-  ColumnKernel(ScanOp op, ScheduleAttr schedule, const StateSource &source,
-               const Segments &segments);
-
-  LaunchOp build(ModuleOp module, StringRef name);
+struct ColumnShape : ScanShape {
+  explicit ColumnShape(const ScanShape &shape) : ScanShape(shape) { layOut(); }
 
   /// Of one sequence and head.
   KernelWork work();
-
-  int64_t sharedBytes() const { return allBytes; }
-
-private:
-  using Values = SmallVector<Value>;
 
   //===--------------------------------------------------------------------===//
   // Properties of the scan
   //===--------------------------------------------------------------------===//
 
   bool isDelta() { return getRule(op).correctsValues(); }
-  /// Whether there are queries and outputs.
-  bool reads() const { return segments.part != Segments::Increments; }
   bool isExclusive() {
     return reads() && op.getReadout() == Readout::Exclusive;
   }
-  bool hasChannelDecay() { return op.getDecay() && rankOf(op.getDecay()) == 4; }
-  bool hasTokenDecay() { return op.getDecay() && rankOf(op.getDecay()) == 3; }
   /// One number per token, by itself or for all tokens of the head.
-  bool hasScalarDecay() { return op.getDecay() && !hasChannelDecay(); }
+  bool hasScalarDecay() { return hasDecay() && !hasChannelDecay(); }
   /// Decays per channel are logarithms to base 2 once they are in registers:
   /// but for the totals of blocks, `approximateExp` is all that takes them.
   bool hasBinaryDecays() {
-    return hasChannelDecay() && !isWide && stateSummands() == 1;
+    return hasChannelDecay() && !isWide() && stateSummands() == 1;
   }
   bool normalizes() { return op.getNormalizer() != Value(); }
-  bool isMapped() { return featureMapOf(op) != FeatureMapKind::Identity; }
   /// The diagonal of P is not that of a product of matrices.
   bool hasDiagonal() { return isExclusive() || (reads() && hasChannelDecay()); }
   /// Products take queries and keys as they arrive.
-  bool takesTokens() { return !isWide && !isMapped() && !hasChannelDecay(); }
+  bool takesTokens() { return !isWide() && !isMapped() && !hasChannelDecay(); }
   /// Summands of what the state depends on.
   int64_t stateSummands() { return schedule.getSummands(); }
   /// Of the state and of scores, for outputs: of 16 bits, their own rounding is
   /// nearly all that they may err by. Of queries. Of keys.
   int64_t readSummands() {
-    return isWide ? stateSummands() : std::min<int64_t>(stateSummands(), 2);
+    return isWide() ? stateSummands() : std::min<int64_t>(stateSummands(), 2);
   }
   int64_t querySummands() { return takesTokens() ? 1 : readSummands(); }
   int64_t keySummands() { return takesTokens() ? 1 : stateSummands(); }
@@ -122,25 +108,21 @@ private:
   //===--------------------------------------------------------------------===//
 
   int64_t tokens() { return schedule.getChunk(); }
-  int64_t warps() { return schedule.getWarps(); }
-  int64_t slice() { return schedule.getValueSlice(); }
-  int64_t slices() { return llvm::divideCeil(valueSize, slice()); }
   int64_t blocks() { return tokens() / blockSize; }
-  int64_t paddedKey() { return llvm::alignTo(keySize, 32); }
+  int64_t paddedKey() { return llvm::alignTo(keySize(), 32); }
   int64_t steps() { return paddedKey() / blockSize; }
   /// Warps that divide the channels of a block among them.
   int64_t sharers() { return std::min(warps() / blocks(), steps()); }
-  int64_t elementBytes() { return isWide ? 4 : 2; }
 
   SharedTile tokenTile() { return {tokens(), paddedKey()}; }
-  SharedTile rawTile() { return isWide ? channelTile() : tokenTile(); }
+  SharedTile rawTile() { return isWide() ? channelTile() : tokenTile(); }
   SharedTile channelTile() {
     return {tokens(), 2 * paddedKey(), /*pairs=*/true};
   }
   SharedTile valueTile() { return {tokens(), slice() * elementBytes() / 2}; }
   /// Of decays per channel, as they arrive.
   SharedTile decayTile() {
-    return decayType.isF32() ? channelTile() : tokenTile();
+    return decayType().isF32() ? channelTile() : tokenTile();
   }
   SharedTile outputTile() { return {blockSize, slice()}; }
 
@@ -155,46 +137,38 @@ private:
   /// Numbers that are carried behind the state: what a segment decays by, for
   /// all channels or for those of a thread.
   int64_t factorCount() {
-    if (reads() || !op.getDecay())
+    if (reads() || !hasDecay())
       return 0;
     return hasChannelDecay() ? llvm::divideCeil(paddedKey(), warps() * 32) : 1;
   }
+  Type betaType() { return gateTypeOf(op, op.getBeta()); }
 
+  /// Offsets in bytes, within a stage.
+  struct {
+    int64_t key, value, decay, beta, bytes;
+  } inStage;
+  /// Offsets in shared memory.
+  struct {
+    struct {
+      int64_t query, read, write;
+    } tiles, factors;                  ///< Of decayed or mapped tokens.
+    int64_t sharedScores, finalScores; ///< By block: P, then A or its inverse.
+    int64_t diagonals, totals, keySums, normalizers, output, bytes;
+  } layout;
+
+private:
   void layOut();
+};
 
-  //===--------------------------------------------------------------------===//
-  // Places and copies
-  //===--------------------------------------------------------------------===//
+/// What all code of the kernel has: the values that are fixed before the loop,
+/// and operations on matrices in registers.
+struct ColumnFrame : ColumnShape {
+  using Values = SmallVector<Value>;
 
-  void declare();
-  void run();
-  void place();
-  /// Computes the values that depend on `lane` alone.
-  void placeLane();
-  void prepareCopies();
-  Value stageBase(Value stage);
-  void startChunk(Value number, Value stage);
-  void copyScalars(Value base, Value stride, int64_t offset, Type element,
-                   Value first, Value left, Value stage);
-  void arrive(Value number, Value stage);
-
-  void
-  forEachState(const GlobalView &view,
-               function_ref<void(int64_t, Value address, Value exists)> body);
-  Values loadState();
-  void storeState(ValueRange state);
-  void storeFactors(ValueRange factors);
-  /// Of the blocks that could write a state, the one that does; null: all.
-  Value isWriter();
-  Value normalizerAt(const GlobalView &view, Value channel);
-  void loadNormalizer();
-  void storeNormalizer();
-  /// Channels of the normalizer, divided among the threads.
-  void forEachChannel(function_ref<void(Value channel)> body);
-
-  //===--------------------------------------------------------------------===//
-  // Matrices in registers
-  //===--------------------------------------------------------------------===//
+  ColumnFrame(const ColumnShape &shape, KernelBuilder &k, ScanLocator &locator,
+              WrittenTokens &written)
+      : ColumnShape(shape), k(k), locator(locator), written(written),
+        scan(k, locator.function), warp(k.shr(scan.thread, 5)) {}
 
   Value at(int64_t offset, Value index, int64_t bytes = 4);
   Value loadFloat(Value address);
@@ -204,33 +178,47 @@ private:
   void multiply(MutableArrayRef<Value> c, const Summands &a, const Summands &b,
                 int64_t terms, int64_t halves = 2);
   Matrix product(const Summands &a, const Summands &b);
-  /// A matrix of scores, whose rows are tokens.
-  Matrix loadScores(Value address);
+  /// Channels of the normalizer, divided among the threads.
+  void forEachChannel(function_ref<void(Value channel)> body);
 
-  //===--------------------------------------------------------------------===//
-  // Independent of the state: scores, decayed tokens
-  //===--------------------------------------------------------------------===//
+  KernelBuilder &k;
+  ScanLocator &locator;
+  WrittenTokens &written;
+  ScanBlock scan;
+  Value warp;
+  Value headDecay; ///< Null unless all tokens of the head have the same.
+  GlobalView bonus;
+  Rows output;
+};
 
-  void shareScores(Value stage, Value left);
-  Values scoreStep(Value stage, Value block, Value step, Value left,
-                   ValueRange carried);
+/// The part of a chunk that needs no state: scores, decayed tokens, inverses.
+class ColumnScores : ColumnFrame {
+public:
+  /// Of the chunk at `stage`, `left` tokens before the end, by this lane.
+  ColumnScores(const ColumnFrame &frame, Value stage, Value left, Value lane)
+      : ColumnFrame(frame), stage(stage), left(left), lane(lane),
+        row(k.shr(lane, 2)), pair(k.band(lane, 3)) {}
+
+  void run();
+
+private:
+  void shareScores();
+  Values scoreStep(Value block, Value step, ValueRange carried);
   Values loadFragment(Value base, Value block, Value step);
   Matrix loadWide(Value base, Value block, Value step);
-  Matrix loadTokens(Value base, Value block, Value step, Value left,
-                    bool areWritten);
-  Matrix loadDecays(Value stage, Value block, Value step);
-  void writeTokens(Value stage, Value block, Value step, Value left);
+  Matrix loadTokens(Value base, Value block, Value step, bool areWritten);
+  Matrix loadDecays(Value block, Value step);
+  void writeTokens(Value block, Value step);
   void storeSummands(int64_t offset, Value block, Value step,
                      const Summands &summands);
-  void scoreLevels(Value stage, Value block, Value step, const Matrix &q,
-                   const Matrix &key, MutableArrayRef<Value> p,
-                   MutableArrayRef<Value> a);
+  void scoreLevels(Value block, Value step, const Matrix &q, const Matrix &key,
+                   MutableArrayRef<Value> p, MutableArrayRef<Value> a);
   void scoreLevel(Value rows, Value reads, const RowSums &sums, const Matrix &q,
                   const Matrix &key, MutableArrayRef<Value> p,
                   MutableArrayRef<Value> a);
   void addDiagonal(Value step, const Matrix &q, const Matrix &key,
                    MutableArrayRef<Value> diagonal);
-  void sumKeys(Value stage, Value block, Value step, Value left, Matrix key);
+  void sumKeys(Value block, Value step, Matrix key);
   void storeKeySums(Value block, Value step, const Matrix &key);
   void storeChannels(int64_t offset, Value block, Value step, ValueRange x);
   Value approximateExp(Value c);
@@ -238,74 +226,75 @@ private:
   void storeTotals(const RowSums &sums, Value block, Value step);
   void storeScores(Value block, Value sharer, ValueRange sums);
 
-  void finishScores(Value stage, Value left);
-  Value blockDecay(Value stage, Value left, Value token);
-  void finishBlock(Value stage, Value left, Value block, Value lane,
-                   Value exists);
+  void finishScores();
+  Value blockDecay(Value token);
+  void finishBlock(Value block, Value lane, Value exists);
   Value sumShares(Value shares, int64_t matrix, int64_t row);
   Value sumDiagonal(Value block, Value column);
   void sumBlockDecays(Value block, Value column, Value exists, Value g);
   Values solve(ValueRange a, Value column, Value first);
   void sumNormalizer();
 
-  //===--------------------------------------------------------------------===//
-  // Dependent on the state
-  //===--------------------------------------------------------------------===//
+  Value stage, left, lane;
+  Value row, pair; ///< lane / 4, lane % 4: places of a matrix's elements.
+};
 
-  Values chunk(Value number, ValueRange state);
-  Values advance(Value number, Value stage, Value block, ValueRange state);
-  Summands loadValues(Value base, Value block);
+/// The state of a warp's columns through the blocks of a chunk.
+class ColumnSteps : ColumnFrame {
+public:
+  /// Of chunk `number`, at `stage`, by this lane.
+  ColumnSteps(const ColumnFrame &frame, Value number, Value stage, Value lane);
+
+  Values run(ValueRange state);
+
+private:
+  Values advance(Value block, ValueRange state);
+  /// A matrix of scores, whose rows are tokens.
+  Matrix loadScores(Value address);
+  Summands loadValues(Value block);
   Matrix subtractRead(Matrix values, ValueRange read, Value block);
   Values tokenFactors(int64_t offset, Value block);
-  Summands loadIncrement(Value stage, Value block);
+  Summands loadIncrement(Value block);
   Summands scaleTokens(Matrix written, Value block);
   void scaleRows(MutableArrayRef<Value> o, Value block);
   Summands normalizerColumn(Value block, int64_t step);
-  Summands loadKeys(Value base, int64_t step);
-  Values updateState(Value stage, Value block, ValueRange state,
-                     const Summands &delta);
-  void writeOutput(Value number, Value block, Values o,
-                   ValueRange denominators);
+  Values updateState(Value block, ValueRange state, const Summands &delta);
+  void writeOutput(Value block, Values o, ValueRange denominators);
   void writeRows(Value first, ValueRange o);
 
-  ScanOp op;
-  ScheduleAttr schedule;
-  StateSource source;
-  Segments segments;
-  KernelFunction function;
-  ScanLocator locator;
-  WrittenTokens written;
-  int64_t keySize = staticSize(op.getState(), 2);
-  int64_t valueSize = staticSize(op.getState(), 3);
-  int64_t members = reads() ? membersOf(op) : 1;
-  Type type = getElementTypeOrSelf(op.getQuery());
-  bool isWide = type.isF32();
-  /// f32 where there is none.
-  Type decayType = gateTypeOf(op, op.getDecay());
-  Type betaType = gateTypeOf(op, op.getBeta());
-  Type summandType; ///< bf16, or f16 for tokens of f16.
-
-  // Offsets in shared memory, in bytes; first those within a stage.
-  int64_t keyOffset, valueOffset, decayOffset, betaOffset, stageBytes;
-  int64_t queryTiles, readTiles, writeTiles; ///< Of decayed or mapped tokens.
-  int64_t sharedScores, finalScores; ///< By block: P, then A or its inverse.
-  int64_t diagonals, queryFactors, keyFactors, writeFactors, totals;
-  int64_t keySums, normalizers, outputOffset, allBytes = 0;
-
-  unsigned q, key, v, o, decay, beta, bonus, stateIn, stateOut, factors;
-  unsigned normalizerIn, normalizerOut;
-  std::optional<KernelBuilder> builder;
-  KernelBuilder &k() { return *builder; }
-  ScanPlace here;
-  Value shared, thread, lane, warp, firstColumn, member;
+  Value number, stage, lane;
   Value row, pair; ///< lane / 4, lane % 4: places of a matrix's elements.
-  Value headDecay, decayBase, decayStride, betaBase, betaStride;
-  GlobalView bonusView;
-  std::optional<TileCopy> copyQuery, copyKey, copyValue, copyDecay;
-  Value queryBase, keyBase, valueBase, outputBase;
-  Value queryStride, keyStride, valueStride, outputStride;
   // Places of this lane for ldmatrix.
   Value tokenPlace, turnedPlace, valuePlace;
+};
+
+/// The kernel: copies, the loop over chunks, and the state before and after it.
+class ColumnKernel : ColumnFrame {
+public:
+  /// Begins the code of the kernel, whose arguments `locator.function` has.
+  ColumnKernel(const ColumnShape &shape, KernelBuilder &k, ScanLocator &locator,
+               WrittenTokens &written);
+
+  void run();
+
+private:
+  void prepareCopies(TilePipeline &tiles);
+  void copyScalars(const TilePipeline::Arrival &arrival, const Rows &gate,
+                   int64_t offset, Type element, Value exists);
+  void runChunks(TilePipeline &tiles);
+  Values chunk(Value number, Value stage, ValueRange state);
+
+  void
+  forEachState(const GlobalView &view,
+               function_ref<void(int64_t, Value address, Value exists)> body);
+  Values loadState();
+  void storeState(ValueRange state);
+  void storeFactors(ValueRange factors);
+  Value normalizerAt(const GlobalView &view, Value channel);
+  void loadNormalizer();
+  void storeNormalizer();
+
+  Value lane, row, pair; ///< lane / 4, lane % 4.
 };
 
 } // namespace mlir::linattn

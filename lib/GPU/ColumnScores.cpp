@@ -16,7 +16,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnKernel.h"
-#include "linattn/Dialect/FeatureMaps.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -28,84 +27,82 @@ constexpr double log2e = 1.44269504088896341;
 //===----------------------------------------------------------------------===//
 
 /// 16 tokens and 16 channels as they have arrived, in 16 bits.
-ColumnKernel::Values ColumnKernel::loadFragment(Value base, Value block,
+ColumnScores::Values ColumnScores::loadFragment(Value base, Value block,
                                                 Value step) {
-  Value place = tokenTile().place(k(), k().band(lane, 15),
-                                  k().add(k().mul(step, 2), k().shr(lane, 4)));
-  Value start = k().mul(block, blockSize * tokenTile().pitch());
-  return k().loadMatrices(k().offset(k().offset(base, start), place), false);
+  Value place = tokenTile().place(k, k.band(lane, 15),
+                                  k.add(k.mul(step, 2), k.shr(lane, 4)));
+  Value start = k.mul(block, blockSize * tokenTile().pitch());
+  return k.loadMatrices(k.offset(k.offset(base, start), place), false);
 }
 
 /// 16 tokens and 16 channels of f32.
-Matrix ColumnKernel::loadWide(Value base, Value block, Value step) {
+Matrix ColumnScores::loadWide(Value base, Value block, Value step) {
   SharedTile tile = channelTile();
-  Value place = placeOfPairs(k(), tile, row, k().mul(step, 4), pair);
-  Value start = k().mul(block, blockSize * tile.pitch());
-  LanePointer pointer(k(), tile, k().offset(base, start), place);
-  return loadPairs(k(), pointer, 0, 0);
+  Value place = placeOfPairs(k, tile, row, k.mul(step, 4), pair);
+  Value start = k.mul(block, blockSize * tile.pitch());
+  LanePointer pointer(k, tile, k.offset(base, start), place);
+  return loadPairs(k, pointer, 0, 0);
 }
 
 /// Decays of 16 tokens and 16 channels, in f32.
-Matrix ColumnKernel::loadDecays(Value stage, Value block, Value step) {
-  Value base = k().offset(stage, decayOffset);
+Matrix ColumnScores::loadDecays(Value block, Value step) {
+  Value base = k.offset(stage, inStage.decay);
   Matrix decays =
-      decayType.isF32()
+      decayType().isF32()
           ? loadWide(base, block, step)
-          : linattn::join(k(), decayType, {loadFragment(base, block, step)});
+          : linattn::join(k, decayType(), {loadFragment(base, block, step)});
   if (hasBinaryDecays())
     for (Value &c : decays)
-      c = k().mulf(c, k().f32(log2e));
+      c = k.mulf(c, k.f32(log2e));
   return decays;
 }
 
 /// 16 tokens and 16 channels, converted and feature-mapped. Absent tokens and
 /// channels, and tokens that are not written, are 0 after the map, which may
 /// not keep 0 itself.
-Matrix ColumnKernel::loadTokens(Value base, Value block, Value step, Value left,
+Matrix ColumnScores::loadTokens(Value base, Value block, Value step,
                                 bool areWritten) {
-  Matrix matrix = isWide ? loadWide(base, block, step)
-                         : join({loadFragment(base, block, step)});
-  FeatureMapKind kind = featureMapOf(op);
+  Matrix matrix = isWide() ? loadWide(base, block, step)
+                           : join({loadFragment(base, block, step)});
+  FeatureMapKind kind = featureMap();
   if (kind == FeatureMapKind::Identity)
     return matrix;
   bool keepsZero =
       kind == FeatureMapKind::Relu || kind == FeatureMapKind::Relu2;
   std::array<Value, 2> exist;
   for (int64_t lower = 0; lower < 2 && !keepsZero; ++lower) {
-    Value token = k().add(k().add(k().mul(block, blockSize), row), 8 * lower);
-    exist[lower] = k().less(token, left);
+    Value token = k.add(k.add(k.mul(block, blockSize), row), 8 * lower);
+    exist[lower] = k.less(token, left);
     if (areWritten && written) {
-      Value number = k().sub(k().add(here.count, token), left);
-      exist[lower] = written.has(k(), number, exist[lower]);
+      Value number = k.sub(k.add(scan.here.count, token), left);
+      exist[lower] = written.has(k, number, exist[lower]);
     }
   }
-  auto map = cast<FeatureMappedOpInterface>(op.getOperation());
   for (size_t i = 0; i < matrix.size(); ++i) {
     Value &x = matrix[i];
-    x = emitFeatureMap(k().b, k().loc, map, x);
+    x = emitMap(k, x);
     if (keepsZero)
       continue;
-    Value channel = k().add(k().add(k().mul(step, blockSize), k().mul(pair, 2)),
-                            i / 4 * 8 + i % 2);
+    Value channel =
+        k.add(k.add(k.mul(step, blockSize), k.mul(pair, 2)), i / 4 * 8 + i % 2);
     Value exists = exist[i / 2 % 2];
-    if (keySize < paddedKey())
-      exists = k().both(exists, k().less(channel, keySize));
-    x = k().select(exists, x, k().f32(0));
+    if (keySize() < paddedKey())
+      exists = k.both(exists, k.less(channel, keySize()));
+    x = k.select(exists, x, k.f32(0));
   }
   return matrix;
 }
 
-void ColumnKernel::storeSummands(int64_t offset, Value block, Value step,
+void ColumnScores::storeSummands(int64_t offset, Value block, Value step,
                                  const Summands &summands) {
   SharedTile tile = tokenTile();
-  Value place =
-      k().add(tile.place(k(), row, k().mul(step, 2)), k().mul(pair, 4));
-  Value base = k().offset(shared, k().mul(block, blockSize * tile.pitch()));
+  Value place = k.add(tile.place(k, row, k.mul(step, 2)), k.mul(pair, 4));
+  Value base = k.offset(scan.shared, k.mul(block, blockSize * tile.pitch()));
   for (auto [s, fragment] : llvm::enumerate(summands)) {
-    LanePointer pointer(k(), tile, k().offset(base, offset + s * tile.bytes()),
+    LanePointer pointer(k, tile, k.offset(base, offset + s * tile.bytes()),
                         place);
     for (int64_t i = 0; i < 4; ++i)
-      k().store(fragment[i], pointer.at(i % 2 * 8, i / 2), 4);
+      k.store(fragment[i], pointer.at(i % 2 * 8, i / 2), 4);
   }
 }
 
@@ -114,19 +111,19 @@ void ColumnKernel::storeSummands(int64_t offset, Value block, Value step,
 //===----------------------------------------------------------------------===//
 
 /// Every warp takes its share of a block's channels and leaves its sums.
-void ColumnKernel::shareScores(Value stage, Value left) {
-  Value block = k().rem(warp, blocks()), sharer = k().div(warp, blocks());
+void ColumnScores::shareScores() {
+  Value block = k.rem(warp, blocks()), sharer = k.div(warp, blocks());
   int64_t sums = 8 + (isDelta() ? 8 : 0) + (hasDiagonal() ? 2 : 0);
   if (!reads())
     sums = 0;
   bool allWork = blocks() * sharers() == warps();
-  k().ifThen(allWork ? Value() : k().less(sharer, sharers()), [&] {
+  k.ifThen(allWork ? Value() : k.less(sharer, sharers()), [&] {
     Value count =
-        k().div(k().sub(k().i32(steps() + sharers() - 1), sharer), sharers());
-    Values shares = k().loop(
-        count, Values(sums, k().f32(0)), [&](Value number, ValueRange carried) {
-          Value step = k().add(k().mul(number, sharers()), sharer);
-          return scoreStep(stage, block, step, left, carried);
+        k.div(k.sub(k.i32(steps() + sharers() - 1), sharer), sharers());
+    Values shares = k.loop(
+        count, Values(sums, k.f32(0)), [&](Value number, ValueRange carried) {
+          Value step = k.add(k.mul(number, sharers()), sharer);
+          return scoreStep(block, step, carried);
         });
     if (reads())
       storeScores(block, sharer, shares);
@@ -134,18 +131,17 @@ void ColumnKernel::shareScores(Value stage, Value left) {
 }
 
 /// Adds what 16 channels contribute: P, then A, then the diagonal of P.
-ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
-                                             Value step, Value left,
+ColumnScores::Values ColumnScores::scoreStep(Value block, Value step,
                                              ValueRange carried) {
   Values sums(carried);
   if (!reads()) {
-    writeTokens(stage, block, step, left);
+    writeTokens(block, step);
     return sums;
   }
   MutableArrayRef<Value> all(sums);
   auto p = all.take_front(8);
   auto a = isDelta() ? all.slice(8, 8) : MutableArrayRef<Value>();
-  Value keyBase = k().offset(stage, keyOffset);
+  Value keyBase = k.offset(stage, inStage.key);
   if (takesTokens()) {
     Summands q{loadFragment(stage, block, step)};
     Summands key{loadFragment(keyBase, block, step)};
@@ -155,72 +151,70 @@ ColumnKernel::Values ColumnKernel::scoreStep(Value stage, Value block,
     if (hasDiagonal())
       addDiagonal(step, join(q), join(key), all.take_back(2));
     if (normalizes())
-      sumKeys(stage, block, step, left, join(key));
+      sumKeys(block, step, join(key));
     return sums;
   }
-  Matrix q = loadTokens(stage, block, step, left, /*areWritten=*/false);
-  Matrix key = loadTokens(keyBase, block, step, left, /*areWritten=*/true);
+  Matrix q = loadTokens(stage, block, step, /*areWritten=*/false);
+  Matrix key = loadTokens(keyBase, block, step, /*areWritten=*/true);
   if (hasDiagonal())
     addDiagonal(step, q, key, all.take_back(2));
   if (hasChannelDecay()) {
-    scoreLevels(stage, block, step, q, key, p, a);
+    scoreLevels(block, step, q, key, p, a);
     return sums;
   }
   Summands qs = split(q, querySummands()), keys = split(key, stateSummands());
-  storeSummands(queryTiles, block, step, qs);
-  storeSummands(writeTiles, block, step, keys);
+  storeSummands(layout.tiles.query, block, step, qs);
+  storeSummands(layout.tiles.write, block, step, keys);
   multiply(p, qs, keys, readSummands());
   if (isDelta())
     multiply(a, keys, keys, stateSummands());
   if (normalizes())
-    sumKeys(stage, block, step, left, key);
+    sumKeys(block, step, key);
   return sums;
 }
 
 /// Makes the keys that are written and their sums, where nothing is read.
-void ColumnKernel::writeTokens(Value stage, Value block, Value step,
-                               Value left) {
-  Matrix key = loadTokens(k().offset(stage, keyOffset), block, step, left,
+void ColumnScores::writeTokens(Value block, Value step) {
+  Matrix key = loadTokens(k.offset(stage, inStage.key), block, step,
                           /*areWritten=*/true);
   if (hasChannelDecay()) {
-    Matrix decays = loadDecays(stage, block, step);
-    RowSums sums(k(), decays, /*exclusive=*/false);
+    Matrix decays = loadDecays(block, step);
+    RowSums sums(k, decays, /*exclusive=*/false);
     for (int64_t rows : {1, 2, 4})
-      sums.grow(k(), k().i32(rows), k().equal(k().band(row, rows), rows));
-    sums.growToAll(k());
+      sums.grow(k, k.i32(rows), k.equal(k.band(row, rows), rows));
+    sums.growToAll(k);
     for (size_t i = 0; i < key.size(); ++i)
-      key[i] = k().mulf(key[i], decayFactor(sums.after[i]));
+      key[i] = k.mulf(key[i], decayFactor(sums.after[i]));
     storeTotals(sums, block, step);
   }
   if (!takesTokens())
-    storeSummands(writeTiles, block, step, split(key, stateSummands()));
+    storeSummands(layout.tiles.write, block, step, split(key, stateSummands()));
   // Keys with decays per channel are decayed already.
   if (normalizes())
-    sumKeys(stage, block, step, left, key);
+    sumKeys(block, step, key);
 }
 
 /// The products of 16 channels on every level, and the tokens decayed from the
 /// start of the block and to its end.
-void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
-                               const Matrix &q, const Matrix &key,
-                               MutableArrayRef<Value> p,
+void ColumnScores::scoreLevels(Value block, Value step, const Matrix &q,
+                               const Matrix &key, MutableArrayRef<Value> p,
                                MutableArrayRef<Value> a) {
-  Matrix decays = loadDecays(stage, block, step);
-  RowSums sums(k(), decays, isExclusive());
+  Matrix decays = loadDecays(block, step);
+  RowSums sums(k, decays, isExclusive());
   // As a loop, for the registers.
   Values carried = sums.flatten();
   size_t count = carried.size();
   llvm::append_range(carried, p);
   llvm::append_range(carried, a);
-  carried = k().loop(k().i32(3), carried, [&](Value level, ValueRange values) {
+  carried = k.loop(k.i32(3), carried, [&](Value level, ValueRange values) {
     RowSums grown(values.take_front(count), sums);
     Values scores(values.drop_front(count));
     auto all = MutableArrayRef(scores);
-    Value rows = k().shl(k().i32(1), level);
-    Value reads = k().equal(k().band(k().shr(row, level), 1), 1);
+    Value rows = k.shl(k.i32(1), level);
+    Value reads = k.equal(k.band(k.shr(row, level), 1), 1);
     scoreLevel(rows, reads, grown, q, key, all.take_front(8),
                all.drop_front(8));
-    grown.grow(k(), rows, reads);
+    grown.grow(k, rows, reads);
     Values next = grown.flatten();
     next.append(scores);
     return next;
@@ -229,21 +223,24 @@ void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
   llvm::copy(ValueRange(carried).slice(count, 8), p.begin());
   llvm::copy(ValueRange(carried).drop_front(count + 8), a.begin());
   scoreLevel(/*rows=*/{}, /*reads=*/{}, sums, q, key, p, a);
-  sums.growToAll(k());
+  sums.growToAll(k);
 
   Matrix queries, reads, writes;
   for (size_t i = 0; i < q.size(); ++i) {
     Value c = isExclusive() ? sums.before[i] : sums.upTo[i];
-    Value factor = isWide ? k().exp(c) : approximateExp(c);
-    queries.push_back(k().mulf(q[i], factor));
+    Value factor = isWide() ? k.exp(c) : approximateExp(c);
+    queries.push_back(k.mulf(q[i], factor));
     if (isDelta())
-      reads.push_back(k().mulf(key[i], decayFactor(sums.upTo[i])));
-    writes.push_back(k().mulf(key[i], decayFactor(sums.after[i])));
+      reads.push_back(k.mulf(key[i], decayFactor(sums.upTo[i])));
+    writes.push_back(k.mulf(key[i], decayFactor(sums.after[i])));
   }
-  storeSummands(queryTiles, block, step, split(queries, querySummands()));
-  storeSummands(writeTiles, block, step, split(writes, stateSummands()));
+  storeSummands(layout.tiles.query, block, step,
+                split(queries, querySummands()));
+  storeSummands(layout.tiles.write, block, step,
+                split(writes, stateSummands()));
   if (isDelta())
-    storeSummands(readTiles, block, step, split(reads, stateSummands()));
+    storeSummands(layout.tiles.read, block, step,
+                  split(reads, stateSummands()));
 
   storeTotals(sums, block, step);
   if (normalizes())
@@ -251,49 +248,48 @@ void ColumnKernel::scoreLevels(Value stage, Value block, Value step,
 }
 
 /// One number for each of this lane's channels, of a block.
-void ColumnKernel::storeChannels(int64_t offset, Value block, Value step,
+void ColumnScores::storeChannels(int64_t offset, Value block, Value step,
                                  ValueRange x) {
-  Value channel = k().add(k().mul(step, blockSize), k().mul(pair, 2));
-  Value index = k().add(k().mul(block, paddedKey()), channel);
-  k().ifThen(k().equal(row, 0), [&] {
-    k().store(k().vectorOf({x[0], x[1]}), at(offset, index), 8);
-    k().store(k().vectorOf({x[2], x[3]}), at(offset, k().add(index, 8)), 8);
+  Value channel = k.add(k.mul(step, blockSize), k.mul(pair, 2));
+  Value index = k.add(k.mul(block, paddedKey()), channel);
+  k.ifThen(k.equal(row, 0), [&] {
+    k.store(k.vectorOf({x[0], x[1]}), at(offset, index), 8);
+    k.store(k.vectorOf({x[2], x[3]}), at(offset, k.add(index, 8)), 8);
   });
 }
 
 /// e^c, 22 bits of it.
-Value ColumnKernel::approximateExp(Value c) {
-  return k().exp2Approximate(hasBinaryDecays() ? c
-                                               : k().mulf(c, k().f32(log2e)));
+Value ColumnScores::approximateExp(Value c) {
+  return k.exp2Approximate(hasBinaryDecays() ? c : k.mulf(c, k.f32(log2e)));
 }
 
 /// By what a key is decayed that the state takes, or that reads it: of a key
 /// that is one summand of 16 bits no more than 22 bits of the factor matter.
-Value ColumnKernel::decayFactor(Value c) {
-  return stateSummands() == 1 ? approximateExp(c) : k().exp(c);
+Value ColumnScores::decayFactor(Value c) {
+  return stateSummands() == 1 ? approximateExp(c) : k.exp(c);
 }
 
 /// Stores the total decay of a block per channel.
-void ColumnKernel::storeTotals(const RowSums &sums, Value block, Value step) {
+void ColumnScores::storeTotals(const RowSums &sums, Value block, Value step) {
   Values factors;
   for (int64_t i : {0, 1, 4, 5}) {
     Value c = sums.total[i];
     factors.push_back(
-        k().exp(hasBinaryDecays() ? k().mulf(c, k().f32(1 / log2e)) : c));
+        k.exp(hasBinaryDecays() ? k.mulf(c, k.f32(1 / log2e)) : c));
   }
-  storeChannels(totals, block, step, factors);
+  storeChannels(layout.totals, block, step, factors);
 }
 
 /// The level where blocks of `rows` rows meet, null for 8: those of odd number
 /// read (`reads`: this lane's), those before them are read.
-void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
+void ColumnScores::scoreLevel(Value rows, Value reads, const RowSums &sums,
                               const Matrix &q, const Matrix &key,
                               MutableArrayRef<Value> p,
                               MutableArrayRef<Value> a) {
-  Value zero = k().f32(0);
+  Value zero = k.f32(0);
   bool isTop = !rows;
   auto choose = [&](size_t i, Value x, Value y) {
-    return isTop ? (sums.isLower(i) ? x : y) : k().select(reads, x, y);
+    return isTop ? (sums.isLower(i) ? x : y) : k.select(reads, x, y);
   };
   auto factor = [&](Value c) { return approximateExp(c); };
   Matrix queries, decayedKeys;
@@ -302,16 +298,16 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
     Value queryFactor = isExclusive() && !(isTop && !sums.isLower(i))
                             ? factor(sums.before[i])
                             : keyFactor;
-    decayedKeys.push_back(k().mulf(key[i], keyFactor));
-    queries.push_back(k().mulf(q[i], queryFactor));
+    decayedKeys.push_back(k.mulf(key[i], keyFactor));
+    queries.push_back(k.mulf(q[i], queryFactor));
   }
   // The rows that read, or the others; the two numbers of a pair are of one.
   auto keep = [&](const Summands &all, bool areReaders) {
     Summands kept(all.size());
     for (auto [of, from] : llvm::zip(kept, all))
       for (auto [i, x] : llvm::enumerate(from)) {
-        Value none = arith::ConstantOp::create(k().b, k().loc,
-                                               k().b.getZeroAttr(x.getType()));
+        Value none =
+            arith::ConstantOp::create(k.b, k.loc, k.b.getZeroAttr(x.getType()));
         of.push_back(
             choose(2 * i, areReaders ? x : none, areReaders ? none : x));
       }
@@ -323,9 +319,9 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
   // that belongs to the row.
   Value meets;
   if (!isTop) {
-    Value pairs = k().sub(k().i32(8), k().mul(rows, 2));
-    Value apart = k().bxor(row, k().mul(pair, 2));
-    meets = k().equal(k().band(apart, pairs), 0);
+    Value pairs = k.sub(k.i32(8), k.mul(rows, 2));
+    Value apart = k.bxor(row, k.mul(pair, 2));
+    meets = k.equal(k.band(apart, pairs), 0);
   }
   auto add = [&](MutableArrayRef<Value> c, const Summands &left,
                  int64_t terms) {
@@ -334,7 +330,7 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
     Matrix met(8, zero);
     multiply(met, left, keys, terms);
     for (int64_t i : {0, 1, 6, 7})
-      c[i] = k().addf(c[i], k().select(meets, met[i], zero));
+      c[i] = k.addf(c[i], k.select(meets, met[i], zero));
   };
   add(p, keep(split(queries, querySummands()), true), readSummands());
   if (isDelta())
@@ -342,90 +338,90 @@ void ColumnKernel::scoreLevel(Value rows, Value reads, const RowSums &sums,
 }
 
 /// Adds q_i · k_i, or q_i · (u ⊙ k_i) for an exclusive read.
-void ColumnKernel::addDiagonal(Value step, const Matrix &q, const Matrix &key,
+void ColumnScores::addDiagonal(Value step, const Matrix &q, const Matrix &key,
                                MutableArrayRef<Value> diagonal) {
-  if (isExclusive() && !bonusView)
+  if (isExclusive() && !bonus)
     return;
   Values weights(q.size());
-  for (size_t i = 0; bonusView && i < q.size(); ++i) {
+  for (size_t i = 0; bonus && i < q.size(); ++i) {
     if (i & 2) { // Another row of the same channel.
       weights[i] = weights[i ^ 2];
       continue;
     }
-    Value channel = k().add(k().add(k().mul(step, blockSize), k().mul(pair, 2)),
-                            i / 4 * 8 + i % 2);
-    Value exists = keySize < paddedKey() ? k().less(channel, keySize) : Value();
-    weights[i] = k().ifElse(
+    Value channel =
+        k.add(k.add(k.mul(step, blockSize), k.mul(pair, 2)), i / 4 * 8 + i % 2);
+    Value exists =
+        keySize() < paddedKey() ? k.less(channel, keySize()) : Value();
+    weights[i] = k.ifElse(
         exists,
         [&] {
-          Value u = k().load(bonusView.element,
-                             bonusView.at(k(), {here.head, channel}),
-                             bonusView.bytes());
-          return k().convert(u, k().b.getF32Type());
+          Value u =
+              k.load(bonus.element, bonus.at(k, {scan.here.head, channel}),
+                     bonus.bytes());
+          return k.convert(u, k.b.getF32Type());
         },
-        k().f32(0));
+        k.f32(0));
   }
   for (size_t i = 0; i < q.size(); ++i) {
-    Value x = weights[i] ? k().mulf(key[i], weights[i]) : key[i];
+    Value x = weights[i] ? k.mulf(key[i], weights[i]) : key[i];
     Value &sum = diagonal[i / 2 % 2];
-    sum = k().fma(q[i], x, sum);
+    sum = k.fma(q[i], x, sum);
   }
 }
 
 /// The sum of a block's keys, each decayed to the end of the block.
-void ColumnKernel::sumKeys(Value stage, Value block, Value step, Value left,
-                           Matrix key) {
+void ColumnScores::sumKeys(Value block, Value step, Matrix key) {
   if (hasScalarDecay()) {
     Values decays;
     for (int64_t lower : {0, 8}) {
-      Value token = k().add(k().add(k().mul(block, blockSize), row), lower);
-      decays.push_back(blockDecay(stage, left, token));
+      Value token = k.add(k.add(k.mul(block, blockSize), row), lower);
+      decays.push_back(blockDecay(token));
     }
-    RowSums sums(k(), decays, /*exclusive=*/false);
+    RowSums sums(k, decays, /*exclusive=*/false);
     for (int64_t rows : {1, 2, 4})
-      sums.grow(k(), k().i32(rows), k().equal(k().band(row, rows), rows));
-    sums.growToAll(k());
-    Values factors{k().exp(sums.after[0]), k().exp(sums.after[1])};
+      sums.grow(k, k.i32(rows), k.equal(k.band(row, rows), rows));
+    sums.growToAll(k);
+    Values factors{k.exp(sums.after[0]), k.exp(sums.after[1])};
     for (size_t i = 0; i < key.size(); ++i)
-      key[i] = k().mulf(key[i], factors[i / 2 % 2]);
+      key[i] = k.mulf(key[i], factors[i / 2 % 2]);
   }
   storeKeySums(block, step, key);
 }
 
 /// The sum of a block's rows.
-void ColumnKernel::storeKeySums(Value block, Value step, const Matrix &key) {
+void ColumnScores::storeKeySums(Value block, Value step, const Matrix &key) {
   Values keys;
   for (int64_t i : {0, 1, 4, 5}) {
-    Value sum = k().addf(key[i], key[i + 2]);
+    Value sum = k.addf(key[i], key[i + 2]);
     for (int64_t mask : {4, 8, 16})
-      sum = k().addf(sum, k().shuffleXor(sum, mask));
+      sum = k.addf(sum, k.shuffleXor(sum, mask));
     keys.push_back(sum);
   }
-  storeChannels(keySums, block, step, keys);
+  storeChannels(layout.keySums, block, step, keys);
 }
 
-void ColumnKernel::storeScores(Value block, Value sharer, ValueRange sums) {
-  Value place = k().add(k().mul(row, scorePitch), k().mul(pair, 8));
-  place = k().add(place, k().mul(sharer, shareBytes()));
-  Value first = k().offset(at(sharedScores, block, sharesBytes()), place);
+void ColumnScores::storeScores(Value block, Value sharer, ValueRange sums) {
+  Value place = k.add(k.mul(row, scorePitch), k.mul(pair, 8));
+  place = k.add(place, k.mul(sharer, shareBytes()));
+  Value first = k.offset(at(layout.sharedScores, block, sharesBytes()), place);
   for (int64_t matrix = 0; matrix < scoreMatrices(); ++matrix)
     for (int64_t i = 0; i < 4; ++i) {
       ValueRange two = sums.slice(8 * matrix + 2 * i, 2);
-      k().store(k().vectorOf(two),
-                k().offset(first, matrix * scoreBytes + i % 2 * 8 * scorePitch +
-                                      i / 2 * 32),
-                8);
+      k.store(k.vectorOf(two),
+              k.offset(first, matrix * scoreBytes + i % 2 * 8 * scorePitch +
+                                  i / 2 * 32),
+              8);
     }
   if (!hasDiagonal())
     return;
-  Value number = k().add(k().mul(block, sharers()), sharer);
-  Value token = k().add(k().mul(number, blockSize), row);
+  Value number = k.add(k.mul(block, sharers()), sharer);
+  Value token = k.add(k.mul(number, blockSize), row);
   for (int64_t lower = 0; lower < 2; ++lower) {
     Value sum = sums[sums.size() - 2 + lower];
     for (int64_t mask : {1, 2})
-      sum = k().addf(sum, k().shuffleXor(sum, mask));
-    k().ifThen(k().equal(pair, 0), [&] {
-      k().store(sum, at(diagonals, k().add(token, 8 * lower)), 4);
+      sum = k.addf(sum, k.shuffleXor(sum, mask));
+    k.ifThen(k.equal(pair, 0), [&] {
+      k.store(sum, at(layout.diagonals, k.add(token, 8 * lower)), 4);
     });
   }
 }
@@ -434,160 +430,173 @@ void ColumnKernel::storeScores(Value block, Value sharer, ValueRange sums) {
 // Scores, all channels at once
 //===----------------------------------------------------------------------===//
 
-Value ColumnKernel::blockDecay(Value stage, Value left, Value token) {
+Value ColumnScores::blockDecay(Value token) {
   if (headDecay)
-    return k().select(k().less(token, left), headDecay, k().f32(0));
-  return loadFloat(
-      k().offset(k().offset(stage, k().mul(token, 4)), decayOffset));
+    return k.select(k.less(token, left), headDecay, k.f32(0));
+  return loadFloat(k.offset(k.offset(stage, k.mul(token, 4)), inStage.decay));
 }
 
 /// The factors of a block's tokens, a lane each, from the decay of its own.
-void ColumnKernel::sumBlockDecays(Value block, Value column, Value exists,
+void ColumnScores::sumBlockDecays(Value block, Value column, Value exists,
                                   Value g) {
-  Value zero = k().f32(0), upTo = g, from = g;
+  Value zero = k.f32(0), upTo = g, from = g;
   for (int64_t d = 1; d < blockSize; d *= 2) {
-    Value above = k().less(k().i32(d - 1), column);
-    Value below = k().less(column, blockSize - d);
-    upTo = k().addf(upTo, k().select(above, k().shuffleUp(upTo, d), zero));
-    from = k().addf(from, k().select(below, k().shuffleDown(from, d), zero));
+    Value above = k.less(k.i32(d - 1), column);
+    Value below = k.less(column, blockSize - d);
+    upTo = k.addf(upTo, k.select(above, k.shuffleUp(upTo, d), zero));
+    from = k.addf(from, k.select(below, k.shuffleDown(from, d), zero));
   }
-  Value isFirst = k().equal(column, 0);
-  Value before = k().select(isFirst, zero, k().shuffleUp(upTo, 1));
-  Value after = k().select(k().equal(column, blockSize - 1), zero,
-                           k().shuffleDown(from, 1));
-  Value token = k().add(k().mul(block, blockSize), column);
-  k().ifThen(exists, [&] {
+  Value isFirst = k.equal(column, 0);
+  Value before = k.select(isFirst, zero, k.shuffleUp(upTo, 1));
+  Value after =
+      k.select(k.equal(column, blockSize - 1), zero, k.shuffleDown(from, 1));
+  Value token = k.add(k.mul(block, blockSize), column);
+  k.ifThen(exists, [&] {
     if (reads()) {
-      k().store(k().exp(isExclusive() ? before : upTo), at(queryFactors, token),
-                4);
-      k().store(k().exp(upTo), at(keyFactors, token), 4);
+      k.store(k.exp(isExclusive() ? before : upTo),
+              at(layout.factors.query, token), 4);
+      k.store(k.exp(upTo), at(layout.factors.read, token), 4);
     }
-    k().store(k().exp(after), at(writeFactors, token), 4);
-    k().ifThen(isFirst,
-               [&] { k().store(k().exp(from), at(totals, block), 4); });
+    k.store(k.exp(after), at(layout.factors.write, token), 4);
+    k.ifThen(isFirst,
+             [&] { k.store(k.exp(from), at(layout.totals, block), 4); });
   });
 }
 
 /// The sum of a score's shares, for this lane's column.
-Value ColumnKernel::sumShares(Value shares, int64_t matrix, int64_t row) {
+Value ColumnScores::sumShares(Value shares, int64_t matrix, int64_t row) {
   Value sum;
   for (int64_t i = 0; i < sharers(); ++i) {
-    Value share = loadFloat(k().offset(
+    Value share = loadFloat(k.offset(
         shares, i * shareBytes() + matrix * scoreBytes + row * scorePitch));
-    sum = sum ? k().addf(sum, share) : share;
+    sum = sum ? k.addf(sum, share) : share;
   }
   return sum;
 }
 
-Value ColumnKernel::sumDiagonal(Value block, Value column) {
-  Value sum = k().f32(0);
+Value ColumnScores::sumDiagonal(Value block, Value column) {
+  Value sum = k.f32(0);
   for (int64_t i = 0; i < sharers(); ++i) {
-    Value number = k().add(k().mul(block, sharers()), i);
-    Value index = k().add(k().mul(number, blockSize), column);
-    sum = k().addf(sum, loadFloat(at(diagonals, index)));
+    Value number = k.add(k.mul(block, sharers()), i);
+    Value index = k.add(k.mul(number, blockSize), column);
+    sum = k.addf(sum, loadFloat(at(layout.diagonals, index)));
   }
   return sum;
 }
 
 /// Half a warp takes a block, a lane a column: adds the shares up, decays and
 /// masks, and inverts I + A.
-void ColumnKernel::finishScores(Value stage, Value left) {
-  Value mine = k().keepInLoop(lane), half = k().shr(mine, 4);
-  Value block = k().add(k().mul(warp, 2), half), exists;
+void ColumnScores::finishScores() {
+  Value mine = k.keepInLoop(lane), half = k.shr(mine, 4);
+  Value block = k.add(k.mul(warp, 2), half), exists;
   if (blocks() == 1) {
     // The other half does the same and keeps it to itself.
-    block = k().i32(0);
-    exists = k().equal(half, 0);
+    block = k.i32(0);
+    exists = k.equal(half, 0);
   }
-  k().ifThen(k().less(warp, llvm::divideCeil(blocks(), 2)),
-             [&] { finishBlock(stage, left, block, mine, exists); });
+  k.ifThen(k.less(warp, llvm::divideCeil(blocks(), 2)),
+           [&] { finishBlock(block, mine, exists); });
 }
 
-void ColumnKernel::finishBlock(Value stage, Value left, Value block, Value lane,
-                               Value exists) {
-  Value column = k().band(lane, 15), first = k().band(lane, blockSize);
-  Value zero = k().f32(0), g, between = zero, diagonal;
-  Value token = k().add(k().mul(block, blockSize), column);
+void ColumnScores::finishBlock(Value block, Value lane, Value exists) {
+  Value column = k.band(lane, 15), first = k.band(lane, blockSize);
+  Value zero = k.f32(0), g, between = zero, diagonal;
+  Value token = k.add(k.mul(block, blockSize), column);
   if (hasScalarDecay()) {
-    g = blockDecay(stage, left, token);
+    g = blockDecay(token);
     sumBlockDecays(block, column, exists, g);
   }
   if (!reads())
     return;
   if (hasDiagonal())
     diagonal = sumDiagonal(block, column);
-  Value inRow = k().mul(column, 4);
-  Value shares = k().offset(at(sharedScores, block, sharesBytes()), inRow);
-  Value result = k().offset(at(finalScores, block, finalBytes()), inRow);
+  Value inRow = k.mul(column, 4);
+  Value shares = k.offset(at(layout.sharedScores, block, sharesBytes()), inRow);
+  Value result = k.offset(at(layout.finalScores, block, finalBytes()), inRow);
   Value betas =
-      k().offset(k().offset(stage, k().mul(block, 4 * blockSize)), betaOffset);
+      k.offset(k.offset(stage, k.mul(block, 4 * blockSize)), inStage.beta);
   auto decayed = [&](Value x, Value c) {
-    return g ? k().mulf(x, approximateExp(c)) : x;
+    return g ? k.mulf(x, approximateExp(c)) : x;
   };
   Values a;
   for (int64_t i = 0; i < blockSize; ++i) {
-    Value isLater = k().less(column, i);
+    Value isLater = k.less(column, i);
     // The sum of the decays after this lane's token, up to row i.
     Value unread = between;
     if (g) {
-      Value decay = k().shuffleFrom(g, k().add(first, i));
-      between = k().select(isLater, k().addf(between, decay), zero);
+      Value decay = k.shuffleFrom(g, k.add(first, i));
+      between = k.select(isLater, k.addf(between, decay), zero);
     }
     Value p =
         decayed(sumShares(shares, 0, i), isExclusive() ? unread : between);
-    Value own = k().select(k().equal(column, i), diagonal ? diagonal : p, zero);
-    p = k().select(isLater, p, own);
-    k().ifThen(exists,
-               [&] { k().store(p, k().offset(result, i * scorePitch), 4); });
+    Value own = k.select(k.equal(column, i), diagonal ? diagonal : p, zero);
+    p = k.select(isLater, p, own);
+    k.ifThen(exists, [&] { k.store(p, k.offset(result, i * scorePitch), 4); });
     if (!isDelta())
       continue;
     Value x =
-        k().mulf(sumShares(shares, 1, i), loadFloat(k().offset(betas, 4 * i)));
-    a.push_back(k().select(isLater, decayed(x, between), zero));
+        k.mulf(sumShares(shares, 1, i), loadFloat(k.offset(betas, 4 * i)));
+    a.push_back(k.select(isLater, decayed(x, between), zero));
   }
   if (!isDelta())
     return;
   Values inverse = solve(a, column, first);
-  Value step = loadFloat(k().offset(betas, inRow));
-  k().ifThen(exists, [&] {
+  Value step = loadFloat(k.offset(betas, inRow));
+  k.ifThen(exists, [&] {
     for (int64_t i = 0; i < blockSize; ++i)
-      k().store(k().mulf(inverse[i], step),
-                k().offset(result, scoreBytes + i * scorePitch), 4);
+      k.store(k.mulf(inverse[i], step),
+              k.offset(result, scoreBytes + i * scorePitch), 4);
   });
 }
 
 /// The lane's column of (I + A)⁻¹ by forward substitution. Powers of A, which
 /// products of matrices would form, cancel where keys are alike.
-ColumnKernel::Values ColumnKernel::solve(ValueRange a, Value column,
+ColumnScores::Values ColumnScores::solve(ValueRange a, Value column,
                                          Value first) {
-  Value one = k().f32(1), zero = k().f32(0), minus = k().f32(-1);
+  Value one = k.f32(1), zero = k.f32(0), minus = k.f32(-1);
   Values inverse, negative;
   for (int64_t i = 0; i < blockSize; ++i) {
-    inverse.push_back(k().select(k().equal(column, i), one, zero));
-    negative.push_back(k().mulf(a[i], minus));
+    inverse.push_back(k.select(k.equal(column, i), one, zero));
+    negative.push_back(k.mulf(a[i], minus));
   }
   for (int64_t i = 0; i + 1 < blockSize; ++i)
     for (int64_t m = i + 1; m < blockSize; ++m) {
-      Value x = k().shuffleFrom(negative[m], k().add(first, i));
-      inverse[m] = k().fma(x, inverse[i], inverse[m]);
+      Value x = k.shuffleFrom(negative[m], k.add(first, i));
+      inverse[m] = k.fma(x, inverse[i], inverse[m]);
     }
   return inverse;
 }
 
 /// The normalizer before each block, and behind all.
-void ColumnKernel::sumNormalizer() {
+void ColumnScores::sumNormalizer() {
   forEachChannel([&](Value channel) {
     auto place = [&](int64_t offset, int64_t block) {
-      return at(offset, k().add(channel, block * paddedKey()));
+      return at(offset, k.add(channel, block * paddedKey()));
     };
-    Value z = loadFloat(place(normalizers, blocks()));
+    Value z = loadFloat(place(layout.normalizers, blocks()));
     for (int64_t i = 0; i < blocks(); ++i) {
-      k().store(z, place(normalizers, i), 4);
+      k.store(z, place(layout.normalizers, i), 4);
       if (op.getDecay())
-        z = k().mulf(z, loadFloat(hasChannelDecay() ? place(totals, i)
-                                                    : at(totals, k().i32(i))));
-      z = k().addf(z, loadFloat(place(keySums, i)));
+        z = k.mulf(z,
+                   loadFloat(hasChannelDecay() ? place(layout.totals, i)
+                                               : at(layout.totals, k.i32(i))));
+      z = k.addf(z, loadFloat(place(layout.keySums, i)));
     }
-    k().store(z, place(normalizers, blocks()), 4);
+    k.store(z, place(layout.normalizers, blocks()), 4);
   });
+}
+
+void ColumnScores::run() {
+  if (reads() || !takesTokens() || normalizes()) {
+    shareScores();
+    k.barrier();
+  }
+  if (reads() || hasScalarDecay()) {
+    finishScores();
+    k.barrier();
+  }
+  if (normalizes()) {
+    sumNormalizer();
+    k.barrier();
+  }
 }

@@ -12,94 +12,74 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-Value ColumnKernel::at(int64_t offset, Value index, int64_t bytes) {
-  return k().offset(k().offset(shared, k().mul(index, bytes)), offset);
-}
-
-Value ColumnKernel::loadFloat(Value address) {
-  return k().load(k().b.getF32Type(), address, 4);
-}
-
-std::pair<Value, Value> ColumnKernel::loadPair(Value address) {
-  Value x = k().load(VectorType::get({2}, k().b.getF32Type()), address, 8);
-  return {k().element(x, 0), k().element(x, 1)};
-}
-
-//===----------------------------------------------------------------------===//
-// Matrices in registers
-//===----------------------------------------------------------------------===//
-
-Summands ColumnKernel::split(ValueRange matrix, int64_t count) {
-  return linattn::split(k(), summandType, matrix, count);
-}
-
-Matrix ColumnKernel::join(const Summands &summands) {
-  return linattn::join(k(), summandType, summands);
-}
-
-void ColumnKernel::multiply(MutableArrayRef<Value> c, const Summands &a,
-                            const Summands &b, int64_t terms, int64_t halves) {
-  auto add = isWide || terms == allSummands ? addProduct : accumulate;
-  add(k(), summandType, c, a, b, terms, halves);
-}
-
-Matrix ColumnKernel::product(const Summands &a, const Summands &b) {
-  return linattn::product(k(), summandType, a, b, stateSummands());
+ColumnSteps::ColumnSteps(const ColumnFrame &frame, Value number, Value stage,
+                         Value lane)
+    : ColumnFrame(frame), number(number), stage(stage), lane(lane),
+      row(k.shr(lane, 2)), pair(k.band(lane, 3)) {
+  // Rows of four 8×8 matrices: first below one another, or first side by side.
+  Value low15 = k.band(lane, 15), high = k.shr(lane, 4);
+  Value low7 = k.band(lane, 7), bit3 = k.band(k.shr(lane, 3), 1);
+  Value paired = k.add(low7, k.mul(high, 8));
+  tokenPlace = tokenTile().place(k, low15, high);
+  turnedPlace = tokenTile().place(k, paired, bit3);
+  valuePlace = isWide()
+                   ? placeOfTurned(k, valueTile(), row, k.mul(warp, 4), pair)
+                   : valueTile().place(k, paired, k.add(k.mul(warp, 2), bit3));
 }
 
 //===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//
 
-Matrix ColumnKernel::loadScores(Value address) {
-  Value place = k().add(k().mul(row, scorePitch), k().mul(pair, 8));
-  Value mine = k().offset(address, place);
+Matrix ColumnSteps::loadScores(Value address) {
+  Value place = k.add(k.mul(row, scorePitch), k.mul(pair, 8));
+  Value mine = k.offset(address, place);
   Matrix matrix;
   for (int64_t i = 0; i < 4; ++i) {
-    auto [x, y] =
-        loadPair(k().offset(mine, i % 2 * 8 * scorePitch + i / 2 * 32));
+    auto [x, y] = loadPair(k.offset(mine, i % 2 * 8 * scorePitch + i / 2 * 32));
     matrix.append({x, y});
   }
   return matrix;
 }
 
 /// The warp's columns of a block's values: columns × tokens.
-Summands ColumnKernel::loadValues(Value stage, Value block) {
+Summands ColumnSteps::loadValues(Value block) {
   SharedTile tile = valueTile();
-  Value base = k().offset(k().offset(stage, valueOffset),
-                          k().mul(block, blockSize * tile.pitch()));
-  LanePointer pointer(k(), tile, base, valuePlace);
-  if (!isWide)
-    return {Values(k().loadMatrices(pointer.at(0, 0), /*transposed=*/true))};
-  return split(loadTurned(k(), pointer, 0, 0), stateSummands());
+  Value base = k.offset(k.offset(stage, inStage.value),
+                        k.mul(block, blockSize * tile.pitch()));
+  LanePointer pointer(k, tile, base, valuePlace);
+  if (!isWide())
+    return {Values(k.loadMatrices(pointer.at(0, 0), /*transposed=*/true))};
+  return split(loadTurned(k, pointer, 0, 0), stateSummands());
 }
 
 /// Factors of the tokens that are columns of this lane's matrices.
-ColumnKernel::Values ColumnKernel::tokenFactors(int64_t offset, Value block) {
-  Value token = k().add(k().mul(block, blockSize), k().mul(pair, 2));
+ColumnSteps::Values ColumnSteps::tokenFactors(int64_t offset, Value block) {
+  Value token = k.add(k.mul(block, blockSize), k.mul(pair, 2));
   auto [w, x] = loadPair(at(offset, token));
-  auto [y, z] = loadPair(at(offset, k().add(token, 8)));
+  auto [y, z] = loadPair(at(offset, k.add(token, 8)));
   return {w, x, w, x, y, z, y, z};
 }
 
 /// Multiplies the rows of a matrix, which are tokens, with what queries decay
 /// by.
-void ColumnKernel::scaleRows(MutableArrayRef<Value> o, Value block) {
-  Value token = k().add(k().mul(block, blockSize), row);
+void ColumnSteps::scaleRows(MutableArrayRef<Value> o, Value block) {
+  Value token = k.add(k.mul(block, blockSize), row);
   for (int64_t lower = 0; lower < 2; ++lower) {
-    Value factor = loadFloat(at(queryFactors, k().add(token, 8 * lower)));
+    Value factor = loadFloat(at(layout.factors.query, k.add(token, 8 * lower)));
     for (size_t i = 2 * lower; i < o.size(); i += 4)
       for (size_t j : {i, i + 1})
-        o[j] = k().mulf(o[j], factor);
+        o[j] = k.mulf(o[j], factor);
   }
 }
 
 /// 16 channels of the normalizer, as every row of a matrix.
-Summands ColumnKernel::normalizerColumn(Value block, int64_t step) {
-  Value channel = k().add(k().mul(block, paddedKey()), k().mul(pair, 2));
-  auto [w, x] = loadPair(at(normalizers, k().add(channel, step * blockSize)));
+Summands ColumnSteps::normalizerColumn(Value block, int64_t step) {
+  Value channel = k.add(k.mul(block, paddedKey()), k.mul(pair, 2));
+  auto [w, x] =
+      loadPair(at(layout.normalizers, k.add(channel, step * blockSize)));
   auto [y, z] =
-      loadPair(at(normalizers, k().add(channel, step * blockSize + 8)));
+      loadPair(at(layout.normalizers, k.add(channel, step * blockSize + 8)));
   return split(Values{w, x, w, x, y, z, y, z}, readSummands());
 }
 
@@ -108,59 +88,59 @@ Summands ColumnKernel::normalizerColumn(Value block, int64_t step) {
 //===----------------------------------------------------------------------===//
 
 /// V − (K ⊙ e^c) S; β stands in the inverse.
-Matrix ColumnKernel::subtractRead(Matrix values, ValueRange read, Value block) {
+Matrix ColumnSteps::subtractRead(Matrix values, ValueRange read, Value block) {
   Values factors(8);
   if (hasScalarDecay())
-    factors = tokenFactors(keyFactors, block);
+    factors = tokenFactors(layout.factors.read, block);
   for (size_t i = 0; i < values.size(); ++i) {
-    Value r = factors[i] ? k().mulf(read[i], factors[i]) : read[i];
-    values[i] = k().subf(values[i], r);
+    Value r = factors[i] ? k.mulf(read[i], factors[i]) : read[i];
+    values[i] = k.subf(values[i], r);
   }
   return values;
 }
 
 /// The values that keys are written with, where nothing is read.
-Summands ColumnKernel::loadIncrement(Value stage, Value block) {
-  Summands values = loadValues(stage, block);
+Summands ColumnSteps::loadIncrement(Value block) {
+  Summands values = loadValues(block);
   return hasScalarDecay() ? scaleTokens(join(values), block) : values;
 }
 
 /// Decays what is written from its token to the end of the block.
-Summands ColumnKernel::scaleTokens(Matrix written, Value block) {
-  Values factors = tokenFactors(writeFactors, block);
+Summands ColumnSteps::scaleTokens(Matrix written, Value block) {
+  Values factors = tokenFactors(layout.factors.write, block);
   for (auto [x, factor] : llvm::zip(written, factors))
-    x = k().mulf(x, factor);
+    x = k.mulf(x, factor);
   return split(written, stateSummands());
 }
 
 /// S through one block: reads for Δ and the outputs, then the update.
-ColumnKernel::Values ColumnKernel::advance(Value number, Value stage,
-                                           Value block, ValueRange state) {
+ColumnSteps::Values ColumnSteps::advance(Value block, ValueRange state) {
   if (!reads())
-    return updateState(stage, block, state, loadIncrement(stage, block));
-  Value zero = k().f32(0);
+    return updateState(block, state, loadIncrement(block));
+  Value zero = k.f32(0);
   Matrix read(8, zero);
   Values o(8, zero), denominators(4, zero);
   SharedTile tile = tokenTile();
-  Value start = k().mul(block, blockSize * tile.pitch());
+  Value start = k.mul(block, blockSize * tile.pitch());
   auto pointersTo = [&](Value base, int64_t summands) {
     SmallVector<LanePointer> pointers;
     for (int64_t s = 0; s < summands; ++s)
-      pointers.emplace_back(
-          k(), tile, k().offset(k().offset(base, start), s * tile.bytes()),
-          tokenPlace);
+      pointers.emplace_back(k, tile,
+                            k.offset(k.offset(base, start), s * tile.bytes()),
+                            tokenPlace);
     return pointers;
   };
-  Value queryBase = takesTokens() ? stage : k().offset(shared, queryTiles);
-  Value readBase = takesTokens() ? k().offset(stage, keyOffset)
-                                 : k().offset(shared, readTiles);
+  Value queryBase =
+      takesTokens() ? stage : k.offset(scan.shared, layout.tiles.query);
+  Value readBase = takesTokens() ? k.offset(stage, inStage.key)
+                                 : k.offset(scan.shared, layout.tiles.read);
   auto queries = pointersTo(queryBase, querySummands());
   auto keys = pointersTo(readBase, isDelta() ? keySummands() : 0);
   auto load = [&](SmallVector<LanePointer> &pointers, int64_t step) {
     Summands summands;
     for (LanePointer &pointer : pointers)
       summands.push_back(
-          Values(k().loadMatrices(pointer.at(0, 2 * step), false)));
+          Values(k.loadMatrices(pointer.at(0, 2 * step), false)));
     return summands;
   };
   for (int64_t step = 0; step < steps(); ++step) {
@@ -179,73 +159,72 @@ ColumnKernel::Values ColumnKernel::advance(Value number, Value stage,
     if (normalizes())
       scaleRows(denominators, block);
   }
-  Value scores = at(finalScores, block, finalBytes());
-  Summands delta = loadValues(stage, block);
+  Value scores = at(layout.finalScores, block, finalBytes());
+  Summands delta = loadValues(block);
   Matrix whole;
   if (isDelta()) {
     whole = product(
         split(subtractRead(join(delta), read, block), stateSummands()),
-        split(loadScores(k().offset(scores, scoreBytes)), stateSummands()));
+        split(loadScores(k.offset(scores, scoreBytes)), stateSummands()));
     delta = split(whole, stateSummands());
   }
   Summands p = split(loadScores(scores), readSummands());
   multiply(o, p, delta, readSummands());
   if (normalizes())
-    multiply(denominators, p, split(Values(8, k().f32(1)), 1), readSummands(),
+    multiply(denominators, p, split(Values(8, k.f32(1)), 1), readSummands(),
              /*halves=*/1);
-  writeOutput(number, block, o, denominators);
+  writeOutput(block, o, denominators);
 
   if (hasScalarDecay())
     delta = scaleTokens(isDelta() ? whole : join(delta), block);
-  return updateState(stage, block, state, delta);
+  return updateState(block, state, delta);
 }
 
 /// S = e^(c_16) ⊙ S + Keysᵀ Δ.
-ColumnKernel::Values ColumnKernel::updateState(Value stage, Value block,
-                                               ValueRange state,
-                                               const Summands &delta) {
+ColumnSteps::Values ColumnSteps::updateState(Value block, ValueRange state,
+                                             const Summands &delta) {
   Values next(state);
   SharedTile tile = tokenTile();
-  Value base = takesTokens() ? k().offset(stage, keyOffset)
-                             : k().offset(shared, writeTiles);
-  Value start = k().mul(block, blockSize * tile.pitch());
+  Value base = takesTokens() ? k.offset(stage, inStage.key)
+                             : k.offset(scan.shared, layout.tiles.write);
+  Value start = k.mul(block, blockSize * tile.pitch());
   SmallVector<LanePointer> pointers;
   for (int64_t s = 0; s < keySummands(); ++s)
-    pointers.emplace_back(k(), tile,
-                          k().offset(k().offset(base, start), s * tile.bytes()),
+    pointers.emplace_back(k, tile,
+                          k.offset(k.offset(base, start), s * tile.bytes()),
                           turnedPlace);
   Value scalar;
   if (hasScalarDecay())
-    scalar = loadFloat(at(totals, block));
+    scalar = loadFloat(at(layout.totals, block));
   for (int64_t step = 0; step < steps(); ++step) {
     Values factors(8, scalar);
     if (hasChannelDecay()) {
-      Value channel = k().add(k().mul(block, paddedKey()), k().mul(pair, 2));
-      auto [w, x] = loadPair(at(totals, k().add(channel, step * blockSize)));
+      Value channel = k.add(k.mul(block, paddedKey()), k.mul(pair, 2));
+      auto [w, x] =
+          loadPair(at(layout.totals, k.add(channel, step * blockSize)));
       auto [y, z] =
-          loadPair(at(totals, k().add(channel, step * blockSize + 8)));
+          loadPair(at(layout.totals, k.add(channel, step * blockSize + 8)));
       factors = {w, x, w, x, y, z, y, z};
     }
     Summands keys;
     for (LanePointer &pointer : pointers)
-      keys.push_back(Values(k().loadMatrices(pointer.at(0, 2 * step), true)));
+      keys.push_back(Values(k.loadMatrices(pointer.at(0, 2 * step), true)));
     Matrix written = product(delta, keys);
     for (int64_t i = 0; i < 8; ++i) {
       Value &s = next[8 * step + i];
-      s = factors[i] ? k().fma(s, factors[i], written[i])
-                     : k().addf(s, written[i]);
+      s = factors[i] ? k.fma(s, factors[i], written[i]) : k.addf(s, written[i]);
     }
   }
   for (int64_t i = 0; i < factorCount(); ++i) {
     Value factor = scalar;
     if (!factor) {
-      Value channel = k().add(thread, i * warps() * 32);
-      channel = k().select(k().less(channel, paddedKey()), channel, k().i32(0));
-      Value index = k().add(k().mul(block, paddedKey()), channel);
-      factor = loadFloat(at(totals, index));
+      Value channel = k.add(scan.thread, i * warps() * 32);
+      channel = k.select(k.less(channel, paddedKey()), channel, k.i32(0));
+      Value index = k.add(k.mul(block, paddedKey()), channel);
+      factor = loadFloat(at(layout.totals, index));
     }
     Value &product = next[8 * steps() + i];
-    product = k().mulf(product, factor);
+    product = k.mulf(product, factor);
   }
   return next;
 }
@@ -254,117 +233,84 @@ ColumnKernel::Values ColumnKernel::updateState(Value stage, Value block,
 // Outputs
 //===----------------------------------------------------------------------===//
 
-void ColumnKernel::writeOutput(Value number, Value block, Values o,
-                               ValueRange denominators) {
-  Value scale = k().f32(scaleOr1(op.getScale()));
+void ColumnSteps::writeOutput(Value block, Values o, ValueRange denominators) {
+  Value scale = k.f32(scaleOr1(op.getScale()));
   std::array<Value, 2> inverse;
   for (int64_t lower = 0; lower < 2 && normalizes(); ++lower)
     inverse[lower] =
-        emitInverseDenominator(k().b, k().loc, *op.getNormalize(), type,
-                               k().mulf(denominators[2 * lower], scale));
+        emitInverseDenominator(k.b, k.loc, *op.getNormalize(), type(),
+                               k.mulf(denominators[2 * lower], scale));
   for (size_t i = 0; i < o.size(); ++i) {
-    o[i] = k().mulf(o[i], scale);
+    o[i] = k.mulf(o[i], scale);
     if (normalizes())
-      o[i] = emitClamp(k().b, k().loc, *op.getNormalize(),
-                       k().mulf(o[i], inverse[i / 2 % 2]));
+      o[i] = emitClamp(k.b, k.loc, *op.getNormalize(),
+                       k.mulf(o[i], inverse[i / 2 % 2]));
   }
-  Value first = k().add(k().mul(number, tokens()), k().mul(block, blockSize));
+  Value first = k.add(k.mul(number, tokens()), k.mul(block, blockSize));
   writeRows(first, o);
 }
 
 /// Writes 16 rows of the warp's columns. A row is two units of 16 bytes, that
 /// lanes put together in shared memory; of f32 four lanes have 32 bytes of it
 /// anyway.
-void ColumnKernel::writeRows(Value first, ValueRange o) {
-  Value warpColumn = k().mul(warp, blockSize);
-  if (firstColumn)
-    warpColumn = k().add(warpColumn, firstColumn);
-  int64_t granule = granuleOf(valueSize, type);
+void ColumnSteps::writeRows(Value first, ValueRange o) {
+  Value warpColumn = k.mul(warp, blockSize);
+  if (scan.firstColumn)
+    warpColumn = k.add(warpColumn, scan.firstColumn);
+  int64_t granule = granuleOf(valueSize(), type());
   // `values` of a row, from `column` of the warp on, in pieces of a granule.
   auto write = [&](Value mine, Value column, int64_t words, Values values) {
-    Value number = k().add(first, mine);
-    k().ifThen(k().less(number, here.count), [&] {
-      Value token = k().extend(number);
-      Value to = k().offset(outputBase, k().mul(token, outputStride));
-      Value inSlice = k().add(k().mul(warp, blockSize), column);
-      to = k().offset(to, k().mul(inSlice, elementBytes()));
+    Value number = k.add(first, mine);
+    k.ifThen(k.less(number, scan.here.count), [&] {
+      Value token = k.extend(number);
+      Value to = output.at(k, token);
+      Value inSlice = k.add(k.mul(warp, blockSize), column);
+      to = k.offset(to, k.mul(inSlice, elementBytes()));
       int64_t atOnce = std::min(words, granule / 4);
       for (int64_t i = 0; i < words; i += atOnce) {
         Value exists;
-        if (valueSize % slice())
-          exists = k().less(
-              k().add(k().add(warpColumn, column), 4 * i / elementBytes()),
-              valueSize);
-        k().ifThen(exists, [&] {
+        if (isRagged())
+          exists =
+              k.less(k.add(k.add(warpColumn, column), 4 * i / elementBytes()),
+                     valueSize());
+        k.ifThen(exists, [&] {
           ValueRange part = ValueRange(values).slice(i, atOnce);
-          k().store(atOnce == 1 ? part[0] : k().vectorOf(part),
-                    k().offset(to, 4 * i), 4 * atOnce);
+          k.store(atOnce == 1 ? part[0] : k.vectorOf(part), k.offset(to, 4 * i),
+                  4 * atOnce);
         });
       }
     });
   };
-  if (isWide) {
+  if (isWide()) {
     for (int64_t i = 0; i < 4; ++i)
-      write(k().add(row, i % 2 * 8), k().add(k().mul(pair, 2), i / 2 * 8), 2,
+      write(k.add(row, i % 2 * 8), k.add(k.mul(pair, 2), i / 2 * 8), 2,
             Values(o.slice(2 * i, 2)));
     return;
   }
   SharedTile tile = outputTile();
-  Value base = k().offset(shared, outputOffset), unit = k().mul(warp, 2);
-  LanePointer pointer(k(), tile, base,
-                      k().add(tile.place(k(), row, unit), k().mul(pair, 4)));
-  k().warpBarrier(); // The rows before these have been read.
+  Value base = k.offset(scan.shared, layout.output), unit = k.mul(warp, 2);
+  LanePointer pointer(k, tile, base,
+                      k.add(tile.place(k, row, unit), k.mul(pair, 4)));
+  k.warpBarrier(); // The rows before these have been read.
   for (int64_t i = 0; i < 4; ++i)
-    k().store(k().pack(type, o[2 * i], o[2 * i + 1]),
-              pointer.at(i % 2 * 8, i / 2), 4);
-  k().warpBarrier();
+    k.store(k.pack(type(), o[2 * i], o[2 * i + 1]),
+            pointer.at(i % 2 * 8, i / 2), 4);
+  k.warpBarrier();
   // Eight lanes read four rows that the swizzle keeps in different banks.
-  Value mine = k().add(k().add(k().mul(k().band(k().shr(lane, 1), 3), 2),
-                               k().band(k().shr(lane, 3), 1)),
-                       k().mul(k().shr(lane, 4), 8));
-  Value half = k().band(lane, 1);
-  Value x = k().load(
-      VectorType::get({4}, k().b.getI32Type()),
-      k().offset(base, tile.place(k(), mine, k().add(unit, half))), 16);
+  Value mine = k.add(
+      k.add(k.mul(k.band(k.shr(lane, 1), 3), 2), k.band(k.shr(lane, 3), 1)),
+      k.mul(k.shr(lane, 4), 8));
+  Value half = k.band(lane, 1);
+  Value x = k.load(VectorType::get({4}, k.b.getI32Type()),
+                   k.offset(base, tile.place(k, mine, k.add(unit, half))), 16);
   Values words;
   for (int64_t i = 0; i < 4; ++i)
-    words.push_back(k().element(x, i));
-  write(mine, k().mul(half, 8), 4, words);
+    words.push_back(k.element(x, i));
+  write(mine, k.mul(half, 8), 4, words);
 }
 
-//===----------------------------------------------------------------------===//
-// One chunk
-//===----------------------------------------------------------------------===//
-
-ColumnKernel::Values ColumnKernel::chunk(Value number, ValueRange state) {
-  Value which = k().band(number, schedule.getStages() - 1);
-  arrive(number, which);
-  Value stage = stageBase(which);
-  Value left = k().sub(here.count, k().mul(number, tokens()));
-  // The places of one half of the work would fill the registers of the other.
-  auto places = std::tie(lane, row, pair, tokenPlace, turnedPlace, valuePlace);
-  auto outer =
-      std::make_tuple(lane, row, pair, tokenPlace, turnedPlace, valuePlace);
-  lane = k().keepInLoop(std::get<0>(outer));
-  placeLane();
-  if (reads() || !takesTokens() || normalizes()) {
-    shareScores(stage, left);
-    k().barrier();
-  }
-  if (reads() || hasScalarDecay()) {
-    finishScores(stage, left);
-    k().barrier();
-  }
-  if (normalizes()) {
-    sumNormalizer();
-    k().barrier();
-  }
-  lane = k().keepInLoop(std::get<0>(outer));
-  placeLane();
-  Values next =
-      k().loop(k().i32(blocks()), state, [&](Value block, ValueRange carried) {
-        return advance(number, stage, block, carried);
-      });
-  places = outer; // Those of before the loop.
-  return next;
+ColumnSteps::Values ColumnSteps::run(ValueRange state) {
+  return k.loop(k.i32(blocks()), state, [&](Value block, ValueRange carried) {
+    return advance(block, carried);
+  });
 }

@@ -43,9 +43,9 @@ unsigned KernelFunction::addArgument(LaunchValueKind kind, Value buffer,
   return arguments.size() - 1;
 }
 
-unsigned KernelFunction::addBuffer(Value buffer, Access access, int64_t align) {
+void KernelFunction::addBuffer(Value buffer, Access access, int64_t align) {
   if (!buffer)
-    return none;
+    return;
   auto type = cast<MemRefType>(buffer.getType());
   auto [known, offset] = type.getStridesAndOffset();
   BufferArgument entry{buffer,
@@ -61,7 +61,6 @@ unsigned KernelFunction::addBuffer(Value buffer, Access access, int64_t align) {
       entry.strides.push_back({none, known[dim]});
   }
   buffers.push_back(entry);
-  return buffers.size() - 1;
 }
 
 void KernelFunction::addSize(Value buffer, unsigned dim) {
@@ -122,10 +121,21 @@ void KernelFunction::create(ModuleOp module, StringRef name, Location loc) {
   function.addEntryBlock(b);
 }
 
-void KernelFunction::finish(ArrayRef<AffineExpr> grid, int64_t threads,
-                            int64_t shared) {
-  MLIRContext *context = function.getContext();
-  OpBuilder b(context);
+void KernelFunction::emit(ModuleOp module, StringRef name, Location loc,
+                          function_ref<void(KernelBuilder &)> body) {
+  create(module, name, loc);
+  OpBuilder b = OpBuilder::atBlockEnd(&function.getBody().front());
+  KernelBuilder k(b, loc);
+  body(k);
+  LLVM::ReturnOp::create(b, loc, ValueRange());
+}
+
+LaunchOp KernelFunction::launch(Operation *op, ArrayRef<AffineExpr> grid,
+                                int64_t threads, int64_t shared) {
+  OpBuilder b(op);
+  MLIRContext *context = b.getContext();
+  SmallVector<AffineExpr> extents(grid);
+  extents.resize(3, getAffineConstantExpr(1, context));
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                     b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
@@ -133,34 +143,34 @@ void KernelFunction::finish(ArrayRef<AffineExpr> grid, int64_t threads,
   // Left alone, the assembler trades spills for more blocks.
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     b.getI32IntegerAttr(1));
-  function->setAttr(
-      LaunchOp::getPlanAttrName(),
-      LaunchPlanAttr::get(context,
-                          AffineMap::get(0, gridSizes.size(), grid, context),
-                          threads, shared, gridSizes, arguments));
-}
+  auto plan = LaunchPlanAttr::get(
+      context, AffineMap::get(0, gridSizes.size(), extents, context), threads,
+      shared, gridSizes, arguments);
+  function->setAttr(LaunchOp::getPlanAttrName(), plan);
 
-LaunchOp KernelFunction::launch(OpBuilder &b, Location loc) {
   auto kernel =
       SymbolRefAttr::get(gpuModule.getNameAttr(),
                          {FlatSymbolRefAttr::get(function.getNameAttr())});
-  auto op = LaunchOp::create(b, loc, kernel, operands);
-  StringRef plan = LaunchOp::getPlanAttrName();
-  op->setAttr(plan, function->getAttr(plan));
-  return op;
+  auto launch = LaunchOp::create(b, op->getLoc(), kernel, operands);
+  launch->setAttr(LaunchOp::getPlanAttrName(), plan);
+  return launch;
 }
 
-GlobalView KernelFunction::view(KernelBuilder &k, unsigned handle) const {
-  if (handle == none)
+GlobalView KernelFunction::view(KernelBuilder &k, Value buffer,
+                                bool isWritten) const {
+  auto *entry = llvm::find_if(buffers, [&](const BufferArgument &entry) {
+    return entry.buffer == buffer &&
+           !(isWritten && entry.access == Access::Read);
+  });
+  if (entry == buffers.end())
     return {};
-  const BufferArgument &entry = buffers[handle];
   GlobalView result;
   LLVM::LLVMFuncOp kernel = function;
-  result.base = kernel.getArgument(entry.pointer);
-  for (auto [argument, known] : entry.strides)
+  result.base = kernel.getArgument(entry->pointer);
+  for (auto [argument, known] : entry->strides)
     result.strides.push_back(
         argument == none ? k.i64(known) : Value(kernel.getArgument(argument)));
-  result.element = getElementTypeOrSelf(entry.buffer);
+  result.element = getElementTypeOrSelf(buffer);
   return result;
 }
 

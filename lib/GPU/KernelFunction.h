@@ -15,8 +15,7 @@
 #ifndef LINATTN_LIB_GPU_KERNELFUNCTION_H
 #define LINATTN_LIB_GPU_KERNELFUNCTION_H
 
-#include "KernelBuilder.h"
-#include "linattn/Dialect/LinAttn.h"
+#include "KernelShape.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -26,13 +25,6 @@ struct KernelWork;
 
 /// The name of the dynamic shared memory in every kernel module.
 constexpr llvm::StringLiteral sharedName = "linattn_shared";
-
-inline int64_t staticSize(Value buffer, unsigned dim) {
-  return cast<ShapedType>(buffer.getType()).getDimSize(dim);
-}
-inline int64_t rankOf(Value buffer) {
-  return cast<ShapedType>(buffer.getType()).getRank();
-}
 
 /// A buffer in global memory as the kernel sees it. Strides are in elements, in
 /// i64; the innermost is 1.
@@ -56,32 +48,32 @@ enum class Access { Read, Write, ReadWrite, MayAlias };
 class KernelFunction {
 public:
   /// Adds a pointer to `buffer` and its outer strides as arguments. `align`:
-  /// bytes that divide the address and those strides. Gives a null handle for
-  /// no buffer.
-  unsigned addBuffer(Value buffer, Access access, int64_t align);
+  /// bytes that divide the address and those strides. A null buffer adds none.
+  void addBuffer(Value buffer, Access access, int64_t align);
   /// Adds a size as an argument, unless it is static.
   void addSize(Value buffer, unsigned dim);
   /// A size as a symbol of the grid. There must be one at least.
   AffineExpr gridSize(Value buffer, unsigned dim);
 
-  /// Creates module and function at the end of `module`; the kernel is built at
-  /// the end of its body.
-  void create(ModuleOp module, StringRef name, Location loc);
-  /// Sets grid, block and shared bytes, once they are known.
-  void finish(ArrayRef<AffineExpr> grid, int64_t threads, int64_t shared);
-  /// The op that launches the kernel.
-  LaunchOp launch(OpBuilder &b, Location loc);
+  /// Creates a module with the function at the end of `module`; `body` emits
+  /// the kernel, behind which the function returns.
+  void emit(ModuleOp module, StringRef name, Location loc,
+            function_ref<void(KernelBuilder &)> body);
+  /// Sets grid, block and shared bytes, and launches the kernel before `op`.
+  /// Extents that `grid` lacks are 1.
+  LaunchOp launch(Operation *op, ArrayRef<AffineExpr> grid, int64_t threads,
+                  int64_t shared);
 
-  // Valid after `create`.
-  GlobalView view(KernelBuilder &k, unsigned handle) const;
+  // For the body of `emit`.
+  /// A null view of a buffer that is null or no argument. `isWritten`: where
+  /// the kernel also reads the buffer by another argument, the one to write by.
+  GlobalView view(KernelBuilder &k, Value buffer, bool isWritten = false) const;
   Value size(KernelBuilder &k, Value buffer, unsigned dim) const;
   Value sharedBase(KernelBuilder &k) const;
-  Block *body() { return &function.getBody().front(); }
-  LLVM::LLVMFuncOp getFunction() const { return function; }
-
-  static constexpr unsigned none = ~0u;
 
 private:
+  static constexpr unsigned none = ~0u;
+
   struct BufferArgument {
     Value buffer;
     Access access;
@@ -91,6 +83,7 @@ private:
     SmallVector<std::pair<unsigned, int64_t>> strides;
   };
 
+  void create(ModuleOp module, StringRef name, Location loc);
   int64_t operandOf(Value buffer);
   unsigned addArgument(LaunchValueKind kind, Value buffer, unsigned dim,
                        int64_t align);

@@ -62,9 +62,9 @@ double mlir::linattn::operandBytes(ScanOp op, const ExpectedSizes &sizes) {
 // Work
 //===----------------------------------------------------------------------===//
 
-KernelWork ChunkKernel::work() {
-  KernelWork work{members * slices(), schedule.getWarps() * 32, allBytes()};
-  double key = paddedKey(), columns = std::min(slice(), valueSize);
+KernelWork ChunkShape::work() {
+  KernelWork work{members() * slices(), threads(), allBytes()};
+  double key = paddedKey(), columns = std::min(slice(), valueSize());
   double written = 2.0 * chunkTokens * key * slice();
   work.operations = written * keySummands();
   // Each group of warps makes the scores of all rows.
@@ -72,18 +72,18 @@ KernelWork ChunkKernel::work() {
     work.operations += readSummands() * written +
                        2.0 * chunkTokens * chunkTokens *
                            (groups() * key + readSummands() * slice());
-  work.bytes = 2.0 * chunkTokens * (reads() ? 2 : 1) * (keySize + columns);
+  work.bytes = 2.0 * chunkTokens * (reads() ? 2 : 1) * (keySize() + columns);
   work.bytes += hasTokenDecay() ? 4 * chunkTokens : 0;
-  work.stateBytes = 4 * keySize * columns;
+  work.stateBytes = 4 * keySize() * columns;
   work.latency = reads() ? chunkSeconds : chunkSeconds / 2;
   return work;
 }
 
-KernelWork ColumnKernel::work() {
-  KernelWork work{members * slices(), warps() * 32, allBytes};
+KernelWork ColumnShape::work() {
+  KernelWork work{members() * slices(), threads(), layout.bytes};
   int64_t all = stateSummands();
   double block = 2.0 * blockSize * blockSize; // Times channels or columns.
-  int64_t valueSummands = isDelta() || hasScalarDecay() || isWide ? all : 1;
+  int64_t valueSummands = isDelta() || hasScalarDecay() || isWide() ? all : 1;
   double products = countProducts(valueSummands, keySummands(), all);
   if (isDelta())
     products += countProducts(all, keySummands(), all);
@@ -97,13 +97,13 @@ KernelWork ColumnKernel::work() {
   }
   work.operations = blocks() * block * paddedKey() *
                     (products * slice() / blockSize + scores);
-  double columns = std::min(slice(), valueSize);
+  double columns = std::min(slice(), valueSize());
   work.bytes = double(tokens()) * elementBytes() * (reads() ? 2 : 1) *
-               (keySize + columns);
+               (keySize() + columns);
   if (op.getDecay() && rankOf(op.getDecay()) > 1)
-    work.bytes += decayType.getIntOrFloatBitWidth() / 8.0 * tokens() *
-                  (hasChannelDecay() ? keySize : 1);
-  work.stateBytes = 4 * keySize * columns;
+    work.bytes += decayType().getIntOrFloatBitWidth() / 8.0 * tokens() *
+                  (hasChannelDecay() ? keySize() : 1);
+  work.stateBytes = 4 * keySize() * columns;
   work.latency =
       (reads() ? 1 : 0.5) * (chunkSeconds / 2 + blocks() * blockSeconds);
   return work;
@@ -125,7 +125,7 @@ static KernelWork tokenWork(ScanOp op, ScheduleAttr schedule) {
   return work;
 }
 
-KernelWork QuadraticKernel::work() {
+KernelWork QuadraticShape::work() {
   int64_t count = staticSize(op.getQuery(), 2);
   int64_t all = staticSize(op.getKey(), 2);
   int64_t blocks = llvm::divideCeil(count, queries()), tiles = 0;
@@ -133,42 +133,43 @@ KernelWork QuadraticKernel::work() {
     int64_t visible = op.getCausal() ? all - count + block * queries() : all;
     tiles += llvm::divideCeil(std::clamp<int64_t>(visible, 0, all), keys());
   }
-  KernelWork work{blocks, warps() * 32, sharedBytes()};
+  KernelWork work{blocks, threads(), sharedBytes()};
   work.chunks = blocks ? llvm::divideCeil(tiles, blocks) : 0;
   int64_t tokens = tokenSummands(), weights = weightSummands();
   double scores = countProducts(tokens, tokens, tokens) * paddedKey();
   double outputs = countProducts(weights, tokens, weights) * paddedValue();
   work.operations = 2.0 * queries() * keys() * (scores + outputs);
-  work.bytes = double(keys()) * (keySize + valueSize) * elementBytes();
-  work.stateBytes = double(queries()) * (keySize + valueSize) * elementBytes();
+  work.bytes = double(keys()) * (keySize() + valueSize()) * elementBytes();
+  work.stateBytes =
+      double(queries()) * (keySize() + valueSize()) * elementBytes();
   work.latency = tileSeconds;
   return work;
 }
 
-KernelWork StateKernel::work() {
-  KernelWork work{slices(), schedule.getWarps() * 32, sharedBytes()};
+KernelWork StateShape::work() {
+  KernelWork work{slices(), threads(), sharedBytes()};
   work.chunks = llvm::divideCeil(staticSize(op.getKey(), 2), tokens());
-  double products = countProducts(isWide || isMapped() ? summands() : 1,
-                                  isWide ? summands() : 1, summands());
+  double products = countProducts(isWide() || isMapped() ? summands() : 1,
+                                  isWide() ? summands() : 1, summands());
   work.operations = 2.0 * tokens() * paddedKey() * slice() * products;
-  double columns = std::min(slice(), valueSize);
-  work.bytes = double(tokens()) * (keySize + columns) * elementBytes();
-  work.stateBytes = 8 * keySize * columns; // Read and written.
+  double columns = std::min(slice(), valueSize());
+  work.bytes = double(tokens()) * (keySize() + columns) * elementBytes();
+  work.stateBytes = 8 * keySize() * columns; // Read and written.
   work.latency = tileSeconds;
   return work;
 }
 
-KernelWork ReadKernel::work() {
+KernelWork ReadShape::work() {
   int64_t count = llvm::divideCeil(staticSize(op.getQuery(), 2), tileQueries);
   int64_t blocks = llvm::divideCeil(count, blockTiles) * slices();
-  KernelWork work{blocks, warps * 32, sharedBytes()};
+  KernelWork work{blocks, threads(), sharedBytes()};
   work.chunks = std::min(count, blockTiles);
-  double products = countProducts(isWide || isMapped() ? summands() : 1,
+  double products = countProducts(isWide() || isMapped() ? summands() : 1,
                                   summands(), summands());
   work.operations = 2.0 * tileQueries * paddedKey() * slice() * products;
-  double columns = std::min(slice(), valueSize);
-  work.bytes = double(tileQueries) * (keySize + columns) * elementBytes();
-  work.stateBytes = 4 * keySize * columns;
+  double columns = std::min(slice(), valueSize());
+  work.bytes = double(tileQueries) * (keySize() + columns) * elementBytes();
+  work.stateBytes = 4 * keySize() * columns;
   work.latency = tileSeconds;
   return work;
 }
@@ -235,8 +236,9 @@ std::optional<Prediction> mlir::linattn::predict(ScanOp op,
   auto workOf = [&](Segments::Part part) {
     Segments segments;
     segments.part = part;
-    return runsByColumns(op) ? ColumnKernel(op, schedule, {}, segments).work()
-                             : ChunkKernel(op, schedule, {}, segments).work();
+    return runsByColumns(op)
+               ? ColumnShape({{op, schedule}, {}, segments}).work()
+               : ChunkShape{{{op, schedule}, {}, segments}}.work();
   };
   if (split == 1) {
     KernelWork work = workOf(Segments::Whole);
@@ -260,16 +262,16 @@ std::optional<Prediction> mlir::linattn::predict(ScanOp op,
 }
 
 /// Of one kernel, whose work is that of `heads`: [B, H, …].
-template <typename KernelTy, typename OpTy>
-static std::optional<Prediction> predictOne(OpTy op, ScheduleAttr schedule,
-                                            Value heads, ArrayRef<Value> tokens,
-                                            const GPUMachine &machine) {
+template <typename ShapeTy>
+static std::optional<Prediction>
+predictOne(ShapeTy shape, ScheduleAttr schedule, Value heads,
+           ArrayRef<Value> tokens, const GPUMachine &machine) {
   for (Value buffer : tokens)
     if (ShapedType::isDynamic(staticSize(buffer, 2)))
       return std::nullopt;
   if (ShapedType::isDynamic(staticSize(heads, 0)))
     return std::nullopt;
-  KernelWork work = KernelTy(op, schedule).work();
+  KernelWork work = shape.work();
   work.blocks *= staticSize(heads, 0) * staticSize(heads, 1);
   GPUMachine chosen = machine;
   if (schedule.getMma() == Mma::Wgmma)
@@ -280,20 +282,20 @@ static std::optional<Prediction> predictOne(OpTy op, ScheduleAttr schedule,
 std::optional<Prediction> mlir::linattn::predict(QuadraticOp op,
                                                  ScheduleAttr schedule,
                                                  const GPUMachine &machine) {
-  return predictOne<QuadraticKernel>(op, schedule, op.getOutput(),
-                                     {op.getQuery(), op.getKey()}, machine);
+  return predictOne(QuadraticShape{{op, schedule}}, schedule, op.getOutput(),
+                    {op.getQuery(), op.getKey()}, machine);
 }
 
 std::optional<Prediction> mlir::linattn::predict(StateOp op,
                                                  ScheduleAttr schedule,
                                                  const GPUMachine &machine) {
-  return predictOne<StateKernel>(op, schedule, op.getState(), op.getKey(),
-                                 machine);
+  return predictOne(StateShape{{op, schedule}}, schedule, op.getState(),
+                    op.getKey(), machine);
 }
 
 std::optional<Prediction> mlir::linattn::predict(ReadOp op,
                                                  ScheduleAttr schedule,
                                                  const GPUMachine &machine) {
-  return predictOne<ReadKernel>(op, schedule, op.getOutput(), op.getQuery(),
-                                machine);
+  return predictOne(ReadShape{{op, schedule}}, schedule, op.getOutput(),
+                    op.getQuery(), machine);
 }

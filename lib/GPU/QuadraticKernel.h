@@ -28,64 +28,49 @@
 #define LINATTN_LIB_GPU_QUADRATICKERNEL_H
 
 #include "FloatTile.h"
-#include "KernelFunction.h"
-#include "TensorMaps.h"
+#include "TilePipeline.h"
 #include "Warpgroup.h"
 
 namespace mlir::linattn {
 
-class QuadraticKernel {
-public:
-  QuadraticKernel(QuadraticOp op, ScheduleAttr schedule);
-
-  LaunchOp build(ModuleOp module, StringRef name);
+struct QuadraticShape : KernelShape<QuadraticOp> {
+  /// On the average block; the numbers of tokens must be known.
+  KernelWork work();
 
   int64_t sharedBytes() {
     return mapBegin() + (usesTensorMaps()
                              ? TensorMaps::sharedBytes(numMaps, barriers())
                              : 0);
   }
-
-  /// On the average block; the numbers of tokens must be known.
-  KernelWork work();
-
   /// Registers of a lane that hold outputs and scores of a tile.
   int64_t accumulators() {
     return outputAt(rowTiles(), 0) + scoreAt(rowTiles(), 0);
   }
 
-private:
-  using Values = SmallVector<Value>;
-
-  //===--------------------------------------------------------------------===//
-  // Sizes
-  //===--------------------------------------------------------------------===//
-
   int64_t keys() { return schedule.getChunk(); }
-  int64_t warps() { return schedule.getWarps(); }
-  int64_t stages() { return schedule.getStages(); }
   bool usesWarpgroups() { return schedule.getMma() == Mma::Wgmma; }
   bool usesTensorMaps() { return schedule.getCopy() == CopyEngine::Tma; }
   /// Rows of f32 have eight units, or there would be no swizzle for them.
-  int64_t padded(int64_t size) { return llvm::alignTo(size, isWide ? 32 : 16); }
-  int64_t paddedKey() { return padded(keySize); }
-  int64_t keySteps() { return llvm::divideCeil(keySize, 16); }
-  int64_t paddedValue() { return llvm::alignTo(valueSize, 16); }
-  int64_t elementBytes() { return isWide ? 4 : 2; }
+  int64_t padded(int64_t size) {
+    return llvm::alignTo(size, isWide() ? 32 : 16);
+  }
+  int64_t paddedKey() { return padded(keySize()); }
+  int64_t keySteps() { return llvm::divideCeil(keySize(), 16); }
+  int64_t paddedValue() { return llvm::alignTo(valueSize(), 16); }
   /// 16 rows each that a warp has: two share every fragment of keys and values,
   /// where the registers hold them.
   int64_t rowTiles();
   int64_t warpRows() { return 16 * rowTiles(); }
   int64_t queries() { return warpRows() * warps(); }
-  int64_t tokenSummands() { return isWide ? schedule.getSummands() : 1; }
+  int64_t tokenSummands() { return isWide() ? schedule.getSummands() : 1; }
   /// Of weights: an output of bf16 may err by little but its own rounding.
   int64_t weightSummands() {
-    return type.isBF16() ? std::min<int64_t>(2, schedule.getSummands())
-                         : tokenSummands();
+    return type().isBF16() ? std::min<int64_t>(2, schedule.getSummands())
+                           : tokenSummands();
   }
   /// Queries stay in registers.
   bool holdsQueries() {
-    return paddedKey() <= 64 && !usesWarpgroups() && !isWide;
+    return paddedKey() <= 64 && !usesWarpgroups() && !isWide();
   }
 
   SharedTile operandTile(int64_t rows, int64_t columns, bool pairs = false) {
@@ -93,14 +78,14 @@ private:
             /*panels=*/usesWarpgroups()};
   }
   SharedTile queryTile() {
-    return operandTile(queries(), paddedKey(), /*pairs=*/isWide);
+    return operandTile(queries(), paddedKey(), /*pairs=*/isWide());
   }
   SharedTile keyTile() {
-    return operandTile(keys(), paddedKey(), /*pairs=*/isWide);
+    return operandTile(keys(), paddedKey(), /*pairs=*/isWide());
   }
-  SharedTile valueTile() { return operandTile(keys(), padded(valueSize)); }
+  SharedTile valueTile() { return operandTile(keys(), padded(valueSize())); }
   /// Takes the place of the queries in the end; f32 needs none.
-  SharedTile outputTile() { return {isWide ? 0 : queries(), paddedValue()}; }
+  SharedTile outputTile() { return {isWide() ? 0 : queries(), paddedValue()}; }
   int64_t stageBegin() {
     return std::max(queryTile().bytes(), outputTile().bytes());
   }
@@ -124,33 +109,60 @@ private:
     return maximumAt(rowTiles() + r, half);
   }
 
-  //===--------------------------------------------------------------------===//
-  // Emission
-  //===--------------------------------------------------------------------===//
-
   bool isSoftmax() { return op.getWeights() == Weights::Softmax; }
+  /// c, or the scale of linear weights.
+  double factor();
   /// The largest score is that of the largest exponent for c > 0 only.
-  bool scalesScores() { return !isSoftmax() || factor <= 0; }
-  double exponentFactor() { return scalesScores() ? 1 : factor; }
+  bool scalesScores() { return !isSoftmax() || factor() <= 0; }
+  double exponentFactor() { return scalesScores() ? 1 : factor(); }
   bool seesWholeTiles() {
     int64_t count = staticSize(op.getKey(), 2);
     return !op.getCausal() && !op.getMask() && !ShapedType::isDynamic(count) &&
            count % keys() == 0;
   }
+};
 
-  void declare();
-  void allocateMaps();
+class QuadraticKernel : QuadraticShape {
+public:
+  /// Begins the code of the kernel, whose arguments `function` has.
+  QuadraticKernel(const QuadraticShape &shape, KernelBuilder &k,
+                  KernelFunction &function);
+
+  /// `maps`: memory for the tensor maps of all blocks; null without them.
+  void run(Value maps);
+
+private:
+  using Values = SmallVector<Value>;
+
+  /// A block: a tile of queries of a head, and the keys they see.
+  struct Place {
+    Value shared, thread, batch, head;
+    Value queryCount, keyCount;
+    Value prefixCount; ///< Keys that every query sees; null without a prefix.
+    Value firstQuery;
+    Value tiles;     ///< Of keys that its queries see.
+    Value warpLimit; ///< Keys that all rows of the warp see.
+    GlobalView mask;
+  };
+  /// A lane: its row and pair in fragments, and places for ldmatrix and stores.
+  struct Lane {
+    Value number, row, pair; ///< lane / 4, lane % 4.
+    Value warpRow, query, key, value, output;
+  };
+  /// The tokens of a block in global memory.
+  struct Tokens {
+    Rows query, key, value, output;
+  };
+
   void place();
+  void placeLane();
   Value limitOf(Value row);
   void findVisibleKeys();
-  void prepareCopies();
-  void prepareMaps();
-  void startFirst();
-  Value stageBase(Value stage);
-  void startTile(Value number, Value stage);
-  void startTileByMap(Value number, Value stage);
-  void arrive(Value number, Value stage);
-  void arriveByMap(Value number, Value stage);
+  Tokens findTokens();
+  TensorMaps makeMaps(const Tokens &tokens, Value memory);
+  TileCopy prepareQueries(const Rows &rows);
+  TilePipeline prepareTiles(const Tokens &tokens, TensorMaps *maps);
+  void holdQueries();
   SmallVector<Summands> loadQueries(LanePointer &tile, int64_t step);
   Summands loadKeys(LanePointer &tile, int64_t n, int64_t step);
   Summands loadValues(LanePointer &tile, int64_t step, int64_t n);
@@ -158,7 +170,7 @@ private:
                   const Summands &b, int64_t terms);
 
   Values initialValues();
-  Values tile(Value number, ValueRange carried);
+  Values tile(Value number, Value base, ValueRange carried);
   Values scores(Value base);
   void addScores(MutableArrayRef<Value> x, ArrayRef<Summands> queries,
                  LanePointer &tile, int64_t step);
@@ -173,37 +185,12 @@ private:
   void readValuesOfWarpgroup(Value base, ValueRange p,
                              MutableArrayRef<Value> o);
   void scaleOutput(MutableArrayRef<Value> o, Value sum);
-  void writeOutput(ValueRange carried);
+  void writeOutput(const Rows &rows, ValueRange carried);
 
-  QuadraticOp op;
-  ScheduleAttr schedule;
-  KernelFunction function;
-  int64_t keySize, valueSize;
-  Type type, summandType;
-  bool isWide;
-  double factor; ///< c, or the scale of linear weights.
-
-  unsigned query, key, value, output, mask, prefix;
-  unsigned maps = KernelFunction::none;
-  Value mapMemory; ///< Of all blocks, on the host.
-  std::optional<KernelBuilder> builder;
-  KernelBuilder &k() { return *builder; }
-  Value shared, thread, lane, warpRow;
-  Value fragmentRow, fragmentPair; ///< lane / 4, lane % 4.
-  Value batch, head;
-  Value queryCount, keyCount;
-  Value prefixCount; ///< Keys that every query sees; null without a prefix.
-  Value firstQuery;  ///< Of the block.
-  /// Keys up to which the block's queries look, and its tiles of them.
-  Value visible, tiles;
-  Value warpLimit; ///< What all rows of the warp see.
-  GlobalView maskView;
-  std::optional<TileCopy> copyQuery, copyKey, copyValue;
-  std::optional<TensorMaps> tensorMaps; ///< In their place.
-  Value queryBase, keyBase, valueBase, outputBase;
-  Value queryStride, keyStride, valueStride, outputStride;
-  // Places of this lane for ldmatrix and for stores of fragments.
-  Value queryPlace, keyPlace, valuePlace, outputPlace;
+  KernelBuilder &k;
+  KernelFunction &function;
+  Place here;
+  Lane lane;
   SmallVector<SmallVector<Summands>> heldQueries; ///< By step.
 };
 

@@ -18,51 +18,28 @@
 #define LINATTN_LIB_GPU_READKERNEL_H
 
 #include "FloatTile.h"
-#include "KernelFunction.h"
+#include "TilePipeline.h"
 
 namespace mlir::linattn {
 
-class ReadKernel {
-public:
+struct ReadShape : KernelShape<ReadOp> {
   /// Queries of a tile and of a block: its slice of S is read once for so many.
   static constexpr int64_t tileQueries = 64, blockTiles = 8;
-  static constexpr int64_t warps = tileQueries / 16;
+  static constexpr int64_t blockWarps = tileQueries / 16;
 
-  ReadKernel(ReadOp op, ScheduleAttr schedule);
-
-  LaunchOp build(ModuleOp module, StringRef name);
-
-  int64_t sharedBytes() {
-    return stageBegin() + schedule.getStages() * queryTile().bytes();
-  }
   /// The number of queries must be known.
   KernelWork work();
 
-private:
-  using Values = SmallVector<Value>;
-
-  //===--------------------------------------------------------------------===//
-  // Sizes
-  //===--------------------------------------------------------------------===//
-
-  int64_t slice() { return schedule.getValueSlice(); }
-  int64_t slices() { return llvm::divideCeil(valueSize, slice()); }
   /// Tiles of f32 that are read by pairs have eight units a row.
-  int64_t paddedKey() { return llvm::alignTo(keySize, isWide ? 32 : 16); }
-  int64_t elementBytes() { return isWide ? 4 : 2; }
-  FeatureMapKind map() {
-    return cast<FeatureMappedOpInterface>(op.getOperation())
-        .getFeatureMapKind();
-  }
-  bool isMapped() { return map() != FeatureMapKind::Identity; }
+  int64_t paddedKey() { return llvm::alignTo(keySize(), isWide() ? 32 : 16); }
   int64_t summands() {
     int64_t all = schedule.getSummands();
-    return isWide ? all : std::min<int64_t>(all, 2);
+    return isWide() ? all : std::min<int64_t>(all, 2);
   }
 
   SharedTile stateTile() { return {paddedKey(), slice()}; }
   SharedTile queryTile() {
-    return {tileQueries, paddedKey() * elementBytes() / 2, /*pairs=*/isWide};
+    return {tileQueries, paddedKey() * elementBytes() / 2, /*pairs=*/isWide()};
   }
   SharedTile outputTile() { return {tileQueries, slice()}; }
   /// The normalizer's summands, behind those of the state.
@@ -72,43 +49,51 @@ private:
     return llvm::alignTo(normalizerBegin() + bytes, 128);
   }
   int64_t stageBegin() {
-    return outputBegin() + (isWide ? 0 : outputTile().bytes());
+    return outputBegin() + (isWide() ? 0 : outputTile().bytes());
   }
+  int64_t sharedBytes() {
+    return stageBegin() + stages() * queryTile().bytes();
+  }
+};
 
-  //===--------------------------------------------------------------------===//
-  // Emission
-  //===--------------------------------------------------------------------===//
+class ReadKernel : ReadShape {
+public:
+  /// Begins the code of the kernel, whose arguments `function` has.
+  ReadKernel(const ReadShape &shape, KernelBuilder &k,
+             KernelFunction &function);
 
-  void declare();
+  void run();
+
+private:
+  using Values = SmallVector<Value>;
+
+  /// A block: some queries of a head, and a slice of columns.
+  struct Place {
+    Value shared, thread, batch, head, stateHead;
+    Value firstColumn; ///< Null for the only slice.
+    Value firstQuery, queryCount, tiles;
+  };
+  /// A lane: its row and pair in fragments, and places for ldmatrix and stores.
+  struct Lane {
+    Value number, row, pair; ///< lane / 4, lane % 4.
+    Value warpRow, query, state, output;
+  };
+
   void place();
-  void prepareCopies();
-  Value stageBase(Value stage);
-  void startTile(Value number, Value stage);
-  void arrive(Value number, Value stage);
+  void placeLane();
+  Rows rowsOf(Value buffer, bool isWritten, Value head);
   void loadState();
   void loadNormalizer();
 
-  void tile(Value number);
+  void tile(Value number, Value base);
   Summands loadQueries(Value base, int64_t step);
   void writeOutput(Value number, Values o, ValueRange denominators);
 
-  ReadOp op;
-  ScheduleAttr schedule;
-  KernelFunction function;
-  int64_t keySize, valueSize;
-  Type type, summandType;
-  bool isWide;
-
-  unsigned query, state, normalizer, output;
-  std::optional<KernelBuilder> builder;
-  KernelBuilder &k() { return *builder; }
-  Value shared, thread, lane, warpRow, batch, head, stateHead;
-  Value row, pair;   ///< lane / 4, lane % 4.
-  Value firstColumn; ///< Of the slice; null for the only one.
-  Value firstQuery, queryCount, tiles;
-  std::optional<TileCopy> copyQuery;
-  Value queryBase, outputBase, queryStride, outputStride;
-  Value queryPlace, statePlace, outputPlace; ///< Places of this lane.
+  KernelBuilder &k;
+  KernelFunction &function;
+  Place here;
+  Lane lane;
+  Rows output;
 };
 
 } // namespace mlir::linattn

@@ -80,8 +80,8 @@ ScanLocator::ScanLocator(ScanOp op, KernelFunction &function, int64_t segments,
                          int64_t chunk)
     : op(op), function(function), segments(segments), chunk(chunk) {
   function.addSize(op.getKey(), 2);
-  offsets = function.addBuffer(op.getCuSeqlens(), Access::Read, 4);
-  indices = function.addBuffer(op.getStateIndices(), Access::Read, 4);
+  function.addBuffer(op.getCuSeqlens(), Access::Read, 4);
+  function.addBuffer(op.getStateIndices(), Access::Read, 4);
 }
 
 AffineExpr ScanLocator::gridStates() {
@@ -103,13 +103,13 @@ ScanPlace ScanLocator::locate(KernelBuilder &k, Value state) {
   place.head = k.rem(state, heads);
   place.slot = place.batch = place.sequence = sequence;
   place.count = function.size(k, op.getKey(), 2);
-  if (GlobalView view = function.view(k, offsets)) {
+  if (GlobalView view = function.view(k, op.getCuSeqlens())) {
     place.batch = k.i32(0);
     place.begin = readIndex(k, view, sequence);
     Value length = k.sub(readIndex(k, view, k.add(sequence, 1)), place.begin);
     place.count = arith::TruncIOp::create(k.b, k.loc, k.b.getI32Type(), length);
   }
-  if (GlobalView view = function.view(k, indices)) {
+  if (GlobalView view = function.view(k, op.getStateIndices())) {
     Value slot = readIndex(k, view, sequence);
     place.exists = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sge,
                                          slot, k.i64(0));
@@ -163,28 +163,8 @@ void mlir::linattn::copyGate(KernelBuilder &k, Value shared, Value global,
   k.store(gate, shared, 4);
 }
 
-std::pair<unsigned, unsigned>
-mlir::linattn::addStates(KernelFunction &function, ScanOp op,
-                         const StateSource &source, const Segments &segments,
-                         int64_t align) {
-  if (segments.part == Segments::Increments)
-    return {KernelFunction::none,
-            function.addBuffer(segments.states, Access::Write, align)};
-  if (segments.part == Segments::Outputs) {
-    unsigned in = function.addBuffer(segments.states, Access::Read, align);
-    return {in, function.addBuffer(op.getState(), Access::Write, align)};
-  }
-  bool copied = source.buffer && source.buffer != op.getState();
-  Access access = copied ? Access::MayAlias : Access::ReadWrite;
-  unsigned in = copied ? function.addBuffer(source.buffer, access, align)
-                       : KernelFunction::none;
-  return {in, function.addBuffer(op.getState(), access, align)};
-}
-
-std::pair<Value, Value> ScanLocator::rowsOf(KernelBuilder &k,
-                                            const ScanPlace &place,
-                                            const GlobalView &view,
-                                            Value head) {
+Rows ScanLocator::rowsOf(KernelBuilder &k, const ScanPlace &place,
+                         const GlobalView &view, Value head) {
   Value token = place.begin ? place.begin : k.i64(0);
   Value stride = k.mul(view.strides[head ? 2 : 1], k.i64(view.bytes()));
   if (op.getReverse()) {
@@ -198,14 +178,12 @@ std::pair<Value, Value> ScanLocator::rowsOf(KernelBuilder &k,
 
 void WrittenTokens::place(KernelBuilder &k, ScanLocator &locator,
                           const ScanPlace &place) {
-  if (GlobalView view = locator.function.view(k, mask))
-    std::tie(base, stride) = locator.rowsOf(k, place, view, /*head=*/Value());
+  if (GlobalView view = locator.function.view(k, locator.op.getMask()))
+    rows = locator.rowsOf(k, place, view, /*head=*/Value());
 }
 
 Value WrittenTokens::has(KernelBuilder &k, Value number, Value exists) const {
-  auto load = [&] {
-    return k.loadFlag(k.offset(base, k.mul(k.extend(number), stride)));
-  };
+  auto load = [&] { return k.loadFlag(rows.at(k, k.extend(number))); };
   return k.ifElse(exists, load, exists);
 }
 
@@ -216,4 +194,99 @@ Value ScanLocator::headOf(KernelBuilder &k, Value buffer, Value head) {
     return head;
   return heads < total ? k.div(head, total / heads)
                        : k.mul(head, heads / total);
+}
+
+//===----------------------------------------------------------------------===//
+// Chunk kernels
+//===----------------------------------------------------------------------===//
+
+void ScanShape::addStates(KernelFunction &function, int64_t align) {
+  if (segments.part != Segments::Whole) {
+    function.addBuffer(stateIn(), Access::Read, align);
+    function.addBuffer(stateOut(), Access::Write, align);
+    return;
+  }
+  bool copied = stateIn() && stateIn() != stateOut();
+  Access access = copied ? Access::MayAlias : Access::ReadWrite;
+  if (copied)
+    function.addBuffer(stateIn(), access, align);
+  function.addBuffer(stateOut(), access, align);
+}
+
+void ScanShape::addTokens(KernelFunction &function) {
+  int64_t keyAlign = granuleOf(keySize(), type());
+  int64_t valueAlign = granuleOf(valueSize(), type());
+  if (reads())
+    function.addBuffer(op.getQuery(), Access::Read, keyAlign);
+  function.addBuffer(op.getKey(), Access::Read, keyAlign);
+  function.addBuffer(op.getValue(), Access::Read, valueAlign);
+  if (reads())
+    function.addBuffer(op.getOutput(), Access::Write, valueAlign);
+}
+
+LaunchOp ScanShape::launch(KernelFunction &function, ScanLocator &locator,
+                           int64_t shared) {
+  AffineExpr one = getAffineConstantExpr(1, op.getContext());
+  AffineExpr blocks = locator.gridStates() * (members() * slices());
+  // The last segment adds to no other one.
+  int64_t parts = schedule.getSplit() - (reads() ? 0 : 1);
+  return function.launch(op, {blocks, one * parts}, threads(), shared);
+}
+
+void ScanBlock::place(KernelBuilder &k, ScanShape shape, ScanLocator &locator) {
+  Value block = k.block(0);
+  if (shape.slices() > 1)
+    firstColumn = k.mul(k.rem(block, shape.slices()), shape.slice());
+  Value head = k.div(block, shape.slices());
+  if (shape.members() > 1)
+    member = k.rem(head, shape.members());
+  here = locator.locate(k, k.div(head, shape.members()));
+}
+
+ScanBlock::Tokens ScanBlock::findTokens(KernelBuilder &k, ScanShape shape,
+                                        ScanLocator &locator) {
+  ScanOp op = shape.op;
+  Tokens tokens;
+  auto rows = [&](Value buffer, Value head, bool isWritten = false) {
+    GlobalView view = locator.function.view(k, buffer, isWritten);
+    return locator.rowsOf(k, here, view, head);
+  };
+  Value outHead = k.mul(here.head, shape.members());
+  if (member)
+    outHead = k.add(outHead, member);
+  int64_t perQuery =
+      staticSize(op.getOutput(), 1) / staticSize(op.getQuery(), 1);
+  if (shape.reads())
+    tokens.query = rows(op.getQuery(), k.div(outHead, perQuery));
+  tokens.key = rows(op.getKey(), locator.headOf(k, op.getKey(), here.head));
+  tokens.value =
+      rows(op.getValue(), locator.headOf(k, op.getValue(), here.head));
+  if (shape.reads())
+    tokens.output = rows(op.getOutput(), outHead, /*isWritten=*/true);
+  if (firstColumn) {
+    Value bytes = k.mul(firstColumn, shape.elementBytes());
+    tokens.value.base = k.offset(tokens.value.base, bytes);
+    if (shape.reads())
+      tokens.output.base = k.offset(tokens.output.base, bytes);
+  }
+  return tokens;
+}
+
+Value ScanBlock::loadHeadDecay(KernelBuilder &k, ScanShape shape,
+                               const KernelFunction &function) {
+  Value decay = shape.op.getDecay();
+  if (!decay || rankOf(decay) != 1)
+    return {};
+  GlobalView view = function.view(k, decay);
+  Value x =
+      k.load(view.element, view.at(k, {here.head}), granuleOf(1, view.element));
+  return k.convert(x, k.b.getF32Type());
+}
+
+Value ScanBlock::isWriter(KernelBuilder &k, ScanShape shape) {
+  Value writer = member ? k.equal(member, 0) : Value();
+  if (shape.segments.part == Segments::Outputs)
+    writer =
+        k.both(writer, k.equal(here.segment, shape.schedule.getSplit() - 1));
+  return writer;
 }

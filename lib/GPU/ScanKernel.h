@@ -9,7 +9,7 @@
 #ifndef LINATTN_LIB_GPU_SCANKERNEL_H
 #define LINATTN_LIB_GPU_SCANKERNEL_H
 
-#include "KernelFunction.h"
+#include "TilePipeline.h"
 #include "linattn/Dialect/ScanTraits.h"
 
 namespace mlir::linattn {
@@ -126,8 +126,8 @@ public:
   AffineExpr gridStates();
   /// The address of a token operand's first row, and bytes between its rows;
   /// without a `head` of [B, T].
-  std::pair<Value, Value> rowsOf(KernelBuilder &k, const ScanPlace &place,
-                                 const GlobalView &view, Value head);
+  Rows rowsOf(KernelBuilder &k, const ScanPlace &place, const GlobalView &view,
+              Value head);
   /// ⌊head · heads(buffer) / heads of the state⌋.
   Value headOf(KernelBuilder &k, Value buffer, Value head);
 
@@ -138,29 +138,21 @@ private:
   void locateSegment(KernelBuilder &k, ScanPlace &place);
 
   int64_t segments, chunk;
-  unsigned offsets, indices;
 };
 
 /// Which tokens are written: all of them, or those of the scan's mask.
 class WrittenTokens {
 public:
   void addBuffers(ScanOp op, KernelFunction &function) {
-    mask = function.addBuffer(op.getMask(), Access::Read, 1);
+    function.addBuffer(op.getMask(), Access::Read, 1);
   }
   void place(KernelBuilder &k, ScanLocator &locator, const ScanPlace &place);
-  explicit operator bool() const { return base != nullptr; }
+  explicit operator bool() const { return rows.base != nullptr; }
   /// i1, of the place's token of that number: false unless it `exists`.
   Value has(KernelBuilder &k, Value number, Value exists) const;
-  /// The same of the rows from token `first` on: a filter of their copies.
-  auto from(KernelBuilder &k, Value first) const {
-    return [this, &k, first](Value row, Value exists) {
-      return *this ? has(k, k.add(first, row), exists) : exists;
-    };
-  }
 
 private:
-  unsigned mask = KernelFunction::none;
-  Value base, stride;
+  Rows rows;
 };
 
 inline FeatureMapKind featureMapOf(ScanOp op) {
@@ -183,12 +175,62 @@ inline int64_t membersOf(ScanOp op) {
   return staticSize(op.getOutput(), 1) / staticSize(op.getState(), 1);
 }
 
-/// Wants the states that a chunk kernel starts from (none: from 0, or from what
-/// it writes) and those that it writes.
-std::pair<unsigned, unsigned> addStates(KernelFunction &function, ScanOp op,
-                                        const StateSource &source,
-                                        const Segments &segments,
-                                        int64_t align);
+//===----------------------------------------------------------------------===//
+// Chunk kernels
+//===----------------------------------------------------------------------===//
+
+/// The sizes of both chunk kernels, of a scan or of a part of it in segments.
+struct ScanShape : KernelShape<ScanOp> {
+  StateSource source;
+  Segments segments;
+
+  /// Whether there are queries and outputs.
+  bool reads() const { return segments.part != Segments::Increments; }
+  int64_t members() { return reads() ? membersOf(op) : 1; }
+  bool hasDecay() { return op.getDecay() != Value(); }
+  bool hasTokenDecay() { return hasDecay() && rankOf(op.getDecay()) == 3; }
+  bool hasChannelDecay() { return hasDecay() && rankOf(op.getDecay()) == 4; }
+  Type decayType() { return gateTypeOf(op, op.getDecay()); }
+
+  /// The states that the kernel starts from, and those that it writes; null: 0.
+  Value stateIn() {
+    if (segments.part == Segments::Whole)
+      return source.buffer;
+    return reads() ? segments.states : Value();
+  }
+  Value stateOut() { return reads() ? Value(op.getState()) : segments.states; }
+  /// Adds them to the arguments.
+  void addStates(KernelFunction &function, int64_t align);
+  /// Adds queries, keys, values and outputs.
+  void addTokens(KernelFunction &function);
+  /// The launch of a kernel whose blocks have a slice of a head each.
+  LaunchOp launch(KernelFunction &function, ScanLocator &locator,
+                  int64_t shared);
+};
+
+/// The part of a scan that a block of a chunk kernel runs.
+struct ScanBlock {
+  /// The tokens of its head in global memory, from its first column on.
+  struct Tokens {
+    Rows query, key, value, output;
+  };
+
+  ScanBlock(KernelBuilder &k, const KernelFunction &function)
+      : shared(function.sharedBase(k)), thread(k.thread()) {}
+  /// Finds its slice, head and tokens.
+  void place(KernelBuilder &k, ScanShape shape, ScanLocator &locator);
+  Tokens findTokens(KernelBuilder &k, ScanShape shape, ScanLocator &locator);
+  /// The decay of the head, f32, where all tokens have the same.
+  Value loadHeadDecay(KernelBuilder &k, ScanShape shape,
+                      const KernelFunction &function);
+  /// Of the blocks that could write a state, the one that does; null: all.
+  Value isWriter(KernelBuilder &k, ScanShape shape);
+
+  Value shared, thread;
+  Value firstColumn; ///< Of the slice; null for the only one.
+  Value member;      ///< Of the state's output heads; null for the only one.
+  ScanPlace here;
+};
 
 } // namespace mlir::linattn
 

@@ -139,7 +139,7 @@ static ScheduleAttr makeColumnSchedule(ScanOp op, int64_t shared, int64_t warps,
         ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
                           warps, stages, warps * blockSize, /*split=*/1),
         summands);
-    if (ColumnKernel(op, schedule, {}, {}).sharedBytes() <= shared)
+    if (ColumnShape({{op, schedule}, {}, {}}).layout.bytes <= shared)
       return schedule;
   }
   return {};
@@ -154,7 +154,7 @@ static ScheduleAttr makeRowSchedule(ScanOp op, int64_t shared, int64_t groups,
                           chunkTokens, groups * groupWarps, stages,
                           groups * columns, /*split=*/1),
         summands);
-    if (ChunkKernel::sharedBytes(op, schedule) <= shared)
+    if (ChunkShape{{{op, schedule}, {}, {}}}.allBytes() <= shared)
       return schedule;
   }
   return {};
@@ -233,10 +233,10 @@ std::string mlir::linattn::whyNotSchedule(ScanOp op, ScheduleAttr schedule) {
                 schedule.getWarps() <= mostColumnWarps &&
                 schedule.getValueSlice() == blockSize * schedule.getWarps() &&
                 llvm::is_contained({16, 32, 64}, schedule.getChunk()) &&
-                schedule.getStages() <= 2 && schedule.getMma() == Mma::MmaSync;
+                schedule.getMma() == Mma::MmaSync;
     return fits ? ""
-                : "this chunk kernel has chunks of 16, 32 or 64 tokens, four "
-                  "to eight warps of 16 columns, and one or two stages";
+                : "this chunk kernel has chunks of 16, 32 or 64 tokens, and "
+                  "four to eight warps of 16 columns";
   }
   if (isChunk) {
     int64_t groups = schedule.getWarps() / groupWarps;
@@ -245,11 +245,13 @@ std::string mlir::linattn::whyNotSchedule(ScanOp op, ScheduleAttr schedule) {
                 groups * columns == schedule.getValueSlice() &&
                 (columns == 32 || columns == 64) &&
                 schedule.getChunk() == chunkTokens &&
-                schedule.getStages() <= 2 && schedule.getMma() == Mma::MmaSync;
+                schedule.getMma() == Mma::MmaSync;
     return fits ? ""
-                : "the chunk kernel has chunks of 64 tokens, four warps for 32 "
-                  "or 64 columns, and one or two stages";
+                : "the chunk kernel has chunks of 64 tokens, and four warps "
+                  "for 32 or 64 columns";
   }
+  if (schedule.getStages() != 1)
+    return "the token kernel has one stage";
   if (schedule.getValueSlice() != 16 * schedule.getWarps())
     return llvm::formatv("a warp of the token kernel owns 16 columns, {0} "
                          "warps do not own {1}",

@@ -24,132 +24,146 @@ namespace {
 
 /// The states before all segments, from `from` or 0 on. A thread has one
 /// element of one state; normalizers are states of one column.
-class StatesKernel {
-public:
-  /// `memory`: [S, B, H, K, V], `decays`: [S − 1, B, H] or [S − 1, B, H, K].
-  StatesKernel(ScanOp op, Value from, Value memory, Value decays)
-      : op(op), from(from), memory(memory), decays(decays) {}
-
-  LaunchOp build(ModuleOp module, StringRef name);
-
-private:
+struct StatesShape {
   static constexpr int64_t threads = 128;
   /// Segments whose increments are loaded at once, and waited for once.
   static constexpr int64_t loadsAtOnce = 8;
 
-  int64_t elements() const { return keySize * valueSize; }
+  ScanOp op;
+  Value from;
+  Value memory; ///< [S, B, H, K, V].
+  Value decays; ///< [S − 1, B, H] or [S − 1, B, H, K].
+
+  int64_t count() const { return staticSize(memory, 0); }
+  int64_t heads() const { return staticSize(memory, 2); }
+  int64_t keySize() const { return staticSize(memory, 3); }
+  int64_t valueSize() const { return staticSize(memory, 4); }
+  int64_t elements() const { return keySize() * valueSize(); }
   int64_t blocksPerState() const {
     return llvm::divideCeil(elements(), threads);
   }
-  void place();
+  void build(ModuleOp module, StringRef name);
+};
+
+class StatesKernel : StatesShape {
+public:
+  /// Begins the code of the kernel, whose arguments `function` has.
+  StatesKernel(const StatesShape &shape, KernelBuilder &k,
+               const KernelFunction &function);
+
   void run();
+
+private:
+  /// A thread's element of a state.
+  struct Place {
+    Value sequence, head, row, column;
+    Value slot;         ///< Of the state in a pool.
+    Value exists;       ///< Null: it does.
+    Value base, stride; ///< Of the segments in memory.
+  };
+
+  void runElement();
   Value advance(Value first, int64_t number, Value state);
   Value stateOf(Value segment);
   Value loadFloat(Value address) {
-    return k().load(k().b.getF32Type(), address, 4);
+    return k.load(k.b.getF32Type(), address, 4);
   }
 
-  ScanOp op;
-  Value from, memory, decays;
-  KernelFunction function;
-  int64_t count = staticSize(memory, 0), heads = staticSize(memory, 2);
-  int64_t keySize = staticSize(memory, 3), valueSize = staticSize(memory, 4);
-
-  unsigned initial, states, factors, indices;
-  GlobalView factorView;
-  std::optional<KernelBuilder> builder;
-  KernelBuilder &k() { return *builder; }
-  Value sequence, slot, head, row, column, exists, base, stride;
+  KernelBuilder &k;
+  const KernelFunction &function;
+  GlobalView factors;
+  Place here;
 };
 
 } // namespace
 
-void StatesKernel::place() {
-  Value block = k().block(0);
-  Value state = k().div(block, blocksPerState());
+StatesKernel::StatesKernel(const StatesShape &shape, KernelBuilder &k,
+                           const KernelFunction &function)
+    : StatesShape(shape), k(k), function(function) {
+  Value block = k.block(0);
+  Value state = k.div(block, blocksPerState());
   Value element =
-      k().add(k().mul(k().rem(block, blocksPerState()), threads), k().thread());
-  slot = sequence = k().div(state, heads);
-  head = k().rem(state, heads);
-  row = k().div(element, valueSize);
-  column = k().rem(element, valueSize);
+      k.add(k.mul(k.rem(block, blocksPerState()), threads), k.thread());
+  here.slot = here.sequence = k.div(state, heads());
+  here.head = k.rem(state, heads());
+  here.row = k.div(element, valueSize());
+  here.column = k.rem(element, valueSize());
   if (elements() % threads)
-    exists = k().less(element, elements());
-  if (GlobalView view = function.view(k(), indices)) {
-    Value index = readIndex(k(), view, sequence);
-    OpBuilder &b = k().b;
-    exists = k().both(exists, arith::CmpIOp::create(b, k().loc,
-                                                    arith::CmpIPredicate::sge,
-                                                    index, k().i64(0)));
-    slot = arith::TruncIOp::create(b, k().loc, b.getI32Type(), index);
+    here.exists = k.less(element, elements());
+  if (GlobalView view = function.view(k, op.getStateIndices())) {
+    Value index = readIndex(k, view, here.sequence);
+    OpBuilder &b = k.b;
+    here.exists = k.both(
+        here.exists, arith::CmpIOp::create(b, k.loc, arith::CmpIPredicate::sge,
+                                           index, k.i64(0)));
+    here.slot = arith::TruncIOp::create(b, k.loc, b.getI32Type(), index);
   }
-  GlobalView view = function.view(k(), states);
-  base = view.at(k(), {k().i32(0), sequence, head, row, column});
-  stride = k().mul(view.strides[0], k().i64(4));
-  factorView = function.view(k(), factors);
+  GlobalView view = function.view(k, memory);
+  here.base =
+      view.at(k, {k.i32(0), here.sequence, here.head, here.row, here.column});
+  here.stride = k.mul(view.strides[0], k.i64(4));
+  factors = function.view(k, decays);
 }
 
 /// This thread's element of the state of a segment.
 Value StatesKernel::stateOf(Value segment) {
-  return k().offset(base, k().mul(k().extend(segment), stride));
+  return k.offset(here.base, k.mul(k.extend(segment), here.stride));
 }
 
 /// Through `number` segments: stores the state before each of them.
 Value StatesKernel::advance(Value first, int64_t number, Value state) {
-  SmallVector<Value> increments, factors;
+  SmallVector<Value> increments, decayFactors;
   for (int64_t i = 0; i < number; ++i) {
-    Value segment = k().add(first, i);
-    increments.push_back(loadFloat(stateOf(k().add(segment, 1))));
-    if (!factorView)
+    Value segment = k.add(first, i);
+    increments.push_back(loadFloat(stateOf(k.add(segment, 1))));
+    if (!factors)
       continue;
-    SmallVector<Value> place{segment, sequence, head};
-    if (factorView.strides.size() == 4)
-      place.push_back(row);
-    factors.push_back(loadFloat(factorView.at(k(), place)));
+    SmallVector<Value> place{segment, here.sequence, here.head};
+    if (factors.strides.size() == 4)
+      place.push_back(here.row);
+    decayFactors.push_back(loadFloat(factors.at(k, place)));
   }
   for (int64_t i = 0; i < number; ++i) {
-    k().store(state, stateOf(k().add(first, i)), 4);
-    state = factorView ? k().fma(state, factors[i], increments[i])
-                       : k().addf(state, increments[i]);
+    k.store(state, stateOf(k.add(first, i)), 4);
+    state = factors ? k.fma(state, decayFactors[i], increments[i])
+                    : k.addf(state, increments[i]);
   }
   return state;
 }
 
-void StatesKernel::run() {
-  Value state = k().f32(0);
-  if (GlobalView view = function.view(k(), initial)) {
-    SmallVector<Value> place{slot, head, row, column};
+void StatesKernel::runElement() {
+  Value state = k.f32(0);
+  if (GlobalView view = function.view(k, from)) {
+    SmallVector<Value> place{here.slot, here.head, here.row, here.column};
     place.truncate(view.strides.size());
-    state = loadFloat(view.at(k(), place));
+    state = loadFloat(view.at(k, place));
   }
-  int64_t steps = count - 1, rounds = steps / loadsAtOnce;
+  int64_t steps = count() - 1, rounds = steps / loadsAtOnce;
   if (rounds)
-    state =
-        k().loop(k().i32(rounds), state, [&](Value round, ValueRange carried) {
-          Value first = k().mul(round, loadsAtOnce);
-          return SmallVector<Value>{advance(first, loadsAtOnce, carried[0])};
-        })[0];
-  state = advance(k().i32(rounds * loadsAtOnce), steps % loadsAtOnce, state);
-  k().store(state, stateOf(k().i32(steps)), 4);
+    state = k.loop(k.i32(rounds), state, [&](Value round, ValueRange carried) {
+      Value first = k.mul(round, loadsAtOnce);
+      return SmallVector<Value>{advance(first, loadsAtOnce, carried[0])};
+    })[0];
+  state = advance(k.i32(rounds * loadsAtOnce), steps % loadsAtOnce, state);
+  k.store(state, stateOf(k.i32(steps)), 4);
 }
 
-LaunchOp StatesKernel::build(ModuleOp module, StringRef name) {
-  initial = function.addBuffer(from, Access::Read, 4);
-  states = function.addBuffer(memory, Access::ReadWrite, 4);
-  factors = function.addBuffer(decays, Access::Read, 4);
-  indices = function.addBuffer(op.getStateIndices(), Access::Read, 4);
+void StatesKernel::run() {
+  k.ifThen(here.exists, [&] { runElement(); });
+}
+
+void StatesShape::build(ModuleOp module, StringRef name) {
+  KernelFunction function;
+  function.addBuffer(from, Access::Read, 4);
+  function.addBuffer(memory, Access::ReadWrite, 4);
+  function.addBuffer(decays, Access::Read, 4);
+  function.addBuffer(op.getStateIndices(), Access::Read, 4);
   AffineExpr sequences = function.gridSize(sequencesOf(op), 0);
-  function.create(module, name, op.getLoc());
-  OpBuilder b = OpBuilder::atBlockEnd(function.body());
-  builder.emplace(b, op.getLoc());
-  place();
-  k().ifThen(exists, [&] { run(); });
-  LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
-  AffineExpr one = getAffineConstantExpr(1, module.getContext());
-  function.finish({sequences * (heads * blocksPerState()), one, one}, threads,
+  function.emit(module, name, op.getLoc(), [&](KernelBuilder &k) {
+    StatesKernel(*this, k, function).run();
+  });
+  function.launch(op, sequences * (heads() * blocksPerState()), threads,
                   /*shared=*/0);
-  OpBuilder host(op);
-  return function.launch(host, op.getLoc());
 }
 
 /// Memory of f32 for every sequence of the scan, S times.
@@ -182,10 +196,10 @@ LaunchOp mlir::linattn::buildSegmentKernels(ScanOp op, ScheduleAttr schedule,
   auto build = runsByColumns(op) ? buildColumnKernel : buildRowKernel;
   segments.part = Segments::Increments;
   build(op, schedule, source, segments, module, (name + "_increments").str());
-  StatesKernel(op, source.buffer, segments.states, segments.factors)
-      .build(module, (name + "_states").str());
+  StatesShape{op, source.buffer, segments.states, segments.factors}.build(
+      module, (name + "_states").str());
   if (op.getNormalizer())
-    StatesKernel(op, op.getNormalizer(), segments.normalizers, segments.factors)
+    StatesShape{op, op.getNormalizer(), segments.normalizers, segments.factors}
         .build(module, (name + "_normalizers").str());
   segments.part = Segments::Outputs;
   LaunchOp launch = build(op, schedule, source, segments, module, name);

@@ -156,23 +156,3 @@ void mlir::linattn::storeTileRows(KernelBuilder &k, SharedTile tile, Value base,
     });
   }
 }
-
-void mlir::linattn::awaitTiles(KernelBuilder &k, int64_t stages, Value number,
-                               Value stage, Value count,
-                               function_ref<void(Value, Value)> start,
-                               bool forWarpgroups) {
-  auto arrive = [&] {
-    k.waitForCopies(0);
-    if (forWarpgroups)
-      k.fenceAsyncProxy();
-    k.barrier();
-  };
-  if (stages == 1) {
-    k.barrier(); // All have read the last ones.
-    start(number, stage);
-    return arrive();
-  }
-  arrive(); // These are there, and all have read the last ones.
-  Value next = k.add(number, 1);
-  k.ifThen(k.less(next, count), [&] { start(next, k.bxor(stage, 1)); });
-}

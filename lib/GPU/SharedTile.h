@@ -35,6 +35,16 @@ namespace mlir::linattn {
 /// The largest power of two up to 16 that divides the bytes of `size` elements.
 int64_t granuleOf(int64_t size, Type type);
 
+/// Rows of a matrix in global memory.
+struct Rows {
+  Value base, stride; ///< The address of row 0; bytes between rows, i64.
+
+  /// The address of a row, i64.
+  Value at(KernelBuilder &k, Value row) const {
+    return k.offset(base, k.mul(row, stride));
+  }
+};
+
 struct SharedTile {
   int64_t rows = 0, columns = 0; ///< columns: a multiple of 8.
   bool pairs = false;            ///< Of f32, read by pairs: units divide by 8.
@@ -108,14 +118,6 @@ private:
   Value active;       ///< Null if every thread copies.
   Value columnExists; ///< Null if all columns do.
 };
-
-/// Waits for the tiles of `number`, of `count`, in `stage`. `start` starts the
-/// copies of a number into a stage: with two stages those of the next number,
-/// while this one is worked on; with one stage those of this one.
-/// `forWarpgroups`: products of warpgroups read them.
-void awaitTiles(KernelBuilder &k, int64_t stages, Value number, Value stage,
-                Value count, function_ref<void(Value, Value)> start,
-                bool forWarpgroups = false);
 
 /// Where rows of a tile go in global memory: the address of row 0 and of the
 /// tile's first column, bytes between rows (i64), columns and rows that exist,

@@ -19,41 +19,24 @@
 
 #include "FloatTile.h"
 #include "ScanKernel.h"
+#include "TilePipeline.h"
 
 namespace mlir::linattn {
 
-class StateKernel {
-public:
+struct StateShape : KernelShape<StateOp> {
   static constexpr int64_t groupWarps = 4;
 
-  StateKernel(StateOp op, ScheduleAttr schedule);
-
-  /// Reads the states that `state` and `normalizer` start from.
-  LaunchOp build(const StateSource &state, const StateSource &normalizer,
-                 ModuleOp module, StringRef name);
-
-  int64_t sharedBytes() {
-    return schedule.getStages() * (keyTile().bytes() + valueTile().bytes());
-  }
   /// The number of tokens must be known.
   KernelWork work();
 
-private:
-  using Values = SmallVector<Value>;
-
-  //===--------------------------------------------------------------------===//
-  // Sizes
-  //===--------------------------------------------------------------------===//
-
+  int64_t heads() { return staticSize(op.getState(), 1); }
   int64_t tokens() { return schedule.getChunk(); }
-  int64_t slice() { return schedule.getValueSlice(); }
-  int64_t slices() { return llvm::divideCeil(valueSize, slice()); }
-  int64_t groupColumns() { return slice() * groupWarps / schedule.getWarps(); }
+  int64_t groupColumns() { return slice() * groupWarps / warps(); }
   /// The warps of a group divide the rows of the state, and what is left of
   /// them the columns.
   int64_t rowWarps() { return paddedKey() % 64 == 0 ? 4 : 2; }
   int64_t columnWarps() { return groupWarps / rowWarps(); }
-  int64_t paddedKey() { return llvm::alignTo(keySize, 32); }
+  int64_t paddedKey() { return llvm::alignTo(keySize(), 32); }
   /// 16×16 tiles of the state that a warp owns.
   int64_t stateRows() { return paddedKey() / 16 / rowWarps(); }
   int64_t stateColumns() { return groupColumns() / 16 / columnWarps(); }
@@ -66,7 +49,6 @@ private:
                               : stateAt(stateRows(), 0);
   }
 
-  int64_t elementBytes() { return isWide ? 4 : 2; }
   /// The number of summands of a value wider than 16 bits.
   int64_t summands() { return schedule.getSummands(); }
   SharedTile tileOf(int64_t columns) {
@@ -74,63 +56,61 @@ private:
   }
   SharedTile keyTile() { return tileOf(paddedKey()); }
   SharedTile valueTile() { return tileOf(slice()); }
-  bool isMapped() { return map() != FeatureMapKind::Identity; }
-  FeatureMapKind map() {
-    return cast<FeatureMappedOpInterface>(op.getOperation())
-        .getFeatureMapKind();
-  }
+  int64_t stageBytes() { return keyTile().bytes() + valueTile().bytes(); }
+  int64_t sharedBytes() { return stages() * stageBytes(); }
   /// Whether absent and masked keys must be set to zero after the feature map.
   bool dropsKeys() {
-    bool keepsZero = map() == FeatureMapKind::Identity ||
-                     map() == FeatureMapKind::Relu ||
-                     map() == FeatureMapKind::Relu2;
+    bool keepsZero = featureMap() == FeatureMapKind::Identity ||
+                     featureMap() == FeatureMapKind::Relu ||
+                     featureMap() == FeatureMapKind::Relu2;
     return op.getMask() || !keepsZero;
   }
+};
 
-  //===--------------------------------------------------------------------===//
-  // Emission
-  //===--------------------------------------------------------------------===//
+class StateKernel : StateShape {
+public:
+  /// Begins the code of the kernel, whose arguments `function` has.
+  StateKernel(const StateShape &shape, KernelBuilder &k,
+              KernelFunction &function);
 
-  void declare(const StateSource &state, const StateSource &normalizer);
-  void place();
-  void prepareCopies();
-  Value stageBase(Value stage);
-  void startChunk(Value number, Value stage);
-  void arrive(Value number, Value stage);
+  /// The states that `state` and `normalizer` start from; null: 0.
+  void run(Value state, Value normalizer);
 
-  void forEachState(
-      const GlobalView &view,
-      function_ref<void(int64_t at, Value address, Value exists)> body);
-  void forEachNormalizer(
-      const GlobalView &view,
-      function_ref<void(int64_t at, Value address, Value exists)> body);
-  Values loadState(bool fromState, bool fromNormalizer);
+private:
+  using Values = SmallVector<Value>;
+  using Visitor =
+      function_ref<void(int64_t number, Value address, Value exists)>;
+
+  /// A block: a head and its slice of columns.
+  struct Place {
+    Value shared, thread, batch, head, tokens;
+    Value firstColumn; ///< Null for the only slice.
+    GlobalView mask;
+  };
+  /// A lane: its rows and columns of the state.
+  struct Lane {
+    Value number, row, pair; ///< lane / 4, lane % 4.
+    Value rowWarp, column;   ///< The warp's rows and first column.
+    Value key, value;        ///< Places of its fragments.
+  };
+
+  void placeFragments();
+  TilePipeline prepareCopies();
+
+  void forEachState(const GlobalView &view, Visitor body);
+  void forEachNormalizer(const GlobalView &view, Visitor body);
+  Values loadState(const GlobalView &from, const GlobalView &normalizer);
   void storeState(ValueRange state);
 
-  Values chunk(Value number, ValueRange state);
   Values step(Value number, Value base, Value step, ValueRange state);
   Summands loadFragment(SharedTile tile, Value base, Value place,
                         int64_t column);
   std::pair<Value, Value> keptTokens(Value first);
 
-  StateOp op;
-  ScheduleAttr schedule;
-  KernelFunction function;
-  int64_t keySize, valueSize, heads;
-  Type type, summandType;
-  bool isWide;
-
-  unsigned key, value, mask, stateIn, stateOut, normalizerIn, normalizerOut;
-  std::optional<KernelBuilder> builder;
-  KernelBuilder &k() { return *builder; }
-  Value shared, thread, lane, batch, head, tokenCount;
-  Value row, pair; ///< lane / 4, lane % 4.
-  Value firstColumn, warpColumn,
-      rowWarp; ///< firstColumn: of the slice, or null.
-  GlobalView maskView;
-  std::optional<TileCopy> copyKey, copyValue;
-  Value keyBase, valueBase, keyStride, valueStride;
-  Value keyPlace, valuePlace; ///< Places of this lane for its fragments.
+  KernelBuilder &k;
+  KernelFunction &function;
+  Place here;
+  Lane lane;
 };
 
 } // namespace mlir::linattn

@@ -73,14 +73,14 @@ void TensorMaps::fill(const Matrix &matrix, Value map) {
   };
   constexpr unsigned rank = 2;
   Value address =
-      LLVM::PtrToIntOp::create(k.b, k.loc, k.b.getI64Type(), matrix.address);
+      LLVM::PtrToIntOp::create(k.b, k.loc, k.b.getI64Type(), matrix.rows.base);
   set(Field::Address, 0, address);
   setConstant(Field::Rank, rank - 1);
   set(Field::Box, 0, k.i32(panelColumns));
   set(Field::Box, 1, k.i32(matrix.tile.rows));
   set(Field::Size, 0, k.i32(matrix.columns));
-  set(Field::Size, 1, matrix.rows);
-  set(Field::Stride, 0, matrix.stride);
+  set(Field::Size, 1, matrix.count);
+  set(Field::Stride, 0, matrix.rows.stride);
   for (unsigned dim = 0; dim < rank; ++dim)
     set(Field::ElementStride, dim, k.i32(1));
   setConstant(Field::ElementType, elements16);

@@ -27,10 +27,11 @@ namespace mlir::linattn {
 
 class TensorMaps {
 public:
-  /// Rows in global memory: the address of row 0, bytes between rows (i64),
-  /// rows and columns that exist; and the tile that takes some of them.
+  /// Rows in global memory, how many rows and columns exist, and the tile that
+  /// takes some of them.
   struct Matrix {
-    Value address, stride, rows;
+    Rows rows;
+    Value count;
     int64_t columns;
     SharedTile tile;
   };

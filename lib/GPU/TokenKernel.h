@@ -44,22 +44,53 @@ struct Staged {
   bool masked = false; ///< 0 for a token that is not written.
 };
 
-class TokenKernel {
-public:
-  TokenKernel(ScanOp op, ScheduleAttr schedule, const StateSource &source)
-      : op(op), schedule(schedule), source(source), locator(op, function) {}
+struct TokenShape : KernelShape<ScanOp> {
+  StateSource source;
 
-  LaunchOp build(ModuleOp module, StringRef name);
+  int64_t tokens() const { return schedule.getChunk(); }
+  int64_t members() { return membersOf(op); }
+  bool isWholeVectors() { return valueSize() % laneColumns == 0; }
+  int64_t rows() { return llvm::divideCeil(keySize(), rowStep); }
+  int64_t at(int64_t i, int64_t e, int64_t j) const {
+    return (i * 4 + e) * laneColumns + j;
+  }
+  int64_t stateCount() { return rows() * 4 * laneColumns; }
+  int64_t zAt(int64_t i, int64_t e) { return stateCount() + i * 4 + e; }
+};
+
+class TokenKernel : TokenShape {
+public:
+  /// Begins the code of the kernel, whose arguments `locator.function` has.
+  TokenKernel(const TokenShape &shape, KernelBuilder &k, ScanLocator &locator);
+
+  void run();
+
+  /// Of shared memory, once `run` has given every operand its place.
+  int64_t sharedBytes() const { return operands.floats * 4; }
 
 private:
   using Values = SmallVector<Value>;
 
-  void declare();
-  void place();
-  void run();
+  /// A block, and a thread in it.
+  struct Place {
+    Value shared, thread, warp, rowGroup;
+    Value firstColumn; ///< Of the block.
+    Value column;      ///< The first of the lane.
+    ScanPlace scan;
+  };
+  struct Views {
+    GlobalView stateIn, stateOut, output, mask, normalizer;
+  };
+  /// Those of the op; one that it lacks has no view.
+  struct Operands {
+    Staged query, keys, values, gate, valueGate, beta, a, b, erase, write;
+    Staged bonus; ///< One row for all tokens.
+    int64_t floats = 0;
+  };
+
   void clearOutput();
   void stageOperands();
-  Staged stage(unsigned handle, Value buffer, Value head);
+  Staged stage(Value buffer, Value head);
   void fillStage(const Staged &operand, Value first, Value left);
   void fillElement(const Staged &operand, Value index, Value first, Value left);
   Value addressOf(const Staged &operand, Value token, Value copy,
@@ -75,7 +106,9 @@ private:
   Value columnExists(int64_t j);
   Value loadNormalizer(int64_t i, int64_t e);
 
-  Values chunk(Value first, ValueRange carried);
+  Values chunk(Value number, ValueRange carried);
+  void fillStages(const TilePipeline::Arrival &arrival);
+  Value tokensOf(Value left);
   Values token(Value number, Value first, ValueRange carried);
   void decay(Value number, Values &state);
   Values transition(Value number, ValueRange before, ValueRange after);
@@ -93,35 +126,12 @@ private:
   Values sumRows(ValueRange matrix, const Staged &weights, Value number);
   Value sumLanes(Value x);
 
-  int64_t rows() const { return llvm::divideCeil(keySize, rowStep); }
-  int64_t at(int64_t i, int64_t e, int64_t j) const {
-    return (i * 4 + e) * laneColumns + j;
-  }
-  int64_t stateCount() const { return rows() * 4 * laneColumns; }
-  int64_t zAt(int64_t i, int64_t e) const { return stateCount() + i * 4 + e; }
-
-  ScanOp op;
-  ScheduleAttr schedule;
-  StateSource source;
-  KernelFunction function;
-  ScanLocator locator;
-  int64_t keySize = staticSize(op.getState(), 2);
-  int64_t valueSize = staticSize(op.getState(), 3);
-  int64_t members = membersOf(op);
-  bool wholeVectors = valueSize % laneColumns == 0;
-
-  unsigned q, key, v, o, stateIn, stateOut, normalizer, mask;
-  unsigned decays, valueDecays, betas, as, bs, bonuses, erases, writes;
-
-  std::optional<KernelBuilder> builder;
-  KernelBuilder &k() { return *builder; }
-  ScanPlace here;
-  Value shared, thread, rowGroup, column, firstColumn, slice, warp;
-  GlobalView stateInView, stateOutView, output, maskView, normalizerView;
-  Staged query, keys, values, gate, valueGate, beta, a, b, erase, writeGate;
-  Staged bonus;
-  Value headDecay;
-  int64_t sharedFloats = 0;
+  KernelBuilder &k;
+  ScanLocator &locator;
+  Place here;
+  Views views;
+  Operands operands;
+  Value headDecay; ///< Its factor; null unless all tokens have the same.
 };
 
 } // namespace mlir::linattn

@@ -105,7 +105,7 @@ def seconds_of(kernel, schedule, rule, size, parts):
     waves = -(-blocks // (MACHINE.multiprocessors * sharing))
     step = found["cycles"] / MACHINE.clock
     # With one stage the next chunk is fetched when this one is done.
-    step = max(step, MACHINE.memory_latency) if schedule.get("stages") == 2 else step + MACHINE.memory_latency
+    step = max(step, MACHINE.memory_latency) if schedule.get("stages", 1) >= 2 else step + MACHINE.memory_latency
     # The first chunk and the state arrive before, the state leaves after.
     around = 2 * MACHINE.memory_latency
     return waves * (chunks * step + around), found | {"blocks": blocks, "sharing": sharing, "waves": waves, "chunks": chunks, "step": step}

@@ -12,7 +12,7 @@ func.func @dplr_chunks(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
 // -----
 
 func.func @columns(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
-  // expected-error @+1 {{this chunk kernel has chunks of 16, 32 or 64 tokens, four to eight warps of 16 columns, and one or two stages}}
+  // expected-error @+1 {{this chunk kernel has chunks of 16, 32 or 64 tokens, and four to eight warps of 16 columns}}
   linattn.scan %q, %q, %q into(%q) init(%s)
       {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 32>}
     : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>,
@@ -56,7 +56,7 @@ func.func @split_delta(%q: memref<2x8x?x64xbf16>, %b: memref<2x8x?xf32>, %s: mem
 // -----
 
 func.func @chunk_warps(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
-  // expected-error @+1 {{the chunk kernel has chunks of 64 tokens, four warps for 32 or 64 columns, and one or two stages}}
+  // expected-error @+1 {{the chunk kernel has chunks of 64 tokens, and four warps for 32 or 64 columns}}
   linattn.scan %q, %q, %q into(%q) init(%s)
       {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 6, stages = 2, value_slice = 64>}
     : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>,
@@ -77,7 +77,7 @@ func.func @not_a_schedule(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
 // -----
 
 func.func @softmax_as_chunks(%q: memref<2x8x?x64xbf16>) {
-  // expected-error @+1 {{attention has the form quadratic, mma_sync or wgmma, tiles of 16, 32, 64 or 128 keys, four or eight warps, and one or two stages}}
+  // expected-error @+1 {{attention has the form quadratic, mma_sync or wgmma, tiles of 16, 32, 64 or 128 keys, and four or eight warps}}
   linattn.quadratic %q, %q, %q weights(softmax) into(%q)
       {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2>}
     : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>) -> ()
@@ -97,7 +97,7 @@ func.func @maps_of_odd_rows(%q: memref<2x8x?x64xbf16>, %v: memref<2x8x?x60xbf16>
 // -----
 
 func.func @state_warps(%k: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
-  // expected-error @+1 {{a state has the form chunk, chunks of 16, 32 or 64 tokens, four warps for 32 or 64 columns, and one or two stages}}
+  // expected-error @+1 {{a state has the form chunk, chunks of 16, 32 or 64 tokens, and four warps for 32 or 64 columns}}
   linattn.state %k, %k init(%s)
       {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 6, stages = 2, value_slice = 64>}
     : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
@@ -107,7 +107,7 @@ func.func @state_warps(%k: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
 // -----
 
 func.func @read_columns(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
-  // expected-error @+1 {{reads have the form chunk, chunks of 64 queries, four warps, 16 to 128 columns, and one or two stages}}
+  // expected-error @+1 {{reads have the form chunk, chunks of 64 queries, four warps, and 16 to 128 columns}}
   linattn.read %q, %s into(%q)
       {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, value_slice = 24>}
     : (memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>, memref<2x8x?x64xbf16>) -> ()

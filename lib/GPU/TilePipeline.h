@@ -1,0 +1,126 @@
+//===- TilePipeline.h - Tiles that arrive in stages -------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The loop of every kernel goes over tiles of tokens. They arrive in stages of
+// shared memory, used in turn: with S stages S − 1 tiles are on their way while
+// one is worked on. Three engines can copy them:
+//
+//             who copies                 who waits
+//   threads   all, through registers     nobody: a copy is over when it is
+//   issued cp.async  all, in groups             every thread for its own
+//   groups, by count TMA       thread 0, whole tiles      all, for the mbarrier
+//   of the stage
+//
+// A barrier of the block says that a tile is there (threads, cp.async), and
+// that all have read the tile whose stage is filled next.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_GPU_TILEPIPELINE_H
+#define LINATTN_LIB_GPU_TILEPIPELINE_H
+
+#include "TensorMaps.h"
+
+namespace mlir::linattn {
+
+/// Stages in shared memory.
+struct TileStages {
+  int64_t count;
+  Value memory;
+  int64_t bytes;     ///< Of a stage.
+  int64_t begin = 0; ///< The offset of stage 0.
+};
+
+/// The tokens that tiles are made of.
+struct TileTokens {
+  int64_t perTile;
+  Value count;
+  /// Number of tiles; null: as many as hold `count` tokens.
+  Value tiles = {};
+};
+
+class TilePipeline {
+public:
+  using Values = SmallVector<Value>;
+  enum class Engine { Threads, CpAsync, TensorMaps };
+
+  /// A tile on its way.
+  struct Arrival {
+    Value first, left; ///< Its first token, and tokens from there on.
+    Value stage, base; ///< The number and the address of its stage.
+    Value thread;      ///< Null: the one of the constructor.
+  };
+  /// Maps the number of a token, and whether it exists, to whether it is
+  /// copied.
+  using Filter = std::function<Value(Value number, Value exists)>;
+
+  TilePipeline(KernelBuilder &k, TileStages stages, TileTokens tokens,
+               Engine engine, Value thread, int64_t threads)
+      : k(k), stages(stages), tokens(tokens), engine(engine), thread(thread),
+        threads(threads) {}
+
+  /// Rows of `size` elements become the tile at `offset` in a stage, from
+  /// column `firstColumn` on, in units of 16 bits (null: 0).
+  void add(int64_t offset, SharedTile tile, Rows rows, int64_t size,
+           Type element, Value firstColumn = {}, Filter filter = {});
+  /// The matrix of that number is copied by its tensor map. Barrier s is that
+  /// of stage s.
+  void addMap(int64_t offset, unsigned matrix);
+  void useMaps(TensorMaps *maps) { this->maps = maps; }
+  /// More copies that belong to a tile.
+  void alsoStart(std::function<void(const Arrival &)> body) {
+    also = std::move(body);
+  }
+  /// Products of warpgroups read the tiles.
+  void setForWarpgroups(bool value) { forWarpgroups = value; }
+
+  /// Starts the tiles that arrive before the loop.
+  void begin();
+  /// The loop over all tiles; `body` calls `arrive`.
+  Values loop(ValueRange initial,
+              function_ref<Values(Value number, ValueRange carried)> body);
+  /// Waits for tile `number`, starts a later one and, while copies are on their
+  /// way, emits `meanwhile`. `thread` stands for that of the constructor.
+  /// Returns the address of the stage.
+  Value arrive(Value number, function_ref<void()> meanwhile = nullptr,
+               Value thread = {});
+  /// The number of the stage that has tile `number`.
+  Value stageOf(Value number);
+  /// The address of a stage.
+  Value baseOf(Value stage);
+  /// Waits for all copies: nothing may arrive after the block has gone.
+  void drain();
+
+private:
+  struct Operand {
+    int64_t offset;
+    Rows rows;
+    std::optional<TileCopy> copy; ///< None: by a map.
+    unsigned matrix;
+    Filter filter;
+  };
+
+  Value tileCount();
+  void start(Value number, Value stage, Value thread = {});
+  void await(Value number, Value stage);
+
+  KernelBuilder &k;
+  TileStages stages;
+  TileTokens tokens;
+  Engine engine;
+  Value thread;
+  int64_t threads;
+  std::vector<Operand> operands;
+  std::function<void(const Arrival &)> also;
+  TensorMaps *maps = nullptr;
+  bool forWarpgroups = false;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_LIB_GPU_TILEPIPELINE_H
