@@ -60,7 +60,7 @@ def _make_plan(dropout, no_mask, causal, scale, softcap, target):
         writer = _Writer(dtype, extents, scale)
         return writer.write(dropout, causal, softcap, types[0][2], not no_mask)
 
-    return make_plan("attention", text, operands, [], target, host="seed")
+    return make_plan("attention", text, operands, [], target)
 
 
 makers["dropout"] = _make_plan
