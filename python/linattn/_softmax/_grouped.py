@@ -32,6 +32,7 @@ _GROUPS = {
     "pages": lambda keys: [("block_table", "positions", "B Tm"), ("cache_seqlens", "counts", "B")],
     "blocks": lambda keys: [("block_starts", "positions", "Ts"), ("block_numbers", "positions", "Ti")],
 }
+_NAMES = {"packed": "sequences", "lengths": "sequences", "pages": "sequences", "blocks": "blocks of queries"}
 
 
 def make_grouped_plan(kind, given, block_size, causal, scale, pattern, softcap, target):
@@ -107,6 +108,10 @@ class Writer(_text._Function):
 
     def write(self, others):
         self.open(others)
+        self.chosen = [f"a loop over the {_NAMES[self.kind]}, each a call of the quadratic kernel on slices"]
+        if self.kind in ("pages", "blocks"):
+            self.chosen.append(f"keys and values of a group's {self.kind} are gathered side by side, once for all of its queries")
+            self.refused = [f"a kernel that reads {self.kind} where they lie: there is none yet"]
         count = self.count_groups()
         outside, self.lines = self.lines, []
         # Constants of the loop's body stand in front of it, where all see them.

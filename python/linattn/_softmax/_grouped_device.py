@@ -21,6 +21,10 @@ class DeviceWriter(_grouped.Writer):
         s, type_ = self.sizes, self.types["%done"]
         # Positions of queries that are neither the last nor causal follow from the whole group.
         is_alone = self.options.causal or not (self.options.pattern or "slopes" in self.options.gates)
+        what = "query" if is_alone else "group"
+        self.chosen = [f"a parallel loop, of which a thread has a {what} and head: kernels alone read where groups begin"]
+        if self.kind in ("pages", "blocks"):
+            self.chosen.append(f"keys and values of all {self.kind} are gathered side by side before")
         groups = self.count_groups()
         if self.kind in ("pages", "blocks"):
             self.block = self.number("block", self.size("k", 2)) if self.kind == "pages" else self.constant(self.block_size)

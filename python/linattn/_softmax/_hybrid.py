@@ -72,6 +72,7 @@ makers["hybrid"] = _make_plan
 
 def _hybrid_text(options, sizes, others, maps, window, scale):
     f = _text._Function(options, sizes, maps)
+    f.chosen = [f"softmax in a window of {window}, a scan over all tokens, then their mix: three passes"]
     tokens = f.token_arguments()
     mapped = f.mapped_tokens(tokens)
     ((rank, dtype),) = others

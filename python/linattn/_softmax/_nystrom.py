@@ -95,6 +95,11 @@ makers["nystrom"] = _make_plan
 def _nystrom_text(dtype, extents, m, divides, iterations, return_residual, scale):
     f = Module(dtype, extents, scale)
     s, scalar = f.sizes, f.scalar
+    means = "means of segments of one length" if divides else "products with weights, since their number does not divide the tokens"
+    f.chosen = [
+        f"{m} landmarks, {means}; softmax of [T, {m}], [{m}, {m}] and [{m}, T] scores",
+        f"pseudo-inverse by {iterations} iterations of four products; return_residual=True returns how far it is from its limit",
+    ]  # fmt: skip
     q, k, v = f.wide_tokens()
     f.lines.append(f"  %zero = arith.constant 0.0 : {scalar}")
     f.lines.append(f"  %one = arith.constant 1.0 : {scalar}")
