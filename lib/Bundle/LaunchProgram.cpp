@@ -201,7 +201,7 @@ private:
       return visit(launch);
     if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op))
       return visit(launch);
-    return false;
+    return isa<memref::LoadOp>(op) && fail("an element in a GPU's memory");
   }
 
   static int64_t getElementBytes(MemRefType type) {

@@ -108,13 +108,17 @@ static int64_t headsOf(Value value) {
 
 /// The token form needs to know how many output heads read one state.
 template <typename OpTy>
-static bool wantsTokenForm(OpTy op) {
-  if (!op.getConfig() || op.getConfig()->getForm() != Form::Token)
-    return false;
+static bool hasKnownHeads(OpTy op) {
   if constexpr (!std::is_same_v<OpTy, StateOp>)
     return !ShapedType::isDynamic(headsOf(op.getOutput())) &&
            !ShapedType::isDynamic(headsOf(op.getState()));
   return true;
+}
+
+template <typename OpTy>
+static bool wantsTokenForm(OpTy op) {
+  return op.getConfig() && op.getConfig()->getForm() == Form::Token &&
+         hasKnownHeads(op);
 }
 
 /// The shape for streaming through the state in memory: scratch for no more
@@ -242,7 +246,10 @@ private:
     if (!few)
       return lowerToChunkTile(b, op, shape, sizes, {}, valueReads.lookup(op));
     if (getRule(op).isAdditive()) {
-      lowerToStateTile(b, op, shape, /*tokenForm=*/false, {0, few});
+      // A state tile would copy the state into scratch memory and back.
+      bool token = hasKnownHeads(op);
+      lowerToStateTile(b, op, token ? streamingShape(op, shape) : shape, token,
+                       {0, few});
     } else {
       LengthRange range{0, few};
       lowerToTokenTile(b, op,

@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "RecurrenceBuilder.h"
+#include "linattn/Dialect/Remarks.h"
 
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -107,6 +109,13 @@ struct LowerRecurrence : OpRewritePattern<OpTy> {
     Type type = getElementTypeOrSelf(op.getState());
     int64_t elements = vectorBits / type.getIntOrFloatBitWidth();
     int64_t width = elements == 0 ? 1 : 2 * elements;
+    if constexpr (!std::is_same_v<OpTy, LogLinearOp>)
+      if (elements > 0)
+        remark::passed(op.getLoc(), remarkNamed("lower-to-vector"))
+            << llvm::formatv("{0}: token by token, {1} channels side by side "
+                             "in vectors",
+                             op->getName().stripDialect(), width)
+                   .str();
     if constexpr (llvm::is_one_of<OpTy, SelectiveScanOp, LogLinearOp>::value)
       lowerRecurrence(rewriter, op, width, lanes);
     else // A task is a channel.

@@ -128,6 +128,9 @@ static Family rfa() {
       "+ (1−f_t) φ(k_t),  f_t = e^{g_t},  o_t = s S_tᵀφ(q_t) / "
       "(s z_t·φ(q_t) + eps)";
   family.paper = "Peng et al., Random Feature Attention, 2021";
+  family.note = "Queries and keys are features, as those of random maps, or "
+                "become positive by `feature_map`. Features of both signs make "
+                "denominators near 0, which magnify rounding.";
   family.signature = "q, k, v, g, scale=None, initial_state=None, "
                      "output_final_state=False, *, feature_map=\"identity\", "
                      "normalize=True, eps=None, reverse=False";

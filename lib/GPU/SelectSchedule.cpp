@@ -11,6 +11,7 @@
 #include "Summands.h"
 #include "linattn/GPU/Passes.h"
 #include "linattn/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace mlir::linattn {
@@ -40,7 +41,11 @@ struct LinAttnSelectSchedulePass final
 
   void runOnOperation() override {
     getOperation()->walk([&](Operation *op) {
-      if (auto scan = dyn_cast<ScanOp>(op))
+      if (isa<ScanOp, QuadraticOp, StateOp, ReadOp>(op) &&
+          op->getParentOfType<scf::ForallOp>())
+        refuse(op, "no kernel",
+               "it is in a parallel loop, whose iterations are threads");
+      else if (auto scan = dyn_cast<ScanOp>(op))
         select(scan);
       else if (auto quadratic = dyn_cast<QuadraticOp>(op))
         select(quadratic);

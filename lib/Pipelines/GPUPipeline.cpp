@@ -20,6 +20,7 @@
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -31,10 +32,14 @@ using namespace mlir::linattn;
 /// the outermost parallel one for a thread, a warp or a block.
 static void addPlainRoute(OpPassManager &pm) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(createForallToParallelLoopPass());
   functions.addPass(createLinAttnLowerToLoopsPass({/*lanes=*/true}));
   functions.addPass(createLinAttnLaunchCopiesPass());
   functions.addPass(createConvertLinalgToParallelLoopsPass());
+  functions.addPass(createLinAttnSinkHostScalarsPass());
   functions.addPass(createLinAttnMapLoopsToThreadsPass());
+  // Slices that a thread makes.
+  functions.addPass(memref::createFoldMemRefAliasOpsPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createGpuKernelOutliningPass());
 }

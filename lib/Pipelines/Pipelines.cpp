@@ -27,6 +27,7 @@ using namespace mlir::linattn;
 void mlir::linattn::addImportsAndShapeChecks(OpPassManager &pm,
                                              bool checkDecays,
                                              bool checkIndices) {
+  pm.addNestedPass<func::FuncOp>(createLinAttnRemarkChoicesPass());
   pm.addNestedPass<func::FuncOp>(createLinAttnRaiseOnnxPass());
   pm.addPass(createInlinerPass());
   LinAttnCheckShapesPassOptions checks;

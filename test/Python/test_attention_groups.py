@@ -41,27 +41,44 @@ MORE = {
     "causal": {"causal": True},
     "scores": {"causal": True, "softcap": 2.0, "sinks": np.float32([0, 1, -1, 2]), "scale": 0.3},
     "window": {"causal": True, "window": 7, "slopes": np.float32([0.1, 0.2, 0.0, 0.4])},
+    # A query's position is then a matter of the whole group.
+    "both-sides": {"window": 7, "global_tokens": 2, "slopes": np.float32([0.1, 0.2, 0.0, 0.4])},
 }
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("target", ("cpu", "reference"))
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("target", ("cpu", "reference", "nvvm-emulated"))
 @pytest.mark.parametrize("more", MORE)
 @pytest.mark.parametrize("name", CASES)
 def test_values(name, more, target):
     operands, groups = CASES[name]()
-    if name == "blocks" and more == "window":
+    if name == "blocks" and more in ("window", "both-sides"):
         more = "scores"
     options = {"weights": "softmax", **groups, **MORE[more]}
     assert_agrees(linattn.attention(*operands, target=target, **options), reference.attention(*operands, **options))
 
 
+@pytest.mark.parametrize("target", ("cpu", "nvvm-emulated"))
 @pytest.mark.parametrize("name", ("packed", "lengths"))
-def test_masks(name):
+def test_masks(name, target):
     operands, groups = CASES[name]()
     groups["mask"] = RNG.random(operands[1].shape[:2]) > 0.3
     options = {"weights": "softmax", "causal": True, **groups}
-    assert_agrees(linattn.attention(*operands, **options), reference.attention(*operands, **options))
+    assert_agrees(linattn.attention(*operands, target=target, **options), reference.attention(*operands, **options))
+
+
+def test_sequences_out_of_range_on_a_gpu():
+    """A launch checks no elements: what a length or a page breaks is NaN, and its neighbours are themselves."""
+    operands, groups = draw_pages()
+    options = {"weights": "softmax", "causal": True, "target": "nvvm-emulated"}
+    expected = linattn.attention(*operands, **options, **groups)
+    make = linattn._recurrence._plans.find(("grouped", "pages", (), None, True, None, None, None, "nvvm-emulated"))
+    for name, at, value in (("block_table", (1, 2), 45), ("block_table", (1, 0), -1), ("cache_seqlens", (1,), 81)):
+        wrong = {key: array.copy() for key, array in groups.items()}
+        wrong[name][at] = value
+        found = make((*operands, wrong["block_table"], wrong["cache_seqlens"]), None, None, False, None)
+        assert np.isnan(found[1]).all()
+        np.testing.assert_array_equal(found[[0, 2, 3]], expected[[0, 2, 3]])
 
 
 @pytest.mark.sampled(5)
@@ -243,7 +260,6 @@ REFUSED = (
     (lambda: (draw(), {"block_table": np.zeros((1, 2), int)}), "block_table: expected it only with cache_seqlens"),
     (lambda: (draw(), {"block_size": 4}), "block_size: expected it only with block_mask"),
     (lambda: (draw(), {"block_mask": np.ones((6, 6), bool)}), "block_mask: expected it only with block_size"),
-    (lambda: (draw(), {"cu_seqlens": ENDS, "target": "nvvm-emulated"}), "cu_seqlens: expected arrays in the memory of the CPU"),
     (lambda: (draw(4, 3, 80), {"cache_seqlens": np.int64([5, 81, 0, 1])}),
      r"cache_seqlens: expected lengths in \[0, 80\], but got 81 at 1"),
     (lambda: (draw(4, 3, 80), {"cache_seqlens": np.float32([5, 8, 0, 1])}), "cache_seqlens: expected .*int32 or int64"),

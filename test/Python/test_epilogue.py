@@ -16,6 +16,7 @@ FORMS = {
     "chunk": ("update(delta)", "form = chunk, chunk = 16"),
     "chunk-few": ("update(delta)", "form = chunk, chunk = 16, few = 8"),
     "add": ("", "form = chunk, chunk = 16"),
+    "add-few": ("", "form = chunk, chunk = 16, few = 8"),
     "tile": ("", "form = state_tile"),
 }
 NORMS = {

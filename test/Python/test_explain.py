@@ -108,6 +108,57 @@ def test_errors(qkv):
     assert linattn.scan(*qkv).any()
 
 
+def softmax(*operands, **options):
+    return linattn.attention(*operands, weights="softmax", **options)
+
+
+PAGES = np.zeros((4, 4, H, D), np.float32)
+RELATIVES = {
+    "linformer": (lambda q: (linattn.linformer, (q, q, q, np.ones((T, 4), np.float32)), {}), ["keys and values are summed to 4"]),
+    "nystrom": (lambda q: (linattn.nystrom, (q, q, q), {"landmarks": 4}), ["4 landmarks, means of segments", "by 6 iterations"]),
+    "nystrom-uneven": (lambda q: (linattn.nystrom, (q, q, q), {"landmarks": 5}), ["5 landmarks, products with weights"]),
+    "fnet": (lambda q: (linattn.fnet, (q,), {}), ["numpy.fft.rfft"]),
+    "hybrid": (
+        lambda q: (linattn.hybrid, (q, q, q, np.ones(H, np.float32)), {"window": 3}),
+        ["softmax in a window of 3, a scan over all tokens", "runs as a scan"],
+    ),
+    "packed": (lambda q: (softmax, (q, q, q), {"cu_seqlens": [0, 5, T]}), ["a loop over the sequences"]),
+    "lengths": (lambda q: (softmax, (q, q, q), {"cache_seqlens": np.int64([5])}), ["a loop over the sequences"]),
+    "pages": (
+        lambda q: (softmax, (q, PAGES, PAGES), {"cache_seqlens": np.int64([5]), "block_table": np.zeros((1, 3), np.int32)}),
+        ["pages are gathered side by side", "missed: attention: a kernel that reads pages where they lie"],
+    ),
+    "blocks": (
+        lambda q: (softmax, (q, q, q), {"block_mask": np.ones((3, 3), bool), "block_size": 4}),
+        ["a loop over the blocks of queries", "blocks are gathered", "missed: attention: a kernel that reads blocks"],
+    ),
+    "dropout": (
+        lambda q: (softmax, (q, q, q), {"dropout": 0.5, "seed": 1}),
+        ["drawn by Philox4x32-10", "missed: attention: the quadratic kernel with a running maximum: it has no draw"],
+    ),
+    "window": (lambda q: (softmax, (q, q, q), {"window": 3, "causal": True}), ["select-form: quadratic"]),
+    "s4d": (
+        lambda q: (linattn.s4d, (q[:, :4, 0], np.ones(4, np.float32), -np.ones((4, 2), np.complex64), np.ones((4, 2), np.complex64)), {}),
+        ["by selective_scan, discretised by zoh", "channels side by side in vectors", "missed: s4d: the convolution"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RELATIVES)
+def test_relatives_of_softmax(qkv, name):
+    make, expected = RELATIVES[name]
+    function, operands, options = make(qkv[0])
+    text = linattn.explain(function, *operands, **options)
+    for line in expected:
+        assert line in text, text
+
+
+def test_groups_on_a_gpu(qkv):
+    text = linattn.explain(softmax, *qkv, cu_seqlens=[0, 5, T], target="nvvm-emulated")
+    assert "a thread has a query and head" in text
+    assert "no kernel: it is in a parallel loop" in text
+
+
 LAYER = """
 func.func @layer(%q: tensor<2x2x?x64xf32>) -> tensor<2x2x?x64xf32> {
   %o = linattn.attention %q, %q, %q {causal} : (tensor<2x2x?x64xf32>, tensor<2x2x?x64xf32>, tensor<2x2x?x64xf32>) -> tensor<2x2x?x64xf32>

@@ -3,8 +3,10 @@ another, and their signatures and messages."""
 
 import inspect
 
+import ml_dtypes
 import numpy as np
 import pytest
+from conftest import assert_agrees
 
 import linattn
 from linattn import reference
@@ -312,6 +314,15 @@ def test_hgrn2_is_gla():
 # ----------------------------------------------------------------------------
 # Arrays and errors
 # ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gate", ("float16", "bfloat16", "float32"))
+def test_rfa_errs_by_its_denominators_alone(gate):
+    """Features of both signs make denominators near 0; the sums themselves are exact, whatever the gates' dtype."""
+    draw = Draw()
+    q, k, v, g = draw.q(), draw.k(), draw.v(), draw.decay().astype(getattr(ml_dtypes, gate, gate))
+    for options in ({"feature_map": "elu"}, {"normalize": False}):
+        assert_agrees(linattn.rfa(q, k, v, g, **options), reference.rfa(q, k, v, g, **options))
 
 
 def test_ranks():

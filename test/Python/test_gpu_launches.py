@@ -60,14 +60,22 @@ def test_every_public_function_is_there():
         assert min(int(threads) for _, threads in kernels) >= launches.WARP, row
 
 
-def test_functions_of_the_host_refuse_a_gpu(recorder):
-    """Code beside their kernels reads memory: the emulator runs it, a launch does not."""
-    q = launches.Device(np.zeros((1, 64, 2, 16), np.float32))
-    seed = launches.Device(np.zeros(1, np.int64))
-    with pytest.raises(linattn.UnsupportedError, match="landmarks: expected arrays in the memory of the CPU .* but got target='nvvm'"):
-        linattn.nystrom(q, q, q, landmarks=8)
-    with pytest.raises(linattn.UnsupportedError, match="seed: expected arrays in the memory of the CPU .* but got target='nvvm'"):
-        linattn.attention(q, q, q, weights="softmax", dropout=0.1, seed=seed)
+def test_blocks_are_launched(recorder):
+    """The mask is NumPy's; where its blocks start is put where q is, here by hand."""
+    q, numbers = launches.Device(np.zeros((2, 64, 4, 16), np.float32)), launches.Device(np.zeros(5, np.int64))
+    plan = linattn._recurrence._plans.find(("grouped", "blocks", (), 16, True, None, None, None, None))
+    recorded = recorder.record(lambda: plan((q, q, q, numbers, numbers), None, None, False, None))
+    # Gathered keys and values of 80 tokens, then a thread for every query and head.
+    assert [blocks * threads for _, blocks, threads in recorded] == [2 * 4 * 80 * 16] * 2 + [2 * 4 * 64]
+
+
+def test_elements_stay_on_the_gpu(recorder):
+    """Seeds, lengths and offsets are read by kernels; nothing is copied to the host."""
+    q, counts = launches.Device(np.zeros((1, 64, 2, 16), np.float32)), launches.Device(np.zeros(1, np.int32))
+    for options in ({"dropout": 0.1, "seed": counts}, {"cache_seqlens": counts}):
+        recorder.record(lambda options=options: linattn.attention(q, q, q, weights="softmax", **options))
+        calls = recorder.cuda.fakeCudaCalls().decode()
+        assert "cuLaunchKernel" in calls and "DtoH" not in calls, calls
 
 
 def draw(rng, *shape, dtype=np.float32):

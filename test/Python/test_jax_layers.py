@@ -36,7 +36,18 @@ LAYERS = {
     ),
     "fnet": (nn.FNet(SIZE), lambda: torch_nn.FNet(SIZE)),
 }  # fmt: skip
-WHOLE = ("linformer", "nystrom", "fnet")
+# Heads of other sizes, rotary embeddings and biases.
+SHARED = {"kv_heads": 2, "head_dim": 6, "bias": True}
+ROTARY = SHARED | {"rotary_base": 100.0}
+for _name, _options in {
+    "LinearAttention": ROTARY, "SlidingWindowAttention": ROTARY | {"window": 6}, "HybridAttention": ROTARY | {"window": 6},
+    "NystromAttention": ROTARY | {"landmarks": 5, "conv_size": 3}, "LinformerAttention": SHARED | {"length": 20, "rank": 6},
+    "GatedLinearAttention": {"kv_heads": 2, "head_dim": 6, "value_head_dim": 10},
+}.items():  # fmt: skip
+    LAYERS[f"{_name}-sizes"] = (
+        getattr(nn, _name)(SIZE, 4, **_options), lambda name=_name, options=_options: getattr(torch_nn, name)(SIZE, 4, **options)
+    )  # fmt: skip
+WHOLE = ("linformer", "nystrom", "fnet", "NystromAttention-sizes", "LinformerAttention-sizes")
 
 
 def error(found, expected):
@@ -75,7 +86,7 @@ def test_decoding(name):
     layer, params, _, x = make(name)
     x = jnp.asarray(x)
     whole, step = layer.apply(params, x), jax.jit(layer.apply)
-    prompt = 2 if name == "window" else 13  # shorter than the window, and longer
+    prompt = 2 if name in ("window", "SlidingWindowAttention-sizes") else 13  # shorter than the window, and longer
     y, cache = step(params, x[:, :prompt], layer.make_cache(2))
     outputs = [y]
     for t in range(prompt, T):
@@ -91,6 +102,31 @@ def test_packed():
     assert error(y[:, T:], layer.apply(params, x[1:, :9])) <= 5e-6
     following, _ = layer.apply(params, x[:, 9:10], cache)
     assert error(following[1], layer.apply(params, x[1:, :10])[0, 9:]) <= 5e-6
+
+
+def test_packed_positions():
+    """Rotary embeddings count the tokens of each sequence, behind those of its cache."""
+    layer, params, _, x = make("LinearAttention-sizes")
+    x = jnp.asarray(x)
+    packed = jnp.concatenate([x[:1, :10], x[1:, :9]], 1)
+    y, cache = layer.apply(params, packed, layer.make_cache(2), jnp.array([0, 10, 19]))
+    assert error(y[:, 10:], layer.apply(params, x[1:, :9])) <= 5e-6
+    assert error(y, layer.apply(params, packed, cu_seqlens=jnp.array([0, 10, 19]))) <= 5e-6
+    following, _ = layer.apply(params, jnp.concatenate([x[:1, 10:], x[1:, 9:10]], 1), cache, jnp.array([0, 7, 8]))
+    assert error(following[:, :7], layer.apply(params, x[:1])[:, 10:]) <= 5e-6
+    assert error(following[:, 7:], layer.apply(params, x[1:, :10])[:, 9:]) <= 5e-6
+
+
+def test_dropout():
+    _, params, _, x = make("linear")
+    layer, x = nn.LinearAttention(SIZE, 4, kv_heads=2, dropout=0.25), jnp.asarray(x)
+    whole, keys = layer.apply(params, x), jax.random.split(jax.random.key(3))
+    dropped = [np.asarray(layer.apply(params, x, key=key)) for key in keys]
+    for y in dropped:
+        np.testing.assert_allclose(y[y != 0], np.asarray(whole)[y != 0] / 0.75, rtol=1e-6)
+        assert abs((y == 0).mean() - 0.25) < 0.05
+    assert ((dropped[0] == 0) != (dropped[1] == 0)).any()
+    np.testing.assert_array_equal(jax.jit(layer.apply)(params, x, key=keys[0]), dropped[0])
 
 
 def test_shared_projection():
@@ -129,6 +165,12 @@ def test_refusals_of_whole_sequences(name):
 def test_refusals():
     with pytest.raises(ValueError, match="heads: expected a number that divides hidden_size, 32, but got 5"):
         nn.GatedDeltaNet(SIZE, 5)
+    with pytest.raises(ValueError, match="head_dim: expected an even number with rotary_base, but got 5"):
+        nn.LinearAttention(SIZE, 4, head_dim=5, rotary_base=1e4)
+    with pytest.raises(ValueError, match="head_dim: expected a positive integer, but got 0"):
+        nn.GatedDeltaNet(SIZE, 2, head_dim=0)
+    with pytest.raises(ValueError, match=r"dropout: expected a number in \[0, 1\), but got 1.0"):
+        nn.FNet(SIZE, dropout=1.0)
     with pytest.raises(ValueError, match="head_dim: expected a number that divides expand"):
         nn.Mamba2(SIZE, head_dim=60)
     with pytest.raises(ValueError, match="groups: expected a number that divides the heads, 4, but got 3"):

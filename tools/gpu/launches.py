@@ -35,7 +35,7 @@ NEEDED = {"gated_deltaproduct": {"num_householder": 2}, "lightning": {"layer_idx
 # Public names whose calls launch no kernels of their own on a GPU.
 ELSEWHERE = {
     "other names of the functions here": {"conv", "fla"},
-    "they run on the CPU": {"nystrom", "onnx_causal_conv_with_state", "onnx_linear_attention", "reference", "weights"},
+    "they run on the CPU": {"onnx_causal_conv_with_state", "onnx_linear_attention", "reference", "weights"},
     "by the Fourier transform of the arrays' library, and by selective_scan": {"fnet", "s4d"},
     "objects; methods of State and StatePool are here": {"Kernel", "RandomProjection", "Report", "State", "StatePool", "UnsupportedError"},
     "settings, models and texts": {"__version__", "block_mask", "compile", "convert", "costs", "deadline", "explain", "feature_maps", "get_num_threads",
@@ -138,6 +138,8 @@ def _others(dtype, gates):
     yield "attention", "causal, favor", lambda: linattn.attention(q, k, v, causal=True, feature_map=favor), columns
     weight = _array(str(D), "float32")
     sums, share = _array(f"{T} 256", dtype), _array(str(H), "float32")
+    yield "nystrom", "64 landmarks", lambda: linattn.nystrom(q, k, v, landmarks=64), rows
+    yield from _groups(q, k, v, dtype)
     yield "linformer", "", lambda: linattn.linformer(q, k, v, sums), rows
     yield "hybrid", "", lambda: linattn.hybrid(q, k, v, share, window=128), columns
     yield "output_norm", "", lambda: linattn.output_norm(q, weight=weight), rows
@@ -153,6 +155,23 @@ def _others(dtype, gates):
     u, A, P = tokens(B, H * D, T), _array(f"{H * D} {n}", "float32"), tokens(B, n, T)
     yield "selective_scan", "softplus", lambda: linattn.selective_scan(u, u, A, P, P, z=u, delta_softplus=True), B * H * D
     yield from _steps(dtype, gates)
+
+
+def _groups(q, k, v, dtype):
+    """Softmax attention whose seed or groups are in the memory of the GPU."""
+    import linattn
+
+    def attend(*tokens, **options):
+        return linattn.attention(*tokens, weights="softmax", causal=True, **options)
+
+    rows = B * T * H
+    seed, counts, pages = _array("1", "int64"), _array("B", "int32"), _array("B 16", "int32")
+    packed, offsets = [_array(f"1 {2 * T} {H} {D}", dtype)] * 3, _array("5", "int32")
+    pool = [_array(f"32 64 {H} {D}", dtype)] * 2
+    yield "attention", "softmax, dropout", lambda: attend(q, k, v, dropout=0.1, seed=seed), rows
+    yield "attention", "softmax, packed", lambda: attend(*packed, cu_seqlens=offsets), rows
+    yield "attention", "softmax, lengths", lambda: attend(q, k, v, cache_seqlens=counts), rows
+    yield "attention", "softmax, pages", lambda: attend(q, *pool, cache_seqlens=counts, block_table=pages), rows
 
 
 def _steps(dtype, gates):

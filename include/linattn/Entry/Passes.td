@@ -170,6 +170,32 @@ def LinAttnSeparateDestinationsPass
   ];
 }
 
+def LinAttnRemarkChoicesPass
+    : Pass<"linattn-remark-choices", "::mlir::func::FuncOp"> {
+  let summary = "Report what the author of a function chose, as remarks";
+  let description = [{
+    A program that writes a function has made choices that no pass sees, such as how
+    the landmarks of a Nyström attention are formed. It states them as attributes, and
+    this pass makes remarks of them under the function's name: passed ones of
+    `linattn.chosen`, missed ones of `linattn.refused`. The attributes are removed.
+
+    Before:
+
+    ```mlir
+    func.func @nystrom(…) attributes {linattn.chosen = ["landmarks are means of segments of one length"]}
+    ```
+
+    After, with the remark `passed: nystrom: landmarks are means of segments of one length`:
+
+    ```mlir
+    func.func @nystrom(…)
+    ```
+  }];
+  let statistics = [
+    Statistic<"numChoices", "num-choices", "Number of choices that were reported">
+  ];
+}
+
 def LinAttnUpdateInPlacePass
     : Pass<"linattn-update-in-place", "::mlir::func::FuncOp"> {
   let summary = "Let the caller of an entry update a state in place";

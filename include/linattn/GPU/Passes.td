@@ -177,6 +177,35 @@ def LinAttnLaunchCopiesPass : Pass<"linattn-launch-copies"> {
   ];
 }
 
+def LinAttnSinkHostScalarsPass : Pass<"linattn-sink-host-scalars"> {
+  let summary = "Compute scalars of floats and of elements in the loops that use them";
+  let description = [{
+    The host of a launch computes with sizes. A float that an outermost
+    `scf.parallel` uses, or an element of an array of integers, such as the seed of a dropout,
+    is computed in the loop's body instead, so that the kernel does it. Elements must be
+    of an argument that nothing writes to. Bounds of loops stay on the host.
+
+    Before:
+
+    ```mlir
+    %seed = memref.load %seeds[%c0] : memref<?xi64>
+    scf.parallel (%i) = (%c0) to (%n) step (%c1) { … %seed … }
+    ```
+
+    After:
+
+    ```mlir
+    scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+      %seed = memref.load %seeds[%c0] : memref<?xi64>
+      …
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSunk", "num-sunk", "Number of scalars that loops compute themselves">
+  ];
+}
+
 def LinAttnMapLoopsToThreadsPass : Pass<"linattn-map-loops-to-threads"> {
   let summary = "Launch parallel loops, an iteration for a thread, a warp or a block";
   let description = [{

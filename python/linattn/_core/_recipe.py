@@ -26,6 +26,7 @@ class Recipe:
     Args:
       what: the function that is called, as messages call it.
       text: (dtype, extents, types) -> the function as MLIR.
+      device_text: the same for a GPU, where that is another one.
       resolve: (on_device) -> the target.
       refuse: raises an error of the compiler in the user's terms.
       operands, rules, state, output, has_state, returns_state, wide_state, snapshots: as
@@ -34,12 +35,12 @@ class Recipe:
 
     def __init__(
         self, what, text, resolve, refuse, operands, rules, state, output, has_state, returns_state,
-        wide_state=False, snapshots=(),
+        wide_state=False, snapshots=(), device_text=None,
     ):  # fmt: skip
         self.what, self.text, self.resolve, self.refuse = what, text, resolve, refuse
         self.operands, self.rules, self.state, self.output = list(operands), list(rules), list(state), output
         self.has_state, self.returns_state, self.wide_state = has_state, returns_state, wide_state
-        self.snapshots = list(snapshots)
+        self.snapshots, self.device_text = list(snapshots), device_text or text
         # The name of a maker and its arguments, once the plan is remembered by them.
         self.key = None
         # Numbers -> the plan that has them as constants; of a plan whose operands they are.
@@ -48,7 +49,7 @@ class Recipe:
 
     def __call__(self, dtype, extents, types, on_device, sequences=0, tokens=0):
         chosen = self.resolve(on_device)
-        text = self.text(dtype, extents, types)
+        text = (self.device_text if chosen.startswith("nvvm") else self.text)(dtype, extents, types)
         try:
             return _linattn.compile(text, "", f"<{self.what}>", chosen, sequences=sequences, tokens=tokens)
         except ValueError as error:

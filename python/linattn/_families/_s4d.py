@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._core._arrays import dtype_name, library_of
 from .._core._checks import check_choice
+from .._core._notes import note
 from ._beyond import selective_scan
 
 __all__ = ["s4d"]
@@ -54,6 +55,8 @@ def s4d(
         raise ValueError(f"dt: expected shape {channels or '(C,)'}, one for each channel, but got {getattr(dt, 'shape', dt)}")
     if A.ndim != 2 or A.shape[0] != channels[0]:
         raise ValueError(f"A: expected shape ({channels[0]}, S), but got {tuple(A.shape)}")
+    note(f"passed: s4d: the recurrence by selective_scan, discretised by {method}")
+    note("missed: s4d: the convolution with its kernel of T numbers: it has no state to go on from")
     step = dt[:, None]
     z = A * step
     if method == "zoh":

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import linattn
 
 __all__ = [
-    "Attention", "Layer", "Projected", "check_sizes", "dense", "draw_conv", "draw_dense", "draw_rates", "draw_steps",
+    "Attention", "Layer", "Projected", "RotaryAttention", "check_sizes", "dense", "draw_conv", "draw_dense", "draw_rates", "draw_steps",
     "merge", "split",
 ]  # fmt: skip
 
@@ -64,6 +64,15 @@ def merge(x):
     return x.reshape(*x.shape[:-2], -1)
 
 
+def rotate(x, positions, base):
+    """Rotary embedding of ``[B, T, H, D]``: the halves of a head are the two coordinates."""
+    half = x.shape[-1] // 2
+    angles = positions[..., None].astype(jnp.float32) * base ** (-jnp.arange(half, dtype=jnp.float32) / half)
+    cos, sin = (function(angles)[..., None, :] for function in (jnp.cos, jnp.sin))
+    first, second = jnp.split(x.astype(jnp.float32), 2, axis=-1)
+    return jnp.concatenate([first * cos - second * sin, second * cos + first * sin], -1).astype(x.dtype)
+
+
 class Calls:
     """The calls of one `apply`, and the cache that they leave."""
 
@@ -101,6 +110,22 @@ class Calls:
         self.after |= {"keys": k[:, T:], "values": v[:, T:], "length": jnp.minimum(length + T, room)}
         return linattn.attention(q, k, v, mask=mask, **options)
 
+    def positions(self, count):
+        """How many tokens of its sequence come before each of these, ``[T]`` or ``[B, T]``."""
+        places, before = jnp.arange(count), None if self.before is None else self.before["position"]
+        if self.cu_seqlens is None:
+            if before is None:
+                return places
+            self.after["position"] = before + count
+            return places + before[:, None]
+        offsets = jnp.asarray(self.cu_seqlens)
+        row = jnp.searchsorted(offsets[1:], places, side="right")
+        places -= offsets[row]
+        if before is None:
+            return places
+        self.after["position"] = before + jnp.diff(offsets).astype(before.dtype)
+        return places + before[row]
+
     def finish(self, y):
         return y if self.before is None else (y, self.after)
 
@@ -111,10 +136,16 @@ _WHY = "whose tokens depend on all others"
 @dataclasses.dataclass(frozen=True)
 class Layer:
     hidden_size: int
+    _: dataclasses.KW_ONLY
+    dropout: float = 0.0
 
     _sees_all = False  # every token depends on all others of its row
 
-    def apply(self, params, x, cache=None, cu_seqlens=None):
+    def __post_init__(self):
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout: expected a number in [0, 1), but got {self.dropout}")
+
+    def apply(self, params, x, cache=None, cu_seqlens=None, key=None):
         """The layer's output for every token.
 
         Args:
@@ -122,6 +153,7 @@ class Layer:
           x: ``[B, T, hidden_size]``.
           cache: what `make_cache` or a former call has made.
           cu_seqlens: ``[N + 1]`` offsets of packed sequences, B = 1; a cache then has N rows.
+          key: of the `dropout` of the output, in training; without one nothing is dropped.
 
         Returns:
           ``[B, T, hidden_size]``, or given a cache ``(y, the cache after these tokens)``.
@@ -132,7 +164,11 @@ class Layer:
             if self._sees_all and given is not None:
                 raise ValueError(f"{name}: expected None for {type(self).__name__}, {_WHY}, but got one")
         calls = Calls(cache, cu_seqlens)
-        return calls.finish(self._mix(params, x, calls))
+        y = self._mix(params, x, calls)
+        if key is not None and self.dropout:
+            kept = jax.random.bernoulli(key, 1 - self.dropout, y.shape)
+            y = jnp.where(kept, y / (1 - self.dropout), 0).astype(y.dtype)
+        return calls.finish(y)
 
     def make_cache(self, batch, dtype=jnp.float32):
         """The cache before the first token; `dtype` is that of the tokens."""
@@ -144,15 +180,19 @@ class Layer:
 @dataclasses.dataclass(frozen=True)
 class Projected(Layer):
     heads: int
+    _: dataclasses.KW_ONLY
+    head_dim: int | None = None
 
     def __post_init__(self):
-        if self.hidden_size % self.heads:
+        super().__post_init__()
+        check_sizes(**({} if self.head_dim is None else {"head_dim": self.head_dim}))
+        if self.head_dim is None and self.hidden_size % self.heads:
             raise ValueError(f"heads: expected a number that divides hidden_size, {self.hidden_size}, but got {self.heads}")
 
-    def _draw_projections(self, key, sizes, dtype, conv_size=None):
+    def _draw_projections(self, key, sizes, dtype, conv_size=None, bias=False):
         params = {}
         for (name, (size, out)), part in zip(sizes.items(), jax.random.split(key, len(sizes))):
-            params[f"{name}_proj"] = draw_dense(part, size, out, dtype)
+            params[f"{name}_proj"] = draw_dense(part, size, out, dtype, bias)
             if conv_size is not None and name in "qkv":
                 params[f"{name}_conv1d"] = draw_conv(part, out, conv_size, dtype)
         return params
@@ -161,6 +201,8 @@ class Projected(Layer):
 @dataclasses.dataclass(frozen=True)
 class Attention(Projected):
     kv_heads: int | None = None
+    _: dataclasses.KW_ONLY
+    bias: bool = False
 
     def __post_init__(self):
         super().__post_init__()
@@ -169,15 +211,38 @@ class Attention(Projected):
 
     @property
     def _sizes(self):
-        head = self.hidden_size // self.heads
-        return head, self.kv_heads or self.heads
+        return self.head_dim or self.hidden_size // self.heads, self.kv_heads or self.heads
 
     def init(self, key, dtype=jnp.float32):
         head, kv_heads = self._sizes
-        inner = (self.hidden_size, kv_heads * head)
-        return self._draw_projections(
-            key, {"q": (self.hidden_size,) * 2, "k": inner, "v": inner, "o": (self.hidden_size,) * 2}, dtype
-        )
+        size, outer, inner = self.hidden_size, self.heads * head, kv_heads * head
+        sizes = {"q": (size, outer), "k": (size, inner), "v": (size, inner), "o": (outer, size)}
+        return self._draw_projections(key, sizes, dtype, bias=self.bias)
 
-    def _project(self, params, x):
-        return (split(dense(params[f"{name}_proj"], x), self._sizes[0]) for name in "qkv")
+    def _project(self, params, x, calls):
+        return tuple(split(dense(params[f"{name}_proj"], x), self._sizes[0]) for name in "qkv")
+
+
+@dataclasses.dataclass(frozen=True)
+class RotaryAttention(Attention):
+    _: dataclasses.KW_ONLY
+    rotary_base: float | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.rotary_base is not None and self._sizes[0] % 2:
+            raise ValueError(f"head_dim: expected an even number with rotary_base, but got {self._sizes[0]}")
+
+    def make_cache(self, batch, dtype=jnp.float32):
+        cache = super().make_cache(batch, dtype)
+        return cache if self.rotary_base is None else cache | {"position": jnp.zeros(batch, jnp.int32)}
+
+    def _cached(self):
+        return {}
+
+    def _project(self, params, x, calls):
+        q, k, v = super()._project(params, x, calls)
+        if self.rotary_base is None:
+            return q, k, v
+        positions = calls.positions(x.shape[1])
+        return *(rotate(token, positions, self.rotary_base) for token in (q, k)), v

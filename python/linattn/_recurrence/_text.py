@@ -7,6 +7,7 @@ one token at a time is decoding, which has kernels of its own.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -113,6 +114,8 @@ class _Function:
             self.map_operands = {name: entry for (name, _, _), entry in zip(operands, maps)}
         self.state_rows = self.features("k" if "k" in sides else "q")
         self.arguments, self.lines, self.results = [], [], []
+        # Remarks about the text itself: choices, and alternatives that were refused.
+        self.chosen, self.refused = [], []
         self.types = {}
 
     def argument(self, name, type_):
@@ -340,7 +343,10 @@ class _Function:
 
     def finish(self, name, results):
         types = ", ".join(self.types[result] for result in results)
-        header = f"func.func @{name}({', '.join(self.arguments)}) -> ({types}) {{"
+        remarks = {"linattn.chosen": self.chosen, "linattn.refused": self.refused}
+        remarks = [f"{key} = {json.dumps(texts, ensure_ascii=False)}" for key, texts in remarks.items() if texts]
+        attributes = f"attributes {{{', '.join(remarks)}}} " if remarks else ""
+        header = f"func.func @{name}({', '.join(self.arguments)}) -> ({types}) {attributes}{{"
         tail = f"  return {', '.join(results)} : {types}"
         return "\n".join([header, *self.lines, tail, "}", ""])
 

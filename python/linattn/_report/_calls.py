@@ -12,7 +12,7 @@ import numpy as np
 
 import linattn
 
-from .. import _linattn
+from .._compiler._explain import explain_call
 from .._core import _arrays
 from .._families._family import Family
 from .._families._named import families
@@ -156,7 +156,7 @@ class Call:
         """The compiler's remarks, a line each; of what PyTorch computes, that."""
         if self.name == "softmax":
             return ["computed by PyTorch: scaled_dot_product_attention"]
-        return (_linattn.explain(self.run) or "no remarks").splitlines()
+        return (explain_call(self.run) or "no remarks").splitlines()
 
     def _token(self, t):
         return {name: self._cut(name, value, slice(t, t + 1)) for name, value in self.arguments.items()}

@@ -60,7 +60,7 @@ def _make_plan(dropout, no_mask, causal, scale, softcap, target):
         writer = _Writer(dtype, extents, scale)
         return writer.write(dropout, causal, softcap, types[0][2], not no_mask)
 
-    return make_plan("attention", text, operands, [], target, host="seed")
+    return make_plan("attention", text, operands, [], target)
 
 
 makers["dropout"] = _make_plan
@@ -71,6 +71,8 @@ class _Writer(Module):
 
     def write(self, dropout, causal, softcap, seed_type, has_mask):
         s, scalar = self.sizes, self.scalar
+        self.chosen = [f"scores of {_ROWS} queries at a time in memory; weights drawn by Philox4x32-10 of their places"]
+        self.refused = ["the quadratic kernel with a running maximum: it has no draw of weights"]
         q, k, v = self.wide_tokens()
         # The loop's body has its own names.
         seed = self.argument("seed", f"tensor<?x{seed_type}>")

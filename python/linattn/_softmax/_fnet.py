@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._core._arrays import library_of
+from .._core._notes import note
 
 __all__ = ["fnet"]
 
@@ -32,6 +33,7 @@ def fnet(x):
     if "float" not in str(x.dtype):
         raise TypeError(f"x: expected a floating-point dtype, but got {x.dtype}")
     (T, D), dtype = x.shape[-2:], x.dtype
+    note(f"passed: fnet: half of the features by {library.__name__}.fft.rfft over {T} tokens, half of the tokens by irfft over {D}")
     if "16" in str(dtype):
         x = _cast(x, library.float32)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 
-from .._core._checks import UnsupportedError
 from .._core._literals import float_literal
 from .._core._plain import without_places
 from .._core._recipe import Recipe, makers
@@ -33,6 +32,7 @@ _GROUPS = {
     "pages": lambda keys: [("block_table", "positions", "B Tm"), ("cache_seqlens", "counts", "B")],
     "blocks": lambda keys: [("block_starts", "positions", "Ts"), ("block_numbers", "positions", "Ti")],
 }
+_NAMES = {"packed": "sequences", "lengths": "sequences", "pages": "sequences", "blocks": "blocks of queries"}
 
 
 def make_grouped_plan(kind, given, block_size, causal, scale, pattern, softcap, target):
@@ -52,34 +52,33 @@ def make_grouped_plan(kind, given, block_size, causal, scale, pattern, softcap, 
     layouts = {"mask": ("mask", "B T" if same else "B Tk"), "slopes": ("gate", "Ho"), "sinks": ("gate", "Ho")}
     operands += [(name, *layouts[name]) for name in ("mask", "slopes", "sinks") if name in given]
 
-    def text(dtype, extents, types):
+    def write(make, dtype, extents, types):
         options = _text.Options(
             weights="softmax", causal=causal, pattern=pattern, softcap=softcap, gates=given,
             scale=extents["K"] ** -0.5 if scale is None else scale,
         )  # fmt: skip
-        writer = _Writer(options, _text.Sizes.of(dtype, extents), kind, block_size, extents)
+        writer = make(options, _text.Sizes.of(dtype, extents), kind, block_size, extents)
         return writer.write([(name, *type_[1:]) for (name, _, _), type_ in zip(operands, types)])
 
-    def resolve(on_device):
-        chosen = _plans.resolve_target(target, on_device)
-        if chosen.startswith("nvvm"):
-            name = operands[0][0]
-            raise UnsupportedError(f"{name}: expected arrays in the memory of the CPU with it, but got target={chosen!r}")
-        return chosen
+    def device_text(*call):
+        from ._grouped_device import DeviceWriter
+
+        return write(DeviceWriter, *call)
 
     def refuse(error):
         raise ValueError(without_places(error)) from None
 
     return Recipe(
-        "attention", text, resolve, refuse, tokens + operands, ["H = max(Hk, Hv)", "Ho = max(Hq, H)"], [],
-        ("out", "tokens", "B T Ho V"), False, False,
+        "attention", lambda *call: write(Writer, *call), lambda on_device: _plans.resolve_target(target, on_device),
+        refuse, tokens + operands, ["H = max(Hk, Hv)", "Ho = max(Hq, H)"], [],
+        ("out", "tokens", "B T Ho V"), False, False, device_text=device_text,
     ).plan(fixes_heads=True)  # fmt: skip
 
 
 makers["grouped"] = make_grouped_plan
 
 
-class _Writer(_text._Function):
+class Writer(_text._Function):
     """Writes the loop over the groups, whose number is %n."""
 
     def __init__(self, options, sizes, kind, block_size, extents):
@@ -87,7 +86,8 @@ class _Writer(_text._Function):
         self.kind, self.block_size, self.extents = kind, block_size, extents
         self.batch = None if kind == "blocks" else 1
 
-    def write(self, others):
+    def open(self, others):
+        """Writes the arguments, sizes and the destination."""
         s = self.sizes
         if self.kind == "pages":
             block = self.extents.get("Tb")
@@ -96,24 +96,30 @@ class _Writer(_text._Function):
             shapes = {"q": (None, s.Hq, s.T, s.K), "k": (None, s.Hk, s.Tk, s.K), "v": (None, s.Hv, s.Tk, s.V)}
         for name, shape in shapes.items():
             self.argument(name, _tensor(*shape, self.dtype))
-        self.index_types = {}
+        self.index_types, self.constants = {}, set()
         for name, rank, dtype in others:
             shape = {"slopes": (s.Ho,), "sinks": (s.Ho,), "mask": (None, s.Tk)}.get(name, (None,) * rank)
             self.argument(name, _tensor(*shape, dtype))
             self.index_types[name] = dtype
-        self.constants = set()
         self.number("B", self.size("q", 0))
         self.number("T", self.size("q", 2))
         dest = self.empty("dest", _tensor(None, s.Ho, s.T, s.V, self.dtype), "%B", None, None if s.T else "%T")
         self.types["%done"] = self.types[dest]
+
+    def write(self, others):
+        self.open(others)
+        self.chosen = [f"a loop over the {_NAMES[self.kind]}, each a call of the quadratic kernel on slices"]
+        if self.kind in ("pages", "blocks"):
+            self.chosen.append(f"keys and values of a group's {self.kind} are gathered side by side, once for all of its queries")
+            self.refused = [f"a kernel that reads {self.kind} where they lie: there is none yet"]
         count = self.count_groups()
         outside, self.lines = self.lines, []
         # Constants of the loop's body stand in front of it, where all see them.
         body = self.write_group()
         constants = [f"  %i{value} = arith.constant {value} : index" for value in sorted(self.constants)]
-        type_ = self.types[dest]
+        type_ = self.types["%done"]
         lines = [
-            *constants, *outside, f"  %o = scf.for %n = %i0 to {count} step %i1 iter_args(%done = {dest}) -> ({type_}) {{",
+            *constants, *outside, f"  %o = scf.for %n = %i0 to {count} step %i1 iter_args(%done = %dest) -> ({type_}) {{",
             *body, f"  scf.yield %next : {type_}", "  }",
         ]  # fmt: skip
         self.lines, self.types["%o"] = lines, type_
@@ -172,20 +178,29 @@ class _Writer(_text._Function):
         )
         keys, values, mask = self.place_keys()
         into = self.slice("into", "%done", (row, "0", first, "0"), (b, s.Ho, length, s.V), (batch, s.Ho, None, s.V))
-        operands = [queries, keys, values]
-        text = f"linattn.quadratic {queries}, {keys}, {values}"
-        scale = [] if "%scale" in self.types else ["scale"]
-        for name, value in (("mask", mask), *((name, f"%{name}") for name in ("scale", "slopes", "sinks"))):
-            if name in self.options.gates or value in self.types:
-                text += f" {name}({value})"
-                operands.append(value)
-        text += f" weights(softmax) into({into}){self.attributes('causal', 'pattern', 'softcap', *scale)}"
-        self.op(["part"], text, [*operands, into], [self.types[into]])
+        others = {"mask": mask} if mask else {}
+        for name in ("scale", "slopes", "sinks"):
+            if name in self.options.gates or f"%{name}" in self.types:
+                others[name] = f"%{name}"
         self.lines.append(
-            f"  %next = tensor.insert_slice %part into %done[{row}, 0, {first}, 0] [{b}, {s.Ho}, {length}, {s.V}] "
-            f"[{_ALL}] : {self.types[into]} into {self.types['%done']}"
+            self.write_op(
+                [queries, keys, values], others, into, (row, "0", first, "0"), (b, s.Ho, length, s.V), parallel=False
+            )
         )
         return self.lines
+
+    def write_op(self, operands, others, into, offsets, sizes, parallel):
+        """The op on a group; returns the line that inserts its output into %done."""
+        text = f"linattn.quadratic {', '.join(operands)}"
+        text += "".join(f" {name}({value})" for name, value in others.items())
+        scale = [] if "scale" in others else ["scale"]
+        text += f" weights(softmax) into({into}){self.attributes('causal', 'pattern', 'softcap', *scale)}"
+        self.op(["part"], text, [*operands, *others.values(), into], [self.types[into]])
+        insert = "  tensor.parallel_insert_slice" if parallel else "  %next = tensor.insert_slice"
+        return (
+            f"{insert} %part into %done[{', '.join(offsets)}] [{', '.join(map(str, sizes))}] [{_ALL}] "
+            f": {self.types[into]} into {self.types['%done']}"
+        )
 
     def place_queries(self):
         """(row of the batch, first token, number of tokens)."""

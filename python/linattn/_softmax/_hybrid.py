@@ -24,7 +24,7 @@ def hybrid(
 
         o = share · softmax_window(scale · q kᵀ) v + (1 − share) · linear(φ(q) φ(k)ᵀ) v
 
-    in one compiled function, which reads the tokens for both. See Arora et al., "Simple linear attention
+    in one compiled function of three passes. See Arora et al., "Simple linear attention
     language models balance the recall-throughput tradeoff" (Based), 2024.
 
     Args:
@@ -72,6 +72,8 @@ makers["hybrid"] = _make_plan
 
 def _hybrid_text(options, sizes, others, maps, window, scale):
     f = _text._Function(options, sizes, maps)
+    f.chosen = [f"softmax in a window of {window}, a scan over all tokens, then their mix: three passes"]
+    f.refused = ["one pass over blocks of tokens: no more tasks than heads, where the window has one for every few queries"]
     tokens = f.token_arguments()
     mapped = f.mapped_tokens(tokens)
     ((rank, dtype),) = others

@@ -64,6 +64,7 @@ def _linformer_text(dtype, extents, types, scale):
     module, R = Module(dtype, extents, scale), extents["R"]
     q, k, v = module.wide_tokens()
     s = module.sizes
+    module.chosen = [f"keys and values are summed to {R} each by products of matrices; softmax of [T, {R}] scores"]
     projections = []
     for name, heads, (_, rank, scalar) in zip("ef", (s.Hk, s.Hv), types):
         shape = (s.Tk, R) if rank == 2 else (heads, s.Tk, R)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core._checks import UnsupportedError, check_flag
+from .._core._checks import check_flag
 from .._core._plain import without_places
 from .._core._recipe import Recipe
 from .._recurrence import _plans, _text
@@ -84,28 +84,21 @@ class Module(_text._Function):
         return f"%{name}"
 
 
-def make_plan(what, text, operands, rules, target, results=(), host=None):
+def make_plan(what, text, operands, rules, target, results=()):
     """A plan of a function of q, k, v `[B, T, H, D]` and `operands`, whose heads are known.
 
     Args:
       text: (dtype, extents, types of operands) -> the function as MLIR.
       rules: of sizes, beside that of the heads of the result.
       results: results beside the output, in the type of sums, described as operands are.
-      host: the operand with which the call is on a CPU alone: code beside the kernels reads memory.
     """
     target = _plans.parse_target(target)
-
-    def resolve(on_device):
-        chosen = _plans.resolve_target(target, on_device)
-        if host and chosen == "nvvm":
-            raise UnsupportedError(f"{host}: expected arrays in the memory of the CPU with it, but got target='nvvm'")
-        return chosen
 
     def refuse(error):
         raise ValueError(without_places(error)) from None
 
     return Recipe(
-        what, text, resolve, refuse,
+        what, text, lambda on_device: _plans.resolve_target(target, on_device), refuse,
         [*TOKENS, *operands], ["H = max(Hk, Hv)", "Ho = max(Hq, H)", *rules], list(results),
         ("out", "tokens", "B T Ho V"), False, bool(results),
     ).plan(fixes_heads=True)  # fmt: skip

@@ -86,7 +86,7 @@ def _make_plan(landmarks, divides, iterations, return_residual, causal, scale, t
         return _nystrom_text(dtype, extents, landmarks, divides, iterations, return_residual, scale)
 
     results = [("residual", "state", "N Ho")] if return_residual else []
-    return make_plan("nystrom", text, [], [], target, results, host="landmarks")
+    return make_plan("nystrom", text, [], [], target, results)
 
 
 makers["nystrom"] = _make_plan
@@ -95,6 +95,11 @@ makers["nystrom"] = _make_plan
 def _nystrom_text(dtype, extents, m, divides, iterations, return_residual, scale):
     f = Module(dtype, extents, scale)
     s, scalar = f.sizes, f.scalar
+    means = "means of segments of one length" if divides else "products with weights, since their number does not divide the tokens"
+    f.chosen = [
+        f"{m} landmarks, {means}; softmax of [T, {m}], [{m}, {m}] and [{m}, T] scores",
+        f"pseudo-inverse by {iterations} iterations of four products; return_residual=True returns how far it is from its limit",
+    ]  # fmt: skip
     q, k, v = f.wide_tokens()
     f.lines.append(f"  %zero = arith.constant 0.0 : {scalar}")
     f.lines.append(f"  %one = arith.constant 1.0 : {scalar}")
@@ -218,7 +223,8 @@ def _pseudo_inverse(f, a, batch, m, iterations):
     body = [
         f"%n = arith.constant 0.25 : {scalar}", f"%0 = arith.mulf %x0, %n : {scalar}", f"linalg.yield %0 : {scalar}",
     ]  # fmt: skip
-    f.generic("z1", [_MATRIX, _MATRIX], _PARALLEL, [product], empty, body)
+    # In the place of Z, whose sizes are then those of the loop's result.
+    f.generic("z1", [_MATRIX, _MATRIX], _PARALLEL, [product], "%z", body)
     lines = f.lines[count:]
     del f.lines[count:]
     for name, number in (("first", 0), ("step", 1), ("last", iterations)):

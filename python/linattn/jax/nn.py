@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import linattn
 
 from .._jax._layers import (
-    Attention, Layer, Projected, check_sizes, dense, draw_conv, draw_dense, draw_rates, draw_steps, merge, split,
+    Attention, Layer, Projected, RotaryAttention, check_sizes, dense, draw_conv, draw_dense, draw_rates, draw_steps, merge, split,
 )  # fmt: skip
 from .._maps import _features
 
@@ -36,13 +36,17 @@ __all__ = [
 
 
 @dataclasses.dataclass(frozen=True)
-class LinearAttention(Attention):
+class LinearAttention(RotaryAttention):
     """Linear attention, causal: `linattn.torch.nn.LinearAttention`.
 
     Args:
       hidden_size, heads: of the tokens, of the queries.
       kv_heads: of keys and values; as many unless given, else a divisor.
       feature_map: what `linattn.attention` takes.
+      head_dim: hidden_size / heads unless given.
+      rotary_base: of rotary embeddings; none unless given.
+      bias: of the four projections.
+      dropout: of the output, where `apply` gets a key.
     """
 
     feature_map: str = "elu"
@@ -54,10 +58,11 @@ class LinearAttention(Attention):
     def make_cache(self, batch, dtype=jnp.float32):
         head, kv_heads = self._sizes
         shape = (batch, kv_heads, head)
-        return {"state": linattn.State(jnp.zeros((*shape, head)), jnp.zeros(shape))}
+        state = linattn.State(jnp.zeros((*shape, head)), jnp.zeros(shape))
+        return super().make_cache(batch, dtype) | {"state": state}
 
     def _mix(self, params, x, calls):
-        q, k, v = self._project(params, x)
+        q, k, v = self._project(params, x, calls)
         o = calls.recur(
             linattn.scan, q, k, v, returns="return_state", feature_map=self.feature_map, normalize=True,
             scale=1.0,
@@ -75,24 +80,29 @@ class GatedLinearAttention(Projected):
       gate_rank: of the two projections to decays.
       gate_normalizer: divides the logarithms of the decays.
       norm_eps: of the output norm.
+      head_dim: half of hidden_size / heads unless given.
+      value_head_dim: hidden_size / heads unless given.
+      dropout: of the output, where `apply` gets a key.
     """
 
     kv_heads: int | None = None
     gate_rank: int = 16
     gate_normalizer: float = 16.0
     norm_eps: float = 1e-5
+    _: dataclasses.KW_ONLY
+    value_head_dim: int | None = None
 
     @property
     def _sizes(self):
-        head = self.hidden_size // self.heads
-        return max(head // 2, 1), head, self.kv_heads or self.heads
+        size = self.hidden_size // self.heads
+        return self.head_dim or max(size // 2, 1), self.value_head_dim or size, self.kv_heads or self.heads
 
     def init(self, key, dtype=jnp.float32):
         head, value_head, kv_heads = self._sizes
         size, (projections, first, second) = self.hidden_size, jax.random.split(key, 3)
         sizes = {
             "q": (size, self.heads * head), "k": (size, kv_heads * head), "v": (size, kv_heads * value_head),
-            "g": (size, size), "o": (size, size),
+            "g": (size, self.heads * value_head), "o": (self.heads * value_head, size),
         }  # fmt: skip
         return self._draw_projections(projections, sizes, dtype) | {
             "gk_proj": {
@@ -128,10 +138,10 @@ class GatedDeltaNet(Projected):
       value_head_dim: head_dim unless given.
       conv_size: of the short convolutions behind the projections.
       norm_eps: of the output norm.
+      dropout: of the output, where `apply` gets a key.
     """
 
     value_heads: int | None = None
-    head_dim: int | None = None
     value_head_dim: int | None = None
     conv_size: int = 4
     norm_eps: float = 1e-5
@@ -184,6 +194,7 @@ class Mamba2(Layer):
     Args:
       hidden_size: of the tokens.
       head_dim, state_size, expand, groups, conv_size, norm_eps: as there.
+      dropout: of the output, where `apply` gets a key.
     """
 
     head_dim: int = 64
@@ -194,6 +205,7 @@ class Mamba2(Layer):
     norm_eps: float = 1e-5
 
     def __post_init__(self):
+        super().__post_init__()
         width = self.expand * self.hidden_size
         if width % self.head_dim:
             raise ValueError(f"head_dim: expected a number that divides expand * hidden_size, {width}, but got {self.head_dim}")
@@ -244,7 +256,7 @@ class LinformerAttention(Attention):
     """Softmax attention to `rank` sums of keys and values: `linattn.torch.nn.LinformerAttention`.
 
     Args:
-      hidden_size, heads, kv_heads: as in `LinearAttention`.
+      hidden_size, heads, kv_heads, head_dim, bias, dropout: as in `LinearAttention`.
       length: the largest number of tokens; shorter sequences take the first rows of the projections.
       rank: how many sums.
       sharing: "none" for `proj_k` and `proj_v` ``[length, rank]``, "kv" for `proj_k` of both.
@@ -281,16 +293,16 @@ class LinformerAttention(Attention):
         tokens = x.shape[1]
         if tokens > self.length:
             raise ValueError(f"x: expected at most {self.length} tokens, but got {tokens}")
-        o = linattn.linformer(*self._project(params, x), *(params[name][:tokens] for name in self._names))
+        o = linattn.linformer(*self._project(params, x, calls), *(params[name][:tokens] for name in self._names))
         return dense(params["o_proj"], merge(o))
 
 
 @dataclasses.dataclass(frozen=True)
-class NystromAttention(Attention):
+class NystromAttention(RotaryAttention):
     """Softmax attention from the scores of landmarks: `linattn.torch.nn.NystromAttention`.
 
     Args:
-      hidden_size, heads, kv_heads: as in `LinearAttention`.
+      hidden_size, heads, kv_heads, head_dim, rotary_base, bias, dropout: as in `LinearAttention`.
       landmarks: how many, or as many as tokens where there are fewer.
       iterations: of the pseudo-inverse.
       conv_size: of a convolution of the values over tokens that is added to the output, an odd number; None
@@ -321,7 +333,7 @@ class NystromAttention(Attention):
         return super().init(key, dtype) | {"conv": draw_conv(conv, self._sizes[1], self.conv_size, dtype)}
 
     def _mix(self, params, x, calls):
-        q, k, v = self._project(params, x)
+        q, k, v = self._project(params, x, calls)
         o = linattn.nystrom(q, k, v, landmarks=min(self.landmarks, x.shape[1]), iterations=self.iterations)
         if self.conv_size is not None:
             o += jnp.repeat(self._convolve(params["conv"]["kernel"], v), self.heads // v.shape[2], 2)
@@ -339,6 +351,7 @@ class FNet(Layer):
 
     Args:
       hidden_size: of the tokens.
+      dropout: of the output, where `apply` gets a key.
 
     Lee-Thorp et al., "FNet: Mixing Tokens with Fourier Transforms", 2022.
     """
@@ -353,11 +366,11 @@ class FNet(Layer):
 
 
 @dataclasses.dataclass(frozen=True)
-class SlidingWindowAttention(Attention):
+class SlidingWindowAttention(RotaryAttention):
     """Softmax attention of the last tokens, in O(T · window) time: `linattn.torch.nn.SlidingWindowAttention`.
 
     Args:
-      hidden_size, heads, kv_heads: as in `LinearAttention`.
+      hidden_size, heads, kv_heads, head_dim, rotary_base, bias, dropout: as in `LinearAttention`.
       window: how many tokens, itself among them, a token attends to.
 
     A cache has the keys and values of window − 1 tokens, and how many of them there are. It goes without
@@ -377,7 +390,7 @@ class SlidingWindowAttention(Attention):
         return {"keys": tokens, "values": tokens, "length": ((), jnp.int32)}
 
     def _mix(self, params, x, calls):
-        o = calls.attend(*self._project(params, x), self.window)
+        o = calls.attend(*self._project(params, x, calls), self.window)
         return dense(params["o_proj"], merge(o))
 
 
@@ -386,7 +399,7 @@ class HybridAttention(SlidingWindowAttention):
     """Softmax attention in a window beside linear attention over everything: `linattn.torch.nn.HybridAttention`.
 
     Args:
-      hidden_size, heads, kv_heads: as in `LinearAttention`.
+      hidden_size, heads, kv_heads, head_dim, rotary_base, bias, dropout: as in `LinearAttention`.
       window: of the softmax.
       feature_map: "hedgehog", trained as `feature_map_q` and `feature_map_k`, whose `weight` is
         ``[heads, head, head]``; or a name that `linattn.attention` takes.
@@ -424,7 +437,7 @@ class HybridAttention(SlidingWindowAttention):
         return super().make_cache(batch, dtype) | {"state": state}
 
     def _mix(self, params, x, calls):
-        q, k, v = self._project(params, x)
+        q, k, v = self._project(params, x, calls)
         phi, share = self.feature_map, jax.nn.sigmoid(params["mix_logit"])
         if self._is_trained:
             phi = linattn.feature_maps.hedgehog(*(params[f"feature_map_{side}"]["weight"] for side in "qk"))

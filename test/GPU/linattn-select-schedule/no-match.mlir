@@ -57,3 +57,14 @@ func.func @scale(%q: memref<2x8x?x64xf32>, %scale: f64, %s: memref<2x8x64x64xf32
        memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
   return
 }
+
+// -----
+
+// CHECK: "no kernel: it is in a parallel loop, whose iterations are threads"
+func.func @iteration(%q: memref<2x8x?x64xf32>, %o: memref<2x8x?x64xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    linattn.quadratic %q, %q, %q weights(softmax) into(%o) {causal}
+      : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>) -> ()
+  }
+  return
+}

@@ -112,12 +112,11 @@ class MultiHeadAttention(ProjectedLayer):
         positions = token_positions(x, cache, cu_seqlens)
         return self.o_proj(merge_heads(attend(q, k, v, positions, cache, cu_seqlens, self.causal, self.window)))
 
-
     def _attend_with_dropout(self, q, k, v, cache, cu_seqlens):
         for name, given in (("cache", cache), ("cu_seqlens", cu_seqlens), ("window", self.window)):
             if given is not None:
                 raise ValueError(f"{name}: expected None with attention_dropout in training, but got one")
-        seed = torch.randint(2**63 - 1, (1,))
+        seed = torch.randint(2**63 - 1, (1,), device=q.device)
         return linattn.attention(
             q, k, v, causal=self.causal, weights="softmax", dropout=self.attention_dropout, seed=seed
         )  # fmt: skip
