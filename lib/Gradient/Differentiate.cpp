@@ -9,6 +9,7 @@
 #include "GradientModel.h"
 #include "TensorBuilder.h"
 #include "WideClone.h"
+#include "linattn/Dialect/LinAttnSoftmax.h"
 #include "linattn/Dialect/LinAttnSweep.h"
 #include "linattn/Dialect/Remarks.h"
 #include "linattn/Gradient/Passes.h"
@@ -119,11 +120,12 @@ static SmallVector<Operation *> getLive(Block &block) {
 
 /// Says what the backward pass keeps and what it computes again.
 static void remarkMemory(func::FuncOp vjp) {
-  int64_t scans = 0, sweeps = 0, selective = 0, loops = 0;
+  int64_t scans = 0, sweeps = 0, selective = 0, softmax = 0, loops = 0;
   for (Operation *op : getLive(vjp.getBody().front())) {
     scans += isa<ScanOp>(op);
     sweeps += isa<SweepOp>(op);
     selective += isa<SweepSelectiveOp>(op);
+    softmax += isa<SoftmaxOp>(op);
     loops += isa<scf::ForOp>(op);
   }
   std::string text =
@@ -133,6 +135,10 @@ static void remarkMemory(func::FuncOp vjp) {
   if (selective)
     text += llvm::formatv(
         "; with a state every 32 tokens: selective sweeps {0}", selective);
+  if (softmax)
+    text += llvm::formatv(
+        "; with the log-sum-exp of each row of weights: softmax attention {0}",
+        softmax);
   if (loops)
     text += llvm::formatv("; loops, each with a record of the values it "
                           "carries or none: {0}",
