@@ -281,3 +281,47 @@ def test_gradients_of_parts_add_up():
         sums[2][:, :end] += dv
     for a, b in zip(sums, whole):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-13 * np.abs(b).max())
+
+
+def test_the_forward_pass_keeps_a_number_for_each_row():
+    torch = pytest.importorskip("torch")
+    import linattn.torch  # noqa: F401
+
+    q, k, v = (x.requires_grad_() for x in draw_tensors(torch, 20, 20, "plain", "float32")[0])
+
+    def attend(q, k, v):
+        return linattn.attention(q, k, v, causal=True, weights="softmax")
+
+    out = attend(q, k, v)
+    kept = out.grad_fn.saved_tensors[3:]
+    assert [tuple(x.shape) for x in kept] == [(2, 20, 4, 40), (2, 4, 20)]
+    s = torch.einsum("bihd,bjhd->bhij", q, k.repeat_interleave(2, 2)) / 24**0.5
+    s = s.masked_fill(~torch.ones(20, 20, dtype=torch.bool).tril(), -torch.inf)
+    assert_agrees(kept[1].detach().numpy(), s.logsumexp(-1).detach().numpy())
+    operands, d = [x.detach() for x in (q, k, v)], torch.ones(2, 20, 4, 40)
+    arguments = (out.grad_fn.call, operands, [], [*(x.detach() for x in kept), d], [True, False], [True, False, True])
+    torch.library.opcheck(torch.ops.linattn.run_backward.default, arguments)
+    # The output of 16 bits is rounded, and computed again.
+    assert len(attend(*(x.bfloat16() for x in (q, k, v))).grad_fn.saved_tensors) == 3
+
+
+def test_gradients_that_keep_results_are_transformed():
+    torch = pytest.importorskip("torch")
+    import linattn.torch  # noqa: F401
+
+    q, k, v = (torch.randn(3, 2, 9, 2, 8, generator=torch.Generator().manual_seed(SEED + i)) for i in range(3))
+
+    def loss(q, k, v):
+        return linattn.attention(q, k, v, causal=True, weights="softmax", window=4).square().sum()
+
+    def gradient(*arrays):
+        leaves = [x.detach().requires_grad_() for x in arrays]
+        return torch.autograd.grad(loss(*leaves), leaves)
+
+    expected = [torch.stack(x) for x in zip(*(gradient(*x) for x in zip(q, k, v)))]
+    got = torch.func.vmap(torch.func.grad(loss, argnums=(0, 1, 2)))(q, k, v)
+    leaf = q[0].clone().requires_grad_()
+    compiled = torch.compile(lambda q: loss(q, k[0], v[0]), fullgraph=True, backend="aot_eager")
+    traced = torch.autograd.grad(compiled(leaf), leaf)
+    for a, b in (*zip(got, expected), (traced[0], expected[0][0])):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())

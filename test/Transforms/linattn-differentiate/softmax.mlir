@@ -1,5 +1,6 @@
 // RUN: linattn-opt %s --linattn-differentiate="function=grouped operands=0,1,2,4" --canonicalize --cse | FileCheck %s --implicit-check-not='?x?x'
 // RUN: linattn-opt %s --linattn-differentiate="function=rounded operands=0" --canonicalize --cse | FileCheck %s --check-prefix=BF16
+// RUN: linattn-opt %s --linattn-differentiate="function=kept operands=0,1,2" --canonicalize --cse | FileCheck %s --check-prefix=KEPT
 
 // The forward pass keeps one number for each row of weights, and its output serves what reads it. Keys and values are
 // repeated for their groups, whose gradients are summed.
@@ -26,4 +27,20 @@ func.func @grouped(%q: tensor<2x4x7x8xf32>, %k: tensor<2x2x7x8xf32>, %v: tensor<
 func.func @rounded(%x: tensor<1x1x7x8xbf16>) -> tensor<1x1x7x8xbf16> {
   %o = linattn.attention %x, %x, %x weights(softmax) : (tensor<1x1x7x8xbf16>, tensor<1x1x7x8xbf16>, tensor<1x1x7x8xbf16>) -> tensor<1x1x7x8xbf16>
   return %o : tensor<1x1x7x8xbf16>
+}
+
+// Results that are given are not computed again.
+
+// KEPT-LABEL: func.func @kept_vjp(
+// KEPT-SAME:    %{{[^:]+}}: tensor<1x1x7x8xf32>, %{{[^:]+}}: tensor<1x1x7x8xf32>, %{{[^:]+}}: tensor<1x1x7x8xf32>, %[[O:[^:]+]]: tensor<1x1x7x8xf32>, %[[L:[^:]+]]: tensor<1x1x7xf32>, %[[DO:[^:]+]]: tensor<1x1x7x8xf32>, %{{[^:]+}}: tensor<1x1x7xf32>)
+// KEPT-NOT:     linattn.softmax %
+// KEPT:         linalg.generic {{.*}} ins(%[[DO]], %[[O]] :
+// KEPT:         linattn.softmax_gradient {{.*}} rows(%[[L]], %{{.+}})
+// KEPT-NOT:     linattn.softmax %
+// KEPT:         return
+func.func @kept(%q: tensor<1x1x7x8xf32>, %k: tensor<1x1x7x8xf32>, %v: tensor<1x1x7x8xf32>) -> (tensor<1x1x7x8xf32>, tensor<1x1x7xf32>) attributes {linattn.keep_results} {
+  %e = tensor.empty() : tensor<1x1x7x8xf32>
+  %l = tensor.empty() : tensor<1x1x7xf32>
+  %r:2 = linattn.softmax %q, %k, %v into(%e, %l) {causal} : (tensor<1x1x7x8xf32>, tensor<1x1x7x8xf32>, tensor<1x1x7x8xf32>, tensor<1x1x7x8xf32>, tensor<1x1x7xf32>) -> (tensor<1x1x7x8xf32>, tensor<1x1x7xf32>)
+  return %r#0, %r#1 : tensor<1x1x7x8xf32>, tensor<1x1x7xf32>
 }
