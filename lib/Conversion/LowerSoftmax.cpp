@@ -30,10 +30,12 @@ struct LowerSoftmax : OpRewritePattern<OpTy> {
     } else {
       Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery()));
       int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
-      // As of the forward pass: two vectors per accumulator, half of the
-      // registers. Longer blocks of keys are packed less often.
+      // As of linattn.quadratic: two vectors per accumulator, half of the
+      // registers. The forward pass has its blocks, too, and so its bits; in
+      // the backward pass longer ones are read less often.
+      constexpr int64_t block = std::is_same_v<OpTy, SoftmaxOp> ? 32 : 64;
       lowerToQuadraticTile(rewriter, op,
-                           {lanes, registers / 4, 2 * lanes, /*block=*/64});
+                           {lanes, registers / 4, 2 * lanes, block});
     }
     rewriter.eraseOp(op);
     return success();

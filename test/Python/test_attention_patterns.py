@@ -305,6 +305,15 @@ def test_the_forward_pass_keeps_a_number_for_each_row():
     assert len(attend(*(x.bfloat16() for x in (q, k, v))).grad_fn.saved_tensors) == 3
 
 
+@pytest.mark.parametrize("options", (dict(causal=True), dict(window=20), dict(causal=True, softcap=2.0)))
+def test_the_output_has_the_bits_of_a_call_without_gradients(options):
+    torch = pytest.importorskip("torch")
+    tokens = draw_tensors(torch, 150, 150, "plain", "float32")[0]
+    expected = linattn.attention(*tokens, weights="softmax", **options)
+    out = linattn.attention(*(x.requires_grad_() for x in tokens), weights="softmax", **options)
+    np.testing.assert_array_equal(out.detach().numpy(), expected.numpy())
+
+
 def test_gradients_that_keep_results_are_transformed():
     torch = pytest.importorskip("torch")
     import linattn.torch  # noqa: F401
