@@ -11,6 +11,7 @@
 #include "NaiveLoops.h"
 #include "OutputNorm.h"
 #include "RecurrenceBuilder.h"
+#include "Softmax.h"
 
 #include "linattn/Conversion/Passes.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -52,6 +53,7 @@ struct LinAttnLowerToLoopsPass final
                  ToLoops<OutputNormOp>, ToLoops<CausalConvOp>>(&getContext(),
                                                                lanes);
     populateNaiveChunkPatterns(patterns);
+    populateSoftmaxPatterns(patterns);
     populateRecurrencePatterns(patterns, /*vectorBits=*/0, lanes);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }

@@ -15,6 +15,7 @@
 #include "OutputNorm.h"
 #include "RecurrenceBuilder.h"
 #include "ScanStates.h"
+#include "Softmax.h"
 #include "TileBuilder.h"
 
 #include "linattn/Analysis/CostModel.h"
@@ -366,6 +367,7 @@ struct LinAttnLowerToVectorPass final
                                         zeroFills, valueReads);
     patterns.add<FeatureMapToVector>(&getContext(), vectorBits);
     populateRecurrencePatterns(patterns, vectorBits);
+    populateSoftmaxPatterns(patterns, vectorBits, registers);
     patterns.add<OutputNormToVector, CausalConvToVector>(&getContext(),
                                                          vectorBits);
     walkAndApplyPatterns(getOperation(), std::move(patterns));

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NaiveLoops.h"
+#include "Softmax.h"
 #include "VectorBuilder.h"
 #include "VisibleKeys.h"
 
@@ -22,10 +23,10 @@ namespace {
 /// One query row at a time: no more than a row of the output is ever stored.
 class NaiveQuadratic : public NaiveOp {
 public:
-  NaiveQuadratic(OpBuilder &b, QuadraticOp op)
+  NaiveQuadratic(OpBuilder &b, QuadraticOp op, Value logSum = {})
       : NaiveOp(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                 op.getQuery(), Scale::of(op), op.getNormalize().has_value()),
-        op(op), softmax(op.getWeights() == Weights::Softmax),
+        op(op), softmax(op.getWeights() == Weights::Softmax), logSum(logSum),
         visible(*this, op) {}
 
   /// A task is a row.
@@ -80,6 +81,9 @@ private:
       });
       return addf(sum, w);
     });
+    if (logSum)
+      store(addf(best, math::LogOp::create(b, loc, den)), logSum,
+            {batch, head, i});
     forEach(columns, [&](Value column) {
       store(convert(divide(load(sums, {column}), den), tokenType),
             op.getOutput(), {batch, head, i, column});
@@ -135,6 +139,8 @@ private:
 
   QuadraticOp op;
   bool softmax;
+  /// [B, H, Tq], or null: where the log-sum-exp of each row goes.
+  Value logSum;
   VisibleKeys visible;
   /// The heads that the current one reads.
   struct Heads {
@@ -149,4 +155,11 @@ private:
 void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, QuadraticOp op,
                                       bool /*lanes*/) {
   NaiveQuadratic(b, op).emit();
+}
+
+void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, SoftmaxOp op) {
+  QuadraticOp quadratic = op.createQuadratic(b);
+  b.setInsertionPointAfter(quadratic);
+  NaiveQuadratic(b, quadratic, op.getLogSum()).emit();
+  quadratic.erase();
 }

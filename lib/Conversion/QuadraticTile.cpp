@@ -19,19 +19,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "QuadraticBuilder.h"
+#include "QuadraticPanels.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
 
 namespace {
 
-/// Query panels that share one packing of the keys.
-constexpr int64_t panelsPerTask = 4;
-
-class QuadraticTile : public QuadraticBuilder {
+class QuadraticTile : public QuadraticPanels {
 public:
-  using QuadraticBuilder::QuadraticBuilder;
+  QuadraticTile(OpBuilder &b, QuadraticOp op, TileShape shape, Value logSum)
+      : QuadraticPanels(b, op, shape), logSum(logSum) {}
 
   void emit();
 
@@ -44,26 +42,14 @@ private:
   void processPanel(Value panel, Value count);
   void scorePanel(Value panel, Value count);
   void hidePanel(Value panel, Value count);
-  Value mayHide(Value panel, Value count);
   void weighPanel(Value panel, Value count);
   void accumulatePanel(Value panel, Value count);
   SmallVector<Value> accumulateRows(Value panel, Value i, Value column,
                                     Value count, ArrayRef<Value> initial);
   void writeOutputs();
-  Value maskScores(Value scores, Value panel, Value j, double otherwise);
-  /// The positions of a panel's queries, one in each lane.
-  Value positions(Value panel);
 
-  int64_t blockKeys() { return shape.block; }
-  /// Panels this task's queries fill, the last one perhaps in part.
-  Value panelCount() { return ceilDiv(range.queryCount, shape.cols); }
-
-  /// The task's queries, and the keys that they may see.
-  struct Range {
-    Value firstQuery, queryCount, keyLimit, firstKey;
-  };
-  Range range;
-  Value keySize, valueSize;
+  /// [B, H, Tq], or null: where the log-sum-exp of each row goes.
+  Value logSum;
   Value row, transposed, keys, values, scores, output, maxima, sums,
       corrections;
 };
@@ -79,21 +65,13 @@ void QuadraticTile::emit() {
   valueSize = roundUp(dim(op.getValue(), 3), shape.cols);
   Value blocks = ceilDiv(dim(op.getQuery(), 2), shape.cols * panelsPerTask);
   parallel(mul(batchHeads(), blocks), [&](Value task) {
-    range.firstQuery =
-        mul(rem(task, blocks), index(shape.cols * panelsPerTask));
     locate(div(task, blocks));
+    setQueries(mul(rem(task, blocks), index(shape.cols * panelsPerTask)));
     emitTask();
   });
 }
 
 void QuadraticTile::emitTask() {
-  range.queryCount = min(sub(dim(op.getQuery(), 2), range.firstQuery),
-                         index(shape.cols * panelsPerTask));
-  // Of all queries: a global one may see more keys than a later one.
-  range.keyLimit =
-      max(visibleEnd(range.firstQuery),
-          visibleEnd(sub(add(range.firstQuery, range.queryCount), index(1))));
-
   allocateScratch();
   keyShift = headMaximum(range.keyLimit);
   packQueries();
@@ -136,40 +114,13 @@ void QuadraticTile::allocateScratch() {
 //===----------------------------------------------------------------------===//
 
 void QuadraticTile::packQueries() {
-  // Lanes past the last query hold zeros; their outputs are never written.
-  forEach(panelCount(), [&](Value panel) {
-    forEach(keySize, [&](Value d) {
-      storeVector(zeros(shape.cols), transposed, {panel, d, index(0)});
-    });
-  });
-  forEach(range.queryCount, [&](Value i) {
+  packPanels(keySize, row, transposed, [&](Value i) {
     packRow(queryRow(add(range.firstQuery, i)), row, index(0));
-    Value panel = div(i, index(shape.cols)), lane = rem(i, index(shape.cols));
-    forEach(keySize, [&](Value d) {
-      store(load(row, {index(0), d}), transposed, {panel, d, lane});
-    });
+    return index(0);
   });
 }
 
-void QuadraticTile::packKeys(Value count) {
-  // Whole tiles of keys are scored: the rows past the last one are zeros.
-  forEach(count, roundUp(count, shape.rows), 1, [&](Value j) {
-    forEach(index(0), keySize, shape.lanes,
-            [&](Value d) { storeVector(zeros(shape.lanes), keys, {j, d}); });
-  });
-  forEach(count, [&](Value j) {
-    Value token = add(range.firstKey, j);
-    Row packed = keyRow(token);
-    packRow(packed, keys, j);
-
-    Row packedValue;
-    packedValue.source = op.getValue();
-    packedValue.index = {batch, valueHead, token};
-    packedValue.mapped = false;
-    packedValue.keep = packed.keep;
-    packRow(packedValue, values, j);
-  });
-}
+void QuadraticTile::packKeys(Value count) { packBlock(keys, values, count); }
 
 void QuadraticTile::initialize() {
   auto [maximum, sum] = emptyRow();
@@ -212,20 +163,8 @@ void QuadraticTile::processPanel(Value panel, Value count) {
 
 /// s[j][:] = Σ_d k[j,d] · qᵀ[d][:], `rows` keys at a time.
 void QuadraticTile::scorePanel(Value panel, Value count) {
-  int64_t cols = shape.cols;
   forEach(index(0), count, shape.rows, [&](Value j) {
-    SmallVector<Value> initial(shape.rows, zeros(cols));
-    SmallVector<Value> sums =
-        reduce(index(0), keySize, 1, initial,
-               [&](Value d, ValueRange carriedIn) -> SmallVector<Value> {
-                 SmallVector<Value> carried(carriedIn);
-                 Value q = loadVector(transposed, {panel, d, index(0)}, cols);
-                 for (int64_t i = 0; i < shape.rows; ++i)
-                   carried[i] =
-                       fmaVector(splat(load(keys, {add(j, index(i)), d}), cols),
-                                 q, carried[i]);
-                 return carried;
-               });
+    Rows sums = dotPanel(keys, transposed, keySize, panel, j);
     Value at = adjustsScores(op) ? positions(panel) : Value();
     for (int64_t i = 0; i < shape.rows; ++i) {
       Value row = add(j, index(i));
@@ -237,41 +176,6 @@ void QuadraticTile::scorePanel(Value panel, Value count) {
   });
 }
 
-Value QuadraticTile::positions(Value panel) {
-  Value first =
-      visible.position(add(range.firstQuery, mul(panel, index(shape.cols))));
-  auto type = VectorType::get(shape.cols, b.getIndexType());
-  return arith::AddIOp::create(b, loc,
-                               vector::BroadcastOp::create(b, loc, type, first),
-                               vector::StepOp::create(b, loc, type));
-}
-
-/// i1: may a query of the panel not see a key of the block? Null if none.
-Value QuadraticTile::mayHide(Value panel, Value count) {
-  if (op.getMask() || visible.isDilated())
-    return arith::ConstantIntOp::create(b, loc, 1, 1);
-  if (!op.getCausal() && !visible.isLimited())
-    return {};
-  Value first =
-      visible.position(add(range.firstQuery, mul(panel, index(shape.cols))));
-  Value last = add(first, index(shape.cols - 1));
-  Value lastKey = sub(add(range.firstKey, count), index(1));
-  auto isFurther = [&](Value x, Value y) {
-    return compare(arith::CmpIPredicate::sgt, x, y);
-  };
-  Value hides = op.getCausal() ? isFurther(lastKey, first) : Value();
-  auto hide = [&](Value condition) {
-    hides = hides ? Value(arith::OrIOp::create(b, loc, hides, condition))
-                  : condition;
-  };
-  if (Value reach = visible.reach() ? index(visible.reach() - 1) : Value()) {
-    hide(isFurther(sub(last, range.firstKey), reach));
-    if (!op.getCausal())
-      hide(isFurther(sub(lastKey, first), reach));
-  }
-  return hides;
-}
-
 /// Gives the keys that a query does not see a score without weight.
 void QuadraticTile::hidePanel(Value panel, Value count) {
   forEach(count, [&](Value j) {
@@ -279,33 +183,6 @@ void QuadraticTile::hidePanel(Value panel, Value count) {
     s = maskScores(s, panel, j, softmax ? minusInfinity : 0.0);
     storeVector(s, scores, {j, index(0)});
   });
-}
-
-/// Scores of keys the query may not see become `otherwise`.
-Value QuadraticTile::maskScores(Value s, Value panel, Value j,
-                                double otherwise) {
-  Value other = constant(vectorType(shape.cols), otherwise);
-  Value token = add(range.firstKey, j);
-  if (op.getMask())
-    s = select(load(op.getMask(), {batch, token}), s, other);
-  if (visible.isLimited())
-    s = select(visible.sees(positions(panel), token), s, other);
-  if (!op.getCausal())
-    return s;
-  // Lane i sees the key if token ≤ firstQuery + panel·cols + i + Tk − Tq: the
-  // lanes from token − (…) on do.
-  Value firstLane =
-      sub(sub(token, add(range.firstQuery, mul(panel, index(shape.cols)))),
-          sub(dim(op.getKey(), 2), dim(op.getQuery(), 2)));
-  if (op.getPrefix()) {
-    Value inPrefix = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                           token, visible.prefix(batch));
-    firstLane = select(inPrefix, index(0), firstLane);
-  }
-  Value hidden = vector::CreateMaskOp::create(
-      b, loc, VectorType::get(shape.cols, b.getI1Type()),
-      ValueRange{max(firstLane, index(0))});
-  return select(hidden, other, s);
 }
 
 void QuadraticTile::weighPanel(Value panel, Value count) {
@@ -432,7 +309,11 @@ void QuadraticTile::accumulatePanel(Value panel, Value count) {
 void QuadraticTile::writeOutputs() {
   forEach(range.queryCount, [&](Value i) {
     Value panel = div(i, index(shape.cols)), lane = rem(i, index(shape.cols));
-    Value inverse = inverseOf(load(sums, {panel, lane}));
+    Value sum = load(sums, {panel, lane});
+    if (logSum)
+      store(addf(load(maxima, {panel, lane}), math::LogOp::create(b, loc, sum)),
+            logSum, {batch, head, add(range.firstQuery, i)});
+    Value inverse = inverseOf(sum);
     forEach(index(0), dim(op.getValue(), 3), shape.cols, [&](Value column) {
       Value o = loadVector(output, {panel, lane, column}, shape.cols);
       writeRow(o, inverse, add(range.firstQuery, i), column);
@@ -455,5 +336,13 @@ StringRef mlir::linattn::whyNoQuadraticTile(QuadraticOp op) {
 
 void mlir::linattn::lowerToQuadraticTile(OpBuilder &b, QuadraticOp op,
                                          TileShape shape) {
-  QuadraticTile(b, op, shape).emit();
+  QuadraticTile(b, op, shape, /*logSum=*/Value()).emit();
+}
+
+void mlir::linattn::lowerToQuadraticTile(OpBuilder &b, SoftmaxOp op,
+                                         TileShape shape) {
+  QuadraticOp quadratic = op.createQuadratic(b);
+  b.setInsertionPointAfter(quadratic);
+  QuadraticTile(b, quadratic, shape, op.getLogSum()).emit();
+  quadratic.erase();
 }

@@ -14,7 +14,7 @@
 
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Dialect/FeatureMaps.h"
-#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/LinAttnSoftmax.h"
 #include "linattn/Dialect/MapParameters.h"
 #include "linattn/Dialect/ScanTraits.h"
 #include "linattn/Dialect/Scores.h"
@@ -58,6 +58,11 @@ public:
   }
   Value contract(StringRef subscripts, Value lhs, Value rhs, Value init) {
     return einsum(b, loc, subscripts, lhs, rhs, init);
+  }
+  /// lhs_i · rhs_j of rows of one head size, [B, H, I, J].
+  Value dotRows(Value lhs, Value rhs, OpFoldResult heads) {
+    return contract("bhik,bhjk->bhij", lhs, rhs,
+                    zeros({dim(lhs, 0), heads, dim(lhs, 2), dim(rhs, 2)}));
   }
   Value emptyLike(Value value) {
     return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value),
@@ -225,6 +230,23 @@ public:
         });
   }
 
+  /// −Σ_j |p − j| x_ij of [B, H, I, J], with query i at position p.
+  Value sumDistances(Value x) {
+    Value shift = firstPosition(x);
+    return elementwise(
+        b, loc, "bhij->bhi", x, zeros({dim(x, 0), dim(x, 1), dim(x, 2)}),
+        [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
+          Value i = linalg::IndexOp::create(nested, at, 2);
+          Value j = linalg::IndexOp::create(nested, at, 3);
+          Value position = arith::AddIOp::create(nested, at, i, shift);
+          Value distance =
+              emitDistance(nested, at, args[0].getType(), position, j);
+          return arith::SubFOp::create(
+              nested, at, args[1],
+              arith::MulFOp::create(nested, at, args[0], distance));
+        });
+  }
+
   /// Row sums of [B, H, I, J].
   Value rowSums(Value rows) {
     return elementwise(
@@ -320,8 +342,10 @@ static Value sumWithSink(OpBuilder &b, Location loc, ValueRange args) {
 }
 
 /// P = exp(scores − rowmax), o = P V / rowsum(P); rows without a key give 0.
-static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
-                              Value numeratorInit) {
+/// Behind o the log-sum-exp of each row, into `logSum` unless it is null.
+static SmallVector<Value> decomposeSoftmax(Steps &steps, QuadraticOp op,
+                                           Value scores, Value numeratorInit,
+                                           Value logSum) {
   OpBuilder &b = steps.b;
   scores = steps.maskScores(steps.adjustScores(op, scores), sightOf(op),
                             minusInfinity);
@@ -344,7 +368,8 @@ static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
   if (op.getSinks())
     denominator =
         steps.withSinks(op.getSinks(), {denominator, rowMax}, sumWithSink);
-  return steps.finish(
+  SmallVector<Value> results;
+  results.push_back(steps.finish(
       numerator, denominator, op.getOutput(),
       [](OpBuilder &nested, Location loc, Value num, Value den) -> Value {
         Value zero = emitFloat(nested, loc, den.getType(), 0.0);
@@ -353,44 +378,119 @@ static Value decomposeSoftmax(Steps &steps, QuadraticOp op, Value scores,
             nested, loc, arith::CmpFPredicate::OEQ, den, zero);
         Value divisor = arith::SelectOp::create(nested, loc, isEmpty, one, den);
         return arith::DivFOp::create(nested, loc, num, divisor);
-      });
+      }));
+  if (logSum)
+    results.push_back(elementwise(
+        b, steps.loc, "bhi,bhi->bhi", {rowMax, denominator}, logSum,
+        [](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+          return arith::AddFOp::create(
+              nested, loc, args[0], math::LogOp::create(nested, loc, args[1]));
+        }));
+  return results;
+}
+
+/// The output, and the log-sum-exp of softmax weights into `logSum` unless that
+/// is null.
+static FailureOr<SmallVector<Value>>
+decomposeQuadratic(QuadraticOp op, OpBuilder &b, Value logSum) {
+  if (failed(checkHeads(op, {op.getQuery(), op.getKey(), op.getValue()})))
+    return failure();
+  auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
+  bool stabilised = op.getNormalize().has_value();
+  bool isRunning = needsRunningMax(mapped.getFeatureMapKind(), stabilised);
+  if (isRunning && (op.getCausal() || op.getMask() || op.getPattern()))
+    return op.emitOpError("cannot be decomposed: the exp map under a "
+                          "normalizer needs a running maximum");
+
+  Steps steps(b, mapped, getElementTypeOrSelf(op.getQuery()));
+  bool softmax = op.getWeights() == Weights::Softmax;
+  // Scores: scale · φ(q_i)·φ(k_j).
+  Value q = steps.features(op.getQuery(), stabilised, "bht", Scale::of(op));
+  Value k = softmax ? op.getKey()
+                    : steps.features(op.getKey(), stabilised,
+                                     isRunning ? "bh" : "bht", 1.0);
+  Value scores = steps.dotRows(q, k, steps.dim(op.getOutput(), 1));
+  Value numeratorInit =
+      steps.zeros(tensor::getMixedSizes(b, op.getLoc(), op.getOutput()));
+  if (softmax)
+    return decomposeSoftmax(steps, op, scores, numeratorInit, logSum);
+
+  scores = steps.maskScores(scores, sightOf(op), 0.0);
+  Value numerator = steps.contract("bhij,bhjv->bhiv", scores,
+                                   steps.maskRows(op.getValue(), op.getMask()),
+                                   numeratorInit);
+  Value denominator = op.getNormalize() ? steps.rowSums(scores) : Value();
+  return SmallVector<Value>{steps.finishNormalized(
+      numerator, denominator, op.getOutput(), op.getNormalize())};
 }
 
 FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
-  if (failed(checkHeads(*this, {getQuery(), getKey(), getValue()})))
-    return failure();
-  auto mapped = cast<FeatureMappedOpInterface>(getOperation());
-  bool stabilised = getNormalize().has_value();
-  bool isRunning = needsRunningMax(mapped.getFeatureMapKind(), stabilised);
-  if (isRunning && (getCausal() || getMask() || getPattern()))
-    return emitOpError("cannot be decomposed: the exp map under a normalizer "
-                       "needs a running maximum");
+  return decomposeQuadratic(*this, b, /*logSum=*/Value());
+}
 
-  Steps steps(b, mapped, getElementTypeOrSelf(getQuery()));
-  Scale scale = Scale::of(*this);
-  bool softmax = getWeights() == Weights::Softmax;
-  // Scores: scale · φ(q_i)·φ(k_j).
-  Value q = steps.features(getQuery(), stabilised, "bht", scale);
-  Value k = softmax ? getKey()
-                    : steps.features(getKey(), stabilised,
-                                     isRunning ? "bh" : "bht", 1.0);
-  Value scores = steps.contract(
-      "bhik,bhjk->bhij", q, k,
-      steps.zeros({steps.dim(getQuery(), 0), steps.dim(getOutput(), 1),
-                   steps.dim(getQuery(), 2), steps.dim(getKey(), 2)}));
-  Value numeratorInit =
-      steps.zeros(tensor::getMixedSizes(b, getLoc(), getOutput()));
-  if (softmax)
-    return SmallVector<Value>{
-        decomposeSoftmax(steps, *this, scores, numeratorInit)};
+/// P = e^(scores − L), dS = P (dO Vᵀ − D), and five products of them.
+FailureOr<SmallVector<Value>>
+SoftmaxGradientOp::decomposeOperation(OpBuilder &b) {
+  QuadraticOp op = createQuadratic(b);
+  Steps steps(b, cast<FeatureMappedOpInterface>(op.getOperation()),
+              getElementTypeOrSelf(getQuery()));
+  Scale scale = Scale::of(op);
+  Location loc = getLoc();
+  OpFoldResult heads = steps.dim(getQuery(), 1);
+  Value q = steps.features(getQuery(), /*stabilised=*/false, "bht", scale);
+  Value k = steps.maskRows(getKey(), getMask());
+  Value v = steps.maskRows(getValue(), getMask());
+  Value products = steps.dotRows(q, k, heads);
+  Value scores = steps.maskScores(steps.adjustScores(op, products), sightOf(op),
+                                  minusInfinity);
+  Value p = elementwise(
+      b, loc, "bhij,bhi->bhij", {scores, getLogSum()}, steps.emptyLike(scores),
+      [](OpBuilder &nested, Location at, ValueRange x) -> Value {
+        Value lowest = emitFloat(nested, at, x[1].getType(), -1e30);
+        Value shift = arith::MaximumFOp::create(nested, at, x[1], lowest);
+        return math::ExpOp::create(
+            nested, at, arith::SubFOp::create(nested, at, x[0], shift));
+      });
+  Value ds = elementwise(
+      b, loc, "bhij,bhij,bhi->bhij",
+      {p, steps.dotRows(getCotangent(), v, heads), getCorrection()},
+      steps.emptyLike(scores),
+      [](OpBuilder &nested, Location at, ValueRange x) -> Value {
+        return arith::MulFOp::create(
+            nested, at, x[0], arith::SubFOp::create(nested, at, x[1], x[2]));
+      });
+  Value bySlopes = getSlopes() ? steps.sumDistances(ds) : Value();
+  if (getSoftcap())
+    ds = elementwise(
+        b, loc, "bhij,bhij->bhij", {ds, products}, steps.emptyLike(scores),
+        [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
+          return arith::MulFOp::create(nested, at, x[0],
+                                       emitCapDerivative(nested, at, op, x[1]));
+        });
+  auto zerosLike = [&](Value x) {
+    return steps.zeros(tensor::getMixedSizes(b, loc, x));
+  };
+  Value dq = steps.contract("bhij,bhjk->bhik", ds, k, zerosLike(getQuery()));
+  SmallVector<Value> results{
+      elementwise(b, loc, "bhik->bhik", dq, getQueryOutput(),
+                  [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
+                    return scale.apply(nested, at, x[0]);
+                  }),
+      steps.contract("bhij,bhik->bhjk", ds, q, zerosLike(getKey())),
+      steps.contract("bhij,bhiv->bhjv", p, getCotangent(),
+                     zerosLike(getValue()))};
+  if (bySlopes)
+    results.push_back(bySlopes);
+  op.erase();
+  return results;
+}
 
-  scores = steps.maskScores(scores, sightOf(*this), 0.0);
-  Value numerator =
-      steps.contract("bhij,bhjv->bhiv", scores,
-                     steps.maskRows(getValue(), getMask()), numeratorInit);
-  Value denominator = getNormalize() ? steps.rowSums(scores) : Value();
-  return SmallVector<Value>{steps.finishNormalized(
-      numerator, denominator, getOutput(), getNormalize())};
+FailureOr<SmallVector<Value>> SoftmaxOp::decomposeOperation(OpBuilder &b) {
+  QuadraticOp quadratic = createQuadratic(b);
+  FailureOr<SmallVector<Value>> values =
+      decomposeQuadratic(quadratic, b, getLogSum());
+  quadratic.erase();
+  return values;
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Dialect/LinAttnSoftmax.h"
 #include "linattn/Dialect/LinAttnSweep.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
@@ -55,6 +56,7 @@ void QuadraticOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                FoldTensorCasts<FeatureMapOp>, FoldTensorCasts<SelectiveScanOp>,
                FoldTensorCasts<DiagonalScanOp>, FoldTensorCasts<Wkv4Op>,
                FoldTensorCasts<LogLinearOp>, FoldTensorCasts<CausalConvOp>,
-               FoldTensorCasts<SweepOp>, FoldTensorCasts<SweepSelectiveOp>>(
+               FoldTensorCasts<SweepOp>, FoldTensorCasts<SweepSelectiveOp>,
+               FoldTensorCasts<SoftmaxOp>, FoldTensorCasts<SoftmaxGradientOp>>(
       context);
 }

@@ -11,6 +11,7 @@
 #include "linattn/Dialect/FeatureMaps.h"
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Dialect/LinAttnSoftmax.h"
 #include "linattn/Dialect/LinAttnSweep.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -48,6 +49,10 @@ void LinAttnDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "linattn/Dialect/LinAttnSweep.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "linattn/Dialect/LinAttnSoftmax.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

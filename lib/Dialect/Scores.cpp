@@ -31,8 +31,8 @@ static Value broadcastTo(OpBuilder &b, Location loc, Type type, Value scalar) {
 }
 
 /// |position − key|
-static Value emitDistance(OpBuilder &b, Location loc, Value position,
-                          Value key) {
+static Value emitIndexDistance(OpBuilder &b, Location loc, Value position,
+                               Value key) {
   key = broadcastTo(b, loc, position.getType(), key);
   return arith::MaxSIOp::create(b, loc,
                                 arith::SubIOp::create(b, loc, position, key),
@@ -46,7 +46,7 @@ Value mlir::linattn::emitSees(OpBuilder &b, Location loc, PatternAttr pattern,
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x,
                                  constantLike(b, loc, x.getType(), bound));
   };
-  Value distance = emitDistance(b, loc, position, key), sees;
+  Value distance = emitIndexDistance(b, loc, position, key), sees;
   if (pattern.getWindow())
     sees = isBelow(distance, pattern.getReach());
   if (pattern.getDilation() > 1) {
@@ -70,25 +70,46 @@ bool mlir::linattn::adjustsScores(QuadraticOp op) {
   return op.getSoftcap() || op.getSlopes();
 }
 
+/// tanh(score / softcap)
+static Value emitCapTanh(OpBuilder &b, Location loc, Value score, double cap) {
+  Value ratio = arith::MulFOp::create(
+      b, loc, score, emitFloat(b, loc, score.getType(), 1.0 / cap));
+  return math::TanhOp::create(b, loc, ratio);
+}
+
+Value mlir::linattn::emitCapDerivative(OpBuilder &b, Location loc,
+                                       QuadraticOp op, Value score) {
+  std::optional<APFloat> softcap = op.getSoftcap();
+  if (!softcap)
+    return {};
+  Value tanh = emitCapTanh(b, loc, score, softcap->convertToDouble());
+  Value square = arith::MulFOp::create(b, loc, tanh, tanh);
+  return arith::SubFOp::create(b, loc, emitFloat(b, loc, score.getType(), 1.0),
+                               square);
+}
+
+Value mlir::linattn::emitDistance(OpBuilder &b, Location loc, Type type,
+                                  Value position, Value key) {
+  Type integer = b.getI64Type();
+  if (auto vector = dyn_cast<VectorType>(type))
+    integer = VectorType::get(vector.getShape(), integer);
+  Value distance = emitIndexDistance(b, loc, position, key);
+  return arith::SIToFPOp::create(
+      b, loc, type, arith::IndexCastOp::create(b, loc, integer, distance));
+}
+
 Value mlir::linattn::emitAdjustedScore(OpBuilder &b, Location loc,
                                        QuadraticOp op, Value score, Value slope,
                                        Value position, Value key) {
   Type type = score.getType();
   if (std::optional<APFloat> softcap = op.getSoftcap()) {
     double cap = softcap->convertToDouble();
-    Value ratio = arith::MulFOp::create(b, loc, score,
-                                        emitFloat(b, loc, type, 1.0 / cap));
-    score = arith::MulFOp::create(b, loc, math::TanhOp::create(b, loc, ratio),
+    score = arith::MulFOp::create(b, loc, emitCapTanh(b, loc, score, cap),
                                   emitFloat(b, loc, type, cap));
   }
   if (!slope)
     return score;
-  Value distance = emitDistance(b, loc, position, key);
-  Type integer = b.getI64Type();
-  if (auto vector = dyn_cast<VectorType>(type))
-    integer = VectorType::get(vector.getShape(), integer);
-  Value number = arith::SIToFPOp::create(
-      b, loc, type, arith::IndexCastOp::create(b, loc, integer, distance));
+  Value number = emitDistance(b, loc, type, position, key);
   Value bias =
       arith::MulFOp::create(b, loc, broadcastTo(b, loc, type, slope), number);
   return arith::SubFOp::create(b, loc, score, bias);

@@ -13,6 +13,7 @@
 
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Dialect/LinAttnSoftmax.h"
 #include "linattn/Dialect/LinAttnSweep.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -185,6 +186,8 @@ LINATTN_STRUCTURED_OP(OutputNormOp)
 LINATTN_STRUCTURED_OP(CausalConvOp)
 LINATTN_STRUCTURED_OP(SweepOp)
 LINATTN_STRUCTURED_OP(SweepSelectiveOp)
+LINATTN_STRUCTURED_OP(SoftmaxOp)
+LINATTN_STRUCTURED_OP(SoftmaxGradientOp)
 LINATTN_STRUCTURED_OP(ChunkPackOp)
 LINATTN_STRUCTURED_OP(ChunkUnpackOp)
 LINATTN_STRUCTURED_OP(ChunkDecayOp)

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VerifyUtils.h"
+#include "linattn/Dialect/LinAttnSoftmax.h"
 #include "linattn/Dialect/MapParameters.h"
 
 using namespace mlir;
@@ -50,12 +51,26 @@ static void attentionRelations(OpTy op, Value output, Relations &relations) {
   relations.equal("A10", "head size", value, 3, result, 3);
 }
 
-/// (A15), (A17): the options that change scores or hide keys.
+/// (A13), (A15), (A17): a prefix, and the softcap.
 template <typename OpTy>
-static LogicalResult verifyScores(OpTy op) {
+static LogicalResult verifyPrefixAndCap(OpTy op) {
+  if (op.getPrefix() && !op.getCausal()) // (A13)
+    return op.emitOpError("expected a prefix only with causal, but got one "
+                          "without");
   if (op.getPrefix() && op.getPattern())
     return op.emitOpError(
         "expected either a prefix or a pattern, but got both");
+  if (std::optional<APFloat> cap = op.getSoftcap())
+    if (!cap->isFinite() || cap->isNegative() || cap->isZero())
+      return op.emitOpError(
+                 "expected softcap to be finite and positive, but got ")
+             << cap->convertToDouble();
+  return success();
+}
+
+/// (A15): options that change scores go with softmax weights.
+template <typename OpTy>
+static LogicalResult verifyScores(OpTy op) {
   std::pair<StringRef, bool> given[] = {
       {"softcap", op.getSoftcap().has_value()},
       {"slopes", bool(op.getSlopes())},
@@ -64,11 +79,6 @@ static LogicalResult verifyScores(OpTy op) {
     if (isGiven && op.getWeights() != Weights::Softmax)
       return op.emitOpError("expected ")
              << name << " only with softmax weights, but got linear ones";
-  if (std::optional<APFloat> cap = op.getSoftcap())
-    if (!cap->isFinite() || cap->isNegative() || cap->isZero())
-      return op.emitOpError(
-                 "expected softcap to be finite and positive, but got ")
-             << cap->convertToDouble();
   return success();
 }
 
@@ -82,10 +92,8 @@ static LogicalResult verifyAttention(OpTy op, Value output) {
   if (failed(verifyFeatureMap(op)) || failed(verifyScale(op)) || // (A11), (A14)
       failed(verifyAbsFloor(op, op.getNormalize())))             // (A12)
     return failure();
-  if (op.getPrefix() && !op.getCausal()) // (A13)
-    return op.emitOpError("expected a prefix only with causal, but got one "
-                          "without");
-  if (failed(verifyScores(op))) // (A15), (A17)
+  if (failed(verifyScores(op)) ||     // (A15)
+      failed(verifyPrefixAndCap(op))) // (A13), (A15), (A17)
     return failure();
   if (op.getWeights() == Weights::Softmax) { // (A9)
     if (op.getFeatureMap() &&
@@ -123,6 +131,106 @@ LogicalResult QuadraticOp::verify() {
   if (failed(verifySemantics(*this)))
     return failure();
   return verifyAttention(*this, getOutput());
+}
+
+//===----------------------------------------------------------------------===//
+// softmax, softmax_gradient
+//===----------------------------------------------------------------------===//
+
+/// [B, H, Tq] beside [B, H, Tq, D].
+static void rowRelations(StringRef id, Named rows, Named tokens,
+                         Relations &relations) {
+  static constexpr StringRef dims[] = {"batch size", "head count",
+                                       "sequence length"};
+  if (rows.value)
+    for (int64_t dim = 0; dim < 3; ++dim)
+      relations.equal(id, dims[dim], rows, dim, tokens, dim);
+}
+
+SmallVector<DimRelation> SoftmaxOp::getDimRelations() {
+  Relations relations;
+  attentionRelations(*this, getOutput(), relations);
+  rowRelations("F2", {getLogSum(), "log_sum"}, {getOutput(), "output"},
+               relations);
+  return relations.list;
+}
+
+LogicalResult SoftmaxOp::verify() {
+  Named query{getQuery(), "query"};
+  Type type = getAccumulationType(elementType(getQuery()));
+  if (failed(verifySemantics(*this)))
+    return failure();
+  for (Named other : {Named{getKey(), "key"}, Named{getValue(), "value"},
+                      Named{getOutput(), "output"}}) // (F1)
+    if (failed(verifySameElementType(*this, query, other)))
+      return failure();
+  if (failed(verifyScale(*this, type, getScale(), getScaleValue())) ||
+      failed(verifyPrefixAndCap(*this)) ||
+      failed(verifyElementType(*this, {getLogSum(), "log_sum"}, type))) // (F2)
+    return failure();
+  return verifyRelations(*this);
+}
+
+SmallVector<DimRelation> SoftmaxGradientOp::getDimRelations() {
+  Relations relations;
+  Named query{getQuery(), "query"}, key{getKey(), "key"},
+      value{getValue(), "value"}, cotangent{getCotangent(), "cotangent"};
+  relations.equal("G1", "head size", query, 3, key, 3);
+  relations.equal("G1", "head size", value, 3, cotangent, 3);
+  for (Named other : {key, value, cotangent}) {
+    relations.equal("G2", "batch size", query, 0, other, 0);
+    relations.equal("G2", "head count", query, 1, other, 1);
+  }
+  relations.equal("G2", "sequence length", query, 2, cotangent, 2);
+  relations.equal("G2", "sequence length", key, 2, value, 2);
+  rowRelations("G4", {getLogSum(), "log_sum"}, query, relations);
+  rowRelations("G4", {getCorrection(), "correction"}, query, relations);
+  rowRelations("G6", {getSlopeOutput(), "slope_output"}, query, relations);
+  auto sameShape = [&](Named output, Named operand) {
+    rowRelations("G5", output, operand, relations);
+    relations.equal("G5", "head size", output, 3, operand, 3);
+  };
+  sameShape({getQueryOutput(), "query_output"}, query);
+  sameShape({getKeyOutput(), "key_output"}, key);
+  sameShape({getValueOutput(), "value_output"}, value);
+  if (Named mask{getMask(), "mask"}; mask.value) {
+    relations.equal("G7", "batch size", query, 0, mask, 0);
+    relations.equal("G7", "sequence length", key, 2, mask, 1);
+  }
+  if (getPrefix())
+    relations.equal("G7", "batch size", query, 0, {getPrefix(), "prefix"}, 0);
+  if (getSlopes())
+    relations.equal("G7", "head count", query, 1, {getSlopes(), "slopes"}, 0);
+  return relations.list;
+}
+
+LogicalResult SoftmaxGradientOp::verify() {
+  Named query{getQuery(), "query"};
+  if (failed(verifySemantics(*this)))
+    return failure();
+  Type type = elementType(getQuery());
+  if (!type.isF32() && !type.isF64()) // (G3)
+    return emitOpError("expected query to have element type f32 or f64, but "
+                       "got ")
+           << type;
+  for (Named other :
+       {Named{getKey(), "key"}, Named{getValue(), "value"},
+        Named{getCotangent(), "cotangent"}, Named{getLogSum(), "log_sum"},
+        Named{getCorrection(), "correction"},
+        Named{getQueryOutput(), "query_output"},
+        Named{getKeyOutput(), "key_output"},
+        Named{getValueOutput(), "value_output"},
+        Named{getSlopeOutput(), "slope_output"}})
+    if (other.value && failed(verifySameElementType(*this, query, other)))
+      return failure();
+  if (bool(getSlopes()) != bool(getSlopeOutput())) // (G6)
+    return emitOpError("expected both slopes and slope_output or neither, but "
+                       "got only ")
+           << (getSlopes() ? "slopes" : "slope_output");
+  if (failed(verifyScale(*this, type, getScale(), getScaleValue())) || // (G7)
+      failed(verifyPrefixAndCap(*this)))
+    return failure();
+  return verifyRelations(*this);
 }
 
 //===----------------------------------------------------------------------===//

@@ -9,6 +9,7 @@
 #include "GradientModel.h"
 #include "TensorBuilder.h"
 #include "WideClone.h"
+#include "linattn/Dialect/LinAttnSoftmax.h"
 #include "linattn/Dialect/LinAttnSweep.h"
 #include "linattn/Dialect/Remarks.h"
 #include "linattn/Gradient/Passes.h"
@@ -119,11 +120,12 @@ static SmallVector<Operation *> getLive(Block &block) {
 
 /// Says what the backward pass keeps and what it computes again.
 static void remarkMemory(func::FuncOp vjp) {
-  int64_t scans = 0, sweeps = 0, selective = 0, loops = 0;
+  int64_t scans = 0, sweeps = 0, selective = 0, softmax = 0, loops = 0;
   for (Operation *op : getLive(vjp.getBody().front())) {
     scans += isa<ScanOp>(op);
     sweeps += isa<SweepOp>(op);
     selective += isa<SweepSelectiveOp>(op);
+    softmax += isa<SoftmaxOp>(op);
     loops += isa<scf::ForOp>(op);
   }
   std::string text =
@@ -133,6 +135,10 @@ static void remarkMemory(func::FuncOp vjp) {
   if (selective)
     text += llvm::formatv(
         "; with a state every 32 tokens: selective sweeps {0}", selective);
+  if (softmax)
+    text += llvm::formatv(
+        "; with the log-sum-exp of each row of weights: softmax attention {0}",
+        softmax);
   if (loops)
     text += llvm::formatv("; loops, each with a record of the values it "
                           "carries or none: {0}",
@@ -151,8 +157,11 @@ static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
     return func.emitError("linattn-differentiate: expected no function '")
            << name << "', but the module has one";
 
+  bool keeps = func->hasAttr(kKeepResultsAttrName);
   SmallVector<Type> inputs(func.getArgumentTypes()), results;
-  llvm::copy_if(func.getResultTypes(), std::back_inserter(inputs), isFloat);
+  // Results that are kept, then cotangents.
+  for (int i = 0; i < 1 + keeps; ++i)
+    llvm::copy_if(func.getResultTypes(), std::back_inserter(inputs), isFloat);
   for (int64_t operand : *operands)
     results.push_back(func.getArgumentTypes()[operand]);
   OpBuilder b(func);
@@ -173,15 +182,21 @@ static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
   for (int64_t operand : *operands)
     cotangents.activate(entry->getArgument(operand));
   cotangents.activateThrough(ops);
-  unsigned next = func.getNumArguments();
+  SmallVector<Value> returned;
   for (Value result : source.getTerminator()->getOperands())
-    if (isFloat(result.getType())) {
-      Value value = mapping.lookup(result),
-            cotangent = entry->getArgument(next++);
-      cotangents.add(b, value, convertTo(b, cotangent, value.getType()));
-    }
+    if (isFloat(result.getType()))
+      returned.push_back(mapping.lookup(result));
+  auto given = entry->getArguments().drop_front(func.getNumArguments());
+  for (auto [value, cotangent] :
+       llvm::zip(returned, given.take_back(returned.size())))
+    cotangents.add(b, value, convertTo(b, cotangent, value.getType()));
   if (failed(mlir::linattn::differentiate(b, ops, cotangents)))
     return failure();
+  if (keeps) { // Without a use of its results the forward pass goes.
+    OpBuilder atStart = OpBuilder::atBlockBegin(entry);
+    for (auto [value, kept] : llvm::zip(returned, given))
+      value.replaceAllUsesWith(convertTo(atStart, kept, value.getType()));
+  }
 
   SmallVector<Value> values;
   for (int64_t operand : *operands) {

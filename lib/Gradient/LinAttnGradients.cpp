@@ -46,9 +46,12 @@ void mlir::linattn::addScaleGradient(ReadOp op, OpBuilder &b, Cotangents &c) {
   addLinearScale(op, b, c);
 }
 
-/// By the linalg ops that the op stands for, each head of its own.
+/// Of softmax weights by their log-sum-exp. Else by the linalg ops that the op
+/// stands for, each head of its own.
 static LogicalResult quadraticRule(QuadraticOp op, OpBuilder &b,
                                    Cotangents &c) {
+  if (keepsLogSum(op.getWeights(), op.getQuery()))
+    return buildSoftmaxGradient(op, b, c);
   SmallVector<Value> tokens{op.getQuery(), op.getKey(), op.getValue()};
   if (failed(checkScale(op, op.getScaleValue(), c)) ||
       failed(checkKnownHeads(op, tokens)))
@@ -74,6 +77,8 @@ static LogicalResult quadraticRule(QuadraticOp op, OpBuilder &b,
 /// size, by the quadratic form.
 static LogicalResult attentionRule(AttentionOp op, OpBuilder &b,
                                    Cotangents &c) {
+  if (keepsLogSum(op.getWeights(), op.getQuery()))
+    return buildSoftmaxGradient(op, b, c);
   if (op.getWeights() == Weights::Softmax &&
       failed(checkScale(op, op.getScaleValue(), c)))
     return failure();
@@ -117,6 +122,7 @@ void mlir::linattn::registerLinAttnGradients(DialectRegistry &registry) {
     attachGradient<StateOp, buildStateGradient>(context);
     attachGradient<ReadOp, buildReadGradient>(context);
     attachGradient<QuadraticOp, quadraticRule>(context);
+    attachGradient<SoftmaxOp, buildSoftmaxGradient>(context);
     attachGradient<FeatureMapOp, buildFeatureMapGradient>(context);
     attachGradient<OutputNormOp, buildNormGradient>(context);
     attachGradient<CausalConvOp, buildConvGradient>(context);

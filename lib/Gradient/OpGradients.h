@@ -10,6 +10,7 @@
 #define LINATTN_LIB_GRADIENT_OPGRADIENTS_H
 
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Dialect/LinAttnSoftmax.h"
 #include "linattn/Dialect/LinAttnSweep.h"
 #include "linattn/Gradient/Gradient.h"
 
@@ -33,6 +34,13 @@ LogicalResult buildDiagonalGradient(DiagonalScanOp op, OpBuilder &b,
 LogicalResult buildWkv4Gradient(Wkv4Op op, OpBuilder &b, Cotangents &c);
 LogicalResult buildLogLinearGradient(LogLinearOp op, OpBuilder &b,
                                      Cotangents &c);
+
+/// True if a gradient keeps the log-sum-exp of each row of weights: softmax
+/// ones, of tokens that are not rounded to 16 bits.
+bool keepsLogSum(Weights weights, Value query);
+LogicalResult buildSoftmaxGradient(AttentionOp op, OpBuilder &b, Cotangents &c);
+LogicalResult buildSoftmaxGradient(QuadraticOp op, OpBuilder &b, Cotangents &c);
+LogicalResult buildSoftmaxGradient(SoftmaxOp op, OpBuilder &b, Cotangents &c);
 
 /// Adds the gradient of a scale that is an operand, where the output is linear
 /// in it: Σ o ⊙ dO, with the output o of the op without it.

@@ -39,8 +39,9 @@ struct Problem {
     auto [window, dilation, globals] = options.pattern;
     int64_t distance = std::abs(position - j);
     bool isNear = window == 0 || distance < window * dilation;
-    return (isNear && distance % dilation == 0) || j < globals ||
-           position < globals;
+    // Queries before the first key have negative positions.
+    bool isGlobal = globals > 0 && (j < globals || position < globals);
+    return (isNear && distance % dilation == 0) || isGlobal;
   }
 
   /// A score of softmax attention after softcap and slopes.

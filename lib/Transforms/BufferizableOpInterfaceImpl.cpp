@@ -10,6 +10,7 @@
 
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Dialect/LinAttnSoftmax.h"
 #include "linattn/Dialect/LinAttnSweep.h"
 #include "mlir/Dialect/Bufferization/IR/BufferViewFlowOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
@@ -42,7 +43,10 @@ struct StructuredOpModel
       return number < recurrence.getFirstOutput().getOperandNumber() ||
              number >= recurrence.getFirstState().getOperandNumber();
     }
-    if constexpr (std::is_same_v<OpTy, ChunkStabilizeOp>)
+    if constexpr (std::is_same_v<OpTy, SoftmaxOp> ||
+                  std::is_same_v<OpTy, SoftmaxGradientOp>)
+      return !cast<OpTy>(op).isDpsInit(&operand);
+    else if constexpr (std::is_same_v<OpTy, ChunkStabilizeOp>)
       return &operand != &cast<OpTy>(op).getFadeMutable() &&
              &operand != &cast<OpTy>(op).getMaximaMutable();
     else if constexpr (!updatesInPlace<OpTy>)
@@ -173,8 +177,9 @@ void mlir::linattn::registerBufferizableOpInterfaceExternalModels(
     OutputNormOp::attachInterface<StructuredOpModel<OutputNormOp>>(*context);
     CausalConvOp::attachInterface<StructuredOpModel<CausalConvOp>>(*context);
     SweepOp::attachInterface<StructuredOpModel<SweepOp>>(*context);
-    attachStructured<SweepSelectiveOp, ChunkPackOp, ChunkUnpackOp, ChunkDecayOp,
-                     ChunkStabilizeOp, ChunkScoresOp, ChunkSolveOp, ChunkReadOp,
-                     ChunkUpdateOp>(*context);
+    attachStructured<SweepSelectiveOp, SoftmaxOp, SoftmaxGradientOp,
+                     ChunkPackOp, ChunkUnpackOp, ChunkDecayOp, ChunkStabilizeOp,
+                     ChunkScoresOp, ChunkSolveOp, ChunkReadOp, ChunkUpdateOp>(
+        *context);
   });
 }

@@ -549,6 +549,7 @@ include "linattn/Dialect/LinAttnFeatureMap.td"
 include "linattn/Dialect/LinAttnNorm.td"
 include "linattn/Dialect/LinAttnConv.td"
 include "linattn/Dialect/LinAttnSweep.td"
+include "linattn/Dialect/LinAttnSoftmax.td"
 include "linattn/Dialect/LinAttnChunk.td"
 
 #endif // LINATTN_DIALECT_LINATTNOPS_TD

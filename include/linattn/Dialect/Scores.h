@@ -24,6 +24,15 @@ Value emitSees(OpBuilder &b, Location loc, PatternAttr pattern, Value position,
 Value emitAdjustedScore(OpBuilder &b, Location loc, QuadraticOp op, Value score,
                         Value slope, Value position, Value key);
 
+/// The derivative of the softcap at a score before it, 1 − tanh²; null without
+/// a softcap.
+Value emitCapDerivative(OpBuilder &b, Location loc, QuadraticOp op,
+                        Value score);
+
+/// |position − key| in `type`, a float or a vector of them.
+Value emitDistance(OpBuilder &b, Location loc, Type type, Value position,
+                   Value key);
+
 /// True if `emitAdjustedScore` returns another score than it is given.
 bool adjustsScores(QuadraticOp op);
 

@@ -25,6 +25,10 @@ inline constexpr llvm::StringLiteral kVjpSuffix = "_vjp";
 /// On a function: differentiate it, for the operands that the array lists.
 inline constexpr llvm::StringLiteral kDifferentiateAttrName =
     "linattn.differentiate";
+/// On a function: its product takes its results behind its operands, and need
+/// not compute them again.
+inline constexpr llvm::StringLiteral kKeepResultsAttrName =
+    "linattn.keep_results";
 /// On a function: it is such a product.
 inline constexpr llvm::StringLiteral kGradientAttrName = "linattn.gradient";
 

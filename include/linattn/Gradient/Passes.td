@@ -19,7 +19,10 @@ def LinAttnDifferentiatePass : Pass<"linattn-differentiate", "::mlir::ModuleOp">
     are those of the function, then the cotangents of its floating-point results;
     its results are the cotangents of the operands that `operands` (or the
     attribute, `array<i64: …>`) lists, of all floating-point operands where the
-    list is empty. Integers and masks have no cotangent.
+    list is empty. Integers and masks have no cotangent. The product of a
+    function with the attribute `linattn.keep_results` takes the floating-point
+    results between the operands and the cotangents, and does not compute them
+    again: the output and the log-sum-exp of `linattn.softmax` for example.
 
     The forward pass is computed again as far as the gradient needs it, which a
     remark counts; dead code is left to canonicalization. Floats of 16 bits are

@@ -31,16 +31,20 @@ class Recipe:
       refuse: raises an error of the compiler in the user's terms.
       operands, rules, state, output, has_state, returns_state, wide_state, snapshots: as
         `Plan` takes them.
+      recorded: the maker of a plan with further results, for the same arguments, that takes
+        this one's place where gradients are recorded.
+      keeps_results: the kernel of its gradient takes the results between operands and cotangents.
     """
 
     def __init__(
         self, what, text, resolve, refuse, operands, rules, state, output, has_state, returns_state,
-        wide_state=False, snapshots=(), device_text=None,
+        wide_state=False, snapshots=(), device_text=None, recorded=None, keeps_results=False,
     ):  # fmt: skip
         self.what, self.text, self.resolve, self.refuse = what, text, resolve, refuse
         self.operands, self.rules, self.state, self.output = list(operands), list(rules), list(state), output
         self.has_state, self.returns_state, self.wide_state = has_state, returns_state, wide_state
         self.snapshots, self.device_text = list(snapshots), device_text or text
+        self.recorded, self.keeps_results = recorded, keeps_results
         # The name of a maker and its arguments, once the plan is remembered by them.
         self.key = None
         # Numbers -> the plan that has them as constants; of a plan whose operands they are.

@@ -12,8 +12,8 @@ class Batch:
     Args:
       call: a `Call`.
       size: of the batch.
-      arrays: operands and state, then cotangents of some results, with the size of the batch
-        in front of, or among, their dimensions.
+      arrays: operands and state, then results that a gradient keeps and cotangents of some, with
+        the size of the batch in front of, or among, their dimensions.
       dims: where it is; None for an array that all calls share.
       library: `torch` or `jax.numpy`.
       given: which results have cotangents.
@@ -56,6 +56,8 @@ class Batch:
         results = [_layouts.has_sequences(layout) for layout in _layouts.result_layouts(self.call.recipe, binding)]
         if not all(gradients) or not all(results):
             return None
+        if self.given and self.call.recipe.keeps_results:
+            foldable += [True] * len(results)
         foldable += [True for is_given in self.given if is_given]
         arrays = []
         for x, is_shared, is_foldable in zip(self.arrays, self.shared, foldable):

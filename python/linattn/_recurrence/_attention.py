@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from .._core._arrays import integers_like
@@ -225,7 +227,7 @@ def _lengths(prefix, q):
 
 def _make_attention_plan(
     causal, feature_map, normalize, denominator, weights, scale, form, target, no_mask, no_prefix, given,
-    return_state, pattern, softcap, no_slopes, no_sinks,
+    return_state, pattern, softcap, no_slopes, no_sinks, recorded=False,
 ):  # fmt: skip
     no_state = given is None
     pattern = parse_pattern(*pattern)
@@ -266,7 +268,7 @@ def _make_attention_plan(
         kind=phi.kind, region=phi.region, maps=phi.maps, normalize=normalize, denominator=denominator,
         causal=causal, weights=weights,
         config=config, quadratic=form == "quadratic", has_state=not no_state,
-        returns_state=return_state,
+        returns_state=return_state or recorded,
         pattern=pattern, softcap=softcap,
         gates=tuple(
             name for name, is_missing in (
@@ -274,7 +276,9 @@ def _make_attention_plan(
             ) if not is_missing
         ),
     )  # fmt: skip
-    if not stateful:
+    if recorded:
+        text = _text.recorded_text
+    elif not stateful:
         text = _text.attention_text
     else:
         text = _text.scan_text if causal else _text.noncausal_text
@@ -287,11 +291,13 @@ def _make_attention_plan(
     return _plans.make_plan(
         options, text, scale=default_scale if scale is None else scale, target=target,
         what="attention", gates=[(name, *layouts[name]) for name in options.gates],
-        same_length=same_length, given=given,
+        same_length=same_length, given=given, state=(("log_sum", "state", "B Ho T"),) if recorded else None,
+        recorded="recorded_attention" if softmax and not recorded else None, keeps_results=recorded,
     )  # fmt: skip
 
 
 makers["attention"] = _make_attention_plan
+makers["recorded_attention"] = partial(_make_attention_plan, recorded=True)
 
 
 def _check_softmax(feature_map, denominator, form, no_state, return_state):

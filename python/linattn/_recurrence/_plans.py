@@ -112,7 +112,7 @@ def filled_eps(denominator, dtype):
 
 def make_plan(
     options, text, *, scale, target, what, gates=(), tokens="qkv", same_length=False, parts=3,
-    state=None, state_layout="kv", pool=False, given=None,
+    state=None, state_layout="kv", pool=False, given=None, recorded=None, keeps_results=False,
 ):  # fmt: skip
     """A plan whose kernels come from `text`; eps and scale are filled in for the
     dtype and head size. `given` is what `describe_state` says of the initial state, or
@@ -168,7 +168,7 @@ def make_plan(
     return Recipe(
         what, write, lambda on_device: resolve_target(target, on_device), refuse, described + numbers, rules, state,
         ("out", "tokens", "B T Ho V") if "q" in tokens else None, options.has_state, options.returns_state,
-        options.wide_state, kept,
+        options.wide_state, kept, recorded, keeps_results,
     ).plan(
         # Recurrences are laid out for the heads of the call, and so are the kernels of a GPU.
         target == "nvvm-emulated" or what == "scan" or options.causal and options.weights == "linear"

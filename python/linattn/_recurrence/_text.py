@@ -16,7 +16,7 @@ from .._core._literals import float_literal
 from .._maps._token_maps import features_of
 from . import _rules
 
-__all__ = ["Options", "Sizes", "attention_text", "scan_text", "noncausal_text",
+__all__ = ["Options", "Sizes", "attention_text", "recorded_text", "scan_text", "noncausal_text",
            "update_text", "query_text"]  # fmt: skip
 
 
@@ -382,6 +382,29 @@ def attention_text(options, sizes, extra, maps=()):
         text = f"linattn.attention {source}{attributes}"
     f.op(["o"], text, operands, [f.output_type])
     return f.finish("attention", [f.narrow("%o")])
+
+
+def recorded_text(options, sizes, extra, maps=()):
+    """Softmax attention with the log-sum-exp of its rows, `[B, Ho, T]`, both of which its gradient takes."""
+    f = _Function(options, sizes, maps)
+    tokens = f.token_arguments()
+    mask = f.mask_argument()
+    prefix = f.prefix_argument(extra)
+    dtypes = {name: dtype for name, (_, dtype) in zip(options.gates, extra)}
+    slopes, sinks = (f.per_head_argument(name, dtypes.get(name)) for name in ("slopes", "sinks"))
+    scale = f.scale_argument()
+    dest = f.output(f.state_heads())
+    type_ = _tensor(None, sizes.Ho, sizes.T, f.scalar)
+    heads = f.dim("rows_H", dest, 1) if sizes.Ho is None else None
+    count = f.dim("rows_T", dest, 2) if sizes.T is None else None
+    rows = f.empty("rows", type_, f.dim("rows_B", dest, 0), heads, count)
+    source = ", ".join(tokens)
+    for name, value in (("mask", mask), ("prefix", prefix), ("scale", scale), ("slopes", slopes), ("sinks", sinks)):
+        source += _operand(name, value)
+    text = f"linattn.softmax {source} into({dest}, {rows}){f.attributes('causal', 'pattern', 'softcap', 'scale')}"
+    operands = [x for x in (*tokens, mask, prefix, scale, slopes, sinks, dest, rows) if x]
+    f.op(["o", "log_sum"], text, operands, [f.output_type, type_])
+    return f.finish("attention", ["%o", "%log_sum"]).replace(" {\n", " attributes {linattn.keep_results} {\n", 1)
 
 
 def scan_text(options, sizes, extra, maps=()):

@@ -10,6 +10,7 @@ import torch
 
 from .._core._checks import UnsupportedError
 from .._graph import _calls
+from .._recurrence._plans import find
 from . import _gradient, _operators, _places
 
 __all__ = ["differentiable", "dispatch"]
@@ -56,6 +57,9 @@ def dispatch(plan, operands, state, out, in_place, num_threads, destination, ref
         )
     if recorded and out is not None and not _places.allows_output():
         raise UnsupportedError("out: expected None where gradients are recorded, but got a tensor")
+    if recorded and plan.build.recorded and _keeps(operands[0], plan):
+        plan = find((plan.build.recorded, *plan.build.key[1:]))
+        name = _calls.name_of(plan)
     if recorded and _local.is_strict:
         _gradient.compile(_calls.find(name), [*operands, *state], [x.requires_grad for x in (*operands, *state)])
     if in_place == _ALWAYS and plan.build.has_state:
@@ -67,8 +71,16 @@ def dispatch(plan, operands, state, out, in_place, num_threads, destination, ref
     return _finish(plan, _operators.transform(name, operands, state, num_threads), out)
 
 
+def _keeps(tokens, plan):
+    """Whether a forward pass keeps numbers for its gradient: not those that 16 bits would round, and not on a GPU, where
+    it has no kernel."""
+    return tokens.dtype in (torch.float32, torch.float64) and plan.build.resolve(tokens.is_cuda) in ("cpu", "reference")
+
+
 def _finish(plan, results, out):
     recipe = plan.build
+    if recipe.keeps_results:
+        results = results[:1]
     if recipe.output is None:
         results = [None, *results]
     if out is not None:

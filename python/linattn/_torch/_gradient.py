@@ -28,7 +28,8 @@ def run(call, arrays, cotangents, given, wanted, num_threads):
 
     Args:
       arrays: the operands, then the state.
-      cotangents: of the results for which `given` says so; the others are 0.
+      cotangents: of the results for which `given` says so; the others are 0. Before them the results
+        that are kept.
     """
     _gradient.check(call, arrays, wanted)
     kernel, binding, heads = compile(call, arrays, wanted)
@@ -38,6 +39,8 @@ def run(call, arrays, cotangents, given, wanted, num_threads):
     views = [layout.to_logical(array, extents) for layout, array in zip(binding.layouts, arrays)]
     layouts = result_layouts(call.recipe, binding)
     cotangents = iter(cotangents)
+    if call.recipe.keeps_results:
+        views += [layout.to_logical(next(cotangents), extents) for layout in layouts]
     for layout, dtype, is_given in zip(layouts, call.result_dtypes(dtype_name(arrays[0])), given):
         if is_given:
             cotangent = _dense(next(cotangents))

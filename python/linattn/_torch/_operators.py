@@ -104,12 +104,18 @@ def _(call, operands, state, cotangents, given, wanted, num_threads=None):
 # ----------------------------------------------------------------------------
 
 
+def _kept(call, results):
+    """The results that the gradient takes beside the operands."""
+    return results if find(call).recipe.keeps_results else ()
+
+
 def _pull_back(ctx, backward, wanted, cotangents):
     """The gradients of the saved arrays, None where none is wanted."""
-    arrays = ctx.saved_tensors
+    saved = ctx.saved_tensors
+    arrays, kept = saved[: len(wanted)], saved[len(wanted) :]
     check(find(ctx.call), arrays, wanted)
     given = [x is not None for x in cotangents]
-    cotangents = [x for x in cotangents if x is not None]
+    cotangents = [*kept, *(x for x in cotangents if x is not None)]
     found = iter(
         backward(ctx.call, arrays[: ctx.split], arrays[ctx.split :], cotangents, given, wanted, ctx.num_threads)
     )
@@ -122,10 +128,11 @@ class _Recorded(torch.autograd.Function):
     @staticmethod
     def forward(ctx, keys, call, split, num_threads, *arrays):
         ctx.call, ctx.split, ctx.num_threads = call, split, num_threads
-        ctx.save_for_backward(*arrays)
         ctx.set_materialize_grads(False)
         with torch._C._AutoDispatchBelowAutograd():
-            return tuple(run.redispatch(keys, call, list(arrays[:split]), list(arrays[split:]), num_threads))
+            results = tuple(run.redispatch(keys, call, list(arrays[:split]), list(arrays[split:]), num_threads))
+        ctx.save_for_backward(*arrays, *_kept(call, results))
+        return results
 
     @staticmethod
     def backward(ctx, *cotangents):
@@ -196,7 +203,7 @@ class _Transformed(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.call, ctx.split, ctx.num_threads, *arrays = inputs
-        ctx.save_for_backward(*arrays)
+        ctx.save_for_backward(*arrays, *_kept(ctx.call, output))
         ctx.set_materialize_grads(False)
 
     @staticmethod

@@ -1,0 +1,149 @@
+//===- QuadraticPanels.cpp - Panels of queries against keys ---------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "QuadraticPanels.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+void QuadraticPanels::setQueries(Value first) {
+  range.firstQuery = first;
+  range.queryCount =
+      min(sub(dim(op.getQuery(), 2), first), index(shape.cols * panelsPerTask));
+  // Of all queries: a global one may see more keys than a later one.
+  range.keyLimit = max(visibleEnd(first),
+                       visibleEnd(sub(add(first, range.queryCount), index(1))));
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+void QuadraticPanels::packPanels(Value size, Value rows, Value panels,
+                                 function_ref<Value(Value)> pack) {
+  forEach(panelCount(), [&](Value panel) {
+    forEach(size, [&](Value d) {
+      storeVector(zeros(shape.cols), panels, {panel, d, index(0)});
+    });
+  });
+  forEach(range.queryCount, [&](Value i) {
+    Value row = pack(i);
+    Value panel = div(i, index(shape.cols)), lane = rem(i, index(shape.cols));
+    forEach(size, [&](Value d) {
+      store(load(rows, {row, d}), panels, {panel, d, lane});
+    });
+  });
+}
+
+void QuadraticPanels::packBlock(Value keys, Value values, Value count) {
+  auto pad = [&](Value rows, Value j) {
+    forEach(index(0), lastDim(rows), shape.lanes,
+            [&](Value d) { storeVector(zeros(shape.lanes), rows, {j, d}); });
+  };
+  forEach(count, roundUp(count, shape.rows), 1, [&](Value j) {
+    pad(keys, j);
+    pad(values, j);
+  });
+  forEach(count, [&](Value j) {
+    Value token = add(range.firstKey, j);
+    Row packed = keyRow(token);
+    packRow(packed, keys, j);
+
+    Row packedValue;
+    packedValue.source = op.getValue();
+    packedValue.index = {batch, valueHead, token};
+    packedValue.mapped = false;
+    packedValue.keep = packed.keep;
+    packRow(packedValue, values, j);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+VectorBuilder::Rows QuadraticPanels::dotPanel(Value rows, Value panels,
+                                              Value size, Value panel,
+                                              Value j) {
+  Rows initial(shape.rows, zeros(shape.cols));
+  return reduce(index(0), size, 1, initial,
+                [&](Value d, ValueRange carriedIn) -> SmallVector<Value> {
+                  Rows carried(carriedIn);
+                  Value line =
+                      loadVector(panels, {panel, d, index(0)}, shape.cols);
+                  for (int64_t r = 0; r < shape.rows; ++r)
+                    carried[r] = fmaVector(
+                        splat(load(rows, {add(j, index(r)), d}), shape.cols),
+                        line, carried[r]);
+                  return carried;
+                });
+}
+
+//===----------------------------------------------------------------------===//
+// Visible keys
+//===----------------------------------------------------------------------===//
+
+Value QuadraticPanels::positions(Value panel) {
+  Value first =
+      visible.position(add(range.firstQuery, mul(panel, index(shape.cols))));
+  auto type = VectorType::get(shape.cols, b.getIndexType());
+  return arith::AddIOp::create(b, loc,
+                               vector::BroadcastOp::create(b, loc, type, first),
+                               vector::StepOp::create(b, loc, type));
+}
+
+Value QuadraticPanels::mayHide(Value panel, Value count) {
+  if (op.getMask() || visible.isDilated())
+    return arith::ConstantIntOp::create(b, loc, 1, 1);
+  if (!op.getCausal() && !visible.isLimited())
+    return {};
+  Value first =
+      visible.position(add(range.firstQuery, mul(panel, index(shape.cols))));
+  Value last = add(first, index(shape.cols - 1));
+  Value lastKey = sub(add(range.firstKey, count), index(1));
+  auto isFurther = [&](Value x, Value y) {
+    return compare(arith::CmpIPredicate::sgt, x, y);
+  };
+  Value hides = op.getCausal() ? isFurther(lastKey, first) : Value();
+  auto hide = [&](Value condition) {
+    hides = hides ? Value(arith::OrIOp::create(b, loc, hides, condition))
+                  : condition;
+  };
+  if (Value reach = visible.reach() ? index(visible.reach() - 1) : Value()) {
+    hide(isFurther(sub(last, range.firstKey), reach));
+    if (!op.getCausal())
+      hide(isFurther(sub(lastKey, first), reach));
+  }
+  return hides;
+}
+
+Value QuadraticPanels::maskScores(Value s, Value panel, Value j,
+                                  double otherwise) {
+  Value other = constant(vectorType(shape.cols), otherwise);
+  Value token = add(range.firstKey, j);
+  if (op.getMask())
+    s = select(load(op.getMask(), {batch, token}), s, other);
+  if (visible.isLimited())
+    s = select(visible.sees(positions(panel), token), s, other);
+  if (!op.getCausal())
+    return s;
+  // Lane i sees the key if token ≤ firstQuery + panel·cols + i + Tk − Tq: the
+  // lanes from token − (…) on do.
+  Value firstLane =
+      sub(sub(token, add(range.firstQuery, mul(panel, index(shape.cols)))),
+          sub(dim(op.getKey(), 2), dim(op.getQuery(), 2)));
+  if (op.getPrefix()) {
+    Value inPrefix = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                           token, visible.prefix(batch));
+    firstLane = select(inPrefix, index(0), firstLane);
+  }
+  Value hidden = vector::CreateMaskOp::create(
+      b, loc, VectorType::get(shape.cols, b.getI1Type()),
+      ValueRange{max(firstLane, index(0))});
+  return select(hidden, other, s);
+}

@@ -1,0 +1,67 @@
+//===- QuadraticPanels.h - Panels of queries against keys -------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The base of schedules that hold a few panels of queries, one query in each
+// vector lane, while blocks of keys stream past: the forward and the backward
+// pass.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_CONVERSION_QUADRATICPANELS_H
+#define LINATTN_CONVERSION_QUADRATICPANELS_H
+
+#include "QuadraticBuilder.h"
+#include "Softmax.h"
+
+namespace mlir::linattn {
+
+/// Query panels that share one packing of the keys.
+inline constexpr int64_t panelsPerTask = 4;
+
+class QuadraticPanels : public QuadraticBuilder {
+public:
+  using QuadraticBuilder::QuadraticBuilder;
+
+protected:
+  int64_t blockKeys() { return shape.block; }
+  /// Takes up to `panelsPerTask` panels of queries from this one on.
+  void setQueries(Value first);
+  /// Panels the queries fill, the last one perhaps in part.
+  Value panelCount() { return ceilDiv(range.queryCount, shape.cols); }
+
+  /// Packs each query's row into `rows`, in the place that `pack` returns, and
+  /// from there transposed into panels [panels, size, cols]. Lanes past the
+  /// last query hold zeros.
+  void packPanels(Value size, Value rows, Value panels,
+                  function_ref<Value(Value)> pack);
+  /// Packs the block's keys and values; rows past the last one are zeros, up to
+  /// a whole tile of them.
+  void packBlock(Value keys, Value values, Value count);
+
+  /// Σ_d rows[j + r, d] · panels[panel][d][:], for a tile of rows.
+  Rows dotPanel(Value rows, Value panels, Value size, Value panel, Value j);
+
+  /// The positions of a panel's queries, one in each lane.
+  Value positions(Value panel);
+  /// i1: may a query of the panel not see a key of the block? Null if none.
+  Value mayHide(Value panel, Value count);
+  /// Scores of keys the query may not see become `otherwise`.
+  Value maskScores(Value scores, Value panel, Value j, double otherwise);
+
+  /// The queries of now, the keys that they may see, and the block of keys.
+  struct Range {
+    Value firstQuery, queryCount, keyLimit, firstKey;
+  };
+  Range range;
+  /// Head sizes, in whole vectors of keys and whole accumulators of values.
+  Value keySize, valueSize;
+};
+
+} // namespace mlir::linattn
+
+#endif // LINATTN_CONVERSION_QUADRATICPANELS_H

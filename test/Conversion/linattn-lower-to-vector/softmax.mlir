@@ -1,0 +1,44 @@
+// RUN: linattn-opt %s --linattn-lower-to-vector --canonicalize | FileCheck %s --implicit-check-not='linattn.{{[a-z_]+}} %' --implicit-check-not='memref<1024x1024'
+// RUN: linattn-opt %s --linattn-lower-to-loops --canonicalize | FileCheck %s --check-prefix=LOOPS --implicit-check-not='linattn.{{[a-z_]+}} %' --implicit-check-not=vector
+
+// The forward pass writes m + log(sum) of each row.
+
+// CHECK-LABEL: func.func @forward(
+// CHECK:         math.log %{{.+}} : f32
+// LOOPS-LABEL:   func.func @forward(
+// LOOPS:         math.log %{{.+}} : f32
+func.func @forward(%x: memref<1x2x1024x64xf32>, %l: memref<1x2x1024xf32>) {
+  linattn.softmax %x, %x, %x into(%x, %l) {causal} : (memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024xf32>) -> ()
+  return
+}
+
+// Sums of dk and dv for each task, a head; blocks of 64 keys against 128 queries. Panels on the diagonal are masked. The sums
+// are written in the end.
+
+// CHECK-LABEL: func.func @backward(
+// CHECK-COUNT-2: memref.alloc() {alignment = 64 : i64} : memref<2x1024x64xf32>
+// CHECK:         scf.parallel (%{{.+}}) = (%c0) to (%c2)
+// CHECK:         math.exp %{{.+}} : vector<32xf32>
+// CHECK:         math.exp %{{.+}} : vector<32xf32>
+// CHECK-NOT:     math.exp
+// CHECK-COUNT-2: scf.parallel
+// CHECK-COUNT-2: memref.dealloc %{{.+}} : memref<2x1024x64xf32>
+// LOOPS-LABEL:   func.func @backward(
+// LOOPS:         scf.parallel
+// LOOPS:         math.exp
+// LOOPS:         scf.parallel
+// LOOPS:         math.exp
+func.func @backward(%x: memref<1x2x1024x64xf32>, %l: memref<1x2x1024xf32>) {
+  linattn.softmax_gradient %x, %x, %x cotangent(%x) rows(%l, %l) into(%x, %x, %x) {causal} : (memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024xf32>, memref<1x2x1024xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>) -> ()
+  return
+}
+
+// More than 4096 queries are two segments.
+
+// CHECK-LABEL: func.func @segments(
+// CHECK-COUNT-2: memref.alloc() {alignment = 64 : i64} : memref<2x8192x16xf64>
+// CHECK:         tanh
+func.func @segments(%x: memref<1x1x8192x16xf64>, %l: memref<1x1x8192xf64>) {
+  linattn.softmax_gradient %x, %x, %x cotangent(%x) rows(%l, %l) into(%x, %x, %x) {softcap = 2.0, pattern = #linattn.pattern<window = 64>} : (memref<1x1x8192x16xf64>, memref<1x1x8192x16xf64>, memref<1x1x8192x16xf64>, memref<1x1x8192x16xf64>, memref<1x1x8192xf64>, memref<1x1x8192xf64>, memref<1x1x8192x16xf64>, memref<1x1x8192x16xf64>, memref<1x1x8192x16xf64>) -> ()
+  return
+}
