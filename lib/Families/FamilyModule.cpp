@@ -18,6 +18,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -43,6 +44,8 @@ private:
   llvm::Error addOperands();
   void addState();
   llvm::Error fillBody(func::FuncOp function);
+  /// Leaves what the final state needs.
+  llvm::Error dropOutput(func::FuncOp function);
   Type makeType(ArrayRef<StringRef> dims, Type elementType) const;
 
   OpBuilder b;
@@ -149,13 +152,59 @@ llvm::Error FunctionMaker::fillBody(func::FuncOp function) {
       buildFamily(b, b.getUnknownLoc(), family, values);
   if (!results)
     return results.takeError();
-  SmallVector<Value> returned{results->output};
+  SmallVector<Value> returned;
+  if (request.returnsOutput)
+    returned.push_back(results->output);
   if (request.returnsState)
     returned.append(results->state);
   func::ReturnOp::create(b, b.getUnknownLoc(), returned);
   function.setFunctionType(b.getFunctionType(block->getArgumentTypes(),
                                              ValueRange(returned).getTypes()));
-  return llvm::Error::success();
+  return request.returnsOutput ? llvm::Error::success() : dropOutput(function);
+}
+
+/// A sum of the state in place of a scan: `linattn.state` has no queries. Null
+/// where tokens read the state that they update.
+static StateOp createSum(OpBuilder &b, ScanOp scan) {
+  if (scan.getUpdate() != Update::Add || scan.getInputGate() ||
+      scan.getStateIndices() || !scan.getSnapshots().empty())
+    return {};
+  auto sum = StateOp::create(
+      b, scan.getLoc(), scan.getKey(), scan.getValue(), scan.getDecay(),
+      scan.getValueDecay(), scan.getMask(), scan.getCuSeqlens(),
+      StateValues{scan.getState(), scan.getNormalizer(), scan.getRunningMax()});
+  sum.setReverse(scan.getReverse());
+  sum.setFeatureMapAttr(scan.getFeatureMapAttr());
+  sum.setConfigAttr(scan.getConfigAttr());
+  b.cloneRegionBefore(scan.getPhi(), sum.getPhi(), sum.getPhi().end());
+  return sum;
+}
+
+llvm::Error FunctionMaker::dropOutput(func::FuncOp function) {
+  IRRewriter rewriter(b.getContext());
+  SmallVector<ScanOp> scans;
+  function.walk([&](ScanOp scan) { scans.push_back(scan); });
+  for (ScanOp scan : scans) {
+    rewriter.setInsertionPoint(scan);
+    StateOp sum = createSum(rewriter, scan);
+    if (!sum)
+      continue;
+    rewriter.replaceAllUsesWith(scan.getResults().drop_front(),
+                                sum.getResults());
+  }
+  (void)runRegionDCE(rewriter, function->getRegions());
+  bool sums = false, others = false;
+  function.walk([&](Operation *op) {
+    if (isa<StateOp>(op))
+      sums = true;
+    else if (isa<ScanOp, RecurrenceOpInterface>(op))
+      others = true;
+  });
+  if (sums && !others)
+    return llvm::Error::success();
+  return llvm::createStringError(
+      "returns_output: expected it for " + family.name +
+      ", whose final state is no sum, but got false");
 }
 
 llvm::Expected<OwningOpRef<ModuleOp>> FunctionMaker::make() {

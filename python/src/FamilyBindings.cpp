@@ -108,7 +108,8 @@ static Type parseType(Builder &b, const std::string &name) {
 static std::string emitText(const std::string &name, const std::string &dtype,
                             nb::dict extents, nb::list operands,
                             nb::dict options, bool hasState, bool returnsState,
-                            const std::string &config, bool takesScale) {
+                            const std::string &config, bool takesScale,
+                            bool returnsOutput) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   Builder b(&context);
   FamilyRequest request;
@@ -125,6 +126,7 @@ static std::string emitText(const std::string &name, const std::string &dtype,
   request.returnsState = returnsState;
   request.config = config;
   request.takesScale = takesScale;
+  request.returnsOutput = returnsOutput;
   auto module = ::linattn::python::unwrap(
       buildFamily(&context, getFamily(name), request));
   return printFamily(*module);
@@ -162,7 +164,9 @@ void ::linattn::python::registerFamilies(nb::module_ &module) {
       "A rule of sizes: kind, result, left, right, factor, coefficients.");
   families.def("text", &emitText, "name"_a, "dtype"_a, "extents"_a,
                "operands"_a, "options"_a, "has_state"_a, "returns_state"_a,
-               "config"_a, "takes_scale"_a = false,
+               "config"_a, "takes_scale"_a = false, "returns_output"_a = true,
                "The family as a module for these types; the scale is an f64 "
-               "argument behind the operands with `takes_scale`.");
+               "argument behind the operands with `takes_scale`. Without "
+               "`returns_output` the final state alone, of families that add "
+               "to it.");
 }

@@ -199,8 +199,8 @@ static bool isScaleOf(int64_t size, double scale) {
 /// the same bits for one token.
 static std::string chooseKind(const std::string &rule,
                               const std::string &ending, bool fits,
-                              int64_t length) {
-  if (fits && length == 1 && findKernel(rule + "_s" + ending))
+                              bool isStep) {
+  if (fits && isStep && findKernel(rule + "_s" + ending))
     return "_s";
   return fits && findKernel(rule + "_h" + ending) ? "_h" : "_d";
 }
@@ -218,29 +218,43 @@ void LinearAttention::compute(const Call &call) const {
   std::optional<Tensor> present =
       call.findOutput(1, "present_state", stateType, {B, heads, K, V});
 
+  double wanted = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(K));
+  // Those of kernels.py.
+  int64_t scaleSize = type == F32 && isScaleOf(64, wanted) ? 64 : 128;
+  std::string ending = std::to_string(scaleSize) + "_" + element;
+  bool byChannel = x.decay && checkDecay(*x.decay, sizes);
+  std::string kernel = rule + (byChannel ? "_channel" : "");
+  // A step of a rule that adds has one head: a token's heads are sequences,
+  // with queries and keys of their own.
+  bool isShared = queryHeads != heads || sizes.keyHeads != heads;
+  std::string kind =
+      chooseKind(kernel, ending, K == scaleSize && V == scaleSize,
+                 T == 1 && (isDelta() || !isShared));
+  if (kind == "_s" && !isDelta())
+    sizes = {B * heads, 1, 1, 1, 1, K, V};
+  B = sizes.batch;
+
   // The kernels' state is f32, and may be updated where it is.
-  int64_t stateCount = countElements(std::vector<int64_t>{B, heads, K, V});
+  int64_t H = sizes.heads;
+  int64_t stateCount = countElements(std::vector<int64_t>{B, H, K, V});
   Scratch ownState(nullptr, std::free);
   void *state = present ? present->data : nullptr;
   if (stateType != F32 || !present) {
     ownState = call.allocate(stateCount, LINATTN_F32);
     state = ownState.get();
   }
-  View final(state, LINATTN_F32, {B, heads, K, V}), initial = final;
+  View final(state, LINATTN_F32, {B, H, K, V}), initial = final;
   if (!x.past)
     std::memset(state, 0, static_cast<size_t>(stateCount) * sizeof(float));
   else if (stateType == F32)
-    initial = View(*x.past, {B, heads, K, V});
+    initial = View(*x.past, {B, H, K, V});
   else
     call.run(
         std::string("widen_") + getTypeName(stateType, "past_state"),
         {View(*x.past, {stateCount}), View(state, LINATTN_F32, {stateCount})});
 
-  View query(x.query, {B, T, queryHeads, K});
+  View query(x.query, {B, T, sizes.queryHeads, K});
   Scratch scaled(nullptr, std::free);
-  double wanted = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(K));
-  // Those of kernels.py.
-  int64_t scaleSize = type == F32 && isScaleOf(64, wanted) ? 64 : 128;
   if (!isScaleOf(scaleSize, wanted)) {
     auto factor =
         static_cast<float>(wanted * std::sqrt(static_cast<double>(scaleSize)));
@@ -248,18 +262,14 @@ void LinearAttention::compute(const Call &call) const {
     scaled = call.allocate(count, getDType(type));
     call.run("scale_" + element, {View(x.query, {count}), View(factor),
                                   View(scaled.get(), getDType(type), {count})});
-    query = View(scaled.get(), getDType(type), {B, T, queryHeads, K});
+    query = View(scaled.get(), getDType(type), {B, T, sizes.queryHeads, K});
   }
 
   std::vector<View> views{query, View(x.key, {B, T, sizes.keyHeads, K}),
-                          View(x.value, {B, T, heads, V}), initial};
-  std::string kernel = rule;
-  if (x.decay) {
-    bool byChannel = checkDecay(*x.decay, sizes);
-    kernel += byChannel ? "_channel" : "";
-    views.push_back(byChannel ? View(*x.decay, {B, T, heads, K})
-                              : View(*x.decay, {B, T, heads}));
-  }
+                          View(x.value, {B, T, H, V}), initial};
+  if (x.decay)
+    views.push_back(byChannel ? View(*x.decay, {B, T, H, K})
+                              : View(*x.decay, {B, T, H}));
   if (x.beta) {
     int64_t last = x.beta->size(2);
     if (last != heads && last != 1)
@@ -271,9 +281,7 @@ void LinearAttention::compute(const Call &call) const {
   }
   views.push_back(View(output, {B, T, sizes.outputHeads(), V}));
   views.push_back(final);
-  std::string ending = std::to_string(scaleSize) + "_" + element;
-  bool fits = K == scaleSize && V == scaleSize;
-  call.run(kernel + chooseKind(kernel, ending, fits, T) + ending, views);
+  call.run(kernel + kind + ending, views);
   if (present && stateType != F32)
     call.run(
         std::string("narrow_") + getTypeName(stateType, "past_state"),

@@ -3,7 +3,8 @@
 A name is that of a rule, the head size of its scale and an element type, such as
 gated_delta_channel_d128_bf16, or conv4_silu_f32. Of bf16xf32 the second type is that of decay and beta. All extents
 are open but the width of a convolution: one kernel serves every model. In gated_delta_h128_f32 keys and values have
-that head size as well, which a kernel is faster to know, and in gated_delta_s128_f32 there is one token.
+that head size as well, which a kernel is faster to know, and in gated_delta_s128_f32 there is one token. gated_s128_f32 has
+one head besides: the heads of a token are then sequences, since only a known number of heads is read token by token.
 """
 
 import sys
@@ -20,13 +21,14 @@ def linear_attention(rule, size, types, kind):
     element, _, other = types.partition("x")
     gates = other or element
     width, length = "?" if kind == "d" else size, "1" if kind == "s" else "?"
+    heads = "1" if kind == "s" and not delta else "?"
 
     def both(*tail):
         """The type of an operand, and the same with its heads before its tokens."""
-        return [f"tensor<{'x'.join(['?', *middle, *tail])}>" for middle in ((length, "?"), ("?", length))]
+        return [f"tensor<{'x'.join(['?', *middle, *tail])}>" for middle in ((length, heads), (heads, length))]
 
     (tokens, tokens_h), (gate, gate_h) = both(width, element), both(gates)
-    state, (column, _) = f"tensor<?x?x{width}x{width}xf32>", both("1", gates)
+    state, (column, _) = f"tensor<?x{heads}x{width}x{width}xf32>", both("1", gates)
     decay, decay_h = both(width, gates) if by_channel else (gate, gate_h)
     arguments = [f"%q: {tokens}", f"%k: {tokens}", f"%v: {tokens}", f"%s: {state}"]
     types, clauses, steps = [tokens_h] * 3, "", []
@@ -46,7 +48,7 @@ def linear_attention(rule, size, types, kind):
         clauses += " beta(%beta) update(delta)"
         types.append(gate_h)
     types += [tokens_h, state]
-    sizes = "%n, %ho" + ", %t" * (kind != "s") + ", %e" * (kind == "d")
+    sizes = "%n" + ", %ho" * (heads == "?") + ", %t" * (kind != "s") + ", %e" * (kind == "d")
     lines = [
         *(f"%c{i} = arith.constant {i} : index" for i in range(4)),
         f"%n = tensor.dim %q, %c0 : {tokens}",

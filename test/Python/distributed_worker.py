@@ -108,6 +108,28 @@ def bits(rank):
                 rank.note(f"{case} {form} {layout} {size}", torch.equal(o, parallel.split(whole)))
 
 
+def ahead(rank):
+    """Counts the panels that each of three ranks hands on before it computes their outputs."""
+    if 3 not in rank.groups:
+        return
+    counts, run_state = [], Call.run_state
+
+    def count(self, *arguments):
+        parts = run_state(self, *arguments)
+        counts[-1] += 1
+        return parts
+
+    Call.run_state = count
+    try:
+        for case in ("linear", "gla-reverse", "kda"):
+            parallel = SequenceParallel(rank.groups[3], panels=4)
+            counts.append(0)
+            call(parallel, case, [parallel.split(x) for x in inputs(case)])
+    finally:
+        Call.run_state = run_state
+    rank.note("ahead", counts)
+
+
 def gradients(rank):
     """Gradients and states, with an initial state and packed sequences."""
     for case in ("linear", "gla-reverse", "kda"):
@@ -329,6 +351,7 @@ def main(rank, ranks, folder):
     linattn.set_num_threads(1)
     rank = Rank(int(rank), int(ranks), folder)
     bits(rank)
+    ahead(rank)
     gradients(rank)
     convolution(rank)
     softmax(rank)

@@ -10,7 +10,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import distributed_worker as worker  # noqa: E402
+import linattn  # noqa: E402
 from linattn.distributed import SequenceParallel, _slots  # noqa: E402
+from linattn.distributed._calls import bind  # noqa: E402
 
 # Both sums are right to the rounding of float32; their order differs.
 ROUNDING = 2e-6
@@ -50,6 +52,72 @@ def test_bits_do_not_depend_on_processes(ranks):
     # Groups of 2 in both layouts, of 3 and of 4: 2 + 2 + 3 + 4 ranks.
     assert len(found) == 7 * 11
     assert all(found[1] for found in found), found
+
+
+def test_states_go_ahead_of_outputs(ranks):
+    """For each rank behind, a panel; none where tokens read the state, as those of kda do."""
+    assert [ranks[rank]["ahead"].tolist() for rank in range(3)] == [[2, 0, 0], [1, 1, 0], [0, 2, 0]]
+
+
+B, T, H, K, V = 2, 37, 4, 8, 32
+SUMS = {
+    "gla": lambda draw: (linattn.gla, {"g": draw(B, T, H, K, sign=-1)}),
+    "reverse": lambda draw: (linattn.gla, {"g": draw(B, T, H, K, sign=-1), "reverse": True}),
+    "bonus": lambda draw: (linattn.rwkv6, {"w": draw(B, T, H, K, sign=-1), "u": draw(H, K)}),
+    "normalized": lambda draw: (linattn.linear_attention, {}),
+    "masked": lambda draw: (linattn.scan, {"decay": draw(B, T, H, sign=-1), "mask": draw(B, T) > 0}),
+    "values": lambda draw: (linattn.scan, {"value_decay": draw(B, T, H, V, sign=-1), "scale": 0.5}),
+    "running maximum": lambda draw: (linattn.scan, {"normalize": True, "feature_map": "exp"}),
+}
+
+
+@pytest.mark.parametrize("case", SUMS)
+def test_a_state_without_outputs_has_the_same_bits(case):
+    generator = torch.Generator().manual_seed(3)
+
+    def draw(*shape, sign=0):
+        x = torch.randn(*shape, generator=generator)
+        return sign * x.abs() if sign else x
+
+    q, k, v = draw(B, T, H, K), draw(B, T, H, K), draw(B, T, H, V)
+    function, options = SUMS[case](draw)
+    for form in ("token", "state-tile", "auto"):
+        call = bind(function, (q, k, v), {**options, "form": form})
+        initial = None
+        for _ in range(2):  # from zeros, and from where that has ended
+            _, expected = call.run(call.operands, initial, None)
+            got = call.run_state(call.operands, initial, None)
+            assert len(got) == len(expected)
+            for mine, theirs in zip(got, expected):
+                assert torch.equal(mine, theirs) if form != "auto" else torch.allclose(mine, theirs, rtol=1e-5, atol=1e-5)
+            initial = [part.clone() for part in expected]
+
+
+def test_a_state_without_outputs_beside_the_oracle():
+    generator = np.random.default_rng(4)
+    q, k = (generator.standard_normal((1, T, H, K), np.float32) for _ in range(2))
+    v, g = generator.standard_normal((1, T, H, V), np.float32), -generator.random((1, T, H, K), np.float32)
+    wanted = np.zeros((H, K, V))
+    for t in range(T):
+        wanted = np.exp(np.float64(g[0, t]))[..., None] * wanted + np.float64(k[0, t])[..., None] * v[0, t, :, None]
+    (state,) = bind(linattn.gla, tuple(map(torch.from_numpy, (q, k, v, g))), {}).run_state(
+        {name: torch.from_numpy(x) for name, x in zip(("q", "k", "v", "g"), (q, k, v, g))}, None, None
+    )  # fmt: skip
+    assert np.abs(state[0].numpy() - wanted).max() < 1e-5
+
+
+def test_a_state_that_tokens_read_has_outputs():
+    q = torch.randn(1, 5, 2, 8)
+    gates = {"decay": -torch.rand(1, 5, 2), "beta": torch.rand(1, 5, 2)}
+    for function, options in (
+        (linattn.scan, {**gates, "update": "delta"}),
+        (linattn.kda, {"g": -torch.rand(1, 5, 2, 8), "beta": gates["beta"]}),
+    ):
+        call = bind(function, (q, q, q), options)
+        for _ in range(2):  # the second time without compiling
+            with pytest.raises(linattn.UnsupportedError, match="state"):
+                call.run_state(call.operands, None, None)
+        assert call.run(call.operands, None, None)[0].shape == q.shape
 
 
 def test_gradients_and_states(ranks):

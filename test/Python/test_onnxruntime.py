@@ -182,9 +182,10 @@ def test_bound_in_place(rng):
 
 @pytest.mark.parametrize("rule", ["gated", "delta", "gated_delta"])
 @pytest.mark.parametrize("size", [64, 128])
-def test_steps(rng, size, rule):
+@pytest.mark.parametrize("shape", [{}, {"channels": False}, {"channels": False, "Hkv": 4}], ids=["channels", "heads", "own"])
+def test_steps(rng, shape, size, rule):
     """Single tokens, which have kernels of their own, have the bits of a few in one call."""
-    operands, _, session, (o, state) = check_linear(rng, rule, T=3, dk=size, dv=size)
+    operands, _, session, (o, state) = check_linear(rng, rule, T=3, dk=size, dv=size, **shape)
     past = operands.pop("past_state")
     for t in range(3):
         step = {name: array[:, t : t + 1] for name, array in operands.items()}

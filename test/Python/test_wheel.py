@@ -182,6 +182,46 @@ def test_the_source_distribution_has_what_a_build_needs(tmp_path):
     assert not left_out & names
 
 
+# Minutes, and packages from the network.
+whole = pytest.mark.skipif(os.environ.get("LINATTN_WHEELS") != "all", reason="LINATTN_WHEELS=all builds everything")
+
+
+@whole
+def test_the_source_distribution_builds(tmp_path):
+    """By pip alone, in a folder with nothing but the sources: an hour where ccache has nothing."""
+    run(sys.executable, "-c", f"from scikit_build_core.build import build_sdist; build_sdist({str(tmp_path)!r})", cwd=ROOT)
+    (path,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path, filter="data")
+    sources = tmp_path / path.name.removesuffix(".tar.gz")
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"CCACHE_BASEDIR": str(sources), "CCACHE_NOHASHDIR": "1"}
+    pip = [tmp_path / "venv/bin/python", "-m", "pip"]
+    run("nice", *pip, "wheel", "--no-deps", "--wheel-dir", tmp_path / "dist", sources, env=environment)
+    (wheel,) = (tmp_path / "dist").iterdir()
+    run(*pip, "install", "--quiet", wheel, env=environment)
+    done = run(tmp_path / "venv/bin/python", "-m", "linattn", "doctor", env=environment, cwd=tmp_path)
+    assert "linattn works here" in done
+
+
+@whole
+def test_the_runner_for_aarch64(tmp_path):
+    """In qemu's user mode, by a Python for that machine."""
+    run(ROOT / "tools/wheel/aarch64.sh", tmp_path)
+    run(ROOT / "tools/wheel/aarch64.sh", "--python")
+    (wheel,) = tmp_path.iterdir()
+    assert wheel.name.endswith("-py3-none-manylinux_2_34_aarch64.whl") and wheel.stat().st_size < 1e6
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    python = BUILD / "aarch64/python"
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{tmp_path / 'site'}:{python / 'site'}"}
+    out = run(
+        "qemu-aarch64", "-L", python, "-E", "LD_LIBRARY_PATH=/lib/aarch64-linux-gnu:/usr/lib/aarch64-linux-gnu",
+        python / "usr/bin/python3.11", pathlib.Path(__file__).with_name("runner_worker.py"), env=environment,
+    )  # fmt: skip
+    assert out.split() == ["aarch64", "14", "libpthreadpool.so.0"]
+
+
 def test_modules_of_other_pythons_need_no_other_libraries(made):
     """Their tags; auditwheel has looked at what they load."""
     if not made[1]:

@@ -171,13 +171,17 @@ struct FamilyRequest {
   bool takesScale = false;
   bool hasInitialState = false;
   bool returnsState = false;
+  /// Without it the function returns the final state alone, which a
+  /// `linattn.state` sums: of families that add to their state.
+  bool returnsOutput = true;
   /// The parameters of a `#linattn.config`, or empty.
   std::string config;
 };
 
 /// A module with one public function, called as the family: operands in the
 /// order of the table, the scale if it is an argument, then the initial state;
-/// output, then the final state.
+/// output, then the final state. An error also where `returnsOutput` is false
+/// and the recurrence reads its state to update it.
 llvm::Expected<OwningOpRef<ModuleOp>> buildFamily(MLIRContext *context,
                                                   const Family &family,
                                                   const FamilyRequest &request);

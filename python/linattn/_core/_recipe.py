@@ -7,12 +7,16 @@ shapes of results before there are elements, and to derive a gradient from the t
 
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
+from functools import partial
 from itertools import count
 
 from .. import _linattn
+from ._checks import UnsupportedError
 
-__all__ = ["Recipe", "makers"]
+__all__ = ["Recipe", "local", "makers", "without_output"]
 
 # The functions that make plans, by name; each returns a plan, whatever else it returns.
 makers = {}
@@ -20,12 +24,34 @@ makers = {}
 _numbers = count()
 
 
+class _Local(threading.local):
+    has_output = True
+
+
+local = _Local()
+
+
+@contextlib.contextmanager
+def without_output():
+    """Inside of it, a call of a recurrence computes its final state alone, by `Recipe.sum`, and
+    returns the state as a call with an output does, with None for the output.
+
+    The call raises an UnsupportedError where tokens read the state that they update.
+    """
+    local.has_output = False
+    try:
+        yield
+    finally:
+        local.has_output = True
+
+
 class Recipe:
     """The source of a plan's kernels, and the function that compiles it.
 
     Args:
       what: the function that is called, as messages call it.
-      text: (dtype, extents, types) -> the function as MLIR.
+      text: (dtype, extents, types) -> the function as MLIR; those of recurrences also take
+        `output`, False for the final state alone.
       device_text: the same for a GPU, where that is another one.
       resolve: (on_device) -> the target.
       refuse: raises an error of the compiler in the user's terms.
@@ -50,6 +76,7 @@ class Recipe:
         # Numbers -> the plan that has them as constants; of a plan whose operands they are.
         self.with_constants = None
         self._name = None
+        self._fixes_heads, self._sum = False, None
 
     def __call__(self, dtype, extents, types, on_device, sequences=0, tokens=0):
         chosen = self.resolve(on_device)
@@ -62,10 +89,27 @@ class Recipe:
 
     def plan(self, fixes_heads, trusts_state=False):
         """The plan."""
+        self._fixes_heads = fixes_heads
         return _linattn.Plan(
             self, self.operands, self.rules, self.state, self.output, self.has_state, self.returns_state,
             fixes_heads, self.wide_state, trusts_state, self.snapshots, self._emulates_device(),
         )  # fmt: skip
+
+    def sum(self, operands, state, num_threads):
+        """The final state of a call with these arrays, without its output: (None, part, …)."""
+        if self._sum is None:
+            recipe = Recipe(
+                f"{self.what}, its state alone,", partial(self.text, output=False), self.resolve, self.refuse,
+                self.operands, self.rules, self.state, None, self.has_state, True, self.wide_state,
+            )  # fmt: skip
+            self._sum = recipe.plan(self._fixes_heads)
+        if not self._sum:
+            raise UnsupportedError(f"{self.what}: expected a state that is a sum over tokens, but got one that they read")
+        try:
+            return self._sum(operands, state, None, False, num_threads)
+        except UnsupportedError:
+            self._sum = False
+            raise
 
     def _emulates_device(self):
         try:

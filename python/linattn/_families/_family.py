@@ -16,7 +16,7 @@ import numpy as np
 from .. import _linattn
 from .._core._checks import UnsupportedError, check_flag, check_legal_form, check_number, parse_form
 from .._core._plain import without_places
-from .._core._recipe import Recipe, makers
+from .._core._recipe import Recipe, local, makers
 from .._recurrence._parts import check_inplace, describe_state, finish_inplace, name_state
 from .._recurrence._plans import ALWAYS, PER_CALL, parse_target, remember_in, resolve_target, split_scale
 from .._recurrence._state import State
@@ -99,7 +99,10 @@ class Family:
             self._remember(key, options, plan)
         present = tuple([x for x in operands if x is not None]) + scale
         state = None if given is None else self._unpack(initial_state, plan)
-        result = plan(present, state, out, ALWAYS if inplace else False, num_threads)
+        if local.has_output:
+            result = plan(present, state, out, ALWAYS if inplace else False, num_threads)
+        else:
+            result = plan.build.sum(present, state, num_threads)
         if latest.wanted:
             latest.call = (plan, present, state, bool(inplace), result)
         if inplace:
@@ -160,9 +163,17 @@ class Family:
         others = [name for name, role, _ in given if role != "tokens"]
         family = self.name  # a plan that knew self would never be freed
 
-        def text(dtype, extents, types):
+        def text(dtype, extents, types, output=True):
             layouts = [(name, *type_[::2]) for name, type_ in zip(others, types)]
-            return _table.text(family, dtype, extents, layouts, clean, has_state, returns_state, config or "", takes_scale)
+            try:
+                return _table.text(
+                    family, dtype, extents, layouts, clean, has_state, returns_state or not output, config or "",
+                    takes_scale, output,
+                )  # fmt: skip
+            except ValueError as error:
+                if output:
+                    raise
+                raise UnsupportedError(str(error)) from None
 
         def refuse(error):
             check_legal_form(error)

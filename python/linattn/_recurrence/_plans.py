@@ -118,13 +118,14 @@ def make_plan(
     dtype and head size. `given` is what `describe_state` says of the initial state, or
     "step" where a state steps itself."""
 
-    def write(dtype, extents, others):
+    def write(dtype, extents, others, output=True):
         sizes = Sizes.of(dtype, extents)
         filled = dataclasses.replace(
             options,
             eps=filled_eps(options.denominator, sizes.dtype),
             scale=sizes.K**-0.5 if scale == "K**-0.5" else None if scale is PER_CALL else scale,
             takes_scale=scale is PER_CALL,
+            output=output,
         )
         entries = [
             (rank, dtype, [extents.get(name) for name in layouts.split("|")[alternative].split()])

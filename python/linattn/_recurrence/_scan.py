@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._core._checks import check_flag
+from .._core._recipe import local
 from . import _plans, _snapshots
 from ._parts import check_inplace, describe_state, find_layout, finish_inplace, unpack
 from ._scan_plans import GATES, check_every, find_plan
@@ -169,6 +170,8 @@ def run_scan(
         given, every,
     )  # fmt: skip
     state = None if initial_state is None else unpack(initial_state, plan)
+    if not local.has_output:
+        return plan.build.sum(arrays, state, num_threads)
     if not inplace:
         return plan(arrays, state, out, False, num_threads)
     check_flag("return_state", return_state)

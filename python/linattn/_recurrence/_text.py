@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from .._core._checks import UnsupportedError
 from .._core._literals import float_literal
 from .._maps._token_maps import features_of
 from . import _rules
@@ -46,6 +47,7 @@ class Options:
     state_dtype: str | None = None  # None: what the tokens ask for
     gates: tuple = field(default=())  # names, in the op's order
     every: int | None = None  # tokens between states that are returned, too
+    output: bool = True  # False: a scan returns its final state alone
     maps: object = None  # the Signature of maps of whole tokens, applied before kind
 
     @property
@@ -421,6 +423,8 @@ def scan_text(options, sizes, extra, maps=()):
     states = f.count_sequences(q, gates)
     heads = f.state_heads()
     state = given or f.zero_state(states, heads)
+    if not options.output:
+        return f.finish("scan", _emit_sum(f, k, v, gates, state))
     dest = f.output(heads)
     kept = f.snapshots(states, heads)
     text = f"linattn.scan {q}, {k}, {v}"
@@ -443,11 +447,24 @@ def scan_text(options, sizes, extra, maps=()):
     return f.finish("scan", [f.narrow("%o"), *("%" + name for name in returned)])
 
 
-def _emit_state(f, k, v, mask, state):
+# The gates of a scan that its state has without the outputs.
+_SUMMED = ("decay", "value_decay", "mask", "cu_seqlens")
+
+
+def _emit_sum(f, k, v, gates, state):
+    """The state that a scan leaves behind."""
+    beyond = [name for name in gates if name not in (*_SUMMED, "bonus", "scale")]
+    if f.options.update != "add" or f.options.every is not None or beyond:
+        raise UnsupportedError("scan: expected update='add' for a state without outputs, but got another recurrence")
+    return _emit_state(f, k, v, {name: gates[name] for name in _SUMMED if name in gates}, state)
+
+
+def _emit_state(f, k, v, gates, state):
+    """The sum of keys and values, by the names of gates that it has."""
     names = [f"{name}1" for name, _ in f.state_types()]
-    text = f"linattn.state {k}, {v}{_operand('mask', mask)}{_state_operands(state)}"
-    text += f.attributes("feature_map", "config")
-    operands = [k, v, *([mask] if mask else []), *state]
+    text = f"linattn.state {k}, {v}{''.join(_operand(name, value) for name, value in gates.items())}"
+    text += _state_operands(state) + f.attributes("reverse", "feature_map", "config")
+    operands = [k, v, *gates.values(), *state]
     f.op(names, text, operands, [type_ for _, type_ in f.state_types()])
     return ["%" + name for name in names]
 
@@ -456,7 +473,7 @@ def update_text(options, sizes, extra, maps=()):
     """The sum of all keys and values, added to a state."""
     f = _Function(options, sizes, maps, "kv")
     k, v = f.mapped_tokens(f.token_arguments("kv"))
-    return f.finish("update", _emit_state(f, k, v, None, f.state_arguments()))
+    return f.finish("update", _emit_state(f, k, v, {}, f.state_arguments()))
 
 
 def _emit_read(f, q, state, scale):
@@ -494,6 +511,6 @@ def noncausal_text(options, sizes, extra, maps=()):
         state = f.state_arguments()
     else:
         state = f.zero_state(f.dim("B", k, 0), f.state_heads())
-    state = _emit_state(f, k, v, mask, state)
+    state = _emit_state(f, k, v, {"mask": mask} if mask else {}, state)
     o = f.narrow(_emit_read(f, q, state, scale))
     return f.finish("attention", [o, *state] if options.returns_state else [o])

@@ -148,14 +148,41 @@ class _Job:
         output = _places.empty(shape, self.output.dtype, call.device)
         finals = [part.new_zeros(shape) for part, shape in zip(self.states, self.shapes)] if call.returns else []
         for index, slot, piece in self.pieces:
+            ahead, later = self._count_ahead(index, piece), []
             for panel in range(self.panels):
                 with self._telling(index + 1, piece.leaves, (panel, "forward")):
                     state = self._enter(index, piece, panel)
-                    parts = self._compute(index, slot, piece, panel, state, output)
+                    parts = self._sum(slot, piece, panel, state) if panel < ahead else None
+                    if parts is not None:
+                        later.append((panel, state))
+                    else:
+                        parts = self._compute(index, slot, piece, panel, state, output)
+                        self._keep_finals(finals, parts, piece, panel)
                     self._leave(index + 1, [part.detach() for part in parts], piece.leaves, (panel, "forward"))
+            for panel, state in later:
+                parts = self._compute(index, slot, piece, panel, state, output)
                 self._keep_finals(finals, parts, piece, panel)
         self.channel.finish()
         return [output, *finals]
+
+    def _count_ahead(self, index, piece):
+        """How many panels a piece hands on before it computes their outputs: one for each rank that
+        waits behind it. Then no rank waits but for these sums."""
+        ranks = self.channel.ranks
+        return ranks - 1 - index % ranks if piece.leaves and self.call.device.type == "cpu" else 0
+
+    def _sum(self, slot, piece, panel, state):
+        """The final state of a panel of a piece, without its outputs, in half of the operations. None
+        where the tokens read the state."""
+        try:
+            with torch.no_grad():
+                return self.call.run_state(self._operands(slot, panel), state, piece.offsets)
+        except UnsupportedError:
+            return None
+
+    def _operands(self, slot, panel):
+        call = self.call
+        return {name: call.slice(name, slot.tokens, panel, self.panels).detach() for name in call.operands}
 
     def _enter(self, index, piece, panel):
         """The state that a piece starts from, or None for zeros."""
@@ -178,7 +205,7 @@ class _Job:
         """Runs a panel of a piece; the outputs go to their place. Returns the final state."""
         call, tokens = self.call, slot.tokens
         place = call.slice_output(output, tokens, panel, self.panels)
-        operands = {name: call.slice(name, tokens, panel, self.panels).detach() for name in call.operands}
+        operands = self._operands(slot, panel)
         if not self.records:
             with torch.no_grad():
                 return call.run(operands, state, piece.offsets, place)[1]
