@@ -12,6 +12,7 @@
 #include "VectorBuilder.h"
 
 #include "linattn/Dialect/LinAttnChunk.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace mlir::linattn {
 
@@ -57,6 +58,8 @@ public:
   void emit(ChunkReadOp op, const ReadRows &rows, bool fromZero, Value into,
             ArrayRef<Stream> streams);
   void emit(ChunkUpdateOp op, const Factors &factors, ArrayRef<Stream> streams);
+  /// A state as its transpose.
+  void emit(linalg::TransposeOp op);
 
 private:
   /// Where a tile of sums is, and how large.
@@ -64,11 +67,17 @@ private:
     Value row, column;
     int64_t height, width;
   };
-  void forEachTile(Value output, function_ref<void(const Tile &)> body);
+  /// Tiles of rows from the first to the last, or from the last one on: then
+  /// all of them are whole.
+  void forEachTile(Value output, function_ref<void(const Tile &)> body,
+                   bool fromLast = false);
   void forEachBlock(int64_t size, int64_t step,
                     function_ref<void(Value, int64_t)> body);
   Rows addScores(Rows sums, Value scores, Value values, const Tile &tile,
                  bool diagonal, bool strict);
+  Rows addLaterScores(Rows sums, Value scores, Value values, const Tile &tile,
+                      bool diagonal, bool strict);
+  void clearRow(Value output, Value t);
   Rows product(Rows sums, int64_t size,
                function_ref<Value(int64_t, Value)> left,
                function_ref<Value(Value)> right);
