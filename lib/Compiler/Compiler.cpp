@@ -123,9 +123,9 @@ static void useElements(Signature &signature) {
 static llvm::Expected<CompiledCode> compileCode(const Source &source,
                                                 const EntryLayout &layout) {
   Session session;
-  auto signature =
-      session.parse(source.text, source.entry, source.fileName,
-                    source.options.trusted, source.options.differentiate);
+  auto signature = session.parse(source.text, source.entry, source.fileName,
+                                 source.options.trusted,
+                                 source.options.differentiate, &source.options);
   if (!signature)
     return signature.takeError();
   if (source.options.prime)

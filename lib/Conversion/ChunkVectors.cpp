@@ -33,9 +33,13 @@ void ChunkVectors::forEachBlock(int64_t size, int64_t step,
 }
 
 void ChunkVectors::forEachTile(Value output,
-                               function_ref<void(const Tile &)> body) {
+                               function_ref<void(const Tile &)> body,
+                               bool fromLast) {
+  int64_t tokens = sizeOf(output, 2);
   forEachBlock(sizeOf(output, 3), 2 * lanes, [&](Value column, int64_t width) {
-    forEachBlock(sizeOf(output, 2), rows, [&](Value row, int64_t height) {
+    forEachBlock(tokens, rows, [&](Value row, int64_t height) {
+      if (fromLast)
+        row = sub(index(tokens - height), row);
       body({row, column, height, width});
     });
   });
@@ -82,11 +86,23 @@ void ChunkVectors::prefetchShare(ArrayRef<Stream> streams, const Tile &tile,
 // Packing
 //===----------------------------------------------------------------------===//
 
+void ChunkVectors::clearRow(Value output, Value t) {
+  if (rankOf(output) == 3)
+    return store(constant(type, 0.0), output, at(t));
+  for (int64_t d = 0; d < sizeOf(output, 3); d += lanes)
+    storeVector(zeros(lanes), output, at(t, index(d)));
+}
+
 void ChunkVectors::emit(ChunkPackOp op) {
   Value input = op.getInput(), output = op.getOutput();
   Scale scale = Scale::of(op);
   bool isRows = rankOf(output) == 4;
-  forEach(dim(output, 2), [&](Value t) {
+  Value tokens = dim(output, 2);
+  if (op.getPadded()) {
+    Value all = std::exchange(tokens, dim(input, 2));
+    forEach(tokens, all, 1, [&](Value t) { clearRow(output, t); });
+  }
+  forEach(tokens, [&](Value t) {
     Value token = tokenOf(t, output, op.getReverse());
     Value keep = op.getMask() ? load(op.getMask(), {index(0), t}) : Value();
     double fill = op.getFill() ? op.getFill()->convertToDouble() : 0.0;
@@ -260,29 +276,75 @@ ChunkVectors::Rows ChunkVectors::addScores(Rows sums, Value scores,
   return sums;
 }
 
-/// Rows of earlier tiles come from memory, those of this one from registers.
+/// The same with the scores of later tokens: Σ_j P_jt v_j.
+ChunkVectors::Rows ChunkVectors::addLaterScores(Rows sums, Value scores,
+                                                Value values, const Tile &tile,
+                                                bool diagonal, bool strict) {
+  auto score = [&](int64_t r, Value j) {
+    return load(scores, at(j, add(tile.row, index(r))));
+  };
+  auto line = [&](Value j) {
+    return loadVector(values, at(j, tile.column), tile.width);
+  };
+  // All tiles are whole: the rows behind one are, too.
+  sums = accumulate(sums, add(tile.row, index(tile.height)), dim(values, 2),
+                    score, line);
+  for (int64_t x = 0; diagonal && x < tile.height; ++x) {
+    Value j = add(tile.row, index(x)), written = line(j);
+    for (int64_t r = 0; r < (strict ? x : x + 1); ++r)
+      sums[r] = fmaVector(splat(score(r, j), tile.width), written, sums[r]);
+  }
+  return sums;
+}
+
+/// Rows of tiles that are solved come from memory, those of this one from
+/// registers.
 void ChunkVectors::emit(ChunkSolveOp op) {
   Value output = op.getOutput(), scores = op.getScores(), gate = op.getGate();
-  forEachTile(output, [&](const Tile &tile) {
+  bool transpose = op.getTranspose();
+  auto solveTile = [&](const Tile &tile) {
     Rows sums;
     for (int64_t r = 0; r < tile.height; ++r)
       sums.push_back(loadVector(
           output, at(add(tile.row, index(r)), tile.column), tile.width));
-    sums = addScores(sums, scores, output, tile, /*diagonal=*/false,
-                     /*strict=*/true);
-    for (int64_t r = 0; r < tile.height; ++r) {
+    sums = transpose
+               ? addLaterScores(sums, scores, output, tile, /*diagonal=*/false,
+                                /*strict=*/true)
+               : addScores(sums, scores, output, tile, /*diagonal=*/false,
+                           /*strict=*/true);
+    // A row that is solved goes to all others at once: they do not wait for
+    // each other.
+    for (int64_t step = 0; step < tile.height; ++step) {
+      int64_t r = transpose ? tile.height - 1 - step : step;
       Value t = add(tile.row, index(r));
-      for (int64_t x = 0; x < r; ++x)
-        sums[r] = fmaVector(
-            splat(load(scores, at(t, add(tile.row, index(x)))), tile.width),
-            sums[x], sums[r]);
       if (gate)
         sums[r] =
             mulf(sums[r], rankOf(gate) == 4
                               ? loadVector(gate, at(t, tile.column), tile.width)
                               : splat(load(gate, at(t)), tile.width));
       storeVector(sums[r], output, at(t, tile.column));
+      for (int64_t next = step + 1; next < tile.height; ++next) {
+        int64_t x = transpose ? tile.height - 1 - next : next;
+        Value other = add(tile.row, index(x));
+        Value score = load(scores, transpose ? at(t, other) : at(other, t));
+        sums[x] = fmaVector(splat(score, tile.width), sums[r], sums[x]);
+      }
     }
+  };
+  forEachTile(output, solveTile, /*fromLast=*/transpose);
+}
+
+void ChunkVectors::emit(linalg::TransposeOp op) {
+  Value input = op.getInput(), output = op.getInit();
+  forEach(index(0), dim(input, 2), lanes, [&](Value row) {
+    forEach(index(0), dim(input, 3), lanes, [&](Value column) {
+      Rows lines;
+      for (int64_t i = 0; i < lanes; ++i)
+        lines.push_back(
+            loadVector(input, at(add(row, index(i)), column), lanes));
+      for (auto [i, line] : llvm::enumerate(transposed(lines)))
+        storeVector(line, output, at(add(column, index(i)), row));
+    });
   });
 }
 
@@ -319,8 +381,10 @@ void ChunkVectors::emit(ChunkReadOp op, const ReadRows &read, bool fromZero,
     }
     for (auto [scores, values] :
          llvm::zip_equal(op.getScores(), op.getValues()))
-      sums = addScores(sums, scores, values, tile, /*diagonal=*/true,
-                       op.getStrict());
+      sums = op.getAdjoint() ? addLaterScores(sums, scores, values, tile,
+                                              /*diagonal=*/true, op.getStrict())
+                             : addScores(sums, scores, values, tile,
+                                         /*diagonal=*/true, op.getStrict());
     for (auto [r, sum] : llvm::enumerate(sums))
       writeOperand(sum, into, line(r));
   });

@@ -12,6 +12,7 @@
 #include "VectorBuilder.h"
 
 #include "linattn/Dialect/LinAttnChunk.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace mlir::linattn {
 
@@ -57,6 +58,8 @@ public:
   void emit(ChunkReadOp op, const ReadRows &rows, bool fromZero, Value into,
             ArrayRef<Stream> streams);
   void emit(ChunkUpdateOp op, const Factors &factors, ArrayRef<Stream> streams);
+  /// A state as its transpose.
+  void emit(linalg::TransposeOp op);
 
   /// Blocks of `step`, in a loop, and what is left over.
   void forEachBlock(int64_t size, int64_t step,
@@ -92,9 +95,15 @@ public:
                      int64_t stateRows);
 
 private:
-  void forEachTile(Value output, function_ref<void(const Tile &)> body);
+  /// Tiles of rows from the first to the last, or from the last one on: then
+  /// all of them are whole.
+  void forEachTile(Value output, function_ref<void(const Tile &)> body,
+                   bool fromLast = false);
   Rows addScores(Rows sums, Value scores, Value values, const Tile &tile,
                  bool diagonal, bool strict);
+  Rows addLaterScores(Rows sums, Value scores, Value values, const Tile &tile,
+                      bool diagonal, bool strict);
+  void clearRow(Value output, Value t);
   Rows product(Rows sums, int64_t size,
                function_ref<Value(int64_t, Value)> left,
                function_ref<Value(Value)> right);

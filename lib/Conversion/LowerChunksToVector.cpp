@@ -56,8 +56,8 @@ static StringRef whyNotClause(Operation *op) {
     return scores.getBonus()                 ? "a bonus"
            : isPerChannel(scores.getDecay()) ? "a decay per channel"
                                              : "";
-  if (auto solve = dyn_cast<ChunkSolveOp>(op))
-    return solve.getTranspose() ? "a transpose" : "";
+  if (isa<ChunkSolveOp>(op))
+    return "";
   if (auto read = dyn_cast<ChunkReadOp>(op))
     return read.getTranspose() ? "a transpose" : "";
   if (auto update = dyn_cast<ChunkUpdateOp>(op))
@@ -83,8 +83,30 @@ static Type typeOf(Operation *op) {
       isa<ChunkUnpackOp>(op) ? op->getOperand(0) : op->getOperands().back());
 }
 
+/// Whether an op takes the scores of later tokens.
+static bool takesLater(Operation *op) {
+  auto solve = dyn_cast<ChunkSolveOp>(op);
+  auto read = dyn_cast<ChunkReadOp>(op);
+  return (solve && solve.getTranspose()) || (read && read.getAdjoint());
+}
+
+/// Whether an operand is rows of tokens, of which there may be fewer than in a
+/// whole chunk.
+static bool isTokensOf(Operation *op, Value operand) {
+  auto pack = dyn_cast<ChunkPackOp>(op);
+  return pack && pack.getPadded() && operand == pack.getInput();
+}
+
+static bool isStatic(MemRefType memref, bool butTokens) {
+  for (auto [i, size] : llvm::enumerate(memref.getShape()))
+    if (ShapedType::isDynamic(size) && !(butTokens && i == 2))
+      return false;
+  return true;
+}
+
 /// Why an op on buffers has no lowering to vectors; empty if it has one.
-static StringRef whyNoVectors(Operation *op, int64_t vectorBits) {
+static StringRef whyNoVectors(Operation *op, int64_t vectorBits,
+                              int64_t registers) {
   if (StringRef clause = whyNotClause(op); !clause.empty())
     return clause;
   Type type = typeOf(op);
@@ -92,11 +114,15 @@ static StringRef whyNoVectors(Operation *op, int64_t vectorBits) {
     return "rows that are neither f32 nor f64";
   int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
   bool moves = isa<ChunkPackOp, ChunkUnpackOp>(op);
+  if (takesLater(op))
+    if (auto rows = memrefOf(op->getOperands().back());
+        rows.isDynamicDim(2) || rows.getDimSize(2) % (registers / 4))
+      return "scores of later tokens without whole tiles";
   for (Value operand : op->getOperands()) {
     auto memref = dyn_cast<MemRefType>(operand.getType());
     if (!memref || memref.getRank() < 3)
       continue;
-    if (!memref.hasStaticShape())
+    if (!isStatic(memref, isTokensOf(op, operand)))
       return "sizes that are not known";
     if (memref.getDimSize(0) != 1 || memref.getDimSize(1) != 1)
       return "several heads";
@@ -112,6 +138,8 @@ static StringRef whyNoVectors(Operation *op, int64_t vectorBits) {
 
 /// The summands of a product that runs in tiles; none of one in vectors.
 static ArrayRef<int64_t> tileSummandsOf(Operation *op) {
+  if (takesLater(op))
+    return {};
   return TypeSwitch<Operation *, ArrayRef<int64_t>>(op)
       .Case<ChunkScoresOp, ChunkReadOp, ChunkUpdateOp>(
           [](auto product) -> ArrayRef<int64_t> {
@@ -123,6 +151,22 @@ static ArrayRef<int64_t> tileSummandsOf(Operation *op) {
             return product.getSummands().value_or(ArrayRef<int64_t>());
           })
       .Default({});
+}
+
+/// Whether an op transposes a state beside ops of chunks.
+static bool isStateOfChunks(linalg::TransposeOp op, int64_t vectorBits) {
+  auto input = dyn_cast<MemRefType>(op.getInput().getType());
+  auto output = dyn_cast<MemRefType>(op.getInit().getType());
+  if (!input || !output || input.getRank() != 4 || !input.hasStaticShape() ||
+      op.getPermutation() != ArrayRef<int64_t>{0, 1, 3, 2} ||
+      input.getDimSize(0) != 1 || input.getDimSize(1) != 1 ||
+      !input.isLastDimUnitStride() || !output.isLastDimUnitStride() ||
+      !(input.getElementType().isF32() || input.getElementType().isF64()))
+    return false;
+  int64_t lanes = vectorBits / input.getElementTypeBitWidth();
+  return input.getDimSize(2) % lanes == 0 && input.getDimSize(3) % lanes == 0 &&
+         llvm::any_of(*op->getBlock(),
+                      [](Operation &other) { return isChunkOp(&other); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -210,35 +254,145 @@ static ChunkReadOp findDecayedRead(ChunkDecayOp decay) {
 // Prefetching
 //===----------------------------------------------------------------------===//
 
-/// The rows of the next chunk behind `x`, which are tokens of one chunk in a
-/// loop in a task, or after the last chunk those of the next head.
-static std::optional<ChunkVectors::Stream>
-findStream(ChunkVectors &v, scf::ForOp loop, Value x, bool isWritten) {
-  auto tokens = x.getDefiningOp<memref::SubViewOp>();
-  if (!tokens || memrefOf(x).getRank() != 4 || !memrefOf(x).hasStaticShape() ||
-      tokens.getMixedOffsets()[2] != OpFoldResult(loop.getInductionVar()))
-    return std::nullopt;
-  auto task = tokens.getSource().getDefiningOp<memref::SubViewOp>();
-  if (!task || !loop->getParentOfType<scf::ForallOp>() ||
-      !memrefOf(task.getSource()).isLastDimUnitStride())
-    return std::nullopt;
-  auto value = [&](OpFoldResult offset) {
-    return getValueOrCreateConstantIndexOp(v.b, v.loc, offset);
+namespace {
+
+/// The chunks that a loop of a task goes through, and the one after each.
+class ChunkOrder {
+public:
+  ChunkOrder(ChunkVectors &v, scf::ForOp loop)
+      : v(v), loop(loop), step(getConstantIntValue(loop.getStep())) {}
+
+  /// The streams of the next chunk's rows behind `x`, the tokens of one chunk,
+  /// or what the task itself keeps for it.
+  SmallVector<ChunkVectors::Stream> findStreams(Value x, bool isWritten);
+
+private:
+  struct Next {
+    Value first;  ///< Of the chunk after the current one, ...
+    Value isLast; ///< ... if there is one.
   };
-  Value source = task.getSource(), one = v.index(1);
-  Value head = value(task.getMixedOffsets()[1]);
+  std::optional<Next> findNext(OpFoldResult offset);
+  bool hasLoopBehind();
+  std::optional<ChunkVectors::Stream>
+  tokensOf(memref::SubViewOp chunk, memref::SubViewOp task, bool isWritten);
+  SmallVector<ChunkVectors::Stream> keptBy(memref::SubViewOp chunk,
+                                           bool isWritten);
+  Value value(OpFoldResult offset) {
+    return getValueOrCreateConstantIndexOp(v.b, v.loc, offset);
+  }
+
+  ChunkVectors &v;
+  scf::ForOp loop;
+  std::optional<int64_t> step;
+};
+
+} // namespace
+
+/// Chunks come from the first to the last, or the other way round: then the
+/// offset is what is left of a length that stays the same.
+std::optional<ChunkOrder::Next> ChunkOrder::findNext(OpFoldResult offset) {
+  auto position = dyn_cast<Value>(offset);
+  if (!position)
+    return std::nullopt;
   Value follow = v.add(loop.getInductionVar(), loop.getStep());
   Value isLast =
       v.compare(arith::CmpIPredicate::sge, follow, loop.getUpperBound());
-  Value other = v.min(v.add(head, one), v.sub(v.dim(source, 1), one));
+  if (position == loop.getInductionVar())
+    return Next{follow, isLast};
+  auto left = position.getDefiningOp<arith::SubIOp>();
+  if (!left || left.getRhs() != loop.getInductionVar() ||
+      !loop.isDefinedOutsideOfLoop(left.getLhs()))
+    return std::nullopt;
+  return Next{v.sub(left.getLhs(), follow), isLast};
+}
+
+/// Whether the task has more chunks behind those of the loop.
+bool ChunkOrder::hasLoopBehind() {
+  for (Operation *op = loop->getNextNode(); op; op = op->getNextNode())
+    if (isa<scf::ForOp>(op) && op->walk([](Operation *nested) {
+                                   return isChunkOp(nested)
+                                              ? WalkResult::interrupt()
+                                              : WalkResult::advance();
+                                 }).wasInterrupted())
+      return true;
+  return false;
+}
+
+/// After the last chunk come those of the next head.
+std::optional<ChunkVectors::Stream>
+ChunkOrder::tokensOf(memref::SubViewOp chunk, memref::SubViewOp task,
+                     bool isWritten) {
+  MemRefType type = chunk.getType();
+  if (!memrefOf(task.getSource()).isLastDimUnitStride())
+    return std::nullopt;
+  std::optional<Next> next = findNext(chunk.getMixedOffsets()[2]);
+  if (!next)
+    return std::nullopt;
+  Value source = task.getSource(), one = v.index(1);
+  Value head = value(task.getMixedOffsets()[1]), nextHead = head;
+  Value first = loop.getInductionVar();
+  if (!hasLoopBehind()) {
+    nextHead = v.min(v.add(head, one), v.sub(v.dim(source, 1), one));
+    first = loop.getLowerBound();
+  }
+  first = v.select(next->isLast, first, next->first);
+  int64_t size = type.getDimSize(2);
   return ChunkVectors::Stream{source,
                               value(task.getMixedOffsets()[0]),
-                              v.select(isLast, other, head),
-                              v.select(isLast, loop.getLowerBound(), follow),
+                              v.select(next->isLast, nextHead, head),
+                              v.add(value(task.getMixedOffsets()[2]), first),
                               v.sub(v.dim(source, 2), one),
-                              memrefOf(x).getDimSize(2),
-                              memrefOf(x).getDimSize(3),
+                              ShapedType::isDynamic(size) ? *step : size,
+                              type.getDimSize(3),
                               isWritten};
+}
+
+/// Rows of tokens, or a state for each chunk: as many rows at a time as a chunk
+/// has tokens.
+SmallVector<ChunkVectors::Stream> ChunkOrder::keptBy(memref::SubViewOp chunk,
+                                                     bool isWritten) {
+  MemRefType type = chunk.getType();
+  SmallVector<OpFoldResult> offsets = chunk.getMixedOffsets();
+  Value source = chunk.getSource(), zero = v.index(0);
+  Value last = v.sub(v.dim(source, 2), v.index(1));
+  if (!type.hasStaticShape())
+    return {};
+  if (std::optional<Next> next = findNext(offsets[2])) {
+    Value first = v.select(next->isLast, value(offsets[2]), next->first);
+    return {{source, zero, zero, first, last, *step, type.getDimSize(3),
+             isWritten}};
+  }
+  auto number = dyn_cast<Value>(offsets[1]);
+  auto quotient = number ? number.getDefiningOp<arith::DivUIOp>() : nullptr;
+  if (!quotient || getConstantIntValue(quotient.getRhs()) != step)
+    return {};
+  std::optional<Next> next = findNext(quotient.getLhs());
+  if (!next)
+    return {};
+  Value follow =
+      v.select(next->isLast, number, v.div(next->first, loop.getStep()));
+  SmallVector<ChunkVectors::Stream> streams;
+  for (int64_t row = 0; row < type.getDimSize(2); row += *step)
+    streams.push_back({source, zero, follow, v.index(row), last, *step,
+                       type.getDimSize(3), isWritten});
+  return streams;
+}
+
+SmallVector<ChunkVectors::Stream> ChunkOrder::findStreams(Value x,
+                                                          bool isWritten) {
+  auto chunk = x.getDefiningOp<memref::SubViewOp>();
+  if (!chunk || memrefOf(x).getRank() != 4 || !step ||
+      !loop->getParentOfType<scf::ForallOp>() ||
+      !isStatic(memrefOf(x), /*butTokens=*/true))
+    return {};
+  if (isScratch(chunk.getSource()))
+    return keptBy(chunk, isWritten);
+  auto task = chunk.getSource().getDefiningOp<memref::SubViewOp>();
+  if (!task)
+    return {};
+  std::optional<ChunkVectors::Stream> stream = tokensOf(chunk, task, isWritten);
+  return stream ? SmallVector<ChunkVectors::Stream>{*stream}
+                : SmallVector<ChunkVectors::Stream>();
 }
 
 namespace {
@@ -327,22 +481,28 @@ void BlockLowering::findStreams() {
   SmallVector<Operation *> products;
   for (Operation &op : block)
     if (isa<ChunkReadOp, ChunkUpdateOp>(op) &&
-        whyNoVectors(&op, vectorBits).empty())
+        whyNoVectors(&op, vectorBits, target.registers).empty())
       products.push_back(&op);
   if (!loop || products.empty())
     return;
-  SmallVector<std::pair<Value, bool>> tokens;
+  // Every view of a part of the operands, once; what is written, if only once.
+  llvm::MapVector<Value, bool> views;
+  auto add = [&](Value x, bool isWritten) {
+    if (x.getDefiningOp<memref::SubViewOp>())
+      views[x] |= isWritten;
+  };
   for (Operation &op : block) {
-    if (auto pack = dyn_cast<ChunkPackOp>(op))
-      tokens.push_back({pack.getInput(), false});
-    if (auto unpack = dyn_cast<ChunkUnpackOp>(op))
-      tokens.push_back({unpack.getOutput(), true});
+    if (auto structured = dyn_cast<DestinationStyleOpInterface>(op))
+      for (OpOperand &operand : op.getOpOperands())
+        if (isa<MemRefType>(operand.get().getType()))
+          add(operand.get(), structured.isDpsInit(&operand));
+    // Rows that go to their tokens vector by vector.
+    op.walk([&](vector::TransferWriteOp write) { add(write.getBase(), true); });
   }
   SmallVector<ChunkVectors::Stream> all;
-  ChunkVectors &v = at(products.front());
-  for (auto [x, isWritten] : tokens)
-    if (auto stream = findStream(v, loop, x, isWritten))
-      all.push_back(*stream);
+  ChunkOrder order(at(products.front()), loop);
+  for (auto [x, isWritten] : views)
+    llvm::append_range(all, order.findStreams(x, isWritten));
   for (auto [i, stream] : llvm::enumerate(all))
     streams[products[i * products.size() / all.size()]].push_back(stream);
 }
@@ -419,7 +579,7 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
   linalg::FillOp fill = findFill(op);
   Value into = op.getOutput();
   if (ChunkUnpackOp unpack = findUnpack(op);
-      unpack && whyNoVectors(unpack, vectorBits).empty()) {
+      unpack && whyNoVectors(unpack, vectorBits, target.registers).empty()) {
     into = unpack.getOutput();
     lowered.push_back(unpack);
   }
@@ -474,7 +634,7 @@ void BlockLowering::lower(Operation *op) {
       .Case([&](ChunkDecayOp decay) {
         ChunkVectors::Factors factors = factorsOf(decay.getDecay());
         ChunkReadOp read = findDecayedRead(decay);
-        if (read && whyNoVectors(read, vectorBits).empty())
+        if (read && whyNoVectors(read, vectorBits, target.registers).empty())
           decayedReads[read] = {decay.getRows(), factors.start,
                                 decay.getBefore()};
         else
@@ -502,13 +662,20 @@ void BlockLowering::run() {
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         BlockLowering(inner, target, made).run();
+    if (auto transpose = dyn_cast<linalg::TransposeOp>(op);
+        transpose && isStateOfChunks(transpose, vectorBits)) {
+      at(transpose).emit(transpose);
+      lowered.push_back(transpose);
+      invalidate(transpose);
+      continue;
+    }
     auto structured = dyn_cast<DestinationStyleOpInterface>(op);
     if (!structured || !structured.hasPureBufferSemantics() ||
         !isChunkOp(&op)) {
       invalidate(&op);
       continue;
     }
-    StringRef reason = whyNoVectors(&op, vectorBits);
+    StringRef reason = whyNoVectors(&op, vectorBits, target.registers);
     if (reason.empty()) {
       lower(&op);
       continue;
@@ -528,7 +695,7 @@ void BlockLowering::run() {
 /// The buffers of a task's chunks lie on its stack: there are as many calls of
 /// the allocator as chunks otherwise.
 static void moveToStack(scf::ForallOp task) {
-  constexpr int64_t mostBytes = 64 << 10, mostOfAll = 256 << 10;
+  constexpr int64_t mostBytes = 64 << 10, mostOfAll = 384 << 10;
   int64_t taken = 0;
   SmallVector<memref::AllocOp> buffers;
   task.walk([&](memref::AllocOp op) {

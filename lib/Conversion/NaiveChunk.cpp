@@ -89,7 +89,16 @@ static void lower(OpBuilder &b, ChunkPackOp op) {
   NaiveChunk n(b, op, op.getOutput());
   Scale scale = Scale::of(op);
   n.forEachHead([&] {
-    n.forEach(n.dim(n.output, 2), [&](Value t) {
+    Value tokens = n.dim(n.output, 2);
+    if (op.getPadded()) {
+      Value all = tokens;
+      tokens = n.dim(op.getInput(), 2);
+      n.forEach(tokens, all, 1, [&](Value t) {
+        n.forEachFeature(n.output,
+                         [&](Value d) { n.put(n.zero(), n.output, t, d); });
+      });
+    }
+    n.forEach(tokens, [&](Value t) {
       Value token = n.tokenOf(t, op.getReverse());
       n.forEachFeature(n.output, [&](Value d) {
         Value x = NaiveChunk::rankOf(op.getInput()) == 1
@@ -240,6 +249,22 @@ static void lower(OpBuilder &b, ChunkSolveOp op) {
 static void lower(OpBuilder &b, ChunkReadOp op) {
   NaiveChunk n(b, op, op.getOutput());
   Value rows = op.getRows(), state = op.getState();
+  bool adjoint = op.getAdjoint();
+  auto addTerm = [&](Value t, Value v, Value scores, Value values, Value sum) {
+    Value from = n.index(0), to = op.getStrict() ? t : n.next(t);
+    if (adjoint) {
+      from = op.getStrict() ? n.next(t) : t;
+      to = n.dim(n.output, 2);
+    }
+    return n
+        .reduce(
+            from, to, 1, sum,
+            [&](Value j, ValueRange sum) -> SmallVector<Value> {
+              Value score = adjoint ? n.at(scores, j, t) : n.at(scores, t, j);
+              return {n.addf(sum.front(), n.mulf(score, n.at(values, j, v)))};
+            })
+        .front();
+  };
   n.forEachHead([&] {
     n.forEach(n.dim(n.output, 2), [&](Value t) {
       n.forEachFeature(n.output, [&](Value v) {
@@ -251,12 +276,7 @@ static void lower(OpBuilder &b, ChunkReadOp op) {
                              });
         for (auto [scores, values] :
              llvm::zip_equal(op.getScores(), op.getValues()))
-          sum = n.reduce(
-              op.getStrict() ? t : n.next(t), sum,
-              [&, scores = scores, values = values](Value j, Value sum) {
-                return n.addf(sum,
-                              n.mulf(n.at(scores, t, j), n.at(values, j, v)));
-              });
+          sum = addTerm(t, v, scores, values, sum);
         n.put(sum, n.output, t, v);
       });
     });

@@ -99,9 +99,7 @@ public:
            op.getFeatureMapKind() == FeatureMapKind::Identity;
   }
   /// The rows that are written: of values, and of what is solved for.
-  int64_t writers() {
-    return writesKeys() ? 1 : getRule(update).countWrites();
-  }
+  int64_t writers() { return writesKeys() ? 1 : getRule(update).countWrites(); }
   /// The writer whose scores along the values follow from the solution.
   int64_t solvedWriter() { return writers() - 1; }
 

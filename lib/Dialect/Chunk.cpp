@@ -103,6 +103,11 @@ SmallVector<DimRelation> ChunkPackOp::getDimRelations() {
       gate{getGate(), "gate"}, output{getOutput(), "output"};
   if (rankOf(getInput()) == 1) {
     relations.equal("CP3", "head count", input, 0, output, 1);
+  } else if (getPadded()) {
+    relations.batch("CP2", input, output);
+    if (rankOf(getInput()) == 4)
+      relations.features("CP2", input, output);
+    relations.headsInto("CP3", input, output);
   } else {
     relations.rows("CP2", input, output);
     relations.headsInto("CP3", input, output);
@@ -134,6 +139,23 @@ LogicalResult ChunkPackOp::verify() {
            << getGate().getType();
   if (getFill() && !getMask()) // (CP5)
     return emitOpError("expected fill only with a mask, but got one without");
+  if (getPadded()) { // (CP8)
+    if (rankOf(getInput()) == 1 || getShift() || getGate() || getMask() ||
+        getReverse())
+      return emitOpError("expected padded with an input of tokens and without "
+                         "shift, gate, mask and reverse, but got ")
+             << (rankOf(getInput()) == 1 ? "a number per head"
+                 : getShift()            ? "a shift"
+                 : getGate()             ? "a gate"
+                 : getMask()             ? "a mask"
+                                         : "reverse");
+    int64_t tokens = cast<ShapedType>(getInput().getType()).getDimSize(2),
+            rows = cast<ShapedType>(getOutput().getType()).getDimSize(2);
+    if (!ShapedType::isDynamic(tokens) && !ShapedType::isDynamic(rows) &&
+        tokens > rows)
+      return emitOpError("expected an input of at most ")
+             << rows << " tokens, the rows of the output, but got " << tokens;
+  }
   Type type = elementType(getOutput());
   if (failed(verifyScale(*this, type, getScale(),
                          getScaleValue()))) // (CP6), (CP7)

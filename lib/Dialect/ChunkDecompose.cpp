@@ -63,7 +63,29 @@ Value ChunkLinalg::spans(
 // pack, unpack
 //===----------------------------------------------------------------------===//
 
+/// The pack of the tokens that are there, into the first rows of zeros.
+static SmallVector<Value> padRows(OpBuilder &b, ChunkPackOp op) {
+  ChunkLinalg steps(b, op, op.getOutput());
+  Value zeros = steps.full(steps.sizes(op.getOutput()), 0.0);
+  SmallVector<OpFoldResult> sizes = steps.sizes(op.getOutput());
+  sizes[2] = steps.size(op.getInput(), 2);
+  SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0)),
+      strides(sizes.size(), b.getIndexAttr(1));
+  Value rows = tensor::ExtractSliceOp::create(b, op.getLoc(), zeros, offsets,
+                                              sizes, strides);
+  Value none;
+  auto pack = ChunkPackOp::create(
+      b, op.getLoc(), TypeRange{rows.getType()}, op.getInput(), none, none,
+      none, op.getScaleValue(), rows, op.getScaleAttr(), FloatAttr());
+  Value packed = pack.decomposeOperation(b)->front();
+  pack.erase();
+  return {tensor::InsertSliceOp::create(b, op.getLoc(), packed, zeros, offsets,
+                                        sizes, strides)};
+}
+
 FailureOr<SmallVector<Value>> ChunkPackOp::decomposeOperation(OpBuilder &b) {
+  if (getPadded())
+    return padRows(b, *this);
   ChunkLinalg steps(b, *this, getOutput());
   Type type = steps.type;
   Scale scale = Scale::of(*this);

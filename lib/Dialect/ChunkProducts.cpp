@@ -127,10 +127,14 @@ FailureOr<SmallVector<Value>> ChunkReadOp::decomposeOperation(OpBuilder &b) {
                      getTranspose() ? "bhik,bhvk->bhiv" : "bhik,bhkv->bhiv",
                      getRows(), steps.rowsOf(getState()), getOutput());
   for (auto [scores, values] : llvm::zip_equal(getScores(), getValues()))
-    sum = steps.map("bhij,bhjv->bhiv", {scores, steps.rowsOf(values)}, sum,
+    sum = steps.map(getAdjoint() ? "bhji,bhjv->bhiv" : "bhij,bhjv->bhiv",
+                    {scores, steps.rowsOf(values)}, sum,
                     [&](ImplicitLocOpBuilder &s, ValueRange args) -> Value {
-                      Value keep = less(s, loopIndex(s, 4), loopIndex(s, 2),
-                                        /*orEqual=*/!getStrict());
+                      Value own = loopIndex(s, 2), other = loopIndex(s, 4);
+                      if (getAdjoint())
+                        std::swap(own, other);
+                      Value keep =
+                          less(s, other, own, /*orEqual=*/!getStrict());
                       Value next = add(s, args[2], mul(s, args[0], args[1]));
                       return arith::SelectOp::create(s, keep, next, args[2]);
                     });

@@ -120,13 +120,15 @@ static SmallVector<Operation *> getLive(Block &block) {
 
 /// Says what the backward pass keeps and what it computes again.
 static void remarkMemory(func::FuncOp vjp) {
-  int64_t scans = 0, sweeps = 0, selective = 0, softmax = 0, loops = 0;
+  int64_t scans = 0, sweeps = 0, selective = 0, softmax = 0, loops = 0,
+          chunked = 0;
   for (Operation *op : getLive(vjp.getBody().front())) {
     scans += isa<ScanOp>(op);
     sweeps += isa<SweepOp>(op);
     selective += isa<SweepSelectiveOp>(op);
     softmax += isa<SoftmaxOp>(op);
     loops += isa<scf::ForOp>(op);
+    chunked += isa<scf::ForallOp>(op);
   }
   std::string text =
       llvm::formatv("keeps only operands for the backward pass; computed again "
@@ -139,6 +141,10 @@ static void remarkMemory(func::FuncOp vjp) {
     text += llvm::formatv(
         "; with the log-sum-exp of each row of weights: softmax attention {0}",
         softmax);
+  if (chunked)
+    text += llvm::formatv(
+        "; with a state of one head every chunk: loops over chunks {0}",
+        chunked);
   if (loops)
     text += llvm::formatv("; loops, each with a record of the values it "
                           "carries or none: {0}",
@@ -147,7 +153,8 @@ static void remarkMemory(func::FuncOp vjp) {
 }
 
 /// Creates `@NAME_vjp` behind `func`.
-static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
+static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed,
+                               ChunkLoops chunks) {
   FailureOr<SmallVector<int64_t>> operands = getOperands(func, listed);
   if (failed(operands) || failed(checkFunction(func)))
     return failure();
@@ -179,6 +186,7 @@ static LogicalResult createVjp(func::FuncOp func, ArrayRef<int64_t> listed) {
   SmallVector<Operation *> ops = cloneWide(b, source, own, mapping);
 
   Cotangents cotangents;
+  cotangents.chunks = chunks;
   for (int64_t operand : *operands)
     cotangents.activate(entry->getArgument(operand));
   cotangents.activateThrough(ops);
@@ -229,7 +237,7 @@ struct LinAttnDifferentiatePass final
 
 private:
   LogicalResult differentiate(func::FuncOp func, ArrayRef<int64_t> listed) {
-    if (failed(createVjp(func, listed)))
+    if (failed(createVjp(func, listed, {chunkSize, vectorBits})))
       return failure();
     if (isolate)
       func.setPrivate();

@@ -15,15 +15,18 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ChunkGradient.h"
 #include "GradientModel.h"
 #include "OpGradients.h"
 #include "ScanNormalForm.h"
 #include "TensorBuilder.h"
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Dialect/LinAttnSweep.h"
+#include "linattn/Dialect/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -479,6 +482,20 @@ LogicalResult mlir::linattn::buildScanGradient(ScanOp op, OpBuilder &b,
                                                Cotangents &c) {
   if (failed(checkScanGradient(op)))
     return failure();
+  if (c.chunks.tokens) {
+    std::string why = whyNoChunkGradient(op, c);
+    if (why.empty()) {
+      remark::passed(op.getLoc(), remarkNamed("differentiate"))
+          << llvm::formatv("its gradient is a loop over chunks of {0} tokens",
+                           c.chunks.tokens)
+                 .str();
+      addScaleGradient(op, b, c);
+      buildChunkGradient(op, b, c);
+      return success();
+    }
+    remark::missed(op.getLoc(), remarkNamed("differentiate"))
+        << ("its gradient is scans and sweeps: " + why);
+  }
   if (needsNormalForm(op)) {
     bool keepsStates = llvm::any_of(
         op->getResults().take_back(op.getSnapshots().size()),

@@ -38,13 +38,16 @@ void mlir::linattn::addImportsAndShapeChecks(OpPassManager &pm,
 
 void mlir::linattn::buildDifferentiatePipeline(OpPassManager &pm,
                                                StringRef function,
-                                               ArrayRef<int64_t> operands) {
+                                               ArrayRef<int64_t> operands,
+                                               ChunkLoops chunks) {
   pm.addNestedPass<func::FuncOp>(createLinAttnRaiseOnnxPass());
   pm.addPass(createInlinerPass());
   LinAttnDifferentiatePassOptions options;
   options.function = function.str();
   options.operands.assign(operands.begin(), operands.end());
   options.isolate = true;
+  options.chunkSize = chunks.tokens;
+  options.vectorBits = chunks.vectorBits;
   pm.addPass(createLinAttnDifferentiatePass(options));
   pm.addPass(createSymbolDCEPass());
   OpPassManager &functions = pm.nest<func::FuncOp>();

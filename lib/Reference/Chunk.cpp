@@ -173,16 +173,22 @@ Array solveChunk(const Array &scores, const std::optional<Array> &gate,
 
 Array readChunk(const Array &x, const Array &state,
                 const std::vector<ChunkTerm> &terms, const Array &y,
-                bool strict, bool transpose) {
+                bool strict, bool transpose, bool adjoint) {
   Array result = y;
   forEachPlace(result, [&](const Place &at, double &sum) {
+    int64_t from = 0, to = strict ? at.token : at.token + 1;
+    if (adjoint) {
+      from = strict ? at.token + 1 : at.token;
+      to = y.dim(2);
+    }
     for (int64_t k = 0; k < x.dim(3); ++k)
       sum +=
           get(x, at, at.token, k) * (transpose ? get(state, at, at.feature, k)
                                                : get(state, at, k, at.feature));
     for (const ChunkTerm &term : terms)
-      for (int64_t j = 0; j < (strict ? at.token : at.token + 1); ++j)
-        sum += get(term.weights, at, at.token, j) *
+      for (int64_t j = from; j < to; ++j)
+        sum += (adjoint ? get(term.weights, at, j, at.token)
+                        : get(term.weights, at, at.token, j)) *
                get(term.values, at, j, at.feature);
   });
   return result;

@@ -48,6 +48,16 @@ static void setLayout(mlir::linattn::EntryPipelineOptions &options,
   options.transposed = llvm::ArrayRef<int64_t>(layout.transposed);
 }
 
+mlir::linattn::ChunkLoops
+linattn::detail::getGradientChunks(const CompilerOptions &options) {
+  // A whole tile of rows; with more tokens the scores of a chunk cost more than
+  // its products with the state, with fewer the states take more memory.
+  constexpr int64_t tokens = 16;
+  if (options.target != Target::CPU || options.form != "auto")
+    return {};
+  return {tokens, getVectorTarget().vectorBits};
+}
+
 void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
                                     const CompilerOptions &options,
                                     const EntryLayout &layout) {

@@ -9,6 +9,7 @@
 #ifndef LINATTN_LIB_SESSION_PIPELINESELECTION_H
 #define LINATTN_LIB_SESSION_PIPELINESELECTION_H
 
+#include "linattn/Gradient/Gradient.h"
 #include "linattn/Session/Session.h"
 
 namespace mlir {
@@ -20,6 +21,9 @@ namespace linattn::detail {
 
 /// Every dialect and extension that compilation needs.
 const mlir::DialectRegistry &getDialectRegistry();
+
+/// The loops over chunks that gradients of recurrences may be.
+mlir::linattn::ChunkLoops getGradientChunks(const CompilerOptions &options);
 
 /// Adds the whole way from tensors to the LLVM dialect.
 void buildPipeline(mlir::OpPassManager &pm, const CompilerOptions &options,

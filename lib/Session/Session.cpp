@@ -261,7 +261,8 @@ Session::getPublicFunctions(llvm::StringRef text, llvm::StringRef fileName) {
 llvm::Expected<Signature> Session::parse(llvm::StringRef text,
                                          llvm::StringRef entry,
                                          llvm::StringRef fileName, bool trusted,
-                                         const Operands &differentiated) {
+                                         const Operands &differentiated,
+                                         const CompilerOptions *options) {
   // The state points into the source.
   llvm::SourceMgr sources;
   mlir::AsmParserState state;
@@ -283,16 +284,20 @@ llvm::Expected<Signature> Session::parse(llvm::StringRef text,
                             ? mlir::SymbolTable::Visibility::Public
                             : mlir::SymbolTable::Visibility::Private);
   if (differentiated)
-    if (llvm::Error error = differentiate(*signature, *differentiated))
+    if (llvm::Error error = differentiate(*signature, *differentiated, options))
       return std::move(error);
   return signature;
 }
 
 llvm::Error Session::differentiate(Signature &signature,
-                                   llvm::ArrayRef<int64_t> operands) {
+                                   llvm::ArrayRef<int64_t> operands,
+                                   const CompilerOptions *options) {
   std::string entry = signature.entry;
   auto build = [&](mlir::OpPassManager &pm) {
-    mlir::linattn::buildDifferentiatePipeline(pm, entry, operands);
+    mlir::linattn::ChunkLoops chunks;
+    if (options)
+      chunks = getGradientChunks(*options);
+    mlir::linattn::buildDifferentiatePipeline(pm, entry, operands, chunks);
   };
   if (llvm::Error error = run(build, nullptr))
     return error;

@@ -183,6 +183,7 @@ Value ChunkSteps::read(Value rows, Value state, ArrayRef<Value> scores,
                        bool transpose) {
   return ChunkReadOp::create(b, loc, TypeRange{into.getType()}, rows, state,
                              scores, values, into, strict, transpose,
+                             /*adjoint=*/false,
                              /*summands=*/DenseI64ArrayAttr())
       ->getResult(0);
 }

@@ -75,6 +75,22 @@ func.func @pack_cp5(%a: memref<2x4x3x8xf32>, %b: memref<2x4x3x8xf32>) {
 
 // -----
 
+func.func @pack_cp8_gate(%a: memref<2x4x3x8xf32>, %b: memref<2x4x5x8xf32>) {
+  // expected-error @+1 {{expected padded with an input of tokens and without shift, gate, mask and reverse, but got a gate}}
+  linattn.chunk.pack %a gate(%b) into(%b) {padded} : (memref<2x4x3x8xf32>, memref<2x4x5x8xf32>, memref<2x4x5x8xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @pack_cp8_tokens(%a: memref<2x4x6x8xf32>, %b: memref<2x4x5x8xf32>) {
+  // expected-error @+1 {{expected an input of at most 5 tokens, the rows of the output, but got 6}}
+  linattn.chunk.pack %a into(%b) {padded} : (memref<2x4x6x8xf32>, memref<2x4x5x8xf32>) -> ()
+  return
+}
+
+// -----
+
 func.func @pack_cp6(%a: memref<2x4x3x8xf32>, %b: memref<2x4x3x8xf32>) {
   // expected-error @+1 {{expected scale to be 0 or a normal number of 'f32', but got 1.000000e+300}}
   linattn.chunk.pack %a into(%b) {scale = 1.0e300} : (memref<2x4x3x8xf32>, memref<2x4x3x8xf32>) -> ()

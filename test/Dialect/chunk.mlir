@@ -11,6 +11,16 @@ func.func @pack(%k: tensor<2x4x?x8xbf16>, %m: tensor<2x?xi1>, %s: tensor<2x8x?xf
   return %r : tensor<2x8x?x8xf32>
 }
 
+// CHECK-LABEL: func.func @pack_padded
+func.func @pack_padded(%k: tensor<1x1x?x8xf32>, %d: tensor<1x1x16x8xf32>, %s: tensor<1x1x8x8xf32>, %p: tensor<1x1x16x16xf32>) -> tensor<1x1x16x8xf32> {
+  // CHECK: linattn.chunk.pack %{{.+}} into(%{{.+}}) {padded} : (tensor<1x1x?x8xf32>, tensor<1x1x16x8xf32>) -> tensor<1x1x16x8xf32>
+  %r = linattn.chunk.pack %k into(%d) {padded} : (tensor<1x1x?x8xf32>, tensor<1x1x16x8xf32>) -> tensor<1x1x16x8xf32>
+  // CHECK: linattn.chunk.read %{{.+}} {adjoint} :
+  %o = linattn.chunk.read %r, %s scores(%p) values(%r) into(%d) {adjoint}
+    : (tensor<1x1x16x8xf32>, tensor<1x1x8x8xf32>, tensor<1x1x16x16xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>) -> tensor<1x1x16x8xf32>
+  return %o : tensor<1x1x16x8xf32>
+}
+
 // CHECK-LABEL: func.func @pack_numbers
 func.func @pack_numbers(%h: tensor<4xf32>, %g: tensor<2x2x3xf32>, %d: tensor<2x4x3xf32>) -> (tensor<2x4x3xf32>, tensor<2x4x3xf32>) {
   // CHECK: linattn.chunk.pack %{{.+}} into(%{{.+}}) : (tensor<4xf32>, tensor<2x4x3xf32>) -> tensor<2x4x3xf32>

@@ -56,12 +56,14 @@ def LinAttn_ChunkPackOp : LinAttn_ChunkOp<"pack", [AttrSizedOperandSegments]> {
     ```
     y_t = scale · gate_t ⊙ (x_s − shift_t)      s = t, or C − 1 − t with reverse
         = fill                                  where mask_t is false
+        = 0                                     behind the last token, padded
     ```
 
     The rows have the element type of the destination and its heads: head h reads
     head ⌊h·Hx/H⌋ of the input, and the gate likewise. An input `[H]` is the same
     number at every token. The input is in the order of the tokens; shift, gate
-    and mask are in the order of the rows. `fill` is 0 unless given.
+    and mask are in the order of the rows. `fill` is 0 unless given. With `padded`
+    the input may have fewer tokens than there are rows.
 
     The op is linear in x: its adjoint is a `pack` of the same gate and mask.
 
@@ -76,6 +78,8 @@ def LinAttn_ChunkPackOp : LinAttn_ChunkOp<"pack", [AttrSizedOperandSegments]> {
     - (CP5) fill goes with a mask only.
     - (CP6) scale is 0 or a normal number of the output's element type.
     - (CP7) the scale is an attribute or an operand, as in `linattn.scan`, not both.
+    - (CP8) padded goes with an input of tokens, and excludes shift, gate, mask and
+      reverse; the input has at most as many tokens as the output.
 
     Example:
 
@@ -90,7 +94,7 @@ def LinAttn_ChunkPackOp : LinAttn_ChunkOp<"pack", [AttrSizedOperandSegments]> {
     Optional<LinAttn_RowsOrNumbers>:$gate, Optional<LinAttn_Mask>:$mask,
     Optional<F64>:$scale_value,
     LinAttn_RowsOrNumbers:$output, OptionalAttr<F64Attr>:$scale,
-    OptionalAttr<F64Attr>:$fill, UnitAttr:$reverse);
+    OptionalAttr<F64Attr>:$fill, UnitAttr:$reverse, UnitAttr:$padded);
   let assemblyFormat = [{
     $input (`shift` `(` $shift^ `)`)? (`gate` `(` $gate^ `)`)?
     (`mask` `(` $mask^ `)`)? (`scale` `(` $scale_value^ `)`)?
@@ -324,9 +328,11 @@ def LinAttn_ChunkReadOp : LinAttn_ChunkOp<"read", [AttrSizedOperandSegments]> {
     ```
     y_t += Sᵀ x_t + Σ_w Σ_{j≤t} P^w_tj v^w_j          j < t with strict
     y_t += S x_t  + …                                 transpose
+    y_t += …      + Σ_w Σ_{j≥t} P^w_jt v^w_j          adjoint, j > t with strict
     ```
 
-    Values of later tokens are left out, not multiplied by 0. Rows, scores and
+    With `adjoint` the scores are those of later tokens with this one. Values of
+    tokens on the other side are left out, not multiplied by 0. Rows, scores and
     output have the same heads; state and values may have fewer, head h reads
     head ⌊h·Hs/H⌋. `summands` are those of `linattn.chunk.scores`, for each product
     those of its two matrices.
@@ -354,7 +360,7 @@ def LinAttn_ChunkReadOp : LinAttn_ChunkOp<"read", [AttrSizedOperandSegments]> {
   let arguments = (ins
     LinAttn_Rows:$rows, LinAttn_State:$state, Variadic<LinAttn_Scores>:$scores,
     Variadic<LinAttn_Rows>:$values, LinAttn_Rows:$output, UnitAttr:$strict,
-    UnitAttr:$transpose, LinAttn_Summands:$summands);
+    UnitAttr:$transpose, UnitAttr:$adjoint, LinAttn_Summands:$summands);
   let assemblyFormat = [{
     $rows `,` $state (`scores` `(` $scores^ `)`)? (`values` `(` $values^ `)`)?
     `into` `(` $output `)` attr-dict `:` functional-type(operands, results)

@@ -17,8 +17,16 @@ namespace mlir::linattn {
 
 /// The cotangents of values while a program is walked backwards. A value
 /// without one has the cotangent zero.
+/// How gradients of recurrences may run as loops over chunks.
+struct ChunkLoops {
+  int64_t tokens = 0; ///< Of a chunk; 0 for no such loops.
+  int64_t vectorBits = 512;
+};
+
 class Cotangents {
 public:
+  ChunkLoops chunks;
+
   /// Declares that `value` depends on what is differentiated.
   void activate(Value value) { active.insert(value); }
   bool isActive(Value value) const { return active.contains(value); }

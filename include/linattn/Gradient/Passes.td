@@ -55,12 +55,18 @@ def LinAttnDifferentiatePass : Pass<"linattn-differentiate", "::mlir::ModuleOp">
     ListOption<"operands", "operands", "int64_t",
                "Indices of the operands whose cotangents are returned">,
     Option<"isolate", "isolate", "bool", /*default=*/"false",
-           "Make the function private: only its product is wanted">
+           "Make the function private: only its product is wanted">,
+    Option<"chunkSize", "chunk-size", "int64_t", /*default=*/"0",
+           "Tokens of a chunk in gradients that are loops over chunks; 0 for "
+           "none of these">,
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"512",
+           "Bits of a vector register, which features must fill in such a loop">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::linattn::LinAttnDialect",
-    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"
   ];
 }
 

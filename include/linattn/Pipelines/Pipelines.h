@@ -16,6 +16,7 @@
 
 #include "linattn/CodeGen/CompilerOptions.h"
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Gradient/Gradient.h"
 #include "linattn/Pipelines/LowerToLLVM.h"
 #include "linattn/Support/Arithmetic.h"
 #include "linattn/Transforms/Passes.h"
@@ -221,7 +222,8 @@ void buildEmulatedPipeline(OpPassManager &pm,
 /// respect to the operands listed (all of a float type if none is), its dead
 /// code dropped. The function itself becomes private.
 void buildDifferentiatePipeline(OpPassManager &pm, StringRef function,
-                                ArrayRef<int64_t> operands);
+                                ArrayRef<int64_t> operands,
+                                ChunkLoops chunks = {});
 
 /// The start of every pipeline: operators of other frameworks become ours,
 /// calls are inlined, sizes checked, and decays under `checkDecays`.

@@ -72,10 +72,10 @@ struct ChunkTerm {
   Array weights, values;
 };
 
-/// y + x S + Σ P v.
+/// y + x S + Σ P v; Σ Pᵀ v with `adjoint`.
 Array readChunk(const Array &x, const Array &state,
                 const std::vector<ChunkTerm> &terms, const Array &y,
-                bool strict, bool transpose);
+                bool strict, bool transpose, bool adjoint = false);
 
 /// e^{Σ g} S e^{Σ h} + Σ kᵀ v.
 Array updateChunk(const Array &state, const std::vector<ChunkTerm> &writes,

@@ -52,11 +52,13 @@ public:
   /// Parses and verifies `text`, selects the entry function (the only public
   /// one if `entry` is empty) and drops what it does not need. Unless it is
   /// `trusted`, text with foreign code is an error. With `differentiated`, the
-  /// vector-Jacobian product takes the place of the entry.
+  /// vector-Jacobian product takes the place of the entry; `options`, if given,
+  /// are those that it will be lowered with.
   llvm::Expected<Signature> parse(llvm::StringRef text, llvm::StringRef entry,
                                   llvm::StringRef fileName,
                                   bool trusted = false,
-                                  const Operands &differentiated = {});
+                                  const Operands &differentiated = {},
+                                  const CompilerOptions *options = nullptr);
 
   /// Parses and verifies `text`, and lists its public functions.
   llvm::Expected<std::vector<std::string>>
@@ -83,7 +85,8 @@ public:
 private:
   /// Puts the vector-Jacobian product of the entry in its place.
   llvm::Error differentiate(Signature &signature,
-                            llvm::ArrayRef<int64_t> operands);
+                            llvm::ArrayRef<int64_t> operands,
+                            const CompilerOptions *options);
   llvm::Error parseModule(llvm::StringRef text, llvm::StringRef fileName,
                           llvm::SourceMgr &sources,
                           mlir::AsmParserState *state = nullptr);

@@ -86,3 +86,22 @@ func.func @task(%k: memref<1x4x128x16xf32>, %s: memref<1x4x16x16xf32>) {
   }
   return
 }
+
+// Scores of later tokens are read column by column; a row that is solved goes to all others at once. A state is transposed
+// block by block, and a chunk of fewer tokens is padded with zeros.
+
+// CHECK-LABEL: func.func @adjoint(
+// CHECK-NOT:     linattn.chunk
+// CHECK:         vector.fma
+// CHECK-NOT:     linattn.chunk
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-NOT:     linalg.transpose
+// CHECK:         return
+func.func @adjoint(%x: memref<1x1x?x32xf32>, %a: memref<1x1x16x16xf32>, %s: memref<1x1x32x32xf32>, %t: memref<1x1x32x32xf32>, %y: memref<1x1x16x32xf32>, %o: memref<1x1x16x32xf32>) {
+  linattn.chunk.pack %x into(%y) {padded} : (memref<1x1x?x32xf32>, memref<1x1x16x32xf32>) -> ()
+  linattn.chunk.read %y, %s scores(%a) values(%y) into(%o) {adjoint}
+    : (memref<1x1x16x32xf32>, memref<1x1x32x32xf32>, memref<1x1x16x16xf32>, memref<1x1x16x32xf32>, memref<1x1x16x32xf32>) -> ()
+  linattn.chunk.solve %a into(%o) {transpose} : (memref<1x1x16x16xf32>, memref<1x1x16x32xf32>) -> ()
+  linalg.transpose ins(%s : memref<1x1x32x32xf32>) outs(%t : memref<1x1x32x32xf32>) permutation = [0, 1, 3, 2]
+  return
+}

@@ -129,6 +129,15 @@ void addRows(Program &p) {
   numbers.shift = p[shift];
   p.op("pack " + heads + " shift(" + shift + ") into(" + shift + ")",
        {heads, shift, shift}, {packChunk(p[heads], states, numbers)});
+  std::string few = p.argument({B, states, C - 1, K});
+  Array padded({B, states, C, K});
+  for (int64_t b = 0; b < B; ++b)
+    for (int64_t h = 0; h < states; ++h)
+      for (int64_t t = 0; t < C - 1; ++t)
+        for (int64_t d = 0; d < K; ++d)
+          padded.at({b, h, t, d}) = -2.0 * p[few].at({b, h, t, d});
+  p.op("pack " + few + " into(" + gate + ") {padded, scale = -2.0}",
+       {few, gate}, {padded});
   Normalize floor;
   floor.absFloor = 1.5;
   p.op("unpack " + rows + " denominator(" + den + ") running_max(" + maxima +
@@ -198,6 +207,13 @@ void addProducts(Program &p) {
            ") {strict}",
        {rows, state, scores, scores, values, values, output},
        {readChunk(p[rows], p[state], {read, read}, p[output], true, false)});
+  for (bool strict : {false, true})
+    p.op("read " + rows + ", " + state + " scores(" + scores + ") values(" +
+             values + ") into(" + output + ") {adjoint" +
+             (strict ? ", strict}" : "}"),
+         {rows, state, scores, values, output},
+         {readChunk(p[rows], p[state], {read}, p[output], strict, false,
+                    /*adjoint=*/true)});
   p.op("read " + output + ", " + state + " into(" + rows + ") {transpose}",
        {output, state, rows},
        {readChunk(p[output], p[state], {}, p[rows], false, true)});

@@ -1,0 +1,651 @@
+//===- ChunkGradient.cpp - The gradient of a scan, chunk by chunk ---------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// With a = −k, b = β k (b = k without a delta rule), q times the scale, rows
+// decayed from the start of the chunk (Qd, Ad), to its end (Be, We), Γ the
+// product of its decays, scores A = a bᵀ and P = q bᵀ below the diagonal times
+// the decays in between, a first loop keeps the state S at the start of each
+// chunk, transposed, and what is written, W:
+//
+//   W   = (I − A)⁻¹ (V + Ad S)           V alone without a delta rule
+//   S  ← Γ S + Beᵀ W
+//
+// A second one goes from the last chunk to the first, with H the cotangent of
+// the state behind the chunk, D = dO Wᵀ and N = U Wᵀ scores of the same kind:
+//
+//   dV = U = (I − Aᵀ)⁻¹ (Be H + Pᵀ dO)
+//   dq = dOd Sᵀ + D b                    later: without the token's own write
+//   da = Ud Sᵀ + N b
+//   db = We Hᵀ + Dᵀ q + Nᵀ a
+//   H  ← Γ H + Qdᵀ dO + Adᵀ U
+//
+// A last pass over the rows of the chunk adds the token's own terms and goes
+// from a and b to k and β. docs/Gradients.md derives the gradient of a decay.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkGradient.h"
+
+#include "TensorBuilder.h"
+#include "linattn/Dialect/Einsum.h"
+#include "linattn/Dialect/LinAttnChunk.h"
+#include "linattn/Dialect/ScanTraits.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+static int64_t rankOf(Value x) {
+  return cast<ShapedType>(x.getType()).getRank();
+}
+
+std::string mlir::linattn::whyNoChunkGradient(ScanOp op, const Cotangents &c) {
+  if (op.getConfig())
+    return "it has a schedule";
+  const ::linattn::UpdateRule &rule = getRule(op);
+  if (!rule.isAdditive() && !rule.correctsValues())
+    return "its transition is not made of its keys";
+  if (op.getReadout() != Readout::Inclusive ||
+      (rule.correctsValues() && op.getTransition() != Transition::After))
+    return "it reads the state before the token";
+  if (op.getReverse() || op.getEvery() || op.getStateIndices())
+    return "it is reversed, or has snapshots or a pool of states";
+  if (op.getMask() || op.getNormalize() || op.getInputGate() ||
+      cast<FeatureMappedOpInterface>(op.getOperation()).getFeatureMapKind() !=
+          FeatureMapKind::Identity)
+    return "it has a mask, an input gate, a feature map or a normalizer";
+  if (op.getErase() || op.getWrite() || op.getValueDecay() || op.getBonus() ||
+      (op.getDecay() && rankOf(op.getDecay()) == 4) ||
+      (op.getBeta() && rankOf(op.getBeta()) == 4))
+    return "it has a gate per channel";
+  // Its gradient sums up what nearly cancels over all tokens.
+  if (op.getDecay() && rankOf(op.getDecay()) == 1)
+    return "it has a decay of its heads";
+  auto state = cast<ShapedType>(op.getState().getType());
+  int64_t lanes =
+      c.chunks.vectorBits / state.getElementType().getIntOrFloatBitWidth();
+  for (int64_t i : {2, 3})
+    if (state.isDynamicDim(i) || state.getDimSize(i) % lanes)
+      return "its features are not whole vectors";
+  // A sweep of such a state has as many products, and transposes no state.
+  constexpr int64_t largest = 64 * 64;
+  if (rule.isAdditive() &&
+      (!op.getDecay() || state.getDimSize(2) * state.getDimSize(3) > largest))
+    return "a sweep of its state costs less";
+  for (Value x : {op.getQuery(), op.getKey(), op.getValue()}) {
+    auto type = cast<ShapedType>(x.getType());
+    if (state.isDynamicDim(1) || type.getDimSize(1) != state.getDimSize(1))
+      return "its heads are in groups";
+    if (type.getElementType() != state.getElementType())
+      return "its tokens are not of the state's type";
+    if (!c.isActive(x))
+      return "query, key or value has no gradient";
+  }
+  if (!c.get(op.getResult(0)))
+    return "its output has no cotangent";
+  return {};
+}
+
+namespace {
+
+/// Where a task's tokens are: those of one head of one sequence.
+struct Task {
+  OpFoldResult batch, head, sequence;
+  OpFoldResult begin, count;
+};
+
+class ChunkGradient {
+public:
+  ChunkGradient(ScanOp op, OpBuilder &b, Cotangents &c)
+      : op(op), b(b), c(c), loc(op.getLoc()),
+        type(getElementTypeOrSelf(op.getState())), t(b, loc, type),
+        chunk(c.chunks.tokens), isDelta(getRule(op).correctsValues()),
+        scale(Scale::of(op)) {
+    auto state = cast<ShapedType>(op.getState().getType());
+    keySize = state.getDimSize(2);
+    valueSize = state.getDimSize(3);
+  }
+
+  void build();
+
+private:
+  /// What the first loop leaves to the second one.
+  struct Kept {
+    Value states;  ///< [1, chunks, V, K]: Sᵀ at the start of each chunk.
+    Value written; ///< [1, 1, T, V]: W.
+    Value scores;  ///< [1, 1, T, C]: A.
+    Value last;    ///< S behind the last chunk.
+  };
+  /// Rows of a chunk.
+  struct Rows {
+    Value count; ///< Its tokens.
+    Value q, a, b, v, dO, gates, beta, written;
+    Value query, first, second; ///< dq, da and db, later.
+    Value solved;               ///< dV.
+  };
+
+  void prepare();
+  SmallVector<Value> emitTask(const Task &task, ValueRange outputs);
+  void emitForward();
+  void emitBackward(SmallVector<Value> &carried);
+  void packKeys(Rows &rows, Value position);
+  SmallVector<Value> emitChunk(Value position, ValueRange carried);
+  SmallVector<Value> emitRows(const Rows &rows, ValueRange outputs, Value sum);
+
+  // Ops.
+  OpFoldResult one() { return b.getIndexAttr(1); }
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+  Value slice(Value x, ArrayRef<OpFoldResult> offsets,
+              ArrayRef<OpFoldResult> sizes);
+  /// Back to where a part of the same place and size was taken from.
+  Value insert(Value part, Value x, ArrayRef<OpFoldResult> offsets,
+               ArrayRef<OpFoldResult> sizes);
+  /// `count` tokens from `position` on of x [1, 1, T, …].
+  Value tokens(Value x, Value position, OpFoldResult count);
+  Value insertTokens(Value part, Value x, Value position, OpFoldResult count) {
+    return insert(part, x, {b.getIndexAttr(0), b.getIndexAttr(0), position},
+                  {one(), one(), count});
+  }
+  Value rows(int64_t width) {
+    return t.empty(
+        {one(), one(), b.getIndexAttr(chunk), b.getIndexAttr(width)});
+  }
+  Value pack(Value x, Scale factor = {}, Value gate = {}, Value into = {});
+  Value decayed(Value x, Value gates, bool toEnd = false);
+  Value scores(Value x, Value keys, Value gates, bool strict, Value into = {});
+  Value read(Value x, Value state, ValueRange scores, ValueRange values,
+             int64_t width, bool strict, bool adjoint, Value into = {});
+  Value update(ValueRange keys, ValueRange values, Value gates, Value into);
+  Value transposed(Value state, Value into);
+  Value stateOf(Value states, const Task &task);
+
+  ScanOp op;
+  OpBuilder &b;
+  Cotangents &c;
+  Location loc;
+  Type type;
+  TensorBuilder t;
+  int64_t chunk, keySize, valueSize;
+  bool isDelta;
+  Scale scale;
+
+  Value dO, dS, decay, beta;
+  // Of the task.
+  Value q, k, v, g, be, dOut, count, end, start;
+  Kept kept;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+Value ChunkGradient::slice(Value x, ArrayRef<OpFoldResult> offsets,
+                           ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> at(offsets), extents(sizes),
+      strides(rankOf(x), one());
+  for (int64_t i = at.size(); i < rankOf(x); ++i)
+    at.push_back(b.getIndexAttr(0));
+  for (int64_t i = extents.size(); i < rankOf(x); ++i)
+    extents.push_back(t.dim(x, i));
+  return tensor::ExtractSliceOp::create(b, loc, x, at, extents, strides);
+}
+
+Value ChunkGradient::insert(Value part, Value x, ArrayRef<OpFoldResult> offsets,
+                            ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> at(offsets), extents(sizes),
+      strides(rankOf(x), one());
+  for (int64_t i = at.size(); i < rankOf(x); ++i)
+    at.push_back(b.getIndexAttr(0));
+  for (int64_t i = extents.size(); i < rankOf(x); ++i)
+    extents.push_back(t.dim(x, i));
+  return tensor::InsertSliceOp::create(b, loc, part, x, at, extents, strides);
+}
+
+Value ChunkGradient::tokens(Value x, Value position, OpFoldResult count) {
+  return slice(x, {b.getIndexAttr(0), b.getIndexAttr(0), position},
+               {one(), one(), count});
+}
+
+/// Tokens, or rows if there is a gate.
+Value ChunkGradient::pack(Value x, Scale factor, Value gate, Value into) {
+  if (!into)
+    into = rankOf(x) == 4 ? rows(cast<ShapedType>(x.getType()).getDimSize(3))
+                          : t.empty({one(), one(), b.getIndexAttr(chunk)});
+  Value none;
+  return ChunkPackOp::create(b, loc, TypeRange{into.getType()}, x, none, gate,
+                             none, factor.getValue(), into, factor.getAttr(b),
+                             FloatAttr(), /*reverse=*/false, /*padded=*/!gate)
+      ->getResult(0);
+}
+
+Value ChunkGradient::decayed(Value x, Value gates, bool toEnd) {
+  if (!gates)
+    return x;
+  Value into = rows(cast<ShapedType>(x.getType()).getDimSize(3));
+  return ChunkDecayOp::create(b, loc, TypeRange{into.getType()}, x, gates, into,
+                              /*before=*/false, toEnd)
+      ->getResult(0);
+}
+
+Value ChunkGradient::scores(Value x, Value keys, Value gates, bool strict,
+                            Value into) {
+  if (!into)
+    into = rows(chunk);
+  return ChunkScoresOp::create(b, loc, TypeRange{into.getType()}, x, keys,
+                               gates, Value(), into, strict, /*before=*/false,
+                               DenseI64ArrayAttr())
+      ->getResult(0);
+}
+
+Value ChunkGradient::read(Value x, Value state, ValueRange scores,
+                          ValueRange values, int64_t width, bool strict,
+                          bool adjoint, Value into) {
+  if (!into)
+    into =
+        t.zeros({one(), one(), b.getIndexAttr(chunk), b.getIndexAttr(width)});
+  return ChunkReadOp::create(b, loc, TypeRange{into.getType()}, x, state,
+                             scores, values, into, strict, /*transpose=*/false,
+                             adjoint, DenseI64ArrayAttr())
+      ->getResult(0);
+}
+
+Value ChunkGradient::update(ValueRange keys, ValueRange values, Value gates,
+                            Value into) {
+  return ChunkUpdateOp::create(b, loc, TypeRange{into.getType()}, keys, values,
+                               gates, Value(), into, DenseI64ArrayAttr())
+      ->getResult(0);
+}
+
+Value ChunkGradient::transposed(Value state, Value into) {
+  return linalg::TransposeOp::create(b, loc, state, into,
+                                     ArrayRef<int64_t>{0, 1, 3, 2})
+      ->getResult(0);
+}
+
+Value ChunkGradient::stateOf(Value states, const Task &task) {
+  return slice(states, {task.sequence, task.head}, {one(), one()});
+}
+
+//===----------------------------------------------------------------------===//
+// Chunks
+//===----------------------------------------------------------------------===//
+
+/// Packs what both loops need.
+void ChunkGradient::packKeys(Rows &rows, Value position) {
+  AffineExpr at, all;
+  bindDims(b.getContext(), at, all);
+  OpFoldResult size = affine::makeComposedFoldedAffineMin(
+      b, loc,
+      AffineMap::get(2, 0, {b.getAffineConstantExpr(chunk), all - at},
+                     b.getContext()),
+      {position, count});
+  rows.count = getValueOrCreateConstantIndexOp(b, loc, size);
+  auto take = [&](Value x) {
+    return x ? pack(tokens(x, position, rows.count)) : Value();
+  };
+  rows.gates = take(g);
+  if (!isDelta) {
+    rows.b = take(k);
+    return;
+  }
+  rows.beta = take(be);
+  rows.a = pack(tokens(k, position, rows.count), -1.0);
+  rows.b = pack(rows.a, -1.0, rows.beta);
+}
+
+/// From the first chunk to the last.
+void ChunkGradient::emitForward() {
+  OpFoldResult size = b.getIndexAttr(chunk);
+  Value chunks = arith::DivUIOp::create(b, loc, end, index(chunk));
+  SmallVector<Value> carried{start,
+                             t.empty({one(), chunks, b.getIndexAttr(valueSize),
+                                      b.getIndexAttr(keySize)})};
+  if (isDelta) {
+    carried.push_back(t.empty({one(), one(), end, b.getIndexAttr(valueSize)}));
+    carried.push_back(t.empty({one(), one(), end, size}));
+  }
+  auto loop = scf::ForOp::create(b, loc, index(0), end, index(chunk), carried);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value position = loop.getInductionVar(), state = loop.getRegionIterArg(0),
+        states = loop.getRegionIterArg(1);
+  Rows rows;
+  packKeys(rows, position);
+  OpFoldResult number =
+      arith::DivUIOp::create(b, loc, position, index(chunk)).getResult();
+  SmallVector<OpFoldResult> place{b.getIndexAttr(0), number};
+  SmallVector<Value> next{
+      Value(), insert(transposed(state, slice(states, place, {one(), one()})),
+                      states, place, {one(), one()})};
+  Value values = tokens(v, position, rows.count), written;
+  if (isDelta) {
+    Value all = loop.getRegionIterArg(2), allScores = loop.getRegionIterArg(3);
+    Value own = scores(rows.a, rows.b, rows.gates, /*strict=*/true,
+                       tokens(allScores, position, size));
+    written = pack(values, {}, {}, tokens(all, position, size));
+    written = read(decayed(rows.a, rows.gates), state, {}, {}, valueSize,
+                   /*strict=*/false, /*adjoint=*/false, written);
+    written = ChunkSolveOp::create(b, loc, TypeRange{written.getType()}, own,
+                                   Value(), written, /*transpose=*/false)
+                  ->getResult(0);
+    next.push_back(insertTokens(written, all, position, size));
+    next.push_back(insertTokens(own, allScores, position, size));
+  } else {
+    written = pack(values);
+  }
+  next[0] = update(decayed(rows.b, rows.gates, /*toEnd=*/true), written,
+                   rows.gates, state);
+  scf::YieldOp::create(b, loc, next);
+  kept.last = loop.getResult(0);
+  kept.states = loop.getResult(1);
+  if (isDelta) {
+    kept.written = loop.getResult(2);
+    kept.scores = loop.getResult(3);
+  }
+}
+
+/// One chunk of the second loop, which carries H, the sum of a decay's
+/// gradient, if there is one, and the outputs.
+SmallVector<Value> ChunkGradient::emitChunk(Value position,
+                                            ValueRange carried) {
+  OpFoldResult size = b.getIndexAttr(chunk);
+  Value state = carried[0];
+  Rows r;
+  packKeys(r, position);
+  Value number = arith::DivUIOp::create(b, loc, position, index(chunk));
+  Value past = slice(kept.states, {b.getIndexAttr(0), number}, {one(), one()});
+  r.q = pack(tokens(q, position, r.count), scale);
+  r.dO = pack(tokens(dOut, position, r.count));
+  r.written = isDelta ? tokens(kept.written, position, size)
+                      : pack(tokens(v, position, r.count));
+
+  Value queries = scores(r.q, r.b, r.gates, /*strict=*/false);
+  r.solved = read(decayed(r.b, r.gates, /*toEnd=*/true), state, queries, r.dO,
+                  valueSize, /*strict=*/false, /*adjoint=*/true);
+  if (isDelta)
+    r.solved = ChunkSolveOp::create(b, loc, TypeRange{r.solved.getType()},
+                                    tokens(kept.scores, position, size),
+                                    Value(), r.solved, /*transpose=*/true)
+                   ->getResult(0);
+  // A token's own write is no business of a decay.
+  bool strict = bool(r.gates);
+  SmallVector<Value> later{scores(r.dO, r.written, r.gates, strict)},
+      readers{r.q};
+  r.query = read(decayed(r.dO, r.gates), past, later.front(), r.b, keySize,
+                 strict, /*adjoint=*/false);
+  SmallVector<Value> keys{decayed(r.q, r.gates)}, values{r.dO};
+  if (isDelta) {
+    later.push_back(scores(r.solved, r.written, r.gates, /*strict=*/true));
+    r.first = read(decayed(r.solved, r.gates), past, later.back(), r.b, keySize,
+                   /*strict=*/true, /*adjoint=*/false);
+    readers.push_back(r.a);
+    keys.push_back(decayed(r.a, r.gates));
+    values.push_back(r.solved);
+  }
+  Value flipped =
+      transposed(state, t.empty({one(), one(), b.getIndexAttr(valueSize),
+                                 b.getIndexAttr(keySize)}));
+  // Scores of N leave the diagonal out themselves.
+  r.second = read(decayed(r.written, r.gates, /*toEnd=*/true), flipped, later,
+                  readers, keySize, strict, /*adjoint=*/true);
+  SmallVector<Value> next{update(keys, values, r.gates, state)};
+  Value sum = decay ? carried[1] : Value();
+  size_t first = decay ? 2 : 1;
+  auto parts =
+      llvm::map_to_vector(carried.drop_front(first), [&](Value output) {
+        return tokens(output, position, r.count);
+      });
+  llvm::append_range(next, emitRows(r, parts, sum));
+  if (decay) // The sum comes last.
+    std::rotate(next.begin() + 1, next.end() - 1, next.end());
+  for (size_t i = first; i < next.size(); ++i)
+    next[i] = insertTokens(next[i], carried[i], position, r.count);
+  return next;
+}
+
+/// The outputs of a chunk: dq, dk, dv, then dβ and dg if there are some, and
+/// the sum behind them. From the last row to the first.
+SmallVector<Value> ChunkGradient::emitRows(const Rows &r, ValueRange outputs,
+                                           Value sum) {
+  Value last = arith::SubIOp::create(b, loc, r.count, index(1)),
+        zero = index(0);
+  SmallVector<Value> carried(outputs);
+  if (sum)
+    carried.push_back(sum);
+  auto loop = scf::ForOp::create(b, loc, zero, r.count, index(1), carried);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value token = arith::SubIOp::create(b, loc, last, loop.getInductionVar());
+  SmallVector<Value> place{zero, zero, token, zero}, number{zero, zero, token};
+  Value padding = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  auto row = [&](Value x) -> Value {
+    auto vector =
+        VectorType::get(cast<ShapedType>(x.getType()).getDimSize(3), type);
+    return vector::TransferReadOp::create(b, loc, vector, x, place, padding,
+                                          ArrayRef<bool>{true});
+  };
+  auto times = [&](Value x, Value y) -> Value {
+    return arith::MulFOp::create(b, loc, x, y);
+  };
+  auto plus = [&](Value x, Value y) -> Value {
+    return arith::AddFOp::create(b, loc, x, y);
+  };
+  auto dot = [&](Value x, Value y) -> Value {
+    return vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD,
+                                       times(x, y),
+                                       arith::FastMathFlags::reassoc);
+  };
+  auto splat = [&](Value x, Value like) -> Value {
+    return vector::BroadcastOp::create(b, loc, like.getType(), x);
+  };
+  Value wideSum;
+  // Reads and writes nearly cancel: products are in f64, too.
+  auto widen = [&](Value x) -> Value {
+    auto vector = cast<VectorType>(x.getType());
+    auto wide = VectorType::get(vector.getShape(), b.getF64Type());
+    return wide == vector ? x : arith::ExtFOp::create(b, loc, wide, x);
+  };
+  auto accumulate = [&](Value x, Value y, bool negative) {
+    Value wide = dot(widen(x), widen(y));
+    if (negative)
+      wideSum = arith::SubFOp::create(b, loc, wideSum, wide);
+    else
+      wideSum = plus(wideSum, wide);
+  };
+  Value query = row(r.query), second = row(r.second), solved = row(r.solved),
+        keys = row(r.b);
+  Value minusKey = r.a ? row(r.a) : Value();
+  Value first = r.first ? row(r.first) : Value();
+  if (sum) {
+    wideSum = loop.getRegionIterArgs().back();
+    Value scaled = row(r.q);
+    accumulate(scaled, query, false);
+    if (first)
+      accumulate(minusKey, first, false);
+    accumulate(keys, second, true);
+    Value own = splat(dot(row(r.dO), row(r.written)), query);
+    query = plus(query, times(own, keys));
+    second = plus(second, times(own, scaled));
+  }
+  SmallVector<Value> next;
+  size_t position = 0;
+  auto write = [&](Value x) {
+    Value into = loop.getRegionIterArg(position++);
+    if (isa<VectorType>(x.getType()))
+      next.push_back(vector::TransferWriteOp::create(b, loc, x, into, place,
+                                                     ArrayRef<bool>{true})
+                         .getResult());
+    else
+      next.push_back(tensor::InsertOp::create(b, loc, x, into, number));
+  };
+  write(scale.apply(b, loc, query));
+  Value key = second;
+  if (isDelta) {
+    if (r.beta)
+      key = times(
+          splat(tensor::ExtractOp::create(b, loc, r.beta, number), second),
+          second);
+    key = arith::SubFOp::create(b, loc, key, first);
+  }
+  write(key);
+  write(solved);
+  if (r.beta)
+    write(arith::NegFOp::create(b, loc, dot(minusKey, second)));
+  if (sum) {
+    write(wideSum);
+    next.push_back(wideSum);
+  }
+  scf::YieldOp::create(b, loc, next);
+  return SmallVector<Value>(loop.getResults());
+}
+
+/// From the last chunk to the first.
+void ChunkGradient::emitBackward(SmallVector<Value> &carried) {
+  Value last = arith::SubIOp::create(b, loc, end, index(chunk));
+  auto loop = scf::ForOp::create(b, loc, index(0), end, index(chunk), carried);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value position =
+        arith::SubIOp::create(b, loc, last, loop.getInductionVar());
+    scf::YieldOp::create(b, loc, emitChunk(position, loop.getRegionIterArgs()));
+  }
+  carried.assign(loop.result_begin(), loop.result_end());
+}
+
+//===----------------------------------------------------------------------===//
+// Tasks
+//===----------------------------------------------------------------------===//
+
+/// The task's part of each output, that of the state's cotangent first.
+SmallVector<Value> ChunkGradient::emitTask(const Task &task,
+                                           ValueRange outputs) {
+  auto take = [&](Value x) {
+    return x ? slice(x, {task.batch, task.head, task.begin},
+                     {one(), one(), task.count})
+             : Value();
+  };
+  q = take(op.getQuery());
+  k = take(op.getKey());
+  v = take(op.getValue());
+  g = take(decay);
+  be = take(beta);
+  dOut = take(dO);
+  start = stateOf(op.getState(), task);
+  count = getValueOrCreateConstantIndexOp(b, loc, task.count);
+  Value chunks = arith::CeilDivUIOp::create(b, loc, count, index(chunk));
+  end = arith::MulIOp::create(b, loc, chunks, index(chunk));
+  emitForward();
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  SmallVector<Value> carried{stateOf(outputs.front(), task)};
+  Value &cotangent = carried.front();
+  if (dS)
+    cotangent = linalg::CopyOp::create(b, loc, stateOf(dS, task), cotangent)
+                    ->getResult(0);
+  else
+    cotangent = linalg::FillOp::create(b, loc, zero, cotangent).getResult(0);
+  if (decay) {
+    TensorBuilder wide(b, loc, b.getF64Type());
+    Value sum = arith::ConstantOp::create(b, loc, b.getF64FloatAttr(0.0));
+    if (dS) {
+      Value product =
+          wide.product("bhkv,bhkv->bh", kept.last, stateOf(dS, task));
+      sum = tensor::ExtractOp::create(b, loc, product,
+                                      ValueRange{index(0), index(0)});
+    }
+    carried.push_back(sum);
+  }
+  for (Value output : outputs.drop_front())
+    carried.push_back(take(output));
+  emitBackward(carried);
+  if (decay)
+    carried.erase(carried.begin() + 1);
+  return carried;
+}
+
+void ChunkGradient::prepare() {
+  dO = c.get(op.getResult(0));
+  dS = c.get(op.getResult(1));
+  beta = isDelta ? op.getBeta() : Value();
+  decay = op.getDecay();
+}
+
+void ChunkGradient::build() {
+  prepare();
+  TensorBuilder wide(b, loc, b.getF64Type());
+  SmallVector<OpFoldResult> numbers = t.sizes(op.getKey());
+  numbers.pop_back();
+  SmallVector<Value> outputs{
+      t.empty(t.sizes(op.getState())), t.empty(t.sizes(op.getQuery())),
+      t.empty(t.sizes(op.getKey())), t.empty(t.sizes(op.getValue()))};
+  if (beta)
+    outputs.push_back(t.empty(numbers));
+  if (decay)
+    outputs.push_back(wide.empty(numbers));
+  OpFoldResult zero = b.getIndexAttr(0);
+  Value offsets = op.getCuSeqlens();
+  auto loop = scf::ForallOp::create(
+      b, loc, {zero, zero}, {t.dim(op.getState(), 0), t.dim(op.getState(), 1)},
+      {one(), one()}, outputs, /*mapping=*/std::nullopt);
+  b.setInsertionPoint(loop.getTerminator());
+  Value sequence = loop.getInductionVar(0), head = loop.getInductionVar(1);
+  Task task{sequence, head, sequence, zero, t.dim(op.getKey(), 2)};
+  if (offsets) {
+    auto offset = [&](Value i) -> Value {
+      Value x = tensor::ExtractOp::create(b, loc, offsets, i);
+      return arith::IndexCastOp::create(b, loc, b.getIndexType(), x);
+    };
+    Value begin = offset(sequence),
+          next = offset(arith::AddIOp::create(b, loc, sequence, index(1)));
+    task.batch = zero;
+    task.begin = begin;
+    task.count = arith::SubIOp::create(b, loc, next, begin).getResult();
+  }
+  SmallVector<Value> parts = emitTask(task, loop.getRegionIterArgs());
+  b.setInsertionPointToEnd(loop.getTerminator().getBody());
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    Value whole = loop.getRegionIterArgs()[i];
+    SmallVector<OpFoldResult> at{task.sequence, task.head}, sizes{one(), one()},
+        strides(rankOf(whole), one());
+    if (i != 0) {
+      at = {task.batch, task.head, task.begin};
+      sizes.push_back(task.count);
+    }
+    at.resize(rankOf(whole), zero);
+    auto shape = cast<ShapedType>(whole.getType()).getShape();
+    for (int64_t size : shape.drop_front(sizes.size()))
+      sizes.push_back(b.getIndexAttr(size));
+    tensor::ParallelInsertSliceOp::create(b, loc, part, whole, at, sizes,
+                                          strides);
+  }
+  b.setInsertionPointAfter(loop);
+  c.add(b, op.getState(), loop.getResult(0));
+  c.add(b, op.getQuery(), loop.getResult(1));
+  c.add(b, op.getKey(), loop.getResult(2));
+  c.add(b, op.getValue(), loop.getResult(3));
+  if (beta)
+    c.add(b, beta, loop.getResult(4));
+  if (decay) {
+    TensorBuilder gates(b, loc, getElementTypeOrSelf(decay));
+    c.add(b, decay, gates.convert(loop.getResults().back()));
+  }
+}
+
+void mlir::linattn::buildChunkGradient(ScanOp op, OpBuilder &b, Cotangents &c) {
+  ChunkGradient(op, b, c).build();
+}
