@@ -30,8 +30,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ChunkGradient.h"
+#include "ChunkTensors.h"
 
-#include "TensorBuilder.h"
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/ScanTraits.h"
@@ -45,10 +45,6 @@
 
 using namespace mlir;
 using namespace mlir::linattn;
-
-static int64_t rankOf(Value x) {
-  return cast<ShapedType>(x.getType()).getRank();
-}
 
 std::string mlir::linattn::whyNoChunkGradient(ScanOp op, const Cotangents &c) {
   if (op.getConfig())
@@ -105,12 +101,12 @@ struct Task {
   OpFoldResult begin, count;
 };
 
-class ChunkGradient {
+class ChunkGradient : ChunkTensors {
 public:
   ChunkGradient(ScanOp op, OpBuilder &b, Cotangents &c)
-      : op(op), b(b), c(c), loc(op.getLoc()),
-        type(getElementTypeOrSelf(op.getState())), t(b, loc, type),
-        chunk(c.chunks.tokens), isDelta(getRule(op).correctsValues()),
+      : ChunkTensors(b, op.getLoc(), getElementTypeOrSelf(op.getState()),
+                     c.chunks.tokens),
+        op(op), c(c), isDelta(getRule(op).correctsValues()),
         scale(Scale::of(op)) {
     auto state = cast<ShapedType>(op.getState().getType());
     keySize = state.getDimSize(2);
@@ -143,42 +139,13 @@ private:
   SmallVector<Value> emitChunk(Value position, ValueRange carried);
   SmallVector<Value> emitRows(const Rows &rows, ValueRange outputs, Value sum);
 
-  // Ops.
-  OpFoldResult one() { return b.getIndexAttr(1); }
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, loc, value);
+  Value stateOf(Value states, const Task &task) {
+    return slice(states, {task.sequence, task.head}, {one(), one()});
   }
-  Value slice(Value x, ArrayRef<OpFoldResult> offsets,
-              ArrayRef<OpFoldResult> sizes);
-  /// Back to where a part of the same place and size was taken from.
-  Value insert(Value part, Value x, ArrayRef<OpFoldResult> offsets,
-               ArrayRef<OpFoldResult> sizes);
-  /// `count` tokens from `position` on of x [1, 1, T, …].
-  Value tokens(Value x, Value position, OpFoldResult count);
-  Value insertTokens(Value part, Value x, Value position, OpFoldResult count) {
-    return insert(part, x, {b.getIndexAttr(0), b.getIndexAttr(0), position},
-                  {one(), one(), count});
-  }
-  Value rows(int64_t width) {
-    return t.empty(
-        {one(), one(), b.getIndexAttr(chunk), b.getIndexAttr(width)});
-  }
-  Value pack(Value x, Scale factor = {}, Value gate = {}, Value into = {});
-  Value decayed(Value x, Value gates, bool toEnd = false);
-  Value scores(Value x, Value keys, Value gates, bool strict, Value into = {});
-  Value read(Value x, Value state, ValueRange scores, ValueRange values,
-             int64_t width, bool strict, bool adjoint, Value into = {});
-  Value update(ValueRange keys, ValueRange values, Value gates, Value into);
-  Value transposed(Value state, Value into);
-  Value stateOf(Value states, const Task &task);
 
   ScanOp op;
-  OpBuilder &b;
   Cotangents &c;
-  Location loc;
-  Type type;
-  TensorBuilder t;
-  int64_t chunk, keySize, valueSize;
+  int64_t keySize, valueSize;
   bool isDelta;
   Scale scale;
 
@@ -189,97 +156,6 @@ private:
 };
 
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Ops
-//===----------------------------------------------------------------------===//
-
-Value ChunkGradient::slice(Value x, ArrayRef<OpFoldResult> offsets,
-                           ArrayRef<OpFoldResult> sizes) {
-  SmallVector<OpFoldResult> at(offsets), extents(sizes),
-      strides(rankOf(x), one());
-  for (int64_t i = at.size(); i < rankOf(x); ++i)
-    at.push_back(b.getIndexAttr(0));
-  for (int64_t i = extents.size(); i < rankOf(x); ++i)
-    extents.push_back(t.dim(x, i));
-  return tensor::ExtractSliceOp::create(b, loc, x, at, extents, strides);
-}
-
-Value ChunkGradient::insert(Value part, Value x, ArrayRef<OpFoldResult> offsets,
-                            ArrayRef<OpFoldResult> sizes) {
-  SmallVector<OpFoldResult> at(offsets), extents(sizes),
-      strides(rankOf(x), one());
-  for (int64_t i = at.size(); i < rankOf(x); ++i)
-    at.push_back(b.getIndexAttr(0));
-  for (int64_t i = extents.size(); i < rankOf(x); ++i)
-    extents.push_back(t.dim(x, i));
-  return tensor::InsertSliceOp::create(b, loc, part, x, at, extents, strides);
-}
-
-Value ChunkGradient::tokens(Value x, Value position, OpFoldResult count) {
-  return slice(x, {b.getIndexAttr(0), b.getIndexAttr(0), position},
-               {one(), one(), count});
-}
-
-/// Tokens, or rows if there is a gate.
-Value ChunkGradient::pack(Value x, Scale factor, Value gate, Value into) {
-  if (!into)
-    into = rankOf(x) == 4 ? rows(cast<ShapedType>(x.getType()).getDimSize(3))
-                          : t.empty({one(), one(), b.getIndexAttr(chunk)});
-  Value none;
-  return ChunkPackOp::create(b, loc, TypeRange{into.getType()}, x, none, gate,
-                             none, factor.getValue(), into, factor.getAttr(b),
-                             FloatAttr(), /*reverse=*/false, /*padded=*/!gate)
-      ->getResult(0);
-}
-
-Value ChunkGradient::decayed(Value x, Value gates, bool toEnd) {
-  if (!gates)
-    return x;
-  Value into = rows(cast<ShapedType>(x.getType()).getDimSize(3));
-  return ChunkDecayOp::create(b, loc, TypeRange{into.getType()}, x, gates, into,
-                              /*before=*/false, toEnd)
-      ->getResult(0);
-}
-
-Value ChunkGradient::scores(Value x, Value keys, Value gates, bool strict,
-                            Value into) {
-  if (!into)
-    into = rows(chunk);
-  return ChunkScoresOp::create(b, loc, TypeRange{into.getType()}, x, keys,
-                               gates, Value(), into, strict, /*before=*/false,
-                               DenseI64ArrayAttr())
-      ->getResult(0);
-}
-
-Value ChunkGradient::read(Value x, Value state, ValueRange scores,
-                          ValueRange values, int64_t width, bool strict,
-                          bool adjoint, Value into) {
-  if (!into)
-    into =
-        t.zeros({one(), one(), b.getIndexAttr(chunk), b.getIndexAttr(width)});
-  return ChunkReadOp::create(b, loc, TypeRange{into.getType()}, x, state,
-                             scores, values, into, strict, /*transpose=*/false,
-                             adjoint, DenseI64ArrayAttr())
-      ->getResult(0);
-}
-
-Value ChunkGradient::update(ValueRange keys, ValueRange values, Value gates,
-                            Value into) {
-  return ChunkUpdateOp::create(b, loc, TypeRange{into.getType()}, keys, values,
-                               gates, Value(), into, DenseI64ArrayAttr())
-      ->getResult(0);
-}
-
-Value ChunkGradient::transposed(Value state, Value into) {
-  return linalg::TransposeOp::create(b, loc, state, into,
-                                     ArrayRef<int64_t>{0, 1, 3, 2})
-      ->getResult(0);
-}
-
-Value ChunkGradient::stateOf(Value states, const Task &task) {
-  return slice(states, {task.sequence, task.head}, {one(), one()});
-}
 
 //===----------------------------------------------------------------------===//
 // Chunks

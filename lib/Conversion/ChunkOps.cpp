@@ -1,0 +1,148 @@
+//===- ChunkOps.cpp - Ops of chunks that run in vectors -------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkOps.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+bool mlir::linattn::isChunkOp(Operation *op) {
+  return op->getName().getStringRef().starts_with("linattn.chunk.");
+}
+
+static bool isPerChannel(Value decay) {
+  return decay && memrefOf(decay).getRank() == 4;
+}
+
+/// The clause of an op that its lowering leaves out; empty if none.
+static StringRef whyNotClause(Operation *op) {
+  if (auto pack = dyn_cast<ChunkPackOp>(op))
+    return pack.getShift() ? "a shift" : "";
+  if (auto unpack = dyn_cast<ChunkUnpackOp>(op))
+    return unpack.getNormalize() ? "a denominator" : "";
+  if (auto decay = dyn_cast<ChunkDecayOp>(op))
+    return isPerChannel(decay.getDecay()) ? "a decay per channel" : "";
+  if (auto scores = dyn_cast<ChunkScoresOp>(op))
+    return scores.getBonus()                 ? "a bonus"
+           : isPerChannel(scores.getDecay()) ? "a decay per channel"
+                                             : "";
+  if (isa<ChunkSolveOp>(op))
+    return "";
+  if (auto read = dyn_cast<ChunkReadOp>(op))
+    return read.getTranspose() ? "a transpose" : "";
+  if (auto update = dyn_cast<ChunkUpdateOp>(op))
+    return update.getValueDecay()            ? "a decay per value column"
+           : isPerChannel(update.getDecay()) ? "a decay per channel"
+                                             : "";
+  return "an op without vectors";
+}
+
+static bool isScores(Operation *op, Value operand) {
+  if (auto scores = dyn_cast<ChunkScoresOp>(op))
+    return operand == scores.getOutput();
+  if (auto solve = dyn_cast<ChunkSolveOp>(op))
+    return operand == solve.getScores();
+  if (auto read = dyn_cast<ChunkReadOp>(op))
+    return llvm::is_contained(read.getScores(), operand);
+  return false;
+}
+
+Type mlir::linattn::typeOf(Operation *op) {
+  return getElementTypeOrSelf(
+      isa<ChunkUnpackOp>(op) ? op->getOperand(0) : op->getOperands().back());
+}
+
+bool mlir::linattn::takesLater(Operation *op) {
+  auto solve = dyn_cast<ChunkSolveOp>(op);
+  auto read = dyn_cast<ChunkReadOp>(op);
+  return (solve && solve.getTranspose()) || (read && read.getAdjoint());
+}
+
+/// Whether an operand is rows of tokens, of which there may be fewer than in a
+/// whole chunk.
+static bool isTokensOf(Operation *op, Value operand) {
+  auto pack = dyn_cast<ChunkPackOp>(op);
+  return pack && pack.getPadded() && operand == pack.getInput();
+}
+
+bool mlir::linattn::isStatic(MemRefType memref, bool butTokens) {
+  for (auto [i, size] : llvm::enumerate(memref.getShape()))
+    if (ShapedType::isDynamic(size) && !(butTokens && i == 2))
+      return false;
+  return true;
+}
+
+StringRef mlir::linattn::whyNoVectors(Operation *op, int64_t vectorBits,
+                                      int64_t registers) {
+  if (StringRef clause = whyNotClause(op); !clause.empty())
+    return clause;
+  Type type = typeOf(op);
+  if (!type.isF32() && !type.isF64())
+    return "rows that are neither f32 nor f64";
+  int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
+  bool moves = isa<ChunkPackOp, ChunkUnpackOp>(op);
+  if (takesLater(op))
+    if (auto rows = memrefOf(op->getOperands().back());
+        rows.isDynamicDim(2) || rows.getDimSize(2) % (registers / 4))
+      return "scores of later tokens without whole tiles";
+  for (Value operand : op->getOperands()) {
+    auto memref = dyn_cast<MemRefType>(operand.getType());
+    if (!memref || memref.getRank() < 3)
+      continue;
+    if (!isStatic(memref, isTokensOf(op, operand)))
+      return "sizes that are not known";
+    if (memref.getDimSize(0) != 1 || memref.getDimSize(1) != 1)
+      return "several heads";
+    if (memref.getRank() != 4)
+      continue;
+    if (memref.getDimSize(3) % lanes && !isScores(op, operand))
+      return "features that are not whole vectors";
+    if (!moves && !memref.isLastDimUnitStride())
+      return "rows that do not lie in memory as such";
+  }
+  return {};
+}
+
+ArrayRef<int64_t> mlir::linattn::tileSummandsOf(Operation *op) {
+  if (takesLater(op))
+    return {};
+  return TypeSwitch<Operation *, ArrayRef<int64_t>>(op)
+      .Case<ChunkScoresOp, ChunkReadOp, ChunkUpdateOp>(
+          [](auto product) -> ArrayRef<int64_t> {
+            constexpr int64_t tileRows = 16;
+            for (Value matrix : product.getMatrices())
+              for (int64_t dim : {2, 3})
+                if (memrefOf(matrix).getDimSize(dim) % tileRows)
+                  return {};
+            return product.getSummands().value_or(ArrayRef<int64_t>());
+          })
+      .Default({});
+}
+
+bool mlir::linattn::isStateOfChunks(linalg::TransposeOp op,
+                                    int64_t vectorBits) {
+  auto input = dyn_cast<MemRefType>(op.getInput().getType());
+  auto output = dyn_cast<MemRefType>(op.getInit().getType());
+  if (!input || !output || input.getRank() != 4 || !input.hasStaticShape() ||
+      op.getPermutation() != ArrayRef<int64_t>{0, 1, 3, 2} ||
+      input.getDimSize(0) != 1 || input.getDimSize(1) != 1 ||
+      !input.isLastDimUnitStride() || !output.isLastDimUnitStride() ||
+      !(input.getElementType().isF32() || input.getElementType().isF64()))
+    return false;
+  int64_t lanes = vectorBits / input.getElementTypeBitWidth();
+  return input.getDimSize(2) % lanes == 0 && input.getDimSize(3) % lanes == 0 &&
+         llvm::any_of(*op->getBlock(),
+                      [](Operation &other) { return isChunkOp(&other); });
+}
+
+bool mlir::linattn::isScratch(Value x) {
+  return x.getDefiningOp<memref::AllocOp>() ||
+         x.getDefiningOp<memref::AllocaOp>();
+}

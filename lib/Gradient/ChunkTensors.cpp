@@ -1,0 +1,98 @@
+//===- ChunkTensors.cpp - Ops of a chunk of one head on tensors -----------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkTensors.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+Value ChunkTensors::slice(Value x, ArrayRef<OpFoldResult> offsets,
+                          ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> at(offsets), extents(sizes),
+      strides(rankOf(x), one());
+  for (int64_t i = at.size(); i < rankOf(x); ++i)
+    at.push_back(b.getIndexAttr(0));
+  for (int64_t i = extents.size(); i < rankOf(x); ++i)
+    extents.push_back(t.dim(x, i));
+  return tensor::ExtractSliceOp::create(b, loc, x, at, extents, strides);
+}
+
+Value ChunkTensors::insert(Value part, Value x, ArrayRef<OpFoldResult> offsets,
+                           ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> at(offsets), extents(sizes),
+      strides(rankOf(x), one());
+  for (int64_t i = at.size(); i < rankOf(x); ++i)
+    at.push_back(b.getIndexAttr(0));
+  for (int64_t i = extents.size(); i < rankOf(x); ++i)
+    extents.push_back(t.dim(x, i));
+  return tensor::InsertSliceOp::create(b, loc, part, x, at, extents, strides);
+}
+
+Value ChunkTensors::tokens(Value x, Value position, OpFoldResult count) {
+  return slice(x, {b.getIndexAttr(0), b.getIndexAttr(0), position},
+               {one(), one(), count});
+}
+
+/// Tokens, or rows if there is a gate.
+Value ChunkTensors::pack(Value x, Scale factor, Value gate, Value into) {
+  if (!into)
+    into = rankOf(x) == 4 ? rows(cast<ShapedType>(x.getType()).getDimSize(3))
+                          : t.empty({one(), one(), b.getIndexAttr(chunk)});
+  Value none;
+  return ChunkPackOp::create(b, loc, TypeRange{into.getType()}, x, none, gate,
+                             none, factor.getValue(), into, factor.getAttr(b),
+                             FloatAttr(), /*reverse=*/false, /*padded=*/!gate)
+      ->getResult(0);
+}
+
+Value ChunkTensors::decayed(Value x, Value gates, bool toEnd) {
+  if (!gates)
+    return x;
+  Value into = rows(cast<ShapedType>(x.getType()).getDimSize(3));
+  return ChunkDecayOp::create(b, loc, TypeRange{into.getType()}, x, gates, into,
+                              /*before=*/false, toEnd)
+      ->getResult(0);
+}
+
+Value ChunkTensors::scores(Value x, Value keys, Value gates, bool strict,
+                           Value into) {
+  if (!into)
+    into = rows(chunk);
+  return ChunkScoresOp::create(b, loc, TypeRange{into.getType()}, x, keys,
+                               gates, Value(), into, strict, /*before=*/false,
+                               DenseI64ArrayAttr())
+      ->getResult(0);
+}
+
+Value ChunkTensors::read(Value x, Value state, ValueRange scores,
+                         ValueRange values, int64_t width, bool strict,
+                         bool adjoint, Value into) {
+  if (!into)
+    into =
+        t.zeros({one(), one(), b.getIndexAttr(chunk), b.getIndexAttr(width)});
+  return ChunkReadOp::create(b, loc, TypeRange{into.getType()}, x, state,
+                             scores, values, into, strict, /*transpose=*/false,
+                             adjoint, DenseI64ArrayAttr())
+      ->getResult(0);
+}
+
+Value ChunkTensors::update(ValueRange keys, ValueRange values, Value gates,
+                           Value into) {
+  return ChunkUpdateOp::create(b, loc, TypeRange{into.getType()}, keys, values,
+                               gates, Value(), into, DenseI64ArrayAttr())
+      ->getResult(0);
+}
+
+Value ChunkTensors::transposed(Value state, Value into) {
+  return linalg::TransposeOp::create(b, loc, state, into,
+                                     ArrayRef<int64_t>{0, 1, 3, 2})
+      ->getResult(0);
+}
