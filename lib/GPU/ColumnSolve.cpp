@@ -1,0 +1,168 @@
+//===- ColumnSolve.cpp - Chunks by columns: scores of all channels --------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ColumnKernel.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+Value ColumnScores::blockDecay(Value token) {
+  if (headDecay)
+    return k.select(k.less(token, left), headDecay, k.f32(0));
+  return loadFloat(k.offset(k.offset(stage, k.mul(token, 4)), inStage.decay));
+}
+
+/// The factors of a block's tokens, a lane each, from the decay of its own.
+void ColumnScores::sumBlockDecays(Value block, Value column, Value exists,
+                                  Value g) {
+  Value zero = k.f32(0), upTo = g, from = g;
+  for (int64_t d = 1; d < blockSize; d *= 2) {
+    Value above = k.less(k.i32(d - 1), column);
+    Value below = k.less(column, blockSize - d);
+    upTo = k.addf(upTo, k.select(above, k.shuffleUp(upTo, d), zero));
+    from = k.addf(from, k.select(below, k.shuffleDown(from, d), zero));
+  }
+  Value isFirst = k.equal(column, 0);
+  Value before = k.select(isFirst, zero, k.shuffleUp(upTo, 1));
+  Value after =
+      k.select(k.equal(column, blockSize - 1), zero, k.shuffleDown(from, 1));
+  Value token = k.add(k.mul(block, blockSize), column);
+  k.ifThen(exists, [&] {
+    if (reads()) {
+      k.store(k.exp(isExclusive() ? before : upTo),
+              at(layout.factors.query, token), 4);
+      k.store(k.exp(upTo), at(layout.factors.read, token), 4);
+    }
+    k.store(k.exp(after), at(layout.factors.write, token), 4);
+    k.ifThen(isFirst,
+             [&] { k.store(k.exp(from), at(layout.totals, block), 4); });
+  });
+}
+
+/// The sum of a score's shares, for this lane's column.
+Value ColumnScores::sumShares(Value shares, int64_t matrix, int64_t row) {
+  Value sum;
+  for (int64_t i = 0; i < sharers(); ++i) {
+    Value share = loadFloat(k.offset(
+        shares, i * shareBytes() + matrix * scoreBytes + row * scorePitch));
+    sum = sum ? k.addf(sum, share) : share;
+  }
+  return sum;
+}
+
+Value ColumnScores::sumDiagonal(Value block, Value column) {
+  Value sum = k.f32(0);
+  for (int64_t i = 0; i < sharers(); ++i) {
+    Value number = k.add(k.mul(block, sharers()), i);
+    Value index = k.add(k.mul(number, blockSize), column);
+    sum = k.addf(sum, loadFloat(at(layout.diagonals, index)));
+  }
+  return sum;
+}
+
+/// Half a warp takes a block, a lane a column: adds the shares up, decays and
+/// masks, and inverts I + A.
+void ColumnScores::finishScores() {
+  Value mine = k.keepInLoop(lane), half = k.shr(mine, 4);
+  Value block = k.add(k.mul(warp, 2), half), exists;
+  if (blocks() == 1) {
+    // The other half does the same and keeps it to itself.
+    block = k.i32(0);
+    exists = k.equal(half, 0);
+  }
+  k.ifThen(k.less(warp, llvm::divideCeil(blocks(), 2)),
+           [&] { finishBlock(block, mine, exists); });
+}
+
+void ColumnScores::finishBlock(Value block, Value lane, Value exists) {
+  Value column = k.band(lane, 15), first = k.band(lane, blockSize);
+  Value zero = k.f32(0), g, between = zero, diagonal;
+  Value token = k.add(k.mul(block, blockSize), column);
+  if (hasScalarDecay()) {
+    g = blockDecay(token);
+    sumBlockDecays(block, column, exists, g);
+  }
+  if (!reads())
+    return;
+  if (hasDiagonal())
+    diagonal = sumDiagonal(block, column);
+  Value inRow = k.mul(column, 4);
+  Value shares = k.offset(at(layout.sharedScores, block, sharesBytes()), inRow);
+  Value result = k.offset(at(layout.finalScores, block, finalBytes()), inRow);
+  Value betas =
+      k.offset(k.offset(stage, k.mul(block, 4 * blockSize)), inStage.beta);
+  auto decayed = [&](Value x, Value c) {
+    return g ? k.mulf(x, approximateExp(c)) : x;
+  };
+  Values a;
+  for (int64_t i = 0; i < blockSize; ++i) {
+    Value isLater = k.less(column, i);
+    // The sum of the decays after this lane's token, up to row i.
+    Value unread = between;
+    if (g) {
+      Value decay = k.shuffleFrom(g, k.add(first, i));
+      between = k.select(isLater, k.addf(between, decay), zero);
+    }
+    Value p =
+        decayed(sumShares(shares, 0, i), isExclusive() ? unread : between);
+    Value own = k.select(k.equal(column, i), diagonal ? diagonal : p, zero);
+    p = k.select(isLater, p, own);
+    k.ifThen(exists, [&] { k.store(p, k.offset(result, i * scorePitch), 4); });
+    if (!isDelta())
+      continue;
+    Value x =
+        k.mulf(sumShares(shares, 1, i), loadFloat(k.offset(betas, 4 * i)));
+    a.push_back(k.select(isLater, decayed(x, between), zero));
+  }
+  if (!isDelta())
+    return;
+  Values inverse = solve(a, column, first);
+  Value step = loadFloat(k.offset(betas, inRow));
+  k.ifThen(exists, [&] {
+    for (int64_t i = 0; i < blockSize; ++i)
+      k.store(k.mulf(inverse[i], step),
+              k.offset(result, scoreBytes + i * scorePitch), 4);
+  });
+}
+
+/// The lane's column of (I + A)⁻¹ by forward substitution. Powers of A, which
+/// products of matrices would form, cancel where keys are alike.
+ColumnScores::Values ColumnScores::solve(ValueRange a, Value column,
+                                         Value first) {
+  Value one = k.f32(1), zero = k.f32(0), minus = k.f32(-1);
+  Values inverse, negative;
+  for (int64_t i = 0; i < blockSize; ++i) {
+    inverse.push_back(k.select(k.equal(column, i), one, zero));
+    negative.push_back(k.mulf(a[i], minus));
+  }
+  for (int64_t i = 0; i + 1 < blockSize; ++i)
+    for (int64_t m = i + 1; m < blockSize; ++m) {
+      Value x = k.shuffleFrom(negative[m], k.add(first, i));
+      inverse[m] = k.fma(x, inverse[i], inverse[m]);
+    }
+  return inverse;
+}
+
+/// The normalizer before each block, and behind all.
+void ColumnScores::sumNormalizer() {
+  forEachChannel([&](Value channel) {
+    auto place = [&](int64_t offset, int64_t block) {
+      return at(offset, k.add(channel, block * paddedKey()));
+    };
+    Value z = loadFloat(place(layout.normalizers, blocks()));
+    for (int64_t i = 0; i < blocks(); ++i) {
+      k.store(z, place(layout.normalizers, i), 4);
+      if (op.getDecay())
+        z = k.mulf(z,
+                   loadFloat(hasChannelDecay() ? place(layout.totals, i)
+                                               : at(layout.totals, k.i32(i))));
+      z = k.addf(z, loadFloat(place(layout.keySums, i)));
+    }
+    k.store(z, place(layout.normalizers, blocks()), 4);
+  });
+}
