@@ -75,8 +75,8 @@ public:
   /// above the diagonal.
   Value weigh(ChunkScoresOp op, Value sums, Value t, Value j,
               const Factors &factors);
-  /// What a state is multiplied by before a chunk's writes are added; null
-  /// without a decay.
+  /// The factor of a state before a chunk's writes are added; null without a
+  /// decay.
   struct Memory {
     Value factor, residual; ///< Vectors.
   };

@@ -110,7 +110,7 @@ static ChunkReadOp findDecayedRead(ChunkDecayOp decay) {
 
 namespace {
 
-/// What the lines of a matrix in tiles are: its rows, its rows up to the
+/// The lines of a matrix in tiles: its rows, its rows up to the
 /// diagonal or before it, its columns, or those of keys and columns of keys
 /// that are transposed.
 enum class TileRole {

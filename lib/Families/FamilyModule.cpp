@@ -204,7 +204,7 @@ llvm::Error FunctionMaker::dropOutput(func::FuncOp function) {
     return llvm::Error::success();
   return llvm::createStringError(
       "returns_output: expected it for " + family.name +
-      ", whose final state is no sum, but got false");
+      ", whose final state is not a sum over tokens, but got false");
 }
 
 llvm::Expected<OwningOpRef<ModuleOp>> FunctionMaker::make() {

@@ -98,8 +98,9 @@ public:
 private:
   using Values = SmallVector<Value>;
 
-  /// What follows from the number of a thread. It is computed anew for each
-  /// half of the work: the places of one would fill the registers of the other.
+  /// Places that follow from the number of a thread. They are computed anew for
+  /// each half of the work: the places of one would fill the registers of the
+  /// other.
   struct Lane {
     Value thread, number, strip, groupColumn;
     Value row, pair; ///< lane / 4, lane % 4.

@@ -53,7 +53,7 @@ void ColumnShape::layOut() {
 }
 
 //===----------------------------------------------------------------------===//
-// What all code of the kernel has
+// Code of all parts
 //===----------------------------------------------------------------------===//
 
 Value ColumnFrame::at(int64_t offset, Value index, int64_t bytes) {

@@ -160,8 +160,8 @@ private:
   void layOut();
 };
 
-/// What all code of the kernel has: the values that are fixed before the loop,
-/// and operations on matrices in registers.
+/// Shared by all parts of the kernel: the values that are fixed before the
+/// loop, and operations on matrices in registers.
 struct ColumnFrame : ColumnShape {
   using Values = SmallVector<Value>;
 

@@ -116,7 +116,7 @@ public:
   void build();
 
 private:
-  /// What the first loop leaves to the second one.
+  /// Results of the first loop for the second one.
   struct Kept {
     Value states;  ///< [1, chunks, V, K]: Sᵀ at the start of each chunk.
     Value written; ///< [1, 1, T, V]: W.
@@ -258,7 +258,7 @@ SmallVector<Value> ChunkGradient::emitChunk(Value position,
                                     tokens(kept.scores, position, size),
                                     Value(), r.solved, /*transpose=*/true)
                    ->getResult(0);
-  // A token's own write is no business of a decay.
+  // A token's own write does not decay.
   bool strict = bool(r.gates);
   SmallVector<Value> later{scores(r.dO, r.written, r.gates, strict)},
       readers{r.q};

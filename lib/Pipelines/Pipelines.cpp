@@ -107,7 +107,7 @@ void mlir::linattn::buildOptimizationPipeline(
   pm.addPass(createInlinerPass());
   OpPassManager &functions = pm.nest<func::FuncOp>();
   addRewrites(functions, options);
-  // The unit is asked for by name: no form is compared with it.
+  // The unit is named by the user: no form is compared with it.
   if (options.matrixUnit != ::linattn::MatrixUnit::None)
     addChunkTasks(functions, options, /*forUnit=*/true);
   LinAttnSelectFormPassOptions select;

@@ -18,7 +18,7 @@
 
 namespace linattn {
 
-/// What is known of numbers, from least to most.
+/// The known sign of numbers, from the weakest claim to the strongest.
 enum class Sign { Any, NotNegative, Positive };
 
 /// One parameter of a map, in the order of `linattn.feature_map`'s `params`.

@@ -66,7 +66,7 @@ public:
   template <typename... Others>
   constexpr ScanTraits(ScanTrait first, Others... others)
       : bits((0u | ... | (1u << unsigned(others))) | 1u << unsigned(first)) {}
-  /// What follows of the rule alone.
+  /// The traits of a rule alone.
   explicit ScanTraits(const UpdateRule &rule);
 
   void add(ScanTrait trait, bool isPresent = true) {

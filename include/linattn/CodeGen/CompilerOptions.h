@@ -35,8 +35,8 @@ struct ScheduleHints {
   int64_t multiprocessors = 0, bandwidth = 0;
 };
 
-/// What multiplies matrices of 16-bit tokens on a CPU: its vectors, the tiles
-/// of AMX, or vectors that compute what AMX does, bit by bit.
+/// The unit that multiplies matrices of 16-bit tokens on a CPU: its vectors,
+/// the tiles of AMX, or vectors with the bits of AMX.
 enum class MatrixUnit { None, AMX, EmulatedAMX };
 
 struct CompilerOptions {

@@ -37,7 +37,7 @@ class LinAttn_ChunkOp<string mnemonic, list<Trait> traits = []>
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
   }];
   code intoOutputOfMatrices = intoOutput # [{
-    /// What the op multiplies, in the order of `summands`.
+    /// The matrices of the product, in the order of `summands`.
     ::llvm::SmallVector<::mlir::Value> getMatrices();
   }];
 }

@@ -20,7 +20,7 @@ inline const ::linattn::UpdateRule &getRule(ScanOp op) {
   return getRule(op.getUpdate());
 }
 
-/// What schedules may leave out; see `linattn::whyNot`.
+/// The properties that schedules may not support; see `linattn::whyNot`.
 ::linattn::ScanTraits getTraits(ScanOp op);
 ::linattn::ScanTraits getTraits(StateOp op);
 

@@ -1,4 +1,4 @@
-"""What functions that write no kernel of their own tell `linattn.explain`."""
+"""Remarks of functions that run kernels of others, for `linattn.explain`."""
 
 from __future__ import annotations
 

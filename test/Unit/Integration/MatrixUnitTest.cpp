@@ -65,7 +65,7 @@ float flush(float x) {
              : x;
 }
 
-/// What the unit computes of a row and a column of bf16, 32 numbers at a time.
+/// The unit's product of a row and a column of bf16, 32 numbers at a time.
 float multiplyAsUnit(llvm::ArrayRef<float> row, llvm::ArrayRef<float> column) {
   float sum = 0;
   for (size_t k = 0; k < row.size(); k += 32) {
