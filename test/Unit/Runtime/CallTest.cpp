@@ -265,7 +265,7 @@ TEST_F(ScratchTest, IsBoundedAndGivenBack) {
   EXPECT_GT(kept, 16 * kMiB);
   EXPECT_LE(kept, 257 * kMiB);
   linattn_release_memory();
-  EXPECT_LT(getMemoryInUse() - before, kMiB);
+  EXPECT_LT(getMemoryInUse(), before + kMiB);
 }
 
 TEST_F(ScratchTest, EndsWithItsThread) {
@@ -275,7 +275,7 @@ TEST_F(ScratchTest, EndsWithItsThread) {
     within = getMemoryInUse();
   }).join();
   EXPECT_GE(within - before, 8 * kMiB);
-  EXPECT_LT(getMemoryInUse() - before, kMiB);
+  EXPECT_LT(getMemoryInUse(), before + kMiB);
 }
 
 #endif
