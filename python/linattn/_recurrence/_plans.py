@@ -169,7 +169,7 @@ def make_plan(
     return Recipe(
         what, write, lambda on_device: resolve_target(target, on_device), refuse, described + numbers, rules, state,
         ("out", "tokens", "B T Ho V") if "q" in tokens else None, options.has_state, options.returns_state,
-        options.wide_state, kept, recorded, keeps_results,
+        options.wide_state, kept, recorded=recorded, keeps_results=keeps_results,
     ).plan(
         # Recurrences are laid out for the heads of the call, and so are the kernels of a GPU.
         target == "nvvm-emulated" or what == "scan" or options.causal and options.weights == "linear"

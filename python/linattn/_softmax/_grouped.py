@@ -10,72 +10,14 @@ from __future__ import annotations
 import math
 
 from .._core._literals import float_literal
-from .._core._plain import without_places
-from .._core._recipe import Recipe, makers
-from .._recurrence import _plans, _text
+from .._recurrence import _text
 from .._recurrence._text import _tensor
 
-__all__ = ["GROUPED", "make_grouped_plan"]
+__all__ = ["Writer"]
 
 _ALL = ", ".join(["1"] * 4)
 
-# How queries and keys lie, by the kind of groups, and the operands that say so.
-GROUPED = {
-    "packed": ("B T Hq K", "B Tk Hk K", "B Tk Hv V"),
-    "lengths": ("B T Hq K", "B Tk Hk K", "B Tk Hv V"),
-    "pages": ("B T Hq K", "Nb Tb Hk K", "Nb Tb Hv V"),
-    "blocks": ("B T Hq K", "B Tk Hk K", "B Tk Hv V"),
-}
-_GROUPS = {
-    "packed": lambda keys: [("cu_seqlens", "offsets", "T"), *([("cu_seqlens_k", "offsets", "Tk")] if keys else [])],
-    "lengths": lambda keys: [("cache_seqlens", "counts", "B")],
-    "pages": lambda keys: [("block_table", "positions", "B Tm"), ("cache_seqlens", "counts", "B")],
-    "blocks": lambda keys: [("block_starts", "positions", "Ts"), ("block_numbers", "positions", "Ti")],
-}
 _NAMES = {"packed": "sequences", "lengths": "sequences", "pages": "sequences", "blocks": "blocks of queries"}
-
-
-def make_grouped_plan(kind, given, block_size, causal, scale, pattern, softcap, target):
-    """A plan of grouped softmax attention.
-
-    Args:
-      kind: of `GROUPED`.
-      given: the names of the operands that are there, of cu_seqlens_k, mask, slopes and sinks.
-      block_size: of "blocks".
-    """
-    target = _plans.parse_target(target)
-    tokens = [(name, "tokens", layout) for name, layout in zip("qkv", GROUPED[kind])]
-    same = kind == "packed" and "cu_seqlens_k" not in given
-    if same:
-        tokens = [(name, role, layout.replace("Tk", "T")) for name, role, layout in tokens]
-    operands = _GROUPS[kind]("cu_seqlens_k" in given)
-    layouts = {"mask": ("mask", "B T" if same else "B Tk"), "slopes": ("gate", "Ho"), "sinks": ("gate", "Ho")}
-    operands += [(name, *layouts[name]) for name in ("mask", "slopes", "sinks") if name in given]
-
-    def write(make, dtype, extents, types):
-        options = _text.Options(
-            weights="softmax", causal=causal, pattern=pattern, softcap=softcap, gates=given,
-            scale=extents["K"] ** -0.5 if scale is None else scale,
-        )  # fmt: skip
-        writer = make(options, _text.Sizes.of(dtype, extents), kind, block_size, extents)
-        return writer.write([(name, *type_[1:]) for (name, _, _), type_ in zip(operands, types)])
-
-    def device_text(*call):
-        from ._grouped_device import DeviceWriter
-
-        return write(DeviceWriter, *call)
-
-    def refuse(error):
-        raise ValueError(without_places(error)) from None
-
-    return Recipe(
-        "attention", lambda *call: write(Writer, *call), lambda on_device: _plans.resolve_target(target, on_device),
-        refuse, tokens + operands, ["H = max(Hk, Hv)", "Ho = max(Hq, H)"], [],
-        ("out", "tokens", "B T Ho V"), False, False, device_text=device_text,
-    ).plan(fixes_heads=True)  # fmt: skip
-
-
-makers["grouped"] = make_grouped_plan
 
 
 class Writer(_text._Function):

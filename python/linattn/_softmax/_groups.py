@@ -9,13 +9,13 @@ import numpy as np
 from .._core import _arrays
 from .._families._family import offsets
 from .._recurrence import _plans
-from . import _grouped
+from . import _grouped_plan
 
 __all__ = ["attend_groups", "block_mask", "blocks_of", "find_kind"]
 
 
 def find_kind(groups, weights):
-    """The kind of the groups, of `_grouped.GROUPED`; what does not fit together is refused.
+    """The kind of the groups, of `_grouped_plan.GROUPED`; what does not fit together is refused.
 
     Args:
       groups: cu_seqlens, cu_seqlens_k, cache_seqlens, block_table, block_mask and block_size by name.
