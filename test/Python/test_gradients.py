@@ -116,7 +116,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", sorted(CASES.keys() - {"scalar", "gdn", "normalized", "kda"}))
 def test_recurrence(case):
     """Token by token, which compiles fastest; the cases left out run in the tests below."""

@@ -63,6 +63,7 @@ def make(name):
     return layer, nn.params_from_torch(other.state_dict()), other, x
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", LAYERS)
 def test_like_pytorch(name):
     layer, params, other, x = make(name)
@@ -81,6 +82,7 @@ def test_like_pytorch(name):
         assert error(found, wanted) <= 1e-4
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name in LAYERS if name not in WHOLE])
 def test_decoding(name):
     layer, params, _, x = make(name)

@@ -187,7 +187,7 @@ def test_matrix(point):
         assert_close(case, form, state_dtype if dtype in EXACT else dtype, part, expected)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", PLAIN)
 def test_long_sequences(case):
     """T = 16384 with unit keys, in f32: no error that grows with T."""

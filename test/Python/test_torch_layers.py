@@ -68,7 +68,7 @@ def draw(rows=2, tokens=T, seed=1):
 # ----------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @torch.no_grad()
 def test_decoding(layer):
     x, cache = draw(), nn.Cache()
