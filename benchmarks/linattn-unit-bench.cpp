@@ -37,8 +37,8 @@ static cl::opt<int> repetitions("repetitions", cl::desc("Calls of each"),
                                 cl::init(31), cl::cat(category));
 static cl::opt<bool>
     emulate("emulate",
-            cl::desc("Tiles in vectors that compute what AMX does: checks this "
-                     "program where there is no AMX, its times mean nothing"),
+            cl::desc("Emulate AMX in vectors: a check of this program on a "
+                     "machine without AMX, not a measurement"),
             cl::cat(category));
 
 static int fail(const Twine &message) {

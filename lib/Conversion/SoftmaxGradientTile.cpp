@@ -53,7 +53,8 @@ private:
   Value allocateSums(Value like);
   Value queriesOfTask() { return index(shape.cols * panelsPerTask); }
 
-  /// A segment is no shorter, and there are no more: each has sums of its own.
+  /// The least queries of a segment, and the largest number of segments: each
+  /// adds sums of dk and dv.
   static constexpr int64_t segmentQueries = 4096, mostSegments = 4;
 
   SoftmaxGradientOp gradient;

@@ -10,11 +10,11 @@
 // shared memory, used in turn: with S stages S − 1 tiles are on their way while
 // one is worked on. Three engines can copy them:
 //
-//             who copies                 who waits
-//   threads   all, through registers     nobody: a copy is over when it is
-//   issued cp.async  all, in groups             every thread for its own
-//   groups, by count TMA       thread 0, whole tiles      all, for the mbarrier
-//   of the stage
+// - Threads: all threads copy through registers. A copy needs no wait.
+// - cp.async: all threads issue copies in groups. Each thread waits for its own
+//   groups, by count.
+// - TMA: thread 0 issues copies of whole tiles. All threads wait for the
+//   mbarrier of the stage.
 //
 // A barrier of the block says that a tile is there (threads, cp.async), and
 // that all have read the tile whose stage is filled next.
