@@ -12,6 +12,7 @@
 #include "linattn/CodeGen/CodeGen.h"
 #include "linattn/CodeGen/ObjectLoader.h"
 #include "linattn/Emulator/LaunchLog.h"
+#include "linattn/Field/FieldFunctions.h"
 
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 
@@ -40,6 +41,8 @@ static llvm::SmallVector<HostSymbol> getRuntimeSymbols() {
   emulator::forEachLaunchFunction([&](llvm::StringRef symbol, void *address) {
     symbols.push_back({symbol, address});
   });
+  for (const FieldFunction &function : getFieldFunctions())
+    symbols.push_back({function.symbol, function.address});
   return symbols;
 }
 

@@ -33,15 +33,11 @@ static bool isRandomFunction(Operation *op) {
              arith::RemFOp>(op);
 }
 
-/// The outcome of a comparison, as bits: 1 equal, 2 greater, 4 less, 8
-/// unordered.
-static constexpr int64_t kUnordered = 8;
-
 /// The outcomes for which a predicate holds. Those of the ordered ones are
 /// their values; the unordered ones are numbered from UEQ on, UNO but last.
 static int64_t getOutcomes(arith::CmpFPredicate predicate) {
   if (predicate == arith::CmpFPredicate::UNO)
-    return kUnordered;
+    return ::linattn::kFieldUnordered;
   auto value = static_cast<int64_t>(predicate);
   bool isNumberedNext = predicate >= arith::CmpFPredicate::UEQ &&
                         predicate != arith::CmpFPredicate::AlwaysTrue;
@@ -157,8 +153,9 @@ Value FieldArithmetic::emitMath(Operation *op) {
         return call("add", {call("mul", {x, fma.getB()}), fma.getC()});
       })
       // NaN is the one value unequal to itself.
-      .Case<math::IsNaNOp>(
-          [&](auto) { return call("cmp", {x, x}, word(kUnordered)); })
+      .Case<math::IsNaNOp>([&](auto) {
+        return call("cmp", {x, x}, word(::linattn::kFieldUnordered));
+      })
       .Default([&](Operation *power) { return emitPower(power); });
 }
 
@@ -260,9 +257,8 @@ Value FieldArithmetic::call(StringRef function, ValueRange elements,
   if (!vector) {
     SmallVector<Value> operands(elements);
     llvm::append_range(operands, scalars);
-    return func::CallOp::create(b, loc, (kFieldPrefix + function).str(),
-                                resultType, operands)
-        .getResult(0);
+    return callSymbol(::linattn::getFieldSymbol(number, function), operands,
+                      resultType);
   }
   // Row by row.
   auto slice = [&](int64_t row) {
@@ -282,42 +278,49 @@ Value FieldArithmetic::call(StringRef function, ValueRange elements,
   return result;
 }
 
-/// Calls `@linattn_field_<function>_x<lanes>` (`_by_scalar_x` with scalars),
-/// made when it is first needed: a kernel has many operations on vectors of few
-/// sizes.
+/// Calls `@linattn_field0_<function>_x<lanes>` (`_by_scalar_x` with scalars): a
+/// kernel has many operations on vectors of few sizes.
 Value FieldArithmetic::callLanes(StringRef function, ValueRange vectors,
                                  ValueRange scalars) {
   auto type = cast<VectorType>(vectors.front().getType());
   Type resultType = getResultType(function, type);
-  std::string name =
-      (kFieldPrefix + function + (scalars.empty() ? "_x" : "_by_scalar_x") +
-       Twine(type.getNumElements()))
-          .str();
+  std::string name = ::linattn::getFieldSymbol(number, function) +
+                     (scalars.empty() ? "_x" : "_by_scalar_x") +
+                     std::to_string(type.getNumElements());
   SmallVector<Value> operands(vectors);
   llvm::append_range(operands, scalars);
-  if (!symbols.lookup(name)) {
-    OpBuilder::InsertionGuard guard(b);
-    b.clearInsertionPoint();
-    auto helper = func::FuncOp::create(
-        b, loc, name,
-        b.getFunctionType(ValueRange(operands).getTypes(), resultType));
-    helper.setPrivate();
-    helper.setNoInline(true);
-    symbols.insert(helper);
-    Block *body = helper.addEntryBlock();
-    b.setInsertionPointToStart(body);
+  return callSymbol(name, operands, resultType, [&](Block &body) {
+    ValueRange arguments = body.getArguments();
     Value result = arith::ConstantOp::create(b, loc, b.getZeroAttr(resultType));
     for (int64_t lane = 0; lane < type.getNumElements(); ++lane) {
       auto elements = llvm::map_to_vector(
-          body->getArguments().take_front(vectors.size()),
-          [&](Value x) -> Value {
+          arguments.take_front(vectors.size()), [&](Value x) -> Value {
             return vector::ExtractOp::create(b, loc, x, lane);
           });
-      Value element = call(function, elements,
-                           body->getArguments().drop_front(vectors.size()));
+      Value element =
+          call(function, elements, arguments.drop_front(vectors.size()));
       result = vector::InsertOp::create(b, loc, element, result, lane);
     }
     func::ReturnOp::create(b, loc, result);
+  });
+}
+
+Value FieldArithmetic::callSymbol(StringRef name, ValueRange operands,
+                                  Type resultType,
+                                  function_ref<void(Block &)> build) {
+  if (!symbols.lookup(name)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.clearInsertionPoint();
+    auto function = func::FuncOp::create(
+        b, loc, name, b.getFunctionType(operands.getTypes(), resultType));
+    function.setPrivate();
+    symbols.insert(function);
+    if (build) {
+      function.setNoInline(true);
+      Block *body = function.addEntryBlock();
+      b.setInsertionPointToStart(body);
+      build(*body);
+    }
   }
   return func::CallOp::create(b, loc, name, resultType, operands).getResult(0);
 }

@@ -9,7 +9,8 @@
 #ifndef LINATTN_CONVERSION_FIELDARITHMETIC_H
 #define LINATTN_CONVERSION_FIELDARITHMETIC_H
 
-#include "FieldLibrary.h"
+#include "linattn/Field/FieldFunctions.h"
+#include "linattn/Field/PrimeField.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
@@ -19,9 +20,9 @@ namespace mlir::linattn {
 /// Replaces float arithmetic whose operands and results are words already.
 class FieldArithmetic {
 public:
-  /// The module holds the functions of the library.
-  FieldArithmetic(ModuleOp module, const ::linattn::PrimeField &field)
-      : field(field), symbols(module), b(module.getContext()),
+  /// Computes in the field of this number, 0 or 1.
+  FieldArithmetic(ModuleOp module, unsigned number)
+      : number(number), field(number), symbols(module), b(module.getContext()),
         loc(module.getLoc()) {}
 
   /// Whether `op`, still on floats, is arithmetic that a field has.
@@ -37,11 +38,15 @@ private:
   /// base^exponent: a product where the exponent is a constant integer.
   Value emitPower(Operation *op);
 
-  /// Calls a function of the library on scalars or lane by lane.
+  /// Calls a function of FieldFunctions.h on scalars or lane by lane.
   Value call(StringRef function, ValueRange elements, ValueRange scalars = {});
   /// A random function of one or two elements, one per kind of op.
   Value callRandom(Operation *op, ValueRange elements);
   Value callLanes(StringRef function, ValueRange vectors, ValueRange scalars);
+  /// Calls a function of this name; `build` gives a new one its body, none
+  /// where it is the process's.
+  Value callSymbol(StringRef name, ValueRange operands, Type resultType,
+                   function_ref<void(Block &)> build = nullptr);
   /// An element of the shape of `like`.
   Value constant(double value, Value like);
   Value word(int64_t value);
@@ -51,6 +56,7 @@ private:
   Value narrow(Value integer, Type type);
   Type getResultType(StringRef function, Type like);
 
+  unsigned number;
   ::linattn::PrimeField field;
   SymbolTable symbols;
   OpBuilder b;

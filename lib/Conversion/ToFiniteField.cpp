@@ -8,8 +8,8 @@
 //
 // Every float becomes one 64-bit word (PrimeField.h), so that loops, memory and
 // vectors keep their structure and only their element type changes. Arithmetic
-// becomes calls: of the functions in FieldLibrary.cpp for scalars, of functions
-// that go through the lanes for vectors.
+// becomes calls: of the functions in FieldFunctions.h for scalars, of functions
+// of the module that go through the lanes for vectors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/IR/AttrTypeSubElements.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::linattn {
@@ -115,13 +114,10 @@ struct ToFiniteFieldPass
           << prime.getValue();
       return signalPassFailure();
     }
-    if (failed(lowerVectorOps()) || failed(check()))
+    if (failed(lowerVectorOps()) || failed(check()) || failed(checkNames()))
       return signalPassFailure();
-    ::linattn::PrimeField field(prime);
-    convertTypes(field);
-    if (failed(addLibrary(field)))
-      return signalPassFailure();
-    FieldArithmetic arithmetic(getOperation(), field);
+    convertTypes(::linattn::PrimeField(prime));
+    FieldArithmetic arithmetic(getOperation(), prime);
     // Collected first: the helpers are functions of the same module.
     for (Operation *op : arithmeticOps)
       arithmetic.rewrite(op);
@@ -196,21 +192,12 @@ private:
                 RankedTensorType::get(type.getShape(), type.getElementType())));
   }
 
-  LogicalResult addLibrary(const ::linattn::PrimeField &field) {
-    OwningOpRef<ModuleOp> library =
-        parseSourceString<ModuleOp>(getFieldLibrary(field), &getContext());
-    if (!library)
-      return failure();
-    SymbolTable symbols(getOperation());
-    for (Operation &function :
-         llvm::make_early_inc_range(library->getBody()->getOperations())) {
-      StringAttr name = SymbolTable::getSymbolName(&function);
-      if (Operation *taken = symbols.lookup(name))
-        return taken->emitOpError("has a name that is reserved: @")
-               << name.getValue();
-      function.remove();
-      symbols.insert(&function);
-    }
+  /// Functions are called by name.
+  LogicalResult checkNames() {
+    for (auto symbol : getOperation().getOps<SymbolOpInterface>())
+      if (symbol.getName().starts_with(::linattn::kFieldPrefix))
+        return symbol.emitOpError("has a name that is reserved: @")
+               << symbol.getName();
     return success();
   }
 

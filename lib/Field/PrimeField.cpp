@@ -12,6 +12,7 @@
 #include <limits>
 
 using namespace linattn;
+using namespace linattn::detail;
 
 namespace {
 
@@ -26,25 +27,6 @@ constexpr int kMaxExponent = 40;
 constexpr unsigned kExactBits = 12;
 
 } // namespace
-
-static uint64_t power(uint64_t base, uint64_t exponent, uint64_t modulus) {
-  uint64_t result = 1;
-  for (; exponent != 0; exponent >>= 1) {
-    if (exponent & 1)
-      result = result * base % modulus;
-    base = base * base % modulus;
-  }
-  return result;
-}
-
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-/// 2014.
-static uint64_t mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 
 /// The fraction with the smallest denominator between two positive ones: the
 /// common part of their continued fractions.
@@ -62,35 +44,10 @@ static Fraction findSimplest(Fraction low, Fraction high) {
   return {whole * inner.numerator + inner.denominator, inner.numerator};
 }
 
-PrimeField::PrimeField(unsigned index) {
-  // Safe primes, so that q is as large as it can be.
-  p = index == 0 ? 2147483579 : 2147483123;
-  q = (p - 1) / 2;
-  // Any square but 1 has order q.
-  g = power(1234567891, 2, p);
-}
-
-PrimeField::Element PrimeField::multiply(Element x, Element y) const {
-  return pack(getFirst(x) * getFirst(y) % p, getSecond(x) * getSecond(y) % q);
-}
-
-PrimeField::Element PrimeField::invert(Element x) const {
-  return pack(power(getFirst(x), p - 2, p), power(getSecond(x), q - 2, q));
-}
-
-static uint64_t reduce(__int128 value, uint64_t modulus) {
-  __int128 rest = value % static_cast<__int128>(modulus);
-  return static_cast<uint64_t>(rest < 0 ? rest + modulus : rest);
-}
-
 PrimeField::Element PrimeField::embedFraction(__int128 numerator,
                                               __int128 denominator) const {
   return multiply(pack(reduce(numerator, p), reduce(numerator, q)),
                   invert(pack(reduce(denominator, p), reduce(denominator, q))));
-}
-
-PrimeField::Element PrimeField::embedInteger(int64_t value) const {
-  return embedFraction(value, 1);
 }
 
 PrimeField::Element PrimeField::embedDyadic(double value) const {

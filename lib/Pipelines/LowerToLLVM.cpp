@@ -52,15 +52,16 @@ struct LowerToLLVMPipelineOptions
 
 void linattn::buildBufferizePipeline(OpPassManager &pm,
                                      const BufferizeOptions &options) {
-  // Calls hide shapes and layouts; kernels are whole programs anyway.
+  // Calls hide shapes and layouts. A kernel is a whole program, so that
+  // inlining loses nothing.
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
-  // Arithmetic on whole tensors neither bufferizes nor tells its shape.
+  // Elementwise ops on tensors neither bufferize nor reify their shapes.
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addPass(createLinAttnPrepareEntryPass(
       {options.layout.innermost, options.layout.transposed}));
 
-  // Results are computed where the caller wants them, not copied there.
+  // Results are computed in the caller's buffers instead of copied there.
   pm.addNestedPass<func::FuncOp>(createLinAttnSeparateDestinationsPass());
   pm.addNestedPass<func::FuncOp>(createLinAttnSinkDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
@@ -68,7 +69,8 @@ void linattn::buildBufferizePipeline(OpPassManager &pm,
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   bufferization::buildBufferDeallocationPipeline(pm);
-  // Memory that is freed early is what the next allocation gets, still cached.
+  // Memory that is freed early is reused by the next allocation while it is
+  // still cached.
   pm.addNestedPass<func::FuncOp>(
       bufferization::createOptimizeAllocationLivenessPass());
   pm.addPass(createConvertBufferizationToMemRefPass());
@@ -78,7 +80,7 @@ void linattn::buildBufferizePipeline(OpPassManager &pm,
 }
 
 /// Narrow floats are storage formats: arithmetic on them happens in f32, with
-/// one rounding per operation, whatever instructions the machine has.
+/// one rounding per operation, on every machine.
 static void addFloatExpansion(OpPassManager &pm,
                               const linattn::LowerToLLVMOptions &options) {
   pm.addPass(math::createMathExtendToSupportedTypes());
@@ -118,8 +120,6 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
     LinAttnToFiniteFieldPassOptions field;
     field.prime = *options.prime;
     pm.addPass(createLinAttnToFiniteFieldPass(field));
-    // Few kernels need all of its arithmetic.
-    pm.addPass(createSymbolDCEPass());
   }
   if (options.parallel)
     pm.addPass(createLinAttnOutlineParallelPass());
@@ -147,7 +147,7 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   mathOptions.approximateLog1p = false;
   pm.addPass(createConvertMathToLLVMPass(mathOptions));
   pm.addPass(createConvertMathToLibmPass());
-  // Functions of libm take scalars: vectors are taken apart for them.
+  // Functions of libm take scalars, so that vectors are unrolled for them.
   pm.addPass(createConvertVectorToLLVMPass(vectorOptions));
   pm.addPass(createLinAttnLowerAllocationsPass());
   pm.addPass(createLinAttnLowerMPIToLLVMPass());

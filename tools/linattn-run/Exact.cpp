@@ -26,7 +26,7 @@ struct Mismatch {
 struct Outcome {
   int64_t count = 0;
   std::optional<Mismatch> mismatch;
-  /// The shape that the mismatch is in.
+  /// The shape of the mismatching result.
   llvm::SmallVector<int64_t, 4> shape;
 };
 
@@ -105,7 +105,7 @@ static llvm::Error compareOnce(const PrimeField &field, const Kernel &got,
   return llvm::Error::success();
 }
 
-/// Row-major, as NumPy indexes.
+/// A row-major index, in NumPy's notation.
 static std::string formatIndex(int64_t index, llvm::ArrayRef<int64_t> shape) {
   std::string text = "]";
   for (size_t dim = shape.size(); dim-- > 0; index /= shape[dim])

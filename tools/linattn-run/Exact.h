@@ -24,14 +24,14 @@ struct ExactSide {
 /// The arguments of both.
 struct ExactInputs {
   llvm::ArrayRef<std::string> specifications;
-  /// Sizes of the dimensions that types leave open; one run with each.
+  /// Sizes of the open dimensions, with one run for each.
   llvm::ArrayRef<int64_t> openSizes;
   int threads = 0;
 };
 
-/// Runs both in two prime fields on the same random elements and prints, per
-/// result, whether all elements are equal, or the first index where they are
-/// not. True if they all are.
+/// Runs both in two prime fields on the same random elements. Prints for each
+/// result whether all elements are equal, or the first index where they are
+/// not. Returns true if all are equal.
 llvm::Expected<bool> compareExactly(const ExactSide &candidate,
                                     const ExactSide &reference,
                                     const ExactInputs &inputs,

@@ -75,7 +75,10 @@ def LinAttnLowerToVectorPass
       of its state, `rows` by `cols`. A tile stays in `rows` vectors of `cols`
       elements while the tokens of the block pass, and adds the share of its rows
       to every output.
-    - `token`: the state streams through registers once per token.
+    - `token`: the state streams through registers once per token. An initial state
+      that is copied to the state right before is read where it lies, by the first
+      token; the copy is left to calls without tokens, and to lengths that run in
+      chunks.
     - `chunk`, also the form of rank-1 updates without a config: `chunk` tokens at
       a time are products of matrices and a triangular system, solved by forward
       substitution. The first chunk does not read a state that is filled with zero
@@ -134,14 +137,15 @@ def LinAttnLowerChunksToVectorPass
     rows that are unpacked unchanged go to the tokens. Where the ops are in a loop
     over chunks in a task of `linattn-expand-form=tasks`, products prefetch the rows
     of the next chunk, the last one those of the next head; the buffers of a
-    chunk lie on the task's stack.
+    chunk lie on the task's stack. Factors, transposed keys and packed matrices
+    of buffers that a loop leaves as they are come once, in front of it.
 
     With `matrix-unit`, products with `summands` are `amx.tile_mulf` of tiles of 16 rows
     of 32 bf16, in blocks of two by two tiles of sums. Their matrices are split into
     summands and packed in pairs once for all products. Decays, masks and gates meet the
     sums as vectors. Where a matrix holds a number that is not finite, or too large for
-    bf16, the product runs in vectors: a tile would multiply it by the zeros above the
-    diagonal.
+    bf16, the product runs in vectors, row by row: a tile would multiply it by the zeros
+    above the diagonal.
 
     A shift, a denominator, a decay per channel, a bonus, a transpose, several
     heads and sizes that are not known stay for `linattn-lower-to-loops`, and a
@@ -308,8 +312,8 @@ def LinAttnToFiniteFieldPass
     After:
 
     ```mlir
-    %y = call @linattn_field_mul(%x, %c) : (i64, i64) -> i64
-    %e = call @linattn_field_exp(%y) : (i64) -> i64
+    %y = call @linattn_field0_mul(%x, %c) : (i64, i64) -> i64
+    %e = call @linattn_field0_exp(%y) : (i64) -> i64
     memref.store %e, %m[%i] : memref<?xi64>
     ```
   }];
@@ -319,8 +323,7 @@ def LinAttnToFiniteFieldPass
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
-    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"
   ];
 }
 

@@ -24,15 +24,15 @@ class OpPassManager;
 namespace mlir::linattn {
 
 struct BufferizeOptions {
-  /// Of the caller's buffers.
+  /// The layout of the caller's buffers.
   EntryLayout layout = {};
   /// Branch around copies of a state that the caller updates in place.
   bool guardCopies = true;
 };
 
 /// Inlines private functions, gives public ones the calling convention of
-/// kernels (`linattn-prepare-entry`), and bufferizes with deallocation. Starts
-/// from tensors, ends in linalg and others on memrefs.
+/// kernels (`linattn-prepare-entry`), and bufferizes with deallocation. From
+/// ops on tensors to linalg and other ops on memrefs.
 void buildBufferizePipeline(OpPassManager &pm, const BufferizeOptions &options);
 
 struct LowerToLLVMOptions {
@@ -43,10 +43,10 @@ struct LowerToLLVMOptions {
   std::optional<unsigned> prime;
   /// The instruction sets that `linattn-expand-math` may use.
   bool avx512 = false, avx512Bf16 = false;
-  /// Whether there are tiles of AMX.
+  /// Whether the target has tiles of AMX.
   bool amx = false;
-  /// Let long loops end early: `linattn-insert-polls`. The runtime defines the
-  /// flag they look at.
+  /// Let long loops end early (`linattn-insert-polls`). The runtime defines the
+  /// flag that they read.
   bool polls = true;
 };
 

@@ -6,20 +6,20 @@
 // CHECK-LABEL: func.func @scalars
 // CHECK-SAME: (%[[M:.*]]: memref<?xi64>, %[[X:.*]]: i64, %[[N:.*]]: i32)
 // CHECK: %[[ONE:.*]] = arith.constant 4294967297 : i64
-// CHECK: %[[SUM:.*]] = call @linattn_field_add(%[[X]], %[[ONE]]) : (i64, i64) -> i64
-// CHECK: %[[EXP:.*]] = call @linattn_field_exp(%[[SUM]]) : (i64) -> i64
+// CHECK: %[[SUM:.*]] = call @linattn_field0_add(%[[X]], %[[ONE]]) : (i64, i64) -> i64
+// CHECK: %[[EXP:.*]] = call @linattn_field0_exp(%[[SUM]]) : (i64) -> i64
 // CHECK: %[[WIDE:.*]] = arith.extsi %[[N]] : i32 to i64
-// CHECK: %[[INT:.*]] = call @linattn_field_from_int(%[[WIDE]]) : (i64) -> i64
-// CHECK: %[[TANH:.*]] = call @linattn_field_random(%[[INT]], %{{.*}}) : (i64, i64) -> i64
-// CHECK: %[[MORE:.*]] = call @linattn_field_cmp(%[[EXP]], %[[TANH]], %{{.*}}) : (i64, i64, i64) -> i1
+// CHECK: %[[INT:.*]] = call @linattn_field0_from_int(%[[WIDE]]) : (i64) -> i64
+// CHECK: %[[TANH:.*]] = call @linattn_field0_random(%[[INT]], %{{.*}}) : (i64, i64) -> i64
+// CHECK: %[[MORE:.*]] = call @linattn_field0_cmp(%[[EXP]], %[[TANH]], %{{.*}}) : (i64, i64, i64) -> i1
 // CHECK: %[[BEST:.*]] = arith.select %[[MORE]], %[[EXP]], %[[TANH]] : i64
 // CHECK: scf.for {{.*}} iter_args(%[[CARRIED:.*]] = %[[BEST]]) -> (i64)
 // CHECK:   %[[LOADED:.*]] = memref.load %[[M]]
-// CHECK:   call @linattn_field_max(%[[CARRIED]], %[[LOADED]])
+// CHECK:   call @linattn_field0_max(%[[CARRIED]], %[[LOADED]])
 // CHECK: return %{{.*}} : i64
 
-// SECOND: func.func private @linattn_field_add
-// SECOND: arith.constant 2147483123 : i64
+// SECOND: call @linattn_field1_add
+// SECOND: func.func private @linattn_field1_add(i64, i64) -> i64
 func.func @scalars(%m: memref<?xf32>, %x: bf16, %n: i32) -> f32 {
   %one = arith.constant 1.0 : f32
   %c0 = arith.constant 0 : index
@@ -61,8 +61,8 @@ memref.global "private" constant @table : memref<2xf64> = dense<[1.0, 0.5]>
 // CHECK-LABEL: func.func @logarithms
 // CHECK: %[[LN2:.*]] = arith.constant [[LN2WORD:[0-9]+]] : i64
 // CHECK: arith.constant [[LN2WORD]] : i64
-// CHECK: call @linattn_field_mul
-// CHECK: call @linattn_field_exp
+// CHECK: call @linattn_field0_mul
+// CHECK: call @linattn_field0_exp
 func.func @logarithms(%x: f32) -> f32 {
   %ln2 = arith.constant 0.693147182 : f32
   %e = math.exp2 %x : f32
@@ -72,10 +72,10 @@ func.func @logarithms(%x: f32) -> f32 {
 
 // Integers stay integers on the way to an element and back.
 // CHECK-LABEL: func.func @integers
-// CHECK: %[[X:.*]] = call @linattn_field_from_int
-// CHECK: %[[INT:.*]] = call @linattn_field_to_int(%[[X]]) : (i64) -> i64
+// CHECK: %[[X:.*]] = call @linattn_field0_from_int
+// CHECK: %[[INT:.*]] = call @linattn_field0_to_int(%[[X]]) : (i64) -> i64
 // CHECK: %[[NARROW:.*]] = arith.trunci %[[INT]] : i64 to i32
-// CHECK: %[[LANES:.*]] = call @linattn_field_to_int_x4(%{{.*}}) : (vector<4xi64>) -> vector<4xi64>
+// CHECK: %[[LANES:.*]] = call @linattn_field0_to_int_x4(%{{.*}}) : (vector<4xi64>) -> vector<4xi64>
 // CHECK: return %[[NARROW]], %[[LANES]] : i32, vector<4xi64>
 func.func @integers(%n: i64, %v: vector<4xf32>) -> (i32, vector<4xi64>) {
   %x = arith.sitofp %n : i64 to f64

@@ -39,7 +39,7 @@ func.func private @external(f32) -> f32
 
 // -----
 
-// expected-error @below {{'func.func' op has a name that is reserved: @linattn_field_add}}
-func.func @linattn_field_add() {
+// expected-error @below {{'func.func' op has a name that is reserved: @linattn_field0_add}}
+func.func @linattn_field0_add() {
   return
 }

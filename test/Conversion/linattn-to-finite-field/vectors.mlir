@@ -4,20 +4,20 @@
 
 // CHECK-LABEL: func.func @lanes
 // CHECK-SAME: (%[[X:.*]]: vector<4xi64>, %[[Y:.*]]: vector<2x4xi64>)
-// CHECK: %[[PRODUCT:.*]] = call @linattn_field_mul_x4(%[[X]], %[[X]]) : (vector<4xi64>, vector<4xi64>) -> vector<4xi64>
-// CHECK: call @linattn_field_add_x4(%[[PRODUCT]], %[[X]])
+// CHECK: %[[PRODUCT:.*]] = call @linattn_field0_mul_x4(%[[X]], %[[X]]) : (vector<4xi64>, vector<4xi64>) -> vector<4xi64>
+// CHECK: call @linattn_field0_add_x4(%[[PRODUCT]], %[[X]])
 // CHECK: vector.extract %[[Y]][0] : vector<4xi64> from vector<2x4xi64>
-// CHECK: call @linattn_field_neg_x4
+// CHECK: call @linattn_field0_neg_x4
 // CHECK: vector.insert {{.*}} [0] : vector<4xi64> into vector<2x4xi64>
 // CHECK: vector.extract %[[Y]][1]
-// CHECK: call @linattn_field_neg_x4
-// CHECK: call @linattn_field_cmp_by_scalar_x4(%{{.*}}, %[[X]], %{{.*}}) : (vector<4xi64>, vector<4xi64>, i64) -> vector<4xi1>
-// CHECK-COUNT-3: call @linattn_field_add(
-// CHECK-NOT: call @linattn_field_add(
+// CHECK: call @linattn_field0_neg_x4
+// CHECK: call @linattn_field0_cmp_by_scalar_x4(%{{.*}}, %[[X]], %{{.*}}) : (vector<4xi64>, vector<4xi64>, i64) -> vector<4xi1>
+// CHECK-COUNT-3: call @linattn_field0_add(
+// CHECK-NOT: call @linattn_field0_add(
 // CHECK: return
 
-// CHECK: func.func private @linattn_field_mul_x4(%{{.*}}: vector<4xi64>, %{{.*}}: vector<4xi64>) -> vector<4xi64> attributes {no_inline}
-// CHECK-COUNT-4: call @linattn_field_mul(
+// CHECK: func.func private @linattn_field0_mul_x4(%{{.*}}: vector<4xi64>, %{{.*}}: vector<4xi64>) -> vector<4xi64> attributes {no_inline}
+// CHECK-COUNT-4: call @linattn_field0_mul(
 func.func @lanes(%x: vector<4xf32>, %y: vector<2x4xf32>) -> (vector<2x4xf32>, vector<4xf32>, f32) {
   %fma = vector.fma %x, %x, %x : vector<4xf32>
   %n = arith.negf %y : vector<2x4xf32>
@@ -48,8 +48,8 @@ func.func @memory(%m: memref<?xf16, strided<[?], offset: ?>>, %i: index, %x: f16
 // Contractions become products and sums of rows.
 // CHECK-LABEL: func.func @contract
 // CHECK-NOT: vector.contract
-// CHECK: call @linattn_field_mul_x4
-// CHECK: call @linattn_field_add_x4
+// CHECK: call @linattn_field0_mul_x4
+// CHECK: call @linattn_field0_add_x4
 func.func @contract(%a: vector<2x3xf32>, %b: vector<3x4xf32>, %c: vector<2x4xf32>) -> vector<2x4xf32> {
   %r = vector.contract {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>],
                         iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>}
