@@ -21,9 +21,9 @@ bool FormComparison::prefersReassociated(int64_t queries, int64_t keys) const {
 
 FormComparison linattn::compareKernels(int64_t keySize, int64_t valueSize,
                                        int64_t panel) {
-  // Relative costs of a multiply-add, times 100: both kernels run at a similar
-  // share of the FMA peak; packing and softmax-free weights add a constant
-  // number of keys, loading and storing the state a constant per element.
+  // Relative costs of a multiply-add, times 100. Both kernels run at a similar
+  // share of the FMA peak; packing adds a constant number of keys, loading and
+  // storing the state a constant per element.
   constexpr int64_t quadraticWeight = 90, linearWeight = 81, stateWeight = 2320;
   constexpr int64_t packedKeys = 10;
   int64_t product = keySize * valueSize;
@@ -35,8 +35,8 @@ StateTileShape linattn::chooseStateTile(VectorTarget target,
                                         int64_t elementBits, int64_t keySize,
                                         int64_t valueSize) {
   int64_t lanes = target.vectorBits / elementBits;
-  // Half of the registers hold the tile; the rest are v, o and broadcasts. Two
-  // vectors per row reuse each broadcast of k and q twice.
+  // Half of the registers hold the tile; the rest hold v, o and broadcasts. Two
+  // vectors per row use each broadcast of k and q twice.
   int64_t cols = 2 * lanes;
   int64_t rows = target.registers / 4;
   if (valueSize > 0 && valueSize <= lanes) {
@@ -44,9 +44,9 @@ StateTileShape linattn::chooseStateTile(VectorTarget target,
     cols = lanes;
     rows *= 2;
   }
-  // q, k, v and o of a block should stay in L1 while the state streams from L2:
-  // wide-vector cores have 48 KiB of it, others 32. More tokens per block mean
-  // fewer passes over the state.
+  // q, k, v and o of a block should stay in L1 while the state streams from L2.
+  // Cores with wide vectors have 48 KiB of L1, others 32. More tokens per block
+  // mean fewer passes over the state.
   int64_t bytes = target.vectorBits >= 512 ? 32 << 10 : 16 << 10;
   int64_t perToken =
       (2 * std::max<int64_t>(keySize, 1) + 2 * cols) * elementBits / 8;

@@ -10,17 +10,33 @@
 
 using namespace linattn;
 
-/// Sizes, twice those that they stand for.
-static constexpr FeatureSizeFormula sameSize{0, 2, 0}, twiceTheSize{0, 4, 0},
-    pairs{0, 1, 1}, rows{0, 2, 0, /*countsRows=*/true},
-    twiceTheRows{0, 4, 0, /*countsRows=*/true};
+namespace {
+
+using Parameters = std::vector<MapParameter>;
+
+/// A row, the fields in the order of LinAttnMaps.td.
+struct FeatureMapRow {
+  unsigned number;
+  const char *name, *formula, *source;
+  FeatureSizeFormula size;
+  Sign sign, weightSign;
+  const Parameters &parameters;
+  std::optional<double> eps;
+  unsigned flags;
+};
+
+} // namespace
 
 const std::vector<FeatureMapTraits> &linattn::getFeatureMaps() {
+  // The words of the rows. Sizes are twice those that they stand for.
   using T = FeatureMapTraits;
+  constexpr FeatureSizeFormula sameSize{0, 2, 0}, twiceTheSize{0, 4, 0},
+      pairs{0, 1, 1}, upToPairs{2, 3, 1}, upToAllPairs{2, 2, 2},
+      rows{0, 2, 0, /*countsRows=*/true},
+      twiceTheRows{0, 4, 0, /*countsRows=*/true};
   constexpr Sign any = Sign::Any, notNegative = Sign::NotNegative,
                  positive = Sign::Positive;
-  static const std::vector<MapParameter> none,
-      projection{{"W", MapParameter::Matrix}},
+  static const Parameters none, projection{{"W", MapParameter::Matrix}},
       square{{"W", MapParameter::Square}},
       affine{{"W", MapParameter::Matrix},
              {"b", MapParameter::VectorOfRows, /*isOptional=*/true}},
@@ -28,40 +44,15 @@ const std::vector<FeatureMapTraits> &linattn::getFeatureMaps() {
       twoSquare{{"W1", MapParameter::Square}, {"W2", MapParameter::Square}},
       norm{{"gamma", MapParameter::VectorOfSize},
            {"beta", MapParameter::VectorOfSize}};
-
-  static const std::vector<FeatureMapTraits> maps = {
-      {"identity", sameSize},
-      {"relu", sameSize, notNegative},
-      {"relu2", sameSize, notNegative},
-      {"elu1", sameSize, positive},
-      {"softmax_kernel", sameSize, positive},
-      {"exp", sameSize, positive},
-      {"softmax", sameSize, positive},
-      {"l2norm", sameSize, any, any, none, 1e-6},
-      {"sum_norm", sameSize, any, any, none, 1e-4},
-      {"favor", rows, positive, any, projection, {}, T::Log | T::Random},
-      {"favor_hyperbolic",
-       twiceTheRows,
-       positive,
-       any,
-       projection,
-       {},
-       T::Log | T::Random},
-      {"random_fourier", twiceTheRows, any, any, projection, {}, T::Random},
-      {"random_fourier_exp", twiceTheRows, any, any, projection, {}, T::Random},
-      {"t2r", rows, notNegative, any, affine},
-      {"hadamard", rows, any, any, two},
-      // Angles from 0 to π/2.
-      {"cosformer", twiceTheSize, notNegative, any, none, {}, T::Positions},
-      {"hedgehog", twiceTheSize, positive, any, square},
-      {"hedgehog_exp", twiceTheSize, positive, any, square, {}, T::Log},
-      {"dpfp", twiceTheSize, notNegative, any, none, {}, T::Shifts},
-      // Weights 1 + y + y²/2 and y².
-      {"taylor", {2, 3, 1}, any, positive},
-      {"taylor_full", {2, 2, 2}, any, positive},
-      {"rebased", pairs, any, notNegative, norm, 1e-5},
-      {"outer_product", pairs, any, any, twoSquare},
-  };
+  static const std::vector<FeatureMapTraits> maps = [&] {
+#define GET_FeatureMapTable_IMPL
+#include "linattn/Dialect/LinAttnMaps.inc"
+    std::vector<FeatureMapTraits> maps;
+    for (const FeatureMapRow &row : FeatureMapTable)
+      maps.push_back({row.name, row.formula, row.source, row.size, row.sign,
+                      row.weightSign, row.parameters, row.eps, row.flags});
+    return maps;
+  }();
   return maps;
 }
 

@@ -25,7 +25,7 @@ static constexpr WorkCounts weights[] = {
     /* Quadratic */ {1.04, 0.00, 0.00, 0.00, 13.5, 21.7},
 };
 
-/// Tokens that stand for many.
+/// The number of tokens that stands for many.
 static constexpr double manyTokens = 1024;
 static constexpr int64_t unknownHead = 64;
 
@@ -81,8 +81,8 @@ double &at(WorkCounts &work, Work kind) { return work[size_t(kind)]; }
 
 } // namespace
 
-/// Passes over the state: one for every token, but of a block whose number is
-/// known the additive update takes as many at once as registers can accumulate.
+/// Passes over the state: one for every token. In a block of known size, the
+/// additive update takes as many tokens at once as registers can accumulate.
 static double countPasses(const ScanProblem &problem,
                           const VectorTarget &target, const Extents &e) {
   if (!problem.rule->isAdditive() || problem.tokens < 0 || e.tokens > e.block)
@@ -110,9 +110,8 @@ static double chunkRows(const Extents &e, double tokens) {
   return std::ceil(tokens / e.rowsAtOnce) * e.rowsAtOnce;
 }
 
-/// The first chunk does not read a state of zeros, nor the last one write a
-/// state that is not used; one that is neither is not touched by a single
-/// chunk.
+/// The first chunk does not read a state of zeros, and the last one does not
+/// write an unused state. A single chunk does neither.
 static void removeUnusedState(const ScanProblem &problem, const Extents &e,
                               double chunk, WorkCounts &work) {
   double chunks = std::ceil(e.tokens / chunk);
@@ -186,7 +185,7 @@ WorkCounts linattn::countWork(const ScanProblem &problem, ScanForm form,
     countQuadratic(e, work);
     break;
   }
-  // The state that comes in is written to where it goes out.
+  // The initial state is copied to the final one.
   if (form.kind != ScanForm::Quadratic)
     at(work, Work::Near) += 2 * e.state;
   if (!e.fits)
@@ -257,8 +256,7 @@ int64_t linattn::wholeTokensOf(const ScanProblem &problem,
                                const VectorTarget &target) {
   if (!problem.startsAtZero && !problem.endsUnused)
     return 0;
-  // Rows of more tokens would leave the second cache, which holds the state as
-  // well.
+  // More tokens would leave the second cache, which holds the state as well.
   constexpr int64_t mostBytes = 384 << 10;
   bool isChannel = problem.decay == ScanProblem::Decay::Channel;
   // Queries, keys, their transpose or their decays, values; a and b.

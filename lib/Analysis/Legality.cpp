@@ -41,10 +41,12 @@ std::string_view linattn::getName(ScanTrait trait) {
   return names[size_t(trait)];
 }
 
-ScanTraits::ScanTraits(const UpdateRule &rule) {
-  add(ScanTrait::KeyTransition, rule.couplesRows());
-  add(ScanTrait::ValueTransition, rule.couplesColumns());
-  add(ScanTrait::GivenTransition, rule.isGiven);
+ScanTraits linattn::getTraits(const UpdateRule &rule) {
+  ScanTraits traits;
+  traits.add(ScanTrait::KeyTransition, rule.couplesRows());
+  traits.add(ScanTrait::ValueTransition, rule.couplesColumns());
+  traits.add(ScanTrait::GivenTransition, rule.isGiven);
+  return traits;
 }
 
 const std::vector<Refusal> &linattn::getRefusals() {
@@ -82,8 +84,8 @@ const std::vector<Refusal> &linattn::getRefusals() {
        {T::ValueTransition, T::ValueDecay},
        "it has no form in chunks"},
       {S::ChunkTasks,
-       {T::Packed, T::Pool, T::Snapshots},
-       "its sequences are packed, or its states in a pool or kept"},
+       {T::Pool, T::Snapshots},
+       "its states are rows of a pool, or kept between tokens"},
       {S::ChunkTasks, {T::Normalizer, T::RunningMax}, "it has a normaliser"},
       {S::ChunkTasks, T::FeatureMap, "it has a feature map"},
       {S::ChunkTasks,

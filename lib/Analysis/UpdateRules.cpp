@@ -18,14 +18,6 @@ std::string_view linattn::getName(Clause clause) {
   return names[size_t(clause)];
 }
 
-std::vector<Clause> Clauses::list() const {
-  std::vector<Clause> clauses;
-  for (size_t i = 0; i < numClauses; ++i)
-    if (contains(Clause(i)))
-      clauses.push_back(Clause(i));
-  return clauses;
-}
-
 const std::vector<UpdateRule> &linattn::getUpdateRules() {
   using T = UpdateRule::Transition;
   using C = Clause;

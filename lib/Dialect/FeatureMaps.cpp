@@ -31,7 +31,7 @@ Value mlir::linattn::emitFloat(OpBuilder &b, Location loc, Type type,
   return arith::ConstantOp::create(b, loc, attr);
 }
 
-/// The type `type` becomes when the scalar `x` is widened to the type of
+/// The type that `type` becomes when the scalar `x` is widened to the type of
 /// `like`.
 static Type widen(Type type, Type like) {
   auto vector = dyn_cast<VectorType>(like);
@@ -96,7 +96,8 @@ Value mlir::linattn::emitFeatureMap(OpBuilder &b, Location loc,
         arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, zero);
     Value linear =
         arith::AddFOp::create(b, loc, x, emitFloat(b, loc, type, 1.0));
-    // The exponential sees no positive argument: it cannot overflow.
+    // The argument of the exponential is never positive, so that it cannot
+    // overflow.
     Value exponential =
         math::ExpOp::create(b, loc, arith::MinimumFOp::create(b, loc, x, zero));
     return arith::SelectOp::create(b, loc, isPositive, linear, exponential);
@@ -124,7 +125,7 @@ static Value emitAbsFloor(OpBuilder &b, Location loc, double floor,
   return arith::MaximumFOp::create(b, loc, magnitude, bound);
 }
 
-/// The denominator as it divides: plus eps, or at least the floor.
+/// The divisor: the denominator plus eps, or at least the floor.
 static Value emitDivisor(OpBuilder &b, Location loc, NormalizeAttr normalize,
                          Type tokenType, Value denominator, Value runningMax) {
   Type type = denominator.getType();
@@ -145,7 +146,8 @@ static Value emitDivisor(OpBuilder &b, Location loc, NormalizeAttr normalize,
                                emitFloat(b, loc, type, eps));
 }
 
-/// Nothing attended: 0 over a divisor of 0 is 0, whatever eps.
+/// A query that attends to nothing gives 0: 0 over a divisor of 0 is 0 for any
+/// eps.
 static Value emitSafeDivision(OpBuilder &b, Location loc, Value numerator,
                               Value divisor) {
   Value zero = emitFloat(b, loc, divisor.getType(), 0.0);

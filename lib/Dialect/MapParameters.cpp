@@ -29,7 +29,7 @@ bool mlir::linattn::isPerHead(const MapParameter &parameter, Value operand) {
 }
 
 bool mlir::linattn::needsWholeToken(FeatureMapKind kind) {
-  return kind > FeatureMapKind::Region;
+  return getMapTraits(kind).has(FeatureMapTraits::Token);
 }
 
 double mlir::linattn::getMapEps(FeatureMapAttr map) {
@@ -46,7 +46,7 @@ double mlir::linattn::getMapScale(FeatureMapAttr map) {
 // The attribute
 //===----------------------------------------------------------------------===//
 
-/// A finite number, not negative where it may not be.
+/// Verifies that a number is finite, and not negative where the sign matters.
 static LogicalResult verifyNumber(function_ref<InFlightDiagnostic()> emit,
                                   FloatAttr attr, StringRef name,
                                   bool mayBeNegative) {
@@ -152,7 +152,7 @@ SmallVector<DimRelation> FeatureMapOp::getDimRelations() {
   for (int64_t dim = 0; dim < 3; ++dim)
     equal.add("F1", what[dim], input(dim), output(dim));
 
-  // Behind the verifier each operand has its place in the list.
+  // After verification, each operand has a fixed position in the list.
   FeatureMapKind kind = kindOf(*this);
   auto formula = *::linattn::featureSizeFormula(
       getMapTraits(kind).name,
@@ -204,7 +204,7 @@ SmallVector<DimRelation> FeatureMapOp::getDimRelations() {
   return relations;
 }
 
-/// (F1), the element types.
+/// Verifies the element types (F1).
 static LogicalResult verifyElementTypes(FeatureMapOp op) {
   Type input = getElementTypeOrSelf(op.getInput());
   Type output = getElementTypeOrSelf(op.getOutput());
@@ -218,7 +218,7 @@ static LogicalResult verifyElementTypes(FeatureMapOp op) {
   return error << ", but got " << output;
 }
 
-/// (F4), what is there and its rank.
+/// Verifies the presence and the ranks of parameters (F4).
 static LogicalResult verifyParameters(FeatureMapOp op) {
   ArrayRef<MapParameter> expected = getMapParameters(kindOf(op));
   size_t most = expected.size(), count = op.getParameters().size();

@@ -27,7 +27,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Where a number lies. `open` excludes the lower end: e^x is above 0.
+/// An interval of numbers. `open` excludes the lower end: e^x is above 0.
 struct Interval {
   double low = -infinity, high = infinity;
   bool open = false;
@@ -36,7 +36,7 @@ struct Interval {
   bool isNotNegative() const { return low >= 0; }
 };
 
-/// A bound that no number reached is none.
+/// A bound that no number reached does not count.
 double known(double bound, double otherwise) {
   return std::isnan(bound) ? otherwise : bound;
 }
@@ -92,7 +92,7 @@ Interval minimum(Interval a, Interval b) {
   return result;
 }
 
-/// A function that rises, by its values at the ends.
+/// A monotone function, by its values at the ends.
 template <typename Function>
 Interval rising(Interval a, Function f) {
   return {known(f(a.low), -infinity), known(f(a.high), infinity), a.open};
@@ -102,17 +102,18 @@ Interval rising(Interval a, Function f) {
 // Regions
 //===----------------------------------------------------------------------===//
 
-/// Follows φ from its result back to its argument.
+/// Evaluates φ on intervals, from its result back to its argument.
 class PhiRange {
 public:
   explicit PhiRange(Block &block) : argument(block.getArgument(0)) {}
 
-  /// Where `value` lies when the argument lies in `x`.
+  /// The interval of `value` for arguments in `x`.
   Interval of(Value value, Interval x) {
     if (value == argument)
       return x;
     Operation *op = value.getDefiningOp();
-    // Expressions are small; a chain that branches everywhere is given up.
+    // Expressions are small. The analysis gives up on a chain that branches
+    // everywhere.
     if (!op || ++steps > maxSteps)
       return {};
     if (FloatAttr constant; matchPattern(value, m_Constant(&constant))) {
@@ -165,7 +166,7 @@ public:
         })
         .Case<math::SinOp, math::CosOp>([&](auto) { return Interval{-1, 1}; })
         .Case([&](math::PowFOp) {
-          // A power of a number that is not negative is none either.
+          // A power of a nonnegative number is nonnegative.
           return operand(0).isNotNegative()
                      ? Interval{0, infinity, operand(0).isPositive()}
                      : Interval();
@@ -179,7 +180,7 @@ private:
             a.low == -infinity || a.open};
   }
 
-  /// Both branches, each where a comparison of the argument leads to it.
+  /// Both branches, each for the arguments for which the comparison selects it.
   Interval ofSelect(arith::SelectOp select, Interval x) {
     Interval whenTrue = x, whenFalse = x;
     auto compare = select.getCondition().getDefiningOp<arith::CmpFOp>();

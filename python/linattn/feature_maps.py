@@ -9,7 +9,9 @@ The maps take their parameters, arrays of any library, and go wherever a
     >>> o = linattn.attention(q, k, v, feature_map=fm.hedgehog(Wq, Wk))
 
 W is ``[m, d]``, or ``[H, m, d]`` with a matrix for each head of the queries or
-keys. ``a.with_keys(b)`` maps queries by a and keys by b.
+keys. ``a.with_keys(b)`` maps queries by a and keys by b. ``softmax()``, ``l2norm(eps)``,
+``sum_norm(eps)``, ``hadamard(W1, W2)``, ``outer_product(W1, W2)`` and any map below without a
+function of its own are made from the compiler's table of maps.
 
 The functions work on the number that a feature map is traced on, on plain numbers and on
 arrays alike; NumPy's functions of the same names do too.
@@ -19,15 +21,16 @@ arrays alike; NumPy's functions of the same names do too.
     >>> o = linattn.attention(q, k, v, feature_map=lambda x: fm.softplus(x) ** 2)
 """
 
+import inspect as _inspect
 from functools import partial as _partial
 
+from . import _linattn
 from ._core._checks import check_flag as _flag, check_number as _number
 from ._maps._token_maps import TokenMap, array_shape as _shape
 from ._maps._trace import apply as _apply
 
 __all__ = [
-    "TokenMap", "cosformer", "dpfp", "favor", "hadamard", "hedgehog", "l2norm", "outer_product",
-    "random_fourier", "rebased", "softmax", "sum_norm", "t2r", "taylor",
+    "TokenMap", "cosformer", "dpfp", "favor", "hedgehog", "random_fourier", "rebased", "t2r", "taylor",
     "abs", "ceil", "clip", "cos", "erf", "exp", "exp2", "expm1", "floor", "gelu", "log", "log1p",
     "log2", "maximum", "minimum", "relu", "sigmoid", "sign", "silu", "sin", "softplus", "sqrt",
     "square", "tanh", "where",
@@ -194,26 +197,43 @@ def t2r(W, b=None):
     return TokenMap("t2r", _matrices(W=W) if b is None else {**_matrices(W=W), "b": b})
 
 
-def hadamard(W1, W2):
-    """W1x ⊙ W2x."""
-    return TokenMap("hadamard", _matrices(W1=W1, W2=W2))
+def _make(row):
+    """The function of a map that takes its parameters, eps and shifts, and nothing else."""
+    names = [name for name, _, _ in row["parameters"]]
+    defaults = {name: None if optional else _inspect.Parameter.empty for name, _, optional in row["parameters"]}
+    if row["eps"] is not None:
+        defaults["eps"] = row["eps"]
+    if row["shifts"]:
+        defaults["shifts"] = 1
+    kind = _inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = _inspect.Signature(
+        [_inspect.Parameter(name, kind, default=default) for name, default in defaults.items()]
+    )
+
+    def function(*args, **kwargs):
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        given = given.arguments
+        arrays = {name: given[name] for name in names if given[name] is not None or defaults[name] is not None}
+        _matrices(**{name: arrays[name] for name, matrix, _ in row["parameters"] if matrix})
+        options = {}
+        if "eps" in given:
+            options["eps"] = _number("eps", given["eps"], 0.0)
+        if "shifts" in given:
+            options["shifts"] = _integer("shifts", given["shifts"])
+        return TokenMap(row["name"], arrays, options)
+
+    function.__name__ = function.__qualname__ = row["name"]
+    function.__signature__ = signature
+    shapes = [f"{name} {'[m, d] or [H, m, d]' if matrix else '[n] or [H, n]'}" for name, matrix, _ in row["parameters"]]
+    text = "; ".join([row["formula"], *shapes]) + "."
+    function.__doc__ = f"{text} {row['source']}." if row["source"] else text
+    return function
 
 
-def outer_product(W1, W2):
-    """The products y_i z_j, i ≤ j, of y = W1x and z = W2x; both ``[d, d]``."""
-    return TokenMap("outer_product", _matrices(W1=W1, W2=W2))
-
-
-def softmax():
-    """softmax(x), over the features of each token."""
-    return TokenMap("softmax")
-
-
-def l2norm(eps=1e-6):
-    """x / √(x·x + eps)"""
-    return TokenMap("l2norm", {}, {"eps": _number("eps", eps, 0.0)})
-
-
-def sum_norm(eps=1e-4):
-    """x / (Σx + eps)"""
-    return TokenMap("sum_norm", {}, {"eps": _number("eps", eps, 0.0)})
+# Maps that have no function above: hadamard, outer_product, softmax, l2norm, sum_norm.
+for _row in _linattn.costs.token_maps():
+    if _row["name"] not in globals() and not _row["variant"]:
+        globals()[_row["name"]] = _make(_row)
+        __all__ += [_row["name"]]
+del _row

@@ -7,13 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bindings.h"
-#include "linattn/Analysis/FeatureSize.h"
+#include "linattn/Analysis/FeatureMaps.h"
 #include "linattn/Analysis/FormCost.h"
 #include "linattn/Reference/CostFunctions.h"
 
 #include "llvm/ADT/StringRef.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 namespace nb = nanobind;
 namespace ref = linattn::reference;
@@ -36,6 +38,32 @@ static nb::object getFeatureFormula(const std::string &name, int64_t shifts) {
     return nb::none();
   return nb::make_tuple(formula->constant, formula->linear, formula->quadratic,
                         formula->countsRows);
+}
+
+/// The maps of whole tokens, as the functions of `linattn.feature_maps` need
+/// them.
+static nb::list listTokenMaps() {
+  using Traits = linattn::FeatureMapTraits;
+  nb::list maps;
+  for (const Traits &map : linattn::getFeatureMaps()) {
+    if (!map.has(Traits::Token))
+      continue;
+    nb::list parameters;
+    for (const linattn::MapParameter &parameter : map.parameters)
+      parameters.append(nb::make_tuple(parameter.name, parameter.isMatrix(),
+                                       parameter.isOptional));
+    nb::dict entry;
+    entry["name"] = map.name;
+    entry["formula"] = map.formula;
+    entry["source"] = map.source;
+    entry["parameters"] = parameters;
+    entry["eps"] = map.eps;
+    entry["shifts"] = map.has(Traits::Shifts);
+    entry["positions"] = map.has(Traits::Positions);
+    entry["variant"] = map.has(Traits::Variant);
+    maps.append(entry);
+  }
+  return maps;
 }
 
 static linattn::ScanForm parseForm(const std::string &text) {
@@ -68,7 +96,7 @@ static nb::tuple describeWork(const std::string &form,
                   : decay == "scalar" ? Problem::Decay::Scalar
                                       : Problem::Decay::None;
   problem.normalized = normalized;
-  // The cases of the sweep have no states.
+  // The cases of the calibration have no states.
   problem.startsAtZero = problem.endsUnused = true;
   problem.tokens = tokens;
   problem.keySize = keySize;
@@ -110,4 +138,5 @@ void linattn::python::registerCosts(nb::module_ &module) {
           "normalized"_a, "tokens"_a, "key_size"_a, "value_size"_a,
           "element_bits"_a, "vector_bits"_a, "registers"_a);
   sub.def("feature_formula", getFeatureFormula, "name"_a, "shifts"_a = 1);
+  sub.def("token_maps", listTokenMaps);
 }

@@ -32,7 +32,7 @@ static nb::dict describe(const UpdateRule &rule) {
   result["couples_rows"] = rule.couplesRows();
   nb::dict refusals;
   for (size_t i = 0; i < numSchedules; ++i)
-    if (auto why = whyNot(Schedule(i), ScanTraits(rule)); !why.empty())
+    if (auto why = whyNot(Schedule(i), getTraits(rule)); !why.empty())
       refusals[nb::cast(getName(Schedule(i)))] = why;
   result["refusals"] = refusals;
   return result;

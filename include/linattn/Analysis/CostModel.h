@@ -17,18 +17,18 @@ namespace linattn {
 /// or over the keys, in memory.
 constexpr int64_t fewTokens = 4;
 
-/// Tokens per chunk of the chunk form: scores and, for a rank-1 update, the
-/// triangular system grow with it, the passes over the state become fewer.
+/// Tokens per chunk. With more tokens, scores and the triangular system of a
+/// rank-1 update grow, and fewer passes over the state are left.
 constexpr int64_t chunkTokens = 16;
-/// The scores of more tokens than that would leave the caches.
+/// More tokens than that give scores that leave the caches.
 constexpr int64_t largestChunk = 1024;
-/// The longest sequence that may be one chunk, whatever the others are: it ends
-/// within the tokens that all heads take at once.
+/// The longest sequence that may be one chunk, whatever the lengths of its
+/// neighbours. It ends within the tokens that all heads take at once.
 constexpr int64_t largestWhole = 256;
 /// The longest sequence that may run token by token where longer ones do not.
 constexpr int64_t largestFew = 64;
 
-/// A comparison of the two forms cheap enough to make at run time: reassociate
+/// A comparison of the two forms that is cheap enough for run time: reassociate
 /// when
 ///   quadratic · up(Nq) · (Nk + keyOffset)  >  linear · (Nq + Nk) + fixed
 /// where up(Nq) rounds up to whole panels of queries.
@@ -39,22 +39,22 @@ struct FormComparison {
   bool prefersReassociated(int64_t queries, int64_t keys) const;
 };
 
-/// How the CPU kernels of this compiler compare. (QKᵀ)V is `Nq·Nk·(K + V)`
-/// multiply-adds, Q(KᵀV) is `(Nq + Nk)·K·V` and a pass over the state; the
-/// weights were fitted to both kernels (docs/benchmarks/reassociation.md).
+/// The comparison of the CPU kernels of this compiler. (QKᵀ)V is
+/// `Nq·Nk·(K + V)` multiply-adds, Q(KᵀV) is `(Nq + Nk)·K·V` and a pass over the
+/// state. The weights were fitted to times of both kernels.
 FormComparison compareKernels(int64_t keySize, int64_t valueSize,
                               int64_t panel);
 
 /// The machine as schedules see it: its vector registers, the first data cache
-/// of a core in bytes (0: what cores with such registers have), and how many
-/// cores there are. Schedules never depend on the last.
+/// of a core in bytes (0: the usual one beside such registers), and the number
+/// of cores, on which no schedule depends.
 struct VectorTarget {
   int64_t vectorBits, registers;
   int64_t l1 = 0, cores = 1;
   /// AVX-512 with doublewords and quadwords, and its conversions to bf16.
   bool avx512 = false, avx512Bf16 = false;
-  /// Tiles of AMX with products of bf16, which the operating system may yet
-  /// withhold.
+  /// Tiles of AMX with products of bf16. The operating system may still refuse
+  /// them.
   bool amx = false;
 
   int64_t firstCache() const {

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The size, the sign and the parameters of each map, which the verifier, shape
-// inference, sign analysis, the lowerings and Python look up here.
+// inference, sign analysis, the lowerings and Python look up here. The rows are
+// in Dialect/LinAttnMaps.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,28 +36,35 @@ struct MapParameter {
   bool isOptional = false;
 
   bool isMatrix() const { return shape == Matrix || shape == Square; }
-  /// The rank of one that serves all heads; one per head has one more.
+  /// The rank of a parameter that serves all heads. One per head has one more.
   int64_t rank() const { return isMatrix() ? 2 : 1; }
 };
 
 /// One map φ.
 struct FeatureMapTraits {
-  /// As the dialect spells it.
+  /// The dialect's spelling.
   std::string_view name;
-  /// With shifts the linear part counts ν times.
+  /// φ(x), in words for people.
+  std::string_view formula = {};
+  /// Who proposed it, if anyone.
+  std::string_view source = {};
+  /// The number of features. With shifts, the linear part counts ν times.
   FeatureSizeFormula size = {};
-  /// Of φ(x); that of a logarithm is any.
+  /// The sign of φ(x). That of a logarithm is `Any`.
   Sign sign = Sign::Any;
-  /// Of φ(q)·φ(k) with the same parameters, where it says more than `sign`.
+  /// The sign of φ(q)·φ(k) with the same parameters, where it says more than
+  /// `sign`.
   Sign weightSign = Sign::Any;
   std::vector<MapParameter> parameters = {};
-  /// The eps it has unless given; nothing for a map without one.
+  /// The default eps. A map without an eps has none.
   std::optional<double> eps = std::nullopt;
   enum Flags : unsigned {
     Log = 1,       ///< It may leave its exponential to a consumer.
     Shifts = 2,    ///< ν
     Positions = 4, ///< One for each token, and `max_length`.
     Random = 8,    ///< A matrix drawn at random: features estimate a kernel.
+    Token = 16,    ///< It needs a whole token.
+    Variant = 32,  ///< In Python an option of the map before it.
   };
   unsigned flags = 0;
 

@@ -28,17 +28,8 @@ struct FeatureParameters {
 /// The names that `featureSize` takes, each once.
 std::vector<std::string_view> getFeatureMapNames();
 
-/// The number of features that the map called `name` makes of a head:
-///
-///   identity, relu, relu2, elu1, softmax_kernel, exp,
-///   softmax, l2norm, sum_norm                                      d
-///   favor (FAVOR+), t2r, hadamard                                  m
-///   favor_hyperbolic, random_fourier, random_fourier_exp           2m
-///   cosformer, hedgehog, hedgehog_exp                              2d
-///   dpfp                                                           2dν
-///   taylor                                          1 + d + d(d + 1)/2
-///   taylor_full                                             1 + d + d²
-///   rebased, outer_product                                  d(d + 1)/2
+/// The number of features that the map called `name` makes of a head: the size
+/// in its row of Dialect/LinAttnMaps.td.
 ///
 /// Nothing, and the reason in `error`, for an unknown name or a parameter that
 /// the map needs and that is not from 1 to 2^30.

@@ -30,31 +30,31 @@ namespace linattn {
 /// A size that is only known at run time.
 constexpr int64_t unknownSize = -1;
 
-/// A recurrence of one head, as far as its cost depends on it.
+/// The properties of one head's recurrence that its cost depends on.
 struct ScanProblem {
   enum class Decay { None, Scalar, Channel };
 
-  /// The additive rule unless set; never null.
+  /// The update rule, additive by default; never null.
   const UpdateRule *rule = &getUpdateRules().front();
   Decay decay = Decay::None;
   bool normalized = false;
-  /// An unknown head size is taken for 64, an unknown number of tokens for
-  /// many.
+  /// Costs assume 64 for an unknown head size, and many tokens for an unknown
+  /// number.
   int64_t tokens = unknownSize, keySize = 64, valueSize = 64;
   /// Output heads that read one state.
   int64_t group = 1;
-  /// Of the state.
+  /// Width of a state element.
   int64_t elementBits = 32;
-  /// The first chunk has no state to read, the last one none to write.
+  /// The first chunk has no state to read, or the last one none to write.
   bool startsAtZero = false, endsUnused = false;
 };
 
-/// One way to run a scan; quadratic for causal attention alone.
+/// One way to run a scan. The quadratic form is for causal attention alone.
 struct ScanForm {
   enum Kind { Token, StateTile, Chunk, Quadratic } kind;
   int64_t chunk = 0; ///< Tokens per chunk.
 
-  /// As users write it: "token", "state_tile", "chunk:16".
+  /// The spelling that users write: "token", "state_tile", "chunk:16".
   std::string str() const;
 };
 
@@ -70,7 +70,8 @@ enum class Work {
 constexpr size_t numWorks = 6;
 using WorkCounts = std::array<double, numWorks>;
 
-/// The work of one head, all tokens of it: many if their number is unknown.
+/// The work of all tokens of one head. An unknown number of tokens counts as
+/// many.
 WorkCounts countWork(const ScanProblem &problem, ScanForm form,
                      const VectorTarget &target);
 
@@ -78,8 +79,8 @@ WorkCounts countWork(const ScanProblem &problem, ScanForm form,
 double predictCost(const ScanProblem &problem, ScanForm form,
                    const VectorTarget &target);
 
-/// The share of the peak of multiply-adds at which a form is predicted to do
-/// the 2·K·V multiply-adds per token that a recurrence is counted as.
+/// The predicted share of the peak of multiply-adds, where a recurrence counts
+/// as 2·K·V multiply-adds per token.
 double predictShare(const ScanProblem &problem, ScanForm form,
                     const VectorTarget &target);
 
@@ -94,31 +95,32 @@ struct ScanChoice {
   const Candidate &get() const { return candidates[chosen]; }
 };
 
-/// Two predictions closer than this are not told apart.
+/// Predictions closer than this count as equal.
 constexpr double betterBy = 0.10;
 
-/// By how much another form must be cheaper than chunks. They round the state
-/// once per chunk, the others once per token: of many tokens, or of an unknown
-/// number, that is worth more than a tenth.
+/// By how much another form must be cheaper than chunks. Chunks round the state
+/// once per chunk, the other forms once per token; over many tokens, or an
+/// unknown number, that accuracy is worth more than a tenth of the time.
 double chunkMargin(const ScanProblem &problem);
 
-/// The cheapest of the kinds that are legal, which must not be none; chunks
-/// yield by `chunkMargin`. They are of `chunkTokens`: longer ones gain too
-/// little anywhere to be considered.
+/// The cheapest of the legal kinds, of which there must be one. Chunks yield
+/// only by `chunkMargin`. They have `chunkTokens` tokens: longer ones gain too
+/// little to be considered.
 ScanChoice chooseScanForm(const ScanProblem &problem,
                           const std::vector<ScanForm::Kind> &legal,
                           const VectorTarget &target);
 
-/// The tokens up to which a sequence is predicted to be fastest token by token,
-/// at most 8, where a state comes in and goes out; else 0: one chunk is enough.
-/// A sequence's own length decides, never that of its neighbours.
+/// The number of tokens up to which a sequence is predicted to be fastest token
+/// by token, at most 8, where a state comes in and goes out. Otherwise 0, since
+/// one chunk is enough. Each sequence's own length decides, independent of its
+/// neighbours.
 int64_t fewTokensOf(const ScanProblem &problem,
                     const std::vector<ScanForm::Kind> &legal,
                     const VectorTarget &target);
 
 /// By how much one chunk must be predicted to be cheaper than several. The
-/// constants are those of short chunks: a long one takes up to 1.4 times what
-/// they predict.
+/// constants are those of short chunks; a long one takes up to 1.4 times its
+/// prediction.
 constexpr double wholeMargin = 0.3;
 
 /// The tokens, a multiple of `chunkTokens`, up to which a sequence is predicted
@@ -126,9 +128,9 @@ constexpr double wholeMargin = 0.3;
 /// the state; 0 where a state comes in and goes out.
 int64_t wholeTokensOf(const ScanProblem &problem, const VectorTarget &target);
 
-/// Time that segments of the tokens would take, over the time of one pass, with
-/// that many cores and `tasks` ≥ 1 tasks otherwise: a segment computes a
-/// summary first, which costs half a pass, or two for a rank-1 update.
+/// The time that segments of the tokens would take, over the time of one pass,
+/// on that many cores with `tasks` ≥ 1 tasks otherwise. A segment computes a
+/// summary first, which costs half a pass, or two passes for a rank-1 update.
 double predictSegments(const ScanProblem &problem, int64_t tasks,
                        int64_t cores);
 

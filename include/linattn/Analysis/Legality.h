@@ -60,38 +60,20 @@ constexpr size_t numScanTraits = 19;
 
 std::string_view getName(ScanTrait trait);
 
-class ScanTraits {
-public:
-  constexpr ScanTraits() = default;
-  template <typename... Others>
-  constexpr ScanTraits(ScanTrait first, Others... others)
-      : bits((0u | ... | (1u << unsigned(others))) | 1u << unsigned(first)) {}
-  /// The traits of a rule alone.
-  explicit ScanTraits(const UpdateRule &rule);
+using ScanTraits = EnumSet<ScanTrait>;
 
-  void add(ScanTrait trait, bool isPresent = true) {
-    bits |= unsigned(isPresent) << unsigned(trait);
-  }
-  constexpr bool contains(ScanTrait trait) const {
-    return bits >> unsigned(trait) & 1;
-  }
-  constexpr bool intersects(ScanTraits other) const {
-    return bits & other.bits;
-  }
+/// The traits of a rule alone.
+ScanTraits getTraits(const UpdateRule &rule);
 
-private:
-  unsigned bits = 0;
-};
-
-/// A schedule leaves out scans with any of the traits.
+/// A schedule that refuses scans with any of the traits.
 struct Refusal {
   Schedule schedule;
   ScanTraits traits;
-  /// The end of a sentence.
+  /// The reason, as the end of a sentence.
   std::string_view reason;
 };
 
-/// The table, in the order in which reasons are given.
+/// The table, in the order of precedence of its reasons.
 const std::vector<Refusal> &getRefusals();
 
 /// Why a scan cannot run in a schedule: the first reason that applies; empty if

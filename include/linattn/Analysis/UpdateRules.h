@@ -15,6 +15,8 @@
 #ifndef LINATTN_ANALYSIS_UPDATERULES_H
 #define LINATTN_ANALYSIS_UPDATERULES_H
 
+#include "linattn/Analysis/EnumSet.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -39,22 +41,7 @@ constexpr size_t numClauses = 9;
 /// As the dialect and Python spell the clause.
 std::string_view getName(Clause clause);
 
-class Clauses {
-public:
-  constexpr Clauses() = default;
-  template <typename... Others>
-  constexpr Clauses(Clause first, Others... others)
-      : bits((0u | ... | (1u << unsigned(others))) | 1u << unsigned(first)) {}
-
-  constexpr bool contains(Clause clause) const {
-    return bits >> unsigned(clause) & 1;
-  }
-  /// In the order of the enumeration.
-  std::vector<Clause> list() const;
-
-private:
-  unsigned bits = 0;
-};
+using Clauses = EnumSet<Clause>;
 
 /// One rule. With Sd = Diag(e^decay) S Diag(e^value_decay) and X = Sd, or S
 /// with transition(before), a token makes of the state S [K, V]
@@ -67,7 +54,7 @@ struct UpdateRule {
   /// The side of the state along which a token reads it before it writes.
   enum class Transition : uint8_t { None, Keys, Values };
 
-  /// As the dialect and Python spell it.
+  /// The spelling of the dialect and of Python.
   std::string_view name;
   /// S_t, for readers.
   std::string_view formula;
@@ -75,16 +62,16 @@ struct UpdateRule {
   /// The vectors of the transition are the operands a and b. Otherwise they
   /// are made of the key or the value.
   bool isGiven = false;
-  /// The clauses it has a meaning for; every rule takes decay, mask and packed
-  /// sequences.
+  /// The clauses that have a meaning under this rule. Every rule takes decay,
+  /// mask and packed sequences.
   Clauses takes = {};
-  /// The clauses it does not work without: all of them, or any one.
+  /// The clauses that the rule requires: all of them, or any one.
   Clauses needs = {};
   bool needsAll = true;
   /// Beta is one number per token.
   bool hasScalarBeta = false;
 
-  /// Writes without a look at the state.
+  /// The update does not read the state.
   constexpr bool isAdditive() const { return transition == Transition::None; }
   /// A rank-1 transition along keys: the rows of a state column depend on one
   /// another, its columns do not.
@@ -93,7 +80,7 @@ struct UpdateRule {
   constexpr bool couplesColumns() const {
     return transition == Transition::Values;
   }
-  /// The value under the key is corrected by what the key reads: a chunk solves
+  /// The value is corrected by the state's value under its key: a chunk solves
   /// for δ in place of its values.
   constexpr bool correctsValues() const { return couplesRows() && !isGiven; }
   /// Rank-1 terms per token: k vᵀ, and b rᵀ.

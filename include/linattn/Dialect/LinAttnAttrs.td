@@ -17,38 +17,16 @@ class LinAttn_Attr<string name, string mnem> : AttrDef<LinAttn_Dialect, name> {
 
 def LinAttn_FeatureMapAttr : LinAttn_Attr<"FeatureMap", "feature_map"> {
   let summary = "the feature map φ of queries and keys";
-  let description = [{
+  let description = !strconcat([{
     | kind | φ(x) |
-    |---|---|
-    | `identity` | x |
-    | `relu`, `relu2` | max(x, 0), and its square |
-    | `elu1` | x + 1 for x > 0, else e^x (Katharopoulos et al., 2020) |
-    | `softmax_kernel` | e^(x − max x), the maximum over the features of one token |
-    | `exp` | e^x. Under a normalizer it is stabilised: queries by their row maximum, keys by the running maximum of their head, earlier contributions rescaled; eps then meets the stabilised denominator |
+    |---|---|}], LinAttn_MapTables.elements, [{
     | `region` | the scalar function in the op's region |
 
     The maps below need a whole token x ∈ R^d, and stand in `linattn.feature_map`
     only. W, W1, W2, b, γ and β are its `params`, t is the token's position.
 
     | kind | params | features | φ(x) |
-    |---|---|---|---|
-    | `softmax` | | d | softmax(x) |
-    | `l2norm` | | d | x / √(x·x + eps), eps 1e-6 |
-    | `sum_norm` | | d | x / (Σx + eps), eps 1e-4 |
-    | `favor` | W | m | m^−½ e^(Wx − x·x/2) (FAVOR+; Choromanski et al., 2021) |
-    | `favor_hyperbolic` | W | 2m | (2m)^−½ e^([Wx, −Wx] − x·x/2) |
-    | `random_fourier` | W | 2m | m^−½ [sin Wx, cos Wx] (Rahimi and Recht, 2007; RFA, Peng et al., 2021) |
-    | `random_fourier_exp` | W | 2m | the same times e^(x·x/2) |
-    | `t2r` | W, b? | m | max(Wx + b, 0) (Kasai et al., 2021) |
-    | `hadamard` | W1, W2 | m | W1x ⊙ W2x |
-    | `cosformer` | | 2d | [max(x, 0) cos θ, max(x, 0) sin θ], θ = πt / 2·max_length (Qin et al., 2022) |
-    | `hedgehog` | W | 2d | softmax([Wx, −Wx]) (Zhang et al., 2024) |
-    | `hedgehog_exp` | W | 2d | e^[Wx, −Wx] |
-    | `dpfp` | | 2dν | r ⊙ roll(r, j) for j = 1…ν, r = max([x, −x], 0), ν = shifts (Schlag et al., 2021) |
-    | `taylor` | | 1 + d + d(d + 1)/2 | [1, x_i / d^¼, x_i² / √2d, x_i x_j / √d (i > j, by rows)] (Based; Arora et al., 2024) |
-    | `taylor_full` | | 1 + d + d² | [1, x_i / d^¼, x_i x_j / √2d (by rows)] |
-    | `rebased` | γ, β | d(d + 1)/2 | [y_i² / √d, y_i y_j √(2/d) (i > j, by rows)], y = γ ⊙ LN(x) + β with eps 1e-5 (Aksenov et al., 2024) |
-    | `outer_product` | W1, W2 | d(d + 1)/2 | y_i z_j (i ≤ j, by rows), y = W1x, z = W2x |
+    |---|---|---|---|}], LinAttn_MapTables.tokens, [{
 
     Parameters beside the kind: `scale` multiplies x beforehand (d^−¼ makes FAVOR+
     estimate softmax(QKᵀ/√d)); `log` leaves the exponential of `favor`,
@@ -59,7 +37,7 @@ def LinAttn_FeatureMapAttr : LinAttn_Attr<"FeatureMap", "feature_map"> {
 
     Examples: `#linattn.feature_map<elu1>`,
     `#linattn.feature_map<favor, log = true, scale = 0.5>`.
-  }];
+  }]);
   let parameters = (ins
     EnumParameter<LinAttn_FeatureMapKind>:$kind,
     DefaultValuedParameter<"bool", "false">:$log,

@@ -10,6 +10,7 @@
 #define LINATTN_DIALECT_LINATTNENUMS_TD
 
 include "linattn/Dialect/LinAttnBase.td"
+include "linattn/Dialect/LinAttnMaps.td"
 
 class LinAttn_Enum<string name, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {
@@ -23,33 +24,7 @@ def LinAttn_Weights : LinAttn_Enum<"Weights", "how a query weighs the keys", [
 ]>;
 def LinAttn_WeightsAttr : EnumAttr<LinAttn_Dialect, LinAttn_Weights, "weights">;
 
-def LinAttn_FeatureMapKind : LinAttn_Enum<"FeatureMapKind", "a feature map φ", [
-  I32EnumAttrCase<"Identity", 0, "identity">,
-  I32EnumAttrCase<"Relu", 1, "relu">,
-  I32EnumAttrCase<"Relu2", 2, "relu2">,
-  I32EnumAttrCase<"Elu1", 3, "elu1">,
-  I32EnumAttrCase<"SoftmaxKernel", 4, "softmax_kernel">,
-  I32EnumAttrCase<"Exp", 5, "exp">,
-  I32EnumAttrCase<"Region", 6, "region">,
-  // From here on: maps that need a whole token, in linattn.feature_map only.
-  I32EnumAttrCase<"Softmax", 7, "softmax">,
-  I32EnumAttrCase<"L2norm", 8, "l2norm">,
-  I32EnumAttrCase<"SumNorm", 9, "sum_norm">,
-  I32EnumAttrCase<"Favor", 10, "favor">,
-  I32EnumAttrCase<"FavorHyperbolic", 11, "favor_hyperbolic">,
-  I32EnumAttrCase<"RandomFourier", 12, "random_fourier">,
-  I32EnumAttrCase<"RandomFourierExp", 13, "random_fourier_exp">,
-  I32EnumAttrCase<"T2r", 14, "t2r">,
-  I32EnumAttrCase<"Hadamard", 15, "hadamard">,
-  I32EnumAttrCase<"Cosformer", 16, "cosformer">,
-  I32EnumAttrCase<"Hedgehog", 17, "hedgehog">,
-  I32EnumAttrCase<"HedgehogExp", 18, "hedgehog_exp">,
-  I32EnumAttrCase<"Dpfp", 19, "dpfp">,
-  I32EnumAttrCase<"Taylor", 20, "taylor">,
-  I32EnumAttrCase<"TaylorFull", 21, "taylor_full">,
-  I32EnumAttrCase<"Rebased", 22, "rebased">,
-  I32EnumAttrCase<"OuterProduct", 23, "outer_product">
-]>;
+def LinAttn_FeatureMapKind : LinAttn_Enum<"FeatureMapKind", "a feature map φ", LinAttn_MapCases>;
 
 def LinAttn_Update : LinAttn_Enum<"Update", "how a token is written into the state", [
   I32EnumAttrCase<"Add", 0, "add">,

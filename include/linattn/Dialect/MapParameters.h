@@ -17,10 +17,10 @@ namespace mlir::linattn {
 using ::linattn::FeatureMapTraits;
 using ::linattn::MapParameter;
 
-/// The row of the table of maps; a region has that of identity.
+/// The row of the table of maps. A region has the row of identity.
 const FeatureMapTraits &getMapTraits(FeatureMapKind kind);
 
-/// The parameters of a map, none for most.
+/// The parameters of a map. Most maps have none.
 ArrayRef<MapParameter> getMapParameters(FeatureMapKind kind);
 
 /// True if the operand has a parameter for each head.
@@ -30,13 +30,13 @@ bool isPerHead(const MapParameter &parameter, Value operand);
 /// stand in `linattn.feature_map` only.
 bool needsWholeToken(FeatureMapKind kind);
 
-/// The eps of a map that has one: that of the attribute or the default.
+/// The eps of a map that has one: the attribute's, or the default.
 double getMapEps(FeatureMapAttr map);
 
 /// The factor of x before the map.
 double getMapScale(FeatureMapAttr map);
 
-/// (F1) and (F4) to (F5) of `linattn.feature_map`, beside the sizes.
+/// Verifies (F1) and (F4) to (F5) of `linattn.feature_map`, except for sizes.
 LogicalResult verifyMapOperands(FeatureMapOp op);
 
 } // namespace mlir::linattn

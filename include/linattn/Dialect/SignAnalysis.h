@@ -21,13 +21,13 @@ namespace mlir::linattn {
 
 using ::linattn::Sign;
 
-/// The sign of every feature of a map, whatever the token. A region is followed
-/// through its arithmetic, on intervals; branches on the argument count.
+/// The sign of every feature of a map, for any token. The arithmetic of a
+/// region is evaluated on intervals, branches on the argument included.
 Sign getFeatureSign(FeatureMappedOpInterface op);
 
-/// The sign of φ(q)·φ(k), for tokens that `query` and `key` may have mapped
-/// already (by `linattn.feature_map`) before the op applies its own map. A null
-/// value stands for tokens that nothing is known of.
+/// The sign of φ(q)·φ(k), where `query` and `key` may be mapped already (by
+/// `linattn.feature_map`) before the op applies its own map. Null stands for
+/// unknown tokens.
 Sign getWeightSign(FeatureMappedOpInterface op, Value query, Value key);
 
 } // namespace mlir::linattn

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from .. import _linattn
 from ._token_maps import Signature, TokenMap
 from ._trace import emit_region, trace
 
@@ -22,7 +23,11 @@ KNOWN = {
     "softmax_kernel": "softmax_kernel",
 }
 # Maps of whole tokens that need nothing else.
-TOKEN_MAPS = ("softmax", "l2norm", "sum_norm", "taylor", "dpfp")
+TOKEN_MAPS = tuple(
+    row["name"]
+    for row in _linattn.costs.token_maps()
+    if all(optional for *_, optional in row["parameters"]) and not (row["positions"] or row["variant"])
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class FeatureMap:
 
 
 def parse(feature_map):
-    """The feature map that the user means, or an error that lists what there is."""
+    """The feature map of a name or function. The error lists the known names."""
     if feature_map is None:
         return FeatureMap("identity", oracle="identity")
     if isinstance(feature_map, TokenMap):
@@ -59,7 +64,7 @@ def parse(feature_map):
 
 
 def split(feature_map, q=None, k=None, streams=False):
-    """(what of the map a plan depends on, the arrays that come with the call)."""
+    """(the part of the map that a plan depends on, its arrays)."""
     if isinstance(feature_map, TokenMap):
         return feature_map.signature, feature_map.arrays(q, k, streams)
     return feature_map, ()

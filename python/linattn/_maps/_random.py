@@ -86,13 +86,13 @@ class RandomProjection:
         return self._matrix
 
     def redraw(self):
-        """Draws the next matrix; returns it."""
+        """Draws the next matrix and returns it."""
         self.draw += 1
         self._matrix = random_projection(**self._arguments, draw=self.draw)
         return self._matrix
 
     def next(self):
-        """The matrix for one more call: drawn anew, if that was requested."""
+        """The matrix for another call, drawn anew under that option."""
         return self.redraw() if self._redraws else self._matrix
 
     def __repr__(self):

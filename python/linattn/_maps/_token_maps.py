@@ -14,7 +14,7 @@ __all__ = ["Signature", "Spec", "TokenMap", "array_shape"]
 
 
 class Spec(NamedTuple):
-    """The compiled part of one side's map; its arrays come with the call."""
+    """The compiled part of one side's map. Its arrays are arguments of the call."""
 
     name: str  # as the compiler calls it
     attributes: str  # beside the name, as the attribute spells them
@@ -52,7 +52,7 @@ class Signature(NamedTuple):
         return "M" if self.shared else f"M{side}"
 
     def rule(self, side):
-        """How the features F of a plan follow from its other dimensions."""
+        """The rule for the features F of a plan."""
         spec = self.query if side == "q" else self.key
         *coefficients, counts_rows = _linattn.costs.feature_formula(spec.name, spec.shifts)
         return f"F = features({', '.join(map(str, coefficients))}, {self._rows(side) if counts_rows else 'K'})"
@@ -109,7 +109,7 @@ class TokenMap:
         return Signature(self._spec(), key._spec(), key is self, kind)
 
     def with_keys(self, key_map):
-        """This map for queries, `key_map` for keys."""
+        """A pair of this map for queries and `key_map` for keys."""
         if not isinstance(key_map, TokenMap):
             raise TypeError(f"key_map: expected a feature map of whole tokens, but got {type(key_map).__name__}")
         if bool(key_map.options.get("log")) != bool(self.options.get("log")):
@@ -174,12 +174,12 @@ _VECTORS = {"gamma": "K", "beta": "K"}
 
 
 def _layouts(parameter, rows, heads):
-    """The layouts of a parameter: for all heads, or for each."""
+    """The layouts of a parameter: shared by all heads, or one per head."""
     shape = f"{rows} K" if parameter.startswith("W") else _VECTORS.get(parameter, rows)
     return f"{shape} | {heads} {shape}"
 
 
 def features_of(spec, d, shapes):
-    """The number of features, for parameters of these shapes."""
+    """The number of features for parameters of these shapes."""
     rows = shapes[0][-2] if shapes and len(shapes[0]) > 1 else 0
     return _linattn.costs.feature_size(spec.name, d, rows, spec.shifts)

@@ -86,7 +86,7 @@ _MAX_UNROLLED_POWER = 16
 
 
 class Tracer:
-    """A number that is not known yet: the value of a recorded expression."""
+    """A symbolic number: the value of a recorded expression."""
 
     __slots__ = ("op", "args", "is_bool")
     # NumPy scalars on the left defer to our operators through __array_ufunc__.
@@ -223,7 +223,7 @@ def _unknown(name):
 
 
 def _lift(value):
-    """A traced operand for whatever number the user combined with one."""
+    """A traced operand for a number that the user combined with one."""
     if isinstance(value, Tracer):
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -268,7 +268,7 @@ def _power(base, exponent):
 
 
 def apply(name, *args):
-    """Records the function called `name`, or computes it if nothing is traced."""
+    """Records the function called `name`, or computes it if no argument is traced."""
     if not any(isinstance(arg, Tracer) for arg in args):
         return _compute(name, *args)
     if name in _UNARY and len(args) == 1:
@@ -299,7 +299,7 @@ def _compute(name, *args):
 
 
 def trace(function):
-    """The expression that `function` computes of one number."""
+    """The expression that `function` computes from one number."""
     result = function(Tracer("argument"))
     if isinstance(result, (tuple, list)) or result is None:
         raise TypeError(

@@ -97,7 +97,7 @@ TEST(Legality, TheFirstReasonIsGiven) {
 // Every rule has a form beside the loops over scalars, but those along values.
 TEST(Legality, FormsOfRules) {
   for (const UpdateRule &rule : getUpdateRules()) {
-    ScanTraits traits(rule);
+    ScanTraits traits = getTraits(rule);
     EXPECT_EQ(whyNot(Schedule::StateTile, traits).empty(), rule.isAdditive());
     EXPECT_EQ(whyNot(Schedule::Chunk, traits).empty(), !rule.couplesColumns());
     EXPECT_EQ(whyNot(Schedule::Vectors, traits).empty(),
