@@ -8,6 +8,7 @@
 
 #include "Softmax.h"
 
+#include "linattn/Dialect/Remarks.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -25,7 +26,11 @@ struct LowerSoftmax : OpRewritePattern<OpTy> {
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureBufferSemantics())
       return rewriter.notifyMatchFailure(op, "not on buffers");
-    if (vectorBits == 0) {
+    if (vectorBits != 0 && op.getSpans())
+      remark::missed(op.getLoc(), remarkNamed("lower-to-vector"))
+          << "runs as scalar loops: neighbouring queries have spans of keys of "
+             "their own";
+    if (vectorBits == 0 || op.getSpans()) {
       lowerToNaiveLoops(rewriter, op);
     } else {
       Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery()));

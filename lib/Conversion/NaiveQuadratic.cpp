@@ -23,11 +23,17 @@ namespace {
 /// One query row at a time: no more than a row of the output is ever stored.
 class NaiveQuadratic : public NaiveOp {
 public:
-  NaiveQuadratic(OpBuilder &b, QuadraticOp op, Value logSum = {})
+  /// `training` is the op that keeps L, of which `op` has the scores, or null.
+  NaiveQuadratic(OpBuilder &b, QuadraticOp op, SoftmaxOp training = {})
       : NaiveOp(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                 op.getQuery(), Scale::of(op), op.getNormalize().has_value()),
-        op(op), softmax(op.getWeights() == Weights::Softmax), logSum(logSum),
-        visible(*this, op) {}
+        op(op), softmax(op.getWeights() == Weights::Softmax),
+        visible(*this, op, training ? training.getSpans() : Value()) {
+    if (training) {
+      logSum = training.getLogSum();
+      dropout = Dropout::of(training);
+    }
+  }
 
   /// A task is a row.
   void emit() {
@@ -48,19 +54,18 @@ public:
 private:
   void emitRow(Value row) {
     i = row;
-    position = visible.position(i);
-    keys = visible.end(batch, i);
+    keys = visible.span(batch, i);
     shift = queryShift(op.getQuery(), batch, from.query, i);
     Value lowest = constant(type, -std::numeric_limits<double>::infinity());
     Value sink = perHead(op.getSinks());
     // Softmax: the largest score. Stabilised exp: the largest key seen.
     if (softmax)
-      best = reduce(keys, sink ? sink : lowest, [&](Value j, Value top) {
+      best = overKeys(sink ? sink : lowest, [&](Value j, Value top) {
         return maxf(top, masked(j, score(j), lowest));
       });
     else if (needsRunningMax(NaiveOp::op.getFeatureMapKind(),
                              op.getNormalize().has_value()))
-      best = reduce(keys, lowest, [&](Value j, Value top) {
+      best = overKeys(lowest, [&](Value j, Value top) {
         return maxf(
             top, masked(j, maximumOf(op.getKey(), batch, from.key, j), lowest));
       });
@@ -71,12 +76,14 @@ private:
         sink ? compareFloat(arith::CmpFPredicate::OGT, sink, lowest) : Value();
     Value first =
         sink ? select(isFinite, exp(subf(sink, best)), zero()) : zero();
-    Value den = reduce(keys, first, [&](Value j, Value sum) {
-      Value w = weight(j);
+    Value den = overKeys(first, [&](Value j, Value sum) {
+      Value w = weight(j), kept = w;
+      if (dropout)
+        kept = mulf(w, emitKept(b, loc, type, *dropout, batch, head, i, j));
       forEach(columns, [&](Value column) {
         Value v = loadAs(op.getValue(), {batch, from.value, j, column});
         // A masked key adds nothing, not even 0 · NaN.
-        Value term = masked(j, mulf(w, v), zero());
+        Value term = masked(j, mulf(kept, v), zero());
         store(addf(load(sums, {column}), term), sums, {column});
       });
       return addf(sum, w);
@@ -88,6 +95,15 @@ private:
       store(convert(divide(load(sums, {column}), den), tokenType),
             op.getOutput(), {batch, head, i, column});
     });
+  }
+
+  /// Reduces a value over the keys that the query may see.
+  Value overKeys(Value initial, function_ref<Value(Value, Value)> body) {
+    return reduce(keys.first, keys.end, 1, initial,
+                  [&](Value j, ValueRange carried) -> SmallVector<Value> {
+                    return {body(j, carried.front())};
+                  })
+        .front();
   }
 
   Value compareFloat(arith::CmpFPredicate predicate, Value x, Value y) {
@@ -104,7 +120,7 @@ private:
   }
 
   Value masked(Value j, Value x, Value otherwise) {
-    if (Value sees = visible.sees(position, j))
+    if (Value sees = visible.sees(keys.position, sub(j, keys.first)))
       x = select(sees, x, otherwise);
     return op.getMask() ? select(load(op.getMask(), {batch, j}), x, otherwise)
                         : x;
@@ -127,7 +143,7 @@ private:
           return addf(sum, mulf(q, k));
         }));
     return emitAdjustedScore(b, loc, op, product, perHead(op.getSlopes()),
-                             position, j);
+                             keys.position, sub(j, keys.first));
   }
 
   Value weight(Value j) {
@@ -141,13 +157,15 @@ private:
   bool softmax;
   /// [B, H, Tq], or null: where the log-sum-exp of each row goes.
   Value logSum;
+  std::optional<Dropout> dropout;
   VisibleKeys visible;
+  VisibleKeys::Span keys;
   /// The heads that the current one reads.
   struct Heads {
     Value query, key, value;
   };
   Heads from;
-  Value batch, head, i, position, keys, shift, best, sums;
+  Value batch, head, i, shift, best, sums;
 };
 
 } // namespace
@@ -160,6 +178,6 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, QuadraticOp op,
 void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, SoftmaxOp op) {
   QuadraticOp quadratic = op.createQuadratic(b);
   b.setInsertionPointAfter(quadratic);
-  NaiveQuadratic(b, quadratic, op.getLogSum()).emit();
+  NaiveQuadratic(b, quadratic, op).emit();
   quadratic.erase();
 }

@@ -21,7 +21,8 @@ public:
   NaiveSoftmaxGradient(OpBuilder &b, SoftmaxGradientOp op, QuadraticOp scores)
       : NaiveOp(b, cast<FeatureMappedOpInterface>(scores.getOperation()),
                 op.getQuery(), Scale::of(op), /*stabilised=*/false),
-        op(op), scores(scores), visible(*this, scores) {}
+        op(op), scores(scores), dropout(Dropout::of(op)),
+        visible(*this, scores, op.getSpans()) {}
 
   void emit() {
     parallelRows(op.getQueryOutput(),
@@ -49,14 +50,15 @@ private:
     Value slopes = op.getSlopeOutput();
     if (slopes)
       store(zero(), slopes, {batch, head, i});
-    forEach(visible.end(batch, i), [&](Value j) {
-      ifSeen(i, j, [&] {
-        Pair pair = pairOf(i, j);
+    VisibleKeys::Span keys = visible.span(batch, i);
+    forEach(keys.first, keys.end, 1, [&](Value j) {
+      ifSeen(keys, j, [&] {
+        Pair pair = pairOf(keys, i, j);
         addRow(op.getQueryOutput(), i, scaled(pair.product), op.getKey(), j);
         if (slopes)
           store(subf(load(slopes, {batch, head, i}),
-                     mulf(pair.score,
-                          emitDistance(b, loc, type, visible.position(i), j))),
+                     mulf(pair.score, emitDistance(b, loc, type, keys.position,
+                                                   sub(j, keys.first)))),
                 slopes, {batch, head, i});
       });
     });
@@ -66,21 +68,25 @@ private:
     clear(op.getKeyOutput(), j);
     clear(op.getValueOutput(), j);
     forEach(dim(op.getQuery(), 2), [&](Value i) {
-      Value reaches =
-          compare(arith::CmpIPredicate::slt, j, visible.end(batch, i));
+      VisibleKeys::Span keys = visible.span(batch, i);
+      Value reaches = compare(arith::CmpIPredicate::slt, j, keys.end);
+      if (op.getSpans())
+        reaches = arith::AndIOp::create(
+            b, loc, reaches, compare(arith::CmpIPredicate::sge, j, keys.first));
       ifThen(reaches, [&] {
-        ifSeen(i, j, [&] {
-          Pair pair = pairOf(i, j);
+        ifSeen(keys, j, [&] {
+          Pair pair = pairOf(keys, i, j);
           addRow(op.getKeyOutput(), j, scaled(pair.product), op.getQuery(), i);
-          addRow(op.getValueOutput(), j, pair.weight, op.getCotangent(), i);
+          addRow(op.getValueOutput(), j, pair.kept, op.getCotangent(), i);
         });
       });
     });
   }
 
-  /// Runs `body` if the query sees a key that is not behind its last one.
-  void ifSeen(Value i, Value j, function_ref<void()> body) {
-    Value sees = visible.sees(visible.position(i), j);
+  /// Runs `body` if the query sees a key of its span.
+  void ifSeen(const VisibleKeys::Span &keys, Value j,
+              function_ref<void()> body) {
+    Value sees = visible.sees(keys.position, sub(j, keys.first));
     if (op.getMask()) {
       Value kept = load(op.getMask(), {batch, j});
       sees = sees ? Value(arith::AndIOp::create(b, loc, sees, kept)) : kept;
@@ -88,20 +94,27 @@ private:
     sees ? ifThen(sees, body) : body();
   }
 
-  /// A weight, and the cotangents of its score and of the product scale · q·k.
+  /// A weight after dropout, and the cotangents of its score and of the product
+  /// scale · q·k.
   struct Pair {
-    Value weight, score, product;
+    Value kept, score, product;
   };
-  Pair pairOf(Value i, Value j) {
+  Pair pairOf(const VisibleKeys::Span &keys, Value i, Value j) {
     Value product = scaled(dot(op.getQuery(), i, op.getKey(), j));
     Value score = emitAdjustedScore(b, loc, scores, product, slope,
-                                    visible.position(i), j);
+                                    keys.position, sub(j, keys.first));
     Value weight = exp(subf(score, load(op.getLogSum(), {batch, head, i})));
     Value ofWeight = dot(op.getCotangent(), i, op.getValue(), j);
+    Value kept = weight;
+    if (dropout) {
+      Value factor = emitKept(b, loc, type, *dropout, batch, head, i, j);
+      kept = mulf(weight, factor);
+      ofWeight = mulf(ofWeight, factor);
+    }
     Value ofScore = mulf(
         weight, subf(ofWeight, load(op.getCorrection(), {batch, head, i})));
     Value factor = emitCapDerivative(b, loc, scores, product);
-    return {weight, ofScore, factor ? mulf(ofScore, factor) : ofScore};
+    return {kept, ofScore, factor ? mulf(ofScore, factor) : ofScore};
   }
 
   Value dot(Value x, Value i, Value y, Value j) {
@@ -127,6 +140,7 @@ private:
 
   SoftmaxGradientOp op;
   QuadraticOp scores;
+  std::optional<Dropout> dropout;
   VisibleKeys visible;
   Value batch, head, slope;
 };

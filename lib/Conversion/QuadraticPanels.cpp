@@ -88,13 +88,25 @@ VectorBuilder::Rows QuadraticPanels::dotPanel(Value rows, Value panels,
 // Visible keys
 //===----------------------------------------------------------------------===//
 
-Value QuadraticPanels::positions(Value panel) {
-  Value first =
-      visible.position(add(range.firstQuery, mul(panel, index(shape.cols))));
+Value QuadraticPanels::countFrom(Value first) {
   auto type = VectorType::get(shape.cols, b.getIndexType());
   return arith::AddIOp::create(b, loc,
                                vector::BroadcastOp::create(b, loc, type, first),
                                vector::StepOp::create(b, loc, type));
+}
+
+Value QuadraticPanels::positions(Value panel) {
+  return countFrom(
+      visible.position(add(range.firstQuery, mul(panel, index(shape.cols)))));
+}
+
+Value QuadraticPanels::keptWeights(Value panel, Value j) {
+  if (!dropout)
+    return {};
+  Value queries =
+      countFrom(add(range.firstQuery, mul(panel, index(shape.cols))));
+  return emitKept(b, loc, vectorType(shape.cols), *dropout, batch, head,
+                  queries, add(range.firstKey, j));
 }
 
 Value QuadraticPanels::mayHide(Value panel, Value count) {

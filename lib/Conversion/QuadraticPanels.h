@@ -25,7 +25,9 @@ inline constexpr int64_t panelsPerTask = 4;
 
 class QuadraticPanels : public QuadraticBuilder {
 public:
-  using QuadraticBuilder::QuadraticBuilder;
+  QuadraticPanels(OpBuilder &b, QuadraticOp op, TileShape shape,
+                  std::optional<Dropout> dropout = std::nullopt)
+      : QuadraticBuilder(b, op, shape), dropout(dropout) {}
 
 protected:
   int64_t blockKeys() { return shape.block; }
@@ -46,8 +48,13 @@ protected:
   /// Σ_d rows[j + r, d] · panels[panel][d][:], for a tile of rows.
   Rows dotPanel(Value rows, Value panels, Value size, Value panel, Value j);
 
+  /// first, first + 1, …, one in each lane.
+  Value countFrom(Value first);
   /// The positions of a panel's queries, one in each lane.
   Value positions(Value panel);
+  /// The factors of the weights of a panel's queries and key j of the block;
+  /// null without dropout.
+  Value keptWeights(Value panel, Value j);
   /// i1: may a query of the panel not see a key of the block? Null if none.
   Value mayHide(Value panel, Value count);
   /// Scores of keys the query may not see become `otherwise`.
@@ -58,6 +65,7 @@ protected:
     Value firstQuery, queryCount, keyLimit, firstKey;
   };
   Range range;
+  std::optional<Dropout> dropout;
   /// Head sizes, in whole vectors of keys and whole accumulators of values.
   Value keySize, valueSize;
 };

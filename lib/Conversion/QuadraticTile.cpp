@@ -28,8 +28,10 @@ namespace {
 
 class QuadraticTile : public QuadraticPanels {
 public:
-  QuadraticTile(OpBuilder &b, QuadraticOp op, TileShape shape, Value logSum)
-      : QuadraticPanels(b, op, shape), logSum(logSum) {}
+  QuadraticTile(OpBuilder &b, QuadraticOp op, TileShape shape,
+                Value logSum = {},
+                std::optional<Dropout> dropout = std::nullopt)
+      : QuadraticPanels(b, op, shape, dropout), logSum(logSum) {}
 
   void emit();
 
@@ -213,7 +215,8 @@ void QuadraticTile::weighPanel(Value panel, Value count) {
              [&](Value j, ValueRange carried) -> SmallVector<Value> {
                Value p =
                    exp(subf(loadVector(scores, {j, index(0)}, cols), newMax));
-               storeVector(p, scores, {j, index(0)});
+               Value kept = keptWeights(panel, j);
+               storeVector(kept ? mulf(p, kept) : p, scores, {j, index(0)});
                return {addf(carried.front(), p)};
              })
           .front();
@@ -336,13 +339,13 @@ StringRef mlir::linattn::whyNoQuadraticTile(QuadraticOp op) {
 
 void mlir::linattn::lowerToQuadraticTile(OpBuilder &b, QuadraticOp op,
                                          TileShape shape) {
-  QuadraticTile(b, op, shape, /*logSum=*/Value()).emit();
+  QuadraticTile(b, op, shape).emit();
 }
 
 void mlir::linattn::lowerToQuadraticTile(OpBuilder &b, SoftmaxOp op,
                                          TileShape shape) {
   QuadraticOp quadratic = op.createQuadratic(b);
   b.setInsertionPointAfter(quadratic);
-  QuadraticTile(b, quadratic, shape, op.getLogSum()).emit();
+  QuadraticTile(b, quadratic, shape, op.getLogSum(), Dropout::of(op)).emit();
   quadratic.erase();
 }

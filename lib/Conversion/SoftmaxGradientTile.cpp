@@ -11,6 +11,7 @@
 //
 //   s[j][:]  = Σ_d k[j,d] · qᵀ[d][:]      dp[j][:] = Σ_e v[j,e] · doᵀ[e][:]
 //   p[j][:]  = e^(s − L)                  ds[j][:] = p (dp − D)
+//   p and dp times the factors of dropout, dp before the difference
 //   dv[j][:] += Σ_i p[j][i] · do[i][:]    dk[j][:] += Σ_i ds[j][i] · q[i][:]
 //   dq[i][:] += Σ_j ds[j][i] · k[j][:]
 //
@@ -32,7 +33,8 @@ class SoftmaxGradientTile : public QuadraticPanels {
 public:
   SoftmaxGradientTile(OpBuilder &b, QuadraticOp scores, TileShape shape,
                       SoftmaxGradientOp gradient)
-      : QuadraticPanels(b, scores, shape), gradient(gradient) {}
+      : QuadraticPanels(b, scores, shape, Dropout::of(gradient)),
+        gradient(gradient) {}
 
   void emit();
 
@@ -277,6 +279,9 @@ void SoftmaxGradientTile::weighKeys(Value panel, Value count, bool hides) {
           p = maskScores(p, panel, j, 0.0);
           dp = maskScores(dp, panel, j, 0.0);
         }
+        Value kept = keptWeights(panel, j);
+        if (kept)
+          dp = mulf(dp, kept);
         Value ds = mulf(p, subf(dp, correction));
         SmallVector<Value> next;
         if (slope)
@@ -285,7 +290,7 @@ void SoftmaxGradientTile::weighKeys(Value panel, Value count, bool hides) {
               mulf(ds, emitDistance(b, loc, vectorType(cols), at, token))));
         if (Value factor = emitCapDerivative(b, loc, op, product))
           ds = mulf(ds, factor);
-        storeVector(p, weights, {j, column});
+        storeVector(kept ? mulf(p, kept) : p, weights, {j, column});
         storeVector(ds, scores, {j, column});
         return next;
       });

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A query sees the keys [begin, end) and, where the pattern has global tokens,
-// [0, globals). A dilation leaves some of them out.
+// [0, globals). A dilation leaves some of them out. Where spans are given, keys
+// count from the first one of the query's span.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +22,29 @@ namespace mlir::linattn {
 
 class VisibleKeys {
 public:
-  VisibleKeys(LoopBuilder &loops, QuadraticOp op)
-      : loops(loops), op(op), pattern(op.getPattern().value_or(PatternAttr())) {
+  VisibleKeys(LoopBuilder &loops, QuadraticOp op, Value spans = {})
+      : loops(loops), op(op), pattern(op.getPattern().value_or(PatternAttr())),
+        spans(spans) {}
+
+  /// Keys [first, end), in [0, Tk], and where the query stands among them.
+  struct Span {
+    Value first, end, position;
+  };
+  /// What a query sees, by its span or as `position` and `end` say, from 0.
+  Span span(Value batch, Value query) {
+    if (!spans)
+      return {loops.index(0), end(batch, query), position(query)};
+    auto number = [&](int64_t which) -> Value {
+      return arith::IndexCastOp::create(
+          loops.b, loops.loc, loops.b.getIndexType(),
+          loops.load(spans, {batch, query, loops.index(which)}));
+    };
+    Value at = number(2);
+    Value first = loops.max(loops.min(number(0), keyCount()), loops.index(0));
+    Value last = loops.min(number(1), keyCount());
+    if (op.getCausal())
+      last = loops.min(last, loops.add(first, loops.add(at, loops.index(1))));
+    return {first, loops.max(last, first), at};
   }
 
   /// i + Tk − Tq: where a query stands among the keys.
@@ -95,6 +117,8 @@ private:
   LoopBuilder &loops;
   QuadraticOp op;
   PatternAttr pattern;
+  /// [B, Tq, 3], or null.
+  Value spans;
 };
 
 } // namespace mlir::linattn

@@ -66,6 +66,78 @@ Value mlir::linattn::emitSees(OpBuilder &b, Location loc, PatternAttr pattern,
   return sees;
 }
 
+namespace {
+
+/// Philox4x32-10 on words of 32 bits in i64, of which some are vectors.
+class Philox {
+public:
+  Philox(OpBuilder &b, Location loc) : b(b), loc(loc) {}
+
+  /// The first word of the counter's bits.
+  Value firstWord(std::array<Value, 4> words, Value seed) {
+    constexpr int64_t multipliers[] = {0xD2511F53, 0xCD9E8D57},
+                      steps[] = {0x9E3779B9, 0xBB67AE85};
+    constexpr int64_t rounds = 10;
+    Value keys[] = {low(seed), high(seed)};
+    for (int64_t round = 0; round < rounds; ++round) {
+      Value products[2];
+      for (int64_t i = 0; i < 2; ++i)
+        products[i] = emit<arith::MulIOp>(words[2 * i], number(multipliers[i]));
+      auto mix = [&](int64_t i) {
+        Value mixed =
+            emit<arith::XOrIOp>(high(products[1 - i]), words[2 * i + 1]);
+        return emit<arith::XOrIOp>(mixed, keys[i]);
+      };
+      words = {mix(0), low(products[1]), mix(1), low(products[0])};
+      for (int64_t i = 0; i < 2; ++i)
+        keys[i] = low(emit<arith::AddIOp>(keys[i], number(steps[i])));
+    }
+    return words[0];
+  }
+
+  Value number(int64_t value) {
+    return arith::ConstantIntOp::create(b, loc, value, 64);
+  }
+  /// A scalar beside a vector is one for all of its elements.
+  template <typename OpTy>
+  Value emit(Value x, Value y) {
+    return OpTy::create(b, loc, broadcastTo(b, loc, y.getType(), x),
+                        broadcastTo(b, loc, x.getType(), y));
+  }
+
+private:
+  Value low(Value x) { return emit<arith::AndIOp>(x, number(0xFFFFFFFF)); }
+  Value high(Value x) { return emit<arith::ShRUIOp>(x, number(32)); }
+
+  OpBuilder &b;
+  Location loc;
+};
+
+} // namespace
+
+Value mlir::linattn::emitKept(OpBuilder &b, Location loc, Type type,
+                              const Dropout &dropout, Value batch, Value head,
+                              Value query, Value key) {
+  Philox philox(b, loc);
+  auto word = [&](Value index) -> Value {
+    Type integer = b.getI64Type();
+    if (auto vector = dyn_cast<VectorType>(index.getType()))
+      integer = VectorType::get(vector.getShape(), integer);
+    return arith::IndexCastOp::create(b, loc, integer, index);
+  };
+  Value bits = philox.firstWord(
+      {word(key), word(query), word(head), word(batch)}, dropout.seed);
+  // A weight is dropped if its bits are below this.
+  int64_t least = std::min<int64_t>(
+      std::nearbyint(std::ldexp(dropout.share, 32)), (int64_t(1) << 32) - 1);
+  Value threshold = broadcastTo(b, loc, bits.getType(), philox.number(least));
+  Value isKept =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, bits, threshold);
+  return arith::SelectOp::create(
+      b, loc, isKept, emitFloat(b, loc, type, 1 / (1 - dropout.share)),
+      emitFloat(b, loc, type, 0.0));
+}
+
 bool mlir::linattn::adjustsScores(QuadraticOp op) {
   return op.getSoftcap() || op.getSlopes();
 }

@@ -89,9 +89,10 @@ static void addGradient(SoftmaxOp op, Value cotangent, Value ofLogSum,
   auto gradient = SoftmaxGradientOp::create(
       b, loc, TypeRange(ValueRange(into)), repeated[0], repeated[1],
       repeated[2], cotangent, logSum, correction, op.getMask(), op.getPrefix(),
-      op.getScaleValue(), op.getSlopes(), into[0], into[1], into[2],
-      op.getSlopes() ? into[3] : Value(), op.getCausal(), op.getPatternAttr(),
-      op.getSoftcapAttr(), op.getScaleAttr());
+      op.getScaleValue(), op.getSlopes(), op.getSpans(), op.getSeed(), into[0],
+      into[1], into[2], op.getSlopes() ? into[3] : Value(), op.getCausal(),
+      op.getPatternAttr(), op.getSoftcapAttr(), op.getScaleAttr(),
+      op.getDropoutAttr());
 
   for (auto [x, d] : llvm::zip(tokens, gradient->getResults()))
     if (c.isActive(x))
@@ -127,9 +128,10 @@ static SoftmaxOp replaceBySoftmax(OpTy op, Value destination) {
   auto softmax = SoftmaxOp::create(
       at, op.getLoc(), TypeRange{destination.getType(), logSum.getType()},
       op.getQuery(), op.getKey(), op.getValue(), op.getMask(), op.getPrefix(),
-      op.getScaleValue(), op.getSlopes(), op.getSinks(), destination, logSum,
-      op.getCausal(), op.getPatternAttr(), op.getSoftcapAttr(),
-      op.getScaleAttr());
+      op.getScaleValue(), op.getSlopes(), op.getSinks(), /*spans=*/Value(),
+      /*seed=*/Value(), destination, logSum, op.getCausal(),
+      op.getPatternAttr(), op.getSoftcapAttr(), op.getScaleAttr(),
+      /*dropout=*/FloatAttr());
   Value output = softmax->getResult(0), was = op->getResult(0);
   if (output.getType() != was.getType())
     output = tensor::CastOp::create(at, op.getLoc(), was.getType(), output);

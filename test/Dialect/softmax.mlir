@@ -24,6 +24,17 @@ func.func @on_buffers(%q: memref<2x4x6x8xf64>, %k: memref<2x4x7x8xf64>, %l: memr
   return
 }
 
+// CHECK-LABEL: func.func @spans_and_dropout(
+// CHECK:         %{{.*}}:2 = linattn.softmax %{{.*}}, %{{.*}}, %{{.*}} spans(%{{.*}}) seed(%{{.*}}) into(%{{.*}}, %{{.*}}) {causal, dropout = 2.500000e-01 : f64} : (tensor<2x4x?x8xf32>,
+// CHECK:         linattn.softmax_gradient %{{.*}}, %{{.*}}, %{{.*}} cotangent(%{{.*}}) rows(%{{.*}}, %{{.*}}) spans(%{{.*}}) seed(%{{.*}}) into(%{{.*}}, %{{.*}}, %{{.*}}) {dropout = 2.500000e-01 : f64}
+func.func @spans_and_dropout(%q: tensor<2x4x?x8xf32>, %k: tensor<2x4x?x8xf32>, %spans: tensor<2x?x3xi32>, %seed: i64, %l: tensor<2x4x?xf32>) {
+  %r:2 = linattn.softmax %q, %k, %k spans(%spans) seed(%seed) into(%q, %l) {causal, dropout = 0.25}
+    : (tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x?x3xi32>, i64, tensor<2x4x?x8xf32>, tensor<2x4x?xf32>) -> (tensor<2x4x?x8xf32>, tensor<2x4x?xf32>)
+  %g:3 = linattn.softmax_gradient %q, %k, %k cotangent(%q) rows(%l, %l) spans(%spans) seed(%seed) into(%q, %k, %k) {dropout = 0.25}
+    : (tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>, tensor<2x?x3xi32>, i64, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>) -> (tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+  return
+}
+
 // -----
 
 func.func @F1_head_size(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x7x9xf32>, %v: tensor<2x4x7x5xf32>, %o: tensor<2x4x6x5xf32>, %l: tensor<2x4x6xf32>) {
@@ -261,5 +272,85 @@ func.func @G7_softcap(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x7x8xf32>, %v: tens
 func.func @G7_scale(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x7x8xf32>, %v: tensor<2x4x7x5xf32>, %d: tensor<2x4x6x5xf32>, %l: tensor<2x4x6xf32>, %c: tensor<2x4x6xf32>, %dq: tensor<2x4x6x8xf32>, %dk: tensor<2x4x7x8xf32>, %dv: tensor<2x4x7x5xf32>) {
   // expected-error @+1 {{expected scale to be}}
   %r:3 = linattn.softmax_gradient %q, %k, %v cotangent(%d) rows(%l, %c) into(%dq, %dk, %dv) {scale = 1.0e-45} : (tensor<2x4x6x8xf32>, tensor<2x4x7x8xf32>, tensor<2x4x7x5xf32>, tensor<2x4x6x5xf32>, tensor<2x4x6xf32>, tensor<2x4x6xf32>, tensor<2x4x6x8xf32>, tensor<2x4x7x8xf32>, tensor<2x4x7x5xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x7x8xf32>, tensor<2x4x7x5xf32>)
+  return
+}
+
+// -----
+
+func.func @F3_batch(%x: tensor<2x4x6x8xf32>, %l: tensor<2x4x6xf32>, %s: tensor<3x6x3xi64>) {
+  // expected-error @+1 {{expected query and spans to have the same batch size, but got 2 and 3}}
+  %r:2 = linattn.softmax %x, %x, %x spans(%s) into(%x, %l) : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<3x6x3xi64>, tensor<2x4x6x8xf32>, tensor<2x4x6xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x6xf32>)
+  return
+}
+
+// -----
+
+func.func @F3_length(%x: tensor<2x4x6x8xf32>, %l: tensor<2x4x6xf32>, %s: tensor<2x7x3xi64>) {
+  // expected-error @+1 {{expected query and spans to have the same sequence length, but got 6 and 7}}
+  %r:2 = linattn.softmax %x, %x, %x spans(%s) into(%x, %l) : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x7x3xi64>, tensor<2x4x6x8xf32>, tensor<2x4x6xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x6xf32>)
+  return
+}
+
+// -----
+
+func.func @F3_numbers(%x: tensor<2x4x6x8xf32>, %l: tensor<2x4x6xf32>, %s: tensor<2x6x2xi64>) {
+  // expected-error @+1 {{expected spans to have 3 numbers for each query, but got 2}}
+  %r:2 = linattn.softmax %x, %x, %x spans(%s) into(%x, %l) : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x6x2xi64>, tensor<2x4x6x8xf32>, tensor<2x4x6xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x6xf32>)
+  return
+}
+
+// -----
+
+func.func @F3_open_numbers(%x: tensor<2x4x6x8xf32>, %l: tensor<2x4x6xf32>, %s: tensor<2x6x?xi64>) {
+  // expected-error @+1 {{expected spans to have 3 numbers for each query, but got an unknown number}}
+  %r:2 = linattn.softmax %x, %x, %x spans(%s) into(%x, %l) : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x6x?xi64>, tensor<2x4x6x8xf32>, tensor<2x4x6xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x6xf32>)
+  return
+}
+
+// -----
+
+func.func @F3_prefix(%x: tensor<2x4x6x8xf32>, %l: tensor<2x4x6xf32>, %p: tensor<2xi64>, %s: tensor<2x6x3xi64>) {
+  // expected-error @+1 {{expected either spans or a prefix, but got both}}
+  %r:2 = linattn.softmax %x, %x, %x prefix(%p) spans(%s) into(%x, %l) {causal} : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2xi64>, tensor<2x6x3xi64>, tensor<2x4x6x8xf32>, tensor<2x4x6xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x6xf32>)
+  return
+}
+
+// -----
+
+func.func @F4_seed(%x: tensor<2x4x6x8xf32>, %l: tensor<2x4x6xf32>, %s: i64) {
+  // expected-error @+1 {{expected both seed and dropout or neither, but got only seed}}
+  %r:2 = linattn.softmax %x, %x, %x seed(%s) into(%x, %l) : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, i64, tensor<2x4x6x8xf32>, tensor<2x4x6xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x6xf32>)
+  return
+}
+
+// -----
+
+func.func @F4_dropout(%x: tensor<2x4x6x8xf32>, %l: tensor<2x4x6xf32>) {
+  // expected-error @+1 {{expected both seed and dropout or neither, but got only dropout}}
+  %r:2 = linattn.softmax %x, %x, %x  into(%x, %l) {dropout = 0.5} : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x6xf32>)
+  return
+}
+
+// -----
+
+func.func @F4_share(%x: tensor<2x4x6x8xf32>, %l: tensor<2x4x6xf32>, %s: i64) {
+  // expected-error @+1 {{expected dropout to be in [0, 1), but got 1}}
+  %r:2 = linattn.softmax %x, %x, %x seed(%s) into(%x, %l) {dropout = 1.0} : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, i64, tensor<2x4x6x8xf32>, tensor<2x4x6xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x6xf32>)
+  return
+}
+
+// -----
+
+func.func @G8_length(%x: tensor<2x4x6x8xf32>, %l: tensor<2x4x6xf32>, %s: tensor<2x7x3xi64>) {
+  // expected-error @+1 {{expected query and spans to have the same sequence length, but got 6 and 7}}
+  %r:3 = linattn.softmax_gradient %x, %x, %x cotangent(%x) rows(%l, %l) spans(%s) into(%x, %x, %x) : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6xf32>, tensor<2x4x6xf32>, tensor<2x7x3xi64>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>)
+  return
+}
+
+// -----
+
+func.func @G8_seed(%x: tensor<2x4x6x8xf32>, %l: tensor<2x4x6xf32>, %s: i64) {
+  // expected-error @+1 {{expected both seed and dropout or neither, but got only seed}}
+  %r:3 = linattn.softmax_gradient %x, %x, %x cotangent(%x) rows(%l, %l) seed(%s) into(%x, %x, %x) : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6xf32>, tensor<2x4x6xf32>, i64, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>)
   return
 }

@@ -74,12 +74,11 @@ def test_the_weights_that_are_dropped():
     assert ((other == 0) != dropped[0]).any()
 
 
-def test_gradients_of_dropout():
+@pytest.mark.parametrize("target", ("cpu", "reference", "nvvm-emulated"))
+def test_gradients_of_dropout(target):
     torch = pytest.importorskip("torch")
-    from linattn.torch import nn
-
     operands = [torch.from_numpy(x).requires_grad_() for x in draw(T=20, Tk=30)]
-    o = linattn.attention(*operands, weights="softmax", causal=True, dropout=0.3, seed=5)
+    o = linattn.attention(*operands, weights="softmax", causal=True, dropout=0.3, seed=5, target=target)
     found = torch.autograd.grad(o.square().sum(), operands)
     q, k, v = (x.detach().double().requires_grad_() for x in operands)
     scores = torch.einsum("bihd,bjhd->bhij", q, k.repeat_interleave(2, 2)) / 4
@@ -89,6 +88,22 @@ def test_gradients_of_dropout():
     assert_agrees(o.detach().numpy(), expected.detach().numpy())
     for gradient, wanted in zip(found, torch.autograd.grad(expected.square().sum(), (q, k, v))):
         assert float((gradient - wanted).abs().max() / wanted.abs().max()) <= 1e-4
+
+
+def test_gradients_of_dropout_have_the_bits_of_any_number_of_threads():
+    torch = pytest.importorskip("torch")
+    operands = [torch.from_numpy(x).requires_grad_() for x in draw(T=300, Tk=300)]
+    found = []
+    for threads in (1, 2):
+        o = linattn.attention(*operands, weights="softmax", causal=True, dropout=0.3, seed=5, num_threads=threads)
+        found.append(torch.autograd.grad(o.square().sum(), operands))
+    assert all(torch.equal(a, b) for a, b in zip(*found))
+
+
+def test_layers_draw_seeds():
+    torch = pytest.importorskip("torch")
+    from linattn.torch import nn
+
     torch.manual_seed(0)
     layer, x = nn.MultiHeadAttention(32, 2, attention_dropout=0.5), torch.randn(1, 20, 32)
     with torch.no_grad():

@@ -157,12 +157,13 @@ def test_the_mask_of_bigbird():
 
 
 @pytest.mark.sampled(3)
+@pytest.mark.parametrize("target", ("cpu", "nvvm-emulated"))
 @pytest.mark.parametrize("name", ("packed", "lengths", "blocks"))
-def test_gradients(name):
+def test_gradients(name, target):
     torch = pytest.importorskip("torch")
     operands, groups = CASES[name]()
     operands = [torch.from_numpy(x).requires_grad_() for x in operands]
-    o = linattn.attention(*operands, weights="softmax", causal=True, **groups)
+    o = linattn.attention(*operands, weights="softmax", causal=True, target=target, **groups)
     found = torch.autograd.grad((o * torch.linspace(-1, 1, o.shape[-1])).sum(), operands)
     q, k, v = (x.detach().double().requires_grad_() for x in operands)
     sees = np.zeros((len(q), q.shape[1], k.shape[1]), bool)
@@ -185,8 +186,9 @@ def test_gradients(name):
 
 
 @pytest.mark.sampled(2)
+@pytest.mark.parametrize("target", ("cpu", "nvvm-emulated"))
 @pytest.mark.parametrize("change", ({}, {"cache_seqlens": np.int64([7, 16])}))
-def test_gradients_of_pages(change):
+def test_gradients_of_pages(change, target):
     torch = pytest.importorskip("torch")
     q, k, v = (torch.from_numpy(x).requires_grad_() for x in draw(2, 3, 16))
     table = torch.tensor([[3, 0], [1, 4]])
@@ -195,12 +197,56 @@ def test_gradients_of_pages(change):
         pages[table] = x.detach().unflatten(1, (2, 8))
         pages.requires_grad_()
     options = {"weights": "softmax", "causal": True, "cache_seqlens": np.int64([16, 16]), **change}
-    paged = linattn.attention(q, *pool, block_table=table, **options)
+    paged = linattn.attention(q, *pool, block_table=table, target=target, **options)
     found = torch.autograd.grad(paged.square().sum(), (q, *pool))
     expected = torch.autograd.grad(linattn.attention(q, k, v, **options).square().sum(), (q, k, v))
     assert_agrees(found[0].numpy(), expected[0].numpy())
     for gradient, wanted in zip(found[1:], expected[1:]):
         assert_agrees(gradient[table].flatten(1, 2).numpy(), wanted.numpy())
+
+
+MORE_GRADIENTS = {
+    "window": {"causal": True, "window": 7, "slopes": np.float32([0.1, 0.2, 0.0, 0.4])},
+    "both-sides": {"window": 7, "global_tokens": 2, "softcap": 2.0, "slopes": np.float32([0.1, 0.2, 0.0, 0.4])},
+    "mask": {"causal": True, "mask": None, "sinks": np.float32([0, 1, -1, 2])},
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("more", MORE_GRADIENTS)
+@pytest.mark.parametrize("name", ("packed-keys", "lengths"))
+def test_gradients_by_spans(name, more):
+    """Those of a GPU, one op whose queries have spans of keys, beside those of a loop over the groups, in float64."""
+    torch = pytest.importorskip("torch")
+    operands, groups = CASES[name]()
+    options = dict(MORE_GRADIENTS[more])
+    if more == "mask":
+        options["mask"] = RNG.random(operands[1].shape[:2]) > 0.3
+    names = [key for key in ("slopes", "sinks") if key in options]
+    tensors = [torch.from_numpy(x).double().requires_grad_() for x in (*operands, *(options.pop(key) for key in names))]
+    found = []
+    for target in ("nvvm-emulated", "cpu"):
+        given = dict(zip(names, tensors[3:]))
+        o = linattn.attention(*tensors[:3], weights="softmax", target=target, **groups, **options, **given)
+        found.append(torch.autograd.grad((o * torch.linspace(-1, 1, o.shape[-1])).sum(), tensors))
+    for gradient, wanted in zip(*found):
+        assert float((gradient - wanted).abs().max()) <= 1e-10 * float(wanted.abs().max())
+
+
+def test_lengths_out_of_range_have_no_gradient_on_a_gpu():
+    """Their gradients are NaN, those of the other sequences are themselves."""
+    from linattn import _linattn
+
+    (q, k, v), _ = CASES["lengths"]()
+    plan = linattn._recurrence._plans.find(("grouped", "lengths", (), None, True, None, None, None, "nvvm-emulated"))
+    extents = {"Hq": 4, "Hk": 2, "Hv": 2, "K": q.shape[-1], "V": v.shape[-1]}
+    text = plan.build.device_gradient("f32", extents, [(0, 1, "i64")])
+    kernel = _linattn.compile(text, "", "<attention>", "nvvm-emulated", differentiate=[0, 1, 2])
+    q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+    right, wrong = (kernel(q, k, v, np.int64([5, n, 0, 33]), np.ones((*q.shape[:3], v.shape[-1]), np.float32)) for n in (70, 81))
+    for a, b in zip(right, wrong):
+        assert np.isnan(b[1]).any()
+        np.testing.assert_array_equal(a[[0, 2, 3]], b[[0, 2, 3]])
 
 
 def test_graphs():

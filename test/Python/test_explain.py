@@ -134,7 +134,7 @@ RELATIVES = {
     ),
     "dropout": (
         lambda q: (softmax, (q, q, q), {"dropout": 0.5, "seed": 1}),
-        ["drawn by Philox4x32-10", "missed: attention: the quadratic kernel with a running maximum: it has no draw"],
+        ["weights drawn by Philox4x32-10 of their places, where they are used"],
     ),
     "window": (lambda q: (softmax, (q, q, q), {"window": 3, "causal": True}), ["select-form: quadratic"]),
     "s4d": (

@@ -176,6 +176,31 @@ def test_no_tokens(no_copies):
     assert state.S is S and (S == 1).all() and o.shape == q.shape
 
 
+@pytest.mark.parametrize("update, known", [("add", True), ("add", False), ("delta", True), ("delta", False)])
+def test_initial_state_of_open_length(rng, update, known):
+    """One kernel for no tokens, one, few and many: the first one reads the caller's state, which stays as it was."""
+    heads = "2" if known else "?"
+    tokens, gate, state = f"tensor<1x{heads}x?x16xf32>", f"tensor<1x{heads}x?xf32>", f"tensor<1x{heads}x16x16xf32>"
+    clause, types = (" beta(%b) update(delta)", f"{gate}, ") if update == "delta" else ("", "")
+    kernel = linattn.compile(f"""
+      func.func @f(%q: {tokens}, %b: {gate}, %o: {tokens}, %s: {state}) -> ({tokens}, {state}) {{
+        %r:2 = linattn.scan %q, %q, %q{clause} into(%o) init(%s)
+          : ({tokens}, {tokens}, {tokens}, {types}{tokens}, {state}) -> ({tokens}, {state})
+        return %r#0, %r#1 : {tokens}, {state}
+      }}""")
+    S = rng.standard_normal((1, 2, 16, 16)).astype(np.float32)
+    for T in (0, 1, 2, 3, 7, 40):
+        q, b = (rng.standard_normal(shape).astype(np.float32) / 4 for shape in ((1, 2, T, 16), (1, 2, T)))
+        before = S.copy()
+        o, ends = kernel(q, b, np.empty_like(q), S)
+        assert np.array_equal(S, before)
+        x, beta = q.swapaxes(1, 2), b.swapaxes(1, 2)
+        gates = {"update": "delta", "beta": beta} if update == "delta" else {}
+        mine, final = reference.scan(x, x, x, initial_state=S, return_state=True, scale=1.0, **gates)
+        assert_agrees(o, mine.swapaxes(1, 2), "float32", 1.0)
+        assert_agrees(ends, final.S, "float32", 1.0)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
 def test_torch(dtype, no_copies):
     """Tensors, with norm and gates in the kernel, prefill and decoding."""

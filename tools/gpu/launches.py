@@ -140,6 +140,7 @@ def _others(dtype, gates):
     sums, share = _array(f"{T} 256", dtype), _array(str(H), "float32")
     yield "nystrom", "64 landmarks", lambda: linattn.nystrom(q, k, v, landmarks=64), rows
     yield from _groups(q, k, v, dtype)
+    yield from _gradients(dtype)
     yield "linformer", "", lambda: linattn.linformer(q, k, v, sums), rows
     yield "hybrid", "", lambda: linattn.hybrid(q, k, v, share, window=128), columns
     yield "output_norm", "", lambda: linattn.output_norm(q, weight=weight), rows
@@ -172,6 +173,43 @@ def _groups(q, k, v, dtype):
     yield "attention", "softmax, packed", lambda: attend(*packed, cu_seqlens=offsets), rows
     yield "attention", "softmax, lengths", lambda: attend(q, k, v, cache_seqlens=counts), rows
     yield "attention", "softmax, pages", lambda: attend(q, *pool, cache_seqlens=counts, block_table=pages), rows
+
+
+def _gradients(dtype):
+    """Of softmax attention with grouped heads: half as many of keys and values."""
+    rows = B * T * H
+    q, few = _array(f"{B} {H} {T} {D}", dtype), _array(f"{B} {H // 2} {T} {D}", dtype)
+    packed, few_packed = _array(f"1 {H} {2 * T} {D}", dtype), _array(f"1 {H // 2} {2 * T} {D}", dtype)
+    pool = _array(f"32 {H // 2} 64 {D}", dtype)
+    seed, offsets, counts, pages = _array("1", "int64"), _array("5", "int32"), _array("B", "int32"), _array("B 16", "int32")
+
+    def grouped(kind):
+        return "grouped", kind, (), None, True, None, None, None, None
+
+    def derive(key, q, k, *others):
+        return lambda: _differentiate(key, dtype, (q, k, k, *others), q)
+
+    yield "attention", "softmax, dropout, gradient", derive(("dropout", 0.1, True, True, None, None, None), q, few, seed), rows
+    yield "attention", "softmax, packed, gradient", derive(grouped("packed"), packed, few_packed, offsets), rows
+    yield "attention", "softmax, lengths, gradient", derive(grouped("lengths"), q, few, counts), rows
+    yield "attention", "softmax, pages, gradient", derive(grouped("pages"), q, pool, pages, counts), rows
+
+
+def _differentiate(key, dtype, operands, cotangent):
+    """The gradients of the tokens by a plan's kernel, as a call that PyTorch records has them."""
+    import numpy as np
+
+    from linattn import _linattn
+    from linattn._recurrence import _plans
+
+    names = {"float16": "f16", "float32": "f32", "int32": "i32", "int64": "i64"}
+    recipe = _plans.find(key).build
+    q, k, v, *others = operands
+    extents = {"Hq": q.shape[1], "Hk": k.shape[1], "Hv": v.shape[1], "K": q.shape[3], "V": v.shape[3], "Tb": k.shape[2]}
+    types = [(0, len(array.shape), names[str(array.dtype)]) for array in others]
+    text = recipe.device_gradient(names[dtype], extents, types)
+    kernel = _linattn.compile(text, "", f"<{recipe.what}>", recipe.resolve(True), differentiate=[0, 1, 2])
+    kernel(*operands, cotangent, out=tuple(Device(np.zeros(array.shape, dtype)) for array in (q, k, v)))
 
 
 def _steps(dtype, gates):

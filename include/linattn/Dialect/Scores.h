@@ -13,14 +13,14 @@
 
 namespace mlir::linattn {
 
-/// i1: may a query at `position` see `key` under the pattern? Causality is the
-/// caller's. Numbers are of type index, or vectors of it.
+/// i1: whether a query at `position` sees `key` under the pattern. The caller
+/// handles causality. Numbers are of type index, or vectors of it.
 Value emitSees(OpBuilder &b, Location loc, PatternAttr pattern, Value position,
                Value key);
 
-/// The score of softmax attention after softcap and ALiBi's bias: a scalar or a
-/// vector of the accumulation type, `slope` one of its scalars or null without
-/// slopes, position and key as above.
+/// The score of softmax attention after softcap and ALiBi's bias, a scalar or a
+/// vector of the accumulation type. `slope` is a scalar of that type, or null
+/// without slopes; position and key are as above.
 Value emitAdjustedScore(OpBuilder &b, Location loc, QuadraticOp op, Value score,
                         Value slope, Value position, Value key);
 
@@ -33,7 +33,26 @@ Value emitCapDerivative(OpBuilder &b, Location loc, QuadraticOp op,
 Value emitDistance(OpBuilder &b, Location loc, Type type, Value position,
                    Value key);
 
-/// True if `emitAdjustedScore` returns another score than it is given.
+/// The share of weights that are dropped, by the bits that a seed gives.
+struct Dropout {
+  Value seed;
+  double share;
+  /// Of `linattn.softmax` or its gradient.
+  template <typename OpTy>
+  static std::optional<Dropout> of(OpTy op) {
+    if (!op.getSeed())
+      return std::nullopt;
+    return Dropout{op.getSeed(), op.getDropout()->convertToDouble()};
+  }
+};
+
+/// The factor of a weight of type `type`, or of a vector of them: 0 where it is
+/// dropped, or 1 / (1 − share). The numbers are of type index; `query` is a
+/// vector of them where `type` is one.
+Value emitKept(OpBuilder &b, Location loc, Type type, const Dropout &dropout,
+               Value batch, Value head, Value query, Value key);
+
+/// True if `emitAdjustedScore` changes the score.
 bool adjustsScores(QuadraticOp op);
 
 } // namespace mlir::linattn

@@ -53,10 +53,12 @@ class Recipe:
       text: (dtype, extents, types) -> the function as MLIR; those of recurrences also take
         `output`, False for the final state alone.
       device_text: the same for a GPU, where that is another one.
+      device_gradient: the same for gradients on a GPU, where that is a third one.
       resolve: (on_device) -> the target.
       refuse: raises an error of the compiler in the user's terms.
       operands, rules, state, output, has_state, returns_state, wide_state, snapshots: as
         `Plan` takes them.
+      fixed: names of sizes that the text of a gradient has as constants, beside heads and features.
       recorded: the maker of a plan with further results, for the same arguments, that takes
         this one's place where gradients are recorded.
       keeps_results: the kernel of its gradient takes the results between operands and cotangents.
@@ -64,12 +66,13 @@ class Recipe:
 
     def __init__(
         self, what, text, resolve, refuse, operands, rules, state, output, has_state, returns_state,
-        wide_state=False, snapshots=(), device_text=None, recorded=None, keeps_results=False,
+        wide_state=False, snapshots=(), device_text=None, device_gradient=None, fixed=(), recorded=None, keeps_results=False,
     ):  # fmt: skip
         self.what, self.text, self.resolve, self.refuse = what, text, resolve, refuse
         self.operands, self.rules, self.state, self.output = list(operands), list(rules), list(state), output
         self.has_state, self.returns_state, self.wide_state = has_state, returns_state, wide_state
         self.snapshots, self.device_text = list(snapshots), device_text or text
+        self.device_gradient, self.fixed = device_gradient or text, fixed
         self.recorded, self.keeps_results = recorded, keeps_results
         # The name of a maker and its arguments, once the plan is remembered by them.
         self.key = None
@@ -88,7 +91,7 @@ class Recipe:
             raise
 
     def plan(self, fixes_heads, trusts_state=False):
-        """The plan."""
+        """The plan of this recipe."""
         self._fixes_heads = fixes_heads
         return _linattn.Plan(
             self, self.operands, self.rules, self.state, self.output, self.has_state, self.returns_state,
@@ -119,7 +122,7 @@ class Recipe:
 
     @property
     def results(self):
-        """The results of a call, described as operands are."""
+        """The results of a call, described like operands."""
         found = [] if self.output is None else [self.output]
         return found + (self.state if self.returns_state else []) + self.snapshots
 
@@ -136,7 +139,7 @@ class Recipe:
 
 
 def _plain(value):
-    """NumPy's numbers and flags."""
+    """Converts NumPy's numbers and flags to Python's."""
     if hasattr(value, "item"):
         return value.item()
     raise TypeError

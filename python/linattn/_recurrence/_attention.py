@@ -218,7 +218,7 @@ def _check_softcap(softcap):
 
 
 def _lengths(prefix, q):
-    """One length per batch element, where q is."""
+    """One length per batch element, on q's device."""
     if isinstance(prefix, (int, np.integer)) and not isinstance(prefix, bool):
         shape = getattr(q, "shape", (1,))
         prefix = np.full(shape[0] if len(shape) > 2 else 1, prefix, np.int64)
@@ -301,7 +301,7 @@ makers["recorded_attention"] = partial(_make_attention_plan, recorded=True)
 
 
 def _check_softmax(feature_map, denominator, form, no_state, return_state):
-    """Softmax weights take what makes sense with them; defaults pass."""
+    """Raises for options that have no meaning with softmax weights. Defaults pass."""
     why = "but got weights='softmax'"
     if feature_map not in (None, "identity", "elu"):
         raise ValueError(f"feature_map: expected weights='linear' with a feature map, {why}")

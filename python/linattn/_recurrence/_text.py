@@ -36,6 +36,7 @@ class Options:
     weights: str = "linear"
     pattern: tuple | None = None  # window, dilation, globals
     softcap: float | None = None
+    dropout: float | None = None
     config: str | None = None
     update: str = "add"
     readout: str = "inclusive"
@@ -56,17 +57,17 @@ class Options:
 
     @property
     def stabilized(self):
-        """The state carries a running maximum."""
+        """Whether the state has a running maximum."""
         return self.normalize and (self.kind == "exp" or "input_gate" in self.gates)
 
     @property
     def query_parts(self):
-        """How much of a state a read needs."""
+        """The number of parts of a state that a read needs."""
         return 3 if self.stabilized and self.denominator[2] is not None else 1 + self.normalize
 
 
 class Sizes(NamedTuple):
-    """The types and sizes of a kernel; None is left to the call."""
+    """The types and sizes of a kernel. None stands for a dynamic size."""
 
     dtype: str  # of the tokens
     K: int
@@ -79,7 +80,7 @@ class Sizes(NamedTuple):
 
     @classmethod
     def of(cls, dtype, extents):
-        """From the extents of a plan, by name."""
+        """The sizes from a plan's extents by name."""
         T, H = extents.get("T"), extents.get("H")
         heads = (extents.get(name, H) for name in ("Hq", "Hk", "Hv"))
         return cls(dtype, extents["K"], extents["V"], T, extents.get("Tk", T), *heads)
@@ -94,12 +95,12 @@ class Sizes(NamedTuple):
 
 
 def _tensor(*shape):
-    """tensor<?x4xf32> for None, 4 and f32."""
+    """A type such as tensor<?x4xf32>, for None, 4 and f32."""
     return "tensor<" + "x".join("?" if size is None else str(size) for size in shape) + ">"
 
 
 class _Function:
-    """One function that is being written."""
+    """A function under construction."""
 
     def __init__(self, options, sizes, maps=(), sides="qkv"):
         self.options = options
@@ -136,7 +137,7 @@ class _Function:
         return [self.argument(name, _tensor(None, *shapes[name], self.dtype)) for name in names]
 
     def features(self, side):
-        """The number of features that the op sees of a query or a key."""
+        """The number of features of a query or a key in the op."""
         if self.maps is None:
             return self.sizes.K
         spec = self.maps.query if side == "q" else self.maps.key
@@ -177,14 +178,14 @@ class _Function:
         return f"%{side}_features"
 
     def widen(self, value, side):
-        """The tokens in the type of the features."""
+        """Extends the tokens to the type of the features."""
         if self.op_dtype == self.dtype:
             return value
         type_ = self.types[value].replace(self.dtype, self.op_dtype)
         return self.define(f"wide_{side}", f"arith.extf {value} : {self.types[value]} to {type_}", type_)
 
     def narrow(self, value):
-        """The result in the type of the tokens."""
+        """Truncates the result to the type of the tokens."""
         if self.op_dtype == self.dtype:
             return value
         type_ = self.types[value].replace(self.op_dtype, self.dtype)
@@ -216,11 +217,11 @@ class _Function:
         return self.argument(name, _tensor(*shape, dtype))
 
     def gate_arguments(self, gates):
-        """The operands of `options.gates` by name, of which `gates` has ranks and dtypes."""
+        """The operands in `options.gates` by name, with the ranks and dtypes of `gates`."""
         return {name: self.gate_argument(name, *gate) for name, gate in zip(self.options.gates, gates)}
 
     def count_sequences(self, q, gates):
-        """The batch, or the number of packed sequences, one less than that of their offsets."""
+        """The number of states: the batch, or for packed sequences one less than their offsets."""
         if "cu_seqlens" not in gates:
             return self.dim("B", q, 0)
         offsets = self.dim("offsets", gates["cu_seqlens"], 0)
@@ -233,7 +234,7 @@ class _Function:
         return _tensor(None, s.Ho, s.T, s.V, self.op_dtype)
 
     def state_types(self):
-        """The types of S, z and m, as far as they are there."""
+        """The types of the parts S, z and m that are present."""
         s = self.sizes
         types = [("S", _tensor(None, s.H, self.state_rows, s.V, self.scalar))]
         if self.options.normalize:
@@ -261,7 +262,7 @@ class _Function:
         return self.define("H", f"arith.maxsi {keys}, {values} : index")
 
     def empty(self, name, type_, *dims):
-        """An empty tensor; `dims` are its dynamic sizes, None for a static one."""
+        """An empty tensor. `dims` are its dynamic sizes, None for static ones."""
         dynamic = ", ".join(dim for dim in dims if dim is not None)
         return self.define(name, f"tensor.empty({dynamic}) : {type_}", type_)
 
@@ -279,7 +280,7 @@ class _Function:
         return values
 
     def snapshots(self, states, heads):
-        """The destinations of the states in between, if they are returned."""
+        """The destinations of snapshots, if they are returned."""
         every = self.options.every
         if every is None:
             return []
@@ -304,7 +305,7 @@ class _Function:
         return self.empty("dest", self.output_type, self.dim("Bq", "%q", 0), heads, tokens)
 
     def attributes(self, *names):
-        """The attribute dictionary and the region, as the op takes them."""
+        """The attribute dictionary and the region of the op."""
         options, parts = self.options, []
         if "causal" in names and options.causal:
             parts.append("causal")
@@ -313,6 +314,8 @@ class _Function:
             parts.append(f"pattern = #linattn.pattern<window = {window}, dilation = {dilation}, globals = {globals_}>")
         if "softcap" in names and options.softcap is not None:
             parts.append(f"softcap = {float_literal(options.softcap)}")
+        if "dropout" in names and options.dropout is not None:
+            parts.append(f"dropout = {float_literal(options.dropout)}")
         if "reverse" in names and options.reverse:
             parts.append("reverse")
         if "every" in names and options.every is not None:
@@ -333,6 +336,24 @@ class _Function:
             text += " " + options.region(self.scalar)
         return text
 
+    def softmax(self, tokens, others, dest=None):
+        """Adds `linattn.softmax`: %o, and the log-sum-exp of its rows, `[B, Ho, T]`.
+
+        Args:
+          others: operands by keyword; None for those that are not there.
+        """
+        others = {name: value for name, value in others.items() if value}
+        dest = dest or self.output(self.state_heads())
+        type_ = _tensor(None, self.sizes.Ho, self.sizes.T, self.scalar)
+        heads = self.dim("rows_H", dest, 1) if self.sizes.Ho is None else None
+        count = self.dim("rows_T", dest, 2) if self.sizes.T is None else None
+        rows = self.empty("rows", type_, self.dim("rows_B", dest, 0), heads, count)
+        source = ", ".join(tokens) + "".join(_operand(name, value) for name, value in others.items())
+        scale = [] if "scale" in others else ["scale"]
+        text = f"linattn.softmax {source} into({dest}, {rows}){self.attributes('causal', 'pattern', 'softcap', 'dropout', *scale)}"
+        self.op(["o", "log_sum"], text, [*tokens, *others.values(), dest, rows], [self.output_type, type_])
+        return ["%o", "%log_sum"]
+
     def op(self, names, text, operands, results):
         """Adds `%names = text : (operands) -> (results)`."""
         sources = ", ".join(self.types[operand] for operand in operands)
@@ -343,11 +364,13 @@ class _Function:
         )
         self.types.update({"%" + name: type_ for name, type_ in zip(names, results)})
 
-    def finish(self, name, results):
+    def finish(self, name, results, keeps_results=False):
+        """The function; where it keeps its results, its gradient takes them."""
         types = ", ".join(self.types[result] for result in results)
         remarks = {"linattn.chosen": self.chosen, "linattn.refused": self.refused}
         remarks = [f"{key} = {json.dumps(texts, ensure_ascii=False)}" for key, texts in remarks.items() if texts]
-        attributes = f"attributes {{{', '.join(remarks)}}} " if remarks else ""
+        attributes = [*remarks, "linattn.keep_results"] if keeps_results else remarks
+        attributes = f"attributes {{{', '.join(attributes)}}} " if attributes else ""
         header = f"func.func @{name}({', '.join(self.arguments)}) -> ({types}) {attributes}{{"
         tail = f"  return {', '.join(results)} : {types}"
         return "\n".join([header, *self.lines, tail, "}", ""])
@@ -387,7 +410,7 @@ def attention_text(options, sizes, extra, maps=()):
 
 
 def recorded_text(options, sizes, extra, maps=()):
-    """Softmax attention with the log-sum-exp of its rows, `[B, Ho, T]`, both of which its gradient takes."""
+    """Softmax attention with the log-sum-exp of its rows, `[B, Ho, T]`, for its gradient."""
     f = _Function(options, sizes, maps)
     tokens = f.token_arguments()
     mask = f.mask_argument()
@@ -395,22 +418,12 @@ def recorded_text(options, sizes, extra, maps=()):
     dtypes = {name: dtype for name, (_, dtype) in zip(options.gates, extra)}
     slopes, sinks = (f.per_head_argument(name, dtypes.get(name)) for name in ("slopes", "sinks"))
     scale = f.scale_argument()
-    dest = f.output(f.state_heads())
-    type_ = _tensor(None, sizes.Ho, sizes.T, f.scalar)
-    heads = f.dim("rows_H", dest, 1) if sizes.Ho is None else None
-    count = f.dim("rows_T", dest, 2) if sizes.T is None else None
-    rows = f.empty("rows", type_, f.dim("rows_B", dest, 0), heads, count)
-    source = ", ".join(tokens)
-    for name, value in (("mask", mask), ("prefix", prefix), ("scale", scale), ("slopes", slopes), ("sinks", sinks)):
-        source += _operand(name, value)
-    text = f"linattn.softmax {source} into({dest}, {rows}){f.attributes('causal', 'pattern', 'softcap', 'scale')}"
-    operands = [x for x in (*tokens, mask, prefix, scale, slopes, sinks, dest, rows) if x]
-    f.op(["o", "log_sum"], text, operands, [f.output_type, type_])
-    return f.finish("attention", ["%o", "%log_sum"]).replace(" {\n", " attributes {linattn.keep_results} {\n", 1)
+    others = {"mask": mask, "prefix": prefix, "scale": scale, "slopes": slopes, "sinks": sinks}
+    return f.finish("attention", f.softmax(tokens, others), keeps_results=True)
 
 
 def scan_text(options, sizes, extra, maps=()):
-    """The recurrence, from the state that is given or from zeros."""
+    """The recurrence, from a given state or zeros."""
     if sizes.dtype == "f64" and options.state_dtype == "float32":
         raise ValueError("state_dtype: expected float64 for float64 tokens, but got float32")
     f = _Function(options, sizes, maps)
@@ -452,7 +465,7 @@ _SUMMED = ("decay", "value_decay", "mask", "cu_seqlens")
 
 
 def _emit_sum(f, k, v, gates, state):
-    """The state that a scan leaves behind."""
+    """The final state of a scan."""
     beyond = [name for name in gates if name not in (*_SUMMED, "bonus", "scale")]
     if f.options.update != "add" or f.options.every is not None or beyond:
         raise UnsupportedError("scan: expected update='add' for a state without outputs, but got another recurrence")
@@ -460,7 +473,7 @@ def _emit_sum(f, k, v, gates, state):
 
 
 def _emit_state(f, k, v, gates, state):
-    """The sum of keys and values, by the names of gates that it has."""
+    """The sum of keys and values, with these gates."""
     names = [f"{name}1" for name, _ in f.state_types()]
     text = f"linattn.state {k}, {v}{''.join(_operand(name, value) for name, value in gates.items())}"
     text += _state_operands(state) + f.attributes("reverse", "feature_map", "config")

@@ -1,4 +1,5 @@
-"""Softmax attention whose weights are dropped by a seed, in float64; the draw is written out again."""
+"""Softmax attention with dropout of weights by a seed, in float64, with its own Philox generator.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def philox(counter, key):
 
 
 def keep(dropout, seed, B, H, T, Tk):
-    """What `[B, H, T, Tk]` weights are multiplied by."""
+    """The factors of the weights `[B, H, T, Tk]`."""
     b, h, i, j = np.ix_(*(np.arange(size) for size in (B, H, T, Tk)))
     bits = philox(np.broadcast_arrays(j, i, h, b), (int(seed) & 0xFFFFFFFF, int(seed) >> 32))[0]
     return (bits >= min(round(dropout * 2**32), 2**32 - 1)) / (1 - dropout)

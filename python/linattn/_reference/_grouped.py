@@ -1,4 +1,4 @@
-"""Softmax attention of groups, one after another, in float64."""
+"""Softmax attention of groups, one by one, in float64."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["attend"]
 
 
 def attend(attention, kind, q, k, v, groups, mask, options):
-    """The results of `attention` of each group, side by side."""
+    """Concatenates the results of `attention` of each group."""
     q, k, v = (np.asarray(_arrays.to_numpy(x, name), np.float64) for name, x in zip("qkv", (q, k, v)))
     if kind == "blocks":
         seen = blocks_of(q, k, groups["block_mask"], groups["block_size"], options["causal"])

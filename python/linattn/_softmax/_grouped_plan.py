@@ -9,6 +9,7 @@ from .._core._recipe import Recipe, makers
 from .._recurrence import _plans, _text
 from ._grouped import Writer
 from ._grouped_device import DeviceWriter
+from ._grouped_spans import SpanWriter
 
 __all__ = ["GROUPED", "make_grouped_plan"]
 
@@ -59,6 +60,8 @@ def make_grouped_plan(kind, given, block_size, causal, scale, pattern, softcap, 
         "attention", partial(write, Writer), lambda on_device: _plans.resolve_target(target, on_device),
         refuse, tokens + operands, ["H = max(Hk, Hv)", "Ho = max(Hq, H)"], [],
         ("out", "tokens", "B T Ho V"), False, False, device_text=partial(write, DeviceWriter),
+        device_gradient=partial(write, SpanWriter),
+        fixed=("Tb",),
     ).plan(fixes_heads=True)  # fmt: skip
 
 

@@ -84,13 +84,14 @@ class Module(_text._Function):
         return f"%{name}"
 
 
-def make_plan(what, text, operands, rules, target, results=()):
+def make_plan(what, text, operands, rules, target, results=(), **recording):
     """A plan of a function of q, k, v `[B, T, H, D]` and `operands`, whose heads are known.
 
     Args:
       text: (dtype, extents, types of operands) -> the function as MLIR.
       rules: of sizes, beside that of the heads of the result.
       results: results beside the output, in the type of sums, described as operands are.
+      recording: `recorded` or `keeps_results` of the recipe.
     """
     target = _plans.parse_target(target)
 
@@ -101,6 +102,7 @@ def make_plan(what, text, operands, rules, target, results=()):
         what, text, lambda on_device: _plans.resolve_target(target, on_device), refuse,
         [*TOKENS, *operands], ["H = max(Hk, Hv)", "Ho = max(Hq, H)", *rules], list(results),
         ("out", "tokens", "B T Ho V"), False, bool(results),
+        **recording,
     ).plan(fixes_heads=True)  # fmt: skip
 
 

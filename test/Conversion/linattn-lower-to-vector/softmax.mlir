@@ -42,3 +42,32 @@ func.func @segments(%x: memref<1x1x8192x16xf64>, %l: memref<1x1x8192xf64>) {
   linattn.softmax_gradient %x, %x, %x cotangent(%x) rows(%l, %l) into(%x, %x, %x) {softcap = 2.0, pattern = #linattn.pattern<window = 64>} : (memref<1x1x8192x16xf64>, memref<1x1x8192x16xf64>, memref<1x1x8192x16xf64>, memref<1x1x8192x16xf64>, memref<1x1x8192xf64>, memref<1x1x8192xf64>, memref<1x1x8192x16xf64>, memref<1x1x8192x16xf64>, memref<1x1x8192x16xf64>) -> ()
   return
 }
+
+// Weights meet the bits of the seed where they are formed, in vectors as in scalars: ten rounds of two products.
+
+// CHECK-LABEL: func.func @dropout(
+// CHECK:         scf.parallel
+// CHECK-COUNT-12: arith.muli %{{.+}} : vector<32xi64>
+// CHECK:         scf.parallel
+// CHECK-COUNT-12: arith.muli %{{.+}} : vector<32xi64>
+// LOOPS-LABEL:   func.func @dropout(
+// LOOPS:         scf.parallel
+// LOOPS-COUNT-20: arith.muli %{{.+}} : i64
+func.func @dropout(%x: memref<1x2x128x16xf32>, %l: memref<1x2x128xf32>, %seed: i64) {
+  linattn.softmax %x, %x, %x seed(%seed) into(%x, %l) {causal, dropout = 0.25} : (memref<1x2x128x16xf32>, memref<1x2x128x16xf32>, memref<1x2x128x16xf32>, i64, memref<1x2x128x16xf32>, memref<1x2x128xf32>) -> ()
+  linattn.softmax_gradient %x, %x, %x cotangent(%x) rows(%l, %l) seed(%seed) into(%x, %x, %x) {causal, dropout = 0.25} : (memref<1x2x128x16xf32>, memref<1x2x128x16xf32>, memref<1x2x128x16xf32>, memref<1x2x128x16xf32>, memref<1x2x128xf32>, memref<1x2x128xf32>, i64, memref<1x2x128x16xf32>, memref<1x2x128x16xf32>, memref<1x2x128x16xf32>) -> ()
+  return
+}
+
+// Each query has keys of its own: scalar loops, from the span's first key to its last.
+
+// CHECK-LABEL: func.func @spans(
+// CHECK-NOT:     vector
+// CHECK:         memref.load %{{.+}} : memref<1x128x3xi32>
+// CHECK-NOT:     vector
+// LOOPS-LABEL:   func.func @spans(
+// LOOPS:         memref.load %{{.+}} : memref<1x128x3xi32>
+func.func @spans(%x: memref<1x2x128x16xf32>, %l: memref<1x2x128xf32>, %spans: memref<1x128x3xi32>) {
+  linattn.softmax %x, %x, %x spans(%spans) into(%x, %l) {causal} : (memref<1x2x128x16xf32>, memref<1x2x128x16xf32>, memref<1x2x128x16xf32>, memref<1x128x3xi32>, memref<1x2x128x16xf32>, memref<1x2x128xf32>) -> ()
+  return
+}
