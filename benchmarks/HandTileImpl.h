@@ -53,7 +53,7 @@ public:
   explicit HandTile(const HandTask &task) : task(task) {}
 
   void run() {
-    // Where the heads of a token are neighbours, all go on together.
+    // Where the heads of a token are adjacent, all heads advance together.
     int64_t span = task.tokenStride > 2 * Size
                        ? std::min<int64_t>(256, task.tokens)
                        : task.tokens;
@@ -95,7 +95,7 @@ private:
                        Isa::load(task.decay + head * task.tokens + token + t)));
   }
 
-  /// One line each of the next block's rows.
+  /// Prefetches one line of each of the next block's rows.
   void prefetch() {
     if (prefetched == Block * (Size / line))
       return;
@@ -119,7 +119,7 @@ private:
 
   template <bool first, bool last>
   void sweepTile(int64_t panel, int64_t row) {
-    // As many lines per tile as bring in the block over all tiles.
+    // Enough lines per tile to prefetch the block over all tiles.
     constexpr int64_t tiles = panels * (Size / rows);
     constexpr int64_t lines = Block * (Size / line);
     for (int64_t i = 0; i < (lines + tiles - 1) / tiles; ++i)
@@ -176,7 +176,7 @@ private:
 
 template <typename Isa, Rule rule>
 void runSize(const HandTask &task) {
-  // A block's rows stay in L1 while the state streams through it.
+  // A block's rows stay in L1 while the state streams.
   if (task.size == 64)
     HandTile<Isa, rule, 64, 2 * Isa::lanes>(task).run();
   else
@@ -197,7 +197,7 @@ void runRule(Rule rule, const HandTask &task) {
 
 template <typename Isa>
 double runPeak(int64_t rounds) {
-  // Enough chains to hide the latency, few enough for 16 registers.
+  // Enough chains to hide the latency, and few enough for 16 registers.
   constexpr int chains = 12;
   typename Isa::Vector sums[chains], a = Isa::splat(0.5f), b = Isa::splat(1);
   for (int i = 0; i < chains; ++i)
@@ -206,7 +206,7 @@ double runPeak(int64_t rounds) {
 #pragma GCC unroll 12
     for (int i = 0; i < chains; ++i)
       sums[i] = Isa::fma(sums[i], a, b);
-    // Hides from the optimiser that the operands never change.
+    // Hides from the optimiser that the operands are constant.
     __asm__ volatile("" : "+v"(a), "+v"(b));
   }
   for (int i = 1; i < chains; ++i)

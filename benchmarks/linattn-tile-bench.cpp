@@ -14,12 +14,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "HandTile.h"
+#include "Timing.h"
 
 #include "linattn/Compiler/Compiler.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
-#include <chrono>
 #include <cmath>
 #include <random>
 #include <sys/mman.h>
@@ -61,18 +61,6 @@ static int fail(const Twine &message) {
   return 1;
 }
 
-static double seconds() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-static double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2,
-                   values.end());
-  return values[values.size() / 2];
-}
-
 static StringRef nameOf(Rule rule) {
   return rule == Rule::Linear   ? "linear"
          : rule == Rule::Scalar ? "scalar"
@@ -105,8 +93,8 @@ func.func @f(%q: {0}, %k: {0}, %v: {0}, %g: {2}) -> {0} {{
 
 namespace {
 
-/// Floats in whole huge pages, as large arrays are in NumPy: a token of one
-/// head out of [T, H, D] would otherwise cost a page each.
+/// Floats in whole huge pages, like large arrays in NumPy. Otherwise each token
+/// of a head in [T, H, D] would cost a page.
 class Floats {
 public:
   explicit Floats(size_t count) : count(count) {
@@ -183,7 +171,7 @@ private:
     return BufferView(x.begin(), DType::F32, {1, h, t, size},
                       {h * t * size, size, h * size, 1});
   }
-  /// Scalar decays are head by head in either layout.
+  /// Scalar decays are stored head by head in either layout.
   BufferView gates() {
     if (rule == Rule::Scalar)
       return BufferView(g.begin(), DType::F32, {1, heads, tokens});
@@ -247,7 +235,7 @@ int main(int argc, char **argv) {
   std::vector<Rule> allRules(rules.begin(), rules.end());
   if (allRules.empty())
     allRules = {Rule::Linear, Rule::Scalar, Rule::Gate};
-  // Read once, before the first kernel.
+  // LINATTN_CPU is read once, before the first kernel.
   setenv("LINATTN_CPU", wide ? "x86-64-v4" : "x86-64-v3", /*overwrite=*/0);
 
   outs() << formatv("{0}, T = {1}, {2} heads, {3}\n\n",

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Timing.h"
 #include "linattn-c/Runtime.h"
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Peak/FmaPeak.h"
@@ -19,7 +20,6 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
-#include <chrono>
 #include <cmath>
 #include <random>
 
@@ -46,23 +46,11 @@ static int fail(const Twine &message) {
   return 1;
 }
 
-static double seconds() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-static double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2,
-                   values.end());
-  return values[values.size() / 2];
-}
-
 namespace {
 
 struct Rule {
   const char *name;
-  /// Decays: none, [H] or [H, T].
+  /// The rank of decays: none, [H] or [H, T].
   int decayRank;
   bool isDelta;
 };
@@ -79,7 +67,7 @@ public:
   Comparison(const Rule &rule, int64_t size) : rule(rule), size(size) {
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
-    // Keys of length 1, as delta rules have them.
+    // Keys of length 1, as in delta rules.
     float scale = 1 / std::sqrt(static_cast<float>(size));
     for (std::vector<uint16_t> *x : {&q, &k, &v, &o[0], &o[1]})
       for (int64_t i = 0; i < heads * tokens * size; ++i)

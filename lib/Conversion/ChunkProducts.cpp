@@ -172,14 +172,15 @@ void ChunkProducts::clear(Block &block) {
 void ChunkProducts::multiply(Block &block, const PackedTiles &left,
                              const PackedTiles &right, int64_t steps) {
   auto type = amx::TileType::get({lines, step}, v.b.getBF16Type());
+  Value zero = v.index(0);
   auto loadTiles = [&](const PackedTiles &tiles, int64_t summand, Value first,
                        int64_t count, int64_t k) {
     SmallVector<Value> loaded;
+    Value part = v.index(summand), at = v.index(k);
     for (int64_t i = 0; i < count; ++i)
       loaded.push_back(amx::TileLoadOp::create(
           v.b, v.loc, type, tiles.memory,
-          ValueRange{v.index(summand), v.add(first, v.index(i)), v.index(k),
-                     v.index(0), v.index(0)}));
+          ValueRange{part, v.add(first, v.index(i)), at, zero, zero}));
     return loaded;
   };
   for (int64_t order = std::max(left.summands, right.summands); order-- > 0;)
@@ -285,7 +286,7 @@ void ChunkProducts::emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
               clearBlock(block);
           }
       },
-      [&] { v.emit(op, keysT, factors); });
+      [&] { v.compact().emit(op, keysT, factors); });
 }
 
 void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
@@ -335,7 +336,7 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
                       row);
           });
       },
-      [&] { v.emit(op, rows, fromZero, into, streams); });
+      [&] { v.compact().emit(op, rows, fromZero, into, /*streams=*/{}); });
 }
 
 void ChunkProducts::emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
@@ -369,5 +370,5 @@ void ChunkProducts::emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
           });
         });
       },
-      [&] { v.emit(op, factors, streams); });
+      [&] { v.compact().emit(op, factors, /*streams=*/{}); });
 }

@@ -145,18 +145,18 @@ void ChunkVectors::emit(ChunkUnpackOp op) {
 
 Value ChunkVectors::transposedKeys(Value keys) {
   int64_t tokens = sizeOf(keys, 2), features = sizeOf(keys, 3);
-  int64_t vectors = llvm::divideCeil(tokens, lanes);
-  Value target = scratch({b.getIndexAttr(vectors), b.getIndexAttr(features),
-                          b.getIndexAttr(lanes)});
-  for (int64_t block = 0; block < vectors; ++block)
+  Value target = scratch({b.getIndexAttr(llvm::divideCeil(tokens, lanes)),
+                          b.getIndexAttr(features), b.getIndexAttr(lanes)});
+  forEachBlock(tokens, lanes, [&](Value token, int64_t count) {
     forEach(index(0), index(features), lanes, [&](Value d) {
-      Rows lines;
-      for (int64_t t = block * lanes; t < (block + 1) * lanes; ++t)
-        lines.push_back(t < tokens ? loadVector(keys, at(index(t), d), lanes)
-                                   : zeros(lanes));
+      Rows lines(lanes, zeros(lanes));
+      for (int64_t t = 0; t < count; ++t)
+        lines[t] = loadVector(keys, at(add(token, index(t)), d), lanes);
       for (auto [i, line] : llvm::enumerate(transposed(lines)))
-        storeVector(line, target, {index(block), add(d, index(i)), index(0)});
+        storeVector(line, target,
+                    {div(token, index(lanes)), add(d, index(i)), index(0)});
     });
+  });
   return target;
 }
 

@@ -25,6 +25,14 @@ public:
                int64_t rows)
       : VectorBuilder(b, loc, type), lanes(lanes), rows(rows) {}
 
+  /// The same sums in the same order with the least code: for products that
+  /// hardly ever run.
+  ChunkVectors compact() {
+    ChunkVectors least(b, loc, type, lanes, /*rows=*/1);
+    least.unroll = 1;
+    return least;
+  }
+
   /// The factors of decays g [1, 1, C], in scratch memory.
   struct Factors {
     Value between;  ///< [C + 1, C]: e^{g_(j+1) + … + g_t} in row t + 1.

@@ -149,6 +149,7 @@ private:
   void lowerRead(ChunkReadOp op);
   void lowerUpdate(ChunkUpdateOp op);
   void invalidate(Operation *op);
+  void prepare(scf::ForOp loop);
   Value transposedKeys(Value keys);
   PackedTiles tilesOf(Value matrix, TileRole role, int64_t summands);
   ChunkVectors::Factors factorsOf(Value decay);
@@ -332,10 +333,49 @@ void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
   ChunkProducts(*vectors).emit(op, matrices, factors, streamsOf(op));
 }
 
-static bool decaysOtherBlock(Value numbers, Block &block) {
-  return llvm::any_of(numbers.getUsers(), [&](Operation *user) {
-    auto update = dyn_cast<ChunkUpdateOp>(user);
-    return update && update.getDecay() == numbers && user->getBlock() != &block;
+/// Makes what the chunk ops in a loop need of buffers that the loop leaves as
+/// they are, once in front of it.
+void BlockLowering::prepare(scf::ForOp loop) {
+  llvm::SmallDenseSet<Value> written;
+  loop->walk([&](DestinationStyleOpInterface writer) {
+    written.insert_range(writer.getDpsInits());
+  });
+  auto stays = [&](Value x) {
+    return x && loop.isDefinedOutsideOfLoop(x) && !written.contains(x);
+  };
+  auto pack = [&](Value matrix, TileRole role, int64_t summands) {
+    if (stays(matrix))
+      tilesOf(matrix, role, summands);
+  };
+  loop->walk([&](Operation *op) {
+    if (!isa<ChunkDecayOp, ChunkScoresOp, ChunkReadOp, ChunkUpdateOp>(op) ||
+        !whyNoVectors(op, vectorBits, target.registers).empty())
+      return;
+    at(op);
+    b.setInsertionPoint(loop);
+    ArrayRef<int64_t> summands = summandsOf(op);
+    TypeSwitch<Operation *>(op)
+        .Case<ChunkDecayOp, ChunkUpdateOp>([&](auto decaying) {
+          if (stays(decaying.getDecay()))
+            factorsOf(decaying.getDecay());
+        })
+        .Case([&](ChunkScoresOp scores) {
+          if (stays(scores.getDecay()))
+            factorsOf(scores.getDecay());
+          if (!stays(scores.getKeys()))
+            return;
+          transposedKeys(scores.getKeys());
+          if (!summands.empty())
+            pack(scores.getKeys(), TileRole::KeyColumns, summands[1]);
+        })
+        .Case([&](ChunkReadOp read) {
+          if (summands.empty())
+            return;
+          pack(read.getState(), TileRole::Columns, summands[1]);
+          auto counts = summands.take_back(read.getValues().size());
+          for (auto [values, count] : llvm::zip_equal(read.getValues(), counts))
+            pack(values, TileRole::Columns, count);
+        });
   });
 }
 
@@ -358,9 +398,6 @@ void BlockLowering::lower(Operation *op) {
       .Case([&](ChunkUpdateOp update) { lowerUpdate(update); });
   lowered.push_back(op);
   invalidate(op);
-  // A decay that is the same in every chunk.
-  if (isa<ChunkPackOp>(op) && decaysOtherBlock(op->getOperands().back(), block))
-    factorsOf(op->getOperands().back());
 }
 
 void BlockLowering::run() {
@@ -372,6 +409,8 @@ void BlockLowering::run() {
     // lowered.
     if (op.getNumRegions() != 0)
       invalidate(&op);
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      prepare(loop);
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         BlockLowering(inner, target, made).run();

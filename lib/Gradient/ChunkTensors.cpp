@@ -14,26 +14,31 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
+ChunkTensors::Range ChunkTensors::completed(Value x,
+                                            ArrayRef<OpFoldResult> offsets,
+                                            ArrayRef<OpFoldResult> sizes) {
+  int64_t rank = rankOf(x);
+  Range range{SmallVector<OpFoldResult>(offsets),
+              SmallVector<OpFoldResult>(sizes),
+              SmallVector<OpFoldResult>(rank, one())};
+  range.offsets.resize(rank, b.getIndexAttr(0));
+  for (int64_t i = sizes.size(); i < rank; ++i)
+    range.sizes.push_back(t.dim(x, i));
+  return range;
+}
+
 Value ChunkTensors::slice(Value x, ArrayRef<OpFoldResult> offsets,
                           ArrayRef<OpFoldResult> sizes) {
-  SmallVector<OpFoldResult> at(offsets), extents(sizes),
-      strides(rankOf(x), one());
-  for (int64_t i = at.size(); i < rankOf(x); ++i)
-    at.push_back(b.getIndexAttr(0));
-  for (int64_t i = extents.size(); i < rankOf(x); ++i)
-    extents.push_back(t.dim(x, i));
-  return tensor::ExtractSliceOp::create(b, loc, x, at, extents, strides);
+  Range range = completed(x, offsets, sizes);
+  return tensor::ExtractSliceOp::create(b, loc, x, range.offsets, range.sizes,
+                                        range.strides);
 }
 
 Value ChunkTensors::insert(Value part, Value x, ArrayRef<OpFoldResult> offsets,
                            ArrayRef<OpFoldResult> sizes) {
-  SmallVector<OpFoldResult> at(offsets), extents(sizes),
-      strides(rankOf(x), one());
-  for (int64_t i = at.size(); i < rankOf(x); ++i)
-    at.push_back(b.getIndexAttr(0));
-  for (int64_t i = extents.size(); i < rankOf(x); ++i)
-    extents.push_back(t.dim(x, i));
-  return tensor::InsertSliceOp::create(b, loc, part, x, at, extents, strides);
+  Range range = completed(x, offsets, sizes);
+  return tensor::InsertSliceOp::create(b, loc, part, x, range.offsets,
+                                       range.sizes, range.strides);
 }
 
 Value ChunkTensors::tokens(Value x, Value position, OpFoldResult count) {

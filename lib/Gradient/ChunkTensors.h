@@ -29,6 +29,7 @@ public:
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value);
   }
+  /// The whole of the dimensions that offsets and sizes leave out.
   Value slice(Value x, ArrayRef<OpFoldResult> offsets,
               ArrayRef<OpFoldResult> sizes);
   /// Back to where a part of the same place and size was taken from.
@@ -51,6 +52,14 @@ public:
              int64_t width, bool strict, bool adjoint, Value into = {});
   Value update(ValueRange keys, ValueRange values, Value gates, Value into);
   Value transposed(Value state, Value into);
+
+private:
+  /// Offsets, sizes and strides for all dimensions of x.
+  struct Range {
+    SmallVector<OpFoldResult> offsets, sizes, strides;
+  };
+  Range completed(Value x, ArrayRef<OpFoldResult> offsets,
+                  ArrayRef<OpFoldResult> sizes);
 
 protected:
   OpBuilder &b;

@@ -26,6 +26,7 @@
 #include "linattn/Dialect/ScanTraits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include <limits>
@@ -98,7 +99,7 @@ Value ChunkSteps::zeros(ArrayRef<OpFoldResult> sizes) {
   return filled(b, loc, sizes, type, 0.0);
 }
 
-/// Of a number per token and state.
+/// A destination for one number per token and state.
 Value ChunkSteps::numbers(Value x) {
   return empty({size(carried.state, 0), heads(), tokens()});
 }
@@ -246,7 +247,7 @@ void ChunkSteps::packGates() {
     stabilize();
 }
 
-/// The decay with that of the running maximum, and what keys are shifted by.
+/// The decay times that of the running maximum, and the shift of the keys.
 void ChunkSteps::stabilize() {
   constexpr double none = -std::numeric_limits<double>::infinity();
   Value magnitude = r.inputGate ? packGate(r.inputGate, keySize(), mask, none)
@@ -277,12 +278,12 @@ void ChunkSteps::packTokenRows() {
                   mask, 1.0);
   values = packTokens(r.value, rows(heads(), valueSize()),
                       r.write ? packGate(r.write, valueSize()) : Value(), mask);
-  if (r.query)
+  if (r.query && !headByHead)
     packQueries();
 }
 
-/// A query of the stabilised exponential is weighed by its own largest feature:
-/// the factor cancels.
+/// The stabilised exponential of a query is relative to the query's own largest
+/// feature. The factor cancels in the quotient.
 void ChunkSteps::packQueries() {
   FeatureMapKind kind = r.op.getFeatureMapKind();
   if (kind == FeatureMapKind::Exp && r.normalize)
@@ -291,8 +292,8 @@ void ChunkSteps::packQueries() {
       features(r.query, rows(readers(), keySize()), kind, {}, {}, {}, r.scale);
 }
 
-/// The writes of the chunk: keys and values, δ in place of the values for the
-/// delta rule, b and R beside them for dplr.
+/// The writes of the chunk: keys and values, with δ in place of the values for
+/// the delta rule, and b and R beside them for dplr.
 SmallVector<ChunkSteps::Write> ChunkSteps::transition() {
   if (getRule(r.update).isAdditive())
     return {{keys, values}};
@@ -317,6 +318,53 @@ SmallVector<ChunkSteps::Write> ChunkSteps::transition() {
 void ChunkSteps::readOut(ArrayRef<Write> writes) {
   if (!r.query)
     return;
+  if (!headByHead)
+    return readHead(writes);
+  if (readers() != heads())
+    return readHeads(writes);
+  packQueries();
+  readHead(writes);
+}
+
+/// One head of a tensor; of a tensor that has but one, that one.
+Value ChunkSteps::headOf(Value x, Value head) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, x),
+                            offsets(sizes.size(), b.getIndexAttr(0)),
+                            strides(sizes.size(), b.getIndexAttr(1));
+  if (sizes[1] == OpFoldResult(b.getIndexAttr(1)))
+    return x;
+  offsets[1] = head;
+  sizes[1] = b.getIndexAttr(1);
+  return tensor::ExtractSliceOp::create(b, loc, x, offsets, sizes, strides);
+}
+
+/// The heads of queries that read one state, in a loop.
+void ChunkSteps::readHeads(ArrayRef<Write> writes) {
+  Value query = r.query, output = r.output;
+  auto bound = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  auto loop = scf::ForOp::create(
+      b, loc, bound(0), getValueOrCreateConstantIndexOp(b, loc, readers()),
+      bound(1), output);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value all = loop.getRegionIterArg(0);
+  r.query = headOf(query, loop.getInductionVar());
+  r.output = headOf(all, loop.getInductionVar());
+  packQueries();
+  readHead(writes);
+  auto from = r.output.getDefiningOp<tensor::ExtractSliceOp>();
+  Value next = tensor::InsertSliceOp::create(
+      b, loc, carried.output, all, from.getMixedOffsets(), from.getMixedSizes(),
+      from.getMixedStrides());
+  scf::YieldOp::create(b, loc, next);
+  r.query = query;
+  r.output = output;
+  carried.output = loop.getResult(0);
+}
+
+void ChunkSteps::readHead(ArrayRef<Write> writes) {
   // A bonus is the diagonal of the first scores.
   bool strict = r.exclusive, leaveOut = strict && !r.bonus;
   SmallVector<Value> weights, written;
@@ -402,7 +450,13 @@ Value ChunkSteps::emitRead() {
     maxima = elementwise(
         b, loc, "bh->bht", carried.runningMax, numbers(carried.state),
         [](OpBuilder &, Location, ValueRange args) { return args[0]; });
-  packQueries();
+  if (!headByHead)
+    packQueries();
   readOut({});
   return carried.output;
+}
+
+CarriedValues ChunkSteps::emitQueries() {
+  emitRead();
+  return carried;
 }

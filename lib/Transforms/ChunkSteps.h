@@ -33,18 +33,22 @@ struct CarriedValues {
 class ChunkSteps {
 public:
   /// `chunk` is the recurrence on the tokens of the chunk alone, `output` the
-  /// output's.
-  ChunkSteps(OpBuilder &b, const Recurrence &chunk, CarriedValues carried)
+  /// output's. Under `headByHead` a loop reads the heads of queries one after
+  /// the other, where there are more than states.
+  ChunkSteps(OpBuilder &b, const Recurrence &chunk, CarriedValues carried,
+             bool headByHead = false)
       : b(b), loc(chunk.op->getLoc()), r(chunk), carried(carried),
-        type(getElementTypeOrSelf(carried.state)) {}
+        type(getElementTypeOrSelf(carried.state)), headByHead(headByHead) {}
 
   /// The chunk as products of matrices.
   CarriedValues emitProducts();
-  /// One token, for a recurrence that has no products: a decay per column of
-  /// the state, Oja's rule.
+  /// One token, for a recurrence without products: with a decay per column of
+  /// the state, or Oja's rule.
   CarriedValues emitToken();
   /// Queries alone: o = scale · Sᵀ φ(q), normalised.
   Value emitRead();
+  /// The same, as what a loop carries.
+  CarriedValues emitQueries();
 
 private:
   struct Write {
@@ -95,6 +99,9 @@ private:
   void packQueries();
   SmallVector<Write> transition();
   void readOut(ArrayRef<Write> writes);
+  void readHeads(ArrayRef<Write> writes);
+  void readHead(ArrayRef<Write> writes);
+  Value headOf(Value x, Value head);
   void updateStates(ArrayRef<Write> writes);
   Value mirrored(Value mask);
 
@@ -103,7 +110,9 @@ private:
   Recurrence r;
   CarriedValues carried;
   Type type;
-  /// Rows and numbers of the chunk, in the order the recurrence visits them.
+  bool headByHead;
+  /// Rows and numbers of the chunk, in the order in which the recurrence visits
+  /// tokens.
   Value mask, decay, valueDecay, beta, keyShift, keyFactor, maxima, queries,
       keys, values;
 };

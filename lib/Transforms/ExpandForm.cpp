@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ChunkTasks.h"
 #include "Expansion.h"
 
 #include "linattn/Dialect/Einsum.h"
@@ -17,9 +18,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::linattn {
 #define GEN_PASS_DEF_LINATTNEXPANDFORMPASS
@@ -41,15 +42,15 @@ static Value expandRead(OpBuilder &b, const Recurrence &read) {
   return ChunkSteps(b, read, carried).emitRead();
 }
 
-/// Tokens per chunk: what the schedule says, if it says chunks.
+/// Tokens per chunk: the schedule's, if it has chunks.
 static int64_t chunkOf(std::optional<ConfigAttr> config, int64_t otherwise) {
   if (config && config->getForm() == Form::Chunk && config->getChunk() > 0)
     return config->getChunk();
   return otherwise;
 }
 
-/// Replaces a scan or a state by its loop: over chunks or, if `why` says what
-/// is against them, over tokens.
+/// Replaces a scan, a state or a read by its loop: over chunks or, if `why`
+/// says what is against them, over tokens.
 template <typename Op>
 static void expand(RewriterBase &rewriter, Op op, int64_t chunkSize,
                    StringRef why, bool exact = false) {
@@ -131,11 +132,8 @@ struct LinAttnExpandFormPass final
           << int64_t(chunkSize);
       return signalPassFailure();
     }
-    if (tasks) {
-      if (failed(expandTasks()))
-        signalPassFailure();
-      return;
-    }
+    if (tasks)
+      return expandTasks();
     getOperation()->walk([&](Operation *op) {
       auto structured = dyn_cast<DestinationStyleOpInterface>(op);
       auto scan = dyn_cast<ScanOp>(op);
@@ -149,55 +147,41 @@ struct LinAttnExpandFormPass final
   }
 
 private:
-  /// Tiles scans by batch element and head; each task loops over its chunks.
-  LogicalResult expandTasks() {
-    SmallVector<ScanOp> scans;
-    getOperation()->walk([&](ScanOp op) {
-      if (!op.hasPureTensorSemantics())
-        return;
-      StringRef why = whyNoChunkTasks(op);
-      if (why.empty() && matrixUnit)
-        why = whyNoMatrixUnit(op, fastProducts);
-      if (why.empty())
-        return scans.push_back(op);
-      remark::missed(op.getLoc(), remarkNamed("expand-form"))
-          << ("stays a scan: " + why).str();
+  /// Divides recurrences into tasks, each of which loops over its chunks.
+  void expandTasks() {
+    SmallVector<Operation *> found;
+    getOperation()->walk([&](Operation *op) {
+      TypeSwitch<Operation *>(op).Case<ScanOp, StateOp, ReadOp>([&](auto part) {
+        if (!part.hasPureTensorSemantics())
+          return;
+        StringRef why = whyNoChunkTasks(part);
+        if (why.empty() && matrixUnit)
+          why = whyNoMatrixUnit(Recurrence(part), fastProducts);
+        if (why.empty())
+          return found.push_back(op);
+        remark::missed(op->getLoc(), remarkNamed("expand-form"))
+            << ("stays a " + op->getName().stripDialect() + ": " + why).str();
+      });
     });
     IRRewriter rewriter(&getContext());
-    for (ScanOp op : scans) {
-      scf::SCFTilingOptions options;
-      options.setLoopType(scf::SCFTilingOptions::LoopType::ForallOp);
-      OpFoldResult one = rewriter.getIndexAttr(1),
-                   all = rewriter.getIndexAttr(0);
-      options.setTileSizes({one, one, all});
-      rewriter.setInsertionPoint(op);
-      // All tokens are written: chunk by chunk that cannot be seen.
-      Value output = op.getOutput();
-      Value empty = tensor::EmptyOp::create(
-          rewriter, op.getLoc(),
-          tensor::getMixedSizes(rewriter, op.getLoc(), output),
-          getElementTypeOrSelf(output));
-      rewriter.modifyOpInPlace(op,
-                               [&] { op.getOutputMutable().assign(empty); });
-      FailureOr<scf::SCFTilingResult> tiled = scf::tileUsingSCF(
-          rewriter, cast<TilingInterface>(op.getOperation()), options);
-      if (failed(tiled))
-        return failure();
-      rewriter.replaceOp(op, tiled->replacements);
-      auto head = cast<ScanOp>(tiled->tiledOps.front());
-      rewriter.setInsertionPoint(head);
-      int64_t chunk = matrixUnit ? chunkOfMatrixUnit(head) : chunkSize;
-      expand(rewriter, head, chunk, "", /*exact=*/true);
+    for (Operation *op : found) {
+      Operation *task = makeTasks(rewriter, op);
+      rewriter.setInsertionPoint(task);
+      TypeSwitch<Operation *>(task).Case<ScanOp, StateOp, ReadOp>(
+          [&](auto part) {
+            int64_t chunk =
+                matrixUnit ? chunkOfMatrixUnit(Recurrence(part)) : chunkSize;
+            expand(rewriter, part, chunk, "", /*exact=*/true);
+          });
       ++numExpanded;
     }
     getOperation()->walk([](ChunkPackOp op) { hoistGate(op); });
-    return success();
   }
 
-  /// Substitution grows with the chunk and runs in vectors; products of larger
-  /// chunks read the state less often.
-  static int64_t chunkOfMatrixUnit(ScanOp op) {
-    return getRule(op).isAdditive() ? 64 : 32;
+  /// Substitution grows with the chunk and runs in vectors, while products of
+  /// larger chunks read the state less often.
+  static int64_t chunkOfMatrixUnit(const Recurrence &r) {
+    return getRule(r.update).isAdditive() ? 64 : 32;
   }
 
   /// The decay of a head is the same in every whole chunk.

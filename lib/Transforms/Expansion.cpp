@@ -23,13 +23,12 @@ SmallVector<Value> Expansion::emit() {
     carried = emitSequences(carried);
   else
     carried =
-        emitChunks({b.getIndexAttr(0), tensor::getMixedSize(b, loc, r.key, 0),
-                    index(0), dim(r.key, 2)},
-                   carried);
+        emitChunks({b.getIndexAttr(0), batches(), index(0), length()}, carried);
   if (carried.normalizer)
     carried.normalizer = collapseColumn(b, loc, carried.normalizer,
                                         r.state.normalizer.getType());
-  return carried.present();
+  // Queries alone leave the state as it is.
+  return r.key ? carried.present() : SmallVector<Value>{carried.output};
 }
 
 CarriedValues
@@ -60,10 +59,10 @@ CarriedValues Expansion::emitSequences(CarriedValues carried) {
               });
 }
 
-/// One sequence and its state, which is a row of the pool if there is one. Of a
-/// sequence without a state the outputs are 0.
+/// One sequence and its state, which may be a row of a pool. The outputs of a
+/// sequence without a state are 0.
 CarriedValues Expansion::emitSequence(Value sequence, CarriedValues carried) {
-  Span span{sequence, b.getIndexAttr(1), index(0), dim(r.key, 2)};
+  Span span{sequence, b.getIndexAttr(1), index(0), length()};
   if (r.offsets) {
     span.batch = b.getIndexAttr(0);
     span.begin = element(r.offsets, sequence);
@@ -136,7 +135,7 @@ Value Expansion::insertState(Value state, Value states, OpFoldResult slot) {
 CarriedValues Expansion::emitChunks(const Span &span, CarriedValues carried) {
   if (exact)
     return emitExactChunks(span, carried);
-  // One chunk needs no loop.
+  // A single chunk needs no loop.
   std::optional<int64_t> begin = getConstantIntValue(span.begin),
                          end = getConstantIntValue(span.end);
   if (begin == 0 && end && *end > 0 && *end <= chunk)
@@ -148,8 +147,8 @@ CarriedValues Expansion::emitChunks(const Span &span, CarriedValues carried) {
               });
 }
 
-/// Whole chunks, and what is left over as one chunk if its tokens can be
-/// counted, else in small chunks and token by token.
+/// Whole chunks. The remaining tokens are one chunk if their number is static,
+/// else small chunks and single tokens.
 CarriedValues Expansion::emitExactChunks(const Span &span,
                                          CarriedValues carried) {
   auto chunksOf = [&](Value from, Value to, int64_t tokens,
@@ -167,8 +166,8 @@ CarriedValues Expansion::emitExactChunks(const Span &span,
       carried = emitChunk(span, whole, b.getIndexAttr(*end % chunk), carried);
     return carried;
   }
-  // Of a large chunk many tokens may be left over: smaller ones come before
-  // single tokens.
+  // A large chunk may leave many tokens, so that smaller chunks precede single
+  // tokens.
   constexpr int64_t smallChunk = 16;
   Value done = span.begin;
   for (int64_t tokens : {chunk, smallChunk, int64_t(1)}) {
@@ -245,8 +244,10 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
   part.output = carried.output;
   for (Value *operand : part.tokenOperands())
     *operand = slice(*operand, span, first, count);
-  ChunkSteps steps(b, part, carried);
-  CarriedValues next = byToken ? steps.emitToken() : steps.emitProducts();
+  ChunkSteps steps(b, part, carried, /*headByHead=*/exact);
+  CarriedValues next = !r.key    ? steps.emitQueries()
+                       : byToken ? steps.emitToken()
+                                 : steps.emitProducts();
   if (!carried.output)
     return next;
   auto from = part.output.getDefiningOp<tensor::ExtractSliceOp>();

@@ -29,7 +29,7 @@ public:
   SmallVector<Value> emit();
 
 private:
-  /// The tokens of one sequence, or of all: a batch of one length.
+  /// The tokens of one sequence, or of a batch of sequences of one length.
   struct Span {
     OpFoldResult batch, batches;
     Value begin, end;
@@ -64,12 +64,17 @@ private:
         b, loc, tensor::getMixedSize(b, loc, x, position));
   }
 
+  /// Of the operands with tokens.
+  Value rows() { return r.key ? r.key : r.query; }
+  OpFoldResult batches() { return tensor::getMixedSize(b, loc, rows(), 0); }
+  Value length() { return dim(rows(), 2); }
+
   OpBuilder &b;
   Location loc;
   Recurrence r;
   int64_t chunk;
   bool byToken;
-  /// The number of tokens of every chunk is known.
+  /// Whether every chunk has a static number of tokens.
   bool exact;
 };
 

@@ -42,37 +42,56 @@ Form mlir::linattn::getVectorForm(ScanOp op) {
   return Form::Token;
 }
 
-StringRef mlir::linattn::whyNoChunkTasks(ScanOp op) {
-  if (StringRef why = whyNot(op, Schedule::ChunkTasks); !why.empty())
-    return why;
+/// Why tasks of one head have no vectors, as a sentence; empty if they have.
+static StringRef whyNoTasks(const Recurrence &r) {
   auto shape = [](Value x) { return cast<ShapedType>(x.getType()); };
-  Type type = getElementTypeOrSelf(op.getState());
+  Type type = getElementTypeOrSelf(r.state.state);
   if (!type.isF32() && !type.isF64())
     return "its state is neither f32 nor f64";
-  int64_t heads = shape(op.getState()).getDimSize(1);
-  if (ShapedType::isDynamic(heads) ||
-      llvm::any_of(ValueRange{op.getQuery(), op.getKey(), op.getValue()},
-                   [&](Value x) { return shape(x).getDimSize(1) != heads; }))
-    return "its operands' head counts differ or are dynamic";
+  for (Value x : {r.state.state, r.query, r.key, r.value, r.output})
+    if (x && shape(x).isDynamicDim(1))
+      return "its operands have dynamic head counts";
   constexpr int64_t multiple = 16;
   for (int64_t dim : {2, 3})
-    if (int64_t size = shape(op.getState()).getDimSize(dim);
+    if (int64_t size = shape(r.state.state).getDimSize(dim);
         ShapedType::isDynamic(size) || size % multiple)
       return "its head sizes are not static multiples of 16";
   return {};
 }
 
-StringRef mlir::linattn::whyNoMatrixUnit(ScanOp op, bool fastProducts) {
-  if (!getElementTypeOrSelf(op.getState()).isF32())
+StringRef mlir::linattn::whyNoChunkTasks(ScanOp op) {
+  StringRef why = whyNot(op, Schedule::ChunkTasks);
+  return why.empty() ? whyNoTasks(Recurrence(op)) : why;
+}
+
+StringRef mlir::linattn::whyNoChunkTasks(StateOp op) {
+  StringRef why = ::linattn::whyNot(Schedule::ChunkTasks, getTraits(op));
+  return why.empty() ? whyNoTasks(Recurrence(op)) : why;
+}
+
+StringRef mlir::linattn::whyNoChunkTasks(ReadOp op) {
+  if (op.getNormalize())
+    return "it has a normaliser";
+  Recurrence r(op);
+  if (r.op.getFeatureMapKind() != FeatureMapKind::Identity)
+    return "it has a feature map";
+  return whyNoTasks(r);
+}
+
+StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
+                                         bool fastProducts) {
+  if (!getElementTypeOrSelf(r.state.state).isF32())
     return "its state is not f32";
   if (fastProducts)
     return {};
-  for (Value tokens : {op.getQuery(), op.getKey(), op.getValue()})
+  for (Value tokens : {r.query, r.key, r.value}) {
+    if (!tokens)
+      continue;
     if (Type type = getElementTypeOrSelf(tokens);
         !type.isBF16() && !type.isF16())
       return "its tokens have more than 16 bits, for which a matrix unit of "
-             "bf16 "
-             "takes six products in place of one";
+             "bf16 takes six products in place of one";
+  }
   return {};
 }
 
@@ -84,7 +103,7 @@ LogicalResult mlir::linattn::verifyForm(ScanOp op, Form form) {
          << stringifyForm(form) << ": " << why;
 }
 
-/// On tensors: is the state that comes in a fill with zero?
+/// On tensors: whether the initial state is a fill with zero.
 static bool startsAtZero(ScanOp op) {
   auto fill = op.getState().getDefiningOp<linalg::FillOp>();
   return !op.getStateIndices() && fill &&
@@ -110,7 +129,7 @@ static bool startsAtZero(ScanOp op) {
   problem.valueSize = size(op.getState(), 3);
   problem.elementBits =
       getElementTypeOrSelf(op.getState()).getIntOrFloatBitWidth();
-  // Packed sequences are as long as they are.
+  // The lengths of packed sequences are unknown.
   problem.tokens =
       op.getCuSeqlens() ? ::linattn::unknownSize : size(op.getKey(), 2);
   problem.startsAtZero = startsAtZero(op);

@@ -29,7 +29,7 @@ namespace {
 /// The tokens that a matrix was packed from.
 struct Origin {
   Type type; ///< Null of what a chunk has computed.
-  /// Whether the numbers are still those of the tokens, up to the exponent.
+  /// Whether the numbers are those of the tokens, up to the exponent.
   bool isExact = true;
 };
 
@@ -100,8 +100,8 @@ private:
     ++numProducts;
   }
 
-  /// Whether a product of the same chunk takes tokens of more than 16 bits: one
-  /// rounded matrix would spoil the others.
+  /// Whether a product of the same chunk takes tokens of more than 16 bits. One
+  /// matrix rounded to 16 bits would lose their accuracy.
   static bool hasWideTokens(Operation *op) {
     auto isWide = [](Value matrix) {
       Origin origin = originOf(matrix);

@@ -60,3 +60,25 @@ func.func @dplr(%q: tensor<1x2x?x16xf32>, %k: tensor<1x2x?x16xf32>, %v: tensor<1
     : (tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x32xf32>, tensor<1x2x?xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>) -> (tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>)
   return %r#0, %r#1 : tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>
 }
+
+// Two heads of queries to a state, and an empty sequence between two others.
+func.func @packed(%q: tensor<1x4x39x32xf32>, %k: tensor<1x2x39x32xf32>, %v: tensor<1x2x39x16xf32>, %g: tensor<1x2x39xf32>, %o: tensor<1x4x39x16xf32>, %s: tensor<3x2x32x16xf32>) -> (tensor<1x4x39x16xf32>, tensor<3x2x32x16xf32>) {
+  %offsets = arith.constant dense<[0, 22, 22, 39]> : tensor<4xi64>
+  %r:2 = linattn.scan %q, %k, %v decay(%g) cu_seqlens(%offsets) into(%o) init(%s) {reverse}
+    : (tensor<1x4x39x32xf32>, tensor<1x2x39x32xf32>, tensor<1x2x39x16xf32>, tensor<1x2x39xf32>, tensor<4xi64>, tensor<1x4x39x16xf32>, tensor<3x2x32x16xf32>) -> (tensor<1x4x39x16xf32>, tensor<3x2x32x16xf32>)
+  return %r#0, %r#1 : tensor<1x4x39x16xf32>, tensor<3x2x32x16xf32>
+}
+
+// Two states to a head of queries and keys.
+func.func @grouped_values(%q: tensor<2x2x?x32xf32>, %k: tensor<2x2x?x32xf32>, %v: tensor<2x4x?x32xf32>, %g: tensor<4xf32>, %b: tensor<2x4x?xf32>, %o: tensor<2x4x?x32xf32>, %s: tensor<2x4x32x32xf32>) -> (tensor<2x4x?x32xf32>, tensor<2x4x32x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s)
+    : (tensor<2x2x?x32xf32>, tensor<2x2x?x32xf32>, tensor<2x4x?x32xf32>, tensor<4xf32>, tensor<2x4x?xf32>, tensor<2x4x?x32xf32>, tensor<2x4x32x32xf32>) -> (tensor<2x4x?x32xf32>, tensor<2x4x32x32xf32>)
+  return %r#0, %r#1 : tensor<2x4x?x32xf32>, tensor<2x4x32x32xf32>
+}
+
+// Attention without a mask: all keys, and then queries of another number.
+func.func @halves(%q: tensor<2x4x?x32xf32>, %k: tensor<2x2x39x32xf32>, %v: tensor<2x2x39x16xf32>, %mk: tensor<2x39xi1>, %o: tensor<2x4x?x16xf32>, %s: tensor<2x2x32x16xf32>) -> (tensor<2x4x?x16xf32>, tensor<2x2x32x16xf32>) {
+  %S = linattn.state %k, %v mask(%mk) init(%s) : (tensor<2x2x39x32xf32>, tensor<2x2x39x16xf32>, tensor<2x39xi1>, tensor<2x2x32x16xf32>) -> tensor<2x2x32x16xf32>
+  %r = linattn.read %q, %S into(%o) {scale = 0.3} : (tensor<2x4x?x32xf32>, tensor<2x2x32x16xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x?x16xf32>
+  return %r, %S : tensor<2x4x?x16xf32>, tensor<2x2x32x16xf32>
+}

@@ -45,3 +45,18 @@ func.func @dplr(%q: tensor<1x1x40x16xbf16>, %k: tensor<1x1x40x16xbf16>, %v: tens
     : (tensor<1x1x40x16xbf16>, tensor<1x1x40x16xbf16>, tensor<1x1x40x32xbf16>, tensor<1x1x40xf32>, tensor<1x1x40x16xbf16>, tensor<1x1x40x16xbf16>, tensor<1x1x40x32xbf16>, tensor<1x1x16x32xf32>) -> (tensor<1x1x40x32xbf16>, tensor<1x1x16x32xf32>)
   return %r#0, %r#1 : tensor<1x1x40x32xbf16>, tensor<1x1x16x32xf32>
 }
+
+// Two heads of queries to a state, and an empty sequence between two others.
+func.func @packed(%q: tensor<1x4x84x32xbf16>, %k: tensor<1x2x84x32xbf16>, %v: tensor<1x2x84x16xbf16>, %g: tensor<1x2x84xf32>, %o: tensor<1x4x84x16xbf16>, %s: tensor<3x2x32x16xf32>) -> (tensor<1x4x84x16xbf16>, tensor<3x2x32x16xf32>) {
+  %offsets = arith.constant dense<[0, 18, 18, 84]> : tensor<4xi64>
+  %r:2 = linattn.scan %q, %k, %v decay(%g) cu_seqlens(%offsets) into(%o) init(%s) {reverse}
+    : (tensor<1x4x84x32xbf16>, tensor<1x2x84x32xbf16>, tensor<1x2x84x16xbf16>, tensor<1x2x84xf32>, tensor<4xi64>, tensor<1x4x84x16xbf16>, tensor<3x2x32x16xf32>) -> (tensor<1x4x84x16xbf16>, tensor<3x2x32x16xf32>)
+  return %r#0, %r#1 : tensor<1x4x84x16xbf16>, tensor<3x2x32x16xf32>
+}
+
+// Attention without a mask: all keys, and then queries of another number.
+func.func @halves(%q: tensor<1x4x32x32xbf16>, %k: tensor<1x2x64x32xbf16>, %v: tensor<1x2x64x16xbf16>, %mk: tensor<1x64xi1>, %o: tensor<1x4x32x16xbf16>, %s: tensor<1x2x32x16xf32>) -> (tensor<1x4x32x16xbf16>, tensor<1x2x32x16xf32>) {
+  %S = linattn.state %k, %v mask(%mk) init(%s) : (tensor<1x2x64x32xbf16>, tensor<1x2x64x16xbf16>, tensor<1x64xi1>, tensor<1x2x32x16xf32>) -> tensor<1x2x32x16xf32>
+  %r = linattn.read %q, %S into(%o) {scale = 0.3} : (tensor<1x4x32x32xbf16>, tensor<1x2x32x16xf32>, tensor<1x4x32x16xbf16>) -> tensor<1x4x32x16xbf16>
+  return %r, %S : tensor<1x4x32x16xbf16>, tensor<1x2x32x16xf32>
+}

@@ -22,16 +22,18 @@ def LinAttnExpandFormPass
     `chunk-size`; a decay per column of the state and Oja's rule, which have no
     chunk form, go token by token, and a remark says why.
 
-    With `tasks`, scans alone are expanded, inside a `scf.forall` over batch elements
-    and heads, and only those that `linattn-lower-chunks-to-vector` takes whole: one
-    head for each state, head sizes that are multiples of 16, no decay per channel,
-    no feature map, no normaliser, no packed sequences. The size of every chunk is
+    With `tasks`, a scan, a state or a read is expanded inside a `scf.forall` over
+    sequences and heads of the state, where `linattn-lower-chunks-to-vector` takes it whole:
+    known head counts, head sizes that are multiples of 16, no decay per channel,
+    no feature map, no normaliser, no pool of states. A batch element is a sequence, or each
+    of the packed ones. Where several heads of queries read one state, a loop in each chunk
+    goes over them. The size of every chunk is
     known there: tokens that are left over are one shorter chunk, or, if their number is
-    dynamic, come in chunks of 16 and then token by token. Other scans stay, and a remark says why.
+    dynamic, come in chunks of 16 and then token by token. Other ops stay, and a remark says why.
 
-    With `matrix-unit`, tasks are made of the scans alone whose products a matrix unit of
-    bf16 gains by: those of 16-bit tokens with a state in f32, under `fast-products` also
-    those of f32 tokens. Their chunks are 64 tokens, 32 under a delta rule or `dplr`, unless
+    With `matrix-unit`, tasks are made of those alone whose products a matrix unit of
+    bf16 gains by: of 16-bit tokens with a state in f32, under `fast-products` also
+    of f32 tokens. Their chunks are 64 tokens, 32 under a delta rule or `dplr`, unless
     their schedule says otherwise.
 
     Before:
@@ -62,9 +64,9 @@ def LinAttnExpandFormPass
     Option<"chunkSize", "chunk-size", "int64_t", /*default=*/"16",
            "Tokens per chunk where the schedule does not say">,
     Option<"tasks", "tasks", "bool", /*default=*/"false",
-           "One task a head, for the scans whose chunks have a lowering to vectors">,
+           "One task a head and sequence, where all chunks have a lowering to vectors">,
     Option<"matrixUnit", "matrix-unit", "bool", /*default=*/"false",
-           "With tasks: only for the scans that a matrix unit gains by">,
+           "With tasks: only where a matrix unit gains by them">,
     Option<"fastProducts", "fast-products", "bool", /*default=*/"false",
            "With matrix-unit: also for those of f32 tokens">
   ];

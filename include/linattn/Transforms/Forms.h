@@ -11,6 +11,7 @@
 
 #include "linattn/Analysis/FormCost.h"
 #include "linattn/Dialect/LinAttn.h"
+#include "linattn/Transforms/Recurrence.h"
 
 namespace mlir::linattn {
 
@@ -25,13 +26,15 @@ std::string whyNotForm(ScanOp op, Form form);
 /// without one the first of state tile, chunk and token that is legal.
 Form getVectorForm(ScanOp op);
 
-/// Why a scan on tensors cannot be tasks of the ops of a chunk that all have a
+/// Why an op on tensors cannot be tasks of the ops of a chunk that all have a
 /// lowering to vectors, as a sentence; empty if it can.
 StringRef whyNoChunkTasks(ScanOp op);
+StringRef whyNoChunkTasks(StateOp op);
+StringRef whyNoChunkTasks(ReadOp op);
 
-/// Why a matrix unit of bf16 brings the tasks of a scan nothing, as a sentence;
-/// empty if it does. `fastProducts` is the option of the passes.
-StringRef whyNoMatrixUnit(ScanOp op, bool fastProducts);
+/// Why a matrix unit of bf16 brings such tasks nothing, as a sentence; empty if
+/// it does. `fastProducts` is the option of the passes.
+StringRef whyNoMatrixUnit(const Recurrence &r, bool fastProducts);
 
 /// Emits "cannot run in form …: …" for an illegal form.
 LogicalResult verifyForm(ScanOp op, Form form);

@@ -79,3 +79,23 @@ func.func @vectors(%x: memref<1x1x32x32xf32>, %y: memref<1x1x5x32xf32>, %p: memr
   linattn.chunk.scores %y, %y into(%r) {summands = array<i64: 1, 1>} : (memref<1x1x5x32xf32>, memref<1x1x5x32xf32>, memref<1x1x5x5xf32>) -> ()
   return
 }
+
+// A state that a loop only reads is packed in front of it, queries within.
+
+// CHECK-LABEL: func.func @kept(
+// CHECK:         vector.interleave
+// CHECK:         scf.for {{.*}}step %c1
+// CHECK:           vector.interleave
+// CHECK-NOT:       vector.interleave
+// CHECK:         return
+func.func @kept(%q: memref<1x1x16x32xf32>, %s: memref<1x1x32x16xf32>, %o: memref<1x4x16x16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %h = %c0 to %c4 step %c1 {
+    %into = memref.subview %o[0, %h, 0, 0] [1, 1, 16, 16] [1, 1, 1, 1] : memref<1x4x16x16xf32> to memref<1x1x16x16xf32, strided<[1024, 256, 16, 1], offset: ?>>
+    linattn.chunk.read %q, %s into(%into) {summands = array<i64: 1, 1>}
+      : (memref<1x1x16x32xf32>, memref<1x1x32x16xf32>, memref<1x1x16x16xf32, strided<[1024, 256, 16, 1], offset: ?>>) -> ()
+  }
+  return
+}

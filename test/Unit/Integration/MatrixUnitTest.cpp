@@ -44,6 +44,9 @@ std::vector<Buffer> runInTiles(const std::string &text,
   auto kernel = compile(text, optionsFor(MatrixUnit::EmulatedAMX, math));
   if (!kernel)
     return {};
+  EXPECT_FALSE(llvm::any_of(kernel->explain(), [](const std::string &remark) {
+    return llvm::StringRef(remark).contains("expand-form: stays a");
+  }));
   std::vector<Buffer> results = run(*kernel, inputs);
   if (hasTiles())
     if (auto real = compile(text, optionsFor(MatrixUnit::AMX, math))) {
@@ -148,7 +151,9 @@ std::vector<ScanCase> makeCases() {
           named("a decay per token").decayed(Decay::Token),
           named("before the own write").decayed(Decay::Token).exclusive(),
           named("delta").delta(),
-          named("gated delta").delta().decayed(Decay::Token)};
+          named("gated delta").delta().decayed(Decay::Token),
+          named("grouped heads").heads(4, 2, 2).tokens(80),
+          named("packed sequences").sequences({0, 70, 70, 200})};
 }
 
 /// Rounding of outputs in bf16 beside the largest of them, and of states in
@@ -188,6 +193,24 @@ TEST(MatrixUnit, ErrsByTheRoundingOfItsOutputs) {
               stateError);
 }
 
+TEST(MatrixUnit, SumsAllKeysWithoutAMask) {
+  for (int64_t heads : {2, 4}) {
+    AttentionCase c = AttentionCase("without a mask")
+                          .type(DType::BF16)
+                          .sizes(64, 64)
+                          .heads(heads, 2, 2)
+                          .tokens(80, 200)
+                          .open(Extents::Static);
+    SCOPED_TRACE(heads);
+    std::vector<Buffer> inputs = c.getInputs();
+    Array expected = c.getExpected(inputs);
+    std::vector<Buffer> results = runInTiles(c.getText(), inputs);
+    ASSERT_EQ(results.size(), 1u);
+    record(c.name, results[0], expected);
+    expectClose(results[0], expected, "o", outputRounding + stateError);
+  }
+}
+
 TEST(MatrixUnit, ErrsByASummandUnderFastMath) {
   checkErrors(
       {named("linear"), named("gated delta").delta().decayed(Decay::Token)},
@@ -220,6 +243,47 @@ TEST(MatrixUnit, KeepsNaNBehindItsToken) {
           ASSERT_EQ(std::isfinite(x.data[i]), std::isfinite(y.data[i])) << i;
       }
     }
+}
+
+/// Where a matrix is not finite, all three products are those of
+/// vectors, bit by bit.
+TEST(MatrixUnit, BranchesToTheBitsOfVectors) {
+  std::string text = R"(
+!rows = tensor<1x1x48x32xf32>
+!square = tensor<1x1x48x48xf32>
+!state = tensor<1x1x32x32xf32>
+!gates = tensor<1x1x48xf32>
+func.func @f(%q: !rows, %k: !rows, %v: !rows, %g: !gates, %s: !state) -> (!rows, !state) {
+  %square = tensor.empty() : !square
+  %rows = tensor.empty() : !rows
+  %p = linattn.chunk.scores %q, %k decay(%g) into(%square) {summands = array<i64: 2, 2>} : (!rows, !rows, !gates, !square) -> !square
+  %o = linattn.chunk.read %q, %s scores(%p) values(%v) into(%v) {summands = array<i64: 2, 2, 2, 2>}
+    : (!rows, !state, !square, !rows, !rows) -> !rows
+  %u = linattn.chunk.update keys(%k) values(%v) decay(%g) into(%s) {summands = array<i64: 2, 2>} : (!rows, !rows, !gates, !state) -> !state
+  return %o, %u : !rows, !state
+})";
+  std::vector<Buffer> inputs;
+  for (uint64_t seed : {1, 2, 3})
+    inputs.emplace_back(DType::F32, randomArray({1, 1, 48, 32}, seed, -1, 1));
+  Array keys = inputs[1].toArray();
+  keys.at({0, 0, 40, 3}) = std::numeric_limits<float>::infinity();
+  inputs[1] = Buffer(DType::F32, keys);
+  inputs.emplace_back(DType::F32, randomArray({1, 1, 48}, 4, -0.1, 0));
+  inputs.emplace_back(DType::F32, randomArray({1, 1, 32, 32}, 5, -1, 1));
+  auto vectors = compile(text, optionsFor(MatrixUnit::None));
+  ASSERT_TRUE(vectors);
+  std::vector<Buffer> expected = run(*vectors, inputs);
+  std::vector<Buffer> results = runInTiles(text, inputs);
+  ASSERT_EQ(results.size(), expected.size());
+  for (auto [x, y] : llvm::zip_equal(results, expected))
+    EXPECT_TRUE(x.isSame(y));
+  // In tiles they have other bits: the branch was taken.
+  keys.at({0, 0, 40, 3}) = 1;
+  inputs[1] = Buffer(DType::F32, keys);
+  expected = run(*vectors, inputs);
+  results = runInTiles(text, inputs);
+  for (auto [x, y] : llvm::zip_equal(results, expected))
+    EXPECT_FALSE(x.isSame(y));
 }
 
 //===----------------------------------------------------------------------===//
