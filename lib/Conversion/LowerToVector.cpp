@@ -155,19 +155,42 @@ static TileShape streamingShape(Value tokens, Value state, TileShape shape,
   return shape;
 }
 
+/// The most tokens of a scan that runs token by token on the state in memory;
+/// null if no number of them does.
+static std::optional<int64_t> mostTokensOnMemory(ScanOp op) {
+  int64_t all = std::numeric_limits<int64_t>::max();
+  if (wantsChunks(op)) {
+    int64_t few = op.getConfig() ? op.getConfig()->getFew() : 0;
+    bool inMemory = !getRule(op).isAdditive() || hasKnownHeads(op);
+    return few && inMemory ? std::optional(few) : std::nullopt;
+  }
+  if (getRule(op).isAdditive() && !wantsTokenForm(op))
+    return std::nullopt;
+  return all;
+}
+
 namespace {
 
 /// The fills of states that their scans, in chunks, start from without reading.
 using ZeroFills = llvm::SmallDenseMap<Operation *, Operation *>;
+/// The memory that scans read their states before the first token from.
+using InitialStates = llvm::SmallDenseMap<Operation *, Value>;
 /// The reads along the values, by the scans that stand for sweeps.
 using ValueReads = llvm::SmallDenseMap<Operation *, ValueRead>;
+
+/// What is known of the states around the scans.
+struct StatesAround {
+  ZeroFills zeroFills;
+  InitialStates initial;
+  ValueReads valueReads;
+};
 
 template <typename OpTy>
 struct ToVector : OpRewritePattern<OpTy> {
   ToVector(MLIRContext *context, int64_t vectorBits, int64_t registers,
-           const ZeroFills &zeroFills, const ValueReads &valueReads)
+           const StatesAround &states)
       : OpRewritePattern<OpTy>(context), vectorBits(vectorBits),
-        registers(registers), zeroFills(zeroFills), valueReads(valueReads) {}
+        registers(registers), states(states) {}
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
@@ -224,13 +247,21 @@ private:
       bool token = wantsTokenForm(op);
       if (token)
         shape = streamingShape(op, shape);
-      return lowerToStateTile(b, op, shape, token);
+      return lowerToStateTile(b, op, shape, token, {},
+                              states.initial.lookup(op));
     }
+    lowerTokens(b, op, shape, {});
+  }
+
+  void lowerTokens(OpBuilder &b, ScanOp op, TileShape shape,
+                   LengthRange range) const {
     // Every vector of a panel has several partial sums, and two panels share
     // the nearest cache: they stay narrow.
-    lowerToTokenTile(b, op,
-                     ::streamingShape(op.getQuery(), op.getState(), shape,
-                                      /*vectors=*/0));
+    shape =
+        ::streamingShape(op.getQuery(), op.getState(), shape, /*vectors=*/0);
+    if (range.to == 1)
+      shape.block = 1;
+    lowerToTokenTile(b, op, shape, range, states.initial.lookup(op));
   }
 
   /// Chunks, and beside them token by token what has few tokens. Each sequence
@@ -241,22 +272,23 @@ private:
     if (config && config.getChunk())
       sizes.chunk = config.getChunk();
     sizes.whole = config ? config.getWhole() : 0;
-    sizes.startsAtZero = zeroFills.contains(op);
+    sizes.startsAtZero = states.zeroFills.contains(op);
     sizes.endsUnused = findStateUse(op).endsUnused;
     int64_t few = config ? config.getFew() : 0;
     if (!few)
-      return lowerToChunkTile(b, op, shape, sizes, {}, valueReads.lookup(op));
+      return lowerToChunkTile(b, op, shape, sizes, {},
+                              states.valueReads.lookup(op));
     if (getRule(op).isAdditive()) {
       // A state tile would copy the state into scratch memory and back.
       bool token = hasKnownHeads(op);
       lowerToStateTile(b, op, token ? streamingShape(op, shape) : shape, token,
-                       {0, few});
+                       {0, few}, states.initial.lookup(op));
     } else {
+      // A single token, which decoding has, needs no copies.
+      lowerTokens(b, op, shape, {0, 1});
+      if (few > 1)
+        lowerTokens(b, op, shape, {2, few});
       LengthRange range{0, few};
-      lowerToTokenTile(b, op,
-                       ::streamingShape(op.getQuery(), op.getState(), shape,
-                                        /*vectors=*/0),
-                       range);
       // Token by token a row is written in parts.
       if (OutputNormOp norm = findEpilogue(op)) {
         TileBuilder tile(b, cast<FeatureMappedOpInterface>(op.getOperation()),
@@ -270,8 +302,7 @@ private:
   }
 
   int64_t vectorBits, registers;
-  const ZeroFills &zeroFills;
-  const ValueReads &valueReads;
+  const StatesAround &states;
 };
 
 /// Maps of whole tokens; those of one element are left to be folded.
@@ -347,8 +378,8 @@ struct LinAttnLowerToVectorPass final
   }
 
   void runOnOperation() override {
-    ValueReads valueReads;
-    if (failed(replaceSweeps(valueReads)))
+    StatesAround states;
+    if (failed(replaceSweeps(states.valueReads)))
       return signalPassFailure();
     // An op whose schedule is refused must not fall back to another one.
     if (getOperation()
@@ -360,18 +391,19 @@ struct LinAttnLowerToVectorPass final
           << llvm::formatv("copies a whole {0}", op.getSource().getType())
                  .str();
     });
-    ZeroFills zeroFills = findZeroFills();
+    states.zeroFills = findZeroFills();
+    states.initial = takeInitialStates();
     RewritePatternSet patterns(&getContext());
     patterns.add<ToVector<ScanOp>, ToVector<StateOp>, ToVector<ReadOp>,
                  ToVector<QuadraticOp>>(&getContext(), vectorBits, registers,
-                                        zeroFills, valueReads);
+                                        states);
     patterns.add<FeatureMapToVector>(&getContext(), vectorBits);
     populateRecurrencePatterns(patterns, vectorBits);
     populateSoftmaxPatterns(patterns, vectorBits, registers);
     patterns.add<OutputNormToVector, CausalConvToVector>(&getContext(),
                                                          vectorBits);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
-    for (auto [scan, fill] : zeroFills)
+    for (auto [scan, fill] : states.zeroFills)
       fill->erase();
     // The kernels have made what these make.
     SmallVector<Operation *> made;
@@ -421,6 +453,33 @@ private:
         fills[op] = fill;
     });
     return fills;
+  }
+
+  /// Copies of initial states are left to the lengths that other schedules run,
+  /// and to sequences without tokens.
+  InitialStates takeInitialStates() {
+    InitialStates initial;
+    getOperation()->walk([&](ScanOp op) {
+      if (!op.hasPureBufferSemantics() || !whyNot(op).empty())
+        return;
+      std::optional<int64_t> most = mostTokensOnMemory(op);
+      InitialCopy copy = findInitialCopy(op);
+      if (!most || !copy.op)
+        return;
+      initial[op] = copy.source;
+      OpBuilder builder(op);
+      LoopBuilder b(builder, op.getLoc());
+      Value tokens = b.dim(op.getKey(), 2);
+      Value others = arith::OrIOp::create(
+          builder, op.getLoc(),
+          b.compare(arith::CmpIPredicate::slt, tokens, b.index(1)),
+          b.compare(arith::CmpIPredicate::sgt, tokens, b.index(*most)));
+      b.ifThen(others, [&] {
+        copy.op->moveBefore(builder.getInsertionBlock(),
+                            builder.getInsertionPoint());
+      });
+    });
+    return initial;
   }
 
   WalkResult verifySchedule(Operation *op) {

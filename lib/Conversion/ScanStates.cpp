@@ -10,7 +10,8 @@
 // it, the schedule may start from zero itself. Where the memory is allocated
 // for the scan alone, it need not write the state that it ends with. Both are
 // found on buffers, where the fill is an op that can be left out; a schedule
-// that knows nothing of it runs the same program with the fill.
+// that knows nothing of it runs the same program with the fill. So it is with
+// the copy of an initial state, which a schedule may read where it lies.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +19,9 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -64,4 +67,58 @@ StateUse mlir::linattn::findStateUse(ScanOp op) {
       isLeftAlone(fill, op))
     use.zeroFill = fill;
   return use;
+}
+
+/// Sizes and addresses of memory, which neither read nor write it.
+static bool isDescription(Operation *user) {
+  if (auto metadata = dyn_cast<memref::ExtractStridedMetadataOp>(user))
+    return metadata.getBaseBuffer().use_empty();
+  return isa<memref::DimOp, memref::ExtractAlignedPointerAsIndexOp>(user);
+}
+
+static bool isEntryArgument(Value memref) {
+  auto argument = dyn_cast<BlockArgument>(memref);
+  return argument &&
+         isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
+}
+
+/// Whether all users of the memory describe it, are `copy` or in it, or come
+/// at `scan` or after it.
+static bool isLeftTo(Value memref, Operation *copy, ScanOp scan) {
+  return llvm::all_of(memref.getUsers(), [&](Operation *user) {
+    Operation *top = scan->getBlock()->findAncestorOpInBlock(*user);
+    return isDescription(user) ||
+           (top && (top == copy || !top->isBeforeInBlock(scan)));
+  });
+}
+
+InitialCopy mlir::linattn::findInitialCopy(ScanOp op) {
+  Value state = op.getState();
+  // Other sequences keep their states; those without tokens are copied too.
+  if (op.getStateIndices() || op.getCuSeqlens())
+    return {};
+  for (Operation *user : state.getUsers()) {
+    Value source;
+    if (auto copy = dyn_cast<memref::CopyOp>(user))
+      source = copy.getSource();
+    else if (auto copy = dyn_cast<linalg::CopyOp>(user))
+      source = copy.getInputs().front();
+    // Arguments are no views of one another, but may be the same memory.
+    if (!source || !isEntryArgument(source) ||
+        source.getType() != state.getType() ||
+        !(isEntryArgument(state) || state.getDefiningOp<memref::AllocOp>()))
+      continue;
+    Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
+    if (!top || !top->isBeforeInBlock(op))
+      continue;
+    // The copy itself, or alone in a branch.
+    auto branch = dyn_cast<scf::IfOp>(top);
+    bool isAlone = branch && user->getParentOp() == branch &&
+                   branch.getElseRegion().empty() &&
+                   branch.thenBlock()->getOperations().size() == 2;
+    if ((top == user || isAlone) && isLeftTo(source, top, op) &&
+        isLeftTo(state, top, op) && llvm::count(op->getOperands(), state) == 1)
+      return {top, source};
+  }
+  return {};
 }

@@ -25,6 +25,19 @@ struct StateUse {
 /// Looks at the users of the state of a scan on buffers.
 StateUse findStateUse(ScanOp op);
 
+/// A copy to the state of a scan that is of no use to anything else.
+struct InitialCopy {
+  /// The copy, or the branch around it that leaves it out where both are the
+  /// same memory; null if there is none.
+  Operation *op = nullptr;
+  Value source;
+};
+
+/// Looks for the copy of an initial state of every sequence. The scan may read
+/// its source in place of the state before the first token, and the copy may
+/// be made as late as right before the scan.
+InitialCopy findInitialCopy(ScanOp op);
+
 } // namespace mlir::linattn
 
 #endif // LINATTN_CONVERSION_SCANSTATES_H

@@ -136,6 +136,16 @@ ScanTask::allocateStaged(int64_t tokens, ArrayRef<Value> others) {
   return staged;
 }
 
+Value ScanTask::stateBefore(Value position) {
+  Value updated = r.state.state;
+  if (!r.initial)
+    return updated;
+  if (lengths.to <= 1 || getConstantIntValue(dim(tokenOperand(), 2)) == 1)
+    return r.initial;
+  Value isFirst = compare(arith::CmpIPredicate::eq, position, task.from);
+  return b.createOrFold<arith::SelectOp>(loc, isFirst, r.initial, updated);
+}
+
 void ScanTask::loadNormalizer(Value z) {
   Value whole = wholeVectors(dim(r.state.state, 2));
   forEach(index(0), whole, shape.lanes, [&](Value d) {

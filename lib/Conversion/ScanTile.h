@@ -179,6 +179,8 @@ public:
   Value columnOf(Value panel) {
     return mul(add(task.firstPanel, panel), index(shape.cols));
   }
+  /// The memory that holds the state before the token at a position.
+  Value stateBefore(Value position);
   /// Copies the normalizer to a row of memory, and back.
   void loadNormalizer(Value z);
   void storeNormalizer(Value z);

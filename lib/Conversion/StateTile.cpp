@@ -189,8 +189,10 @@ static void lowerToStateTile(OpBuilder &b, const Recurrence &r, TileShape shape,
 }
 
 void mlir::linattn::lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape,
-                                     bool tokenForm, LengthRange range) {
+                                     bool tokenForm, LengthRange range,
+                                     Value initial) {
   Recurrence r(op);
+  r.initial = initial;
   OutputNormOp norm = findEpilogue(op);
   if (norm)
     r.output = norm.getOutput();

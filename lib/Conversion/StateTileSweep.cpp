@@ -267,14 +267,17 @@ void StateSweep::sweepTokens(Value panel, Value t, int64_t number) {
     }
     return s;
   };
+  Value before = stateBefore(add(first, t));
   auto sweepInPlace = [&](Value d, ValueRange carriedIn) {
     SmallVector<Value> carried(carriedIn);
     SmallVector<Value> at{task.slot, task.head, d, column};
+    SmallVector<Value> ahead{task.slot, task.head, add(d, index(rowsAhead)),
+                             column};
     if (r.key)
-      prefetchState(r.state.state,
-                    {task.slot, task.head, add(d, index(rowsAhead)), column},
-                    cols);
-    Value s = sweepRow(readOperand(r.state.state, at, cols), d, carried);
+      prefetchState(before, ahead, cols);
+    if (r.key && before != r.state.state)
+      prefetchState(r.state.state, ahead, cols);
+    Value s = sweepRow(readOperand(before, at, cols), d, carried);
     if (r.key)
       writeOperand(s, r.state.state, at);
     return carried;
@@ -283,7 +286,7 @@ void StateSweep::sweepTokens(Value panel, Value t, int64_t number) {
   auto sweepBlock = [&](Value d, ValueRange carriedIn) {
     SmallVector<Value> carried(carriedIn);
     BlockPlace place{{task.slot, task.head}, d, column, cols};
-    Rows lines = readTransposed(r.state.state, place, cols);
+    Rows lines = readTransposed(before, place, cols);
     for (auto [i, line] : llvm::enumerate(lines))
       line = sweepRow(line, add(d, index(i)), carried);
     if (r.key) {

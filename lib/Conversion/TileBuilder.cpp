@@ -128,10 +128,14 @@ void TileBuilder::forEachSpan(Value span, Value tokens,
 void TileBuilder::ifInRange(Value tokens, function_ref<void()> body) {
   if (lengths.isAll())
     return body();
-  Value inside =
-      lengths.isBounded()
-          ? compare(arith::CmpIPredicate::sle, tokens, index(lengths.to))
-          : compare(arith::CmpIPredicate::sge, tokens, index(lengths.from));
+  Value inside;
+  if (lengths.isBounded())
+    inside = compare(arith::CmpIPredicate::sle, tokens, index(lengths.to));
+  if (lengths.from > 0) {
+    Value enough =
+        compare(arith::CmpIPredicate::sge, tokens, index(lengths.from));
+    inside = inside ? arith::AndIOp::create(b, loc, inside, enough) : enough;
+  }
   ifThen(inside, body);
 }
 

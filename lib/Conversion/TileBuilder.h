@@ -35,7 +35,7 @@ struct TileShape {
 };
 
 /// The sequences that a schedule is for, by their own lengths: all of them, or
-/// those of a number of tokens at least or at most.
+/// those of a number of tokens at least, at most, or both.
 struct LengthRange {
   int64_t from = 0;
   int64_t to = std::numeric_limits<int64_t>::max();
@@ -170,9 +170,10 @@ private:
 
 /// The vector schedules: each emits its loops for an op on buffers at the
 /// builder's insertion point. `tokenForm` streams through the state in memory
-/// instead of keeping tiles of it in registers: for a few tokens.
+/// instead of keeping tiles of it in registers: for a few tokens. It reads the
+/// state before the first one from `initial`, if that is given.
 void lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape, bool tokenForm,
-                      LengthRange range = {});
+                      LengthRange range = {}, Value initial = {});
 void lowerToStateTile(OpBuilder &b, StateOp op, TileShape shape,
                       bool tokenForm);
 void lowerToStateTile(OpBuilder &b, ReadOp op, TileShape shape, bool tokenForm);
@@ -195,9 +196,10 @@ struct ValueRead {
 void lowerToChunkTile(OpBuilder &b, ScanOp op, TileShape shape,
                       ChunkSizes sizes, LengthRange range = {},
                       ValueRead valueRead = {});
-/// A rank-1 update token by token, on the state in memory.
+/// A rank-1 update token by token, on the state in memory; the same of
+/// `initial`.
 void lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape,
-                      LengthRange range = {});
+                      LengthRange range = {}, Value initial = {});
 void lowerToQuadraticTile(OpBuilder &b, QuadraticOp op, TileShape shape);
 /// A map of whole tokens.
 void lowerToFeatureTile(OpBuilder &b, FeatureMapOp op, int64_t lanes);

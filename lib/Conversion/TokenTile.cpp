@@ -15,6 +15,9 @@
 //   S ← γ ⊙ S + k (β (w v + r))ᵀ   or + k vᵀ + b rᵀ
 //   o = Sᵀ q                       before or after that
 //
+// The first token may read a state that lies elsewhere, for the copy that would
+// otherwise precede all of this.
+//
 // An element of the state sees the same operations in the same order however
 // many tokens there are: a sequence split anywhere gives the same bits.
 //
@@ -57,7 +60,8 @@ private:
 
   Panel enterPanel(Value number);
   void sweepPanel(const Panel &panel);
-  Value loadRow(const Panel &panel, Value d);
+  Value stateOf(Value t) { return stateBefore(add(first, t)); }
+  Value loadRow(const Panel &panel, Value state, Value d);
   void storeRow(const Panel &panel, Value row, Value d);
   void packToken(Value t);
   void packQueryOf(Value member, Value t);
@@ -65,12 +69,14 @@ private:
   void sweepToken(const Panel &panel, Value t);
   Value readTransition(const Panel &panel, Value t);
   Value valueOf(const Panel &panel, Value t, Value read);
-  void updateRows(const Panel &panel, Value t, Value writtenByKey, Value read);
+  void updateRows(const Panel &panel, Value t, Value writtenByKey, Value read,
+                  bool reads);
+  void prefetchRowOf(const Panel &panel, Value state, Value d);
   void readMember(const Panel &panel, Value t, Value member);
-  SmallVector<Value>
-  reduceRows(SmallVector<Value> initial,
-             function_ref<void(Value, MutableArrayRef<Value>)> body,
-             bool fromLast = false);
+  using RowBody = function_ref<void(Value, Value, MutableArrayRef<Value>)>;
+  SmallVector<Value> reduceRows(const Panel &panel, Value state,
+                                SmallVector<Value> initial, RowBody body,
+                                bool fromLast = false);
   Value sumOf(ArrayRef<Value> partial);
   void write(const Panel &panel, Value sum, Value t, Value member);
 
@@ -122,17 +128,18 @@ void TokenBlock::emit() {
 void TokenBlock::sweepPanel(const Panel &panel) {
   SmallVector<Value> place{task.slot, task.head};
   if (packed.panel)
-    loadPanel(r.state.state, place, panel.column, packed.panel, {});
+    loadPanel(stateBefore(first), place, panel.column, packed.panel, {});
   forEach(count, [&](Value t) { sweepToken(panel, t); });
   if (packed.panel)
     storePanel(r.state.state, place, panel.column, packed.panel, {},
                {task.slot, panel.nextHead}, panel.nextColumn);
 }
 
-Value TokenBlock::loadRow(const Panel &panel, Value d) {
+/// A row of the panel, or of that memory where it is used in place.
+Value TokenBlock::loadRow(const Panel &panel, Value state, Value d) {
   if (packed.panel)
     return loadVector(packed.panel, {d, index(0)}, shape.cols);
-  return readOperand(r.state.state, {task.slot, task.head, d, panel.column},
+  return readOperand(state, {task.slot, task.head, d, panel.column},
                      shape.cols);
 }
 
@@ -199,12 +206,12 @@ void TokenBlock::packFactors(Value token, Value t) {
   });
 }
 
-/// Reduces over the rows of the state; `body` updates the sums of one chain.
-/// Rows past the last whole group go to the first chain.
-SmallVector<Value>
-TokenBlock::reduceRows(SmallVector<Value> initial,
-                       function_ref<void(Value, MutableArrayRef<Value>)> body,
-                       bool fromLast) {
+/// Reduces over the rows of the state; `body`, given a row and its number,
+/// updates the sums of one chain. Rows past the last whole group go to the
+/// first chain.
+SmallVector<Value> TokenBlock::reduceRows(const Panel &panel, Value state,
+                                          SmallVector<Value> initial,
+                                          RowBody body, bool fromLast) {
   size_t sums = initial.size() / chains;
   Value size = dim(r.state.state, 2), last = sub(size, index(1));
   Value whole = mul(div(size, index(chains)), index(chains));
@@ -213,15 +220,19 @@ TokenBlock::reduceRows(SmallVector<Value> initial,
       reduce(index(0), whole, chains, initial,
              [&](Value d, ValueRange carried) -> SmallVector<Value> {
                SmallVector<Value> next(carried);
-               for (int64_t i = 0; i < chains; ++i)
-                 body(rowAt(add(d, index(i))),
+               for (int64_t i = 0; i < chains; ++i) {
+                 Value row = rowAt(add(d, index(i)));
+                 body(row, loadRow(panel, state, row),
                       MutableArrayRef<Value>(next).slice(i * sums, sums));
+               }
                return next;
              });
   return reduce(whole, size, 1, partial,
                 [&](Value d, ValueRange carried) -> SmallVector<Value> {
                   SmallVector<Value> next(carried);
-                  body(rowAt(d), MutableArrayRef<Value>(next).take_front(sums));
+                  Value row = rowAt(d);
+                  body(row, loadRow(panel, state, row),
+                       MutableArrayRef<Value>(next).take_front(sums));
                   return next;
                 });
 }
@@ -232,11 +243,12 @@ Value TokenBlock::sumOf(ArrayRef<Value> partial) {
 
 Value TokenBlock::readTransition(const Panel &panel, Value t) {
   SmallVector<Value> initial(chains, zeros(shape.cols));
-  return sumOf(reduceRows(initial, [&](Value d, MutableArrayRef<Value> sums) {
-    Value s = loadRow(panel, d);
-    Value a = splat(load(packed.transition, {t, d}), shape.cols);
-    sums[0] = fmaVector(a, s, sums[0]);
-  }));
+  return sumOf(reduceRows(panel, stateOf(t), initial,
+                          [&](Value d, Value s, MutableArrayRef<Value> sums) {
+                            Value a = splat(load(packed.transition, {t, d}),
+                                            shape.cols);
+                            sums[0] = fmaVector(a, s, sums[0]);
+                          }));
 }
 
 /// The value written under the key.
@@ -258,27 +270,46 @@ void TokenBlock::sweepToken(const Panel &panel, Value t) {
   Value read = readTransition(panel, t);
   if (exclusive)
     forEachMember([&](Value member) { readMember(panel, t, member); });
-  updateRows(panel, t, valueOf(panel, t, read), read);
-  if (!exclusive && getConstantIntValue(group) != 1)
+  Value writtenByKey = valueOf(panel, t, read);
+  auto readAfter = [&] {
+    updateRows(panel, t, writtenByKey, read, /*reads=*/false);
     forEachMember([&](Value member) { readMember(panel, t, member); });
+  };
+  if (exclusive)
+    return updateRows(panel, t, writtenByKey, read, /*reads=*/false);
+  if (std::optional<int64_t> members = getConstantIntValue(group))
+    return *members == 1 ? updateRows(panel, t, writtenByKey, read,
+                                      /*reads=*/true)
+                         : readAfter();
+  ifThenElse(
+      compare(arith::CmpIPredicate::eq, group, index(1)),
+      [&] { updateRows(panel, t, writtenByKey, read, /*reads=*/true); },
+      readAfter);
 }
 
-/// Decays and writes every row; a single reader reads in the same pass. It goes
-/// from the last row to the first: where a panel is a little larger than what
-/// the nearest cache has room for, since its rows lie far apart, the rows that
-/// were read last are still there.
+/// Prefetches a row of the next panel, and the row that it is written to, if
+/// that lies elsewhere.
+void TokenBlock::prefetchRowOf(const Panel &panel, Value state, Value d) {
+  SmallVector<Value> at{task.slot, panel.nextHead, d, panel.nextColumn};
+  prefetchState(state, at, shape.cols);
+  if (state != r.state.state)
+    prefetchState(r.state.state, at, shape.cols);
+}
+
+/// Decays and writes every row; a single reader `reads` in the same pass. It
+/// goes from the last row to the first: where a panel is a little larger than
+/// what the nearest cache has room for, since its rows lie far apart, the rows
+/// that were read last are still there.
 void TokenBlock::updateRows(const Panel &panel, Value t, Value writtenByKey,
-                            Value read) {
+                            Value read, bool reads) {
   int64_t cols = shape.cols;
-  bool reads = !exclusive && getConstantIntValue(group) == 1;
+  Value state = stateOf(t);
   SmallVector<Value> initial(reads ? chains : 0, zeros(cols));
   SmallVector<Value> sums = reduceRows(
-      initial,
-      [&](Value d, MutableArrayRef<Value> sums) {
+      panel, state, initial,
+      [&](Value d, Value s, MutableArrayRef<Value> sums) {
         if (!packed.panel)
-          prefetchState(r.state.state,
-                        {task.slot, panel.nextHead, d, panel.nextColumn}, cols);
-        Value s = loadRow(panel, d);
+          prefetchRowOf(panel, state, d);
         if (packed.factors)
           s = mulf(s, splat(load(packed.factors, {t, d}), cols));
         s = fmaVector(splat(load(packed.keys, {t, d}), cols), writtenByKey, s);
@@ -297,10 +328,10 @@ void TokenBlock::updateRows(const Panel &panel, Value t, Value writtenByKey,
 /// In the order of `updateRows`: a head has the same bits alone and in a group.
 void TokenBlock::readMember(const Panel &panel, Value t, Value member) {
   SmallVector<Value> initial(chains, zeros(shape.cols));
+  Value state = exclusive ? stateOf(t) : r.state.state;
   Value sum = sumOf(reduceRows(
-      initial,
-      [&](Value d, MutableArrayRef<Value> sums) {
-        Value s = loadRow(panel, d);
+      panel, state, initial,
+      [&](Value d, Value s, MutableArrayRef<Value> sums) {
         Value q = splat(load(packed.queries, {member, t, d}), shape.cols);
         sums[0] = fmaVector(q, s, sums[0]);
       },
@@ -317,8 +348,10 @@ void TokenBlock::write(const Panel &panel, Value sum, Value t, Value member) {
 }
 
 void mlir::linattn::lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape,
-                                     LengthRange range) {
-  ScanTile tile(b, Recurrence(op), shape, /*rowMultiple=*/1, range);
+                                     LengthRange range, Value initial) {
+  Recurrence r(op);
+  r.initial = initial;
+  ScanTile tile(b, r, shape, /*rowMultiple=*/1, range);
   tile.forEachTask(
       tile.index(1), /*spanMultiple=*/0, [&](const ScanTile::Task &number) {
         ScanTask task(tile, number, shape.block);

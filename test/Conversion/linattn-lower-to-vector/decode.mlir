@@ -27,9 +27,9 @@ func.func @add(%q: memref<1x2x1x128xf32>, %o: memref<1x2x1x128xf32>, %s: memref<
 // CHECK: scf.for
 // CHECK-NOT: memref.prefetch
 // CHECK: scf.yield
-// CHECK: memref.prefetch {{.+}}, write, locality<3>, data
 // WIDE: vector.transfer_read {{.+}}, vector<32xf32>
 // NARROW: vector.transfer_read {{.+}}, vector<16xf32>
+// CHECK: memref.prefetch {{.+}}, write, locality<3>, data
 // CHECK: vector.transfer_write
 // CHECK: return
 func.func @delta(%q: memref<1x2x1x128xf32>, %beta: memref<1x2x1xf32>, %o: memref<1x2x1x128xf32>, %s: memref<1x2x128x128xf32>) {

@@ -67,12 +67,17 @@ func.func @kept(%q: memref<1x2x?x64xf32>, %o: memref<1x2x?x64xf32>, %r: memref<1
 
 // -----
 
-// Sequences of up to 4 tokens go one by one, the others in chunks: two loops
-// over all sequences, each for its own.
+// Sequences of one token, of up to 4, which go one by one, and the others in
+// chunks: three loops over all sequences, each for its own.
 
 // CHECK-LABEL: func.func @few(
 // CHECK:         scf.parallel
-// CHECK:           %[[FEW:.+]] = arith.cmpi sle, %{{.+}}, %c4
+// CHECK:           %[[ONE:.+]] = arith.cmpi sle, %{{.+}}, %c1
+// CHECK:           scf.if %[[ONE]] {
+// CHECK:         scf.parallel
+// CHECK:           %[[MOST:.+]] = arith.cmpi sle, %[[LENGTH:.+]], %c4
+// CHECK:           %[[SEVERAL:.+]] = arith.cmpi sge, %[[LENGTH]], %c2
+// CHECK:           %[[FEW:.+]] = arith.andi %[[MOST]], %[[SEVERAL]]
 // CHECK:           scf.if %[[FEW]] {
 // CHECK:         scf.parallel
 // CHECK:           %[[MANY:.+]] = arith.cmpi sge, %{{.+}}, %c5
