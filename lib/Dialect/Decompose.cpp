@@ -12,301 +12,30 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Dialect/Einsum.h"
-#include "linattn/Dialect/FeatureMaps.h"
+#include "DecomposeSteps.h"
+
 #include "linattn/Dialect/LinAttnSoftmax.h"
 #include "linattn/Dialect/MapParameters.h"
 #include "linattn/Dialect/ScanTraits.h"
 #include "linattn/Dialect/Scores.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include <limits>
 
 using namespace mlir;
 using namespace mlir::linattn;
 
-namespace {
+using Steps = DecomposeSteps;
 
-constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
+static constexpr double minusInfinity =
+    -std::numeric_limits<double>::infinity();
 
-/// The keys that a query sees: up to its own position, unmasked, in the prefix,
-/// in the pattern, as far as each is given.
-struct Sight {
-  bool causal = false;
-  Value mask = {}, prefix = {};
-  PatternAttr pattern = {};
-};
-
-Sight sightOf(QuadraticOp op) {
+static Steps::Sight sightOf(QuadraticOp op) {
   return {op.getCausal(), op.getMask(), op.getPrefix(), op.getPatternAttr()};
 }
 
-/// Emits the steps of one op's decomposition.
-class Steps {
-public:
-  Steps(OpBuilder &b, FeatureMappedOpInterface op, Type tokenType)
-      : b(b), loc(op->getLoc()), op(op), tokenType(tokenType),
-        accumulation(getAccumulationType(op)) {}
-
-  OpFoldResult dim(Value value, int64_t index) {
-    return tensor::getMixedSize(b, loc, value, index);
-  }
-  Value zeros(ArrayRef<OpFoldResult> sizes) {
-    return filled(b, loc, sizes, accumulation, 0.0);
-  }
-  Value contract(StringRef subscripts, Value lhs, Value rhs, Value init) {
-    return einsum(b, loc, subscripts, lhs, rhs, init);
-  }
-  /// lhs_i · rhs_j of rows of one head size, [B, H, I, J].
-  Value dotRows(Value lhs, Value rhs, OpFoldResult heads) {
-    return contract("bhik,bhjk->bhij", lhs, rhs,
-                    zeros({dim(lhs, 0), heads, dim(lhs, 2), dim(rhs, 2)}));
-  }
-  Value emptyLike(Value value) {
-    return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value),
-                                   accumulation);
-  }
-
-  /// scale · φ(x), in the accumulation type. `maxOver` is what the maximum of a
-  /// stabilised map is taken over: one token ("bht") or one head ("bh").
-  Value features(Value x, bool stabilised, StringRef maxOver, Scale scale) {
-    bool subtractMax = needsRowMax(op.getFeatureMapKind(), stabilised);
-    SmallVector<Value> inputs{x};
-    std::string subscripts = "bhtk";
-    if (subtractMax) {
-      inputs.push_back(maximum(x, maxOver));
-      subscripts += "," + maxOver.str();
-    }
-    return elementwise(
-        b, loc, subscripts + "->bhtk", inputs, emptyLike(x),
-        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
-          Value value = convertFloat(nested, nestedLoc, args[0], accumulation);
-          if (subtractMax)
-            value = arith::SubFOp::create(nested, nestedLoc, value, args[1]);
-          value = emitFeatureMap(nested, nestedLoc, op, value);
-          return scale.apply(nested, nestedLoc, value);
-        });
-  }
-
-  Value maximum(Value x, StringRef over) {
-    SmallVector<OpFoldResult> sizes;
-    for (size_t i = 0; i < over.size(); ++i)
-      sizes.push_back(dim(x, i));
-    return elementwise(
-        b, loc, "bhtk->" + over.str(), x,
-        filled(b, loc, sizes, accumulation, minusInfinity),
-        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
-          return arith::MaximumFOp::create(
-              nested, nestedLoc,
-              convertFloat(nested, nestedLoc, args[0], accumulation), args[1]);
-        });
-  }
-
-  /// Sets rows of masked tokens to zero, in the accumulation type: keys so that
-  /// they weigh nothing, values because 0 · NaN is not 0.
-  Value maskRows(Value rows, Value mask) {
-    if (!mask)
-      return rows;
-    return elementwise(
-        b, loc, "bhtk,bt->bhtk", {rows, mask}, emptyLike(rows),
-        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
-          Value zero = emitFloat(nested, nestedLoc, accumulation, 0.0);
-          return arith::SelectOp::create(
-              nested, nestedLoc, args[1],
-              convertFloat(nested, nestedLoc, args[0], accumulation), zero);
-        });
-  }
-
-  /// Tk − Tq of scores [B, H, Tq, Tk]: the position of query 0.
-  Value firstPosition(Value scores) {
-    AffineExpr d0, d1;
-    bindDims(b.getContext(), d0, d1);
-    return getValueOrCreateConstantIndexOp(
-        b, loc,
-        affine::makeComposedFoldedAffineApply(
-            b, loc, d0 - d1, {dim(scores, 3), dim(scores, 2)}));
-  }
-
-  /// Softcap and ALiBi's bias of scores [B, H, Tq, Tk].
-  Value adjustScores(QuadraticOp quadratic, Value scores) {
-    if (!adjustsScores(quadratic))
-      return scores;
-    Value shift = firstPosition(scores), slopes = quadratic.getSlopes();
-    SmallVector<Value> inputs{scores};
-    if (slopes)
-      inputs.push_back(slopes);
-    return elementwise(
-        b, loc, slopes ? "bhij,h->bhij" : "bhij->bhij", inputs,
-        emptyLike(scores),
-        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
-          Value i = linalg::IndexOp::create(nested, nestedLoc, 2);
-          Value j = linalg::IndexOp::create(nested, nestedLoc, 3);
-          Value position = arith::AddIOp::create(nested, nestedLoc, i, shift);
-          Value slope =
-              slopes ? convertFloat(nested, nestedLoc, args[1], accumulation)
-                     : Value();
-          return emitAdjustedScore(nested, nestedLoc, quadratic, args[0], slope,
-                                   position, j);
-        });
-  }
-
-  /// Replaces scores by `otherwise` where key j may not be seen by query i:
-  /// j > i + Tk − Tq and not in the prefix, out of the pattern, or masked.
-  Value maskScores(Value scores, const Sight &sight, double otherwise) {
-    Value mask = sight.mask, prefix = sight.prefix;
-    if (!sight.causal && !mask && !sight.pattern)
-      return scores;
-    Value shift =
-        sight.causal || sight.pattern ? firstPosition(scores) : Value();
-    SmallVector<Value> inputs{scores};
-    std::string subscripts = "bhij";
-    if (mask) {
-      inputs.push_back(mask);
-      subscripts += ",bj";
-    }
-    if (prefix) {
-      inputs.push_back(prefix);
-      subscripts += ",b";
-    }
-    return elementwise(
-        b, loc, subscripts + "->bhij", inputs, emptyLike(scores),
-        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
-          Value keep = mask ? args[1] : Value();
-          auto require = [&](Value condition) {
-            keep = keep ? Value(arith::AndIOp::create(nested, nestedLoc, keep,
-                                                      condition))
-                        : condition;
-          };
-          Value position, j;
-          if (shift) {
-            Value i = linalg::IndexOp::create(nested, nestedLoc, 2);
-            j = linalg::IndexOp::create(nested, nestedLoc, 3);
-            position = arith::AddIOp::create(nested, nestedLoc, i, shift);
-          }
-          if (sight.pattern)
-            require(emitSees(nested, nestedLoc, sight.pattern, position, j));
-          if (sight.causal) {
-            Value visible = arith::CmpIOp::create(
-                nested, nestedLoc, arith::CmpIPredicate::sle, j, position);
-            if (prefix) {
-              Value length = arith::IndexCastOp::create(
-                  nested, nestedLoc, b.getIndexType(), args[mask ? 2 : 1]);
-              Value isPrompt = arith::CmpIOp::create(
-                  nested, nestedLoc, arith::CmpIPredicate::slt, j, length);
-              visible =
-                  arith::OrIOp::create(nested, nestedLoc, visible, isPrompt);
-            }
-            require(visible);
-          }
-          Value other =
-              emitFloat(nested, nestedLoc, args[0].getType(), otherwise);
-          return arith::SelectOp::create(nested, nestedLoc, keep, args[0],
-                                         other);
-        });
-  }
-
-  /// Rows [B, H, T] from others of that shape and a sink for each head, the
-  /// last of `body`'s arguments.
-  Value withSinks(Value sinks, ArrayRef<Value> rows,
-                  function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
-    std::string subscripts;
-    for (size_t i = 0; i < rows.size(); ++i)
-      subscripts += "bht,";
-    SmallVector<Value> inputs(rows);
-    inputs.push_back(sinks);
-    Value like = rows.front();
-    Value empty = tensor::EmptyOp::create(
-        b, loc, {dim(like, 0), dim(like, 1), dim(like, 2)}, accumulation);
-    return elementwise(
-        b, loc, subscripts + "h->bht", inputs, empty,
-        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
-          SmallVector<Value> converted(args.drop_back());
-          converted.resize(rows.size());
-          converted.push_back(
-              convertFloat(nested, nestedLoc, args[rows.size()], accumulation));
-          return body(nested, nestedLoc, converted);
-        });
-  }
-
-  /// −Σ_j |p − j| x_ij of [B, H, I, J], with query i at position p.
-  Value sumDistances(Value x) {
-    Value shift = firstPosition(x);
-    return elementwise(
-        b, loc, "bhij->bhi", x, zeros({dim(x, 0), dim(x, 1), dim(x, 2)}),
-        [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
-          Value i = linalg::IndexOp::create(nested, at, 2);
-          Value j = linalg::IndexOp::create(nested, at, 3);
-          Value position = arith::AddIOp::create(nested, at, i, shift);
-          Value distance =
-              emitDistance(nested, at, args[0].getType(), position, j);
-          return arith::SubFOp::create(
-              nested, at, args[1],
-              arith::MulFOp::create(nested, at, args[0], distance));
-        });
-  }
-
-  /// Row sums of [B, H, I, J].
-  Value rowSums(Value rows) {
-    return elementwise(
-        b, loc, "bhij->bhi", rows,
-        zeros({dim(rows, 0), dim(rows, 1), dim(rows, 2)}),
-        [](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
-          return arith::AddFOp::create(nested, nestedLoc, args[0], args[1]);
-        });
-  }
-
-  /// S_1 = S_0 + KᵀV and, with a normalizer, z_1 = z_0 + Σ K.
-  SmallVector<Value> write(Value k, Value v, Value state, Value normalizer) {
-    SmallVector<Value> written{contract("bhtk,bhtv->bhkv", k, v, state)};
-    if (normalizer)
-      written.push_back(elementwise(
-          b, loc, "bhtk->bhk", k, normalizer,
-          [](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
-            return arith::AddFOp::create(nested, nestedLoc, args[0], args[1]);
-          }));
-    return written;
-  }
-
-  /// Divides under `normalize` and writes the destination in the token type.
-  Value
-  finish(Value numerator, Value denominator, Value destination,
-         function_ref<Value(OpBuilder &, Location, Value, Value)> divide) {
-    SmallVector<Value> inputs{numerator};
-    if (denominator)
-      inputs.push_back(denominator);
-    return elementwise(
-        b, loc, denominator ? "bhiv,bhi->bhiv" : "bhiv->bhiv", inputs,
-        destination,
-        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) -> Value {
-          Value value = denominator
-                            ? divide(nested, nestedLoc, args[0], args[1])
-                            : args[0];
-          return convertFloat(nested, nestedLoc, value, tokenType);
-        });
-  }
-
-  Value finishNormalized(Value numerator, Value denominator, Value destination,
-                         std::optional<NormalizeAttr> normalize) {
-    return finish(
-        numerator, denominator, destination,
-        [&](OpBuilder &nested, Location nestedLoc, Value num, Value den) {
-          return emitNormalize(nested, nestedLoc, *normalize, tokenType, num,
-                               den);
-        });
-  }
-
-  OpBuilder &b;
-  Location loc;
-  FeatureMappedOpInterface op;
-  Type tokenType;
-  Type accumulation;
-};
-
-} // namespace
-
-/// Grouped heads are read in place by their number, which has to be known.
+/// Grouped heads are read in place, which needs their static number.
 static LogicalResult checkHeads(Operation *op, ValueRange operands) {
   SmallVector<int64_t> sizes = llvm::map_to_vector(operands, [](Value operand) {
     return cast<ShapedType>(operand.getType()).getDimSize(1);
@@ -326,14 +55,14 @@ static LogicalResult checkHeads(Operation *op, ValueRange operands) {
 // quadratic
 //===----------------------------------------------------------------------===//
 
-/// The row maximum where a sink is one of the scores.
+/// The larger of the row maximum and the sink.
 static Value maximumOfTwo(OpBuilder &b, Location loc, ValueRange args) {
   return arith::MaximumFOp::create(b, loc, args[0], args.back());
 }
 
 /// Σ p + e^(sink − m): args are the sum, the row maximum and the sink.
 static Value sumWithSink(OpBuilder &b, Location loc, ValueRange args) {
-  // As of scores, a row without keys or a sink has maximum −∞.
+  // A row without keys or a sink has maximum −∞, as in `maskScores`.
   Value lowest = emitFloat(b, loc, args[1].getType(), -1e30);
   Value shift = arith::MaximumFOp::create(b, loc, args[1], lowest);
   Value weight = math::ExpOp::create(
@@ -341,8 +70,8 @@ static Value sumWithSink(OpBuilder &b, Location loc, ValueRange args) {
   return arith::AddFOp::create(b, loc, args[0], weight);
 }
 
-/// P = exp(scores − rowmax), o = P V / rowsum(P); rows without a key give 0.
-/// Behind o the log-sum-exp of each row, into `logSum` unless it is null.
+/// P = exp(scores − rowmax), o = P V / rowsum(P). A row without keys gives 0.
+/// The log-sum-exp of each row goes to `logSum` unless it is null.
 static SmallVector<Value> decomposeSoftmax(Steps &steps, QuadraticOp op,
                                            Value scores, Value numeratorInit,
                                            Value logSum) {
@@ -355,7 +84,8 @@ static SmallVector<Value> decomposeSoftmax(Steps &steps, QuadraticOp op,
   Value p = elementwise(
       b, steps.loc, "bhij,bhi->bhij", {scores, rowMax}, steps.emptyLike(scores),
       [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
-        // A row without keys has maximum −∞; a finite one keeps it from NaN.
+        // A row without keys has maximum −∞. A finite one keeps the difference
+        // from being NaN.
         Value lowest = emitFloat(nested, loc, args[1].getType(), -1e30);
         Value shift = arith::MaximumFOp::create(nested, loc, args[1], lowest);
         return math::ExpOp::create(
@@ -428,9 +158,21 @@ FailureOr<SmallVector<Value>> QuadraticOp::decomposeOperation(OpBuilder &b) {
   return decomposeQuadratic(*this, b, /*logSum=*/Value());
 }
 
+/// Keys of spans, and bits of a seed, are read by loops.
+template <typename OpTy>
+static LogicalResult checkSpansAndDropout(OpTy op) {
+  if (!op.getSpans() && !op.getSeed())
+    return success();
+  return op.emitOpError("cannot be decomposed: ")
+         << (op.getSpans() ? "spans of keys" : "dropped weights")
+         << " have no linalg ops yet";
+}
+
 /// P = e^(scores − L), dS = P (dO Vᵀ − D), and five products of them.
 FailureOr<SmallVector<Value>>
 SoftmaxGradientOp::decomposeOperation(OpBuilder &b) {
+  if (failed(checkSpansAndDropout(*this)))
+    return failure();
   QuadraticOp op = createQuadratic(b);
   Steps steps(b, cast<FeatureMappedOpInterface>(op.getOperation()),
               getElementTypeOrSelf(getQuery()));
@@ -486,6 +228,8 @@ SoftmaxGradientOp::decomposeOperation(OpBuilder &b) {
 }
 
 FailureOr<SmallVector<Value>> SoftmaxOp::decomposeOperation(OpBuilder &b) {
+  if (failed(checkSpansAndDropout(*this)))
+    return failure();
   QuadraticOp quadratic = createQuadratic(b);
   FailureOr<SmallVector<Value>> values =
       decomposeQuadratic(quadratic, b, getLogSum());

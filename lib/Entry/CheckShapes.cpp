@@ -56,7 +56,8 @@ static void setResultTypes(func::FuncOp func, TypeRange types) {
       FunctionType::get(func.getContext(), func.getArgumentTypes(), types));
 }
 
-/// Makes `companion` return the sizes of its results and what `checks` need.
+/// Makes `companion` return the sizes of its results and the values of
+/// `checks`.
 static void returnSizes(func::FuncOp companion, ArrayRef<ShapeCheck> checks) {
   SmallVector<Type> types;
   for (func::ReturnOp ret : getReturns(companion)) {
@@ -78,7 +79,7 @@ static void returnSizes(func::FuncOp companion, ArrayRef<ShapeCheck> checks) {
 
 namespace {
 
-/// Where the values of one check stand among the returned ones.
+/// The position of a check's values among the returned ones.
 struct CheckPosition {
   unsigned holds;
   unsigned numSizes;
@@ -113,7 +114,7 @@ static void resolveRemainingDims(func::FuncOp companion) {
   }
 }
 
-/// Drops the checks that simplification has decided, and repeated ones.
+/// Drops repeated checks and those that simplification has decided.
 static SmallVector<std::pair<CheckPosition, std::string>>
 getOpenChecks(ArrayRef<func::ReturnOp> returns, unsigned position,
               ArrayRef<ShapeCheck> checks) {
@@ -135,8 +136,8 @@ getOpenChecks(ArrayRef<func::ReturnOp> returns, unsigned position,
   return open;
 }
 
-/// The ops of `block` that work on tensors for the sake of sizes alone, and
-/// what else the checks do not need: nothing unless a shape depends on data.
+/// The ops of `block` that compute tensors only for their sizes or for none of
+/// the checks. Empty unless a shape depends on data.
 static SmallVector<Operation *>
 getComputation(func::ReturnOp ret,
                ArrayRef<std::pair<CheckPosition, std::string>> checks) {
@@ -166,8 +167,8 @@ getComputation(func::ReturnOp ret,
   return rest;
 }
 
-/// Stores the number of the first failed check and the sizes of its message
-/// from `slot` on. Returns whether there is none.
+/// Stores the number of the first failed check, and from `slot` on the sizes of
+/// its message. Returns whether all checks hold.
 static Value
 storeFailure(ImplicitLocOpBuilder &b, func::ReturnOp ret, Value out,
              int64_t slot,
@@ -188,7 +189,7 @@ storeFailure(ImplicitLocOpBuilder &b, func::ReturnOp ret, Value out,
   store(b, number(-1), slot);
   Value truth = arith::ConstantIntOp::create(b, true, 1);
   Value fails = arith::XOrIOp::create(b, allHold, truth);
-  // Sizes are computed only for the message.
+  // The sizes are computed only for a message.
   auto branch = scf::IfOp::create(b, fails, /*withElseRegion=*/false);
   ImplicitLocOpBuilder then(b.getLoc(), branch.thenBlock()->getTerminator());
   Value zero = number(0), first = number(-1);
@@ -230,7 +231,7 @@ static void storeSizes(func::FuncOp companion, unsigned numSizes,
       if (companion.getBody().hasOneBlock())
         computation = getComputation(ret, open);
       Value allHold = storeFailure(b, ret, out, numSizes, open);
-      // Tensors are not touched before their sizes are known to agree.
+      // The sizes of tensors are checked before the tensors are read.
       if (!computation.empty()) {
         auto branch = scf::IfOp::create(b, allHold, /*withElseRegion=*/false);
         Operation *yield = branch.thenBlock()->getTerminator();
@@ -271,7 +272,7 @@ static LogicalResult addShapesCompanion(func::FuncOp func, RunPasses run,
   returnSizes(companion, checks);
 
   OpPassManager simplify(func::FuncOp::getOperationName());
-  // Arithmetic on whole tensors does not tell its shape.
+  // Elementwise ops on tensors do not implement the reification of shapes.
   simplify.addPass(createConvertElementwiseToLinalgPass());
   simplify.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
   simplify.addPass(createCanonicalizerPass());
@@ -281,7 +282,7 @@ static LogicalResult addShapesCompanion(func::FuncOp func, RunPasses run,
   OpPassManager decide(func::FuncOp::getOperationName());
   decide.addPass(createCanonicalizerPass());
   decide.addPass(createCSEPass());
-  // Sizes that turned out to be the same decide comparisons.
+  // Sizes that are now known to be equal decide comparisons.
   decide.addPass(createCanonicalizerPass());
   decide.addPass(createCSEPass());
   if (failed(run(decide, companion)))

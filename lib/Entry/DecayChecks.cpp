@@ -41,7 +41,7 @@ static SmallVector<std::pair<Value, StringRef>> getDecays(Operation *op) {
   return decays;
 }
 
-/// The value whose elements these are, each of them once.
+/// The value that holds these elements, each of them once.
 static Value getSource(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     bool keepsElements = isa<PermuteOp, tensor::CastOp, tensor::CollapseShapeOp,
@@ -115,7 +115,7 @@ static void addChecks(ImplicitLocOpBuilder &b, Operation *op, Value decay,
   Value rest = first;
   Value one = arith::ConstantIndexOp::create(b, 1);
   for (int64_t d = rank; d-- > 0;) {
-    // An empty tensor has no element to name.
+    // An empty tensor has no element to report.
     Value size = arith::MaxSIOp::create(b, sizes[d], one);
     indices[d] = arith::RemSIOp::create(b, rest, size);
     rest = arith::DivSIOp::create(b, rest, size);

@@ -48,8 +48,8 @@ static LogicalResult checkBoundaryType(func::FuncOp func, Location loc,
                         << "but got " << type;
 }
 
-/// Everything that `func` may call directly or not has a body, and none of it
-/// calls itself: kernels have neither a linker nor a stack of frames.
+/// Verifies that every function that `func` calls, directly or not, has a body,
+/// and that none calls itself: kernels have neither a linker nor a call stack.
 static LogicalResult checkCallees(func::FuncOp func,
                                   SymbolTableCollection &symbols) {
   // Depth-first; `path` holds the functions being visited, `done` the finished.

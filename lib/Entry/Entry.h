@@ -19,26 +19,26 @@ class OpPassManager;
 namespace mlir::linattn {
 
 /// Checks the public functions of `module` and lists them without companions.
-/// The user sees every error at once.
+/// All errors are emitted at once.
 FailureOr<SmallVector<func::FuncOp>> getCheckedEntries(ModuleOp module);
 
 /// Whether `func` computes the result shapes of another function.
 bool isShapesCompanion(func::FuncOp func);
 
-/// The companion of `func`, if it has one already.
+/// The companion of `func`, if present.
 func::FuncOp getShapesCompanion(func::FuncOp func);
 
 /// Runs passes on an operation, as `Pass::runPipeline` does.
 using RunPasses = function_ref<LogicalResult(OpPassManager &, Operation *)>;
 
-/// Which elements a companion looks at, beside sizes: those of offsets and
+/// The elements that a companion reads, beside sizes: those of offsets and
 /// rows, and decays.
 struct CheckedElements {
   bool indices = true, decays = false;
 };
 
 /// `getCheckedEntries`, each with a companion `@NAME__shapes` behind it: the
-/// one it has, or a new one.
+/// existing one, or a new one.
 FailureOr<SmallVector<func::FuncOp>>
 getEntriesWithCompanions(ModuleOp module, RunPasses run,
                          CheckedElements elements = {});

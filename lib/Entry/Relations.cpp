@@ -18,7 +18,7 @@ static RankedTensorType getTensorType(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());
 }
 
-/// Dimensions that run over the same loop are equal.
+/// Dimensions with the same loop are equal.
 static void addLoopRelations(linalg::LinalgOp op, RelationList &list) {
   if (!op.hasPureTensorSemantics())
     return;
@@ -41,7 +41,7 @@ static void addLoopRelations(linalg::LinalgOp op, RelationList &list) {
   }
 }
 
-/// Arithmetic on whole tensors wants equal shapes.
+/// Elementwise ops on tensors require equal shapes.
 static void addElementwiseRelations(Operation *op, RelationList &list) {
   OpOperand *first = nullptr;
   for (OpOperand &operand : op->getOpOperands()) {
@@ -75,7 +75,7 @@ void mlir::linattn::addRelations(Operation *op, RelationList &list) {
     addCastRelations(cast, list);
   else if (OpTrait::hasElementwiseMappableTraits(op))
     addElementwiseRelations(op, list);
-  // The verifier has decided those that types decide.
+  // The verifier has checked the relations of static sizes.
   llvm::erase_if(list.relations, [](const DimRelation &relation) {
     return llvm::none_of(relation.dims, [](const DimRef &ref) {
       RankedTensorType type = getTensorType(ref.value);

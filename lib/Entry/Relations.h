@@ -35,8 +35,8 @@ private:
   llvm::StringSaver texts{allocator};
 };
 
-/// Adds what an op of any dialect demands of its operands' sizes, except what
-/// their types have decided.
+/// Adds the relations between sizes that an op of any dialect requires of its
+/// operands, except those that static types satisfy.
 void addRelations(Operation *op, RelationList &list);
 
 } // namespace mlir::linattn

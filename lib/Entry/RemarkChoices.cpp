@@ -19,7 +19,7 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// Removes an attribute; the strings of the array that it is.
+/// Removes an array attribute and returns its strings.
 static SmallVector<StringRef> takeTexts(func::FuncOp func, StringRef name) {
   SmallVector<StringRef> texts;
   if (auto array = dyn_cast_if_present<ArrayAttr>(func->removeAttr(name)))

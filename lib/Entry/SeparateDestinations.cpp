@@ -22,7 +22,7 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// The tensors an op writes into, or starts to write into.
+/// The tensors that an op overwrites, or that start a chain of writes.
 SmallVector<OpOperand *> overwrittenOperands(Operation *op) {
   SmallVector<OpOperand *> operands;
   auto add = [&](MutableArrayRef<OpOperand> inits) {
@@ -82,7 +82,7 @@ private:
     return argument && argument.getOwner() == &getOperation().front();
   }
 
-  /// The same empty or constant tensor again, in memory of its own.
+  /// A copy of an empty or constant tensor, with memory of its own.
   static Value cloneOf(Operation *source) {
     OpBuilder b(source);
     IRMapping mapping;

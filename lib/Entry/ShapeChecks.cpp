@@ -13,16 +13,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "ShapeChecks.h"
+#include "CheckEmitter.h"
 #include "Relations.h"
-#include "linattn/Dialect/Remarks.h"
 #include "linattn/Entry/EntryLayout.h"
 
 #include "mlir/Dialect/Affine/Transforms/Transforms.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -34,66 +32,6 @@ static RankedTensorType getTensorType(Value value) {
 //===----------------------------------------------------------------------===//
 // Emission
 //===----------------------------------------------------------------------===//
-
-namespace {
-
-class CheckEmitter {
-public:
-  CheckEmitter(func::FuncOp func, bool looksAtIndices)
-      : entry(func.front()), b(func.getLoc(), entry.getTerminator()),
-        looksAtIndices(looksAtIndices) {}
-
-  void visit(Operation *op);
-
-  SmallVector<ShapeCheck> checks;
-
-private:
-  /// Whether the value is there in front of the terminator of the entry block.
-  bool isAvailable(Value value) const {
-    return value.getParentBlock() == &entry;
-  }
-
-  /// Whether the scalar takes no work on tensors to compute.
-  bool isCheap(Value value);
-
-  /// The size of a dimension, from values that are available.
-  FailureOr<Value> getSize(const DimRef &ref);
-
-  /// Whether the op runs at all; null if it always does.
-  FailureOr<Value> getGuard(Operation *op);
-
-  Value emitHolds(const DimRelation &relation, ValueRange sizes);
-  void addCheck(Value holds, ArrayRef<Value> sizes, std::string message,
-                Value guard = {});
-  void checkRelations(Operation *op);
-  void checkSlice(OffsetSizeAndStrideOpInterface op, RankedTensorType type,
-                  Value whole);
-  void checkInserted(tensor::InsertSliceOp op);
-  void checkElements(tensor::ReshapeOp op);
-  void checkSplits(tensor::ExpandShapeOp op);
-  void checkOffsets(Operation *op, Value offsets, DimRef tokens);
-  void checkIndices(ScanOp op);
-
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-    return arith::CmpIOp::create(b, predicate, lhs, rhs);
-  }
-  static void remarkSkipped(Operation *op, StringRef reason) {
-    remark::missed(op->getLoc(), remarkNamed("check-shapes"))
-        << llvm::formatv("the shapes of {0} are not checked: {1}",
-                         op->getName(), reason)
-               .str();
-  }
-
-  Block &entry;
-  ImplicitLocOpBuilder b;
-  const bool looksAtIndices;
-  DenseMap<Value, bool> cheap;
-};
-
-} // namespace
 
 bool CheckEmitter::isCheap(Value value) {
   if (!isAvailable(value) || isa<ShapedType>(value.getType()))
@@ -163,7 +101,7 @@ FailureOr<Value> CheckEmitter::getGuard(Operation *op) {
           return failure();
       Value first = getValueOrCreateConstantIndexOp(b, b.getLoc(), lower);
       Value last = getValueOrCreateConstantIndexOp(b, b.getLoc(), upper);
-      // Mixed types mean a loop over integers beside constants.
+      // Mixed types occur where a loop over integers has constant bounds.
       if (first.getType() != last.getType())
         return failure();
       require(compare(arith::CmpIPredicate::slt, first, last));
@@ -188,7 +126,7 @@ Value CheckEmitter::emitHolds(const DimRelation &relation, ValueRange sizes) {
     Value bothZero = compare(CmpIPredicate::eq, large, zero);
     Value isZero = compare(CmpIPredicate::eq, small, zero);
     Value holds = arith::SelectOp::create(b, isZero, bothZero, divides);
-    // Says nothing new, but folds.
+    // Implied by the others, but it folds.
     Value same = compare(CmpIPredicate::eq, sizes[0], sizes[1]);
     return arith::OrIOp::create(b, same, holds);
   }
@@ -208,7 +146,7 @@ Value CheckEmitter::emitHolds(const DimRelation &relation, ValueRange sizes) {
     return compare(CmpIPredicate::eq, sizes[0], quotient);
   }
   case DimRelationKind::Features: {
-    // Twice the size: the formula has halves.
+    // Compares twice the sizes, since the formula has halves.
     const auto &formula = relation.formula;
     auto times = [&](Value x, Value y) -> Value {
       return arith::MulIOp::create(b, x, y);
@@ -260,7 +198,7 @@ void CheckEmitter::checkRelations(Operation *op) {
       complete = false;
       continue;
     }
-    // Operands of the dialect have names of their own.
+    // Operands of the dialect have names.
     std::string prefix =
         isOurs ? "" : op->getName().getStringRef().str() + ": ";
     addCheck(emitHolds(relation, sizes), sizes,
@@ -270,134 +208,8 @@ void CheckEmitter::checkRelations(Operation *op) {
     remarkSkipped(op, "a size is computed inside a loop or branch");
 }
 
-/// A slice of `whole`, whose type is `type`, ends inside it.
-void CheckEmitter::checkSlice(OffsetSizeAndStrideOpInterface op,
-                              RankedTensorType type, Value whole) {
-  if (op->getBlock() != &entry)
-    return;
-  auto toValue = [&](OpFoldResult value) {
-    return getValueOrCreateConstantIndexOp(b, b.getLoc(), value);
-  };
-  for (auto [dim, offset, size, stride] : llvm::enumerate(
-           op.getMixedOffsets(), op.getMixedSizes(), op.getMixedStrides())) {
-    OpFoldResult parts[] = {offset, size, stride};
-    auto isConstant = [](OpFoldResult part) { return isa<Attribute>(part); };
-    if (llvm::all_of(parts, isConstant) && !type.isDynamicDim(dim))
-      continue;
-    if (!llvm::all_of(parts, [&](OpFoldResult part) {
-          return isConstant(part) || isCheap(cast<Value>(part));
-        }))
-      continue;
-    Value first = toValue(offset), count = toValue(size),
-          step = toValue(stride);
-    Value extent = *getSize({whole, static_cast<int64_t>(dim), ""});
-    Value zero = constant(0);
-    Value last = arith::AddIOp::create(
-        b, first,
-        arith::MulIOp::create(b, arith::SubIOp::create(b, count, constant(1)),
-                              step));
-    using arith::CmpIPredicate;
-    auto both = [&](Value x, Value y) -> Value {
-      return arith::AndIOp::create(b, x, y);
-    };
-    Value inside = both(compare(CmpIPredicate::sge, first, zero),
-                        both(compare(CmpIPredicate::sge, last, zero),
-                             compare(CmpIPredicate::slt, last, extent)));
-    Value isEmpty = compare(CmpIPredicate::eq, count, zero);
-    Value isSize = compare(CmpIPredicate::sge, count, zero);
-    Value holds = both(isSize, arith::OrIOp::create(b, isEmpty, inside));
-    addCheck(holds, {first, count, step, extent},
-             llvm::formatv("{0}: expected a slice inside dimension {1} of size "
-                           "{{3}, but got offset {{0}, size {{1} and stride "
-                           "{{2}",
-                           op->getName().getStringRef(), dim)
-                 .str());
-  }
-}
-
-/// Checks that an inserted tensor has the sizes of its place.
-void CheckEmitter::checkInserted(tensor::InsertSliceOp op) {
-  if (op->getBlock() != &entry)
-    return;
-  llvm::SmallBitVector dropped = op.getDroppedDims();
-  int64_t dim = 0;
-  for (auto [at, size] : llvm::enumerate(op.getMixedSizes())) {
-    if (dropped.test(at))
-      continue;
-    int64_t from = dim++;
-    auto value = dyn_cast<Value>(size);
-    if ((!value && !op.getSourceType().isDynamicDim(from)) ||
-        (value && !isCheap(value)))
-      continue;
-    Value wanted = getValueOrCreateConstantIndexOp(b, b.getLoc(), size);
-    Value got = *getSize({op.getSource(), from, ""});
-    addCheck(compare(arith::CmpIPredicate::eq, wanted, got), {wanted, got},
-             llvm::formatv("tensor.insert_slice: expected dimension {0} of the "
-                           "source to be of size {{0}, but got {{1}",
-                           from)
-                 .str());
-  }
-}
-
-/// A reshaped tensor keeps its number of elements.
-void CheckEmitter::checkElements(tensor::ReshapeOp op) {
-  auto sizes = op.getShape().getDefiningOp<tensor::FromElementsOp>();
-  RankedTensorType type = getTensorType(op.getSource());
-  if (op->getBlock() != &entry || !type)
-    return;
-  if (!sizes || !llvm::all_of(sizes.getElements(),
-                              [&](Value size) { return isCheap(size); }))
-    return remarkSkipped(op, "its shape is computed");
-  Value wanted = constant(1), got = constant(1);
-  for (Value size : sizes.getElements()) {
-    if (!size.getType().isIndex())
-      size = arith::IndexCastOp::create(b, b.getIndexType(), size);
-    wanted = arith::MulIOp::create(b, wanted, size);
-  }
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    got = arith::MulIOp::create(b, got, *getSize({op.getSource(), dim, ""}));
-  addCheck(compare(arith::CmpIPredicate::eq, wanted, got), {wanted, got},
-           "tensor.reshape: expected {0} elements, but got {1}");
-}
-
-/// The name that an op's creator gave it, else its kind.
-static StringRef getSpeakingName(Operation *op) {
-  auto name = op->getLoc()->findInstanceOf<NameLoc>();
-  return name ? name.getName().getValue() : op->getName().getStringRef();
-}
-
-/// A dimension that is split holds as many elements as its parts.
-void CheckEmitter::checkSplits(tensor::ExpandShapeOp op) {
-  if (op->getBlock() != &entry)
-    return;
-  SmallVector<OpFoldResult> parts = op.getMixedOutputShape();
-  for (auto [dim, group] : llvm::enumerate(op.getReassociationIndices())) {
-    if (group.size() < 2 || !op.getSrcType().isDynamicDim(dim))
-      continue;
-    Value product = constant(1);
-    int64_t known = 1;
-    bool cheapParts = true;
-    for (int64_t i : group) {
-      if (auto part = dyn_cast<Value>(parts[i]))
-        cheapParts &= isCheap(part);
-      known *= ShapedType::isDynamic(op.getType().getDimSize(i))
-                   ? 1
-                   : op.getType().getDimSize(i);
-      product = arith::MulIOp::create(
-          b, product, getValueOrCreateConstantIndexOp(b, b.getLoc(), parts[i]));
-    }
-    if (!cheapParts)
-      continue;
-    Value size = *getSize({op.getSrc(), static_cast<int64_t>(dim), ""});
-    addCheck(compare(arith::CmpIPredicate::eq, size, product), {size},
-             llvm::formatv("{0}: expected the size of dimension {1} to be a "
-                           "multiple of {2}, but got {{0}",
-                           getSpeakingName(op), dim, known)
-                 .str());
-  }
-}
-
-/// The offsets of packed sequences start at 0, never decrease and end at T.
+/// Checks that offsets of packed sequences start at 0, never decrease and end
+/// at T.
 void CheckEmitter::checkOffsets(Operation *op, Value offsets,
                                 DimRef tokensDim) {
   if (!offsets || !looksAtIndices)
@@ -412,8 +224,8 @@ void CheckEmitter::checkOffsets(Operation *op, Value offsets,
     return arith::IndexCastOp::create(nested, loc, nested.getIndexType(),
                                       element);
   };
-  // Where, what and after what the offsets first decrease; where is 0 if they
-  // never do. Also the last offset, and 0 where there is none.
+  // The first decrease: position (0 if there is none), value and value before;
+  // also the last offset, 0 if there are none.
   auto loop = scf::ForOp::create(
       b, zero, count, one, ValueRange{zero, zero, zero, zero, zero},
       [&](OpBuilder &nested, Location loc, Value index, ValueRange carried) {
@@ -451,7 +263,7 @@ void CheckEmitter::checkOffsets(Operation *op, Value offsets,
            "{1}");
 }
 
-/// Indices into a pool of states are −1 or rows of it, and no row twice.
+/// Checks that indices into a pool of states are −1 or distinct rows of it.
 void CheckEmitter::checkIndices(ScanOp op) {
   Value indices = op.getStateIndices();
   if (!indices || !looksAtIndices)
@@ -466,8 +278,8 @@ void CheckEmitter::checkIndices(ScanOp op) {
     Value element = tensor::ExtractOp::create(nested, indices, position);
     return arith::IndexCastOp::create(nested, nested.getIndexType(), element);
   };
-  // The last index outside the rows and where it is; the last row that is there
-  // twice, and where.
+  // The last index out of range and its position; the last repeated row and its
+  // position.
   auto loop = scf::ForOp::create(
       b, zero, tensor::DimOp::create(b, indices, 0), one,
       ValueRange{none, none, none, none, none},
@@ -538,7 +350,7 @@ void CheckEmitter::visit(Operation *op) {
 
 SmallVector<ShapeCheck> mlir::linattn::emitShapeChecks(func::FuncOp func,
                                                        bool looksAtIndices) {
-  // Checks are ops too: list what there is before adding to it.
+  // Checks are ops, too: the existing ops are listed before any are added.
   SmallVector<Operation *> ops;
   func.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (op == func)

@@ -13,13 +13,13 @@
 
 namespace mlir::linattn {
 
-/// One thing that the verifier could not decide.
+/// A relation that the verifier could not decide.
 struct ShapeCheck {
-  /// i1.
+  /// i1: whether the relation holds.
   Value holds;
-  /// The sizes that the message shows, of type index.
+  /// The sizes in the message, of type index.
   SmallVector<Value, 4> sizes;
-  /// With `{0}`, `{1}`, … for the sizes.
+  /// The message, with `{0}`, `{1}`, … for the sizes.
   std::string message;
 };
 
@@ -28,7 +28,7 @@ struct ShapeCheck {
 /// function runs.
 SmallVector<ShapeCheck> emitShapeChecks(func::FuncOp func, bool looksAtIndices);
 
-/// The same for decays that are arguments of `func`: no element of them may be
+/// Emits checks that no element of the decays among `func`'s arguments is
 /// positive or NaN.
 SmallVector<ShapeCheck> emitDecayChecks(func::FuncOp func);
 

@@ -74,8 +74,7 @@ private:
     return argument && argument.getOwner() == &getOperation().front();
   }
 
-  /// Whether only the copy reads the source, and no op touches the
-  /// target before it.
+  /// Whether the copy is the source's only reader, and the target's first use.
   bool isUpdate(const Copy &copy) {
     if (!isArgument(copy.source) || !isArgument(copy.target) ||
         copy.source == copy.target ||
@@ -93,7 +92,7 @@ private:
     return true;
   }
 
-  /// Copies unless both are the same memory already.
+  /// Skips the copy if source and target are the same memory.
   static void guard(Copy &copy) {
     OpBuilder b(copy.op);
     Location loc = copy.op->getLoc();

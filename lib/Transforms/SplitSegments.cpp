@@ -74,7 +74,8 @@ private:
     return success();
   }
 
-  /// The scan of one batch element, in a loop over the batch if it is needed.
+  /// The scan of one batch element, in a loop over the batch if there are
+  /// several.
   FailureOr<ScanOp> overOneBatch(IRRewriter &rewriter, ScanOp op) {
     if (cast<ShapedType>(op.getKey().getType()).getDimSize(0) == 1)
       return op;
