@@ -3,12 +3,13 @@
     python examples/sequence_parallel.py --processes=2 --tokens=65536
 
 Every process has one thread. Processes and the single process take turns; times are the
-least of the repetitions. CPU time is what a process computes, without its waits: on a machine
+least of the repetitions, the median ratio is that of their medians. CPU time is what a process computes, without its waits: on a machine
 whose cores are busy it tells what the ratio would be.
 """
 
 import argparse
 import json
+import statistics
 import tempfile
 import time
 
@@ -66,7 +67,7 @@ def measure(rank, path, options):
     def alone(function, *arrays, **options):
         return function(*arrays, **options)
 
-    best, same = dict.fromkeys(("one", "all", "CPU of one", "CPU of a rank"), float("inf")), True
+    times, same = {name: [] for name in ("one", "all", "CPU of one", "CPU of a rank")}, True
     for turn in range(options.repeats + 1):  # the first one compiles
         expected = torch.empty_like(whole[2])
         if rank == 0:
@@ -80,13 +81,16 @@ def measure(rank, path, options):
         most = torch.tensor([cpu_rank], dtype=torch.float64)
         dist.all_reduce(most, dist.ReduceOp.MAX)
         if turn and rank == 0:
-            for name, value in zip(best, (time_one, time_all, cpu_one, most.item())):
-                best[name] = min(best[name], value)
+            for values, value in zip(times.values(), (time_one, time_all, cpu_one, most.item())):
+                values.append(value)
     if rank == 0:
+        best = {name: min(values) for name, values in times.items()}
+        median = {name: statistics.median(values) for name, values in times.items()}
         record = {
             "family": options.family, "form": options.form, "backward": options.backward, "layout": options.layout,
             "processes": options.processes, "tokens": options.tokens, "heads": options.heads, "size": options.size,
             "seconds of one": best["one"], "seconds of all": best["all"], "ratio": best["one"] / best["all"],
+            "median ratio": median["one"] / median["all"],
             "CPU seconds of one": best["CPU of one"], "CPU seconds of a rank": best["CPU of a rank"],
             "numbers sent by rank 0": sent, "messages": parallel.messages // (options.repeats + 1),
             "same bits": same,

@@ -18,10 +18,10 @@ using namespace linattn;
 using namespace linattn::runner;
 using nlohmann::json;
 
-/// The most of anything that a bundle has.
+/// The largest count of anything in a bundle.
 static constexpr size_t kMaxCount = 1 << 16;
 static constexpr size_t kMaxRank = 32;
-/// Pairs of buffers are compared, and loops within loops recurse.
+/// Smaller, because buffers are compared pairwise and nested loops recurse.
 static constexpr size_t kMaxBuffers = 1024;
 static constexpr int kMaxNesting = 64;
 
@@ -98,7 +98,7 @@ private:
     return result;
   }
 
-  /// The number of something of which there are `count`.
+  /// A number below `count`.
   int32_t index(const json &value, size_t count) {
     return static_cast<int32_t>(
         number(value, 0, static_cast<int64_t>(count) - 1));
@@ -115,7 +115,7 @@ private:
       operand.dtype = static_cast<int32_t>(*parsed);
       operand.isScalar = it.value("scalar", false);
       operand.isStrided = it.value("strided", false);
-      // Names of sizes that are not known are for people.
+      // Names of unknown sizes are for readers.
       for (const json &extent : list(it.at("shape")))
         operand.shape.push_back(
             extent.is_string() ? -1 : number(extent, 0, INT64_MAX));
@@ -257,7 +257,7 @@ private:
       Buffer &buffer = buffers[i];
       if (buffer.isConstant())
         continue;
-      // A bundle that does not say so uses it throughout.
+      // Without this field the bundle uses the buffer throughout.
       buffer.last = limit;
       if (items[i].contains("last")) {
         buffer.first =
@@ -293,7 +293,7 @@ private:
                  variant.launches.size());
   }
 
-  /// Loops follow one another, and lie within the one around them.
+  /// Checks that loops follow one another, and lie within the surrounding one.
   void checkNesting(const std::vector<Loop> &loops, size_t next, size_t end,
                     size_t first, size_t last, int depth = 0) {
     if (depth > kMaxNesting)
@@ -359,8 +359,8 @@ private:
 };
 
 /// Deep nesting costs the parser no stack, but recursion over its result. The
-/// depth is counted in the text: a callback of the parser would make it
-/// quadratic in the length of a list.
+/// depth is counted in the text, because a callback of the parser would make
+/// parsing quadratic in the length of a list.
 json parse(std::string_view text) {
   int depth = 0;
   bool inString = false;
@@ -381,8 +381,9 @@ json parse(std::string_view text) {
   return json::parse(text);
 }
 
-/// The manifest as it is read. The destructor of a JSON value allocates where
-/// it has parts, and ends the process where that fails: the parts go first.
+/// The parsed manifest. The destructor of a JSON value with parts allocates,
+/// and ends the process where that fails, so that the parts are destroyed
+/// first.
 struct Manifest {
   explicit Manifest(std::string_view text) : root(parse(text)) {}
   ~Manifest() { takeApart(root); }

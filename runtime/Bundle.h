@@ -21,20 +21,20 @@ struct Operand {
   std::string name;
   int32_t dtype = 0;
   bool isScalar = false;
-  /// The innermost stride need not be 1.
+  /// The innermost stride may differ from 1.
   bool isStrided = false;
-  /// −1 where any extent is accepted.
+  /// −1 for any extent.
   std::vector<int64_t> shape;
   int32_t inPlaceOf = -1;
 };
 
-/// The shapes of results, and what the sizes of arguments must fulfil. Numbers
-/// are those of values.
+/// The shapes of results, and the conditions on the sizes of arguments, as
+/// numbers of values.
 struct ShapeRules {
   Program program;
   std::vector<std::vector<int32_t>> results;
-  /// The value tells which of the messages applies, −1 for none; it shows the
-  /// sizes.
+  /// The value is the number of the message that applies, −1 for none. The
+  /// message contains the sizes.
   int32_t check = -1;
   std::vector<int32_t> sizes;
   std::vector<std::string> messages;
@@ -44,13 +44,15 @@ struct ShapeRules {
 struct KernelArgument {
   enum class Kind : uint8_t { Pointer, I32, I64, Bits, Scalar };
   Kind kind = Kind::Bits;
-  /// Pointer: an operand, or behind those another buffer. Scalar: an operand.
+  /// Pointer: the number of an operand or, counted after the operands, of a
+  /// buffer. Scalar: of an operand.
   int32_t buffer = 0;
-  /// Of I32 and I64; of a pointer, its offset in elements, −1 for none.
+  /// The value of an I32 or I64; for a pointer, its offset in elements, −1 for
+  /// none.
   int32_t value = -1;
   uint64_t bits = 0;
-  /// Bytes that divide the address and these strides, unless the extent that
-  /// goes with one is 0 or 1.
+  /// Bytes that divide the address and these strides, unless the extent of a
+  /// stride is 0 or 1.
   int64_t align = 1;
   struct Dimension {
     int32_t extent, stride;
@@ -66,30 +68,30 @@ struct Launch {
   std::vector<KernelArgument> arguments;
 };
 
-/// Launches that are repeated: `count` of them from `first` on, and the loops
-/// within, the `inner` next ones. Numbers are those of values.
+/// Repeated launches: `count` of them from `first` on, and the next `inner`
+/// loops, which are nested. Numbers are those of values.
 struct Loop {
   int32_t index = 0, lower = 0, upper = 0, step = 0;
   size_t first = 0, count = 0, inner = 0;
-  /// The instructions that an iteration computes anew.
+  /// The instructions to evaluate again in each iteration.
   std::vector<int32_t> variable;
 };
 
-/// Memory besides the operands: a part of the workspace of so many bytes, or
-/// constants, which are there once the kernel has been prepared.
+/// Memory besides the operands: a part of the workspace, or constants, which
+/// exist once the kernel has been prepared.
 struct Buffer {
   int32_t bytes = -1;
   int64_t elementBytes = 1;
-  /// The launches that use it; `last` < `first` for none.
+  /// The first and the last launch that use it; `last` < `first` for none.
   int64_t first = 0, last = 0;
-  /// The buffers before it that are in use together with it.
+  /// Earlier buffers that are in use at the same time.
   std::vector<int32_t> conflicts;
   std::string_view contents;
 
   bool isConstant() const { return bytes < 0; }
 };
 
-/// PTX ends with a null byte.
+/// PTX, with a terminating null byte.
 struct Module {
   std::string_view ptx, cubin;
 };
@@ -98,20 +100,20 @@ struct Module {
 struct Variant {
   /// "sm_90a", "x86-64-v3", "aarch64".
   std::string chip;
-  /// nvvm
+  /// For nvvm.
   Program program;
   std::vector<Module> modules;
   std::vector<Buffer> buffers;
   std::vector<Launch> launches;
-  /// In the order of their first launches, the outer before the inner.
+  /// In the order of their first launches, outer loops first.
   std::vector<Loop> loops;
-  /// cpu: a shared library, and the function in it.
+  /// For cpu: a shared library, and its function.
   std::string_view image;
   std::string symbol;
 };
 
 struct Bundle {
-  /// Checks everything that using it relies on; throws a Failure.
+  /// Checks everything that later reads rely on. Throws a Failure.
   static Bundle parse(std::string file);
 
   Bundle(Bundle &&) = default;
@@ -124,7 +126,7 @@ struct Bundle {
   size_t numArguments = 0;
   std::vector<Operand> operands;
   ShapeRules shapes;
-  /// In the order of preference.
+  /// The best variant first.
   std::vector<Variant> variants;
 
 private:

@@ -24,13 +24,13 @@ using namespace linattn::runtime;
 
 namespace {
 
-/// Lies right before the memory that compiled code sees.
+/// The header of a block, right before the memory that compiled code sees.
 struct Block {
   Block *next;
-  /// The pointer to this block: the list's head or the block before.
+  /// The pointer to this block, in the list's head or in the previous block.
   Block **link;
   void *base;
-  /// From `base` on.
+  /// Bytes from `base` on.
   uint64_t bytes;
 };
 
@@ -40,22 +40,22 @@ struct Guard {
   linattn_call_result result{};
   Guard *outer;
   Watch *watch;
-  /// Compiled code that is left cannot restore it, and longjmp does not.
+  /// longjmp does not restore the mode, so that the call does.
   linattn::FloatMode mode = linattn::getFloatMode();
 };
 
 thread_local Guard *innermost = nullptr;
 
 thread_local ScratchCache scratch;
-/// How often all threads were to give back what they keep, and how often this
-/// one has.
+/// The number of requests that all threads release kept memory, and the number
+/// this thread has served.
 std::atomic<uint64_t> releases{0};
 thread_local uint64_t releasesSeen = 0;
 
 std::atomic<void *(*)(size_t)> allocator{std::malloc};
 std::atomic<void (*)(void *)> releaser{std::free};
 
-/// Scratch is not kept from an allocator of a test, which counts blocks.
+/// A test's allocator counts blocks, so that none of its scratch is kept.
 bool keepsScratch() {
   return allocator.load(std::memory_order_relaxed) == std::malloc;
 }
@@ -75,8 +75,8 @@ void release(const Block &block) {
   scratch.put(block.base, block.bytes);
 }
 
-/// At least `bytes`, which become how many there are. Null where there are
-/// none.
+/// Allocates at least `bytes`, and stores the actual number there. Null if
+/// memory runs out.
 void *allocateBase(uint64_t &bytes) {
   auto *fresh = allocator.load(std::memory_order_relaxed);
   if (bytes < ScratchCache::smallest || fresh != std::malloc)
@@ -91,7 +91,7 @@ void *allocateBase(uint64_t &bytes) {
   return fresh(bytes);
 }
 
-/// Null where there is none.
+/// Null if memory runs out.
 void *allocate(uint64_t bytes, uint64_t alignment) {
   uint64_t extra = sizeof(Block) + alignment;
   if (bytes > static_cast<uint64_t>(PTRDIFF_MAX) - extra)
@@ -126,9 +126,9 @@ void releaseAll(Block *block) {
   }
 }
 
-/// Apart from `callGuarded`: no variable is in a register when setjmp returns
-/// again. The underscore leaves the mask of signals alone, a call of the system
-/// otherwise.
+/// Separate from `callGuarded`, so that no variable is in a register when
+/// setjmp returns again. The variant with an underscore leaves the signal mask
+/// alone, which would take a system call.
 [[gnu::noinline]] void enter(Guard &guard, void (*code)(void *),
                              void *context) {
   if (_setjmp(guard.target) == 0)

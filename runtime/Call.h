@@ -13,19 +13,19 @@
 
 namespace linattn::runtime {
 
-/// Calls `code(context)`, which `leave` may end on this thread. Memory that
-/// the code has allocated and not freed is freed then. No frame between the two
-/// may hold an object with a destructor. `watch` is that of the call.
+/// Calls `code(context)`, which `leave` may end on this thread. Memory that the
+/// code has allocated and not freed is freed then. No frame in between may hold
+/// an object with a destructor. `watch` is that of the call.
 linattn_call_result callGuarded(void (*code)(void *context), void *context,
                                 Watch *watch);
 
-/// Of the innermost `callGuarded` of this thread; null outside.
+/// The watch of the innermost `callGuarded` of this thread; null outside.
 Watch *getWatch();
 
 /// Returns from the innermost `callGuarded` of this thread.
 [[noreturn]] void leave(linattn_call_result result);
 
-/// The first of the failures that several threads report.
+/// The first failure that several threads report.
 class FirstFailure {
 public:
   bool isSet() const { return state.load(std::memory_order_relaxed) != 0; }
@@ -36,7 +36,7 @@ public:
       first = result;
   }
 
-  /// After all threads have been joined.
+  /// Call this after all threads have been joined.
   linattn_call_result get() const { return first; }
 
 private:

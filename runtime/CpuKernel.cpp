@@ -23,13 +23,13 @@ using namespace linattn::runner;
 
 namespace {
 
-/// A file that is gone once it is closed.
+/// A file that disappears when it is closed.
 class ImageFile {
 public:
   explicit ImageFile(std::string_view image) {
     descriptor = memfd_create("linattn-kernel", MFD_CLOEXEC);
     path = "/proc/self/fd/" + std::to_string(descriptor);
-    // Without files in memory, or without a /proc that names them.
+    // Some systems lack files in memory, or a /proc that names them.
     if (descriptor < 0 || access(path.c_str(), R_OK) != 0)
       useFolder();
     write(image);
@@ -70,7 +70,7 @@ private:
   std::string path;
 };
 
-/// A shared library out of memory. Several may be there at once.
+/// A shared library in memory. Several may be loaded at once.
 class Library {
 public:
   explicit Library(std::string_view image);
@@ -94,8 +94,8 @@ private:
     *static_cast<Function **>(find(symbol)) = function;
   }
 
-  /// The loader takes a library for the one that it has under the same name,
-  /// and a descriptor that is closed becomes the name of another image.
+  /// The loader identifies a library by its name, and the name of a closed
+  /// descriptor may become that of another image.
   ImageFile file;
   void *handle = nullptr;
 };
@@ -117,7 +117,7 @@ private:
 } // namespace
 
 Library::Library(std::string_view image) : file(image) {
-  // The code calls it and names no library that has it.
+  // The code calls libm without naming the library.
   static void *math = dlopen("libm.so.6", RTLD_NOW | RTLD_GLOBAL);
   (void)math;
   handle = dlopen(file.getPath(), RTLD_NOW | RTLD_LOCAL);
@@ -137,8 +137,8 @@ Library::Library(std::string_view image) : file(image) {
 // The code for this machine
 //===----------------------------------------------------------------------===//
 
-/// How far the levels of x86-64 go here; a level is its last digit. AArch64 has
-/// one.
+/// The level of x86-64 of this machine, the last digit of its name. AArch64 has
+/// one level.
 static int getLevel() {
 #if defined(__aarch64__)
   return 1;
@@ -198,8 +198,8 @@ CpuKernel::CpuKernel(Bundle parsed) : linattn_kernel(std::move(parsed)) {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// Code takes a byte of a mask for true by its lowest bit or by all of them, as
-/// suits it: other values than 0 and 1 would mean different things.
+/// Compiled code may test the lowest bit of a mask's byte or all of them, so
+/// that values other than 0 and 1 are refused.
 static bool hasOnlyZerosAndOnes(const linattn_view &view, int32_t dim,
                                 const uint8_t *data) {
   if (dim == view.rank)
@@ -238,7 +238,7 @@ void CpuKernel::launch(CallViews &views, void *, size_t, void *stream) const {
     *next++ = 0;
     next = std::copy(view.shape, view.shape + view.rank, next);
     next = std::copy(view.strides, view.strides + view.rank, next);
-    // Code may rely on a unit stride even where there is nothing to step to.
+    // Code may assume a unit stride for extents of 0 and 1, too.
     if (view.rank > 0)
       next[-1] = 1;
   }

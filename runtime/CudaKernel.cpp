@@ -21,24 +21,24 @@ using namespace linattn::runner;
 
 namespace {
 
-// Of the driver's enumerations, what is used here.
+// The values of the driver's enumerations that are used here.
 constexpr int kMaxSharedOptin = 97, kMajor = 75, kMinor = 76;
 constexpr int kMaxDynamicShared = 8;
 constexpr int kInfoLog = 3, kInfoLogBytes = 4, kErrorLog = 5,
               kErrorLogBytes = 6, kOptimization = 7;
 /// Shared memory of a block, in bytes, that needs no attribute.
 constexpr int64_t kSharedWithoutAsking = 48 * 1024;
-/// As device allocations are aligned.
+/// The alignment of device allocations.
 constexpr int64_t kWorkspaceAlignment = 256;
 constexpr int64_t kMaxGrid[3] = {2147483647, 65535, 65535};
 constexpr int64_t kMaxBlock = 1024;
-/// Loops over more launches are damaged.
+/// A bundle with more launches in a loop is damaged.
 constexpr int64_t kMaxIterations = 1 << 24;
 
-/// A device, as the names of chips tell it.
+/// A device, by the name of its chip.
 struct Chip {
   int major = 0, minor = 0;
-  /// sm_90a runs on 9.0 and on nothing else.
+  /// sm_90a runs on 9.0 only.
   bool isExact = false;
 
   static Chip parse(const std::string &name) {
@@ -53,7 +53,7 @@ struct Chip {
     return chip;
   }
 
-  /// PTX for this chip can be compiled for a device.
+  /// Whether PTX for this chip can be compiled for a device.
   bool runsOn(const Chip &device) const {
     bool isSame = major == device.major && minor == device.minor;
     bool isOlder = major < device.major ||
@@ -61,7 +61,7 @@ struct Chip {
     return isExact ? isSame : isOlder;
   }
 
-  /// Its machine code runs on a device.
+  /// Whether its machine code runs on a device.
   bool runsAssembledOn(const Chip &device) const {
     return runsOn(device) && major == device.major;
   }
@@ -73,13 +73,13 @@ struct Loaded {
   CUcontext context = nullptr;
   const Variant *variant = nullptr;
   std::vector<CUmodule> modules;
-  /// One for each launch.
+  /// The function of each launch.
   std::vector<CUfunction> functions;
-  /// One for each buffer: the address of its constants, or 0.
+  /// For each buffer the address of its constants, or 0.
   std::vector<CUdeviceptr> constants;
   const Loaded *next = nullptr;
 
-  /// In its context.
+  /// Frees it in its own context.
   void release(const Driver &driver) const {
     for (CUmodule module : modules)
       driver.cuModuleUnload(module);
@@ -117,7 +117,7 @@ private:
   const Variant &choose(const Chip &device) const;
 
   std::mutex mutex;
-  /// Read without the mutex; entries are added in front, none is taken out.
+  /// Readers take no mutex: entries are added in front, and none is removed.
   std::atomic<const Loaded *> loaded{nullptr};
 };
 
@@ -158,7 +158,7 @@ static CUresult loadImage(const Driver &driver, const char *image,
   return result;
 }
 
-/// The machine code if there is some for this device, else the PTX.
+/// The machine code for this device if the bundle has it, else the PTX.
 static CUmodule loadModule(const Driver &driver, const Module &module,
                            const Chip &chip, const Chip &device) {
   CUmodule handle = nullptr;
@@ -224,7 +224,7 @@ void CudaKernel::prepare() {
   chip.major = getAttribute(driver, device, kMajor);
   chip.minor = getAttribute(driver, device, kMinor);
 
-  // Whatever fails, what there is so far goes again.
+  // Releases what is loaded if a later step fails.
   struct Guard {
     const Driver &driver;
     std::unique_ptr<Loaded> entry = std::make_unique<Loaded>();
@@ -237,7 +237,7 @@ void CudaKernel::prepare() {
   entry.key = scope.getKey();
   entry.context = scope.getContext();
   entry.variant = &choose(chip);
-  // No module is loaded without a place to keep it.
+  // Reserved first, so that every loaded module can be stored.
   entry.modules.reserve(entry.variant->modules.size());
   for (const Module &module : entry.variant->modules)
     entry.modules.push_back(
@@ -324,8 +324,8 @@ private:
   void run(const Driver &driver, const Launch &launch, CUfunction function,
            CUstream stream);
 
-  /// First fit, in the order of the program: what is not in use at once shares
-  /// memory. Launches of a stream follow one another.
+  /// First fit, in the order of the program: buffers that are not in use at
+  /// once share memory, since launches of a stream are ordered.
   void placeBuffers() {
     for (size_t i = 0; i < variant.buffers.size(); ++i) {
       const Buffer &buffer = variant.buffers[i];
@@ -333,7 +333,7 @@ private:
       if (buffer.isConstant() || buffer.last < buffer.first)
         continue;
       uint64_t size = getSize(buffer);
-      // A place that another one takes is left to its end, until none does.
+      // Moves past every conflicting buffer at this place, until there is none.
       for (bool isFree = false; !isFree;) {
         isFree = true;
         for (int32_t other : buffer.conflicts) {
@@ -367,7 +367,7 @@ private:
   const Loaded &entry;
   const linattn_view *views;
   StackArray<int64_t, 512> values;
-  /// Of the buffers in the workspace.
+  /// Offsets of the buffers in the workspace.
   StackArray<uint64_t, 32> offsets;
   uint64_t workspaceBytes = 0, workspaceBase = 0;
 };

@@ -13,7 +13,7 @@
 
 namespace {
 
-/// As DLPack has it, in all of its versions.
+/// The layout of a tensor in all versions of DLPack.
 struct DLTensor {
   void *data;
   int32_t deviceType, deviceId, rank;
@@ -28,8 +28,8 @@ constexpr int kInt = 0, kFloat = 2, kBFloat = 4, kBool = 6;
 
 } // namespace
 
-/// Whether elements of a view are those of a tensor. Integers of 64 bits are
-/// indices too; bytes are truth values.
+/// Whether a view and a tensor have the same element type. 64-bit integers may
+/// be indices, and bytes truth values.
 static bool isSameType(int32_t dtype, const DLTensor &tensor) {
   if (tensor.lanes != 1)
     return false;
@@ -61,7 +61,7 @@ static bool isSameType(int32_t dtype, const DLTensor &tensor) {
   }
 }
 
-/// CUDA's memory, that of the host which it can use, and what it manages.
+/// CUDA's device memory, host memory that it can access, and managed memory.
 static bool isCuda(int32_t deviceType) {
   return deviceType == 2 || deviceType == 3 || deviceType == 13;
 }

@@ -18,7 +18,8 @@ using namespace linattn::runner;
 
 namespace {
 
-/// Entry points as of CUDA 12.0: the oldest driver that loads our PTX.
+/// The version of CUDA whose entry points are used: the oldest driver that
+/// loads our PTX.
 constexpr int kCudaVersion = 12000;
 
 using GetProcAddress = CUresult (*)(const char *name, void **function,
@@ -42,7 +43,7 @@ public:
       return found;
     if (old && old(name, &found, kCudaVersion, 0) == 0 && found)
       return found;
-    // Functions that were replaced long ago have a suffix.
+    // Newer variants of functions have a suffix.
     found = dlsym(library, (std::string(name) + "_v2").c_str());
     return found ? found : dlsym(library, name);
   }

@@ -28,7 +28,7 @@ using CUfunction = struct CUfunc_st *;
 using CUstream = struct CUstream_st *;
 using CUdeviceptr = uint64_t;
 
-/// name, parameters, whether the runner can do without it.
+/// Name, parameters, and whether the function is optional.
 #define LINATTN_CUDA_FUNCTIONS(X)                                              \
   X(cuInit, (unsigned flags), false)                                           \
   X(cuDeviceGet, (CUdevice * device, int ordinal), false)                      \
@@ -62,16 +62,16 @@ using CUdeviceptr = uint64_t;
   X(cuGetErrorString, (CUresult result, const char **text), false)
 
 struct Driver {
-  /// The one of this process; opened and initialised by the first call. Throws
-  /// a Failure, every time, if there is none.
+  /// The driver of this process, opened and initialised by the first call.
+  /// Throws a Failure, every time, if there is none.
   static const Driver &get();
 
 #define LINATTN_DECLARE(name, parameters, optional) CUresult(*name) parameters;
   LINATTN_CUDA_FUNCTIONS(LINATTN_DECLARE)
 #undef LINATTN_DECLARE
 
-  /// Throws unless `result` is success. `call` names the entry point, `log` is
-  /// what else the driver said.
+  /// Throws unless `result` is success. `call` names the entry point, `log`
+  /// holds the driver's further output.
   void check(CUresult result, const char *call,
              const std::string &log = "") const {
     if (result != 0)
@@ -83,12 +83,12 @@ private:
                            const std::string &log) const;
 };
 
-/// The primary context of a device, retained when it is first needed, for as
-/// long as the process lives.
+/// The primary context of a device, retained at first use for as long as the
+/// process lives.
 CUcontext getPrimaryContext(const Driver &driver, int ordinal);
 
 /// The current context for a scope: the thread's own, or the primary one of
-/// device 0 where the thread has none.
+/// device 0 if the thread has none.
 class ContextScope {
 public:
   explicit ContextScope(const Driver &driver);
@@ -96,8 +96,8 @@ public:
   ContextScope(const ContextScope &) = delete;
 
   CUcontext getContext() const { return context; }
-  /// Tells contexts apart, where the driver can also those that come and go at
-  /// one address.
+  /// Identifies the context, where the driver supports it even among contexts
+  /// that were created at the same address.
   uint64_t getKey() const { return key; }
 
 private:

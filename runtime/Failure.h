@@ -14,17 +14,17 @@
 
 namespace linattn::runner {
 
-/// Thrown inside the runner only: the C functions turn it into a value.
+/// Thrown inside the runner only. The C functions turn it into a value.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The same where memory is missing.
+/// The failure of an allocation.
 struct MemoryFailure : Failure {
   using Failure::Failure;
 };
 
-/// The same where a call was ended before it was done.
+/// The failure of a call that ended early.
 struct InterruptedFailure : Failure {
   InterruptedFailure(const std::string &message, bool timedOut)
       : Failure(message), timedOut(timedOut) {}

@@ -23,8 +23,8 @@
 
 namespace linattn {
 
-/// MXCSR or FPCR: rounding, traps, and whether subnormal numbers are zeros. A
-/// machine without such a register has one mode, 0.
+/// MXCSR or FPCR: rounding, traps, and whether subnormal numbers are zeros.
+/// Machines without such a register have one mode, 0.
 using FloatMode = uint64_t;
 
 inline FloatMode getFloatMode() {
@@ -51,7 +51,8 @@ inline void setFloatMode([[maybe_unused]] FloatMode mode) {
 class FloatModeScope {
 public:
   explicit FloatModeScope(FloatMode mode) : former(getFloatMode()) {
-    // Writing the register waits for all arithmetic before it.
+    // Writing the register waits for all earlier arithmetic, so that it is
+    // skipped where possible.
     differs = mode != former;
     if (differs)
       setFloatMode(mode);

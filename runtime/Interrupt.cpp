@@ -31,18 +31,18 @@ namespace {
 /// has passed.
 constexpr int32_t kInterrupt = 1, kExpired = 2;
 
-/// How many interrupts there have been.
+/// The number of interrupts so far.
 std::atomic<uint64_t> interrupts{0};
 
 struct Settings {
   int64_t deadline = 0;
   int32_t (*check)(void) = nullptr;
-  /// The interrupts that it has been asked about.
+  /// The number of interrupts that the thread's check has seen.
   uint64_t seen = 0;
 };
 thread_local Settings settings;
 
-/// Of the thread whose calls interrupts concern.
+/// The settings of the thread whose calls interrupts end.
 std::atomic<const Settings *> interruptible{nullptr};
 
 int64_t now() {
@@ -94,7 +94,7 @@ private:
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, size_t(1) << 17);
-    // Signals are for the threads of the program.
+    // Signals should go to the threads of the program.
     sigset_t all, former;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &former);
@@ -137,7 +137,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   Watch *first = nullptr;
-  /// When the thread looks again, if nothing wakes it.
+  /// The time at which the thread wakes by itself.
   int64_t wakesAt = INT64_MAX;
   bool running = false;
 };
@@ -146,8 +146,9 @@ static Deadlines *deadlines = nullptr;
 
 Deadlines &Deadlines::get() {
   static std::once_flag once;
-  // Never destroyed: its thread outlives static destructors. That of a forked
-  // child is not there, and the lock may be held forever: it starts over.
+  // Never destroyed, because its thread outlives static destructors. A forked
+  // child lacks the thread and may inherit a held lock, so that it starts with
+  // a new object.
   std::call_once(once, [] {
     deadlines = new Deadlines;
     pthread_atfork(nullptr, nullptr, [] { deadlines = new Deadlines; });
@@ -170,7 +171,7 @@ Watch::Watch()
 Watch::~Watch() {
   if (deadline)
     Deadlines::get().remove(*this);
-  // No other call is concerned.
+  // The interrupt has ended this call; later calls start without it.
   if (check && linattn_poll_flag.load(std::memory_order_relaxed) & kInterrupt)
     linattn_poll_flag.fetch_and(~kInterrupt);
 }

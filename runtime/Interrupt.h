@@ -14,13 +14,13 @@
 #include <atomic>
 
 /// Compiled code loads it between chunks, and calls `linattn_poll` where it is
-/// not 0: some call of this process has a reason to end.
+/// not 0, which means that some call of this process is to end.
 extern "C" std::atomic<int32_t> linattn_poll_flag;
 
 namespace linattn::runtime {
 
-/// Ends one call early, on however many threads it runs. Takes the settings
-/// of the thread that makes it.
+/// Ends one call early, on all of its threads. It takes the settings of the
+/// thread that creates it.
 class Watch {
 public:
   Watch();
@@ -31,8 +31,8 @@ public:
   /// Whether the deadline has passed before the call began.
   bool isLate() const;
 
-  /// Why the call is to end, or LINATTN_CALL_DONE. On the caller's thread this
-  /// may ask its check for interrupts.
+  /// Why the call is to end, or LINATTN_CALL_DONE. On the caller's thread, this
+  /// may run the thread's check for interrupts.
   int32_t getReason();
 
 private:
@@ -47,13 +47,14 @@ private:
   /// Of CLOCK_MONOTONIC, in nanoseconds; 0: none.
   int64_t deadline;
   int32_t (*check)(void);
-  /// Tells the caller's thread from others.
+  /// Identifies the caller's thread.
   const void *owner;
-  // For `Deadlines`.
+  // The next entry of `Deadlines`.
   Watch *next = nullptr;
   Watch **link = nullptr;
   bool expired = false;
-  /// No thread waits for the deadline: every poll reads the clock.
+  /// Whether every poll reads the clock, because no thread waits for the
+  /// deadline.
   bool readsClock = false;
 };
 

@@ -51,8 +51,7 @@ static StridedMemory getMemory(const linattn_view &view) {
           view.shape, view.strides};
 }
 
-/// Why it has more elements, or reaches farther, than addresses tell; empty if
-/// it does not.
+/// Why the view cannot be addressed; empty if it can.
 static std::string findTooLarge(const linattn_view &view) {
   Range<const int64_t> shape{view.shape, view.shape + view.rank};
   Range<const int64_t> strides{view.strides, view.strides + view.rank};
@@ -89,7 +88,7 @@ CallViews::CallViews(const Bundle &bundle, const linattn_view *given,
       int64_t step = 1;
       for (int32_t d = views[i].rank; d-- > 0;) {
         next[d] = step;
-        // Where this overflows, the number of bytes does as well.
+        // Where this overflows, the number of bytes overflows as well.
         step = multiplyWrapping(step, views[i].shape[d]);
       }
       views[i].strides = next;

@@ -32,7 +32,7 @@ private:
   T *data;
 };
 
-/// The views of one call, with strides where the caller left them out.
+/// The views of one call. Absent strides are filled in.
 class CallViews {
 public:
   /// Throws a Failure that names the operand unless `count` views fit the
@@ -42,11 +42,12 @@ public:
 
   const linattn_view *get() { return views.get(); }
 
-  /// Writes the extents of all results, one after the other, for sizes that
-  /// the rules of the bundle allow; throws if they do not.
+  /// Writes the extents of all results, one after another. Throws unless the
+  /// sizes satisfy the rules of the bundle.
   void computeShapes(int64_t *extents);
 
-  /// Throws unless the results have these extents and memory of their own.
+  /// Throws unless the results have these extents and do not overlap other
+  /// memory.
   void checkResults(const int64_t *extents);
 
 private:
@@ -65,7 +66,7 @@ std::string describeOperand(const Bundle &bundle, size_t index);
 /// "2x8x?x64", or "scalar" for rank 0.
 std::string formatExtents(const int64_t *extents, size_t rank);
 
-/// The number of extents that all results have together.
+/// The number of extents of all results together.
 size_t countResultExtents(const Bundle &bundle);
 
 } // namespace linattn::runner

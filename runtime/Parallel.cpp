@@ -34,10 +34,10 @@ using namespace linattn::runtime;
 
 namespace {
 
-/// More threads than this are a mistake in a setting, not a machine.
+/// A setting of more threads is a mistake.
 constexpr int32_t kMaxThreads = 1024;
 
-/// Zero: not set by anyone.
+/// Zero: not set.
 std::atomic<int32_t> processSetting{0};
 thread_local int32_t threadSetting = 0;
 thread_local linattn_pool threadPool{};
@@ -46,14 +46,14 @@ thread_local bool insideTask = false;
 int32_t getAvailableCpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  // Respect taskset and container limits, which the plain count ignores.
+  // Respects taskset and container limits, which the plain count ignores.
   if (sched_getaffinity(0, sizeof(set), &set) == 0)
     return std::clamp<int32_t>(CPU_COUNT(&set), 1, kMaxThreads);
   return 1;
 }
 
 /// The number in LINATTN_NUM_THREADS; 0 if it is not set, -1 if it cannot be
-/// read.
+/// parsed.
 int32_t parseSetting(const char *text) {
   if (!text || !*text)
     return 0;
@@ -64,7 +64,7 @@ int32_t parseSetting(const char *text) {
   return static_cast<int32_t>(std::min<long>(value, kMaxThreads));
 }
 
-/// As it was when the first kernel ran.
+/// The setting when the first kernel ran.
 int32_t getEnvironmentSetting() {
   static const int32_t setting =
       parseSetting(std::getenv("LINATTN_NUM_THREADS"));
@@ -76,26 +76,26 @@ int32_t getDefaultThreads() {
   return setting > 0 ? setting : getAvailableCpus();
 }
 
-/// Some of a loop's tasks: those that one thread begins with.
+/// The tasks of a loop that one thread starts with.
 struct alignas(64) Share {
-  /// The first task that no thread has taken.
+  /// The first task that has not been taken.
   std::atomic<int64_t> next{0};
   int64_t end = 0;
 };
 
 struct Pool {
   pthreadpool_t threads = nullptr;
-  /// One for each thread.
+  /// One share for each thread.
   std::unique_ptr<Share[]> shares;
 };
 
 /// The pools of this process. Only one parallel loop runs at a time: a second
-/// caller finds the mutex taken and computes on its own thread instead.
+/// caller finds the mutex locked and computes on its own thread.
 struct Pools {
   std::mutex inUse;
   std::map<int32_t, Pool> byThreads;
 
-  /// Without threads where it cannot be made.
+  /// Returns a pool without threads where it cannot be created.
   Pool &get(int32_t threads) {
     Pool &pool = byThreads[threads];
     if (!pool.shares)
@@ -106,8 +106,8 @@ struct Pools {
   }
 
 private:
-  /// Whether so many threads have memory for their stacks at once: a pool waits
-  /// forever for one that does not start.
+  /// Whether memory for the stacks of that many threads can be had: a pool
+  /// waits forever for a thread that does not start.
   static bool canStart(int32_t threads) {
     std::mutex gate;
     std::vector<pthread_t> started;
@@ -131,7 +131,7 @@ private:
 
 Pools *pools = nullptr;
 
-/// A forked child inherits the pools but not their threads. It starts over and
+/// A forked child inherits the pools without their threads. It starts over and
 /// leaks the old ones, whose locks may be held forever.
 void forgetPools() { pools = new Pools; }
 
@@ -163,12 +163,13 @@ struct Loop {
   int64_t count;
   Share *shares;
   int32_t numShares;
-  /// The caller's: results must not depend on which thread computes them.
+  /// Every thread takes the caller's mode, because results must not depend on
+  /// the thread.
   linattn::FloatMode mode = linattn::getFloatMode();
-  /// Ends the call early.
+  /// The watch that may end the call early.
   Watch *watch = getWatch();
   pthread_t caller = pthread_self();
-  /// Of the first task that was left.
+  /// The failure of the first task that ended early.
   FirstFailure failure;
   std::atomic<int64_t> done{0};
   std::atomic<bool> callerWaits{false};
@@ -183,7 +184,7 @@ struct Loop {
   }
 };
 
-/// Tells the core that this thread spins.
+/// Hints to the core that this thread spins.
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -192,23 +193,23 @@ inline void relax() {
 #endif
 }
 
-/// Where every compiled loop over tasks looks.
+/// The check that every compiled loop makes between tasks.
 void pollBeforeTask() {
   if (linattn_poll_flag.load(std::memory_order_relaxed))
     linattn_poll();
 }
 
-/// The pool would have the caller wait where no interrupt reaches it. Once all
-/// tasks are taken, it waits here for those of other threads.
+/// Waits for the tasks of other threads, once all are taken. The pool's own
+/// wait would not see interrupts.
 void awaitOthers(Loop &loop) {
-  // An interrupt's check may run kernels. The pool is taken.
+  // The check for interrupts may run kernels, while the pool is in use.
   insideTask = true;
   auto isOver = [&] {
     if (linattn_poll_flag.load(std::memory_order_relaxed) && loop.watch)
       loop.watch->getReason();
     return loop.done.load() == loop.count;
   };
-  // Most of the time they are about to end.
+  // The other tasks usually end within this number of spins.
   constexpr int spins = 1 << 17;
   for (int i = 0; i < spins; ++i) {
     if (isOver()) {
@@ -224,8 +225,8 @@ void awaitOthers(Loop &loop) {
   insideTask = false;
 }
 
-// pthreadpool is not built with the thread sanitizer, which cannot see that a
-// loop begins before its tasks and ends after them.
+// pthreadpool is built without the thread sanitizer, which does not see that a
+// loop's tasks run between its start and its end.
 #if defined(__SANITIZE_THREAD__)
 extern "C" void __tsan_acquire(void *address);
 extern "C" void __tsan_release(void *address);
@@ -256,14 +257,14 @@ void runGuarded(Loop &loop, int64_t i) {
   insideTask = outer;
 }
 
-/// Runs the tasks of a share, and then what is left of others.
+/// Runs the tasks of a share, and then the remaining ones of other shares.
 void runShare(void *opaque, size_t number) {
   auto *loop = static_cast<Loop *>(opaque);
   observe(*loop);
   int64_t ended = 0;
   for (int32_t i = 0; i < loop->numShares; ++i) {
     Share &share = loop->shares[(number + i) % loop->numShares];
-    // No number is taken from a share that has none.
+    // The counter of an exhausted share is not incremented.
     while (share.next.load(std::memory_order_relaxed) < share.end) {
       int64_t task = share.next.fetch_add(1, std::memory_order_relaxed);
       if (task >= share.end)
@@ -280,7 +281,8 @@ void runShare(void *opaque, size_t number) {
     awaitOthers(*loop);
 }
 
-/// A loop on threads of the caller of a kernel, who divides the tasks.
+/// Runs a loop on the threads of the kernel's caller, who distributes the
+/// tasks.
 void runOnCallersPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
                       linattn_call_result &result) {
   Loop loop(n, task, ctx, /*shares=*/nullptr, /*numShares=*/0);
@@ -299,8 +301,8 @@ void runOnCallersPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
   result = loop.failure.get();
 }
 
-/// Runs the tasks on the pool and returns true, or false where there is none to
-/// be had. The failure of a task is in `result`.
+/// Runs the tasks on the pool and returns true, or returns false if no pool is
+/// available. `result` receives the failure of a task.
 bool runOnPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
                linattn_call_result &result) {
   auto threads =
@@ -317,12 +319,13 @@ bool runOnPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
       try {
         pool = &shared.get(threads);
       } catch (const std::bad_alloc &) {
-        // Compiled code cannot be unwound. Its own thread remains.
+        // An exception must not reach compiled code. The calling thread
+        // remains.
       }
       if (pool && pool->threads) {
         Loop loop(n, task, ctx, pool->shares.get(), threads);
-        // Idle workers spin for a moment, which makes the next loop start
-        // early; not if that takes the CPU from those who work.
+        // Idle workers spin briefly, so that the next loop starts early, unless
+        // that takes the CPU from working threads.
         static const int32_t cpus = getAvailableCpus();
         uint32_t flags = threads > cpus ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0;
         publish(loop);
@@ -341,7 +344,7 @@ bool runOnPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
 
 void linattn_parallel_for(int64_t n, void (*task)(void *ctx, int64_t i),
                           void *ctx) {
-  // No object that needs to be destroyed: frames like this one are left.
+  // No object with a destructor: frames like this one are left by longjmp.
   linattn_call_result result{};
   if (runOnPool(n, task, ctx, result)) {
     if (result.status != LINATTN_CALL_DONE)

@@ -10,7 +10,7 @@
 
 using namespace linattn::runner;
 
-/// Wraps around like the machine, without undefined behaviour.
+/// Wraps around without undefined behaviour.
 static int64_t wrap(uint64_t value) { return static_cast<int64_t>(value); }
 
 static int64_t divide(int64_t a, int64_t b) {

@@ -15,7 +15,7 @@
 namespace linattn::runner {
 
 /// The operations of a formula, on 64 bits. All wrap around, and products
-/// report that they did; a quotient by 0 is 0.
+/// report overflow; a quotient by 0 is 0.
 enum class Operation : uint8_t {
   Const,
   Size,   ///< of dimension b of operand a
@@ -55,10 +55,11 @@ struct Instruction {
 struct Program {
   std::vector<Instruction> instructions;
 
-  /// `values` has room for one number per instruction. False if a product does
-  /// not fit in 64 bits: what depends on it is not what was meant.
+  /// `values` has room for one number per instruction. Returns false if a
+  /// product overflows 64 bits, which makes the values that depend on it
+  /// invalid.
   bool evaluate(const linattn_view *views, int64_t *values) const;
-  /// Those of these numbers alone.
+  /// Evaluates only the instructions in the list.
   void evaluate(const linattn_view *views, const std::vector<int32_t> &some,
                 int64_t *values) const;
   /// The instructions that depend on value `index`, in order.

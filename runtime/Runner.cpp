@@ -23,7 +23,7 @@ struct linattn_error {
   linattn_error_kind kind;
 };
 
-/// The error for a lack of memory for an error: never freed.
+/// The preallocated error for failing to allocate an error. Never freed.
 static linattn_error noMemory{"no memory", LINATTN_ERROR_OUT_OF_MEMORY};
 
 static linattn_error *makeError(const char *message, linattn_error_kind kind) {
@@ -34,7 +34,7 @@ static linattn_error *makeError(const char *message, linattn_error_kind kind) {
   }
 }
 
-/// Runs `body`; what it throws becomes an error.
+/// Runs `body` and turns what it throws into an error.
 template <typename Body>
 static linattn_error *guard(Body body) {
   try {
@@ -98,7 +98,7 @@ linattn_error *linattn_kernel_load_file(const char *path,
     std::ostringstream file;
     if (stream)
       file << stream.rdbuf();
-    // An empty file sets a bit of `file` alone.
+    // An empty file sets the failbit of `file` only.
     if (!stream)
       fail(std::string(path) + ": cannot be read: " + std::strerror(errno));
     try {
@@ -232,7 +232,7 @@ linattn_error *linattn_device_enter(int32_t ordinal, int32_t *entered) {
     driver.check(driver.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
     if (context)
       driver.check(driver.cuCtxGetDevice(&device), "cuCtxGetDevice");
-    // Without a context calls take device 0 by themselves.
+    // Without a context, calls select device 0 themselves.
     if (device == ordinal)
       return;
     driver.check(driver.cuCtxPushCurrent(getPrimaryContext(driver, ordinal)),

@@ -29,20 +29,20 @@ namespace linattn::runtime {
 
 class ScratchCache {
 public:
-  /// malloc keeps smaller blocks itself.
+  /// malloc caches smaller blocks itself.
   static constexpr size_t smallest = size_t(64) << 10;
-  /// Of all blocks of a thread: what the gradient of a delta rule holds at a
-  /// time for 4096 tokens of 8 heads of 128 numbers.
+  /// The bound for all blocks of a thread: the memory of the gradient of a
+  /// delta rule for 4096 tokens of 8 heads of 128 numbers.
   static constexpr size_t most = size_t(256) << 20;
 
   ~ScratchCache() {
     clear();
-    // Destructors of other objects of the thread may run kernels.
+    // Destructors of other objects of the thread may still run kernels.
     isClosed = true;
   }
 
-  /// The smallest block of at least `bytes` bytes, unless it is more than twice
-  /// as large. Its size is in `bytes` then; null if there is none.
+  /// The smallest kept block of at least `bytes` bytes, and at most twice as
+  /// many. Stores its size in `bytes`. Null if there is none.
   void *take(size_t &bytes) {
     size_t best = count;
     for (size_t i = 0; i < count; ++i)
@@ -57,7 +57,7 @@ public:
     return block.memory;
   }
 
-  /// Takes a block of malloc; those that were freed first make room.
+  /// Keeps a block of malloc. The oldest blocks are freed to make room.
   void put(void *memory, size_t bytes) {
     if (bytes < smallest || bytes > most || isClosed)
       return std::free(memory);
@@ -97,7 +97,7 @@ private:
     std::free(memory);
   }
 
-  /// The one that was freed first stands first.
+  /// Ordered by the time of freeing, oldest first.
   Block blocks[slots] = {};
   size_t count = 0, total = 0;
   bool isClosed = false;

@@ -59,6 +59,9 @@ def reference():
     lines = ["# Reference", "", "The named families are [a page of their own](generated/Families.md).", ""]
     for heading, module, names in MODULES:
         lines += [f"## {heading}", ""]
+        if module == "linattn.feature_maps":
+            lines += ["The other maps of whole tokens in [the compiler's table](generated/LinAttnDialect.md) have "
+                      "functions that are made of it.", ""]  # fmt: skip
         for name in names or public(module):
             lines += [f"::: {module}.{name}", ""]
     return "\n".join(lines)

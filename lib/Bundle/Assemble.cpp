@@ -17,8 +17,8 @@
 
 using namespace linattn::detail;
 
-/// Runs `program` with `options` on a file that holds `input`; returns what it
-/// writes to another one, whose name follows the options.
+/// Runs `program` with `options` on a file with the contents `input`. Returns
+/// the contents of its output file, whose name follows the options.
 static llvm::Expected<std::string>
 runOnFiles(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> options,
            llvm::StringRef input) {

@@ -16,12 +16,13 @@
 
 namespace linattn::detail {
 
-/// The machine code that `ptxas` makes of PTX; an error holds what it said.
+/// Runs `ptxas` on PTX and returns the machine code. An error holds the
+/// program's output.
 llvm::Expected<std::string>
 assemblePTX(llvm::StringRef ptx, llvm::StringRef chip, llvm::StringRef ptxas);
 
-/// The shared library that `linker`, a program like ld, makes of an object.
-/// Undefined symbols stay undefined.
+/// Links an object to a shared library by `linker`, a program compatible with
+/// ld. Undefined symbols stay undefined.
 llvm::Expected<std::string> linkShared(llvm::StringRef object,
                                        llvm::StringRef linker);
 

@@ -30,7 +30,7 @@ namespace json = llvm::json;
 
 namespace {
 
-/// Notes the ops that have a schedule, before they become kernels.
+/// Records the ops that have a schedule, before they become kernels.
 class ScheduleWatcher : public mlir::PassInstrumentation {
 public:
   explicit ScheduleWatcher(json::Array &rules) : rules(rules) {}
@@ -97,7 +97,7 @@ std::string findUndefined(llvm::StringRef ptx) {
   return rest.take_until([](char c) { return c == '(' || isspace(c); }).str();
 }
 
-/// A CPU of a bundle; makes its code generator ready.
+/// The machine of a chip's name. Initializes its code generator.
 Machine getMachineOf(llvm::StringRef chip) {
   if (chip != "aarch64")
     return {chip.str()};
@@ -108,7 +108,7 @@ Machine getMachineOf(llvm::StringRef chip) {
   return {"generic", "aarch64-linux-gnu"};
 }
 
-/// Compiles one function for one chip after the other.
+/// Compiles one function for several chips in turn.
 class BundleCompiler {
 public:
   BundleCompiler(llvm::StringRef text, llvm::StringRef entry,
@@ -129,7 +129,7 @@ public:
     for (const ValueInfo &info : signature.results)
       operands.push_back(
           describe(info, /*isResult=*/true, interface.shapes.names[next++]));
-    // As InnermostStride::Tokens, that of the pipeline for a GPU, has it.
+    // The strides of InnermostStride::Tokens, as the GPU pipeline assumes.
     for (json::Value &it : operands) {
       json::Object &operand = *it.getAsObject();
       if (!isCpu && !operand.get("scalar") &&
@@ -161,7 +161,7 @@ private:
     return llvm::Error::success();
   }
 
-  /// Shapes and names are the same, whatever the machine.
+  /// Shapes and names do not depend on the machine.
   llvm::Error takeInterface(Session &session, Signature signature) {
     auto shapes = translateShapes(session.getModule(), signature);
     if (!shapes)
@@ -235,7 +235,7 @@ private:
     };
     if (llvm::Error error = session.run(toLoops, nullptr))
       return error;
-    // Here the shapes still are arithmetic on sizes.
+    // At this point, shapes are still arithmetic on sizes.
     if (llvm::Error error = takeInterface(session, std::move(signature)))
       return error;
     if (llvm::Error error = session.run(toLLVM, nullptr))
@@ -265,7 +265,7 @@ private:
     json::Array modules;
     for (auto binary : module.getOps<mlir::gpu::BinaryOp>()) {
       auto object = llvm::cast<mlir::gpu::ObjectAttr>(binary.getObjects()[0]);
-      // The driver wants a null byte behind the text.
+      // The driver requires a terminating null.
       std::string ptx =
           object.getObject().getValue().rtrim(llvm::StringRef("\0", 1)).str();
       if (std::string called = findUndefined(ptx); !called.empty())
@@ -302,8 +302,7 @@ private:
 
 } // namespace
 
-/// "sm_" and a number, perhaps followed by a letter; the levels of x86-64, and
-/// AArch64.
+/// "sm_", a number, and possibly a letter; the levels of x86-64; AArch64.
 static bool isChip(llvm::StringRef chip, BundleOptions::Target target) {
   if (target == BundleOptions::Target::CPU)
     return chip == "x86-64-v2" || chip == "x86-64-v3" || chip == "x86-64-v4" ||

@@ -19,10 +19,10 @@ namespace linattn::detail {
 /// Collects blobs, and puts them behind a manifest.
 class BundleWriter {
 public:
-  /// The number by which the manifest calls the blob.
+  /// Returns the blob's number in the manifest.
   int64_t addBlob(std::string blob);
 
-  /// Adds "blobs" to the manifest and writes the whole file.
+  /// Adds "blobs" to the manifest and returns the whole file.
   std::string write(llvm::json::Object manifest);
 
 private:

@@ -17,8 +17,8 @@
 using namespace linattn;
 using namespace linattn::detail;
 
-/// A library that is loaded from memory finds no symbols of the one that loads
-/// it: `linattn_<name>` of the runtime is called through the pointer
+/// A library that is loaded from memory cannot import symbols of its loader. It
+/// calls `linattn_<name>` of the runtime through the pointer
 /// `linattn_host_<name>`.
 static void callThroughPointer(llvm::Module &module, llvm::StringRef name) {
   llvm::IRBuilder<> b(module.getContext());
@@ -38,7 +38,7 @@ static void callThroughPointer(llvm::Module &module, llvm::StringRef name) {
   llvm::CallInst *result =
       b.CreateCall(function->getFunctionType(),
                    b.CreateLoad(b.getPtrTy(), pointer), arguments);
-  // The function itself now reads the pointer.
+  // The function itself now loads the pointer.
   result->setAttributes(function->getAttributes());
   function->removeFnAttr(llvm::Attribute::Memory);
   if (result->getType()->isVoidTy())
@@ -47,7 +47,7 @@ static void callThroughPointer(llvm::Module &module, llvm::StringRef name) {
     b.CreateRet(result);
 }
 
-/// The flag is one of the library that loads the image, too: found through the
+/// The flag is a variable of the loader, too, and is reached through the
 /// pointer `linattn_host_poll_flag`.
 static void readFlagThroughPointer(llvm::Module &module) {
   llvm::IRBuilder<> b(module.getContext());

@@ -16,8 +16,8 @@
 
 namespace linattn::detail {
 
-/// The shared library for a module of the LLVM dialect and that CPU.
-/// Besides the entry it shows the pointers `linattn_host_parallel_for`,
+/// The shared library for a module of the LLVM dialect and that CPU. It exports
+/// the entry and the pointers `linattn_host_parallel_for`,
 /// `linattn_host_allocate` and `linattn_host_free`, which its loader sets to
 /// functions like those of linattn-c/Runtime.h. The entry is called by
 /// `linattn_call` alone.

@@ -41,8 +41,8 @@ int64_t Formulas::add(llvm::StringRef operation,
 }
 
 int64_t Formulas::index(int64_t lower, int64_t upper) {
-  // The number of the loop tells it from others with the same bounds; the last
-  // operand is for bounds of values alone.
+  // The number distinguishes loops with the same bounds. The last operand is
+  // the upper bound, for bounds of values alone.
   int64_t number = add("index", {lower, numLoops++});
   entries[number].operands = {lower, upper};
   return number;
@@ -71,7 +71,7 @@ int64_t Formulas::bound(int64_t value, bool above) {
     return -1;
   int64_t lhs = bound(entry.operands[0], above);
   int64_t rhs = bound(entry.operands[1], operation == "sub" ? !above : above);
-  // The smaller of two is bounded by either.
+  // Either operand bounds the smaller of the two.
   if (operation == "min" && above && (lhs < 0 || rhs < 0))
     return std::max(lhs, rhs);
   return lhs < 0 || rhs < 0 ? -1 : add(operation, {lhs, rhs});
@@ -154,8 +154,7 @@ bool Formulas::take(Operation *op) {
                                    : integer.getValue().getSExtValue()));
     return true;
   }
-  // All of them keep the number, whatever their widths: none is small enough to
-  // lose bits of a size.
+  // These casts keep the number: every width holds all bits of a size.
   if (isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtUIOp>(op)) {
     int64_t number = lookup(op->getOperand(0));
     bind(op->getResult(0), number);

@@ -33,29 +33,28 @@ public:
   int64_t address(int64_t operand) { return add("address", {operand}); }
   int64_t add(llvm::StringRef operation, llvm::ArrayRef<int64_t> operands);
 
-  /// The number that the next loop counts, from the value `lower` to below
+  /// The induction variable of the next loop, from the value `lower` to below
   /// `upper`.
   int64_t index(int64_t lower, int64_t upper);
 
-  /// A value that is at least `value` in every iteration of all loops, and that
-  /// none of them changes; −1 where nothing is known.
+  /// A loop-invariant value that is at least `value` in every iteration; −1 if
+  /// none is known.
   int64_t boundAbove(int64_t value) { return bound(value, /*above=*/true); }
 
-  /// The value of an expression whose symbols have these values.
+  /// The value of an affine expression with these values for its symbols.
   int64_t affine(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> symbols);
 
-  /// Takes an op on integers; false if it is none that formulas know.
+  /// Adds an op on integers. Returns false if formulas cannot express it.
   bool take(mlir::Operation *op);
 
   void bind(mlir::Value value, int64_t number) { numbers[value] = number; }
-  /// −1 if it is unbound.
+  /// The number of a value; −1 if it is unbound.
   int64_t lookup(mlir::Value value) const {
     auto it = numbers.find(value);
     return it == numbers.end() ? -1 : it->second;
   }
 
-  /// Operands that are asked to have the same size somewhere, as pairs of
-  /// (operand, dimension).
+  /// Operands that must have the same size, as pairs of (operand, dimension).
   using Dim = std::pair<int64_t, int64_t>;
   llvm::ArrayRef<std::pair<Dim, Dim>> getEqualSizes() const {
     return equalSizes;
@@ -67,7 +66,7 @@ private:
   struct Entry {
     std::string operation;
     llvm::SmallVector<int64_t, 3> operands;
-    /// Differs between iterations of a loop.
+    /// Whether the value differs between iterations of a loop.
     bool isVariable = false;
   };
 

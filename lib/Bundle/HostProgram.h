@@ -17,13 +17,13 @@
 
 namespace linattn::detail {
 
-/// The program of an entry's companion: "values", the shapes of "results",
-/// and the "check" with its "sizes" and "messages", as docs/Runtime.md has
-/// them. Without a companion the shapes are those of the signature.
+/// The program of an entry's companion: "values", the shapes of "results", and
+/// the "check" with its "sizes" and "messages" (docs/Runtime.md). Without a
+/// companion, the shapes are those of the signature.
 struct ShapeProgram {
   llvm::json::Object rules;
-  /// For every operand and dimension that is not static the name of its size;
-  /// sizes that must be equal share one.
+  /// The name of every dynamic size, by operand and dimension. Sizes that must
+  /// be equal share a name.
   std::vector<std::vector<std::string>> names;
 };
 llvm::Expected<ShapeProgram> translateShapes(mlir::ModuleOp module,
@@ -31,7 +31,7 @@ llvm::Expected<ShapeProgram> translateShapes(mlir::ModuleOp module,
 
 /// The launches of an entry on buffers in device memory: "values", "buffers"
 /// and "launches". `modules` are the names of the kernels' modules, in order;
-/// constants become blobs. Host code that is more than that is an error.
+/// constants become blobs. Other host code is an error.
 llvm::Expected<llvm::json::Object>
 translateLaunches(mlir::func::FuncOp func, const Signature &signature,
                   llvm::ArrayRef<std::string> modules, BundleWriter &writer);

@@ -23,16 +23,17 @@ namespace json = llvm::json;
 
 namespace {
 
-/// A memref on the host, in numbers of values.
+/// A memref on the host, in terms of formulas.
 struct View {
-  /// An operand, or behind those another buffer.
+  /// The number of an operand, or of another buffer, counted after the
+  /// operands.
   int64_t buffer = 0;
-  /// In elements; −1 for 0.
+  /// The offset in elements; −1 for 0.
   int64_t offset = -1;
   SmallVector<int64_t> extents, strides;
 };
 
-/// Turns the ops of an entry into data, one by one.
+/// Translates the ops of an entry to data, one by one.
 class LaunchTranslator {
 public:
   LaunchTranslator(func::FuncOp func, const Signature &signature,
@@ -89,7 +90,7 @@ private:
     for (Operation &op : block.without_terminator())
       if (!visit(op)) {
         std::string name = op.getName().getStringRef().str();
-        // The innermost op says it.
+        // The innermost op has reported the error.
         if (!isReported)
           problem =
               name + (problem.empty() ? " in the host code" : ": " + problem);
@@ -99,7 +100,7 @@ private:
     return true;
   }
 
-  /// A loop over launches: those of its body, which follow one another.
+  /// Launches in a loop run one after another.
   bool visit(scf::ForOp loop) {
     int64_t lower = formulas.lookup(loop.getLowerBound());
     int64_t upper = formulas.lookup(loop.getUpperBound());
@@ -125,8 +126,8 @@ private:
     return true;
   }
 
-  /// Launches of the branch that is not taken have empty grids, and what has an
-  /// empty grid is not launched.
+  /// Launches of the branch that is not taken get empty grids, which are not
+  /// launched.
   bool visit(scf::IfOp branch) {
     int64_t condition = formulas.lookup(branch.getCondition());
     if (condition < 0)
@@ -156,7 +157,7 @@ private:
     return true;
   }
 
-  /// Blocks along x, none where the branch is not taken.
+  /// The number of blocks along x; 0 if the branch is not taken.
   int64_t guard(int64_t blocks) {
     return active < 0
                ? blocks
@@ -240,7 +241,7 @@ private:
       return false;
     int64_t bytes = formulas.constant(getElementBytes(type));
     for (int64_t extent : extents) {
-      // In a loop, what the largest iteration needs.
+      // In a loop, the maximum over its iterations.
       int64_t most = formulas.boundAbove(extent);
       if (most < 0)
         return fail("a buffer whose size no formula bounds");
@@ -339,7 +340,7 @@ private:
     return true;
   }
 
-  /// The verifier has seen to it that what is collapsed is contiguous.
+  /// The verifier has checked that the collapsed dimensions are contiguous.
   bool visit(memref::CollapseShapeOp reshape) {
     auto it = views.find(reshape.getSrc());
     if (it == views.end())
@@ -379,7 +380,7 @@ private:
     return true;
   }
 
-  /// The number of a kernel's module, and the kernel's name.
+  /// Records the number of a kernel's module, and the kernel's name.
   bool addKernel(SymbolRefAttr kernel, json::Object &launch) {
     const auto *module =
         llvm::find(modules, kernel.getRootReference().getValue());
@@ -404,8 +405,8 @@ private:
     return pointer;
   }
 
-  /// Tells which launches use a buffer: others may have its memory before and
-  /// behind. A buffer used in a loop lives from the loop's start to its end.
+  /// Records the launches that use a buffer, whose memory other buffers may
+  /// share before and after. A buffer used in a loop lives for the whole loop.
   void addLifetimes() {
     for (auto [i, buffer] : llvm::enumerate(buffers)) {
       json::Object &object = *buffer.getAsObject();
@@ -413,7 +414,7 @@ private:
         continue;
       Lifetime lifetime = lifetimes.lookup(getNumOperands() + i);
       bool isUsed = lifetime.first <= lifetime.last;
-      // The outer loops come first.
+      // Outer loops come first.
       for (const json::Value &value : loops) {
         const json::Object &loop = *value.getAsObject();
         int64_t first = *loop.getInteger("first");
@@ -467,7 +468,7 @@ private:
       return json::Object{{"i64", view.strides[arg.getDim()]}};
     json::Object pointer = makePointer(view);
     pointer["align"] = arg.getAlign();
-    // All but the innermost, which is 1.
+    // All strides but the innermost, which is 1.
     json::Array strides;
     for (size_t d = 0; d + 1 < view.strides.size(); ++d)
       strides.push_back(json::Array{view.extents[d], view.strides[d]});
@@ -512,8 +513,8 @@ private:
     return true;
   }
 
-  /// As the lowering of `gpu.func` takes its arguments: of a memref the fields
-  /// of its descriptor.
+  /// Translates an operand in the convention of `gpu.func`: a memref becomes
+  /// the fields of its descriptor.
   bool translate(Value operand, json::Array &args) {
     auto it = views.find(operand);
     if (it == views.end())
@@ -560,7 +561,7 @@ private:
     int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
   };
   llvm::DenseMap<int64_t, Lifetime> lifetimes;
-  /// Whether the branches around are taken; −1 for always.
+  /// Whether the surrounding branches are taken; −1 for always.
   int64_t active = -1;
   std::string problem;
   bool isReported = false;

@@ -25,8 +25,8 @@ using namespace linattn::detail;
 
 namespace {
 
-/// Defines what the code calls of the runtime, weakly: a program that has
-/// threads or memory of its own defines the same names.
+/// Defines the runtime functions that the code calls as weak symbols, which a
+/// program with threads or memory of its own overrides.
 class WeakRuntime {
 public:
   explicit WeakRuntime(llvm::Module &module)
@@ -47,7 +47,7 @@ public:
   }
 
 private:
-  /// Null where nothing calls it.
+  /// Returns null if nothing calls the function.
   llvm::Function *begin(llvm::StringRef name) {
     llvm::Function *function = module.getFunction(name);
     if (!function || !function->isDeclaration())
@@ -82,8 +82,9 @@ private:
     b.CreateRetVoid();
   }
 
-  /// The C library wants a multiple of the alignment, and may give null for no
-  /// bytes at all. Compiled code cannot go on without its memory.
+  /// The C library requires a size that is a multiple of the alignment, and may
+  /// return null for a size of 0. Compiled code cannot continue without its
+  /// memory.
   void defineAllocate(llvm::Function &function) {
     llvm::Value *bytes = function.getArg(0), *alignment = function.getArg(1);
     llvm::Value *one = b.getInt64(1);
@@ -115,9 +116,9 @@ private:
   llvm::IntegerType *size;
 };
 
-/// Makes products and sums in f64 of the fused ones of f32, which a machine
-/// without them would call the C library for, number by number. The product is
-/// exact; the sum is rounded to f64 and then to f32.
+/// Replaces fused f32 multiply-adds by f64 products and sums, for machines that
+/// would call the C library for each number. The product is exact; the sum is
+/// rounded to f64 and then to f32.
 void widenFusedProducts(llvm::Module &module) {
   for (llvm::Function &function : module)
     for (llvm::Instruction &instruction :
@@ -138,7 +139,7 @@ void widenFusedProducts(llvm::Module &module) {
     }
 }
 
-/// As source, checks and code: what a child process sends.
+/// Compiles to the source, checks and code that a child process sends.
 llvm::Expected<CompiledCode> compile(llvm::StringRef text,
                                      llvm::StringRef entry,
                                      llvm::StringRef fileName,
@@ -158,7 +159,7 @@ llvm::Expected<CompiledCode> compile(llvm::StringRef text,
     cpu.vectorBits = target->vectorBits;
     cpu.registers = target->registers;
     mlir::linattn::buildCPULoopsPipeline(pm, cpu);
-    // No runtime is there to interrupt the loops of an object.
+    // An object has no runtime that could interrupt its loops.
     mlir::linattn::LowerToLLVMOptions llvm;
     llvm.polls = false;
     mlir::linattn::buildLowerToLLVMPipeline(pm, llvm);

@@ -17,7 +17,7 @@
 
 using namespace linattn;
 
-/// The part of every header. It needs no C library: it composes its messages.
+/// The part of every header. It composes its messages without a C library.
 static constexpr llvm::StringLiteral kShared = R"(
 #ifndef LINATTN_OBJECT
 #define LINATTN_OBJECT
@@ -189,7 +189,7 @@ public:
   }
 
 private:
-  /// A name of C other than those of types and statements.
+  /// Whether a name is a C identifier and no keyword.
   static bool isIdentifier(llvm::StringRef name) {
     static const llvm::StringSet<> taken = {
         "auto",  "break",  "case",     "char",    "const",   "continue",
@@ -232,8 +232,8 @@ private:
     os << "\n";
   }
 
-  /// Declares `fields<index>`, and notes how they are filled. The extents are
-  /// those of the type, or `expected`.
+  /// Declares `fields<index>`, and documents how they are filled. The extents
+  /// are those of the type, or `expected`.
   void writeView(size_t index, std::string expected = "") {
     const ValueInfo &info = getOperand(index);
     std::string what = index < countArguments()

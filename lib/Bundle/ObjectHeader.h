@@ -14,8 +14,8 @@
 
 namespace linattn::detail {
 
-/// The header of an object with the two functions of `emitWrappers`; `checks`
-/// are the messages of the one that tells the shapes.
+/// The header of an object with the two functions of `emitWrappers`. `checks`
+/// are the messages of the function that computes the shapes.
 std::string writeHeader(const Signature &signature,
                         llvm::ArrayRef<std::string> checks,
                         llvm::StringRef source);

@@ -20,8 +20,8 @@ using namespace mlir;
 
 namespace {
 
-/// Runs the companion once on formulas instead of numbers. Its results go
-/// to slots: extents, the number of a failed check, the sizes that it shows.
+/// Runs the companion once on formulas instead of numbers. Its results go to
+/// slots: extents, the number of a failed check, and the sizes in its message.
 class ShapeTranslator {
 public:
   ShapeTranslator(Formulas &formulas, func::FuncOp func, size_t numSlots)
@@ -89,7 +89,8 @@ private:
 
 } // namespace
 
-/// Names the open sizes "n0", "n1", …: one name for those that must be equal.
+/// Names the open sizes "n0", "n1", …, with one name for sizes that must be
+/// equal.
 static std::vector<std::vector<std::string>>
 nameSizes(const Signature &signature, Formulas &formulas,
           ArrayRef<SmallVector<int64_t>> results) {

@@ -21,7 +21,7 @@ static Type *getIntegerType(Type *type) {
   return type->getWithNewType(Type::getInt16Ty(type->getContext()));
 }
 
-/// The same load of integers; null where nothing is to do.
+/// The same load of integers; null for other types.
 static Instruction *createLoad(IRBuilder<> &b, Instruction &from) {
   Type *type = getIntegerType(from.getType());
   if (!type)
@@ -39,7 +39,7 @@ static Instruction *createLoad(IRBuilder<> &b, Instruction &from) {
       call->getArgOperand(1), b.CreateBitCast(call->getArgOperand(2), type));
 }
 
-/// The same store of integers; null where nothing is to do.
+/// The same store of integers; null for other types.
 static Instruction *createStore(IRBuilder<> &b, Instruction &from) {
   auto *store = dyn_cast<StoreInst>(&from);
   auto *call = dyn_cast<IntrinsicInst>(&from);
@@ -59,9 +59,8 @@ static Instruction *createStore(IRBuilder<> &b, Instruction &from) {
                              call->getArgOperand(2));
 }
 
-/// The same choice between integers. Code generators without bf16 would widen
-/// what goes from block to block and round it again, by a function that is
-/// missing from most systems.
+/// The same phi of integers. Code generators without bf16 would widen values
+/// between blocks and round them again, by a function that most systems lack.
 static void chooseIntegers(PHINode &from, Type *type) {
   IRBuilder<> b(&from);
   PHINode *to = b.CreatePHI(type, from.getNumIncomingValues());

@@ -49,7 +49,7 @@ std::string linattn::detail::getShapesSymbol(const Signature &signature) {
   return signature.entry + mlir::linattn::kShapesSuffix.str() + "__packed";
 }
 
-/// LINATTN_CPU names another CPU to compile for; this one must run its code.
+/// The CPU that LINATTN_CPU names. This machine must be able to run its code.
 static const char *getForcedCPU() {
   static const char *forced = std::getenv("LINATTN_CPU");
   return forced && *forced ? forced : nullptr;
@@ -66,7 +66,7 @@ const std::string &linattn::detail::getTargetFeatures() {
     if (getForcedCPU()) // A named CPU has the features of its name.
       return std::string();
     llvm::StringMap<bool> map = llvm::sys::getHostCPUFeatures();
-    // The map iterates in hash order; cache keys and code want a fixed one.
+    // The map iterates in hash order; cache keys and code need a fixed one.
     std::vector<std::string> names;
     for (const auto &feature : map)
       names.push_back((feature.second ? "+" : "-") + feature.first().str());
@@ -94,12 +94,13 @@ createTargetMachine(const Machine &named = {}) {
   if (!target)
     return makeError("no code generator for " + triple.str() + ": " + error);
   llvm::TargetOptions options;
-  // Fuse what the IR says is fused and nothing else: vector.fma arrives as
-  // llvm.fmuladd, which Strict would take apart.
+  // Fuse exactly the operations that the IR fuses: vector.fma arrives as
+  // llvm.fmuladd, which Strict would split.
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   if (triple.isRISCV64())
     options.MCOptions.ABIName = "lp64d";
-  // WebAssembly links position-independent code to nothing but its like.
+  // The WebAssembly linker links position-independent code only to other such
+  // code.
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
       triple, cpu, isNamed ? named.features : getTargetFeatures(), options,
       triple.isWasm() ? llvm::Reloc::Static : llvm::Reloc::PIC_, std::nullopt,
@@ -188,8 +189,8 @@ static void setFunctionTarget(llvm::Module &module,
 
 namespace {
 
-/// Loads the fields of memref descriptors and the scalars that an array of
-/// pointers points at, in the order in which a lowered function takes them.
+/// Loads the fields of memref descriptors and the scalars from an array of
+/// pointers, in the argument order of a lowered function.
 class ArgumentUnpacker {
 public:
   ArgumentUnpacker(llvm::IRBuilder<> &b, llvm::Value *array)
@@ -347,7 +348,8 @@ MatrixUnit linattn::detail::resolveMatrixUnit(const CompilerOptions &options,
   return problem ? MatrixUnit::None : unit;
 }
 
-/// NaN and infinities stay: masks and running maxima are made of them.
+/// NaN and infinities keep their meaning: masks and running maxima depend on
+/// them.
 static void relaxMath(llvm::Module &module) {
   llvm::FastMathFlags flags;
   flags.setAllowReassoc();
@@ -361,8 +363,8 @@ static void relaxMath(llvm::Module &module) {
         instruction.setFastMathFlags(flags);
 }
 
-/// Loops over vectors come tiled for the registers of the machine: unrolled,
-/// they take twice as long to compile and no less to run.
+/// Loops over vectors are tiled for the registers of the machine already.
+/// Unrolled, they take twice as long to compile and no less to run.
 static void keepTiledLoops(llvm::Module &module) {
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
@@ -381,9 +383,9 @@ static void keepTiledLoops(llvm::Module &module) {
   }
 }
 
-/// LLVM's own O3 less what has nothing to do in code like ours: it has few
-/// functions, no calls, and what repeats is a handful of loops. The cleaning
-/// passes run where something new has appeared, not after every step.
+/// LLVM's O3 without the passes that find nothing in this code, which has few
+/// functions, no calls, and a handful of loops. The cleaning passes run after
+/// the steps that create new code.
 static constexpr const char *kOptimization =
     "function(simplifycfg,sroa,early-cse),globalopt,cgscc(inline),"
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<"
@@ -411,7 +413,7 @@ llvm::Expected<llvm::SmallVector<char, 0>>
 linattn::detail::generateCode(mlir::ModuleOp mlirModule,
                               const Signature &signature, CodeFormat format,
                               const CompilerOptions &options) {
-  // An emulated GPU computes with subnormal numbers as a real one does.
+  // An emulated GPU keeps subnormal numbers, as a real one does.
   Subnormals subnormals = options.target == Target::NVVMEmulated
                               ? Subnormals::Kept
                               : Subnormals::Automatic;

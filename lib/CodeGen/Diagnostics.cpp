@@ -13,7 +13,7 @@
 using namespace linattn::detail;
 
 std::string linattn::detail::formatLocation(mlir::Location location) {
-  // Fused, named and call-site locations: the first place in a file will do.
+  // For fused, named and call-site locations, the first place in a file.
   mlir::FileLineColRange found;
   location->walk([&](mlir::Location nested) {
     if (auto file = llvm::dyn_cast<mlir::FileLineColRange>(nested)) {
@@ -52,7 +52,7 @@ DiagnosticCollector::DiagnosticCollector(mlir::MLIRContext &context)
           if (!isNoise(note.str()))
             message +=
                 "\n" + formatLine(note.getLocation(), "note", note.str());
-        // The parser tells some errors twice.
+        // The parser reports some errors twice.
         if (messages.empty() || messages.back() != message)
           messages.push_back(std::move(message));
         return mlir::success();

@@ -44,7 +44,7 @@ std::string findBuildIdNote(const char *notes, size_t size) {
   return "";
 }
 
-/// Stops at the object whose code contains the address searched for.
+/// Stops at the object whose code contains the given address.
 int visitObject(dl_phdr_info *info, size_t, void *opaque) {
   auto *search = static_cast<Search *>(opaque);
   bool contains = false;

@@ -49,7 +49,7 @@ public:
 
   void insert(llvm::StringRef key, std::shared_ptr<KernelImpl> impl) {
     std::lock_guard<std::mutex> lock(mutex);
-    // Two threads may have compiled the same; either result is as good.
+    // Two threads may have compiled the same kernel; either result is valid.
     if (entries.count(key))
       return;
     order.emplace_front(key.str(), std::move(impl));
@@ -108,7 +108,7 @@ void Compiler::clearMemoryCache() { getMemoryCache().clear(); }
 // Compilation
 //===----------------------------------------------------------------------===//
 
-/// Callers pass elements to code that computes in a prime field.
+/// Marks the floats of a signature as elements of a prime field.
 static void useElements(Signature &signature) {
   auto convert = [](ValueInfo &info) {
     if (!isFloat(info.dtype))
@@ -123,9 +123,7 @@ static void useElements(Signature &signature) {
 static llvm::Expected<CompiledCode> compileCode(const Source &source,
                                                 const EntryLayout &layout) {
   Session session;
-  auto signature = session.parse(source.text, source.entry, source.fileName,
-                                 source.options.trusted,
-                                 source.options.differentiate, &source.options);
+  auto signature = parse(session, source);
   if (!signature)
     return signature.takeError();
   if (source.options.prime)
@@ -181,7 +179,7 @@ static llvm::Expected<CompiledCode> findCode(const Source &source,
     ++getCounters().diskHits;
     return std::move(*code);
   }
-  // LLVM ends the process where it finds no memory.
+  // LLVM ends the process where an allocation fails.
   constexpr size_t compilationBytes = size_t(256) << 20;
   if (!canAllocate(compilationBytes))
     return llvm::make_error<OutOfMemoryError>(
@@ -239,7 +237,8 @@ llvm::Expected<std::shared_ptr<KernelImpl>> KernelImpl::create(Source source) {
   return impl;
 }
 
-/// Code for any strides is the last resort: it loads elements one by one.
+/// Code for arbitrary strides loads elements one by one, so it is the last
+/// choice.
 EntryLayout KernelImpl::getLayout(llvm::ArrayRef<BufferView> inputs,
                                   llvm::ArrayRef<BufferView> outputs) const {
   EntryLayout layout;

@@ -17,8 +17,8 @@
 using namespace linattn;
 using namespace linattn::detail;
 
-/// The chip of a compute capability. Code of sm_90a runs on 9.0 and nowhere
-/// else, and so does what is compiled for the current device.
+/// The chip of a compute capability. Code for sm_90a runs on 9.0 only, and code
+/// for the current device needs to run nowhere else.
 static std::string getChip(int32_t major, int32_t minor) {
   std::string chip = "sm_" + std::to_string(10 * major + minor);
   return chip == "sm_90" ? "sm_90a" : chip;
@@ -34,7 +34,7 @@ llvm::Error linattn::detail::describeDevice(CompilerOptions &options) {
   if (!error)
     error = takeError(linattn_device_properties(&multiprocessors, &bandwidth));
   if (error) {
-    // To compile for a named chip takes no device.
+    // A named chip can be compiled for without a device.
     if (!isNamed)
       return error;
     llvm::consumeError(std::move(error));
@@ -77,7 +77,7 @@ linattn::detail::compileForDevice(const Source &source) {
       compileBundle(source.text, source.entry, source.fileName, options);
   if (!bundle)
     return bundle.takeError();
-  // Sizes are checked by the bundle's own rules.
+  // The bundle contains the checks of sizes.
   return CompiledCode{std::move(bundle->signature), /*checks=*/{},
                       std::move(bundle->remarks), std::move(bundle->file)};
 }
@@ -88,7 +88,7 @@ linattn::detail::compileForDevice(const Source &source) {
 
 namespace {
 
-/// The views of a call as the runner takes them.
+/// The views of a call, in the runner's format.
 class RunnerViews {
 public:
   RunnerViews(llvm::ArrayRef<BufferView> inputs,
@@ -122,7 +122,7 @@ DeviceCode::load(llvm::StringRef bundle) {
 }
 
 DeviceCode::~DeviceCode() {
-  // Waits for the device where there is memory to free.
+  // Waits for the device before memory is freed.
   for (auto &[place, workspace] : workspaces)
     linattn_error_free(linattn_device_free(workspace.memory));
   linattn_kernel_free(kernel);

@@ -20,13 +20,13 @@ namespace linattn::detail {
 
 struct Source;
 
-/// Fills in what code is made for: the chip, what LINATTN_CHIP names or that of
-/// the current device, with the instructions that it alone has ("sm_90a"), and,
-/// of the hints that are 0, what the driver says of the device.
+/// Fills in the target: the chip that LINATTN_CHIP names, or that of the
+/// current device with its architecture-specific instructions ("sm_90a"), and
+/// for hints that are 0 the numbers that the driver reports.
 llvm::Error describeDevice(CompilerOptions &options);
 
-/// Compiles a function into a bundle, with machine code where there is a ptxas:
-/// what LINATTN_PTXAS names, or the one in PATH.
+/// Compiles a function into a bundle, with machine code if there is a ptxas:
+/// the program that LINATTN_PTXAS names, or the one in PATH.
 llvm::Expected<CompiledCode> compileForDevice(const Source &source);
 
 /// A bundle that has been loaded. May be used from several threads.
@@ -55,8 +55,8 @@ private:
     size_t bytes = 0;
   };
   std::mutex mutex;
-  /// By device and stream, of which each has a default one. Launches in one
-  /// stream follow one another, those of two may not.
+  /// By device and stream. Every device has a default stream. Launches in one
+  /// stream are ordered; those in two are not.
   std::map<std::pair<int32_t, void *>, Workspace> workspaces;
 };
 

@@ -39,12 +39,12 @@ static llvm::Error makeMemoryError(const Signature &signature,
 
 namespace {
 
-/// The memref descriptors of a call, and pointers to them and to scalars, as
-/// the packed wrappers take them.
+/// The memref descriptors of a call, and pointers to them and to scalars, in
+/// the order of the packed wrappers.
 class ArgumentArray {
 public:
   explicit ArgumentArray(size_t numMemRefFields) {
-    // Pointers into `fields` are taken while it is filled.
+    // Pointers into `fields` are taken while it grows.
     fields.reserve(numMemRefFields);
   }
 
@@ -58,14 +58,14 @@ public:
   void addMemRef(const BufferView &view) {
     pointers.push_back(fields.end());
     auto address = static_cast<int64_t>(reinterpret_cast<intptr_t>(view.data));
-    // One by one: a call for a few numbers takes longer than they do.
+    // Field by field: a memcpy of a few numbers takes longer.
     for (int64_t field : {address, address, /*offset=*/int64_t(0)})
       fields.push_back(field);
     for (int64_t extent : view.shape)
       fields.push_back(extent);
     for (int64_t stride : view.strides)
       fields.push_back(stride);
-    // Code may rely on a unit stride even where there is nothing to step to.
+    // Code may assume a unit stride for extents of 0 and 1, too.
     if (!view.shape.empty() && view.hasUnitInnermostStride())
       fields.back() = 1;
   }
@@ -89,10 +89,11 @@ private:
   llvm::SmallVector<void *, 16> pointers;
 };
 
-/// The arguments of a call as the vectorised code reads them, with neighbours
-/// in the innermost dimension, or transposed. One that is neither and small
-/// beside the largest input, such as gates [B, T, H] seen as [B, H, T] and
-/// their gradients, has a copy: it would cost all others their vectors.
+/// The arguments of a call as the vectorised code reads them: with adjacent
+/// elements in the innermost dimension, or transposed. An argument that is
+/// neither, and small beside the largest input, is copied, because a single one
+/// would cost all others their vectors. Gates [B, T, H] seen as [B, H, T], and
+/// their gradients, are such arguments.
 class PackedViews {
 public:
   PackedViews(const KernelImpl &impl, llvm::ArrayRef<BufferView> inputs,
@@ -108,7 +109,8 @@ public:
     for (const BufferView &view : inputs)
       largest = std::max(largest, view.getNumElements());
     auto isSmall = [&](const BufferView &view) {
-      // Outputs have not been checked yet: their sizes may overflow.
+      // Outputs have not been checked at this point, so that their sizes may
+      // overflow.
       return isUnit(view) ||
              (getByteCount(getByteSize(view.dtype), view.shape) &&
               view.getNumElements() <= largest / smallShare);
@@ -134,15 +136,15 @@ public:
   llvm::ArrayRef<BufferView> getInputs() const { return inputs; }
   llvm::ArrayRef<BufferView> getOutputs() const { return outputs; }
 
-  /// Fails where a copy had no memory; the views are not what they should be
-  /// then.
+  /// Fails if a copy could not be allocated, in which case the views are not
+  /// usable.
   llvm::Error check(const Signature &signature) const {
     if (!missingBytes)
       return llvm::Error::success();
     return makeMemoryError(signature, describeMissingMemory(*missingBytes));
   }
 
-  /// Once the code has run: its results go to the buffers of the call.
+  /// Copies results into the buffers of the call, after the code has run.
   void unpackOutputs() const {
     for (auto [view, packed] : llvm::zip_equal(given, outputs))
       if (view.data != packed.data)
@@ -153,8 +155,8 @@ public:
 private:
   static constexpr int64_t smallShare = 16;
 
-  /// Copies elements that are so many apart. A size that the compiler knows
-  /// makes it one move per element.
+  /// Copies elements at these strides. A constant size makes each copy one
+  /// move.
   template <size_t bytes>
   static void copyRow(char *to, int64_t toStride, const char *from,
                       int64_t fromStride, int64_t count) {
@@ -176,7 +178,7 @@ private:
     }
   }
 
-  /// The elements of `view`, to where they are neighbours or from there.
+  /// Copies the elements of `view` to contiguous memory, or from there.
   static void copyRows(const BufferView &view, char *packed, bool toPacked) {
     int64_t bytes = getByteSize(view.dtype), count = view.getNumElements();
     auto *data = static_cast<char *>(const_cast<void *>(view.data));
@@ -219,7 +221,7 @@ private:
   std::optional<uint64_t> missingBytes;
 };
 
-/// Makes the options of a call the settings of its thread.
+/// Applies the options of a call to its thread.
 class OptionScope {
 public:
   explicit OptionScope(const RunOptions &options) : options(options) {
@@ -244,7 +246,7 @@ private:
   int64_t deadline = 0;
 };
 
-/// Why compiled code was left.
+/// The error for compiled code that ended early.
 llvm::Error makeCallError(const Signature &signature,
                           const linattn_call_result &result) {
   switch (result.status) {
@@ -279,8 +281,8 @@ static std::string formatCheck(llvm::StringRef message,
   return text;
 }
 
-/// Whether a result of this shape has a number of bytes. Of buffers that a call
-/// is given the checks of views ask the same.
+/// Checks that a result of this shape can be counted in bytes. Buffers of a
+/// call are checked for this as views.
 static llvm::Error checkByteCount(const Signature &signature, size_t index,
                                   llvm::ArrayRef<int64_t> shape) {
   int64_t elementBytes = getByteSize(signature.results[index].dtype);
@@ -290,8 +292,8 @@ static llvm::Error checkByteCount(const Signature &signature, size_t index,
                    describeTooLarge(elementBytes, formatShape(shape)));
 }
 
-/// The results' shapes for inputs that passed their checks. Where the sizes of
-/// the inputs must agree, this is where they are found to.
+/// The results' shapes for inputs that passed their checks. This is where sizes
+/// of different inputs are compared.
 static llvm::Expected<llvm::SmallVector<Kernel::Shape, 2>>
 computeShapes(const KernelImpl &impl, const LoadedCode &code,
               llvm::ArrayRef<BufferView> inputs) {

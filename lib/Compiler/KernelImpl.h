@@ -21,8 +21,8 @@
 
 namespace linattn::detail {
 
-/// Where a kernel came from, and enough to compile it again: for the other
-/// layout, or to look at its IR.
+/// The source of a kernel, from which it can be compiled again: for another
+/// layout, or to inspect its IR.
 struct Source {
   std::string text;
   std::string entry;
@@ -30,12 +30,18 @@ struct Source {
   CompilerOptions options;
 };
 
+inline llvm::Expected<Signature> parse(Session &session, const Source &source) {
+  const CompilerOptions &options = source.options;
+  return session.parse(source.text, source.entry, source.fileName,
+                       options.trusted, options.differentiate, &options);
+}
+
 /// Object code for `source`, from the disk cache or through MLIR.
 llvm::Expected<CompiledCode> getCode(const Source &source,
                                      const EntryLayout &layout);
 
-/// The code of one kernel. Immutable but for the code of further layouts, which
-/// is compiled when it is first needed.
+/// The code of one kernel. It is immutable, except that code for further
+/// layouts is compiled on demand.
 class KernelImpl {
 public:
   static llvm::Expected<std::shared_ptr<KernelImpl>> create(Source source);
@@ -48,7 +54,7 @@ public:
   /// The code if it is for a GPU, else null.
   DeviceCode *getDeviceCode() const { return device.get(); }
 
-  /// Whether code for unit strides may be called with this view: kernels of a
+  /// Whether code for unit strides may be called with this view. Kernels of a
   /// GPU take gates of any strides.
   bool hasKnownStride(const BufferView &view) const {
     return view.hasUnitInnermostStride() ||
@@ -56,8 +62,8 @@ public:
             view.getRank() != 4);
   }
 
-  /// Whether there is code that takes this view, which lacks that stride,
-  /// transposed: kernels for the CPU take tokens and states so.
+  /// Whether there is code for the transpose of this view, which lacks a unit
+  /// stride. Kernels for the CPU take transposed tokens and states.
   bool canBeTransposed(const BufferView &view) const {
     return source.options.target == Target::CPU && view.getRank() == 4 &&
            view.strides[2] == 1 && !source.options.prime;
@@ -76,7 +82,7 @@ private:
   struct Variant {
     std::mutex mutex;
     std::unique_ptr<LoadedCode> code;
-    /// Set once `code` is, for callers that need no lock.
+    /// Set together with `code`, for readers without the lock.
     std::atomic<const LoadedCode *> ready{nullptr};
   };
 
@@ -88,7 +94,7 @@ private:
   std::vector<std::string> checks;
   std::vector<std::string> remarks;
   Variant unit, dynamic;
-  /// By the arguments and results that are transposed.
+  /// Variants by the transposed arguments and results.
   std::map<std::vector<int64_t>, Variant> transposed;
   std::mutex transposedMutex;
   std::unique_ptr<DeviceCode> device;

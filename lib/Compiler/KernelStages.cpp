@@ -19,9 +19,7 @@ static llvm::Expected<std::vector<Stage>>
 recompile(const Source &source, std::optional<CodeFormat> format,
           llvm::SmallVector<char, 0> *code) {
   Session session;
-  auto signature = session.parse(source.text, source.entry, source.fileName,
-                                 source.options.trusted,
-                                 source.options.differentiate, &source.options);
+  auto signature = parse(session, source);
   if (!signature)
     return signature.takeError();
   std::vector<Stage> stages;

@@ -35,12 +35,12 @@ std::string
 linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
                              const CompilerOptions &options,
                              const mlir::linattn::EntryLayout &layout) {
-  // Counts the options, so that no new one is forgotten: all are part of the
-  // key but `isolated`, `memoryCache`, `diskCache` and `cacheDir`.
+  // Lists all options, so that the compiler reports a new one: all are part of
+  // the key except `isolated`, `memoryCache`, `diskCache` and `cacheDir`.
   [[maybe_unused]] const auto &[o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11,
                                 o12, o13, o14, o15, o16] = options;
   llvm::SHA256 hash;
-  // Lengths keep neighbouring fields from running into each other.
+  // Lengths keep adjacent fields apart.
   auto add = [&](llvm::StringRef field) {
     hash.update(std::to_string(field.size()) + ":");
     hash.update(field);
@@ -58,7 +58,8 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   add(options.checkDecays ? "decays" : "");
   add(options.prime ? std::to_string(*options.prime) : "floats");
   add(options.math == Math::Fast ? "fast" : "strict");
-  // A unit that is missing leaves a remark; another process may have it.
+  // A missing unit leaves a remark in the result; another process may have the
+  // unit.
   for (MatrixUnit unit : {options.matrixUnit.value_or(MatrixUnit::None),
                           resolveMatrixUnit(options)})
     add(std::to_string(static_cast<int>(unit)));
@@ -74,7 +75,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
     add(std::to_string(number));
   add(getTargetCPU());
   add(getTargetFeatures());
-  // Forms are chosen by it, and remarks name the cores.
+  // Forms depend on the target, and remarks name the number of cores.
   VectorTarget target = getVectorTarget();
   add(std::to_string(target.l1));
   add(std::to_string(target.cores));
@@ -135,7 +136,7 @@ static llvm::Expected<uint64_t> getMaxBytes() {
   return number << shift;
 }
 
-/// Compiling anew every time is what users want to know, but not every time.
+/// Warns once per problem that every compilation starts anew.
 static void warnOnce(const std::string &problem) {
   static std::once_flag once;
   std::call_once(once, [&] {
@@ -145,7 +146,7 @@ static void warnOnce(const std::string &problem) {
 }
 
 void DiskCache::use(const std::string &path) {
-  // Relative to what? Every process would have another.
+  // Processes differ in their working directories.
   if (!llvm::sys::path::is_absolute(path)) {
     problem =
         "expected the path of the cache to be absolute, but got '" + path + "'";
@@ -199,8 +200,8 @@ std::string DiskCache::getPath(llvm::StringRef key) const {
 std::optional<CompiledCode> DiskCache::read(llvm::StringRef key) const {
   if (directory.empty())
     return std::nullopt;
-  // The file that was checked is the file that is read: by descriptor.
-  // A pipe in its place must not make us wait.
+  // The checked file is opened and read by one descriptor. A pipe in its place
+  // must not block.
   int file = ::open(getPath(key).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
     return std::nullopt;
@@ -213,7 +214,8 @@ std::optional<CompiledCode> DiskCache::read(llvm::StringRef key) const {
         /*IsVolatile=*/true);
     if (buffer)
       code = deserialize((*buffer)->getBuffer(), key);
-    // Entries in use are evicted last. A time that cannot be set does no harm.
+    // Recently used entries are evicted last. Failing to set the time does no
+    // harm.
     if (code)
       (void)futimens(file, nullptr);
   }
@@ -285,7 +287,7 @@ void DiskCache::evict() const {
   for (const File &file : files) {
     if (total <= maxBytes)
       return;
-    // Another process may have been first.
+    // Another process may have removed it already.
     (void)llvm::sys::fs::remove(file.path);
     total -= file.bytes;
   }

@@ -25,7 +25,7 @@
 
 namespace linattn::detail {
 
-/// A name for everything that the code depends on: source, entry, options,
+/// A hash of everything that the code depends on: source, entry, options,
 /// layout, machine, LLVM, and the build of this compiler.
 std::string getCacheKey(llvm::StringRef text, llvm::StringRef entry,
                         const CompilerOptions &options,
@@ -36,17 +36,18 @@ bool isCacheEnabled();
 
 class DiskCache {
 public:
-  /// Opens and if necessary creates the directory that `options` name. The
-  /// result does nothing if there is none that can be trusted; `problem` says
-  /// why, and so does a warning, once in a process. An error if
-  /// LINATTN_CACHE_SIZE cannot be read.
+  /// Opens, and if necessary creates, the directory that `options` name.
+  /// Without a trusted directory the result is a cache that does nothing;
+  /// `problem` then holds the reason, and a warning is printed once per
+  /// process. An error if LINATTN_CACHE_SIZE cannot be parsed.
   static llvm::Expected<DiskCache> open(const CompilerOptions &options);
 
-  /// Nothing if the file does not exist, is damaged or has another owner.
+  /// Returns nothing if the file does not exist, is damaged or has another
+  /// owner.
   std::optional<CompiledCode> read(llvm::StringRef key) const;
 
   /// Writes a file that appears under its name only when it is complete.
-  /// A failure is ignored: the next process compiles again.
+  /// Failures are ignored: the next process compiles again.
   void write(llvm::StringRef key, const CompiledCode &code) const;
 
   const std::string &getProblem() const { return problem; }
@@ -61,15 +62,15 @@ private:
     std::string path;
   };
 
-  /// The kernels of the folder. Removes files that a process left unfinished
-  /// which ended while it wrote.
+  /// The kernels of the folder. Removes unfinished files of processes that no
+  /// longer run.
   std::vector<File> list() const;
 
   void use(const std::string &path);
   std::string getPath(llvm::StringRef key) const;
 
-  /// Removes the files that were not read or written for longest, until the
-  /// rest takes at most `maxBytes`.
+  /// Removes the least recently used files until the rest takes at most
+  /// `maxBytes`.
   void evict() const;
 
   /// Empty if the cache is off.

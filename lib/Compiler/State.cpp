@@ -45,7 +45,7 @@ llvm::Expected<State> State::zeros(int64_t batch, int64_t heads,
   return state;
 }
 
-/// Memory for `count` numbers, each of them `value`.
+/// Allocates `count` numbers and sets each to `value`.
 template <typename T>
 static std::optional<LargeBytes> makeFilled(int64_t count, T value) {
   std::optional<LargeBytes> memory =
@@ -72,7 +72,7 @@ bool State::allocate() {
       memory = std::move(*filled);
     return filled.has_value();
   };
-  // All products are parts of that of S, which has been checked.
+  // All products divide that of S, which has been checked.
   return fill(s, batch * heads * keySize * valueSize, /*lowest=*/false) &&
          (!options.normalize ||
           fill(normalizer, batch * heads * keySize, /*lowest=*/false)) &&

@@ -37,11 +37,11 @@ static bool matches(llvm::ArrayRef<int64_t> expected,
   });
 }
 
-/// Names a view; only errors need to know.
+/// Names a view. Only errors evaluate it.
 using Describe = llvm::function_ref<std::string()>;
 
-/// Of a view that does not fit memory: its shape, and its strides where they
-/// are why.
+/// The shape of a view that does not fit memory, with the strides if these are
+/// the reason.
 static std::string formatTooLarge(const BufferView &view) {
   std::string text = formatShape(view.shape);
   bool hasBytes = getByteCount(getByteSize(view.dtype), view.shape).has_value();
@@ -79,8 +79,8 @@ static llvm::Error checkView(Describe what, DType dtype,
   return llvm::Error::success();
 }
 
-/// Code takes a byte of a mask for true by its lowest bit or by all of them, as
-/// suits it: other values than 0 and 1 would mean different things.
+/// Compiled code may test the lowest bit of a mask's byte or all of them, so
+/// that values other than 0 and 1 are refused.
 static bool hasOnlyZerosAndOnes(const BufferView &view, size_t dim,
                                 const uint8_t *data) {
   if (dim == view.shape.size())
@@ -118,7 +118,7 @@ llvm::Error linattn::detail::checkOutputs(
     const Signature &signature, llvm::ArrayRef<BufferView> inputs,
     llvm::ArrayRef<BufferView> outputs,
     llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> shapes) {
-  // Nearly always all there is to know about overlaps.
+  // These ranges decide nearly all comparisons.
   llvm::SmallVector<ByteRange, 16> ranges;
   for (const BufferView &input : inputs)
     ranges.emplace_back(getMemory(input));
@@ -134,7 +134,7 @@ llvm::Error linattn::detail::checkOutputs(
     if (output.readOnly)
       return makeError(what() + ": expected a writable buffer, but got a "
                                 "read-only one");
-    // Results are written element by element.
+    // Overlapping elements of a result would be written twice.
     if (mayRepeatElements(getMemory(output)))
       return makeError(what() +
                        ": expected strides that give every element its "

@@ -201,10 +201,14 @@ public:
                                            load(indices, {sequence}));
     Value exists =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, row, index(0));
-    auto branch = scf::IfOp::create(b, loc, exists, /*withElse=*/true);
+    ifThenElse(exists, [&] { body(row); }, otherwise);
+  }
+  void ifThenElse(Value condition, function_ref<void()> body,
+                  function_ref<void()> otherwise) {
+    auto branch = scf::IfOp::create(b, loc, condition, /*withElse=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    body(row);
+    body();
     b.setInsertionPointToStart(branch.elseBlock());
     otherwise();
   }

@@ -74,9 +74,9 @@ public:
   /// Vectors that are summed up in registers, one per row.
   using Rows = SmallVector<Value>;
   /// Steps of a product's loop that are spelt out.
-  static constexpr int64_t unroll = 4;
+  int64_t unroll = 4;
   /// sums_r += Σ_k left(r, k) · right(k) for k in [begin, end), a multiple
-  /// of 4.
+  /// of `unroll`.
   Rows accumulate(Rows sums, Value begin, Value end,
                   function_ref<Value(int64_t, Value)> left,
                   function_ref<Value(Value)> right);

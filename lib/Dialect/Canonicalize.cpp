@@ -25,16 +25,16 @@ static bool hasNoFeatureMap(OpTy op) {
              .getFeatureMapKind() == FeatureMapKind::Identity;
 }
 
-/// The op computing a value, if it is a feature map on tensors that the
-/// consumer may take over. Under a normalizer `exp` is stabilised, a map of its
-/// own.
+/// The op that computes a value, if it is a feature map on tensors that its
+/// consumer can apply. `exp` under a normalizer is stabilised, which makes it
+/// another map.
 static FeatureMapOp foldableMap(Value value, bool normalized) {
   auto map = value.getDefiningOp<FeatureMapOp>();
   if (!map || !map.hasPureTensorSemantics())
     return {};
   auto kind =
       cast<FeatureMappedOpInterface>(map.getOperation()).getFeatureMapKind();
-  // Maps of whole tokens are computed once, not by every consumer; one that
+  // Maps of whole tokens are computed once, not by every consumer. A map that
   // widens its tokens is not the identity on them.
   bool stays = needsRunningMax(kind, normalized) || needsWholeToken(kind) ||
                getElementTypeOrSelf(map.getInput()) !=
@@ -42,7 +42,8 @@ static FeatureMapOp foldableMap(Value value, bool normalized) {
   return stays ? FeatureMapOp() : map;
 }
 
-/// A region computes in one type; beside a wider state it stays where it is.
+/// A region computes in one type, so that beside a wider state it stays an op
+/// of its own.
 template <typename OpTy>
 static bool canTakeOver(OpTy op, FeatureMapOp map) {
   return map.getPhi().empty() ||
@@ -58,7 +59,7 @@ static void takeOver(OpTy op, FeatureMapOp map, PatternRewriter &rewriter) {
 
 namespace {
 
-/// feature_map<identity> vanishes.
+/// Removes feature_map<identity>.
 struct FoldIdentityMap : OpRewritePattern<FeatureMapOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(FeatureMapOp op,
@@ -74,8 +75,8 @@ struct FoldIdentityMap : OpRewritePattern<FeatureMapOp> {
   }
 };
 
-/// φ computed by its own op moves into the consumer, which applies it as it
-/// loads: φ(q), φ(k) are never stored.
+/// Moves φ from an op of its own into the consumer, which applies it as it
+/// loads: φ(q) and φ(k) are never stored.
 template <typename OpTy>
 struct FuseFeatureMaps : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
@@ -112,7 +113,7 @@ static MutableOperandRange mappedOperand(ReadOp op) {
   return op.getQueryMutable();
 }
 
-/// The one-sided twin for linattn.state, which maps keys, and linattn.read,
+/// The one-sided variant for linattn.state, which maps keys, and linattn.read,
 /// which maps queries.
 template <typename OpTy>
 struct FuseOneFeatureMap : OpRewritePattern<OpTy> {
@@ -135,8 +136,8 @@ struct FuseOneFeatureMap : OpRewritePattern<OpTy> {
   }
 };
 
-/// A scale that is constant becomes an attribute, as which it costs nothing
-/// where it is 1.
+/// Turns a constant scale into an attribute, so that a scale of 1 costs
+/// nothing.
 template <typename OpTy>
 struct ConstantScaleToAttribute : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
@@ -157,7 +158,7 @@ struct ConstantScaleToAttribute : OpRewritePattern<OpTy> {
   }
 };
 
-/// attention(c·q) with a constant c becomes attention(q) with scale·c.
+/// Rewrites attention(c·q) with a constant c to attention(q) with scale·c.
 template <typename OpTy>
 struct FoldScale : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
@@ -191,7 +192,7 @@ struct FoldScale : OpRewritePattern<OpTy> {
   }
 };
 
-/// One query over one key has nothing to mask.
+/// Drops the causal mask of one query over one key.
 struct DropCausalOfSingleToken : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AttentionOp op,
@@ -211,7 +212,7 @@ struct DropCausalOfSingleToken : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// A normalizer without uses is not computed.
+/// Drops a normalizer without uses.
 struct DropDeadNormalizer : OpRewritePattern<StateOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(StateOp op,
@@ -234,8 +235,8 @@ struct DropDeadNormalizer : OpRewritePattern<StateOp> {
   }
 };
 
-/// A size of a branch's result becomes a result of its own: a choice between
-/// two forms must not keep either alive where only its shape is read.
+/// Makes a size of a branch's result a result of its own. Otherwise a use of
+/// the shape alone would keep both branches alive.
 struct HoistDimOfBranch : OpRewritePattern<tensor::DimOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tensor::DimOp op,

@@ -59,7 +59,7 @@ LogicalResult CausalConvOp::verify() {
   if (ShapedType::isDynamic(length)) // (K4)
     return emitOpError("expected the state to hold a fixed number of inputs, "
                        "but got ?");
-  // Divided, since the product may overflow.
+  // A quotient, since the product may overflow.
   if (width > 1 && length / (width - 1) < dilation) // (K4)
     return emitOpError("expected the state to hold at least the ")
            << width - 1 << " · " << dilation

@@ -34,7 +34,7 @@ public:
   void sameHeads(StringRef id, Named a, Named b) {
     equal(id, "head count", a, 1, b, 1);
   }
-  /// Batch, tokens and, of rows, features; not heads.
+  /// Rows of `a` and `b` agree in batch, tokens and features; heads may differ.
   void rows(StringRef id, Named a, Named b) {
     if (!a.value)
       return;
@@ -43,15 +43,14 @@ public:
     if (rankOf(a.value) == 4)
       features(id, a, b);
   }
-  /// [B, H, C, C] beside the rows of `b`.
+  /// Scores [B, H, C, C] beside the rows of `b`.
   void scores(StringRef id, Named a, Named b) {
     batch(id, a, b);
     sameHeads(id, a, b);
     tokens(id, a, b);
     equal(id, "number of tokens", a, 3, b, 2);
   }
-  /// The heads of `a`, if it is there, divide those of `b`, which has at least
-  /// as many.
+  /// The number of heads of `a`, if present, divides that of `b`.
   void headsInto(StringRef id, Named a, Named b) {
     if (!a.value)
       return;
@@ -70,13 +69,13 @@ static LogicalResult verifySameTypes(Operation *op, Named like,
   return success();
 }
 
-/// Variadic operands under one name.
+/// Variadic operands, all under one name.
 static SmallVector<Named> named(ValueRange values, StringRef name) {
   return llvm::map_to_vector(
       values, [&](Value value) -> Named { return {value, name}; });
 }
 
-/// `summands`, if given, are a number for each matrix.
+/// `summands`, if present, has a number for each matrix.
 static LogicalResult verifySummands(Operation *op, Type type,
                                     std::optional<ArrayRef<int64_t>> summands,
                                     ValueRange matrices) {
@@ -237,7 +236,7 @@ SmallVector<DimRelation> ChunkStabilizeOp::getDimRelations() {
   Named maxima{getMaxima(), "maxima"},
       runningMax{getRunningMax(), "running_max"}, fade{getFade(), "fade"},
       decay{getDecay(), "decay"};
-  // The features of a magnitude are those of keys: nothing else has them.
+  // The features of a magnitude are features of keys. Other operands have none.
   Named magnitude{getMagnitude(), "magnitude"};
   for (Named operand : {magnitude, decay, fade})
     if (operand.value) {
@@ -386,7 +385,8 @@ SmallVector<Value> ChunkReadOp::getMatrices() {
 SmallVector<DimRelation> ChunkUpdateOp::getDimRelations() {
   ChunkRelations relations;
   Named state{getOutput(), "state"};
-  // A write is a pair; every gate has as many tokens as the first write.
+  // A write is a pair of key and value. Every gate has as many tokens as the
+  // first write.
   Named first = getKeys().empty() ? Named{getDecay(), "decay"}
                                   : Named{getKeys().front(), "keys"};
   auto write = [&](StringRef id, Named operand, int64_t dim) {

@@ -63,7 +63,8 @@ Value ChunkLinalg::spans(
 // pack, unpack
 //===----------------------------------------------------------------------===//
 
-/// The pack of the tokens that are there, into the first rows of zeros.
+/// Packs the tokens of a partial chunk into the first rows of a tensor of
+/// zeros.
 static SmallVector<Value> padRows(OpBuilder &b, ChunkPackOp op) {
   ChunkLinalg steps(b, op, op.getOutput());
   Value zeros = steps.full(steps.sizes(op.getOutput()), 0.0);
@@ -191,7 +192,7 @@ ChunkStabilizeOp::decomposeOperation(OpBuilder &b) {
         [](ImplicitLocOpBuilder &s, ValueRange args) -> Value {
           return arith::MaximumFOp::create(s, args[0], args[1]);
         });
-  // Of token t, and of features if there are some.
+  // The slice of token t, with its features if it has any.
   auto tokenSlice = [&](Value x, Value t) {
     SmallVector<OpFoldResult> offsets(rankOf(x), b.getIndexAttr(0)),
         extents = steps.sizes(x), strides(rankOf(x), b.getIndexAttr(1));
@@ -233,7 +234,7 @@ ChunkStabilizeOp::decomposeOperation(OpBuilder &b) {
                              old = add(s, old, args[2]);
                            return maximum(s, old, args[0]);
                          });
-  // Differences are those of finite numbers.
+  // The differences are those of finite numbers.
   inputs = {past, best};
   subscripts = "bh,bhi";
   Value row = extract(fade, t);
@@ -248,7 +249,7 @@ ChunkStabilizeOp::decomposeOperation(OpBuilder &b) {
                   Value change =
                       arith::SubFOp::create(s, maximum(s, args[0], least),
                                             maximum(s, args[1], least));
-                  // In this order the rounding of m_t is made up for.
+                  // This order of additions compensates the rounding of m_t.
                   return log ? add(s, change, args[2]) : change;
                 });
   Value shift = steps.map(

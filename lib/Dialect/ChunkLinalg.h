@@ -65,11 +65,12 @@ public:
                        });
   }
 
-  /// x, or where it may have fewer heads than the output, and how many is not
-  /// known, a copy with the output's heads; reversed along the tokens if so.
+  /// x itself, or a copy with the output's heads where x may have fewer heads
+  /// and their number is dynamic. The copy may be reversed along the tokens.
   Value rowsOf(Value x, bool reverse = false);
-  /// Σ_{s ∈ span} g_s, where `inSpan` says which tokens s belong to a row, or a
-  /// row and a key. `letters` are those of the result without features.
+  /// Σ_{s ∈ span} g_s, where `inSpan` says whether token s belongs to a row, or
+  /// to a row and a key. `letters` are the dimensions of the result without
+  /// features.
   Value spans(Value decay, StringRef letters, int64_t tokenDims,
               function_ref<Value(ImplicitLocOpBuilder &, Value s)> inSpan);
 
@@ -108,7 +109,7 @@ inline Value mirrored(ImplicitLocOpBuilder &b, Value t, Value tokens) {
 inline int64_t rankOf(Value value) {
   return cast<ShapedType>(value.getType()).getRank();
 }
-/// "bhi" of numbers, "bhik" of rows.
+/// The letters of numbers, "bhi", or of rows, "bhik".
 inline std::string withFeatures(StringRef letters, Value x,
                                 char feature = 'k') {
   return letters.str() + (rankOf(x) == 4 ? std::string(1, feature) : "");

@@ -34,7 +34,7 @@ FailureOr<SmallVector<Value>> ChunkScoresOp::decomposeOperation(OpBuilder &b) {
     return less(s, loopIndex(s, 3), loopIndex(s, 2), /*orEqual=*/!strict);
   };
   if (channels) {
-    // [B, H, C, C, K] of logarithms has a rank of its own.
+    // Logarithms [B, H, C, C, K] have a rank of their own.
     inputs.push_back(logs);
     subscripts += ",bhijk";
   }
@@ -82,7 +82,7 @@ FailureOr<SmallVector<Value>> ChunkSolveOp::decomposeOperation(OpBuilder &b) {
   if (transpose)
     t = arith::SubIOp::create(
         b, loc, arith::SubIOp::create(b, loc, tokens, steps.index(1)), t);
-  // Row t of rows or numbers; of scores, column t.
+  // Row t of rows or numbers, or column t of scores.
   auto rowAt = [&](Value x, int64_t dim) {
     SmallVector<OpFoldResult> offsets(rankOf(x), b.getIndexAttr(0)),
         extents = steps.sizes(x), strides(rankOf(x), b.getIndexAttr(1));
@@ -141,8 +141,8 @@ FailureOr<SmallVector<Value>> ChunkReadOp::decomposeOperation(OpBuilder &b) {
   return SmallVector<Value>{sum};
 }
 
-/// e^x and what its rounding leaves over, where the decay is slow; a fast one
-/// forgets it.
+/// e^x and its rounding residual, for slow decays. A fast decay forgets the
+/// residual.
 static std::pair<Value, Value> factorAndRest(ImplicitLocOpBuilder &b, Value x) {
   Value factor = exp(b, x);
   auto number = [&](double value) {
@@ -181,8 +181,8 @@ FailureOr<SmallVector<Value>> ChunkUpdateOp::decomposeOperation(OpBuilder &b) {
   };
   total(getDecay(), 'k');
   total(getValueDecay(), 'v');
-  // Writes, and the rest of the state, come first: added to the decayed state
-  // the rest would be rounded away.
+  // The residual of the state is added to the writes first: in a sum with the
+  // decayed state it would be rounded away.
   Value writes = steps.full(steps.sizes(state), 0.0);
   for (auto [keys, values] : llvm::zip_equal(getKeys(), getValues()))
     writes = einsum(b, getLoc(), "bhsk,bhsv->bhkv", keys, values, writes);

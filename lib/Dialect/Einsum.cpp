@@ -22,7 +22,8 @@ Value mlir::linattn::convertFloat(OpBuilder &b, Location loc, Value value,
   unsigned to = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
   if (from == to)
     return value;
-  // Between f64 and 16 bits by way of f32: runtimes lack the direct routines.
+  // Between f64 and 16 bits, conversions pass through f32: runtimes lack the
+  // direct routines.
   if (from + to == 64 + 16)
     value = convertFloat(b, loc, value, b.getF32Type());
   if (from < to)
@@ -39,7 +40,8 @@ Value mlir::linattn::filled(OpBuilder &b, Location loc,
   return linalg::FillOp::create(b, loc, scalar, empty).getResult(0);
 }
 
-/// How many heads of `init` share a head of `value`, where both are known.
+/// The number of heads of `init` that share a head of `value`, where both are
+/// static.
 static int64_t groupOf(Value value, int64_t dim, Value init, size_t initDim) {
   if (initDim == StringRef::npos)
     return 1;
@@ -74,7 +76,7 @@ Value mlir::linattn::elementwise(
     for (auto [position, letter] : llvm::enumerate(group)) {
       size_t loop = letters.find(letter);
       AffineExpr expr = b.getAffineDimExpr(loop);
-      // Head h of several reads head ⌊h / group⌋ of few.
+      // With fewer heads, head h reads head ⌊h / group⌋.
       if (letter == 'h')
         if (int64_t size = groupOf(value, position, init, output.find('h'));
             size > 1)

@@ -17,8 +17,8 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// Takes the operands of casts that forget static sizes, as the tensor dialect
-/// does for all ops with destinations. It goes before that pattern, which
+/// Folds casts that forget static sizes into the op, as the tensor dialect does
+/// for all ops with destinations. This pattern comes first, since that one
 /// cannot clone the empty region of a named feature map.
 template <typename OpTy>
 struct FoldTensorCasts : OpRewritePattern<OpTy> {
@@ -47,8 +47,8 @@ struct FoldTensorCasts : OpRewritePattern<OpTy> {
 
 } // namespace
 
-// The canonicalizer collects the patterns of all ops: one of them registers the
-// pattern for all.
+// The canonicalizer collects the patterns of all ops, so that one op registers
+// the pattern for all.
 void QuadraticOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                               MLIRContext *context) {
   patterns.add<FoldTensorCasts<QuadraticOp>, FoldTensorCasts<ScanOp>,

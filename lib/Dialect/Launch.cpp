@@ -74,8 +74,8 @@ LogicalResult LaunchPlanAttr::verify(EmitError emit, AffineMap grid,
       succeeded(checkRange(emit, "shared", shared, 0, int64_t(1) << 18)));
 }
 
-/// The plan is at the launch too: a compiled kernel is a `gpu.binary`, which
-/// keeps no attributes.
+/// The plan is repeated at the launch, because a compiled kernel is a
+/// `gpu.binary`, which keeps no attributes.
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
   StringRef name = getPlanAttrName();
   auto plan = (*this)->getAttrOfType<LaunchPlanAttr>(name);

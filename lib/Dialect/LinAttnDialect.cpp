@@ -136,7 +136,7 @@ LogicalResult NormalizeAttr::verify(function_ref<InFlightDiagnostic()> emit,
 LogicalResult PatternAttr::verify(function_ref<InFlightDiagnostic()> emit,
                                   int64_t window, int64_t dilation,
                                   int64_t globals) {
-  // Positions are compared as 64-bit numbers, whose product must be one.
+  // Positions are compared as 64-bit numbers, and the product must fit one.
   constexpr int64_t most = int64_t(1) << 31;
   auto check = [&](StringRef name, int64_t value,
                    int64_t least) -> LogicalResult {
@@ -161,7 +161,8 @@ LogicalResult ConfigAttr::verify(function_ref<InFlightDiagnostic()> emit,
     return emit() << "expected " << name << " to be between 0 and " << limit
                   << ", but got " << value;
   };
-  // The limits keep a schedule from asking for absurd vectors or stack space.
+  // Limits the sizes of vectors and of stack memory that a schedule can
+  // request.
   return success(succeeded(check(chunk, "chunk", 1 << 20)) &&
                  succeeded(check(rows, "rows", 64)) &&
                  succeeded(check(cols, "cols", 256)) &&

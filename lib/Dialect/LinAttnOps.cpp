@@ -22,7 +22,7 @@ using namespace mlir::linattn;
 // attention
 //===----------------------------------------------------------------------===//
 
-/// The largest of the sizes; unknown as soon as one is.
+/// The largest of the sizes; dynamic if any of them is.
 static int64_t largest(ArrayRef<int64_t> sizes) {
   if (llvm::any_of(sizes, ShapedType::isDynamic))
     return ShapedType::kDynamic;
@@ -68,7 +68,8 @@ bool AttentionOp::isCompatibleReturnTypes(TypeRange inferred,
                           });
 }
 
-/// Mismatched dynamic shapes are undefined, so only static ops may be hoisted.
+/// Mismatched dynamic shapes are undefined behaviour, so that only static ops
+/// may be hoisted.
 Speculation::Speculatability AttentionOp::getSpeculatability() {
   bool allStatic = llvm::all_of(getOperandTypes(), [](Type type) {
     auto shaped = dyn_cast<ShapedType>(type);
@@ -97,7 +98,8 @@ AttentionOp::reifyResultShapes(OpBuilder &b,
   }
   SmallVector<OpFoldResult> shape{dim(getQuery(), 0), heads, dim(getQuery(), 2),
                                   dim(getValue(), 3)};
-  // A static result dimension stands even where the operand's is dynamic.
+  // A static result dimension takes precedence over a dynamic one of the
+  // operand.
   for (auto [index, size] : llvm::enumerate(type.getShape()))
     if (!ShapedType::isDynamic(size))
       shape[index] = b.getIndexAttr(size);

@@ -54,7 +54,7 @@ PermuteOp::reifyResultShapes(OpBuilder &b,
 OpFoldResult PermuteOp::fold(FoldAdaptor) {
   if (isIdentityPermutation(getPermutation()))
     return getInput().getType() == getType() ? getInput() : OpFoldResult();
-  // There and back again.
+  // A permutation of a permutation is one permutation.
   auto inner = getInput().getDefiningOp<PermuteOp>();
   if (!inner || inner.getInput().getType() != getType() ||
       !isIdentityPermutation(

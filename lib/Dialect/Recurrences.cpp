@@ -33,7 +33,7 @@ namespace {
 using DimLoops = SmallVector<int64_t, 5>;
 constexpr int64_t whole = -1;
 
-/// Collects the loops of the operands that are there.
+/// Collects the loops of the operands that are present.
 class LoopTable {
 public:
   void add(Value operand, DimLoops dims) {
@@ -62,7 +62,7 @@ static DimLoops channelDims(Value operand) {
   return {Batch, Token, Channel};
 }
 
-/// The loop of a state's first dimension: packed sequences have no batch.
+/// The loop of a state's first dimension. Packed sequences have no batch.
 static int64_t slotLoop(Value offsets) {
   return offsets ? whole : int64_t(channels::Batch);
 }
@@ -217,8 +217,8 @@ static bool isWhole(OpFoldResult offset, OpFoldResult size, OpFoldResult full) {
   return succeeded(equal) && *equal;
 }
 
-/// Sizes along a loop that are not all the same static number: grouped heads,
-/// whose slices belong to no slice of the state.
+/// True if sizes along a loop are not all the same static number, as with
+/// grouped heads, whose slices do not correspond to slices of the state.
 static bool hasGroups(RecurrenceOpInterface op, ArrayRef<DimLoops> loops,
                       int64_t loop) {
   std::optional<int64_t> common;
@@ -269,7 +269,8 @@ static LogicalResult checkTile(RecurrenceOpInterface op, OpBuilder &b,
       llvm::any_of(ArrayRef<int64_t>{0, 1, 2}, partial))
     return op->emitOpError("cannot be tiled: its outputs are sums over "
                            "sequences, tokens and channels");
-  // Its outputs are of different sizes, and each sums over the other's.
+  // A sweep's outputs have different sizes, and each sums over the size of the
+  // other.
   if (isa<SweepOp>(op.getOperation()) && partial(3))
     return op->emitOpError("cannot be tiled over features: a read along the "
                            "values sums over them");

@@ -26,14 +26,14 @@ using namespace mlir::linattn::verify;
 static constexpr StringRef channelDims[] = {"batch size", "sequence length",
                                             "channel count"};
 
-/// `other`, if there, has the shape of `tokens`: [B, T, C].
+/// `other`, if present, has the shape of `tokens`, [B, T, C].
 static void sameTokens(StringRef id, Named tokens, Named other,
                        Relations &relations) {
   for (int64_t dim = 0; other.value && dim < 3; ++dim)
     relations.equal(id, channelDims[dim], tokens, dim, other, dim);
 }
 
-/// `operand`, if there, is [C] or [B, T, C].
+/// `operand`, if present, is [C] or [B, T, C].
 static void channelsOrTokens(StringRef id, Named tokens, Named operand,
                              Relations &relations) {
   if (!operand.value)
@@ -67,7 +67,7 @@ static LogicalResult verifyStateType(Operation *op, Named tokens, Named state) {
          << ", but got " << type;
 }
 
-/// The optional operand comes only with another.
+/// The optional operand requires another one.
 static LogicalResult verifyNeeds(Operation *op, Value operand, StringRef name,
                                  Value needed, StringRef neededName) {
   if (!operand || needed)
@@ -76,7 +76,7 @@ static LogicalResult verifyNeeds(Operation *op, Value operand, StringRef name,
          << name << " only with " << neededName << ", but got it alone";
 }
 
-/// The two operands come together.
+/// The two operands are either both present or both absent.
 static LogicalResult verifyTogether(Operation *op, Named x, Named y) {
   if (bool(x.value) == bool(y.value))
     return success();
@@ -104,7 +104,7 @@ static void projectionRelations(StringRef id, Named projection, Named tokens,
   relations.equal(id, "sequence length", projection, rank - 2, tokens, 1);
   if (rank != 4)
     return;
-  // One of the two divides the other, and it is the number of groups.
+  // One of the two divides the other and is the number of groups.
   DimRef groups{projection.value, 1, projection.name},
       channels{tokens.value, 2, tokens.name};
   StringRef what = "channel or group count";

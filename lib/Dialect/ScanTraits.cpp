@@ -33,33 +33,40 @@ static bool isOther(Value gate) {
   return !type.isF32() && !type.isF16() && !type.isBF16();
 }
 
-ScanTraits mlir::linattn::getTraits(ScanOp op) {
-  ScanTraits traits(getRule(op));
+/// Of the clauses that a scan shares with its state half.
+template <typename Op>
+static void addShared(ScanTraits &traits, Op op) {
   traits.add(ScanTrait::ChannelDecay, isWide(op.getDecay()));
   traits.add(ScanTrait::ValueDecay, bool(op.getValueDecay()));
-  traits.add(ScanTrait::OtherGates,
-             isOther(op.getDecay()) || isOther(op.getBeta()));
-  traits.add(ScanTrait::ColumnBeta, isWide(op.getBeta()));
-  traits.add(ScanTrait::KeyGates, op.getErase() || op.getWrite());
-  traits.add(ScanTrait::Bonus, bool(op.getBonus()));
-  traits.add(ScanTrait::InputGate, bool(op.getInputGate()));
+  traits.add(ScanTrait::OtherGates, isOther(op.getDecay()));
   traits.add(ScanTrait::RunningMax, bool(op.getRunningMax()));
-  traits.add(ScanTrait::Normalizer, op.getNormalize() || op.getNormalizer());
+  traits.add(ScanTrait::Normalizer, bool(op.getNormalizer()));
   FeatureMapKind map =
       cast<FeatureMappedOpInterface>(op.getOperation()).getFeatureMapKind();
   traits.add(ScanTrait::FeatureMap, map != FeatureMapKind::Identity);
   traits.add(ScanTrait::TokenMaximum, map == FeatureMapKind::SoftmaxKernel);
   traits.add(ScanTrait::Region, map == FeatureMapKind::Region);
   traits.add(ScanTrait::Packed, bool(op.getCuSeqlens()));
-  traits.add(ScanTrait::Pool, bool(op.getStateIndices()));
-  traits.add(ScanTrait::Snapshots, op.getEvery().has_value());
   traits.add(ScanTrait::OtherSchedule,
              op.getConfig() && op.getConfig()->getForm() != Form::Chunk);
+}
+
+ScanTraits mlir::linattn::getTraits(ScanOp op) {
+  ScanTraits traits = ::linattn::getTraits(getRule(op));
+  addShared(traits, op);
+  traits.add(ScanTrait::OtherGates, isOther(op.getBeta()));
+  traits.add(ScanTrait::ColumnBeta, isWide(op.getBeta()));
+  traits.add(ScanTrait::KeyGates, op.getErase() || op.getWrite());
+  traits.add(ScanTrait::Bonus, bool(op.getBonus()));
+  traits.add(ScanTrait::InputGate, bool(op.getInputGate()));
+  traits.add(ScanTrait::Normalizer, op.getNormalize().has_value());
+  traits.add(ScanTrait::Pool, bool(op.getStateIndices()));
+  traits.add(ScanTrait::Snapshots, op.getEvery().has_value());
   return traits;
 }
 
 ScanTraits mlir::linattn::getTraits(StateOp op) {
   ScanTraits traits;
-  traits.add(ScanTrait::ValueDecay, bool(op.getValueDecay()));
+  addShared(traits, op);
   return traits;
 }

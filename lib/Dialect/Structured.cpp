@@ -61,8 +61,8 @@ Operation *mlir::linattn::cloneStructured(OpBuilder &b, Operation *op,
 // Builders
 //===----------------------------------------------------------------------===//
 
-/// Adds operands in segments (absent ones empty), the region of φ, and the
-/// types of the tensors among the destinations as results.
+/// Adds operands in segments (absent ones empty), the region of φ, and as
+/// results the types of the tensors among the destinations.
 template <typename OpTy>
 static void buildStructured(OperationState &result, ArrayRef<Value> operands,
                             ArrayRef<Value> destinations) {
@@ -142,8 +142,8 @@ static void addEffects(DestinationStyleOpInterface op, Effects &effects) {
   }
 }
 
-/// On buffers nothing may be hoisted; on tensors only static shapes, since
-/// mismatched dynamic ones are undefined.
+/// On buffers nothing may be hoisted. On tensors only ops with static shapes
+/// may be, since mismatched dynamic ones are undefined behaviour.
 static Speculation::Speculatability
 speculatability(DestinationStyleOpInterface op) {
   bool safe = op.hasPureTensorSemantics() &&

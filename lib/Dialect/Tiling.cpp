@@ -66,7 +66,7 @@ static std::optional<unsigned> positionOf(MutableOperandRange range) {
 template <typename OpTy>
 static SmallVector<DimLoops> recurrenceLoops(OpTy op,
                                              std::optional<unsigned> bonus) {
-  // By position: one value may stand in several places.
+  // Compares positions, since one value may be several operands.
   unsigned state = op.getStateMutable().getOperandNumber();
   std::optional<unsigned> offsets = positionOf(op.getCuSeqlensMutable());
   std::optional<unsigned> indices;
@@ -213,7 +213,7 @@ static bool isWhole(OpFoldResult offset, OpFoldResult size, OpFoldResult full) {
     return false;
   if (isEqualConstantIntOrValue(size, full))
     return true;
-  // Two computations of the same size.
+  // The two sizes may be computed by different values.
   FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual(size, full);
   return succeeded(equal) && *equal;
 }
@@ -270,8 +270,8 @@ checkTile(OpTy op, OpBuilder &b, ArrayRef<OpFoldResult> offsets,
 // Slices
 //===----------------------------------------------------------------------===//
 
-/// The tile of one operand under loop offsets and sizes. Grouped heads are
-/// never tiled; each operand then has a number of heads of its own.
+/// The tile of one operand for these loop offsets and sizes. Grouped heads are
+/// never tiled, so that each operand keeps its own number of heads.
 static void operandTile(OpBuilder &b, Location loc, Value operand,
                         const DimLoops &dims, bool groupedHeads,
                         ArrayRef<OpFoldResult> offsets,
@@ -325,7 +325,7 @@ static FailureOr<TilingResult> tile(OpTy op, OpBuilder &b,
     operandTile(b, loc, operand, dims, groupedHeads, offsets, sizes,
                 tileOffsets, tileSizes);
     if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
-      // Query, key, value, mask, output; one value may be several of them.
+      // Query, key, value, mask, output. One value may be several of them.
       bool isKeySide = number == 1 || number == 2;
       bool isMask = number == 3 && op.getMask();
       if (op.getCausal() && (isKeySide || isMask))
@@ -379,7 +379,7 @@ tileForResult(OpTy op, OpBuilder &b, unsigned resultNumber,
     bool all = isWhole(offsets[index], sizes[index], full);
     if (loop == Whole && !all)
       return failure();
-    // All heads of a state are all heads of the output.
+    // A tile with all heads of a state has all heads of the output.
     if (loop == Whole || (loop == Head && groupedHeads && all))
       continue;
     loopOffsets[loop] = offsets[index];
@@ -388,7 +388,7 @@ tileForResult(OpTy op, OpBuilder &b, unsigned resultNumber,
   return tile(op, b, loopOffsets, loopSizes);
 }
 
-/// Tokens of a scan follow one another; elsewhere they are independent.
+/// Tokens of a scan depend on one another; elsewhere tokens are independent.
 template <typename OpTy>
 static SmallVector<utils::IteratorType> iteratorTypes() {
   bool sequential =

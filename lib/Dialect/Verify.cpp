@@ -147,9 +147,45 @@ static void rowRelations(StringRef id, Named rows, Named tokens,
       relations.equal(id, dims[dim], rows, dim, tokens, dim);
 }
 
+/// (F3): [B, Tq, 3] beside [B, H, Tq, K].
+template <typename OpTy>
+static void spanRelations(StringRef id, OpTy op, Relations &relations) {
+  Named spans{op.getSpans(), "spans"}, query{op.getQuery(), "query"};
+  if (!spans.value)
+    return;
+  relations.equal(id, "batch size", query, 0, spans, 0);
+  relations.equal(id, "sequence length", query, 2, spans, 1);
+}
+
+/// (F3), (F4)
+template <typename OpTy>
+static LogicalResult verifySpansAndDropout(OpTy op) {
+  if (Value spans = op.getSpans()) {
+    int64_t numbers = cast<ShapedType>(spans.getType()).getDimSize(2);
+    if (numbers != 3)
+      return op.emitOpError("expected spans to have 3 numbers for each query, "
+                            "but got ")
+             << (ShapedType::isDynamic(numbers) ? "an unknown number"
+                                                : Twine(numbers).str());
+    if (op.getPrefix())
+      return op.emitOpError("expected either spans or a prefix, but got both");
+  }
+  std::optional<APFloat> dropout = op.getDropout();
+  if (bool(op.getSeed()) != dropout.has_value())
+    return op.emitOpError(
+               "expected both seed and dropout or neither, but got only ")
+           << (dropout ? "dropout" : "seed");
+  if (dropout &&
+      !(dropout->convertToDouble() >= 0.0 && dropout->convertToDouble() < 1.0))
+    return op.emitOpError("expected dropout to be in [0, 1), but got ")
+           << dropout->convertToDouble();
+  return success();
+}
+
 SmallVector<DimRelation> SoftmaxOp::getDimRelations() {
   Relations relations;
   attentionRelations(*this, getOutput(), relations);
+  spanRelations("F3", *this, relations);
   rowRelations("F2", {getLogSum(), "log_sum"}, {getOutput(), "output"},
                relations);
   return relations.list;
@@ -166,6 +202,7 @@ LogicalResult SoftmaxOp::verify() {
       return failure();
   if (failed(verifyScale(*this, type, getScale(), getScaleValue())) ||
       failed(verifyPrefixAndCap(*this)) ||
+      failed(verifySpansAndDropout(*this)) || // (F3), (F4)
       failed(verifyElementType(*this, {getLogSum(), "log_sum"}, type))) // (F2)
     return failure();
   return verifyRelations(*this);
@@ -201,6 +238,7 @@ SmallVector<DimRelation> SoftmaxGradientOp::getDimRelations() {
     relations.equal("G7", "batch size", query, 0, {getPrefix(), "prefix"}, 0);
   if (getSlopes())
     relations.equal("G7", "head count", query, 1, {getSlopes(), "slopes"}, 0);
+  spanRelations("G8", *this, relations);
   return relations.list;
 }
 
@@ -228,7 +266,8 @@ LogicalResult SoftmaxGradientOp::verify() {
                        "got only ")
            << (getSlopes() ? "slopes" : "slope_output");
   if (failed(verifyScale(*this, type, getScale(), getScaleValue())) || // (G7)
-      failed(verifyPrefixAndCap(*this)))
+      failed(verifyPrefixAndCap(*this)) ||
+      failed(verifySpansAndDropout(*this))) // (G8)
     return failure();
   return verifyRelations(*this);
 }

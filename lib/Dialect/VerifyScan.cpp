@@ -41,7 +41,7 @@ static constexpr StringRef snapshotNames[] = {
     "snapshots", "snapshots of the normalizer",
     "snapshots of the running maximum"};
 
-/// (S30): what the snapshots are of, which is there.
+/// (S30): the states that snapshots are taken of.
 static SmallVector<Named, 3> snapshotSources(ScanOp op) {
   SmallVector<Named, 3> sources{{op.getState(), "state"}};
   if (op.getNormalizer())
@@ -128,7 +128,7 @@ static std::string spellRulesWith(Clause clause) {
 
 namespace {
 
-/// Which operands and enums mean something together.
+/// Verifies which operands and enums go together.
 class Family {
 public:
   explicit Family(ScanOp op)
@@ -155,9 +155,9 @@ private:
            << name << " only with " << with << ", but got " << got;
   }
   bool isPresent(Clause clause);
-  /// The clause comes only with a rule that takes it.
+  /// The clause requires a rule that takes it.
   LogicalResult onlyWithRule(Clause clause);
-  /// Two clauses exclude one another, for a reason.
+  /// Two clauses exclude one another, for the given reason.
   LogicalResult exclude(bool first, StringRef name, bool second,
                         StringRef without, StringRef reason) {
     if (!first || !second)

@@ -107,9 +107,9 @@ LogicalResult verify::verifyStateTypes(Operation *op, Type tokenType,
   return verifyElementType(op, {runningMax, "running_max"}, actual);
 }
 
-/// φ maps one scalar to another by scalar arithmetic, so that it can be emitted
-/// on vectors too. It may use scalars from outside: a parameter, or a constant
-/// that a pass has hoisted.
+/// Verifies that φ maps one scalar to another by scalar arithmetic, so that it
+/// can be emitted on vectors. It may use scalars from outside: a parameter, or
+/// a constant that a pass has hoisted.
 static LogicalResult verifyScalarFunction(Operation *op, Region &region,
                                           Type scalar) {
   Block &block = region.front();

@@ -13,7 +13,7 @@
 
 namespace mlir::linattn::verify {
 
-/// An operand with the name its messages use.
+/// An operand and its name in messages.
 struct Named {
   Value value;
   StringRef name;
@@ -80,8 +80,8 @@ inline int64_t rankOf(Value value) {
 void stateRelations(StringRef id, Named key, Named value, Named state,
                     Value normalizer, Value runningMax, Relations &relations);
 
-/// (S11): where each dimension of a gate comes from, by the gate's rank. Heads
-/// of a gate are state heads.
+/// (S11): the operand that gives each dimension of a gate, by the gate's rank.
+/// Heads of a gate are state heads.
 void gateRelations(Named gate, Named tokens, Named state, int64_t lastDim,
                    StringRef last, Named lastOf, Relations &relations);
 
@@ -93,8 +93,8 @@ LogicalResult verifyElementType(Operation *op, Named operand, Type expected);
 LogicalResult verifyRank(Operation *op, Named operand, ArrayRef<int64_t> ranks,
                          StringRef shapes);
 
-/// A state is of the accumulation type of its tokens or of f64, and what is
-/// carried beside it of its element type.
+/// A state has the accumulation type of its tokens or f64, and its normalizer
+/// and running maximum have the state's element type.
 LogicalResult verifyStateTypes(Operation *op, Type tokenType, Named state,
                                Value normalizer, Value runningMax);
 
@@ -117,12 +117,12 @@ LogicalResult verifyScale(OpTy op) {
 LogicalResult verifyAbsFloor(FeatureMappedOpInterface op,
                              std::optional<NormalizeAttr> normalize);
 
-/// A normalizer is there exactly with `normalize`.
+/// A normalizer is present exactly if `normalize` is.
 LogicalResult verifyNormalizer(Operation *op,
                                std::optional<NormalizeAttr> normalize,
                                Value normalizer);
 
-/// (S17) and its twin: packed sequences have no batch beside them.
+/// (S17) and its twin: packed sequences have a batch of 1.
 LogicalResult verifyPackedBatch(Operation *op, Value offsets, Value tokens);
 
 /// (S26) and its twin: a constant decay holds natural logarithms of at most 0.

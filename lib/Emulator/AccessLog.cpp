@@ -14,7 +14,7 @@
 
 using namespace linattn::emulator;
 
-/// The different units of `size` bytes that the accesses touch, in order.
+/// The distinct units of `size` bytes that the accesses touch, in order.
 static llvm::SmallVector<uint64_t, 2 * kWarpSize>
 collectUnits(llvm::ArrayRef<uint64_t> addresses, unsigned bytes,
              unsigned size) {
@@ -32,7 +32,8 @@ collectUnits(llvm::ArrayRef<uint64_t> addresses, unsigned bytes,
 
 unsigned linattn::emulator::countBankCycles(llvm::ArrayRef<uint64_t> addresses,
                                             unsigned bytes) {
-  // A word that several lanes want is broadcast: only different ones count.
+  // A word that several lanes read is broadcast, so that only distinct words
+  // count.
   std::array<unsigned, kBanks> words{};
   unsigned cycles = 0;
   for (uint64_t word : collectUnits(addresses, bytes, 4))
@@ -46,7 +47,7 @@ unsigned linattn::emulator::countSectors(llvm::ArrayRef<uint64_t> addresses,
 }
 
 /// Shared memory serves 128 bytes at a time: all lanes, a half or a quarter of
-/// a warp, by the size of the accesses.
+/// a warp, depending on the size of the accesses.
 void AccessLog::count(const Entry &like, llvm::ArrayRef<uint64_t> addresses,
                       uint32_t activeLanes, Traffic &traffic) {
   unsigned lanesPerPhase = like.space == Space::Global
@@ -70,7 +71,7 @@ void AccessLog::count(const Entry &like, llvm::ArrayRef<uint64_t> addresses,
   }
 }
 
-/// Whether all lanes that did anything did the same operations in one order.
+/// Whether all active lanes executed the same operations in one order.
 bool AccessLog::lanesAgree() const {
   const std::vector<Entry> *first = nullptr;
   for (const std::vector<Entry> &lane : lanes) {
@@ -115,7 +116,8 @@ void AccessLog::flushScattered(std::vector<SiteTraffic> &sites) {
     std::array<uint64_t, kWarpSize> addresses;
     uint32_t active = 0;
   };
-  // By operation, piece of the access, and how often it was executed before.
+  // The operation, the piece of the access, and its number of earlier
+  // executions.
   using Operation = std::tuple<uint32_t, uint16_t, Space>;
   std::map<std::pair<Operation, uint32_t>, Group> groups;
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {

@@ -21,17 +21,17 @@ inline constexpr unsigned kWarpSize = 32;
 inline constexpr unsigned kBanks = 32;
 inline constexpr unsigned kSectorBytes = 32;
 
-/// Cycles of the 32 four-byte banks for lanes that each access `bytes` at an
-/// address: the most different words that one bank must give.
+/// The cycles that the 32 four-byte banks need when each lane accesses `bytes`
+/// at its address: the largest number of distinct words in one bank.
 unsigned countBankCycles(llvm::ArrayRef<uint64_t> addresses, unsigned bytes);
 
-/// Different 32-byte sectors that the accesses touch.
+/// The number of distinct 32-byte sectors that the accesses touch.
 unsigned countSectors(llvm::ArrayRef<uint64_t> addresses, unsigned bytes);
 
-/// Lanes run one after the other here, but hardware issues an access for a
-/// whole warp. Each lane's accesses are kept until the warp meets, and then
-/// counted together: the n-th execution of an operation in one lane with the
-/// n-th in the others.
+/// The emulator runs lanes one after another, while hardware issues an access
+/// for a whole warp. The log keeps each lane's accesses until the warp
+/// converges, and counts them together: the n-th execution of an operation in
+/// one lane with the n-th in the others.
 class AccessLog {
 public:
   enum class Space : uint8_t { Shared, Global };
@@ -42,10 +42,10 @@ public:
         {address, site, static_cast<uint16_t>(bytes), space, isWrite});
     empty = false;
   }
-  /// Lanes with this many accesses should let others catch up.
+  /// A lane with this many accesses should let others catch up.
   bool isFull(unsigned lane) const { return lanes[lane].size() >= kCapacity; }
 
-  /// Counts what is there, by operation, and forgets it.
+  /// Adds the logged accesses to the operations' traffic, and clears the log.
   void flush(std::vector<SiteTraffic> &sites);
 
 private:

@@ -90,9 +90,9 @@ unsigned Block::random(unsigned bound) {
 //===----------------------------------------------------------------------===//
 
 void Block::prepare(Dim3 index) {
-  // All ones: a NaN in every format, should it be read.
+  // All ones, a NaN in every format, in case uninitialised memory is read.
   std::fill(shared.begin(), shared.end(), char(0xff));
-  // Everything so far has happened in earlier blocks.
+  // All moments so far belong to earlier blocks.
   uint32_t base = lastMoment;
   std::fill(clocks.begin(), clocks.end(), base);
   numDone = 0;
@@ -155,7 +155,7 @@ void Block::finishThread(Thread &thread) {
   ++numDone;
   warp.done |= bit;
   warp.ready &= ~bit;
-  // Lanes that wait for all others may have waited for this one only.
+  // Lanes that wait for a collective may have waited for this lane alone.
   for (uint32_t lanes = warp.waiting; lanes != 0; lanes &= lanes - 1)
     if (tryCollective(warp, warp.threads[llvm::countr_zero(lanes)]))
       break;
@@ -176,8 +176,8 @@ FiberContext &Block::enter(Warp &warp, uint32_t lanes, unsigned first) {
   return warp.threads[lane].context;
 }
 
-/// Lanes of a warp run until all of them wait; then it is another warp's turn,
-/// any of them, from any lane on.
+/// The lanes of a warp run until all of them wait. Then another warp runs,
+/// chosen at random, starting from a random lane.
 FiberContext &Block::pickNext(Warp &warp, unsigned lane) {
   if (uint32_t eager = warp.ready & ~warp.logFull)
     return enter(warp, eager, lane);
@@ -232,7 +232,8 @@ void Block::runCollective(Thread &thread, const Collective &collective) {
     suspend(thread);
 }
 
-/// Executes what `thread` waits at, if all that it waits for have come.
+/// Executes the operation at which `thread` waits, if all its participants have
+/// arrived.
 bool Block::tryCollective(Warp &warp, Thread &thread) {
   const Collective &wanted = thread.collective;
   uint32_t lanes = wanted.mask & warp.lanes;
@@ -302,7 +303,8 @@ void Block::completeBarrier(Barrier &barrier) {
   barrier.arrived = 0;
 }
 
-/// A warp arrives as one: its lanes must come by the same operation.
+/// A warp arrives as a unit, so that its lanes must arrive by the same
+/// operation.
 void Block::checkBarrierSites(const Barrier &barrier) {
   llvm::SmallVector<const Thread *, 32> firsts(warps.size(), nullptr);
   for (const Thread *thread : barrier.waiting) {
@@ -316,7 +318,7 @@ void Block::checkBarrierSites(const Barrier &barrier) {
   }
 }
 
-/// Reports why no thread can run although some are not done.
+/// Reports why no thread can run before all are done.
 void Block::diagnoseStandstill() {
   const Thread *collective = nullptr, *waiting = nullptr;
   for (const Thread &thread : threads) {
@@ -326,7 +328,7 @@ void Block::diagnoseStandstill() {
       waiting = &thread;
   }
   const Thread &stuck = collective ? *collective : *waiting;
-  // The most telling other thread: of the same warp, at something else.
+  // Prefers a thread of the same warp at another operation, as an example.
   std::string other = "all others wait there too";
   auto describeOther = [&](const Thread &thread, llvm::StringRef who) {
     if (thread.state == Thread::State::Done)

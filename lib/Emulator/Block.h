@@ -29,7 +29,7 @@ class Block;
 struct Thread;
 struct Warp;
 
-/// The clocks of the threads that released, for the threads that acquire.
+/// The clocks of threads that released, for threads that acquire.
 class SyncPoint {
 public:
   void reset(unsigned numThreads) {
@@ -43,14 +43,15 @@ private:
   std::vector<uint32_t> seen;
 };
 
-/// An operation that the lanes of a warp execute together, as one lane sees it.
+/// A warp-wide operation, from the view of one lane.
 struct Collective {
-  /// Runs it for `lanes`, whose calls agree.
+  /// Executes the operation for `lanes`, whose calls agree.
   using Execute = void (*)(Block &block, Warp &warp, uint32_t lanes);
 
   Execute execute = nullptr;
   uint32_t site = 0;
-  /// Every lane must be at the same operation, not only at one of its kind.
+  /// Whether every lane must be at the same operation, instead of at one of its
+  /// kind.
   bool aligned = true;
   uint32_t mask = ~0u;
   uint32_t variant = 0; ///< Kind of mma, shuffle and so on.
@@ -63,7 +64,7 @@ struct Collective {
   }
 };
 
-/// A cp.async that has not arrived yet.
+/// A cp.async in flight.
 struct AsyncCopy {
   uint64_t sharedOffset;
   const char *source; ///< Null for zeros only.
@@ -80,13 +81,13 @@ struct Thread {
   Warp *warp = nullptr;
   unsigned index = 0, lane = 0;
   Collective collective;
-  /// The operation that it waits at, unless it is ready.
+  /// The operation at which the thread waits, if it is not ready.
   uint32_t site = 0;
   ThreadClock clock;
-  /// Copies not yet delivered, and where each committed group ends.
+  /// Copies in flight, and the end of each committed group among them.
   std::vector<AsyncCopy> copies;
   std::vector<size_t> groupEnds;
-  /// Tensor maps that it has acquired, as they were written so many times.
+  /// The version of each tensor map that the thread has acquired.
   std::map<uint64_t, uint32_t> acquiredMaps;
   std::unique_ptr<FiberStack> stack;
   FiberContext context;
@@ -114,17 +115,18 @@ public:
   Block(Kernel kernel, GlobalMemory &global, const LaunchOptions &options,
         uint64_t staticShared, Report &report);
 
-  /// Runs the block with these coordinates; false if it had to be stopped.
+  /// Runs the block with these coordinates. Returns false if it had to be
+  /// stopped.
   bool run(Dim3 index);
 
   //===--------------------------------------------------------------------===//
   // For the runtime functions, called on the fiber of `thread`
   //===--------------------------------------------------------------------===//
 
-  /// Checks an access and gives the memory to do it on.
+  /// Checks an access and returns the host memory for it.
   void *access(Thread &thread, AccessKind kind, uint64_t address,
                unsigned bytes, unsigned alignment, uint32_t site);
-  /// The same for a row of a matrix, whose traffic is counted elsewhere.
+  /// The same for a row of a matrix, whose traffic is counted separately.
   char *accessShared(Thread &thread, AccessKind kind, uint64_t address,
                      unsigned bytes, uint32_t site);
 
@@ -156,9 +158,10 @@ public:
   void waitAtMBarrier(Thread &thread, uint64_t address, uint32_t parity,
                       uint32_t site);
 
-  /// Returns once all lanes of its mask have arrived and it was executed.
+  /// Returns once all lanes of its mask have arrived and the operation has run.
   void runCollective(Thread &thread, const Collective &collective);
-  /// `count` 0 stands for all threads. `wait` false: only announces itself.
+  /// A `count` of 0 stands for all threads. Without `wait` the thread only
+  /// arrives.
   void arriveAtBarrier(Thread &thread, unsigned id, unsigned count, bool wait,
                        uint32_t site);
 
@@ -166,7 +169,7 @@ public:
   // For collective operations
   //===--------------------------------------------------------------------===//
 
-  /// Counts a finding; the first of its kind is told.
+  /// Counts a finding, and records the first one of its kind.
   void note(Check check, const Thread &thread, uint32_t site,
             const llvm::Twine &what);
   Traffic &getTraffic(uint32_t site) { return report.sites[site].traffic; }
@@ -226,10 +229,10 @@ private:
   std::map<uint64_t, MBarrier> mbarriers; ///< By address.
   /// The latest moment of the copies of every slot.
   std::array<uint32_t, ThreadClock::kBulkSlots> bulkMoments = {};
-  /// How many times the launch wrote each tensor map, by address.
+  /// The number of writes of each tensor map in this launch, by address.
   std::map<uint64_t, uint32_t> mapVersions;
-  /// The last moment of every other thread that each thread has seen, a row per
-  /// thread.
+  /// The last moment of every other thread that each thread has seen, one row
+  /// per thread.
   std::vector<uint32_t> clocks;
   uint32_t lastMoment = 0;
   unsigned numDone = 0;

@@ -60,7 +60,8 @@ void *Block::access(Thread &thread, AccessKind kind, uint64_t address,
          llvm::Twine(bytes) + " bytes at once are more than can be emulated");
     stop(thread);
   }
-  // The hardware's widest access takes 16 bytes; less aligned ones are split.
+  // The widest access of the hardware takes 16 bytes. Accesses with less
+  // alignment are split.
   unsigned piece = llvm::bit_floor(std::min({bytes, alignment, 16u}));
   if (address % piece != 0)
     note(Check::Misaligned, thread, site,
@@ -223,8 +224,8 @@ void Block::commitCopies(Thread &thread) {
   thread.groupEnds.push_back(thread.copies.size());
 }
 
-/// Delivers the first `count` copies. Nothing comes earlier than it must: code
-/// that waits too little finds old data.
+/// Delivers the first `count` copies. Copies arrive as late as possible, so
+/// that code with too few waits reads old data.
 void Block::deliver(Thread &thread, size_t count) {
   for (const AsyncCopy &copy :
        llvm::ArrayRef(thread.copies).take_front(count)) {

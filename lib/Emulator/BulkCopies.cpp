@@ -30,7 +30,7 @@ void Block::replaceMapField(Thread &thread, uint64_t address,
     note(Check::Misaligned, thread, site,
          "changes a tensor map at " + describe(address) +
              ", which is not a multiple of 128");
-  // The instruction is one access to all of the map.
+  // The instruction counts as one access to the whole map.
   char *data =
       accessShared(thread, AccessKind::Read, address, tensor_map::bytes, site);
   TensorMapBits map;
@@ -170,8 +170,8 @@ void Block::waitAtMBarrier(Thread &thread, uint64_t address, uint32_t parity,
   suspend(thread);
 }
 
-/// Describes the arrivals and bytes that the barrier at which `thread` waits
-/// still lacks.
+/// Describes the arrivals and bytes that the barrier at which `thread` waits is
+/// missing.
 std::string Block::describeMissing(const Thread &thread) const {
   for (const auto &[address, barrier] : mbarriers)
     for (const MBarrier::Waiter &waiter : barrier.waiting)
@@ -186,7 +186,8 @@ std::string Block::describeMissing(const Thread &thread) const {
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// The clock of a copy's thread that knows what the one knew that started it.
+/// The clock of a copy, which has seen everything that its issuing thread has
+/// seen.
 static ThreadClock clockOf(const Thread &thread, unsigned slot,
                            std::vector<uint32_t> &seen, uint32_t moment) {
   ThreadClock clock = thread.clock;
@@ -247,7 +248,7 @@ void Block::beginBulkCopy(Thread &thread, uint64_t destination,
   tryPhase(barrier);
 }
 
-/// Lets all copies of a barrier arrive.
+/// Completes all copies of a barrier.
 void Block::deliver(MBarrier &barrier) {
   for (BulkCopy &copy : barrier.copies) {
     uint64_t rowBytes = copy.map.rowBytes(), bytes = copy.map.boxBytes();
@@ -260,7 +261,7 @@ void Block::deliver(MBarrier &barrier) {
       for (uint64_t unit = 0; unit < rowBytes; unit += 16) {
         uint64_t to =
             copy.map.place(copy.destination, i * rowBytes + unit) - kSharedBase;
-        // A swizzle may lead out of a box that is not aligned to it.
+        // The swizzle may exceed a box that is not aligned to it.
         if (to + 16 <= shared.size())
           std::memcpy(shared.data() + to, row.data() + unit, 16);
       }

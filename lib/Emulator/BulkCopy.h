@@ -37,20 +37,20 @@ struct TensorMapBits {
   uint32_t known; ///< Which fields were set.
 
   void set(const TensorMapReplace &field, uint64_t value);
-  /// The end of a sentence: what is wrong with the map for a copy with so many
-  /// coordinates; empty if nothing is.
+  /// Why a copy with this number of coordinates cannot use the map, as the end
+  /// of a sentence; empty if it can.
   std::string whyNot(unsigned numCoordinates) const;
 
   unsigned dims() const { return rank + 1; }
   unsigned elementBytes() const;
   uint64_t rowBytes() const { return uint64_t(boxes[0]) * elementBytes(); }
   uint64_t boxBytes() const;
-  /// Where a byte of the box goes, which begins at address `base`.
+  /// The address of a byte of the box, which begins at address `base`.
   uint64_t place(uint64_t base, uint64_t offset) const;
 };
 static_assert(sizeof(TensorMapBits) <= tensor_map::bytes);
 
-/// A row of a box: bytes that are in the tensor, zeros around them.
+/// A row of a box: the bytes inside the tensor, with zeros around them.
 struct BoxRow {
   uint64_t source = 0; ///< Of the first byte in the tensor.
   unsigned before = 0, bytes = 0;
@@ -60,7 +60,7 @@ struct BoxRow {
 std::vector<BoxRow> listRows(const TensorMapBits &map,
                              llvm::ArrayRef<int32_t> coordinates);
 
-/// A copy that has not arrived.
+/// A bulk copy in flight.
 struct BulkCopy {
   uint64_t destination = 0; ///< Address in shared memory.
   uint32_t site = 0;

@@ -43,7 +43,8 @@ struct Matrix {
 };
 } // namespace
 
-/// Row r of matrix m is where lane 8 m + r points: 16 bytes, served together.
+/// The address of row r of matrix m comes from lane 8 m + r: 16 bytes, served
+/// together.
 static char *accessRow(Block &block, Thread &lane, AccessKind kind) {
   const Collective &call = lane.collective;
   if (call.address % 16 != 0)
@@ -63,8 +64,8 @@ static void countMatrixTraffic(Block &block, Warp &warp, unsigned matrix,
   traffic.sharedCycles += countBankCycles(rows, 16);
 }
 
-/// Calls visit(row, column, lane, half) for the place of every element in the
-/// registers: each lane has two neighbours of one row.
+/// Calls visit(row, column, lane, half) for every element in the registers.
+/// Each lane holds two adjacent elements of a row.
 template <typename Visit>
 static void forEachElement(bool transposed, Visit visit) {
   for (unsigned lane = 0; lane < kWarpSize; ++lane)
@@ -231,7 +232,7 @@ void linattn::emulator::executeRedux(Block &block, Warp &warp, uint32_t lanes) {
 
 void linattn::emulator::executeWarpSync(Block &block, Warp &warp,
                                         uint32_t lanes) {
-  // Lanes that take part now must not see what others did at another time.
+  // The participants must not see what other lanes did at another time.
   warp.sync.clear();
   Lanes all(warp, lanes);
   all.forEach([&](Thread &lane) { warp.sync.release(lane); });

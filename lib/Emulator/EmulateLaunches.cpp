@@ -32,7 +32,7 @@ class RecordBuilder {
 public:
   RecordBuilder(Operation *op, int64_t numArguments)
       : loc(op->getLoc()), b(op) {
-    // Not in a loop, where every iteration would take more of the stack.
+    // Allocated outside of loops, where every iteration would grow the stack.
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(
         &op->getParentOfType<func::FuncOp>().getBody().front());

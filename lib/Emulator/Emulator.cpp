@@ -105,7 +105,7 @@ static llvm::StringRef getName(Argument::Kind kind) {
 namespace {
 struct Parameter {
   Argument::Kind kind;
-  /// `llvm.readonly`: a promise, which is checked.
+  /// `llvm.readonly`, which the emulator checks.
   bool readOnly;
 };
 } // namespace
@@ -128,8 +128,8 @@ EmulatedKernel::~EmulatedKernel() = default;
 llvm::StringRef EmulatedKernel::getName() const { return impl->name; }
 uint64_t EmulatedKernel::getMaxThreads() const { return impl->maxThreads; }
 
-/// Structured control flow and kernels on memrefs, as upstream lowers them for
-/// the device, end as `llvm.func` with NVVM operations.
+/// Lowers structured control flow and kernels on memrefs to `llvm.func` with
+/// NVVM operations, by upstream's passes.
 static void buildDevicePipeline(mlir::OpPassManager &pm) {
   auto &gpu = pm.nest<mlir::gpu::GPUModuleOp>();
   mlir::arith::ArithExpandOpsPassOptions expand;
@@ -148,8 +148,8 @@ static void findKernelFacts(mlir::LLVM::LLVMFuncOp kernel,
       maxThreads = countElements(sizes.asArrayRef());
 }
 
-/// Runs the passes on a copy of the kernel's module, and moves what they leave
-/// into a module that LLVM can translate.
+/// Runs the passes on a copy of the kernel's module, and moves the result into
+/// a module that LLVM can translate.
 static llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 lowerToHost(mlir::gpu::GPUModuleOp source, llvm::StringRef &name,
             std::string &storage, uint64_t &maxThreads) {
@@ -230,7 +230,7 @@ compileHost(mlir::ModuleOp module, llvm::StringRef name) {
 llvm::Expected<EmulatedKernel>
 EmulatedKernel::compile(mlir::gpu::GPUModuleOp source, llvm::StringRef name) {
   auto impl = std::make_unique<Impl>();
-  // The caller's context may know how to print and parse, but not to translate.
+  // The caller's context may lack the translation interfaces.
   mlir::DialectRegistry registry;
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
@@ -248,7 +248,7 @@ EmulatedKernel::compile(mlir::gpu::GPUModuleOp source, llvm::StringRef name) {
   auto kernel = host.lookupSymbol<mlir::LLVM::LLVMFuncOp>(impl->name);
   for (mlir::Attribute attribute :
        kernel->getAttrOfType<mlir::ArrayAttr>(kArgumentsAttr)) {
-    // The type, or an array with it if the argument is only read.
+    // The type, in an array if the argument is read-only.
     auto array = llvm::dyn_cast<mlir::ArrayAttr>(attribute);
     auto type = llvm::cast<mlir::TypeAttr>(array ? array[0] : attribute);
     std::optional<Argument::Kind> kind = getKind(type.getValue());

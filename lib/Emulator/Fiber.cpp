@@ -47,7 +47,7 @@ void SanitizerFiber::restart() {
   owned = true;
 }
 
-/// A context that was never restarted is that of the calling thread.
+/// A context without a restart is that of the calling thread.
 void SanitizerFiber::announceSwitch(SanitizerFiber &from, SanitizerFiber &to) {
   if (!from.owned)
     from.fiber = __tsan_get_current_fiber();
@@ -99,8 +99,8 @@ void PortableContext::switchContext(PortableContext &from,
 extern "C" void linattn_emu_switch(void **from, void *to);
 extern "C" void linattn_emu_start();
 
-// Pushes what a callee must keep, changes stacks, pops it there. The control
-// words of floating point are the same in all fibers.
+// Pushes the callee-saved registers, switches stacks, and pops them there. The
+// floating-point control words are the same in all fibers.
 asm(R"(
   .text
   .p2align 4

@@ -40,8 +40,8 @@ private:
   size_t bytes, mapped;
 };
 
-/// Tells the thread sanitizer which stack runs, since it keeps a stack of calls
-/// beside each. Empty in other builds.
+/// Announces the current stack to the thread sanitizer, which keeps a stack of
+/// calls for each fiber. Empty in other builds.
 class SanitizerFiber {
 public:
 #if defined(__SANITIZE_THREAD__)
@@ -62,8 +62,8 @@ private:
 #endif
 };
 
-/// Where a fiber, or the thread that runs them, goes on. This one is portable,
-/// and makes a system call per switch.
+/// The point at which a fiber, or the thread that runs fibers, continues. This
+/// implementation is portable, and makes a system call per switch.
 class PortableContext {
 public:
   /// The first switch here calls `entry(argument)`, which must not return.
@@ -76,7 +76,7 @@ private:
 };
 
 #if LINATTN_ASSEMBLY_FIBERS
-/// The same in a few instructions: the registers that a call keeps.
+/// The same in a few instructions, which save the callee-saved registers.
 class AssemblyContext {
 public:
   void prepare(const FiberStack &stack, void (*entry)(void *), void *argument);

@@ -49,7 +49,8 @@ static std::string formatLocation(Location location) {
 }
 
 Value HostRewriter::createSite(Operation *op) {
-  // Kernels that a program built have no lines; a number must do.
+  // Kernels built by a program have no source lines, so that a number
+  // identifies the op.
   std::string location = formatLocation(op->getLoc());
   std::string text = op->getName().getStringRef().str() +
                      (location.empty() ? " #" + std::to_string(sites.size())
@@ -91,7 +92,8 @@ Value HostRewriter::call(Operation *op, StringRef symbol, ValueRange operands,
                          Type result) {
   SmallVector<Value> all = {getThread(op)};
   llvm::append_range(all, operands);
-  // Pointers lose their address spaces in the end; declarations are born so.
+  // Pointers lose their address spaces at the end; declarations have none from
+  // the start.
   auto pointer = LLVM::LLVMPointerType::get(getContext());
   for (Value &operand : all)
     if (isa<LLVM::LLVMPointerType>(operand.getType()) &&

@@ -17,7 +17,7 @@
 namespace mlir::linattn {
 
 /// The base of the rewrites of `linattn-nvvm-to-host`: calls of the runtime,
-/// the current thread, and numbers for the operations that reports may name.
+/// the current thread, and numbers of the operations for reports.
 class HostRewriter : public OpBuilder {
 public:
   explicit HostRewriter(gpu::GPUModuleOp module);
@@ -26,12 +26,13 @@ public:
 
   /// The thread that runs the function around `op`.
   Value getThread(Operation *op);
-  /// Memory for the operands and results of a collective operation in it.
+  /// Memory for the operands and results of a collective operation in that
+  /// function.
   Value getFragment(Operation *op);
 
-  /// A number for `op`; the module's attribute will tell where it is.
+  /// A number for `op`, whose location the module's attribute holds.
   Value createSite(Operation *op);
-  /// Stores the locations behind the numbers.
+  /// Stores the locations of the numbered operations.
   void setSitesAttribute();
 
   Value createI32(Location loc, uint32_t value);
@@ -68,12 +69,12 @@ LogicalResult rewriteIntrinsicCall(HostRewriter &rewriter,
                                    LLVM::CallIntrinsicOp op);
 LogicalResult rewriteInlineAssembly(HostRewriter &rewriter, Operation *op,
                                     StringRef assembly, ValueRange operands);
-/// The same for tensor maps, copies by them and mbarriers: whether it is one of
-/// those.
+/// The same for tensor maps, bulk copies and mbarriers. Returns whether the op
+/// is one of those.
 FailureOr<bool> rewriteBulkOp(HostRewriter &rewriter, Operation *op);
 FailureOr<bool> rewriteTensorMap(HostRewriter &rewriter, Operation *op,
                                  StringRef assembly, ValueRange operands);
-/// The same for products of warpgroups: whether the assembly is one.
+/// The same for products of warpgroups. Returns whether the assembly is one.
 FailureOr<bool> rewriteWgmma(HostRewriter &rewriter, Operation *op,
                              StringRef assembly, ValueRange operands);
 

@@ -54,7 +54,7 @@ llvm::Error LaunchLog::takeError() const {
 /// The kernel of this text, compiled when it is first launched.
 static llvm::Expected<std::shared_ptr<EmulatedKernel>>
 getKernel(llvm::StringRef text, llvm::StringRef name) {
-  // More than one program launches; code of more would only fill memory.
+  // Programs launch few kernels, so that the cache is small.
   constexpr size_t kMaxKernels = 64;
   static std::mutex mutex;
   static auto *kernels = new llvm::StringMap<std::shared_ptr<EmulatedKernel>>;

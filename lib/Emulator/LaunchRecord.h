@@ -22,7 +22,7 @@ struct LaunchArgument {
   int64_t bytes; ///< Of a buffer, from its first element to its last.
 };
 
-/// An array of 64-bit numbers, as `linattn-emulate-launches` fills it.
+/// An array of 64-bit numbers in the layout of `linattn-emulate-launches`.
 struct LaunchRecord {
   int64_t grid[3], block[3];
   int64_t shared, numArguments;

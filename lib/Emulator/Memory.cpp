@@ -29,7 +29,7 @@ uint64_t ByteSet::size() const {
   return sum;
 }
 
-// Nothing that is only read has races: its shadow stays empty.
+// Memory that is only read has no races, and an empty shadow.
 GlobalMemory::Buffer::Buffer(char *data, uint64_t bytes, bool writable,
                              unsigned argument)
     : data(data), bytes(bytes),
@@ -62,7 +62,7 @@ GlobalMemory::GlobalMemory(llvm::ArrayRef<Argument> arguments) {
       end = std::max(end, argument.data + argument.bytes);
       writable |= argument.writable;
     }
-    // Addresses must not depend on where the caller's memory is.
+    // Addresses must not depend on the caller's memory.
     unsigned number =
         *std::min_element(order.begin() + first, order.begin() + next);
     buffers[number] =

@@ -29,9 +29,8 @@ private:
   std::vector<uint64_t> words;
 };
 
-/// The buffers that a launch was given, at addresses of their own: far apart,
-/// so that no index however wrong reaches another one, and the same in every
-/// run.
+/// The buffers of a launch, at addresses that are the same in every run and so
+/// far apart that no wrong index reaches another buffer.
 class GlobalMemory {
 public:
   struct Buffer {
@@ -58,7 +57,7 @@ public:
         visit(*buffer);
   }
 
-  /// The buffer whose addresses these would be, however far beyond its end.
+  /// The buffer in whose address range this lies, even beyond its end.
   Buffer *find(uint64_t address) {
     uint64_t index = (address >> kBufferBits) - 1;
     if (index >= buffers.size())
@@ -67,7 +66,7 @@ public:
   }
 
 private:
-  /// By the number of their first argument; null for others.
+  /// By the number of their first argument; null for other arguments.
   std::vector<std::unique_ptr<Buffer>> buffers;
   llvm::SmallVector<uint64_t> values;
 };

@@ -74,10 +74,10 @@ float linattn::emulator::sumAsTensorCores(
   int exponent = 0;
   for (float term : terms)
     exponent = std::max(exponent, exponentOf(term));
-  // Infinite or no numbers; or so small that 2^-exponent is infinite.
+  // Infinities, NaNs, and numbers so small that 2^-exponent is infinite.
   if (exponent == 255 || exponent <= fractionBits)
     return std::accumulate(terms.begin(), terms.end(), 0.0f);
-  // Of two factors, for either may be more than f32 holds.
+  // As two factors, either of which may exceed f32.
   auto power = [](int exponent) {
     return toFloat(static_cast<uint32_t>(exponent + bias) << 23);
   };

@@ -255,7 +255,7 @@ static LogicalResult rewriteRedux(HostRewriter &b, NVVM::ReduxOp op) {
   return replace(op, b.loadWord(op, 0, op.getType()));
 }
 
-/// The lowest lane of the mask, as the hardware happens to choose.
+/// Elects the lowest lane of the mask, as hardware does.
 static LogicalResult rewriteElect(HostRewriter &b, NVVM::ElectSyncOp op) {
   Location loc = op.getLoc();
   Value mask = op.getMembermask() ? op.getMembermask() : b.createI32(loc, ~0u);
@@ -304,7 +304,7 @@ static LogicalResult rewriteApproximation(HostRewriter &b, Operation *op,
 }
 
 /// Rounds to 10 bits of fraction, ties away from zero, as cvt.rna does. NaN and
-/// infinities are beyond the carry: they stay what they are.
+/// infinities do not change.
 static LogicalResult rewriteToTF32(HostRewriter &b, Operation *op,
                                    Value value) {
   Location loc = op->getLoc();
@@ -328,7 +328,7 @@ LogicalResult mlir::linattn::rewriteIntrinsicCall(HostRewriter &b,
     b.call(op, "linattn_emu_cp_async_wait_all", {});
     return replace(op);
   }
-  // Others are LLVM's own, which the host has too.
+  // Other intrinsics are LLVM's own, which the host supports.
   if (!op.getIntrin().starts_with("llvm.nvvm."))
     return success();
   return rewriteApproximation(b, op, op.getIntrin(), op.getArgs());
@@ -429,7 +429,8 @@ LogicalResult mlir::linattn::rewriteNVVMOp(HostRewriter &b, Operation *op) {
       })
       .Case([&](NVVM::FenceProxyOp op) { return rewriteProxyFence(b, op); })
       .Case([&](NVVM::InlinePtxOp op) { return rewriteInlinePtx(b, op); })
-      // One order of memory for all threads: fences and hints have no effect.
+      // All threads share one order of memory, so that fences and hints have no
+      // effect.
       .Case<NVVM::MembarOp, NVVM::FenceScClusterOp, NVVM::SetMaxRegisterOp,
             NVVM::GriddepcontrolOp>([&](Operation *op) { return replace(op); })
       .Default(

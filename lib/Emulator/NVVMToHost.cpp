@@ -36,9 +36,9 @@ static bool isKernel(LLVM::LLVMFuncOp func) {
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-/// Gives every variable in shared memory its place: those of fixed size one
-/// after the other, those without (`!llvm.array<0 x …>`) behind them all, at
-/// the same place, as CUDA does. Their addresses become constants.
+/// Assigns addresses to variables in shared memory: those of fixed size one
+/// after another, and those without a size (`!llvm.array<0 x …>`) all at the
+/// end of these, as CUDA does. Their addresses become constants.
 static LogicalResult layOutShared(HostRewriter &b, DataLayout &layout) {
   uint64_t end = 0;
   DenseMap<StringAttr, uint64_t> addresses;
@@ -91,7 +91,7 @@ static LogicalResult layOutShared(HostRewriter &b, DataLayout &layout) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// Loads what the kernel took as arguments from an array of 64-bit slots.
+/// Loads the kernel's arguments from an array of 64-bit slots.
 static void loadArguments(HostRewriter &b, Block &entry,
                           ArrayRef<BlockArgument> old, Value array) {
   b.setInsertionPointToStart(&entry);
@@ -107,7 +107,7 @@ static void loadArguments(HostRewriter &b, Block &entry,
   }
 }
 
-/// The types of a kernel's arguments; in brackets those that are only read.
+/// The types of a kernel's arguments. Read-only arguments are in brackets.
 static ArrayAttr describeArguments(HostRewriter &b, LLVM::LLVMFuncOp func) {
   SmallVector<Attribute> arguments;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
@@ -148,7 +148,7 @@ static void rewriteFunction(HostRewriter &b, LLVM::LLVMFuncOp func) {
   func.erase();
 }
 
-/// Functions of the C library that libdevice has under other names.
+/// The functions of the C library for those of libdevice.
 static StringRef getHostFunction(StringRef name) {
   static const llvm::StringSet<> known = {
       "expf",  "exp",   "exp2f", "exp2",   "expm1f", "expm1", "logf",
@@ -160,7 +160,8 @@ static StringRef getHostFunction(StringRef name) {
   return name.consume_front("__nv_") && known.contains(name) ? name : "";
 }
 
-/// Device functions get the thread; libdevice's become the C library's.
+/// Passes the thread to device functions, and replaces functions of libdevice
+/// by those of the C library.
 static LogicalResult rewriteCall(HostRewriter &b, LLVM::CallOp op) {
   std::optional<StringRef> callee = op.getCallee();
   auto func =
@@ -189,8 +190,8 @@ static LogicalResult rewriteCall(HostRewriter &b, LLVM::CallOp op) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Whether the pointer is into the thread's own memory or a constant: host
-/// memory, which needs no check.
+/// Whether the pointer is to the thread's own memory or to a constant. Host
+/// memory needs no check.
 static bool isHostPointer(Value pointer) {
   while (Operation *def = pointer.getDefiningOp()) {
     if (isa<LLVM::AllocaOp, LLVM::AddressOfOp>(def))
@@ -202,8 +203,8 @@ static bool isHostPointer(Value pointer) {
   return false;
 }
 
-/// Asks the emulator for the data behind a pointer. The address it
-/// returns has any alignment: the operation's counts on the device only.
+/// Requests the host address of a pointer from the emulator. It may have any
+/// alignment, because the operation's alignment holds on the device only.
 template <typename OpTy>
 static void instrument(HostRewriter &b, DataLayout &layout, OpTy op,
                        StringRef symbol, Type type, OpOperand &address) {
@@ -264,7 +265,7 @@ struct LinAttnNVVMToHostPass final
     for (auto func : getOperation().getOps<LLVM::LLVMFuncOp>())
       if (!func.isExternal())
         functions.push_back(func);
-    // Frames that the rewrites add hold no data of the kernel's.
+    // Frames that the rewrites add hold no data of the kernel.
     for (LLVM::LLVMFuncOp func : functions) {
       SmallVector<Operation *> ops;
       func.walk([&](Operation *op) { ops.push_back(op); });
@@ -296,7 +297,7 @@ private:
 
 } // namespace
 
-/// Dialects whose operations mean the same on the host.
+/// Dialects with the same meaning on the host.
 static bool isPortable(Operation *op) {
   StringRef dialect = op->getName().getDialectNamespace();
   if (isa<LLVM::MemcpyOp, LLVM::MemmoveOp, LLVM::MemsetOp, LLVM::MaskedLoadOp,
@@ -321,8 +322,8 @@ LogicalResult LinAttnNVVMToHostPass::rewriteOp(HostRewriter &b,
                                  assembly.getOperands());
   if (!isPortable(op))
     return op->emitError("the emulator cannot execute this operation");
-  // Rounding to bf16 is expanded into integer arithmetic later; hosts round
-  // differently, or call functions that are not there.
+  // Rounding to bf16 is expanded into integer arithmetic later: hosts round
+  // differently, or call functions that the system lacks.
   if (auto truncate = dyn_cast<LLVM::FPTruncOp>(op);
       truncate && getElementTypeOrSelf(truncate.getType()).isBF16()) {
     Value value = arith::TruncFOp::create(b, op->getLoc(), truncate.getType(),

@@ -44,16 +44,16 @@ enum Register : unsigned {
   kNumRegisters
 };
 
-/// Addresses of shared memory start here, those of the n-th buffer in the
-/// middle of its own 2^kBufferBits, to tell what lies before its begin. Shared
-/// addresses fit into 32 bits, as on the device.
+/// Shared memory starts at this address. The n-th buffer starts in the middle
+/// of its own 2^kBufferBits, so that addresses below its begin can be
+/// attributed. Shared addresses fit into 32 bits, as on the device.
 inline constexpr uint64_t kSharedBase = 1 << 24;
 inline constexpr uint64_t kSharedSpan = 1 << 28;
 inline constexpr unsigned kBufferBits = 40;
 inline constexpr uint64_t kBufferSlack = uint64_t(1) << (kBufferBits - 1);
 
-/// Words that a function's frame offers for the operands and results of
-/// collective operations.
+/// Words in a function's frame for the operands and results of collective
+/// operations.
 inline constexpr unsigned kFragmentWords = 132;
 
 /// Kinds of mma: A and B are 16 x K and K x 8, C and D are 16 x 8.

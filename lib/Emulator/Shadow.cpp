@@ -33,7 +33,7 @@ void Shadow::refine() {
     cells[i] = pairs[i / 2];
     if (i % 2 == 0 || cells[i].moreReads == 0)
       continue;
-    // By value: the list that is copied from may move.
+    // A copy, since the list may move.
     std::vector<Access> readers = lists[cells[i].moreReads];
     cells[i].moreReads = lists.size();
     lists.push_back(std::move(readers));
@@ -59,8 +59,8 @@ void Shadow::noteConflict(const ThreadClock &clock, const Access &earlier,
   result.otherBlock = earlier.moment <= clock.base;
 }
 
-/// Keeps what a later write must be ordered behind: every reader since the last
-/// write, unless a newer read of those kept is ordered behind it.
+/// Keeps the accesses that a later write must be ordered after: every reader
+/// since the last write, unless a newer kept reader is ordered after it.
 void Shadow::addReader(const ThreadClock &clock, Cell &cell, Access access) {
   if (!isConcurrent(clock, cell.read)) {
     cell.read = access;
@@ -76,7 +76,7 @@ void Shadow::addReader(const ThreadClock &clock, Cell &cell, Access access) {
   }
   std::vector<Access> &readers = lists[cell.moreReads];
   for (Access &other : readers) {
-    // Of other blocks' readers one is enough.
+    // One reader of another block is enough.
     bool sameReader = other.thread == access.thread ||
                       (other.moment <= clock.base && acrossBlocks);
     if (sameReader || !isConcurrent(clock, other)) {
@@ -165,7 +165,7 @@ Shadow::Result Shadow::beginBulkCopy(const ThreadClock &clock, uint64_t offset,
     }
   }
   Result result = beginCopy(clock, offset, bytes);
-  // An access without any order reports that.
+  // An access that is not ordered at all has reported that already.
   if (unfenced && !result.conflict && !result.pending) {
     result.unfenced = true;
     result.otherThread = writer;
@@ -175,8 +175,8 @@ Shadow::Result Shadow::beginBulkCopy(const ThreadClock &clock, uint64_t offset,
 
 void Shadow::completeCopy(const ThreadClock &clock, uint64_t offset,
                           uint64_t bytes) {
-  // The data may have come at any time until now: others must synchronise with
-  // this moment, not with that of the issue.
+  // The data may have arrived at any moment until now, so that others must
+  // synchronise with this moment instead of that of the issue.
   for (uint64_t i = offset / granule; i < (offset + bytes) / granule; ++i)
     cells[i].write = {clock.now(), static_cast<uint16_t>(clock.thread), false,
                       false};

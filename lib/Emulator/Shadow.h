@@ -27,20 +27,20 @@ inline bool isRead(AccessKind kind) {
   return kind == AccessKind::Read || kind == AccessKind::AsyncRead;
 }
 
-/// The view a thread has of time, for deciding what happened before what: the
-/// newest moment of every thread of its block that it has synchronised with.
-/// Moments grow from block to block, so that those of earlier blocks are told
-/// apart without clearing anything.
+/// A thread's vector clock: the newest moment of every thread of its block with
+/// which it has synchronised. Moments grow from block to block, so that those
+/// of earlier blocks are recognised without clearing.
 struct ThreadClock {
   unsigned thread = 0;
   /// Moments up to this one belong to earlier blocks.
   uint32_t base = 0;
   uint32_t *seen = nullptr;
-  /// The moments up to which others' writes have passed a fence.proxy.async.
-  /// Behind those seen, so that both are handed on together.
+  /// The moments up to which writes of other threads have passed a
+  /// fence.proxy.async. They follow those seen, so that both are copied
+  /// together.
   uint32_t *fenced = nullptr;
 
-  /// Beside the threads: bulk copies, in slots by the barrier they are told by.
+  /// Beside threads, bulk copies have clocks, in slots by their barrier.
   static constexpr unsigned kBulkSlots = 8;
   static size_t slots(size_t numThreads) { return numThreads + kBulkSlots; }
   static size_t entries(size_t numThreads) { return 2 * slots(numThreads); }
@@ -67,13 +67,15 @@ public:
     uint64_t offset = 0; ///< Of the first bytes concerned.
   };
 
-  /// Notes an access of `bytes` from `offset` on, which must be within.
+  /// Records an access of `bytes` from `offset` on, which must be within the
+  /// memory.
   Result access(const ThreadClock &clock, AccessKind kind, uint64_t offset,
                 uint64_t bytes);
 
-  /// An asynchronous copy: a write now, pending until it is complete.
+  /// An asynchronous copy: a write that is pending until it completes.
   Result beginCopy(const ThreadClock &clock, uint64_t offset, uint64_t bytes);
-  /// The same by a proxy that sees only what a fence has made known to it.
+  /// The same by a proxy, which sees only writes that a fence has published to
+  /// it.
   Result beginBulkCopy(const ThreadClock &clock, uint64_t offset,
                        uint64_t bytes);
   void completeCopy(const ThreadClock &clock, uint64_t offset, uint64_t bytes);
@@ -90,15 +92,15 @@ private:
     uint32_t moreReads; ///< Index into the lists; 0: none.
   };
 
-  /// Whether `earlier` is not ordered before what the thread does now.
+  /// Whether `earlier` is not ordered before the thread's current access.
   bool isConcurrent(const ThreadClock &clock, const Access &earlier) const;
   void noteConflict(const ThreadClock &clock, const Access &earlier,
                     Result &result) const;
   void read(const ThreadClock &clock, Cell &cell, Result &result);
   void write(const ThreadClock &clock, Cell &cell, bool atomic, Result &result);
   void addReader(const ThreadClock &clock, Cell &cell, Access access);
-  /// From now on every byte has a cell of its own: neighbours in one pair would
-  /// seem to race.
+  /// Gives every byte a cell of its own from now on, because neighbours in one
+  /// pair would seem to race.
   void refine();
   void allocate();
 

@@ -19,10 +19,10 @@ enum class Format { BF16, F16, TF32 };
 /// Element `i` of those packed into a word.
 float decode(Format format, uint32_t word, unsigned i);
 
-/// How many products an A100 adds at once; newer chips add more.
+/// The number of products that an A100 adds at once. Newer chips add more.
 inline constexpr unsigned kTermsAtOnce = 8;
 
-/// The sum of a summand and of products, as the units form it.
+/// The sum of a summand and of products, with the rounding of the units.
 float sumAsTensorCores(const std::array<float, kTermsAtOnce + 1> &terms);
 
 } // namespace linattn::emulator

@@ -110,7 +110,7 @@ FailureOr<bool> mlir::linattn::rewriteBulkOp(HostRewriter &b, Operation *op) {
       .Case([&](NVVM::FenceProxyAcquireOp op) {
         return call("linattn_emu_map_acquire", op.getAddr());
       })
-      // Groups are of copies that leave shared memory: there are none.
+      // Groups belong to copies out of shared memory, which do not occur.
       .Case<NVVM::CpAsyncBulkCommitGroupOp, NVVM::CpAsyncBulkWaitGroupOp>(
           [](Operation *op) -> FailureOr<bool> {
             op->erase();

@@ -39,8 +39,8 @@ struct Descriptor {
     hasOffset = bits >> baseOffsetShift & ((1u << baseOffsetBits) - 1);
   }
 
-  /// Where a unit of 8 elements is: of row `line` and the `unit`-th of it if
-  /// lines are what is not added over, else of the `line`-th summand.
+  /// The address of a unit of 8 elements: the `unit`-th of row `line` if lines
+  /// are the rows or columns of the result, else of the `line`-th summand.
   uint64_t locate(unsigned line, unsigned unit, bool addsOverLines) const {
     uint64_t inGroup = line % 8, group = line / 8;
     uint64_t rowBytes = mode ? 256 >> mode : 16;

@@ -38,14 +38,14 @@ inline WgmmaForm decodeForm(uint32_t bits) {
   return form;
 }
 
-/// A product of one warp that was not waited for.
+/// A product of one warp in flight.
 struct AsyncProduct {
   WgmmaForm form;
   uint32_t site = 0;
   uint64_t descriptorA = 0, descriptorB = 0;
   uint32_t token = 0;
   uint32_t continues = 0; ///< The product whose sums it adds to; 0: none.
-  /// Elements when it was issued: A by rows, B by columns.
+  /// Elements at the time of issue: A by rows, B by columns.
   std::vector<uint16_t> a, b;
   /// 16 rows of C; empty if there is none yet.
   std::vector<float> sums;
@@ -57,7 +57,7 @@ struct AsyncProducts {
   uint32_t numIssued = 0;
   std::vector<AsyncProduct> products;
   std::vector<size_t> groupEnds;
-  /// Sums that no wait has handed out yet, by token.
+  /// Sums that no wait has returned yet, by token.
   std::map<uint32_t, std::vector<float>> sums;
 };
 

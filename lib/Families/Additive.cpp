@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// The scan of q, k and v with the family's scale; a failure says why not.
+/// The scan of q, k and v with the family's scale, or the reason of a failure.
 static FailureOr<FamilyScan> startScan(FamilyBuilder &f) {
   FailureOr<Scale> scale = f.scale();
   if (failed(scale))
@@ -275,7 +275,7 @@ static Family simpleGLA() {
 // Mamba-2
 //===----------------------------------------------------------------------===//
 
-/// Δ = dt + dt_bias, through softplus if the option says so.
+/// Δ = dt + dt_bias, or softplus of it under the option.
 static Value emitStep(FamilyBuilder &f) {
   SmallVector<FamilyTerm> terms{f.term("dt")};
   if (f.has("dt_bias"))
@@ -508,7 +508,7 @@ static Family rwkv(const char *name, const char *title, const char *w,
       return failure();
     scan->query = f.operand("r");
     scan->decay = f.operand("w");
-    // One decay for all tokens is written out.
+    // A decay for all tokens is broadcast.
     if (f.dimsOf("w") == "H K")
       scan->decay = f.map(
           "B H T K", f.term("w"), f.accumulationType(),

@@ -199,12 +199,12 @@ static Family logLinear() {
 
 namespace {
 
-/// Tokens that go through the states at a time: no state is kept for more.
+/// Tokens per block. States are kept for one block at a time.
 constexpr int64_t lruBlock = 64;
 
-/// The factors of an LRU's tokens, in the accumulation type. λ is
-/// in f64, as is the recurrence: a mode that remembers thousands of tokens is
-/// turned by λ as often.
+/// The factors of an LRU's tokens, in the accumulation type. λ and the
+/// recurrence are in f64: a mode that remembers thousands of tokens multiplies
+/// by λ as often.
 struct LruWeights {
   Value decay, phase;      ///< [S], f64
   Value inReal, inImag;    ///< [S, D], times γ
@@ -308,7 +308,7 @@ static FailureOr<FamilyResults> buildLruBlocks(FamilyBuilder &f) {
   ImplicitLocOpBuilder &b = f.b;
   LruWeights weights = emitLruWeights(f);
   SmallVector<Value> initial{f.empty("B T D", f.tokenType())};
-  // [B, S], two of them; in f64 from block to block.
+  // Two values [B, S], f64 between blocks.
   auto convertStates = [&](ValueRange states, Type type) {
     return llvm::map_to_vector(states, [&](Value state) -> Value {
       return f.map("N S", {{state, "N S"}}, type,

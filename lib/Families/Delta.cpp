@@ -26,7 +26,7 @@ static FamilyOption l2normOption() {
               "q and k are divided by √(x·x + 1e-6)");
 }
 
-/// q, k and v with the scale; normalized if the option says so.
+/// q, k and v with the scale, normalized under the option.
 static FailureOr<FamilyScan> startScan(FamilyBuilder &f, StringRef query) {
   FailureOr<Scale> scale = f.scale();
   if (failed(scale))
@@ -46,7 +46,7 @@ static std::vector<FamilyOption> betaOptions() {
           flag("allow_neg_eigval", "β = 2 sigmoid(beta)")};
 }
 
-/// β as the options say; ones where it was left out.
+/// β under the options; ones if it is absent.
 static FailureOr<Value> emitBeta(FamilyBuilder &f,
                                  StringRef defaultDims = "B H T") {
   bool sigmoid = f.flag("use_beta_sigmoid_in_kernel");
@@ -83,7 +83,7 @@ static std::vector<FamilyOperand> gateParameters(const char *bias) {
           optional(gate("dt_bias", bias, "for use_gate_in_kernel"))};
 }
 
-/// The decay as the options say: g itself or a function of it.
+/// The decay under the options: g itself or a function of it.
 static FailureOr<Value> emitGate(FamilyBuilder &f) {
   std::optional<double> bound = f.number("lower_bound");
   if (!f.flag("use_gate_in_kernel")) {
@@ -385,7 +385,7 @@ static Family comba() {
       return failure();
     Value p = f.flag("use_qk_l2norm_in_kernel") ? f.l2norm(f.term("p"))
                                                 : f.operand("p");
-    // a = −p reads the state before the decay; βk is b and the written key.
+    // a = −p reads the state before the decay. b is βk, and k is written.
     scan->a = f.map("B H T K", FamilyTerm{p, f.dimsOf("p")}, f.tokenType(),
                     [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
                       return arith::NegFOp::create(b, v[0]);
@@ -485,7 +485,7 @@ static FailureOr<FamilyResults> buildDeltaProduct(FamilyBuilder &f) {
     return failure();
   scan->update = Update::Delta;
   scan->beta = *beta;
-  // The decay comes with the first step, the read with the last.
+  // The decay is that of the first step, the output that of the last.
   scan->query = placeOnStep(f, {scan->query, "B Hq T K"}, "B Hq Tn K",
                             f.tokenType(), steps, steps - 1);
   if (f.has("g"))

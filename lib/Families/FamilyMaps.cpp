@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// Where the elements of a term are, for the indices named by `loops`.
+/// The index of a term's elements as a function of the indices `loops`.
 static AffineMap getIndexingMap(FamilyBuilder &f, ArrayRef<StringRef> loops,
                                 StringRef dims) {
   MLIRContext *context = f.b.getContext();
@@ -28,7 +28,7 @@ static AffineMap getIndexingMap(FamilyBuilder &f, ArrayRef<StringRef> loops,
     if (at != loops.end()) {
       expr = getAffineDimExpr(at - loops.begin(), context);
     } else if (dim != "1") {
-      // Fewer heads or tokens: one serves several in turn.
+      // With fewer heads or tokens, one serves several in turn.
       const auto *many = llvm::find_if(loops, [&](StringRef loop) {
         return classifyDim(loop) == classifyDim(dim);
       });

@@ -31,7 +31,7 @@ struct Argument {
   Type type;
 };
 
-/// The function that is being made.
+/// Builds the function of a family.
 class FunctionMaker {
 public:
   FunctionMaker(MLIRContext *context, const Family &family,
@@ -44,7 +44,7 @@ private:
   llvm::Error addOperands();
   void addState();
   llvm::Error fillBody(func::FuncOp function);
-  /// Leaves what the final state needs.
+  /// Drops the ops that the final state does not depend on.
   llvm::Error dropOutput(func::FuncOp function);
   Type makeType(ArrayRef<StringRef> dims, Type elementType) const;
 
@@ -163,8 +163,8 @@ llvm::Error FunctionMaker::fillBody(func::FuncOp function) {
   return request.returnsOutput ? llvm::Error::success() : dropOutput(function);
 }
 
-/// A sum of the state in place of a scan: `linattn.state` has no queries. Null
-/// where tokens read the state that they update.
+/// A sum of the state that replaces a scan: `linattn.state` has no queries.
+/// Null where tokens read the state that they update.
 static StateOp createSum(OpBuilder &b, ScanOp scan) {
   if (scan.getUpdate() != Update::Add || scan.getInputGate() ||
       scan.getStateIndices() || !scan.getSnapshots().empty())
@@ -218,7 +218,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> FunctionMaker::make() {
                                        b.getFunctionType({}, {}));
   if (llvm::Error error = fillBody(function))
     return std::move(error);
-  // Messages of verifiers are what is wrong with the request.
+  // A verifier's message describes the error in the request.
   std::string message;
   ScopedDiagnosticHandler handler(b.getContext(), [&](Diagnostic &diagnostic) {
     if (message.empty())

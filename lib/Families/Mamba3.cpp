@@ -37,8 +37,8 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// The function of either family. Shapes have R where there are several
-/// queries per token.
+/// Builds the function of either family. Shapes have a dimension R where there
+/// are several queries per token.
 class Mamba3Builder {
 public:
   Mamba3Builder(FamilyBuilder &f, bool isMimo)
@@ -48,7 +48,7 @@ public:
   FailureOr<FamilyResults> build();
 
 private:
-  /// Names of dimensions, R in its place or left out.
+  /// Names of dimensions, with R in its place or without it.
   std::string dims(StringRef withRank) const;
   LogicalResult checkAngles();
   /// T·R
@@ -192,7 +192,7 @@ void Mamba3Builder::emitCoefficients() {
                  });
 }
 
-/// Queries and keys, turned; keys and values beside those before them.
+/// Rotated queries and keys; keys and values with those of the token before.
 void Mamba3Builder::emitTokens() {
   rotation.pairwise = !isMimo || f.flag("rotate_pairwise");
   std::string from = dims("B G T R K"), to = dims("B H T R K"),
@@ -238,11 +238,11 @@ Value Mamba3Builder::unflatten(Value x) {
   return tensor::ExpandShapeOp::create(b, to, x, groups, sizes);
 }
 
-/// One scan over what was before each token.
+/// One scan over the writes before each token.
 void Mamba3Builder::scan() {
   std::string valueDims = dims("B H T R V");
   keysBefore = lagKeys->previous();
-  // Values have the coefficients: they are shorter than keys.
+  // The coefficients multiply values, which are shorter than keys.
   SmallVector<FamilyTerm> terms{{lagValues->previous(), "B H T V"},
                                 {before, "B H T"}};
   if (isMimo)
@@ -341,7 +341,8 @@ Value Mamba3Builder::emitOutput() {
                    return hasGate ? emitGate(body, o, v.back()) : o;
                  });
   }
-  // Not read by the scan: later keys of the step, and the own ones.
+  // Terms that the scan does not read: later keys of the step, and the token's
+  // own.
   Value later = emitDots(keysBefore, "", Value(), /*onlyLater=*/true);
   f.setExtent("Q", b.getIndexAttr(rank));
   StringRef pairs = "B H T R Q";
@@ -382,7 +383,7 @@ Value Mamba3Builder::emitOutput() {
                [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; });
 }
 
-/// The own write of the last token.
+/// The final state includes the last token's own write.
 Value Mamba3Builder::emitState() {
   std::string keyDims = isMimo ? "N H R K" : "N H K";
   SmallVector<FamilyTerm> terms{

@@ -27,8 +27,8 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// The body of the family. Operands are in the accumulation type, with a head
-/// for every state.
+/// The body of the family. Operands are in the accumulation type, with one head
+/// per state.
 class MomentumLoop {
 public:
   explicit MomentumLoop(FamilyBuilder &f)
@@ -50,8 +50,7 @@ private:
 
 } // namespace
 
-/// q, k or p in the accumulation type, divided by its norm if the option says
-/// so.
+/// q, k or p in the accumulation type, normalized under the option.
 Value MomentumLoop::unit(StringRef name) {
   StringRef dims = f.dimsOf(name);
   Value x = f.map(dims, f.term(name), type,
@@ -85,7 +84,7 @@ SmallVector<Value> MomentumLoop::step(Value t, ValueRange carried) {
       f.reduce("B H V K", {{S, "B H K V"}, {at(corrections, t), "B Hk K"}}, 0.0,
                multiplyAdd);
   bool decays = f.flag("use_p_times_alpha");
-  // −η (v − Sᵀp): what the key writes into M.
+  // −η (v − Sᵀp), the update of M under the key.
   Value write = f.map(
       "B H V",
       {{found, "B H V"},

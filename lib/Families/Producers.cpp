@@ -37,14 +37,14 @@ static SmallVector<OpFoldResult> zeros(OpBuilder &b, unsigned count) {
 // Packed sequences
 //===----------------------------------------------------------------------===//
 
-/// An integer of any width as one of 64 bits.
+/// Extends an integer to 64 bits.
 static Value widen(ImplicitLocOpBuilder &b, Value x) {
   Type i64 = b.getI64Type();
   return x.getType() == i64 ? x : arith::ExtSIOp::create(b, i64, x).getResult();
 }
 
-/// n where token t is the first of sequence n, −1 elsewhere. Each token looks
-/// at all offsets: there are few, and they may be in the memory of a device.
+/// n where token t is the first of sequence n, −1 elsewhere. Each token
+/// compares all offsets: there are few, and they may be in device memory.
 static Value emitStarts(FamilyBuilder &f, Value begins, Value ends) {
   ImplicitLocOpBuilder &b = f.b;
   Type i64 = b.getI64Type();
@@ -118,7 +118,7 @@ Value mlir::linattn::scaleOffsets(FamilyBuilder &f, int64_t factor) {
 // Neighbours
 //===----------------------------------------------------------------------===//
 
-/// x [1, H, T, …] with rows of the states where sequences begin.
+/// x [1, H, T, …], with rows of the states where sequences begin.
 static Value startFromStates(FamilyBuilder &f, const SequenceEnds &sequences,
                              Value x, Value state) {
   ImplicitLocOpBuilder &b = f.b;
@@ -152,8 +152,8 @@ static Value startFromStates(FamilyBuilder &f, const SequenceEnds &sequences,
   return generic.getResult(0);
 }
 
-/// Row `end` of x [1, H, T + 1, …] for every sequence, that of its state where
-/// it has no tokens.
+/// Row `end` of x [1, H, T + 1, …] for every sequence; for an empty sequence
+/// the row of its state.
 static Value gatherEnds(FamilyBuilder &f, const SequenceEnds &sequences,
                         Value x, Value state) {
   ImplicitLocOpBuilder &b = f.b;
@@ -207,7 +207,7 @@ LaggedTokens::LaggedTokens(FamilyBuilder &f, const SequenceEnds &sequences,
   row[2] = b.getIndexAttr(1);
   rowSizes.erase(rowSizes.begin() + 2);
   if (!this->state) {
-    // [N, H, …]: as many states as there are sequences.
+    // [N, H, …], one state per sequence.
     SmallVector<OpFoldResult> stateSizes(rowSizes);
     stateSizes[0] = f.extent("N");
     this->state = filled(b, b.getLoc(), stateSizes, f.accumulationType(), 0.0);
@@ -284,7 +284,7 @@ RunningSum mlir::linattn::emitRunningSum(FamilyBuilder &f, StringRef dim,
                                convertFloat(body, body.getLoc(), v[0], wide)};
                          })
                     .front();
-  // A scan whose keys and queries are ones.
+  // A scan with ones for keys and queries.
   Value one = f.filled("B 1 T 1", wide, 1.0);
   Value init = f.empty(("B H T " + dim).str(), wide);
   auto scan = ScanOp::create(b, one, one, increments, /*mask=*/Value(), init,
@@ -326,7 +326,7 @@ static SmallVector<Value> emitLogSumStep(ImplicitLocOpBuilder &b, Value x,
 
 namespace {
 
-/// The loop over the tokens; nothing but z is carried.
+/// The loop over tokens, which carries z alone.
 class LogSumLoop {
 public:
   LogSumLoop(FamilyBuilder &f, const SequenceEnds &sequences, FamilyTerm x,
@@ -361,7 +361,7 @@ private:
 
 } // namespace
 
-/// [B, H, X] of [B, H, T, X], or the one element of [T].
+/// [B, H, X] of [B, H, T, X], or the single element of [T].
 Value LogSumLoop::slice(ImplicitLocOpBuilder &b, Value from, Value t) {
   auto whole = cast<RankedTensorType>(from.getType());
   if (whole.getRank() == 1)
@@ -376,8 +376,8 @@ Value LogSumLoop::slice(ImplicitLocOpBuilder &b, Value from, Value t) {
                                         ones(b, 4));
 }
 
-/// The next of what the loop carries: z, decays, weights, and every z where
-/// sequences are packed.
+/// The next loop-carried values: z, decays, weights, and for packed sequences
+/// every z.
 SmallVector<Value> LogSumLoop::step(ImplicitLocOpBuilder &b, Value t,
                                     ValueRange carried) {
   SmallVector<Value> inputs{slice(b, x.value, t)}, outs{carried[0]};

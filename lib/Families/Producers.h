@@ -19,13 +19,13 @@
 
 namespace mlir::linattn {
 
-/// Which tokens are the first and the last of their sequences.
+/// The first and the last tokens of sequences.
 struct SequenceEnds {
   explicit SequenceEnds(FamilyBuilder &f);
   bool isPacked() const { return starts != Value(); }
 
-  /// Of packed sequences, null otherwise: the sequence that a token begins, or
-  /// −1 [T]; the first token of each, and the one after its last [N].
+  /// For packed sequences, null otherwise: the sequence that a token begins, or
+  /// −1 [T]; the first token of each sequence, and the one after its last [N].
   Value starts, begins, ends;
 };
 
@@ -40,15 +40,15 @@ public:
   LaggedTokens(FamilyBuilder &f, const SequenceEnds &sequences,
                ArrayRef<OpFoldResult> sizes, Type elementType, Value state);
 
-  /// [B, H, T + 1, …], to be filled from row 1 on and set again.
+  /// [B, H, T + 1, …]. The user fills it from row 1 on and sets it again.
   Value rows;
   void fill(Value tokens);
 
   Value own();
-  /// The token before each; that of a first token is in its state.
+  /// For each token the one before it; for a first token, the row of its state.
   Value previous();
-  /// [N, H, …] of the states' type if sequences are packed, of x's otherwise:
-  /// the state that the next call takes.
+  /// The state for the next call: [N, H, …], of the states' type for packed
+  /// sequences, else of x's.
   Value last();
 
 private:
@@ -61,15 +61,15 @@ private:
   Value state;
 };
 
-/// Which features are turned, and how far.
+/// The rotated features, and their angles.
 struct Rotation {
-  /// Features 2i and 2i + 1 together, otherwise i and i + size / 2.
+  /// Rotates features 2i and 2i + 1 together, otherwise i and i + size / 2.
   bool pairwise = true;
   int64_t size = 0, angles = 0;
   Value cosines, sines; ///< [B, H, T, angles]
 };
 
-/// (x + bias) with its features turned, written into a tensor from that row of
+/// Writes (x + bias) with rotated features into a tensor, from that row of
 /// dimension T on. `dims` names the dimensions of the tensor, features last.
 Value emitRotation(FamilyBuilder &f, const Rotation &rotation, FamilyTerm x,
                    FamilyTerm bias, StringRef dims, Value into, int64_t row);

@@ -16,7 +16,7 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// Emits the turned features part by part.
+/// Emits the rotated features part by part.
 class RotaryBuilder {
 public:
   RotaryBuilder(FamilyBuilder &f, const Rotation &rotation, FamilyTerm x,
@@ -112,7 +112,7 @@ void RotaryBuilder::turn(int64_t first, int64_t second, int64_t stride) {
   insert(turned[1], second, stride);
 }
 
-/// Features without an angle.
+/// Copies features without an angle.
 void RotaryBuilder::keep(int64_t at, int64_t size) {
   if (size == 0)
     return;

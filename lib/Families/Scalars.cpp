@@ -55,9 +55,8 @@ static Value emitPolynomial(ImplicitLocOpBuilder &b, Value x,
   return sum;
 }
 
-/// The bits of a whole number, its two's complement at the end of them: those
-/// of the sum with 1.5 · 2⁵². A conversion to integers has no vectors with
-/// AVX2.
+/// The bits of a whole number in two's complement: the low bits of its sum with
+/// 1.5 · 2⁵². AVX2 has no vector conversion to 64-bit integers.
 static Value emitWholeBits(ImplicitLocOpBuilder &b, Value whole) {
   Value shifted = arith::AddFOp::create(b, whole, wide(b, 0x1.8p52));
   return arith::BitcastOp::create(b, b.getI64Type(), shifted);
@@ -67,13 +66,13 @@ static Value integer(ImplicitLocOpBuilder &b, int64_t value) {
   return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
 }
 
-/// The whole number next to x times a constant.
+/// The whole number nearest to x times a constant.
 static Value emitNearest(ImplicitLocOpBuilder &b, Value x, double factor) {
   Value shifted = math::FmaOp::create(b, x, wide(b, factor), wide(b, 0.5));
   return math::FloorOp::create(b, shifted);
 }
 
-/// x less n times a constant that is given as the sum of two numbers.
+/// x − n c, for a constant c that is the sum of two numbers.
 static Value emitRest(ImplicitLocOpBuilder &b, Value x, Value n, double high,
                       double low) {
   Value rest = math::FmaOp::create(b, n, wide(b, -high), x);

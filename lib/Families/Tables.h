@@ -15,12 +15,12 @@ namespace mlir::linattn {
 
 /// Families whose state is a decayed sum.
 void appendAdditiveFamilies(std::vector<Family> &families);
-/// Families that correct what a key reads.
+/// Families with a delta rule.
 void appendDeltaFamilies(std::vector<Family> &families);
 /// Families of two scans.
 void appendTwoPassFamilies(std::vector<Family> &families);
 void appendBeyondFamilies(std::vector<Family> &families);
-/// Mamba-3: keys are turned by angles that add up.
+/// Mamba-3: keys are rotated by accumulated angles.
 void appendMamba3Families(std::vector<Family> &families);
 /// LightNet: keys are divided by their running sums.
 void appendLightNetFamilies(std::vector<Family> &families);
@@ -71,7 +71,7 @@ inline std::vector<FamilyState> matrixState() {
   return {{"initial_state", "N H K V"}};
 }
 
-/// `first` and then `rest`.
+/// The concatenation of `first` and `rest`.
 template <typename T>
 std::vector<T> operator+(std::vector<T> first, std::vector<T> rest) {
   first.insert(first.end(), rest.begin(), rest.end());

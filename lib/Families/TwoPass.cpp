@@ -22,10 +22,9 @@ static Value convertTo(FamilyBuilder &f, Type type, StringRef dims, Value x) {
 }
 
 /// Keys and values meet in M slots: the first scan writes keys into slots and
-/// reads how much each slot is wanted, the second reads the slots' values. Both
-/// are in the accumulation type, since their tokens' type is that of their
-/// results: in 16 bits the scores would be rounded once more, and their
-/// softmax.
+/// reads the score of each slot, the second reads the slots' values. Both use
+/// the accumulation type for tokens, which is the type of their results: 16
+/// bits would round the scores and their softmax once more.
 static FailureOr<FamilyResults> buildSlots(FamilyBuilder &f, Value slots,
                                            Value decay) {
   FailureOr<Scale> scale = f.scale();
@@ -101,7 +100,7 @@ static Family abc() {
                   {"z", "N H M", "", -std::numeric_limits<double>::infinity()}};
   family.output = "B T Ho V";
   family.build = [](FamilyBuilder &f) -> FailureOr<FamilyResults> {
-    // The weights are of the scores' type: as wide as both scans.
+    // The weights have the scores' type, which is as wide as both scans.
     Value scores =
         convertTo(f, f.accumulationType(), "B H T M", f.operand("s"));
     RunningLogSum slots = emitRunningLogSum(

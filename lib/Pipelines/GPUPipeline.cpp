@@ -28,8 +28,8 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// The plain route, for whatever has no kernel: naive loops, an iteration of
-/// the outermost parallel one for a thread, a warp or a block.
+/// The plain route for ops without a kernel: naive loops, where each iteration
+/// of the outermost parallel loop runs on a thread, a warp or a block.
 static void addPlainRoute(OpPassManager &pm) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createForallToParallelLoopPass());
@@ -38,7 +38,7 @@ static void addPlainRoute(OpPassManager &pm) {
   functions.addPass(createConvertLinalgToParallelLoopsPass());
   functions.addPass(createLinAttnSinkHostScalarsPass());
   functions.addPass(createLinAttnMapLoopsToThreadsPass());
-  // Slices that a thread makes.
+  // Folds the slices that threads create.
   functions.addPass(memref::createFoldMemRefAliasOpsPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createGpuKernelOutliningPass());
@@ -47,7 +47,7 @@ static void addPlainRoute(OpPassManager &pm) {
 void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
                                      const GPUPipelineOptions &options) {
   CPUPipelineOptions rewrites;
-  // States and reads have kernels, the quadratic form of mapped tokens has
+  // States and reads have kernels; the quadratic form of mapped tokens has
   // none.
   rewrites.reassociate = ReassociateMode::Always;
   addImportsAndShapeChecks(pm, /*checkDecays=*/false,
@@ -86,8 +86,8 @@ static bool hasPackedConversions(StringRef chip) {
          number >= 80;
 }
 
-/// No function of libdevice may remain: there is none at run time. Narrow
-/// floats are storage formats, as on the CPU.
+/// No function of libdevice may remain, since libdevice is not linked at run
+/// time. Narrow floats are storage formats, as on the CPU.
 static void addKernelLowering(OpPassManager &kernels, StringRef chip) {
   kernels.addPass(math::createMathExtendToSupportedTypes());
   kernels.addPass(createLinAttnExpandMathPass());
@@ -105,7 +105,7 @@ static void addKernelLowering(OpPassManager &kernels, StringRef chip) {
   kernels.addPass(createConvertVectorToLLVMPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());
   kernels.addPass(createConvertNVVMToLLVMPass());
-  // LLVM cleans up.
+  // LLVM removes dead code.
   kernels.addPass(createReconcileUnrealizedCastsPass());
 }
 
@@ -114,7 +114,8 @@ void mlir::linattn::buildNVVMPipeline(OpPassManager &pm,
   buildGPUPipeline(pm, options);
   GpuNVVMAttachTargetOptions target;
   target.chip = options.chip;
-  // The oldest that knows the chip: a newer one would ask for a newer driver.
+  // The oldest PTX version that knows the chip. A newer one would require a
+  // newer driver.
   target.features =
       StringRef(options.chip).starts_with("sm_1") ? "+ptx86" : "+ptx80";
   pm.addPass(createGpuNVVMAttachTarget(target));

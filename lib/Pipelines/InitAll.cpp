@@ -28,7 +28,7 @@
 void mlir::linattn::registerAllDialects(DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
-  // PTX comes out of a pass.
+  // For the pass that produces PTX.
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerGPUDialectTranslation(registry);

@@ -22,8 +22,8 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// Operators of other frameworks become ours before anybody looks. Calls would
-/// hide what their callees demand of arguments.
+/// Raises operators of other frameworks before any check. Inlines calls, which
+/// would hide the requirements of callees.
 void mlir::linattn::addImportsAndShapeChecks(OpPassManager &pm,
                                              bool checkDecays,
                                              bool checkIndices) {
@@ -53,7 +53,7 @@ void mlir::linattn::buildDifferentiatePipeline(OpPassManager &pm,
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
-  // Each loop nest between the scans costs a pass over memory.
+  // Each separate loop nest between scans costs a pass over memory.
   functions.addPass(createConvertElementwiseToLinalgPass());
   functions.addPass(createLinalgElementwiseOpFusionPass());
   functions.addPass(createCanonicalizerPass());
@@ -83,8 +83,8 @@ static std::optional<unsigned> getPrime(int option) {
   return option < 0 ? std::nullopt : std::optional<unsigned>(option);
 }
 
-/// Scans as tasks of chunks, as far as chunks have a lowering to vectors and,
-/// for a matrix unit, as far as it gains by them.
+/// Makes tasks of chunks of the scans whose chunk ops have a lowering to
+/// vectors and, for a matrix unit, that it speeds up.
 static void addChunkTasks(OpPassManager &functions,
                           const CPUPipelineOptions &options, bool forUnit) {
   LinAttnExpandFormPassOptions expand;
@@ -101,13 +101,13 @@ static void addChunkTasks(OpPassManager &functions,
 
 void mlir::linattn::buildOptimizationPipeline(
     OpPassManager &pm, const CPUPipelineOptions &options) {
-  // A module may come here without the checks.
+  // A module may reach this pipeline without the checks.
   pm.addNestedPass<func::FuncOp>(createLinAttnRaiseOnnxPass());
   // Calls are inlined first: φ and scale fold across them.
   pm.addPass(createInlinerPass());
   OpPassManager &functions = pm.nest<func::FuncOp>();
   addRewrites(functions, options);
-  // The unit is named by the user: no form is compared with it.
+  // The user named the unit, so that no form is compared with it.
   if (options.matrixUnit != ::linattn::MatrixUnit::None)
     addChunkTasks(functions, options, /*forUnit=*/true);
   LinAttnSelectFormPassOptions select;
@@ -159,7 +159,7 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
       createLinAttnLowerContractionsPass(contractions));
   // Ops without a vector schedule run as scalar loops; a remark has said so.
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
-  // Elements of a field have no tiles and no subnormals.
+  // Elements of a field have neither tiles nor subnormals.
   bool isExact = options.prime >= 0;
   if (options.matrixUnit == ::linattn::MatrixUnit::EmulatedAMX ||
       (options.matrixUnit == ::linattn::MatrixUnit::AMX && isExact))
@@ -204,7 +204,7 @@ void mlir::linattn::buildReferencePipeline(
 void mlir::linattn::addLinalgConversion(OpPassManager &functions,
                                         const LinalgPipelineOptions &options) {
   CPUPipelineOptions rewrites;
-  // The quadratic form has T×T scores.
+  // The quadratic form would compute T×T scores.
   rewrites.reassociate = ReassociateMode::Always;
   addRewrites(functions, rewrites);
   functions.addPass(createLinAttnSplitSweepsPass());
@@ -246,7 +246,7 @@ void mlir::linattn::buildTracePipeline(OpPassManager &pm,
   buildLowerToLLVMPipeline(pm, lower);
 }
 
-/// Messages become calls of MPI only at the end, on memory.
+/// Messages become calls of MPI at the end, when they are in memory.
 static void buildPartitionPipeline(OpPassManager &pm) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(shard::createShardingPropagation());

@@ -75,7 +75,7 @@ double compare(const Array &out, const Array &ref) {
   double difference = 0.0, magnitude = 0.0;
   for (size_t i = 0; i < ref.data.size(); ++i) {
     double x = out.data[i], y = ref.data[i];
-    // An infinity on both sides would turn the quotient into a NaN.
+    // The quotient of two infinities would be a NaN.
     if (std::isinf(x) && x == y)
       continue;
     if (!std::isfinite(x) || !std::isfinite(y))

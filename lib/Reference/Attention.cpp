@@ -26,8 +26,8 @@ struct Problem {
   const AttentionOptions &options;
   Heads heads;
   Array q, k;
-  /// Per key token [B, Hk, Tk], the logarithm of the factor taken out of its
-  /// features; empty unless stabilized.
+  /// For each key token [B, Hk, Tk], the logarithm of the factor taken out of
+  /// its features; empty unless stabilized.
   std::vector<double> keyLog;
   double scale = 1.0;
 
@@ -158,8 +158,8 @@ static Result<Problem> makeProblem(const Array &q, const Array &k,
       if (Status error = checkShape(**numbers, name, {{heads->output}}))
         return *error;
   Problem problem{options, *heads, {}, {}, {}};
-  // A query's own factor cancels and is not kept; a key's does not, as the
-  // factors differ between the keys of a row.
+  // A query's own factor cancels in the quotient and is dropped. The factors of
+  // a row's keys differ, so that they are kept.
   problem.q = mapTokens(q, options.featureMap, stabilized, nullptr);
   problem.k = mapTokens(k, options.featureMap, stabilized, &problem.keyLog);
   double textbook = softmax ? 1.0 / std::sqrt(double(q.dim(3))) : 1.0;
@@ -167,7 +167,8 @@ static Result<Problem> makeProblem(const Array &q, const Array &k,
   return problem;
 }
 
-/// Turns scores into softmax weights; what is not attended has score -infinity.
+/// Turns scores into softmax weights. Keys that are not attended to have score
+/// -infinity.
 static double exponentiateRow(std::vector<double> &row, double sink) {
   double largest = sink;
   for (double score : row)
@@ -195,8 +196,8 @@ static void restoreKeyFactors(const Problem &problem, int64_t b, int64_t head,
       row[j] *= rescale(logs[j], largest);
 }
 
-/// Fills `row` with the weights of query i of an output head before they are
-/// divided, and returns their sum.
+/// Fills `row` with the undivided weights of query i of an output head, and
+/// returns their sum.
 static double computeRow(const Problem &problem, int64_t b, int64_t outputHead,
                          int64_t i, std::vector<double> &row) {
   const Heads &heads = problem.heads;
@@ -222,7 +223,7 @@ static double computeRow(const Problem &problem, int64_t b, int64_t outputHead,
   return sum;
 }
 
-/// The number the row is divided by; 0 when nothing was attended.
+/// The divisor of the row; 0 if it attends to no key.
 static double rowDivisor(const Problem &problem, double sum) {
   if (problem.options.weights == AttentionWeights::Softmax)
     return sum;
@@ -247,8 +248,8 @@ Result<Array> attention(const Array &q, const Array &k, const Array &v,
         double divisor = rowDivisor(*problem, sum);
         int64_t valueHead = heads.valueOfState(heads.stateOfOutput(head));
         double *out = o.row({b, head, i});
-        // Unattended values are skipped, not multiplied by 0: padding may hold
-        // anything, NaNs included.
+        // Values that are not attended to are skipped instead of multiplied by
+        // 0, since padding may hold NaNs.
         for (int64_t j = 0; j < problem->keys(); ++j)
           if (problem->attends(b, i, j))
             for (int64_t d = 0; d < columns; ++d)

@@ -59,7 +59,7 @@ Result<CausalConvResult> causalConv(const CausalConvOperands &operands,
                           Array({batch, channels, length})};
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t c = 0; c < channels; ++c) {
-      // Position 0 is the first token, whichever end it is at.
+      // Position 0 is the first token in the order of the convolution.
       auto inputAt = [&](int64_t position) {
         if (position < 0)
           return initial ? initial->data[(b * channels + c) * length + length +

@@ -16,7 +16,7 @@ namespace linattn::reference {
 
 namespace {
 
-/// Where a loop over the elements of a result stands: batch, head, token or
+/// The position of a loop over the elements of a result: batch, head, token or
 /// row, feature or column.
 struct Place {
   int64_t batch, head, heads, token, feature;
@@ -24,7 +24,7 @@ struct Place {
 
 } // namespace
 
-/// The element of x for a place, at this token: numbers have no features, and
+/// The element of x at a position and this token. Numbers have no features, and
 /// groups of heads share a head.
 static double get(const Array &x, const Place &at, int64_t token,
                   int64_t feature) {
@@ -108,7 +108,7 @@ StabilizedChunk stabilizeChunk(const Array &magnitude,
   StabilizedChunk result{Array(decay ? decay->shape : shape), Array(shape),
                          runningMax};
   int64_t features = magnitude.rank() == 4 ? magnitude.dim(3) : 1;
-  // Token by token: the maximum before the first one came in.
+  // For each token, the maximum before the first one.
   Array past(shape);
   forEachPlace(result.maxima, [&](const Place &at, double &maximum) {
     double &best = result.runningMax.at({at.batch, at.head});

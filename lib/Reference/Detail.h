@@ -16,7 +16,7 @@
 
 namespace linattn::reference::detail {
 
-/// Nothing, or why a check failed.
+/// Empty, or the reason of a failed check.
 using Status = std::optional<Error>;
 
 /// "[2, 8, 5, 64]"
@@ -51,8 +51,8 @@ Status checkSameFeatures(const Array &x, const std::string &xName,
 /// Checks that a custom map has a function.
 Status checkFeatureMap(const FeatureMap &map);
 
-/// Checks the normalizer's numbers, and that its absolute floor has a true
-/// denominator to meet, which the stabilized Exp map never forms.
+/// Checks the normalizer's numbers. An absolute floor needs the true
+/// denominator, which the stabilized Exp map does not compute.
 Status checkNormalize(const std::optional<Normalize> &normalize,
                       const FeatureMap &map);
 
@@ -62,7 +62,7 @@ Status checkStateParts(const State &state, const std::string &name,
                        const std::vector<int64_t> &zShape, bool normalized,
                        bool stabilized);
 
-/// Which head of each operand belongs to which state or output head.
+/// The head of each operand for a state head or an output head.
 struct Heads {
   int64_t query = 1, key = 1, value = 1, state = 1, output = 1;
 
@@ -78,18 +78,18 @@ Result<Heads> groupHeads(int64_t query, int64_t key, int64_t value);
 /// The map on one token of n features; Exp is the plain e^x.
 void mapToken(const FeatureMap &map, const double *in, double *out, int64_t n);
 
-/// e^(x - max x) of one token; returns the maximum. Features of -infinity only
-/// give zeros.
+/// e^(x - max x) of one token; returns the maximum. Features that are all
+/// -infinity give zeros.
 double mapTokenStabilized(const double *in, double *out, int64_t n);
 
-/// Whether the Exp map is stabilized by maxima, which only a quotient allows.
+/// Whether maxima stabilize the Exp map, which is exact only for a quotient.
 inline bool isStabilized(const FeatureMap &map, bool normalized) {
   return map.kind == FeatureMapKind::Exp && normalized;
 }
 
 inline constexpr double lowest = -std::numeric_limits<double>::infinity();
 
-/// e^(x - m) of a key element for x <= m; keys of -infinity only weigh nothing.
+/// e^(x - m) of a key element for x <= m. A key of -infinity has weight zero.
 inline double expBelow(double x, double m) {
   return m == lowest ? 0.0 : std::exp(x - m);
 }

@@ -59,7 +59,7 @@ static double mapElement(const FeatureMap &map, double x) {
   case FeatureMapKind::Identity:
     return x;
   case FeatureMapKind::Relu:
-    // Written so that a NaN stays a NaN.
+    // This comparison keeps a NaN.
     return x < 0.0 ? 0.0 : x;
   case FeatureMapKind::Relu2:
     return x < 0.0 ? 0.0 : x * x;
@@ -128,7 +128,7 @@ Status detail::checkNormalize(const std::optional<Normalize> &normalize,
     return expected("normalize to have either eps or floor", "both");
   if (normalize->floor && normalize->absFloor)
     return expected("normalize to have either floor or abs_floor", "both");
-  // Negated comparisons also refuse a NaN.
+  // Negated comparisons refuse a NaN as well.
   if (normalize->eps && !(*normalize->eps >= 0.0))
     return expected("normalize eps of at least 0",
                     std::to_string(*normalize->eps));

@@ -62,7 +62,7 @@ static double getScale(const LogLinearOperands &x,
   return options.scale.value_or(1.0 / std::sqrt(double(x.k.dim(3))));
 }
 
-/// How many bits it takes to write n.
+/// The number of binary digits of n.
 static int64_t countBits(int64_t n) {
   int64_t bits = 0;
   for (; n > 0; n /= 2)

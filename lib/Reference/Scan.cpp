@@ -70,8 +70,9 @@ private:
   double nextM = 0.0;
   std::vector<double> key, a, b;
   const double *v = nullptr;
-  /// Per value column, and a last one for the normalizer: what is written, the
-  /// gate of the transition, and the transition's read.
+  /// For each value column, and a last one for the normalizer: the written
+  /// value, the gate of the transition, and the value that the transition
+  /// reads.
   std::vector<double> values, gate, r;
 };
 
@@ -98,8 +99,8 @@ HeadScan::HeadScan(const ScanOperands &x, const ScanOptions &options,
 void HeadScan::step(int64_t t) {
   bool exclusive = options.readout == Readout::Exclusive;
   mapKey(t);
-  // Without a bonus the exclusive read comes before the change of m, so that
-  // token t cannot reach its own output, not even through eps.
+  // Without a bonus, the exclusive read precedes the change of m, so that token
+  // t does not affect its own output, not even through eps.
   if (exclusive && !x.bonus)
     readOut(t, /*withBonus=*/false);
   if (stabilized)
@@ -139,8 +140,8 @@ void HeadScan::mapKey(int64_t t) {
     key[d] = expBelow(in[d], nextM);
 }
 
-/// The key behind its gate, and the state, relative to the new maximum, which
-/// takes the decay in: S' e^m' = e^decay S e^m.
+/// The key times its gate, and the state, relative to the new maximum, which
+/// includes the decay: S' e^m' = e^decay S e^m.
 void HeadScan::openInputGate(int64_t t) {
   double gate = x.inputGate->at({batch, head, t});
   nextM = *m + decayAt(t, 0);
@@ -284,7 +285,8 @@ void HeadScan::readOut(int64_t t, bool withBonus) {
         num += scale * q[d] * S[d * valueSize + e];
       if (withBonus)
         num += scale * self * values[e];
-      // With the Exp map only the quotient is known, with a gate all of it.
+      // With the Exp map only the quotient is known; with a gate, both parts
+      // are.
       double known = x.inputGate ? *m : 0.0;
       out[e] = normalized ? normalizeValue(num, den, *options.normalize, known)
                           : num;

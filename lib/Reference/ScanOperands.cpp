@@ -28,7 +28,7 @@ std::optional<UpdateRule> findUpdateRule(const std::string &name) {
   return std::nullopt;
 }
 
-/// An operand that only one rule has a place for.
+/// Checks that an operand of a single rule is given with that rule only.
 static Status checkRule(const std::optional<Array> &operand,
                         const std::string &name, UpdateRule rule,
                         const ScanOptions &options) {
@@ -77,8 +77,8 @@ static Status checkMeaning(const ScanOperands &x, const ScanOptions &options) {
   return std::nullopt;
 }
 
-/// One denominator cannot follow gates that differ between value columns, and
-/// the factor e^-m leaves only an additive update unchanged.
+/// Gates that differ between value columns would need a denominator each, and
+/// only an additive update is invariant under the factor e^-m.
 static Status checkNormalizable(const ScanOperands &x,
                                 const ScanOptions &options) {
   if (Status error = checkNormalize(options.normalize, options.featureMap))

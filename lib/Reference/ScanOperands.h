@@ -18,7 +18,7 @@ Result<Heads> checkScan(const ScanOperands &operands,
                         const ScanOptions &options,
                         const std::optional<State> &initial);
 
-/// The number of states: of packed sequences, or the batch size.
+/// The number of states: that of packed sequences, or the batch size.
 int64_t countStates(const ScanOperands &operands);
 
 /// Whether the state has an m.

@@ -39,7 +39,7 @@ static bool isWritten(const StateOptions &options, int64_t b, int64_t t) {
   return !options.mask || options.mask->at({b, t}) != 0.0;
 }
 
-/// The largest element of a head's keys that are written.
+/// The largest element among a head's unmasked keys.
 static double largestKeyElement(const Array &k, int64_t b, int64_t keyHead,
                                 const StateOptions &options) {
   double largest = lowest;
@@ -115,7 +115,7 @@ static Status checkReadOperands(const Array &q, const State &state,
     return error;
   bool normalized = options.normalize.has_value();
   bool stabilized = isStabilized(options.featureMap, normalized);
-  // An absolute floor may come with the m of an input gate.
+  // With an absolute floor, m may be that of an input gate.
   bool isGated = normalized && options.normalize->absFloor && state.m;
   return checkStateParts(state, "state",
                          {state.S.dim(0), state.S.dim(1), q.dim(3)}, normalized,

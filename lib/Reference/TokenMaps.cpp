@@ -76,7 +76,7 @@ Vector softmaxOf(Vector x) {
   return x;
 }
 
-// Written so that a NaN stays a NaN.
+// This comparison keeps a NaN.
 double positive(double x) { return x < 0.0 ? 0.0 : x; }
 
 //===----------------------------------------------------------------------===//
@@ -329,7 +329,7 @@ Result<Array> applyTokenMap(const Array &x, const TokenMap &map) {
   if (Status error = checkPositions(map, batch, tokens))
     return *error;
 
-  // The number of features is what the map makes of any token.
+  // Any token gives the number of features.
   Context context{map, 0, 0.0};
   auto features =
       static_cast<int64_t>(entry->apply(Vector(d, 0.0), context).size());

@@ -48,13 +48,13 @@ namespace {
 
 /// How a child ended.
 struct Outcome {
-  /// Nothing unless the child came to its end.
+  /// The child's result; nothing if it did not end regularly.
   std::optional<llvm::Expected<std::string>> result;
-  /// How it ended otherwise.
+  /// The reason for an irregular end.
   std::string reason;
 };
 
-/// The first byte of what a child writes.
+/// The first byte of a child's output.
 constexpr char kResult = 'R', kError = 'E';
 
 constexpr size_t kStackSize = size_t(256) << 20;
@@ -68,7 +68,7 @@ struct Child {
 
 } // namespace
 
-/// Signals end a child silently, whatever this process does about them.
+/// Signals end a child silently, whatever handlers this process has.
 static void prepareChild(unsigned seconds) {
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGALRM,
                      SIGXCPU, SIGINT, SIGTERM, SIGPIPE})
@@ -79,7 +79,7 @@ static void prepareChild(unsigned seconds) {
   struct rlimit core = {0, 0}, time = {seconds, seconds + 1};
   setrlimit(RLIMIT_CORE, &core);
   setrlimit(RLIMIT_CPU, &time);
-  // For a child that waits instead of computing.
+  // Bounds the wall-clock time of a child that waits instead of computing.
   alarm(10 * seconds);
   // LLVM's report of a crash is not part of an error's text.
   int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -133,8 +133,8 @@ static Outcome waitFor(pid_t child, int file, unsigned seconds) {
   do
     waited = waitpid(child, &status, 0);
   while (waited < 0 && errno == EINTR);
-  // Hosts that wait for every child may have been first. Only the last
-  // thing that the child wrote counts.
+  // The host may already have reaped the child. Only the last thing that the
+  // child wrote counts.
   lseek(file, 0, SEEK_SET);
   std::string bytes = readAll(file);
   llvm::StringRef text = bytes;
@@ -159,14 +159,14 @@ static void *runChild(void *argument) {
   getMutex()->lock();
   pid_t pid = fork();
   if (pid == 0) {
-    // The lock knows its owner by a number that the child does not have.
+    // The lock identifies its owner by a thread id, which differs in the child.
     getMutex() = new std::shared_mutex;
     prepareChild(child.seconds);
     llvm::Expected<std::string> result = child.work();
     char kind = result ? kResult : kError;
     std::string body =
         result ? std::move(*result) : llvm::toString(result.takeError());
-    // Neither buffers nor destructors of the parent are this process's.
+    // The child must run neither destructors nor flushes of the parent.
     _exit(writeAll(file, kind + body + kind) ? 0 : 1);
   }
   getMutex()->unlock();
@@ -217,10 +217,10 @@ static bool isFatalToParse(llvm::StringRef text, unsigned seconds) {
   return false;
 }
 
-/// The length of the shortest prefix that the parser does not survive: what is
-/// cut off before is an error like any other. Nothing if it survives the whole.
+/// The length of the shortest prefix that crashes the parser; a shorter one is
+/// an ordinary error. Nothing if the parser survives the whole text.
 static std::optional<size_t> findFatalPrefix(llvm::StringRef text) {
-  // Places are found among texts that fail at once, not among long ones.
+  // The search is limited to texts that fail quickly.
   constexpr unsigned seconds = 10;
   if (!isFatalToParse(text, seconds))
     return std::nullopt;

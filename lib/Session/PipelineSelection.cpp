@@ -50,8 +50,8 @@ static void setLayout(mlir::linattn::EntryPipelineOptions &options,
 
 mlir::linattn::ChunkLoops
 linattn::detail::getGradientChunks(const CompilerOptions &options) {
-  // A whole tile of rows; with more tokens the scores of a chunk cost more than
-  // its products with the state, with fewer the states take more memory.
+  // A whole tile of rows. With more tokens, the scores of a chunk cost more
+  // than its products with the state; with fewer, the states take more memory.
   constexpr int64_t tokens = 16;
   if (options.target != Target::CPU || options.form != "auto")
     return {};
@@ -91,7 +91,7 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
     gpu.setHints(options.hints);
     if (options.target == Target::NVVM)
       return mlir::linattn::buildNVVMPipeline(pm, gpu);
-    // "Unit" is what tokens have: gates may have any strides.
+    // Only tokens have a unit stride; gates may have any strides.
     if (layout.innermost == InnermostStride::Dynamic)
       gpu.innermost = layout.innermost;
     gpu.onHost = true;

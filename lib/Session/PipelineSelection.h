@@ -22,10 +22,10 @@ namespace linattn::detail {
 /// Every dialect and extension that compilation needs.
 const mlir::DialectRegistry &getDialectRegistry();
 
-/// The loops over chunks that gradients of recurrences may be.
+/// The loops over chunks that gradients of recurrences may use.
 mlir::linattn::ChunkLoops getGradientChunks(const CompilerOptions &options);
 
-/// Adds the whole way from tensors to the LLVM dialect.
+/// Adds the pipeline from tensors to the LLVM dialect.
 void buildPipeline(mlir::OpPassManager &pm, const CompilerOptions &options,
                    const EntryLayout &layout);
 

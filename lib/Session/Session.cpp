@@ -66,7 +66,8 @@ public:
     while (root->getParentOp())
       root = root->getParentOp();
     std::string ir = print(root);
-    // Adaptors run one pipeline per function and change nothing themselves.
+    // Adaptors run a nested pipeline per function and change nothing
+    // themselves.
     if (pass->getArgument().empty() || ir == stages.back().ir)
       return;
     stages.push_back({makeUnique(pass->getArgument()), std::move(ir)});
@@ -227,7 +228,8 @@ llvm::Error Session::parseModule(llvm::StringRef text, llvm::StringRef fileName,
   if (llvm::Error error = checkNesting(text, fileName))
     return error;
   DiagnosticCollector diagnostics(context);
-  // The lexer wants a terminating null, which a StringRef does not promise.
+  // The lexer requires a terminating null, which a StringRef does not
+  // guarantee.
   sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBufferCopy(text, fileName), llvm::SMLoc());
   // For the ops that the first pass raises, and no others.
@@ -321,8 +323,8 @@ llvm::Error Session::run(llvm::function_ref<void(mlir::OpPassManager &)> build,
                          bool verifyEach) {
   DiagnosticCollector diagnostics(context);
   mlir::PassManager pm(&context);
-  // Once at the end: after every pass it is a third of the passes' time, and
-  // linattn-opt does that in the tests of the same pipelines.
+  // Verify once at the end: verification after every pass takes a third of the
+  // passes' time, and linattn-opt does it in the tests of the same pipelines.
   pm.enableVerifier(verifyEach);
   if (watcher)
     pm.addInstrumentation(std::move(watcher));
@@ -357,7 +359,7 @@ std::vector<std::string> Session::takeChecks(const Signature &signature) {
   mlir::Operation *companion = mlir::SymbolTable::lookupSymbolIn(*module, name);
   if (!companion)
     return checks;
-  // Translation to LLVM IR knows nothing of it.
+  // Translation to LLVM IR does not know this attribute.
   auto messages = llvm::dyn_cast_if_present<mlir::ArrayAttr>(
       companion->removeAttr(mlir::linattn::kChecksAttrName));
   if (messages)

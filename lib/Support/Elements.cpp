@@ -144,7 +144,7 @@ Difference linattn::compareElements(DType dtype, const void *actual,
         result.index = i;
     }
   }
-  // Against an expected zero only zero is right, relatively speaking.
+  // Relative to an expected zero, any difference is infinite.
   result.maxRelative =
       result.maxAbsolute == 0 ? 0 : result.maxAbsolute / maxExpected;
   return result;
@@ -155,7 +155,7 @@ double linattn::getTolerance(DType dtype) {
   case DType::F16:
     return 2.5e-3;
   case DType::BF16:
-    // The best rounding errs by 2^-8 of a number just above a power of two.
+    // Rounding to nearest errs by up to 2^-8 just above a power of two.
     return 5e-3;
   case DType::F32:
     return 3e-6;
@@ -172,8 +172,8 @@ double linattn::getTolerance(DType dtype) {
 
 void linattn::fillRandom(DType dtype, void *data, int64_t count, uint64_t seed,
                          uint64_t stream) {
-  // Only the engine of <random> is specified bit by bit; its distributions are
-  // not. An odd multiplier keeps the streams of a seed apart.
+  // <random> specifies its engines bit by bit, but not its distributions. An
+  // odd multiplier keeps the streams of a seed apart.
   std::mt19937_64 engine(seed + stream * 0x9E3779B97F4A7C15ull);
   auto uniform = [&] { // In (0, 1].
     return static_cast<double>((engine() >> 11) + 1) * 0x1.0p-53;

@@ -28,7 +28,7 @@ namespace {
 
 constexpr size_t line = 64, hugePage = size_t(2) << 20;
 
-/// Unused blocks of whole huge pages, the oldest one first.
+/// Unused blocks of whole huge pages, oldest first.
 class Kept {
 public:
   /// Null if there is none of that size.
@@ -79,7 +79,8 @@ private:
   size_t total = 0;
 };
 
-/// Never destroyed: arrays may outlive what runs at exit.
+/// Never destroyed: arrays may be freed after the destructors of static
+/// objects.
 Kept &getKept() {
   static Kept &kept = *new Kept;
   return kept;
@@ -101,7 +102,7 @@ void *linattn::allocateLarge(size_t bytes) {
   if (posix_memalign(&memory, isHuge ? hugePage : line, std::max(bytes, line)))
     return nullptr;
 #if defined(__linux__)
-  // Only a wish: without huge pages it is ordinary memory.
+  // A hint: without huge pages the memory is ordinary.
   if (isHuge)
     (void)madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
@@ -114,8 +115,8 @@ void linattn::freeLarge(void *memory, size_t bytes) {
   std::free(memory);
 }
 
-/// The memory that this machine can still give a process: Linux's available
-/// memory, else all of it.
+/// The memory that the system can still give a process: Linux's available
+/// memory, or all of it elsewhere.
 static uint64_t getAvailableMemory() {
   if (auto file = llvm::MemoryBuffer::getFileAsStream("/proc/meminfo")) {
     auto [before, after] = (*file)->getBuffer().split("MemAvailable:");
@@ -127,12 +128,12 @@ static uint64_t getAvailableMemory() {
 }
 
 bool linattn::canAllocate(size_t bytes) {
-  // The system promises more than it has.
+  // The system overcommits memory.
   constexpr size_t much = size_t(256) << 20;
   if (bytes > much && bytes > getAvailableMemory())
     return false;
   void *memory = std::malloc(bytes);
-  // Used in a way that the compiler cannot see through.
+  // Volatile, so that the compiler cannot remove the accesses.
   void *volatile seen = memory;
   std::free(seen);
   return memory != nullptr;

@@ -146,7 +146,7 @@ private:
     for (size_t i = 0; i < rank; ++i) {
       size_t dim = fortran ? i : rank - 1 - i;
       array.strides[dim] = stride;
-      // An overflow here is found where the size is computed.
+      // An overflow is detected where the size is computed.
       stride = multiplyWrapping(stride, array.shape[dim]);
     }
   }
@@ -156,7 +156,7 @@ private:
 
 } // namespace
 
-/// The size in bytes, or nothing if it does not fit.
+/// The size in bytes; nothing if it overflows.
 static std::optional<int64_t> getDataSize(const NpyArray &array) {
   return getByteCount(getByteSize(array.dtype), array.shape);
 }

@@ -14,10 +14,10 @@
 
 using namespace linattn;
 
-/// Makes room for so many bytes in all.
+/// Reserves memory for this number of bytes in total.
 static llvm::Error reserve(std::string &text, uint64_t bytes,
                            llvm::StringRef path) {
-  // The text, its copy in the child that compiles it, and what is made of it.
+  // The text, the copy in the child that compiles it, and the IR made from it.
   constexpr uint64_t copies = 4;
   if (bytes > std::numeric_limits<size_t>::max() / copies ||
       !canAllocate(copies * bytes))

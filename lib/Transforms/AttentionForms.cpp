@@ -52,7 +52,7 @@ StateValues mlir::linattn::createInitialState(OpBuilder &b, AttentionOp op) {
   if (op.getNormalize())
     values.normalizer = filled(b, loc, {batch, heads, keySize}, type, 0.0);
   if (needsRunningMax(kindOf(op), op.getNormalize().has_value())) {
-    // Finite, so that the first rescaling is e^(lowest − m) = 0 and never NaN.
+    // Finite, so that the first rescaling is e^(lowest − m) = 0 instead of NaN.
     double lowest =
         APFloat::getLargest(cast<FloatType>(type).getFloatSemantics(), true)
             .convertToDouble();
@@ -70,7 +70,7 @@ Value mlir::linattn::createDestination(OpBuilder &b, AttentionOp op) {
                                  getElementTypeOrSelf(op.getOutput()));
 }
 
-/// Copies φ; regions are cloned because several forms may come from one op.
+/// Copies φ. Regions are cloned, because one op may give several forms.
 template <typename OpTy>
 static void copyFeatureMap(RewriterBase &rewriter, AttentionOp from, OpTy to) {
   to.setFeatureMapAttr(from.getFeatureMapAttr());
@@ -97,8 +97,8 @@ ScanOp mlir::linattn::rewriteAsScan(RewriterBase &rewriter, AttentionOp op) {
   return scan;
 }
 
-/// mask[b, t] ∧ t < prefix[b], as the mask of the state; or, per element of the
-/// output, whether its query is one of the prefix.
+/// mask[b, t] ∧ t < prefix[b], as the mask of the state; or, for each element
+/// of the output, whether its query is in the prefix.
 static Value isInPrefix(OpBuilder &b, Location loc, AttentionOp op,
                         StringRef dims, ArrayRef<Value> inputs, Value init) {
   std::string subscripts;
@@ -125,8 +125,8 @@ static Value isInPrefix(OpBuilder &b, Location loc, AttentionOp op,
 Value mlir::linattn::rewritePrefixed(RewriterBase &rewriter, AttentionOp op) {
   Location loc = op.getLoc();
   Value causal = rewriteAsScan(rewriter, op).getResults().front();
-  // The state of the whole prefix answers the prefix. The scan, which reads
-  // the same keys first, answers the rest.
+  // Queries of the prefix read the state of the whole prefix. The scan, which
+  // writes the same keys first, answers the rest.
   Value prefix = op.getPrefix(), mask = op.getMask();
   Value empty = tensor::EmptyOp::create(
       rewriter, loc,

@@ -24,14 +24,14 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// Ops whose every destination is read before it is written.
+/// Ops that read every destination before they write it.
 template <typename OpTy>
 constexpr bool updatesInPlace =
     std::is_same_v<OpTy, StateOp> || std::is_same_v<OpTy, ChunkSolveOp> ||
     std::is_same_v<OpTy, ChunkReadOp> || std::is_same_v<OpTy, ChunkUpdateOp>;
 
-/// One model serves every structured op: same op on buffers, results replaced
-/// by the destinations.
+/// One model for every structured op: the same op on buffers, whose results are
+/// the destinations.
 template <typename OpTy>
 struct StructuredOpModel
     : DstBufferizableOpInterfaceExternalModel<StructuredOpModel<OpTy>, OpTy> {
@@ -80,7 +80,7 @@ struct StructuredOpModel
   }
 };
 
-/// A view: the result is the input's buffer under other strides.
+/// A view: the result is the input's buffer with other strides.
 struct PermuteOpModel
     : BufferizableOpInterface::ExternalModel<PermuteOpModel, PermuteOp> {
   bool bufferizesToMemoryRead(Operation *, OpOperand &,
@@ -93,7 +93,7 @@ struct PermuteOpModel
   }
   AliasingValueList getAliasingValues(Operation *op, OpOperand &,
                                       const AnalysisState &) const {
-    // Not equivalent: a loop may not yield it in place of the input.
+    // Not equivalent, because a loop may not yield it in place of the input.
     return {{op->getOpResult(0), BufferRelation::Unknown}};
   }
 
@@ -135,9 +135,8 @@ struct PermuteOpModel
   }
 };
 
-/// The result of memref.transpose is a view, which LLVM 22 does not say: what
-/// is freed after its last use would otherwise be freed before the last use of
-/// that view.
+/// Declares that the result of memref.transpose is a view, which LLVM 22 does
+/// not. Otherwise a buffer would be freed before the last use of that view.
 struct TransposeViewFlow
     : BufferViewFlowOpInterface::ExternalModel<TransposeViewFlow,
                                                memref::TransposeOp> {

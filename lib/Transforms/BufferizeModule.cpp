@@ -43,8 +43,8 @@ struct BufferizeModulePass
       if (!tensor.hasRank())
         return cast<bufferization::BufferLikeType>(
             UnrankedMemRefType::get(tensor.getElementType(), memorySpace));
-      // Private functions are called with whatever layout the caller's value
-      // has; only entries are promised a unit stride.
+      // Private functions are called with the layouts of their callers' values.
+      // Only the arguments of entries have a unit stride.
       InnermostStride known =
           func.isPublic() ? stride : InnermostStride::Dynamic;
       return cast<bufferization::BufferLikeType>(getEntryMemRefType(

@@ -18,9 +18,9 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// The risk of the quotient; empty if there is none.
+/// Why the quotient may be ill-defined; empty if it is safe.
 static StringRef explain(Sign sign, NormalizeAttr normalize) {
-  // A floor keeps the divisor away from zero, whatever the sum.
+  // A floor keeps the divisor away from zero for any sum.
   if (normalize.getFloor() || normalize.getAbsFloor())
     return {};
   bool hasEps = !normalize.getEps() || !normalize.getEps().getValue().isZero();
@@ -59,7 +59,7 @@ struct LinAttnCheckNormalizerPass final
   }
 
 private:
-  /// The keys that a state sums, if they are here to be seen.
+  /// The keys that a state sums, if they are visible here.
   static Value keysOf(Value state) {
     auto op = state.getDefiningOp<StateOp>();
     return op ? op.getKey() : Value();

@@ -38,7 +38,7 @@ struct LinAttnChunkPass final
   }
 
 private:
-  /// Tokens per chunk, 0 for a scan that stays whole.
+  /// Tokens per chunk; 0 for a scan that stays whole.
   int64_t sizeFor(ScanOp op) {
     if (!op.hasPureTensorSemantics())
       return 0;
@@ -59,13 +59,13 @@ private:
                  .str();
       return success();
     }
-    // Said here, so that the tiling driver has nothing to add.
+    // Reported here, so that the tiling driver reports nothing.
     if (op.getReverse() || op.getCuSeqlens())
       return op.emitOpError("cannot be cut into chunks: ")
              << (op.getReverse() ? "it runs from the last token to the first"
                                  : "its sequences start inside the chunks");
     scf::SCFTilingOptions options;
-    // Loops are (batch, head, token); 0 leaves one whole.
+    // Loops are (batch, head, token); a size of 0 keeps a loop whole.
     options.setTileSizes({rewriter.getIndexAttr(0), rewriter.getIndexAttr(0),
                           rewriter.getIndexAttr(size)});
     rewriter.setInsertionPoint(op);

@@ -20,7 +20,7 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// A structured op on tensors that the filter wants.
+/// A structured op on tensors that the filter accepts.
 static bool isToDecompose(Operation *op,
                           const std::function<bool(Operation *)> &filter) {
   auto structured = dyn_cast<DestinationStyleOpInterface>(op);
@@ -75,7 +75,7 @@ struct LinAttnDecomposePass final
     RewritePatternSet patterns(&getContext());
     populateDecomposePatterns(patterns, filter);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
-    // Patterns have said why they left the rest.
+    // Patterns have reported why they left an op.
     WalkResult rest = getOperation()->walk([&](Operation *op) {
       return isToDecompose(op, filter) ? WalkResult::interrupt()
                                        : WalkResult::advance();

@@ -26,18 +26,18 @@ using namespace mlir;
 
 namespace {
 
-/// `attr` as a number, or as every element of a vector.
+/// `attr` as a number, or as a vector with it in every element.
 static Value constant(ImplicitLocOpBuilder &b, Type type, TypedAttr attr) {
   if (auto shaped = dyn_cast<ShapedType>(type))
     attr = DenseElementsAttr::get(shaped, Attribute(attr));
   return arith::ConstantOp::create(b, attr);
 }
 
-/// e^x = 2^n e^r, n the whole number next to x / ln 2, e^r a polynomial. The
-/// sum of x / ln 2 and 1.5 · 2²³ + 127 is rounded to n, and its last bits are
-/// those of the exponent of 2^n. 0 becomes exactly 1, −∞ exactly 0. Under `afn`
-/// fewer operations err by 3e-6 where |x| ≤ 87, which is where x is cut off;
-/// there a NaN may come out as a number.
+/// e^x = 2^n e^r, where n is the whole number nearest to x / ln 2 and e^r a
+/// polynomial. The sum of x / ln 2 and 1.5 · 2²³ + 127 is rounded to n, and its
+/// last bits are the exponent of 2^n. 0 becomes exactly 1, −∞ exactly 0. Under
+/// `afn` there are fewer operations, with an error of 3e-6 for |x| ≤ 87;
+/// arguments are clamped there, and a NaN may become a number.
 struct ExpandExp : OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -61,14 +61,14 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
       Value isInside = arith::CmpFOp::create(b, inside, x, end);
       return arith::SelectOp::create(b, isInside, x, end).getResult();
     };
-    // 2^n in the place of the exponent.
+    // 2^n, by its exponent bits.
     auto exponentOf = [&](Value shifted) -> Value {
       return arith::ShLIOp::create(b,
                                    arith::BitcastOp::create(b, bits, shifted),
                                    constant(b, bits, b.getI32IntegerAttr(23)));
     };
     if (bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::afn)) {
-      // A sign in front of the bounds would take an operation of its own.
+      // The negation is folded into the bounds and factors.
       auto opposite = op.getOperand().getDefiningOp<arith::NegFOp>();
       Value x = opposite ? opposite.getOperand() : op.getOperand();
       x = bound(arith::CmpFPredicate::UGE, x, -87.0);
@@ -88,17 +88,18 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
       rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, type, sum);
       return success();
     }
-    // Smaller arguments give 0. NaN stays NaN, here as below.
+    // Smaller arguments give 0. NaN stays NaN, here and below.
     Value x = bound(arith::CmpFPredicate::UGE, op.getOperand(), -87.8);
     constexpr double shift = 12582912.0 + 127.0;
     Value shifted = fma(x, number(1.44269504), number(shift));
-    // Beyond it r grows, until the polynomial overflows.
+    // Beyond this bound r grows, until the polynomial overflows.
     shifted = bound(arith::CmpFPredicate::ULE, shifted, shift + 127.0);
     Value n = arith::SubFOp::create(b, shifted, number(shift));
-    // ln 2 in two parts: the first one has few bits, its products are exact.
+    // ln 2 in two parts. The first one has few bits, so that its products are
+    // exact.
     Value r = fma(n, number(-0.693145751953125), x);
     r = fma(n, number(-1.42860677e-6), r);
-    // Where |r| ≤ ln 2 / 2 it errs by 3.2e-9.
+    // The polynomial errs by 3.2e-9 for |r| ≤ ln 2 / 2.
     Value power = number(0.00138187385);
     for (double coefficient :
          {0.00836872123, 0.0416682921, 0.166665211, 0.49999994, 1.0, 1.0})
@@ -109,11 +110,11 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
   }
 };
 
-/// Under `arcp` and `ninf` n/d is a product with 1/d, whose exponent, the
-/// opposite of that of d, and first bits one subtraction of whole numbers
-/// guesses. Newton's steps do the rest: to 2e-6 under `afn`, else to the last
-/// bits. d is a normal number, as is 1/d. What LLVM makes of these flags would
-/// not do: it estimates the quotients of vectors and divides single numbers.
+/// Under `arcp` and `ninf`, n/d is a product with 1/d. The first guess of 1/d
+/// is one subtraction of integers, which negates the exponent. Newton's steps
+/// refine it, to 2e-6 under `afn`, else to the last bits. d and 1/d are normal
+/// numbers. LLVM's own lowering of these flags estimates the quotients of
+/// vectors but divides single numbers, so that their bits would differ.
 struct ExpandQuotient : OpRewritePattern<arith::DivFOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -141,7 +142,7 @@ struct ExpandQuotient : OpRewritePattern<arith::DivFOp> {
         arith::BitcastOp::create(b, bits, divisor));
     Value inverse = arith::BitcastOp::create(b, type, guess);
     Value opposite = arith::NegFOp::create(b, divisor);
-    // The guess errs by up to 1/8, to one side.
+    // The guess errs by up to 1/8, always to the same side.
     inverse = arith::MulFOp::create(b, inverse,
                                     fma(opposite, inverse, number(2.00127991)));
     bool isRough = bitEnumContainsAny(op.getFastmath(), FastMathFlags::afn);
@@ -152,8 +153,8 @@ struct ExpandQuotient : OpRewritePattern<arith::DivFOp> {
   }
 };
 
-/// The numbers of every second bf16 of a vector: those that stand first in a
-/// pair of them are the lower halves of words.
+/// The even or the odd bf16 of a vector. The first of a pair is the lower half
+/// of a word.
 struct ExpandPairExtension : OpRewritePattern<arith::ExtFOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -182,7 +183,7 @@ struct ExpandPairExtension : OpRewritePattern<arith::ExtFOp> {
   }
 };
 
-/// Two vectors of f32 as pairs of bf16, rounded to the nearest, ties to even.
+/// Two vectors of f32 as pairs of bf16, rounded to nearest even.
 struct ExpandPairTruncation : OpRewritePattern<vector::InterleaveOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -209,7 +210,7 @@ struct ExpandPairTruncation : OpRewritePattern<vector::InterleaveOp> {
           b, arith::ShRUIOp::create(b, bits, word(16)), word(1));
       Value up = arith::AddIOp::create(
           b, bits, arith::AddIOp::create(b, odd, word(0x7fff)));
-      // A NaN stays one.
+      // Keeps a NaN.
       Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
       return arith::SelectOp::create(b, isNaN, word(0x7fc00000), up);
     };
@@ -240,7 +241,7 @@ struct ExpandMathPass
       linattn::populateExpandMathToAVX512Patterns(patterns);
     if (avx512Bf16)
       linattn::populateExpandMathToAVX512Bf16Patterns(patterns);
-    // Neither libm nor LLVM has these as vectors, or at all.
+    // Neither libm nor LLVM has vector forms of these functions.
     math::populateExpansionPatterns(patterns, {"clampf", "exp2", "sinh", "cosh",
                                                "asinh", "acosh", "atanh"});
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

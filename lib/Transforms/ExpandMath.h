@@ -13,10 +13,10 @@
 
 namespace mlir::linattn {
 
-/// Instructions of AVX-512 for what has flags or shapes that allow them. The
-/// patterns have more benefit than the portable ones.
+/// Instructions of AVX-512, for ops whose flags and shapes allow them. These
+/// patterns have a higher benefit than the portable ones.
 void populateExpandMathToAVX512Patterns(RewritePatternSet &patterns);
-/// Its conversions to bf16.
+/// AVX-512's conversions to bf16.
 void populateExpandMathToAVX512Bf16Patterns(RewritePatternSet &patterns);
 
 } // namespace mlir::linattn

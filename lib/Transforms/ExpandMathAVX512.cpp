@@ -40,8 +40,8 @@ static Value call(ImplicitLocOpBuilder &b, Type result, StringRef intrinsic,
       .getResult(0);
 }
 
-/// `apply` on the registers of the operands, which stand side by side in the
-/// result.
+/// Applies `apply` to each register of the operands and concatenates the
+/// results.
 static Value
 forEachRegister(ImplicitLocOpBuilder &b, ArrayRef<Value> operands,
                 function_ref<Value(ArrayRef<Value> registers)> apply) {
@@ -68,7 +68,7 @@ forEachRegister(ImplicitLocOpBuilder &b, ArrayRef<Value> operands,
   return all;
 }
 
-/// The operands that every masked intrinsic ends in.
+/// The trailing operands of every masked intrinsic.
 struct NoMask {
   explicit NoMask(ImplicitLocOpBuilder &b)
       : zeros(arith::ConstantOp::create(
@@ -79,13 +79,13 @@ struct NoMask {
                                           b.getI32IntegerAttr(4))) {}
 
   Value zeros, all;
-  /// As the thread's mode says.
+  /// Rounding by the thread's mode.
   Value rounding;
 };
 
 /// 2^t = 2^⌊t⌋ p(t − ⌊t⌋) for t = x / ln 2. p errs by 3e-6, the rounding of t
-/// by 6e-6 where |x| ≤ 87; beyond, the result is right to that or ∞ or 0. NaN
-/// stays.
+/// by 6e-6 for |x| ≤ 87. Beyond, the result has that error or is ∞ or 0. A NaN
+/// stays NaN.
 struct ExpandRoughExp : OpRewritePattern<math::ExpOp> {
   ExpandRoughExp(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}
@@ -101,7 +101,7 @@ struct ExpandRoughExp : OpRewritePattern<math::ExpOp> {
       return arith::ConstantOp::create(
           b, DenseElementsAttr::get(type, static_cast<float>(value)));
     };
-    // A sign in front takes no operation of its own.
+    // The negation is folded into the factor.
     auto opposite = op.getOperand().getDefiningOp<arith::NegFOp>();
     constexpr double perNatural = 1.44269504;
     Value t = arith::MulFOp::create(
@@ -125,13 +125,13 @@ struct ExpandRoughExp : OpRewritePattern<math::ExpOp> {
     return success();
   }
 
-  /// Of 2^f where 0 ≤ f < 1, the highest power first.
+  /// The coefficients of 2^f for 0 ≤ f < 1, highest power first.
   static constexpr double kCoefficients[] = {
       0.0135341706, 0.0520114638, 0.241442755, 0.693003833, 1.00000262};
 };
 
-/// Under `arcp` and `ninf` n/d is a product with 1/d: an estimate of 14 bits,
-/// and one of Newton's steps unless `afn` says that these are enough.
+/// Under `arcp` and `ninf`, n/d is a product with 1/d: an estimate of 14 bits,
+/// and one of Newton's steps unless `afn` allows the estimate.
 struct ExpandQuickQuotient : OpRewritePattern<arith::DivFOp> {
   ExpandQuickQuotient(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}
@@ -162,7 +162,8 @@ struct ExpandQuickQuotient : OpRewritePattern<arith::DivFOp> {
   }
 };
 
-/// Two vectors of f32 as pairs of bf16: rounded side by side, then shuffled.
+/// Two vectors of f32 as pairs of bf16: each is rounded, then both are
+/// interleaved.
 struct ConvertPairs : OpRewritePattern<vector::InterleaveOp> {
   ConvertPairs(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}

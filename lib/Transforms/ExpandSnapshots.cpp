@@ -30,7 +30,7 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// One scan in segments; its snapshots are taken from it first.
+/// Rewrites one scan as a loop over segments, which end at the snapshots.
 class SegmentLoop {
 public:
   SegmentLoop(IRRewriter &b, ScanOp op)
@@ -47,18 +47,19 @@ private:
   OpFoldResult compute(AffineExpr expr, ArrayRef<OpFoldResult> symbols) {
     return affine::makeComposedFoldedAffineApply(b, loc, expr, symbols);
   }
-  /// The dimension of an operand that runs over tokens, or -1.
+  /// The dimension of an operand that counts tokens, or -1.
   int64_t tokenDim(unsigned number);
   /// The tokens [first, first + count) of an operand.
   Value slice(unsigned number, Value operand, OpFoldResult first,
               OpFoldResult count, Value insertion = Value());
-  /// The scan of these tokens; `carried` are its output and its state, before
-  /// and, as they are returned, after it.
+  /// The scan of these tokens. `carried` holds its output and its state; so
+  /// does the result.
   Values emitSegment(OpFoldResult first, OpFoldResult count,
                      ValueRange carried);
-  /// The segments of `every` tokens; carries output, states and snapshots.
+  /// The loop over segments of `every` tokens. It carries output, states and
+  /// snapshots.
   Values emitLoop(OpFoldResult count, ValueRange initial, unsigned numCarried);
-  /// Puts a state behind `index` others.
+  /// Inserts a state into the snapshots at `index`.
   Value keep(Value state, Value snapshots, Value index);
 
   IRRewriter &b;
@@ -84,7 +85,7 @@ int64_t SegmentLoop::tokenDim(unsigned number) {
   return rank == 1 ? -1 : 2;
 }
 
-/// With an `insertion`, puts it where the tokens are instead.
+/// With an `insertion`, inserts it at these tokens instead.
 Value SegmentLoop::slice(unsigned number, Value operand, OpFoldResult first,
                          OpFoldResult count, Value insertion) {
   int64_t dim = tokenDim(number);
@@ -145,7 +146,7 @@ SmallVector<Value> SegmentLoop::emitLoop(OpFoldResult count, ValueRange initial,
       op.getReverse()
           ? compute(s1 - (s0 + 1) * every, {OpFoldResult(index), tokens})
           : compute(s0 * every, {OpFoldResult(index)});
-  // A kernel of that many tokens, unless its schedule is that of any number.
+  // Compiles for that number of tokens, unless the schedule allows any.
   OpFoldResult length = b.getIndexAttr(every);
   if (every > longestKernel)
     length = affine::makeComposedFoldedAffineMin(
@@ -168,7 +169,7 @@ void SegmentLoop::emit() {
   OpFoldResult count = compute(s0.floorDiv(every), {tokens});
   OpFoldResult rest = compute(s0 % every, {tokens});
 
-  // From here on the op is one without snapshots, as its clones are to be.
+  // From here on the op has no snapshots, as its clones require.
   op.getSnapshotsMutable().clear();
   op.removeEveryAttr();
   unsigned numCarried = op.getDpsInits().size();

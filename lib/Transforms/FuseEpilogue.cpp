@@ -62,7 +62,7 @@ struct LinAttnFuseEpiloguePass final
   }
 
 private:
-  /// The scan whose outputs are the norm's input, if there is one.
+  /// The scan whose output is the norm's input, if there is one.
   static ScanOp findScan(OutputNormOp norm) {
     ScanOp found;
     for (Operation *user : norm.getInput().getUsers())
@@ -99,7 +99,7 @@ private:
     if (getElementTypeOrSelf(scan.getState()) !=
         getAccumulationType(getElementTypeOrSelf(rows)))
       return "the scan computes in another type";
-    // Nothing may change the scan's buffers between it and the norm.
+    // The scan's buffers must not change between the scan and the norm.
     llvm::SmallPtrSet<Value, 16> roots;
     for (Value operand : scan->getOperands())
       roots.insert(rootOf(operand));
@@ -120,8 +120,8 @@ private:
     return {};
   }
 
-  /// The kernels divide the columns of a state among tasks where there are
-  /// fewer states than that many.
+  /// Why a kernel may not hold whole rows: with fewer states than this, kernels
+  /// divide the columns of a state among tasks.
   std::string whyNotWholeRows(ScanOp scan) const {
     Form form = scan.getConfig() ? scan.getConfig()->getForm() : Form::Auto;
     Form vectorForm = getVectorForm(scan);

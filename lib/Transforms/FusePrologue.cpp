@@ -61,15 +61,16 @@ namespace {
 /// The dimensions of a token's row: batch, head, token, feature.
 constexpr unsigned kRowDims = 4;
 
-/// Collects what makes one operand of a scan.
+/// Collects the ops that compute one operand of a scan.
 class Prologue {
 public:
   Prologue(ScanOp scan) : scan(scan) {}
 
-  /// Empty where the kernel can make the rows of `operand`; else why not.
+  /// Returns why the kernel cannot compute the rows of `operand`; empty if it
+  /// can.
   std::string add(Value operand);
 
-  /// In the order of use: what a value is made of comes after its op.
+  /// Ops in the order of use: each op precedes the ops of its operands.
   llvm::SetVector<Operation *> ops;
 
 private:
@@ -124,7 +125,8 @@ std::string Prologue::addInputs(linalg::GenericOp op) {
   return {};
 }
 
-/// A number per token: of other numbers, or a sum over its row.
+/// A number per token, computed from other numbers or summed over the token's
+/// row.
 std::string Prologue::addNumbers(linalg::GenericOp op) {
   if (std::string why = addBody(op); !why.empty())
     return why;
@@ -162,7 +164,7 @@ std::string Prologue::addRows(linalg::GenericOp op) {
   return addInputs(op);
 }
 
-/// Only the scan may read what is never stored.
+/// The scan must be the only reader, because the value is not stored.
 std::string Prologue::whyNotUsers(Value memref) {
   for (Operation *user : memref.getUsers())
     if (user != scan && !ops.contains(user) &&
@@ -172,7 +174,7 @@ std::string Prologue::whyNotUsers(Value memref) {
   return {};
 }
 
-/// The sources of the rows must still hold their values when the scan runs.
+/// The sources of the rows must not change before the scan runs.
 std::string Prologue::whyNotKept() {
   Operation *first = ops.front();
   for (Operation *op : ops)

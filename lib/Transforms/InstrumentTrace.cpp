@@ -27,7 +27,7 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// The op's name for one of its destinations.
+/// The op's name of one of its destinations.
 static std::string getInitName(DestinationStyleOpInterface op,
                                OpOperand &init) {
   Value value = init.get();
@@ -77,7 +77,7 @@ public:
   }
 
 private:
-  /// The token that a scan over one token works on; −1 outside loops.
+  /// The token of a scan over one token; −1 outside of loops.
   Value getStep(ImplicitLocOpBuilder &b, Operation *op) {
     if (auto loop = dyn_cast<scf::ForOp>(op->getParentOp()))
       return arith::IndexCastOp::create(b, b.getI64Type(),
@@ -122,7 +122,7 @@ private:
   }
 
   ModuleOp module;
-  /// The call for the destination before.
+  /// The call that prints the previous destination.
   Operation *last = nullptr;
   llvm::StringMap<std::string> labels;
 };
@@ -137,7 +137,7 @@ struct LinAttnInstrumentTracePass final
     getOperation()->walk([&](DestinationStyleOpInterface op) {
       bool shown = isa<linalg::LinalgOp>(op.getOperation()) ||
                    isa<LinAttnDialect>(op->getDialect());
-      // Zeros that start a sum say nothing.
+      // Zeros that start a sum are not printed.
       auto func = op->getParentOfType<func::FuncOp>();
       bool isCompanion = func && func->hasAttr(kChecksAttrName);
       if (shown && !isCompanion && op.hasPureBufferSemantics() &&

@@ -32,9 +32,9 @@ using namespace mlir;
 
 namespace {
 
-/// Relative costs of one iteration of an innermost loop, per operand: walking
-/// with stride 1 or staying put is one unit, a strided walk a cache line. A
-/// reduction waits for the addition before it instead of filling a vector.
+/// Relative costs of one iteration of an innermost loop, per operand: stride 0
+/// or 1 costs one unit, another stride a cache line. A reduction waits for the
+/// previous addition instead of filling a vector.
 constexpr int64_t kNearCost = 1;
 constexpr int64_t kStridedCost = 8;
 constexpr int64_t kReductionCost = 6;
@@ -50,7 +50,8 @@ int64_t getOperandCost(AffineMap map, Type type, unsigned loop) {
   return memref.isLastDimUnitStride() ? kNearCost : kStridedCost;
 }
 
-/// A sum whose order is left to the machine, and so no chain.
+/// Whether the sum may be reassociated, so that it is no chain of dependent
+/// additions.
 bool mayReassociate(linalg::GenericOp op) {
   return llvm::all_of(
       op.getBody()->getTerminator()->getOperands(), [](Value value) {
@@ -72,15 +73,16 @@ int64_t getInnermostCost(linalg::GenericOp op, unsigned loop) {
   return cost;
 }
 
-/// Parallel loops outside, reductions inside them, and the cheapest loop
-/// innermost. Reductions keep their relative order: so do floating-point sums.
+/// Parallel loops outside, reductions inside, and the cheapest loop innermost.
+/// Reductions keep their relative order, and thereby the order of
+/// floating-point sums.
 SmallVector<unsigned> getLoopOrder(linalg::GenericOp op) {
   unsigned numLoops = op.getNumLoops();
   unsigned innermost = numLoops - 1;
   int64_t best = getInnermostCost(op, innermost);
   for (unsigned loop = numLoops - 1; loop-- > 0;) {
     int64_t cost = getInnermostCost(op, loop);
-    // A reduction may move inside only if it is the last one already.
+    // A reduction may become innermost only if it is the last reduction.
     bool reorders =
         linalg::isReductionIterator(op.getIteratorTypesArray()[loop]) &&
         llvm::any_of(llvm::seq(loop + 1, numLoops), [&](unsigned later) {
@@ -102,15 +104,15 @@ SmallVector<unsigned> getLoopOrder(linalg::GenericOp op) {
   return order;
 }
 
-/// Fewer elements in all stay on the caller's thread: to wake another one costs
-/// more.
+/// Ops with fewer elements run on the caller's thread, since waking another
+/// thread costs more.
 constexpr int64_t kFewElements = 1 << 18;
 /// Elements of a task.
 constexpr int64_t kTaskElements = 1 << 14;
 
 /// Turns the first `count` loops of a perfect nest, whose iterations are
-/// independent, into a parallel loop over blocks of their iterations. Blocks
-/// depend on sizes alone.
+/// independent, into a parallel loop over blocks of iterations. Blocks depend
+/// on sizes alone.
 void parallelize(ArrayRef<Operation *> nest, size_t count) {
   SmallVector<scf::ForOp> loops = llvm::map_to_vector(
       nest, [](Operation *op) { return cast<scf::ForOp>(op); });
@@ -143,7 +145,7 @@ void parallelize(ArrayRef<Operation *> nest, size_t count) {
       arith::MinSIOp::create(b, arith::AddIOp::create(b, from, perTask), outer);
   auto block = scf::ForOp::create(b, from, to, index(1));
   b.setInsertionPointToStart(block.getBody());
-  // The last of the loops runs fastest.
+  // The last loop runs fastest.
   Value rest = block.getInductionVar();
   for (size_t i = count; i-- > 0;) {
     Value size = loops[i].getUpperBound(), at = rest;
@@ -160,8 +162,8 @@ void parallelize(ArrayRef<Operation *> nest, size_t count) {
   loops.front().erase();
 }
 
-/// How many of the outer loops may be tasks: those before the innermost one
-/// that are parallel. None of an operation that is known to be small.
+/// The number of outer loops that may be tasks: the parallel ones before the
+/// innermost loop. 0 for an op that is known to be small.
 size_t countTaskLoops(linalg::GenericOp op) {
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   int64_t elements = 1;
@@ -207,8 +209,8 @@ LogicalResult lowerToLoops(IRRewriter &rewriter, linalg::LinalgOp op,
   return success();
 }
 
-/// Copies between contiguous buffers become memcpy later; all others would
-/// become calls into a support library that kernels do not link.
+/// Copies between contiguous buffers become memcpy later. Others would become
+/// calls to a support library that kernels do not link.
 bool needsLoops(memref::CopyOp op) {
   auto isPlain = [](Value value) {
     auto type = dyn_cast<MemRefType>(value.getType());

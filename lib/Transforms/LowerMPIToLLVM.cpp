@@ -30,7 +30,7 @@ struct LowerMPIToLLVMPass
   using Base::Base;
 
   void runOnOperation() override {
-    // Every op that speaks of a grid has become messages.
+    // Grids have no uses left: their ops are messages now.
     for (auto grid : llvm::make_early_inc_range(
              getOperation().getBody()->getOps<shard::GridOp>()))
       if (SymbolTable::symbolKnownUseEmpty(grid, getOperation()))

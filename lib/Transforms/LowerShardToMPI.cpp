@@ -27,14 +27,15 @@ using namespace mlir::shard;
 
 namespace {
 
-/// Writes the messages of one op.
+/// Emits the messages of one op.
 class MessageBuilder {
 public:
   MessageBuilder(Operation *op, GridOp grid, ArrayRef<GridAxis> axes)
       : b(op), loc(op->getLoc()), grid(grid), axes(axes) {
     world =
         mpi::CommWorldOp::create(b, loc, mpi::CommType::get(b.getContext()));
-    // One pair of processes reads its messages in the order they are sent.
+    // A pair of processes receives messages in the order of sending, so that
+    // one tag is enough.
     tag = arith::ConstantIntOp::create(b, loc, 0, 32);
   }
 
@@ -48,7 +49,7 @@ public:
 
 private:
   Value flatten(Value buffer);
-  /// Sizes that a tensor's type leaves open.
+  /// The dynamic sizes of a tensor.
   SmallVector<Value> openSizes(Value tensor);
 
   GridOp grid;

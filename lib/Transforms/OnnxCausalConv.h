@@ -13,7 +13,7 @@
 
 namespace mlir::linattn {
 
-/// The operator as the specification sees it.
+/// The operator by its specification.
 class OnnxCausalConv {
 public:
   OnnxCausalConv(Operation *op, StringRef prefix) : op(op), prefix(prefix) {}

@@ -67,7 +67,7 @@ FailureOr<int64_t> OnnxLinearAttention::readHeads(StringRef name) {
   auto count = dyn_cast<IntegerAttr>(attr);
   if (!count)
     return fail(name + Twine(" to be an integer")) << attr;
-  // Signed or not: ONNX counts with 64 bits.
+  // ONNX counts with signed 64-bit integers; importers use either signedness.
   std::optional<int64_t> number = count.getValue().trySExtValue();
   if (!number)
     return fail(name + Twine(" to fit in 64 bits")) << attr;

@@ -17,7 +17,7 @@ namespace mlir::linattn {
 
 inline constexpr int64_t kOpenSize = ShapedType::kDynamic;
 
-/// The type of a value that stands for an operand that is not there.
+/// Whether a type stands for an absent operand.
 bool isOnnxNone(Type type);
 
 /// One operand of the operator; null if it is absent.
@@ -32,7 +32,7 @@ struct OnnxInput {
   int64_t size(int64_t dim) const { return type().getDimSize(dim); }
 };
 
-/// The operator as the specification sees it.
+/// The operator by its specification.
 class OnnxLinearAttention {
 public:
   explicit OnnxLinearAttention(Operation *op, StringRef prefix)
@@ -52,7 +52,7 @@ public:
       eraseGate{{}, "erase_gate"};
   StringRef rule = "gated_delta";
   int64_t queryHeads = 0, heads = 0;
-  /// Sizes of one head, kOpenSize if no type tells.
+  /// Sizes of one head; kOpenSize where types leave them open.
   int64_t keySize = kOpenSize, valueSize = kOpenSize;
   double scale = 0;
 
@@ -72,7 +72,7 @@ private:
   LogicalResult readScale();
   /// A [B, T, F] tensor of the query's element type.
   LogicalResult readPacked(OnnxInput input);
-  /// The size of one of `count` heads, which `size` must agree with.
+  /// The size of one of `count` heads. An error if `size` disagrees.
   LogicalResult readHeadSize(OnnxInput input, int64_t count,
                              StringRef countName, int64_t &size);
   LogicalResult checkSize(StringRef what, int64_t actual, int64_t expected);

@@ -30,8 +30,8 @@ namespace {
 
 constexpr StringLiteral kParallelFor = "linattn_parallel_for";
 
-/// Outlines one loop. The pieces are members because the context structure is
-/// written on the caller's side and read on the task's.
+/// Outlines one loop. The pieces are members, because the caller writes the
+/// context structure and the task reads it.
 class Outliner {
 public:
   Outliner(scf::ParallelOp loop, const LLVMTypeConverter &converter,
@@ -130,7 +130,7 @@ private:
     return task;
   }
 
-  /// Whether the loops are in vectors already.
+  /// Whether the loops are vectorized already.
   bool hasVectors() {
     return loop
         .walk([](Operation *op) {
@@ -142,8 +142,8 @@ private:
         .wasInterrupted();
   }
 
-  /// The allocation or function argument that a memref is a view of; null if it
-  /// is not known.
+  /// The allocation or function argument of which a memref is a view; null if
+  /// unknown.
   static Value getRoot(Value memref) {
     while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
       memref = view.getViewSource();
@@ -155,9 +155,9 @@ private:
     return isEntry ? memref : Value();
   }
 
-  /// Says of captured memrefs that they do not overlap where one of them is an
-  /// allocation of the function: the task sees pointers from anywhere, and
-  /// vectorized loops would compare them before every row.
+  /// Declares that captured memrefs do not overlap where one of them is an
+  /// allocation of the function. The task sees pointers of unknown origin,
+  /// which vectorized loops would compare before every row.
   void distinguish(ImplicitLocOpBuilder &b, IRMapping &mapping) {
     for (auto [i, x] : llvm::enumerate(captures))
       for (Value y : ArrayRef(captures.getArrayRef()).drop_front(i + 1)) {
@@ -214,7 +214,7 @@ private:
   }
 
   /// Stores the captured values in the caller's frame. The slot is allocated in
-  /// the entry block, so that a loop around us does not grow the stack.
+  /// the entry block, so that a surrounding loop does not grow the stack.
   Value emitContext(ImplicitLocOpBuilder &b, Type ptr) {
     if (captures.empty())
       return LLVM::ZeroOp::create(b, ptr);

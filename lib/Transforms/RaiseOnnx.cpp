@@ -40,7 +40,7 @@ public:
   Writer(OpBuilder &b, Location loc, const OnnxLinearAttention &op)
       : b(b), loc(loc), op(op) {}
 
-  /// Output and present state, of the types of `results`.
+  /// Output and present state, with the types of `results`.
   SmallVector<Value, 2> write(TypeRange results);
 
 private:
@@ -72,7 +72,7 @@ Value Writer::castTo(Value value, Type type) {
 }
 
 Value Writer::unpack(OnnxInput input, int64_t count, int64_t size) {
-  // The check of the shapes tells this name.
+  // Checks of shapes use this name.
   Location named = NameLoc::get(b.getStringAttr(input.name), loc);
   OpBuilder::InsertionGuard guard(b);
   Value value = input.value;
@@ -118,7 +118,8 @@ Value Writer::convert(Value value, Type element) {
   unsigned to = element.getIntOrFloatBitWidth();
   if (type.getElementType() == element)
     return value;
-  // f16 and bf16 do not convert into each other, nor machines f64 into them.
+  // f16 and bf16 do not convert into each other directly, and machines do not
+  // convert f64 into them.
   if (from == to || from == 4 * to)
     return convert(convert(value, b.getF32Type()), element);
   if (from < to)
@@ -201,7 +202,7 @@ SmallVector<Value, 2> Writer::write(TypeRange results) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// The prefix of the operator's attributes; none if `op` is another.
+/// The prefix of the operator's attributes; none for other ops.
 static std::optional<StringRef> matchOperator(Operation *op,
                                               StringRef operatorName) {
   StringRef name = op->getName().getStringRef();
@@ -237,7 +238,7 @@ struct LinAttnRaiseOnnxPass final
     for (auto [op, prefix] : convs)
       if (failed(raiseConv(op, prefix)))
         return signalPassFailure();
-    // Unregistered ops may have effects; these have none.
+    // Unregistered ops may have effects, which these do not.
     for (Operation *none : nones)
       if (none->use_empty())
         none->erase();

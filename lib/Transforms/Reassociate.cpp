@@ -54,7 +54,7 @@ static Value emitFormChoice(OpBuilder &b, Location loc,
   auto mul = [&](Value x, Value y) -> Value {
     return arith::MulIOp::create(b, loc, x, y);
   };
-  // Past any crossover the choice no longer depends on the length; the limit
+  // Past any crossover the choice does not depend on the length. The limit
   // keeps the products within 64 bits.
   Value limit = constant(int64_t(1) << 20);
   queries = arith::MinUIOp::create(b, loc, queries, limit);
@@ -136,7 +136,7 @@ struct ReassociateAttention : OpRewritePattern<AttentionOp> {
   }
 
 private:
-  /// Queries the quadratic kernel would handle at once: two vectors of them, or
+  /// Queries that the quadratic kernel takes at once: two vectors of them, or
   /// one by one if they are known to be few.
   int64_t queriesAtOnce(AttentionOp op, int64_t queries) const {
     if (!ShapedType::isDynamic(queries) && queries <= ::linattn::fewTokens)
@@ -159,7 +159,8 @@ private:
     };
     Value isLong = emitFormChoice(rewriter, loc, cost, tokens(op.getQuery()),
                                   tokens(op.getKey()));
-    // One destination for both: whichever runs writes to the same memory.
+    // Both branches share a destination: whichever runs writes to the same
+    // memory.
     Value destination = createDestination(rewriter, op);
     auto branch = scf::IfOp::create(rewriter, loc, op->getResultTypes(), isLong,
                                     /*withElseRegion=*/true);

@@ -60,7 +60,7 @@ struct Chain {
     llvm_unreachable("letter of no operand");
   }
 
-  /// Size of a letter, from whichever operand has it.
+  /// The size of a letter, from any operand that has it.
   OpFoldResult size(OpBuilder &builder, Location loc, char letter) const {
     for (auto [value, subscript] :
          {std::pair(a, &aSubscript), std::pair(b, &bSubscript),
@@ -97,7 +97,7 @@ static std::string without(StringRef x, StringRef y) {
   return result;
 }
 
-/// Names the dimensions of the chain; fails where it is not a plain product.
+/// Names the dimensions of the chain. Fails unless it is a plain product.
 static FailureOr<Chain> matchChain(linalg::LinalgOp second,
                                    PatternRewriter &rewriter) {
   if (!isContraction(second))
@@ -154,7 +154,7 @@ static FailureOr<Chain> matchChain(linalg::LinalgOp second,
       letters(chain.first.getMatchingIndexingMap(lhs), firstLoops);
   std::string rhsLetters =
       letters(chain.first.getMatchingIndexingMap(rhs), firstLoops);
-  // B is the factor that carries what the second product sums over.
+  // B is the factor with the dimensions that the second product sums over.
   std::string summed = without(productLetters, chain.output);
   bool swapped = !common(lhsLetters, summed).empty();
   chain.a = (swapped ? rhs : lhs)->get();
@@ -167,7 +167,7 @@ static FailureOr<Chain> matchChain(linalg::LinalgOp second,
   return chain;
 }
 
-/// Letters of S = B·C: everything of B and C that A or the output still needs.
+/// Letters of S = B·C: the letters of B and C that A or the output needs.
 static std::string stateLetters(const Chain &chain) {
   std::string needed = chain.aSubscript + chain.output;
   std::string state = common(chain.bSubscript, needed);
@@ -247,7 +247,7 @@ struct ReassociateChain : OpInterfaceRewritePattern<linalg::LinalgOp> {
     scf::YieldOp::create(rewriter, loc,
                          emitReassociated(rewriter, loc, *chain));
     rewriter.setInsertionPointToStart(branch.elseBlock());
-    // The clones may not match again.
+    // The clones must not match again.
     Operation *first = rewriter.clone(*chain->first);
     IRMapping mapping;
     mapping.map(chain->first->getResult(0), first->getResult(0));

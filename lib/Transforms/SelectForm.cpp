@@ -32,14 +32,14 @@ using ::linattn::VectorTarget;
 /// The limit of sizes in `#linattn.config`.
 constexpr int64_t largestSize = int64_t(1) << 20;
 
-/// The form that the option `form` names.
+/// The request of the option `form`.
 struct Request {
   Form form = Form::Auto;
   int64_t chunk = ::linattn::chunkTokens;
   int64_t segment = 0; ///< 0: from the number of tokens.
 };
 
-/// A form, with the lengths of sequences that have another schedule in it.
+/// A form, and the lengths of sequences that take another schedule under it.
 struct Selection {
   Form form = Form::Auto;
   int64_t chunk = 0, whole = 0, few = 0;
@@ -101,8 +101,8 @@ private:
     return request;
   }
 
-  /// A sweep takes the chunks of its scan, if these are its form. Otherwise it
-  /// is split, and its scans have forms of their own.
+  /// A sweep takes the chunks of its scan, if the scan has this form. Otherwise
+  /// it is split, and its scans have forms of their own.
   LogicalResult selectSweeps(const Request &request) {
     SmallVector<SweepOp> sweeps;
     getOperation()->walk([&](SweepOp op) {
@@ -120,7 +120,7 @@ private:
       if (failed)
         return failure();
       if (config.getForm() == Form::Chunk) {
-        // A sweep has no kernel of its own for few tokens.
+        // A sweep has no kernel for few tokens.
         op.setConfigAttr(ConfigAttr::get(&getContext(), Form::Chunk,
                                          config.getChunk(), config.getRows(),
                                          config.getCols(), config.getBlock(),
@@ -149,7 +149,7 @@ private:
                    : "quadratic: blocks of keys against panels of queries");
   }
 
-  /// The segments' own schedule is chosen when they exist.
+  /// The segments' own schedule is chosen once they exist.
   WalkResult selectSegments(ScanOp op, ConfigAttr given, int64_t segment) {
     auto kept =
         given ? given
@@ -162,7 +162,7 @@ private:
     return WalkResult::advance();
   }
 
-  /// The form of a scan, with a remark for every other.
+  /// The form of a scan. Emits a remark for every other form.
   Selection selectScan(ScanOp op, const Request &request, std::string &reason) {
     ScanProblem problem = describeScan(op);
     std::vector<ScanForm::Kind> legal{ScanForm::Token};
@@ -172,7 +172,7 @@ private:
         legal.push_back(kind);
       else if (request.form == Form::Auto)
         refuse(op, form);
-    ::linattn::ScanTraits rule(getRule(op));
+    auto rule = ::linattn::getTraits(getRule(op));
     if (!::linattn::whyNot(::linattn::Schedule::Vectors, rule).empty()) {
       reason = "the only form of its rule, without a vector schedule";
       return {Form::Token};
@@ -186,9 +186,9 @@ private:
     return {request.form, chunk};
   }
 
-  /// Long sequences decide the form, as if their length were not known; which
-  /// of its schedules a sequence takes follows from its own length, here or at
-  /// run time. So it has the same bits alone, in a batch and packed.
+  /// The form is chosen for long sequences, as if the length were unknown. Each
+  /// sequence's own length then selects a schedule of this form, here or at run
+  /// time, so that a sequence has the same bits alone, in a batch and packed.
   Selection selectByLength(const ScanProblem &problem,
                            const std::vector<ScanForm::Kind> &legal,
                            std::string &reason) {
@@ -196,8 +196,9 @@ private:
     many.tokens = ::linattn::unknownSize;
     auto choice = ::linattn::chooseScanForm(many, legal, target());
     if (choice.get().form.kind != ScanForm::Chunk) {
-      // Token by token and in state tiles the bits are the same: the length may
-      // decide between them. A rank-1 update has the first one alone.
+      // Token by token and in state tiles the bits are equal, so that the
+      // length may decide between them. A rank-1 update has token by token
+      // alone.
       std::vector<ScanForm::Kind> others = legal;
       llvm::erase(others, ScanForm::Chunk);
       choice = ::linattn::chooseScanForm(problem, others, target());
@@ -224,7 +225,7 @@ private:
     return chunks;
   }
 
-  /// Compares the requested form with the one that would have been chosen.
+  /// Compares the requested form with the one that the cost model would choose.
   void compareAsked(ScanOp op, const ScanProblem &problem,
                     const ScanChoice &choice, Form form, int64_t chunk,
                     std::string &reason) {
@@ -248,7 +249,7 @@ private:
   /// Writes the schedule of one op.
   template <typename OpTy>
   WalkResult select(OpTy op, Value tokens, Request request) {
-    // A hand-written form stands; what it leaves open is filled in.
+    // A form written by hand stands. Its open parameters are filled in.
     ConfigAttr given = op.getConfigAttr();
     if (given && isComplete(given))
       return WalkResult::advance();
@@ -280,14 +281,14 @@ private:
     return WalkResult::advance();
   }
 
-  /// Nothing is left to choose, nor to tell: an earlier run has been here.
+  /// Whether an earlier run has chosen everything.
   static bool isComplete(ConfigAttr given) {
     return given.getForm() != Form::Auto && given.getForm() != Form::Segments &&
            given.getRows() && given.getCols() && given.getBlock() &&
            (given.getChunk() || given.getForm() != Form::Chunk);
   }
 
-  /// One token, read by one head.
+  /// Whether the op has one token, read by one head.
   static bool isSingleToken(Operation *op) {
     auto scan = dyn_cast<ScanOp>(op);
     auto size = [](Value value, unsigned dim) {
@@ -309,8 +310,8 @@ private:
     auto keep = [&](int64_t mine, int64_t fallback) {
       return mine ? mine : fallback;
     };
-    // A single token leaves registers for twice the columns: longer runs of
-    // memory.
+    // A single token leaves registers for twice the columns, so that each
+    // access to memory is longer.
     if (chosen.form == Form::Token && isSingleToken(op) &&
         size(3) % (2 * tile.cols) == 0)
       tile.cols *= 2;
@@ -339,7 +340,8 @@ private:
   static void report(Operation *op, const Twine &text) {
     remark::passed(op->getLoc(), remarkNamed("select-form")) << text.str();
   }
-  /// The lengths of sequences that take another schedule than chunks.
+  /// Emits a remark on the lengths of sequences that take another schedule than
+  /// chunks.
   static void tellLengths(Operation *op, const Selection &chosen) {
     if (chosen.whole)
       report(op, llvm::formatv("a sequence of up to {0} tokens is one chunk",
@@ -352,8 +354,9 @@ private:
   static void warn(Operation *op, const Twine &text) {
     remark::missed(op->getLoc(), remarkNamed("select-form")) << text.str();
   }
-  /// Fewer random features than a head has elements estimate its weights
-  /// badly; of many more, each costs as much as the last and gains little.
+  /// Fewer random features than elements of a head give a poor estimate of the
+  /// weights. Each of many more features costs as much as the last and gains
+  /// little.
   static void checkRandomFeatures(FeatureMapOp op) {
     auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
     if (!getMapTraits(mapped.getFeatureMapKind()).has(FeatureMapTraits::Random))
@@ -405,7 +408,7 @@ private:
     return text;
   }
 
-  /// The gain of segments with the cores of the target.
+  /// The gain of segments on the target's cores.
   std::string describeSegments(ScanOp op) const {
     auto state = cast<ShapedType>(op.getState().getType());
     int64_t tasks = 1;

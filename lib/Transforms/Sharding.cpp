@@ -34,11 +34,11 @@ using namespace mlir::shard;
 namespace {
 
 constexpr int64_t kHead = 1, kToken = 2, kNumLoops = 3;
-/// Panels for each process that waits for the first one: of n, n / (n + 1) of
-/// the time is work. Each has code of its own.
+/// Panels per process that waits for the first one: with n of them, n / (n + 1)
+/// of the time is work. Each panel has code of its own.
 constexpr int64_t kPanelsPerWait = 4;
 
-/// How an op is split, by loop.
+/// The split of an op, by loop.
 struct Split {
   SmallVector<GridAxis> axes(int64_t loop) const {
     return loop < static_cast<int64_t>(byLoop.size()) ? byLoop[loop]
@@ -49,7 +49,7 @@ struct Split {
   GridOp grid;
 };
 
-/// Everything that `partition` is given.
+/// The arguments of `partition`.
 struct Parts {
   ArrayRef<Value> operands;
   ArrayRef<Sharding> operandShardings, resultShardings;
@@ -60,8 +60,8 @@ struct Parts {
 
 } // namespace
 
-/// Loops of operands, then of results; what tiling leaves whole is numbered on
-/// from `kNumLoops`. A destination and its result share their loops.
+/// Loops of operands, then of results. Dimensions that tiling leaves whole have
+/// numbers from `kNumLoops` on. A destination and its result share their loops.
 static SmallVector<SmallVector<int, 4>> getAllLoops(Operation *op,
                                                     int &numLoops) {
   SmallVector<SmallVector<int, 4>> loops = getOperandLoops(op);
@@ -101,7 +101,8 @@ static StringRef refuseTokens(Operation *op) {
   return "";
 }
 
-/// Sizes of parts are whole numbers; partitioning itself does not look.
+/// Checks that sizes of parts are whole numbers, which partitioning itself does
+/// not.
 static LogicalResult checkSizes(Operation *op, Split &split,
                                 ArrayRef<SmallVector<int, 4>> loops) {
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
@@ -145,7 +146,7 @@ static LogicalResult check(Operation *op, Split &split,
 
 namespace {
 
-/// A recurrence that goes on from process to process.
+/// A recurrence that continues from process to process.
 class Chain {
 public:
   Chain(Operation *op, Split &split, OpBuilder &b)
@@ -158,15 +159,15 @@ public:
     place = index.getResult().front();
   }
 
-  /// Runs `local`, the op with this process's operands; returns its results,
-  /// the states those of the last process.
+  /// Runs `local`, the op on this process's operands. Returns its results; the
+  /// states are those of the last process.
   FailureOr<SmallVector<Value>> run(Operation *local);
 
 private:
-  /// The state that the process before this one sends; `start` on the first.
+  /// The state that the previous process sends; `start` on the first process.
   Value receive(Value start);
   void send(Value state);
-  /// Heads go in so many panels.
+  /// The number of panels of heads.
   int64_t countPanels(Operation *local) const;
   FailureOr<SmallVector<Value>> runPanel(Operation *local, int64_t panel,
                                          int64_t panels,
@@ -225,7 +226,7 @@ void Chain::send(Value state) {
 }
 
 int64_t Chain::countPanels(Operation *local) const {
-  // Tiles of heads need one number of heads everywhere.
+  // Tiles of heads need one number of heads for all operands.
   int64_t heads = 0;
   SmallVector<SmallVector<int, 4>> loops = getOperandLoops(local);
   for (auto [operand, dims] : llvm::zip_equal(local->getOperands(), loops))
@@ -243,7 +244,7 @@ int64_t Chain::countPanels(Operation *local) const {
   return std::max<int64_t>(panels, 1);
 }
 
-/// `into` holds the results so far.
+/// `into` holds the results of earlier panels.
 FailureOr<SmallVector<Value>> Chain::runPanel(Operation *local, int64_t panel,
                                               int64_t panels,
                                               SmallVector<Value> into) {
@@ -357,7 +358,7 @@ struct StructuredSharding
   SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op) const {
     int numLoops;
     getAllLoops(op, numLoops);
-    // Tokens of a recurrence are in order, but no sum over processes.
+    // Tokens of a recurrence are ordered, but are not summed over processes.
     return SmallVector<utils::IteratorType>(numLoops,
                                             utils::IteratorType::parallel);
   }
@@ -371,7 +372,7 @@ struct StructuredSharding
         results.push_back(getAffineDimExpr(loop, op->getContext()));
       maps.push_back(AffineMap::get(numLoops, 0, results, op->getContext()));
     }
-    // The number of loops is known now.
+    // The number of loops is static here.
     for (AffineMap &map : maps)
       map = AffineMap::get(numLoops, 0, map.getResults(), op->getContext());
     return maps;
@@ -387,8 +388,8 @@ struct StructuredSharding
   }
 };
 
-/// The effects of messages, which LLVM 22 does not say and the deallocation of
-/// buffers has to know: on the buffer, and on the other processes.
+/// Declares the effects of messages, on the buffer and on other processes, for
+/// the deallocation of buffers. LLVM 22 does not declare them.
 template <typename OpTy, typename Effect>
 struct MessageEffects
     : MemoryEffectOpInterface::ExternalModel<MessageEffects<OpTy, Effect>,

@@ -28,7 +28,7 @@ using bufferization::MaterializeInDestinationOp;
 
 namespace {
 
-/// Whether the value, an argument or a view of one, may be used at `op`.
+/// Whether the value, an argument or a view of one, dominates `op`.
 bool isThereBefore(Value value, Operation *op) {
   if (isa<BlockArgument>(value))
     return true;
@@ -36,8 +36,8 @@ bool isThereBefore(Value value, Operation *op) {
   return def->getBlock() == op->getBlock() && def->isBeforeInBlock(op);
 }
 
-/// Replaces the destination by a view of it, made as early as possible, so that
-/// whatever computes the source may write there.
+/// Replaces the destination by a view of it that is created as early as
+/// possible, so that the op that computes the source may write there.
 void replaceByView(PatternRewriter &rewriter, MaterializeInDestinationOp op,
                    Value source, function_ref<Value(Location)> makeView) {
   if (Operation *def = op.getDest().getDefiningOp())
@@ -52,7 +52,7 @@ void replaceByView(PatternRewriter &rewriter, MaterializeInDestinationOp op,
   rewriter.eraseOp(op);
 }
 
-/// Results that are permuted are computed under the strides of the caller.
+/// Computes a permuted result with the strides of the caller.
 struct SinkThroughPermute : OpRewritePattern<MaterializeInDestinationOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -72,7 +72,7 @@ struct SinkThroughPermute : OpRewritePattern<MaterializeInDestinationOp> {
   }
 };
 
-/// Results whose dimensions are merged are computed before the merging.
+/// Computes a result before its dimensions are merged.
 struct SinkThroughCollapse : OpRewritePattern<MaterializeInDestinationOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -86,7 +86,7 @@ struct SinkThroughCollapse : OpRewritePattern<MaterializeInDestinationOp> {
     auto groups = collapse.getReassociationIndices();
     for (ArrayRef<int64_t> group : groups) {
       auto isOpen = [&](int64_t i) { return ShapedType::isDynamic(shape[i]); };
-      // The one open size of a group follows from the destination's.
+      // The single open size of a group follows from the destination's.
       if (llvm::count_if(group, isOpen) > 1)
         return rewriter.notifyMatchFailure(op, "sizes do not follow");
     }
@@ -139,8 +139,8 @@ struct SinkIntoBranches : OpRewritePattern<MaterializeInDestinationOp> {
     auto branch = op.getSource().getDefiningOp<scf::IfOp>();
     if (!branch || !op.getSource().hasOneUse() || branch.getNumResults() != 1)
       return rewriter.notifyMatchFailure(op, "not the one result of a branch");
-    // `restrict` says that no other pointer touches the destination, so writing
-    // it earlier changes nothing.
+    // `restrict` guarantees that no other pointer accesses the destination, so
+    // that an earlier write is safe.
     if (!isa<MemRefType>(op.getDest().getType()) || !op.getRestrict())
       return rewriter.notifyMatchFailure(op, "destination may be shared");
     if (op->getBlock() != branch->getBlock() ||

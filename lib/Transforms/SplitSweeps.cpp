@@ -76,13 +76,13 @@ Value Split::transposedState() {
       ->getResult(0);
 }
 
-/// scale · S x for the state that `key` and `value` write.
+/// scale · S x, for the state that `key` and `value` write.
 Value Split::readAlongValues(Value key, Value value, Value state,
                              Value output) {
   Value none, decay = op.getDecay(), valueDecay;
   if (decay && cast<ShapedType>(decay.getType()).getRank() == 4)
     std::swap(decay, valueDecay);
-  // The caller's schedule holds where it is legal.
+  // The caller's schedule applies where it is legal.
   ConfigAttr config = op.getConfigAttr();
   if (config && config.getForm() == Form::Chunk && valueDecay)
     config = {};
@@ -96,7 +96,7 @@ Value Split::readAlongValues(Value key, Value value, Value state,
       .getResult(0);
 }
 
-/// r, which may be what the op reads for its query.
+/// r, which may be equal to the op's read for its query.
 Value Split::readOfTransition(ScanOp scan) {
   bool isRead = op.getQuery() == op.getA() &&
                 op.getReadout() == Readout::Exclusive &&

@@ -18,7 +18,7 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// The reason why an op violates the contract of a phase; empty if it does not.
+/// Why an op violates the contract of a phase; empty if it does not.
 static StringRef breach(Operation *op, StringRef phase) {
   if (phase == "structured")
     return isa<AttentionOp>(op) ? "is not in one of its forms" : "";

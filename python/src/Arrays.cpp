@@ -130,7 +130,7 @@ void ImportedArray::import(nb::handle object, const char *name, Place &place) {
   Libraries &libraries = getLibraries();
   TypeInfo info = classify(object, name);
   kind = info.kind;
-  // Its memory, where it has some, is not all that a subclass is.
+  // A tensor subclass may mean more than the elements in its memory.
   if (info.isTensorSubclass)
     throwDispatched(name, "a " + describeType(object));
   if (info.isTracer)
@@ -152,7 +152,7 @@ void ImportedArray::import(nb::handle object, const char *name, Place &place) {
   checkAlignment(view, name);
 }
 
-/// The dtype of a NumPy array for messages.
+/// The dtype of a NumPy array, for messages.
 static std::string describeDType(nb::handle object) {
   if (!nb::hasattr(object, "dtype"))
     return "elements of " + describeType(object);
@@ -165,7 +165,7 @@ void ImportedArray::importBuffer(nb::handle object, const char *name) {
   bool isBFloat16 = false;
   if (kind == ArrayKind::NumPy && libraries.bfloat16.is_valid())
     isBFloat16 = object.attr(libraries.dtypeName).is(libraries.bfloat16);
-  // The buffer protocol has no letter for bfloat16.
+  // The buffer protocol has no format letter for bfloat16.
   auto viewAsBits = [&] {
     owner = object.attr(libraries.viewName)(libraries.uint16);
     isBFloat16 = true;
@@ -206,7 +206,7 @@ void ImportedArray::importBuffer(nb::handle object, const char *name) {
   }
 }
 
-/// The tensor in a capsule, and whether it must not be written.
+/// The tensor in a capsule, and whether it is read-only.
 static std::pair<const dlpack::Tensor *, bool> openCapsule(nb::handle capsule) {
   if (PyCapsule_IsValid(capsule.ptr(), dlpack::kVersionedName)) {
     auto *managed = static_cast<dlpack::ManagedTensorVersioned *>(
@@ -223,9 +223,8 @@ static std::pair<const dlpack::Tensor *, bool> openCapsule(nb::handle capsule) {
   return {nullptr, false};
 }
 
-/// Asks for DLPack 1.0, which knows read-only arrays, and takes what producers
-/// that are older than it give. On a GPU the producer sees to it that the data
-/// is there when the call's stream comes to it.
+/// Requests DLPack 1.0, which has read-only arrays, and accepts older versions.
+/// On a GPU, the producer orders its work before that of the call's stream.
 static nb::object getCapsule(nb::handle object, const Place &place) {
   Libraries &libraries = getLibraries();
   nb::object method = object.attr(libraries.dlpackName);
@@ -256,12 +255,13 @@ static int32_t findDevice(nb::handle object, const char *name) {
   return Place::kCPU;
 }
 
-/// An array of CUDA as version 3 of its interface describes it.
+/// A CUDA array, by version 3 of its interface.
 void ImportedArray::importCudaInterface(nb::handle object, const char *name,
                                         Place &place) {
   nb::object interface = object.attr(getLibraries().cudaName);
   std::string type = nb::cast<std::string>(interface["typestr"]);
-  // "<f4": the kind and the number of bytes; bfloat16 has none.
+  // "<f4" is a byte order, a kind and a number of bytes; bfloat16 has no such
+  // name.
   int size = type.size() == 3 && type[0] != '>' ? type[2] - '0' : 0;
   char format = type.size() != 3 ? '?'
                 : type[1] == 'f' ? (size == 2   ? 'e'
@@ -276,7 +276,7 @@ void ImportedArray::importCudaInterface(nb::handle object, const char *name,
   std::optional<DType> dtype = parseFormat(text, size);
   if (!dtype || getByteSize(*dtype) != size)
     throwUnsupported(name, type);
-  // The interface does not say which device.
+  // The interface does not name the device.
   meet(place, place.isDevice() ? place.device : 0, object, kind, name);
   view.dtype = *dtype;
   nb::object data = interface["data"];
@@ -298,7 +298,8 @@ void ImportedArray::importCudaInterface(nb::handle object, const char *name,
   owner = nb::borrow(object);
 }
 
-/// A tensor that records what is computed with it would lose its gradient.
+/// Refuses a tensor that requires a gradient, since the result would not have
+/// one.
 static void checkGradient(nb::handle object, const char *name) {
   if (!nb::cast<bool>(object.attr(getLibraries().gradientName)))
     return;
@@ -309,8 +310,8 @@ static void checkGradient(nb::handle object, const char *name) {
       name + ".detach()");
 }
 
-/// PyTorch exports a tensor that stands for the negative of its memory, such as
-/// the imaginary part of a conjugate, without a word about that.
+/// Refuses a tensor of PyTorch with a lazy negation, such as the imaginary part
+/// of a conjugate. PyTorch would export its memory without the negation.
 static void checkSigns(nb::handle object, ArrayKind kind, const char *name) {
   if (kind != ArrayKind::Torch)
     return;
@@ -347,7 +348,7 @@ static void explainRefusal(nb::python_error &error, nb::handle object,
     }
 }
 
-/// A tensor of DLPack as a view.
+/// A DLPack tensor as a view.
 static void fillView(const dlpack::Tensor &tensor, const char *name,
                      BufferView &view) {
   std::optional<DType> dtype = parseDataType(tensor.dtype);
@@ -407,7 +408,7 @@ bool ImportedArray::borrow(nb::handle object, const dlpack::ExchangeAPI *api,
     PyErr_Clear();
     return false;
   }
-  // Whatever is on a GPU must be waited for.
+  // Work on a GPU must be ordered with the call.
   if (tensor.device.type != dlpack::kDeviceCPU)
     return false;
   meet(place, Place::kCPU, object, kind, name);

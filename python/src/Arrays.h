@@ -19,10 +19,9 @@
 
 namespace linattn::python {
 
-/// An array that its library itself must look at: a tensor of PyTorch that
-/// requires a gradient, or one of PyTorch or JAX that stands for something else
-/// than elements in memory. A ValueError unless the call goes on through that
-/// library.
+/// Thrown for an array that its library must handle: a tensor of PyTorch that
+/// requires a gradient, or one of PyTorch or JAX whose elements are not in
+/// memory. It is a ValueError unless the call continues in that library.
 class DispatchedTensor : public nanobind::builtin_exception {
 public:
   explicit DispatchedTensor(const std::string &message,
@@ -43,17 +42,17 @@ public:
   ImportedArray &operator=(const ImportedArray &) = delete;
   ~ImportedArray();
 
-  /// Takes `object` in without a copy. `name` is the operand in messages; a
-  /// TypeError tells what is wrong with an object that is not an array, a
-  /// ValueError what is wrong with an array. It must be where those before it
-  /// are, which `place` knows; the first one tells.
+  /// Imports `object` without a copy. `name` is the operand in messages. Throws
+  /// a TypeError for an object that is not an array, and a ValueError for an
+  /// array that the call cannot use. All arrays of a call must be in the memory
+  /// that `place` records; the first one determines it.
   void import(nanobind::handle object, const char *name, Place &place);
 
   BufferView view;
   ArrayKind kind = ArrayKind::Other;
 
 private:
-  /// False where the type has no functions for it, or they fail.
+  /// Returns false if the type has no such functions, or they fail.
   bool borrow(nanobind::handle object, const dlpack::ExchangeAPI *api,
               const char *name, Place &place);
   void importBuffer(nanobind::handle object, const char *name);
@@ -66,7 +65,7 @@ private:
   nanobind::object owner;
 };
 
-/// The name of an element type as Python libraries spell it: "float32".
+/// The Python name of an element type: "float32".
 const char *getPythonName(DType dtype);
 
 /// "(2, 5, 64)"
@@ -75,14 +74,14 @@ std::string formatPythonShape(llvm::ArrayRef<int64_t> shape);
 /// The name of an object's type: "list", "numpy.ndarray".
 std::string describeType(nanobind::handle object);
 
-/// A result that is being made. `fill` gives the memory to write to; `finish`
-/// gives the array, of the same library as the array it was made like.
+/// A result under construction. `fill` provides the memory to write to;
+/// `finish` returns the array, in the library of the array it was made like.
 class ResultArray {
 public:
-  /// Contiguous, of the library of `like` and where that is.
+  /// Allocates a contiguous array in the library of `like`, and in its memory.
   void allocate(nanobind::handle like, ArrayKind kind, DType dtype,
                 llvm::ArrayRef<int64_t> shape, Place &place);
-  /// The caller's array.
+  /// Takes the caller's array.
   void adopt(nanobind::handle array, const char *name, Place &place);
 
   nanobind::object finish();
@@ -94,13 +93,13 @@ private:
                         llvm::ArrayRef<int64_t> shape, Place &place);
 
   nanobind::object array, arrayNamespace;
-  /// Memory of our own that becomes a tensor by the functions of its type.
+  /// Own memory, which becomes a tensor by the functions of its type.
   std::optional<Buffer> memory;
   const dlpack::ExchangeAPI *api = nullptr;
   ImportedArray imported;
   ArrayKind kind = ArrayKind::NumPy;
   bool isForeign = false;
-  /// Of memory of our own on a GPU, which others take only when it is ready.
+  /// For own memory on a GPU, whose readers must wait for the stream.
   Place place;
 };
 

@@ -41,7 +41,7 @@ const Layout &Binder::layoutOf(const OperandSpec &spec) const {
 static std::string formatLayout(const Layout &layout, const DimNames &names) {
   std::string text = "(";
   for (const Layout::UserDim &dim : layout.user) {
-    // The user's words: which heads and tokens they are is plain from the name.
+    // In the user's terms, where the name implies the heads and tokens.
     llvm::StringRef name = names.name(dim.id);
     DimClass kind = names.classOf(dim.id);
     std::string word = kind == DimClass::Head       ? "H"
@@ -72,7 +72,7 @@ void Binder::failRank(const OperandSpec &spec, const BufferView &view) const {
       continue;
     const Layout &layout = spec.layouts[i].front();
     size_t rank = layout.user.size();
-    // Nothing was left out: that mode is this one.
+    // The mode is the same if no dimension is dropped.
     if (rank == last)
       expected.pop_back();
     last = rank;
@@ -98,14 +98,15 @@ void Binder::chooseMode(const OperandSpec &spec, const BufferView &view) {
   }
 }
 
-/// Extents in the order in which they are told apart: the features last.
+/// Binds extents in the order in which they help to tell layouts apart,
+/// features last.
 void Binder::bindExtents(const OperandSpec &spec, const Layout &layout,
                          const BufferView &view) {
   for (auto [dim, size] : llvm::zip(layout.user, view.shape)) {
     int64_t &extent = extents[dim.id];
     const OperandSpec *&owner = boundBy[dim.id];
     DimClass kind = plan->names.classOf(dim.id);
-    // A convolution of one weight carries no inputs from one call to the next.
+    // A convolution with one weight carries no inputs between calls.
     bool mayBeEmpty = spec.role == OperandRole::Carried && size == 0;
     if (size < 1 && !mayBeEmpty &&
         (kind == DimClass::Head || kind == DimClass::Feature))
@@ -221,7 +222,7 @@ BufferView Binder::bindGate(const OperandSpec &spec, const BufferView &view,
   if (!hasType)
     failType(spec.name + ": expected dtype " + types + ", but got " +
              getPythonName(view.dtype));
-  // One head's gate may also come with its head.
+  // A gate of a single head may keep its head dimension.
   std::string expected;
   for (size_t i : {size_t(0), static_cast<size_t>(mode)}) {
     for (const Layout &layout : spec.layouts[i]) {
@@ -263,7 +264,7 @@ void Binder::bindOffsets(const OperandSpec &spec, const BufferView &view) {
   int64_t count = view.shape[0] - 1;
   if (plan->states != DimNames::kNone)
     extents[plan->states] = count;
-  // To look would mean to wait.
+  // Reading elements would wait for the device.
   if (isDevice)
     return;
   if (at(0) != 0)
@@ -287,7 +288,7 @@ void Binder::checkExact(const OperandSpec &spec, const BufferView &view) const {
   checkDType(spec, view, dtypeOf(spec));
 }
 
-/// Tokens that do not fit a state that was there before them.
+/// Reports tokens that do not fit the state of earlier tokens.
 void Binder::blameTokens(const OperandSpec &spec, const Layout &layout,
                          const BufferView &view) const {
   if (layout.user.size() != view.shape.size())
@@ -310,7 +311,7 @@ void Binder::blameTokens(const OperandSpec &spec, const Layout &layout,
                format("number of sequences"));
     if (const OperandSpec *owner = boundBy[dim.id])
       fail(owner->name + ": expected the " + expected);
-    // A derived size repeats an error of its sources: the larger of two.
+    // A derived size repeats the error of its sources.
     for (const DimRule &rule : plan->rules) {
       if (rule.result != dim.id)
         continue;

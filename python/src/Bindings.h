@@ -20,7 +20,7 @@ void registerCosts(nanobind::module_ &module);
 /// Adds `random_projection`.
 void registerRandom(nanobind::module_ &module);
 
-/// Adds the ceilings that benchmarks measure beside what they compare.
+/// Adds the measured peaks of the machine, for benchmarks.
 void registerCeilings(nanobind::module_ &module);
 
 /// Adds the submodule `reference`.
@@ -35,13 +35,13 @@ void registerKernel(nanobind::module_ &module);
 /// Adds the submodule `families`.
 void registerFamilies(nanobind::module_ &module);
 
-/// Adds `Plan`, the fast way of `attention`, `scan` and `State`.
+/// Adds `Plan`, the fast path of `attention`, `scan` and `State`.
 void registerPlan(nanobind::module_ &module);
 
-/// Adds `Program`, and what XLA calls it by.
+/// Adds `Program`, and its handler for XLA.
 void registerProgram(nanobind::module_ &module);
 
-/// Adds `Step`, which spares `State.step` that way.
+/// Adds `Step`, the fast path of `State.step`.
 void registerStep(nanobind::module_ &module);
 
 } // namespace linattn::python

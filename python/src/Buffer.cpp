@@ -21,10 +21,11 @@ using namespace nb::literals;
 using namespace linattn;
 using namespace linattn::python;
 
-/// A cache line, and the widest vector.
+/// The size of a cache line and of the widest vector.
 static constexpr size_t kAlignment = 64;
 
-/// Freed when the device is idle: kernels in flight may still read it.
+/// Freed when the device is idle, since kernels in flight may still read the
+/// memory.
 static std::shared_ptr<void> allocateOnDevice(size_t bytes) {
   void *pointer = nullptr;
   if (linattn_error *error = linattn_device_allocate(bytes, &pointer)) {
@@ -94,7 +95,8 @@ dlpack::DataType getDataType(DType dtype) {
   return {isFloat(dtype) ? dlpack::kCodeFloat : dlpack::kCodeInt, bits, 1};
 }
 
-/// Frees a tensor that was not adopted; adopters rename the capsule.
+/// Frees a tensor that no library has taken. A library that takes it renames
+/// the capsule.
 void releaseCapsule(PyObject *capsule) {
   if (!PyCapsule_IsValid(capsule, dlpack::kName))
     return;

@@ -17,8 +17,8 @@
 
 namespace linattn::python {
 
-/// The bytes of a contiguous result; a ValueError where they are more than
-/// addresses tell.
+/// The bytes of a contiguous result. A ValueError if they exceed the address
+/// space.
 size_t checkByteCount(DType dtype, llvm::ArrayRef<int64_t> shape);
 
 [[noreturn]] void throwMemoryError(const std::string &message);
@@ -27,17 +27,18 @@ size_t checkByteCount(DType dtype, llvm::ArrayRef<int64_t> shape);
 /// array or a tensor made from it.
 class Buffer {
 public:
-  /// `device`: a `Place`'s.
+  /// `device` is that of a `Place`.
   Buffer(DType dtype, llvm::ArrayRef<int64_t> shape,
          int32_t device = Place::kCPU);
 
   BufferView view() const { return BufferView(memory.get(), dtype, shape); }
 
-  /// The `__dlpack__` capsule.
+  /// Returns the `__dlpack__` capsule.
   nanobind::object makeCapsule() const;
-  /// A tensor for a capsule of DLPack 1.0; the caller calls its deleter.
+  /// Returns a tensor for a capsule of DLPack 1.0. The caller must call its
+  /// deleter.
   dlpack::ManagedTensorVersioned *makeTensor() const;
-  /// The type and the number of the device, as DLPack has them.
+  /// The type and the number of the device in DLPack's numbering.
   std::pair<int32_t, int32_t> getDevice() const;
 
 private:
@@ -50,8 +51,8 @@ private:
   int32_t device;
 };
 
-/// Bytes of a NumPy array that begin with a cache line, and from 2 MiB on with
-/// a huge page where the system has them; all 0 if `clear`.
+/// A NumPy array of bytes, aligned to a cache line, and from 2 MiB on to a huge
+/// page where the system has them. All zeros if `clear`.
 nanobind::object makeBytes(size_t bytes, bool clear = false);
 
 /// Adds the class `Buffer` to the module.

@@ -75,8 +75,8 @@ struct ManagedTensorVersioned {
   Tensor tensor;
 };
 
-/// Functions that the type of a tensor offers, as `__dlpack_c_exchange_api__`:
-/// the same exchange without calls of Python. None throws; -1 is a Python
+/// The functions that a tensor type offers as `__dlpack_c_exchange_api__`: the
+/// same exchange without calls of Python. They do not throw; -1 is a Python
 /// error.
 struct ExchangeAPI {
   Version version;
@@ -86,9 +86,10 @@ struct ExchangeAPI {
                   void (*setError)(void *context, const char *kind,
                                    const char *message));
   int (*fromObject)(void *object, ManagedTensorVersioned **result);
-  /// Takes the tensor over.
+  /// Takes ownership of the tensor.
   int (*toObject)(ManagedTensorVersioned *tensor, void **result);
-  /// Of the tensor as long as it is alive and unchanged; may be null.
+  /// Borrows from the tensor for as long as it is alive and unchanged; may be
+  /// null.
   int (*borrow)(void *object, Tensor *result);
   int (*getStream)(int32_t deviceType, int32_t device, void **result);
 };

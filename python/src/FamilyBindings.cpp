@@ -46,8 +46,8 @@ static const char *getRole(FamilyOperandKind kind) {
   return "";
 }
 
-/// The description of a plan: all operands as (name, role, layouts, optional),
-/// and the rules, the state and the output for these options.
+/// The description of a plan under these options: all operands as (name, role,
+/// layouts, optional), the rules, the state and the output.
 static nb::dict describe(const std::string &name, nb::dict optionDict) {
   const Family &family = getFamily(name);
   auto options = toOptions(optionDict);

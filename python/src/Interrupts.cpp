@@ -37,7 +37,7 @@ namespace {
 /// Watches the calls of the main thread of one process.
 class CallWatcher {
 public:
-  /// A call begins. Does nothing but count, most of the time.
+  /// Begins a call. Usually this is a single increment.
   void begin() {
     if (depth++ > 0)
       return;
@@ -47,7 +47,7 @@ public:
       wake();
   }
 
-  /// A call ends, with the interpreter's lock.
+  /// Ends a call, while holding the interpreter's lock.
   void end() {
     if (--depth > 0)
       return;
@@ -59,7 +59,7 @@ public:
     hasDescriptor = false;
   }
 
-  /// Runs the handlers of signals; whether one raises.
+  /// Runs the handlers of signals. Returns whether one raises.
   bool look() {
     PyGILState_STATE state = PyGILState_Ensure();
     if (!hasDescriptor) {
@@ -73,13 +73,13 @@ public:
   }
 
 private:
-  /// No wakeup descriptor can be set.
+  /// Stands for a wakeup descriptor that could not be set.
   static constexpr int kNone = -2;
   static constexpr int tickMs = 20, ticksBeforeSleep = 50;
 
-  /// Returns the former one.
+  /// Sets the wakeup descriptor and returns the previous one.
   static int setDescriptor(int descriptor) {
-    // A handler may have raised.
+    // A handler may have raised already.
     nb::error_scope outer;
     try {
       return nb::cast<int>(nb::module_::import_("signal").attr("set_wakeup_fd")(
@@ -103,7 +103,7 @@ private:
   bool start() {
     if (pipe2(ends, O_CLOEXEC) != 0)
       return false;
-    // A handler must not wait.
+    // A signal handler must not block.
     fcntl(ends[1], F_SETFL, O_NONBLOCK);
     sigset_t all, outer;
     sigfillset(&all);
@@ -136,7 +136,7 @@ private:
       }
       uint64_t now = calls.load(std::memory_order_relaxed);
       quietTicks = now == last ? quietTicks + 1 : 0;
-      // An odd number is a call in progress.
+      // An odd number means that a call is in progress.
       if (now == last && now % 2 == 1 && !hasDescriptor)
         linattn_interrupt();
       else if (now % 2 == 0 && quietTicks > ticksBeforeSleep)
@@ -163,12 +163,12 @@ private:
   }
 
   int ends[2] = {-1, -1};
-  /// Twice the calls that have ended, and one for the call in progress.
+  /// Twice the number of finished calls, plus one while a call is in progress.
   std::atomic<uint64_t> calls{0};
   std::atomic<bool> sleeps{true}, hasDescriptor{false};
-  /// Who wanted to know of signals before, or a negative number.
+  /// The previous wakeup descriptor, or a negative number.
   std::atomic<int> listener{-1};
-  // Of the main thread.
+  // State of the main thread.
   int depth = 0, former = -1;
   bool started = false, usable = false;
 };
@@ -204,7 +204,7 @@ void linattn::python::throwInterrupted(llvm::Error error) {
     timedOut = why.getReason() == InterruptedError::Deadline;
     message = why.message();
   });
-  // Else the handler has set it.
+  // Otherwise the handler has set the error.
   if (!PyErr_Occurred())
     PyErr_SetString(timedOut ? PyExc_TimeoutError : PyExc_KeyboardInterrupt,
                     message.c_str());
@@ -222,7 +222,7 @@ void linattn::python::registerInterrupts(nb::module_ &module) {
       nb::arg("nanoseconds"),
       "Sets when calls of this thread end, by time.monotonic_ns(), 0 for "
       "never; returns the former setting.");
-  // The thread that forks is the main one of the child, where no other runs.
+  // The forking thread is the main thread of the child, and the only one.
   static std::once_flag once;
   std::call_once(once, [] {
     pthread_atfork(nullptr, nullptr, [] {

@@ -14,9 +14,8 @@
 
 namespace linattn::python {
 
-/// Runs without the interpreter's lock. On the main thread signals reach the
-/// kernels meanwhile: their handlers run between chunks, and a kernel ends
-/// where one raises.
+/// Releases the interpreter's lock. On the main thread, kernels handle signals
+/// meanwhile: handlers run between chunks, and a kernel ends if one raises.
 class ReleaseScope {
 public:
   ReleaseScope();
@@ -28,8 +27,8 @@ private:
   PyThreadState *thread;
 };
 
-/// Throws what an `InterruptedError` is: a TimeoutError, or what the handler of
-/// a signal has raised.
+/// Throws the Python error of an `InterruptedError`: a TimeoutError, or the
+/// exception of a signal handler.
 [[noreturn]] void throwInterrupted(llvm::Error error);
 
 void registerInterrupts(nanobind::module_ &module);

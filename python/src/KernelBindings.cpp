@@ -75,7 +75,7 @@ struct ScalarStorage {
   };
 };
 
-/// A Python number as a view, where the function takes a scalar.
+/// A Python number as a view, for a scalar argument.
 BufferView makeScalar(nb::handle number, const ValueInfo &info,
                       const std::string &name, ScalarStorage &storage) {
   bool isNumber = PyFloat_Check(number.ptr()) || PyLong_Check(number.ptr());
@@ -267,11 +267,12 @@ std::string joinLines(const std::vector<std::string> &lines) {
   return text;
 }
 
-/// The remarks of the kernels of the function that is being explained.
+/// The remarks of kernels, while `explain` calls a function.
 thread_local std::vector<std::string> *explanation = nullptr;
 thread_local bool hasEndedCall = false;
 
-/// Calls a function and returns what its kernels have to say, once each.
+/// Calls a function and returns the remarks of its kernels, without
+/// repetitions.
 std::string explainCall(nb::callable function) {
   std::vector<std::string> lines;
   struct Scope {

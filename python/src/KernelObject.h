@@ -15,9 +15,9 @@
 
 namespace linattn::python {
 
-/// Throws the message of a failure, which `edit` may change: a MemoryError for
-/// an `OutOfMemoryError`, a TimeoutError or what a signal handler has raised
-/// for an `InterruptedError`, else a ValueError.
+/// Throws the Python error of a failure, with a message that `edit` may change:
+/// a MemoryError for an `OutOfMemoryError`, a TimeoutError or a signal
+/// handler's exception for an `InterruptedError`, else a ValueError.
 [[noreturn]] void
 throwError(llvm::Error error,
            llvm::function_ref<std::string(std::string)> edit = {});
@@ -32,11 +32,11 @@ T unwrap(llvm::Expected<T> value) {
 /// The thread count of a call: None is the process's setting.
 int32_t parseNumThreads(nanobind::handle numThreads);
 
-/// While `explain` calls a function: keeps what the kernel has to say of these
-/// inputs and returns true; the kernel is not to run then.
+/// While `explain` calls a function: records the kernel's remarks on these
+/// inputs and returns true, in which case the kernel must not run.
 bool isExplained(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs);
-/// Ends the call of a function that would take what the kernel has not computed
-/// for its new state. Does nothing where none is explained.
+/// While `explain` calls a function: ends the call before it uses results that
+/// no kernel has computed. Otherwise it does nothing.
 void endExplainedCall();
 
 } // namespace linattn::python

@@ -61,7 +61,7 @@ std::string DimNames::describe(Id id) const {
 // Layouts
 //===----------------------------------------------------------------------===//
 
-/// Finds where every dimension of the op's operand comes from.
+/// Determines the source of every dimension of the op's operand.
 static void connect(Layout &layout, llvm::ArrayRef<DimNames::Id> logical) {
   for (DimNames::Id id : logical) {
     Layout::Source source{-1};

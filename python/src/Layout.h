@@ -24,8 +24,8 @@ namespace linattn::python {
 using mlir::linattn::DimClass;
 using mlir::linattn::SizeRule;
 
-/// Which dimensions the arrays of a call have, all of them or those of one head
-/// or of one head of one sequence.
+/// The dimensions that the arrays of a call have: all of them, those of one
+/// head, or those of one head of one sequence.
 enum class RankMode : uint8_t { Full, NoHeads, NoBatch };
 inline constexpr size_t kNumRankModes = 3;
 
@@ -36,7 +36,8 @@ public:
   static constexpr Id kNone = -1;
   static constexpr size_t kMax = 16;
 
-  /// The dimension of that name, new or not. Throws when there are too many.
+  /// The dimension of that name, which may be new. Throws when there are too
+  /// many.
   Id get(llvm::StringRef name);
   /// The dimension of that name, or `kNone`.
   Id find(llvm::StringRef name) const;
@@ -58,38 +59,40 @@ inline constexpr int64_t kUnknown = -1;
 
 /// One way to lay out an operand.
 struct Layout {
-  /// A dimension of the user's array; of two, the second runs faster.
+  /// A dimension of the user's array. Of a product of two, the second runs
+  /// faster.
   struct UserDim {
     DimNames::Id id;
     DimNames::Id inner = DimNames::kNone;
   };
-  /// Where a dimension of the op's operand comes from.
+  /// The source of a dimension of the op's operand.
   struct Source {
-    /// The user's dimension, or -1 for an extent of 1 that is left out.
+    /// The user's dimension, or -1 for an extent of 1 that users omit.
     int8_t dim;
-    /// The inner, or the outer, dimension of two; or the only one.
+    /// The inner or the outer factor of a product, or the only dimension.
     DimNames::Id innerExtent = DimNames::kNone;
     bool isInner = false;
   };
 
   llvm::SmallVector<UserDim, 4> user;
   llvm::SmallVector<Source, 4> logical;
-  /// Which of the alternatives this is.
+  /// The number among the alternatives.
   uint8_t alternative = 0;
 
-  /// The rest in that mode; false if it is empty.
+  /// Writes the layout of that mode to `result`. Returns false if it has no
+  /// dimensions.
   bool drop(RankMode mode, const DimNames &names, Layout &result) const;
 
-  /// True if an array of that shape may be laid out so.
+  /// Whether an array of that shape can have this layout.
   bool matches(llvm::ArrayRef<int64_t> shape, const Extents &extents) const;
 
   /// "(2, 5, 64)"; dimensions of unknown extent by name.
   std::string formatShape(const Extents &extents, const DimNames &names) const;
 
-  /// The shape of the user's array; everything must be known.
+  /// The shape of the user's array. All extents must be known.
   llvm::SmallVector<int64_t, 4> getShape(const Extents &extents) const;
 
-  /// The array as the op takes it.
+  /// The array in the order of the op's operand.
   BufferView toLogical(const BufferView &view, const Extents &extents) const;
 };
 

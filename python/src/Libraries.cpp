@@ -54,7 +54,7 @@ bool linattn::python::recordsForward() {
   return level && PyLong_Check(level) && PyLong_AsLong(level) >= 0;
 }
 
-/// Tensors themselves and parameters, unlike what is derived from them.
+/// Whether the type is a tensor or a parameter, instead of a subclass of them.
 static bool isPlainTensor(nb::handle type, const std::string &module) {
   nb::object name = type.attr("__name__");
   std::string typeName = nb::str(nb::handle(name)).c_str();
@@ -79,7 +79,8 @@ static bool isTracerType(nb::handle object) {
                              nb::handle(core).attr("Tracer").ptr()) == 1;
 }
 
-/// Its variables, where they are as PyTorch 2 has them.
+/// Looks up the variables of forward gradients in the place where PyTorch 2 has
+/// them.
 static void findForwardGradients() {
   Libraries &libraries = getLibraries();
   nb::object modules = nb::module_::import_("sys").attr("modules");
@@ -88,8 +89,8 @@ static void findForwardGradients() {
     libraries.forwardGradients = nb::borrow(PyModule_GetDict(module));
 }
 
-/// The functions of a type. Subclasses of a tensor inherit them, but what they
-/// are may be elsewhere, or nowhere.
+/// The exchange functions of a type. Subclasses inherit those of a tensor,
+/// though their elements may be elsewhere, or nowhere.
 static const dlpack::ExchangeAPI *findAPI(nb::handle type,
                                           const std::string &module) {
   if (!isPlainTensor(type, module))
@@ -118,7 +119,7 @@ TypeInfo linattn::python::classify(nb::handle object, const char *name) {
     return module.compare(0, length, package) == 0 &&
            (module.size() == length || module[length] == '.');
   };
-  // Its buffer holds the elements that the mask hides, too.
+  // A masked array's buffer includes the elements that the mask hides.
   if (nb::hasattr(object, "mask") && nb::hasattr(object, "fill_value") &&
       PyObject_IsInstance(object.ptr(), libraries.numpyArray.ptr()) == 1)
     throw nb::type_error((std::string(name) +
@@ -142,7 +143,7 @@ TypeInfo linattn::python::classify(nb::handle object, const char *name) {
   }
   if (info.kind == ArrayKind::Jax)
     info.isTracer = isTracerType(object);
-  // The map's key stays valid: the type lives on.
+  // Keeps the map's key valid.
   Py_INCREF(reinterpret_cast<PyObject *>(type));
   libraries.types.emplace(type, info);
   return info;

@@ -19,25 +19,25 @@ namespace linattn::python {
 /// The library of an array type, and its DLPack functions.
 struct TypeInfo {
   ArrayKind kind = ArrayKind::Other;
-  /// Functions that take its arrays apart and make new ones, if it has them.
+  /// Functions that import and export its arrays, if it has them.
   const dlpack::ExchangeAPI *api = nullptr;
-  /// A class of its own derived from PyTorch's tensors.
+  /// A subclass of PyTorch's tensors.
   bool isTensorSubclass = false;
-  /// JAX's stand-in for an array while it traces a function.
+  /// JAX's placeholder for an array while it traces a function.
   bool isTracer = false;
 };
 
-/// Python objects that live as long as the interpreter. Leaked, since there is
-/// no moment at which they could safely be released.
+/// Python objects that live as long as the interpreter. They are leaked, since
+/// there is no safe moment to release them.
 struct Libraries {
   nanobind::object numpyArray, numpyEmpty, float32, float64;
   nanobind::object uint16;
-  /// The dtype of ml_dtypes, once it is needed.
+  /// The dtype of ml_dtypes, looked up at first use.
   nanobind::object bfloat16;
   nanobind::object dtypeName, viewName, dlpackName, dlpackDeviceName,
       maxVersion;
   nanobind::object cudaName, gradientName, isNegName, levelName;
-  /// The variables of torch.autograd.forward_ad, once there is a tensor.
+  /// The variables of torch.autograd.forward_ad, looked up at the first tensor.
   nanobind::object forwardGradients;
   std::unordered_map<PyTypeObject *, TypeInfo> types;
 
@@ -46,14 +46,14 @@ struct Libraries {
 
 Libraries &getLibraries();
 
-/// Whether PyTorch records gradients forward.
+/// Whether PyTorch records forward gradients.
 bool recordsForward();
 
 /// The dtype bfloat16 of ml_dtypes.
 nanobind::object getBFloat16();
 
-/// The library that a type belongs to, by the name of its module. A masked
-/// array is a TypeError that starts with `name`.
+/// The library of a type, by the name of its module. Throws a TypeError that
+/// starts with `name` for a masked array.
 TypeInfo classify(nanobind::handle object, const char *name);
 
 } // namespace linattn::python

@@ -29,7 +29,7 @@ static void check(linattn_error *error) {
   throwValueError(message);
 }
 
-/// The stream that the library of an array puts its work in.
+/// The current stream of an array's library.
 static void *findStream(nb::handle array, ArrayKind kind, int32_t device) {
   auto toPointer = [](nb::object number) {
     return reinterpret_cast<void *>(nb::cast<uintptr_t>(number));

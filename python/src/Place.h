@@ -15,22 +15,23 @@
 
 namespace linattn::python {
 
-/// Which library an array belongs to, and hence its results.
+/// The library of an array, in which results are returned.
 enum class ArrayKind : uint8_t { NumPy, Torch, Jax, ArrayApi, Other };
 
-/// The memory that the first array of a call is in; all others must be there.
+/// The memory of a call's arrays. The first array determines it.
 struct Place {
   static constexpr int32_t kUnknown = -2, kCPU = -1;
-  /// Or the number of a GPU.
+  /// The number of a GPU, or the CPU.
   int32_t device = kUnknown;
-  /// The CUstream that a call on a GPU is in order with: the current one of the
-  /// first array's library.
+  /// The CUstream of a call on a GPU: the current one of the first array's
+  /// library.
   void *stream = nullptr;
   /// Whether that GPU was made the current one for the call.
   bool entered = false;
 
   bool isDevice() const { return device >= 0; }
-  /// The stream as `__dlpack__` takes it, where 1 is the default one.
+  /// The stream in the numbering of `__dlpack__`, where 1 is the default
+  /// stream.
   int64_t getStreamNumber() const {
     return stream ? static_cast<int64_t>(reinterpret_cast<intptr_t>(stream))
                   : 1;
@@ -40,11 +41,11 @@ struct Place {
 /// "the memory of the CPU", "GPU 0".
 std::string describeDevice(int32_t device);
 
-/// Notes where `array` is, or throws if it is elsewhere than those before it.
+/// Records the memory of `array`. Throws if earlier arrays are elsewhere.
 void meet(Place &place, int32_t device, nanobind::handle array, ArrayKind kind,
           const char *name);
 
-/// Goes back to the device that was current before a call, if `meet` left it.
+/// Restores the device that was current before a call, if `meet` changed it.
 class DeviceScope {
 public:
   explicit DeviceScope(const Place &place) : place(place) {}

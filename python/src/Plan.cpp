@@ -27,7 +27,7 @@ static std::vector<Plan *> &getPlans() {
   return *plans;
 }
 
-// Where `Binding` is complete.
+// Defined here, where `Binding` is complete.
 Plan::Plan() = default;
 Plan::~Plan() { llvm::erase(getPlans(), this); }
 
@@ -41,7 +41,7 @@ OperandSpec Plan::makeOperand(std::string name, OperandRole role,
   if (role == OperandRole::Number)
     return spec;
   spec.layouts[0] = parseLayouts(layouts, names);
-  // A state has all its dimensions whatever the tokens have.
+  // A state has all its dimensions in every mode.
   if (role == OperandRole::State || role == OperandRole::Carried ||
       role == OperandRole::Offsets || role == OperandRole::Parameter)
     return spec;
@@ -116,7 +116,7 @@ void Plan::add(std::shared_ptr<Entry> entry) {
   entries.push_back(std::move(entry));
 }
 
-/// Numbers of a key before its extents.
+/// The number of entries in a key before its extents.
 static constexpr size_t keyHeader = 4;
 
 std::shared_ptr<Plan::Entry> Plan::getKernel(llvm::ArrayRef<int64_t> key) {
@@ -152,7 +152,7 @@ static nb::handle findTorch() {
   return PyDict_GetItemString(modules.ptr(), "torch");
 }
 
-/// Whether PyTorch chooses dtypes, which may agree then.
+/// Whether PyTorch's autocast converts dtypes, which may agree afterwards.
 static bool usesAutocast() {
   nb::handle torch = findTorch();
   return torch && nb::hasattr(torch, "is_autocast_enabled") &&
@@ -189,7 +189,7 @@ nb::object Plan::call(llvm::ArrayRef<PyObject *> operands, nb::handle state,
       numThreads, destination, refusal);
 }
 
-/// The call by the plan whose kernels have this call's numbers as constants.
+/// Calls the plan whose kernels have this call's numbers as constants.
 nb::object Plan::callWithConstants(llvm::ArrayRef<PyObject *> operands,
                                    nb::handle state, nb::handle out,
                                    InPlace inPlace, nb::handle numThreads,
@@ -218,7 +218,7 @@ nb::object Plan::run(llvm::ArrayRef<PyObject *> operands, nb::handle state,
   call.makeState(state, hasState ? inPlace : InPlace::Never, destination);
   call.makeSnapshots();
   call.run(threads);
-  // A `State` would go on with the new one.
+  // A `State` would continue from the new state.
   if (hasState && returnsState)
     endExplainedCall();
   return call.finish();

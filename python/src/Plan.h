@@ -30,36 +30,35 @@ enum class OperandRole : uint8_t {
   Mask,
   /// Integers, one for each batch element.
   Counts,
-  /// Integers [N + 1] that delimit sequences; its layout names the dimension
+  /// Integers [N + 1] that delimit sequences. The layout names the dimension
   /// that they delimit.
   Offsets,
-  /// Part of the state: of the accumulation type.
+  /// Part of the state, in the accumulation type.
   State,
-  /// Part of the state that holds tokens: of their dtype.
+  /// Part of the state that holds tokens, in their dtype.
   Carried,
-  /// A parameter of a feature map: any floating-point dtype, and the same
-  /// layout whatever dimensions the tokens have.
+  /// A parameter of a feature map: of any floating-point dtype, with one layout
+  /// for all modes.
   Parameter,
   /// Integers, one for each token.
   Positions,
-  /// A number of Python, which the kernel takes as an f64 scalar.
+  /// A Python number, which the kernel takes as an f64 scalar.
   Number,
 };
 
-/// An operand or a result with the layouts that it may have in every rank mode.
+/// An operand or a result, with its possible layouts in every rank mode.
 struct OperandSpec {
   std::string name;
   OperandRole role;
   std::array<std::vector<Layout>, kNumRankModes> layouts;
 };
 
-/// Where the final state goes.
+/// The memory of the final state.
 enum class InPlace : uint8_t {
   Never,
-  /// To the arrays of the initial one, where they can be written and the kernel
-  /// allows it.
+  /// That of the initial state, if it is writable and the kernel allows it.
   IfPossible,
-  /// The same, but arrays that cannot be written are an error.
+  /// The same, but arrays that are not writable are an error.
   Always,
 };
 
@@ -77,8 +76,8 @@ struct Binding;
 /// False, True, or 2 for `Always`.
 InPlace parseInPlace(nanobind::handle inPlace);
 
-/// The kernels of one combination of options, compiled on demand, one for each
-/// element type and head size.
+/// The kernels of one combination of options. They are compiled on demand, one
+/// for each element type and head size.
 class Plan {
 public:
   Plan();
@@ -90,37 +89,39 @@ public:
   static constexpr int64_t kAnyExtent = -1;
 
   /// `build(dtype, {dimension: extent or None}, [(alternative, rank, dtype)],
-  /// on_device, sequences, tokens)` compiles. Extents are None where the kernel
-  /// must take any; the list has the operands other than tokens. Of sequences
-  /// and tokens a GPU's call has at least so many; 0 where that does not
-  /// matter.
+  /// on_device, sequences, tokens)` compiles a kernel. Extents are None where
+  /// it must take any extent. The list has the operands other than tokens.
+  /// `sequences` and `tokens` are lower bounds of a GPU's call, 0 where they do
+  /// not matter.
   nanobind::object build;
   DimNames names;
   std::vector<DimRule> rules;
   std::vector<OperandSpec> operands;
   /// The state, in the order of the kernel's arguments and results.
   std::vector<OperandSpec> state;
-  /// The only result beside the state, if there is one.
+  /// The result beside the state, if there is one.
   std::vector<OperandSpec> output;
-  /// The states in between, the last results.
+  /// The states in between, which are the last results.
   std::vector<OperandSpec> snapshots;
   bool hasState = false, returnsState = false;
-  /// The state is f64 whatever the tokens.
+  /// The state is f64 for all token types.
   bool hasWideState = false;
-  /// "B" and "N", where there are any.
+  /// The dimensions "B" and "N", if present.
   DimNames::Id batch = DimNames::kNone, states = DimNames::kNone;
-  /// Some operand delimits sequences, and so tells how many states there are.
+  /// Some operand delimits sequences, and thereby determines the number of
+  /// states.
   bool hasOffsets = false;
   /// Calls on arrays of the CPU run a GPU's kernels in the emulator.
   bool emulatesDevice = false;
   /// Some operand is a number.
   bool hasNumbers = false;
-  /// Kernels are made for the head counts of the call, whatever T.
+  /// Kernels are compiled for the head counts of the call, at any T.
   bool fixesHeads = false;
-  /// The state was there first: tokens that do not fit it are what is wrong.
+  /// The state is given, so that an error names the tokens that do not fit it.
   bool trustsState = false;
 
-  /// Adds what `text` describes: an operand, a part of the state, the output.
+  /// Adds an operand, a part of the state or the output, as `text` describes
+  /// it.
   OperandSpec makeOperand(std::string name, OperandRole role,
                           const std::string &layouts);
   /// Adds a rule: "H = max(Hk, Hv)", "Tn = 2 T", "Ts = T / 64", "J = 3", or "F
@@ -128,17 +129,17 @@ public:
   void addRule(const std::string &text);
 
   /// Returns o, or (o, parts of the state…, snapshots…) where these are
-  /// returned; o is None where there is none. Parts that were updated in place
-  /// are the arrays that were given. The final state goes to `destination`, a
-  /// tuple of arrays, if there is one. Tensors that PyTorch must look at go to
+  /// returned; o is None if the plan has no output. Parts that were updated in
+  /// place are the given arrays. The final state goes to `destination`, a tuple
+  /// of arrays, if given. Tensors that PyTorch must handle go to
   /// `linattn._torch`, and those that JAX traces to `linattn._jax`; these, and
-  /// a GPU, take numbers as constants of a plan of its own.
+  /// a GPU, take numbers as constants of a separate plan.
   nanobind::object call(llvm::ArrayRef<PyObject *> operands,
                         nanobind::handle state, nanobind::handle out,
                         InPlace inPlace, nanobind::handle numThreads,
                         nanobind::handle destination = nanobind::none());
 
-  /// The same for arrays in memory, whatever they are; others are a ValueError.
+  /// The same for arrays in memory. Others are a ValueError.
   nanobind::object run(llvm::ArrayRef<PyObject *> operands,
                        nanobind::handle state, nanobind::handle out,
                        InPlace inPlace, nanobind::handle numThreads,
@@ -148,14 +149,13 @@ public:
   struct Entry {
     llvm::SmallVector<int64_t, 24> key;
     Kernel kernel;
-    /// When it was found last, in calls of all plans.
+    /// The time of its last use, counted in calls of all plans.
     uint64_t used = 0;
   };
 
-  /// The kernel for a call; `key` is the dtype, the number of the GPU that is
-  /// to run it from 1 on or 0, the classes of sequences and of tokens, then
-  /// every extent, then alternative, rank and dtype of every operand beside the
-  /// tokens.
+  /// The kernel for a call. `key` is the dtype; the number of the GPU plus 1,
+  /// or 0; the classes of sequences and of tokens; every extent; and the
+  /// alternative, rank and dtype of every operand beside the tokens.
   std::shared_ptr<Entry> getKernel(llvm::ArrayRef<int64_t> key);
 
   /// Counts a call with a kernel.
@@ -165,8 +165,8 @@ public:
   /// The binding of the last call's arrays.
   std::unique_ptr<Binding> last;
 
-  /// How many kernels all plans hold, and how many they may: beyond that the
-  /// one that was not used for longest goes. Its next call compiles it anew,
+  /// The number of kernels that all plans hold, and its bound, beyond which the
+  /// least recently used one is dropped. Its next call compiles it again,
   /// unless the compiler's own caches have it.
   static size_t getKernelCount();
   static size_t mostKernels;
@@ -184,8 +184,8 @@ private:
   uint64_t used = 0;
 };
 
-/// Learns the extents of a call from its arrays, or throws with what does not
-/// fit.
+/// Determines the extents of a call from its arrays. Throws if an array does
+/// not fit.
 class Binder {
 public:
   explicit Binder(const Plan &plan) : plan(&plan) {
@@ -193,12 +193,12 @@ public:
     boundBy.fill(0);
   }
 
-  /// The operand as the op takes it.
+  /// The operand in the order of the op.
   BufferView bind(const OperandSpec &spec, const BufferView &view,
                   uint8_t &alternative);
-  /// Applies the rules whose sources are known by now.
+  /// Applies the rules whose sources are known.
   void applyRules();
-  /// Checks an array of the caller against its only layout.
+  /// Checks an array of the caller against its single layout.
   void checkExact(const OperandSpec &spec, const BufferView &view) const;
 
   /// The layout of a result.
@@ -214,7 +214,7 @@ public:
   DType dtype = DType::F32;
   RankMode mode = RankMode::Full;
   bool isFirst = true;
-  /// Elements cannot be looked at.
+  /// Elements are on a device and cannot be read.
   bool isDevice = false;
 
 private:
@@ -233,12 +233,12 @@ private:
                              const BufferView &view) const;
 
   const Plan *plan;
-  /// The last operand that had an extent.
+  /// The operand that last bound an extent, for each dimension.
   std::array<const OperandSpec *, DimNames::kMax> boundBy;
 };
 
-/// The arrays of a call, as they were given and as the op takes them, and what
-/// follows from them. Most often the next call's differ in their data alone.
+/// The arrays of a call, as given and in the order of the op, and the extents.
+/// The next call's arrays usually differ in their data alone.
 struct Binding {
   explicit Binding(const Plan &plan) : binder(plan) {}
 

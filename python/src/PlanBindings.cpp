@@ -45,7 +45,7 @@ static OperandRole parseRole(const std::string &role) {
                             .c_str());
 }
 
-/// Fills in a plan; the lists have tuples (name, role, layouts).
+/// Fills in a plan. The lists have tuples (name, role, layouts).
 static void describe(Plan &plan, nb::list operands, nb::list rules,
                      nb::list state, nb::handle output, nb::list snapshots) {
   auto make = [&](nb::handle item) {
@@ -69,7 +69,7 @@ static void describe(Plan &plan, nb::list operands, nb::list rules,
   if (plan.operands.size() + plan.state.size() > kMaxOperands ||
       plan.state.size() > kMaxStateParts)
     throw nb::value_error("operands: expected fewer");
-  // An extent of 1 that users write.
+  // An extent of 1 that users write out.
   if (plan.names.find("1") != DimNames::kNone)
     plan.addRule("1 = 1");
   plan.batch = plan.names.find("B");

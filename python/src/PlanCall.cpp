@@ -16,7 +16,7 @@ namespace nb = nanobind;
 using namespace linattn;
 using namespace linattn::python;
 
-/// The items of a tuple; None has none.
+/// The item of a tuple; None stands for an empty one.
 static nb::handle getItem(nb::handle tuple, size_t index) {
   return PyTuple_GetItem(tuple.ptr(), static_cast<Py_ssize_t>(index));
 }
@@ -56,7 +56,7 @@ BufferView PlanCall::importNumber(nb::handle object, const OperandSpec &spec) {
   return BufferView(memory, DType::F64, {});
 }
 
-/// Checks numbers as attributes are: 0, or normal in the type of sums.
+/// Checks numbers by the rules of attributes: 0, or normal in the type of sums.
 void PlanCall::checkNumbers() const {
   for (auto [index, spec] : llvm::enumerate(plan.operands)) {
     if (spec.role != OperandRole::Number)
@@ -87,14 +87,14 @@ void PlanCall::bindOperands() {
     inputs.push_back(binder.bind(spec, view, alternative));
     if (isTokens || spec.role == OperandRole::Number)
       continue;
-    // Parameters tell how many features gates and states have.
+    // Parameters determine the number of features of gates and states.
     if (spec.role == OperandRole::Parameter)
       binder.applyRules();
     others.push_back(alternative);
     others.push_back(inputs.back().getRank());
     others.push_back(static_cast<int64_t>(view.dtype));
   }
-  // Gates may have told the sizes that rules start from.
+  // Gates may have bound the sizes from which rules start.
   binder.applyRules();
 }
 
@@ -108,7 +108,7 @@ void PlanCall::bindState() {
   binder.applyRules();
 }
 
-/// Where the arrays are like those of the last call, nothing is looked up.
+/// If the arrays are like those of the last call, nothing is looked up.
 bool PlanCall::bindAsBefore() {
   if (!plan.last || place.isDevice() || !plan.last->fits(arrays))
     return false;
@@ -133,7 +133,7 @@ void PlanCall::bind() {
   if (isKnown)
     return;
   entry = findKernel();
-  // Offsets matter by their elements.
+  // The elements of offsets matter, too.
   if (plan.hasOffsets || place.isDevice())
     return;
   plan.last = std::make_unique<Binding>(plan);
@@ -151,7 +151,7 @@ DimNames::Id PlanCall::findLength() const {
   return DimNames::kNone;
 }
 
-/// How many states the call works on.
+/// The number of states in the call.
 int64_t PlanCall::getSequences() const {
   for (DimNames::Id id : {plan.states, plan.batch})
     if (id != DimNames::kNone && binder.extents[id] != kUnknown)
@@ -159,21 +159,19 @@ int64_t PlanCall::getSequences() const {
   return 1;
 }
 
-/// The power of two below a size: a kernel for each would be compiled too
-/// often.
+/// The power of two below a size, so that fewer kernels are compiled.
 static int64_t getSizeClass(int64_t size) {
   return llvm::bit_floor(static_cast<uint64_t>(std::max<int64_t>(size, 1)));
 }
 
-/// Of tokens. Up to 8 are few; below 256 schedules do not differ.
+/// Classes of tokens. Up to 8 are few; below 256 schedules do not differ.
 static int64_t getTokenClass(int64_t tokens) {
   constexpr int64_t few = 8, some = 64, many = 256;
   return tokens <= few ? few : tokens < many ? some : getSizeClass(tokens);
 }
 
-/// One token is decoding, where every microsecond counts, and so are a few that
-/// carry a state on: such kernels are made for the heads and tokens of the
-/// call.
+/// Decoding, with one token or a few that continue a state, gets kernels for
+/// the exact number of heads and tokens, since every microsecond counts.
 std::shared_ptr<Plan::Entry> PlanCall::findKernel() {
   DimNames::Id length = findLength();
   constexpr int64_t fewTokens = 8;
@@ -183,7 +181,7 @@ std::shared_ptr<Plan::Entry> PlanCall::findKernel() {
   key.clear();
   key.push_back(static_cast<int64_t>(binder.dtype));
   key.push_back(place.isDevice() ? place.device + 1 : 0);
-  // Schedules of a GPU are chosen by the sizes of the call, in classes.
+  // A GPU's schedules depend on classes of the call's sizes.
   bool chooses = place.isDevice() || plan.emulatesDevice;
   key.push_back(chooses ? getSizeClass(getSequences()) : 0);
   key.push_back(chooses ? getTokenClass(tokens) : 0);
@@ -225,7 +223,7 @@ void PlanCall::makeOutput(nb::handle out) {
     makeResult(spec, output[0], out);
 }
 
-/// Whether part of the state can be updated in place, or a ValueError.
+/// Throws a ValueError if a part of the state cannot be updated in place.
 void PlanCall::checkWritable(size_t part, nb::handle given) const {
   const std::string &name = plan.state[part].name;
   const BufferView &view = inputs[plan.operands.size() + part];
@@ -243,7 +241,8 @@ void PlanCall::checkWritable(size_t part, nb::handle given) const {
            "place, but got one that was expanded, with a stride of 0");
 }
 
-/// The final state, in the memory of the initial one if that may be.
+/// Allocates the final state, or takes the memory of the initial one where
+/// possible.
 void PlanCall::makeState(nb::handle given, InPlace inPlace,
                          nb::handle destination) {
   if (!plan.returnsState)
@@ -272,7 +271,8 @@ void PlanCall::makeSnapshots() {
     makeResult(spec, result, nb::none());
 }
 
-/// The compiler numbers arguments and results; users know them by name.
+/// Replaces the compiler's numbers of arguments and results by the user's
+/// names.
 std::string PlanCall::translateNames(std::string message) const {
   auto replace = [&](const std::string &from, const std::string &to) {
     for (size_t at; (at = message.find(from)) != std::string::npos;)
@@ -300,7 +300,7 @@ std::string PlanCall::translateNames(std::string message) const {
 }
 
 void PlanCall::guardState(WriteGuard &guard) const {
-  // Steps on a GPU are queued, one after another.
+  // Steps on a GPU are queued one after another.
   if (!updated[0] || place.isDevice())
     return;
   const BufferView *rows = nullptr;
@@ -335,7 +335,7 @@ void PlanCall::run(int32_t numThreads) {
     }
   for (auto [spec, result] : llvm::zip(plan.snapshots, snapshots))
     add(spec, result);
-  // Nothing to compute, and no head to divide by.
+  // Returns early, since no head may exist to divide by.
   if (llvm::all_of(outputs, [](const BufferView &view) {
         return llvm::is_contained(view.shape, 0);
       }))
@@ -352,7 +352,8 @@ void PlanCall::launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,
   if (place.isDevice()) {
     options.workspaceBytes = unwrap(kernel.workspaceSize(inputs, outputs));
     if (options.workspaceBytes > 0) {
-      // Aligned for the kernel, also by allocators of other libraries.
+      // Aligned for the kernel, where other libraries allocate with less
+      // alignment.
       constexpr uintptr_t alignment = 256;
       auto bytes = static_cast<int64_t>(options.workspaceBytes + alignment);
       workspace.allocate(like, kind, DType::I8, {bytes}, place);

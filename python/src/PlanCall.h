@@ -29,18 +29,18 @@ public:
   explicit PlanCall(Plan &plan) : plan(plan), binder(plan) {}
 
   void import(llvm::ArrayRef<PyObject *> operands, nanobind::handle state);
-  /// Takes contiguous arrays of these types and shapes, which have no memory
-  /// yet, and learns the extents.
+  /// Takes contiguous arrays of these types and shapes without memory, and
+  /// determines the extents.
   void describe(llvm::ArrayRef<BufferView> operands,
                 llvm::ArrayRef<BufferView> state);
-  /// The results of what was described, as a caller gets them.
+  /// The results of the described call, in the caller's layouts.
   llvm::SmallVector<BufferView, 4> describeResults() const;
-  /// The call of what was described.
+  /// The program of the described call.
   Program makeProgram(int32_t numThreads);
-  /// Learns the extents, and with them the kernel.
+  /// Determines the extents, and thereby the kernel.
   void bind();
   void makeOutput(nanobind::handle out);
-  /// `destination` is a tuple of arrays, or none.
+  /// `destination` is a tuple of arrays, or None.
   void makeState(nanobind::handle given, InPlace inPlace,
                  nanobind::handle destination);
   void makeSnapshots();
@@ -68,7 +68,7 @@ private:
   DimNames::Id findLength() const;
   int64_t getSequences() const;
   std::shared_ptr<Plan::Entry> findKernel();
-  /// Runs a kernel; a ValueError in the user's words where it refuses.
+  /// Runs a kernel. Throws a ValueError in the user's terms if it refuses.
   void launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,
               llvm::ArrayRef<BufferView> outputs, int32_t numThreads);
   void checkWritable(size_t part, nanobind::handle given) const;
@@ -78,12 +78,13 @@ private:
 
   Plan &plan;
   Binder binder;
-  /// Held while it runs: other threads' calls may drop it from the plan.
+  /// Held while it runs, because calls of other threads may drop it from the
+  /// plan.
   std::shared_ptr<Plan::Entry> entry;
   std::array<std::optional<ImportedArray>, kMaxOperands> imported;
   /// The numbers among them.
   std::array<double, kMaxOperands> numbers;
-  /// Operands, then the state, as they were given and as the op takes them.
+  /// Operands, then the state, as given and in the order of the op.
   llvm::SmallVector<const BufferView *, 8> arrays;
   Views inputs;
   /// Alternative, rank and dtype of the operands beside the tokens.

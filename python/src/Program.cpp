@@ -100,7 +100,7 @@ struct Registry {
 
 } // namespace
 
-/// Leaked: a runtime may still call when the interpreter ends.
+/// Leaked: a runtime may still call it when the interpreter ends.
 static Registry &getRegistry() {
   static auto *registry = new Registry;
   return *registry;
@@ -121,7 +121,7 @@ linattn::python::findProgram(const std::string &name) {
   try {
     nb::module_::import_("linattn._jax").attr("make_program")(name);
   } catch (nb::python_error &error) {
-    // It must not outlive the lock of the interpreter.
+    // The Python error must not outlive the lock of the interpreter.
     throw std::runtime_error(nb::str(error.value()).c_str());
   }
   return lookUp(name);
@@ -145,7 +145,7 @@ void PlanCall::describe(llvm::ArrayRef<BufferView> operands,
   for (llvm::ArrayRef<BufferView> views : {operands, given})
     for (const BufferView &view : views)
       arrays.push_back(&view);
-  // There are no elements to look at; kernels do.
+  // Elements do not exist yet. The kernels check them.
   binder.isDevice = true;
   bindOperands();
   bindState();

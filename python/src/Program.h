@@ -24,7 +24,7 @@ namespace linattn::python {
 /// A kernel and the layouts of its views in contiguous buffers.
 class Program {
 public:
-  /// Of a view that is 0 everywhere.
+  /// Stands for a view that is 0 everywhere.
   static constexpr int64_t kZeros = -1;
 
   /// A view without its address.
@@ -46,13 +46,13 @@ public:
       : kernel(std::move(kernel)), inputs(std::move(inputs)),
         outputs(std::move(outputs)), numThreads(numThreads) {}
 
-  /// Runs it on buffers; one that is of another type or size than the program
-  /// was made for is an error.
+  /// Runs on buffers. A buffer of another type or size than the program expects
+  /// is an error.
   llvm::Error run(llvm::ArrayRef<Memory> arguments,
                   llvm::ArrayRef<Memory> results) const;
 
-  /// The buffers that may be one and the same: of an argument, and of the
-  /// result that updates it.
+  /// Pairs of buffers that may be the same: of an argument, and of the result
+  /// that updates it.
   std::vector<std::pair<int64_t, int64_t>> findAliases() const;
 
 private:
@@ -61,11 +61,11 @@ private:
   int32_t numThreads;
 };
 
-/// The program of that name; an unknown one is made by `linattn._jax`. Throws
-/// with the reason why there is none. Any thread may call.
+/// The program of that name. `linattn._jax` makes an unknown one. Throws with
+/// the reason if there is none. Safe from any thread.
 std::shared_ptr<const Program> findProgram(const std::string &name);
 
-/// The address of the handler that XLA calls programs by.
+/// The address of the handler by which XLA calls programs.
 void *getXlaHandler();
 
 } // namespace linattn::python

@@ -24,8 +24,8 @@ static nb::object makeTuple(llvm::ArrayRef<int64_t> numbers) {
   return tuple;
 }
 
-/// PyTorch and CuPy have allocators that know their streams; for others the
-/// memory is ours.
+/// PyTorch and CuPy have allocators that know their streams. For other
+/// libraries the memory is our own.
 void ResultArray::allocateOnDevice(nb::handle like, DType dtype,
                                    llvm::ArrayRef<int64_t> shape,
                                    Place &callPlace) {
@@ -52,10 +52,10 @@ void ResultArray::allocateOnDevice(nb::handle like, DType dtype,
   imported.view = memory->view();
 }
 
-/// A NumPy array. One that a vector kernel fills row by row begins with a cache
-/// line: NumPy's own begin 16 bytes or so into one, and their rows then end in
-/// one line more. A large one has memory that was a result's before, where some
-/// is kept.
+/// A NumPy array. If a vector kernel fills it row by row, it is aligned to a
+/// cache line: NumPy's own arrays start 16 bytes into one, so that each row
+/// touches one line more. Large arrays reuse the memory of earlier results
+/// where some is kept.
 static nb::object emptyArray(const nb::object &sizes, const nb::object &type,
                              DType dtype, llvm::ArrayRef<int64_t> shape) {
   constexpr size_t worthIt = 1 << 16;
@@ -130,7 +130,8 @@ nb::object ResultArray::finish() {
   case ArrayKind::ArrayApi:
     return arrayNamespace.attr("from_dlpack")(array);
   default:
-    // No library to convert to: the buffer itself speaks DLPack.
+    // Without a library to convert to, the buffer itself is returned, which
+    // supports DLPack.
     return std::move(array);
   }
 }

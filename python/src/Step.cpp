@@ -20,8 +20,8 @@ using namespace linattn;
 using namespace linattn::python;
 using namespace nb::literals;
 
-/// The same object, or an equal number or string: what `==` would say of others
-/// may be costly, or an error.
+/// Whether both are the same object, or equal numbers or strings. `==` of other
+/// objects may be costly, or an error.
 static bool isSame(PyObject *a, PyObject *b) {
   if (a == b)
     return true;
@@ -44,7 +44,7 @@ public:
       present.push_back(array != Py_None);
   }
 
-  /// The plan's results, or None where anything but the arrays differs.
+  /// The plan's results, or None if more than the arrays differs.
   nb::object call(nb::tuple arrays, nb::tuple given, nb::handle out,
                   nb::handle inPlace, nb::handle numThreads) const {
     if (getTupleSize(arrays) != present.size() ||
@@ -65,19 +65,19 @@ private:
   nb::tuple options;
   nb::object owner;
   Plan *plan;
-  /// The state, and the numbers among the options that are operands.
+  /// The state, and the options that are operands.
   nb::tuple state, numbers;
   llvm::SmallVector<bool, 16> present;
 };
 
 /// A call of a function around a family, whose arguments are operands, the
-/// initial state and options. The next one differs in its arrays alone, most
-/// often.
+/// initial state and options. The next call usually differs in its arrays
+/// alone.
 class Repeat {
 public:
-  /// Learns from a call what `call` needs, where it can: `operands` and `state`
-  /// are what the plan got, `result` is what the function returns and `made`
-  /// what the plan did.
+  /// Records from a call what a repetition needs, where possible. `operands`
+  /// and `state` are the arguments of the plan, `result` is the function's
+  /// result and `made` the plan's.
   void learn(nb::tuple arguments, nb::object newPlan, nb::tuple operands,
              nb::handle state, bool isInPlace, nb::tuple result,
              nb::handle made) {
@@ -96,7 +96,8 @@ public:
         roles[index] = kState;
         ++count;
       }
-      // Arrays are not kept; what is neither array nor plain value may change.
+      // Arrays are not kept. Objects that are neither arrays nor plain values
+      // may change.
       if (count > 0)
         options.back() = nb::none();
       else if (!isPlain(argument))
@@ -104,7 +105,7 @@ public:
       if (count > 1)
         return;
     }
-    // An operand that is not among the arguments was made by the function.
+    // An operand that is not among the arguments was computed by the function.
     for (size_t number = 0; number < getTupleSize(operands); ++number)
       if (llvm::count(roles, static_cast<int8_t>(number)) != 1)
         return;
@@ -120,7 +121,7 @@ public:
     plan = &nb::cast<Plan &>(newPlan);
   }
 
-  /// The function's results, or None where more than arrays differs.
+  /// The function's results, or None if more than the arrays differs.
   nb::object call(nb::tuple arguments) {
     if (!plan || getTupleSize(arguments) != roles.size())
       return nb::none();
@@ -138,14 +139,15 @@ public:
         given = argument;
         state = nb::make_tuple(nb::handle(argument));
       } else if (role != kOption) {
-        // Other numbers are the function's to convert.
+        // The function converts other numbers itself.
         if (plan->operands[role].role == OperandRole::Number &&
             !PyFloat_CheckExact(argument))
           return nb::none();
         operands[role] = argument;
       }
     }
-    // The call may let others in, who learn something else.
+    // The call may release the lock, and another thread may change these
+    // members.
     bool returnsGiven = inPlace == InPlace::Always, returns = returnsState;
     nb::object result =
         plan->call(operands, state, nb::none(), inPlace, nb::none());
@@ -174,7 +176,7 @@ private:
     return getTupleSize(state) == 1 ? getTupleItem(state, 0) : nullptr;
   }
 
-  /// Whether the function returns what the plan did: (o, None), or with a
+  /// Whether the function returns the plan's results: (o, None), or with a
   /// state.
   bool understandResult(nb::tuple result, nb::handle made, nb::handle state,
                         bool isInPlace) {

@@ -25,7 +25,7 @@ inline size_t getTupleSize(nanobind::handle tuple) {
 inline PyObject *getTupleItem(nanobind::handle tuple, size_t i) {
   return PyTuple_GetItem(tuple.ptr(), static_cast<Py_ssize_t>(i));
 }
-/// Of a tuple that nobody else has; takes the item.
+/// Sets an item of a tuple without other references; takes ownership of it.
 inline void setTupleItem(nanobind::handle tuple, size_t i, PyObject *item) {
   PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i), item);
 }
@@ -36,7 +36,7 @@ inline size_t getTupleSize(nanobind::handle tuple) {
 inline PyObject *getTupleItem(nanobind::handle tuple, size_t i) {
   return PyTuple_GET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i));
 }
-/// Of a tuple that nobody else has; takes the item.
+/// Sets an item of a tuple without other references; takes ownership of it.
 inline void setTupleItem(nanobind::handle tuple, size_t i, PyObject *item) {
   PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), item);
 }

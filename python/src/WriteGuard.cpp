@@ -16,7 +16,7 @@ using namespace linattn::python;
 
 namespace {
 
-/// The calls that write now: one, but for programs with many threads.
+/// The calls that write now. Usually there is one.
 struct Writers {
   std::mutex mutex;
   llvm::SmallVector<const WriteGuard *, 8> guards;
@@ -25,7 +25,7 @@ struct Writers {
 } // namespace
 
 static Writers &getWriters() {
-  // Never destroyed: threads may write until the process is gone.
+  // Never destroyed: threads may write until the process ends.
   static auto *writers = new Writers;
   return *writers;
 }

@@ -18,16 +18,16 @@
 
 namespace linattn::python {
 
-/// Announces that a call writes a state in place, as long as it lives. Views
-/// must outlive it.
+/// Registers a call that writes a state in place, for the lifetime of the
+/// guard. Views must outlive it.
 class WriteGuard {
 public:
   WriteGuard() = default;
   ~WriteGuard();
   WriteGuard(const WriteGuard &) = delete;
 
-  /// False if another call writes there now. `rows` are those of a pool that
-  /// are written; all of it if null.
+  /// Returns false if another call writes there now. `rows` are the written
+  /// rows of a pool; null stands for the whole state.
   [[nodiscard]] bool enter(const BufferView &state, const BufferView *rows);
 
 private:

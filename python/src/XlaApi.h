@@ -23,14 +23,14 @@ namespace linattn::xla {
 
 struct Error;
 
-/// More that a structure carries.
+/// An extension of a structure.
 struct Extension {
   size_t size;
   int32_t type;
   Extension *next;
 };
 
-/// How every structure begins.
+/// The beginning of every structure.
 struct Header {
   size_t size;
   Extension *extensions;
@@ -42,14 +42,15 @@ struct Version {
 };
 
 /// A handler's description of itself. Newer versions append the type of its
-/// state; ours has none, which XLA's zeros say.
+/// state, which remains zero here.
 struct Metadata {
   size_t size;
   Version version;
   uint32_t traits;
 };
 
-/// The first kind of extension: XLA reads the metadata and makes no call.
+/// The first kind of extension: XLA reads the metadata instead of making a
+/// call.
 inline constexpr int32_t kMetadataExtension = 1;
 struct MetadataExtension {
   Extension extension;
@@ -103,7 +104,7 @@ struct String {
   size_t size;
 };
 
-/// Arguments, or results. The kinds of both have the number 1 for a buffer.
+/// Arguments or results. In both, kind 1 is a buffer.
 struct Buffers {
   Header header;
   int64_t count;
@@ -112,7 +113,7 @@ struct Buffers {
 };
 inline constexpr int32_t kBuffer = 1;
 
-/// Attributes, in the order of their names.
+/// Attributes in the order of their names.
 struct Attributes {
   Header header;
   int64_t count;

@@ -62,7 +62,7 @@ static std::optional<DType> getDType(xla::ElementType type) {
 
 using Memories = llvm::SmallVector<Program::Memory, 8>;
 
-/// The buffers, or nothing where one is of a type that no kernel has.
+/// The buffers; nothing if one has a type that no kernel takes.
 static std::optional<Memories> read(const xla::Buffers &buffers) {
   Memories memories;
   for (int64_t i = 0; i < buffers.count; ++i) {
@@ -104,8 +104,8 @@ static std::string formatShapes(const xla::Buffers &buffers) {
   return text + "]";
 }
 
-/// XLA reads the version of its structures that a handler knows: those here are
-/// in all versions so far.
+/// XLA asks for the version of the handler's structures, which all versions so
+/// far contain.
 static bool answerMetadata(const xla::CallFrame &frame) {
   const xla::Extension *extension = frame.header.extensions;
   if (!extension || extension->type != xla::kMetadataExtension)
@@ -129,7 +129,7 @@ static xla::Error *handle(xla::CallFrame *frame) {
                           results = read(frame->results);
   if (!arguments || !results)
     return fail(*frame, *name + ": expected arrays of numbers, but got others");
-  // Of a function that was exported for any size.
+  // A function that was exported for any size.
   if (!name->empty() && name->back() == '\n')
     *name += formatShapes(frame->arguments);
   try {

@@ -14,12 +14,12 @@
 namespace linattn {
 
 /// Sets the triple, the CPU and its features, and initializes the code
-/// generator. Without a name the CPU has the common vectors of its
-/// architecture; `native` is this machine's.
+/// generator. Without a name, the CPU has the common vectors of its
+/// architecture; `native` is this machine.
 llvm::Error setMachine(llvm::StringRef target, llvm::StringRef cpu,
                        llvm::StringRef features, ObjectOptions &options);
 
-/// Makes a shared library of an object.
+/// Links an object to a shared library.
 llvm::Expected<std::string> linkObject(llvm::StringRef object,
                                        const std::string &linker,
                                        const ObjectOptions &options);

@@ -163,7 +163,7 @@ static llvm::Expected<std::string> importModel(const CommandLine &options) {
   return readText(std::string(path));
 }
 
-/// The text or bytes to write for a bundle.
+/// The text or bytes of a bundle's output.
 static llvm::Expected<std::string>
 makeBundle(const CommandLine &options, llvm::StringRef source,
            std::vector<std::string> &remarks) {
@@ -204,7 +204,7 @@ makeBundle(const CommandLine &options, llvm::StringRef source,
   return std::move(compiled->file);
 }
 
-/// The same of an object.
+/// The text or bytes of an object's output.
 static llvm::Expected<std::string>
 makeObject(const CommandLine &options, llvm::StringRef source,
            std::vector<std::string> &remarks) {

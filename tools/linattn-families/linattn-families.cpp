@@ -60,7 +60,7 @@ static int report(llvm::Twine message) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// The sizes of examples that state none; the number of tokens stays open.
+/// Default sizes of examples. The number of tokens stays open.
 static int64_t defaultSize(StringRef dim) {
   if (dim == "Hq" || dim == "Hk" || dim == "G")
     return 2;
@@ -89,7 +89,7 @@ static void setSizes(const Family &family, FamilyRequest &request) {
     if (!size.getAsInteger(10, extent))
       request.extents[dim] = extent;
   }
-  // As the rules say, which must not leave anything open.
+  // The sizes by the rules, which must leave none open.
   for (StringRef rule : getDimRules(family, request.options)) {
     std::optional<SizeRule> parsed = parseSizeRule(rule);
     if (parsed && parsed->kind == SizeRule::Max)

@@ -42,7 +42,7 @@ static int64_t getElementCount(const NpyArray &array) {
 llvm::Expected<NpyArray> linattn::parseArrayType(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef> parts;
   text.split(parts, 'x');
-  // "index" holds the separator.
+  // "index" contains the separator.
   if (parts.size() >= 2 && parts.back().empty() &&
       parts[parts.size() - 2] == "inde") {
     parts.pop_back();
@@ -107,7 +107,7 @@ static void fillRandomElements(const PrimeField &field, NpyArray &array,
     elements[i] = field.makeRandom(seed, stream, i);
 }
 
-/// The elements that stand for an array of floats.
+/// The field elements of an array of floats.
 static llvm::Expected<NpyArray> makeElements(const PrimeField &field,
                                              const NpyArray &floats,
                                              llvm::StringRef specification,
@@ -119,7 +119,7 @@ static llvm::Expected<NpyArray> makeElements(const PrimeField &field,
     return array;
   if (specification.starts_with("random:")) {
     uint64_t seed = 0;
-    // That it is a number has been checked.
+    // The text has been checked to be a number.
     specification.rsplit(':').second.getAsInteger(10, seed);
     fillRandomElements(field, *array, seed, index);
     return array;
@@ -152,7 +152,7 @@ linattn::makeInputs(const Signature &signature,
         if (!input)
           return input.takeError();
       }
-      // Files know neither bf16 nor index.
+      // Files have neither bf16 nor index.
       bool wide = info.dtype == DType::Index && input->dtype == DType::I64;
       if (wide)
         input->dtype = info.dtype;

@@ -19,11 +19,11 @@ namespace linattn {
 /// Parses "2x128x4x64xf32", or "f32" for a scalar, into an array of zeros.
 llvm::Expected<NpyArray> parseArrayType(llvm::StringRef text);
 
-/// Makes the inputs of a call. Each specification is the path of an .npy file,
-/// "random:TYPE[:SEED]", "zeros:TYPE" or "ones:TYPE"; inputs without one are
-/// random if their shape is static, or every open dimension is `openSize` (none
-/// if negative). With a `field`, arguments of elements take specifications of
-/// floats: random elements, or those of the numbers.
+/// Makes the inputs of a call. A specification is the path of an .npy file,
+/// "random:TYPE[:SEED]", "zeros:TYPE" or "ones:TYPE". Inputs without one are
+/// random if their shape is static, or with `openSize` for every open dimension
+/// (none if negative). With a `field`, arguments of elements take
+/// specifications of floats: random elements, or the elements of the numbers.
 llvm::Expected<std::vector<NpyArray>>
 makeInputs(const Signature &signature,
            llvm::ArrayRef<std::string> specifications, int64_t openSize,

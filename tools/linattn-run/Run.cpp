@@ -21,7 +21,7 @@ llvm::Expected<Program> linattn::readProgram(llvm::StringRef path) {
   return Program{std::move(*text), path == "-" ? "<stdin>" : path.str()};
 }
 
-/// Of everything from the first element to the last.
+/// The bytes from the first element to the last.
 static int64_t getByteExtent(const BufferView &view) {
   if (view.getNumElements() == 0)
     return 0;
@@ -99,7 +99,7 @@ linattn::runOnce(const Kernel &kernel, std::vector<NpyArray> &inputs,
     output.dtype = info.dtype;
     output.shape = view.shape;
     output.strides = view.strides;
-    // `resultShapes` gives no shape without a number of bytes.
+    // `resultShapes` has checked that the bytes can be counted.
     int64_t bytes = view.getNumElements() * getByteSize(info.dtype);
     if (!canAllocate(bytes))
       return llvm::createStringError(

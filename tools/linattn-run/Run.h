@@ -14,7 +14,7 @@
 
 namespace linattn {
 
-/// The text of a program and what messages call it.
+/// The text of a program, and its name in messages.
 struct Program {
   std::string text;
   std::string name;
@@ -38,9 +38,10 @@ public:
   CallBuffers(CallBuffers &&) = default;
   ~CallBuffers();
 
-  /// Returns when the results are there.
+  /// Returns once the results are complete.
   llvm::Error run(const Kernel &kernel, const RunOptions &options);
-  /// Copies results into the arrays where the kernel has not written these.
+  /// Copies results into the arrays, unless the kernel has written these
+  /// itself.
   llvm::Error fetch(std::vector<NpyArray> &outputs);
 
 private:

@@ -181,7 +181,7 @@ llvm::Expected<Kernel> compile(const CommandLine &options,
       .compile(program.text, entry, program.name);
 }
 
-/// Prints and checks the difference to the reference; false if too large.
+/// Prints the difference to the reference. Returns false if it is too large.
 llvm::Expected<bool> compareToReference(const CommandLine &options,
                                         const Program &program,
                                         llvm::StringRef entry,
@@ -290,7 +290,7 @@ llvm::Error timeKernel(const CommandLine &options, unsigned repetitions,
   return llvm::Error::success();
 }
 
-/// Nested brackets, as NumPy prints.
+/// Prints nested brackets, as NumPy does.
 void printElements(const NpyArray &array, size_t dim, int64_t &next) {
   if (dim == array.shape.size()) {
     llvm::outs() << llvm::format(
@@ -322,7 +322,7 @@ void printArguments(const Signature &signature,
   }
 }
 
-/// Writes and prints what was requested.
+/// Writes and prints the requested outputs.
 llvm::Error writeOutputs(const CommandLine &options, const Report &report) {
   if (options.outs.size() > report.outputs.size())
     return makeError("expected at most " + llvm::Twine(report.outputs.size()) +
@@ -380,14 +380,14 @@ llvm::Expected<bool> runExactly(const CommandLine &options,
   return equal;
 }
 
-/// Prints the emulator's counts. Findings have become an error before.
+/// Prints the emulator's counts. Findings are errors before this point.
 void printLaunches(const emulator::LaunchLog &launches) {
   for (const emulator::LaunchLog::Launch &launch : launches.getLaunches())
     llvm::outs() << "kernel " << launch.kernel << ": no findings\n"
                  << launch.report.describeTraffic();
 }
 
-/// Runs one function. False if it disagreed with the reference.
+/// Runs one function. Returns false if it disagrees with the reference.
 llvm::Expected<bool> runFunction(const CommandLine &options,
                                  const Program &program,
                                  const Program &reference,
@@ -454,7 +454,8 @@ llvm::Expected<bool> runFunction(const CommandLine &options,
   return agrees;
 }
 
-/// Runs every public function. False if one disagreed with the reference.
+/// Runs every public function. Returns false if one disagrees with the
+/// reference.
 llvm::Expected<bool> runAll(const CommandLine &options, const Program &program,
                             const Program &reference,
                             llvm::json::Array &records) {

@@ -14,13 +14,13 @@
 
 using namespace mlir;
 
-/// The objects of every `gpu.binary`, one after the other: PTX after
+/// Prints the objects of every `gpu.binary`: PTX after
 /// `linattn-lower-to-nvvm-pipeline`.
 static LogicalResult printObjects(Operation *op, llvm::raw_ostream &os) {
   bool any = false;
   op->walk([&](gpu::BinaryOp binary) {
     for (Attribute object : binary.getObjects()) {
-      // The text ends with a zero, for drivers.
+      // The text has a terminating null byte, for drivers.
       os << cast<gpu::ObjectAttr>(object).getObject().getValue().rtrim('\0');
       any = true;
     }

@@ -17,33 +17,34 @@ namespace linattn {
 struct BundleOptions {
   enum class Target { CPU, NVVM };
   Target target = Target::NVVM;
-  /// The targets of the code: "sm_90a"; "x86-64-v3" or another of the levels of
-  /// x86-64; "aarch64", with NEON. The runner takes the best that its machine
-  /// can run.
+  /// The targets of the code: "sm_90a"; a level of x86-64 such as "x86-64-v3";
+  /// "aarch64", with NEON. The runner takes the best one that its machine
+  /// supports.
   std::vector<std::string> chips;
   ScheduleHints hints;
-  /// CompilerOptions::copy.
+  /// See CompilerOptions::copy.
   std::string copy = "cp_async";
-  /// The program that turns PTX into machine code; PTX alone if empty.
+  /// The program that turns PTX into machine code. If empty, the bundle holds
+  /// PTX alone.
   std::string ptxas;
-  /// Whether PTX alone will do where that program fails, such as an old one
-  /// that does not know the chip; a remark says so.
+  /// If false, the bundle holds PTX alone where that program fails, for
+  /// instance because it is too old for the chip. A remark says so.
   bool needsPtxas = true;
-  /// The linker that makes shared libraries for CPUs; one like ld.
+  /// The linker that makes shared libraries for CPUs, compatible with ld.
   std::string linker;
-  /// Of the scans on a CPU: auto, token, state_tile or chunk[:SIZE].
+  /// The form of scans on a CPU: auto, token, state_tile or chunk[:SIZE].
   std::string form = "auto";
   Math math = Math::Strict;
-  /// CompilerOptions::differentiate.
+  /// See CompilerOptions::differentiate.
   std::optional<std::vector<int64_t>> differentiate;
-  /// CompilerOptions::trusted and isolated.
+  /// See CompilerOptions::trusted and isolated.
   bool trusted = false;
   bool isolated = false;
 };
 
-/// A compiled function in the form that the runner loads (docs/Runtime.md), for
-/// machines without a compiler. A kernel that needs one at
-/// launch is an error.
+/// A compiled function in the format of the runner (docs/Runtime.md), for
+/// machines without a compiler. A kernel that would need a compiler at launch
+/// is an error.
 struct CompiledBundle {
   std::string file;
   Signature signature;

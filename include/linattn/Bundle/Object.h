@@ -20,23 +20,23 @@ struct ObjectOptions {
   /// The target of the code, by LLVM's names. An empty triple is that of this
   /// process; the code generator of another one must have been initialized.
   std::string triple, cpu, features;
-  /// Of the scans: auto, token, state_tile or chunk[:SIZE].
+  /// The form of scans: auto, token, state_tile or chunk[:SIZE].
   std::string form = "auto";
   Math math = Math::Strict;
-  /// CompilerOptions::trusted and isolated.
+  /// See CompilerOptions::trusted and isolated.
   bool trusted = false;
   bool isolated = false;
 };
 
-/// A compiled function that a C program links. It needs nothing but the C
-/// library: `linattn_parallel_for`, `linattn_allocate` and `linattn_free` of
-/// linattn-c/Runtime.h are in it as weak functions, which run loops on their
-/// caller's thread and take memory from the C library.
+/// A compiled function that a C program links. It depends on the C library
+/// alone: `linattn_parallel_for`, `linattn_allocate` and `linattn_free` of
+/// linattn-c/Runtime.h are weak functions of the object, which run loops on the
+/// calling thread and take memory from the C library.
 struct CompiledObject {
-  /// In the format of the options.
+  /// The object file, in the format of the options.
   std::string code;
   Signature signature;
-  /// C99 that declares the function, with a documentation of its arguments.
+  /// A C99 header that declares the function and documents its arguments.
   std::string header;
   std::vector<std::string> remarks;
 };

@@ -24,8 +24,8 @@ class Module;
 
 namespace linattn {
 
-/// The machine that code is made for: this one, or the one that LINATTN_CPU
-/// names.
+/// The machine that code is generated for: this one, or the one that
+/// LINATTN_CPU names.
 VectorTarget getVectorTarget();
 
 } // namespace linattn
@@ -40,20 +40,20 @@ enum class CodeFormat { Object, Assembly, LLVMIR };
 std::string getRunSymbol(const Signature &signature);
 std::string getShapesSymbol(const Signature &signature);
 
-/// The CPU code is made for and its features, as LLVM spells them: this
-/// machine's, or what LINATTN_CPU names.
+/// The CPU that code is generated for and its features, in LLVM's spelling:
+/// this machine's, or those that LINATTN_CPU names.
 const std::string &getTargetCPU();
 const std::string &getTargetFeatures();
 
-/// The arithmetic that LINATTN_MATH names; strict if it is not set.
+/// The arithmetic that LINATTN_MATH names, strict by default.
 llvm::Expected<Math> getDefaultMath();
 
-/// The matrix unit that LINATTN_MATRIX_UNIT names; none if it is not set.
+/// The matrix unit that LINATTN_MATRIX_UNIT names, none by default.
 llvm::Expected<MatrixUnit> getDefaultMatrixUnit();
 
-/// The matrix unit that code is made for: that of the options if the machine
-/// has it and this process may use it. Then `why`, if given, says nothing, else
-/// why it is none.
+/// The matrix unit that code is generated for: that of the options if the
+/// machine has it and this process may use it, otherwise none. `why`, if given,
+/// receives the reason for none, and is empty otherwise.
 MatrixUnit resolveMatrixUnit(const CompilerOptions &options,
                              std::string *why = nullptr);
 
@@ -62,21 +62,22 @@ llvm::Expected<llvm::SmallVector<char, 0>>
 generateCode(mlir::ModuleOp module, const Signature &signature,
              CodeFormat format, const CompilerOptions &options);
 
-/// A machine by LLVM's names.
+/// A machine, in LLVM's names.
 struct Machine {
   /// If empty, code for `getTargetCPU` that is loaded just in time.
   std::string cpu = {};
-  /// If empty, that of this process. The code generator of another one must
-  /// have been initialized.
+  /// If empty, the triple of this process. The code generator of another one
+  /// must have been initialized.
   std::string triple = {};
-  /// Beside those of the CPU, as "+v,+zvl128b".
+  /// Features beside those of the CPU, as "+v,+zvl128b".
   std::string features = {};
 };
 
 struct CodeGenOptions {
   CodeFormat format = CodeFormat::Object;
   Math math = Math::Strict;
-  /// Code that runs once: what counts is how fast it is compiled.
+  /// The code runs once, so that compilation should be fast rather than the
+  /// code.
   bool runsOnce = false;
   Machine machine = {};
 };
@@ -85,19 +86,19 @@ struct CodeGenOptions {
 llvm::Expected<VectorTarget> getVectorTargetOf(const Machine &machine);
 
 /// Adds the functions of `getRunSymbol` and `getShapesSymbol`, and hides all
-/// others. The former computes in a floating-point mode of its own.
+/// others. The former sets the floating-point mode for its computation.
 llvm::Error emitWrappers(llvm::Module &module, const Signature &signature,
                          Subnormals subnormals = Subnormals::Automatic);
 
-/// The same for code without a signature. `emitEntries` names what is visible;
-/// it gets the module in LLVM IR before it is optimised.
+/// Generates code without a signature. `emitEntries` makes the visible symbols
+/// in the module in LLVM IR, before it is optimised.
 llvm::Expected<llvm::SmallVector<char, 0>>
 generateCode(mlir::ModuleOp module, llvm::StringRef name,
              llvm::function_ref<llvm::Error(llvm::Module &)> emitEntries,
              const CodeGenOptions &options);
 
-/// Makes every function of a module internal, under another name. The user's
-/// names might be ones that LLVM knows, such as "exp" or "malloc".
+/// Makes every function of a module internal, under another name. Names of the
+/// user may coincide with names that LLVM knows, such as "exp" or "malloc".
 void internalize(llvm::Module &module);
 
 } // namespace linattn::detail

@@ -23,12 +23,12 @@ class Module;
 
 namespace linattn::detail {
 
-/// An error at the first op of a dialect below tensors, vectors and memrefs:
-/// there, anything can be written that a machine can do.
+/// Returns an error at the first op of a dialect below tensors, vectors and
+/// memrefs, which could express arbitrary machine code.
 llvm::Error checkSource(mlir::ModuleOp module);
 
-/// An error where the code calls a function that is neither its own nor one
-/// that the pipelines call: of the runtime, of memory or of mathematics.
+/// Returns an error where the code calls a function that is neither its own nor
+/// one that the pipelines call (of the runtime, memory or mathematics).
 llvm::Error checkSymbols(const llvm::Module &module);
 
 } // namespace linattn::detail

@@ -26,17 +26,16 @@ struct ValueInfo {
   DType dtype = DType::F32;
   /// Scalars are passed as views of rank 0, like tensors of rank 0.
   bool isTensor = true;
-  /// The i64 are elements of a prime field and stand for numbers
-  /// (CompilerOptions::prime).
+  /// The i64 are elements of a prime field (CompilerOptions::prime).
   bool isElement = false;
   llvm::SmallVector<int64_t, 4> shape;
-  /// Of a result: the argument whose very buffer it may be given, to update a
-  /// state in place; −1 if there is none.
+  /// For a result: the argument whose buffer it may share, to update a state in
+  /// place; −1 if there is none.
   int64_t inPlaceOf = -1;
 
   int64_t getRank() const { return static_cast<int64_t>(shape.size()); }
   bool hasStaticShape() const;
-  /// As in MLIR, e.g. "tensor<2x8x?x64xf32>".
+  /// The MLIR spelling, e.g. "tensor<2x8x?x64xf32>".
   std::string getTypeString() const;
 };
 

@@ -26,17 +26,16 @@ class Module;
 namespace linattn::detail {
 
 enum class Subnormals {
-  /// Zeros, unless a result is f64.
+  /// Subnormal numbers are zeros, unless a result is f64.
   Automatic,
-  /// As IEEE 754 has them, whatever is computed.
+  /// Subnormal numbers are kept, as in IEEE 754.
   Kept,
 };
 
-/// Makes the definition `body` of a visible function one that an equally named
-/// wrapper calls. The wrapper sets the mode of the thread (rounding to nearest,
-/// no traps, subnormal numbers zeros if they are to be flushed) and restores
-/// the caller's. Only x86-64 and AArch64 have a wrapper,
-/// and nothing to set.
+/// Renames the visible function `body` and gives its name to a wrapper. The
+/// wrapper sets the thread's floating-point mode (rounding to nearest, no
+/// traps, subnormal numbers zeros if `flush`), calls the body, and restores the
+/// caller's mode. On targets other than x86-64 and AArch64 there is no wrapper.
 void emitFloatMode(llvm::Function &body, bool flush);
 
 } // namespace linattn::detail

@@ -25,7 +25,7 @@ struct BufferView {
   llvm::SmallVector<int64_t, 4> shape;
   /// In elements, one per dimension; may be zero or negative.
   llvm::SmallVector<int64_t, 4> strides;
-  /// The memory must not be written (results refuse such a view).
+  /// The memory must not be written. Results refuse such a view.
   bool readOnly = false;
 
   BufferView() = default;
@@ -55,17 +55,17 @@ struct BufferView {
 
   int64_t getRank() const { return static_cast<int64_t>(shape.size()); }
 
-  /// The largest number where there are more.
+  /// Saturates at the largest number.
   int64_t getNumElements() const { return countElements(shape); }
 
-  /// Whether it has no more elements, and reaches no farther, than addresses
-  /// tell.
+  /// Whether the number of elements and the distance between any two of them
+  /// can be addressed.
   bool fitsMemory() const {
     return fitsAddresses(getByteSize(dtype), shape, strides);
   }
 
-  /// Whether elements of the innermost dimension are neighbours in memory, as
-  /// the vectorised code wants them. Extents of 0 and 1 have no stride.
+  /// Whether elements of the innermost dimension are adjacent in memory, as
+  /// vectorised code requires. Extents of 0 and 1 have no stride.
   bool hasUnitInnermostStride() const {
     return shape.empty() || shape.back() <= 1 || strides.back() == 1 ||
            getNumElements() == 0;

@@ -36,8 +36,8 @@ struct CacheStats {
 
 /// The cache that processes share: a folder with a file for each kernel.
 struct DiskCacheInfo {
-  /// Empty if compiled code is not kept; `problem` then says why, or is empty
-  /// if the environment or the options switch the cache off.
+  /// Empty if compiled code is not kept. `problem` then holds the reason; it is
+  /// empty if the environment or the options switch the cache off.
   std::string directory;
   std::string problem;
   uint64_t files = 0;
@@ -46,14 +46,14 @@ struct DiskCacheInfo {
   uint64_t maxBytes = 0;
 };
 
-/// Compiles functions of tensors. Without state of its own besides the options;
-/// may be used from several threads.
+/// Compiles functions of tensors. It has no state besides its options, and may
+/// be used from several threads.
 class Compiler {
 public:
   explicit Compiler(CompilerOptions options = {})
       : options(std::move(options)) {}
 
-  /// Compiles the public function `entry` of a module; it may be left out if
+  /// Compiles the public function `entry` of a module, which may be left out if
   /// there is only one. Messages call the text `fileName`.
   llvm::Expected<Kernel> compile(llvm::StringRef text,
                                  llvm::StringRef entry = "",
@@ -63,8 +63,8 @@ public:
   llvm::Expected<Kernel> compile(mlir::ModuleOp module,
                                  llvm::StringRef entry = "") const;
 
-  /// The names of a module's public functions, in order; `isolated` as in the
-  /// options.
+  /// The names of a module's public functions, in order. See CompilerOptions
+  /// for `isolated`.
   static llvm::Expected<std::vector<std::string>>
   getPublicFunctions(llvm::StringRef text,
                      llvm::StringRef fileName = "<string>",
@@ -73,11 +73,11 @@ public:
   const CompilerOptions &getOptions() const { return options; }
 
   static CacheStats getCacheStats();
-  /// Where the kernels of `options` are kept, and how many bytes are there. An
-  /// error if LINATTN_CACHE_SIZE is not a size.
+  /// The folder of the kernels of `options`, and the bytes it holds. An error
+  /// if LINATTN_CACHE_SIZE is not a size.
   static llvm::Expected<DiskCacheInfo>
   getDiskCacheInfo(const CompilerOptions &options = {});
-  /// Forgets the kernels in memory; those in use live on.
+  /// Drops the kernels in memory. Those in use live on.
   static void clearMemoryCache();
 
 private:

@@ -29,16 +29,16 @@ struct RunOptions {
   /// Threads for this call; 0 means the process's setting. Results do not
   /// depend on it.
   int32_t numThreads = 0;
-  /// When a call on the CPU that is not done ends, with an `InterruptedError`.
-  /// Without one that of the thread holds, if it has any
+  /// When a call on the CPU ends with an `InterruptedError` unless it is done.
+  /// The default is the deadline of the thread, if there is one
   /// (`linattn_set_thread_local_deadline`).
   std::optional<std::chrono::steady_clock::time_point> deadline = {};
-  /// Of a kernel for a GPU: the CUstream that it is launched in, null for the
-  /// default one. `run` does not wait for it.
+  /// For a kernel of a GPU: the CUstream of the launch, null for the default
+  /// one. `run` does not wait for it.
   void *stream = nullptr;
-  /// Device memory of at least `workspaceSize` bytes, aligned to 256, which is
-  /// in use until the launch has run. Null: the kernel keeps some of its own
-  /// for every stream, and allocates where that is too small.
+  /// Device memory of at least `workspaceSize` bytes, aligned to 256, in use
+  /// until the launch has run. If null, the kernel keeps a workspace of its own
+  /// per stream, and allocates where that is too small.
   void *workspace = nullptr;
   size_t workspaceBytes = 0;
 };
@@ -58,11 +58,11 @@ public:
   llvm::Expected<llvm::SmallVector<Shape, 2>>
   resultShapes(llvm::ArrayRef<BufferView> inputs) const;
 
-  /// Whether views are of device memory, where all but scalars of a kernel for
-  /// a GPU are.
+  /// Whether views are of device memory. That holds for all arguments but
+  /// scalars of a kernel for a GPU.
   bool isForDevice() const;
 
-  /// Bytes of device memory that a call with these views needs for itself; 0
+  /// Bytes of device memory that a call with these views needs as workspace; 0
   /// for a CPU. Also loads the kernel into the current context, so that a later
   /// call may be captured in a graph.
   llvm::Expected<size_t>
@@ -81,12 +81,12 @@ public:
                   llvm::ArrayRef<BufferView> outputs,
                   const RunOptions &options = {}) const;
 
-  /// The names of the stages that `mlir` knows, in order: "input", every pass
+  /// The names of the stages that `mlir` takes, in order: "input", every pass
   /// of the high-level pipeline that changed something, "llvm".
   llvm::Expected<std::vector<std::string>> stages() const;
 
-  /// The IR at a stage. It is recomputed from the source: a kernel that came
-  /// out of the cache never had any.
+  /// The IR at a stage. It is recomputed from the source, since the cache holds
+  /// object code alone.
   llvm::Expected<std::string> mlir(llvm::StringRef stage = "input") const;
 
   /// The optimised code in LLVM IR, and in the machine's assembly language.
@@ -95,8 +95,8 @@ public:
 
   /// The compiler's decisions and their reasons, a line per remark.
   const std::vector<std::string> &explain() const;
-  /// The same, and what these inputs' layouts cost. They must fit the
-  /// signature.
+  /// The decisions, and the costs of the layouts of these inputs, which must
+  /// fit the signature.
   llvm::Expected<std::vector<std::string>>
   explain(llvm::ArrayRef<BufferView> inputs) const;
 

@@ -19,9 +19,10 @@ namespace linattn {
 
 /// Owns the state of a scan: S [N, H, K, V] and, where the rule carries them,
 /// the normalizer z [N, H, K] and the running maximum m [N, H], in f32 or f64.
-/// A kernel takes the views of one state and writes those of another, or the
-/// same: then it updates the state in place, without a copy. A state of more
-/// sequences than a call has is a pool: the scan's `state_indices` tell which.
+/// A kernel reads the views of one state and writes those of another, or of the
+/// same, which is then updated in place without a copy. A state with more
+/// sequences than a call has is a pool: the scan's `state_indices` select its
+/// rows.
 class State {
 public:
   struct Options {
@@ -47,7 +48,7 @@ public:
   BufferView z() { return view(normalizer, {batch, heads, keySize}); }
   BufferView m() { return view(maximum, {batch, heads}); }
 
-  /// S, z and m as far as they are carried, in the order of a scan's results.
+  /// S, and z and m where they are carried, in the order of a scan's results.
   llvm::SmallVector<BufferView, 3> views();
 
 private:

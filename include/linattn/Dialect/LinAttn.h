@@ -37,7 +37,7 @@ namespace mlir::linattn {
 struct StateValues {
   Value state, normalizer, runningMax;
 
-  /// The values that are there, in operand order.
+  /// The values that are present, in operand order.
   SmallVector<Value, 3> present() const {
     SmallVector<Value, 3> values{state};
     for (Value value : {normalizer, runningMax})
@@ -54,15 +54,15 @@ struct StateValues {
 
 namespace mlir::linattn {
 
-/// The type states and sums are kept in unless the op says otherwise: f64 for
-/// f64 tokens, else f32.
+/// The type of states and sums unless the op says otherwise: f64 for f64
+/// tokens, else f32.
 Type getAccumulationType(Type tokenElementType);
 
-/// The type an op computes in: that of its state, if it has one, which may be
-/// f64 beside narrower tokens.
+/// The type of an op's computation: that of its state, if it has one, which may
+/// be f64 beside narrower tokens.
 Type getAccumulationType(FeatureMappedOpInterface op);
 
-/// The value of a `scale` attribute; absent, it is 1.
+/// The value of a `scale` attribute, 1 by default.
 inline double scaleOr1(std::optional<APFloat> scale) {
   return scale ? scale->convertToDouble() : 1.0;
 }
@@ -80,7 +80,7 @@ public:
     return Scale(scaleOr1(op.getScale()));
   }
 
-  /// True if there is nothing to multiply by.
+  /// True if the factor is the constant 1.
   bool isOne() const { return !value && number == 1.0; }
   /// The operand, or null.
   Value getValue() const { return value; }
@@ -99,15 +99,15 @@ private:
   Value value;
 };
 
-/// True if the accumulation type holds the scale: not as an infinity, and not
-/// as a zero or a denormal it is not.
+/// True if the accumulation type holds the scale as a finite number, and
+/// neither rounds it to zero nor to a denormal.
 bool isUsableScale(double scale, Type accumulation);
 
-/// True if `normalize` and the map ask for a running maximum beside the state.
-/// (An input gate needs one as well.)
+/// True if `normalize` and the map require a running maximum beside the state.
+/// (So does an input gate.)
 bool needsRunningMax(FeatureMapKind kind, bool normalized);
 
-/// Clones a structured op onto other operands. (`mlir::clone` cannot copy the
+/// Clones a structured op with other operands. (`mlir::clone` cannot copy the
 /// empty region of a named feature map.)
 Operation *cloneStructured(OpBuilder &b, Operation *op, TypeRange types,
                            ValueRange operands);

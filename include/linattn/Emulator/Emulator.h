@@ -26,19 +26,19 @@ struct Dim3 {
   uint64_t getVolume() const { return uint64_t(x) * y * z; }
 };
 
-/// A kernel's argument: a scalar, or a buffer of global memory. Buffers that
-/// are the same, or lie within one another, share addresses in the kernel too.
+/// An argument of a kernel: a scalar, or a buffer of global memory. Buffers
+/// that overlap on the host overlap in the kernel, too.
 class Argument {
 public:
   static Argument i32(int32_t value);
   static Argument i64(int64_t value);
   static Argument f32(float value);
   static Argument f64(double value);
-  /// f16 or bf16, by its bits.
+  /// An f16 or bf16 scalar, by its bits.
   static Argument half(uint16_t bits, bool isBrain);
   /// Every access through it is checked against `bytes`.
   static Argument buffer(void *data, uint64_t bytes);
-  /// One that the kernel may only read.
+  /// A buffer that the kernel may only read.
   static Argument constBuffer(const void *data, uint64_t bytes);
 
   enum class Kind { I32, I64, F16, BF16, F32, F64, Buffer };
@@ -51,9 +51,9 @@ public:
 
 struct LaunchOptions {
   Dim3 grid, block;
-  /// Dynamic shared memory, behind the static one.
+  /// Dynamic shared memory, which follows the static one.
   uint64_t sharedBytes = 0;
-  /// Threads run in an order that follows from it.
+  /// Determines the order in which threads run.
   uint64_t seed = 1;
 };
 
@@ -64,8 +64,8 @@ public:
   /// not changed. An op without emulation is an error with its location.
   static llvm::Expected<EmulatedKernel> compile(mlir::gpu::GPUModuleOp module,
                                                 llvm::StringRef name);
-  /// The same for text with one `gpu.module`; the only kernel if `name` is
-  /// empty.
+  /// The same for text with one `gpu.module`. If `name` is empty, the module
+  /// must have one kernel.
   static llvm::Expected<EmulatedKernel>
   compile(llvm::StringRef text, llvm::StringRef name = "",
           llvm::StringRef sourceName = "kernel.mlir");
@@ -80,8 +80,8 @@ public:
                                 const LaunchOptions &options) const;
 
   llvm::StringRef getName() const;
-  /// Threads of a block that `nvvm.maxntid` or `nvvm.reqntid` allows; 0 if the
-  /// kernel does not say.
+  /// The largest number of threads per block by `nvvm.maxntid` or
+  /// `nvvm.reqntid`; 0 if the kernel does not limit it.
   uint64_t getMaxThreads() const;
 
 private:

@@ -28,13 +28,13 @@ public:
 
   struct Launch {
     std::string kernel;
-    /// Of a launch that did not take place.
+    /// Why the launch did not take place.
     std::string problem;
     Report report;
   };
   const std::vector<Launch> &getLaunches() const { return launches; }
 
-  /// All that is wrong, kernel by kernel; success if that is nothing.
+  /// All findings, kernel by kernel, as an error; success if there are none.
   llvm::Error takeError() const;
 
   /// The innermost log of this thread, or null.

@@ -33,7 +33,7 @@ enum class Check : unsigned {
 };
 inline constexpr unsigned kNumChecks = 12;
 
-/// "shared-race" and so on.
+/// "shared-race", "global-race" and so on.
 const char *getName(Check check);
 
 struct Finding {
@@ -77,7 +77,7 @@ struct Report {
   Finding &operator[](Check check) {
     return findings[static_cast<unsigned>(check)];
   }
-  /// Finished, and nothing was found.
+  /// Finished, without findings.
   bool isClean() const;
   /// A line per kind of finding, with its first example; empty if clean.
   std::string describeFindings() const;

@@ -14,7 +14,7 @@
 namespace mlir::linattn {
 
 /// The innermost stride that compiled code assumes of its caller's buffers: 1,
-/// any, or 1 of buffers with four dimensions (tokens and states) and any of the
+/// any, or 1 for buffers of four dimensions (tokens and states) and any for
 /// others (gates).
 enum class InnermostStride { Unit, Dynamic, Tokens };
 
@@ -41,9 +41,10 @@ inline constexpr llvm::StringLiteral kShapesSuffix = "__shapes";
 inline constexpr llvm::StringLiteral kChecksAttrName = "linattn.checks";
 inline constexpr unsigned kMaxCheckedSizes = 4;
 
-/// The attribute of an entry that tells which buffers may be the same: for each
-/// of its arguments the number of the one that it replaces, element by element,
-/// if it is a destination whose caller may pass that very buffer; else −1.
+/// The attribute of an entry that lists which buffers may coincide. It has a
+/// number for each argument: if the argument is a destination that may share
+/// the buffer of another argument, which it overwrites element by element, the
+/// number of that argument; else −1.
 inline constexpr llvm::StringLiteral kInPlaceAttrName = "linattn.in_place";
 
 /// The memref type through which a kernel sees a caller's buffer: any offset

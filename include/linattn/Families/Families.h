@@ -48,7 +48,7 @@ enum class FamilyOperandKind {
 struct FamilyOperand {
   std::string name;
   FamilyOperandKind kind;
-  /// As in Layout.h.
+  /// Layouts in the syntax of Layout.h.
   std::string layouts;
   bool isOptional = false;
   std::string doc;
@@ -59,8 +59,8 @@ using FamilyValue = std::variant<double, std::string>;
 
 struct FamilyOption {
   std::string name;
-  /// The value of an absent option; none where that depends on sizes (the doc
-  /// says how) or where the option must be given.
+  /// The default of the option. None where it depends on sizes (the doc says
+  /// how) or where the option is required.
   std::optional<FamilyValue> defaultValue;
   std::string doc;
   bool isRequired = false;
@@ -70,7 +70,8 @@ struct FamilyOption {
 struct FamilyState {
   std::string name;
   std::string layout;
-  /// The option that must be set for this part to exist; empty: none.
+  /// The option that must be set for this part to exist. Empty: the part always
+  /// exists.
   std::string condition = "";
   /// The initial value.
   double initial = 0.0;
@@ -90,20 +91,20 @@ struct Family {
   std::string paper;
   /// Remarks for users, as paragraphs.
   std::string note = {};
-  /// The parameters of the Python function, as Python writes them: operands and
-  /// options by name, and the initial state and the flag that returns the final
+  /// The parameters of the Python function in Python's syntax: operands and
+  /// options by name, the initial state, and the flag that returns the final
   /// one, in this order, under any names. `cu_seqlens`, `inplace`, `out`,
   /// `num_threads`, `form` and `target` follow. Empty if the function is
   /// written by hand.
   std::string signature = {};
-  /// Whether a scan computes it, whose form may be chosen.
+  /// Whether a scan computes it, so that its form can be chosen.
   bool hasForms = true;
   std::vector<FamilyOperand> operands;
   std::vector<FamilyOption> options;
   /// Sizes that follow from others: "H = max(Hk, Hv)", "Tn = {option} T".
   std::vector<std::string> rules;
   std::vector<FamilyState> state;
-  /// The layout of the output, whose type is that of the tokens.
+  /// The layout of the output. Its type is that of the tokens.
   std::string output;
   std::function<FailureOr<FamilyResults>(FamilyBuilder &)> build;
 };
@@ -114,12 +115,12 @@ ArrayRef<Family> getFamilies();
 /// The family of that name, or null.
 const Family *lookupFamily(StringRef name);
 
-/// The parts of the state that these options ask for.
+/// The parts of the state under these options.
 SmallVector<const FamilyState *, 3>
 getStateParts(const Family &family,
               const llvm::StringMap<FamilyValue> &options);
 
-/// The rules with the options' values in them.
+/// The rules, with the options' values in them.
 std::vector<std::string>
 getDimRules(const Family &family, const llvm::StringMap<FamilyValue> &options);
 
@@ -134,9 +135,9 @@ struct FamilyArguments {
   llvm::StringMap<FamilyValue> options;
   /// The scale as an f64 value, in place of the option; null if there is none.
   Value scale;
-  /// The parts of the initial state; empty: it is zero.
+  /// The parts of the initial state. Empty: the state is zero.
   SmallVector<Value, 3> state;
-  /// The schedule of the scans; null: the compiler's choice.
+  /// The schedule of the scans. Null: the compiler chooses.
   ConfigAttr config;
 };
 
@@ -156,23 +157,24 @@ llvm::Expected<FamilyResults> buildFamily(OpBuilder &b, Location loc,
 struct FamilyRequest {
   struct Given {
     std::string name;
-    /// Which of the operand's layouts it has.
+    /// The number of the layout among the operand's alternatives.
     unsigned alternative = 0;
     Type elementType;
   };
 
   Type tokenType;
-  /// By name; a size that is absent is dynamic.
+  /// Extents by name. An absent one is dynamic.
   llvm::StringMap<int64_t> extents;
-  /// The operands that are there; tokens may be left out, they all are.
+  /// The operands that are present. Tokens may be left out of the list: they
+  /// are always present.
   std::vector<Given> operands;
   llvm::StringMap<FamilyValue> options;
-  /// The scale is an f64 argument behind the operands, and no option.
+  /// The scale is an f64 argument behind the operands instead of an option.
   bool takesScale = false;
   bool hasInitialState = false;
   bool returnsState = false;
-  /// Without it the function returns the final state alone, which a
-  /// `linattn.state` sums: of families that add to their state.
+  /// If false, the function returns the final state alone, summed by a
+  /// `linattn.state`. For families whose update is additive.
   bool returnsOutput = true;
   /// The parameters of a `#linattn.config`, or empty.
   std::string config;

@@ -29,10 +29,10 @@ struct FamilyScan {
   Transition transition = Transition::After;
   bool reverse = false;
   FeatureMapKind featureMap = FeatureMapKind::Identity;
-  /// Null: the output is not divided by anything.
+  /// If null, the output has no denominator.
   NormalizeAttr normalize;
   Scale scale = {};
-  /// S and, where they are carried, z and the running maximum.
+  /// S, and z and the running maximum where they are carried.
   SmallVector<Value, 3> state;
 };
 
@@ -55,7 +55,7 @@ public:
   FamilyTerm term(StringRef name) const {
     return {operand(name), dimsOf(name)};
   }
-  /// The value of an option, given or default.
+  /// The value of an option, or its default.
   std::optional<double> number(StringRef option) const;
   bool flag(StringRef option) const { return number(option).value_or(0) != 0; }
   std::string word(StringRef option) const;
@@ -71,9 +71,9 @@ public:
   /// Names a dimension that no operand has.
   void setExtent(StringRef dim, OpFoldResult size) { extents[dim] = size; }
   std::optional<int64_t> staticExtent(StringRef dim) const;
-  /// How often one of `few` serves among `many`.
+  /// How many of `many` share one of `few`.
   int64_t ratio(StringRef many, StringRef few);
-  /// Remembers an error, for the caller of the builder to see.
+  /// Records an error for the caller of the builder.
   LogicalResult fail(const Twine &message);
   StringRef error() const { return message; }
 
@@ -82,9 +82,10 @@ public:
   using Function =
       llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
 
-  /// An element of the result for every index in `dims`, from those of the
-  /// terms at the same indices. A head of a term that has fewer serves several
-  /// in turn. The function computes in the accumulation type.
+  /// The elementwise function over `dims`: an element of the result for every
+  /// index, from those of the terms at the same indices. A head of a term with
+  /// fewer heads serves several in turn. The function computes in the
+  /// accumulation type.
   Value map(StringRef dims, ArrayRef<FamilyTerm> terms, Type type,
             Function function);
   using Functions = llvm::function_ref<SmallVector<Value>(
@@ -109,7 +110,7 @@ public:
 
   //===--- Recurrences ----------------------------------------------------===//
 
-  /// The initial state: what was given, or zeros.
+  /// The initial state that was given, or zeros.
   SmallVector<Value, 3> initialState();
   /// A scan whose output has these dimensions; returns the output, then the
   /// state.

@@ -38,9 +38,9 @@ llvm::SmallVector<llvm::StringRef, 4> splitDims(llvm::StringRef dims);
 
 /// One alternative of a layout; the names point into its text.
 struct LayoutNames {
-  /// As users write it, "H*K" undivided.
+  /// The user's spelling, "H*K" undivided.
   llvm::SmallVector<llvm::StringRef, 4> user;
-  /// As ops take it; "1" for an extent of 1.
+  /// The order that ops take; "1" for an extent of 1.
   llvm::SmallVector<llvm::StringRef, 4> logical;
 };
 
@@ -56,13 +56,13 @@ struct SizeRule {
   enum Kind : uint8_t { Max, Times, Quotient, Constant, Features };
   Kind kind = Constant;
   llvm::StringRef result, left, right;
-  /// Of Times, Quotient and Constant.
+  /// For Times, Quotient and Constant.
   int64_t factor = 1;
-  /// Of Features: constant, linear, quadratic.
+  /// For Features: constant, linear, quadratic.
   std::array<int64_t, 3> coefficients = {};
 };
 
-/// Nothing if the text is not a rule.
+/// Returns nothing if the text is not a rule.
 std::optional<SizeRule> parseSizeRule(llvm::StringRef text);
 
 } // namespace mlir::linattn

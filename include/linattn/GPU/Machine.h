@@ -22,8 +22,8 @@ struct GPUMachine {
   double warpgroupRate = 0; ///< Of `wgmma`; 0: the chip's code has none.
 };
 
-/// The GPU that code for `chip` is chosen for: a chip that is not in the table
-/// counts as the nearest before it, but for its shared memory.
+/// The GPU that code for `chip` is optimised for. A chip that is not in the
+/// table counts as the nearest before it, except for its shared memory.
 GPUMachine describeGPU(llvm::StringRef chip);
 
 } // namespace mlir::linattn

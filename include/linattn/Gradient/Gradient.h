@@ -15,19 +15,19 @@
 
 namespace mlir::linattn {
 
-/// The cotangents of values while a program is walked backwards. A value
-/// without one has the cotangent zero.
 /// How gradients of recurrences may run as loops over chunks.
 struct ChunkLoops {
-  int64_t tokens = 0; ///< Of a chunk; 0 for no such loops.
+  int64_t tokens = 0; ///< Tokens of a chunk; 0 for no such loops.
   int64_t vectorBits = 512;
 };
 
+/// The cotangents of values while a program is walked backwards. A value
+/// without one has the cotangent zero.
 class Cotangents {
 public:
   ChunkLoops chunks;
 
-  /// Declares that `value` depends on what is differentiated.
+  /// Declares that `value` depends on an operand of the gradient.
   void activate(Value value) { active.insert(value); }
   bool isActive(Value value) const { return active.contains(value); }
 
@@ -35,11 +35,11 @@ public:
   /// order of the ops. Operands of nested ops count as well.
   void activateThrough(ArrayRef<Operation *> ops);
 
-  /// The sum of what was added, null for zero.
+  /// The sum of the cotangents, null for zero.
   Value get(Value value) const { return values.lookup(value); }
 
-  /// Adds `cotangent` to that of `value`, in the order of the calls. Nothing
-  /// happens if the value is not active or the cotangent is null.
+  /// Adds `cotangent` to that of `value`, in the order of the calls. Does
+  /// nothing if the value is not active or the cotangent is null.
   void add(OpBuilder &b, Value value, Value cotangent);
 
 private:
@@ -52,9 +52,9 @@ private:
 LogicalResult differentiate(OpBuilder &b, ArrayRef<Operation *> ops,
                             Cotangents &cotangents);
 
-/// Adds the gradient of `op` by way of other ops that compute the same: builds
-/// them with `rewrite`, which returns one value (or null) for each result, and
-/// differentiates what was built.
+/// Adds the gradient of `op` by way of other ops that compute the same.
+/// `rewrite` builds them and returns one value (or null) for each result; these
+/// ops are then differentiated.
 LogicalResult differentiateThrough(
     OpBuilder &b, Operation *op, Cotangents &cotangents,
     function_ref<FailureOr<SmallVector<Value>>(OpBuilder &)> rewrite);

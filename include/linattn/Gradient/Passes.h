@@ -22,14 +22,14 @@ namespace mlir::linattn {
 
 /// The suffix of a vector-Jacobian product's name.
 inline constexpr llvm::StringLiteral kVjpSuffix = "_vjp";
-/// On a function: differentiate it, for the operands that the array lists.
+/// On a function: differentiate it for the listed operands.
 inline constexpr llvm::StringLiteral kDifferentiateAttrName =
     "linattn.differentiate";
-/// On a function: its product takes its results behind its operands, and need
-/// not compute them again.
+/// On a function: its vector-Jacobian product takes the function's results as
+/// arguments behind the operands, instead of recomputing them.
 inline constexpr llvm::StringLiteral kKeepResultsAttrName =
     "linattn.keep_results";
-/// On a function: it is such a product.
+/// On a function: it is a vector-Jacobian product.
 inline constexpr llvm::StringLiteral kGradientAttrName = "linattn.gradient";
 
 #define GEN_PASS_DECL

@@ -21,9 +21,9 @@
 
 namespace linattn {
 
-/// Fields of a tensor map. Those of one dimension have its number; dimension 0
-/// is the innermost, whose stride is its element, so that stride i is that of
-/// dimension i + 1, in bytes.
+/// Fields of a tensor map. A field of one dimension has the dimension's number.
+/// Dimension 0 is the innermost, with elements as its stride; stride i is that
+/// of dimension i + 1, in bytes.
 enum class TensorMapField : unsigned {
   Address, ///< Of element 0.
   Rank,    ///< Less one.
@@ -57,12 +57,12 @@ struct TensorMapReplace {
   }
 
   std::string getAssembly() const;
-  /// The replacement that this assembly encodes, if it is one.
+  /// The replacement that this assembly encodes, if any.
   static std::optional<TensorMapReplace> parse(llvm::StringRef assembly);
 };
 
-/// A warp copies a map from shared to global memory, where copies find it. Its
-/// operands are the global address and the shared one, in 32 bits.
+/// A warp copies a map from shared to global memory, from where copies read it.
+/// Its operands are the global address and the shared one, in 32 bits.
 llvm::StringRef getTensorMapPublish();
 
 namespace tensor_map {

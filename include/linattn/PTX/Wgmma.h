@@ -35,12 +35,12 @@ struct WgmmaForm {
   unsigned wordsOfA() const { return registersA ? 4 : 1; }
 
   std::string getAssembly() const;
-  /// The form with this very assembly.
+  /// The form with exactly this assembly.
   static std::optional<WgmmaForm> parse(llvm::StringRef assembly);
 };
 
-/// Waits for all groups but the last `pending`. Sums go through it, so
-/// that nothing that uses them moves before it.
+/// Waits for all groups but the last `pending`. Sums pass through it, so that
+/// no use of them moves before it.
 std::string getWgmmaWait(unsigned pending);
 std::optional<unsigned> parseWgmmaWait(llvm::StringRef assembly);
 

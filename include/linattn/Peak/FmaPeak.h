@@ -13,11 +13,10 @@
 
 namespace linattn {
 
-/// Measures how many GFLOP/s of f32 fused multiply-adds (two operations each)
-/// `threads` threads of this machine do together, in independent chains on the
-/// widest vector registers it has; of those with at most `vectorBits`, where
-/// code is made for narrower ones. Takes some tens of milliseconds. Clocks
-/// vary: measure next to what is compared with it.
+/// Measures the GFLOP/s of f32 fused multiply-adds (two operations each) that
+/// `threads` threads reach together, in independent chains on the widest vector
+/// registers of at most `vectorBits`. Takes some tens of milliseconds. Clocks
+/// vary: measure next to the code that is compared with it.
 double measureFmaGflops(int threads = 1, int64_t vectorBits = 512);
 
 /// The instructions measured: "avx512", "avx2" or "generic".

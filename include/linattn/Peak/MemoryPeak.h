@@ -13,16 +13,16 @@
 
 namespace linattn {
 
-/// How memory is passed over.
+/// The access pattern of a pass.
 enum class MemoryPass {
-  /// From one half of the footprint to the other: what streaming reaches.
+  /// From one half of the footprint to the other, as in streaming.
   Copy,
-  /// x ← 0.5 x + 1 in place: what a decoding step does to its state.
+  /// x ← 0.5 x + 1 in place, as in a decoding step's update of its state.
   Update,
 };
 
-/// Which of several passes counts: the best is what the machine can do, the
-/// median what it does beside its neighbours.
+/// The statistic over several passes: the best is the machine's limit, the
+/// median the usual rate beside other work.
 enum class PassTime { Best, Median };
 
 /// Measures the GB/s (bytes read plus bytes written, 10⁹ each) at which

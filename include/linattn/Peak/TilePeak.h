@@ -11,9 +11,9 @@
 
 namespace linattn {
 
-/// Measures how many GFLOP/s of bf16 products with f32 sums one thread does in
-/// the tiles of AMX, with operands in registers; 0 where there are none. The
-/// process must have been given them (`linattn_request_amx`).
+/// Measures the GFLOP/s of bf16 products with f32 sums that one thread reaches
+/// in the tiles of AMX, with operands in registers; 0 on machines without them.
+/// The process must have permission (`linattn_request_amx`).
 double measureTileGflops();
 
 } // namespace linattn

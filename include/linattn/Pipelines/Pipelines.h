@@ -111,7 +111,7 @@ struct ReferencePipelineOptions
     : EntryPipelineOptions,
       PassPipelineOptions<ReferencePipelineOptions> {};
 
-/// On tensors: every attention in the form it will run in, its schedule chosen.
+/// On tensors: gives every attention its final form, and chooses its schedule.
 void buildOptimizationPipeline(OpPassManager &pm,
                                const CPUPipelineOptions &options);
 
@@ -119,8 +119,8 @@ void buildOptimizationPipeline(OpPassManager &pm,
 /// from tensors to the LLVM dialect.
 void buildCPUPipeline(OpPassManager &pm, const CPUPipelineOptions &options);
 
-/// The first half of either pipeline: to loops, vectors and linalg on memrefs.
-/// `buildLowerToLLVMPipeline` is the second.
+/// The first half of both CPU pipelines: to loops, vectors and linalg on
+/// memrefs. `buildLowerToLLVMPipeline` is the second.
 void buildCPULoopsPipeline(OpPassManager &pm,
                            const CPUPipelineOptions &options);
 void buildReferenceLoopsPipeline(OpPassManager &pm,
@@ -141,12 +141,12 @@ struct LinalgPipelineOptions : EntryPipelineOptions,
 };
 
 /// `linattn-lower-through-linalg-pipeline`: every recurrence as linalg ops on
-/// tensors, bufferized, lowered to scalar loops; from tensors to the LLVM
-/// dialect. In linear time, and not for its speed.
+/// tensors, bufferized and lowered to scalar loops; from tensors to the LLVM
+/// dialect. It takes linear time; its code is not tuned.
 void buildLinalgPipeline(OpPassManager &pm,
                          const LinalgPipelineOptions &options);
 
-/// The first half of it: on tensors, to linalg alone.
+/// The first half of that pipeline: on tensors, to linalg alone.
 void addLinalgConversion(OpPassManager &functions,
                          const LinalgPipelineOptions &options);
 
@@ -203,7 +203,7 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
     bandwidth = hints.bandwidth;
   }
   InnermostStride innermost = InnermostStride::Tokens;
-  /// Buffers are in host memory, where their elements can be looked at.
+  /// Buffers are in host memory, so that checks may read their elements.
   bool onHost = false;
 };
 
@@ -218,19 +218,20 @@ void buildNVVMPipeline(OpPassManager &pm, const GPUPipelineOptions &options);
 void buildEmulatedPipeline(OpPassManager &pm,
                            const GPUPipelineOptions &options);
 
-/// In front of any of them: the vector-Jacobian product of a function with
-/// respect to the operands listed (all of a float type if none is), its dead
-/// code dropped. The function itself becomes private.
+/// Runs before any of these pipelines: replaces a function by its
+/// vector-Jacobian product with respect to the listed operands (all of a float
+/// type if the list is empty), without dead code. The function itself becomes
+/// private.
 void buildDifferentiatePipeline(OpPassManager &pm, StringRef function,
                                 ArrayRef<int64_t> operands,
                                 ChunkLoops chunks = {});
 
-/// The start of every pipeline: operators of other frameworks become ours,
-/// calls are inlined, sizes checked, and decays under `checkDecays`.
+/// The start of every pipeline: raises operators of other frameworks, inlines
+/// calls, checks sizes, and decays under `checkDecays`.
 void addImportsAndShapeChecks(OpPassManager &pm, bool checkDecays,
                               bool checkIndices = true);
 
-/// From what is meant to what is computed: attention in one of its forms.
+/// Rewrites attention into one of its forms.
 void addRewrites(OpPassManager &functions, const CPUPipelineOptions &options);
 
 /// Registers the pipelines above.

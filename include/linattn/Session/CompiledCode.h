@@ -18,7 +18,7 @@
 
 namespace linattn::detail {
 
-/// One variant of a kernel, as it is cached and as a child process sends it.
+/// One variant of a kernel, as the cache and a child process hold it.
 struct CompiledCode {
   Signature signature;
   /// The messages of the checks in the shape function, with `{0}`, `{1}` for
@@ -32,7 +32,7 @@ struct CompiledCode {
 /// code. The manifest holds `key`, what the code was made of.
 std::string serialize(const CompiledCode &code, llvm::StringRef key = "");
 
-/// Nothing unless the bytes are intact and were made of `key`.
+/// Returns nothing unless the bytes are intact and have this `key`.
 std::optional<CompiledCode> deserialize(llvm::StringRef bytes,
                                         llvm::StringRef key = "");
 

@@ -25,9 +25,9 @@
 
 namespace linattn::detail {
 
-/// Holds off children while MLIR works in this process: a child inherits locks
-/// as they are, and nothing in it would ever release one that another thread
-/// holds.
+/// Prevents forks while MLIR works in this process. A child inherits the state
+/// of locks, and no thread of the child would release a lock that another
+/// thread holds.
 class CompilationLock {
 public:
   CompilationLock();
@@ -37,8 +37,8 @@ public:
 
 /// Runs `work` in a child process and returns its result or its error. A child
 /// that crashes, or computes for longer than the limit, is an error at the line
-/// and column of `text` where the parser stood; `fileName` is what messages
-/// call the text.
+/// and column of `text` where the parser stood. `fileName` is the text's name
+/// in messages.
 ///
 /// The limit is LINATTN_COMPILE_SECONDS of CPU time, 120 by default.
 llvm::Expected<std::string>

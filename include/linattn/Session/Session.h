@@ -33,13 +33,13 @@ namespace linattn::detail {
 using mlir::linattn::EntryLayout;
 using mlir::linattn::InnermostStride;
 
-/// Snapshots of the module, by stage.
+/// A snapshot of the module.
 struct Stage {
   std::string name;
   std::string ir;
 };
 
-/// CompilerOptions::differentiate.
+/// See CompilerOptions::differentiate.
 using Operands = std::optional<std::vector<int64_t>>;
 
 /// Owns the context and the module of one compilation. Diagnostics become the
@@ -50,10 +50,10 @@ public:
   ~Session();
 
   /// Parses and verifies `text`, selects the entry function (the only public
-  /// one if `entry` is empty) and drops what it does not need. Unless it is
+  /// one if `entry` is empty) and drops unused functions. Unless it is
   /// `trusted`, text with foreign code is an error. With `differentiated`, the
-  /// vector-Jacobian product takes the place of the entry; `options`, if given,
-  /// are those that it will be lowered with.
+  /// vector-Jacobian product replaces the entry; `options`, if given, are those
+  /// of its lowering.
   llvm::Expected<Signature> parse(llvm::StringRef text, llvm::StringRef entry,
                                   llvm::StringRef fileName,
                                   bool trusted = false,
@@ -76,7 +76,7 @@ public:
   /// The messages of the checks that the lowered module makes of arguments.
   std::vector<std::string> takeChecks(const Signature &signature);
 
-  /// Notes which results may be given the buffers of which arguments.
+  /// Records which results may share the buffers of which arguments.
   void takeInPlace(Signature &signature);
 
   mlir::ModuleOp getModule() { return *module; }
@@ -91,7 +91,7 @@ private:
                           llvm::SourceMgr &sources,
                           mlir::AsmParserState *state = nullptr);
 
-  /// First, since the context already takes locks.
+  /// The first member, since the context takes locks already.
   CompilationLock lock;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;

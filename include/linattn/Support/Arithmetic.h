@@ -12,10 +12,11 @@
 namespace linattn {
 
 /// How exactly floats are computed. Strict: every operation as the passes wrote
-/// it, in their order. Fast: on a CPU operations may be fused and reassociated,
-/// quotients become products with reciprocals; NaN and infinities keep their
-/// meaning. On a GPU products of f32 matrices take 16 bits of every number,
-/// sums stay in f32. With either, results do not depend on threads or batch.
+/// it, in their order. Fast: on a CPU, operations may be fused and
+/// reassociated, and quotients become products with reciprocals; NaN and
+/// infinities keep their meaning. On a GPU, products of f32 matrices take 16
+/// bits of every number, with sums in f32. In either mode, results do not
+/// depend on threads or batch.
 enum class Math { Strict, Fast };
 
 } // namespace linattn

@@ -25,11 +25,11 @@ struct BundleHeader {
   char magic[8];
   uint32_t version;
   uint32_t reserved;
-  /// Of the whole file, header included.
+  /// Bytes of the whole file, header included.
   uint64_t fileSize;
   /// The manifest follows the header, the blobs the manifest.
   uint64_t manifestSize;
-  /// Of all other bytes of the file.
+  /// The checksum of all other bytes of the file.
   uint64_t checksum;
 };
 static_assert(sizeof(BundleHeader) == 40, "a header without padding");
@@ -45,13 +45,13 @@ inline uint64_t alignBlob(uint64_t offset) {
   return (offset + kBundleAlignment - 1) / kBundleAlignment * kBundleAlignment;
 }
 
-/// Where the first blob is; their offsets are counted from here.
+/// The offset of the first blob, from which the blobs' offsets count.
 inline uint64_t getBlobStart(uint64_t manifestSize) {
   return alignBlob(sizeof(BundleHeader) + manifestSize);
 }
 
 /// FNV-1a of a file without the checksum itself. Every step is a bijection of
-/// the sum so far: one changed byte never goes unnoticed.
+/// the sum so far, so that a single changed byte is always detected.
 inline uint64_t getBundleChecksum(const char *file, size_t size) {
   uint64_t sum = 0xcbf29ce484222325ull;
   for (size_t i = 0; i < size; ++i) {

@@ -88,7 +88,7 @@ constexpr bool isFloat(DType dtype) {
          dtype == DType::F64;
 }
 
-/// The inverse of `getName`; nothing when no element type has that name.
+/// The inverse of `getName`; nothing for an unknown name.
 constexpr std::optional<DType> parseDType(std::string_view name) {
   for (DType dtype :
        {DType::F16, DType::BF16, DType::F32, DType::F64, DType::I1, DType::I8,

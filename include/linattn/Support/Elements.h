@@ -23,8 +23,8 @@ namespace linattn {
 /// The element at `data[index]`. 64-bit integers beyond 2^53 are rounded.
 double loadElement(DType dtype, const void *data, int64_t index);
 
-/// Stores `value`, rounded to nearest even; integers are truncated, i1 is
-/// whether the value differs from zero.
+/// Stores `value`, rounded to nearest even. Integers are truncated; i1 is true
+/// for values other than zero.
 void storeElement(DType dtype, void *data, int64_t index, double value);
 
 /// The bits of f16 and bf16 numbers.
@@ -37,15 +37,15 @@ uint16_t toBFloat16Bits(double value);
 struct Difference {
   double maxAbsolute = 0;
   double maxRelative = 0;
-  /// Where it is largest, in row-major order.
+  /// The index of the largest difference, in row-major order.
   int64_t index = 0;
-  /// Both hold the same infinities and NaNs, if any.
+  /// Both have the same infinities and NaNs, if any.
   bool sameSpecials = true;
 };
 Difference compareElements(DType dtype, const void *actual,
                            const void *expected, int64_t count);
 
-/// The bound of the CPU path's error against the reference, by result type.
+/// The bound on the CPU path's error against the reference, by result type.
 double getTolerance(DType dtype);
 
 /// Standard normal numbers, the same on every platform: std::mt19937_64 and the

@@ -14,8 +14,8 @@
 
 namespace linattn {
 
-/// The call was ended before it was done: its outputs, and what it updates in
-/// place, have unspecified contents. A later call is not concerned.
+/// The call ended before it was done. Its outputs, and the arguments that it
+/// updates in place, have unspecified contents. Later calls are not affected.
 class InterruptedError : public llvm::ErrorInfo<InterruptedError> {
 public:
   static char ID;

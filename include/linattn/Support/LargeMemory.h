@@ -15,18 +15,18 @@
 
 namespace linattn {
 
-/// At least `bytes` bytes that begin with a cache line, for `freeLarge` or
-/// `std::free`; null if there are none. From 2 MiB on they begin with a huge
-/// page, and such pages are requested: a state that every token
-/// passes over then lies in one piece, which the second cache holds better than
-/// pages from anywhere.
+/// At least `bytes` bytes, aligned to a cache line, to be freed by `freeLarge`
+/// or `std::free`; null if memory runs out. From 2 MiB on, allocations are
+/// aligned to a huge page and request such pages: a state that every token
+/// passes over is then physically contiguous, which the second cache holds
+/// better than scattered pages.
 void *allocateLarge(size_t bytes);
 
-/// Gives back what `allocateLarge` gave for so many bytes; any thread may. From
-/// 2 MiB on is kept for the next request of its size: a system clears
-/// the pages of new memory, which costs as much as a tenth of computing what
-/// they are for. All that stays is at most `mostLargeMemoryKept`, the last that
-/// was given back, and the system may take its pages where it runs short.
+/// Frees memory of `allocateLarge` with the same `bytes`, from any thread.
+/// Blocks of 2 MiB or more are kept for the next request of their size, because
+/// the system clears the pages of new memory, at up to a tenth of the cost of
+/// the computation on them. At most `mostLargeMemoryKept` bytes are kept, the
+/// most recently freed, and the system may reclaim their pages under pressure.
 void freeLarge(void *memory, size_t bytes);
 
 constexpr size_t mostLargeMemoryKept = size_t(128) << 20;
@@ -34,8 +34,8 @@ constexpr size_t mostLargeMemoryKept = size_t(128) << 20;
 /// Bytes that `freeLarge` keeps.
 size_t getLargeMemoryKept();
 
-/// Whether so many bytes can be had at once, now, and all be written to. For
-/// what is not prepared to get none.
+/// Whether that many bytes can be allocated and written now. For callers that
+/// cannot handle a failed allocation.
 bool canAllocate(size_t bytes);
 
 /// Bytes of `allocateLarge`, with an owner.
@@ -54,7 +54,7 @@ public:
   }
   ~LargeBytes() { freeLarge(memory, bytes); }
 
-  /// None where there are none.
+  /// Returns nothing if memory runs out.
   static std::optional<LargeBytes> allocate(size_t bytes) {
     LargeBytes result;
     result.memory = allocateLarge(bytes);

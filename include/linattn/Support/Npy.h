@@ -27,8 +27,8 @@ struct NpyArray {
   std::vector<char> data;
 };
 
-/// Reads versions 1 to 3 of the format, little-endian. Errors tell file and
-/// byte offset.
+/// Reads versions 1 to 3 of the format, little-endian. Errors name the file and
+/// the byte offset.
 llvm::Expected<NpyArray> readNpy(llvm::StringRef path);
 llvm::Expected<NpyArray> parseNpy(llvm::StringRef bytes, llvm::StringRef name);
 

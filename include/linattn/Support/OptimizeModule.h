@@ -13,9 +13,9 @@
 
 namespace linattn {
 
-/// Runs `pipeline`, in the syntax of opt's -passes, on `module`, for the
-/// instructions and costs of `machine`. Fails if the pipeline does not parse;
-/// the module is then as it was.
+/// Runs `pipeline`, in the syntax of opt's -passes, on `module`, with the
+/// instructions and costs of `machine`. Fails, without changing the module, if
+/// the pipeline does not parse.
 llvm::Error optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
                            llvm::StringRef pipeline,
                            const llvm::PipelineTuningOptions &tuning = {});

@@ -14,7 +14,7 @@
 
 namespace linattn {
 
-/// The arguments are right, but memory is missing: a later call may succeed.
+/// The arguments are right, but memory is missing. A later call may succeed.
 class OutOfMemoryError : public llvm::ErrorInfo<OutOfMemoryError> {
 public:
   static char ID;

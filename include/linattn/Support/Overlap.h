@@ -22,7 +22,7 @@
 
 namespace linattn {
 
-/// `data` is where the element with index zero in every dimension is.
+/// `data` is the address of the element with index zero in every dimension.
 struct StridedMemory {
   const void *data;
   int64_t elementBytes;
@@ -34,7 +34,8 @@ struct StridedMemory {
   bool isEmpty() const { return std::count(shape, shape + rank, 0) > 0; }
 };
 
-/// From the first byte of some memory to past its last; empty without elements.
+/// The addresses from the first byte of some memory to past its last; empty
+/// without elements.
 struct ByteRange {
   explicit ByteRange(const StridedMemory &memory) {
     int64_t last = 0, first = 0;
@@ -55,13 +56,13 @@ struct ByteRange {
 
 namespace detail {
 
-/// The steps of some memory and how often each is taken, smallest first.
+/// The steps of some memory and the number of times each is taken, smallest
+/// first.
 class SortedSteps {
 public:
   static constexpr int64_t kMaxRank = 64;
 
-  /// Strides that have nothing to step to are left out. Strides of 0 are kept
-  /// if `zeros` says so.
+  /// Omits strides of extents 0 and 1, and strides of 0 unless `zeros`.
   SortedSteps(const StridedMemory &memory, int64_t unit, bool zeros) {
     for (int64_t i = 0; i < memory.rank; ++i)
       if (memory.shape[i] > 1 && (zeros || memory.strides[i] != 0))
@@ -97,8 +98,8 @@ struct Footprint {
 
 } // namespace detail
 
-/// Whether the two may share a byte. Exact for slices of one buffer side by
-/// side, as packed queries, keys and values are; else errs on the safe side.
+/// Whether the two may share a byte. Exact for adjacent slices of one buffer,
+/// such as packed queries, keys and values; otherwise conservative.
 inline bool mayOverlap(const StridedMemory &a, const StridedMemory &b) {
   if (a.isEmpty() || b.isEmpty() || !ByteRange(a).meets(ByteRange(b)))
     return false;

@@ -32,7 +32,7 @@ inline int64_t multiplySaturating(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kMostBytes : product;
 }
 
-/// The product with the bits that fit, where overflow is found elsewhere.
+/// The low 64 bits of the product, where overflow is checked elsewhere.
 inline int64_t multiplyWrapping(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) *
                               static_cast<uint64_t>(b));
@@ -47,8 +47,8 @@ struct Range {
   T *end() const { return last; }
 };
 
-/// The number of elements, or `kMostBytes` where it is larger. Extents must not
-/// be negative.
+/// The number of elements, saturating at `kMostBytes`. Extents must not be
+/// negative.
 template <typename Shape>
 int64_t countElements(const Shape &shape) {
   int64_t count = 1;
@@ -60,7 +60,7 @@ int64_t countElements(const Shape &shape) {
   return isEmpty ? 0 : count;
 }
 
-/// The bytes of a contiguous array; none where they are more than `kMostBytes`.
+/// The bytes of a contiguous array; none where they exceed `kMostBytes`.
 /// Extents of 0 count as 1 there, so that strides and parts of the product fit
 /// as well.
 template <typename Shape>
@@ -76,7 +76,7 @@ std::optional<int64_t> getByteCount(int64_t elementBytes, const Shape &shape) {
 }
 
 /// Whether the distance of any two elements of a strided array, and the end of
-/// the last one, are numbers of bytes.
+/// the last one, can be counted in bytes.
 template <typename Shape, typename Strides>
 bool hasByteExtent(int64_t elementBytes, const Shape &shape,
                    const Strides &strides) {
@@ -95,9 +95,9 @@ bool hasByteExtent(int64_t elementBytes, const Shape &shape,
   return true;
 }
 
-/// Whether a strided array has no more elements, and reaches no farther, than
-/// addresses tell. Every call asks this of every operand, so what is far from
-/// the limits, as nearly all is, needs no product.
+/// Whether the number of elements of a strided array and the distance between
+/// any two of them can be addressed. Every call checks every operand, so arrays
+/// far below the limits, nearly all of them, take no product.
 template <typename Shape, typename Strides>
 bool fitsAddresses(int64_t elementBytes, const Shape &shape,
                    const Strides &strides) {
@@ -130,8 +130,8 @@ inline std::string describeTooLarge(int64_t elementBytes,
          (elementBytes == 1 ? " byte" : " bytes");
 }
 
-/// Of compiled code that wanted so many bytes, all ones for more than 64 bits
-/// tell.
+/// The message for compiled code that could not allocate this number of bytes.
+/// All ones stand for more than 64 bits.
 inline std::string describeMissingMemory(uint64_t bytes) {
   return "expected memory for a workspace of " +
          (bytes == std::numeric_limits<uint64_t>::max()

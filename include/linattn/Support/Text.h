@@ -15,9 +15,9 @@
 namespace linattn {
 
 /// Reads a file, or the standard input for "-". A parser needs several times
-/// its size in memory; longer text is an error before it is read: a file of a
-/// known size at once, a pipe or a device as soon as it has proved to be that
-/// long.
+/// the text's size in memory, so that longer text is an error before it is
+/// read: at once for a file of known size, and at the limit for a pipe or a
+/// device.
 llvm::Expected<std::string> readText(llvm::StringRef path);
 
 } // namespace linattn

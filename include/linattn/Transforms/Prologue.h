@@ -14,8 +14,8 @@
 
 namespace mlir::linattn {
 
-/// On the ops that make the rows of a scan's operands: its kernel makes these
-/// rows where it packs them, and nothing stores them.
+/// On the ops that compute the rows of a scan's operands: the scan's kernel
+/// computes these rows where it packs them, and no buffer stores them.
 constexpr StringLiteral kPrologueAttrName = "linattn.prologue";
 
 /// The only linalg.generic that writes an allocation; null if there are none or
@@ -23,11 +23,11 @@ constexpr StringLiteral kPrologueAttrName = "linattn.prologue";
 linalg::GenericOp findWriter(Value memref);
 /// The only fill of an allocation; null if there are none or several.
 linalg::FillOp findFill(Value memref);
-/// The sum that ends a body, out + f(…); null if it ends in something else.
+/// The addition that ends the body of a sum, out + f(…); null for other bodies.
 arith::AddFOp getRowSum(linalg::GenericOp op);
 
-/// The op that makes an operand, or the numbers of its tokens, where a kernel
-/// is to make them; else null.
+/// The op that computes the rows of an operand, or the numbers of its tokens,
+/// if the kernel is to compute them; else null.
 linalg::GenericOp findPrologue(Value memref);
 
 } // namespace mlir::linattn

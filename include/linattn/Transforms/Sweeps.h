@@ -16,9 +16,9 @@ namespace mlir::linattn {
 
 /// The scans of a sweep on tensors, and their results in the order of its own.
 SmallVector<Value> buildSplitSweep(OpBuilder &b, SweepOp op);
-/// Replaces it by these.
+/// Replaces the sweep by these scans.
 void splitSweep(RewriterBase &rewriter, SweepOp op);
-/// All that are on tensors; how many.
+/// Splits all sweeps on tensors; returns their number.
 int64_t splitSweeps(Operation *root);
 
 } // namespace mlir::linattn

@@ -24,16 +24,16 @@ StateValues createInitialState(OpBuilder &b, AttentionOp op);
 /// An empty tensor of the attention's result shape.
 Value createDestination(OpBuilder &b, AttentionOp op);
 
-/// Build the forms of an attention; none replaces it. The first two need linear
-/// weights, the scan a causal attention, the pair one that is not. Without a
-/// destination they create one.
+/// These build the forms of an attention without replacing it. The first two
+/// need linear weights, the scan a causal attention, the pair one that is not.
+/// Without a destination they create one.
 ScanOp rewriteAsScan(RewriterBase &rewriter, AttentionOp op);
 ReadOp rewriteAsStateAndRead(RewriterBase &rewriter, AttentionOp op,
                              Value destination = {});
 /// A causal attention with a prefix: the first tokens read the state of the
 /// whole prefix, the others the scan. Returns the output.
 Value rewritePrefixed(RewriterBase &rewriter, AttentionOp op);
-/// Any attention has this form.
+/// The quadratic form, which any attention has.
 QuadraticOp rewriteAsQuadratic(RewriterBase &rewriter, AttentionOp op,
                                Value destination = {});
 
@@ -43,7 +43,7 @@ LogicalResult verifyVectorTarget(MLIRContext *context, int64_t vectorBits,
 
 void populateCausalToScanPatterns(RewritePatternSet &patterns);
 
-/// (AB)C as A(BC) on chained linalg contractions.
+/// Rewrites (AB)C as A(BC) on chained linalg contractions.
 void populateReassociateChainPatterns(RewritePatternSet &patterns,
                                       ReassociateMode mode);
 
@@ -51,14 +51,15 @@ void populateReassociateChainPatterns(RewritePatternSet &patterns,
 void populateDecomposePatterns(RewritePatternSet &patterns,
                                std::function<bool(Operation *)> filter);
 
-/// Scans, states and reads on tensors as loops over the ops of a chunk, of
-/// `chunkSize` tokens where the schedule does not say how many.
+/// Expands scans, states and reads on tensors into loops over the ops of a
+/// chunk, of `chunkSize` tokens unless the schedule gives a size.
 void populateExpandFormPatterns(RewritePatternSet &patterns, int64_t chunkSize);
 
-/// Scans with snapshots on tensors as loops of scans without; how many.
+/// Expands scans with snapshots on tensors into loops of scans without; returns
+/// their number.
 int64_t expandSnapshots(Operation *root);
 
-/// Attention in the quadratic form.
+/// States attention in the quadratic form.
 void populateToQuadraticPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::linattn

@@ -1,1 +1,1 @@
-"""The compiler itself: modules of the user's own, deadlines, and explanations of its decisions."""
+"""Compilation of user-written modules, deadlines, and explanations of decisions."""

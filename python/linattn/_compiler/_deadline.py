@@ -1,4 +1,4 @@
-"""Calls that end in time."""
+"""Deadlines of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of other libraries, outside of calls that must be fast."""
+"""Arrays of other libraries, for calls where speed does not matter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _dtype_names = {}
 
 
 def dtype_name(array):
-    """"float32" whatever the library; None if the array has no dtype."""
+    """The name of a dtype, such as "float32", in every library; None for an array without one."""
     dtype = getattr(array, "dtype", None)
     try:
         return _dtype_names[dtype]
@@ -35,7 +35,7 @@ def dtype_name(array):
 
 
 def zeros(shape, dtype):
-    """NumPy's zeros in memory that suits vectors and caches."""
+    """Zeros of NumPy, aligned for vectors and caches."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     if size > sys.maxsize:
@@ -44,7 +44,7 @@ def zeros(shape, dtype):
 
 
 def describe_odd(array):
-    """In words, a tensor of PyTorch whose memory is not its elements; None for others."""
+    """Describes a tensor of PyTorch whose memory does not hold its elements; None for others."""
 
     def ask(attribute):
         try:
@@ -104,7 +104,7 @@ def to_numpy(array, name="array"):
 
 
 def library_of(name, array):
-    """The library of an array, whose functions are called alike: NumPy, PyTorch or `jax.numpy`."""
+    """The namespace of an array's library, with common names: NumPy, PyTorch or `jax.numpy`."""
     module = _module(array)
     if module == "torch":
         import torch
@@ -124,7 +124,7 @@ def _module(array):
 
 
 def convert_like(array, like):
-    """A NumPy array as an array of the library of `like`, and where that is."""
+    """Converts a NumPy array to the library and the device of `like`."""
     module = _module(like)
     if module == "torch":
         import torch
@@ -155,7 +155,7 @@ def integers_like(operand, tokens):
 
 
 def cast_like(array, like):
-    """An array in the dtype of another one of its library; as it is where that has none."""
+    """Casts an array to the dtype of another array of its library, if that has one."""
     dtype = getattr(like, "dtype", None)
     if dtype is None or dtype_name(array) == dtype_name(like):
         return array
@@ -163,7 +163,7 @@ def cast_like(array, like):
 
 
 def is_on_device(array):
-    """Whether it is in the memory of a GPU."""
+    """Whether the array is in the memory of a GPU."""
     if isinstance(array, np.ndarray):
         return False
     if hasattr(array, "__dlpack_device__"):
@@ -172,7 +172,7 @@ def is_on_device(array):
 
 
 def to_host(array):
-    """The same elements in the memory of the CPU; waits for a GPU that computes them."""
+    """The same elements in the memory of the CPU. Waits for a GPU that computes them."""
     for name in ("cpu", "get"):  # PyTorch; CuPy
         if is_on_device(array) and hasattr(array, name):
             return to_numpy(getattr(array, name)())
@@ -188,7 +188,7 @@ def copy(array):
 
 
 def assign(target, source):
-    """Writes the elements of one array to another of its library."""
+    """Copies the elements of an array into another one of its library."""
     if hasattr(target, "copy_"):  # PyTorch
         target.copy_(source)
     else:
@@ -221,7 +221,7 @@ def replacing(path):
 
 
 def concatenate(arrays, axis):
-    """Arrays of one library, one after the other."""
+    """Concatenates arrays of one library."""
     first = arrays[0]
     module = _module(first)
     if module == "torch":
@@ -242,7 +242,7 @@ def concatenate(arrays, axis):
 
 
 def load_npz(path):
-    """The arrays in a .npz file; nothing in it is executed."""
+    """The arrays in a .npz file. Nothing in the file is executed."""
     with open(path, "rb") as opened:  # an OSError from here on is the content's
         try:
             file = np.load(opened, allow_pickle=False)

@@ -1,4 +1,4 @@
-"""Checks of the options that are not arrays; each error names its operand."""
+"""Checks of options other than arrays. Each error names its operand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ILLEGAL_FORM = re.compile(r"cannot run in form (\w+): ([^\n]*)")
 
 
 class UnsupportedError(ValueError, NotImplementedError):
-    """A legal combination that the compiler cannot run yet."""
+    """A legal combination that the compiler does not support yet."""
 
 
 def check_flag(name, value):
@@ -65,7 +65,7 @@ def check_choice(name, value, choices):
 
 
 def parse_form(form):
-    """(name, config): the form and the op's attribute for it, None for auto."""
+    """(name, config): the form, and the op's attribute for it or None for auto."""
     if not isinstance(form, str):
         raise TypeError(f"form: expected one of {', '.join(FORMS)}, but got {type(form).__name__}")
     name, colon, size = form.partition(":")
@@ -90,7 +90,7 @@ def check_legal_form(error):
 
 
 def parse_pattern(window, dilation, global_tokens):
-    """The parameters of `#linattn.pattern`, or None where all keys are seen."""
+    """The parameters of `#linattn.pattern`; None if all keys are visible."""
     numbers = {"window": (0 if window is None else window, 0 if window is None else 1),
                "dilation": (dilation, 1), "global_tokens": (global_tokens, 0)}  # fmt: skip
     for name, (number, least) in numbers.items():

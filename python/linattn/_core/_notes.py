@@ -1,4 +1,4 @@
-"""Remarks of functions that run kernels of others, for `linattn.explain`."""
+"""Remarks of functions that run other functions' kernels, for `linattn.explain`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _thread = threading.local()
 
 
 def note(line):
-    """A line of the explanation of the call that this thread explains, if it does."""
+    """Adds a line to the explanation that this thread collects, if any."""
     lines = getattr(_thread, "lines", None)
     if lines is not None and line not in lines:
         lines.append(line)
@@ -19,7 +19,7 @@ def note(line):
 
 @contextlib.contextmanager
 def collect():
-    """The notes of the calls inside, as a list that fills."""
+    """Collects the notes of the calls in the block in a list."""
     outer = getattr(_thread, "lines", None)
     _thread.lines = []
     try:

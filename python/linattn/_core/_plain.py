@@ -1,4 +1,4 @@
-"""Errors of the extension in the user's terms."""
+"""Errors of the extension module in the user's terms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACE = re.compile(r"<\w+>(:\d+:\d+)?: (error|note): ")
 
 
 def plainly(function):
-    """The same function, whose TypeError says what was expected."""
+    """Wraps a function so that its TypeError states the expected type."""
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -42,5 +42,5 @@ def _describe(message):
 
 
 def without_places(error):
-    """The text of an error of the compiler on a module of the package's own."""
+    """The text of a compiler error without the locations in a generated module."""
     return _PLACE.sub("", str(error))

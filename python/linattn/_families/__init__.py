@@ -1,1 +1,1 @@
-"""The named families, made from the compiler's table."""
+"""The named families, generated from the compiler's table."""

@@ -17,7 +17,7 @@ def _is_complex(x):
 
 
 def _split(x):
-    """The real and the imaginary part of an array, as views; (x, None) of real ones."""
+    """The real and the imaginary part of an array as views; (x, None) for a real array."""
     if x is None or not _is_complex(x):
         return x, None
     if hasattr(x, "resolve_conj"):  # of PyTorch, whose views may negate
@@ -26,7 +26,7 @@ def _split(x):
 
 
 def _split_projection(x, tokens, rank):
-    """The same of B or C: real ones may have the two parts in turn along the tokens."""
+    """The same for B or C, whose real arrays may interleave both parts along the tokens."""
     shape = getattr(x, "shape", ())
     if not _is_complex(x) and len(shape) >= rank and shape[-1] == 2 * tokens:
         return x[..., 0::2], x[..., 1::2]
@@ -34,7 +34,7 @@ def _split_projection(x, tokens, rank):
 
 
 def _join(parts):
-    """A complex array, with its gradient."""
+    """Joins two parts to a complex array, with a gradient."""
     real, imaginary = parts
     return real + 1j * imaginary
 

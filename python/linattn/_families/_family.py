@@ -126,7 +126,7 @@ class Family:
     # ------------------------------------------------------------------------
 
     def _clean(self, options):
-        """The options as the table takes them; those at None are left out."""
+        """The options in the table's types. Those that are None are left out."""
         clean = {}
         for name, value in options.items():
             if value is PER_CALL:
@@ -204,13 +204,13 @@ class Family:
 
 @atexit.register
 def _forget_plans():
-    """The collector does not see that plans, in C++, hold functions of this module."""
+    """Clears plans, which hold functions of this module invisibly to the garbage collector."""
     for family in _families.values():
         family.plans.clear()
 
 
 def _with_scale(name, key, options, scale):
-    """The plan of that key of a family, for one scale."""
+    """The plan of a family's key for one scale."""
     family, options = _families[name], {**options, "scale": scale}
     key = (key[0], tuple(options.values()), *key[2:])
     plan = family.plans.get(key)

@@ -23,14 +23,14 @@ families = {}
 
 
 def _parse(signature):
-    """The parameters of a signature as Python writes it."""
+    """Parses the parameters of a signature in Python's syntax."""
     namespace = {}
     exec(f"def function({signature}): pass", namespace)  # noqa: S102
     return inspect.signature(namespace["function"]).parameters
 
 
 def _make_family(name, document, parameters):
-    """The `Family` whose options are of the types of their defaults."""
+    """Makes the `Family`, with options of the types of their defaults."""
     kinds = {"flags": [], "numbers": [], "integers": [], "words": []}
     for option, _ in document["options"]:
         default = parameters[option].default
@@ -48,7 +48,7 @@ def _make_family(name, document, parameters):
 
 
 def _make(name):
-    """The function of a family."""
+    """Makes the function of a family."""
     document = _table.document(name)
     signature = document["signature"]
     parameters = _parse(signature)

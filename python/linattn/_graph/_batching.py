@@ -1,4 +1,4 @@
-"""Calls of a batch: as one call where a sequence more is all that they are."""
+"""Batches of calls: one call with more sequences where possible."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Batch:
         return [result.reshape((self.size, outer, *result.shape[1:])) for result in function(arrays)]
 
     def select(self, index):
-        """The arrays of one element."""
+        """The arrays of one element of the batch."""
         return [x if is_shared else x[index] for x, is_shared in zip(self.arrays, self.shared)]
 
     def _fold(self):

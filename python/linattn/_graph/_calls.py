@@ -17,7 +17,7 @@ _linattn.outlive()
 
 
 class Call(NamedTuple):
-    """A plan and what it is made from."""
+    """A plan and its recipe."""
 
     plan: _linattn.Plan
     recipe: Recipe
@@ -48,7 +48,7 @@ class Call(NamedTuple):
 
 
 def name_of(plan):
-    """The name by which a graph knows a plan."""
+    """The name of a plan in a graph."""
     name = plan.build.name
     if name not in _calls:
         _calls[name] = Call(plan, plan.build, {}, {})
@@ -56,7 +56,7 @@ def name_of(plan):
 
 
 def find(name):
-    """The call of that name; its plan is made anew where another process named it."""
+    """The call of that name. Makes the plan if another process named it."""
     try:
         return _calls[name]
     except KeyError:
@@ -75,5 +75,5 @@ def find(name):
 
 
 def _tuples(value):
-    """Lists as tuples, which JSON does not have."""
+    """Converts lists to tuples, which JSON lacks."""
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

@@ -21,14 +21,14 @@ _SHAPES = 64
 
 
 def check(call, arrays, wanted):
-    """Raises a ValueError for an operand that has no gradient by its nature."""
+    """Raises a ValueError for an operand that cannot have a gradient, such as a mask."""
     for name, array, is_wanted in zip(call.names, arrays, wanted):
         if is_wanted and "float" not in dtype_name(array):
             raise ValueError(f"{name}: expected a floating-point dtype to have a gradient, but got {array.dtype}")
 
 
 def refuse_second(what):
-    """Raises an UnsupportedError for the derivative of a gradient."""
+    """Raises an UnsupportedError for a second derivative."""
     raise UnsupportedError(f"{what}: expected one derivative, but got a second one, which has no kernel")
 
 
@@ -71,10 +71,11 @@ def _derive(call, arrays, wanted, library, on_device):
 
 
 def _find(call, binding, arrays, wanted, on_device):
-    """The kernel for arrays like these, or why there is none."""
+    """The kernel for arrays of these types and shapes, or the reason why there is none."""
     recipe, dtype = call.recipe, _TYPES[dtype_name(arrays[0])]
     extents = {
-        name: extent if _layouts.kind(name) in ("head", "feature") else None for name, extent in binding.extents.items()
+        name: extent if _layouts.kind(name) in ("head", "feature") or name in recipe.fixed else None
+        for name, extent in binding.extents.items()
     }
     types = [
         (alternative, len(layout.logical), _TYPES[dtype_name(array)])
@@ -89,10 +90,10 @@ def _find(call, binding, arrays, wanted, on_device):
 
 
 def _compile(call, on_device, dtype, extents, types, indices):
-    """A kernel, or why there is none."""
+    """Compiles a kernel, or returns the reason why there is none."""
     recipe = call.recipe
-    text = recipe.text(dtype, extents, types)
     target = recipe.resolve(on_device)
+    text = (recipe.device_gradient if target.startswith("nvvm") else recipe.text)(dtype, extents, types)
     try:
         return _linattn.compile(text, "", f"<{recipe.what}>", target, differentiate=list(indices))
     except ValueError as error:

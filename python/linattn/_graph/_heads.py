@@ -1,4 +1,4 @@
-"""Heads that others share, as a head for each of them, and back."""
+"""Repeats shared heads to one head for each user, and reduces them again."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ class Heads:
         self.library = library
 
     def shape(self, layout, shape):
-        """A shape with a head for each."""
+        """A shape with the repeated number of heads."""
         return [self.most if word in self.counts else size for word, size in zip(layout.user, shape)]
 
     def _shared(self, layout):
-        """The dimensions that count too few heads."""
+        """The dimensions of shared heads."""
         return [i for i, word in enumerate(layout.user) if self.counts.get(word, self.most) != self.most]
 
     def _split(self, array, i):
-        """The shape before dimension `i`, how many heads it counts and share each, and the shape after it."""
+        """The shape before dimension `i`, its heads and the users of each, and the shape after it.
+        """
         return array.shape[:i], array.shape[i], self.most // array.shape[i], array.shape[i + 1 :]
 
     def spread(self, layout, array):
-        """The array with each head as often as others share it."""
+        """Repeats each head for all its users."""
         for i in self._shared(layout):
             before, heads, sharing, after = self._split(array, i)
             array = array.reshape((*before, heads, 1, *after))
@@ -44,7 +45,7 @@ class Heads:
         return array
 
     def place(self, layout, array):
-        """The cotangent of a result that has fewer heads: the first of equal ones has it."""
+        """The cotangent of a result with shared heads: the first of the equal heads receives it."""
         for i in self._shared(layout):
             before, heads, sharing, after = self._split(array, i)
             array = array.reshape((*before, heads, 1, *after))
@@ -54,7 +55,7 @@ class Heads:
         return array
 
     def gather(self, layout, gradient):
-        """The sums over the heads that share one."""
+        """Sums over the users of each head."""
         for i in self._shared(layout):
             count = self.counts[layout.user[i]]
             before, after = gradient.shape[:i], gradient.shape[i + 1 :]

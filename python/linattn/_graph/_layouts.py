@@ -33,7 +33,7 @@ class Layout(NamedTuple):
         return [_extent(word, extents) for word in self.user]
 
     def to_logical(self, tensor, extents):
-        """The tensor as the op takes it, a view."""
+        """A view of the tensor in the order of the op."""
         names = []
         for index, word in reversed([*enumerate(self.user)]):
             parts = word.split("*")
@@ -103,7 +103,7 @@ def _names(recipe):
 
 
 def _apply(rules, extents, offsets):
-    """The dimensions that follow from others."""
+    """Applies the rules for dimensions that follow from others."""
     if "B" in extents and not offsets:
         extents["N"] = extents["B"]
     for kind, result, left, right, factor, coefficients in map(_rule, rules):
@@ -164,7 +164,7 @@ def bind(recipe, shapes):
 
 
 def _match(name, role, text, shape, extents, dropped):
-    """The first layout that a shape fits; one head's gate may also come with its head."""
+    """The first layout that fits a shape. The gate of a single head may keep its head dimension."""
     parsed = parse(text)
     modes = [set()] if role in _WHOLE else [dropped] if role == "tokens" else [set(), dropped]
     for gone in modes:
@@ -187,11 +187,11 @@ def result_layouts(recipe, binding):
 
 
 def results(recipe, binding):
-    """Their shapes, (role, shape) each."""
+    """The shapes of the results, each with its role."""
     layouts = result_layouts(recipe, binding)
     return [(role, layout.shape(binding.extents)) for (_, role, _), layout in zip(recipe.results, layouts)]
 
 
 def has_sequences(layout):
-    """Whether an array's first dimension is that of sequences: of tokens, or of states."""
+    """Whether an array's first dimension counts sequences or their states."""
     return layout.user[:1] in (["B"], ["N"])

@@ -58,7 +58,7 @@ def bind(kind, function, args, kwargs):
 
 
 def _axes(layout):
-    """The letters of each dimension as users see it."""
+    """The letters of each of the user's dimensions."""
     return [dim.replace("*", " ").split() for dim in layout.split("->")[0].split()]
 
 
@@ -118,7 +118,7 @@ class Call:
     # ------------------------------------------------------------------------
 
     def time_axis(self, name):
-        """The axis of an operand's tokens and how many of its rows a token has, or None."""
+        """The axis of an operand's tokens, and the number of its rows per token; or None."""
         for axis, letters in enumerate(self._axes[name]):
             if letters[0] in ("T", "Tn"):
                 rows = self.options.get("num_householder", 1) if letters[0] == "Tn" else 1
@@ -126,7 +126,7 @@ class Call:
         return None
 
     def length(self):
-        """The number of tokens; a ValueError where operands differ in it."""
+        """The number of tokens. Raises a ValueError if operands differ in it."""
         lengths = {}
         for name, operand in self.operands.items():
             place = self.time_axis(name)
@@ -195,11 +195,11 @@ class Call:
     # ------------------------------------------------------------------------
 
     def slice(self, name, tokens, panel, panels):
-        """A view of an operand: some of its tokens, and a panel of its heads."""
+        """A view of some tokens of an operand and a panel of its heads."""
         return self.slice_of(self.operands[name], name, tokens, panel, panels)
 
     def slice_of(self, operand, name, tokens, panel, panels):
-        """The same of an array of that operand's shape."""
+        """The same view of another array of that shape."""
         place = self.time_axis(name)
         if place is not None:
             axis, rows = place
@@ -225,18 +225,18 @@ class Call:
         return array
 
     def panel_of(self, name, panel, panels):
-        """A panel of an operand's heads, with all tokens."""
+        """A panel of an operand's heads with all tokens."""
         return self._panel_of(self.operands[name], self._axes[name], panel, panels)
 
     def owns(self, name, panels):
-        """Whether every panel of some tokens has elements of an operand that no other has."""
+        """Whether no two panels of the tokens share elements of an operand."""
         if self.time_axis(name) is None:
             return False
         sizes = zip(self.operands[name].shape, self._axes[name])
         return panels == 1 or any(size >= panels for size, letters in sizes if letters[0] in _members(self.panel))
 
     def panel_axis(self, axes):
-        """The axis of a result that falls into panels."""
+        """The axis of a result along which panels divide it."""
         return next(axis for axis, letters in enumerate(axes) if letters[0] in _members(self.panel))
 
     def run(self, operands, state, offsets, out=None):
@@ -263,7 +263,7 @@ class Call:
             return self.run(operands, state, offsets)[1]
 
     def wrap(self, parts):
-        """The final state as the function would return it."""
+        """The final state in the function's own form."""
         if self.function is scan:
             layout = self.options.get("state_layout")
             return State(*parts, layout=layout) if layout else State(*parts)
@@ -273,7 +273,7 @@ class Call:
 
 
 def _members(panel):
-    """The letters of dimensions that are cut with that one."""
+    """The letters of dimensions that panels divide together with this one."""
     return {"H": ("H", "Hq", "Hk", "Hv", "Ho", "G"), "V": ("V",), "C": ("C", "G")}[panel]
 
 
@@ -286,7 +286,7 @@ def _parts(state):
 
 
 def _match(name, operand, layout):
-    """The letters of the dimensions, by the layout of the operand's rank."""
+    """The letters of the dimensions in the layout of the operand's rank."""
     options = [_axes(option) for option in layout.split("|")]
     for axes in options:
         if len(axes) == operand.ndim:

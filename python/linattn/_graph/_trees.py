@@ -1,4 +1,4 @@
-"""Objects of linattn that hold arrays, as trees of them."""
+"""Registers linattn's objects that hold arrays as pytrees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a plan to the primitives."""
+"""Calls of plans by JAX's primitives."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def dispatch(plan, operands, state, out, in_place, num_threads, destination, ref
 
 
 def _as_array(name, array):
-    """Gates and offsets may be NumPy's."""
+    """Converts gates and offsets, which may be NumPy arrays."""
     if isinstance(array, (jax.Array, np.ndarray)):
         return jnp.asarray(array)
     raise TypeError(

@@ -1,4 +1,6 @@
-"""The common parts of the layers of `linattn.jax.nn`: initial parameters, projections, calls with a cache, bases."""
+"""The common parts of `linattn.jax.nn`: initial parameters, projections, cached calls, base
+classes.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ def merge(x):
 
 
 def rotate(x, positions, base):
-    """Rotary embedding of ``[B, T, H, D]``: the halves of a head are the two coordinates."""
+    """Rotary embedding of ``[B, T, H, D]``, whose pairs are the halves of a head."""
     half = x.shape[-1] // 2
     angles = positions[..., None].astype(jnp.float32) * base ** (-jnp.arange(half, dtype=jnp.float32) / half)
     cos, sin = (function(angles)[..., None, :] for function in (jnp.cos, jnp.sin))
@@ -74,7 +76,7 @@ def rotate(x, positions, base):
 
 
 class Calls:
-    """The calls of one `apply`, and the cache that they leave."""
+    """The calls of one `apply`, and the cache that they return."""
 
     def __init__(self, cache, cu_seqlens):
         self.before, self.after, self.cu_seqlens = cache, {}, cu_seqlens
@@ -97,7 +99,9 @@ class Calls:
         return y
 
     def attend(self, q, k, v, window):
-        """Causal softmax attention in a window, behind the keys and values of the cache."""
+        """Causal softmax attention in a window over the keys and values of the cache and the new
+        ones.
+        """
         options = {"causal": True, "weights": "softmax", "window": window}
         if self.before is None:
             return linattn.attention(q, k, v, cu_seqlens=self.cu_seqlens, **options)
@@ -111,7 +115,8 @@ class Calls:
         return linattn.attention(q, k, v, mask=mask, **options)
 
     def positions(self, count):
-        """How many tokens of its sequence come before each of these, ``[T]`` or ``[B, T]``."""
+        """The number of earlier tokens of the sequence, for each of these, ``[T]`` or ``[B, T]``.
+        """
         places, before = jnp.arange(count), None if self.before is None else self.before["position"]
         if self.cu_seqlens is None:
             if before is None:
@@ -171,7 +176,7 @@ class Layer:
         return calls.finish(y)
 
     def make_cache(self, batch, dtype=jnp.float32):
-        """The cache before the first token; `dtype` is that of the tokens."""
+        """The cache before the first token. `dtype` is that of the tokens."""
         if self._sees_all:
             raise ValueError(f"make_cache: expected a causal layer, but got {type(self).__name__}, {_WHY}")
         return {name: jnp.zeros((batch, *shape), kind or dtype) for name, (shape, kind) in self._cached().items()}

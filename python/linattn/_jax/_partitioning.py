@@ -1,4 +1,4 @@
-"""Calls whose sequences are on several devices: each device runs those that it has."""
+"""Calls with sequences on several devices, each of which runs its own sequences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _find_batched(call, shapes, given, wanted):
 
 
 def _rule(ranks, batched):
-    """Dimensions by name: the sequences are "b" everywhere, the others differ."""
+    """The rule's names of dimensions: "b" for sequences in all arrays, unique names for others."""
     words, others = [], []
     for rank, is_batched in zip(ranks, batched):
         names = [f"d{len(others) + i}" for i in range(rank - is_batched)]

@@ -1,4 +1,4 @@
-"""The primitives: shapes, batches, gradients, and the foreign call that XLA makes of them."""
+"""The primitives: shapes, batching, gradients, and their lowering to a foreign call of XLA."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _(*arrays, call, given, wanted, num_threads):
 
 
 def _loop(batch, function):
-    """A call for each element of a batch."""
+    """Makes a call for each element of a batch."""
 
     def body(mine):
         mine = iter(mine)
@@ -103,7 +103,7 @@ def _batch(primitive, arrays, dims, **options):
 
 
 def _lower(function, ctx, *values, **options):
-    """The foreign call, on each device for the sequences that are there."""
+    """Lowers to the foreign call, on each device for its own sequences."""
 
     def call_it(*arrays):
         return list(function(*arrays, **options))
@@ -130,7 +130,7 @@ for _primitive, _function in ((_run_p, _run), (_backward_p, _backward)):
 
 @jax.tree_util.register_static
 class _Wanted(tuple):
-    """Which operands and parts of the state are differentiated."""
+    """The operands and parts of the state to differentiate by."""
 
 
 def run(call, num_threads, arrays):
@@ -142,7 +142,7 @@ def run(call, num_threads, arrays):
 
 
 def find_varying(arrays):
-    """The axes of a mesh along which some of the arrays differ between devices."""
+    """The mesh axes along which some of the arrays differ between devices."""
     axes = set()
     for array in arrays:
         kind = jax.typeof(array)
@@ -151,7 +151,7 @@ def find_varying(arrays):
 
 
 def vary(arrays, axes):
-    """The arrays as ones that may differ along these axes."""
+    """Marks arrays as varying along these axes."""
     if not axes:
         return list(arrays)
     return [jax.lax.pcast(x, tuple(sorted(axes - find_varying([x]))), to="varying") for x in arrays]

@@ -30,14 +30,14 @@ _SIZES = "\n"
 
 
 class _Array(NamedTuple):
-    """An array without elements."""
+    """The shape and dtype of an array."""
 
     dtype: np.dtype
     shape: tuple
 
 
 class _View(NamedTuple):
-    """The layout of a view in memory, with what `Layout.to_logical` calls."""
+    """The strides of a view, with the methods that `Layout.to_logical` calls."""
 
     shape: tuple
     strides: tuple
@@ -53,7 +53,7 @@ class _View(NamedTuple):
         return _View(shape, (*self.strides[:i], self.strides[i] * inner, *self.strides[i:]))
 
     def select(self, i, index):
-        """Of a dimension of extent 1."""
+        """Drops a dimension of extent 1."""
         return _View(self.shape[:i] + self.shape[i + 1 :], self.strides[:i] + self.strides[i + 1 :])
 
     def permute(self, order):
@@ -64,12 +64,12 @@ class _View(NamedTuple):
 
 
 def describe(arrays):
-    """Arrays as names and compiled calls know them: (dtype, shape)."""
+    """The (dtype, shape) of arrays, for names and compiled calls."""
     return [(dtype_name(array), tuple(array.shape)) for array in arrays]
 
 
 def is_sized(arrays):
-    """Whether all sizes are numbers; in an exported function they may be symbols."""
+    """Whether all sizes are numbers. In an exported function they may be symbols."""
     return all(isinstance(size, int) for array in arrays for size in array.shape)
 
 
@@ -94,7 +94,7 @@ def run_program(call, arrays, num_threads):
 
 
 def gradient_program(call, arrays, given, wanted, num_threads):
-    """The same for its gradient, which must have a kernel for arrays like these."""
+    """The program of the call's gradient, which must have a kernel for these arrays."""
     return _find(arrays, "gradient", call, num_threads, list(given), list(wanted))
 
 
@@ -107,7 +107,7 @@ def _find(arrays, *description):
 
 
 def make_program(name):
-    """The program of a name, which XLA can call from now on."""
+    """Makes the program of a name, which XLA can call afterwards."""
     description, _, sizes = name.partition(_SIZES)
     kind, call, num_threads, *options, dtypes = json.loads(description)
     arrays = list(zip(dtypes, json.loads(sizes)))

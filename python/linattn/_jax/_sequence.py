@@ -99,7 +99,7 @@ class SequenceParallel:
 
 
 def _forward(devices, reverse):
-    """From each device to the one that goes on; the first one gets zeros."""
+    """Passes arrays from each device to its successor. The first device receives zeros."""
     pairs = [(device, device + 1) for device in range(devices - 1)]
     return [(b, a) for a, b in pairs] if reverse else pairs
 
@@ -123,13 +123,13 @@ def _run(call, axis_name, panels):
     steps = panels + devices - 1
 
     def spread(parts):
-        """Panels along the first axis, each at the step in which this device works on it."""
+        """Distributes panels along the first axis to the steps in which this device runs them."""
         stacked = jnp.stack(parts)
         places = vary([jnp.zeros((steps, *stacked.shape[1:]), stacked.dtype)], varying)[0]
         return jax.lax.dynamic_update_slice_in_dim(places, stacked, rank, axis=0)
 
     def gather(stacked, axes):
-        """The other way."""
+        """The inverse of `spread`."""
         mine = jax.lax.dynamic_slice_in_dim(stacked, rank, panels, axis=0)
         return jnp.concatenate(list(mine), axis=call.panel_axis(axes)) if panels > 1 else mine[0]
 

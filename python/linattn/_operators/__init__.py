@@ -1,1 +1,1 @@
-"""Operators around a recurrence: short convolutions, norms, and the operators of ONNX."""
+"""Operators around a recurrence: short convolutions, norms, and ONNX operators."""

@@ -85,7 +85,7 @@ def run(
 
 
 def check_writable(state):
-    """Raises where the array is known not to be writable; the rest the call finds out."""
+    """Raises if the array is known to be read-only. The call itself checks the other cases."""
     if isinstance(state, np.ndarray) and not state.flags.writeable:
         raise ValueError("initial_state: expected an array that can be written in place, but got a read-only one")
 

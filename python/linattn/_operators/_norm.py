@@ -90,7 +90,7 @@ def _shape_of(name, array):
 
 
 def _split_groups(groups, shape, x, gate, skip, out, weight, bias, skip_weight):
-    """The arrays with a head for every group, which are views."""
+    """Views of the arrays with a head for every group."""
     if isinstance(groups, (bool, np.bool_)) or not isinstance(groups, (int, np.integer)):
         raise TypeError(f"groups: expected an integer, but got {type(groups).__name__}")
     if len(shape) not in (2, 3):
@@ -149,7 +149,7 @@ makers["output_norm"] = _make_plan
 
 
 def _norm_text(operands, dtype, extents, others, kind, activation, gate_first, offset, eps):
-    """A module of one op; `operands` are those beside x."""
+    """A module with one op. `operands` are those beside x."""
     T, H, D = extents.get("T"), extents.get("H"), extents["D"]
     tokens = _tensor(None, H, T, D, dtype)
     types, lines = {"x": tokens}, []

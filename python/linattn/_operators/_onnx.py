@@ -87,7 +87,7 @@ def onnx_linear_attention(
 
 
 def _signature(operands, options):
-    """All that a kernel depends on."""
+    """The properties of a call that its kernel depends on."""
     query, past_state = operands[0], operands[3]
     return (
         options,
@@ -98,7 +98,7 @@ def _signature(operands, options):
 
 
 def _find_kernel(operands, q_num_heads, kv_num_heads, update_rule, scale, chunk_size):
-    """Checks everything, and compiles what is new."""
+    """Checks all operands, and compiles a new kernel if needed."""
     counts = [_integer("q_num_heads", q_num_heads), _integer("kv_num_heads", kv_num_heads)]
     check_choice("update_rule", update_rule, _RULES)
     if isinstance(scale, (bool, np.bool_)) or not isinstance(scale, (int, float, np.number)):
@@ -110,7 +110,7 @@ def _find_kernel(operands, q_num_heads, kv_num_heads, update_rule, scale, chunk_
 
 
 def _find(key, name, text):
-    """The kernel of a key; `text` makes its module if there is none yet."""
+    """The kernel of a key. `text` makes its module if there is none yet."""
     kernel = _kernels.get(key)
     if kernel is None:
         kernel = _compile(text(), name)
@@ -130,7 +130,7 @@ def _integer(name, value):
 
 
 def _describe(name, array):
-    """The operand, or whatever tells its shape and dtype."""
+    """The shape and dtype of the operand."""
     if array is None and name in _NAMES[3:]:
         return None
     if not (hasattr(array, "shape") and hasattr(array, "dtype")):
@@ -253,7 +253,7 @@ def _describe_any(name, array):
 
 
 def _conv_text(arrays, activation):
-    """The module of one operator: batch and length are left to the call."""
+    """A module with one operator, for any batch and length."""
 
     def sizes_of(name, sizes):
         if name == "input":

@@ -1,4 +1,4 @@
-"""The parts of a state: S, z and m, as callers give them and as plans take them."""
+"""The parts of a state, S, z and m, in the form of callers and of plans."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Parts", "check_inplace", "describe_state", "find_layout", "finish_in
 
 
 class Parts:
-    """The parts of a `State` between two tokens, of which functions take and return them."""
+    """The parts of a `State`, as functions take and return them."""
 
     __slots__ = ("S", "z", "m", "layout")
 
@@ -43,7 +43,7 @@ def shape_of(name, array):
 
 
 def find_layout(state, layout):
-    """The layout that the caller names, or that of a `State`, or "kv"."""
+    """The layout that the caller names, else that of a `State`, else "kv"."""
     own = state.layout if isinstance(state, Parts) else None
     if layout is None:
         return own or "kv"
@@ -90,7 +90,7 @@ def describe_state(state):
 
 
 def name_state(parts, given, name="initial_state"):
-    """The parts of a state, (name, role, layouts), by the names that a caller knows."""
+    """The parts of a state as (name, role, layouts), with the caller's names."""
     names = {
         "State": lambda index, part: f"{name}.{part}",
         "tuple": lambda index, part: f"{name}[{index}]",
@@ -107,7 +107,7 @@ def check_inplace(inplace, given, name="initial_state"):
 
 
 def finish_inplace(state, result):
-    """The output of a call that was to update the parts of a state, which they now are."""
+    """The output of a call that has updated the parts of a state in place."""
     o, *parts = result
     for mine, final in zip(state, parts):
         if final is not mine:

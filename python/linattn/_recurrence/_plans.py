@@ -48,7 +48,7 @@ def split_scale(scale, target):
 
 
 def find(key):
-    """The plan of a key: the name of its maker, and the maker's arguments."""
+    """The plan of a key, which is the name of a maker and its arguments."""
     try:
         return known[key]
     except (KeyError, TypeError):
@@ -61,12 +61,12 @@ def find(key):
 
 
 def _with_scale(key, scale):
-    """The plan of that key, for one scale."""
+    """The plan of that key for one scale."""
     return find(tuple([scale if part is PER_CALL else part for part in key]))
 
 
 def remember_in(plans, most, key, plan):
-    """Where there are too many, the half that was not called for longest goes."""
+    """Remembers a plan, and drops the least recently used half of too many."""
     if len(plans) >= most:
         for old, _ in sorted(list(plans.items()), key=lambda item: item[1].last_use)[: most // 2]:
             plans.pop(old, None)
@@ -103,7 +103,7 @@ def check_abs_floor(denominator, kind):
 
 
 def filled_eps(denominator, dtype):
-    """The eps to add: none beside a floor unless the caller gives one."""
+    """The eps to add: 0 beside a floor, unless the caller gives one."""
     eps, floor, abs_floor, _ = denominator
     if eps is None and floor is None and abs_floor is None:
         return default_eps(dtype)
@@ -179,13 +179,13 @@ def make_plan(
 
 
 def _between(layout):
-    """The layout of the states after every so many tokens, from that of a state."""
+    """The layout of snapshots, from that of a state."""
     user, _, logical = layout.partition("->")
     return " -> ".join(order.strip().replace("N ", "N Ts ", 1) for order in (user, logical or user))
 
 
 def _describe_unsupported(options):
-    """The options that go beyond the plain recurrence, by name."""
+    """The options beyond the plain recurrence, by name."""
     names = [name for name in options.gates if name != "mask"]
     if options.update != "add":
         names.append("update")
@@ -203,7 +203,7 @@ def parse_target(target):
 
 
 def resolve_target(target, on_device):
-    """Arrays tell where they are to be worked on, unless that is named."""
+    """The target of a call: the named one, or that of the arrays' device."""
     if target is None:
         return "nvvm" if on_device else "cpu"
     if on_device != (target == "nvvm"):

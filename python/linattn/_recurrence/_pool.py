@@ -1,4 +1,4 @@
-"""The states of many sequences in one memory, for decoding in changing batches."""
+"""The states of many sequences in one allocation, for decoding in changing batches."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class StatePool:
 
     @property
     def available(self):
-        """How many rows are free."""
+        """The number of free rows."""
         return len(self._free)
 
     def allocate(self, count=1):
@@ -109,7 +109,7 @@ class StatePool:
         return self.states.step(q, k, v, state_indices=rows, **options)
 
     def read(self, rows):
-        """A `State` of its own with the contents of rows in use."""
+        """A separate `State` with the contents of rows in use."""
         rows = self._check(rows)
         self.states._check_kept(rows)
         pairs = (_memory(part, rows) for _, part in self._parts())
@@ -119,7 +119,7 @@ class StatePool:
         return State._own(*parts, layout=self.states.layout)
 
     def write(self, rows, state):
-        """Puts a `State` of as many sequences, after a prefill say, into rows in use."""
+        """Copies a `State`, for example after a prefill, into as many rows in use."""
         rows = self._check(rows)
         if not isinstance(state, State):
             raise TypeError(f"state: expected a State, but got {type(state).__name__}")
@@ -156,7 +156,7 @@ class StatePool:
         return _arrays.is_on_device(self.states.S)
 
     def _check(self, rows):
-        """The rows as an array of NumPy, all of them in use and none twice."""
+        """Checks that rows are in use and distinct; returns them as a NumPy array."""
         rows = self._check_range(rows, least=0)
         free = set(self._free)
         for row in rows.tolist():
@@ -185,7 +185,7 @@ class StatePool:
 
 
 def _memory(part, rows):
-    """A part of the pool as something to index, and the rows as its index."""
+    """A part of the pool as an array to index, and the rows as its index."""
     if _arrays.is_on_device(part):
         return part, _arrays.convert_like(rows, part)
     return _arrays.to_numpy(part), rows

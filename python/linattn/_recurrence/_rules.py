@@ -18,7 +18,7 @@ OPERANDS = ("beta", "erase", "write", "a", "b", "value_decay", "bonus")
 
 
 def takes_transition(update):
-    """True if the transition's place before or after the decay is a choice."""
+    """True if the transition may be placed before or after the decay."""
     return BEFORE in RULES[update]["takes"]
 
 

@@ -44,7 +44,7 @@ def find_plan(
     initial_state, return_state, state_dtype, reverse, form, target, check, state_layout, given,
     every=None,
 ):  # fmt: skip
-    """The plan of a scan, and the arrays and numbers that it takes."""
+    """The plan of a scan, and its arrays and numbers."""
     if check is not False and check_flag("check", check):
         check_decays(decay=operands[0], value_decay=operands[1])
     present, maps = (), ()
@@ -111,7 +111,7 @@ makers["scan"] = _make_scan_plan
 
 
 def check_family(gates, update, readout, transition, normalize, kind):
-    """Operands and options that mean something only with others."""
+    """Raises for operands and options without others that they need."""
     check_choice("transition", transition, ("before", "after"))
     check_choice("update", update, tuple(_rules.RULES))
     check_choice("readout", readout, ("inclusive", "exclusive"))
@@ -151,7 +151,7 @@ def _check_needs(rule, gates):
 
 
 def check_decays(**decays):
-    """Raises a ValueError for the first logarithm above 0, or NaN."""
+    """Raises a ValueError for the first decay that is above 0 or NaN."""
     for name, decay in decays.items():
         if decay is None:
             continue

@@ -26,7 +26,7 @@ class States(NamedTuple):
 
     @classmethod
     def of(cls, parts):
-        """The states as they are returned: an array where they have one part."""
+        """The returned form of the states: an array if they have one part."""
         return parts[0] if len(parts) == 1 else cls(*parts)
 
 

@@ -58,7 +58,7 @@ class State(Parts):
 
     @classmethod
     def _own(cls, *parts, layout="kv", history=0):
-        """A state of arrays of its own."""
+        """A state with newly allocated arrays."""
         state = cls(*parts, layout=layout, history=history)
         state._owned = True
         return state
@@ -198,14 +198,14 @@ class State(Parts):
         return o
 
     def _take_memory(self):
-        """Arrays that the oldest of the kept states leaves behind, or None."""
+        """Arrays of the oldest kept state for reuse, or None."""
         if len(self._past) < self._past.maxlen or not self._past[0][1]:
             return None
         parts = self._past[0][0]
         return parts if all(_is_reusable(part) for part in parts) else None
 
     def _keep(self, parts, reuse=True):
-        """Goes on with new parts, and puts those that were among the past."""
+        """Replaces the parts, and appends the former ones to the history."""
         self._past.append((self._parts(), self._owned))
         self._replace(self.S, *parts)
         self._owned = reuse
@@ -225,11 +225,11 @@ class State(Parts):
 
     @property
     def history(self):
-        """How many of the last states are kept at most."""
+        """The largest number of kept states."""
         return 0 if self._past is None else self._past.maxlen
 
     def snapshot(self):
-        """An independent state with the contents of this moment, and without a history."""
+        """An independent state with the current contents and without a history."""
         return self.copy()
 
     def update(self, k, v, *, feature_map=None, num_threads=None, target=None, **gates):
@@ -278,14 +278,14 @@ class State(Parts):
         return plan((q, *maps, *numbers), self._parts()[: plan.state_parts], out, False, num_threads)
 
     def _replace(self, before, S, z=None, m=None):
-        """Goes on with another state, unless another thread has."""
+        """Replaces the contents by those of another state, unless another thread has."""
         if self.S is not before:
             raise RuntimeError("state: expected no other thread to step it meanwhile, but one did")
         self.S, self.z, self.m = S, z, m
         self._owned = True
 
     def _lose(self, error, rows=None):
-        """Remembers what a call that was ended has left half written."""
+        """Records the parts that an ended call has left half written."""
         if not self._owned or not _was_ended(error):
             return
         self._last = None
@@ -298,7 +298,7 @@ class State(Parts):
         self._lost = (self.S, former)
 
     def _check_kept(self, rows=None):
-        """A ValueError where contents are lost."""
+        """Raises a ValueError if contents are lost."""
         if self._lost is None or self._lost[0] is not self.S:
             return
         lost = self._lost[1]
@@ -316,7 +316,7 @@ class State(Parts):
                 )
 
     def _restore(self, rows):
-        """Rows of a pool have been written anew."""
+        """Marks rows of a pool as valid again after they have been written."""
         if self._lost is not None and self._lost[1] is not None:
             self._lost = (self._lost[0], self._lost[1].difference(rows.tolist()))
             if not self._lost[1]:
@@ -330,7 +330,7 @@ class State(Parts):
         return State._own(*parts, layout=self.layout)
 
     def save(self, path):
-        """Writes a .npz file, or a .safetensors file if the path ends so."""
+        """Writes a .npz file, or a .safetensors file by the suffix of the path."""
         self._check_kept()
         parts = {"S": self.S, "z": self.z, "m": self.m}
         arrays = {name: _arrays.to_numpy(part) for name, part in parts.items() if part is not None}
@@ -344,7 +344,7 @@ class State(Parts):
 
     @classmethod
     def load(cls, path):
-        """Reads what `save` wrote; a file never brings code with it."""
+        """Reads a file of `save`. Nothing in it is executed."""
         if os.fspath(path).endswith(".safetensors"):
             arrays = _arrays.load_safetensors(path)
         else:
@@ -366,12 +366,12 @@ def _check_history(history):
 
 
 def _was_ended(error):
-    """Whether a kernel ran and was left before it was done."""
+    """Whether a kernel ran and ended early."""
     return getattr(error, "_ended_call", False)
 
 
 def _is_reusable(part):
-    """Whether results can be written there: arrays of JAX are constant."""
+    """Whether results can be written to the array. Arrays of JAX are constant."""
     return isinstance(part, np.ndarray) or hasattr(part, "data_ptr")
 
 

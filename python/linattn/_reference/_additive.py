@@ -51,7 +51,7 @@ def _normalized(a, initial, keep, write):
 
 
 def _with_state(function):
-    """(S, z) as a `State`; eps for the dtype that came."""
+    """(S, z) as a `State`, with the eps of the tokens' dtype."""
 
     @wraps(function)
     def wrapped(*args, **kwargs):

@@ -1,4 +1,4 @@
-"""How the oracles of the named families are called, and the loop over tokens that they share."""
+"""The common parts of the oracles of named families, and their loop over tokens."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def reference(public, gates=(), parameters=(), headless=(), micro=()):
 
 
 def _full(array, rank, is_gate, is_headless):
-    """The array with the dimensions that the rank of the first one leaves out."""
+    """The array with the dimensions that the first array's rank omits."""
     if is_headless:
         return array if array.ndim == 3 else array[None]
     if rank == 4 or array.ndim == 4:
@@ -95,7 +95,7 @@ def _drop(o, rank, is_headless):
 
 
 def _over_sequences(compute, a, parameters, micro):
-    """One call per packed sequence, tokens reversed under ``reverse``."""
+    """Calls the oracle once per packed sequence, with tokens reversed under ``reverse``."""
     names = [
         name for name, value in vars(a).items()
         if isinstance(value, np.ndarray) and name not in (*parameters, *_STATES, "out", "cu_seqlens")
@@ -134,7 +134,7 @@ def _unpack(state):
 
 
 def assign_state(given, parts):
-    """Writes the parts of a state to the arrays that were given for them."""
+    """Writes the parts of a state into the given arrays."""
     mine = given._parts() if isinstance(given, State) else given
     for target, source in zip(mine if isinstance(mine, (tuple, list)) else (mine,), parts):
         _arrays.assign(target, _arrays.convert_like(np.ascontiguousarray(source), target))
@@ -151,7 +151,7 @@ def _pack(parts, like):
 
 
 def repeat_heads(x, heads):
-    """[B,…,H,D] with as many heads: each serves several in turn."""
+    """[B,…,H,D] with this number of heads, each repeated in turn."""
     axis = 2
     return np.repeat(x, heads // x.shape[axis], axis=axis)
 
@@ -188,7 +188,7 @@ def _scale(a, K):
 
 
 def set_up(a, initial, q="q"):
-    """q, k and v with their heads, the scale and the initial state."""
+    """q, k and v with repeated heads, the scale and the initial state."""
     queries = getattr(a, q)
     H = share_heads(a.k, a.v)
     k, v = repeat_heads(a.k, H), repeat_heads(a.v, H)

@@ -70,7 +70,7 @@ def _reference(compute):
 
 
 def _rotate(x, theta, pairwise):
-    """x [B, R, H, N] with pairs of its elements turned by theta [B, H, S]."""
+    """x [B, R, H, N] with pairs of its elements rotated by theta [B, H, S]."""
     S = theta.shape[-1]
     first = slice(0, 2 * S, 2) if pairwise else slice(0, S)
     second = slice(1, 2 * S, 2) if pairwise else slice(x.shape[-1] // 2, x.shape[-1] // 2 + S)

@@ -19,7 +19,7 @@ __all__ = ["lightnet", "gsa", "abc"]
 
 
 def _running_log_sum(x, start):
-    """log Σ_{j≤t} e^x_j [B,T + 1,H,·], the first being `start`."""
+    """log Σ_{j≤t} e^x_j [B,T + 1,H,·], which begins with `start`."""
     return np.logaddexp.accumulate(np.concatenate([start[:, None], x], axis=1), axis=1)
 
 

@@ -1,4 +1,4 @@
-"""From a plan to the operators."""
+"""Calls of plans by PyTorch's operators."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _finish(plan, results, out):
 
 
 def _as_tensor(array, refusal):
-    """Gates and offsets may be NumPy's."""
+    """Converts gates and offsets, which may be NumPy arrays, to tensors."""
     if isinstance(array, torch.Tensor):
         return array
     if isinstance(array, np.ndarray):

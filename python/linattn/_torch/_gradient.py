@@ -13,7 +13,7 @@ __all__ = ["compile", "run"]
 
 
 def compile(call, arrays, wanted):
-    """The kernel for the gradients of some tensors; see `_graph._gradient.compile`."""
+    """The kernel for the gradients of some tensors (`_graph._gradient.compile`)."""
     return _gradient.compile(call, arrays, wanted, torch, arrays[0].device.type == "cuda")
 
 

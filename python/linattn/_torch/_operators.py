@@ -37,7 +37,7 @@ _NEVER, _ALWAYS = False, 2
 
 
 def _plain(tensor):
-    """The tensor as memory. Who computes a gradient is below autograd and wants none."""
+    """The tensor without autograd, which has recorded the operator above this level."""
     if type(tensor) is torch.Tensor and not tensor.requires_grad:
         return tensor
     return tensor.detach().as_subclass(torch.Tensor)
@@ -105,12 +105,12 @@ def _(call, operands, state, cotangents, given, wanted, num_threads=None):
 
 
 def _kept(call, results):
-    """The results that the gradient takes beside the operands."""
+    """The results that the gradient needs beside the operands."""
     return results if find(call).recipe.keeps_results else ()
 
 
 def _pull_back(ctx, backward, wanted, cotangents):
-    """The gradients of the saved arrays, None where none is wanted."""
+    """The gradients of the saved arrays; None for those that are not needed."""
     saved = ctx.saved_tensors
     arrays, kept = saved[: len(wanted)], saved[len(wanted) :]
     check(find(ctx.call), arrays, wanted)
@@ -268,7 +268,7 @@ def _transform_backward(call, operands, state, cotangents, given, wanted, num_th
 
 
 def _loop(batch, function):
-    """A call for each element of a batch."""
+    """Makes a call for each element of a batch."""
     return [torch.stack(parts) for parts in zip(*map(function, map(batch.select, range(batch.size))))]
 
 

@@ -48,17 +48,17 @@ def _having(**values):
 
 
 def records_into():
-    """Inside of it, calls that record gradients take `out`, of which the recorded output is a view."""
+    """Inside the block, calls that record gradients write to `out` and return a view of it."""
     return _having(records=True)
 
 
 def allows_output():
-    """Whether a call is inside of `records_into`."""
+    """Whether the call is inside `records_into`."""
     return _local.records
 
 
 def output(memory):
-    """Inside of it, the next kernel writes its output there."""
+    """Inside the block, the next kernel writes its output there."""
     return _having(output=memory)
 
 

@@ -44,7 +44,7 @@ def check_offsets(offsets, batch):
 
 
 def check_lengths(layout, lengths, offsets):
-    """Whether the tokens of all ranks go with the layout and the offsets."""
+    """Checks the tokens of all ranks against the layout and the offsets."""
     if min(lengths) < 1:
         raise ValueError(f"expected at least one token on every rank, but got {lengths}")
     if layout == "zigzag" and (len(set(lengths)) > 1 or lengths[0] % 2):
@@ -68,7 +68,7 @@ class _Recorded(torch.autograd.Function):
 
 
 class _Job:
-    """One call on this process: its pieces, what they have computed, and their messages."""
+    """One call on this process: its pieces, their results, and their messages."""
 
     def __init__(self, parallel, function, args, kwargs):
         self.channel, self.layout = parallel.channel, parallel.layout
@@ -100,7 +100,7 @@ class _Job:
         self.kept, self.handed = {}, {}
 
     def _check(self):
-        """Raises what this process alone can find; returns its number of tokens."""
+        """Checks the arguments of this process; returns its number of tokens."""
         call = self.call
         length = call.length()
         if length < 1:
@@ -185,7 +185,7 @@ class _Job:
         return {name: call.slice(name, slot.tokens, panel, self.panels).detach() for name in call.operands}
 
     def _enter(self, index, piece, panel):
-        """The state that a piece starts from, or None for zeros."""
+        """The initial state of a piece; None for zeros."""
         arrived = self._arrive(index - 1, piece.enters, (panel, "forward")) if piece.enters else None
         if len(piece.enters) == len(piece.rows) or (arrived is None and self.call.initial is None):
             return arrived
@@ -202,7 +202,7 @@ class _Job:
         return parts
 
     def _compute(self, index, slot, piece, panel, state, output):
-        """Runs a panel of a piece; the outputs go to their place. Returns the final state."""
+        """Runs a panel of a piece and stores the outputs. Returns the final state."""
         call, tokens = self.call, slot.tokens
         place = call.slice_output(output, tokens, panel, self.panels)
         operands = self._operands(slot, panel)
@@ -226,7 +226,7 @@ class _Job:
 
     @staticmethod
     def _ended(piece):
-        """The rows of a piece that do not go on."""
+        """The rows of a piece that end in it."""
         return [row for row in range(len(piece.rows)) if row not in piece.leaves]
 
     # ------------------------------------------------------------------------
@@ -317,7 +317,7 @@ class _Job:
         return shapes
 
     def _leave(self, index, parts, rows, what):
-        """Hands rows of a state, or of its cotangent, to another slot."""
+        """Passes rows of a state, or of its cotangent, to another slot."""
         if not rows:
             return
         parts = [part[rows.start : rows.stop] for part in parts]
@@ -328,7 +328,7 @@ class _Job:
             self.channel.send(parts, rank, _name(what))
 
     def _arrive(self, index, rows, what):
-        """The rows that another slot has handed on."""
+        """The rows that another slot has passed on."""
         rank = self.slots[index].rank
         if rank == self.channel.rank:
             mine = index + 1 if what[1] == "forward" else index - 1
@@ -340,7 +340,7 @@ class _Job:
 
 
 class _Telling:
-    """Tells the process that waits for a piece's state that the piece has failed."""
+    """Notifies the process that waits for a piece's state if the piece fails."""
 
     def __init__(self, job, index, rows, what):
         self.job, self.index, self.rows, self.what = job, index, rows, what

@@ -452,7 +452,7 @@ class HybridAttention(SlidingWindowAttention):
 
 
 def params_from_torch(state_dict):
-    """The parameters of a layer here, from the `state_dict` of the one in `linattn.torch.nn`."""
+    """Converts the `state_dict` of a layer of `linattn.torch.nn` to parameters of this one."""
     params = {}
     for name, tensor in state_dict.items():
         *path, last = name.split(".")

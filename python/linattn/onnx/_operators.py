@@ -1,4 +1,4 @@
-"""The operators that are covered, by name."""
+"""The supported operators, by name."""
 
 from . import _elementwise, _products, _recurrent, _shapes
 
