@@ -1,7 +1,34 @@
 # Thin wrappers over LLVM's macros, so that every target of the project gets the
 # same warnings, the shared precompiled header and the shared MLIR library.
 
-set(LINATTN_PCH_HEADER "${PROJECT_SOURCE_DIR}/cmake/Precompiled.h")
+# The MLIR headers that most of the compiler's sources include. In angle brackets
+# the precompiled header names no folder of this checkout, so that a compiler
+# cache serves checkouts in other folders, too.
+set(LINATTN_PCH_HEADERS
+  <mlir/Dialect/Affine/IR/AffineOps.h>
+  <mlir/Dialect/Arith/IR/Arith.h>
+  <mlir/Dialect/Arith/Utils/Utils.h>
+  <mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h>
+  <mlir/Dialect/Bufferization/IR/Bufferization.h>
+  <mlir/Dialect/Func/IR/FuncOps.h>
+  <mlir/Dialect/GPU/IR/GPUDialect.h>
+  <mlir/Dialect/LLVMIR/LLVMDialect.h>
+  <mlir/Dialect/LLVMIR/NVVMDialect.h>
+  <mlir/Dialect/Linalg/IR/Linalg.h>
+  <mlir/Dialect/Math/IR/Math.h>
+  <mlir/Dialect/MemRef/IR/MemRef.h>
+  <mlir/Dialect/SCF/IR/SCF.h>
+  <mlir/Dialect/SCF/Transforms/TileUsingInterface.h>
+  <mlir/Dialect/Tensor/IR/Tensor.h>
+  <mlir/Dialect/Vector/IR/VectorOps.h>
+  <mlir/IR/Builders.h>
+  <mlir/IR/DialectRegistry.h>
+  <mlir/IR/PatternMatch.h>
+  <mlir/Interfaces/DestinationStyleOpInterface.h>
+  <mlir/Pass/Pass.h>
+  <mlir/Pass/PassManager.h>
+  <mlir/Transforms/DialectConversion.h>
+  <mlir/Transforms/GreedyPatternRewriteDriver.h>)
 
 function(linattn_target_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
@@ -17,7 +44,7 @@ function(linattn_target_pch target)
     add_library(LinAttnPrecompiled STATIC "${source}")
     llvm_update_compile_flags(LinAttnPrecompiled)
     linattn_target_options(LinAttnPrecompiled)
-    target_precompile_headers(LinAttnPrecompiled PRIVATE "${LINATTN_PCH_HEADER}")
+    target_precompile_headers(LinAttnPrecompiled PRIVATE ${LINATTN_PCH_HEADERS})
   endif()
   target_precompile_headers(${target} REUSE_FROM LinAttnPrecompiled)
 endfunction()
