@@ -39,6 +39,28 @@ static Instruction *createLoad(IRBuilder<> &b, Instruction &from) {
       call->getArgOperand(1), b.CreateBitCast(call->getArgOperand(2), type));
 }
 
+/// The same choice among values, or element of a vector, of integers; null for
+/// other types.
+static Value *createChoice(IRBuilder<> &b, Instruction &from) {
+  auto asInteger = [&](Value *value) {
+    return b.CreateBitCast(value, getIntegerType(value->getType()));
+  };
+  if (!getIntegerType(from.getType()))
+    return nullptr;
+  if (auto *insert = dyn_cast<InsertElementInst>(&from))
+    return b.CreateInsertElement(asInteger(insert->getOperand(0)),
+                                 asInteger(insert->getOperand(1)),
+                                 insert->getOperand(2));
+  if (auto *extract = dyn_cast<ExtractElementInst>(&from))
+    return b.CreateExtractElement(asInteger(extract->getVectorOperand()),
+                                  extract->getIndexOperand());
+  if (auto *select = dyn_cast<SelectInst>(&from))
+    return b.CreateSelect(select->getCondition(),
+                          asInteger(select->getTrueValue()),
+                          asInteger(select->getFalseValue()));
+  return nullptr;
+}
+
 /// The same store of integers; null for other types.
 static Instruction *createStore(IRBuilder<> &b, Instruction &from) {
   auto *store = dyn_cast<StoreInst>(&from);
@@ -82,6 +104,11 @@ void linattn::detail::accessBFloatAsInteger(Module &module) {
   for (Function &function : module)
     for (Instruction &from : make_early_inc_range(instructions(function))) {
       IRBuilder<> b(&from);
+      if (Value *to = createChoice(b, from)) {
+        from.replaceAllUsesWith(b.CreateBitCast(to, from.getType()));
+        from.eraseFromParent();
+        continue;
+      }
       Instruction *to = createLoad(b, from);
       if (to)
         from.replaceAllUsesWith(b.CreateBitCast(to, from.getType()));

@@ -15,10 +15,11 @@ class Module;
 
 namespace linattn::detail {
 
-/// Makes loads and stores of bf16, masked ones included, into ones of i16. The
-/// pipeline has expanded the conversions of bf16 into integer arithmetic; with
-/// integers in memory too, no bf16 value is left that a CPU without bf16 would
-/// handle element by element, through functions libgcc may not have.
+/// Makes loads and stores of bf16, masked ones included, elements of vectors
+/// and choices into ones of i16. The pipeline has expanded the conversions of
+/// bf16 into integer arithmetic; with integers in memory too, no bf16 value is
+/// left that a CPU without bf16 would handle element by element, through
+/// functions libgcc may not have.
 void accessBFloatAsInteger(llvm::Module &module);
 
 } // namespace linattn::detail

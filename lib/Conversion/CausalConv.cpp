@@ -296,6 +296,13 @@ private:
   static bool hasUnitChannels(Value memref) {
     return cast<MemRefType>(memref.getType()).isLastDimUnitStride();
   }
+  static bool hasUnitTokens(Value memref) {
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    return succeeded(cast<MemRefType>(memref.getType())
+                         .getStridesAndOffset(strides, offset)) &&
+           strides[1] == 1;
+  }
   Value hasUnitStride(Value memref, int64_t dim);
   Value viewAlong(Value memref, ConvAxis axis);
   void emitFor(ConvAxis input, ConvAxis output);
@@ -354,9 +361,16 @@ void AxisChooser::emit() {
   if (hasUnitChannels(op.getInput()) && hasUnitChannels(op.getOutput()))
     return emitFor(ConvAxis::Channels, ConvAxis::Channels);
   OpBuilder::InsertionGuard guard(b);
+  // A single token's channels are neighbours, too.
+  bool areTokens =
+      hasUnitTokens(op.getInput()) && hasUnitTokens(op.getOutput());
   std::array<ConvAxis, 2> axes = {ConvAxis::Channels, ConvAxis::Tokens};
   for (ConvAxis input : axes)
     for (ConvAxis output : axes) {
+      if (areTokens && input == ConvAxis::Tokens)
+        return emitFor(ConvAxis::Tokens, ConvAxis::Tokens);
+      if (areTokens && output == ConvAxis::Tokens)
+        continue;
       auto dimOf = [](ConvAxis axis) {
         return axis == ConvAxis::Channels ? 2 : 1;
       };

@@ -9,8 +9,6 @@ from . import _arrays
 from ._kernel import load
 
 _FOLDER = pathlib.Path(__file__).parent / "kernels"
-# The scale of the kernels: queries of another one are multiplied first.
-_SCALE = 128**-0.5
 # By the type of the tokens: that of the names of kernels, decay and beta in f32.
 _TYPES = {"f32": "f32", "bf16": "bf16xf32"}
 
@@ -57,13 +55,6 @@ def _check(shape, name, wanted):
         raise ValueError(f"{name}: expected [{words[0]}], but got [{words[1]}]")
 
 
-def _scaled(q, factor, dtype):
-    """q times a number in float32, rounded once."""
-    if abs(factor - 1) < 1e-7:
-        return q
-    return kernel(f"scale_{dtype}")(q.reshape(-1), factor).reshape(q.shape)
-
-
 def scan(q, k, v, *, decay=None, beta=None, update="add", scale=None, initial_state=None, return_state=False, inplace=False):
     """The recurrence of `linattn.scan`, by the bundles of this package, without a compiler::
 
@@ -76,7 +67,7 @@ def scan(q, k, v, *, decay=None, beta=None, update="add", scale=None, initial_st
         those of k and v.
       decay: float32, natural logarithms, ≤ 0: ``[B, T, H]`` or ``[B, T, H, K]``, H that of k and v.
       beta: float32, ``[B, T, H]``, for ``update="delta"``.
-      scale: K**-0.5 unless given. The query is multiplied and rounded to its type where it is not 128**-0.5.
+      scale: K**-0.5 unless given.
       initial_state: float32 ``[B, H, K, V]``, zeros unless given.
       inplace: the final state overwrites the initial one.
 
@@ -114,7 +105,7 @@ def scan(q, k, v, *, decay=None, beta=None, update="add", scale=None, initial_st
     if decay is not None and len(decay.shape) == 4:
         rule += "_channel"
     types = _TYPES[dtype] if gates else dtype
-    run = kernel(f"{rule or 'linear'}_d128_{types}")
+    run = kernel(f"{rule or 'linear'}_{types}")
 
     if initial_state is None:
         if inplace:
@@ -126,9 +117,9 @@ def scan(q, k, v, *, decay=None, beta=None, update="add", scale=None, initial_st
         if state_dtype != "f32":
             raise TypeError(f"initial_state: expected float32, but got {state_dtype}")
         state = initial_state if inplace else _arrays.allocate(q, shape, "f32")
-    factor = (K**-0.5 if scale is None else scale) / _SCALE
-    if not math.isfinite(factor):
+    scale = K**-0.5 if scale is None else scale
+    if not math.isfinite(scale):
         raise ValueError(f"scale: expected a finite number, but got {scale}")
     o = _arrays.allocate(q, (B, T, H, V), dtype)
-    run.launch(_scaled(q, factor, dtype), k, v, initial_state, *gates, o, state)
+    run.launch(q, k, v, initial_state, *gates, scale, o, state)
     return (o, state) if return_state else o

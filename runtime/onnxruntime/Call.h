@@ -62,7 +62,7 @@ public:
   View(const Tensor &tensor, std::initializer_list<int64_t> extents,
        std::initializer_list<int64_t> steps = {});
   View(void *data, linattn_dtype dtype, std::initializer_list<int64_t> extents);
-  View(float &scalar) : data(&scalar), dtype(LINATTN_F32) {}
+  View(double &scalar) : data(&scalar), dtype(LINATTN_F64) {}
 
   linattn_view get() const;
 

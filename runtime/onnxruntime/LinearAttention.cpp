@@ -190,19 +190,28 @@ bool LinearAttention::checkDecay(const Tensor &decay,
 // Computing
 //===----------------------------------------------------------------------===//
 
-/// Whether it is 1/√size, as f32 tells.
-static bool isScaleOf(int64_t size, double scale) {
-  return std::abs(scale * std::sqrt(static_cast<double>(size)) - 1) < 1e-7;
-}
+namespace {
+
+struct Choice {
+  std::string kernel;
+  bool isStep;
+};
+
+} // namespace
 
 /// The kernel that knows most of a call, by the letters of kernels.py. All have
 /// the same bits for one token.
-static std::string chooseKind(const std::string &rule,
-                              const std::string &ending, bool fits,
-                              bool isStep) {
-  if (fits && isStep && findKernel(rule + "_s" + ending))
-    return "_s";
-  return fits && findKernel(rule + "_h" + ending) ? "_h" : "_d";
+static Choice chooseKernel(const std::string &rule, const Sizes &sizes,
+                           const std::string &element, bool mayStep) {
+  std::string size = std::to_string(sizes.keySize), ending = "_" + element;
+  bool isSquare = sizes.keySize == sizes.valueSize;
+  if (std::string name = rule + "_s" + size + ending;
+      isSquare && mayStep && findKernel(name))
+    return {name, true};
+  if (std::string name = rule + "_h" + size + ending;
+      isSquare && findKernel(name))
+    return {name, false};
+  return {rule + ending, false};
 }
 
 void LinearAttention::compute(const Call &call) const {
@@ -210,7 +219,6 @@ void LinearAttention::compute(const Call &call) const {
   Sizes sizes = measure(x);
   ElementType type = x.query.type;
   ElementType stateType = x.past ? x.past->type : type;
-  std::string element = getTypeName(type, "query");
   int64_t B = sizes.batch, T = sizes.length, K = sizes.keySize,
           V = sizes.valueSize;
   Tensor output =
@@ -218,19 +226,14 @@ void LinearAttention::compute(const Call &call) const {
   std::optional<Tensor> present =
       call.findOutput(1, "present_state", stateType, {B, heads, K, V});
 
-  double wanted = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(K));
-  // Those of kernels.py.
-  int64_t scaleSize = type == F32 && isScaleOf(64, wanted) ? 64 : 128;
-  std::string ending = std::to_string(scaleSize) + "_" + element;
   bool byChannel = x.decay && checkDecay(*x.decay, sizes);
-  std::string kernel = rule + (byChannel ? "_channel" : "");
   // A step of a rule that adds has one head: a token's heads are sequences,
   // with queries and keys of their own.
   bool isShared = queryHeads != heads || sizes.keyHeads != heads;
-  std::string kind =
-      chooseKind(kernel, ending, K == scaleSize && V == scaleSize,
-                 T == 1 && (isDelta() || !isShared));
-  if (kind == "_s" && !isDelta())
+  Choice choice = chooseKernel(rule + (byChannel ? "_channel" : ""), sizes,
+                               getTypeName(type, "query"),
+                               T == 1 && (isDelta() || !isShared));
+  if (choice.isStep && !isDelta())
     sizes = {B * heads, 1, 1, 1, 1, K, V};
   B = sizes.batch;
 
@@ -253,19 +256,8 @@ void LinearAttention::compute(const Call &call) const {
         std::string("widen_") + getTypeName(stateType, "past_state"),
         {View(*x.past, {stateCount}), View(state, LINATTN_F32, {stateCount})});
 
-  View query(x.query, {B, T, sizes.queryHeads, K});
-  Scratch scaled(nullptr, std::free);
-  if (!isScaleOf(scaleSize, wanted)) {
-    auto factor =
-        static_cast<float>(wanted * std::sqrt(static_cast<double>(scaleSize)));
-    int64_t count = x.query.count();
-    scaled = call.allocate(count, getDType(type));
-    call.run("scale_" + element, {View(x.query, {count}), View(factor),
-                                  View(scaled.get(), getDType(type), {count})});
-    query = View(scaled.get(), getDType(type), {B, T, sizes.queryHeads, K});
-  }
-
-  std::vector<View> views{query, View(x.key, {B, T, sizes.keyHeads, K}),
+  std::vector<View> views{View(x.query, {B, T, sizes.queryHeads, K}),
+                          View(x.key, {B, T, sizes.keyHeads, K}),
                           View(x.value, {B, T, H, V}), initial};
   if (x.decay)
     views.push_back(byChannel ? View(*x.decay, {B, T, H, K})
@@ -279,9 +271,11 @@ void LinearAttention::compute(const Call &call) const {
     views.push_back(View(*x.beta, {B, T, heads, 1},
                          {T * last, last, last == 1 ? 0 : 1, 1}));
   }
+  double factor = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(K));
+  views.push_back(View(factor));
   views.push_back(View(output, {B, T, sizes.outputHeads(), V}));
   views.push_back(final);
-  call.run(kernel + kind + ending, views);
+  call.run(choice.kernel, views);
   if (present && stateType != F32)
     call.run(
         std::string("narrow_") + getTypeName(stateType, "past_state"),

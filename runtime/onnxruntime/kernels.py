@@ -1,26 +1,26 @@
 """Writes the module of one kernel of the ONNX Runtime library: kernels.py NAME.
 
-A name is that of a rule, the head size of its scale and an element type, such as
-gated_delta_channel_d128_bf16, or conv4_silu_f32. Of bf16xf32 the second type is that of decay and beta. All extents
-are open but the width of a convolution: one kernel serves every model. In gated_delta_h128_f32 keys and values have
-that head size as well, which a kernel is faster to know, and in gated_delta_s128_f32 there is one token. gated_s128_f32 has
-one head besides: the heads of a token are then sequences, since only a known number of heads is read token by token.
+A name is that of a rule and an element type, such as gated_delta_channel_bf16, or conv4_silu_f32. Of bf16xf32 the
+second type is that of decay and beta. All extents are open but the width of a convolution: one kernel serves every model.
+In gated_delta_h128_f32 keys and values have heads of that size, which a kernel is faster to know, and in
+gated_delta_s128_f32 there is one token. gated_s128_f32 has one head besides: the heads of a token are then sequences, since
+only a known number of heads is read token by token.
 """
 
+import re
 import sys
 
 
 def linear_attention(rule, size, types, kind):
-    """The scale is 1/√size: other ones are multiplied into the query before the call.
-
-    Tokens are [B, T, H, D], decay [B, T, H] or [B, T, H, K], beta [B, T, H, 1]:
-    the stride of its heads may then be 0. The state is float32. `kind` is d where all
-    extents are open, h with heads of `size`, s with one token as well."""
-    by_channel, scale = rule.endswith("_channel"), int(size) ** -0.5
+    """Tokens are [B, T, H, D], decay [B, T, H] or [B, T, H, K], beta [B, T, H, 1]:
+    the stride of its heads may then be 0. The state is float32, the scale a number, the
+    last argument. `kind` is empty where all extents are open, h with heads of `size`, s
+    with one token as well."""
+    by_channel = rule.endswith("_channel")
     gated, delta = rule.startswith("gated"), "delta" in rule
     element, _, other = types.partition("x")
     gates = other or element
-    width, length = "?" if kind == "d" else size, "1" if kind == "s" else "?"
+    width, length = size if kind else "?", "1" if kind == "s" else "?"
     heads = "1" if kind == "s" and not delta else "?"
 
     def both(*tail):
@@ -31,7 +31,7 @@ def linear_attention(rule, size, types, kind):
     state, (column, _) = f"tensor<?x{heads}x{width}x{width}xf32>", both("1", gates)
     decay, decay_h = both(width, gates) if by_channel else (gate, gate_h)
     arguments = [f"%q: {tokens}", f"%k: {tokens}", f"%v: {tokens}", f"%s: {state}"]
-    types, clauses, steps = [tokens_h] * 3, "", []
+    types, clauses, update, steps = [tokens_h] * 3, "", "", []
     if gated:
         arguments.append(f"%g: {decay}")
         order = "0, 2, 1, 3" if by_channel else "0, 2, 1"
@@ -45,10 +45,12 @@ def linear_attention(rule, size, types, kind):
             f"%bt = tensor.extract_slice %b[0, 0, 0, 0] [%n, {'1' if kind == 's' else '%t'}, %bh, 1] [1, 1, 1, 1] : {column} to {gate}",
             f"%beta = linattn.permute %bt [0, 2, 1] : {gate} to {gate_h}",
         ]
-        clauses += " beta(%beta) update(delta)"
+        clauses += " beta(%beta)"
+        update = " update(delta)"
         types.append(gate_h)
-    types += [tokens_h, state]
-    sizes = "%n" + ", %ho" * (heads == "?") + ", %t" * (kind != "s") + ", %e" * (kind == "d")
+    arguments.append("%scale: f64")
+    types += ["f64", tokens_h, state]
+    sizes = "%n" + ", %ho" * (heads == "?") + ", %t" * (kind != "s") + ", %e" * (not kind)
     lines = [
         *(f"%c{i} = arith.constant {i} : index" for i in range(4)),
         f"%n = tensor.dim %q, %c0 : {tokens}",
@@ -62,7 +64,7 @@ def linear_attention(rule, size, types, kind):
         *(f"%{x}h = linattn.permute %{x} [0, 2, 1, 3] : {tokens} to {tokens_h}" for x in "qkv"),
         *steps,
         f"%into = tensor.empty({sizes}) : {tokens_h}",
-        f"%oh, %s1 = linattn.scan %qh, %kh, %vh{clauses} into(%into) init(%s) {{scale = {scale!r} : f64}}",
+        f"%oh, %s1 = linattn.scan %qh, %kh, %vh{clauses} scale(%scale){update} into(%into) init(%s)",
         f"  : ({', '.join(types)}) -> ({tokens_h}, {state})",
         f"%o = linattn.permute %oh [0, 2, 1, 3] : {tokens_h} to {tokens}",
         f"return %o, %s1 : {tokens}, {state}",
@@ -91,19 +93,9 @@ def causal_conv(width, activation, element):
     return function("causal_conv", arguments, f"{tokens}, {state}", lines)
 
 
-def elementwise(name, source, target):
-    """x · s in float32, or x, rounded once."""
-    number = "%in"
-    steps = []
-    if source != "f32":
-        steps.append(f"%wide = arith.extf %in : {source} to f32")
-        number = "%wide"
-    if name == "scale":
-        steps.append(f"%product = arith.mulf {number}, %s : f32")
-        number = "%product"
-    if target != "f32":
-        steps.append(f"%narrow = arith.truncf {number} : f32 to {target}")
-        number = "%narrow"
+def convert(name, source, target):
+    """x in another type, rounded once."""
+    step = "extf" if name == "widen" else "truncf"
     a, b = f"tensor<?x{source}>", f"tensor<?x{target}>"
     map = "affine_map<(i) -> (i)>"
     lines = [
@@ -113,12 +105,12 @@ def elementwise(name, source, target):
         f'%y = linalg.generic {{indexing_maps = [{map}, {map}], iterator_types = ["parallel"]}}',
         f"  ins(%x : {a}) outs(%into : {b}) {{",
         f"^bb0(%in: {source}, %out: {target}):",
-        *(f"  {step}" for step in steps),
-        f"  linalg.yield {number} : {target}",
+        f"  %number = arith.{step} %in : {source} to {target}",
+        f"  linalg.yield %number : {target}",
         f"}} -> {b}",
         f"return %y : {b}",
     ]
-    return function(name, [f"%x: {a}"] + ["%s: f32"] * (name == "scale"), b, lines)
+    return function(name, [f"%x: {a}"], b, lines)
 
 
 def function(name, arguments, results, lines):
@@ -128,17 +120,15 @@ def function(name, arguments, results, lines):
 
 def module(name):
     rule, _, element = name.rpartition("_")
-    if rule == "scale":
-        return elementwise(rule, element, element)
     if rule == "widen":
-        return elementwise(rule, element, "f32")
+        return convert(rule, element, "f32")
     if rule == "narrow":
-        return elementwise(rule, "f32", element)
+        return convert(rule, "f32", element)
     if rule.startswith("conv"):
         width, _, activation = rule[len("conv") :].partition("_")
         return causal_conv(int(width), activation, element)
-    rule, _, size = rule.rpartition("_")
-    return linear_attention(rule, size[1:], element, kind=size[0])
+    rule, kind, size = re.fullmatch(r"(\w+?)(?:_([hs])(\d+))?", rule).groups()
+    return linear_attention(rule, size, element, kind or "")
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def test_errors(rng):
         (lambda: scan(q, k, v, initial_state=state[:, :1]), r"initial_state: expected \[1, 2, 8, 8\]"),
         (lambda: scan(q, k, v, inplace=True), "inplace: expected an initial state, but got none"),
         (lambda: scan(q, k, v, scale=float("nan")), "scale: expected a finite number, but got nan"),
-        (lambda: linattn_runner.kernel("wkv"), "name: expected one of delta_d128_bf16xf32, .*, but got 'wkv'"),
+        (lambda: linattn_runner.kernel("wkv"), "name: expected one of delta_bf16xf32, .*, but got 'wkv'"),
     ):
         with pytest.raises(ValueError, match=message):
             call()
@@ -121,11 +121,11 @@ class Array:  # NumPy itself takes seconds to start in an emulator
         self.dtype = type("dtype", (), {"name": "float32"})
         self.__array_interface__ = {"data": (ctypes.addressof(self.memory), False), "shape": shape, "typestr": "<f4"}
 
-kernel = linattn_runner.kernel("linear_d128_f32")
+kernel = linattn_runner.kernel("linear_f32")
 numbers = [(i * 37 % 64) / 64 - 0.5 for i in range(3 * 40 * 16)]
 q, k, v = (Array((1, 40, 1, 16), numbers[i * 640 : i * 640 + 640]) for i in range(3))
 state, o = Array((1, 1, 16, 16), [0.0] * 256), Array((1, 40, 1, 16), [0.0] * 640)
-kernel.launch(q, k, v, state, o, state)
+kernel.launch(q, k, v, state, 128**-0.5, o, state)
 print(*o.memory)
 """
 

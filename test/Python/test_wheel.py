@@ -133,7 +133,7 @@ try:
 except ModuleNotFoundError:
     print("alone")
 """)  # fmt: skip
-    assert out.startswith("14 ") and str(tmp_path) in out and out.endswith("alone\n")
+    assert out.startswith("12 ") and str(tmp_path) in out and out.endswith("alone\n")
 
 
 def test_onnxruntime_by_its_wheel(installed, wheels, tmp_path):
@@ -219,7 +219,7 @@ def test_the_runner_for_aarch64(tmp_path):
         "qemu-aarch64", "-L", python, "-E", "LD_LIBRARY_PATH=/lib/aarch64-linux-gnu:/usr/lib/aarch64-linux-gnu",
         python / "usr/bin/python3.11", pathlib.Path(__file__).with_name("runner_worker.py"), env=environment,
     )  # fmt: skip
-    assert out.split() == ["aarch64", "14", "libpthreadpool.so.0"]
+    assert out.split() == ["aarch64", "12", "libpthreadpool.so.0"]
 
 
 def test_modules_of_other_pythons_need_no_other_libraries(made):

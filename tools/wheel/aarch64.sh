@@ -72,6 +72,7 @@ compile_runner() {
 compile_kernels() {
   say "compiling bundles for NEON"
   local bundle name
+  rm -rf "$cross/kernels"
   mkdir -p "$cross/kernels"
   for bundle in "$build"/python/linattn_runner/kernels/*.lab; do
     name=$(basename "$bundle" .lab)

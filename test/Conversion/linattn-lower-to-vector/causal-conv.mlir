@@ -35,3 +35,18 @@ func.func @strided(%x: memref<2x?x64xf32, strided<[?, ?, ?], offset: ?>>, %w: me
   linattn.causal_conv %x, %w into(%o) init(%s) : (memref<2x?x64xf32, strided<[?, ?, ?], offset: ?>>, memref<64x4xf32>, memref<2x?x64xf32, strided<[?, ?, ?], offset: ?>>, memref<2x64x3xf32>) -> ()
   return
 }
+
+// Tokens are known to be neighbours: code for them, and for a single token,
+// whose channels are neighbours as well.
+
+// CHECK-LABEL: func.func @tokens(
+// CHECK: scf.if
+// CHECK: scf.parallel
+// CHECK: } else {
+// CHECK: scf.parallel
+// CHECK-NOT: scf.parallel
+// CHECK: return
+func.func @tokens(%x: memref<2x?x64xf32, strided<[?, 1, ?], offset: ?>>, %w: memref<64x4xf32>, %o: memref<2x?x64xf32, strided<[?, 1, ?], offset: ?>>, %s: memref<2x64x3xf32>) {
+  linattn.causal_conv %x, %w into(%o) init(%s) : (memref<2x?x64xf32, strided<[?, 1, ?], offset: ?>>, memref<64x4xf32>, memref<2x?x64xf32, strided<[?, 1, ?], offset: ?>>, memref<2x64x3xf32>) -> ()
+  return
+}
