@@ -137,7 +137,8 @@ def test_decoding(name):
     for t in range(prompt, T):
         y, *_, cache = step(params, x[:, t : t + 1], cache)
         outputs.append(y)
-    assert error(jnp.concatenate(outputs, 1), whole) <= 5e-6
+    # Performer's exponentials are stabilised by another constant with a cache.
+    assert error(jnp.concatenate(outputs, 1), whole) <= (2e-5 if name == "performer" else 5e-6)
 
 
 def make_cache(layer, batch):
