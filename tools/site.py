@@ -18,6 +18,7 @@ MODULES = (
     ("Feature maps", "linattn.feature_maps", None),
     ("Costs", "linattn.costs", None),
     ("Layers", "linattn.torch.nn", None),
+    ("Layers of JAX", "linattn.jax.nn", None),
     ("PyTorch", "linattn.torch", ("convert", "distill")),
     ("transformers", "linattn.transformers", ("enable", "disable", "enabled", "status")),
 )  # fmt: skip

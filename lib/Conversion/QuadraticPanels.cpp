@@ -24,18 +24,33 @@ void QuadraticPanels::setQueries(Value first) {
 // Packing
 //===----------------------------------------------------------------------===//
 
+// Rows of a whole vector are fetched side by side: they lie far apart in
+// memory, and one that waits for the one before it takes several times as long.
 void QuadraticPanels::packPanels(Value size, Value rows, Value panels,
-                                 function_ref<Value(Value)> pack) {
-  forEach(panelCount(), [&](Value panel) {
-    forEach(size, [&](Value d) {
-      storeVector(zeros(shape.cols), panels, {panel, d, index(0)});
+                                 function_ref<Row(Value)> rowOf) {
+  int64_t lanes = shape.lanes;
+  bool keepsRows = cast<MemRefType>(rows.getType()).getDimSize(0) > lanes;
+  Value all = mul(panelCount(), index(shape.cols));
+  forEach(index(0), all, lanes, [&](Value first) {
+    Value place = keepsRows ? first : index(0);
+    Value count =
+        max(min(sub(range.queryCount, first), index(lanes)), index(0));
+    forEach(count, [&](Value i) {
+      packRow(rowOf(add(first, i)), rows, add(place, i));
     });
-  });
-  forEach(range.queryCount, [&](Value i) {
-    Value row = pack(i);
-    Value panel = div(i, index(shape.cols)), lane = rem(i, index(shape.cols));
-    forEach(size, [&](Value d) {
-      store(load(rows, {row, d}), panels, {panel, d, lane});
+    forEach(count, index(lanes), 1, [&](Value i) {
+      forEach(index(0), lastDim(rows), lanes, [&](Value d) {
+        storeVector(zeros(lanes), rows, {add(place, i), d});
+      });
+    });
+    Value panel = div(first, index(shape.cols)),
+          lane = rem(first, index(shape.cols));
+    forEach(index(0), size, lanes, [&](Value d) {
+      SmallVector<Value> lines;
+      for (int64_t i = 0; i < lanes; ++i)
+        lines.push_back(loadVector(rows, {add(place, index(i)), d}, lanes));
+      for (auto [i, line] : llvm::enumerate(VectorBuilder::transposed(lines)))
+        storeVector(line, panels, {panel, add(d, index(i)), lane});
     });
   });
 }

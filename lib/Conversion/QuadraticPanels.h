@@ -36,11 +36,11 @@ protected:
   /// Panels the queries fill, the last one perhaps in part.
   Value panelCount() { return ceilDiv(range.queryCount, shape.cols); }
 
-  /// Packs each query's row into `rows`, in the place that `pack` returns, and
-  /// from there transposed into panels [panels, size, cols]. Lanes past the
-  /// last query hold zeros.
+  /// Packs the row of each query transposed into panels [panels, size, cols],
+  /// by way of `rows`: of all queries, if there are so many, or else of as many
+  /// as a vector has lanes. Rows and lanes past the last query hold zeros.
   void packPanels(Value size, Value rows, Value panels,
-                  function_ref<Value(Value)> pack);
+                  function_ref<Row(Value)> rowOf);
   /// Packs the block's keys and values; rows past the last one are zeros, up to
   /// a whole tile of them.
   void packBlock(Value keys, Value values, Value count);

@@ -52,7 +52,7 @@ private:
 
   /// [B, H, Tq], or null: where the log-sum-exp of each row goes.
   Value logSum;
-  Value row, transposed, keys, values, scores, output, maxima, sums,
+  Value rows, transposed, keys, values, scores, output, maxima, sums,
       corrections;
 };
 
@@ -98,7 +98,7 @@ void QuadraticTile::allocateScratch() {
   auto size = [&](int64_t n) -> OpFoldResult { return b.getIndexAttr(n); };
   OpFoldResult panels = size(panelsPerTask), cols = size(shape.cols),
                block = size(blockKeys());
-  row = scratch({size(1), features});
+  rows = scratch({size(shape.lanes), features});
   transposed = scratch({panels, features, cols});
   keys = scratch({block, features});
   values = scratch({block, columns});
@@ -116,10 +116,8 @@ void QuadraticTile::allocateScratch() {
 //===----------------------------------------------------------------------===//
 
 void QuadraticTile::packQueries() {
-  packPanels(keySize, row, transposed, [&](Value i) {
-    packRow(queryRow(add(range.firstQuery, i)), row, index(0));
-    return index(0);
-  });
+  packPanels(keySize, rows, transposed,
+             [&](Value i) { return queryRow(add(range.firstQuery, i)); });
 }
 
 void QuadraticTile::packKeys(Value count) { packBlock(keys, values, count); }

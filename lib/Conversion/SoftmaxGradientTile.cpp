@@ -155,28 +155,20 @@ void SoftmaxGradientTile::allocateScratch() {
 }
 
 void SoftmaxGradientTile::packQueries() {
-  packPanels(keySize, queries, queryPanels, [&](Value i) {
-    packRow(queryRow(add(range.firstQuery, i)), queries, i);
-    return i;
-  });
+  packPanels(keySize, queries, queryPanels,
+             [&](Value i) { return queryRow(add(range.firstQuery, i)); });
   packPanels(valueSize, cotangents, cotangentPanels, [&](Value i) {
     Row row;
     row.source = gradient.getCotangent();
     row.index = {batch, head, add(range.firstQuery, i)};
     row.mapped = false;
-    packRow(row, cotangents, i);
-    return i;
+    return row;
   });
   Value all = mul(panelCount(), index(shape.cols));
-  auto clear = [&](Value rows, Value from) {
-    forEach(from, all, 1, [&](Value i) {
-      forEach(index(0), lastDim(rows), shape.cols,
-              [&](Value d) { storeVector(zeros(shape.cols), rows, {i, d}); });
-    });
-  };
-  clear(queries, range.queryCount);
-  clear(cotangents, range.queryCount);
-  clear(sums, index(0));
+  forEach(all, [&](Value i) {
+    forEach(index(0), lastDim(sums), shape.cols,
+            [&](Value d) { storeVector(zeros(shape.cols), sums, {i, d}); });
+  });
   if (slope)
     forEach(index(0), all, shape.cols,
             [&](Value i) { storeVector(zeros(shape.cols), distances, {i}); });

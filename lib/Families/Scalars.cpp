@@ -18,10 +18,13 @@ Value mlir::linattn::emitConstant(ImplicitLocOpBuilder &b, Type type,
   return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
 }
 
-// e^-x may overflow to infinity, which gives 0.
+// e^-x stays finite: of infinity the sigmoid is 0, but its derivative NaN.
 Value mlir::linattn::emitSigmoid(ImplicitLocOpBuilder &b, Value x) {
   Value one = emitConstant(b, x.getType(), 1.0);
-  Value power = math::ExpOp::create(b, arith::NegFOp::create(b, x));
+  Value largest =
+      emitConstant(b, x.getType(), x.getType().isF64() ? 700.0 : 87.0);
+  Value power = math::ExpOp::create(
+      b, arith::MinimumFOp::create(b, arith::NegFOp::create(b, x), largest));
   return arith::DivFOp::create(b, one, arith::AddFOp::create(b, one, power));
 }
 

@@ -62,11 +62,13 @@ module {
     %10 = linalg.generic {indexing_maps = [#map2, #map2], iterator_types = ["parallel", "parallel", "parallel"]} ins(%beta : tensor<2x4x?xf32>) outs(%9 : tensor<2x4x?xf32>) {
     ^bb0(%beta_0: f32, %out: f32):
       %cst_1 = arith.constant 1.000000e+00 : f32
+      %cst_2 = arith.constant 8.700000e+01 : f32
       %16 = arith.negf %beta_0 : f32
-      %17 = math.exp %16 : f32
-      %18 = arith.addf %cst_1, %17 : f32
-      %19 = arith.divf %cst_1, %18 : f32
-      linalg.yield %19 : f32
+      %17 = arith.minimumf %16, %cst_2 : f32
+      %18 = math.exp %17 : f32
+      %19 = arith.addf %cst_1, %18 : f32
+      %20 = arith.divf %cst_1, %19 : f32
+      linalg.yield %20 : f32
     } -> tensor<2x4x?xf32>
     %11 = linalg.generic {indexing_maps = [#map2, #map3, #map3, #map2], iterator_types = ["parallel", "parallel", "parallel"]} ins(%g, %A_log, %dt_bias : tensor<2x4x?xf32>, tensor<4xf32>, tensor<4xf32>) outs(%9 : tensor<2x4x?xf32>) {
     ^bb0(%g_0: f32, %A_log_1: f32, %dt_bias_2: f32, %out: f32):

@@ -67,12 +67,14 @@ module {
       %cst_3 = arith.constant -5.000000e+00 : f32
       %17 = arith.mulf %16, %15 : f32
       %cst_4 = arith.constant 1.000000e+00 : f32
+      %cst_5 = arith.constant 8.700000e+01 : f32
       %18 = arith.negf %17 : f32
-      %19 = math.exp %18 : f32
-      %20 = arith.addf %cst_4, %19 : f32
-      %21 = arith.divf %cst_4, %20 : f32
-      %22 = arith.mulf %cst_3, %21 : f32
-      linalg.yield %22 : f32
+      %19 = arith.minimumf %18, %cst_5 : f32
+      %20 = math.exp %19 : f32
+      %21 = arith.addf %cst_4, %20 : f32
+      %22 = arith.divf %cst_4, %21 : f32
+      %23 = arith.mulf %cst_3, %22 : f32
+      linalg.yield %23 : f32
     } -> tensor<2x4x?x8xf32>
     %11 = tensor.empty() : tensor<2x4x8x5xf32>
     %12 = linalg.fill ins(%cst : f32) outs(%11 : tensor<2x4x8x5xf32>) -> tensor<2x4x8x5xf32>

@@ -170,12 +170,14 @@ module {
     %18 = linalg.generic {indexing_maps = [#map3, #map3, #map3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%Trap, %DT : tensor<2x4x?xf32>, tensor<2x4x?xf32>) outs(%17 : tensor<2x4x?xf32>) {
     ^bb0(%Trap_29: f32, %DT_30: f32, %out: f32):
       %cst_31 = arith.constant 1.000000e+00 : f32
+      %cst_32 = arith.constant 8.700000e+01 : f32
       %40 = arith.negf %Trap_29 : f32
-      %41 = math.exp %40 : f32
-      %42 = arith.addf %cst_31, %41 : f32
-      %43 = arith.divf %cst_31, %42 : f32
-      %44 = arith.mulf %43, %DT_30 : f32
-      linalg.yield %44 : f32
+      %41 = arith.minimumf %40, %cst_32 : f32
+      %42 = math.exp %41 : f32
+      %43 = arith.addf %cst_31, %42 : f32
+      %44 = arith.divf %cst_31, %43 : f32
+      %45 = arith.mulf %44, %DT_30 : f32
+      linalg.yield %45 : f32
     } -> tensor<2x4x?xf32>
     %dim_1 = tensor.dim %18, %c2 : tensor<2x4x?xf32>
     %c1 = arith.constant 1 : index
@@ -194,15 +196,17 @@ module {
     ^bb0(%Trap_29: f32, %DT_30: f32, %ADT_31: f32, %in: f32, %out: f32):
       %40 = arith.negf %Trap_29 : f32
       %cst_32 = arith.constant 1.000000e+00 : f32
+      %cst_33 = arith.constant 8.700000e+01 : f32
       %41 = arith.negf %40 : f32
-      %42 = math.exp %41 : f32
-      %43 = arith.addf %cst_32, %42 : f32
-      %44 = arith.divf %cst_32, %43 : f32
-      %45 = arith.mulf %44, %DT_30 : f32
-      %46 = arith.addf %45, %in : f32
-      %47 = math.exp %ADT_31 : f32
-      %48 = arith.mulf %47, %46 : f32
-      linalg.yield %48 : f32
+      %42 = arith.minimumf %41, %cst_33 : f32
+      %43 = math.exp %42 : f32
+      %44 = arith.addf %cst_32, %43 : f32
+      %45 = arith.divf %cst_32, %44 : f32
+      %46 = arith.mulf %45, %DT_30 : f32
+      %47 = arith.addf %46, %in : f32
+      %48 = math.exp %ADT_31 : f32
+      %49 = arith.mulf %48, %47 : f32
+      linalg.yield %49 : f32
     } -> tensor<2x4x?xf32>
     %25 = tensor.empty(%dim) : tensor<2x4x?x8xf32>
     %extracted_slice_3 = tensor.extract_slice %Q[0, 0, 0, 0] [2, 2, %dim, 4] [1, 1, 1, 2] : tensor<2x2x?x8xf32> to tensor<2x2x?x4xf32>
@@ -290,13 +294,15 @@ module {
       %41 = arith.mulf %40, %V_30 : f32
       %42 = arith.addf %in, %41 : f32
       %cst_33 = arith.constant 1.000000e+00 : f32
+      %cst_34 = arith.constant 8.700000e+01 : f32
       %43 = arith.negf %Z_32 : f32
-      %44 = math.exp %43 : f32
-      %45 = arith.addf %cst_33, %44 : f32
-      %46 = arith.divf %cst_33, %45 : f32
-      %47 = arith.mulf %Z_32, %46 : f32
-      %48 = arith.mulf %42, %47 : f32
-      linalg.yield %48 : f32
+      %44 = arith.minimumf %43, %cst_34 : f32
+      %45 = math.exp %44 : f32
+      %46 = arith.addf %cst_33, %45 : f32
+      %47 = arith.divf %cst_33, %46 : f32
+      %48 = arith.mulf %Z_32, %47 : f32
+      %49 = arith.mulf %42, %48 : f32
+      linalg.yield %49 : f32
     } -> tensor<2x4x?x5xf32>
     %extracted_slice_28 = tensor.extract_slice %inserted_slice_2[0, 0, %dim_1] [2, 4, 1] [1, 1, 1] : tensor<2x4x?xf32> to tensor<2x4xf32>
     return %39 : tensor<2x4x?x5xf32>

@@ -188,12 +188,14 @@ module {
     %19 = linalg.generic {indexing_maps = [#map3, #map3, #map3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%Trap, %DT : tensor<2x4x?xf32>, tensor<2x4x?xf32>) outs(%18 : tensor<2x4x?xf32>) {
     ^bb0(%Trap_32: f32, %DT_33: f32, %out: f32):
       %cst_34 = arith.constant 1.000000e+00 : f32
+      %cst_35 = arith.constant 8.700000e+01 : f32
       %53 = arith.negf %Trap_32 : f32
-      %54 = math.exp %53 : f32
-      %55 = arith.addf %cst_34, %54 : f32
-      %56 = arith.divf %cst_34, %55 : f32
-      %57 = arith.mulf %56, %DT_33 : f32
-      linalg.yield %57 : f32
+      %54 = arith.minimumf %53, %cst_35 : f32
+      %55 = math.exp %54 : f32
+      %56 = arith.addf %cst_34, %55 : f32
+      %57 = arith.divf %cst_34, %56 : f32
+      %58 = arith.mulf %57, %DT_33 : f32
+      linalg.yield %58 : f32
     } -> tensor<2x4x?xf32>
     %dim_1 = tensor.dim %19, %c2 : tensor<2x4x?xf32>
     %c1 = arith.constant 1 : index
@@ -212,15 +214,17 @@ module {
     ^bb0(%Trap_32: f32, %DT_33: f32, %ADT_34: f32, %in: f32, %out: f32):
       %53 = arith.negf %Trap_32 : f32
       %cst_35 = arith.constant 1.000000e+00 : f32
+      %cst_36 = arith.constant 8.700000e+01 : f32
       %54 = arith.negf %53 : f32
-      %55 = math.exp %54 : f32
-      %56 = arith.addf %cst_35, %55 : f32
-      %57 = arith.divf %cst_35, %56 : f32
-      %58 = arith.mulf %57, %DT_33 : f32
-      %59 = arith.addf %58, %in : f32
-      %60 = math.exp %ADT_34 : f32
-      %61 = arith.mulf %60, %59 : f32
-      linalg.yield %61 : f32
+      %55 = arith.minimumf %54, %cst_36 : f32
+      %56 = math.exp %55 : f32
+      %57 = arith.addf %cst_35, %56 : f32
+      %58 = arith.divf %cst_35, %57 : f32
+      %59 = arith.mulf %58, %DT_33 : f32
+      %60 = arith.addf %59, %in : f32
+      %61 = math.exp %ADT_34 : f32
+      %62 = arith.mulf %61, %60 : f32
+      linalg.yield %62 : f32
     } -> tensor<2x4x?xf32>
     %26 = tensor.empty(%dim) : tensor<2x4x?x4x8xf32>
     %extracted_slice_3 = tensor.extract_slice %Q[0, 0, 0, 0, 0] [2, 2, %dim, 4, 4] [1, 1, 1, 1, 1] : tensor<2x2x?x4x8xf32> to tensor<2x2x?x4x4xf32>
@@ -350,13 +354,15 @@ module {
       %56 = arith.addf %53, %55 : f32
       %57 = arith.mulf %Z_36, %MIMO_Z_37 : f32
       %cst_38 = arith.constant 1.000000e+00 : f32
+      %cst_39 = arith.constant 8.700000e+01 : f32
       %58 = arith.negf %57 : f32
-      %59 = math.exp %58 : f32
-      %60 = arith.addf %cst_38, %59 : f32
-      %61 = arith.divf %cst_38, %60 : f32
-      %62 = arith.mulf %57, %61 : f32
-      %63 = arith.mulf %56, %62 : f32
-      linalg.yield %63 : f32
+      %59 = arith.minimumf %58, %cst_39 : f32
+      %60 = math.exp %59 : f32
+      %61 = arith.addf %cst_38, %60 : f32
+      %62 = arith.divf %cst_38, %61 : f32
+      %63 = arith.mulf %57, %62 : f32
+      %64 = arith.mulf %56, %63 : f32
+      linalg.yield %64 : f32
     } -> tensor<2x4x?x4x5xf32>
     %48 = tensor.empty(%dim) : tensor<2x4x?x5xf32>
     %49 = linalg.fill ins(%cst : f32) outs(%48 : tensor<2x4x?x5xf32>) -> tensor<2x4x?x5xf32>

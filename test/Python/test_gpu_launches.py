@@ -69,6 +69,15 @@ def test_blocks_are_launched(recorder):
     assert [blocks * threads for _, blocks, threads in recorded] == [2 * 4 * 80 * 16] * 2 + [2 * 4 * 64]
 
 
+def test_gradients_of_blocks_are_launched(recorder):
+    """A thread for every query and head, and one for every key that is put side by side."""
+    q, numbers = launches.Device(np.zeros((2, 4, 64, 16), np.float32)), launches.Device(np.zeros(5, np.int64))
+    key = ("grouped", "blocks", (), 16, True, None, None, None, None)
+    recorded = recorder.record(lambda: launches._differentiate(key, "float32", (q, q, q, numbers, numbers), q))
+    assert max(blocks * threads for _, blocks, threads in recorded) >= 2 * 4 * 64
+    assert min(threads for _, _, threads in recorded) >= launches.WARP
+
+
 def test_elements_stay_on_the_gpu(recorder):
     """Seeds, lengths and offsets are read by kernels; nothing is copied to the host."""
     q, counts = launches.Device(np.zeros((1, 64, 2, 16), np.float32)), launches.Device(np.zeros(1, np.int32))

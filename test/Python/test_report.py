@@ -181,6 +181,12 @@ def test_calls_are_as_before(tokens, page):
     assert list(page.figures)[:4] == ["weights", "entropy", "rank", "state"]
 
 
+def test_calls_above_the_ceiling_of_memory_say_so(tokens):
+    call = record(linattn.retnet, *tokens)
+    assert "comes closest to this machine's ceiling: 50 %" in _figures.roofline((100, 10), [(call, 4, 20)]).title
+    assert "2.5 times above the ceiling of memory: its operands lie in a cache" in _figures.roofline((100, 2), [(call, 4, 20)]).title
+
+
 def test_figures_of_the_caller_are_shown(tokens):
     page = linattn.report(linattn.retnet, *tokens, curves={"copy": {"mine": ([4, 8], [1.0, 0.5])}})
     assert page.figures["copy"].caption == "Figures of the caller."

@@ -145,6 +145,22 @@ def test_every_operand_against_the_formula(dtype, tolerance):
     assert_close([x.double() for x in found], expected, tolerance)
 
 
+def test_gates_that_are_shut():
+    """A sigmoid whose e^-x would overflow has the derivative 0, not NaN."""
+    q, k, v = (draw(1, 6, 2, 4, dtype=torch.float32, seed=seed).requires_grad_() for seed in range(3))
+    g, beta = torch.zeros(1, 6, 2, 4), torch.zeros(1, 6, 2)
+    g[0, ::2], beta[0, 1::2] = -200.0, -200.0
+    g.requires_grad_()
+    beta.requires_grad_()
+    A_log = torch.zeros(2, requires_grad=True)
+    options = {"use_gate_in_kernel": True, "lower_bound": -5.0, "use_beta_sigmoid_in_kernel": True}
+    linattn.kda(q, k, v, g, beta, A_log=A_log, **options).square().sum().backward()
+    for tensor in (q, k, v, g, beta, A_log):
+        assert tensor.grad.isfinite().all()
+    assert not g.grad[0, ::2].any() and not beta.grad[0, 1::2].any()
+    assert g.grad[0, 3:4].any() and beta.grad[0, ::2].any()
+
+
 def test_only_what_is_wanted():
     arrays = operands()
     expected = gradients(gated, arrays)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 import re
 
 import numpy as np
 
 __all__ = [
-    "UnsupportedError", "check_choice", "check_flag", "check_legal_form", "check_number", "check_positive", "parse_form",
-    "parse_pattern",
+    "UnsupportedError", "check_choice", "check_divides", "check_flag", "check_legal_form", "check_number", "check_parity",
+    "check_positive", "check_size", "parse_form", "parse_pattern",
 ]  # fmt: skip
 
 FORMS = ("auto", "quadratic", "token", "state-tile", "chunk", "segments")
@@ -56,11 +57,38 @@ def check_positive(name, value):
     return value
 
 
+def check_size(name, value):
+    """A positive integer."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: expected an integer, but got {type(value).__name__}")
+    value = operator.index(value)
+    if value < 1:
+        raise ValueError(f"{name}: expected a positive integer, but got {value}")
+    return value
+
+
+def check_parity(name, value, odd):
+    """A positive integer that is odd, or even."""
+    if check_size(name, value) % 2 != odd:
+        raise ValueError(f"{name}: expected an {'odd' if odd else 'even'} number, but got {value}")
+    return value
+
+
+def check_divides(name, size, of, whole):
+    if whole % size:
+        raise ValueError(f"{name}: expected a number that divides {of}, {whole}, but got {size}")
+    return size
+
+
 def check_choice(name, value, choices):
+    """One of these names, or None if it is among them."""
+    if value is None and None in choices:
+        return None
+    expected = ", ".join(map(str, choices))
     if not isinstance(value, str):
-        raise TypeError(f"{name}: expected one of {', '.join(choices)}, but got {type(value).__name__}")
+        raise TypeError(f"{name}: expected one of {expected}, but got {type(value).__name__}")
     if value not in choices:
-        raise ValueError(f"{name}: expected one of {', '.join(choices)}, but got {value!r}")
+        raise ValueError(f"{name}: expected one of {expected}, but got {value!r}")
     return value
 
 

@@ -8,10 +8,11 @@ from functools import partial
 import numpy as np
 
 from .. import _linattn
+from .._core._checks import check_choice
 from ._token_maps import Signature, TokenMap
 from ._trace import emit_region, trace
 
-__all__ = ["FeatureMap", "KNOWN", "parse", "split"]
+__all__ = ["FeatureMap", "KNOWN", "TOKEN_MAPS", "TRAINED_MAPS", "check_layer_map", "count_features", "parse", "split"]
 
 # The user's names and the compiler's.
 KNOWN = {
@@ -28,6 +29,8 @@ TOKEN_MAPS = tuple(
     for row in _linattn.costs.token_maps()
     if all(optional for *_, optional in row["parameters"]) and not (row["positions"] or row["variant"])
 )
+# Maps whose parameters layers train: those of a head by name, in the order of `linattn.feature_maps`.
+TRAINED_MAPS = {"hedgehog": ("weight",), "t2r": ("weight", "bias"), "hadamard": ("weight", "weight2")}
 
 
 @dataclass(frozen=True)
@@ -68,3 +71,18 @@ def split(feature_map, q=None, k=None, streams=False):
     if isinstance(feature_map, TokenMap):
         return feature_map.signature, feature_map.arrays(q, k, streams)
     return feature_map, ()
+
+
+def check_layer_map(feature_map):
+    """The feature map of a layer: what `parse` takes, or the name of one that is trained."""
+    if isinstance(feature_map, str):
+        return check_choice("feature_map", feature_map, (*KNOWN, *TOKEN_MAPS, *TRAINED_MAPS))
+    parse(feature_map)
+    return feature_map
+
+
+def count_features(feature_map, d):
+    """The number of features of a head of size d."""
+    if isinstance(feature_map, str) and feature_map in TOKEN_MAPS:
+        feature_map = TokenMap(feature_map)
+    return feature_map.size(d) if isinstance(feature_map, TokenMap) else d

@@ -152,7 +152,7 @@ def _legend(canvas, axes):
 # ----------------------------------------------------------------------------
 
 
-def _matrix(canvas, axes, matrix, title):
+def _matrix(canvas, axes, matrix, title, shrink=0.9):
     signed = matrix.min() < -1e-6 * np.abs(matrix).max()
     top = np.quantile(np.abs(matrix[np.tril_indices(len(matrix))]), 0.995) or 1.0
     limits = {"cmap": "RdBu_r", "vmin": -top, "vmax": top} if signed else {"cmap": "viridis", "vmin": 0, "vmax": top}
@@ -160,7 +160,7 @@ def _matrix(canvas, axes, matrix, title):
     axes.grid(False)
     axes.set_title(title, loc="left")
     axes.set_xlabel("key token")
-    bar = canvas.colorbar(image, ax=axes, location="bottom", shrink=0.9, aspect=22, pad=0.02)
+    bar = canvas.colorbar(image, ax=axes, location="bottom", shrink=shrink, aspect=22, pad=0.02)
     bar.set_label("weight")
     bar.outline.set_visible(False)
     bar.locator = _locator("MaxNLocator", 3)
@@ -194,7 +194,7 @@ def _softmax_weights(name, call, matrix):
 
     def draw(canvas):
         axes = canvas.subplots()
-        _matrix(canvas, axes, matrix, "softmax")
+        _matrix(canvas, axes, matrix, "softmax", shrink=0.42)
         axes.set_ylabel("query token")
 
     caption = "Head 0. The number in the title is 2 to the mean entropy of a row. Colours end at the 99.5th percentile."
@@ -383,10 +383,11 @@ def times(growth, parameters, peak, measured):
         axes.set_xscale("log")
         axes.set_yscale("log")
         _log_counts(axes.xaxis, [*[t for t, _ in measured[:1] if t < n[0]], *n[::2]])
-        _amounts(axes.yaxis, "s")
+        axes.yaxis.set_major_locator(_locator("FixedLocator", [1e-6, 1e-4, 1e-2, 1, 60, 3600, 86400]))
         axes.yaxis.set_major_formatter(lambda value, _: _seconds(value))
+        axes.yaxis.set_minor_locator(_locator("NullLocator"))
         axes.set_xlabel("prompt (tokens)")
-        axes.set_ylabel("time of a prefill (seconds)")
+        axes.set_ylabel("time of a prefill")
         _legend(canvas, axes)
 
     caption = (
@@ -414,6 +415,8 @@ def roofline(ceilings, points):
     best = max(points, key=lambda point: point[2] / min(peak, copy * point[1]))
     share = best[2] / min(peak, copy * best[1])
     title = f"{best[0].title} comes closest to this machine's ceiling: {100 * share:.0f} %"
+    if share > 1:
+        title = f"{best[0].title} is {times_as_many(share)} times above the ceiling of memory: its operands lie in a cache"
 
     def draw(canvas):
         axes = canvas.subplots()

@@ -193,7 +193,8 @@ def seconds_of(function, least=0.02, most=50):
     """The least time of repeated calls."""
     function()
     times = []
-    while sum(times) < least and len(times) < most:
+    # A machine with other work may stop a call: three of them, unless they are long.
+    while (sum(times) < least or len(times) < 3 and sum(times) < 1) and len(times) < most:
         started = time.perf_counter()
         function()
         times.append(time.perf_counter() - started)

@@ -11,8 +11,10 @@ from torch import nn
 
 import linattn
 
-from .nn._base import check_choice, merge_heads, split_heads
-from .nn._linear import TRAINED_MAPS, FeatureMap, LinearAttention
+from .._core._checks import check_choice
+from .._maps._features import TRAINED_MAPS
+from .nn._base import merge_heads, split_heads
+from .nn._linear import FeatureMap, LinearAttention
 from .nn._softmax import MultiHeadAttention
 
 __all__ = ["convert", "converted_layers", "distill"]

@@ -10,9 +10,9 @@ from torch import nn
 
 import linattn
 
+from ..._core._sizes import mamba2_sizes
 from ._base import (
-    Layer, OutputNorm, ProjectedLayer, ShortConvolution, check_divides, check_size, draw_rates, draw_steps,
-    merge_heads, recur, repeat_heads, split_heads,
+    Layer, OutputNorm, ProjectedLayer, ShortConvolution, draw_rates, draw_steps, merge_heads, recur, repeat_heads, split_heads,
 )  # fmt: skip
 
 __all__ = ["GatedLinearAttention", "Mamba2", "RetNet"]
@@ -55,14 +55,14 @@ class GatedLinearAttention(_GatedOutput):
     Yang et al., "Gated linear attention transformers", 2024.
     """
 
+    _factors = (0.5, 1)
+
     def __init__(
         self, hidden_size, heads, *, kv_heads=None, head_dim=None, value_head_dim=None, conv_size=None,
         conv_bias=False, gate_rank=16, gate_normalizer=16.0, use_gate=True, norm_eps=1e-5, dropout=0.0,
     ):  # fmt: skip
-        size = hidden_size // check_divides("heads", check_size("heads", heads), "hidden_size", hidden_size)
         super().__init__(
-            hidden_size, heads, kv_heads=kv_heads, head_dim=max(size // 2, 1) if head_dim is None else head_dim,
-            value_head_dim=size if value_head_dim is None else value_head_dim, conv_size=conv_size,
+            hidden_size, heads, kv_heads=kv_heads, head_dim=head_dim, value_head_dim=value_head_dim, conv_size=conv_size,
             conv_bias=conv_bias, dropout=dropout,
         )  # fmt: skip
         self.gate_normalizer = gate_normalizer
@@ -96,12 +96,12 @@ class RetNet(_GatedOutput):
     Sun et al., "Retentive Network", 2023.
     """
 
+    _factors = (1, 2)
+
     def __init__(
         self, hidden_size, heads, *, kv_heads=None, head_dim=None, value_head_dim=None, conv_size=None,
         conv_bias=False, rotary_base=10000.0, use_gate=True, norm_eps=1e-5, dropout=0.0,
     ):  # fmt: skip
-        if value_head_dim is None:
-            value_head_dim = 2 * (hidden_size // check_size("heads", heads))
         super().__init__(
             hidden_size, heads, kv_heads=kv_heads, head_dim=head_dim, value_head_dim=value_head_dim,
             conv_size=conv_size, conv_bias=conv_bias, rotary_base=rotary_base, dropout=dropout,
@@ -141,24 +141,17 @@ class Mamba2(Layer):
         conv_bias=True, bias=False, norm_eps=1e-5, dt_limit=(0.0, math.inf), dropout=0.0,
     ):  # fmt: skip
         super().__init__(hidden_size, dropout)
-        self.head_dim, self.state_size = check_size("head_dim", head_dim), check_size("state_size", state_size)
-        width = int(expand * hidden_size)
-        self.heads = width // self.head_dim if heads is None else check_size("heads", heads)
-        if self.heads * self.head_dim != width:
-            raise ValueError(
-                f"heads: expected expand * hidden_size / head_dim = {width} / {self.head_dim}, but got {self.heads}"
-            )
-        self.groups = check_divides("groups", check_size("groups", groups), "heads", self.heads)
-        self.width, self.dt_limit = width, tuple(dt_limit)
-        self.conv_dim = width + 2 * self.groups * self.state_size
-        self.in_proj = nn.Linear(hidden_size, width + self.conv_dim + self.heads, bias=bias)
+        self.head_dim, self.state_size, self.groups = head_dim, state_size, groups
+        self.width, self.conv_dim, self.heads = mamba2_sizes(hidden_size, heads, head_dim, state_size, expand, groups)
+        self.dt_limit = tuple(dt_limit)
+        self.in_proj = nn.Linear(hidden_size, self.width + self.conv_dim + self.heads, bias=bias)
         self.conv1d = ShortConvolution(self.conv_dim, conv_size, bias=conv_bias)
         self.dt_bias = draw_steps(self.heads)
         self.A_log = draw_rates(self.heads)
         self.D = nn.Parameter(torch.ones(self.heads))
         self.D._no_weight_decay = True
-        self.norm = OutputNorm(width, eps=norm_eps, groups=self.groups, gate_first=True)
-        self.out_proj = nn.Linear(width, hidden_size, bias=bias)
+        self.norm = OutputNorm(self.width, eps=norm_eps, groups=self.groups, gate_first=True)
+        self.out_proj = nn.Linear(self.width, hidden_size, bias=bias)
 
     def mix(self, x, cache, cu_seqlens):
         gate, tokens, dt = self.in_proj(x).split([self.width, self.conv_dim, self.heads], dim=-1)

@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 import math
-import operator
 
 import torch
 from torch import nn
 
 import linattn
 
+from ..._core._checks import check_size
+from ..._core._sizes import HeadSizes
 from ._cache import Cache
 
 __all__ = [
     "Layer", "OutputNorm", "ProjectedLayer", "ShortConvolution", "draw_rates", "draw_steps", "each_sequence",
     "merge_heads", "recur", "refuse_cache", "repeat_heads", "rotate", "split_heads", "token_positions",
 ]  # fmt: skip
-
-
-def check_size(name, value):
-    try:
-        value = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: expected an integer, but got {type(value).__name__}") from None
-    if value < 1:
-        raise ValueError(f"{name}: expected a positive integer, but got {value}")
-    return value
-
-
-def check_divides(name, size, of, whole):
-    if whole % size:
-        raise ValueError(f"{name}: expected a number that divides {of}, {whole}, but got {size}")
-    return size
-
-
-def check_choice(name, value, choices):
-    if value not in choices:
-        raise ValueError(f"{name}: expected one of {', '.join(map(str, choices))}, but got {value!r}")
-    return value
 
 
 def split_heads(x, size):
@@ -283,33 +262,24 @@ class ProjectedLayer(Layer):
     `o_proj`, and where there is a `conv_size` the short convolutions `q_conv1d`, `k_conv1d`,
     `v_conv1d` behind the first three."""
 
+    _factors = (1, None)  # of `HeadSizes.of`
+
     def __init__(
         self, hidden_size, heads, *, kv_heads=None, value_heads=None, head_dim=None, value_head_dim=None,
         conv_size=None, conv_bias=False, rotary_base=None, bias=False, dropout=0.0,
     ):  # fmt: skip
         super().__init__(hidden_size, dropout)
-        self.heads = check_size("heads", heads)
-        self.key_heads = self.heads if kv_heads is None else check_size("kv_heads", kv_heads)
-        check_divides("kv_heads", self.key_heads, "heads", self.heads)
-        self.value_heads = self.key_heads if value_heads is None else check_size("value_heads", value_heads)
-        check_divides("heads", self.key_heads, "value_heads", self.value_heads)
-        if head_dim is None:
-            head_dim = self.hidden_size // check_divides("heads", self.heads, "hidden_size", self.hidden_size)
-        self.head_dim = check_size("head_dim", head_dim)
-        self.value_head_dim = self.head_dim if value_head_dim is None else check_size("value_head_dim", value_head_dim)
-        self.rotary_base = rotary_base
-        if rotary_base is not None and self.head_dim % 2:
-            raise ValueError(f"head_dim: expected an even number with rotary_base, but got {self.head_dim}")
-        self.output_size = max(self.heads, self.value_heads) * self.value_head_dim
-        sizes = {
-            "q": self.heads * self.head_dim, "k": self.key_heads * self.head_dim,
-            "v": self.value_heads * self.value_head_dim,
-        }  # fmt: skip
-        for name, size in sizes.items():
+        sizes = HeadSizes.of(
+            self.hidden_size, heads, kv_heads=kv_heads, value_heads=value_heads, head_dim=head_dim,
+            value_head_dim=value_head_dim, rotary_base=rotary_base, factors=self._factors,
+        )  # fmt: skip
+        self.heads, self.key_heads, self.value_heads, self.head_dim, self.value_head_dim = sizes
+        self.rotary_base, self.output_size = rotary_base, sizes.output
+        for name, size in sizes.projected.items():
             self.add_module(f"{name}_proj", nn.Linear(self.hidden_size, size, bias=bias))
         self.has_conv = conv_size is not None
         if self.has_conv:
-            for name, size in sizes.items():
+            for name, size in sizes.projected.items():
                 self.add_module(f"{name}_conv1d", ShortConvolution(size, conv_size, bias=conv_bias))
         self.o_proj = nn.Linear(self.output_size, self.hidden_size, bias=bias)
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import nn
 
 import linattn
 from linattn import feature_maps
 
-from ..._maps._features import KNOWN, TOKEN_MAPS
-from ._base import OutputNorm, ProjectedLayer, check_choice, check_size, merge_heads, recur
+from ..._core._checks import check_choice, check_size
+from ..._core._sizes import count_random_features
+from ..._maps._features import TRAINED_MAPS, check_layer_map
+from ._base import OutputNorm, ProjectedLayer, merge_heads, recur
 
-__all__ = ["FeatureMap", "LinearAttention", "NormAttention", "PerformerAttention", "TRAINED_MAPS"]
-
-# Maps with parameters of their own.
-TRAINED_MAPS = ("hedgehog", "t2r", "hadamard")
+__all__ = ["FeatureMap", "LinearAttention", "NormAttention", "PerformerAttention"]
 
 
 class FeatureMap(nn.Module):
@@ -50,11 +47,7 @@ class FeatureMap(nn.Module):
 
     def token_map(self):
         """The feature map as linattn's functions take it."""
-        if self.kind == "hedgehog":
-            return feature_maps.hedgehog(self.weight)
-        if self.kind == "t2r":
-            return feature_maps.t2r(self.weight, self.bias)
-        return feature_maps.hadamard(self.weight, self.weight2)
+        return getattr(feature_maps, self.kind)(*(getattr(self, name) for name in TRAINED_MAPS[self.kind]))
 
     def extra_repr(self):
         return f"{self.kind}, heads={self.weight.shape[0]}, head_dim={self.weight.shape[-1]}"
@@ -94,12 +87,10 @@ class LinearAttention(ProjectedLayer):
         )  # fmt: skip
         self.normalize, self.causal = normalize, causal
         self.scale = 1.0 if normalize else self.head_dim**-0.5
-        self.feature_map = feature_map
+        self.feature_map = check_layer_map(feature_map)
         if isinstance(feature_map, str) and feature_map in TRAINED_MAPS:
             self.feature_map_q = FeatureMap(feature_map, self.heads, self.head_dim)
             self.feature_map_k = FeatureMap(feature_map, self.key_heads, self.head_dim)
-        elif isinstance(feature_map, str):
-            check_choice("feature_map", feature_map, (*KNOWN, *TOKEN_MAPS, *TRAINED_MAPS))
         check_choice("output_norm", output_norm, (None, "rms"))
         self.norm = OutputNorm(self.value_head_dim, eps=norm_eps) if output_norm else nn.Identity()
 
@@ -173,9 +164,7 @@ class PerformerAttention(LinearAttention):
             hidden_size, heads, kv_heads=kv_heads, head_dim=head_dim, value_head_dim=value_head_dim, causal=causal,
             bias=bias, dropout=dropout, feature_map=None,
         )  # fmt: skip
-        if features is None:
-            features = max(1, int(self.head_dim * math.log(self.head_dim)))
-        self.features, self.seed = check_size("features", features), seed
+        self.features, self.seed = count_random_features(features, self.head_dim), seed
         self.redraw_every = None if redraw_every is None else check_size("redraw_every", redraw_every)
         self.register_buffer("projection_matrix", self._draw(0))
         self.register_buffer("draws", torch.zeros((), dtype=torch.int64))

@@ -7,7 +7,8 @@ from torch import nn
 
 import linattn
 
-from ._base import Layer, ProjectedLayer, check_choice, check_size, each_sequence, merge_heads, refuse_cache
+from ..._core._checks import check_choice, check_parity, check_size
+from ._base import Layer, ProjectedLayer, each_sequence, merge_heads, refuse_cache
 
 __all__ = ["FNet", "LinformerAttention", "NystromAttention"]
 
@@ -84,8 +85,7 @@ class NystromAttention(ProjectedLayer):
         self.landmarks, self.iterations = check_size("landmarks", landmarks), check_size("iterations", iterations)
         self.conv = None
         if conv_size is not None:
-            if check_size("conv_size", conv_size) % 2 == 0:
-                raise ValueError(f"conv_size: expected an odd number, but got {conv_size}")
+            check_parity("conv_size", conv_size, odd=True)
             self.conv = nn.Conv2d(
                 self.value_heads, self.value_heads, (conv_size, 1), padding=(conv_size // 2, 0), bias=False,
                 groups=self.value_heads,

@@ -8,7 +8,8 @@ from torch import nn
 
 import linattn
 
-from ._base import Layer, check_divides, check_size, merge_heads, recur, split_heads
+from ..._core._sizes import rwkv7_heads
+from ._base import Layer, merge_heads, recur, split_heads
 
 __all__ = ["RWKV7"]
 
@@ -47,22 +48,20 @@ class RWKV7(Layer):
         v_rank=32, norm_eps=1e-5, dropout=0.0,
     ):  # fmt: skip
         super().__init__(hidden_size, dropout)
-        if heads is not None:
-            head_dim = hidden_size // check_divides("heads", check_size("heads", heads), "hidden_size", hidden_size)
-        self.head_dim = check_divides("head_dim", check_size("head_dim", head_dim), "hidden_size", hidden_size)
-        self.heads, self.layer_idx = hidden_size // head_dim, layer_idx
+        self.heads, self.head_dim = rwkv7_heads(hidden_size, heads, head_dim)
+        self.layer_idx = layer_idx
         for name in "rwkvag":
             self.register_parameter(f"x_{name}", nn.Parameter(torch.zeros(1, 1, hidden_size)))
         self.k_k = nn.Parameter(torch.ones(hidden_size))
         self.k_a = nn.Parameter(torch.ones(hidden_size))
-        self.r_k = nn.Parameter(torch.zeros(self.heads, head_dim))
+        self.r_k = nn.Parameter(torch.zeros(self.heads, self.head_dim))
         for name in "rkvo":
             self.add_module(f"{name}_proj", nn.Linear(hidden_size, hidden_size, bias=False))
         self.w_lora = _LowRank(hidden_size, decay_rank, nn.Tanh())
         self.v_lora = _LowRank(hidden_size, v_rank, nn.Identity()) if layer_idx else None
         self.a_lora = _LowRank(hidden_size, a_rank, nn.Identity())
         self.g_lora = _LowRank(hidden_size, gate_rank, nn.Sigmoid(), bias=False)
-        self.g_norm = nn.GroupNorm(self.heads, hidden_size, eps=head_dim * norm_eps)
+        self.g_norm = nn.GroupNorm(self.heads, hidden_size, eps=self.head_dim * norm_eps)
 
     def forward(self, x, cache=None, cu_seqlens=None, mask=None, v_first=None):
         """(the output, v_first): what the other layers of a model take from its first one.

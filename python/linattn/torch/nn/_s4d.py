@@ -10,7 +10,8 @@ from torch import nn
 
 import linattn
 
-from ._base import Layer, check_size
+from ..._core._checks import check_parity
+from ._base import Layer
 
 __all__ = ["S4D"]
 
@@ -50,8 +51,7 @@ class S4D(Layer):
 
     def __init__(self, hidden_size, *, state_size=64, dt_min=1e-3, dt_max=0.1, dropout=0.0):
         super().__init__(hidden_size, dropout)
-        if check_size("state_size", state_size) % 2:
-            raise ValueError(f"state_size: expected an even number, but got {state_size}")
+        check_parity("state_size", state_size, odd=False)
         self.D = nn.Parameter(torch.randn(self.hidden_size))
         self.kernel = _Kernel(self.hidden_size, state_size // 2, dt_min, dt_max)
         self.output_linear = nn.Sequential(nn.Conv1d(self.hidden_size, 2 * self.hidden_size, 1), nn.GLU(dim=-2))

@@ -9,9 +9,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 import linattn
 
-from ._base import (
-    ProjectedLayer, check_size, each_sequence, merge_heads, recur, refuse_cache, repeat_heads, token_positions,
-)  # fmt: skip
+from ..._core._checks import check_size
+from ._base import ProjectedLayer, each_sequence, merge_heads, recur, refuse_cache, repeat_heads, token_positions
 from ._linear import LinearAttention
 
 __all__ = ["BlockSparseAttention", "DiagAttention", "HybridAttention", "MultiHeadAttention", "SlidingWindowAttention"]
