@@ -190,13 +190,13 @@ bool LinearAttention::checkDecay(const Tensor &decay,
 // Computing
 //===----------------------------------------------------------------------===//
 
-/// Whether it is 1/√size, as f32 tells.
+/// Whether it is 1/√size, rounded to f32.
 static bool isScaleOf(int64_t size, double scale) {
   return std::abs(scale * std::sqrt(static_cast<double>(size)) - 1) < 1e-7;
 }
 
-/// The kernel that knows most of a call, by the letters of kernels.py. All have
-/// the same bits for one token.
+/// The most specialized kernel for a call, by the letters of kernels.py. All
+/// have the same bits for one token.
 static std::string chooseKind(const std::string &rule,
                               const std::string &ending, bool fits,
                               bool isStep) {
@@ -224,8 +224,8 @@ void LinearAttention::compute(const Call &call) const {
   std::string ending = std::to_string(scaleSize) + "_" + element;
   bool byChannel = x.decay && checkDecay(*x.decay, sizes);
   std::string kernel = rule + (byChannel ? "_channel" : "");
-  // A step of a rule that adds has one head: a token's heads are sequences,
-  // with queries and keys of their own.
+  // In a step of an additive rule, the heads of a token are sequences of one
+  // head.
   bool isShared = queryHeads != heads || sizes.keyHeads != heads;
   std::string kind =
       chooseKind(kernel, ending, K == scaleSize && V == scaleSize,
