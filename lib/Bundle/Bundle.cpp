@@ -221,11 +221,7 @@ private:
     if (!target)
       return target.takeError();
     auto toLoops = [&](mlir::OpPassManager &pm) {
-      mlir::linattn::CPUPipelineOptions cpu;
-      cpu.form = options.form;
-      cpu.vectorBits = target->vectorBits;
-      cpu.registers = target->registers;
-      mlir::linattn::buildCPULoopsPipeline(pm, cpu);
+      mlir::linattn::buildCPULoopsPipeline(pm, *target, options.form);
     };
     auto toLLVM = [&](mlir::OpPassManager &pm) {
       mlir::linattn::LowerToLLVMOptions lower;

@@ -286,7 +286,7 @@ void HeaderWriter::writeShapes() {
         "from those of the\n *  arguments, whose data is not looked at. "
         "Returns "
         "0, or 1 where they do not fit together:\n *  `message`, of `size` "
-        "bytes, then tells why; NULL and 0 leave it out. */\n"
+        "bytes, then holds the reason; NULL and 0 leave it out. */\n"
      << "LINATTN_FUNCTION int " << signature.entry << "_shapes(";
   for (size_t i = 0; i < count; ++i)
     writeParameter(i);

@@ -155,7 +155,7 @@ private:
 
   QuadraticOp op;
   bool softmax;
-  /// [B, H, Tq], or null: where the log-sum-exp of each row goes.
+  /// [B, H, Tq], or null: receives the log-sum-exp of each row.
   Value logSum;
   std::optional<Dropout> dropout;
   VisibleKeys visible;

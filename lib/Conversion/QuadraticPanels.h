@@ -36,9 +36,9 @@ protected:
   /// Panels the queries fill, the last one perhaps in part.
   Value panelCount() { return ceilDiv(range.queryCount, shape.cols); }
 
-  /// Packs each query's row into `rows`, in the place that `pack` returns, and
-  /// from there transposed into panels [panels, size, cols]. Lanes past the
-  /// last query hold zeros.
+  /// Packs each query's row into `rows`, at the place that `pack` returns, and
+  /// transposes the rows into panels [panels, size, cols]. Lanes after the last
+  /// query are zero.
   void packPanels(Value size, Value rows, Value panels,
                   function_ref<Value(Value)> pack);
   /// Packs the block's keys and values; rows past the last one are zeros, up to

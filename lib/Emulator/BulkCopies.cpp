@@ -231,7 +231,7 @@ void Block::beginBulkCopy(Thread &thread, uint64_t destination,
              " of " + llvm::Twine(shared.size()));
     return;
   }
-  // Every row of banks is written once, whatever the swizzle.
+  // Every row of banks is written once, for any swizzle.
   traffic.sharedPhases += bytes / 128;
   traffic.sharedCycles += bytes / 128;
   copy.seen.assign(thread.clock.seen,

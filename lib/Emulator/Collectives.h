@@ -26,7 +26,7 @@ void executeLdMatrix(Block &block, Warp &warp, uint32_t lanes);
 void executeStMatrix(Block &block, Warp &warp, uint32_t lanes);
 inline constexpr uint32_t kTransposed = 8;
 
-/// words: value, offset, mask and clamp; becomes value, whether it is valid.
+/// words: value, offset, mask and clamp in; value and whether it is valid out.
 /// variant: ShuffleKind.
 void executeShuffle(Block &block, Warp &warp, uint32_t lanes);
 
@@ -36,9 +36,9 @@ void executeVote(Block &block, Warp &warp, uint32_t lanes);
 /// words: value, becomes the result. variant: ReduxKind.
 void executeRedux(Block &block, Warp &warp, uint32_t lanes);
 
-/// Products of a warpgroup. The descriptor of A is the other address, that of B
-/// the address; words: registers of A, then C, and in the end the sums.
-/// variant: WgmmaForm.
+/// Products of a warpgroup. otherAddress: the descriptor of A; address: that of
+/// B; words: registers of A, then of C, which receive the sums. variant:
+/// WgmmaForm.
 void executeWgmma(Block &block, Warp &warp, uint32_t lanes);
 void executeWgmmaFence(Block &block, Warp &warp, uint32_t lanes);
 void executeWgmmaCommit(Block &block, Warp &warp, uint32_t lanes);
@@ -49,7 +49,7 @@ void executeWgmmaWait(Block &block, Warp &warp, uint32_t lanes);
 /// other address.
 void executePublishMap(Block &block, Warp &warp, uint32_t lanes);
 
-/// Orders what the lanes did before it with what they do after it.
+/// Orders the lanes' accesses before it and after it.
 void executeWarpSync(Block &block, Warp &warp, uint32_t lanes);
 /// @}
 

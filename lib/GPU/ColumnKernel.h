@@ -83,8 +83,8 @@ struct ColumnShape : ScanShape {
   }
   /// One number per token, by itself or for all tokens of the head.
   bool hasScalarDecay() { return hasDecay() && !hasChannelDecay(); }
-  /// Decays per channel are logarithms to base 2 once they are in registers:
-  /// but for the totals of blocks, `approximateExp` is all that takes them.
+  /// Decays per channel are logarithms to base 2 in registers. Only the totals
+  /// of blocks are used without `approximateExp`.
   bool hasBinaryDecays() {
     return hasChannelDecay() && !isWide() && stateSummands() == 1;
   }
@@ -265,7 +265,7 @@ private:
   Value number, stage, lane;
   Value row, pair; ///< lane / 4, lane % 4: places of a matrix's elements.
   // Places of this lane for ldmatrix.
-  Value tokenPlace, turnedPlace, valuePlace;
+  Value tokenPlace, transposedPlace, valuePlace;
 };
 
 /// The kernel: copies, the loop over chunks, and the state before and after it.

@@ -83,8 +83,8 @@ static std::optional<unsigned> getPrime(int option) {
   return option < 0 ? std::nullopt : std::optional<unsigned>(option);
 }
 
-/// Makes tasks of chunks of the scans whose chunk ops have a lowering to
-/// vectors and, for a matrix unit, that it speeds up.
+/// Turns scans into tasks of chunks, if their chunk ops have a lowering to
+/// vectors and, for a matrix unit, a speed-up by it.
 static void addChunkTasks(OpPassManager &functions,
                           const CPUPipelineOptions &options, bool forUnit) {
   LinAttnExpandFormPassOptions expand;
@@ -167,6 +167,16 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(createCSEPass());
   addContract(pm, "linalg");
+}
+
+void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
+                                          const ::linattn::VectorTarget &target,
+                                          StringRef form) {
+  CPUPipelineOptions options;
+  options.form = form.str();
+  options.vectorBits = target.vectorBits;
+  options.registers = target.registers;
+  buildCPULoopsPipeline(pm, options);
 }
 
 void mlir::linattn::buildCPUPipeline(OpPassManager &pm,

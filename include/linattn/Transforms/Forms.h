@@ -36,6 +36,9 @@ StringRef whyNoChunkTasks(ReadOp op);
 /// it does. `fastProducts` is the option of the passes.
 StringRef whyNoMatrixUnit(const Recurrence &r, bool fastProducts);
 
+/// Whether a tensor is a fill with zero, as the states of new sequences are.
+bool isZeroFill(Value tensor);
+
 /// Emits "cannot run in form …: …" for an illegal form.
 LogicalResult verifyForm(ScanOp op, Form form);
 
