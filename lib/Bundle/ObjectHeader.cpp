@@ -189,7 +189,7 @@ public:
   }
 
 private:
-  /// Whether a name is a C identifier and no keyword.
+  /// Whether a name is a C identifier other than a keyword.
   static bool isIdentifier(llvm::StringRef name) {
     static const llvm::StringSet<> taken = {
         "auto",  "break",  "case",     "char",    "const",   "continue",

@@ -22,7 +22,7 @@
 
 namespace mlir::linattn {
 
-/// A recurrence and its sizes, and the tasks that it is divided into.
+/// A recurrence, its sizes, and its division into tasks.
 class ScanTile : public TileBuilder {
 public:
   /// Keys are padded to whole vectors and to multiples of `rowMultiple`.

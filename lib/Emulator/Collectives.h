@@ -42,7 +42,7 @@ void executeRedux(Block &block, Warp &warp, uint32_t lanes);
 void executeWgmma(Block &block, Warp &warp, uint32_t lanes);
 void executeWgmmaFence(Block &block, Warp &warp, uint32_t lanes);
 void executeWgmmaCommit(Block &block, Warp &warp, uint32_t lanes);
-/// words: as many sums as `address` says. variant: groups that may be pending.
+/// words: the sums, `address` in number. variant: groups that may stay pending.
 void executeWgmmaWait(Block &block, Warp &warp, uint32_t lanes);
 
 /// Copies a tensor map from shared memory, the address, to global memory, the
@@ -52,6 +52,10 @@ void executePublishMap(Block &block, Warp &warp, uint32_t lanes);
 /// Orders the lanes' accesses before it and after it.
 void executeWarpSync(Block &block, Warp &warp, uint32_t lanes);
 /// @}
+
+/// Reports lanes whose addresses differ from those of lane 0. `what`: the
+/// addresses, in the message.
+void checkAddresses(Block &block, Warp &warp, llvm::StringRef what);
 
 /// Reports products that are still in flight when a block has ended.
 void checkProducts(Block &block, Warp &warp);

@@ -87,7 +87,7 @@ struct ChunkShape : ScanShape {
 
 class ChunkKernel : ChunkShape {
 public:
-  /// Begins the code of the kernel, whose arguments `locator.function` has.
+  /// Begins the kernel's code. `locator.function` holds its arguments.
   ChunkKernel(const ChunkShape &shape, KernelBuilder &k, ScanLocator &locator)
       : ChunkShape(shape), k(k), locator(locator), block(k, locator.function) {
     block.place(k, shape, locator);

@@ -27,8 +27,8 @@ namespace mlir::linattn {
 
 class TensorMaps {
 public:
-  /// Rows in global memory, how many rows and columns exist, and the tile that
-  /// takes some of them.
+  /// Rows in global memory, the numbers of existing rows and columns, and the
+  /// tile that covers some of them.
   struct Matrix {
     Rows rows;
     Value count;

@@ -202,13 +202,18 @@ void mlir::linattn::buildReferenceLoopsPipeline(
   addContract(pm, "linalg");
 }
 
+/// Lowers loops to the LLVM dialect, on one thread.
+static void addSequentialLowering(OpPassManager &pm, int prime) {
+  LowerToLLVMOptions options;
+  options.parallel = false;
+  options.prime = getPrime(prime);
+  buildLowerToLLVMPipeline(pm, options);
+}
+
 void mlir::linattn::buildReferencePipeline(
     OpPassManager &pm, const ReferencePipelineOptions &options) {
   buildReferenceLoopsPipeline(pm, options);
-  LowerToLLVMOptions lower;
-  lower.parallel = false;
-  lower.prime = getPrime(options.prime);
-  buildLowerToLLVMPipeline(pm, lower);
+  addSequentialLowering(pm, options.prime);
 }
 
 void mlir::linattn::addLinalgConversion(OpPassManager &functions,
@@ -230,10 +235,7 @@ void mlir::linattn::buildLinalgPipeline(OpPassManager &pm,
   addLinalgConversion(pm.nest<func::FuncOp>(), options);
   buildBufferizePipeline(pm, {options.getLayout()});
   addContract(pm, "linalg");
-  LowerToLLVMOptions lower;
-  lower.parallel = false;
-  lower.prime = getPrime(options.prime);
-  buildLowerToLLVMPipeline(pm, lower);
+  addSequentialLowering(pm, options.prime);
 }
 
 void mlir::linattn::buildTracePipeline(OpPassManager &pm,

@@ -109,6 +109,13 @@ bool mlir::linattn::isZeroFill(Value tensor) {
   return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
 }
 
+LogicalResult mlir::linattn::verifyChunkSize(Operation *op, int64_t size) {
+  if (size >= 1)
+    return success();
+  return op->emitError("expected chunk-size to be at least 1, but got ")
+         << size;
+}
+
 /// On tensors: whether the initial state is a fill with zero.
 static bool startsAtZero(ScanOp op) {
   return !op.getStateIndices() && isZeroFill(op.getState());

@@ -225,7 +225,7 @@ void Chain::send(Value state) {
 }
 
 int64_t Chain::countPanels(Operation *local) const {
-  // Tiles of heads need one number of heads for all operands.
+  // Tiles of heads need the same number of heads in all operands.
   int64_t heads = 0;
   SmallVector<DimLoops> loops = getOperandLoops(local);
   for (auto [operand, dims] : llvm::zip_equal(local->getOperands(), loops))
