@@ -255,7 +255,7 @@ Value TensorBuilder::repeatedEach(Value x, int64_t dim, int64_t factor) {
   grouped.insert(dim + 1, "g");
   Value groups = elementwise(
       b, loc, letters + "->" + grouped, x,
-      tensor::EmptyOp::create(b, loc, shape, from.getElementType()));
+      tensor::EmptyOp::create(b, loc, shape, from.getElementType()), first);
   return tensor::CollapseShapeOp::create(
       b, loc, groups, groupWithNext(from.getRank() + 1, dim));
 }

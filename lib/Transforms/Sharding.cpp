@@ -365,7 +365,7 @@ struct StructuredSharding
   SmallVector<AffineMap> getIndexingMaps(Operation *op) const {
     int numLoops;
     SmallVector<AffineMap> maps;
-    for (ArrayRef<int> dims : getAllLoops(op, numLoops)) {
+    for (const DimLoops &dims : getAllLoops(op, numLoops)) {
       SmallVector<AffineExpr> results;
       for (int loop : dims)
         results.push_back(getAffineDimExpr(loop, op->getContext()));

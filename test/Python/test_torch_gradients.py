@@ -145,7 +145,7 @@ def test_every_operand_against_the_formula(dtype, tolerance):
     assert_close([x.double() for x in found], expected, tolerance)
 
 
-def test_only_what_is_wanted():
+def test_only_active_operands():
     arrays = operands()
     expected = gradients(gated, arrays)
     for index in range(len(arrays)):
@@ -260,7 +260,7 @@ def test_no_second_derivative():
         first.sum().backward()
 
 
-def test_what_has_no_gradient_says_so():
+def test_calls_without_a_gradient_are_refused():
     q, k, v, beta = draw(1, 4, 2, 8), draw(1, 4, 2, 8, seed=1), draw(1, 4, 2, 5), draw(1, 4, 2).sigmoid()
     arguments = leaves(q, k, v)
     o = linattn.scan(*arguments, decay=-draw(1, 4, 2, 8).abs(), beta=beta, update="oja")
