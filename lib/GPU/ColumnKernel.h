@@ -13,9 +13,11 @@
 // size of a product. With c the sum of a block's decays up to a token, in the
 // logarithm, the block of queries Q, keys K and values V does
 //
-//   P_ij = (q_i ⊙ e^(c_i − c_j)) · k_j, j ≤ i       A_ij = β_i (k_i ⊙ …) · k_j,
-//   j < i Δ = (I + A)⁻¹ β (V − (K ⊙ e^c) S)               additive: Δ = V O =
-//   scale · ((Q ⊙ e^c) S + P Δ) S = e^(c_16) ⊙ S + (K ⊙ e^(c_16 − c))ᵀ Δ
+//   P_ij = (q_i ⊙ e^(c_i − c_j)) · k_j,              j ≤ i
+//   A_ij = β_i (k_i ⊙ e^(c_i − c_j)) · k_j,          j < i
+//   Δ    = (I + A)⁻¹ β (V − (K ⊙ e^c) S),            additive: Δ = V
+//   O    = scale · ((Q ⊙ e^c) S + P Δ)
+//   S    = e^(c_16) ⊙ S + (K ⊙ e^(c_16 − c))ᵀ Δ
 //
 // The terms that do not depend on S come first, for all blocks of the chunk at
 // once, and are shared. Then each warp takes its 16 columns of the state

@@ -74,7 +74,7 @@ int64_t getInnermostCost(linalg::GenericOp op, unsigned loop) {
 }
 
 /// Parallel loops outside, reductions inside, and the cheapest loop innermost.
-/// Reductions keep their relative order, and thereby the order of
+/// Reductions keep their relative order, which fixes the order of
 /// floating-point sums.
 SmallVector<unsigned> getLoopOrder(linalg::GenericOp op) {
   unsigned numLoops = op.getNumLoops();
