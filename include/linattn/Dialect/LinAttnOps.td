@@ -307,7 +307,7 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
       the decay.
     - (S19) scale is 0 or a normal number of the accumulation type.
     - (S20) input_gate goes with normalize only: without a quotient the factor
-      e^m of the stored state would have to be undone, of any size.
+      e^m of the stored state, of any size, would have to be undone.
     - (S21) beside an input_gate decay is `[H]` or `[B, H, T]`: one running
       maximum per head cannot follow a decay per channel.
     - (S22) input_gate goes without the `exp` map: one running maximum cannot
