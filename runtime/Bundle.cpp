@@ -381,9 +381,8 @@ json parse(std::string_view text) {
   return json::parse(text);
 }
 
-/// The parsed manifest. The destructor of a JSON value with parts allocates,
-/// and ends the process where that fails, so that the parts are destroyed
-/// first.
+/// The parsed manifest. The destructor of a nested JSON value allocates, and
+/// ends the process if that fails; parts are destroyed first.
 struct Manifest {
   explicit Manifest(std::string_view text) : root(parse(text)) {}
   ~Manifest() { takeApart(root); }

@@ -40,15 +40,15 @@ struct Guard {
   linattn_call_result result{};
   Guard *outer;
   Watch *watch;
-  /// longjmp does not restore the mode, so that the call does.
+  /// longjmp does not restore the mode; the call does.
   linattn::FloatMode mode = linattn::getFloatMode();
 };
 
 thread_local Guard *innermost = nullptr;
 
 thread_local ScratchCache scratch;
-/// The number of requests that all threads release kept memory, and the number
-/// this thread has served.
+/// The number of requests to all threads to release kept memory, and the number
+/// that this thread has served.
 std::atomic<uint64_t> releases{0};
 thread_local uint64_t releasesSeen = 0;
 

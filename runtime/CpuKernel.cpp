@@ -23,7 +23,7 @@ using namespace linattn::runner;
 
 namespace {
 
-/// A file that disappears when it is closed.
+/// A file that is deleted when it is closed.
 class ImageFile {
 public:
   explicit ImageFile(std::string_view image) {

@@ -88,7 +88,7 @@ CallViews::CallViews(const Bundle &bundle, const linattn_view *given,
       int64_t step = 1;
       for (int32_t d = views[i].rank; d-- > 0;) {
         next[d] = step;
-        // Where this overflows, the number of bytes overflows as well.
+        // If this overflows, the number of bytes does too.
         step = multiplyWrapping(step, views[i].shape[d]);
       }
       views[i].strides = next;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A thin layer over pthreadpool: it chooses the number of threads, keeps one
-// pool per number, divides the tasks, and runs inline whatever gains nothing
+// pool per number, divides the tasks, and runs inline loops that gain nothing
 // from a pool.
 //
 //===----------------------------------------------------------------------===//
@@ -76,7 +76,7 @@ int32_t getDefaultThreads() {
   return setting > 0 ? setting : getAvailableCpus();
 }
 
-/// The tasks of a loop that one thread starts with.
+/// The tasks of a loop that are assigned to one thread.
 struct alignas(64) Share {
   /// The first task that has not been taken.
   std::atomic<int64_t> next{0};
@@ -89,8 +89,8 @@ struct Pool {
   std::unique_ptr<Share[]> shares;
 };
 
-/// The pools of this process. Only one parallel loop runs at a time: a second
-/// caller finds the mutex locked and computes on its own thread.
+/// The pools of this process. One parallel loop runs at a time: a second caller
+/// finds the mutex locked and computes on its own thread.
 struct Pools {
   std::mutex inUse;
   std::map<int32_t, Pool> byThreads;

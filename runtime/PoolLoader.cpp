@@ -5,10 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// The shared runner links no library but the system's: it opens pthreadpool
-// when the first loop wants threads. Without it loops run on their callers.
-//
+// The shared runner links only the system's libraries. It opens pthreadpool at
+// the first loop with threads; without that library, loops run on their
+// callers.
 //===----------------------------------------------------------------------===//
 
 #include <dlfcn.h>

@@ -41,7 +41,7 @@ enum class Operation : uint8_t {
   Ge,
   Select,  ///< a ? b : c
   Address, ///< of operand a
-  Index,   ///< what a loop counts, from value a on; b tells it from others
+  Index,   ///< what a loop counts, from value a on; b identifies the loop
 };
 
 struct Instruction {

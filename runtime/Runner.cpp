@@ -34,7 +34,7 @@ static linattn_error *makeError(const char *message, linattn_error_kind kind) {
   }
 }
 
-/// Runs `body` and turns what it throws into an error.
+/// Runs `body` and turns its exceptions into an error.
 template <typename Body>
 static linattn_error *guard(Body body) {
   try {

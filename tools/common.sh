@@ -24,8 +24,9 @@ quietly() {
   return "$status"
 }
 
-# The preset names compilers without their paths. Naming them again for a build
-# that has them would make CMake start over, with defaults, if PATH has changed.
+# The preset names compilers without paths. Naming them again for an existing
+# build would make CMake configure from scratch, with defaults, if PATH has
+# changed.
 configure() {
   local preset=(--preset default)
   [ ! -f "$build/CMakeCache.txt" ] || preset=(-B "$build")

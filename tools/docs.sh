@@ -16,7 +16,7 @@ PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/rules.py" >"$made/Rul
 
 PYTHONPATH="$build/python" "$venv/bin/python" "$root/tools/gpu/launches.py" >"$made/Launches.md" 2>/dev/null
 
-# Machine code differs from one ptxas to the next: only that which made the page is asked.
+# Machine code differs from one ptxas to the next: only the version that made the page is compared.
 ptxas=$(sed -n 's/^LINATTN_PTXAS:FILEPATH=//p' "$build/CMakeCache.txt")
 cp docs/generated/Predictions.md "$made/Predictions.md"
 if [ -x "$ptxas" ] && { [ "${1:-}" != --check ] || grep -qF "\`$("$ptxas" --version | grep -o 'release [0-9.]*')\`" docs/generated/Predictions.md; }; then

@@ -77,7 +77,7 @@ const int32_t *linattn_get_poll_flag(void);
  *  run. A thread of the runtime waits for deadlines from the first one on. */
 int64_t linattn_set_thread_local_deadline(int64_t nanoseconds);
 
-/** Has calls from this thread, and from no other, ask `check` within
+/** Has calls from this thread, and from no other, call `check` within
  *  milliseconds of an interrupt: they end where it returns another number than
  *  0. It runs on this thread, between chunks, and may call kernels. NULL, the
  *  default: no call is concerned. The thread must not end before there is
@@ -127,7 +127,7 @@ int32_t linattn_get_num_threads(void);
  *  setting; 0 means that the process's setting holds. */
 int32_t linattn_set_thread_local_num_threads(int32_t count);
 
-/** Null, or why the number of threads that a call would use cannot be told:
+/** Null, or why the number of threads that a call would use is unknown:
  *  nothing else sets it and LINATTN_NUM_THREADS is not a positive number. The
  *  callers of kernels report it as an error. */
 const char *linattn_get_num_threads_problem(void);

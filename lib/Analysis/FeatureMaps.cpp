@@ -14,7 +14,7 @@ namespace {
 
 using Parameters = std::vector<MapParameter>;
 
-/// A row, the fields in the order of LinAttnMaps.td.
+/// A row, the fields in the order of FeatureMaps.td.
 struct FeatureMapRow {
   unsigned number;
   const char *name, *formula, *source;
@@ -28,7 +28,7 @@ struct FeatureMapRow {
 } // namespace
 
 const std::vector<FeatureMapTraits> &linattn::getFeatureMaps() {
-  // The words of the rows. Sizes are twice those that they stand for.
+  // The names in the rows. Sizes are doubled, so that they are integers.
   using T = FeatureMapTraits;
   constexpr FeatureSizeFormula sameSize{0, 2, 0}, twiceTheSize{0, 4, 0},
       pairs{0, 1, 1}, upToPairs{2, 3, 1}, upToAllPairs{2, 2, 2},
@@ -46,7 +46,7 @@ const std::vector<FeatureMapTraits> &linattn::getFeatureMaps() {
            {"beta", MapParameter::VectorOfSize}};
   static const std::vector<FeatureMapTraits> maps = [&] {
 #define GET_FeatureMapTable_IMPL
-#include "linattn/Dialect/LinAttnMaps.inc"
+#include "linattn/Analysis/FeatureMaps.inc"
     std::vector<FeatureMapTraits> maps;
     for (const FeatureMapRow &row : FeatureMapTable)
       maps.push_back({row.name, row.formula, row.source, row.size, row.sign,

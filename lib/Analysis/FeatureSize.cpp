@@ -30,7 +30,7 @@ linattn::featureSizeFormula(std::string_view name, int64_t shifts) {
   return formula;
 }
 
-/// The reason why a parameter is not acceptable; empty if it is.
+/// Why a parameter is invalid; empty if it is valid.
 static std::string checkParameter(std::string_view map, std::string_view name,
                                   int64_t value) {
   if (value >= 1 && value <= largestParameter)

@@ -51,7 +51,7 @@ struct Extents {
     key = rows / lanes;
     value = up(double(valueSize), double(tile.cols)) / lanes;
     state = rows * value;
-    // The tokens of a block lie beside the state.
+    // The tokens of a block share the cache with the state.
     double bytes =
         double(keySize) * double(valueSize) * double(problem.elementBits) / 8;
     fits = bytes <= 0.75 * double(target.firstCache());
@@ -256,7 +256,7 @@ int64_t linattn::wholeTokensOf(const ScanProblem &problem,
                                const VectorTarget &target) {
   if (!problem.startsAtZero && !problem.endsUnused)
     return 0;
-  // More tokens would leave the second cache, which holds the state as well.
+  // More tokens would not fit the second cache, which also holds the state.
   constexpr int64_t mostBytes = 384 << 10;
   bool isChannel = problem.decay == ScanProblem::Decay::Channel;
   // Queries, keys, their transpose or their decays, values; a and b.

@@ -221,11 +221,7 @@ private:
     if (!target)
       return target.takeError();
     auto toLoops = [&](mlir::OpPassManager &pm) {
-      mlir::linattn::CPUPipelineOptions cpu;
-      cpu.form = options.form;
-      cpu.vectorBits = target->vectorBits;
-      cpu.registers = target->registers;
-      mlir::linattn::buildCPULoopsPipeline(pm, cpu);
+      mlir::linattn::buildCPULoopsPipeline(pm, *target, options.form);
     };
     auto toLLVM = [&](mlir::OpPassManager &pm) {
       mlir::linattn::LowerToLLVMOptions lower;
@@ -302,7 +298,8 @@ private:
 
 } // namespace
 
-/// "sm_", a number, and possibly a letter; the levels of x86-64; AArch64.
+/// A chip: "sm_", a number and possibly a letter; a level of x86-64; or
+/// AArch64.
 static bool isChip(llvm::StringRef chip, BundleOptions::Target target) {
   if (target == BundleOptions::Target::CPU)
     return chip == "x86-64-v2" || chip == "x86-64-v3" || chip == "x86-64-v4" ||

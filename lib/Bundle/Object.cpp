@@ -139,7 +139,7 @@ void widenFusedProducts(llvm::Module &module) {
     }
 }
 
-/// Compiles to the source, checks and code that a child process sends.
+/// Compiles to the source, checks and code that a child process sends back.
 llvm::Expected<CompiledCode> compile(llvm::StringRef text,
                                      llvm::StringRef entry,
                                      llvm::StringRef fileName,
@@ -154,11 +154,7 @@ llvm::Expected<CompiledCode> compile(llvm::StringRef text,
   if (!signature)
     return signature.takeError();
   auto build = [&](mlir::OpPassManager &pm) {
-    mlir::linattn::CPUPipelineOptions cpu;
-    cpu.form = options.form;
-    cpu.vectorBits = target->vectorBits;
-    cpu.registers = target->registers;
-    mlir::linattn::buildCPULoopsPipeline(pm, cpu);
+    mlir::linattn::buildCPULoopsPipeline(pm, *target, options.form);
     // An object has no runtime that could interrupt its loops.
     mlir::linattn::LowerToLLVMOptions llvm;
     llvm.polls = false;

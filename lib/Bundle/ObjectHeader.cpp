@@ -189,7 +189,7 @@ public:
   }
 
 private:
-  /// Whether a name is a C identifier and no keyword.
+  /// Whether a name is a C identifier other than a keyword.
   static bool isIdentifier(llvm::StringRef name) {
     static const llvm::StringSet<> taken = {
         "auto",  "break",  "case",     "char",    "const",   "continue",
@@ -286,7 +286,7 @@ void HeaderWriter::writeShapes() {
         "from those of the\n *  arguments, whose data is not looked at. "
         "Returns "
         "0, or 1 where they do not fit together:\n *  `message`, of `size` "
-        "bytes, then tells why; NULL and 0 leave it out. */\n"
+        "bytes, then holds the reason; NULL and 0 leave it out. */\n"
      << "LINATTN_FUNCTION int " << signature.entry << "_shapes(";
   for (size_t i = 0; i < count; ++i)
     writeParameter(i);

@@ -144,7 +144,7 @@ auto ::linattn::detail::translateShapes(ModuleOp module,
   if (companion) {
     if (failed(translator.run()))
       return llvm::createStringError(
-          "the shapes of results are no formulas of sizes: " +
+          "shapes of results do not follow from sizes: " +
           translator.getUnknown()->getName().getStringRef());
     slots = translator.getSlots();
   }

@@ -81,8 +81,9 @@ static Instruction *createStore(IRBuilder<> &b, Instruction &from) {
                              call->getArgOperand(2));
 }
 
-/// The same phi of integers. Code generators without bf16 would widen values
-/// between blocks and round them again, by a function that most systems lack.
+/// The same phi on integers. Code generators without bf16 would extend the
+/// value in one block and round it again in another, by a function that most
+/// systems lack.
 static void chooseIntegers(PHINode &from, Type *type) {
   IRBuilder<> b(&from);
   PHINode *to = b.CreatePHI(type, from.getNumIncomingValues());

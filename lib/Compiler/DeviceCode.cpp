@@ -34,7 +34,7 @@ llvm::Error linattn::detail::describeDevice(CompilerOptions &options) {
   if (!error)
     error = takeError(linattn_device_properties(&multiprocessors, &bandwidth));
   if (error) {
-    // A named chip can be compiled for without a device.
+    // Code for a named chip can be compiled without a device.
     if (!isNamed)
       return error;
     llvm::consumeError(std::move(error));

@@ -265,7 +265,7 @@ llvm::Error makeCallError(const Signature &signature,
 
 } // namespace
 
-/// The message of a check, with the sizes that it shows.
+/// The message of a check, with its sizes filled in.
 static std::string formatCheck(llvm::StringRef message,
                                llvm::ArrayRef<int64_t> sizes) {
   std::string text;

@@ -146,7 +146,7 @@ static void warnOnce(const std::string &problem) {
 }
 
 void DiskCache::use(const std::string &path) {
-  // Processes differ in their working directories.
+  // Processes may have different working directories.
   if (!llvm::sys::path::is_absolute(path)) {
     problem =
         "expected the path of the cache to be absolute, but got '" + path + "'";
@@ -178,7 +178,7 @@ llvm::Expected<DiskCache> DiskCache::open(const CompilerOptions &options) {
   cache.maxBytes = *maxBytes;
   if (getBuildId().empty()) {
     cache.problem =
-        "this build has no id that would tell its code from others'";
+        "this build has no id that distinguishes its code from others'";
     return cache;
   }
   std::string path = chooseDirectory(options);

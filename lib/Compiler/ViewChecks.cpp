@@ -32,8 +32,8 @@ bool linattn::detail::mayOverlap(const BufferView &a, const BufferView &b) {
 
 static bool matches(llvm::ArrayRef<int64_t> expected,
                     llvm::ArrayRef<int64_t> actual) {
-  return llvm::equal(expected, actual, [](int64_t want, int64_t got) {
-    return want == kDynamicExtent ? got >= 0 : want == got;
+  return llvm::equal(expected, actual, [](int64_t size, int64_t got) {
+    return size == kDynamicExtent ? got >= 0 : size == got;
   });
 }
 

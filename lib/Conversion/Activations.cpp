@@ -19,9 +19,9 @@ Value mlir::linattn::emitActivation(LoopBuilder &loops, Activation activation,
   bool isSilu = activation == Activation::Silu;
   auto rough = FastMathFlags::none, quick = FastMathFlags::none;
   if (getElementTypeOrSelf(form).isF32()) {
-    // The divisor and its inverse have to be normal numbers. Below the bound
-    // the product with x is 0 but for its last bits, and must not be the
-    // larger the further x lies below it.
+    // The divisor and its inverse must be normal numbers. Below this bound the
+    // product with x is 0 up to its last bits; clamping keeps it from growing
+    // with |x|.
     Value least = loops.constant(form, -87.0);
     Value isLess = arith::CmpFOp::create(b, loops.loc,
                                          arith::CmpFPredicate::OLT, x, least);

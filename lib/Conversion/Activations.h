@@ -15,11 +15,10 @@
 
 namespace mlir::linattn {
 
-/// silu or sigmoid of a scalar or a vector. Vectors of f32 that are a factor of
-/// a result in `element` are computed as exactly as that one shows: bf16 has 8
-/// bits, f16 11. A sigmoid is rough only if `isNarrow`, x comes from 16 bits:
-/// of other NaN a rough exponential may make numbers, which a product with x
-/// would make NaN again.
+/// silu or sigmoid of a scalar or a vector. A vector of f32 that becomes a
+/// factor of a result in `element` is as accurate as that type: bf16 has 8
+/// bits, f16 11. A sigmoid is approximate only if `isNarrow`: x comes from 16
+/// bits. For other NaNs the approximate exponential may be a number.
 Value emitActivation(LoopBuilder &loops, Activation activation, Value x,
                      Type element, bool isNarrow = false);
 

@@ -35,7 +35,7 @@ ConvBuilder::Vectors ConvBuilder::activate(ArrayRef<Value> vectors) {
   Vectors parts(vectors);
   if (!conv.getActivation())
     return parts;
-  // A power of two of them, then the others.
+  // Takes a power of two of them, then the others.
   size_t whole = std::min<size_t>(llvm::bit_floor(vectors.size()), sideBySide);
   parts.truncate(whole);
   while (parts.size() > 1) {
@@ -125,8 +125,8 @@ void ConvBuilder::enterBlock(Value sequence, Value block, int64_t tokens) {
 // [C, W] weights and [B, C, S] states
 //===----------------------------------------------------------------------===//
 
-// Channels are rows of few elements there. Where rows follow one another in
-// memory, a vector holds several of them, and shuffles take them apart.
+// Channels are rows of few elements there. If rows are contiguous, one vector
+// holds several of them and shuffles separate them.
 
 Value ConvBuilder::isFlat(Value memref) {
   auto source = cast<MemRefType>(memref.getType());

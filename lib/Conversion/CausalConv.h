@@ -25,9 +25,9 @@ void lowerToNaiveLoops(OpBuilder &b, CausalConvOp op, bool lanes);
 /// which run along whichever of channels and tokens are neighbours in memory.
 void lowerCausalConvToVector(OpBuilder &b, CausalConvOp op, int64_t lanes);
 
-/// The base of both directions of vectors. Positions count the tokens of a
-/// sequence in the order in which they run; the first S of them, the head, see
-/// inputs of the state.
+/// The base of the two vector forms. Positions count a sequence's tokens in the
+/// order of computation; the first S of them, the head, see inputs of the
+/// state.
 class ConvBuilder : public RecurrenceBuilder {
 public:
   using Vectors = SmallVector<Value, 16>;

@@ -39,8 +39,8 @@ public:
 private:
   /// Tokens of a block, and bytes of a row of it.
   static constexpr int64_t blockTokens = 120, blockBytes = 2048;
-  /// Tokens that are computed for all channels of a block before the next ones:
-  /// few, since their rows lie far apart in memory.
+  /// Tokens computed for all channels of a block at a time. Few, because their
+  /// rows are far apart in memory.
   int64_t rowsAtOnce() const { return parts == 2 ? 6 : outputsAtOnce; }
 
   void emitHead(Value channel);
@@ -356,8 +356,7 @@ void ChannelConv::emitColumn(Value from, Value to, Value channel,
   run(rest, to, 1);
 }
 
-/// As many tokens from `position` on as a vector has lanes; those from `to` on
-/// are not there.
+/// One vector of tokens from `position` on; tokens from `to` on do not exist.
 void ChannelConv::emitSquare(Value position, Value to, Value channel) {
   emitColumn(position, to, channel, [&](Value at, ArrayRef<Value> y) {
     for (auto [part, vector] : llvm::enumerate(y))

@@ -101,8 +101,8 @@ void ScalarConv::emit() {
   });
 }
 
-/// A thread for every output. Neighbours are neighbours in memory: channels, or
-/// tokens where the input says at run time that its channels are apart.
+/// One thread per output. Neighbouring threads have neighbouring addresses:
+/// channels, or tokens if the input's channels are strided at run time.
 void ScalarConv::emitApart(Value slots, Value channels) {
   Value tokens = dim(conv.getInput(), 1), perSlot = mul(tokens, channels);
   auto emitAlong = [&](bool alongChannels) {

@@ -300,8 +300,8 @@ void TokenConv::writeSquare(ArrayRef<Value> y, Value token, Value channel0,
 /// As many channels as there are lanes.
 void TokenConv::emitSquares(Value channel0) {
   Value lastChannel = sub(dim(conv.getInput(), 2), index(1));
-  // A row of numbers for each channel; the last one stands in for those that
-  // are not there, whose outputs are dropped.
+  // A row of numbers for each channel. The last channel stands in for missing
+  // ones, whose outputs are dropped.
   Value numbers = scratch({b.getIndexAttr(lanes), b.getIndexAttr(taps + 1)});
   auto channelAt = [&](Value i) { return min(add(channel0, i), lastChannel); };
   forEach(index(lanes), [&](Value i) {

@@ -24,25 +24,29 @@ void ChannelTasks::clear(Value buffer, Value from, Value rows) {
   });
 }
 
-void ChannelTasks::packStates(const Channels &channels, Value operand,
-                              ValueRange prefix, Value target, Value row) {
+void ChannelTasks::forEachState(
+    const Channels &channels, ValueRange prefix, Value row,
+    function_ref<void(ValueRange, ValueRange)> body) {
   forEach(channels.count, [&](Value c) {
     forEach(states, [&](Value n) {
       SmallVector<Value> at(prefix);
       at.append({add(channels.first, c), n});
-      store(loadAs(operand, at), target, {add(row, n), c});
+      body(at, {add(row, n), c});
     });
+  });
+}
+
+void ChannelTasks::packStates(const Channels &channels, Value operand,
+                              ValueRange prefix, Value target, Value row) {
+  forEachState(channels, prefix, row, [&](ValueRange at, ValueRange packed) {
+    store(loadAs(operand, at), target, packed);
   });
 }
 
 void ChannelTasks::storeStates(const Channels &channels, Value packed,
                                Value row, Value operand, ValueRange prefix) {
-  forEach(channels.count, [&](Value c) {
-    forEach(states, [&](Value n) {
-      SmallVector<Value> at(prefix);
-      at.append({add(channels.first, c), n});
-      store(load(packed, {add(row, n), c}), operand, at);
-    });
+  forEachState(channels, prefix, row, [&](ValueRange at, ValueRange from) {
+    store(load(packed, from), operand, at);
   });
 }
 

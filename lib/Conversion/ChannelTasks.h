@@ -14,9 +14,9 @@
 namespace mlir::linattn {
 
 /// Recurrences of channels with several states each, a few channels of one
-/// group at a time. Blocks of tokens are packed in scratch memory, whose rows
-/// are `width` channels; operands whose channels do not lie side by side, the
-/// [B, C, T] of the original kernels, element by element.
+/// group at a time. Blocks of tokens are packed into scratch memory with rows
+/// of `width` channels. Operands with strided channels, such as [B, C, T], are
+/// packed element by element.
 class ChannelTasks : public RecurrenceBuilder {
 public:
   static constexpr int64_t blockTokens = 32;
@@ -43,6 +43,10 @@ protected:
   /// zeros.
   void clear(Value buffer) { clear(buffer, index(0), dim(buffer, 0)); }
   void clear(Value buffer, Value from, Value rows);
+  /// Calls `body` with the indices [prefix, channel, state] of an operand and
+  /// those of packed memory, whose rows of a channel begin at `row`.
+  void forEachState(const Channels &channels, ValueRange prefix, Value row,
+                    function_ref<void(ValueRange, ValueRange)> body);
   /// operand[prefix, channel, state] to the row from `row` on of each state.
   void packStates(const Channels &channels, Value operand, ValueRange prefix,
                   Value target, Value row);
@@ -57,7 +61,7 @@ protected:
   void writeTokens(const Channels &channels, Value packed, Value row,
                    Value first, Value tokens, Value operand);
   /// The states of a token's projection, [B, T, N] or [B, G, T, N], for a block
-  /// of tokens. Nothing without a target.
+  /// of tokens. Without a target, does nothing.
   void packProjection(Value operand, Value group, Value first, Value tokens,
                       Value target);
   /// The indices of a token's projection, up to those of its states.

@@ -29,7 +29,7 @@ struct PackedTiles {
 };
 
 /// Emits the products of one head's chunk, all of whose sizes are multiples of
-/// 16, in tiles. What is done before and after them are vectors of 16 f32.
+/// 16, in tiles. The steps before and after them use vectors of 16 f32.
 class ChunkProducts {
 public:
   explicit ChunkProducts(ChunkVectors &v) : v(v) {}

@@ -37,9 +37,9 @@
 //           operands in each step: only so many lines can be under way
 //
 // A state is one task; one state alone is two, each with half of the panels.
-// A sequence of few tokens may be one chunk, whatever the others are: without
+// A sequence of few tokens may be one chunk, for any others: without
 // a state on either side that is the quadratic form.
-// Columns of S see the same operations whatever the tasks. Where the rows of
+// Columns of S see the same operations in any task. Where the rows of
 // one token's heads are neighbours, a few chunks of all heads come before the
 // next ones of any.
 //

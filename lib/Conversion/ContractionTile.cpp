@@ -5,17 +5,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+// C_mn += Σ_k A_mk B_kn. C may have further dimensions, which become loops
+// around it, and k may stand for several.
 //
-// C_mn += Σ_k A_mk B_kn, where A, B and C may have further dimensions: those of
-// C that are neither m nor n are loops around it, and k may be several. A task
-// is a block of rows of one panel of columns: it packs its panel of B, so that
-// the vectors of each k are neighbours, and keeps MR rows of C in registers
-// while all of k passes. A is read element by element, each of which meets a
-// whole row of the panel.
+// A task is a block of rows of one panel of columns. It packs its panel of B,
+// so that the vectors of each k are neighbours, and keeps MR rows of C in
+// registers for all k. Each element of A is read alone and multiplies a whole
+// row of the panel.
 //
-// Every element of C is one chain of fused multiply-adds in the order of k: its
-// bits depend neither on its place nor on the number of threads.
-//
+// Every element of C is one chain of fused multiply-adds in the order of k. Its
+// bits depend neither on its position nor on the number of threads.
 //===----------------------------------------------------------------------===//
 
 #include "VectorBuilder.h"

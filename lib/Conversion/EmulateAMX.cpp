@@ -29,7 +29,7 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// Emits what one op does to tiles that are buffers of two dimensions.
+/// Emits one op on tiles that are buffers of two dimensions.
 class TileEmulator : public VectorBuilder {
 public:
   TileEmulator(OpBuilder &b, Location loc, bool keepSubnormals)
@@ -59,7 +59,7 @@ void TileEmulator::forEachRow(Value tile,
   forEach(dim(tile, 0), [&](Value row) { body(row, line); });
 }
 
-/// Where a row of a tile in memory begins: without a stride rows follow the
+/// The start of a row of a tile in memory; without a stride, rows follow the
 /// dimension before the last one.
 SmallVector<Value> TileEmulator::placeOf(ValueRange indices, Value stride,
                                          Value row) {
@@ -100,7 +100,7 @@ void TileEmulator::store(amx::TileStoreOp op, Value tile) {
   });
 }
 
-/// Subnormal numbers are zeros of their sign, whatever the mode of the thread.
+/// Subnormal numbers are zeros of their sign, in any mode of the thread.
 Value TileEmulator::flush(Value x) {
   if (keepSubnormals)
     return x;
@@ -147,8 +147,8 @@ void TileEmulator::multiply(Value left, Value right, Value sums) {
 
 namespace {
 
-/// Gives the tiles of a function or a task buffers, as they would have
-/// registers: from where they are defined to where they are last used.
+/// Gives the tiles of a function or a task buffers for their live ranges, as
+/// registers would have.
 class Emulation {
 public:
   explicit Emulation(bool keepSubnormals) : keepSubnormals(keepSubnormals) {}

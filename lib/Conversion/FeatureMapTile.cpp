@@ -11,7 +11,7 @@
 // packed by columns of features, in tiles of registers; then each token's
 // features are made of its row of products and written.
 //
-// Features lie side by side whatever the width of a vector, so that a vector
+// Features lie side by side for any width of a vector, so that a vector
 // may run past its part of a row. Parts are therefore written in rising order:
 // what one spills into the next is overwritten, and what the last one spills is
 // cut off by the bounds of the row.

@@ -122,7 +122,7 @@ Value FieldArithmetic::emitArith(Operation *op) {
 
 Value FieldArithmetic::emitMath(Operation *op) {
   Value x = op->getOperand(0);
-  // e^(x ln 2), whatever ln 2 is: constants log₂e are its inverse.
+  // e^(x ln 2), for any value of ln 2: constants log₂e are its inverse.
   auto ln2 = [&] { return constant(M_LN2, x); };
   auto one = [&] { return constant(1, x); };
   return TypeSwitch<Operation *, Value>(op)

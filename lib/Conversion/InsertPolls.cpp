@@ -33,7 +33,7 @@ constexpr uint64_t longLoop = 1000000;
 /// Something that is run once, as far as it is known before.
 struct Work {
   uint64_t operations = 0;
-  /// Whether the number of operations is all of them, not the least.
+  /// Whether the number of operations is exact, not a lower bound.
   bool known = true;
   bool hasLoop = false;
   bool polls = false;

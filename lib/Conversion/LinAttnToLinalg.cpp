@@ -10,6 +10,7 @@
 
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Dialect/LinAttnConv.h"
+#include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Sweeps.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -34,12 +35,8 @@ struct ConvertLinAttnToLinalgPass final
           ConvertLinAttnToLinalgPass> {
   using ConvertLinAttnToLinalgPassBase::ConvertLinAttnToLinalgPassBase;
   void runOnOperation() override {
-    if (chunkSize < 1) {
-      getOperation()->emitError(
-          "expected chunk-size to be at least 1, but got ")
-          << int64_t(chunkSize);
+    if (failed(verifyChunkSize(getOperation(), chunkSize)))
       return signalPassFailure();
-    }
     splitSweeps(getOperation());
     expandSnapshots(getOperation());
     apply([](RewritePatternSet &patterns) {

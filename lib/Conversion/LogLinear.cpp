@@ -86,7 +86,7 @@ void LogLinear::enterHead(Value task) {
   head = rem(task, heads);
 }
 
-/// How many tokens the sequence has had before token t.
+/// The number of tokens of the sequence before token t.
 Value LogLinear::position(Value t) {
   Value here = sub(t, begin);
   if (!scan.getPosition())

@@ -10,6 +10,7 @@
 #define LINATTN_CONVERSION_LOOPBUILDER_H
 
 #include "linattn/Dialect/Einsum.h"
+#include "linattn/Dialect/EmitLoop.h"
 #include "linattn/Dialect/FeatureMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -117,15 +118,7 @@ public:
   SmallVector<Value>
   reduce(Value begin, Value end, int64_t step, ValueRange initial,
          function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-    auto loop = scf::ForOp::create(b, loc, begin, end, index(step), initial);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> next =
-        body(loop.getInductionVar(), loop.getRegionIterArgs());
-    // Without values to carry the loop was made with its terminator.
-    if (!initial.empty())
-      scf::YieldOp::create(b, loc, next);
-    return SmallVector<Value>(loop.getResults());
+    return emitLoop(b, loc, begin, end, index(step), initial, body);
   }
   /// Reduces one value over [0, end).
   Value reduce(Value end, Value initial,

@@ -64,7 +64,7 @@ private:
         .getResult(0);
   }
 
-  /// The bytes of what is known; none where they do not fit.
+  /// The bytes of the static sizes; none if they do not fit.
   std::optional<uint64_t> computeStaticBytes() {
     Type element = converter.convertType(op.getType().getElementType());
     // An i1 takes a byte.

@@ -36,8 +36,8 @@ using namespace mlir::linattn;
 // Ops that become one
 //===----------------------------------------------------------------------===//
 
-/// The users of a buffer after `op` in its block, except to free it; none where
-/// another block uses it.
+/// The users of a buffer after `op` in its block, except deallocations; none if
+/// another block uses the buffer.
 static std::optional<SmallVector<Operation *>> usersAfter(Value buffer,
                                                           Operation *op) {
   SmallVector<Operation *> users;
@@ -333,8 +333,8 @@ void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
   ChunkProducts(*vectors).emit(op, matrices, factors, streamsOf(op));
 }
 
-/// Makes what the chunk ops in a loop need of buffers that the loop leaves as
-/// they are, once in front of it.
+/// Computes once, before a loop, the values that its chunk ops need of buffers
+/// it does not change.
 void BlockLowering::prepare(scf::ForOp loop) {
   llvm::SmallDenseSet<Value> written;
   loop->walk([&](DestinationStyleOpInterface writer) {

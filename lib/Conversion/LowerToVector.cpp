@@ -58,7 +58,7 @@ static TileShape tileShape(OpTy op, int64_t vectorBits, int64_t registers) {
   return shape;
 }
 
-/// Checks what the emitters take for granted of a schedule written by hand.
+/// Checks the assumptions of the emitters about a schedule written by hand.
 static LogicalResult verifyShape(Operation *op, TileShape shape) {
   if (shape.cols % shape.lanes)
     return op->emitOpError("expected config cols to be a multiple of ")
@@ -122,9 +122,9 @@ static bool wantsTokenForm(OpTy op) {
          hasKnownHeads(op);
 }
 
-/// The shape for streaming through the state in memory: scratch for no more
-/// tokens than there are, as many of them at once as `vectors` can accumulate,
-/// and panels as wide as is left, so that memory is read in long runs.
+/// The shape for streaming a state in memory: a block of no more tokens than
+/// there are, as many tokens at once as `vectors` can accumulate, and the
+/// widest panels that the rest allows, for long runs of memory.
 static TileShape streamingShape(Value tokens, Value state, TileShape shape,
                                 int64_t vectors) {
   auto size = [](Value value, int64_t dim) {
@@ -178,7 +178,7 @@ using InitialStates = llvm::SmallDenseMap<Operation *, Value>;
 /// The reads along the values, by the scans that stand for sweeps.
 using ValueReads = llvm::SmallDenseMap<Operation *, ValueRead>;
 
-/// What is known of the states around the scans.
+/// Facts about the states around the scans.
 struct StatesAround {
   ZeroFills zeroFills;
   InitialStates initial;
@@ -265,7 +265,7 @@ private:
   }
 
   /// Chunks, and beside them token by token what has few tokens. Each sequence
-  /// is of one range of lengths, whatever the others are.
+  /// is in one range of lengths, beside any others.
   void lowerToChunks(OpBuilder &b, ScanOp op, TileShape shape) const {
     ConfigAttr config = op.getConfigAttr();
     ChunkSizes sizes{::linattn::chunkTokens, 0, false, false};
@@ -306,61 +306,42 @@ private:
 };
 
 /// Maps of whole tokens; those of one element are left to be folded.
-struct FeatureMapToVector : OpRewritePattern<FeatureMapOp> {
-  FeatureMapToVector(MLIRContext *context, int64_t vectorBits)
-      : OpRewritePattern(context), vectorBits(vectorBits) {}
+LogicalResult lowerToVectors(PatternRewriter &rewriter, FeatureMapOp op,
+                             int64_t lanes) {
+  auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
+  if (!needsWholeToken(mapped.getFeatureMapKind()))
+    return rewriter.notifyMatchFailure(op, "a map of one element");
+  lowerToFeatureTile(rewriter, op, lanes);
+  return success();
+}
 
-  LogicalResult matchAndRewrite(FeatureMapOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureBufferSemantics())
-      return rewriter.notifyMatchFailure(op, "not on buffers");
-    auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
-    if (!needsWholeToken(mapped.getFeatureMapKind()))
-      return rewriter.notifyMatchFailure(op, "a map of one element");
-    Type type = getAccumulationType(getElementTypeOrSelf(op.getInput()));
-    lowerToFeatureTile(rewriter, op, vectorBits / type.getIntOrFloatBitWidth());
-    rewriter.eraseOp(op);
-    return success();
-  }
+LogicalResult lowerToVectors(PatternRewriter &rewriter, OutputNormOp op,
+                             int64_t lanes) {
+  if (!op->hasAttr(kEpilogueAttrName)) // Else the kernel of its scan has it.
+    lowerOutputNormToVector(rewriter, op, lanes);
+  return success();
+}
 
-  int64_t vectorBits;
-};
+LogicalResult lowerToVectors(PatternRewriter &rewriter, CausalConvOp op,
+                             int64_t lanes) {
+  lowerCausalConvToVector(rewriter, op, lanes);
+  return success();
+}
 
-/// Rows have no schedule: there is one way to run them.
-struct OutputNormToVector : OpRewritePattern<OutputNormOp> {
-  OutputNormToVector(MLIRContext *context, int64_t vectorBits)
-      : OpRewritePattern<OutputNormOp>(context), vectorBits(vectorBits) {}
+/// An op without a schedule: it has one lowering.
+template <typename OpTy>
+struct RowsToVector : OpRewritePattern<OpTy> {
+  RowsToVector(MLIRContext *context, int64_t vectorBits)
+      : OpRewritePattern<OpTy>(context), vectorBits(vectorBits) {}
 
-  LogicalResult matchAndRewrite(OutputNormOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureBufferSemantics())
-      return rewriter.notifyMatchFailure(op, "not on buffers");
-    if (op->hasAttr(kEpilogueAttrName)) { // The kernel of its scan has it.
-      rewriter.eraseOp(op);
-      return success();
-    }
-    Type type = getAccumulationType(getElementTypeOrSelf(op.getInput()));
-    lowerOutputNormToVector(rewriter, op,
-                            vectorBits / type.getIntOrFloatBitWidth());
-    rewriter.eraseOp(op);
-    return success();
-  }
-
-  int64_t vectorBits;
-};
-
-/// Nor do convolutions have one.
-struct CausalConvToVector : OpRewritePattern<CausalConvOp> {
-  CausalConvToVector(MLIRContext *context, int64_t vectorBits)
-      : OpRewritePattern<CausalConvOp>(context), vectorBits(vectorBits) {}
-
-  LogicalResult matchAndRewrite(CausalConvOp op,
+  LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureBufferSemantics())
       return rewriter.notifyMatchFailure(op, "not on buffers");
     Type type = getAccumulationType(getElementTypeOrSelf(op.getInput()));
-    lowerCausalConvToVector(rewriter, op,
-                            vectorBits / type.getIntOrFloatBitWidth());
+    if (failed(lowerToVectors(rewriter, op,
+                              vectorBits / type.getIntOrFloatBitWidth())))
+      return failure();
     rewriter.eraseOp(op);
     return success();
   }
@@ -397,15 +378,15 @@ struct LinAttnLowerToVectorPass final
     patterns.add<ToVector<ScanOp>, ToVector<StateOp>, ToVector<ReadOp>,
                  ToVector<QuadraticOp>>(&getContext(), vectorBits, registers,
                                         states);
-    patterns.add<FeatureMapToVector>(&getContext(), vectorBits);
+    patterns.add<RowsToVector<FeatureMapOp>>(&getContext(), vectorBits);
     populateRecurrencePatterns(patterns, vectorBits);
     populateSoftmaxPatterns(patterns, vectorBits, registers);
-    patterns.add<OutputNormToVector, CausalConvToVector>(&getContext(),
-                                                         vectorBits);
+    patterns.add<RowsToVector<OutputNormOp>, RowsToVector<CausalConvOp>>(
+        &getContext(), vectorBits);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     for (auto [scan, fill] : states.zeroFills)
       fill->erase();
-    // The kernels have made what these make.
+    // The kernels have computed these rows already.
     SmallVector<Operation *> made;
     getOperation()->walk([&](linalg::LinalgOp op) {
       if (op->hasAttr(kPrologueAttrName))
@@ -442,7 +423,7 @@ private:
     return failure(result.wasInterrupted());
   }
 
-  /// Sequences that run token by token would read what is not filled.
+  /// Sequences that run token by token would read uninitialized memory.
   ZeroFills findZeroFills() {
     ZeroFills fills;
     getOperation()->walk([&](ScanOp op) {

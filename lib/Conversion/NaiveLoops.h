@@ -5,10 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Scalar loops that say what the ops' descriptions say, and nothing cleverer:
-// whatever executes IR can be checked against them.
-//
+// Scalar loops that follow the ops' descriptions literally. Every other
+// execution of IR is checked against them.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_LIB_CONVERSION_NAIVELOOPS_H

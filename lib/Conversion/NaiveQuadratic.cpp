@@ -23,7 +23,7 @@ namespace {
 /// One query row at a time: no more than a row of the output is ever stored.
 class NaiveQuadratic : public NaiveOp {
 public:
-  /// `training` is the op that keeps L, of which `op` has the scores, or null.
+  /// `training`: the op whose scores `op` states and which stores L, or null.
   NaiveQuadratic(OpBuilder &b, QuadraticOp op, SoftmaxOp training = {})
       : NaiveOp(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                 op.getQuery(), Scale::of(op), op.getNormalize().has_value()),
@@ -155,7 +155,7 @@ private:
 
   QuadraticOp op;
   bool softmax;
-  /// [B, H, Tq], or null: where the log-sum-exp of each row goes.
+  /// [B, H, Tq], or null: receives the log-sum-exp of each row.
   Value logSum;
   std::optional<Dropout> dropout;
   VisibleKeys visible;

@@ -5,12 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
 // One row, the features of one token and head, at a time. The vector form reads
-// a row once into scratch memory that stays in the first cache, and takes the
-// statistics from there; the lanes of a partial sum are those of the features,
-// whatever runs beside the row.
-//
+// a row once into scratch memory in the first cache and computes the statistics
+// there. Lanes of partial sums are features, so results do not depend on
+// neighbouring rows.
 //===----------------------------------------------------------------------===//
 
 #include "OutputNorm.h"
@@ -38,7 +36,7 @@ static Value sizeOf(LoopBuilder &loops, OutputNormOp op, Type type) {
   return arith::SIToFPOp::create(loops.b, loops.loc, type, size);
 }
 
-/// Where the weights of a head's feature are.
+/// The index of the weights of a head's feature.
 static SmallVector<Value> affineIndex(Value weights, Value head, Value d) {
   if (cast<ShapedType>(weights.getType()).getRank() == 1)
     return {d};

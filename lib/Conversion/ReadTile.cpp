@@ -15,7 +15,7 @@
 //   read    o_t = Σ_d q_td S_d, o · 1/den to the output; meanwhile the rows of
 //           the next block are prefetched
 //
-// Every element is the same sum in the same order whatever the task or block.
+// Every element is the same sum in the same order in any task and block.
 //
 //===----------------------------------------------------------------------===//
 

@@ -30,8 +30,8 @@ std::pair<Value, Value> RecurrenceBuilder::polar(Value log, Value phase,
   Value modulus = exp(log);
   if (!phase)
     return {modulus, Value()};
-  // The f32 expansions of sine and cosine are made for small angles: take off
-  // whole turns in two pieces, as f32 does not hold 2π well enough.
+  // The f32 expansions of sine and cosine need small angles. Whole turns are
+  // subtracted in two parts, because 2π in f32 is not accurate enough.
   Type scalar = getElementTypeOrSelf(phase);
   if (scalar.isF32()) {
     constexpr double turn = 6.283185307179586;

@@ -58,8 +58,7 @@ public:
   }
   /// log(1 + e^x), for x of any size.
   Value softplus(Value x);
-  /// e^(log + i·phase) as (real, imaginary); without a phase (e^log, null).
-  /// `rest` is what the phase lacks to its exact value, if that is known.
+  /// `rest` is the rounding residual of the phase, if known.
   std::pair<Value, Value> polar(Value log, Value phase, Value rest = Value());
   /// e^(step·(log + i·phase)).
   std::pair<Value, Value> polarStep(Value step, Value log, Value phase);

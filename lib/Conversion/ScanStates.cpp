@@ -39,7 +39,7 @@ static bool isLeftAlone(linalg::FillOp fill, ScanOp scan) {
 StateUse mlir::linattn::findStateUse(ScanOp op) {
   StateUse use;
   Value state = op.getState();
-  // The rows of a pool are those of other sequences too.
+  // A pool also holds states of other sequences.
   if (op.getStateIndices())
     return use;
   bool isAllocated = state.getDefiningOp<memref::AllocOp>() != nullptr;
@@ -103,7 +103,7 @@ InitialCopy mlir::linattn::findInitialCopy(ScanOp op) {
       source = copy.getSource();
     else if (auto copy = dyn_cast<linalg::CopyOp>(user))
       source = copy.getInputs().front();
-    // Arguments are no views of one another, but may be the same memory.
+    // Two arguments do not overlap in part, but may be the same memory.
     if (!source || !isEntryArgument(source) ||
         source.getType() != state.getType() ||
         !(isEntryArgument(state) || state.getDefiningOp<memref::AllocOp>()))

@@ -285,7 +285,7 @@ void ScanBlock::packGate(Value gate, Value token, Value target,
     Value x = readOperand(place.source, append(place.index, d), shape.lanes);
     if (total)
       storeVector(addf(loadVector(total, {d}, shape.lanes), x), total, {d});
-    // Decays are the only gates of a token that is not written.
+    // A token that is not written has no gates but decays.
     storeVector(exponential ? exp(x) : written(x, token), target,
                 append(at, d));
     return {};

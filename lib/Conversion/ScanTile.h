@@ -5,11 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// The scopes that all forms of a scan are emitted in: an object is made where
-// the values of its scope are defined, holds them as constants and dies with
-// them. A task finds its state and its tokens, a block packs some of them.
-//
+// The scopes that all forms of a scan are emitted in. An object is made where
+// the values of its scope are defined, and holds them as constants. A task
+// finds its state and its tokens; a block packs some of them.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_CONVERSION_SCANTILE_H
@@ -24,7 +22,7 @@
 
 namespace mlir::linattn {
 
-/// A recurrence and its sizes, and the tasks that it is divided into.
+/// A recurrence, its sizes, and its division into tasks.
 class ScanTile : public TileBuilder {
 public:
   /// Keys are padded to whole vectors and to multiples of `rowMultiple`.
@@ -77,8 +75,8 @@ public:
   bool hasScalarGate() const {
     return !hasChannelDecay() && (hasScalarDecay() || r.state.runningMax);
   }
-  /// a = −β k, and what multiplies it is a number per token: the rows of keys
-  /// are all there is to read.
+  /// a = −β k with β a number per token: the rows of keys are enough to compute
+  /// it.
   bool readsKeys() const {
     return getRule(update).correctsValues() && !r.erase && !hasChannelDecay();
   }

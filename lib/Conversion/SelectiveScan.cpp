@@ -14,7 +14,7 @@
 //           in registers while the block streams past
 //   finish  (y + skip·u) · silu(gate) to the output
 //
-// Every element sees the same operations in the same order whatever the block.
+// Every element sees the same operations in the same order in any block.
 // Operands whose channels do not lie side by side, the [B, C, T] of the
 // original kernels, are packed element by element.
 //
@@ -63,7 +63,7 @@ struct Parts {
   Value real, imaginary;
 };
 
-/// The entries of b or c: by states and channels, or by tokens and states.
+/// The entries of b or c, by state and channel or by token and state.
 struct Projection {
   Parts fixed, perToken;
 };

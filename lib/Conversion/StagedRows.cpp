@@ -182,7 +182,7 @@ Value TileBuilder::readFeatures(linalg::GenericOp op, OpOperand *input,
   return readElements(memref, at, shape.lanes);
 }
 
-/// A number of a token: a map of others, or a sum over a row.
+/// One number per token: a map of other numbers, or a sum over a row.
 Value TileBuilder::makeNumber(linalg::GenericOp op, const StagedRows &staged,
                               ArrayRef<Value> token, Value t) {
   SmallVector<Value> numbers;

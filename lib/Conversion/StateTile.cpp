@@ -18,7 +18,7 @@
 //
 // While a block is swept, the rows of the next one are prefetched.
 //
-// Every element sees the same operations in the same order whatever the block,
+// Every element sees the same operations in the same order in any block,
 // the panel or the number of threads: results are bitwise reproducible, and a
 // sequence split anywhere gives the same bits.
 //
@@ -94,7 +94,7 @@ void StateTask::allocate(OutputNormOp norm) {
   OpFoldResult block = b.getIndexAttr(shape.block);
   OpFoldResult columns = getAsOpFoldResult(valueSize);
   OpFoldResult rows = getAsOpFoldResult(keySize);
-  OpFoldResult members = getAsOpFoldResult(group);
+  OpFoldResult groupSize = getAsOpFoldResult(group);
   if (r.key) {
     packed.keys = scratch({block, rows});
     packed.values = scratch({block, columns});
@@ -108,14 +108,14 @@ void StateTask::allocate(OutputNormOp norm) {
       packed.maxima = scratch({block});
   }
   if (r.query) {
-    packed.queries = scratch({members, block, rows});
+    packed.queries = scratch({groupSize, block, rows});
     if (!tokenForm)
-      buffers.outputs = scratch({members, block, b.getIndexAttr(shape.cols)});
+      buffers.outputs = scratch({groupSize, block, b.getIndexAttr(shape.cols)});
     if (r.bonus)
-      packed.ownWeights = scratch({members, block});
+      packed.ownWeights = scratch({groupSize, block});
     if (norm) {
       epilogue.emplace(b, norm, shape.lanes, /*isEpilogue=*/true);
-      buffers.normRows = scratch({members, block, columns});
+      buffers.normRows = scratch({groupSize, block, columns});
     }
   }
   if (!tokenForm)
@@ -126,8 +126,8 @@ void StateTask::allocate(OutputNormOp norm) {
     buffers.z = scratch({rows});
     if (r.query) {
       buffers.denominators =
-          scratch({members, block, b.getIndexAttr(shape.lanes)});
-      buffers.inverses = scratch({members, block});
+          scratch({groupSize, block, b.getIndexAttr(shape.lanes)});
+      buffers.inverses = scratch({groupSize, block});
     }
   }
 }

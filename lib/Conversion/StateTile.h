@@ -28,7 +28,7 @@ struct StateBuffers {
   Value tile, z, outputs, denominators, inverses, normRows;
 };
 
-/// The scope of a task of a scan, a state or a read in tiles of the state; see
+/// A task of a scan, a state or a read in tiles of the state; see
 /// StateTile.cpp.
 class StateTask : public ScanTask {
 public:

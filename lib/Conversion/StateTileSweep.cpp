@@ -231,11 +231,11 @@ void StateSweep::sweepTokens(Value panel, Value t, int64_t number) {
   int64_t cols = shape.cols;
   Value column = mul(panel, index(cols));
   // The selection of this form has checked that the group is static.
-  int64_t members = r.query ? *getConstantIntValue(group) : 0;
+  int64_t groupSize = r.query ? *getConstantIntValue(group) : 0;
   SmallVector<Value> tokens, o;
   for (int64_t i = 0; i < number; ++i) {
     tokens.push_back(add(t, index(i)));
-    for (int64_t member = 0; member < members; ++member)
+    for (int64_t member = 0; member < groupSize; ++member)
       o.push_back(initialOutput(index(member), tokens.back(), column));
   }
   // A single value stays in registers; several come from the nearest cache.
@@ -248,8 +248,8 @@ void StateSweep::sweepTokens(Value panel, Value t, int64_t number) {
     for (int64_t i = 0; i < number; ++i) {
       Value token = tokens[i];
       auto readOut = [&] {
-        for (int64_t member = 0; member < members; ++member) {
-          Value &sum = carried[i * members + member];
+        for (int64_t member = 0; member < groupSize; ++member) {
+          Value &sum = carried[i * groupSize + member];
           Value q = load(packed.queries, {index(member), token, d});
           sum = fmaVector(splat(q, cols), s, sum);
         }
@@ -301,6 +301,6 @@ void StateSweep::sweepTokens(Value panel, Value t, int64_t number) {
                                  ? reduce(index(0), size, cols, o, sweepBlock)
                                  : reduce(index(0), size, 1, o, sweepInPlace);
   for (int64_t i = 0; i < number; ++i)
-    for (int64_t member = 0; member < members; ++member)
-      writeRow(total[i * members + member], index(member), tokens[i], column);
+    for (int64_t member = 0; member < groupSize; ++member)
+      writeRow(total[i * groupSize + member], index(member), tokens[i], column);
 }

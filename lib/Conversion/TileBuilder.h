@@ -113,7 +113,8 @@ public:
   /// Transposes or makes the rows of tokens [first, first + count) of one head.
   void stageRows(const StagedRows &staged, Value operand, Value batch,
                  Value head, Value first, Value count);
-  /// The rows in memory that an operand's are made of: itself if it is there.
+  /// The buffer that an operand's rows come from: the operand itself if it is
+  /// in memory.
   static SmallVector<Value> rowSources(Value operand);
   /// Prefetches one of `parts` equal parts of the rows that `stageRows` reads.
   void prefetchColumns(Value operand, ArrayRef<Value> place, Value first,
@@ -179,7 +180,7 @@ void lowerToStateTile(OpBuilder &b, StateOp op, TileShape shape,
 void lowerToStateTile(OpBuilder &b, ReadOp op, TileShape shape, bool tokenForm);
 /// Queries in blocks, as products of matrices.
 void lowerToReadTile(OpBuilder &b, ReadOp op, TileShape shape);
-/// The tokens of a chunk, and what is known of the state.
+/// The tokens of a chunk, and facts about the state.
 struct ChunkSizes {
   int64_t chunk; ///< Tokens at a time.
   int64_t whole; ///< Sequences of up to that many are one chunk.

@@ -16,10 +16,9 @@
 
 namespace mlir::linattn {
 
-/// How a token's numbers are held while its features are made: one number a
-/// step or the lanes of a register, in memory or computed where they are read.
-/// Sizes and indices are those of `feature_map`: d elements, m rows of a
-/// matrix.
+/// The elements of a token while its features are computed: one per step, or
+/// the lanes of a register; in memory, or computed where they are read. Sizes
+/// and indices are those of `feature_map`: d elements, m rows of a matrix.
 class TokenRows {
 public:
   /// Numbers as a function of their index.

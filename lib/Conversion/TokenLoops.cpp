@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TokenLoops.h"
+#include "linattn/Dialect/EmitLoop.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -14,12 +15,7 @@ using namespace mlir::linattn;
 SmallVector<Value>
 TokenLoops::loop(Value from, Value to, ValueRange carried,
                  function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  auto loop = scf::ForOp::create(b, loc, from, to, index(1), carried);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  scf::YieldOp::create(b, loc,
-                       body(loop.getInductionVar(), loop.getRegionIterArgs()));
-  return SmallVector<Value>(loop.getResults());
+  return emitLoop(b, loc, from, to, index(1), carried, body);
 }
 
 Value TokenLoops::take(Value x, int64_t dim, Value at, bool drop) {

@@ -53,7 +53,8 @@ public:
   void emit();
 
 private:
-  /// A panel's first column, and the panel after it, maybe of the next head.
+  /// The first column of a panel, and the next panel, possibly of the next
+  /// head.
   struct Panel {
     Value column, nextColumn, nextHead;
   };
@@ -90,10 +91,10 @@ TokenRows::TokenRows(ScanTask &task) {
   OpFoldResult tokens = b.getIndexAttr(task.shape.block);
   OpFoldResult columns = getAsOpFoldResult(task.valueSize);
   OpFoldResult features = getAsOpFoldResult(task.keySize);
-  OpFoldResult members = getAsOpFoldResult(task.group);
+  OpFoldResult groupSize = getAsOpFoldResult(task.group);
   keys = task.scratch({tokens, features});
   values = task.scratch({tokens, columns});
-  queries = task.scratch({members, tokens, features});
+  queries = task.scratch({groupSize, tokens, features});
   transition = task.scratch({tokens, features});
   if (getRule(task.update).isGiven)
     this->b = task.scratch({tokens, features});
@@ -108,8 +109,8 @@ TokenRows::TokenRows(ScanTask &task) {
   if (task.r.write)
     writeGates = task.scratch({tokens, columns});
   if (task.r.bonus)
-    own = task.scratch({members, tokens});
-  // For fewer tokens the copies cost what they save.
+    own = task.scratch({groupSize, tokens});
+  // With fewer tokens the copies cost as much as they save.
   constexpr int64_t manyTokens = 4;
   if (task.shape.block >= manyTokens || isTransposed(task.r.state.state))
     panel = task.scratch({features, b.getIndexAttr(task.shape.cols)});
@@ -206,8 +207,8 @@ void TokenBlock::packFactors(Value token, Value t) {
   });
 }
 
-/// Reduces over the rows of the state; `body`, given a row and its number,
-/// updates the sums of one chain. Rows past the last whole group go to the
+/// Reduces over the rows of the state. `body` gets a row and its number, and
+/// updates the sums of one chain. Rows after the last whole group belong to the
 /// first chain.
 SmallVector<Value> TokenBlock::reduceRows(const Panel &panel, Value state,
                                           SmallVector<Value> initial,
@@ -277,10 +278,10 @@ void TokenBlock::sweepToken(const Panel &panel, Value t) {
   };
   if (exclusive)
     return updateRows(panel, t, writtenByKey, read, /*reads=*/false);
-  if (std::optional<int64_t> members = getConstantIntValue(group))
-    return *members == 1 ? updateRows(panel, t, writtenByKey, read,
-                                      /*reads=*/true)
-                         : readAfter();
+  if (std::optional<int64_t> groupSize = getConstantIntValue(group))
+    return *groupSize == 1 ? updateRows(panel, t, writtenByKey, read,
+                                        /*reads=*/true)
+                           : readAfter();
   ifThenElse(
       compare(arith::CmpIPredicate::eq, group, index(1)),
       [&] { updateRows(panel, t, writtenByKey, read, /*reads=*/true); },

@@ -12,8 +12,7 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// Bytes up to which one buffer of a task lies on its stack, and of all of
-/// them.
+/// The largest buffer of a task on its stack, and of all its buffers, in bytes.
 static constexpr int64_t stackBytes = 64 << 10, taskStackBytes = 384 << 10;
 
 Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes, Type element) {
@@ -33,8 +32,8 @@ Value VectorBuilder::scratch(ArrayRef<OpFoldResult> sizes, Type element) {
   return buffer;
 }
 
-/// A buffer of a task takes its place on the stack unless it is large, or the
-/// others have taken what a thread can be expected to have.
+/// A buffer of a task is on the stack unless it is large, or the other buffers
+/// already use the stack that a thread is expected to have.
 bool VectorBuilder::fitsStack(MemRefType memref) {
   std::optional<int64_t> bytes = ::linattn::getByteCount(
       memref.getElementTypeBitWidth() / 8, memref.getShape());
@@ -95,9 +94,9 @@ Value VectorBuilder::delayed(Value x, Value y, int64_t step) {
   return vector::ShuffleOp::create(b, loc, x, y, lanesOf);
 }
 
-// A slow decay would lose ρ at every token or chunk, always the same way. Of
-// small factors nothing is left over: Γ − 1 would be rounded itself, and little
-// of what they meet is remembered.
+// Without ρ, a slow decay errs at every token or chunk in the same direction.
+// Small factors have no useful residual: Γ − 1 would itself be rounded, and
+// little of the past remains.
 Value VectorBuilder::residualOf(Value logarithm, Value factor) {
   auto number = [&](double value) {
     return constant(logarithm.getType(), value);
@@ -109,8 +108,8 @@ Value VectorBuilder::residualOf(Value logarithm, Value factor) {
   return select(isSlow, rest, number(0.0));
 }
 
-/// The body of the outermost parallel loop, which becomes a function: what is
-/// allocated at its start takes its place on the stack once.
+/// The body of the outermost parallel loop, which becomes a function.
+/// Allocations at its start take stack space once.
 Block *VectorBuilder::taskBody() {
   Operation *outermost = nullptr;
   for (Operation *op = b.getInsertionBlock()->getParentOp(); op;

@@ -30,8 +30,8 @@ public:
   Value fmaVector(Value x, Value y, Value z) {
     return vector::FMAOp::create(b, loc, x, y, z);
   }
-  /// ρ = (e^L − 1) − (Γ − 1), for a scalar or a vector: what the rounding of
-  /// Γ = e^L to a number close to 1 lost.
+  /// ρ = (e^L − 1) − (Γ − 1), of a scalar or a vector: the rounding residual of
+  /// Γ = e^L near 1.
   Value residualOf(Value logarithm, Value factor);
   Value reduceVector(vector::CombiningKind kind, Value x) {
     return vector::ReductionOp::create(b, loc, kind, x);
@@ -80,9 +80,9 @@ public:
   Rows accumulate(Rows sums, Value begin, Value end,
                   function_ref<Value(int64_t, Value)> left,
                   function_ref<Value(Value)> right);
-  /// The same for [0, size), in as many parts of one size as there are rows or
-  /// nearly so: before each one, `between` is told a row or several. All of
-  /// them first where the size is not known.
+  /// The same for [0, size), in parts of one size, about as many as there are
+  /// rows. Before each part, `between` gets one or more rows; all rows before
+  /// the first part if the size is unknown.
   Rows accumulateInParts(Rows sums, Value size,
                          function_ref<Value(int64_t, Value)> left,
                          function_ref<Value(Value)> right,
@@ -147,8 +147,8 @@ private:
 /// True if vectors of `size` tile the last dimension exactly.
 bool dividesLastDim(MemRefType type, int64_t size);
 
-/// True if neighbours in memory are known to be neighbours in the dimension
-/// before the last one, and not known to be so in the last one.
+/// True if the dimension before the last one is known to have unit stride, and
+/// the last one is not.
 bool isTransposed(Value memref);
 
 } // namespace mlir::linattn

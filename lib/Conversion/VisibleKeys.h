@@ -30,7 +30,8 @@ public:
   struct Span {
     Value first, end, position;
   };
-  /// What a query sees, by its span or as `position` and `end` say, from 0.
+  /// The keys that a query sees: its span, or those from 0 that `position` and
+  /// `end` bound.
   Span span(Value batch, Value query) {
     if (!spans)
       return {loops.index(0), end(batch, query), position(query)};

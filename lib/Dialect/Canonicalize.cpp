@@ -25,9 +25,8 @@ static bool hasNoFeatureMap(OpTy op) {
              .getFeatureMapKind() == FeatureMapKind::Identity;
 }
 
-/// The op that computes a value, if it is a feature map on tensors that its
-/// consumer can apply. `exp` under a normalizer is stabilised, which makes it
-/// another map.
+/// The feature map that computes a value, if its consumer can apply it instead.
+/// `exp` under a normalizer is stabilised, which makes it another map.
 static FeatureMapOp foldableMap(Value value, bool normalized) {
   auto map = value.getDefiningOp<FeatureMapOp>();
   if (!map || !map.hasPureTensorSemantics())
@@ -125,7 +124,7 @@ struct FuseOneFeatureMap : OpRewritePattern<OpTy> {
     MutableOperandRange tokens = mappedOperand(op);
     FeatureMapOp map = foldableMap(tokens[0].get(), bool(op.getNormalizer()));
     if (!map)
-      return rewriter.notifyMatchFailure(op, "tokens are no feature map");
+      return rewriter.notifyMatchFailure(op, "tokens come from no feature map");
     if (!canTakeOver(op, map))
       return rewriter.notifyMatchFailure(op, "φ's region has another type");
     rewriter.modifyOpInPlace(op, [&] {

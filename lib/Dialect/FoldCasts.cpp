@@ -47,8 +47,8 @@ struct FoldTensorCasts : OpRewritePattern<OpTy> {
 
 } // namespace
 
-// The canonicalizer collects the patterns of all ops, so that one op registers
-// the pattern for all.
+// The canonicalizer collects the patterns of all ops; one op registers this
+// pattern for all.
 void QuadraticOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                               MLIRContext *context) {
   patterns.add<FoldTensorCasts<QuadraticOp>, FoldTensorCasts<ScanOp>,

@@ -136,7 +136,7 @@ LogicalResult NormalizeAttr::verify(function_ref<InFlightDiagnostic()> emit,
 LogicalResult PatternAttr::verify(function_ref<InFlightDiagnostic()> emit,
                                   int64_t window, int64_t dilation,
                                   int64_t globals) {
-  // Positions are compared as 64-bit numbers, and the product must fit one.
+  // Positions are compared in 64 bits, which must hold the product.
   constexpr int64_t most = int64_t(1) << 31;
   auto check = [&](StringRef name, int64_t value,
                    int64_t least) -> LogicalResult {

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LoopTiles.h"
 #include "linattn/Dialect/LinAttnConv.h"
 #include "linattn/Dialect/LinAttnSweep.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -30,8 +31,7 @@ using namespace mlir::linattn;
 
 namespace {
 
-using DimLoops = SmallVector<int64_t, 5>;
-constexpr int64_t whole = -1;
+constexpr int64_t whole = kNoLoop;
 
 /// Collects the loops of the operands that are present.
 class LoopTable {
@@ -208,33 +208,6 @@ static SmallVector<Range> iterationDomain(RecurrenceOpInterface op,
   return domain;
 }
 
-static bool isWhole(OpFoldResult offset, OpFoldResult size, OpFoldResult full) {
-  if (!isZeroInteger(offset))
-    return false;
-  if (isEqualConstantIntOrValue(size, full))
-    return true;
-  FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual(size, full);
-  return succeeded(equal) && *equal;
-}
-
-/// True if sizes along a loop are not all the same static number, as with
-/// grouped heads, whose slices do not correspond to slices of the state.
-static bool hasGroups(RecurrenceOpInterface op, ArrayRef<DimLoops> loops,
-                      int64_t loop) {
-  std::optional<int64_t> common;
-  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), loops)) {
-    auto *position = llvm::find(dims, loop);
-    if (position == dims.end())
-      continue;
-    int64_t size =
-        cast<ShapedType>(operand.getType()).getDimSize(position - dims.begin());
-    if (ShapedType::isDynamic(size) || (common && *common != size))
-      return true;
-    common = size;
-  }
-  return false;
-}
-
 /// The head loop if the op has grouped heads, which run whole.
 static std::optional<int64_t> groupedLoop(RecurrenceOpInterface op,
                                           ArrayRef<DimLoops> loops) {
@@ -291,29 +264,6 @@ static LogicalResult checkTile(RecurrenceOpInterface op, OpBuilder &b,
 // Slices
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-struct Tile {
-  SmallVector<OpFoldResult> offsets, sizes;
-};
-
-} // namespace
-
-/// The tile of one operand under loop offsets and sizes.
-static Tile operandTile(OpBuilder &b, Location loc, Value operand,
-                        const DimLoops &dims, std::optional<int64_t> grouped,
-                        ArrayRef<OpFoldResult> offsets,
-                        ArrayRef<OpFoldResult> sizes) {
-  Tile tile;
-  for (auto [index, loop] : llvm::enumerate(dims)) {
-    bool all = loop == whole || loop == grouped;
-    tile.offsets.push_back(all ? b.getIndexAttr(0) : offsets[loop]);
-    tile.sizes.push_back(all ? tensor::getMixedSize(b, loc, operand, index)
-                             : sizes[loop]);
-  }
-  return tile;
-}
-
 static FailureOr<TilingResult> tile(RecurrenceOpInterface op, OpBuilder &b,
                                     ArrayRef<OpFoldResult> offsets,
                                     ArrayRef<OpFoldResult> sizes) {
@@ -325,7 +275,7 @@ static FailureOr<TilingResult> tile(RecurrenceOpInterface op, OpBuilder &b,
   SmallVector<Value> operands;
   SmallVector<Operation *> slices;
   for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), loops)) {
-    Tile part = operandTile(b, loc, operand, dims, grouped, offsets, sizes);
+    Tile part = getOperandTile(b, loc, operand, dims, grouped, offsets, sizes);
     SmallVector<OpFoldResult> strides(dims.size(), b.getIndexAttr(1));
     auto slice = tensor::ExtractSliceOp::create(b, loc, operand, part.offsets,
                                                 part.sizes, strides);
@@ -345,35 +295,22 @@ static Tile resultTile(RecurrenceOpInterface op, OpBuilder &b, unsigned number,
                        ArrayRef<OpFoldResult> sizes) {
   unsigned operand = op.getFirstOutput().getOperandNumber() + number;
   SmallVector<DimLoops> loops = op.getOperandLoops();
-  return operandTile(b, op.getLoc(), op->getOperand(operand), loops[operand],
-                     groupedLoop(op, loops), offsets, sizes);
+  return getOperandTile(b, op.getLoc(), op->getOperand(operand), loops[operand],
+                        groupedLoop(op, loops), offsets, sizes);
 }
 
-/// The inverse of `resultTile`: loops that do not index the result run whole.
 static FailureOr<TilingResult> tileForResult(RecurrenceOpInterface op,
                                              OpBuilder &b, unsigned number,
                                              ArrayRef<OpFoldResult> offsets,
                                              ArrayRef<OpFoldResult> sizes) {
   unsigned operand = op.getFirstOutput().getOperandNumber() + number;
   SmallVector<DimLoops> loops = op.getOperandLoops();
-  std::optional<int64_t> grouped = groupedLoop(op, loops);
-  SmallVector<OpFoldResult> loopOffsets, loopSizes;
-  for (Range range : iterationDomain(op, b)) {
-    loopOffsets.push_back(range.offset);
-    loopSizes.push_back(range.size);
-  }
-  for (auto [index, loop] : llvm::enumerate(loops[operand])) {
-    OpFoldResult full =
-        tensor::getMixedSize(b, op.getLoc(), op->getOperand(operand), index);
-    bool all = isWhole(offsets[index], sizes[index], full);
-    if (loop == whole && !all)
-      return failure();
-    if (loop == whole || (loop == grouped && all))
-      continue;
-    loopOffsets[loop] = offsets[index];
-    loopSizes[loop] = sizes[index];
-  }
-  return tile(op, b, loopOffsets, loopSizes);
+  FailureOr<Tile> part = getLoopTile(b, op.getLoc(), op->getOperand(operand),
+                                     loops[operand], groupedLoop(op, loops),
+                                     iterationDomain(op, b), offsets, sizes);
+  if (failed(part))
+    return failure();
+  return tile(op, b, part->offsets, part->sizes);
 }
 
 static SmallVector<utils::IteratorType>
@@ -401,31 +338,7 @@ static MutableOperandRange destinations(RecurrenceOpInterface op) {
   FailureOr<SmallVector<Value>> OpTy::decomposeOperation(OpBuilder &) {        \
     return refuseDecomposition(*this);                                         \
   }                                                                            \
-  SmallVector<utils::IteratorType> OpTy::getLoopIteratorTypes() {              \
-    return iteratorTypes(*this);                                               \
-  }                                                                            \
-  SmallVector<Range> OpTy::getIterationDomain(OpBuilder &b) {                  \
-    return iterationDomain(*this, b);                                          \
-  }                                                                            \
-  FailureOr<TilingResult> OpTy::getTiledImplementation(                        \
-      OpBuilder &b, ArrayRef<OpFoldResult> offsets,                            \
-      ArrayRef<OpFoldResult> sizes) {                                          \
-    return tile(*this, b, offsets, sizes);                                     \
-  }                                                                            \
-  LogicalResult OpTy::getResultTilePosition(                                   \
-      OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
-      ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,  \
-      SmallVector<OpFoldResult> &resultSizes) {                                \
-    Tile tile = resultTile(*this, b, resultNumber, offsets, sizes);            \
-    resultOffsets = tile.offsets;                                              \
-    resultSizes = tile.sizes;                                                  \
-    return success();                                                          \
-  }                                                                            \
-  FailureOr<TilingResult> OpTy::generateResultTileValue(                       \
-      OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
-      ArrayRef<OpFoldResult> sizes) {                                          \
-    return tileForResult(*this, b, resultNumber, offsets, sizes);              \
-  }
+  LINATTN_TILING_METHODS(OpTy)
 
 LINATTN_RECURRENCE_OP(SelectiveScanOp)
 LINATTN_RECURRENCE_OP(DiagonalScanOp)

@@ -77,7 +77,7 @@ static LogicalResult verifyNeeds(Operation *op, Value operand, StringRef name,
 }
 
 /// The two operands are either both present or both absent.
-static LogicalResult verifyTogether(Operation *op, Named x, Named y) {
+static LogicalResult verifyBothOrNeither(Operation *op, Named x, Named y) {
   if (bool(x.value) == bool(y.value))
     return success();
   return op->emitOpError("expected ")
@@ -153,7 +153,7 @@ LogicalResult SelectiveScanOp::verify() {
   if (failed(verifySemantics(*this)) ||
       failed(verifySameElementType(*this, input, // (M1)
                                    {getOutput(), "output"})) ||
-      failed(verifyTogether(*this, {getAImag(), "a_imag"}, stateImag)) ||
+      failed(verifyBothOrNeither(*this, {getAImag(), "a_imag"}, stateImag)) ||
       failed(verifyNeeds(*this, getBImag(), "b_imag", getAImag(), // (M5)
                          "a_imag")) ||
       failed(verifyNeeds(*this, getCImag(), "c_imag", getAImag(), "a_imag")) ||
@@ -266,7 +266,7 @@ LogicalResult DiagonalScanOp::verify() {
                       Named{getOutputImag(), "into_imag"}}) // (D1)
     if (other.value && failed(verifySameElementType(*this, input, other)))
       return failure();
-  if (failed(verifyTogether(*this, phase, stateImag)) || // (D3)
+  if (failed(verifyBothOrNeither(*this, phase, stateImag)) || // (D3)
       failed(verifyNeeds(*this, getImag(), "imag", getPhase(), "phase")) ||
       failed(verifyNeeds(*this, getOutputImag(), "into_imag", getPhase(),
                          "phase")) ||

@@ -55,7 +55,7 @@ Interval add(Interval a, Interval b) {
 
 Interval negate(Interval a) { return {-a.high, -a.low}; }
 
-/// 0 · ∞ is 0 here: a bound that is approached by products of numbers.
+/// 0 · ∞ is 0 here: the limit of products of finite numbers.
 double product(double x, double y) { return x == 0 || y == 0 ? 0 : x * y; }
 
 Interval multiply(Interval a, Interval b) {
@@ -74,7 +74,7 @@ Interval square(Interval a) {
 Interval divide(Interval a, Interval b) {
   if (!b.isPositive())
     return {};
-  // 1/b lies above 0, whatever b.
+  // 1/b lies above 0, for any b.
   return multiply(a, {b.high == infinity ? 0 : 1 / b.high,
                       b.low == 0 ? infinity : 1 / b.low, true});
 }

@@ -13,9 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LoopTiles.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Dialect/MapParameters.h"
-#include "linattn/Dialect/OperandLoops.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -29,9 +29,7 @@ using namespace mlir::linattn;
 
 namespace {
 
-enum Loop : int { Batch = 0, Head = 1, Token = 2, Whole = -1 };
-/// The loop of each dimension of one operand.
-using DimLoops = SmallVector<int, 4>;
+enum Loop : int64_t { Batch = 0, Head = 1, Token = 2, Whole = kNoLoop };
 
 const DimLoops tokensDims{Batch, Head, Token, Whole};
 const DimLoops keysDims{Batch, Head, Whole, Whole};
@@ -72,7 +70,7 @@ static SmallVector<DimLoops> recurrenceLoops(OpTy op,
   std::optional<unsigned> indices;
   if constexpr (std::is_same_v<OpTy, ScanOp>)
     indices = positionOf(op.getStateIndicesMutable());
-  int sequence = op.getCuSeqlens() ? Whole : Batch;
+  int64_t sequence = op.getCuSeqlens() ? Whole : Batch;
   SmallVector<DimLoops> loops;
   for (unsigned i = 0; i < state; ++i)
     loops.push_back(i == bonus     ? DimLoops{Head, Whole}
@@ -81,7 +79,7 @@ static SmallVector<DimLoops> recurrenceLoops(OpTy op,
                                    : auxiliaryDims(op->getOperand(i)));
   // With sequences packed in one batch, or states in a pool, the states are not
   // indexed by batch.
-  int slot = indices ? Whole : sequence;
+  int64_t slot = indices ? Whole : sequence;
   loops.push_back({slot, Head, Whole, Whole});
   if (op.getNormalizer())
     loops.push_back({slot, Head, Whole});
@@ -171,7 +169,7 @@ static SmallVector<DimLoops> operandLoops(OutputNormOp op) {
   return loops;
 }
 
-SmallVector<SmallVector<int, 4>> mlir::linattn::getOperandLoops(Operation *op) {
+SmallVector<DimLoops> mlir::linattn::getOperandLoops(Operation *op) {
   return llvm::TypeSwitch<Operation *, SmallVector<DimLoops>>(op)
       .Case<QuadraticOp, ScanOp, StateOp, ReadOp, FeatureMapOp, OutputNormOp>(
           [](auto structured) { return operandLoops(structured); })
@@ -207,31 +205,12 @@ static SmallVector<Range> iterationDomain(OpTy op, OpBuilder &b) {
 // Which tiles exist
 //===----------------------------------------------------------------------===//
 
-/// True if the tile spans the whole of a loop.
-static bool isWhole(OpFoldResult offset, OpFoldResult size, OpFoldResult full) {
-  if (!isZeroInteger(offset))
-    return false;
-  if (isEqualConstantIntOrValue(size, full))
-    return true;
-  // The two sizes may be computed by different values.
-  FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual(size, full);
-  return succeeded(equal) && *equal;
-}
-
-/// With grouped heads a slice of output heads does not slice the state heads.
-static bool hasGroupedHeads(Operation *op, ArrayRef<DimLoops> loops) {
-  std::optional<int64_t> heads;
-  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), loops)) {
-    auto *position = llvm::find(dims, Head);
-    if (position == dims.end())
-      continue;
-    int64_t size =
-        cast<ShapedType>(operand.getType()).getDimSize(position - dims.begin());
-    if (ShapedType::isDynamic(size) || (heads && *heads != size))
-      return true;
-    heads = size;
-  }
-  return false;
+/// The head loop if heads are grouped, which then run whole.
+static std::optional<int64_t> groupedLoop(Operation *op,
+                                          ArrayRef<DimLoops> loops) {
+  if (hasGroups(op, loops, Head))
+    return Head;
+  return std::nullopt;
 }
 
 template <typename OpTy>
@@ -242,7 +221,7 @@ checkTile(OpTy op, OpBuilder &b, ArrayRef<OpFoldResult> offsets,
   auto partial = [&](Loop loop) {
     return !isWhole(offsets[loop], sizes[loop], domain[loop].size);
   };
-  if (partial(Head) && hasGroupedHeads(op, loops))
+  if (partial(Head) && groupedLoop(op, loops))
     return op.emitOpError("cannot be tiled over heads: its operands' head "
                           "counts differ or are dynamic");
   if constexpr (std::is_same_v<OpTy, ScanOp> || std::is_same_v<OpTy, StateOp>) {
@@ -270,22 +249,6 @@ checkTile(OpTy op, OpBuilder &b, ArrayRef<OpFoldResult> offsets,
 // Slices
 //===----------------------------------------------------------------------===//
 
-/// The tile of one operand for these loop offsets and sizes. Grouped heads are
-/// never tiled, so that each operand keeps its own number of heads.
-static void operandTile(OpBuilder &b, Location loc, Value operand,
-                        const DimLoops &dims, bool groupedHeads,
-                        ArrayRef<OpFoldResult> offsets,
-                        ArrayRef<OpFoldResult> sizes,
-                        SmallVectorImpl<OpFoldResult> &tileOffsets,
-                        SmallVectorImpl<OpFoldResult> &tileSizes) {
-  for (auto [index, loop] : llvm::enumerate(dims)) {
-    bool isWhole = loop == Whole || (loop == Head && groupedHeads);
-    tileOffsets.push_back(isWhole ? b.getIndexAttr(0) : offsets[loop]);
-    tileSizes.push_back(isWhole ? tensor::getMixedSize(b, loc, operand, index)
-                                : sizes[loop]);
-  }
-}
-
 /// Causal queries [i, i + n) see only the first i + n + Tk − Tq keys, which
 /// keeps the last query of the tile aligned with the last key.
 static OpFoldResult visibleKeys(QuadraticOp op, OpBuilder &b,
@@ -312,7 +275,7 @@ static FailureOr<TilingResult> tile(OpTy op, OpBuilder &b,
     return failure();
 
   Location loc = op.getLoc();
-  bool groupedHeads = hasGroupedHeads(op, loops);
+  std::optional<int64_t> grouped = groupedLoop(op, loops);
   SmallVector<Value> operands;
   SmallVector<Operation *> slices;
   for (auto [number, operand, dims] :
@@ -321,20 +284,18 @@ static FailureOr<TilingResult> tile(OpTy op, OpBuilder &b,
       operands.push_back(operand);
       continue;
     }
-    SmallVector<OpFoldResult> tileOffsets, tileSizes;
-    operandTile(b, loc, operand, dims, groupedHeads, offsets, sizes,
-                tileOffsets, tileSizes);
+    Tile part = getOperandTile(b, loc, operand, dims, grouped, offsets, sizes);
     if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
       // Query, key, value, mask, output. One value may be several of them.
       bool isKeySide = number == 1 || number == 2;
       bool isMask = number == 3 && op.getMask();
       if (op.getCausal() && (isKeySide || isMask))
-        tileSizes[isKeySide ? 2 : 1] =
+        part.sizes[isKeySide ? 2 : 1] =
             visibleKeys(op, b, offsets[Token], sizes[Token]);
     }
-    SmallVector<OpFoldResult> strides(tileOffsets.size(), b.getIndexAttr(1));
-    auto slice = tensor::ExtractSliceOp::create(b, loc, operand, tileOffsets,
-                                                tileSizes, strides);
+    SmallVector<OpFoldResult> strides(dims.size(), b.getIndexAttr(1));
+    auto slice = tensor::ExtractSliceOp::create(b, loc, operand, part.offsets,
+                                                part.sizes, strides);
     slices.push_back(slice);
     operands.push_back(slice);
   }
@@ -347,50 +308,33 @@ static FailureOr<TilingResult> tile(OpTy op, OpBuilder &b,
 }
 
 template <typename OpTy>
-static LogicalResult resultTile(OpTy op, OpBuilder &b, unsigned resultNumber,
-                                ArrayRef<OpFoldResult> offsets,
-                                ArrayRef<OpFoldResult> sizes,
-                                SmallVectorImpl<OpFoldResult> &resultOffsets,
-                                SmallVectorImpl<OpFoldResult> &resultSizes) {
-  OpOperand &init = *op.getDpsInitOperand(resultNumber);
+static Tile resultTile(OpTy op, OpBuilder &b, unsigned number,
+                       ArrayRef<OpFoldResult> offsets,
+                       ArrayRef<OpFoldResult> sizes) {
+  OpOperand &init = *op.getDpsInitOperand(number);
   SmallVector<DimLoops> loops = operandLoops(op);
-  operandTile(b, op.getLoc(), init.get(), loops[init.getOperandNumber()],
-              hasGroupedHeads(op, loops), offsets, sizes, resultOffsets,
-              resultSizes);
-  return success();
+  return getOperandTile(b, op.getLoc(), init.get(),
+                        loops[init.getOperandNumber()], groupedLoop(op, loops),
+                        offsets, sizes);
 }
 
-/// The inverse of `resultTile`: loops that do not index the result run whole.
 template <typename OpTy>
 static FailureOr<TilingResult>
-tileForResult(OpTy op, OpBuilder &b, unsigned resultNumber,
+tileForResult(OpTy op, OpBuilder &b, unsigned number,
               ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
-  OpOperand &init = *op.getDpsInitOperand(resultNumber);
+  OpOperand &init = *op.getDpsInitOperand(number);
   SmallVector<DimLoops> loops = operandLoops(op);
-  const DimLoops &dims = loops[init.getOperandNumber()];
-  bool groupedHeads = hasGroupedHeads(op, loops);
-  SmallVector<OpFoldResult> loopOffsets, loopSizes;
-  for (Range range : iterationDomain(op, b)) {
-    loopOffsets.push_back(range.offset);
-    loopSizes.push_back(range.size);
-  }
-  for (auto [index, loop] : llvm::enumerate(dims)) {
-    OpFoldResult full = tensor::getMixedSize(b, op.getLoc(), init.get(), index);
-    bool all = isWhole(offsets[index], sizes[index], full);
-    if (loop == Whole && !all)
-      return failure();
-    // A tile with all heads of a state has all heads of the output.
-    if (loop == Whole || (loop == Head && groupedHeads && all))
-      continue;
-    loopOffsets[loop] = offsets[index];
-    loopSizes[loop] = sizes[index];
-  }
-  return tile(op, b, loopOffsets, loopSizes);
+  FailureOr<Tile> part = getLoopTile(
+      b, op.getLoc(), init.get(), loops[init.getOperandNumber()],
+      groupedLoop(op, loops), iterationDomain(op, b), offsets, sizes);
+  if (failed(part))
+    return failure();
+  return tile(op, b, part->offsets, part->sizes);
 }
 
 /// Tokens of a scan depend on one another; elsewhere tokens are independent.
 template <typename OpTy>
-static SmallVector<utils::IteratorType> iteratorTypes() {
+static SmallVector<utils::IteratorType> iteratorTypes(OpTy) {
   bool sequential =
       std::is_same_v<OpTy, ScanOp> || std::is_same_v<OpTy, StateOp>;
   return {utils::IteratorType::parallel, utils::IteratorType::parallel,
@@ -398,36 +342,9 @@ static SmallVector<utils::IteratorType> iteratorTypes() {
                      : utils::IteratorType::parallel};
 }
 
-#define LINATTN_TILED_OP(OpTy)                                                 \
-  SmallVector<utils::IteratorType> OpTy::getLoopIteratorTypes() {              \
-    return iteratorTypes<OpTy>();                                              \
-  }                                                                            \
-  SmallVector<Range> OpTy::getIterationDomain(OpBuilder &b) {                  \
-    return iterationDomain(*this, b);                                          \
-  }                                                                            \
-  FailureOr<TilingResult> OpTy::getTiledImplementation(                        \
-      OpBuilder &b, ArrayRef<OpFoldResult> offsets,                            \
-      ArrayRef<OpFoldResult> sizes) {                                          \
-    return tile(*this, b, offsets, sizes);                                     \
-  }                                                                            \
-  LogicalResult OpTy::getResultTilePosition(                                   \
-      OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
-      ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,  \
-      SmallVector<OpFoldResult> &resultSizes) {                                \
-    return resultTile(*this, b, resultNumber, offsets, sizes, resultOffsets,   \
-                      resultSizes);                                            \
-  }                                                                            \
-  FailureOr<TilingResult> OpTy::generateResultTileValue(                       \
-      OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
-      ArrayRef<OpFoldResult> sizes) {                                          \
-    return tileForResult(*this, b, resultNumber, offsets, sizes);              \
-  }
-
-LINATTN_TILED_OP(QuadraticOp)
-LINATTN_TILED_OP(ScanOp)
-LINATTN_TILED_OP(StateOp)
-LINATTN_TILED_OP(ReadOp)
-LINATTN_TILED_OP(FeatureMapOp)
-LINATTN_TILED_OP(OutputNormOp)
-
-#undef LINATTN_TILED_OP
+LINATTN_TILING_METHODS(QuadraticOp)
+LINATTN_TILING_METHODS(ScanOp)
+LINATTN_TILING_METHODS(StateOp)
+LINATTN_TILING_METHODS(ReadOp)
+LINATTN_TILING_METHODS(FeatureMapOp)
+LINATTN_TILING_METHODS(OutputNormOp)

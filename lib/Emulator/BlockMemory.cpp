@@ -224,8 +224,8 @@ void Block::commitCopies(Thread &thread) {
   thread.groupEnds.push_back(thread.copies.size());
 }
 
-/// Delivers the first `count` copies. Copies arrive as late as possible, so
-/// that code with too few waits reads old data.
+/// Delivers the first `count` copies. Copies arrive as late as allowed, so code
+/// with too few waits reads old data.
 void Block::deliver(Thread &thread, size_t count) {
   for (const AsyncCopy &copy :
        llvm::ArrayRef(thread.copies).take_front(count)) {

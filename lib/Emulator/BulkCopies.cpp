@@ -231,7 +231,7 @@ void Block::beginBulkCopy(Thread &thread, uint64_t destination,
              " of " + llvm::Twine(shared.size()));
     return;
   }
-  // Every row of banks is written once, whatever the swizzle.
+  // Every row of banks is written once, for any swizzle.
   traffic.sharedPhases += bytes / 128;
   traffic.sharedCycles += bytes / 128;
   copy.seen.assign(thread.clock.seen,
@@ -287,12 +287,6 @@ void linattn::emulator::executePublishMap(Block &block, Warp &warp,
                                           uint32_t lanes) {
   Thread &first = warp.threads[0];
   const Collective &call = first.collective;
-  for (unsigned lane = 1; lane < kWarpSize; ++lane) {
-    const Collective &other = warp.threads[lane].collective;
-    if (other.address != call.address ||
-        other.otherAddress != call.otherAddress)
-      block.note(Check::Divergence, warp.threads[lane], call.site,
-                 "its addresses differ from those of lane 0");
-  }
+  checkAddresses(block, warp, "addresses");
   block.publishMap(first, call.otherAddress, call.address, call.site);
 }

@@ -5,11 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// A thread that starts a copy has no part in it: the data comes when a thread
-// waits for the copy's barrier, and only who waited there may use it. So a copy
-// counts as a thread of its own, whose moments only that barrier hands on.
-//
+// The thread that starts a copy does not perform it. The data arrives when a
+// thread waits at the copy's barrier, and only threads that waited may use it.
+// A copy therefore counts as a thread of its own, which only that barrier
+// orders.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_LIB_EMULATOR_BULKCOPY_H

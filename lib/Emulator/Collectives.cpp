@@ -33,6 +33,18 @@ private:
 };
 } // namespace
 
+void linattn::emulator::checkAddresses(Block &block, Warp &warp,
+                                       llvm::StringRef what) {
+  const Collective &call = warp.threads[0].collective;
+  for (unsigned lane = 1; lane < kWarpSize; ++lane) {
+    const Collective &other = warp.threads[lane].collective;
+    if (other.address != call.address ||
+        other.otherAddress != call.otherAddress)
+      block.note(Check::Divergence, warp.threads[lane], call.site,
+                 "its " + what + " differ from those of lane 0");
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Matrices in shared memory
 //===----------------------------------------------------------------------===//

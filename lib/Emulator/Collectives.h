@@ -26,7 +26,7 @@ void executeLdMatrix(Block &block, Warp &warp, uint32_t lanes);
 void executeStMatrix(Block &block, Warp &warp, uint32_t lanes);
 inline constexpr uint32_t kTransposed = 8;
 
-/// words: value, offset, mask and clamp; becomes value, whether it is valid.
+/// words: value, offset, mask and clamp in; value and whether it is valid out.
 /// variant: ShuffleKind.
 void executeShuffle(Block &block, Warp &warp, uint32_t lanes);
 
@@ -36,22 +36,26 @@ void executeVote(Block &block, Warp &warp, uint32_t lanes);
 /// words: value, becomes the result. variant: ReduxKind.
 void executeRedux(Block &block, Warp &warp, uint32_t lanes);
 
-/// Products of a warpgroup. The descriptor of A is the other address, that of B
-/// the address; words: registers of A, then C, and in the end the sums.
-/// variant: WgmmaForm.
+/// Products of a warpgroup. otherAddress: the descriptor of A; address: that of
+/// B; words: registers of A, then of C, which receive the sums. variant:
+/// WgmmaForm.
 void executeWgmma(Block &block, Warp &warp, uint32_t lanes);
 void executeWgmmaFence(Block &block, Warp &warp, uint32_t lanes);
 void executeWgmmaCommit(Block &block, Warp &warp, uint32_t lanes);
-/// words: as many sums as `address` says. variant: groups that may be pending.
+/// words: the sums, `address` in number. variant: groups that may stay pending.
 void executeWgmmaWait(Block &block, Warp &warp, uint32_t lanes);
 
 /// Copies a tensor map from shared memory, the address, to global memory, the
 /// other address.
 void executePublishMap(Block &block, Warp &warp, uint32_t lanes);
 
-/// Orders what the lanes did before it with what they do after it.
+/// Orders the lanes' accesses before it and after it.
 void executeWarpSync(Block &block, Warp &warp, uint32_t lanes);
 /// @}
+
+/// Reports lanes whose addresses differ from those of lane 0. `what`: the
+/// addresses, in the message.
+void checkAddresses(Block &block, Warp &warp, llvm::StringRef what);
 
 /// Reports products that are still in flight when a block has ended.
 void checkProducts(Block &block, Warp &warp);

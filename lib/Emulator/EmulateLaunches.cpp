@@ -64,8 +64,8 @@ public:
     append(constant(0));
   }
 
-  /// The memory of a buffer: from its first element on, or from `offset`
-  /// elements before it, where the memref itself points.
+  /// The memory of a buffer: from its first element, or from the memref's base,
+  /// `offset` elements before it.
   void appendBuffer(Value buffer, memref::ExtractStridedMetadataOp data,
                     bool fromFirst) {
     auto type = cast<MemRefType>(buffer.getType());
@@ -168,8 +168,8 @@ static std::optional<LaunchArgument::Kind> getScalarKind(Type type) {
   return std::nullopt;
 }
 
-/// Kernels on memrefs take them as upstream lowers them: two pointers, offset,
-/// sizes, strides. Null if there is an argument of another kind.
+/// A memref argument takes the upstream form: two pointers, offset, sizes,
+/// strides. Null if an argument has another kind.
 static Value createRecord(gpu::LaunchFuncOp op) {
   int64_t numArguments = 0;
   for (Value operand : op.getKernelOperands()) {

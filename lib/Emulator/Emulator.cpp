@@ -14,7 +14,7 @@
 #include "linattn/CodeGen/ObjectLoader.h"
 #include "linattn/Emulator/Passes.h"
 #include "linattn/InitAll.h"
-#include "linattn/Pipelines/LowerToLLVM.h"
+#include "linattn/LowerToLLVM/LowerToLLVM.h"
 #include "linattn/Support/Sizes.h"
 
 #include "mlir/Conversion/Passes.h"

@@ -59,7 +59,7 @@ void SanitizerFiber::announceSwitch(SanitizerFiber &from, SanitizerFiber &to) {
 // ucontext
 //===----------------------------------------------------------------------===//
 
-/// makecontext passes integers: pointers come in halves.
+/// makecontext passes integers only: a pointer is passed as two halves.
 static void startPortable(unsigned entryHigh, unsigned entryLow,
                           unsigned argumentHigh, unsigned argumentLow) {
   auto join = [](unsigned high, unsigned low) {

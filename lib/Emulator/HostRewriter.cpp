@@ -49,8 +49,8 @@ static std::string formatLocation(Location location) {
 }
 
 Value HostRewriter::createSite(Operation *op) {
-  // Kernels built by a program have no source lines, so that a number
-  // identifies the op.
+  // Kernels built by a program have no source lines; a number identifies the
+  // op.
   std::string location = formatLocation(op->getLoc());
   std::string text = op->getName().getStringRef().str() +
                      (location.empty() ? " #" + std::to_string(sites.size())

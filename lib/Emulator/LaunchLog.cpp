@@ -51,7 +51,7 @@ llvm::Error LaunchLog::takeError() const {
 // Launches
 //===----------------------------------------------------------------------===//
 
-/// The kernel of this text, compiled when it is first launched.
+/// Returns the kernel of this text, and compiles it at its first launch.
 static llvm::Expected<std::shared_ptr<EmulatedKernel>>
 getKernel(llvm::StringRef text, llvm::StringRef name) {
   // Programs launch few kernels, so that the cache is small.

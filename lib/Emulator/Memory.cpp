@@ -29,7 +29,7 @@ uint64_t ByteSet::size() const {
   return sum;
 }
 
-// Memory that is only read has no races, and an empty shadow.
+// Read-only memory has no races, and an empty shadow.
 GlobalMemory::Buffer::Buffer(char *data, uint64_t bytes, bool writable,
                              unsigned argument)
     : data(data), bytes(bytes),

@@ -61,10 +61,10 @@ float linattn::emulator::decode(Format format, uint32_t word, unsigned i) {
   llvm_unreachable("unknown format");
 }
 
-/// Tensor cores do not round. The largest term decides where the others are cut
-/// off, one bit below its last, and the sum is cut off to f32: an A100 as
-/// measured by Fasi et al., Numerical behavior of NVIDIA tensor cores, 2021.
-/// Long sums in an accumulator thus shrink; it is for kernels to avoid them.
+/// Tensor cores truncate. Terms are aligned to the largest one and cut off one
+/// bit below its last bit; the sum is cut off to f32. Measured on an A100 by
+/// Fasi et al., Numerical behavior of NVIDIA tensor cores, 2021. Long sums in
+/// an accumulator therefore shrink, and kernels should avoid them.
 float linattn::emulator::sumAsTensorCores(
     const std::array<float, kTermsAtOnce + 1> &terms) {
   constexpr int fractionBits = 24, bias = 127;

@@ -5,14 +5,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
 // `linattn-nvvm-to-host` turns a kernel into
 //
 //   void kernel(Thread *thread, const uint64_t *arguments)
 //
 // which calls the functions below. Pointers of the kernel are addresses of the
-// emulated GPU: compiled code never dereferences one without asking first.
-//
+// emulated GPU: compiled code translates and checks each one before it
+// dereferences it.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_LIB_EMULATOR_RUNTIMEABI_H
@@ -45,8 +44,8 @@ enum Register : unsigned {
 };
 
 /// Shared memory starts at this address. The n-th buffer starts in the middle
-/// of its own 2^kBufferBits, so that addresses below its begin can be
-/// attributed. Shared addresses fit into 32 bits, as on the device.
+/// of its own 2^kBufferBits bytes, so an address below its start can be
+/// attributed to it. Shared addresses fit into 32 bits, as on the device.
 inline constexpr uint64_t kSharedBase = 1 << 24;
 inline constexpr uint64_t kSharedSpan = 1 << 28;
 inline constexpr unsigned kBufferBits = 40;

@@ -76,7 +76,7 @@ void Shadow::addReader(const ThreadClock &clock, Cell &cell, Access access) {
   }
   std::vector<Access> &readers = lists[cell.moreReads];
   for (Access &other : readers) {
-    // One reader of another block is enough.
+    // One reader of another block suffices.
     bool sameReader = other.thread == access.thread ||
                       (other.moment <= clock.base && acrossBlocks);
     if (sameReader || !isConcurrent(clock, other)) {
@@ -175,8 +175,8 @@ Shadow::Result Shadow::beginBulkCopy(const ThreadClock &clock, uint64_t offset,
 
 void Shadow::completeCopy(const ThreadClock &clock, uint64_t offset,
                           uint64_t bytes) {
-  // The data may have arrived at any moment until now, so that others must
-  // synchronise with this moment instead of that of the issue.
+  // The data may have arrived at any time until now: others must synchronise
+  // with this moment, not with the issue.
   for (uint64_t i = offset / granule; i < (offset + bytes) / granule; ++i)
     cells[i].write = {clock.now(), static_cast<uint16_t>(clock.thread), false,
                       false};

@@ -99,8 +99,8 @@ private:
   void read(const ThreadClock &clock, Cell &cell, Result &result);
   void write(const ThreadClock &clock, Cell &cell, bool atomic, Result &result);
   void addReader(const ThreadClock &clock, Cell &cell, Access access);
-  /// Gives every byte a cell of its own from now on, because neighbours in one
-  /// pair would seem to race.
+  /// Gives every byte its own cell from now on: neighbours in one cell would
+  /// appear to race.
   void refine();
   void allocate();
 

@@ -204,13 +204,7 @@ void linattn::emulator::executeWgmma(Block &block, Warp &warp, uint32_t lanes) {
   if (!async.registersFenced)
     block.note(Check::MissingFence, first, call.site,
                "uses registers with no wgmma.fence since the last wait");
-  for (unsigned lane = 1; lane < kWarpSize; ++lane) {
-    const Collective &other = warp.threads[lane].collective;
-    if (other.address != call.address ||
-        other.otherAddress != call.otherAddress)
-      block.note(Check::Divergence, warp.threads[lane], call.site,
-                 "its descriptors differ from those of lane 0");
-  }
+  checkAddresses(block, warp, "descriptors");
   if (Descriptor(product.descriptorB).hasOffset)
     block.note(Check::Misaligned, first, call.site,
                "descriptors with a base offset cannot be emulated");

@@ -5,13 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// The four warps of a group share nothing but the instruction: each has 16 rows
-// of A and of the sums. So a product is one of each warp, executed when the
-// warp waits for it, as late as it may be. Until then its sums are tokens, NaNs
-// that name the product; only another product and the wait know what to do with
-// them.
-//
+// The four warps of a group share only the instruction: each has 16 rows of A
+// and of the sums. A product of a group is therefore four products, one per
+// warp, executed when the warp waits for it: as late as allowed. Until then its
+// sums are NaNs that name the product. Only a later product and the wait
+// recognise them.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_LIB_EMULATOR_WGMMA_H

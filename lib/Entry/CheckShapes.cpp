@@ -5,11 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
 // The companion of a function starts as its clone. It first returns sizes and
-// truth values instead of tensors; simplification then removes all that these
-// do not need, and what is left is stored where the caller wants it.
-//
+// truth values instead of tensors. Simplification then removes all that these
+// do not need, and the remaining values are stored to the caller's memory.
 //===----------------------------------------------------------------------===//
 
 #include "Entry.h"

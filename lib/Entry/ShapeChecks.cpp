@@ -126,7 +126,7 @@ Value CheckEmitter::emitHolds(const DimRelation &relation, ValueRange sizes) {
     Value bothZero = compare(CmpIPredicate::eq, large, zero);
     Value isZero = compare(CmpIPredicate::eq, small, zero);
     Value holds = arith::SelectOp::create(b, isZero, bothZero, divides);
-    // Implied by the others, but it folds.
+    // The other checks imply this one, but it folds.
     Value same = compare(CmpIPredicate::eq, sizes[0], sizes[1]);
     return arith::OrIOp::create(b, same, holds);
   }

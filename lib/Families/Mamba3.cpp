@@ -1,4 +1,4 @@
-//===- Mamba3.cpp - Keys turned by angles that add up ---------------------===//
+//===- Mamba3.cpp - Keys rotated by cumulative angles ---------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -78,7 +78,7 @@ private:
   Value lastAngles;
   Value own, before; ///< γ_t, α_t (γ_{t-1} + β_t)
   std::optional<LaggedTokens> lagOwn, lagKeys, lagValues;
-  Value queries;                  ///< turned
+  Value queries;                  ///< rotated
   Value keysBefore, valuesBefore; ///< what the scan writes
   Value read, end;                ///< what it reads, its last state
   Value lastKeys, lastValues;
@@ -142,7 +142,7 @@ void Mamba3Builder::emitAngles() {
                })
           .front();
   RunningSum sum = emitRunningSum(f, "S", increments, state[0]);
-  SmallVector<Value> turned =
+  SmallVector<Value> rotated =
       f.mapAll("B H T S", FamilyTerm{sum.sums, "B H T S"}, {type, type},
                [&](ImplicitLocOpBuilder &body, ValueRange v) {
                  auto [sine, cosine] = emitSinCos(body, v[0]);
@@ -151,7 +151,7 @@ void Mamba3Builder::emitAngles() {
                  };
                  return SmallVector<Value>{narrow(cosine), narrow(sine)};
                });
-  rotation.cosines = turned[0], rotation.sines = turned[1];
+  rotation.cosines = rotated[0], rotation.sines = rotated[1];
   lastAngles =
       f.mapAll("N H S", FamilyTerm{sum.last, "N H 1 S"}, type,
                [&](ImplicitLocOpBuilder &body, ValueRange v) {
@@ -242,7 +242,7 @@ Value Mamba3Builder::unflatten(Value x) {
 void Mamba3Builder::scan() {
   std::string valueDims = dims("B H T R V");
   keysBefore = lagKeys->previous();
-  // The coefficients multiply values, which are shorter than keys.
+  // The coefficients multiply values rather than keys, which are longer.
   SmallVector<FamilyTerm> terms{{lagValues->previous(), "B H T V"},
                                 {before, "B H T"}};
   if (isMimo)
@@ -524,8 +524,8 @@ static Family mamba3Mimo() {
           optional(gate("MIMO_Z", "H R V", "what Z is multiplied by")),
           offsets()};
   family.options = {flag("rotate_pairwise",
-                         "elements 2i and 2i + 1 are turned together, not i "
-                         "and i + K/2")};
+                         "rotate elements 2i and 2i + 1, in place of i and "
+                         "i + K/2")};
   family.rules = {"Ho = max(G, H)"};
   family.state = {{"angle", "N H S"},
                   {"ssm", "N H V K -> N H K V"},

@@ -25,6 +25,35 @@ static SmallVector<utils::IteratorType> parallelLoops(unsigned count) {
   return SmallVector<utils::IteratorType>(count, utils::IteratorType::parallel);
 }
 
+/// The letters of the first dimensions of a tensor.
+static StringRef firstDims(int64_t rank) {
+  return StringRef("abcdefg").take_front(rank);
+}
+
+/// A tensor in the shape and type of `like`. `body` computes an element of
+/// those of the inputs, whose dimensions are named.
+static Value
+mapLike(FamilyBuilder &f, Value like,
+        ArrayRef<std::pair<Value, StringRef>> inputs,
+        function_ref<Value(ImplicitLocOpBuilder &, ValueRange)> body) {
+  Location loc = f.b.getLoc();
+  auto type = cast<RankedTensorType>(like.getType());
+  Value init = tensor::EmptyOp::create(
+      f.b, tensor::getMixedSizes(f.b, loc, like), type.getElementType());
+  SmallVector<Value> values;
+  std::string subscripts;
+  for (auto [value, dims] : inputs) {
+    subscripts += (values.empty() ? "" : ",") + dims.str();
+    values.push_back(value);
+  }
+  subscripts += "->" + firstDims(type.getRank()).str();
+  return elementwise(f.b, loc, subscripts, values, init,
+                     [&](OpBuilder &builder, Location at, ValueRange v) {
+                       ImplicitLocOpBuilder nested(at, builder);
+                       return body(nested, v);
+                     });
+}
+
 static SmallVector<OpFoldResult> ones(OpBuilder &b, unsigned count) {
   return SmallVector<OpFoldResult>(count, b.getIndexAttr(1));
 }
@@ -53,15 +82,9 @@ static Value emitStarts(FamilyBuilder &f, Value begins, Value ends) {
   Value init = tensor::EmptyOp::create(b, size, i64);
   init = linalg::FillOp::create(b, ValueRange{none}, ValueRange{init})
              .getResult(0);
-  MLIRContext *context = b.getContext();
-  AffineMap token = AffineMap::get(2, 0, getAffineDimExpr(0, context)),
-            sequence = AffineMap::get(2, 0, getAffineDimExpr(1, context));
-  SmallVector<utils::IteratorType> loops{utils::IteratorType::parallel,
-                                         utils::IteratorType::reduction};
-  auto generic = linalg::GenericOp::create(
-      b, init.getType(), ValueRange{begins, ends}, init,
-      ArrayRef<AffineMap>{sequence, sequence, token}, loops,
-      [&](OpBuilder &builder, Location loc, ValueRange v) {
+  return elementwise(
+      b, b.getLoc(), "n,n->t", {begins, ends}, init,
+      [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
         ImplicitLocOpBuilder body(loc, builder);
         auto index = [&](int64_t loop) -> Value {
           return arith::IndexCastOp::create(
@@ -73,11 +96,8 @@ static Value emitStarts(FamilyBuilder &f, Value begins, Value ends) {
         Value hasTokens =
             arith::CmpIOp::create(body, arith::CmpIPredicate::sgt, end, begin);
         Value isFirst = arith::AndIOp::create(body, isHere, hasTokens);
-        linalg::YieldOp::create(
-            body,
-            arith::SelectOp::create(body, isFirst, index(1), v[2]).getResult());
+        return arith::SelectOp::create(body, isFirst, index(1), v[2]);
       });
-  return generic.getResult(0);
 }
 
 SequenceEnds::SequenceEnds(FamilyBuilder &f) {
@@ -98,20 +118,12 @@ Value mlir::linattn::scaleOffsets(FamilyBuilder &f, int64_t factor) {
   Value offsets = f.operand("cu_seqlens");
   if (!offsets || factor == 1)
     return offsets;
-  auto type = cast<RankedTensorType>(offsets.getType());
-  Value init = tensor::EmptyOp::create(
-      f.b, tensor::getMixedSizes(f.b, f.b.getLoc(), offsets),
-      type.getElementType());
-  AffineMap identity = f.b.getMultiDimIdentityMap(1);
-  auto generic = linalg::GenericOp::create(
-      f.b, init.getType(), offsets, init, ArrayRef{identity, identity},
-      parallelLoops(1), [&](OpBuilder &b, Location loc, ValueRange v) {
-        Value by = arith::ConstantOp::create(
-            b, loc, b.getIntegerAttr(type.getElementType(), factor));
-        linalg::YieldOp::create(
-            b, loc, arith::MulIOp::create(b, loc, v[0], by).getResult());
-      });
-  return generic.getResult(0);
+  return mapLike(f, offsets, {{offsets, firstDims(1)}},
+                 [&](ImplicitLocOpBuilder &body, ValueRange v) -> Value {
+                   Value by = arith::ConstantOp::create(
+                       body, body.getIntegerAttr(v[0].getType(), factor));
+                   return arith::MulIOp::create(body, v[0], by);
+                 });
 }
 
 //===----------------------------------------------------------------------===//
@@ -121,74 +133,55 @@ Value mlir::linattn::scaleOffsets(FamilyBuilder &f, int64_t factor) {
 /// x [1, H, T, …], with rows of the states where sequences begin.
 static Value startFromStates(FamilyBuilder &f, const SequenceEnds &sequences,
                              Value x, Value state) {
-  ImplicitLocOpBuilder &b = f.b;
   auto type = cast<RankedTensorType>(x.getType());
-  auto rank = static_cast<unsigned>(type.getRank());
-  AffineMap identity = b.getMultiDimIdentityMap(rank);
-  AffineMap token =
-      AffineMap::get(rank, 0, getAffineDimExpr(2, b.getContext()));
-  Value init = tensor::EmptyOp::create(
-      b, tensor::getMixedSizes(b, b.getLoc(), x), type.getElementType());
-  auto generic = linalg::GenericOp::create(
-      b, init.getType(), ValueRange{x, sequences.starts}, init,
-      ArrayRef<AffineMap>{identity, token, identity}, parallelLoops(rank),
-      [&](OpBuilder &builder, Location loc, ValueRange v) {
-        ImplicitLocOpBuilder body(loc, builder);
+  StringRef dims = firstDims(type.getRank());
+  return mapLike(
+      f, x, {{x, dims}, {sequences.starts, dims.substr(2, 1)}},
+      [&](ImplicitLocOpBuilder &body, ValueRange v) -> Value {
         Value zero = arith::ConstantOp::create(body, body.getI64IntegerAttr(0));
         Value isFirst =
             arith::CmpIOp::create(body, arith::CmpIPredicate::sge, v[1], zero);
         Value row = arith::MaxSIOp::create(body, v[1], zero);
         SmallVector<Value> at{
             arith::IndexCastOp::create(body, body.getIndexType(), row)};
-        for (unsigned dim = 0; dim < rank; ++dim)
+        for (int64_t dim = 0; dim < type.getRank(); ++dim)
           if (dim != 0 && dim != 2)
             at.push_back(linalg::IndexOp::create(body, dim));
         Value start = tensor::ExtractOp::create(body, state, at);
-        start = convertFloat(body, loc, start, type.getElementType());
-        linalg::YieldOp::create(
-            body,
-            arith::SelectOp::create(body, isFirst, start, v[0]).getResult());
+        start = convertFloat(body, body.getLoc(), start, type.getElementType());
+        return arith::SelectOp::create(body, isFirst, start, v[0]);
       });
-  return generic.getResult(0);
 }
 
 /// Row `end` of x [1, H, T + 1, …] for every sequence; for an empty sequence
 /// the row of its state.
 static Value gatherEnds(FamilyBuilder &f, const SequenceEnds &sequences,
                         Value x, Value state) {
-  ImplicitLocOpBuilder &b = f.b;
   auto type = cast<RankedTensorType>(state.getType());
-  auto rank = static_cast<unsigned>(type.getRank());
-  AffineMap identity = b.getMultiDimIdentityMap(rank);
-  AffineMap sequence =
-      AffineMap::get(rank, 0, getAffineDimExpr(0, b.getContext()));
-  Value init = tensor::EmptyOp::create(
-      b, tensor::getMixedSizes(b, b.getLoc(), state), type.getElementType());
-  auto generic = linalg::GenericOp::create(
-      b, init.getType(), ValueRange{sequences.begins, sequences.ends, state},
-      init, ArrayRef<AffineMap>{sequence, sequence, identity, identity},
-      parallelLoops(rank), [&](OpBuilder &builder, Location loc, ValueRange v) {
-        ImplicitLocOpBuilder body(loc, builder);
+  int64_t rank = type.getRank();
+  StringRef dims = firstDims(rank), sequence = dims.take_front(1);
+  return mapLike(
+      f, state,
+      {{sequences.begins, sequence}, {sequences.ends, sequence}, {state, dims}},
+      [&](ImplicitLocOpBuilder &body, ValueRange v) -> Value {
+        auto end = [&] {
+          return arith::IndexCastOp::create(body, body.getIndexType(), v[1]);
+        };
         SmallVector<Value> at{arith::ConstantIndexOp::create(body, 0)};
-        for (unsigned dim = 1; dim < rank; ++dim) {
+        for (int64_t dim = 1; dim < rank; ++dim) {
           if (dim == 2)
-            at.push_back(
-                arith::IndexCastOp::create(body, body.getIndexType(), v[1]));
+            at.push_back(end());
           at.push_back(linalg::IndexOp::create(body, dim));
         }
         if (rank == 2)
-          at.push_back(
-              arith::IndexCastOp::create(body, body.getIndexType(), v[1]));
-        Value last =
-            convertFloat(body, loc, tensor::ExtractOp::create(body, x, at),
-                         type.getElementType());
+          at.push_back(end());
+        Value last = convertFloat(body, body.getLoc(),
+                                  tensor::ExtractOp::create(body, x, at),
+                                  type.getElementType());
         Value hasTokens =
             arith::CmpIOp::create(body, arith::CmpIPredicate::sgt, v[1], v[0]);
-        linalg::YieldOp::create(
-            body,
-            arith::SelectOp::create(body, hasTokens, last, v[2]).getResult());
+        return arith::SelectOp::create(body, hasTokens, last, v[2]);
       });
-  return generic.getResult(0);
 }
 
 LaggedTokens::LaggedTokens(FamilyBuilder &f, const SequenceEnds &sequences,
@@ -216,17 +209,12 @@ LaggedTokens::LaggedTokens(FamilyBuilder &f, const SequenceEnds &sequences,
   if (sequences.isPacked()) {
     first = filled(b, b.getLoc(), rowSizes, elementType, 0.0);
   } else {
-    unsigned rank = rowSizes.size();
-    AffineMap identity = b.getMultiDimIdentityMap(rank);
+    std::string dims = firstDims(rowSizes.size()).str();
     Value init = tensor::EmptyOp::create(b, rowSizes, elementType);
-    first = linalg::GenericOp::create(
-                b, init.getType(), this->state, init,
-                ArrayRef{identity, identity}, parallelLoops(rank),
-                [&](OpBuilder &body, Location loc, ValueRange v) {
-                  linalg::YieldOp::create(
-                      body, loc, convertFloat(body, loc, v[0], elementType));
-                })
-                .getResult(0);
+    first = elementwise(b, b.getLoc(), dims + "->" + dims, this->state, init,
+                        [&](OpBuilder &body, Location loc, ValueRange v) {
+                          return convertFloat(body, loc, v[0], elementType);
+                        });
   }
   rows = tensor::EmptyOp::create(b, all, elementType);
   rows = tensor::InsertSliceOp::create(b, first, rows, zeros(b, sizes.size()),
@@ -298,10 +286,10 @@ RunningSum mlir::linattn::emitRunningSum(FamilyBuilder &f, StringRef dim,
 // Logarithms of sums
 //===----------------------------------------------------------------------===//
 
-/// One step of the running log of the sum of exponentials: from x and the z
-/// before it, the z' with it, the decay z − z' (0 where nothing came before)
-/// and the weight e^{x − z'}. z is in f64, or its rounding at every token would
-/// add up in the states; `type` is the type of all else.
+/// One step of the running log-sum-exp: from x and the previous z, the next z',
+/// the decay z − z' (0 without a predecessor) and the weight e^{x − z'}. z is
+/// in f64: its rounding at every token would add up in the states. All else is
+/// of type `type`.
 static SmallVector<Value> emitLogSumStep(ImplicitLocOpBuilder &b, Value x,
                                          Value z, Type type, Type weightType) {
   Type wide = b.getF64Type();

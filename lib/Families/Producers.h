@@ -5,11 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Sums, logarithms of sums and neighbours along the tokens of each sequence,
-// packed ones included. Nothing is read on the host: the offsets may be in the
+// Running sums, running log-sum-exps and neighbours along the tokens of each
+// sequence, packed ones included. The host reads no data: offsets may be in the
 // memory of a device.
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_LIB_FAMILIES_PRODUCERS_H

@@ -1,4 +1,4 @@
-//===- Rotary.cpp - Pairs of features turned by angles --------------------===//
+//===- Rotary.cpp - Pairs of features rotated by angles -------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -35,7 +35,7 @@ private:
   }
   Value slice(Value from, int64_t at, int64_t size, int64_t stride);
   void insert(Value part, int64_t at, int64_t stride);
-  void turn(int64_t first, int64_t second, int64_t stride);
+  void rotate(int64_t first, int64_t second, int64_t stride);
   void keep(int64_t at, int64_t size);
   Value sum(ImplicitLocOpBuilder &body, Value value, Value added);
 
@@ -82,7 +82,7 @@ Value RotaryBuilder::sum(ImplicitLocOpBuilder &body, Value value, Value added) {
                                convertFloat(body, body.getLoc(), added, type));
 }
 
-void RotaryBuilder::turn(int64_t first, int64_t second, int64_t stride) {
+void RotaryBuilder::rotate(int64_t first, int64_t second, int64_t stride) {
   int64_t size = rotation.angles;
   f.setExtent("P", b.getIndexAttr(size));
   SmallVector<FamilyTerm> terms{{slice(x.value, first, size, stride), xDims},
@@ -92,7 +92,7 @@ void RotaryBuilder::turn(int64_t first, int64_t second, int64_t stride) {
   if (bias.value)
     for (int64_t at : {first, second})
       terms.push_back({slice(bias.value, at, size, stride), biasDims});
-  SmallVector<Value> turned = f.mapAll(
+  SmallVector<Value> rotated = f.mapAll(
       dims, terms, {tokens, tokens},
       [&](ImplicitLocOpBuilder &body, ValueRange v) {
         Value one = sum(body, v[0], bias.value ? v[4] : Value());
@@ -108,8 +108,8 @@ void RotaryBuilder::turn(int64_t first, int64_t second, int64_t stride) {
             convertFloat(body, body.getLoc(), left, tokens),
             convertFloat(body, body.getLoc(), right, tokens)};
       });
-  insert(turned[0], first, stride);
-  insert(turned[1], second, stride);
+  insert(rotated[0], first, stride);
+  insert(rotated[1], second, stride);
 }
 
 /// Copies features without an angle.
@@ -134,11 +134,11 @@ void RotaryBuilder::keep(int64_t at, int64_t size) {
 Value RotaryBuilder::emit() {
   int64_t angles = rotation.angles, size = rotation.size;
   if (rotation.pairwise) {
-    turn(0, 1, 2);
+    rotate(0, 1, 2);
     keep(2 * angles, size - 2 * angles);
     return result;
   }
-  turn(0, size / 2, 1);
+  rotate(0, size / 2, 1);
   keep(angles, size / 2 - angles);
   keep(size / 2 + angles, size / 2 - angles);
   return result;

@@ -18,8 +18,7 @@ using Element = PrimeField::Element;
 
 namespace {
 
-/// The numbers by which the random functions that the field itself needs are
-/// drawn.
+/// Seeds of the random functions that the field itself needs.
 enum RandomFunction : int64_t { kOfExp = 1, kOfLog = 2, kOfInteger = 3 };
 
 /// One instance per field: dividing by a constant is a multiplication.
@@ -154,7 +153,8 @@ struct Functions {
 
   static Element fromInt(int64_t x) { return kField.embedInteger(x); }
 
-  /// The integer whose element this is; a random function of any other element.
+  /// The integer that maps to this element; any other element gives a random
+  /// one.
   static int64_t toInt(Element x) {
     auto integer = static_cast<int64_t>(getFirst(x));
     if (getFirst(x) > q)

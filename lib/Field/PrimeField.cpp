@@ -23,7 +23,7 @@ struct Fraction {
 /// Beyond these, the ends of a rounding interval do not fit 128 bits.
 constexpr int kMaxExponent = 40;
 
-/// A constant of so few bits is what it looks like, 0.375 say.
+/// A constant with few bits is exact, such as 0.375.
 constexpr unsigned kExactBits = 12;
 
 } // namespace
@@ -60,7 +60,7 @@ PrimeField::Element PrimeField::embedDyadic(double value) const {
   return multiply(embedInteger(mantissa), exponent < 0 ? invert(scale) : scale);
 }
 
-/// Whether `value` is what rounding `exact` to `precision` bits gives.
+/// Whether rounding `exact` to `precision` bits gives `value`.
 static bool isRounded(double value, double exact, unsigned precision) {
   return std::abs(value - exact) <=
          std::ldexp(std::abs(exact), -static_cast<int>(precision));

@@ -41,8 +41,8 @@ static std::string whyNotMap(Operation *op) {
 
 /// Four warps copy a row of any head size at once.
 constexpr int64_t quadraticWarps = 4;
-/// Registers of a lane for outputs and scores, which leave enough for all else:
-/// for f32 there are the summands of three fragments besides.
+/// Registers of a lane for outputs and scores that leave enough for the rest.
+/// With f32 the rest includes the summands of three fragments.
 constexpr int64_t mostAccumulators = 128, mostWideAccumulators = 80;
 
 std::string mlir::linattn::whyNotKernel(QuadraticOp op) {

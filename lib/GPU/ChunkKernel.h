@@ -87,7 +87,7 @@ struct ChunkShape : ScanShape {
 
 class ChunkKernel : ChunkShape {
 public:
-  /// Begins the code of the kernel, whose arguments `locator.function` has.
+  /// Begins the kernel's code. `locator.function` holds its arguments.
   ChunkKernel(const ChunkShape &shape, KernelBuilder &k, ScanLocator &locator)
       : ChunkShape(shape), k(k), locator(locator), block(k, locator.function) {
     block.place(k, shape, locator);
@@ -98,9 +98,8 @@ public:
 private:
   using Values = SmallVector<Value>;
 
-  /// Places that follow from the number of a thread. They are computed anew for
-  /// each half of the work: the places of one would fill the registers of the
-  /// other.
+  /// Addresses that depend on the thread's number. Each half of the work
+  /// computes its own: those of both would fill the registers.
   struct Lane {
     Value thread, number, strip, groupColumn;
     Value row, pair; ///< lane / 4, lane % 4.

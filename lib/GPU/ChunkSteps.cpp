@@ -264,7 +264,7 @@ void ChunkKernel::addProducts(MutableArrayRef<Value> s, Value factor,
     x = factor ? k.fma(x, factor, y) : k.addf(x, y);
 }
 
-/// Through shared memory, so that a lane writes 16 bytes of a row.
+/// Goes through shared memory, so that a lane writes 16 bytes of a row.
 void ChunkKernel::writeOutput(const Lane &lane, Value number, Value base,
                               ValueRange o) {
   SharedTile tile = outputTile();

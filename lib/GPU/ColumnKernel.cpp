@@ -33,7 +33,7 @@ void ColumnShape::layOut() {
   layout.tiles.query =
       take(querySummands() * tokenTile().bytes(), made && reads());
   layout.tiles.write = take(stateSummands() * tokenTile().bytes(), made);
-  // Without decays per channel the keys that read are those that write.
+  // Without decays per channel, reads and writes use the same keys.
   bool readsOthers = made && isDelta() && hasChannelDecay();
   layout.tiles.read = readsOthers ? take(stateSummands() * tokenTile().bytes())
                                   : layout.tiles.write;

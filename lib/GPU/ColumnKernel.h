@@ -13,9 +13,11 @@
 // size of a product. With c the sum of a block's decays up to a token, in the
 // logarithm, the block of queries Q, keys K and values V does
 //
-//   P_ij = (q_i ⊙ e^(c_i − c_j)) · k_j, j ≤ i       A_ij = β_i (k_i ⊙ …) · k_j,
-//   j < i Δ = (I + A)⁻¹ β (V − (K ⊙ e^c) S)               additive: Δ = V O =
-//   scale · ((Q ⊙ e^c) S + P Δ) S = e^(c_16) ⊙ S + (K ⊙ e^(c_16 − c))ᵀ Δ
+//   P_ij = (q_i ⊙ e^(c_i − c_j)) · k_j,              j ≤ i
+//   A_ij = β_i (k_i ⊙ e^(c_i − c_j)) · k_j,          j < i
+//   Δ    = (I + A)⁻¹ β (V − (K ⊙ e^c) S),            additive: Δ = V
+//   O    = scale · ((Q ⊙ e^c) S + P Δ)
+//   S    = e^(c_16) ⊙ S + (K ⊙ e^(c_16 − c))ᵀ Δ
 //
 // The terms that do not depend on S come first, for all blocks of the chunk at
 // once, and are shared. Then each warp takes its 16 columns of the state
@@ -83,8 +85,8 @@ struct ColumnShape : ScanShape {
   }
   /// One number per token, by itself or for all tokens of the head.
   bool hasScalarDecay() { return hasDecay() && !hasChannelDecay(); }
-  /// Decays per channel are logarithms to base 2 once they are in registers:
-  /// but for the totals of blocks, `approximateExp` is all that takes them.
+  /// Decays per channel are logarithms to base 2 in registers. Only the totals
+  /// of blocks are used without `approximateExp`.
   bool hasBinaryDecays() {
     return hasChannelDecay() && !isWide() && stateSummands() == 1;
   }
@@ -265,7 +267,7 @@ private:
   Value number, stage, lane;
   Value row, pair; ///< lane / 4, lane % 4: places of a matrix's elements.
   // Places of this lane for ldmatrix.
-  Value tokenPlace, turnedPlace, valuePlace;
+  Value tokenPlace, transposedPlace, valuePlace;
 };
 
 /// The kernel: copies, the loop over chunks, and the state before and after it.

@@ -38,7 +38,7 @@ ColumnScores::Values ColumnScores::loadFragment(Value base, Value block,
 /// 16 tokens and 16 channels of f32.
 Matrix ColumnScores::loadWide(Value base, Value block, Value step) {
   SharedTile tile = channelTile();
-  Value place = placeOfPairs(k, tile, row, k.mul(step, 4), pair);
+  Value place = pairOffset(k, tile, row, k.mul(step, 4), pair);
   Value start = k.mul(block, blockSize * tile.pitch());
   LanePointer pointer(k, tile, k.offset(base, start), place);
   return loadPairs(k, pointer, 0, 0);
@@ -130,7 +130,7 @@ void ColumnScores::shareScores() {
   });
 }
 
-/// Adds what 16 channels contribute: P, then A, then the diagonal of P.
+/// Adds the contributions of 16 channels: to P, to A and to the diagonal of P.
 ColumnScores::Values ColumnScores::scoreStep(Value block, Value step,
                                              ValueRange carried) {
   Values sums(carried);

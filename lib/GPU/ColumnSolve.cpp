@@ -17,7 +17,7 @@ Value ColumnScores::blockDecay(Value token) {
   return loadFloat(k.offset(k.offset(stage, k.mul(token, 4)), inStage.decay));
 }
 
-/// The factors of a block's tokens, a lane each, from the decay of its own.
+/// The factors of a block's tokens, one lane per token, from the token's decay.
 void ColumnScores::sumBlockDecays(Value block, Value column, Value exists,
                                   Value g) {
   Value zero = k.f32(0), upTo = g, from = g;
@@ -65,8 +65,8 @@ Value ColumnScores::sumDiagonal(Value block, Value column) {
   return sum;
 }
 
-/// Half a warp takes a block, a lane a column: adds the shares up, decays and
-/// masks, and inverts I + A.
+/// Half a warp takes a block, each lane one column: sums the shares, applies
+/// decays and the mask, and inverts I + A.
 void ColumnScores::finishScores() {
   Value mine = k.keepInLoop(lane), half = k.shr(mine, 4);
   Value block = k.add(k.mul(warp, 2), half), exists;
@@ -130,8 +130,8 @@ void ColumnScores::finishBlock(Value block, Value lane, Value exists) {
   });
 }
 
-/// The lane's column of (I + A)⁻¹ by forward substitution. Powers of A, which
-/// products of matrices would form, cancel where keys are alike.
+/// The lane's column of (I + A)⁻¹ by forward substitution. The Neumann series,
+/// a product of powers of A, cancels when keys are similar.
 ColumnScores::Values ColumnScores::solve(ValueRange a, Value column,
                                          Value first) {
   Value one = k.f32(1), zero = k.f32(0), minus = k.f32(-1);

@@ -21,9 +21,9 @@ ColumnSteps::ColumnSteps(const ColumnFrame &frame, Value number, Value stage,
   Value low7 = k.band(lane, 7), bit3 = k.band(k.shr(lane, 3), 1);
   Value paired = k.add(low7, k.mul(high, 8));
   tokenPlace = tokenTile().place(k, low15, high);
-  turnedPlace = tokenTile().place(k, paired, bit3);
+  transposedPlace = tokenTile().place(k, paired, bit3);
   valuePlace = isWide()
-                   ? placeOfTurned(k, valueTile(), row, k.mul(warp, 4), pair)
+                   ? transposedOffset(k, valueTile(), row, k.mul(warp, 4), pair)
                    : valueTile().place(k, paired, k.add(k.mul(warp, 2), bit3));
 }
 
@@ -50,7 +50,7 @@ Summands ColumnSteps::loadValues(Value block) {
   LanePointer pointer(k, tile, base, valuePlace);
   if (!isWide())
     return {Values(k.loadMatrices(pointer.at(0, 0), /*transposed=*/true))};
-  return split(loadTurned(k, pointer, 0, 0), stateSummands());
+  return split(loadTransposed(k, pointer, 0, 0), stateSummands());
 }
 
 /// Factors of the tokens that are columns of this lane's matrices.
@@ -61,8 +61,7 @@ ColumnSteps::Values ColumnSteps::tokenFactors(int64_t offset, Value block) {
   return {w, x, w, x, y, z, y, z};
 }
 
-/// Multiplies the rows of a matrix, which are tokens, with what queries decay
-/// by.
+/// Multiplies the rows of a matrix, one per token, by the decays of queries.
 void ColumnSteps::scaleRows(MutableArrayRef<Value> o, Value block) {
   Value token = k.add(k.mul(block, blockSize), row);
   for (int64_t lower = 0; lower < 2; ++lower) {
@@ -105,7 +104,7 @@ Summands ColumnSteps::loadIncrement(Value block) {
   return hasScalarDecay() ? scaleTokens(join(values), block) : values;
 }
 
-/// Decays what is written from its token to the end of the block.
+/// Decays written values from their token to the end of the block.
 Summands ColumnSteps::scaleTokens(Matrix written, Value block) {
   Values factors = tokenFactors(layout.factors.write, block);
   for (auto [x, factor] : llvm::zip(written, factors))
@@ -192,7 +191,7 @@ ColumnSteps::Values ColumnSteps::updateState(Value block, ValueRange state,
   for (int64_t s = 0; s < keySummands(); ++s)
     pointers.emplace_back(k, tile,
                           k.offset(k.offset(base, start), s * tile.bytes()),
-                          turnedPlace);
+                          transposedPlace);
   Value scalar;
   if (hasScalarDecay())
     scalar = loadFloat(at(layout.totals, block));

@@ -82,7 +82,7 @@ public:
     return sum;
   }
 
-  /// x 2ⁿ, |n| < 2000: in two steps, for neither power needs to be a number.
+  /// x 2ⁿ for |n| < 2000, in two steps: 2ⁿ itself may overflow.
   Value scale(Value x, Value n) {
     Value half = arith::ShRSIOp::create(b, n, integer(1));
     Value rest = arith::SubIOp::create(b, n, half);

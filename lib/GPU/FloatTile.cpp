@@ -14,8 +14,8 @@ using namespace mlir::linattn;
 /// Units of 16 bytes hold four columns.
 constexpr int64_t unitColumns = SharedTile::unitBytes / 4;
 
-Value mlir::linattn::placeOfPairs(KernelBuilder &k, SharedTile tile, Value row,
-                                  Value unit, Value pair) {
+Value mlir::linattn::pairOffset(KernelBuilder &k, SharedTile tile, Value row,
+                                Value unit, Value pair) {
   return k.add(tile.place(k, row, k.add(unit, k.shr(pair, 1))),
                k.mul(k.band(pair, 1), 8));
 }
@@ -32,14 +32,14 @@ Matrix mlir::linattn::loadPairs(KernelBuilder &k, LanePointer &pointer,
   return matrix;
 }
 
-Value mlir::linattn::placeOfTurned(KernelBuilder &k, SharedTile tile, Value row,
-                                   Value unit, Value pair) {
+Value mlir::linattn::transposedOffset(KernelBuilder &k, SharedTile tile,
+                                      Value row, Value unit, Value pair) {
   return k.add(tile.place(k, k.mul(pair, 2), k.add(unit, k.shr(row, 2))),
                k.mul(k.band(row, 3), 4));
 }
 
-Matrix mlir::linattn::loadTurned(KernelBuilder &k, LanePointer &pointer,
-                                 int64_t rows, int64_t column) {
+Matrix mlir::linattn::loadTransposed(KernelBuilder &k, LanePointer &pointer,
+                                     int64_t rows, int64_t column) {
   Matrix matrix;
   for (int64_t i = 0; i < 8; ++i)
     matrix.push_back(k.load(k.b.getF32Type(),

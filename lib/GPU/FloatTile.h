@@ -22,18 +22,18 @@ namespace mlir::linattn {
 
 /// The place for `loadPairs` in a tile of pairs, whose rows are those of the
 /// matrix; `unit`: of its first column.
-Value placeOfPairs(KernelBuilder &k, SharedTile tile, Value row, Value unit,
-                   Value pair);
+Value pairOffset(KernelBuilder &k, SharedTile tile, Value row, Value unit,
+                 Value pair);
 /// The matrix `rows` rows and `column` columns on.
 Matrix loadPairs(KernelBuilder &k, LanePointer &pointer, int64_t rows,
                  int64_t column);
 
-/// The place for `loadTurned` in a tile, whose columns are the rows of the
+/// The place for `loadTransposed` in a tile, whose columns are the rows of the
 /// matrix.
-Value placeOfTurned(KernelBuilder &k, SharedTile tile, Value row, Value unit,
-                    Value pair);
-Matrix loadTurned(KernelBuilder &k, LanePointer &pointer, int64_t rows,
-                  int64_t column);
+Value transposedOffset(KernelBuilder &k, SharedTile tile, Value row, Value unit,
+                       Value pair);
+Matrix loadTransposed(KernelBuilder &k, LanePointer &pointer, int64_t rows,
+                      int64_t column);
 
 /// Writes 16 rows of f32 of a warp, eight columns for four of `sums`. Four
 /// lanes have 32 bytes of a row: they need not be put together first.

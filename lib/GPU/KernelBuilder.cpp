@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelBuilder.h"
+#include "linattn/Dialect/EmitLoop.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -261,15 +262,7 @@ std::pair<Value, Value> KernelBuilder::unpack(Type type, Value pair) {
 SmallVector<Value>
 KernelBuilder::loop(Value end, ValueRange initial,
                     function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  auto loop = scf::ForOp::create(b, loc, i32(0), end, i32(1), initial);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> next =
-      body(loop.getInductionVar(), loop.getRegionIterArgs());
-  // Without values to carry the loop was made with its terminator.
-  if (!initial.empty())
-    scf::YieldOp::create(b, loc, next);
-  return SmallVector<Value>(loop.getResults());
+  return emitLoop(b, loc, i32(0), end, i32(1), initial, body);
 }
 
 void KernelBuilder::ifThen(Value condition, function_ref<void()> body) {

@@ -94,8 +94,8 @@ public:
   Value element(Value vector, int64_t lane);
   Value vectorOf(ValueRange elements);
 
-  /// Starts the copy of `bytes` (4, 8 or 16) to shared memory. Where `keep` is
-  /// false zeros are written and nothing is read.
+  /// Starts the copy of `bytes` (4, 8 or 16) to shared memory. If `keep` is
+  /// false, writes zeros and reads nothing.
   void copyAsync(Value shared, Value global, int64_t bytes, Value keep);
   void commitCopies();
   void waitForCopies(int64_t pending);

@@ -44,7 +44,7 @@ static linalg::LinalgOp replaceByGeneric(memref::CopyOp copy) {
   return generic;
 }
 
-/// A result that is given an argument's very buffer holds what would be copied.
+/// A result in the buffer of the argument needs no copy.
 static void guard(Operation *copy, Value from, Value to) {
   auto isArgument = [](Value value) {
     auto argument = dyn_cast<BlockArgument>(value);

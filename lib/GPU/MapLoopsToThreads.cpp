@@ -44,8 +44,8 @@ enum class Worker {
   Block,
 };
 
-/// The operation that a reduction repeats, if every lane may begin with the
-/// loop's own initial value: it is neutral, or repeating it changes nothing.
+/// The operation that a reduction repeats, if every lane may start from the
+/// loop's initial value: a neutral one, or one that repetition does not change.
 bool isNeutral(Operation *combine, Value initial) {
   if (isa<arith::AddFOp>(combine))
     return matchPattern(initial, m_AnyZeroFloat());
@@ -60,7 +60,7 @@ bool isDivisible(scf::ParallelOp loop) {
   for (auto [region, initial] :
        llvm::zip(reduce.getReductions(), loop.getInitVals())) {
     Block &block = region.front();
-    // Shuffles exchange 32 bits, and 64 as two halves.
+    // A shuffle exchanges 32 bits; 64 bits take two.
     Type type = initial.getType();
     if ((!type.isF32() && !type.isF64()) || !llvm::hasNItems(block, 2) ||
         block.front().getResult(0) != block.back().getOperand(0) ||
@@ -219,7 +219,8 @@ void LaunchMaker::guardStores(Block *body, Value lane) {
   }
 }
 
-/// The value of the lane whose number differs by one bit; 64 bits go as halves.
+/// The value of the lane whose number differs by one bit; 64 bits are exchanged
+/// as halves.
 Value LaunchMaker::shuffle(Value x, int64_t distance) {
   auto exchange = [&](Value part) -> Value {
     return gpu::ShuffleOp::create(b, loc, part, distance, warpSize,
@@ -255,7 +256,7 @@ Value LaunchMaker::shuffleSum(Operation *combine, Value partial) {
 void LaunchMaker::divide(scf::ParallelOp inside, Value lane, Value lanes) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(inside);
-  // Others may still read what is written here.
+  // Other threads may still read the buffer written here.
   barrier();
   Value step = inside.getStep().front();
   Value first =
@@ -369,7 +370,7 @@ struct LinAttnMapLoopsToThreadsPass final
       auto loop = dyn_cast<scf::ParallelOp>(op);
       if (!loop)
         return WalkResult::advance();
-      // The sum of what threads compute would be the host's.
+      // The sum over threads would be computed by the host.
       if (loop.getNumReductions() == 0)
         loops.push_back(loop);
       return WalkResult::skip();

@@ -22,7 +22,8 @@ using namespace mlir::linattn;
 // recurrence; that of one load.
 constexpr double launchSeconds = 3e-6, chunkSeconds = 2e-6, blockSeconds = 1e-6,
                  tileSeconds = 1e-6, tokenSeconds = 4e-7, loadSeconds = 1e-6;
-/// A multiprocessor can take so many times its share of the bandwidth.
+/// A multiprocessor's largest share of the bandwidth, relative to an equal
+/// share.
 constexpr double bandwidthShares = 2;
 
 int64_t mlir::linattn::countProducts(int64_t a, int64_t b, int64_t terms) {
@@ -63,7 +64,7 @@ double mlir::linattn::operandBytes(ScanOp op, const ExpectedSizes &sizes) {
 //===----------------------------------------------------------------------===//
 
 KernelWork ChunkShape::work() {
-  KernelWork work{members() * slices(), threads(), allBytes()};
+  KernelWork work{groupSize() * slices(), threads(), allBytes()};
   double key = paddedKey(), columns = std::min(slice(), valueSize());
   double written = 2.0 * chunkTokens * key * slice();
   work.operations = written * keySummands();
@@ -80,7 +81,7 @@ KernelWork ChunkShape::work() {
 }
 
 KernelWork ColumnShape::work() {
-  KernelWork work{members() * slices(), threads(), layout.bytes};
+  KernelWork work{groupSize() * slices(), threads(), layout.bytes};
   int64_t all = stateSummands();
   double block = 2.0 * blockSize * blockSize; // Times channels or columns.
   int64_t valueSummands = isDelta() || hasScalarDecay() || isWide() ? all : 1;
@@ -109,7 +110,7 @@ KernelWork ColumnShape::work() {
   return work;
 }
 
-/// The token kernel, as if its block did chunks of one token.
+/// The token kernel, as a block with chunks of one token.
 static KernelWork tokenWork(ScanOp op, ScheduleAttr schedule) {
   int64_t keySize = staticSize(op.getState(), 2);
   double columns =
@@ -119,7 +120,7 @@ static KernelWork tokenWork(ScanOp op, ScheduleAttr schedule) {
       llvm::divideCeil(staticSize(op.getState(), 3), schedule.getValueSlice());
   work.threads = schedule.getWarps() * 32;
   int64_t bytes = getElementTypeOrSelf(op.getQuery()).getIntOrFloatBitWidth();
-  work.bytes = bytes / 8.0 * (keySize + columns) * (1 + membersOf(op));
+  work.bytes = bytes / 8.0 * (keySize + columns) * (1 + groupSizeOf(op));
   work.stateBytes = 8 * keySize * columns;
   work.latency = tokenSeconds;
   return work;
@@ -178,8 +179,8 @@ KernelWork ReadShape::work() {
 // Time
 //===----------------------------------------------------------------------===//
 
-/// Waves of blocks, each of which does its chunks one after the other. Blocks
-/// on one multiprocessor share what it has.
+/// Waves of blocks, each with its chunks in order. Blocks on one multiprocessor
+/// share its rates.
 static double secondsOf(const KernelWork &work, const GPUMachine &machine) {
   double sms = machine.multiprocessors;
   int64_t resident = std::clamp<int64_t>(65536 / (256 * work.threads), 1, 16);
@@ -248,7 +249,7 @@ std::optional<Prediction> mlir::linattn::predict(ScanOp op,
   }
   add(workOf(Segments::Increments), split - 1);
   add(workOf(Segments::Outputs), split);
-  // The kernel between them reads and writes a state per segment.
+  // The second of the three kernels reads and writes one state per segment.
   double stateBytes = stateBytesOf(op, sizes);
   double bytes = 2 * split * stateBytes;
   prediction.bytes += bytes + stateBytes;

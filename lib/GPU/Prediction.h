@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// From bytes, operations and the number of blocks. It serves to tell schedules
-// of one scan apart, and for other ops to be read.
+// From bytes, operations and the number of blocks. It serves to compare
+// schedules of one scan apart, and for other ops to be read.
 //
 //===----------------------------------------------------------------------===//
 

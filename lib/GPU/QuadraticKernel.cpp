@@ -53,7 +53,7 @@ void QuadraticKernel::place() {
   Value block = k.block(0);
   Value blocks = k.div(k.add(here.queryCount, queries() - 1), queries());
   Value number = k.rem(block, blocks), outer = k.div(block, blocks);
-  // The last queries see the most: they begin first.
+  // The last queries see the most keys, so their blocks begin first.
   if (op.getCausal())
     number = k.sub(k.add(blocks, -1), number);
   here.firstQuery = k.mul(number, queries());
@@ -64,7 +64,8 @@ void QuadraticKernel::place() {
 
 void QuadraticKernel::placeLane() {
   if (isWide()) {
-    lane.value = placeOfTurned(k, valueTile(), lane.row, k.i32(0), lane.pair);
+    lane.value =
+        transposedOffset(k, valueTile(), lane.row, k.i32(0), lane.pair);
     return;
   }
   if (!usesWarpgroups()) {

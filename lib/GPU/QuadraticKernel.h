@@ -57,8 +57,8 @@ struct QuadraticShape : KernelShape<QuadraticOp> {
   int64_t paddedKey() { return padded(keySize()); }
   int64_t keySteps() { return llvm::divideCeil(keySize(), 16); }
   int64_t paddedValue() { return llvm::alignTo(valueSize(), 16); }
-  /// 16 rows each that a warp has: two share every fragment of keys and values,
-  /// where the registers hold them.
+  /// Blocks of 16 rows of a warp. With two, each fragment of keys and values
+  /// serves both, if registers suffice.
   int64_t rowTiles();
   int64_t warpRows() { return 16 * rowTiles(); }
   int64_t queries() { return warpRows() * warps(); }

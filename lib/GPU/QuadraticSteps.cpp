@@ -58,7 +58,7 @@ Summands QuadraticKernel::loadValues(LanePointer &tile, int64_t step,
                                      int64_t n) {
   if (!isWide())
     return {Values(k.loadMatrices(tile.at(16 * step, 2 * n), true))};
-  return split(k, summandType(), loadTurned(k, tile, 16 * step, 16 * n),
+  return split(k, summandType(), loadTransposed(k, tile, 16 * step, 16 * n),
                tokenSummands());
 }
 
@@ -86,9 +86,9 @@ QuadraticKernel::Values QuadraticKernel::scoresOfWarp(Value base) {
       Values next(sums);
       Value unit = k.mul(step, 4), row = k.add(lane.warpRow, lane.row);
       LanePointer queries =
-          queriesAt(placeOfPairs(k, queryTile(), row, unit, lane.pair));
+          queriesAt(pairOffset(k, queryTile(), row, unit, lane.pair));
       LanePointer keys =
-          keysAt(placeOfPairs(k, keyTile(), lane.row, unit, lane.pair));
+          keysAt(pairOffset(k, keyTile(), lane.row, unit, lane.pair));
       addScores(next, loadQueries(queries, 0), keys, 0);
       return next;
     });
@@ -128,7 +128,8 @@ QuadraticKernel::Values QuadraticKernel::maskScores(Value number,
                                                     ValueRange x) {
   Value none =
       k.f32(isSoftmax() ? -std::numeric_limits<double>::infinity() : 0.0);
-  // Few tiles are masked: what only they need fills no registers of the others.
+  // Few tiles need a mask; its values are computed here so that they take no
+  // registers in the other tiles.
   Value mine = k.keepInLoop(lane.number);
   Value row = k.add(k.add(here.firstQuery, lane.warpRow), k.shr(mine, 2));
   Value first = k.add(k.mul(number, keys()), k.mul(k.band(mine, 3), 2));

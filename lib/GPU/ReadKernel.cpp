@@ -55,14 +55,14 @@ void ReadKernel::placeLane() {
   Value paired = k.add(k.band(lane.number, 7), k.mul(high, 8));
   Value row = k.add(lane.warpRow, lane.row);
   lane.query = isWide()
-                   ? placeOfPairs(k, queryTile(), row, k.i32(0), lane.pair)
+                   ? pairOffset(k, queryTile(), row, k.i32(0), lane.pair)
                    : queryTile().place(k, k.add(lane.warpRow, low15), high);
   lane.state = stateTile().place(k, paired, bit3);
   lane.output =
       k.add(outputTile().place(k, row, k.i32(0)), k.mul(lane.pair, 4));
 }
 
-/// From the first query of the block on.
+/// Begins at the first query of the block.
 Rows ReadKernel::rowsOf(Value buffer, bool isWritten, Value head) {
   GlobalView view = function.view(k, buffer, isWritten);
   return {view.at(k, {here.batch, head, here.firstQuery}),
@@ -185,7 +185,7 @@ void ReadKernel::tile(Value number, Value base) {
       for (LanePointer &pointer : states)
         fragments.push_back(
             Values(k.loadMatrices(pointer.at(16 * step, 2 * n), true)));
-      // The sums of one tile are short, and others would fill the registers.
+      // The sums of one tile are short; longer ones would fill the registers.
       accumulate(k, summandType(), MutableArrayRef(o).slice(8 * n, 8), q,
                  fragments, summands());
     }

@@ -38,7 +38,7 @@ static Value getCopied(Operation *op, Value buffer) {
                                                      : Value();
 }
 
-/// Whether an op between the copy and the scan may change what is copied.
+/// Whether an op between the copy and the scan may change the copy's source.
 static bool mayWrite(Operation *op, Value buffer) {
   return mentions(op, buffer) && !isMemoryEffectFree(op) &&
          getCopied(op, buffer) != buffer;
@@ -227,7 +227,7 @@ void ScanShape::addTokens(KernelFunction &function) {
 LaunchOp ScanShape::launch(KernelFunction &function, ScanLocator &locator,
                            int64_t shared) {
   AffineExpr one = getAffineConstantExpr(1, op.getContext());
-  AffineExpr blocks = locator.gridStates() * (members() * slices());
+  AffineExpr blocks = locator.gridStates() * (groupSize() * slices());
   // The last segment adds to no other one.
   int64_t parts = schedule.getSplit() - (reads() ? 0 : 1);
   return function.launch(op, {blocks, one * parts}, threads(), shared);
@@ -238,9 +238,9 @@ void ScanBlock::place(KernelBuilder &k, ScanShape shape, ScanLocator &locator) {
   if (shape.slices() > 1)
     firstColumn = k.mul(k.rem(block, shape.slices()), shape.slice());
   Value head = k.div(block, shape.slices());
-  if (shape.members() > 1)
-    member = k.rem(head, shape.members());
-  here = locator.locate(k, k.div(head, shape.members()));
+  if (shape.groupSize() > 1)
+    member = k.rem(head, shape.groupSize());
+  here = locator.locate(k, k.div(head, shape.groupSize()));
 }
 
 ScanBlock::Tokens ScanBlock::findTokens(KernelBuilder &k, ScanShape shape,
@@ -251,7 +251,7 @@ ScanBlock::Tokens ScanBlock::findTokens(KernelBuilder &k, ScanShape shape,
     GlobalView view = locator.function.view(k, buffer, isWritten);
     return locator.rowsOf(k, here, view, head);
   };
-  Value outHead = k.mul(here.head, shape.members());
+  Value outHead = k.mul(here.head, shape.groupSize());
   if (member)
     outHead = k.add(outHead, member);
   int64_t perQuery =

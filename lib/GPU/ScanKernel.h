@@ -113,7 +113,7 @@ inline Value sequencesOf(ScanOp op) {
 /// An element of offsets or of rows of a pool, sign-extended to i64.
 Value readIndex(KernelBuilder &k, const GlobalView &view, Value at);
 
-/// Wants the sizes and offsets that `locate` needs.
+/// Adds the sizes and offsets that `locate` needs to the arguments.
 class ScanLocator {
 public:
   /// With `segments` the second dimension of the grid counts them; each is a
@@ -170,8 +170,8 @@ inline Type gateTypeOf(ScanOp op, Value gate) {
 void copyGate(KernelBuilder &k, Value shared, Value global, Type element,
               Value exists);
 
-/// Output heads per state.
-inline int64_t membersOf(ScanOp op) {
+/// Output heads that read one state.
+inline int64_t groupSizeOf(ScanOp op) {
   return staticSize(op.getOutput(), 1) / staticSize(op.getState(), 1);
 }
 
@@ -186,7 +186,7 @@ struct ScanShape : KernelShape<ScanOp> {
 
   /// Whether there are queries and outputs.
   bool reads() const { return segments.part != Segments::Increments; }
-  int64_t members() { return reads() ? membersOf(op) : 1; }
+  int64_t groupSize() { return reads() ? groupSizeOf(op) : 1; }
   bool hasDecay() { return op.getDecay() != Value(); }
   bool hasTokenDecay() { return hasDecay() && rankOf(op.getDecay()) == 3; }
   bool hasChannelDecay() { return hasDecay() && rankOf(op.getDecay()) == 4; }

@@ -111,7 +111,7 @@ std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
     return "beside an index into a pool of states the registers hold 96 "
            "channels of a chunk kernel by columns";
   // One block could write the state before another has read it.
-  if (membersOf(op) > 1 && (findStateSource(op).buffer || op.getNormalizer()))
+  if (groupSizeOf(op) > 1 && (findStateSource(op).buffer || op.getNormalizer()))
     return "several query heads read a state that may be updated in place";
   if (op.getNormalizer() &&
       staticSize(op.getState(), 3) > mostColumnWarps * blockSize)
@@ -179,13 +179,14 @@ mlir::linattn::listChunkSchedules(ScanOp op, int64_t shared, int64_t summands) {
       add(makeColumnSchedule(op, shared, fewestColumnWarps, summands));
     return schedules;
   }
-  // A group holds 64 columns of up to 128 rows in registers, or 32 of more. Its
-  // warps divide the rows unevenly where 64 does not: decays then are too much.
+  // A group holds 64 columns of up to 128 rows in registers, or 32 columns of
+  // more rows. If 64 does not divide the rows, its warps share them unevenly,
+  // and decays take too many registers.
   bool uneven = keySize > 64 && keySize % 64 && op.getDecay();
   bool wide = keySize <= 128 && valueSize > 32 && !uneven;
   int64_t columns = wide ? 64 : 32;
-  // Queries and keys are read once per block: all columns in one, where two
-  // groups suffice.
+  // Queries and keys are read once per block: one block takes all columns if
+  // two groups suffice.
   int64_t groups = std::min<int64_t>(2, llvm::divideCeil(valueSize, columns));
   add(makeRowSchedule(op, shared, groups, columns, summands));
   // More blocks for few heads.
@@ -194,7 +195,7 @@ mlir::linattn::listChunkSchedules(ScanOp op, int64_t shared, int64_t summands) {
   return schedules;
 }
 
-/// The schedule, but for what is given.
+/// The schedule, with the given parts kept.
 static ScheduleAttr remake(ScheduleAttr schedule, int64_t split,
                            int64_t summands, CopyEngine copy) {
   return ScheduleAttr::get(schedule.getContext(), schedule.getForm(),

@@ -5,13 +5,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
 // Few sequences and heads leave most of a GPU idle. Their tokens are cut into
-// segments, and three kernels run: what every segment but the last adds to a
-// state of 0, and by what it decays one; from these, segment by segment, the
-// state before each; the scan itself, every segment from its state. The first
-// reads keys, values and decays, so that those are read twice.
+// segments, for three kernels:
 //
+//   increments  what each segment but the last adds to a state of 0, and its
+//   decay states      from these, in order, the state before each segment scan
+//   every segment from its state
+//
+// The first kernel reads keys, values and decays a second time.
 //===----------------------------------------------------------------------===//
 
 #include "ScanKernel.h"

@@ -24,7 +24,7 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// Up to so many tokens the state's own traffic is what counts.
+/// The number of tokens up to which the traffic of the state dominates.
 constexpr int64_t fewTokens = 8;
 /// A schedule for few heads is taken only if its predicted time is at most this
 /// share of that of the schedule for many heads.

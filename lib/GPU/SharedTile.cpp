@@ -54,7 +54,7 @@ TileCopy::TileCopy(KernelBuilder &k, SharedTile tile, int64_t threads,
                    int64_t granule, Value thread, Value stride, int64_t size,
                    Value firstColumn)
     : k(k), tile(tile), granule(granule), stride(stride) {
-  // A power of two of threads copies a row, so that the next rows of a thread
+  // The threads of a row are a power of two, so that a thread's next rows
   // differ by constants.
   int64_t granules = tile.rowBytes() / granule;
   int64_t perRow = llvm::PowerOf2Ceil(granules);

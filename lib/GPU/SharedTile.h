@@ -119,9 +119,9 @@ private:
   Value columnExists; ///< Null if all columns do.
 };
 
-/// Where rows of a tile go in global memory: the address of row 0 and of the
-/// tile's first column, bytes between rows (i64), columns and rows that exist,
-/// bytes that divide addresses. The tile starts at `firstColumn` (null: 0).
+/// The rows of a tile in global memory: the address of row 0 in the tile's
+/// first column, bytes between rows (i64), existing columns and rows, and the
+/// alignment of addresses. The tile starts at `firstColumn` (null: 0).
 struct TileTarget {
   Value address, stride;
   int64_t size;

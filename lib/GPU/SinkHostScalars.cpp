@@ -31,7 +31,7 @@ namespace mlir::linattn {
 
 using namespace mlir;
 
-/// Whether no op writes to a buffer, or passes it on to what may.
+/// Whether no op writes to a buffer, or passes it to an op that may.
 static bool isOnlyRead(Value buffer) {
   return llvm::all_of(buffer.getUses(), [](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -44,8 +44,8 @@ static bool isOnlyRead(Value buffer) {
   });
 }
 
-/// An element that is the same at any time: of an argument that is only read.
-/// Results are floating-point arrays, which no array of integers overlaps.
+/// An element that never changes: of an argument that is only read. Results are
+/// floating-point arrays, which do not overlap arrays of integers.
 static bool isConstantElement(memref::LoadOp load) {
   if (!load.getType().isIntOrIndex())
     return false;
@@ -83,7 +83,7 @@ static Value sink(OpBuilder &b, Value value, IRMapping &map) {
   return map.lookup(value);
 }
 
-/// Clones what the loop's body needs, and returns how many values those are.
+/// Clones the values that the loop's body needs. Returns their number.
 static unsigned sinkInto(scf::ParallelOp loop) {
   llvm::SetVector<Value> used;
   getUsedValuesDefinedAbove(loop.getRegion(), used);

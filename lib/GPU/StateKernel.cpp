@@ -42,13 +42,13 @@ void StateKernel::placeFragments() {
   lane.column = k.add(k.mul(k.div(warp, groupWarps), groupColumns()),
                       k.mul(k.div(strip, rowWarps()), stateColumns() * 16));
   if (isWide()) {
-    lane.key = placeOfTurned(k, keyTile(), lane.row, k.mul(lane.rowWarp, 4),
-                             lane.pair);
-    lane.value = placeOfTurned(k, valueTile(), lane.row, k.div(lane.column, 4),
-                               lane.pair);
+    lane.key = transposedOffset(k, keyTile(), lane.row, k.mul(lane.rowWarp, 4),
+                                lane.pair);
+    lane.value = transposedOffset(k, valueTile(), lane.row,
+                                  k.div(lane.column, 4), lane.pair);
     return;
   }
-  // Rows of four 8×8 matrices: tokens, turned on the way.
+  // Rows of four 8×8 matrices: tokens, transposed on the way.
   Value bit3 = k.band(k.shr(lane.number, 3), 1);
   Value token = k.add(k.band(lane.number, 7), k.mul(k.shr(lane.number, 4), 8));
   lane.key = keyTile().place(k, token, k.add(k.mul(lane.rowWarp, 2), bit3));
@@ -174,7 +174,8 @@ Summands StateKernel::loadFragment(SharedTile tile, Value base, Value place,
   LanePointer pointer(k, tile, base, place);
   if (!isWide())
     return {Values(k.loadMatrices(pointer.at(0, column / 8), true))};
-  return split(k, summandType(), loadTurned(k, pointer, 0, column), summands());
+  return split(k, summandType(), loadTransposed(k, pointer, 0, column),
+               summands());
 }
 
 /// Which of this lane's tokens of a step count: a half of all ones for each, of

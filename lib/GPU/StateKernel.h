@@ -5,13 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// `linattn.state`: S = S_0 + φ(K)ᵀ V and z = z_0 + φ(K)ᵀ 1, one pass over the
-// tokens in their order. A block owns a slice of the state's columns, a group
-// of four of its warps some of those; S stays in registers, in f32. Mapped keys
-// and tokens of f32 are sums of three numbers of 16 bits, or of as many as the
-// schedule says for f32.
-//
+// `linattn.state`: S = S_0 + φ(K)ᵀ V and z = z_0 + φ(K)ᵀ 1, in one pass over
+// the tokens. A block owns some columns of the state; each group of four warps
+// owns some of those and keeps them in registers, in f32. Mapped keys and f32
+// tokens are split into three 16-bit numbers, or as many as the schedule says.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_LIB_GPU_STATEKERNEL_H

@@ -32,8 +32,8 @@ using Summands = SmallVector<SmallVector<Value>, allSummands>;
 /// bf16.
 Type summandTypeOf(Type type);
 
-/// The first `count` summands of two neighbours, each a pair: what those before
-/// it left, rounded.
+/// The first `count` summands of two neighbours, each pair the rounded
+/// remainder of the pairs before.
 SmallVector<Value, allSummands> splitPair(KernelBuilder &k, Type type, Value x,
                                           Value y, int64_t count);
 /// The first `count` summands of a matrix.

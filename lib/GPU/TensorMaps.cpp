@@ -107,7 +107,7 @@ void TensorMaps::makeMaps() {
     for (int64_t i = 0; i < barriers; ++i)
       NVVM::MBarrierInitOp::create(k.b, k.loc, barrierAt(k.i32(i)), k.i32(1),
                                    /*predicate=*/Value());
-    k.fenceAsyncProxy(); // Copies tell barriers by that proxy.
+    k.fenceAsyncProxy(); // Copies signal barriers by that proxy.
   });
   k.warpBarrier();
   auto generic = LLVM::LLVMPointerType::get(k.b.getContext());

@@ -27,8 +27,8 @@ namespace mlir::linattn {
 
 class TensorMaps {
 public:
-  /// Rows in global memory, how many rows and columns exist, and the tile that
-  /// takes some of them.
+  /// Rows in global memory, the numbers of existing rows and columns, and the
+  /// tile that covers some of them.
   struct Matrix {
     Rows rows;
     Value count;
@@ -42,8 +42,8 @@ public:
     Value target, firstRow;
   };
 
-  /// Bytes that maps take in global memory, of each block, and that maps and
-  /// barriers take in shared memory.
+  /// Bytes of maps in global memory, for each block, and of maps and barriers
+  /// in shared memory.
   static int64_t globalBytes(int64_t matrices);
   static int64_t sharedBytes(int64_t matrices, int64_t barriers);
   /// The alignment in bytes, of both.
@@ -54,8 +54,7 @@ public:
   TensorMaps(KernelBuilder &k, Value thread, Value shared, Value global,
              ArrayRef<Matrix> matrices, int64_t barriers);
 
-  /// Starts the copies of `tiles`, at once a phase of barrier number `barrier`.
-  /// No thread may still use what they overwrite.
+  /// No thread may still use the memory that they overwrite.
   void start(Value barrier, ArrayRef<Tile> tiles);
   /// Waits for the phase of this parity.
   void await(Value barrier, Value parity);

@@ -150,7 +150,7 @@ Value TilePipeline::arrive(Value number, function_ref<void()> meanwhile,
     if (isAsync && isPair)
       k.commitCopies();
   });
-  // Where groups are counted, an empty one stands for a tile beyond the last.
+  // If groups are counted, an empty group stands for a tile after the last.
   if (isAsync && !isPair)
     k.commitCopies();
   if (meanwhile)

@@ -61,10 +61,10 @@ void TokenKernel::stageOperands() {
   auto headOf = [&](Value buffer) {
     return locator.headOf(k, buffer, here.scan.head);
   };
-  // The members of a group follow one another, as rows of one token.
+  // The heads of a group follow one another, as rows of one token.
   operands.query = stage(op.getQuery(), Value());
-  operands.query.copies = members();
-  operands.floats += (members() - 1) * tokens() * operands.query.width;
+  operands.query.copies = groupSize();
+  operands.floats += (groupSize() - 1) * tokens() * operands.query.width;
   operands.query.kind = Staged::Mapped;
   operands.keys = stage(op.getKey(), headOf(op.getKey()));
   operands.keys.kind = Staged::Mapped;
@@ -104,8 +104,8 @@ Value TokenKernel::transform(const Staged &operand, Value x) {
   return x;
 }
 
-/// The address of an element of a token, or of the bonus, which has none.
-/// `copy`: which query of the group.
+/// The address of an element of a token; the bonus has no token. `copy`: the
+/// query's number in the group.
 Value TokenKernel::addressOf(const Staged &operand, Value token, Value copy,
                              Value element) {
   if (!token)
@@ -114,7 +114,7 @@ Value TokenKernel::addressOf(const Staged &operand, Value token, Value copy,
   if (!head) {
     int64_t perQuery =
         staticSize(op.getOutput(), 1) / staticSize(op.getQuery(), 1);
-    head = k.div(k.add(k.mul(here.scan.head, members()), copy), perQuery);
+    head = k.div(k.add(k.mul(here.scan.head, groupSize()), copy), perQuery);
   }
   Values indices{here.scan.batch, head, token};
   if (operand.view.strides.size() == 4)
@@ -302,7 +302,7 @@ TokenKernel::Values TokenKernel::chunk(Value number, ValueRange carried) {
 void TokenKernel::clearOutput() {
   Values zeros(laneColumns, k.f32(0));
   k.loop(here.scan.count, {}, [&](Value number, ValueRange) -> Values {
-    for (int64_t member = 0; member < members(); ++member)
+    for (int64_t member = 0; member < groupSize(); ++member)
       writeOutput(number, k.i32(0), member, zeros, Value());
     return {};
   });

@@ -48,7 +48,7 @@ struct TokenShape : KernelShape<ScanOp> {
   StateSource source;
 
   int64_t tokens() const { return schedule.getChunk(); }
-  int64_t members() { return membersOf(op); }
+  int64_t groupSize() { return groupSizeOf(op); }
   bool isWholeVectors() { return valueSize() % laneColumns == 0; }
   int64_t rows() { return llvm::divideCeil(keySize(), rowStep); }
   int64_t at(int64_t i, int64_t e, int64_t j) const {

@@ -164,7 +164,7 @@ void TokenKernel::write(Value number, ValueRange before, Values &state) {
 
 /// Every query of the group reads the state.
 void TokenKernel::read(Value number, Value first, ValueRange state) {
-  for (int64_t member = 0; member < members(); ++member) {
+  for (int64_t member = 0; member < groupSize(); ++member) {
     Staged mine = operands.query;
     mine.offset += member * tokens() * operands.query.width;
     Values sums = sumRows(state, mine, number);
@@ -215,7 +215,7 @@ void TokenKernel::writeOutput(Value number, Value first, int64_t member,
   // The sums are in all lanes of a column; the first row of lanes writes them.
   k.ifThen(k.equal(here.rowGroup, 0), [&] {
     Value token = tokenAt(k.add(first, number));
-    Value head = k.add(k.mul(here.scan.head, members()), member);
+    Value head = k.add(k.mul(here.scan.head, groupSize()), member);
     Value address =
         views.output.at(k, {here.scan.batch, head, token, here.column});
     if (isWholeVectors())

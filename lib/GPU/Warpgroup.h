@@ -52,11 +52,11 @@ public:
   /// Orders earlier register writes before the products that read them
   /// (`wgmma.fence`).
   void begin();
-  /// `sums` += a · b of `columns`, product `step` of b; without sums they are
-  /// a · b. `a`: a descriptor, or the four registers of a fragment.
+  /// `sums` += a · b for `columns` and product `step` of b; null sums are 0.
+  /// `a`: a descriptor, or the four registers of a fragment.
   void multiply(SmallVectorImpl<Value> &sums, int64_t columns, ValueRange a,
                 const WarpgroupOperand &b, int64_t step);
-  /// Waits for all products; the sums are what they should be from here on.
+  /// Waits for all products. The sums are valid from here on.
   void await(SmallVectorImpl<Value> &sums);
 
 private:

@@ -84,13 +84,17 @@ static LogicalResult subRule(arith::SubFOp op, OpBuilder &b, Cotangents &c) {
   return success();
 }
 
+/// Adds the cotangents of the factors of a product with cotangent d.
+static void addToFactors(Emitter e, Value d, Value x, Value y, Cotangents &c) {
+  if (c.isActive(x))
+    c.add(e.b, x, e.mul(d, y));
+  if (c.isActive(y))
+    c.add(e.b, y, e.mul(d, x));
+}
+
 static LogicalResult mulRule(arith::MulFOp op, OpBuilder &b, Cotangents &c) {
-  Emitter e{b, op.getLoc()};
-  Value d = cotangentOf(op, c);
-  if (c.isActive(op.getLhs()))
-    c.add(b, op.getLhs(), e.mul(d, op.getRhs()));
-  if (c.isActive(op.getRhs()))
-    c.add(b, op.getRhs(), e.mul(d, op.getLhs()));
+  addToFactors({b, op.getLoc()}, cotangentOf(op, c), op.getLhs(), op.getRhs(),
+               c);
   return success();
 }
 
@@ -154,7 +158,7 @@ static LogicalResult unaryRule(OpTy op, OpBuilder &b, Cotangents &c) {
   return success();
 }
 
-/// Constant between its steps: nothing is passed on.
+/// Piecewise constant: the derivative is zero.
 template <typename OpTy>
 static LogicalResult stepRule(OpTy, OpBuilder &, Cotangents &) {
   return success();
@@ -219,12 +223,8 @@ static LogicalResult powRule(math::PowFOp op, OpBuilder &b, Cotangents &c) {
 }
 
 static LogicalResult fmaRule(math::FmaOp op, OpBuilder &b, Cotangents &c) {
-  Emitter e{b, op.getLoc()};
   Value d = cotangentOf(op, c);
-  if (c.isActive(op.getA()))
-    c.add(b, op.getA(), e.mul(d, op.getB()));
-  if (c.isActive(op.getB()))
-    c.add(b, op.getB(), e.mul(d, op.getA()));
+  addToFactors({b, op.getLoc()}, d, op.getA(), op.getB(), c);
   c.add(b, op.getC(), d);
   return success();
 }

@@ -24,8 +24,6 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-static Value first(OpBuilder &, Location, ValueRange args) { return args[0]; }
-
 //===----------------------------------------------------------------------===//
 // diagonal_scan
 //===----------------------------------------------------------------------===//
@@ -41,9 +39,9 @@ static SmallVector<Value> rewriteDiagonal(DiagonalScanOp op, OpBuilder &b) {
   auto tokens = [&](Value x) { return x ? t.withUnitDim(t.convert(x), 1) : x; };
   auto gate = [&](Value x) {
     bool isConstant = cast<ShapedType>(x.getType()).getRank() == 1;
-    return t.withUnitDim(t.map(isConstant ? "c,btc->btc" : "btc,btc->btc",
-                               {x, op.getInput()}, first),
-                         1);
+    return t.withUnitDim(
+        t.map(isConstant ? "c,btc->btc" : "btc,btc->btc", {x, op.getInput()}),
+        1);
   };
   auto state = [&](Value x) {
     return t.withUnitDim(t.withUnitDim(t.convert(x), 1), 2);
@@ -242,7 +240,7 @@ static bool hasSweep(SelectiveScanOp op) {
          cast<ShapedType>(op.getC().getType()).getRank() > 2;
 }
 
-/// Whether a sweep has all of its gradients: nothing surrounds the recurrence.
+/// Whether one sweep computes all gradients, with no other ops around it.
 static bool isCore(SelectiveScanOp op) {
   Type type = getElementTypeOrSelf(op.getState());
   return hasSweep(op) && !op.getSkip() && !op.getGate() && !op.getDeltaBias() &&

@@ -22,11 +22,9 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-static Value first(OpBuilder &, Location, ValueRange args) { return args[0]; }
-
 /// Inputs [B, T, C] behind those of the state, or, in reverse, before them.
 static Value withState(TensorBuilder &t, CausalConvOp op) {
-  Value state = t.map("bcs->bsc", op.getState(), first);
+  Value state = t.map("bcs->bsc", op.getState());
   Value input = t.convert(op.getInput());
   if (!op.getReverse())
     return t.concat(1, {state, input});
@@ -70,7 +68,7 @@ static Delayed delayBySlices(TensorBuilder &t, CausalConvOp op) {
     delayed.inputs.push_back(
         t.slice(inputs, 1, t.b.getIndexAttr(offset), t.dim(op.getInput(), 1)));
   }
-  delayed.state = t.map("bsc->bcs", takeState(t, op, inputs), first);
+  delayed.state = t.map("bsc->bcs", takeState(t, op, inputs));
   return delayed;
 }
 

@@ -118,7 +118,7 @@ static SmallVector<Operation *> getLive(Block &block) {
   return ops;
 }
 
-/// Says what the backward pass keeps and what it computes again.
+/// Reports the values that the backward pass keeps, and those it recomputes.
 static void remarkMemory(func::FuncOp vjp) {
   int64_t scans = 0, sweeps = 0, selective = 0, softmax = 0, loops = 0,
           chunked = 0;

@@ -111,9 +111,7 @@ Value TokenFeatures::softmax(Value y) {
         return math::ExpOp::create(
             nested, at, arith::SubFOp::create(nested, at, args[0], args[1]));
       });
-  Value total =
-      t.sum("bhtd->bht", weights,
-            [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+  Value total = t.sum("bhtd->bht", weights);
   return divide(weights, total,
                 [](OpBuilder &, Location, Value y) { return y; });
 }
@@ -164,7 +162,7 @@ Value TokenFeatures::cosformer() {
   Value positions = op.getPositions();
   bool perBatch = cast<ShapedType>(positions.getType()).getRank() == 2;
   double step = M_PI / 2 / double(map.getMaxLength());
-  auto turned = [&](bool isSine) {
+  auto half = [&](bool isSine) {
     return t.map(
         perBatch ? "bhtd,bt->bhtd" : "bhtd,t->bhtd", {relu(x), positions},
         [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
@@ -176,7 +174,7 @@ Value TokenFeatures::cosformer() {
           return arith::MulFOp::create(nested, at, args[0], factor);
         });
   };
-  return t.concat(3, {turned(false), turned(true)});
+  return t.concat(3, {half(false), half(true)});
 }
 
 /// γ ⊙ (x − mean) / √(variance + eps) + β.
@@ -186,9 +184,7 @@ Value TokenFeatures::standardized() {
     return arith::DivFOp::create(nested, at, y,
                                  emitFloat(nested, at, y.getType(), count));
   };
-  Value sum = t.sum("bhtd->bht", x, [](OpBuilder &, Location, ValueRange args) {
-    return args[0];
-  });
+  Value sum = t.sum("bhtd->bht", x);
   Value centred =
       t.map("bhtd,bht->bhtd", {x, sum},
             [&](OpBuilder &nested, Location at, ValueRange args) -> Value {
@@ -265,11 +261,7 @@ FailureOr<SmallVector<Value>> TokenFeatures::build() {
         });
     break;
   case FeatureMapKind::SumNorm:
-    features = divide(
-        x,
-        t.sum("bhtd->bht", x,
-              [](OpBuilder &, Location, ValueRange args) { return args[0]; }),
-        plusEps);
+    features = divide(x, t.sum("bhtd->bht", x), plusEps);
     break;
   case FeatureMapKind::Favor:
   case FeatureMapKind::FavorHyperbolic:

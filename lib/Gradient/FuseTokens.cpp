@@ -137,7 +137,7 @@ private:
   Key loopOf(Operation *op) {
     if (!isRowWise(op))
       return nullptr;
-    // A fill alone is what a scan starts from.
+    // A fill by itself is the initial state of a scan.
     if (isa<linalg::FillOp>(op) &&
         !llvm::all_of(op->getUsers(), [](Operation *user) {
           return isa<linalg::GenericOp>(user) && isRowWise(user);
@@ -241,9 +241,9 @@ class Fusion {
 public:
   Fusion(ArrayRef<linalg::LinalgOp> ops, RewriterBase &rewriter)
       : ops(ops), b(rewriter), loc(ops.front()->getLoc()),
-        members(llvm::from_range, llvm::map_range(ops, [](auto op) {
-                  return op.getOperation();
-                })) {}
+        fused(llvm::from_range,
+              llvm::map_range(ops, [](auto op) { return op.getOperation(); })) {
+  }
 
   void run() {
     b.setInsertionPoint(ops.front());
@@ -294,7 +294,7 @@ public:
           view.sizes, view.strides);
       b.replaceUsesWithIf(
           op->getResult(0), loop.getResult(i),
-          [&](OpOperand &use) { return !members.contains(use.getOwner()); });
+          [&](OpOperand &use) { return !fused.contains(use.getOwner()); });
     }
     for (linalg::LinalgOp op : llvm::reverse(ops))
       b.eraseOp(op);
@@ -306,9 +306,8 @@ private:
   };
 
   bool isUsedOutside(linalg::LinalgOp op) {
-    return llvm::any_of(op->getUsers(), [&](Operation *user) {
-      return !members.contains(user);
-    });
+    return llvm::any_of(op->getUsers(),
+                        [&](Operation *user) { return !fused.contains(user); });
   }
 
   static Value destination(linalg::LinalgOp op) {
@@ -319,7 +318,7 @@ private:
   Value rootOf(linalg::LinalgOp op) {
     Value value = destination(op);
     while (Operation *def = value.getDefiningOp()) {
-      if (!members.contains(def))
+      if (!fused.contains(def))
         break;
       value = destination(cast<linalg::LinalgOp>(def));
     }
@@ -362,7 +361,7 @@ private:
     auto isLastUse = [&](OpOperand &use) {
       if (isa<tensor::DimOp>(use.getOwner()))
         return true;
-      return members.contains(use.getOwner()) &&
+      return fused.contains(use.getOwner()) &&
              startsWithTokens(cast<linalg::LinalgOp>(use.getOwner())
                                   .getMatchingIndexingMap(&use));
     };
@@ -370,7 +369,7 @@ private:
       for (OpOperand *input : member.getDpsInputOperands()) {
         Value value = input->get();
         if (value.getType() == result.getType() &&
-            !members.contains(value.getDefiningOp()) &&
+            !fused.contains(value.getDefiningOp()) &&
             !llvm::is_contained(reused, value) && isOwn(value) &&
             llvm::all_of(value.getUses(), isLastUse))
           return value;
@@ -465,7 +464,7 @@ private:
   ArrayRef<linalg::LinalgOp> ops;
   RewriterBase &b;
   Location loc;
-  llvm::SmallPtrSet<Operation *, 16> members;
+  llvm::SmallPtrSet<Operation *, 16> fused;
   SmallVector<linalg::LinalgOp> results;
   /// Of each result the tensor whose memory it takes, if any.
   SmallVector<Value> reused;

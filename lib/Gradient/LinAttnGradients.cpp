@@ -73,8 +73,8 @@ static LogicalResult quadraticRule(QuadraticOp op, OpBuilder &b,
       });
 }
 
-/// Causal: by its scan. Else by state and read, or, without a state of fixed
-/// size, by the quadratic form.
+/// Causal attention uses its scan. Other attention uses state and read, or,
+/// without a state of fixed size, the quadratic form.
 static LogicalResult attentionRule(AttentionOp op, OpBuilder &b,
                                    Cotangents &c) {
   if (keepsLogSum(op.getWeights(), op.getQuery()))

@@ -26,7 +26,7 @@ using linalg::LinalgOp;
 
 namespace {
 
-/// How a body combines what it computes with the output's old value.
+/// How a body combines its value with the output's old value.
 enum class Combiner { Overwrite, Sum, Extremum };
 
 /// One output that has a cotangent.
@@ -271,8 +271,7 @@ static SmallVector<Value> rewritePlainly(LinalgOp op, OpBuilder &b,
   return plain.getResults();
 }
 
-/// Whether outputs are computed from what they hold beforehand, element by
-/// element.
+/// Whether each element of an output depends on its previous value.
 static bool readsInits(LinalgOp op) {
   return op.getNumReductionLoops() == 0 &&
          llvm::any_of(op.getDpsInitsMutable(), [&](OpOperand &init) {

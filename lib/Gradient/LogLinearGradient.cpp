@@ -288,16 +288,8 @@ SmallVector<Value> LogLinearForm::build() {
   Value read = t.product("bhstv,bhts->bhtv", outputs, weights());
   Value states = finalStates(t.withSplitDim(scan.getResult(1), 1, count));
   // All heads of a group have the same state.
-  int64_t own = cast<ShapedType>(op.getState().getType()).getDimSize(1);
-  if (own != heads) {
-    SmallVector<OpFoldResult> extents = t.sizes(states);
-    SmallVector<OpFoldResult> offsets(5, b.getIndexAttr(0));
-    SmallVector<OpFoldResult> strides(5, b.getIndexAttr(1));
-    extents[1] = b.getIndexAttr(own);
-    strides[1] = b.getIndexAttr(heads / own);
-    states = tensor::ExtractSliceOp::create(b, loc, states, offsets, extents,
-                                            strides);
-  }
+  states = t.firstOfEach(
+      states, 1, cast<ShapedType>(op.getState().getType()).getDimSize(1));
   TensorBuilder narrow(b, loc, getElementTypeOrSelf(op.getOutput()));
   return {narrow.convert(read), states};
 }

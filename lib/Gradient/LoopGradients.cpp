@@ -139,7 +139,7 @@ Value LoopGradient::emptyLike(OpBuilder &at, Value like) {
   return tensor::CastOp::create(at, loc, like.getType(), empty);
 }
 
-/// Room for what the carried value is in every iteration.
+/// Memory for the carried value of every iteration.
 Value LoopGradient::createRecord(unsigned arg) {
   Value init = loop.getInitArgs()[arg];
   SmallVector<OpFoldResult> sizes{count};

@@ -50,8 +50,7 @@ Value Norm::mean(Value x) {
       arith::IndexCastOp::create(
           t.b, t.loc, t.b.getI64Type(),
           getValueOrCreateConstantIndexOp(t.b, t.loc, t.dim(x, 3))));
-  Value sums = t.sum("bhtd->bht", x,
-                     [](OpBuilder &, Location, ValueRange x) { return x[0]; });
+  Value sums = t.sum("bhtd->bht", x);
   return t.map("bht->bht", sums,
                [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
                  return arith::DivFOp::create(nested, at, x[0], size);
@@ -120,7 +119,7 @@ SmallVector<Value> Norm::build() {
 
 Value mlir::linattn::emitActivation(OpBuilder &b, Location loc,
                                     Activation activation, Value x) {
-  // By e^−|x|: a gradient must not meet the infinity of e^−x.
+  // Uses e^−|x|: the infinity of e^−x would make the gradient NaN.
   Value zero = emitFloat(b, loc, x.getType(), 0.0);
   Value one = emitFloat(b, loc, x.getType(), 1.0);
   Value isPositive =

@@ -35,8 +35,8 @@ LogicalResult buildWkv4Gradient(Wkv4Op op, OpBuilder &b, Cotangents &c);
 LogicalResult buildLogLinearGradient(LogLinearOp op, OpBuilder &b,
                                      Cotangents &c);
 
-/// True if a gradient keeps the log-sum-exp of each row of weights: softmax
-/// ones, of tokens that are not rounded to 16 bits.
+/// True if the gradient keeps the log-sum-exp of each row: of softmax weights,
+/// for tokens wider than 16 bits.
 bool keepsLogSum(Weights weights, Value query);
 LogicalResult buildSoftmaxGradient(AttentionOp op, OpBuilder &b, Cotangents &c);
 LogicalResult buildSoftmaxGradient(QuadraticOp op, OpBuilder &b, Cotangents &c);

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowRecurrences.h"
+#include "linattn/Dialect/EmitLoop.h"
 #include "linattn/Dialect/FeatureMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -38,7 +38,7 @@ static Complex rotate(TensorBuilder &t, Complex x, Value cosine, Value sine) {
           t.add(t.mul(x.real, sine), t.mul(x.imag, cosine))};
 }
 
-/// Turned back by the angles up to its token, every term only decays: two real
+/// In a frame that rotates with the angles, every term only decays: two real
 /// recurrences.
 std::pair<Complex, Complex> ComplexRowScan::build(TensorBuilder &t) const {
   RowScan angles{phase, Value(), t.zeros(t.sizes(state.real)), offsets,
@@ -106,12 +106,7 @@ private:
 SmallVector<Value>
 MaxLoops::loop(Value end, ValueRange inits,
                function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  auto op = scf::ForOp::create(b, loc, index(0), end, index(1), inits);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(op.getBody());
-  scf::YieldOp::create(b, loc,
-                       body(op.getInductionVar(), op.getRegionIterArgs()));
-  return op.getResults();
+  return emitLoop(b, loc, index(0), end, index(1), inits, body);
 }
 
 /// The place of one token in x [B, T, C]; packed sequences have a batch of 1.

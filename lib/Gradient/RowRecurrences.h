@@ -18,7 +18,7 @@ inline constexpr double kForget = -1000.0;
 /// The maximum of nothing: −∞ − −∞ would be NaN.
 inline constexpr double kNoMaximum = -1e30;
 
-/// h_t = e^{decay_t} h_{t−1} + value_t, each element of its own.
+/// h_t = e^{decay_t + i phase_t} h_{t−1} + value_t, elementwise.
 struct RowScan {
   Value value;   ///< [B, H, T, V]
   Value decay;   ///< [B, H, T, V], or null

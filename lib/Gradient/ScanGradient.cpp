@@ -8,10 +8,9 @@
 //
 // docs/Gradients.md derives the equations. In short, with G_t the cotangent of
 // S_t after its read and H_t = e^{g_t} ⊙ (cotangent of Sd_t) that of S_{t-1}:
-// H is a scan from the last token to the first, whose keys are queries that the
-// decay of their token has already met, so that an exclusive read of it is all
-// that later tokens know of token t. Token t's effect on itself is added by
-// hand; it takes no part in the gradient of a decay.
+// H is a scan from the last token to the first. Its keys are queries times the
+// decay of their token, so an exclusive read gives the effect of token t on all
+// later ones. Its effect on itself is added apart, and adds to no decay.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +22,7 @@
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Dialect/LinAttnSweep.h"
 #include "linattn/Dialect/Remarks.h"
+#include "linattn/Transforms/Forms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -84,11 +84,11 @@ private:
   /// The value written under the key: v, or v + r of a transition that writes
   /// it.
   Value written() { return isShared ? t.add(v, r) : v; }
-  bool wants(Value value) const { return value && c.isActive(value); }
-  /// Whether H is read along its values together with its keys: not where
-  /// columns decay, too.
+  bool isActive(Value value) const { return value && c.isActive(value); }
+  /// Whether one sweep reads H along its keys and its values: not where columns
+  /// decay, too.
   bool sweepsCotangent() const {
-    return (wants(k) || wants(g)) && !h && (a || wants(v));
+    return (isActive(k) || isActive(g)) && !h && (a || isActive(v));
   }
 
   ScanOp op;
@@ -183,12 +183,6 @@ SmallVector<Value, 3> ScanGradient::sweep(const ScanSpec &spec,
   return SmallVector<Value, 3>(sweep.getResults());
 }
 
-/// True for a state that a sequence begins with by default.
-static bool isZero(Value state) {
-  auto fill = state.getDefiningOp<linalg::FillOp>();
-  return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
-}
-
 /// factor · S x for the state S that `key` and `value` write, `start` to begin
 /// with: the scan of the transposed state, whose keys and values, and their
 /// decays, are exchanged.
@@ -198,7 +192,7 @@ Value ScanGradient::readTransposed(Value key, Value value, Value query,
   spec.query = query;
   spec.key = value;
   spec.value = key;
-  if (start && !isZero(start))
+  if (start && !isZeroFill(start))
     spec.state = t.transposed(start);
   spec.scale = factor;
   spec.inclusive = isPlain;
@@ -236,9 +230,7 @@ Value ScanGradient::suffixSums(Value x, Value start, bool isExclusive) {
   spec.state = wide.zeros(
       {t.dim(op.getState(), 0), sizes[1], b.getIndexAttr(1), sizes[3]});
   if (start)
-    spec.state = wide.map(
-        "bhd,bhod->bhod", {start, spec.state},
-        [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+    spec.state = wide.map("bhd,bhod->bhod", {start, spec.state});
   spec.value = x;
   spec.inclusive = !isExclusive;
   spec.reverse = !reverse;
@@ -262,7 +254,7 @@ void ScanGradient::prepare() {
   // Where the state of H does not matter, its reads take the scale instead of a
   // pass over the queries, and a sweep their decay. A sweep takes a constant.
   decaysWrites = inclusive && g && !a && sweepsCotangent();
-  if ((isPlain || decaysWrites) && !dS && !wants(op.getState()) &&
+  if ((isPlain || decaysWrites) && !dS && !isActive(op.getState()) &&
       !scale.getValue())
     std::swap(readScale, keyScale);
   hKey = t.timesExp(q, inclusive && !decaysWrites ? g : Value(), keyScale);
@@ -272,8 +264,8 @@ void ScanGradient::prepare() {
   hA = after ? t.timesExp(a, g) : t.convert(a);
   ScanSpec spec{hA, k, v, g, h, hA, e, op.getState()};
   spec.reverse = reverse;
-  // The state before the token is what the gradient of the query reads, too.
-  if (wants(q) || wants(g)) {
+  // The gradient of the query also reads the state before the token.
+  if (isActive(q) || isActive(g)) {
     SmallVector<Value, 3> results = sweep(spec, hValue);
     r = results[0];
     queryLater = results[1];
@@ -302,7 +294,7 @@ void ScanGradient::readCotangent() {
       spec.key = t.addScaled(hKey, dot(q, e, scale), hA);
   }
   Value start;
-  // Its read of what the key writes comes along.
+  // The same sweep reads the key's write.
   if (sweepsCotangent()) {
     spec.decayWrites = decaysWrites;
     SmallVector<Value, 3> results = sweep(spec, written());
@@ -318,7 +310,7 @@ void ScanGradient::readCotangent() {
   dr = keyRead;
   if (!isShared) {
     spec.query = t.convert(e);
-    if (wants(e) || wants(g)) {
+    if (isActive(e) || isActive(g)) {
       SmallVector<Value, 3> results = sweep(spec, r);
       dr = results[0];
       eRead = results[1];
@@ -333,21 +325,21 @@ void ScanGradient::readCotangent() {
 void ScanGradient::addTokens() {
   bool hasOwn = inclusive && !isPlain;
   Value own = written();
-  if (wants(v)) {
+  if (isActive(v)) {
     if (isShared)
       c.add(b, v, dr);
     else
       c.add(b, v,
             hasOwn ? t.addScaled(keyRead, dot(q, k, scale), dO) : keyRead);
   }
-  if (wants(k) || wants(g)) {
+  if (isActive(k) || isActive(g)) {
     if (!writesRead)
       writesRead = readTransposed(hKey, hValue, own, dS, !reverse, readScale);
     c.add(b, k,
           hasOwn ? t.addScaled(writesRead, dot(own, dO, scale), t.convert(q))
                  : writesRead);
   }
-  if (wants(q) || wants(g)) {
+  if (isActive(q) || isActive(g)) {
     // A sweep has not scaled it.
     Scale factor = queryLater ? scale : Scale();
     if (!queryLater)
@@ -365,13 +357,13 @@ void ScanGradient::addTokens() {
 void ScanGradient::addTransition() {
   if (!a)
     return;
-  if (wants(a) || wants(g)) {
+  if (isActive(a) || isActive(g)) {
     aRead = readForward(dr, 1.0);
     if (after)
       aRead = t.timesExp(aRead, g);
     c.add(b, a, aRead);
   }
-  if (!isShared && (wants(e) || wants(g))) {
+  if (!isShared && (isActive(e) || isActive(g))) {
     c.add(b, e,
           inclusive ? t.addScaled(eRead, dot(r, dO, scale), t.convert(q))
                     : eRead);
@@ -390,13 +382,13 @@ void ScanGradient::addBonus() {
     return product;
   };
   Value weight = dot(v, dO, scale);
-  if (wants(q))
+  if (isActive(q))
     c.add(b, q, t.map("bht,hd,bhtd->bhtd", {weight, u, k}, multiply));
-  if (wants(k))
+  if (isActive(k))
     c.add(b, k, t.map("bht,hd,bhtd->bhtd", {weight, u, q}, multiply));
-  if (wants(u))
+  if (isActive(u))
     c.add(b, u, t.sum("bht,bhtd,bhtd->hd", {weight, q, k}, multiply));
-  if (wants(v)) {
+  if (isActive(v)) {
     Value score = t.sum("bhtd,hd,bhtd->bht", {q, u, k}, multiply);
     Value own = t.product("bht,bhtd->bhtd", score, dO, scale);
     c.add(b, v, own);
@@ -406,8 +398,7 @@ void ScanGradient::addBonus() {
 /// x summed over its last dimension, which stays with one element.
 static Value sumFeatures(TensorBuilder &t, Value x) {
   auto rank = cast<ShapedType>(x.getType()).getRank();
-  return t.sum(rank == 4 ? "bhtd->bhto" : "bhd->bho", x,
-               [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+  return t.sum(rank == 4 ? "bhtd->bhto" : "bhd->bho", x);
 }
 
 /// Per token, reads that see the decay add and writes subtract; per gate, the
@@ -431,15 +422,13 @@ void ScanGradient::addGate(Value gate, char letter, Value seen, Value unseen) {
   if (unseen)
     d = t.add(d, seen);
   if (type.getRank() != 4)
-    d = wide.sum(
-        type.getRank() == 3 ? "bhtd->bht" : "bhtd->h", d,
-        [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+    d = wide.sum(type.getRank() == 3 ? "bhtd->bht" : "bhtd->h", d);
   c.add(b, gate,
         TensorBuilder(b, op.getLoc(), type.getElementType()).convert(d));
 }
 
 void ScanGradient::addDecay() {
-  if (!wants(g))
+  if (!isActive(g))
     return;
   Value seen, unseen;
   (inclusive ? seen : unseen) = times(t.convert(q), queryLater);
@@ -453,7 +442,7 @@ void ScanGradient::addDecay() {
 }
 
 void ScanGradient::addValueDecay() {
-  if (!wants(h))
+  if (!isActive(h))
     return;
   // The output without the token's own write.
   ScanSpec spec{

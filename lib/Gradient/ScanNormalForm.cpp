@@ -205,8 +205,7 @@ static SmallVector<Value> rewriteColumnsAsHeads(ScanOp op, OpBuilder &b) {
     if (!x)
       return x;
     TensorBuilder t(b, loc, getElementTypeOrSelf(x));
-    x = t.map("bhtv->bhvt", t.repeated(x, 1, heads),
-              [](OpBuilder &, Location, ValueRange y) { return y[0]; });
+    x = t.map("bhtv->bhvt", t.repeated(x, 1, heads));
     return t.withUnitDim(t.withJoinedDims(x, 1), 3);
   };
   auto repeat = [&](Value gate) -> Value {
@@ -236,20 +235,10 @@ static SmallVector<Value> rewriteColumnsAsHeads(ScanOp op, OpBuilder &b) {
   auto join = [&](TensorBuilder &to, Value x, StringRef subscripts,
                   int64_t unit) {
     x = to.withSplitDim(to.withoutUnitDim(x, unit), 1, columns);
-    return to.map(subscripts, x,
-                  [](OpBuilder &, Location, ValueRange y) { return y[0]; });
+    return to.map(subscripts, x);
   };
-  Value joined = join(t, built.getResult(1), "bhvk->bhkv", 3);
-  int64_t own = headsOf(op.getState());
-  if (own != heads) {
-    SmallVector<OpFoldResult> sizes = t.sizes(joined);
-    SmallVector<OpFoldResult> offsets(4, b.getIndexAttr(0));
-    SmallVector<OpFoldResult> strides(4, b.getIndexAttr(1));
-    sizes[1] = b.getIndexAttr(own);
-    strides[1] = b.getIndexAttr(heads / own);
-    joined =
-        tensor::ExtractSliceOp::create(b, loc, joined, offsets, sizes, strides);
-  }
+  Value joined = t.firstOfEach(join(t, built.getResult(1), "bhvk->bhkv", 3), 1,
+                               headsOf(op.getState()));
   return {join(narrow, built.getResult(0), "bhvt->bhtv", 3), joined};
 }
 
@@ -275,18 +264,17 @@ void NormalForm::addMaxima() {
                           nested, at, x[1], x[0],
                           emitFloat(nested, at, t.type, kNoMaximum));
                     });
-  auto first = [](OpBuilder &, Location, ValueRange x) { return x[0]; };
   if (op.getInputGate() && op.getDecay()) {
     bool isConstant = cast<ShapedType>(op.getDecay().getType()).getRank() == 1;
     max.gate = isConstant ? t.convert(op.getDecay())
-                          : t.map("bht->bth", op.getDecay(), first);
+                          : t.map("bht->bth", op.getDecay());
   }
   max.start = op.getRunningMax();
   max.offsets = op.getCuSeqlens();
   max.reverse = op.getReverse();
   RunningMaxima maxima = buildRunningMaxima(t, max);
-  previous = repeat(t.map("bth->bht", maxima.previous, first));
-  current = repeat(t.map("bth->bht", maxima.current, first));
+  previous = repeat(t.map("bth->bht", maxima.previous));
+  current = repeat(t.map("bth->bht", maxima.current));
   lastMaximum = maxima.last;
 }
 
@@ -376,9 +364,9 @@ NormalForm::Scanned NormalForm::scan(Value value, Value state) {
   Value gate = decay, valueGate = valueDecay;
   if (keepsStates) {
     groups.emplace(t, op.getQuery(), *op.getEvery());
-    query = groups->spreadQueries(t.timesExp(q, Value(), Scale::of(op)));
+    query = groups->insertUnitRows(t.timesExp(q, Value(), Scale::of(op)));
     for (Value *tokens : {&key, &value, &left, &right, &gate, &valueGate})
-      *tokens = groups->spread(*tokens, t.dim(k, 3));
+      *tokens = groups->insertZeros(*tokens, t.dim(k, 3));
   }
   SmallVector<OpFoldResult> shape = t.sizes(query);
   shape[3] = t.dim(value, 3);
@@ -410,8 +398,7 @@ Value NormalForm::keptMaxima() {
   strides[2] = b.getIndexAttr(every);
   Value kept = tensor::ExtractSliceOp::create(b, op.getLoc(), maxima, offsets,
                                               sizes, strides);
-  return t.map("bhp->bph", kept,
-               [](OpBuilder &, Location, ValueRange x) { return x[0]; });
+  return t.map("bhp->bph", kept);
 }
 
 SmallVector<Value> NormalForm::build() {

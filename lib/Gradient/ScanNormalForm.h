@@ -18,8 +18,8 @@ namespace mlir::linattn {
 /// An error on scans that have no gradient yet.
 LogicalResult checkScanGradient(ScanOp op);
 
-/// An error unless the numbers of heads, dimension 1, are known: which heads
-/// share others depends on them.
+/// Fails unless head counts (dimension 1) are static: they determine which
+/// heads share others.
 LogicalResult checkKnownHeads(Operation *op, ValueRange values);
 
 /// True if the scan is more than the additive or dplr recurrence of equal heads

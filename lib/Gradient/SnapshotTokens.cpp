@@ -58,21 +58,20 @@ Value SnapshotTokens::insert(Value x, Value between) {
       t.b, t.loc, t.concat(3, {grouped, between}), joinTokens(sizes.size()));
 }
 
-Value SnapshotTokens::spread(Value x, OpFoldResult count) {
+Value SnapshotTokens::insertZeros(Value x, OpFoldResult count) {
   if (!x)
     return x;
   rows = count;
   x = t.convert(x);
   if (cast<ShapedType>(x.getType()).getRank() == 1)
-    x = t.map("h,bhtd->bht", {x, like},
-              [](OpBuilder &, Location, ValueRange y) { return y[0]; });
+    x = t.map("h,bhtd->bht", {x, like});
   SmallVector<OpFoldResult> sizes = t.sizes(x);
   sizes[2] = groups;
   sizes.insert(sizes.begin() + 3, rows);
   return insert(x, t.zeros(sizes));
 }
 
-Value SnapshotTokens::spreadQueries(Value query) {
+Value SnapshotTokens::insertUnitRows(Value query) {
   rows = t.dim(query, 3);
   SmallVector<OpFoldResult> sizes = t.sizes(query);
   sizes[2] = groups;
@@ -105,7 +104,6 @@ std::pair<Value, Value> SnapshotTokens::split(Value output) {
       joinTokens(5));
   Value states = t.slice(grouped, 3, size, rows);
   states = t.slice(states, 2, t.b.getIndexAttr(0), kept);
-  states = t.map("bhpkv->bphkv", states,
-                 [](OpBuilder &, Location, ValueRange x) { return x[0]; });
+  states = t.map("bhpkv->bphkv", states);
   return {t.slice(own, 2, t.b.getIndexAttr(0), tokens), states};
 }

@@ -22,9 +22,9 @@ public:
 
   /// [B, H, T, D] or [B, H, T] with zeros for the tokens between groups, of
   /// which there are `rows` in each; a constant gate [H] becomes one of tokens.
-  Value spread(Value x, OpFoldResult rows);
+  Value insertZeros(Value x, OpFoldResult rows);
   /// Queries, each row of the unit matrix for the tokens between groups.
-  Value spreadQueries(Value query);
+  Value insertUnitRows(Value query);
   /// The outputs [B, H, T, V] and the snapshots [B, P, H, K, V].
   std::pair<Value, Value> split(Value output);
 

@@ -28,8 +28,7 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 static Value sumRows(TensorBuilder &t, Value rows) {
-  return t.sum("bht->h", rows,
-               [](OpBuilder &, Location, ValueRange x) { return x[0]; });
+  return t.sum("bht->h", rows);
 }
 
 /// −Σ e^{sink − L} D for each head.
@@ -49,13 +48,12 @@ static Value gradientOfSinks(TensorBuilder &t, Value sinks, Value logSum,
   return sumRows(t, all);
 }
 
-/// The sum over the heads that read one head, in their order.
+/// Sums over the query heads of each key head, in order.
 static Value sumGroups(TensorBuilder &t, Value x, int64_t heads) {
   int64_t all = cast<ShapedType>(x.getType()).getDimSize(1);
   if (all == heads)
     return x;
-  return t.sum("bhgtd->bhtd", t.withSplitDim(x, 1, all / heads),
-               [](OpBuilder &, Location, ValueRange x) { return x[0]; });
+  return t.sum("bhgtd->bhtd", t.withSplitDim(x, 1, all / heads));
 }
 
 template <typename OpTy>

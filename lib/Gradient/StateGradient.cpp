@@ -51,8 +51,8 @@ static Value buildRead(TensorBuilder &t, Value query, Value state,
 // state
 //===----------------------------------------------------------------------===//
 
-/// The state as what a scan leaves behind, and the normalizer as the state of a
-/// scan whose only value is one.
+/// The state as the final state of a scan, and the normalizer as that of a scan
+/// whose only value is one.
 static SmallVector<Value> rewriteAsScans(StateOp op, OpBuilder &b) {
   TensorBuilder tokens(b, op.getLoc(), getElementTypeOrSelf(op.getKey()));
   Value query = tokens.zeros(tokens.sizes(op.getKey())), none;
@@ -97,10 +97,7 @@ static SmallVector<Value> rewriteAsProduct(StateOp op, OpBuilder &b) {
   SmallVector<Value> results{
       StateOp::create(b, op.getLoc(), key, value, Value(), state).getResult(0)};
   if (Value z = op.getNormalizer())
-    results.push_back(t.add(
-        z, t.sum("bhtk->bhk", key, [](OpBuilder &, Location, ValueRange args) {
-          return args[0];
-        })));
+    results.push_back(t.add(z, t.sum("bhtk->bhk", key)));
   return results;
 }
 

@@ -60,8 +60,8 @@ Value TensorBuilder::empty(ArrayRef<OpFoldResult> sizes) {
   return tensor::EmptyOp::create(b, loc, sizes, type);
 }
 
-/// The sizes of the output, each from the first input that has its letter; one
-/// where none has it.
+/// The size of each output letter, from the first input with that letter; 1
+/// without one.
 static SmallVector<OpFoldResult>
 getSizes(TensorBuilder &t, StringRef subscripts, ValueRange inputs) {
   auto [operands, output] = subscripts.split("->");
@@ -220,8 +220,7 @@ Value TensorBuilder::masked(Value tokens, Value mask) {
 }
 
 Value TensorBuilder::transposed(Value state) {
-  return map("bhkv->bhvk", state,
-             [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+  return map("bhkv->bhvk", state);
 }
 
 //===----------------------------------------------------------------------===//
@@ -256,10 +255,22 @@ Value TensorBuilder::repeatedEach(Value x, int64_t dim, int64_t factor) {
   grouped.insert(dim + 1, "g");
   Value groups = elementwise(
       b, loc, letters + "->" + grouped, x,
-      tensor::EmptyOp::create(b, loc, shape, from.getElementType()),
-      [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+      tensor::EmptyOp::create(b, loc, shape, from.getElementType()), first);
   return tensor::CollapseShapeOp::create(
       b, loc, groups, groupWithNext(from.getRank() + 1, dim));
+}
+
+Value TensorBuilder::firstOfEach(Value x, int64_t dim, int64_t count) {
+  auto shape = cast<ShapedType>(x.getType());
+  int64_t all = shape.getDimSize(dim);
+  if (all == count)
+    return x;
+  SmallVector<OpFoldResult> extents = sizes(x);
+  SmallVector<OpFoldResult> offsets(shape.getRank(), b.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(shape.getRank(), b.getIndexAttr(1));
+  extents[dim] = b.getIndexAttr(count);
+  strides[dim] = b.getIndexAttr(all / count);
+  return tensor::ExtractSliceOp::create(b, loc, x, offsets, extents, strides);
 }
 
 Value TensorBuilder::withUnitDim(Value x, int64_t dim) {

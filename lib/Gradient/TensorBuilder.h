@@ -24,9 +24,9 @@ public:
 
   /// One value for each element of the output; `body` gets the scalars of the
   /// inputs, floats converted to the element type.
-  Value map(StringRef subscripts, ValueRange inputs, Body body);
+  Value map(StringRef subscripts, ValueRange inputs, Body body = first);
   /// The same, summed over the letters that the output lacks.
-  Value sum(StringRef subscripts, ValueRange inputs, Body body);
+  Value sum(StringRef subscripts, ValueRange inputs, Body body = first);
 
   /// Of one input, the maximum over the letters that the output lacks.
   Value maximum(StringRef subscripts, Value input);
@@ -52,6 +52,8 @@ public:
   Value repeated(Value x, int64_t dim, int64_t count);
   /// Every index of dimension `dim` `factor` times.
   Value repeatedEach(Value x, int64_t dim, int64_t factor);
+  /// The inverse, `count` indices in all: the first of each group.
+  Value firstOfEach(Value x, int64_t dim, int64_t count);
   /// A dimension of size 1 in front of dimension `dim`, or behind the last one.
   Value withUnitDim(Value x, int64_t dim);
   /// Without dimension `dim`, which has size 1.
@@ -72,6 +74,9 @@ public:
   SmallVector<OpFoldResult> sizes(Value tensor);
   /// [B, H, X, Y] as [B, H, Y, X], in memory too.
   Value transposed(Value state);
+
+  /// The scalar of the first input.
+  static Value first(OpBuilder &, Location, ValueRange args) { return args[0]; }
 
   OpBuilder &b;
   Location loc;

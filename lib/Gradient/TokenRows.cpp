@@ -36,7 +36,7 @@ static int64_t getLanes(int64_t features) {
              : static_cast<int64_t>(llvm::alignTo(features, kLanes));
 }
 
-/// The loop over features, if there is one. Loops of one iteration are none.
+/// The loop over features, if any. A loop of one iteration is none.
 static std::optional<unsigned> getFeatureLoop(linalg::LinalgOp op) {
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
   for (unsigned i = kNumOuter; i < ranges.size(); ++i)

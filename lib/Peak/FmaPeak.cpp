@@ -64,7 +64,7 @@ __attribute__((target("avx2,fma"))) double runAVX2(int64_t rounds) {
 }
 #endif
 
-/// Whatever vectors the compiler makes of it: 4 lanes suit every 64-bit Arm.
+/// Any vectors of the compiler: 4 lanes suit every 64-bit Arm.
 double runGeneric(int64_t rounds) {
   using Vector = float __attribute__((vector_size(16)));
   constexpr int kGenericChains = 16;

@@ -83,8 +83,8 @@ static std::optional<unsigned> getPrime(int option) {
   return option < 0 ? std::nullopt : std::optional<unsigned>(option);
 }
 
-/// Makes tasks of chunks of the scans whose chunk ops have a lowering to
-/// vectors and, for a matrix unit, that it speeds up.
+/// Turns scans into tasks of chunks, if their chunk ops have a lowering to
+/// vectors and, for a matrix unit, a speed-up by it.
 static void addChunkTasks(OpPassManager &functions,
                           const CPUPipelineOptions &options, bool forUnit) {
   LinAttnExpandFormPassOptions expand;
@@ -169,6 +169,16 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   addContract(pm, "linalg");
 }
 
+void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
+                                          const ::linattn::VectorTarget &target,
+                                          StringRef form) {
+  CPUPipelineOptions options;
+  options.form = form.str();
+  options.vectorBits = target.vectorBits;
+  options.registers = target.registers;
+  buildCPULoopsPipeline(pm, options);
+}
+
 void mlir::linattn::buildCPUPipeline(OpPassManager &pm,
                                      const CPUPipelineOptions &options) {
   buildCPULoopsPipeline(pm, options);
@@ -192,13 +202,18 @@ void mlir::linattn::buildReferenceLoopsPipeline(
   addContract(pm, "linalg");
 }
 
+/// Lowers loops to the LLVM dialect, on one thread.
+static void addSequentialLowering(OpPassManager &pm, int prime) {
+  LowerToLLVMOptions options;
+  options.parallel = false;
+  options.prime = getPrime(prime);
+  buildLowerToLLVMPipeline(pm, options);
+}
+
 void mlir::linattn::buildReferencePipeline(
     OpPassManager &pm, const ReferencePipelineOptions &options) {
   buildReferenceLoopsPipeline(pm, options);
-  LowerToLLVMOptions lower;
-  lower.parallel = false;
-  lower.prime = getPrime(options.prime);
-  buildLowerToLLVMPipeline(pm, lower);
+  addSequentialLowering(pm, options.prime);
 }
 
 void mlir::linattn::addLinalgConversion(OpPassManager &functions,
@@ -220,10 +235,7 @@ void mlir::linattn::buildLinalgPipeline(OpPassManager &pm,
   addLinalgConversion(pm.nest<func::FuncOp>(), options);
   buildBufferizePipeline(pm, {options.getLayout()});
   addContract(pm, "linalg");
-  LowerToLLVMOptions lower;
-  lower.parallel = false;
-  lower.prime = getPrime(options.prime);
-  buildLowerToLLVMPipeline(pm, lower);
+  addSequentialLowering(pm, options.prime);
 }
 
 void mlir::linattn::buildTracePipeline(OpPassManager &pm,

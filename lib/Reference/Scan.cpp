@@ -70,9 +70,8 @@ private:
   double nextM = 0.0;
   std::vector<double> key, a, b;
   const double *v = nullptr;
-  /// For each value column, and a last one for the normalizer: the written
-  /// value, the gate of the transition, and the value that the transition
-  /// reads.
+  /// For each value column, and for the normalizer as the last: the written
+  /// value, the gate of the transition, and the value it reads.
   std::vector<double> values, gate, r;
 };
 

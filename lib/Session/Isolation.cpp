@@ -68,7 +68,7 @@ struct Child {
 
 } // namespace
 
-/// Signals end a child silently, whatever handlers this process has.
+/// Signals end a child silently, also if this process has handlers.
 static void prepareChild(unsigned seconds) {
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGALRM,
                      SIGXCPU, SIGINT, SIGTERM, SIGPIPE})
@@ -123,7 +123,7 @@ static std::string describeEnd(int status, bool known, unsigned seconds) {
             " seconds (LINATTN_COMPILE_SECONDS)")
         .str();
   if (signal == SIGKILL)
-    return "was killed, perhaps for want of memory";
+    return "was killed, perhaps for lack of memory";
   return ("crashed (" + llvm::StringRef(strsignal(signal)) + ")").str();
 }
 
@@ -133,8 +133,8 @@ static Outcome waitFor(pid_t child, int file, unsigned seconds) {
   do
     waited = waitpid(child, &status, 0);
   while (waited < 0 && errno == EINTR);
-  // The host may already have reaped the child. Only the last thing that the
-  // child wrote counts.
+  // The host may already have reaped the child. Only the child's last message
+  // counts.
   lseek(file, 0, SEEK_SET);
   std::string bytes = readAll(file);
   llvm::StringRef text = bytes;

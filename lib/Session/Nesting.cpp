@@ -15,7 +15,7 @@ using namespace linattn::detail;
 
 namespace {
 
-/// Reads a text as MLIR's lexer does, as far as nesting is concerned.
+/// Reads a text as MLIR's lexer does, but for its nesting only.
 class NestingScanner {
 public:
   explicit NestingScanner(llvm::StringRef text) : text(text) {}
@@ -64,7 +64,7 @@ private:
   }
 
   /// Returns the length of a number or a name. LLVM's conversion to floating
-  /// point has room for some ten thousand digits, and no check.
+  /// point has a buffer of about ten thousand digits and no check.
   int64_t skipWord() {
     size_t begin = at;
     while (at < text.size() && (llvm::isAlnum(text[at]) || text[at] == '.' ||
@@ -73,7 +73,7 @@ private:
     return at - begin;
   }
 
-  /// White space, comments and strings: in none of them does a bracket count.
+  /// White space, comments and strings, in which brackets do not count.
   bool skipTrivia() {
     char c = text[at];
     if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {

@@ -47,7 +47,7 @@ public:
       else
         os << " " << arg.key << "=" << arg.val;
     }
-    // Remarks are lines, whatever an attribute prints as.
+    // Remarks are single lines; attributes may print several.
     std::replace(line.begin(), line.end(), '\n', ' ');
     remarks.push_back(std::move(line));
   }
@@ -280,7 +280,7 @@ llvm::Expected<Signature> Session::parse(llvm::StringRef text,
   llvm::Expected<Signature> signature = getSignature(*func, state);
   if (!signature)
     return signature.takeError();
-  // Only the entry is compiled; what it calls stays, and is inlined.
+  // Only the entry is compiled. Its callees stay, and are inlined.
   for (auto other : module->getOps<mlir::func::FuncOp>())
     other.setVisibility(other == *func
                             ? mlir::SymbolTable::Visibility::Public
@@ -323,8 +323,9 @@ llvm::Error Session::run(llvm::function_ref<void(mlir::OpPassManager &)> build,
                          bool verifyEach) {
   DiagnosticCollector diagnostics(context);
   mlir::PassManager pm(&context);
-  // Verify once at the end: verification after every pass takes a third of the
-  // passes' time, and linattn-opt does it in the tests of the same pipelines.
+  // Verifies once, at the end: verification after every pass takes a third of
+  // the passes' time, and linattn-opt does it in the tests of the same
+  // pipelines.
   pm.enableVerifier(verifyEach);
   if (watcher)
     pm.addInstrumentation(std::move(watcher));

@@ -46,7 +46,7 @@ private:
   }
   void findTokens();
   std::pair<OpFoldResult, OpFoldResult> headsOf(Value x, int64_t dim);
-  Part partOf(Value x, ArrayRef<int> loops);
+  Part partOf(Value x, ArrayRef<int64_t> loops);
   void insert(scf::ForallOp forall, Operation *task, ArrayRef<Part> parts);
 
   RewriterBase &b;
@@ -88,7 +88,7 @@ std::pair<OpFoldResult, OpFoldResult> TaskBuilder::headsOf(Value x,
           b.getIndexAttr(std::max<int64_t>(heads / states, 1))};
 }
 
-Part TaskBuilder::partOf(Value x, ArrayRef<int> loops) {
+Part TaskBuilder::partOf(Value x, ArrayRef<int64_t> loops) {
   Part part;
   part.sizes = tensor::getMixedSizes(b, loc, x);
   part.offsets.assign(part.sizes.size(), b.getIndexAttr(0));

@@ -126,12 +126,8 @@ struct LinAttnExpandFormPass final
   using LinAttnExpandFormPassBase::LinAttnExpandFormPassBase;
 
   void runOnOperation() override {
-    if (chunkSize < 1) {
-      getOperation()->emitError(
-          "expected chunk-size to be at least 1, but got ")
-          << int64_t(chunkSize);
+    if (failed(verifyChunkSize(getOperation(), chunkSize)))
       return signalPassFailure();
-    }
     if (tasks)
       return expandTasks();
     getOperation()->walk([&](Operation *op) {

@@ -95,7 +95,7 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     // Beyond this bound r grows, until the polynomial overflows.
     shifted = bound(arith::CmpFPredicate::ULE, shifted, shift + 127.0);
     Value n = arith::SubFOp::create(b, shifted, number(shift));
-    // ln 2 in two parts. The first one has few bits, so that its products are
+    // ln 2 in two parts. The first has few bits, so that its products are
     // exact.
     Value r = fma(n, number(-0.693145751953125), x);
     r = fma(n, number(-1.42860677e-6), r);
@@ -189,15 +189,9 @@ struct ExpandPairTruncation : OpRewritePattern<vector::InterleaveOp> {
 
   LogicalResult matchAndRewrite(vector::InterleaveOp op,
                                 PatternRewriter &rewriter) const override {
-    auto low = op.getLhs().getDefiningOp<arith::TruncFOp>();
-    auto high = op.getRhs().getDefiningOp<arith::TruncFOp>();
+    auto [low, high] = linattn::getRoundedPairs(op);
     VectorType type = op.getResultVectorType();
-    auto isNarrowed = [](arith::TruncFOp op) {
-      return op && getElementTypeOrSelf(op.getIn()).isF32() &&
-             !op.getRoundingmode();
-    };
-    if (!isNarrowed(low) || !isNarrowed(high) || type.getRank() != 1 ||
-        type.isScalable() || !type.getElementType().isBF16())
+    if (!low)
       return rewriter.notifyMatchFailure(op, "not pairs of rounded bf16");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto words = VectorType::get({type.getNumElements() / 2}, b.getI32Type());
@@ -214,9 +208,8 @@ struct ExpandPairTruncation : OpRewritePattern<vector::InterleaveOp> {
       Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
       return arith::SelectOp::create(b, isNaN, word(0x7fc00000), up);
     };
-    Value lower = arith::ShRUIOp::create(b, round(low.getIn()), word(16));
-    Value upper =
-        arith::AndIOp::create(b, round(high.getIn()), word(0xffff0000));
+    Value lower = arith::ShRUIOp::create(b, round(low), word(16));
+    Value upper = arith::AndIOp::create(b, round(high), word(0xffff0000));
     rewriter.replaceOpWithNewOp<vector::BitCastOp>(
         op, type, arith::OrIOp::create(b, lower, upper));
     return success();
@@ -250,3 +243,20 @@ struct ExpandMathPass
 };
 
 } // namespace
+
+std::pair<Value, Value>
+mlir::linattn::getRoundedPairs(vector::InterleaveOp op) {
+  VectorType type = op.getResultVectorType();
+  if (type.getRank() != 1 || type.isScalable() ||
+      !type.getElementType().isBF16())
+    return {};
+  auto getRounded = [](Value value) -> Value {
+    auto narrow = value.getDefiningOp<arith::TruncFOp>();
+    if (!narrow || narrow.getRoundingmode() ||
+        !getElementTypeOrSelf(narrow.getIn()).isF32())
+      return {};
+    return narrow.getIn();
+  };
+  Value low = getRounded(op.getLhs()), high = getRounded(op.getRhs());
+  return low && high ? std::pair(low, high) : std::pair<Value, Value>();
+}

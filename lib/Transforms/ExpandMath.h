@@ -9,9 +9,14 @@
 #ifndef LINATTN_LIB_TRANSFORMS_EXPANDMATH_H
 #define LINATTN_LIB_TRANSFORMS_EXPANDMATH_H
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace mlir::linattn {
+
+/// The two vectors of f32 that an op rounds to bf16 and interleaves; null
+/// values if it does something else.
+std::pair<Value, Value> getRoundedPairs(vector::InterleaveOp op);
 
 /// Instructions of AVX-512, for ops whose flags and shapes allow them. These
 /// patterns have a higher benefit than the portable ones.

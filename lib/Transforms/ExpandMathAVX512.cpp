@@ -170,18 +170,13 @@ struct ConvertPairs : OpRewritePattern<vector::InterleaveOp> {
 
   LogicalResult matchAndRewrite(vector::InterleaveOp op,
                                 PatternRewriter &rewriter) const override {
-    auto low = op.getLhs().getDefiningOp<arith::TruncFOp>();
-    auto high = op.getRhs().getDefiningOp<arith::TruncFOp>();
+    auto [low, high] = linattn::getRoundedPairs(op);
     VectorType type = op.getResultVectorType();
-    auto isNarrowed = [](arith::TruncFOp op) {
-      return op && isOfRegisters(op.getIn().getType()) && !op.getRoundingmode();
-    };
-    if (!isNarrowed(low) || !isNarrowed(high) || type.getRank() != 1 ||
-        type.getNumElements() != 2 * lanes || !type.getElementType().isBF16())
+    if (!low || type.getNumElements() != 2 * lanes)
       return rewriter.notifyMatchFailure(op, "not a register of pairs");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value narrow = call(b, type, "llvm.x86.avx512bf16.cvtne2ps2bf16.512",
-                        {high.getIn(), low.getIn()});
+    Value narrow =
+        call(b, type, "llvm.x86.avx512bf16.cvtne2ps2bf16.512", {high, low});
     auto words = VectorType::get(2 * lanes, b.getI16Type());
     narrow = vector::BitCastOp::create(b, words, narrow);
     SmallVector<int64_t> order;

@@ -42,7 +42,8 @@ Form mlir::linattn::getVectorForm(ScanOp op) {
   return Form::Token;
 }
 
-/// Why tasks of one head have no vectors, as a sentence; empty if they have.
+/// Why tasks of one head have no vector lowering, as a sentence; empty if they
+/// have.
 static StringRef whyNoTasks(const Recurrence &r) {
   auto shape = [](Value x) { return cast<ShapedType>(x.getType()); };
   Type type = getElementTypeOrSelf(r.state.state);
@@ -103,11 +104,21 @@ LogicalResult mlir::linattn::verifyForm(ScanOp op, Form form) {
          << stringifyForm(form) << ": " << why;
 }
 
+bool mlir::linattn::isZeroFill(Value tensor) {
+  auto fill = tensor.getDefiningOp<linalg::FillOp>();
+  return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
+}
+
+LogicalResult mlir::linattn::verifyChunkSize(Operation *op, int64_t size) {
+  if (size >= 1)
+    return success();
+  return op->emitError("expected chunk-size to be at least 1, but got ")
+         << size;
+}
+
 /// On tensors: whether the initial state is a fill with zero.
 static bool startsAtZero(ScanOp op) {
-  auto fill = op.getState().getDefiningOp<linalg::FillOp>();
-  return !op.getStateIndices() && fill &&
-         matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
+  return !op.getStateIndices() && isZeroFill(op.getState());
 }
 
 ::linattn::ScanProblem mlir::linattn::describeScan(ScanOp op) {

@@ -5,11 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Decides only: the scan moves in front of its norm, and both get an attribute.
-// A row can be divided by its norm before it is stored where one task of the
-// kernel computes all of its columns.
-//
+// Moves the scan in front of its norm and marks both. A row can be normalized
+// before it is stored if one task of the kernel computes all of its columns.
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/LinAttn.h"

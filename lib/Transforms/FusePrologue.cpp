@@ -5,10 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Decides only: ops that make the rows of a scan's operands get an attribute.
-// A kernel packs each row before it is used, and can make it there.
-//
+// Marks the ops that compute the rows of a scan's operands. The kernel, which
+// packs each row before use, then computes it there.
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/ScanTraits.h"

@@ -5,10 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Runs on buffers: what an op has written is there to be read right after it,
-// and no copy is made for the reader's sake.
-//
+// Runs on buffers: an op's result can be read right after the op, without a
+// copy for the reader.
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/LinAttnSweep.h"
@@ -27,7 +25,7 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// The op's name of one of its destinations.
+/// The op's name for one of its destinations.
 static std::string getInitName(DestinationStyleOpInterface op,
                                OpOperand &init) {
   Value value = init.get();

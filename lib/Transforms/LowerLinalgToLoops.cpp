@@ -50,8 +50,8 @@ int64_t getOperandCost(AffineMap map, Type type, unsigned loop) {
   return memref.isLastDimUnitStride() ? kNearCost : kStridedCost;
 }
 
-/// Whether the sum may be reassociated, so that it is no chain of dependent
-/// additions.
+/// Whether the sum may be reassociated: its additions then need not wait for
+/// one another.
 bool mayReassociate(linalg::GenericOp op) {
   return llvm::all_of(
       op.getBody()->getTerminator()->getOperands(), [](Value value) {
@@ -74,7 +74,7 @@ int64_t getInnermostCost(linalg::GenericOp op, unsigned loop) {
 }
 
 /// Parallel loops outside, reductions inside, and the cheapest loop innermost.
-/// Reductions keep their relative order, and thereby the order of
+/// Reductions keep their relative order, which fixes the order of
 /// floating-point sums.
 SmallVector<unsigned> getLoopOrder(linalg::GenericOp op) {
   unsigned numLoops = op.getNumLoops();

@@ -21,50 +21,18 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 LogicalResult OnnxCausalConv::readOperands() { // (C1)
-  OnnxInput *inputs[] = {&input, &weight, &bias, &pastState};
-  auto segments = op->getAttrOfType<DenseI32ArrayAttr>("operandSegmentSizes");
-  unsigned next = 0, count = op->getNumOperands();
-  if (count > 4)
-    return fail("at most 4 operands") << count;
-  for (auto [i, operand] : llvm::enumerate(inputs)) {
-    if (segments && i < static_cast<size_t>(segments.size()) &&
-        segments[i] == 0)
-      continue;
-    if (next < count && !isOnnxNone(op->getOperand(next).getType()))
-      operand->value = op->getOperand(next);
-    ++next;
-  }
-  for (OnnxInput *operand : inputs) {
-    if (!*operand) {
-      if (operand == &input || operand == &weight)
-        return op->emitOpError("expected ")
-               << operand->name << ", but got none";
-      continue;
-    }
-    if (!isa<RankedTensorType>(operand->value.getType()))
-      return fail(operand->name + Twine(" to be a ranked tensor"))
-             << operand->value.getType();
-  }
-  if (op->getNumResults() < 1 || op->getNumResults() > 2)
-    return fail("the results output and present_state")
-           << op->getNumResults() << " results";
-  return success();
+  return readInputs({&input, &weight, &bias, &pastState}, /*required=*/2);
 }
 
 LogicalResult OnnxCausalConv::readAttributes() {
-  static constexpr StringRef ofImporters[] = {
-      "operandSegmentSizes", "resultSegmentSizes", "onnx_node_name",
-      "doc_string",          "domain_name",        "name"};
   for (NamedAttribute attr : op->getAttrDictionary()) { // (C5)
-    StringRef name = attr.getName();
-    bool isOurs = name.consume_front(prefix);
-    if ((isOurs && name == "activation") ||
-        llvm::is_contained(ofImporters, attr.getName()) ||
-        (name.contains('.') && (prefix.empty() || !isOurs)))
+    if (mayHave(attr, StringRef("activation")))
       continue;
+    StringRef name = attr.getName();
+    name.consume_front(prefix);
     return fail("the attribute activation") << "'" << name << "'";
   }
-  Attribute attr = op->getAttr((prefix + "activation").str()); // (C4)
+  Attribute attr = get("activation"); // (C4)
   if (!attr)
     return success();
   auto activation = dyn_cast<StringAttr>(attr);
@@ -80,13 +48,6 @@ LogicalResult OnnxCausalConv::checkRank(OnnxInput operand, int64_t rank,
   if (operand && operand.type().getRank() != rank)
     return fail(operand.name + " to be " + shape) << operand.value.getType();
   return success();
-}
-
-LogicalResult OnnxCausalConv::checkSize(const Twine &what, int64_t actual,
-                                        int64_t expected) {
-  if (actual == kOpenSize || expected == kOpenSize || actual == expected)
-    return success();
-  return fail(what + " to be " + Twine(expected)) << actual;
 }
 
 LogicalResult OnnxCausalConv::readShapes() {

@@ -9,14 +9,14 @@
 #ifndef LINATTN_LIB_TRANSFORMS_ONNXCAUSALCONV_H
 #define LINATTN_LIB_TRANSFORMS_ONNXCAUSALCONV_H
 
-#include "OnnxLinearAttention.h"
+#include "OnnxOperator.h"
 
 namespace mlir::linattn {
 
 /// The operator by its specification.
-class OnnxCausalConv {
+class OnnxCausalConv : OnnxOperator {
 public:
-  OnnxCausalConv(Operation *op, StringRef prefix) : op(op), prefix(prefix) {}
+  using OnnxOperator::OnnxOperator;
 
   /// Checks the rules of the operator.
   LogicalResult read() {
@@ -32,14 +32,8 @@ private:
   LogicalResult readShapes();
   LogicalResult readResults();
 
-  InFlightDiagnostic fail(const Twine &expected) {
-    return op->emitOpError("expected ") << expected << ", but got ";
-  }
   LogicalResult checkRank(OnnxInput operand, int64_t rank, StringRef shape);
-  LogicalResult checkSize(const Twine &what, int64_t actual, int64_t expected);
 
-  Operation *op;
-  StringRef prefix;
   OnnxInput input{{}, "input"}, weight{{}, "weight"}, bias{{}, "bias"},
       pastState{{}, "past_state"};
   bool silu = false;

@@ -5,10 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Of the op nothing is known but its name: every rule of its specification is
-// checked here. They are numbered as in the description of linattn-raise-onnx.
-//
+// The op is unregistered, so every rule of its specification is checked here.
+// The numbers are those of the description of linattn-raise-onnx.
 //===----------------------------------------------------------------------===//
 
 #include "OnnxLinearAttention.h"
@@ -22,42 +20,10 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-bool mlir::linattn::isOnnxNone(Type type) {
-  auto opaque = dyn_cast<OpaqueType>(type);
-  return isa<NoneType>(type) ||
-         (opaque && opaque.getDialectNamespace() == "torch" &&
-          opaque.getTypeData() == "none");
-}
-
 LogicalResult OnnxLinearAttention::readOperands() { // (N1)
-  OnnxInput *inputs[] = {&query, &key,  &value,    &pastState,
-                         &decay, &beta, &eraseGate};
-  auto segments = op->getAttrOfType<DenseI32ArrayAttr>("operandSegmentSizes");
-  unsigned next = 0, count = op->getNumOperands();
-  if (count > 7)
-    return fail("at most 7 operands") << count;
-  for (auto [i, input] : llvm::enumerate(inputs)) {
-    if (segments && i < static_cast<size_t>(segments.size()) &&
-        segments[i] == 0)
-      continue;
-    if (next < count && !isOnnxNone(op->getOperand(next).getType()))
-      input->value = op->getOperand(next);
-    ++next;
-  }
-  for (OnnxInput *input : inputs) {
-    if (!*input) {
-      if (input == &query || input == &key || input == &value)
-        return op->emitOpError("expected ") << input->name << ", but got none";
-      continue;
-    }
-    if (!isa<RankedTensorType>(input->value.getType()))
-      return fail(input->name + Twine(" to be a ranked tensor"))
-             << input->value.getType();
-  }
-  if (op->getNumResults() < 1 || op->getNumResults() > 2)
-    return fail("the results output and present_state")
-           << op->getNumResults() << " results";
-  return success();
+  return readInputs(
+      {&query, &key, &value, &pastState, &decay, &beta, &eraseGate},
+      /*required=*/3);
 }
 
 FailureOr<int64_t> OnnxLinearAttention::readHeads(StringRef name) {
@@ -93,16 +59,11 @@ LogicalResult OnnxLinearAttention::readScale() {
 LogicalResult OnnxLinearAttention::readAttributes() {
   static constexpr StringRef known[] = {"q_num_heads", "kv_num_heads",
                                         "update_rule", "scale", "chunk_size"};
-  static constexpr StringRef ofImporters[] = {
-      "operandSegmentSizes", "resultSegmentSizes", "onnx_node_name",
-      "doc_string",          "domain_name",        "name"};
   for (NamedAttribute attr : op->getAttrDictionary()) { // (N10)
-    StringRef name = attr.getName();
-    bool isOurs = name.consume_front(prefix);
-    if ((isOurs && llvm::is_contained(known, name)) ||
-        llvm::is_contained(ofImporters, attr.getName()) ||
-        (name.contains('.') && (prefix.empty() || !isOurs)))
+    if (mayHave(attr, known))
       continue;
+    StringRef name = attr.getName();
+    name.consume_front(prefix);
     return fail("attributes " + llvm::join(ArrayRef(known), ", "))
            << "'" << name << "'";
   }
@@ -129,13 +90,6 @@ LogicalResult OnnxLinearAttention::readAttributes() {
   if (Attribute attr = get("chunk_size"); attr && !isa<IntegerAttr>(attr))
     return fail("chunk_size to be an integer") << attr;
   return success();
-}
-
-LogicalResult OnnxLinearAttention::checkSize(StringRef what, int64_t actual,
-                                             int64_t expected) {
-  if (actual == kOpenSize || expected == kOpenSize || actual == expected)
-    return success();
-  return fail(what + Twine(" to be ") + Twine(expected)) << actual;
 }
 
 LogicalResult OnnxLinearAttention::readPacked(OnnxInput input) { // (N2)
@@ -273,16 +227,16 @@ LogicalResult OnnxLinearAttention::readResults() { // (N9)
   auto product = [](int64_t count, int64_t size) {
     return size == kOpenSize ? kOpenSize : count * size;
   };
-  SmallVector<RankedTensorType, 2> wanted = {
+  SmallVector<RankedTensorType, 2> types = {
       RankedTensorType::get(
           {query.size(0), query.size(1), product(queryHeads, valueSize)},
           element),
       RankedTensorType::get({query.size(0), heads, keySize, valueSize},
                             pastState ? pastState.type().getElementType()
                                       : element)};
-  for (auto [result, name, type] : llvm::zip_first(
-           op->getResults(), ArrayRef<StringRef>{"output", "present_state"},
-           wanted)) {
+  for (auto [result, name, type] :
+       llvm::zip_first(op->getResults(),
+                       ArrayRef<StringRef>{"output", "present_state"}, types)) {
     if (isOnnxNone(result.getType()) && name == "present_state")
       continue;
     auto tensor = dyn_cast<RankedTensorType>(result.getType());

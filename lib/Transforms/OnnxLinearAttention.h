@@ -9,34 +9,14 @@
 #ifndef LINATTN_LIB_TRANSFORMS_ONNXLINEARATTENTION_H
 #define LINATTN_LIB_TRANSFORMS_ONNXLINEARATTENTION_H
 
-#include "mlir/IR/BuiltinTypes.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Operation.h"
+#include "OnnxOperator.h"
 
 namespace mlir::linattn {
 
-inline constexpr int64_t kOpenSize = ShapedType::kDynamic;
-
-/// Whether a type stands for an absent operand.
-bool isOnnxNone(Type type);
-
-/// One operand of the operator; null if it is absent.
-struct OnnxInput {
-  Value value;
-  StringRef name;
-
-  explicit operator bool() const { return bool(value); }
-  RankedTensorType type() const {
-    return cast<RankedTensorType>(value.getType());
-  }
-  int64_t size(int64_t dim) const { return type().getDimSize(dim); }
-};
-
 /// The operator by its specification.
-class OnnxLinearAttention {
+class OnnxLinearAttention : OnnxOperator {
 public:
-  explicit OnnxLinearAttention(Operation *op, StringRef prefix)
-      : op(op), prefix(prefix) {}
+  using OnnxOperator::OnnxOperator;
 
   LogicalResult read() {
     return success(succeeded(readOperands()) && succeeded(readAttributes()) &&
@@ -64,10 +44,6 @@ private:
   LogicalResult readState();
   LogicalResult readResults();
 
-  InFlightDiagnostic fail(const Twine &expected) {
-    return op->emitOpError("expected ") << expected << ", but got ";
-  }
-  Attribute get(StringRef name) { return op->getAttr((prefix + name).str()); }
   FailureOr<int64_t> readHeads(StringRef name);
   LogicalResult readScale();
   /// A [B, T, F] tensor of the query's element type.
@@ -75,10 +51,6 @@ private:
   /// The size of one of `count` heads. An error if `size` disagrees.
   LogicalResult readHeadSize(OnnxInput input, int64_t count,
                              StringRef countName, int64_t &size);
-  LogicalResult checkSize(StringRef what, int64_t actual, int64_t expected);
-
-  Operation *op;
-  StringRef prefix;
 };
 
 } // namespace mlir::linattn

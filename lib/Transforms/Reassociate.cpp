@@ -54,8 +54,8 @@ static Value emitFormChoice(OpBuilder &b, Location loc,
   auto mul = [&](Value x, Value y) -> Value {
     return arith::MulIOp::create(b, loc, x, y);
   };
-  // Past any crossover the choice does not depend on the length. The limit
-  // keeps the products within 64 bits.
+  // Beyond the crossover the length does not matter. The limit keeps products
+  // within 64 bits.
   Value limit = constant(int64_t(1) << 20);
   queries = arith::MinUIOp::create(b, loc, queries, limit);
   keys = arith::MinUIOp::create(b, loc, keys, limit);

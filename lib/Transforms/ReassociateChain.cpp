@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/Einsum.h"
+#include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -36,11 +37,6 @@ static bool isContraction(linalg::LinalgOp op) {
                   getElementTypeOrSelf(type) ==
                       getElementTypeOrSelf(op->getOperand(2));
          });
-}
-
-static bool isZeroFill(Value value) {
-  auto fill = value.getDefiningOp<linalg::FillOp>();
-  return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
 }
 
 namespace {

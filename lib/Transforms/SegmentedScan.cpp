@@ -54,9 +54,9 @@ void SegmentedScan::divide() {
         operands);
   };
   tokens = dim(op.getKey(), 2);
-  int64_t asked = op.getConfig()->getSegment();
-  if (asked)
-    length = b.getIndexAttr(asked);
+  int64_t given = op.getConfig()->getSegment();
+  if (given)
+    length = b.getIndexAttr(given);
   else
     length = largest(
         b.getAffineConstantExpr(shortestSegment),
@@ -148,7 +148,7 @@ ScanOp SegmentedScan::cloneScan(Value query, Value value, Value output,
   types[0] = output.getType();
   types[1] = state.getType();
   auto scan = cast<ScanOp>(cloneStructured(b, op, types, operands));
-  // The schedule inside is chosen anew; what was written by hand stays.
+  // The inner schedule is chosen anew, except for the parts written by hand.
   ConfigAttr config = *op.getConfig();
   scan.setConfigAttr(ConfigAttr::get(b.getContext(), Form::Auto,
                                      config.getChunk(), config.getRows(),
@@ -164,7 +164,7 @@ Value SegmentedScan::localScan(Value written, Value state) {
   OpFoldResult batch = dim(op.getKey(), 0);
   bool zeros = !written;
   if (zeros) {
-    // One head of zeros will do where the keys have all heads.
+    // One head of zeros suffices if the keys have all heads.
     auto keyHeads = getConstantIntValue(dim(op.getKey(), 1));
     auto all = getConstantIntValue(heads);
     OpFoldResult zeroHeads =
@@ -208,8 +208,8 @@ Value SegmentedScan::identities() {
       .getResult(0);
 }
 
-/// The sum of a gate over the tokens of each segment is a state too: that of
-/// the values `gate` under keys 1. `[n, H, 1, D]`.
+/// The sum of a gate over the tokens of each segment is also a state: the
+/// gate's values under keys of 1. `[n, H, 1, D]`.
 Value SegmentedScan::totalDecay(Value gate) {
   Type gateType = getElementTypeOrSelf(gate);
   if (cast<ShapedType>(gate.getType()).getRank() == 3) {

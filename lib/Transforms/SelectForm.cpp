@@ -39,7 +39,7 @@ struct Request {
   int64_t segment = 0; ///< 0: from the number of tokens.
 };
 
-/// A form, and the lengths of sequences that take another schedule under it.
+/// A form, and the limits of sequence lengths that take another schedule.
 struct Selection {
   Form form = Form::Auto;
   int64_t chunk = 0, whole = 0, few = 0;
@@ -231,18 +231,18 @@ private:
                     std::string &reason) {
     if (form == Form::Segments || !whyNotForm(op, form).empty())
       return;
-    ScanForm asked{form == Form::Token       ? ScanForm::Token
+    ScanForm named{form == Form::Token       ? ScanForm::Token
                    : form == Form::StateTile ? ScanForm::StateTile
                                              : ScanForm::Chunk,
                    chunk};
-    double cost = ::linattn::predictCost(problem, asked, target());
+    double cost = ::linattn::predictCost(problem, named, target());
     reason += llvm::formatv("; cost {0}", formatCost(cost)).str();
     const ScanChoice::Candidate &best = choice.get();
     if (cost > (1 + ::linattn::betterBy) * best.cost)
       warn(op,
            llvm::formatv("{0} was requested and is predicted to cost {1}, {2} "
                          "only {3}",
-                         asked.str(), formatCost(cost), best.form.str(),
+                         named.str(), formatCost(cost), best.form.str(),
                          formatCost(best.cost)));
   }
 
@@ -310,8 +310,8 @@ private:
     auto keep = [&](int64_t mine, int64_t fallback) {
       return mine ? mine : fallback;
     };
-    // A single token leaves registers for twice the columns, so that each
-    // access to memory is longer.
+    // A single token leaves enough registers for twice the columns, which makes
+    // each memory access longer.
     if (chosen.form == Form::Token && isSingleToken(op) &&
         size(3) % (2 * tile.cols) == 0)
       tile.cols *= 2;
@@ -330,7 +330,7 @@ private:
       report(op, llvm::formatv("{0}, tile {1}x{2} over {3} tokens: {4}",
                                stringifyForm(chosen.form), rows, cols, block,
                                reason));
-    tellLengths(op, chosen);
+    reportLengths(op, chosen);
   }
 
   //===--------------------------------------------------------------------===//
@@ -342,13 +342,13 @@ private:
   }
   /// Emits a remark on the lengths of sequences that take another schedule than
   /// chunks.
-  static void tellLengths(Operation *op, const Selection &chosen) {
+  static void reportLengths(Operation *op, const Selection &chosen) {
     if (chosen.whole)
       report(op, llvm::formatv("a sequence of up to {0} tokens is one chunk",
                                chosen.whole));
     if (chosen.few)
       report(op, llvm::formatv("a sequence of up to {0} tokens goes token by "
-                               "token, whatever the lengths of others",
+                               "token, beside sequences of any length",
                                chosen.few));
   }
   static void warn(Operation *op, const Twine &text) {

@@ -62,12 +62,11 @@ struct Parts {
 
 /// Loops of operands, then of results. Dimensions that tiling leaves whole have
 /// numbers from `kNumLoops` on. A destination and its result share their loops.
-static SmallVector<SmallVector<int, 4>> getAllLoops(Operation *op,
-                                                    int &numLoops) {
-  SmallVector<SmallVector<int, 4>> loops = getOperandLoops(op);
+static SmallVector<DimLoops> getAllLoops(Operation *op, int &numLoops) {
+  SmallVector<DimLoops> loops = getOperandLoops(op);
   numLoops = kNumLoops;
-  for (SmallVector<int, 4> &dims : loops)
-    for (int &loop : dims)
+  for (DimLoops &dims : loops)
+    for (int64_t &loop : dims)
       loop = loop < 0 ? numLoops++ : loop;
   for (OpOperand &init :
        cast<DestinationStyleOpInterface>(op).getDpsInitsMutable())
@@ -104,7 +103,7 @@ static StringRef refuseTokens(Operation *op) {
 /// Checks that sizes of parts are whole numbers, which partitioning itself does
 /// not.
 static LogicalResult checkSizes(Operation *op, Split &split,
-                                ArrayRef<SmallVector<int, 4>> loops) {
+                                ArrayRef<DimLoops> loops) {
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     auto type = dyn_cast<RankedTensorType>(operand.getType());
     for (auto [dim, loop] : llvm::enumerate(loops[number])) {
@@ -124,7 +123,7 @@ static LogicalResult checkSizes(Operation *op, Split &split,
 }
 
 static LogicalResult check(Operation *op, Split &split,
-                           ArrayRef<SmallVector<int, 4>> loops) {
+                           ArrayRef<DimLoops> loops) {
   for (size_t loop = kNumLoops; loop < split.byLoop.size(); ++loop)
     if (!split.byLoop[loop].empty())
       return op->emitOpError("expected batches, heads or tokens to be split, "
@@ -226,9 +225,9 @@ void Chain::send(Value state) {
 }
 
 int64_t Chain::countPanels(Operation *local) const {
-  // Tiles of heads need one number of heads for all operands.
+  // Tiles of heads need the same number of heads in all operands.
   int64_t heads = 0;
-  SmallVector<SmallVector<int, 4>> loops = getOperandLoops(local);
+  SmallVector<DimLoops> loops = getOperandLoops(local);
   for (auto [operand, dims] : llvm::zip_equal(local->getOperands(), loops))
     for (auto [dim, loop] : llvm::enumerate(dims)) {
       if (loop != kHead)
@@ -320,7 +319,7 @@ FailureOr<SmallVector<Value>> Chain::run(Operation *local) {
 static LogicalResult partition(Operation *op, ShardingInterface sharding,
                                const Parts &parts) {
   int numLoops;
-  SmallVector<SmallVector<int, 4>> loops = getAllLoops(op, numLoops);
+  SmallVector<DimLoops> loops = getAllLoops(op, numLoops);
   Split split;
   split.byLoop = getGridAxisAssignmentForLoopIterators(
       parts.operandShardings, parts.resultShardings,
@@ -366,7 +365,7 @@ struct StructuredSharding
   SmallVector<AffineMap> getIndexingMaps(Operation *op) const {
     int numLoops;
     SmallVector<AffineMap> maps;
-    for (ArrayRef<int> dims : getAllLoops(op, numLoops)) {
+    for (const DimLoops &dims : getAllLoops(op, numLoops)) {
       SmallVector<AffineExpr> results;
       for (int loop : dims)
         results.push_back(getAffineDimExpr(loop, op->getContext()));

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "linattn/Dialect/Einsum.h"
+#include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Sweeps.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -63,8 +64,7 @@ Value Split::zeroState() {
 }
 
 Value Split::transposedState() {
-  auto fill = op.getState().getDefiningOp<linalg::FillOp>();
-  if (fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat()))
+  if (isZeroFill(op.getState()))
     return zeroState();
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(b, loc, op.getState());

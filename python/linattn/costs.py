@@ -147,7 +147,7 @@ def hybrid_multiply_adds(n, d, window, features=None):
 
 
 def hybrid_state_bytes(d, window, features=None):
-    """Bytes that the next token of a hybrid needs, whatever n is: keys and values of the window, the f × d state and
+    """Bytes that the next token of a hybrid needs, for any n: keys and values of the window, the f × d state and
     its normalizer."""
     features = d if features is None else features
     _check(d=d, window=window, features=features)

@@ -1,4 +1,4 @@
-"""The oracle: the formulas as they stand, in float64 whatever goes in.
+"""The oracle: the formulas as they stand, in float64 for any input.
 
 The functions take what those of `linattn` take, and are slow. Results are
 float64, of the kind and rank of the first array.

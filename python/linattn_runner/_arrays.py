@@ -90,7 +90,7 @@ def _describe_dlpack(array, stream):
     data, _, _, rank, code, bits, _, shape, strides, offset = _DL_TENSOR.unpack(tensor)
     extents = ctypes.string_at(shape, 8 * rank)
     steps = ctypes.string_at(strides, 8 * rank) if strides else None
-    # The array outlives the call, and so does what the capsule points at.
+    # The array outlives the call, and so does the capsule's tensor.
     return data + offset, (decode_dlpack, extents, steps, code, bits), is_cuda, False
 
 

@@ -45,21 +45,21 @@ class _Views:
         # Of the layouts, once they are read.
         self.workspace_size = None
 
-    def set(self, index, array, stream, want_cuda):
+    def set(self, index, array, stream, on_cuda):
         operand = self.operands[index]
         if operand.is_scalar:
             return self._set_scalar(index, operand, array)
         # Most arrays of a call have the layout of the call before.
         if self.followed[index] is type(array):
             try:
-                capsule = array.__dlpack__(stream=stream or 1) if want_cuda else array.__dlpack__()
-                if follow_capsule(self.starts[index], capsule, want_cuda, GET_POINTER):
+                capsule = array.__dlpack__(stream=stream or 1) if on_cuda else array.__dlpack__()
+                if follow_capsule(self.starts[index], capsule, on_cuda, GET_POINTER):
                     return
             except Exception:  # noqa: BLE001: what is wrong is said below
                 pass
         data, layout, is_cuda, read_only = _arrays.describe(array, stream)
-        if is_cuda != want_cuda:
-            place = "on a CUDA device" if want_cuda else "in host memory"
+        if is_cuda != on_cuda:
+            place = "on a CUDA device" if on_cuda else "in host memory"
             raise ValueError(f"operand {index} ({operand.name or 'result'}): expected an array {place}, but got another")
         if read_only and operand.is_result:
             raise ValueError(f"operand {index} (result): expected a writable array, but got a read-only one")

@@ -26,7 +26,7 @@ def kernel(name):
 
     Raises:
       Error: this CPU has neither, it says which it has.
-      ValueError: there is no such name.
+      ValueError: for an unknown name.
     """
     path = _FOLDER / f"{name}.lab"
     if not path.exists():

@@ -276,7 +276,7 @@ void ImportedArray::importCudaInterface(nb::handle object, const char *name,
   std::optional<DType> dtype = parseFormat(text, size);
   if (!dtype || getByteSize(*dtype) != size)
     throwUnsupported(name, type);
-  // The interface does not name the device.
+  // This interface does not name the device.
   meet(place, place.isDevice() ? place.device : 0, object, kind, name);
   view.dtype = *dtype;
   nb::object data = interface["data"];
@@ -318,7 +318,8 @@ static void checkSigns(nb::handle object, ArrayKind kind, const char *name) {
   PyObject *isNeg = PyObject_CallMethodObjArgs(
       object.ptr(), getLibraries().isNegName.ptr(), nullptr);
   if (!isNeg)
-    PyErr_Clear(); // Not one of PyTorch's own, or nested: the export will tell.
+    PyErr_Clear(); // Not one of PyTorch's own, or nested: the export will
+                   // refuse it.
   bool isNegative = isNeg == Py_True;
   Py_XDECREF(isNeg);
   if (isNegative)

@@ -33,8 +33,8 @@ public:
   ArrayKind library;
 };
 
-/// A view of a caller's array that keeps the array's memory alive. Neither
-/// copied nor moved: `Py_buffer` may point into itself.
+/// A view of a caller's array that keeps the array alive. It has no copy and no
+/// move: `Py_buffer` may point into itself.
 class ImportedArray {
 public:
   ImportedArray() = default;

@@ -98,7 +98,7 @@ void Binder::chooseMode(const OperandSpec &spec, const BufferView &view) {
   }
 }
 
-/// Binds extents in the order in which they help to tell layouts apart,
+/// Binds extents in the order in which they help to distinguish layouts,
 /// features last.
 void Binder::bindExtents(const OperandSpec &spec, const Layout &layout,
                          const BufferView &view) {

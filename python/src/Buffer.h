@@ -51,8 +51,8 @@ private:
   int32_t device;
 };
 
-/// A NumPy array of bytes, aligned to a cache line, and from 2 MiB on to a huge
-/// page where the system has them. All zeros if `clear`.
+/// A NumPy array of bytes, aligned to a cache line, or to a huge page from 2
+/// MiB on where the system has huge pages. Zeroed if `clear`.
 nanobind::object makeBytes(size_t bytes, bool clear = false);
 
 /// Adds the class `Buffer` to the module.

@@ -213,7 +213,7 @@ void linattn::python::throwInterrupted(llvm::Error error) {
 
 void linattn::python::registerInterrupts(nb::module_ &module) {
   module.def("set_main_thread", becomeMainThread,
-             "Tells that this is the thread on which signals are handled.");
+             "Marks this thread as the one that handles signals.");
   module.def(
       "set_deadline",
       [](int64_t nanoseconds) {

@@ -384,7 +384,7 @@ void linattn::python::registerKernel(nb::module_ &module) {
       nb::call_guard<nb::gil_scoped_release>(),
       "The names of the public functions of a module, in order.");
   module.def("explain", explainCall, "function"_a,
-             "Calls a function whose kernels do not run but tell what the "
+             "Calls a function whose kernels do not run but report what the "
              "compiler decided.");
   module.def(
       "clear_cache", [] { Compiler::clearMemoryCache(); },

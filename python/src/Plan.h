@@ -145,7 +145,7 @@ public:
                        InPlace inPlace, nanobind::handle numThreads,
                        nanobind::handle destination = nanobind::none());
 
-  /// A kernel and what it was compiled for.
+  /// A kernel and the sizes it was compiled for.
   struct Entry {
     llvm::SmallVector<int64_t, 24> key;
     Kernel kernel;
@@ -237,8 +237,8 @@ private:
   std::array<const OperandSpec *, DimNames::kMax> boundBy;
 };
 
-/// The arrays of a call, as given and in the order of the op, and the extents.
-/// The next call's arrays usually differ in their data alone.
+/// The arrays of a call in the order of the op, and the extents. The next call
+/// usually differs in its data only.
 struct Binding {
   explicit Binding(const Plan &plan) : binder(plan) {}
 

@@ -159,7 +159,7 @@ int64_t PlanCall::getSequences() const {
   return 1;
 }
 
-/// The power of two below a size, so that fewer kernels are compiled.
+/// Rounds a size down to a power of two, so that fewer kernels are compiled.
 static int64_t getSizeClass(int64_t size) {
   return llvm::bit_floor(static_cast<uint64_t>(std::max<int64_t>(size, 1)));
 }
@@ -170,8 +170,8 @@ static int64_t getTokenClass(int64_t tokens) {
   return tokens <= few ? few : tokens < many ? some : getSizeClass(tokens);
 }
 
-/// Decoding, with one token or a few that continue a state, gets kernels for
-/// the exact number of heads and tokens, since every microsecond counts.
+/// Decoding calls, with one token or a few that continue a state, get kernels
+/// for their exact numbers of heads and tokens: every microsecond counts.
 std::shared_ptr<Plan::Entry> PlanCall::findKernel() {
   DimNames::Id length = findLength();
   constexpr int64_t fewTokens = 8;

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A large state has just passed through the caches when it is stepped again:
-// whatever else a step touches comes from afar. One that differs from the step
-// before in nothing but its arrays looks nothing up.
+// anything else that a step touches is out of the caches. One that differs from
+// the step before in nothing but its arrays looks nothing up.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ using namespace linattn::python;
 using namespace nb::literals;
 
 /// Whether both are the same object, or equal numbers or strings. `==` of other
-/// objects may be costly, or an error.
+/// objects may be slow or fail.
 static bool isSame(PyObject *a, PyObject *b) {
   if (a == b)
     return true;

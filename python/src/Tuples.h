@@ -1,12 +1,6 @@
 //===- Tuples.h - Tuples in any C API of Python -----------------*- C++ -*-===//
-//
-// Part of the linattn project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// Macros where the module is for one Python. The stable ABI has functions that
-// check their arguments, and no view of a tuple's items.
-//
+// Macros if the module is for one version of Python. The stable ABI has checked
+// functions instead, and no view of a tuple's items.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_PYTHON_TUPLES_H

@@ -5,10 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Kernels update states in place without the interpreter's lock. Two of them in
-// one state, or in one row of a pool, would each lose what the other writes.
-//
+// Kernels update states in place without the interpreter's lock. Two kernels on
+// one state, or on one row of a pool, would overwrite each other's result.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_PYTHON_WRITEGUARD_H

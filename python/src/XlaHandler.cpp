@@ -104,7 +104,7 @@ static std::string formatShapes(const xla::Buffers &buffers) {
   return text + "]";
 }
 
-/// XLA asks for the version of the handler's structures, which all versions so
+/// XLA queries the version of the handler's structures, which all versions so
 /// far contain.
 static bool answerMetadata(const xla::CallFrame &frame) {
   const xla::Extension *extension = frame.header.extensions;

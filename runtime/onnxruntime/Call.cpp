@@ -155,7 +155,7 @@ Scratch Call::allocate(int64_t elements, linattn_dtype dtype) const {
 
 namespace {
 
-/// ONNX Runtime's threads in the place of the runtime's own.
+/// ONNX Runtime's threads, in place of the runtime's own.
 struct Pool {
   const OrtApi *api;
   OrtKernelContext *context;
@@ -253,7 +253,7 @@ float Attributes::getFloat(const char *name, float otherwise) const {
 std::string Attributes::getString(const char *name,
                                   const char *otherwise) const {
   size_t size = 0;
-  // The first call tells the size, with the null byte.
+  // The first call returns the size, with the null byte.
   ok(getStringAttribute(api, info, name, nullptr, &size));
   if (size == 0)
     return otherwise;

@@ -23,10 +23,10 @@ namespace linattn::ort {
 /// The largest rank of an operand.
 inline constexpr size_t kMaxRank = 4;
 
-/// Throws what a function of the API returned.
+/// Throws a status of an API function as an exception.
 void check(const OrtApi *api, OrtStatus *status);
 
-/// Calls `code` and turns what it throws into a status.
+/// Calls `code` and turns its exceptions into a status.
 template <typename Code>
 OrtStatus *guard(const OrtApi *api, Code code) {
   try {

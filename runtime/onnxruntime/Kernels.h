@@ -19,7 +19,7 @@ namespace linattn::ort {
 /// if there is none.
 const linattn_kernel *findKernel(const std::string &name);
 
-/// Throws what a function of the runner returned.
+/// Throws an error code of a runner function as an exception.
 void check(linattn_error *error);
 
 } // namespace linattn::ort

@@ -199,8 +199,8 @@ struct Choice {
 
 } // namespace
 
-/// The kernel that knows most of a call, by the letters of kernels.py. All have
-/// the same bits for one token.
+/// The most specialized kernel for a call, by the letters of kernels.py. All
+/// have the same bits for one token.
 static Choice chooseKernel(const std::string &rule, const Sizes &sizes,
                            const std::string &element, bool mayStep) {
   std::string size = std::to_string(sizes.keySize), ending = "_" + element;
@@ -227,7 +227,7 @@ void LinearAttention::compute(const Call &call) const {
       call.findOutput(1, "present_state", stateType, {B, heads, K, V});
 
   bool byChannel = x.decay && checkDecay(*x.decay, sizes);
-  // A step of a rule that adds has one head: a token's heads are sequences,
+  // A step of an additive rule has one head: the heads of a token are sequences,
   // with queries and keys of their own.
   bool isShared = queryHeads != heads || sizes.keyHeads != heads;
   Choice choice = chooseKernel(rule + (byChannel ? "_channel" : ""), sizes,

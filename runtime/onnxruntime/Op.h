@@ -30,7 +30,7 @@ public:
     getProvider = [](const CustomOp *) -> const char * { return nullptr; };
     getInputTypeCount = [](const CustomOp *) { return Node::kInputs; };
     getOutputTypeCount = [](const CustomOp *) { return Node::kOutputs; };
-    // Any type here: which ones go together is checked, and said, by the node.
+    // Any type is accepted here; the node checks which ones go together.
     getInputType = [](const CustomOp *, size_t) { return Undefined; };
     getOutputType = [](const CustomOp *, size_t) { return Undefined; };
     getInputPresence = [](const CustomOp *, size_t index) {

@@ -3,7 +3,7 @@ every gradient; and the MLIR of the same call."""
 
 import torch
 
-from linattn._recurrence import _text
+from linattn._recurrence import _function, _text
 
 GATE_RANKS = {"value_decay": 4, "a": 4, "b": 4, "erase": 4, "write": 4, "bonus": 2, "input_gate": 3}
 INDICES = {"mask": ("i1", torch.bool), "cu_seqlens": ("i64", torch.int64)}
@@ -161,13 +161,13 @@ def text_of(operands, dtype, *, scale=1.0, update="add", readout="inclusive", tr
     """The module of the call; `operands` maps names to arrays in the op's order, S, z and m last."""
     gates = [name for name in operands if name not in ("q", "k", "v", "S", "z", "m")]
     denominator = tuple((normalize or {}).get(name) for name in ("eps", "floor", "abs_floor", "clamp"))
-    options = _text.Options(
+    options = _function.Options(
         kind=feature_map, normalize=normalize is not None, denominator=denominator, eps=denominator[0], scale=scale,
         config=config, update=update, readout=readout, transition=transition, reverse=reverse, has_state=True,
         returns_state=True, gates=tuple(gates), every=every,
     )  # fmt: skip
     heads = [operands[name].shape[1] for name in "qkv"]
-    sizes = _text.Sizes(dtype, operands["k"].shape[3], operands["v"].shape[3], None, None, *heads)
+    sizes = _function.Sizes(dtype, operands["k"].shape[3], operands["v"].shape[3], None, None, *heads)
     extra = [(operands[name].ndim, INDICES[name][0] if name in INDICES else gate_type(dtype)) for name in gates]
     return _text.scan_text(options, sizes, extra)
 

@@ -110,7 +110,7 @@ def test_dtypes(dtype):
 
 @pytest.mark.parametrize("options", (dict(causal=True, window=6, global_tokens=2), dict(window=6), dict(dilation=3)))
 @pytest.mark.parametrize("T", (3, 100))
-def test_what_is_out_of_sight_does_not_matter(T, options):
+def test_masked_tokens_do_not_matter(T, options):
     q, k, v = draw(T, 100)
     w = reference.weights(q, k, weights="softmax", **options)
     for token in RNG.choice(100, 5, replace=False):

@@ -101,7 +101,7 @@ def test_a_noisy_series_is_run_again(monkeypatch):
     ceilings = iter([100, 50, 100, 100, 99, 100])
     monkeypatch.setattr(timing._linattn, "fma_gflops", lambda threads: next(ceilings))
     series = timing.measure({"a": lambda: None}, repetitions=1, threads=1)
-    assert series.gflops == [100, 99, 100] and series.spread == pytest.approx(0.01)
+    assert series.gflops == [100, 99, 100] and series.relative_range == pytest.approx(0.01)
 
 
 def test_gradients_beside_the_fastest_other(tmp_path):

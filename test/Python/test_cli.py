@@ -35,7 +35,7 @@ def module(tmp_path):
     return path
 
 
-def test_info_as_json_holds_what_the_process_uses(call, monkeypatch):
+def test_info_as_json_matches_the_process(call, monkeypatch):
     monkeypatch.setenv("LINATTN_MATH", "strict")
     status, out, _ = call("info", "--json")
     found = json.loads(out)
@@ -79,7 +79,7 @@ def test_doctor_knows_of_threads_that_spin(call, monkeypatch):
         assert (advice in call("doctor")[1]) == is_advised
 
 
-def test_doctor_says_what_is_wrong(call, monkeypatch):
+def test_doctor_names_problems(call, monkeypatch):
     monkeypatch.setenv("LINATTN_NUM_THREAD", "3")
     monkeypatch.setattr(doctor, "TOLERANCE", 0.0)
     status, out, _ = call("doctor")

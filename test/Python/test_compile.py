@@ -58,7 +58,7 @@ def test_several_results_and_numbers():
     np.testing.assert_array_equal(doubled, 2 * x)
 
 
-def test_what_became_of_it():
+def test_stages_and_code_of_a_kernel():
     kernel = linattn.compile(LAYER)
     assert "linattn.attention" in kernel.mlir()
     assert "linattn.attention" not in kernel.mlir(kernel.stages()[-1])

@@ -214,7 +214,7 @@ def test_refusals():
         linattn.convert(torch.nn.Sequential(nn.MultiHeadAttention(SIZE, HEADS, window=4)))
     with pytest.raises(ValueError, match="layers: .* but got '1': a ReLU is not a known softmax attention"):
         linattn.convert(torch.nn.Sequential(nn.MultiHeadAttention(SIZE, HEADS), torch.nn.ReLU()), layers=["0", "1"])
-    with pytest.raises(ValueError, match="layers: .* but got '7': there is no module of that name"):
+    with pytest.raises(ValueError, match="layers: .* but got '7': no module has that name"):
         linattn.convert(torch.nn.Sequential(nn.MultiHeadAttention(SIZE, HEADS)), layers=["7"])
     mixed = torch.nn.Sequential(nn.MultiHeadAttention(SIZE, HEADS), nn.MultiHeadAttention(SIZE, HEADS, window=4))
     with pytest.warns(UserWarning, match="linattn.convert: 1 stays as it is: it has a window"):

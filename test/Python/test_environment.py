@@ -61,7 +61,7 @@ def test_a_number_that_is_given_needs_none_of_the_environment(tmp_path):
     ("/proc/nowhere/cache", "cannot create '/proc/nowhere/cache'"),
     ("{tmp_path}/file", "'{tmp_path}/file' is not a directory"),
 ])  # fmt: skip
-def test_caches_that_cannot_be_used_are_told_of_once(tmp_path, path, problem):
+def test_unusable_caches_are_reported_once(tmp_path, path, problem):
     (tmp_path / "file").write_text("")
     path, problem = (text.format(tmp_path=tmp_path) for text in (path, problem))
     out, warnings = run(tmp_path, LINATTN_CACHE_DIR=path)

@@ -21,7 +21,7 @@ def qkv(rng):
 CHOICE = re.compile(r"passed: select-form: .*cost (\d+) per token and head, \d+ % of the peak of multiply-adds; (.+)")
 
 
-def test_costs_of_what_was_chosen_and_considered(qkv):
+def test_costs_of_the_choice_and_its_alternatives(qkv):
     text = linattn.explain(linattn.scan, *qkv)
     choices = CHOICE.findall(text)
     assert len(choices) == 1, text
@@ -38,7 +38,7 @@ def test_refusals(qkv):
     assert "not chunk: its transition" in text
 
 
-def test_a_slower_form_that_was_asked_for(rng):
+def test_a_slower_form_by_name(rng):
     q, k, v = (rng.standard_normal((B, T, H, 256)).astype(np.float32) for _ in range(3))
     beta = np.ones((B, T, H), np.float32)
     text = linattn.explain(linattn.scan, q, k, v, beta=beta, update="delta", form="token")

@@ -290,7 +290,7 @@ def test_states_of_maps_beside_the_options_of_states():
     check(o, ref, np.float32)
 
 
-def test_explain_tells_of_signs():
+def test_explain_reports_signs():
     """A kernel says that its denominators may vanish; one with positive weights does not."""
     text = """func.func @f(%q: tensor<1x2x?x4xf32>) -> tensor<1x2x?x4xf32> {{
   %o = linattn.attention %q, %q, %q {{causal{}, normalize = #linattn.normalize<>}}

@@ -245,7 +245,7 @@ def test_kernel_options(rng, name):
         np.testing.assert_array_equal(promise, case.call(name, operands)[0])
 
 
-def test_gated_delta_rule_takes_what_is_there(rng):
+def test_gated_delta_rule_takes_present_operands(rng):
     operands = gates(gk=((HV, K), DECAY))
     operands = {name: draw(rng, (B, T, *shape), law) for name, (shape, law) in operands.items()}
     g, gk, beta = operands.pop("g"), operands.pop("gk"), operands.pop("beta")

@@ -397,7 +397,7 @@ def test_an_old_ptxas_leaves_ptx_to_the_driver(tmp_path):
     assert "PTX of 'attention_quadratic" in said and "unknown chip" in said
 
 
-def test_errors_of_the_driver_are_told(driver, arrays):
+def test_errors_of_the_driver_are_reported(driver, arrays):
     q, k, v = map(Device, arrays)
     linattn.scan(q, k, v)
     driver.cuda.fakeCudaFail(b"cuLaunchKernel", 700, 0)

@@ -128,7 +128,7 @@ def test_the_plain_route_in_the_emulator(case):
     assert np.abs(got - want).max() <= tolerance * np.abs(want).max()
 
 
-def test_lanes_give_the_same_bits_whatever_is_beside_them():
+def test_lanes_give_the_same_bits_beside_any_others():
     """A row's sum does not depend on the other rows, of which the blocks' sizes are made."""
     x = draw(np.random.default_rng(0), 1, 1200, 1, 33)
     whole = linattn.output_norm(x, target="nvvm-emulated")

@@ -46,7 +46,7 @@ def test_numbers_without_an_end(number):
     fails(module(attributes=f" attributes {{a = {number}}}"), r"^<string>:1:\d+: error: expected a number of at most 1000 digits")
 
 
-def test_long_names_are_no_numbers():
+def test_long_names_are_not_numbers():
     x = np.arange(4, dtype=np.float32)
     name = "f" + "7" * 5000
     np.testing.assert_array_equal(linattn.compile(module(before=f"func.func private @{name}() {{ return }}\n"), "f")(x), x)

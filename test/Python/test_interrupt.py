@@ -341,7 +341,7 @@ def test_handlers_run_in_the_middle_of_a_call():
     assert out == "enough 2\n"
 
 
-def test_another_wakeup_descriptor_is_told_and_restored():
+def test_another_wakeup_descriptor_is_notified_and_restored():
     out = run_child(
         """
         import socket

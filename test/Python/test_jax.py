@@ -178,7 +178,7 @@ def test_a_batch_is_one_call():
     assert same(jax.jit(twice)(*nested)[0][2, 1], gated(nested[0][2, 1], nested[1][2, 1], nested[2][1], nested[3][1], S)[0])
 
 
-def test_a_batch_of_what_has_no_sequences():
+def test_a_batch_of_operands_without_sequences():
     q, k, v, g, _ = operands()
     heads = -abs(stack(draw(H)))
     decays = lambda q, heads: linattn.scan(q, k, v, decay=heads)  # noqa: E731

@@ -109,7 +109,7 @@ def backward_of(function, *arrays):
     return equation.params["given"], equation.params["wanted"]
 
 
-def test_only_what_is_wanted():
+def test_only_active_operands():
     q, k, v, g, _, S = operands()
     call = lambda q, k, v, g, S: linattn.simple_gla(q, k, v, g, initial_state=S, output_final_state=True)  # noqa: E731
     outputs = jax.grad(lambda *x: call(*x)[0].sum(), (0, 3))

@@ -1,10 +1,12 @@
-"""The modules of the package import each other in one direction."""
+"""The modules of the package, and the folders of the compiler, depend on each other in one direction."""
 
 import ast
 import graphlib
 import pathlib
+import re
 
-ROOT = pathlib.Path(__file__).resolve().parents[2] / "python"
+SOURCES = pathlib.Path(__file__).resolve().parents[2]
+ROOT = SOURCES / "python"
 
 
 def find_modules():
@@ -34,3 +36,34 @@ def test_no_circle():
         for name, path in modules.items()
     }
     graphlib.TopologicalSorter(graph).prepare()  # which raises a CycleError with the circle
+
+
+def find_includes():
+    """(file, included) for the quoted includes of the C++ libraries and of their TableGen files."""
+    for folder in ("lib", "include/linattn"):
+        for path in (SOURCES / folder).rglob("*"):
+            if path.suffix in (".h", ".cpp", ".td"):
+                for included in re.findall(r'^ *#? *include "([^"]+)"', path.read_text(), re.M):
+                    yield path, included
+
+
+def test_no_circle_of_folders():
+    graph = {}
+    for path, included in find_includes():
+        if path.name == "InitAll.h":  # registers what all folders have
+            continue
+        folder = path.relative_to(SOURCES).parts[-2]
+        found = re.match(r"linattn/(\w+)/", included)
+        graph.setdefault(folder, set())
+        if found and found[1] != folder:
+            graph[folder].add(found[1])
+    assert len(graph) >= 20
+    order = list(graphlib.TopologicalSorter(graph).static_order())  # or a CycleError with the circle
+    assert order.index("Support") < order.index("Dialect") < order.index("Session")
+
+
+def test_private_headers_stay_in_their_folder():
+    for path, included in find_includes():
+        assert ".." not in included, (path, included)
+        if not included.startswith(("linattn/", "linattn-c/", "mlir/", "mlir-c/", "llvm/", "llvm-c/")):
+            assert (path.parent / included).exists(), (path, included)

@@ -313,7 +313,7 @@ def test_the_list_of_the_documentation_is_complete():
     assert [name for name in linattn.onnx.COVERED if name not in compared and f" {name}" not in section] == []
 
 
-def test_what_is_no_model_is_refused(tmp_path):
+def test_files_without_a_model_are_refused(tmp_path):
     path = tmp_path / "model.onnx"
     path.write_bytes(b"\x08none")
     with pytest.raises(ValueError, match="expected a model of ONNX"):

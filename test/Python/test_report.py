@@ -85,7 +85,7 @@ def test_weights_of_a_family_are_its_formula(tokens):
     np.testing.assert_allclose(call.weights(), expected, atol=1e-5)
 
 
-def test_outputs_that_are_no_sums_of_values_have_no_weights(tokens):
+def test_outputs_that_are_not_sums_of_values_have_no_weights(tokens):
     q, k, v = tokens
     gates = -np.random.default_rng(1).random(v.shape).astype(np.float32)
     with pytest.raises(ValueError):
@@ -117,7 +117,7 @@ def test_errors_of_random_features_fall(tokens):
         assert mean[-1] < 0.4 * mean[0]
 
 
-def test_rules_read_what_they_are_known_to():
+def test_rules_read_their_operands():
     copied, recalled = _measures.copying(32), _measures.overwriting(32)
     assert min(copied["softmax"][1]) > 0.95
     assert copied["sum"][1][0] == 1 and copied["sum"][1][-1] < 0.6

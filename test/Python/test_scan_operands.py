@@ -129,7 +129,7 @@ def test_wide_states(rng, x):
         (dict(state_dtype="float16"), "state_dtype: expected one of float32, float64"),
     ],
 )
-def test_what_means_nothing(rng, x, options, message):
+def test_values_without_a_meaning(rng, x, options, message):
     given = gates(rng)
     options = {name: given.get(name, value) for name, value in options.items()}
     for function in (linattn.scan, reference.scan):
@@ -153,7 +153,7 @@ def test_illegal_forms(rng, x, form, options, why):
         linattn.scan(*x, form=form, **options)
 
 
-def test_decays_are_checked_when_asked(rng, x):
+def test_decays_are_checked_on_request(rng, x):
     decay = -rng.random((2, 9, 2)).astype(np.float32)
     linattn.scan(*x, decay=decay, check=True)
     for value in (0.5, np.nan):

@@ -47,7 +47,7 @@ def test_the_site_has_every_page():
     assert listed - made == {str(page.relative_to(ROOT / "docs")) for page in PAGES if page.is_relative_to(ROOT / "docs")}
 
 
-def test_the_map_of_texts_names_what_exists():
+def test_the_map_of_texts_names_existing_tests():
     rows = re.findall(r"^\| (?!---|text)(.*?) \|$", (ROOT / "docs/tutorial/README.md").read_text(), re.M)
     assert len(rows) > 25
     for row in rows:

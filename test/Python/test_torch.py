@@ -78,7 +78,7 @@ def test_run_in_place_is_a_good_operator():
     assert same([o, *state], expected)
 
 
-def test_operators_compute_what_functions_do(tokens):
+def test_operators_compute_as_functions_do(tokens):
     q, k, v, g, S = tokens
     expected = linattn.simple_gla(q, k, v, g, initial_state=S, output_final_state=True)
     recorded = linattn.simple_gla(q.clone().requires_grad_(), k, v, g, initial_state=S, output_final_state=True)

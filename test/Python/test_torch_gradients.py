@@ -161,7 +161,7 @@ def test_gates_that_are_shut():
     assert g.grad[0, 3:4].any() and beta.grad[0, ::2].any()
 
 
-def test_only_what_is_wanted():
+def test_only_active_operands():
     arrays = operands()
     expected = gradients(gated, arrays)
     for index in range(len(arrays)):
@@ -276,7 +276,7 @@ def test_no_second_derivative():
         first.sum().backward()
 
 
-def test_what_has_no_gradient_says_so():
+def test_calls_without_a_gradient_are_refused():
     q, k, v, beta = draw(1, 4, 2, 8), draw(1, 4, 2, 8, seed=1), draw(1, 4, 2, 5), draw(1, 4, 2).sigmoid()
     arguments = leaves(q, k, v)
     o = linattn.scan(*arguments, decay=-draw(1, 4, 2, 8).abs(), beta=beta, update="oja")

@@ -67,7 +67,7 @@ def branching(x):
         (lambda x: [y for y in x], "iteration"),
     ],
 )
-def test_what_cannot_be_traced(qkv, function, message):
+def test_untraceable_calls(qkv, function, message):
     with pytest.raises(TypeError, match=message):
         linattn.attention(*qkv, feature_map=function)
 

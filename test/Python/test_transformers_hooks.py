@@ -49,7 +49,7 @@ def entry(target=NAME, model="qwen3_5"):
 # ----------------------------------------------------------------------------
 
 
-def test_disable_puts_back_what_was_there():
+def test_disable_restores_the_originals():
     places = [modeling, modeling_mamba, modeling.Qwen3_5RMSNormGated]
     before = [dict(vars(place)) for place in places]
     lt.enable()
@@ -182,7 +182,7 @@ def test_another_release(monkeypatch, module):
     assert hasattr(module(MODULE + text).torch_recurrent_gated_delta_rule, "__linattn_hook__")
 
 
-def test_comments_and_annotations_are_no_other_function(module, recwarn):
+def test_comments_and_annotations_keep_a_function(module, recwarn):
     text = decorated(
         modeling.torch_recurrent_gated_delta_rule, "fused_recurrent_gated_delta_rule",
         **{"query: torch.Tensor,": "query,  # [B, T, H, K]\n", "initial_dtype = query.dtype": "# kept\n    initial_dtype = query.dtype"},
@@ -304,7 +304,7 @@ def test_other_devices_and_kinds_of_tensors():
         assert len(entry().passed) == 4 and entry().taken == 0
 
 
-def test_tracing_sees_what_was_there():
+def test_tracing_sees_existing_operands():
     args, options = operands()
 
     def run(*args):

@@ -19,7 +19,7 @@ def test_lesson(page):
     assert not differences, "\n".join(differences)
 
 
-def test_what_agrees():
+def test_agreement_of_printed_numbers():
     assert tutorial.agrees("loss 0.501\n", "loss 0.500\n")
     assert not tutorial.agrees("loss 0.6\n", "loss 0.500\n")
     assert not tutorial.agrees("loss 0.500\n", "gain 0.500\n")

@@ -169,7 +169,7 @@ except ImportError as error:
 """)  # fmt: skip
 
 
-def test_the_source_distribution_has_what_a_build_needs(tmp_path):
+def test_the_source_distribution_builds_alone(tmp_path):
     if not (ROOT / ".git").exists():
         pytest.skip("the sources are not a checkout")
     pytest.importorskip("scikit_build_core")

@@ -81,7 +81,7 @@ class _Linear:
         return self.state.step(q[:, now], k[:, now], v[:, now], out=self.out, **self.options)
 
     def decode_once(self, t):
-        """The output of token t alone, whatever was measured in between."""
+        """The output of token t alone, with any measurements in between."""
         self.state = self.kept.copy()
         return self.decode(t).copy()
 

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../CompileFlags.h"
 #include "Targets.h"
 #include "linattn/Bundle/Bundle.h"
 #include "linattn/Bundle/Object.h"
 #include "linattn/Support/Text.h"
 
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/InitLLVM.h"
@@ -29,8 +29,9 @@ namespace {
 
 enum class Emit { Bundle, Object, Header, Shared, Assembly, LLVMIR, MLIR };
 
-struct CommandLine {
-  cl::OptionCategory category{"linattn-compile options"};
+struct CommandLine : CompileFlags {
+  CommandLine() : CompileFlags("linattn-compile options") {}
+
   cl::opt<std::string> file{cl::Positional, cl::Required,
                             cl::desc("FILE.mlir or FILE.onnx, or - for MLIR on "
                                      "the standard input"),
@@ -97,21 +98,6 @@ struct CommandLine {
       cl::desc("How tiles of attention come to a GPU's shared memory: cp_async "
                "or, on sm_90a, tma"),
       cl::cat(category)};
-  cl::opt<Math> math{
-      "math", cl::desc("Arithmetic:"),
-      cl::values(clEnumValN(Math::Strict, "strict",
-                            "every operation as written (default)"),
-                 clEnumValN(Math::Fast, "fast",
-                            "fused and reassociated; on GPUs products take 16 "
-                            "bits of f32")),
-      cl::init(Math::Strict), cl::cat(category)};
-  cl::opt<bool> trusted{
-      "trusted",
-      cl::desc("Let the module call any function and hold assembly, and "
-               "compile it in this process"),
-      cl::cat(category)};
-  cl::opt<bool> explain{"explain", cl::desc("Print the compiler's remarks"),
-                        cl::cat(category)};
   cl::opt<std::string> output{"o", cl::value_desc("file"), cl::Required,
                               cl::desc("Where to write it"), cl::cat(category)};
 };

@@ -47,43 +47,45 @@ static llvm::Expected<Kernel> compileSide(const ExactSide &side,
 static std::optional<Mismatch> findMismatch(const PrimeField &field,
                                             bool areElements,
                                             const NpyArray &got,
-                                            const NpyArray &want) {
+                                            const NpyArray &expected) {
   int64_t width = getByteSize(got.dtype);
   int64_t count = static_cast<int64_t>(got.data.size()) / width;
   auto load = [](const NpyArray &array, int64_t i) {
     return reinterpret_cast<const PrimeField::Element *>(array.data.data())[i];
   };
   for (int64_t i = 0; i < count; ++i) {
-    bool equal = areElements ? PrimeField::areEqual(load(got, i), load(want, i))
-                             : std::equal(got.data.begin() + i * width,
-                                          got.data.begin() + (i + 1) * width,
-                                          want.data.begin() + i * width);
+    bool equal = areElements
+                     ? PrimeField::areEqual(load(got, i), load(expected, i))
+                     : std::equal(got.data.begin() + i * width,
+                                  got.data.begin() + (i + 1) * width,
+                                  expected.data.begin() + i * width);
     if (!equal)
       return Mismatch{i, field.getPrime(),
                       areElements && (load(got, i) == PrimeField::kNaN ||
-                                      load(want, i) == PrimeField::kNaN)};
+                                      load(expected, i) == PrimeField::kNaN)};
   }
   return std::nullopt;
 }
 
 static llvm::Error checkSignatures(const Signature &got,
-                                   const Signature &want) {
-  if (got.arguments.size() != want.arguments.size() ||
-      got.results.size() != want.results.size())
+                                   const Signature &expected) {
+  if (got.arguments.size() != expected.arguments.size() ||
+      got.results.size() != expected.results.size())
     return makeError("--compare: expected '" + got.entry + "' and '" +
-                     want.entry + "' to have as many arguments and results");
+                     expected.entry +
+                     "' to have as many arguments and results");
   return llvm::Error::success();
 }
 
 /// One call of each function, with one set of inputs.
 static llvm::Error compareOnce(const PrimeField &field, const Kernel &got,
-                               const Kernel &want,
+                               const Kernel &other,
                                std::vector<NpyArray> &arguments, int threads,
                                std::vector<Outcome> &outcomes) {
   auto actual = runOnce(got, arguments, {threads});
   if (!actual)
     return actual.takeError();
-  auto expected = runOnce(want, arguments, {threads});
+  auto expected = runOnce(other, arguments, {threads});
   if (!expected)
     return expected.takeError();
   for (size_t i = 0; i < outcomes.size(); ++i) {
@@ -146,11 +148,11 @@ llvm::Expected<bool> linattn::compareExactly(const ExactSide &candidate,
     auto got = compileSide(candidate, prime);
     if (!got)
       return got.takeError();
-    auto want = compileSide(reference, prime);
-    if (!want)
-      return want.takeError();
+    auto other = compileSide(reference, prime);
+    if (!other)
+      return other.takeError();
     const Signature &signature = got->signature();
-    if (llvm::Error error = checkSignatures(signature, want->signature()))
+    if (llvm::Error error = checkSignatures(signature, other->signature()))
       return std::move(error);
     outcomes.resize(signature.results.size());
     llvm::SmallVector<int64_t> sizes(inputs.openSizes.begin(),
@@ -165,7 +167,7 @@ llvm::Expected<bool> linattn::compareExactly(const ExactSide &candidate,
           makeInputs(signature, inputs.specifications, size, &field);
       if (!arguments)
         return arguments.takeError();
-      if (llvm::Error error = compareOnce(field, *got, *want, *arguments,
+      if (llvm::Error error = compareOnce(field, *got, *other, *arguments,
                                           inputs.threads, outcomes))
         return std::move(error);
     }

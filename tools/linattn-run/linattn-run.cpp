@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Arguments.h"
+#include "CommandLine.h"
 #include "Exact.h"
 #include "linattn/CodeGen/CodeGen.h"
 #include "linattn/Compiler/Compiler.h"
@@ -14,7 +15,6 @@
 #include "linattn/Peak/FmaPeak.h"
 #include "linattn/Support/Elements.h"
 
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/JSON.h"
@@ -25,123 +25,6 @@ namespace cl = llvm::cl;
 using namespace linattn;
 
 namespace {
-
-struct CommandLine {
-  cl::OptionCategory category{"linattn-run options"};
-  cl::opt<std::string> file{cl::Positional, cl::Required,
-                            cl::desc("FILE.mlir, or - for the standard input"),
-                            cl::cat(category)};
-  cl::opt<std::string> referenceFile{
-      cl::Positional, cl::Optional,
-      cl::desc("[REFERENCE.mlir, for --compare=exact]"), cl::cat(category)};
-  cl::opt<std::string> referenceEntry{
-      "reference-entry", cl::value_desc("name"),
-      cl::desc("Function to compare with, if it has another name"),
-      cl::cat(category)};
-  cl::opt<std::string> entry{"entry", cl::value_desc("name"),
-                             cl::desc("Function to run, if there are several"),
-                             cl::cat(category)};
-  cl::opt<bool> all{"all",
-                    cl::desc("Run every public function, on random arguments"),
-                    cl::cat(category)};
-  cl::list<std::string> args{
-      "arg", cl::value_desc("spec"),
-      cl::desc("Next argument: a .npy file, random:2x128x4x64xf32[:SEED], "
-               "zeros:TYPE or ones:TYPE; random if left out and static"),
-      cl::cat(category)};
-  cl::list<int64_t> openSizes{
-      "open-size", cl::value_desc("N,..."), cl::CommaSeparated,
-      cl::desc("Size of every dimension that the types of random arguments "
-               "leave open; with several, run once with each"),
-      cl::cat(category)};
-  cl::list<std::string> outs{"out", cl::value_desc("file.npy"),
-                             cl::desc("Where to write the next result"),
-                             cl::cat(category)};
-  cl::opt<Target> target{
-      "target", cl::desc("Pipeline to run:"),
-      cl::values(clEnumValN(Target::CPU, "cpu", "fast code for this machine"),
-                 clEnumValN(Target::Reference, "reference", "naive loops"),
-                 clEnumValN(Target::Linalg, "linalg",
-                            "scalar loops by way of linalg on tensors"),
-                 clEnumValN(Target::NVVMEmulated, "nvvm-emulated",
-                            "GPU kernels in the emulator, which checks them"),
-                 clEnumValN(Target::NVVM, "nvvm",
-                            "kernels on this machine's GPU; arguments and "
-                            "results are copied, which no time includes"),
-                 clEnumValN(Target::Trace, "trace",
-                            "naive loops that print every value")),
-      cl::init(Target::CPU), cl::cat(category)};
-  cl::opt<std::string> reassociate{
-      "reassociate", cl::value_desc("mode"), cl::init("auto"),
-      cl::desc("When to rewrite (QKᵀ)V as Q(KᵀV): auto, always or never"),
-      cl::cat(category)};
-  cl::opt<bool> checkDecays{
-      "check-decays",
-      cl::desc("Fail where a decay among the arguments is positive or NaN"),
-      cl::cat(category)};
-  cl::opt<MatrixUnit> matrixUnit{
-      "matrix-unit",
-      cl::desc("What multiplies matrices of 16-bit tokens (default: "
-               "LINATTN_MATRIX_UNIT, else none)"),
-      cl::values(clEnumValN(MatrixUnit::None, "none", "vectors"),
-                 clEnumValN(MatrixUnit::AMX, "amx",
-                            "the tiles of AMX, where there are any"),
-                 clEnumValN(MatrixUnit::EmulatedAMX, "emulated",
-                            "vectors that compute what AMX does")),
-      cl::cat(category)};
-  cl::opt<Math> math{
-      "math", cl::desc("Arithmetic (default: LINATTN_MATH, else strict)"),
-      cl::values(clEnumValN(Math::Strict, "strict",
-                            "every operation as written, in its order"),
-                 clEnumValN(Math::Fast, "fast",
-                            "fused and reassociated; on GPUs products take 16 "
-                            "bits of f32")),
-      cl::cat(category)};
-  cl::opt<std::string> form{
-      "form", cl::value_desc("form"), cl::init("auto"),
-      cl::desc(
-          "Form of the scans: auto, token, state_tile, chunk or chunk:SIZE"),
-      cl::cat(category)};
-  cl::opt<std::string> compare{
-      "compare", cl::value_desc("reference|FILE.mlir|exact"),
-      cl::desc(
-          "Run naive loops too, of this program or of another one with the "
-          "same functions, and compare the results; exact: in two prime "
-          "fields instead of in floats, without a tolerance"),
-      cl::cat(category)};
-  cl::opt<double> tolerance{
-      "tolerance", cl::init(-1),
-      cl::desc("Allowed max|difference| / max|reference| instead of 3e-6 for "
-               "f32, 2.5e-3 for f16, 5e-3 for bf16, 1e-12 for f64"),
-      cl::cat(category)};
-  cl::opt<std::string> time{
-      "time", cl::ValueOptional, cl::value_desc("repetitions"),
-      cl::desc("Time calls (20 if no number is given)"), cl::cat(category)};
-  cl::opt<double> flops{
-      "flops", cl::init(0),
-      cl::desc("Floating-point operations per call, to report GFLOP/s"),
-      cl::cat(category)};
-  cl::opt<int> threads{"threads", cl::init(0),
-                       cl::desc("Number of threads (default: all CPUs)"),
-                       cl::cat(category)};
-  cl::opt<std::string> json{"json", cl::value_desc("file"),
-                            cl::desc("Write what is reported as JSON"),
-                            cl::cat(category)};
-  cl::opt<bool> trace{
-      "trace",
-      cl::desc("Print the arguments and what every op computes, token by token "
-               "for scans; the same as --target=trace --print"),
-      cl::cat(category)};
-  cl::opt<bool> print{"print", cl::desc("Print the results"),
-                      cl::cat(category)};
-  cl::opt<bool> trusted{
-      "trusted",
-      cl::desc("Let the module call any function and hold assembly, and "
-               "compile it in this process"),
-      cl::cat(category)};
-  cl::opt<bool> explain{"explain", cl::desc("Print the compiler's remarks"),
-                        cl::cat(category)};
-};
 
 /// The results of one run: buffers, and the report as JSON.
 struct Report {
@@ -202,19 +85,19 @@ llvm::Expected<bool> compareToReference(const CommandLine &options,
   bool agrees = true;
   llvm::json::Array records;
   for (size_t i = 0; i < expected->size(); ++i) {
-    const NpyArray &want = (*expected)[i], &got = report.outputs[i];
-    if (want.dtype != got.dtype || want.shape != got.shape)
+    const NpyArray &exact = (*expected)[i], &got = report.outputs[i];
+    if (exact.dtype != got.dtype || exact.shape != got.shape)
       return makeError("--compare: expected result " + llvm::Twine(i) + " as " +
-                       formatShape(want.shape) + " " +
-                       std::string(getName(want.dtype)) + ", but got " +
+                       formatShape(exact.shape) + " " +
+                       std::string(getName(exact.dtype)) + ", but got " +
                        formatShape(got.shape) + " " +
                        std::string(getName(got.dtype)));
     Difference difference = compareElements(
-        want.dtype, got.data.data(), want.data.data(),
-        static_cast<int64_t>(want.data.size()) / getByteSize(want.dtype));
+        exact.dtype, got.data.data(), exact.data.data(),
+        static_cast<int64_t>(exact.data.size()) / getByteSize(exact.dtype));
     double tolerance = options.tolerance.getNumOccurrences()
                            ? options.tolerance
-                           : getTolerance(want.dtype);
+                           : getTolerance(exact.dtype);
     bool ok = difference.sameSpecials && difference.maxRelative <= tolerance;
     agrees &= ok;
     llvm::outs() << "result " << i << ": "
@@ -367,14 +250,14 @@ llvm::Expected<bool> runExactly(const CommandLine &options,
       options.referenceEntry.empty() ? entry : options.referenceEntry;
   ExactSide candidate{program, entry.str(),
                       getCompilerOptions(options, options.target)};
-  ExactSide want{reference, referenceEntry.str(),
-                 getCompilerOptions(options, Target::Reference)};
+  ExactSide other{reference, referenceEntry.str(),
+                  getCompilerOptions(options, Target::Reference)};
   llvm::SmallVector<std::string> args(options.args.begin(), options.args.end());
   llvm::SmallVector<int64_t> sizes(options.openSizes.begin(),
                                    options.openSizes.end());
   llvm::json::Array results;
   auto equal =
-      compareExactly(candidate, want, {args, sizes, options.threads}, results);
+      compareExactly(candidate, other, {args, sizes, options.threads}, results);
   records.push_back(llvm::json::Object{{"entry", entry.str()},
                                        {"exact", std::move(results)}});
   return equal;

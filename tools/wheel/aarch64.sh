@@ -56,7 +56,7 @@ unpack_python() {
 compile_runner() {
   say "compiling the runner for AArch64"
   local sources=() name
-  for name in Bundle Call CpuKernel CudaKernel DLPack Driver Interrupt Operands Parallel PoolLoader Program Runner; do
+  for name in Bundle Call CpuKernel CudaCall CudaKernel DLPack Driver Interrupt Operands Parallel PoolLoader Program Runner; do
     sources+=("$root/runtime/$name.cpp")
   done
   clang++-22 --target=aarch64-linux-gnu "--sysroot=$sysroot" \

@@ -22,7 +22,7 @@ constexpr int64_t fewTokens = 4;
 constexpr int64_t chunkTokens = 16;
 /// More tokens than that give scores that leave the caches.
 constexpr int64_t largestChunk = 1024;
-/// The longest sequence that may be one chunk, whatever the lengths of its
+/// The longest sequence that may be one chunk, for any lengths of its
 /// neighbours. It ends within the tokens that all heads take at once.
 constexpr int64_t largestWhole = 256;
 /// The longest sequence that may run token by token where longer ones do not.

@@ -8,7 +8,7 @@
 //
 // The size, the sign and the parameters of each map, which the verifier, shape
 // inference, sign analysis, the lowerings and Python look up here. The rows are
-// in Dialect/LinAttnMaps.td.
+// in FeatureMaps.td.
 //
 //===----------------------------------------------------------------------===//
 

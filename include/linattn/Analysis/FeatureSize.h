@@ -29,7 +29,7 @@ struct FeatureParameters {
 std::vector<std::string_view> getFeatureMapNames();
 
 /// The number of features that the map called `name` makes of a head: the size
-/// in its row of Dialect/LinAttnMaps.td.
+/// in its row of FeatureMaps.td.
 ///
 /// Nothing, and the reason in `error`, for an unknown name or a parameter that
 /// the map needs and that is not from 1 to 2^30.

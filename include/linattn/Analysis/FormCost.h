@@ -10,7 +10,7 @@
 // from the sizes of one head, and weighted by what each kind costs in that
 // form. A cost is a time in units of one multiply-add of a vector at the
 // machine's peak, so that machines of different speed and width share the
-// constants. docs/CostModel.md tells how they were fitted and how well they
+// constants. docs/CostModel.md shows how they were fitted and how well they
 // predict.
 //
 //===----------------------------------------------------------------------===//
@@ -123,14 +123,14 @@ int64_t fewTokensOf(const ScanProblem &problem,
 /// prediction.
 constexpr double wholeMargin = 0.3;
 
-/// The tokens, a multiple of `chunkTokens`, up to which a sequence is predicted
-/// to be fastest as one chunk, whose scores take the place of the passes over
-/// the state; 0 where a state comes in and goes out.
+/// The largest number of tokens, a multiple of `chunkTokens`, for which one
+/// chunk is predicted to be fastest: its scores replace the passes over the
+/// state. 0 if a state comes in and goes out.
 int64_t wholeTokensOf(const ScanProblem &problem, const VectorTarget &target);
 
-/// The time that segments of the tokens would take, over the time of one pass,
-/// on that many cores with `tasks` ≥ 1 tasks otherwise. A segment computes a
-/// summary first, which costs half a pass, or two passes for a rank-1 update.
+/// The predicted time of the scan in segments over that of one pass, on that
+/// many cores, with `tasks` ≥ 1 tasks otherwise. A segment first computes a
+/// summary, which costs half a pass, or two passes for a rank-1 update.
 double predictSegments(const ScanProblem &problem, int64_t tasks,
                        int64_t cores);
 

@@ -5,11 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// The table of what each schedule of each target leaves out, and why. Passes,
-// kernels, the generated page and Python ask it. Sizes that do not fit the
-// registers or the shared memory of a machine are left to the schedules.
-//
+// The table of traits that each schedule of each target lacks, with reasons.
+// Passes, kernels, the generated page and Python read it. Schedules themselves
+// check sizes against registers and shared memory.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_ANALYSIS_LEGALITY_H

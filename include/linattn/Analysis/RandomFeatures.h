@@ -29,10 +29,10 @@ namespace linattn {
 
 /// How the rows of W relate. `Independent`: every element is N(0, 1).
 /// `Orthogonal`: blocks of d orthonormal rows, each uniform on the sphere and
-/// orthogonal to the others of its block, times their norms; when m is no
-/// multiple of d the last block is cut short. Both make unbiased estimates;
-/// those of orthogonal rows vary less (Choromanski et al., "Rethinking
-/// attention with Performers", 2021).
+/// orthogonal to the others of its block, times their norms; the last
+/// block has m mod d rows, if d does not divide m. Both make unbiased
+/// estimates; those of orthogonal rows vary less (Choromanski et al.,
+/// "Rethinking attention with Performers", 2021).
 enum class ProjectionKind { Independent, Orthogonal };
 
 /// The norms of the rows. `Chi`: those of N(0, I), independent of the

@@ -5,11 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
 // The table of update rules. The verifier, the lowerings, the cost model and
-// Python ask it for the property they depend on instead of comparing names;
-// the oracles alone state each rule by themselves.
-//
+// Python look up the properties they depend on; they compare no names. Only the
+// oracles state each rule independently.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_ANALYSIS_UPDATERULES_H
@@ -62,8 +60,8 @@ struct UpdateRule {
   /// The vectors of the transition are the operands a and b. Otherwise they
   /// are made of the key or the value.
   bool isGiven = false;
-  /// The clauses that have a meaning under this rule. Every rule takes decay,
-  /// mask and packed sequences.
+  /// The clauses that this rule takes. Every rule takes decay, mask and packed
+  /// sequences.
   Clauses takes = {};
   /// The clauses that the rule requires: all of them, or any one.
   Clauses needs = {};

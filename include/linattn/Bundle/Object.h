@@ -28,10 +28,10 @@ struct ObjectOptions {
   bool isolated = false;
 };
 
-/// A compiled function that a C program links. It depends on the C library
-/// alone: `linattn_parallel_for`, `linattn_allocate` and `linattn_free` of
-/// linattn-c/Runtime.h are weak functions of the object, which run loops on the
-/// calling thread and take memory from the C library.
+/// A compiled function for a C program. It depends on the C library only:
+/// `linattn_parallel_for`, `linattn_allocate` and `linattn_free` of
+/// linattn-c/Runtime.h are weak functions of the object. They run loops on the
+/// calling thread and call the C library's allocator.
 struct CompiledObject {
   /// The object file, in the format of the options.
   std::string code;

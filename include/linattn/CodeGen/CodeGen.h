@@ -51,9 +51,9 @@ llvm::Expected<Math> getDefaultMath();
 /// The matrix unit that LINATTN_MATRIX_UNIT names, none by default.
 llvm::Expected<MatrixUnit> getDefaultMatrixUnit();
 
-/// The matrix unit that code is generated for: that of the options if the
-/// machine has it and this process may use it, otherwise none. `why`, if given,
-/// receives the reason for none, and is empty otherwise.
+/// The matrix unit to generate code for: that of the options if this machine
+/// has it and this process may use it, otherwise none. `why`, if given,
+/// receives the reason for none, or an empty string.
 MatrixUnit resolveMatrixUnit(const CompilerOptions &options,
                              std::string *why = nullptr);
 
@@ -76,8 +76,7 @@ struct Machine {
 struct CodeGenOptions {
   CodeFormat format = CodeFormat::Object;
   Math math = Math::Strict;
-  /// The code runs once, so that compilation should be fast rather than the
-  /// code.
+  /// The code runs once: compile quickly rather than well.
   bool runsOnce = false;
   Machine machine = {};
 };

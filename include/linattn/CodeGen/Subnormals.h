@@ -11,7 +11,7 @@
 // than one on others. They are 10³⁰ times smaller than anything they are added
 // to: a kernel with results of f32 or 16 bits takes them for zeros. One with
 // results of f64 keeps them; f64 in between (the sums of ABC, the modes of the
-// LRU) ends in results that cannot tell.
+// LRU) ends in results that cannot show it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,7 @@ enum class Subnormals {
 /// Renames the visible function `body` and gives its name to a wrapper. The
 /// wrapper sets the thread's floating-point mode (rounding to nearest, no
 /// traps, subnormal numbers zeros if `flush`), calls the body, and restores the
-/// caller's mode. On targets other than x86-64 and AArch64 there is no wrapper.
+/// caller's mode. Only x86-64 and AArch64 get a wrapper.
 void emitFloatMode(llvm::Function &body, bool flush);
 
 } // namespace linattn::detail

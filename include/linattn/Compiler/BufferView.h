@@ -30,7 +30,7 @@ struct BufferView {
 
   BufferView() = default;
 
-  /// A contiguous row-major view. Strides wrap around where the array has more
+  /// A contiguous row-major view. Strides wrap around if the array has more
   /// bytes than there are addresses; calls refuse it.
   BufferView(void *data, DType dtype, llvm::ArrayRef<int64_t> shape)
       : data(data), dtype(dtype), shape(shape) {

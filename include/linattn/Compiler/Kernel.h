@@ -70,8 +70,8 @@ public:
                 llvm::ArrayRef<BufferView> outputs) const;
 
   /// Runs the function. The outputs, one per result, must have the shapes that
-  /// `resultShapes` tells and share no element with any other view, except that
-  /// a result may be the very view of the argument that it updates
+  /// `resultShapes` returns and share no element with any other view, except
+  /// that a result may be the very view of the argument that it updates
   /// (`ValueInfo::inPlaceOf`). Anything that does not fit is an error that
   /// names the argument, and nothing has run. An `OutOfMemoryError` says that
   /// there was no memory for the function's workspace, an `InterruptedError`

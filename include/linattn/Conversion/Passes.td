@@ -15,11 +15,12 @@ def ConvertLinAttnToLinalgPass
     : Pass<"convert-linattn-to-linalg", "::mlir::func::FuncOp"> {
   let summary = "Convert every linattn op on tensors to linalg";
   let description = [{
-    The plain route: attention in its quadratic form, a scan as a loop over the
-    ops of a chunk (`linattn-expand-form`), the recurrences that the scan cannot
-    say as loops over tokens, and every structured op by its decomposition. Decays,
-    transitions, gates, grouped heads, packed sequences, pools of states and
-    snapshots are converted as well. An op that has no decomposition is an error that says why.
+    The portable route: attention in its quadratic form, a scan as a loop over
+    the ops of a chunk (`linattn-expand-form`), other recurrences as loops over
+    tokens, and every structured op by its decomposition. Decays, transitions,
+    gates, grouped heads, packed sequences, pools of states and snapshots are
+    converted as well. An op without a decomposition is an error with the
+    reason.
 
     Before:
 
@@ -49,11 +50,11 @@ def LinAttnLowerToLoopsPass
     : Pass<"linattn-lower-to-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower every linattn op on buffers to plain scalar loops";
   let description = [{
-    The naive form of each op, element by element, in the accumulation type:
-    the oracle in IR. Ops must work on buffers; batch and head become one
-    `scf.parallel` loop, and so do the rows of maps and norms. With `lanes`, loops whose
-    iterations the threads of a GPU may divide are parallel inside it: those over the
-    elements of a row and over the value columns of a state.
+    The naive form of each op, element by element, in the accumulation type: the
+    oracle in IR. Ops must be on buffers. Batch and head become one
+    `scf.parallel` loop, as do the rows of maps and norms. With `lanes`, loops
+    over the elements of a row and over the value columns of a state become
+    inner parallel loops, for the threads of a GPU.
   }];
   let options = [
     Option<"lanes", "lanes", "bool", /*default=*/"false",
@@ -188,9 +189,10 @@ def LinAttnLowerChunksToVectorPass
 def LinAttnEmulateAMXPass : Pass<"linattn-emulate-amx", "::mlir::func::FuncOp"> {
   let summary = "Lower the tiles of AMX to vectors that compute the same bits";
   let description = [{
-    A tile becomes a buffer on the stack, as it would be a register, and a loop over its
-    rows. Tiles stay in the block that they are made in; those that a loop carries, and products of other types
-    than bf16, are errors. `amx.tile_mulf` computes for each sum, as the unit does:
+    A tile becomes a buffer on the stack and each of its ops a loop over rows.
+    Tiles must stay in the block that defines them: a tile that a loop carries
+    is an error, as is a product of types other than bf16. `amx.tile_mulf`
+    computes each sum as the unit does:
 
     ```
     even = fma(a_30, b_30, … fma(a_2, b_2, fma(a_0, b_0, 0)))
@@ -282,7 +284,7 @@ def LinAttnToFiniteFieldPass
   let summary = "Compute in a prime field instead of in floats";
   let description = [{
     For exact comparison: two programs that are the same algebra give the same
-    elements, whatever the order of their sums and however they cut the tokens.
+    elements, in any order of sums and any division of the tokens.
     Runs on loops, vectors and memory, after every linattn and linalg op is
     lowered. A float of any width becomes one `i64`, a pair of residues modulo
     primes p and q = (p − 1) / 2:
@@ -333,9 +335,9 @@ def LinAttnLowerAllocationsPass
   let description = [{
     `memref.alloc` and `memref.dealloc` of memrefs with the identity layout
     become calls of `linattn_allocate` and `linattn_free`. An allocation that
-    fails does not return: the runtime leaves the compiled code and frees what
-    the call has allocated. The number of bytes is multiplied with checks, and is
-    2^64 − 1 where it does not fit, which no allocation can have.
+    fails does not return: the runtime leaves the compiled code and frees the
+    allocations of the call. The number of bytes is a checked product; on
+    overflow it is 2^64 − 1, which no allocator can provide.
 
     Before:
 
@@ -363,12 +365,12 @@ def LinAttnLowerAllocationsPass
 def LinAttnInsertPollsPass : Pass<"linattn-insert-polls", "::mlir::ModuleOp"> {
   let summary = "Let long loops end where their call is to end";
   let description = [{
-    An interrupt or a deadline ends a call through a flag of the runtime. The
-    runtime looks at it before every task. This pass has long loops look, too:
-    in each function and task the outermost loops that hold other loops, of a nest
-    of them the last such, and of deeper ones those with so much work per iteration, counted from static trip
-    counts, that a load and a branch cost nothing beside it. Loops that are known
-    to be short never look.
+    An interrupt or a deadline ends a call through a flag of the runtime, which
+    the runtime reads before every task. This pass adds the same read to long
+    loops. In each function and task it selects the outermost loops that contain
+    loops, the innermost of these in a perfect nest, and deeper loops whose work
+    per iteration, by static trip counts, hides a load and a branch. Loops that
+    are known to be short are left alone.
 
     Before:
 

@@ -18,10 +18,10 @@ namespace mlir::linattn {
 Value einsum(OpBuilder &b, Location loc, StringRef subscripts, Value lhs,
              Value rhs, Value init);
 
-/// Builds a linalg.generic from subscripts ("bhik,bhi->bhik"): the last group
-/// is `init`, letters absent from it are reduced, and `body` gets the scalars
-/// of all inputs and of init. An input with fewer heads `h` than init is read
-/// in place, each head for its group; head counts must be known for that.
+/// Builds a linalg.generic from subscripts ("bhik,bhi->bhik"). The last group
+/// is `init`; letters that it lacks are reduced. `body` gets the scalars of all
+/// inputs and of init. An input with fewer heads `h` than init is read in
+/// place, each head for its group; head counts must be static then.
 Value elementwise(OpBuilder &b, Location loc, StringRef subscripts,
                   ValueRange inputs, Value init,
                   function_ref<Value(OpBuilder &, Location, ValueRange)> body);

@@ -291,7 +291,7 @@ def LinAttn_ChunkSolveOp : LinAttn_ChunkOp<"solve"> {
     x_t = gate_t ⊙ (y_t + Σ_{j>t} A_jt x_j)      transpose
     ```
 
-    What A holds on and above its diagonal is not read. The gate is 1 if absent.
+    Elements of A on and above its diagonal are not read. The gate is 1 if absent.
     The adjoint in y of either is the other.
 
     Constraints, beside the operand types:

@@ -10,7 +10,7 @@
 #define LINATTN_DIALECT_LINATTNENUMS_TD
 
 include "linattn/Dialect/LinAttnBase.td"
-include "linattn/Dialect/LinAttnMaps.td"
+include "linattn/Analysis/FeatureMaps.td"
 
 class LinAttn_Enum<string name, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {

@@ -125,8 +125,9 @@ def LinAttn_LaunchOp : LinAttn_Op<"launch", [
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "launches a kernel on buffers";
   let description = [{
-    What `linattn-to-kernel` leaves of an op: the kernel and its buffers. The
-    `linattn.launch_plan` of the kernel tells what is passed and on which grid.
+    Launches the kernel that `linattn-to-kernel` made of an op, on the buffers
+    of that op. The kernel's `linattn.launch_plan` lists its arguments and its
+    grid.
 
     Example:
 

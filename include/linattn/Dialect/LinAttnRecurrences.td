@@ -282,7 +282,7 @@ def LinAttn_LogLinearOp : LinAttn_RecurrenceOp<"log_linear", [AttrSizedOperandSe
     o_t   = scale · Σ_i levels_t[i] S[i]ᵀ q_t
     ```
 
-    With L levels, whatever is beyond the last level belongs to the last.
+    With L levels, everything beyond the last level belongs to the last.
     `position` says how many tokens each sequence has had before the first one
     here (0 if absent), which makes the states of a former call the `init` of the
     next; a sequence split anywhere gives the same bits. Heads are grouped as in

@@ -13,10 +13,14 @@
 
 namespace mlir::linattn {
 
-/// For each operand of a structured op the loop of each of its dimensions: 0
-/// the batch, 1 the head, 2 the token, -1 for a dimension that is never split.
-/// Empty for ops without such loops.
-SmallVector<SmallVector<int, 4>> getOperandLoops(Operation *op);
+/// The loop of each dimension of an operand; kNoLoop for a dimension that is
+/// never split.
+using DimLoops = SmallVector<int64_t, 5>;
+constexpr int64_t kNoLoop = -1;
+
+/// The loops of each operand of a structured op: 0 the batch, 1 the head, 2 the
+/// token. Empty for ops without such loops.
+SmallVector<DimLoops> getOperandLoops(Operation *op);
 
 } // namespace mlir::linattn
 

@@ -16,13 +16,13 @@ def LinAttnNVVMToHostPass
   let summary = "Turn NVVM kernels into host code that calls the emulator";
   let description = [{
     Kernels become functions of a thread and of an array with the arguments, 64
-    bits each. Operations that only a GPU has become calls: barriers, products of
-    matrices, shuffles, asynchronous copies. Special registers are read from the
-    thread. Every access to shared or global memory first asks the emulator,
-    which checks and counts it and says where the data is; pointers are
-    addresses of the emulated GPU, without address spaces. The module's
-    attributes tell where each numbered operation was, and how many bytes of
-    static shared memory there are. An op without emulation is an error.
+    bits each. Operations that only a GPU has become calls: barriers, products
+    of matrices, shuffles, asynchronous copies. Special registers are read from
+    the thread. Every access to shared or global memory calls the emulator,
+    which checks it, counts it and returns the address on the host; pointers are
+    addresses of the emulated GPU, without address spaces. Attributes of the
+    module record the source of each numbered operation and the bytes of static
+    shared memory. An op without emulation is an error.
 
     Runs on the NVVM dialect, before `convert-nvvm-to-llvm`, which would leave
     inline assembly. See docs/Emulator.md.
@@ -60,11 +60,11 @@ def LinAttnEmulateLaunchesPass
     : Pass<"linattn-emulate-launches", "::mlir::ModuleOp"> {
   let summary = "Launch kernels in the emulator, from host code";
   let description = [{
-    Every `linattn.launch` and `gpu.launch_func` becomes a call of the emulator
-    with the text of the kernel's module, which goes into a constant, and a record
-    of the launch: the grid, and the arguments that the launch plan names,
-    buffers with the number of their bytes. Memrefs go to a `gpu.func` as upstream
-    lowers them: two pointers, offset, sizes, strides.
+    Every `linattn.launch` and `gpu.launch_func` becomes a call of the emulator.
+    Its operands are the text of the kernel's module, as a constant, and a
+    record of the launch: the grid and the arguments of the launch plan, each
+    buffer with its size in bytes. A memref argument of a `gpu.func` takes the
+    upstream form: two pointers, offset, sizes, strides.
 
     Before:
 

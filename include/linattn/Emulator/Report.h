@@ -24,7 +24,7 @@ enum class Check : unsigned {
   GlobalOutOfBounds, ///< Outside every argument's buffer.
   ReadOnlyWrite,     ///< Written to a buffer passed for reading.
   UninitializedRead, ///< Shared memory that no thread of the block wrote.
-  EarlyRead,         ///< What is under way, and was not waited for.
+  EarlyRead,         ///< Read of a copy that has not arrived.
   Misaligned,        ///< An access off the alignment that the op promises.
   Divergence,        ///< Lanes of a warp at different collective operations.
   Deadlock,          ///< Threads that wait for others that never come.

@@ -12,7 +12,7 @@
 include "mlir/Pass/PassBase.td"
 
 def LinAttnCheckShapesPass : Pass<"linattn-check-shapes", "::mlir::ModuleOp"> {
-  let summary = "Add the functions that check arguments and tell result shapes";
+  let summary = "Add functions that check arguments and compute result shapes";
   let description = [{
     Dynamic sizes that must agree are known only when a function is called. For
     every public function this pass adds a companion `@NAME__shapes`, which a
@@ -79,7 +79,7 @@ def LinAttnPrepareEntryPass : Pass<"linattn-prepare-entry", "::mlir::ModuleOp"> 
   let description = [{
     Every public function gets two things that a caller without MLIR needs: its
     results become trailing memref arguments that the caller allocates, and a
-    companion `@NAME__shapes` tells how large they are. `linattn-check-shapes`
+    companion `@NAME__shapes` computes their sizes. `linattn-check-shapes`
     describes the companion; what has none yet gets it here.
 
     Arguments are marked as not writable: bufferization copies rather than
@@ -142,13 +142,13 @@ def LinAttnSeparateDestinationsPass
     : Pass<"linattn-separate-destinations", "::mlir::func::FuncOp"> {
   let summary = "Give every op that overwrites a tensor one of its own";
   let description = [{
-    Bufferization lets one buffer serve many tensors, and results take the place
-    of the empty tensors they were computed into. Both work on chains in which
-    every tensor is overwritten once. So, what several ops overwrite is cloned
-    if it is empty or a constant, and copied otherwise; and since a function may
-    not write to its arguments, an initial state of the caller is copied
-    explicitly, into an empty tensor whose place the destination can take: one
-    copy, and an update in place.
+    Bufferization lets one buffer serve many tensors, and places results into
+    the empty tensors of their destinations. Both need chains in which every
+    tensor is overwritten once. A tensor that several ops overwrite is therefore
+    cloned if it is empty or a constant, and copied otherwise. A function may
+    not write to its arguments, so a caller's initial state is copied into an
+    empty tensor, whose place the destination can take: one copy, then updates
+    in place.
 
     Before:
 
@@ -174,10 +174,10 @@ def LinAttnRemarkChoicesPass
     : Pass<"linattn-remark-choices", "::mlir::func::FuncOp"> {
   let summary = "Report what the author of a function chose, as remarks";
   let description = [{
-    A program that writes a function has made choices that no pass sees, such as how
-    the landmarks of a Nyström attention are formed. It states them as attributes, and
-    this pass makes remarks of them under the function's name: passed ones of
-    `linattn.chosen`, missed ones of `linattn.refused`. The attributes are removed.
+    A program that writes a function makes choices that no pass sees, such as
+    the landmarks of a Nyström attention. It records them as attributes. This
+    pass emits them as remarks under the function's name, `linattn.chosen` as
+    passed and `linattn.refused` as missed, and removes the attributes.
 
     Before:
 
@@ -204,7 +204,7 @@ def LinAttnUpdateInPlacePass
     and updated there. Where nothing else reads the initial state, and nothing
     touches the destination before, both may be the same memory: the copy is then
     skipped at run time, and a step costs one pass over its state. The attribute
-    `linattn.in_place` tells which destinations may be which arguments.
+    `linattn.in_place` lists the destinations that may be arguments.
 
     Before:
 

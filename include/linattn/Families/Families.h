@@ -141,8 +141,8 @@ struct FamilyArguments {
   ConfigAttr config;
 };
 
-/// Emits a family. An error names the operand or option, what was expected and
-/// what came.
+/// Emits a family. An error names the operand or option, the expected value and
+/// the actual one.
 llvm::Expected<FamilyResults> buildFamily(OpBuilder &b, Location loc,
                                           const Family &family,
                                           const FamilyArguments &arguments);
@@ -180,10 +180,10 @@ struct FamilyRequest {
   std::string config;
 };
 
-/// A module with one public function, called as the family: operands in the
-/// order of the table, the scale if it is an argument, then the initial state;
-/// output, then the final state. An error also where `returnsOutput` is false
-/// and the recurrence reads its state to update it.
+/// A module with one public function, called as the family. Its operands are
+/// those of the table, in order, then the scale if it is an argument, then the
+/// initial state. It returns the output, then the final state. Without
+/// `returnsOutput`, a recurrence that reads its state to update it is an error.
 llvm::Expected<OwningOpRef<ModuleOp>> buildFamily(MLIRContext *context,
                                                   const Family &family,
                                                   const FamilyRequest &request);

@@ -45,7 +45,7 @@ public:
   ImplicitLocOpBuilder b;
   const Family &family;
 
-  //===--- What there is --------------------------------------------------===//
+  //===--- Operands and options -------------------------------------------===//
 
   /// The operand, null if it was left out.
   Value operand(StringRef name) const;
@@ -82,9 +82,9 @@ public:
   using Function =
       llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
 
-  /// The elementwise function over `dims`: an element of the result for every
-  /// index, from those of the terms at the same indices. A head of a term with
-  /// fewer heads serves several in turn. The function computes in the
+  /// The elementwise function over `dims`: each element of the result comes
+  /// from the elements of the terms at the same indices. If a term has fewer
+  /// heads, each of its heads serves a group. The function computes in the
   /// accumulation type.
   Value map(StringRef dims, ArrayRef<FamilyTerm> terms, Type type,
             Function function);

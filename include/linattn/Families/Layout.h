@@ -12,7 +12,7 @@
 // "H*K" is one dimension that holds two, 1 one of extent 1 that users leave
 // out.
 //
-// The first letter of a name tells what is counted: B and N batches and states,
+// The first letter of a name says what is counted: B and N batches and states,
 // H and G heads, T tokens, anything else features.
 //
 //===----------------------------------------------------------------------===//

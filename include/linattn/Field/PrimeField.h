@@ -68,10 +68,10 @@ public:
   }
 
   /// The element of a floating-point constant with `precision` significant
-  /// bits: the simplest fraction that rounds to it. So 0.1 is 1/10 in every
-  /// precision, dyadic numbers of few bits are themselves, log₂e is 1/ln 2, and
-  /// different constants are different elements. The lowest and the largest
-  /// finite number of a type are the infinities.
+  /// bits: the simplest fraction that rounds to it. 0.1 is 1/10 in every
+  /// precision, short dyadic numbers are exact, log₂e is 1/ln 2, and different
+  /// constants are different elements. The lowest and the largest finite number
+  /// of a type are the infinities.
   Element embed(double value, unsigned precision = 53) const;
 
   /// Uniform and independent elements, determined by seed, stream and index.

@@ -145,11 +145,12 @@ def LinAttnToKernelPass : Pass<"linattn-to-kernel", "::mlir::ModuleOp"> {
 def LinAttnLaunchCopiesPass : Pass<"linattn-launch-copies"> {
   let summary = "Make loops of copies, and give every op a parallel loop";
   let description = [{
-    On the host nothing reads or writes an element of a buffer that a GPU works
-    on. A `memref.copy` becomes a `linalg.generic`, of which the plain route makes
-    a kernel; from an argument of the function to another it is guarded by a
-    comparison of their addresses, for results may have an argument's buffer. An op without a parallel loop, such as the sum of a vector, gets
-    one of a single iteration. Ops in a parallel loop stay there.
+    The host cannot access elements of a buffer in the memory of a GPU. A
+    `memref.copy` becomes a `linalg.generic`, which the plain route makes a
+    kernel of. A copy from one argument of the function to another is guarded by
+    a comparison of their addresses, since a result may share an argument's
+    buffer. An op without a parallel loop, such as the sum of a vector, gets one
+    of a single iteration. Ops in a parallel loop stay there.
 
     Before:
 
@@ -180,10 +181,11 @@ def LinAttnLaunchCopiesPass : Pass<"linattn-launch-copies"> {
 def LinAttnSinkHostScalarsPass : Pass<"linattn-sink-host-scalars"> {
   let summary = "Compute scalars of floats and of elements in the loops that use them";
   let description = [{
-    The host of a launch computes with sizes. A float that an outermost
-    `scf.parallel` uses, or an element of an array of integers, such as the seed of a dropout,
-    is computed in the loop's body instead, so that the kernel does it. Elements must be
-    of an argument that nothing writes to. Bounds of loops stay on the host.
+    The host of a launch computes sizes only. A float that an outermost
+    `scf.parallel` uses, or an element of an array of integers, such as the seed
+    of a dropout, is computed in the loop's body instead, and so by the kernel.
+    An element must belong to an argument that nothing writes to. Bounds of
+    loops stay on the host.
 
     Before:
 
@@ -248,10 +250,10 @@ def LinAttnMapLoopsToThreadsPass : Pass<"linattn-map-loops-to-threads"> {
 def LinAttnExpandDoubleMathPass : Pass<"linattn-expand-double-math"> {
   let summary = "Expand functions of f64 into polynomials";
   let description = [{
-    What `linattn-expand-math` does for f32: exp, exp2, expm1, log, log2, log10,
-    log1p, tanh, sin and cos of scalars of f64 become arithmetic, within a few
-    units in the last place; sin and cos for arguments up to 2^40. Others are
-    left alone, and have nothing to call on a GPU.
+    Does for f64 what `linattn-expand-math` does for f32: exp, exp2, expm1,
+    log, log2, log10, log1p, tanh, sin and cos of scalars become arithmetic,
+    within a few units in the last place. sin and cos take arguments up to
+    2^40. Other functions stay as they are; a GPU has no library for them.
 
     Before:
 
@@ -275,10 +277,10 @@ def LinAttnExpandDoubleMathPass : Pass<"linattn-expand-double-math"> {
 def LinAttnMathToIntrinsicsPass : Pass<"linattn-math-to-intrinsics"> {
   let summary = "Convert the functions that a GPU has instructions for";
   let description = [{
-    Multiply-adds, roundings, square roots and the like of f32 and f64, and the
-    counts of zeros of integers become intrinsics of LLVM, before
-    `convert-gpu-to-nvvm` makes calls to libdevice of them. Others are left
-    alone.
+    Multiply-adds, roundings, square roots and the like of f32 and f64, and
+    counts of zeros of integers, become intrinsics of LLVM, before
+    `convert-gpu-to-nvvm` turns them into calls of libdevice. Other functions
+    are left alone.
 
     Before:
 
@@ -300,9 +302,10 @@ def LinAttnMathToIntrinsicsPass : Pass<"linattn-math-to-intrinsics"> {
 def LinAttnPackConversionsPass : Pass<"linattn-pack-conversions"> {
   let summary = "Convert floats to 16 bits two at a time";
   let description = [{
-    Every `arith.truncf` of f32 to f16 or bf16 becomes the instruction that converts
-    two numbers, of which one is 0 where there is one alone; the bits are the same.
-    Vectors of an odd size and other roundings are left alone. For sm_80 and later.
+    Every `arith.truncf` of f32 to f16 or bf16 becomes the instruction that
+    converts two numbers; a single number is paired with 0. The bits are the
+    same. Vectors of odd size and other rounding modes are left alone. For sm_80
+    and later.
 
     Before:
 
@@ -325,9 +328,9 @@ def LinAttnModuleToPTXPass
     : Pass<"linattn-module-to-ptx", "::mlir::ModuleOp"> {
   let summary = "Compile every gpu.module to PTX";
   let description = [{
-    What `gpu-module-to-binary` does for assembly, with a list of LLVM's passes
-    that is as long as kernels need. Nothing is linked. A module must have one
-    target, of NVVM.
+    Does what `gpu-module-to-binary` does for assembly, with only the LLVM
+    passes that kernels need. Nothing is linked. A module must have one target,
+    of NVVM.
 
     Before:
 

@@ -31,7 +31,7 @@ public:
   void activate(Value value) { active.insert(value); }
   bool isActive(Value value) const { return active.contains(value); }
 
-  /// Activates the float results of ops that have an active operand, in the
+  /// Marks the float results of ops with an active operand as active, in the
   /// order of the ops. Operands of nested ops count as well.
   void activateThrough(ArrayRef<Operation *> ops);
 

@@ -119,11 +119,12 @@ def LinAttnSplitSweepsPass
   let summary = "Turn sweeps into scans";
   let description = [{
     A `linattn.sweep` reads its state along the keys, as a scan does, and along
-    the values: S x is what the transposed state reads for the query x, a scan
-    in which keys and values, and their decays, are exchanged. Given r, the read
-    of its transition, the state of a rank-1 update is additive in `k vᵀ` and in
-    `b rᵀ`: each is a scan, and their reads are added. So every form of a scan,
-    and every target, has sweeps; what is lost is that they share a state.
+    the values. The second read, S x, is a scan of the transposed state with
+    query x: keys and values, and their decays, are exchanged. The state of a
+    rank-1 update is additive in `k vᵀ` and in `b rᵀ`, given the transition's
+    read r: each is a scan, and their reads are added. So sweeps run in every
+    form and on every target that has scans, but the reads no longer share a
+    state.
 
     Before:
 

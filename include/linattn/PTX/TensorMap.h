@@ -34,7 +34,7 @@ enum class TensorMapField : unsigned {
   ElementType,
   Interleave,
   Swizzle,
-  Fill, ///< What is read beyond the tensor.
+  Fill, ///< Value read beyond the tensor.
 };
 
 /// Sets a field of a tensor map in shared memory. The operands of the assembly

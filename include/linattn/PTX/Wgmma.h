@@ -5,11 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// The assembly that kernels and their emulator share: `wgmma` is inline
-// assembly, as the operation of the NVVM dialect has no operand in registers,
-// and finds its operands in shared memory by descriptors.
-//
+// The assembly that kernels and the emulator share. `wgmma` is inline assembly
+// because the NVVM op takes no operand in registers; operands in shared memory
+// are given by descriptors.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_PTX_WGMMA_H

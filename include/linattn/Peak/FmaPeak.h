@@ -13,10 +13,10 @@
 
 namespace linattn {
 
-/// Measures the GFLOP/s of f32 fused multiply-adds (two operations each) that
-/// `threads` threads reach together, in independent chains on the widest vector
-/// registers of at most `vectorBits`. Takes some tens of milliseconds. Clocks
-/// vary: measure next to the code that is compared with it.
+/// Measures the GFLOP/s of f32 fused multiply-adds, two operations each, on
+/// `threads` threads in independent chains, with the widest vector registers of
+/// at most `vectorBits`. Takes some tens of milliseconds. Clocks vary: measure
+/// right beside the code under comparison.
 double measureFmaGflops(int threads = 1, int64_t vectorBits = 512);
 
 /// The instructions measured: "avx512", "avx2" or "generic".

@@ -14,10 +14,11 @@
 #ifndef LINATTN_PIPELINES_PIPELINES_H
 #define LINATTN_PIPELINES_PIPELINES_H
 
+#include "linattn/Analysis/CostModel.h"
 #include "linattn/CodeGen/CompilerOptions.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Gradient/Gradient.h"
-#include "linattn/Pipelines/LowerToLLVM.h"
+#include "linattn/LowerToLLVM/LowerToLLVM.h"
 #include "linattn/Support/Arithmetic.h"
 #include "linattn/Transforms/Passes.h"
 #include "mlir/Pass/PassOptions.h"
@@ -94,7 +95,7 @@ struct CPUPipelineOptions : EntryPipelineOptions,
       llvm::cl::init(false)};
   Option<::linattn::MatrixUnit> matrixUnit{
       *this, "matrix-unit",
-      llvm::cl::desc("What multiplies the matrices of 16-bit tokens"),
+      llvm::cl::desc("Unit that multiplies matrices of 16-bit tokens"),
       llvm::cl::init(::linattn::MatrixUnit::None),
       llvm::cl::values(
           clEnumValN(::linattn::MatrixUnit::None, "none", "vectors"),
@@ -123,6 +124,10 @@ void buildCPUPipeline(OpPassManager &pm, const CPUPipelineOptions &options);
 /// memrefs. `buildLowerToLLVMPipeline` is the second.
 void buildCPULoopsPipeline(OpPassManager &pm,
                            const CPUPipelineOptions &options);
+/// The same for another machine, which is described by its vectors.
+void buildCPULoopsPipeline(OpPassManager &pm,
+                           const ::linattn::VectorTarget &target,
+                           StringRef form);
 void buildReferenceLoopsPipeline(OpPassManager &pm,
                                  const ReferencePipelineOptions &options);
 

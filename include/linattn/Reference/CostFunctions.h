@@ -33,7 +33,7 @@ double linearFlops(double n, double d);
 /// Bytes of softmax attention's n x n scores in fp32.
 double softmaxScoreBytes(double n);
 
-/// Bytes of the d x d state and its normalizer in fp32, whatever n is.
+/// Bytes of the d x d state and its normalizer in fp32, for any n.
 double linearStateBytes(double d);
 
 //===----------------------------------------------------------------------===//

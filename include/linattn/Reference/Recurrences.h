@@ -162,9 +162,9 @@ struct CausalConvResult {
   Array state; ///< [B, C, S], the last inputs, oldest first
 };
 
-/// y_t = act(bias + Σ_k weight[k] x_{t - (W-1-k) dilation}) per channel. The
-/// inputs before the first token are those of the state, 0 unless given, of
-/// which there are at least (W-1) dilation.
+/// y_t = act(bias + Σ_k weight[k] x_{t - (W-1-k) dilation}) per channel. Inputs
+/// before the first token come from the state, which holds at least (W-1)
+/// dilation of them; without a state they are 0.
 Result<CausalConvResult>
 causalConv(const CausalConvOperands &operands, const CausalConvOptions &options,
            const std::optional<Array> &initial = std::nullopt);

@@ -39,7 +39,8 @@ namespace linattn::reference {
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Why a call was refused: names the operand, what was expected and what came.
+/// The reason of a refused call: names the operand, the expected value and the
+/// actual one.
 struct Error {
   std::string message;
 };

@@ -5,13 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// MLIR and LLVM trust the text they are given: package builds have no
-// assertions, and a malformed attribute, an expression a million terms long or
-// an alias that doubles itself sixty times ends the process or never ends. Text
-// of unknown origin is therefore compiled in a child process with a large stack
-// and a limit on its time. The child sends back what it made, or its error.
-//
+// MLIR and LLVM trust their input. Package builds have no assertions, so a
+// malformed attribute, an expression a million terms long or an alias that
+// doubles itself sixty times ends the process or runs forever. Text of unknown
+// origin is therefore compiled in a child process with a large stack and a time
+// limit. The child sends back its result or its error.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_SESSION_ISOLATION_H
@@ -45,8 +43,8 @@ llvm::Expected<std::string>
 runIsolated(llvm::StringRef text, llvm::StringRef fileName,
             llvm::function_ref<llvm::Expected<std::string>()> work);
 
-/// An error at the first place of `text` that nests more than 1000 deep: open
-/// brackets outside of strings and comments, and signs in a row.
+/// Returns an error at the first place of `text` with more than 1000 nested
+/// open brackets, outside of strings and comments, or signs in a row.
 llvm::Error checkNesting(llvm::StringRef text, llvm::StringRef fileName);
 
 /// "file:line:column" of an offset into `text`.

@@ -5,10 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Plain C++ without allocations: the compiler's kernels and the runner, which
-// has no LLVM, ask the same questions of their callers' buffers.
-//
+// Plain C++ without allocations, for the compiler's kernels and for the runner,
+// which has no LLVM.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_SUPPORT_OVERLAP_H

@@ -97,7 +97,7 @@ def LinAttnOutlineParallelPass : Pass<"linattn-outline-parallel", "::mlir::Modul
     cloned instead, so that they still specialise the code. Iteration spaces of
     several dimensions are flattened in row-major order. The tasks are fixed by
     the problem, never by the number of threads, which keeps results the same
-    whatever the machine. Scalar loops, which LLVM vectorizes, learn which of their
+    for any machine. Scalar loops, which LLVM vectorizes, learn which of their
     buffers the function has allocated: these overlap no other.
 
     Before:
@@ -134,12 +134,12 @@ def LinAttnExpandMathPass : Pass<"linattn-expand-math"> {
   let summary = "Expand transcendental functions of f32 into vector arithmetic";
   let description = [{
     Scalars and vectors of f32 get the polynomial approximations of MLIR, and an
-    exponential of 14 operations, or 11 under `afn`, so no call to libm interrupts
-    a vector loop and a remainder loop computes the same bits as the vectorised
-    part. Divisions of f32 under `arcp` and `ninf`, whose divisors and their
-    inverses are normal numbers, become products. Vectors of bf16 that are taken
-    apart into every second element, or made so, are words and their halves. f16 and bf16
-    operands are widened to f32 first. f64 is left alone: it becomes calls to libm.
+    exponential of 14 operations, or 11 under `afn`. No call of libm then
+    interrupts a vector loop, and a remainder loop computes the same bits as the
+    vectorised part. A division of f32 under `arcp` and `ninf`, with a divisor
+    whose inverse is normal, becomes a product. Interleaved and deinterleaved
+    vectors of bf16 become words and their halves. f16 and bf16 operands are
+    widened to f32 first. f64 becomes calls of libm.
 
     With `avx512`, vectors of 16 elements and multiples of it use its instructions:
     rough exponentials split off the whole number and scale by 2^n in one each,
@@ -175,10 +175,10 @@ def LinAttnSinkDestinationsPass
     : Pass<"linattn-sink-destinations", "::mlir::func::FuncOp"> {
   let summary = "Write the result of a branch to its destination inside the branch";
   let description = [{
-    A choice at run time has one result and one destination, but each branch has
-    its own last op. With the destination inside, both write to it directly and
-    neither result is copied. A result that is a permuted or collapsed view of what
-    an op computes becomes a view of the destination instead, which the op then
+    A branch on sizes has one result and one destination, but each side has its
+    own last op. With the destination inside, both sides write to it directly
+    and neither result is copied. A result that is a permuted or collapsed view
+    of an op's output becomes a view of the destination, which the op then
     writes.
 
     Before:
@@ -213,12 +213,11 @@ def LinAttnInstrumentTracePass
     : Pass<"linattn-instrument-trace", "::mlir::ModuleOp"> {
   let summary = "Call a printer after every op on buffers";
   let description = [{
-    For a reader who wants to see the numbers flow. After every linattn and
-    linalg op on buffers, except fills, each destination of floats goes to an
-    external function `linattn_trace_f32` (or another element type) with a
-    label and the value of the loop around it. `linattn-run --trace` provides
-    the function, and cuts scans into single tokens first, so that every state
-    shows.
+    Prints intermediate results. After every linattn and linalg op on buffers,
+    except fills, each float destination is passed to an external function
+    `linattn_trace_f32` (or another element type) with a label and the value of
+    the loop around it. `linattn-run --trace` provides the function, and cuts
+    scans into single tokens first, so that it prints every state.
 
     Before:
 

@@ -36,6 +36,12 @@ StringRef whyNoChunkTasks(ReadOp op);
 /// it does. `fastProducts` is the option of the passes.
 StringRef whyNoMatrixUnit(const Recurrence &r, bool fastProducts);
 
+/// Refuses a `chunk-size` option below 1.
+LogicalResult verifyChunkSize(Operation *op, int64_t size);
+
+/// Whether a tensor is a fill with zero, as the states of new sequences are.
+bool isZeroFill(Value tensor);
+
 /// Emits "cannot run in form …: …" for an illegal form.
 LogicalResult verifyForm(ScanOp op, Form form);
 

@@ -16,7 +16,7 @@ def LinAttnCausalToScanPass
   let summary = "Turn causal linear attention into a scan over a state";
   let description = [{
     Causal attention with linear weights is a recurrence: each query reads the
-    sum of what the keys before it wrote.
+    sum of the writes of the keys before it.
 
     Before:
 
@@ -41,88 +41,6 @@ def LinAttnCausalToScanPass
   ];
   let statistics = [
     Statistic<"numScans", "scans", "Number of attentions turned into scans">
-  ];
-}
-
-def LinAttnRaiseOnnxPass : Pass<"linattn-raise-onnx", "::mlir::func::FuncOp"> {
-  let summary = "Raise LinearAttention and CausalConvWithState of ONNX";
-  let description = [{
-    Takes `"onnx.LinearAttention"` (opset 27) in the generic form, as importers
-    leave it (`--allow-unregistered-dialect`), or `"torch.operator"` with that
-    name and builtin tensors, and states it as a scan. Tokens come packed,
-    `[B, T, H·D]`; `linattn.permute` presents them as `[B, H, T, D]` by strides, and
-    the result is computed where the caller wants it: nothing is copied but a
-    state of another element type and a beta that all heads share.
-
-    | `update_rule` | the scan |
-    |---|---|
-    | `linear` | `S ← S + k vᵀ` |
-    | `gated` | `S ← e^g S + k vᵀ` |
-    | `delta` | `S ← S + β k (v − Sᵀk)ᵀ` |
-    | `gated_delta` | the same after `S ← e^g S` |
-
-    and `o = scale · Sᵀq`. Sums are f32, or f64 for f64 tokens. `chunk_size` is a
-    hint without effect on the result and is not used.
-
-    The rules of the operator, each an error on the op where it is broken:
-    - (N1) query, key, value, past_state, decay, beta and erase_gate in this order;
-      absent ones are left out at the end or have a type `none`. One or two
-      results, output and present_state.
-    - (N2) query, key, value, decay, beta and erase_gate are `[B, T, F]` tensors of
-      one element type, f16, bf16, f32 or f64; their B and T agree.
-    - (N3) `q_num_heads` and `kv_num_heads` are positive, the first a multiple of
-      the second; query head h reads KV head ⌊h / (Hq / Hkv)⌋.
-    - (N4) the packed sizes are Hq·d_k, Hkv·d_k, Hkv·d_v with one d_k, which is known
-      unless `scale` is given.
-    - (N5) `update_rule` is one of the four, `gated_delta` when absent.
-    - (N6) decay comes exactly with `gated` and `gated_delta`, its last size Hkv (tried
-      first) or Hkv·d_k.
-    - (N7) beta comes exactly with `delta` and `gated_delta`, its last size Hkv or 1.
-    - (N8) erase_gate (of later versions) comes with `delta` or `gated_delta` only, its
-      last size Hkv·d_k; the delta rule then reads `Sᵀ(erase_gate ⊙ k)`.
-    - (N9) past_state is `[B, Hkv, d_k, d_v]`; present_state has its element type, or
-      the query's without one. output is `[B, T, Hq·d_v]` of the query's.
-    - (N10) `scale` is a finite number, 1/√d_k where it is 0 or absent; no attribute is
-      unknown.
-
-    Before:
-
-    ```mlir
-    %o, %s1 = "onnx.LinearAttention"(%q, %k, %v, %s0, %g, %b)
-        {q_num_heads = 8 : si64, kv_num_heads = 4 : si64} : (tensor<1x?x512xf32>, …
-    ```
-
-    After:
-
-    ```mlir
-    %e = tensor.expand_shape %q [[0], [1], [2, 3]] … into tensor<1x?x8x64xf32>
-    %h = linattn.permute %e [0, 2, 1, 3] : tensor<1x?x8x64xf32> to tensor<1x8x?x64xf32>
-    %r, %s1 = linattn.scan %h, … decay(%g1) beta(%b1) update(delta) into(%d) init(%s0) …
-    %p = linattn.permute %r [0, 2, 1, 3] : …
-    %o = tensor.collapse_shape %p [[0], [1], [2, 3]] : …
-    ```
-
-    `"onnx.CausalConvWithState"` (opset 27), the short convolution before such a
-    recurrence, becomes `linattn.causal_conv`; its `[B, C, T]` is a matter of
-    strides too. Its rules:
-    - (C1) input, weight, bias and past_state in this order; absent ones are left
-      out at the end or have a type `none`. One or two results, output and
-      present_state.
-    - (C2) input is `[B, C, T]` of f16, bf16, f32 or f64; weight `[C, 1, k]`, bias
-      `[C]` and past_state `[B, C, k − 1]` have its element type.
-    - (C3) k is known and from 1 to 16.
-    - (C4) `activation` is none, silu or swish, none when absent.
-    - (C5) no other attribute.
-    - (C6) output has the type of input, present_state is `[B, C, k − 1]`.
-
-    Other ops are left alone.
-  }];
-  let dependentDialects = [
-    "::mlir::linattn::LinAttnDialect", "::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
-  ];
-  let statistics = [
-    Statistic<"numRaised", "raised", "Number of operators raised">
   ];
 }
 
@@ -204,7 +122,7 @@ def LinAttnSelectFormPass
     comes in and goes out. Where all sequences are of one static length, what
     does not apply to it is left out.
 
-    Remarks tell every choice with its predicted cost and those of the others,
+    Remarks report every choice with its predicted cost and those of the others,
     the lengths up to which a sequence is one chunk or goes token by token, every
     form that is illegal and why, a form that was requested and is
     predicted to be slower, and what is against the user's interest: random
@@ -235,7 +153,7 @@ def LinAttnSelectFormPass
            "Bytes of a core's first data cache; 0: what cores with such "
            "registers have">,
     Option<"cores", "cores", "int64_t", /*default=*/"1",
-           "Cores that share the tasks: told of in remarks, never decided by">
+           "Cores that share the tasks: for remarks only, never for decisions">
   ];
   let dependentDialects = ["::mlir::linattn::LinAttnDialect"];
 }
@@ -243,12 +161,12 @@ def LinAttnSelectFormPass
 def LinAttnChunkPass : Pass<"linattn-chunk", "::mlir::func::FuncOp"> {
   let summary = "Tile scans over chunks of tokens";
   let description = [{
-    A scan over T tokens becomes a loop of scans over chunks of `chunk` tokens,
-    the state carried from one to the next: chunking is tiling of T. Applies to
-    scans whose `config` has form `chunk`, or to all with `chunk-size`. A scan
-    that cannot be tiled (reverse, packed sequences) is an error. For the way
-    through linalg, before `linattn-decompose`; on buffers
-    `linattn-lower-to-vector` cuts chunks itself.
+    A scan over T tokens becomes a loop of scans over chunks of `chunk` tokens
+    that carries the state: chunking is tiling of T. Applies to scans whose
+    `config` has form `chunk`, or to all with `chunk-size`. A scan that cannot
+    be tiled (reverse, packed sequences) is an error. Used before
+    `linattn-decompose`; on buffers, `linattn-lower-to-vector` cuts chunks
+    itself.
 
     Before:
 
@@ -280,12 +198,12 @@ def LinAttnExpandSnapshotsPass
     : Pass<"linattn-expand-snapshots", "::mlir::func::FuncOp"> {
   let summary = "Turn scans with snapshots into loops of scans";
   let description = [{
-    A scan that starts from the state it is given may be cut anywhere. One that
-    returns `snapshots` becomes a loop of scans over `every` tokens, each from
-    the state after the one before, which is copied to its place among the
-    snapshots; a last scan reads the T mod `every` tokens that are left. With
-    `reverse` the loop runs from the last tokens to the first. So every form of
-    a scan, and every target, has snapshots.
+    A scan may be cut at any token, since it starts from the state it is given.
+    One that returns `snapshots` becomes a loop of scans over `every` tokens.
+    Each starts from the previous state, which is copied to its place among the
+    snapshots; a last scan takes the remaining T mod `every` tokens. With
+    `reverse` the loop runs from the last tokens to the first. Every form and
+    target of a scan therefore supports snapshots.
 
     Before:
 
@@ -316,12 +234,12 @@ def LinAttnFuseEpiloguePass
     : Pass<"linattn-fuse-epilogue", "::mlir::func::FuncOp"> {
   let summary = "Let the kernel of a scan apply the norm that follows it";
   let description = [{
-    On buffers. A `linattn.output_norm` that reads the outputs of a scan, and is
-    the only op that does, moves to its scan, which gets the attribute
-    `linattn.epilogue`: `linattn-lower-to-vector` then applies norm, skip,
-    weights and gate to each row before it is stored. The row stays in the
-    accumulation type, and memory sees it once. The same operations in the same
-    order: for tokens of that type the bits are those of two kernels.
+    On buffers. A `linattn.output_norm` that is the only reader of a scan's
+    outputs moves to its scan, which gets the attribute `linattn.epilogue`.
+    `linattn-lower-to-vector` then applies norm, skip, weights and gate to each
+    row before it is stored: the row stays in the accumulation type and is
+    written once. Operations and their order are the same, so for tokens of that
+    type the bits are those of two kernels.
 
     Whole rows have to belong to one task of the kernel, which is so in the
     forms chunk and state-tile where there are enough heads, or few columns. A
@@ -354,12 +272,12 @@ def LinAttnFuseProloguePass
     : Pass<"linattn-fuse-prologue", "::mlir::func::FuncOp"> {
   let summary = "Let the kernel of a scan make the rows of its operands";
   let description = [{
-    On buffers. A `linalg.generic` that makes a [B, H, T, D] operand of a scan,
-    each row of what belongs to its own token, gets the attribute
-    `linattn.prologue`, and so do the ops that make a number per token for it:
-    maps, and sums over a row. `linattn-lower-to-vector` then makes the rows of
-    a few tokens at a time where it packs them, and nothing is stored. This is
-    the L2 norm of queries and keys, and gates per channel.
+    On buffers. A `linalg.generic` that computes a [B, H, T, D] operand of a
+    scan, each row from its own token, gets the attribute `linattn.prologue`. So
+    do the ops that compute a number per token for it: maps, and sums over a
+    row. `linattn-lower-to-vector` then computes a few rows at a time where it
+    packs them, and no buffer stores them. Examples are the L2 norm of queries
+    and keys, and gates per channel.
 
     The scan has to be the only one that reads the rows, and what they are made
     of must not change before it runs. A missed remark says why an op stays a
@@ -470,52 +388,6 @@ def LinAttnDecomposePass : Pass<"linattn-decompose", "::mlir::func::FuncOp"> {
   ];
 }
 
-def LinAttnLowerShardToMPIPass : Pass<"linattn-lower-shard-to-mpi", "func::FuncOp"> {
-  let summary = "Lower messages between processes to sends and receives of MPI";
-  let description = [{
-    `convert-shard-to-mpi` of LLVM 22 leaves `shard.send`, `shard.recv` and
-    `shard.broadcast` as they are. This pass makes `mpi.send` and `mpi.recv` on
-    memory of them, between ranks of MPI_COMM_WORLD; process i of the grid, counted
-    linearly, is rank i. A broadcast is a send to each process of the group. Grids
-    have known sizes.
-
-    ```mlir
-    shard.send %s on @grid grid_axes = [0] destination = [%i] : (tensor<4x8xf32>, index) -> tensor<4x8xf32>
-    ```
-
-    becomes
-
-    ```mlir
-    %m = bufferization.to_buffer %s read_only : tensor<4x8xf32> to memref<4x8xf32>
-    %all = memref.collapse_shape %m [[0, 1]] : memref<4x8xf32> into memref<32xf32>
-    mpi.send(%all, %tag, %rank, %world) : memref<32xf32>, i32, i32
-    ```
-  }];
-  let dependentDialects = [
-    "arith::ArithDialect", "bufferization::BufferizationDialect", "memref::MemRefDialect",
-    "mpi::MPIDialect", "scf::SCFDialect", "tensor::TensorDialect"
-  ];
-  let statistics = [
-    Statistic<"numMessages", "num-messages", "Number of ops lowered">
-  ];
-}
-
-def LinAttnLowerMPIToLLVMPass : Pass<"linattn-lower-mpi-to-llvm", "::mlir::ModuleOp"> {
-  let summary = "Call the functions of MPI";
-  let description = [{
-    Applies the patterns of LLVM 22 for `mpi` ops, which no pass of its own runs, to
-    modules that have such ops. The implementation is MPICH unless the attribute
-    `MPI:Implementation` of the module's `dlti.map` says `OpenMPI`.
-
-    ```mlir
-    mpi.send(%m, %tag, %rank, %world) : memref<32xf32>, i32, i32
-    ```
-
-    becomes a call of `MPI_Send`. A `shard.grid` that nothing names any more is removed.
-  }];
-  let dependentDialects = ["LLVM::LLVMDialect"];
-}
-
 def LinAttnVerifyContractPass
     : Pass<"linattn-verify-contract", "::mlir::ModuleOp"> {
   let summary = "Check that IR has reached a phase of the pipeline";
@@ -537,12 +409,12 @@ def LinAttnVerifyContractPass
 def LinAttnCheckNormalizerPass : Pass<"linattn-check-normalizer", "func::FuncOp"> {
   let summary = "Warn of denominators that may vanish or turn negative";
   let description = [{
-    A normalised output is divided by a sum of weights φ(q)·φ(k). The pass tells
-    the sign of the weights from the feature map: of named maps from a table, of
-    a region by following its arithmetic on intervals, of maps applied beforehand
-    by `linattn.feature_map` from both of them. Weights of any sign are reported
-    as a remark (a warning with `as-warnings`), and so are weights that may all be
-    0 where eps is 0. A floor keeps every divisor away from zero.
+    A normalised output is divided by a sum of weights φ(q)·φ(k). The pass
+    derives the sign of the weights from the feature map: of a named map from a
+    table, of a region by interval arithmetic, of maps that
+    `linattn.feature_map` applied beforehand from both. It reports weights of
+    any sign, and weights that may all be 0 where eps is 0, as a remark (a
+    warning with `as-warnings`). A floor keeps every divisor away from zero.
 
     ```mlir
     // remark: the denominator may vanish or turn negative: the weights φ(q)·φ(k) may have any sign
@@ -560,7 +432,8 @@ def LinAttnCheckNormalizerPass : Pass<"linattn-check-normalizer", "func::FuncOp"
   ];
 }
 
-include "linattn/Transforms/ChunkPasses.td"
 include "linattn/Transforms/BufferPasses.td"
+include "linattn/Transforms/ChunkPasses.td"
+include "linattn/Transforms/ForeignPasses.td"
 
 #endif // LINATTN_TRANSFORMS_PASSES_TD

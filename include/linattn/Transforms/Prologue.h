@@ -1,4 +1,4 @@
-//===- Prologue.h - What a kernel makes of its operands -*- C++ -*- C++ -*-===//
+//===- Prologue.h - Ops that kernels apply to operands ----------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -26,8 +26,8 @@ linalg::FillOp findFill(Value memref);
 /// The addition that ends the body of a sum, out + f(…); null for other bodies.
 arith::AddFOp getRowSum(linalg::GenericOp op);
 
-/// The op that computes the rows of an operand, or the numbers of its tokens,
-/// if the kernel is to compute them; else null.
+/// The op that computes the rows of an operand, or one number per token, inside
+/// the kernel; null if no op is marked.
 linalg::GenericOp findPrologue(Value memref);
 
 } // namespace mlir::linattn

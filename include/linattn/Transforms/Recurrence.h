@@ -23,8 +23,8 @@ struct Recurrence {
   Value query, key, value, decay, valueDecay, beta, a, b, bonus, erase, write,
       inputGate, mask, offsets, indices, output;
   StateValues state;
-  /// The memory that holds the state before the first token, where that is not
-  /// the memory in which it is updated.
+  /// The memory with the state before the first token, if the state is updated
+  /// elsewhere.
   Value initial;
   Update update = Update::Add;
   bool exclusive = false, before = false, reverse = false;

@@ -14,7 +14,8 @@
 
 namespace mlir::linattn {
 
-/// The scans of a sweep on tensors, and their results in the order of its own.
+/// Expands a sweep on tensors into scans. Returns the sweep's results, in
+/// order.
 SmallVector<Value> buildSplitSweep(OpBuilder &b, SweepOp op);
 /// Replaces the sweep by these scans.
 void splitSweep(RewriterBase &rewriter, SweepOp op);

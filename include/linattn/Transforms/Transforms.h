@@ -55,8 +55,8 @@ void populateDecomposePatterns(RewritePatternSet &patterns,
 /// chunk, of `chunkSize` tokens unless the schedule gives a size.
 void populateExpandFormPatterns(RewritePatternSet &patterns, int64_t chunkSize);
 
-/// Expands scans with snapshots on tensors into loops of scans without; returns
-/// their number.
+/// Expands scans with snapshots on tensors into loops over scans without.
+/// Returns their number.
 int64_t expandSnapshots(Operation *root);
 
 /// States attention in the quadratic form.

@@ -24,11 +24,11 @@ def explain(function, *args, **kwargs):
     Returns:
       A line per remark, as ``kernel.explain()``: the form of every recurrence with
       its predicted cost and that of the other forms, forms that are illegal or
-      slower and why, arguments whose layout costs time. `fnet` and `s4d` tell what they call.
+      slower and why, arguments whose layout costs time. `fnet` and `s4d` report the functions that they call.
 
     Raises:
       TypeError: `function` cannot be called, or compiles nothing.
-      ValueError, TypeError: whatever the call raises.
+      ValueError, TypeError: those of the call.
     """
     if not callable(function):
         raise TypeError(f"function: expected a callable, but got {type(function).__name__}")

@@ -46,25 +46,25 @@ def zeros(shape, dtype):
 def describe_odd(array):
     """Describes a tensor of PyTorch whose memory does not hold its elements; None for others."""
 
-    def ask(attribute):
+    def has(attribute):
         try:
             value = getattr(array, attribute, False)
             return value() if callable(value) else value
         except (RuntimeError, NotImplementedError):  # of what it is not
             return False
 
-    if ask("is_nested"):
+    if has("is_nested"):
         return "a nested tensor"
-    if ask("is_meta"):
+    if has("is_meta"):
         return "a tensor on the meta device, which has no elements"
     layout = str(getattr(array, "layout", "torch.strided"))
     if layout != "torch.strided":
         return f"a tensor of the layout {layout}"
-    if ask("is_quantized"):
+    if has("is_quantized"):
         return f"a quantized tensor, {array.dtype}"
-    if ask("is_conj"):
+    if has("is_conj"):
         return "a tensor with the conjugate bit; pass its resolve_conj()"
-    if ask("is_neg"):
+    if has("is_neg"):
         return "a tensor with the negative bit; pass its resolve_neg()"
     return None
 
@@ -302,7 +302,7 @@ def load_safetensors(path):
                 raise ValueError(f"{name} lies outside of the file")
             array = np.frombuffer(body[begin:end], _SAFETENSORS_DTYPES[entry["dtype"]])
             arrays[name] = array.reshape(entry["shape"]).copy()
-    except Exception as error:  # whatever is wrong, the file is
+    except Exception as error:  # with any error, the file is
         raise ValueError(
             f"{what}: expected a safetensors file, but got one that is damaged: {error or type(error).__name__}"
         ) from None

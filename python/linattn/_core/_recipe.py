@@ -18,7 +18,7 @@ from ._checks import UnsupportedError
 
 __all__ = ["Recipe", "local", "makers", "without_output"]
 
-# The functions that make plans, by name; each returns a plan, whatever else it returns.
+# The functions that make plans, by name; each returns a plan, and possibly more.
 makers = {}
 
 _numbers = count()
@@ -76,7 +76,7 @@ class Recipe:
         self.recorded, self.keeps_results = recorded, keeps_results
         # The name of a maker and its arguments, once the plan is remembered by them.
         self.key = None
-        # Numbers -> the plan that has them as constants; of a plan whose operands they are.
+        # Plans with numbers as constants, by these numbers, for a plan that takes them as operands.
         self.with_constants = None
         self._name = None
         self._fixes_heads, self._sum = False, None

@@ -42,7 +42,7 @@ class Batch:
 
     def _fold(self):
         """The arrays with the batch as more sequences, and how many sequences there were; None
-        where an array has no sequences, or they are not told apart by a dimension."""
+        where an array has no sequences, or no dimension separates them."""
         inputs = len(self.call.names)
         if not self.call.recipe.has_state:
             inputs = len(self.call.recipe.operands)

@@ -21,7 +21,7 @@ class Call(NamedTuple):
 
     plan: _linattn.Plan
     recipe: Recipe
-    # Kernels, by what they are made for, and by the shapes of a call.
+    # Kernels by signature, and by the shapes of a call.
     gradients: dict
     derived: dict
 

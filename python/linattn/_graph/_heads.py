@@ -35,7 +35,7 @@ class Heads:
         """
         return array.shape[:i], array.shape[i], self.most // array.shape[i], array.shape[i + 1 :]
 
-    def spread(self, layout, array):
+    def repeat(self, layout, array):
         """Repeats each head for all its users."""
         for i in self._shared(layout):
             before, heads, sharing, after = self._split(array, i)

@@ -13,7 +13,7 @@ from .. import _linattn
 
 __all__ = ["Binding", "bind", "has_sequences", "result_layouts", "results"]
 
-# Operands that have all their dimensions whatever the tokens have.
+# Operands that have all their dimensions, also if the tokens lack some.
 _WHOLE = ("state", "carried", "offsets", "parameter")
 
 _rule = functools.cache(_linattn.families.rule)

@@ -24,8 +24,8 @@ _STATES = ("initial_state", "initial_states", "Input_States")
 _RETURNS = ("return_state", "output_final_state", "return_final_states", "return_last_state")
 # Options that mean nothing for a part of the tokens, or for a state that goes on to another process.
 _REFUSED = {"out": None, "inplace": False, "states_every": None, "state_indices": None}
-# Dimensions along which a recurrence falls into panels, where it is not heads: those of these
-# families depend on a head's number.
+# The dimension that divides a recurrence into panels, if it is not heads: in these families the
+# computation depends on the head's number.
 _PANELS = {"retnet": "V", "lightning": "V", "hgrn": "V", "rwkv4": "C", "selective_scan": "C"}
 # Columns come in whole vectors.
 _COLUMNS = 32

@@ -12,7 +12,7 @@ from ._primitives import run
 
 __all__ = ["dispatch"]
 
-# How a plan is told that the initial state must become the final one.
+# The flag of a plan whose initial state must become the final one.
 _ALWAYS = 2
 
 

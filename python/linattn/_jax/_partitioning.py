@@ -12,7 +12,7 @@ __all__ = ["partitioned"]
 
 
 def _find_batched(call, shapes, given, wanted):
-    """Which arrays, and which results, have sequences first; None where they are not told
+    """Which arrays, and which results, have sequences first; None where they are not distinguished
     apart by a dimension. A gradient without it is a sum over all sequences."""
     if "offsets" in call.roles:
         return None

@@ -51,7 +51,7 @@ def _backward(*arrays, call, given, wanted, num_threads):
     arrays, cotangents = arrays[:inputs], arrays[inputs:]
     _, binding, heads = _gradient.compile(found, arrays, wanted, jnp)
     if heads is not None:
-        arrays = [heads.spread(layout, array) for layout, array in zip(binding.layouts, arrays)]
+        arrays = [heads.repeat(layout, array) for layout, array in zip(binding.layouts, arrays)]
         layouts = [x for x, is_given in zip(result_layouts(found.recipe, binding), given) if is_given]
         cotangents = [heads.place(layout, cotangent) for layout, cotangent in zip(layouts, cotangents)]
     results = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x, is_wanted in zip(arrays, wanted) if is_wanted]
@@ -129,7 +129,7 @@ for _primitive, _function in ((_run_p, _run), (_backward_p, _backward)):
 
 
 @jax.tree_util.register_static
-class _Wanted(tuple):
+class _Differentiated(tuple):
     """The operands and parts of the state to differentiate by."""
 
 
@@ -163,7 +163,7 @@ def _run_alike(call, num_threads, arrays):
 
 
 def _forward(call, num_threads, arrays):
-    wanted = _Wanted(array.perturbed for array in arrays)
+    wanted = _Differentiated(array.perturbed for array in arrays)
     arrays = [array.value for array in arrays]
     return _run_alike(call, num_threads, arrays), (wanted, arrays)
 

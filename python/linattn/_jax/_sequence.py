@@ -122,24 +122,24 @@ def _run(call, axis_name, panels):
     panels = call.choose_panels(panels, shapes, devices - 1, call.length(), 1, token)
     steps = panels + devices - 1
 
-    def spread(parts):
+    def distribute(parts):
         """Distributes panels along the first axis to the steps in which this device runs them."""
         stacked = jnp.stack(parts)
         places = vary([jnp.zeros((steps, *stacked.shape[1:]), stacked.dtype)], varying)[0]
         return jax.lax.dynamic_update_slice_in_dim(places, stacked, rank, axis=0)
 
     def gather(stacked, axes):
-        """The inverse of `spread`."""
+        """The inverse of `distribute`."""
         mine = jax.lax.dynamic_slice_in_dim(stacked, rank, panels, axis=0)
         return jnp.concatenate(list(mine), axis=call.panel_axis(axes)) if panels > 1 else mine[0]
 
     operands = {
-        name: spread([call.panel_of(name, panel, panels) for panel in range(panels)]) for name in call.operands
+        name: distribute([call.panel_of(name, panel, panels) for panel in range(panels)]) for name in call.operands
     }
     first = None
     if initial is not None:
         first = [
-            spread([call.slice_state(part, index, panel, panels) for panel in range(panels)])
+            distribute([call.slice_state(part, index, panel, panels) for panel in range(panels)])
             for index, part in enumerate(initial)
         ]
     blank = jax.eval_shape(lambda x: call.run(x, None, None), {name: x[0] for name, x in operands.items()})

@@ -11,7 +11,7 @@ from .._core._arrays import integers_like
 from .._core._checks import check_flag
 from .._core._recipe import Recipe, makers
 from .._recurrence import _plans
-from .._recurrence._text import _tensor
+from .._recurrence._function import tensor_type
 
 __all__ = ["causal_conv1d"]
 
@@ -157,15 +157,15 @@ makers["causal_conv1d"] = _make_plan
 
 def conv_text(dtype, T, C, W, S, weight, bias, offsets, silu, reverse, dilation, has_state, returns):
     """The MLIR of one call."""
-    tokens, state = _tensor(None, T, C, dtype), _tensor(None, C, S, dtype)
-    types = {"%x": tokens, "%w": _tensor(C, W, weight)}
+    tokens, state = tensor_type(None, T, C, dtype), tensor_type(None, C, S, dtype)
+    types = {"%x": tokens, "%w": tensor_type(C, W, weight)}
     clauses = ""
     if bias:
-        types["%b"] = _tensor(C, bias)
+        types["%b"] = tensor_type(C, bias)
         clauses += " bias(%b)"
     clauses += " activation(silu)" if silu else ""
     if offsets:
-        types["%offsets"] = _tensor(None, offsets)
+        types["%offsets"] = tensor_type(None, offsets)
         clauses += " cu_seqlens(%offsets)"
     operands = dict(types)
     if has_state:

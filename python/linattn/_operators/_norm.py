@@ -11,7 +11,7 @@ from .._core._literals import float_literal
 from .._core._plain import without_places
 from .._core._recipe import Recipe, makers
 from .._recurrence import _plans
-from .._recurrence._text import _tensor
+from .._recurrence._function import tensor_type
 
 __all__ = ["layer_norm_gated", "layernorm_fn", "output_norm", "rms_norm_gated", "rmsnorm_fn"]
 
@@ -151,7 +151,7 @@ makers["output_norm"] = _make_plan
 def _norm_text(operands, dtype, extents, others, kind, activation, gate_first, offset, eps):
     """A module with one op. `operands` are those beside x."""
     T, H, D = extents.get("T"), extents.get("H"), extents["D"]
-    tokens = _tensor(None, H, T, D, dtype)
+    tokens = tensor_type(None, H, T, D, dtype)
     types, lines = {"x": tokens}, []
     names = {"x": "%x"}
     for (name, _, layouts), (alternative, rank, scalar) in zip(operands, others):
@@ -159,18 +159,18 @@ def _norm_text(operands, dtype, extents, others, kind, activation, gate_first, o
         sizes = {"B": None, "T": T, "H": H, "D": D, "1": 1}
         if len(dims) == 4:
             dims = ["B", "H", "T", "D"]
-        types[name], names[name] = _tensor(*(sizes[dim] for dim in dims), scalar), "%" + name
+        types[name], names[name] = tensor_type(*(sizes[dim] for dim in dims), scalar), "%" + name
     arguments = ", ".join(f"%{name}: {type_}" for name, type_ in types.items())
     if types.get("skip_weight", "").split("x")[-2:-1] == ["1"] and D != 1:
         # One weight per head.
         scalar = types["skip_weight"].rpartition("x")[2][:-1]
-        flat, wide = _tensor(H, scalar), _tensor(H, D, scalar)
+        flat, wide = tensor_type(H, scalar), tensor_type(H, D, scalar)
         lines += [
             f"  %flat = tensor.collapse_shape %skip_weight [[0, 1]] : {types['skip_weight']} into {flat}",
             f"  %wide = tensor.empty({'%d1' if H is None else ''}) : {wide}",
-            f"  %spread = linalg.broadcast ins(%flat : {flat}) outs(%wide : {wide}) dimensions = [1]",
+            f"  %rows = linalg.broadcast ins(%flat : {flat}) outs(%wide : {wide}) dimensions = [1]",
         ]
-        types["skip_weight"], names["skip_weight"] = wide, "%spread"
+        types["skip_weight"], names["skip_weight"] = wide, "%rows"
     order = [name for name in ("x", "weight", "bias", "gate", "skip", "skip_weight") if name in types]
     clauses = []
     for name in order[1:]:
@@ -337,7 +337,7 @@ def _refuse_residuals(prenorm, residual_in_fp32):
 
 
 def _over_rows(x, gate, residual, out, weight, bias, groups=1, **options):
-    """`output_norm` of the last dimension, whatever is before it."""
+    """`output_norm` of the last dimension, with any dimensions before it."""
     shape = _shape_of("x", x)
     tokens = {"gate": gate, "skip": residual, "out": out}
     for name, array in tokens.items():

@@ -199,7 +199,7 @@ def _compile(text, name):
     try:
         return _linattn.compile(text, "", f"<{name}>", "cpu")
     except ValueError as error:
-        # The rules are the compiler's; the place in the module tells nothing here.
+        # The rules are the compiler's; the place in the module means nothing here.
         broken = re.search(r"error: 'onnx\.\w+' op (.*)", str(error))
         if broken is None:
             raise ValueError(without_places(error)) from None

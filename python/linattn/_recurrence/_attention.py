@@ -16,7 +16,7 @@ from .._softmax._groups import attend_groups, find_kind
 from . import _plans, _text
 from ._parts import describe_state, unpack
 from ._state import State
-from ._text import Options
+from ._function import Options
 
 __all__ = ["attention"]
 
@@ -127,7 +127,7 @@ def attention(
       form: "auto", "quadratic", "token", "state-tile", "chunk", "chunk:64",
         "segments" (of the tokens, in parallel), "segments:1024".
       target: None, where the arrays are: arrays of a GPU (of PyTorch, CuPy, JAX or
-        whatever has ``__dlpack__`` or ``__cuda_array_interface__``) are worked on there,
+        objects with ``__dlpack__`` or ``__cuda_array_interface__``) are worked on there,
         in order with the current stream of their library, and not waited for. Or "cpu",
         "nvvm", "reference" for plain loops, "nvvm-emulated" for tests of the kernels of
         a GPU.

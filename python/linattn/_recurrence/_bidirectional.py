@@ -9,7 +9,7 @@ import numpy as np
 from .._core._checks import check_flag, check_number, parse_form
 from .._core._recipe import makers
 from .._maps import _features
-from . import _plans, _rules, _scan_plans, _text
+from . import _function, _plans, _rules, _scan_plans
 from ._state import State
 
 __all__ = ["bidirectional"]
@@ -85,7 +85,7 @@ def _make_plan(gates, transition, update, feature_map, scale, form, target, no_s
         raise ValueError("form: expected a recurrent form for bidirectional, but got quadratic")
     phi = _features.parse(feature_map)
     _scan_plans.check_family(gates, update, "inclusive", transition, False, phi.kind)
-    options = _text.Options(
+    options = _function.Options(
         kind=phi.kind, region=phi.region, maps=phi.maps, config=config, update=update,
         transition=transition, has_state=not no_state, returns_state=return_state, gates=gates,
     )  # fmt: skip
@@ -101,7 +101,7 @@ makers["bidirectional"] = _make_plan
 
 
 def _make_text(options, sizes, others, maps=()):
-    f = _text._Function(options, sizes, maps)
+    f = _function.Function(options, sizes, maps)
     q, k, v = f.mapped_tokens(f.token_arguments())
     gates = f.gate_arguments(others)
     scale = f.scale_argument()
@@ -118,8 +118,8 @@ def _make_text(options, sizes, others, maps=()):
     for state, name, readout in zip(states, ("forward", "backward"), ("inclusive", "exclusive")):
         f.options = dataclasses.replace(options, reverse=name == "backward", readout=readout)
         text = f"linattn.scan {q}, {k}, {v}"
-        text += "".join(_text._operand(gate, value) for gate, value in gates.items())
-        text += _text._operand("scale", scale)
+        text += "".join(_function.clause(gate, value) for gate, value in gates.items())
+        text += _function.clause("scale", scale)
         if options.update != "add":
             text += f" update({options.update})"
         if readout != "inclusive":

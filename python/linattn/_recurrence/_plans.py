@@ -15,7 +15,7 @@ from .._core._checks import UnsupportedError, check_choice, check_legal_form, ch
 from .._core._plain import without_places
 from .._core._recipe import Recipe, makers
 from ._parts import name_state
-from ._text import Sizes
+from ._function import Sizes
 
 __all__ = [
     "ALWAYS", "PER_CALL", "check_abs_floor", "check_denominator", "default_eps", "filled_eps", "find", "known",
@@ -30,7 +30,7 @@ PER_CALL = object()
 known = {}
 _MAX_PLANS = 1024
 
-# How a plan is told that the initial state must become the final one.
+# The flag of a plan whose initial state must become the final one.
 ALWAYS = 2
 
 # The state's parts.

@@ -13,7 +13,7 @@ __all__ = ["StatePool"]
 class StatePool:
     """Room for the states of up to `capacity` sequences, and who has which.
 
-    A sequence gets a row of the pool, steps there in whatever batches it is put
+    A sequence gets a row of the pool, steps there in any batches it is put
     into, and gives the row back. Nothing is gathered or scattered: kernels take the
     whole pool and the rows, and write in place::
 

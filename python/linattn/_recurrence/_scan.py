@@ -87,7 +87,7 @@ def scan(
         abs_floor the sum itself.
       out, num_threads, form, target: as in `attention`.
       check: look at every decay first: a positive one, or a NaN, is an error that
-        tells where it is. It costs a pass over them.
+        names its position. It costs a pass over them.
       scale: K**-0.5 unless given.
       initial_state: a `State`, or S ``[N, H, K, V]``, of the state's dtype.
       state_dtype: "float32" or "float64", in which everything is computed; unless

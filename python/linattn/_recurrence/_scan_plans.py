@@ -17,7 +17,7 @@ from .._maps import _features
 from .._maps._token_maps import TokenMap
 from . import _plans, _rules, _text
 from ._parts import Parts, find_layout
-from ._text import Options
+from ._function import Options
 
 __all__ = ["GATES", "check_decays", "check_every", "check_family", "find_plan"]
 

@@ -13,7 +13,7 @@ from .._core import _arrays
 from .._core._checks import check_choice, check_number
 from .._core._recipe import makers
 from .._maps import _features
-from . import _plans, _text
+from . import _function, _plans, _text
 from ._parts import Parts, shape_of, unpack
 from ._scan_plans import check_every, find_plan
 
@@ -399,7 +399,7 @@ def _make_state_plan(what, feature_map, no_z, no_m, denominator, scale, target, 
             "feature_map: expected exp, or an input_gate, for a state with m, but got "
             f"{feature_map!r} and none"
         )
-    options = _text.Options(
+    options = _function.Options(
         kind=phi.kind, region=phi.region, maps=phi.maps, normalize=not no_z,
         denominator=denominator, has_state=True, returns_state=what == "update",
         state_dtype="float64" if wide else None, gates=("input_gate",) if gated else (),

@@ -75,10 +75,10 @@ def _rotate(x, theta, pairwise):
     first = slice(0, 2 * S, 2) if pairwise else slice(0, S)
     second = slice(1, 2 * S, 2) if pairwise else slice(x.shape[-1] // 2, x.shape[-1] // 2 + S)
     cos, sin = np.cos(theta)[:, None], np.sin(theta)[:, None]
-    turned = x.copy()
-    turned[..., first] = x[..., first] * cos - x[..., second] * sin
-    turned[..., second] = x[..., first] * sin + x[..., second] * cos
-    return turned
+    rotated = x.copy()
+    rotated[..., first] = x[..., first] * cos - x[..., second] * sin
+    rotated[..., second] = x[..., first] * sin + x[..., second] * cos
+    return rotated
 
 
 def _silu(z):

@@ -104,7 +104,7 @@ def report(model_or_function, *args, curves=None, title=None, **kwargs):
             raise ValueError(
                 "model_or_function: expected a call with queries, keys and values [B, T, H, D], but got none"
             )
-        _calls.tell_apart(calls)
+        _calls.number_titles(calls)
         name = getattr(model_or_function, "__name__", type(model_or_function).__name__)
         made = Report(title or name, calls)
         _draw_weights(made)

@@ -17,7 +17,7 @@ from .._core import _arrays
 from .._families._family import Family
 from .._families._named import families
 
-__all__ = ["Call", "no_gradients", "record", "tell_apart", "watched"]
+__all__ = ["Call", "no_gradients", "record", "number_titles", "watched"]
 
 # Functions outside the table of families.
 _PLAIN = ("attention", "scan")
@@ -35,7 +35,7 @@ class Call:
     """One call, with its arguments by name; those that are arrays are of one sequence.
 
     `layer` is the path of the module that made it and `kind` the module's class; both are
-    empty outside of a model. `suffix` tells calls of one layer apart.
+    empty outside of a model. `suffix` distinguishes calls of one layer.
     """
 
     name: str
@@ -237,7 +237,7 @@ def record(function, modules=()):
 
     Args:
       function: called once, without gradients.
-      modules: (path, module of PyTorch) whose calls are to be told apart.
+      modules: (path, module of PyTorch) whose calls are to be distinguished.
     """
     calls, stack = [], [("", "")]
 
@@ -262,7 +262,7 @@ def record(function, modules=()):
     return calls
 
 
-def tell_apart(calls):
+def number_titles(calls):
     """Gives calls of one title different ones."""
     titles = [call.title for call in calls]
     for call, title in zip(calls, titles):

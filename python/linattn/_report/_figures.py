@@ -16,7 +16,7 @@ __all__ = ["Figure"]
 
 # Colours that the page replaces by those of its theme.
 INK, MUTED, LINE = "#1b1f25", "#5c6673", "#d7dce2"
-# Okabe and Ito's, which colour-blind readers tell apart.
+# Okabe and Ito's, which colour-blind readers can distinguish.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _THEME = {INK: "currentColor", MUTED: "var(--muted)", LINE: "var(--line)", COLORS[0].lower(): "var(--blue)"}
 WIDTH = 4.2  # inches: at the width of a phone, type has its own size

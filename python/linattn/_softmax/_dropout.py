@@ -9,8 +9,8 @@ import numpy as np
 from .._core import _arrays
 from .._core._checks import check_number
 from .._core._recipe import makers
-from .._recurrence import _plans, _text
-from .._recurrence._text import _tensor
+from .._recurrence import _function, _plans
+from .._recurrence._function import tensor_type
 from ._module import make_plan
 
 __all__ = ["attend_with_dropout", "check_dropout"]
@@ -61,14 +61,14 @@ makers["recorded_dropout"] = partial(_make_plan, recorded=True)
 
 def _dropout_text(dropout, causal, scale, softcap, dtype, extents, seed_type, has_mask, recorded):
     """`linattn.softmax` with a seed that lies in memory; `recorded` as well its log-sum-exp, for the gradient."""
-    options = _text.Options(
+    options = _function.Options(
         weights="softmax", causal=causal, softcap=softcap, dropout=dropout, scale=extents["K"] ** -0.5 if scale is None else scale
     )
-    f = _text._Function(options, _text.Sizes.of(dtype, extents))
+    f = _function.Function(options, _function.Sizes.of(dtype, extents))
     f.chosen = ["weights drawn by Philox4x32-10 of their places, where they are used"]
     tokens = f.token_arguments()
     seed = f.argument("seed", f"tensor<?x{seed_type}>")
-    mask = f.argument("mask", _tensor(None, f.sizes.Tk, "i1")) if has_mask else None
+    mask = f.argument("mask", tensor_type(None, f.sizes.Tk, "i1")) if has_mask else None
     f.constant_index(0)
     number = f.define("number", f"tensor.extract {seed}[%c0] : tensor<?x{seed_type}>", seed_type)
     if seed_type != "i64":

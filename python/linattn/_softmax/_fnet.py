@@ -42,7 +42,8 @@ def fnet(x):
         first, others = (x[..., :1], x[..., 1:]) if axis == -1 else (x[..., :1, :], x[..., 1:, :])
         return library.concatenate([first, library.flip(others, (axis,))], axis)
 
-    # The even part at (s, −c): the inverse transform over c is then the forward one of the part itself.
+    # The even part at (s, −c): the inverse transform over c equals the forward transform of the
+    # part.
     features = library.concatenate([x[..., :1], library.flip(x[..., D - D // 2 :], (-1,))], -1)
     even = 0.5 * (reverse(x[..., : D // 2 + 1], -2) + features)
     y = library.fft.irfft(library.fft.rfft(even, None, -2), D, -1, "forward")

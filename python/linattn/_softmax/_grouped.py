@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 from .._core._literals import float_literal
-from .._recurrence import _text
-from .._recurrence._text import _tensor
+from .._recurrence import _function
+from .._recurrence._function import tensor_type
 
 __all__ = ["Writer"]
 
@@ -20,7 +20,7 @@ _ALL = ", ".join(["1"] * 4)
 _NAMES = {"packed": "sequences", "lengths": "sequences", "pages": "sequences", "blocks": "blocks of queries"}
 
 
-class Writer(_text._Function):
+class Writer(_function.Function):
     """Writes the loop over the groups, whose number is %n."""
 
     def __init__(self, options, sizes, kind, block_size, extents):
@@ -37,15 +37,15 @@ class Writer(_text._Function):
         else:
             shapes = {"q": (None, s.Hq, s.T, s.K), "k": (None, s.Hk, s.Tk, s.K), "v": (None, s.Hv, s.Tk, s.V)}
         for name, shape in shapes.items():
-            self.argument(name, _tensor(*shape, self.dtype))
+            self.argument(name, tensor_type(*shape, self.dtype))
         self.index_types, self.constants = {}, set()
         for name, rank, dtype in others:
             shape = {"slopes": (s.Ho,), "sinks": (s.Ho,), "mask": (None, s.Tk)}.get(name, (None,) * rank)
-            self.argument(name, _tensor(*shape, dtype))
+            self.argument(name, tensor_type(*shape, dtype))
             self.index_types[name] = dtype
         self.number("B", self.size("q", 0))
         self.number("T", self.size("q", 2))
-        dest = self.empty("dest", _tensor(None, s.Ho, s.T, s.V, self.dtype), "%B", None, None if s.T else "%T")
+        dest = self.empty("dest", tensor_type(None, s.Ho, s.T, s.V, self.dtype), "%B", None, None if s.T else "%T")
         self.types["%done"] = self.types[dest]
 
     def write(self, others):
@@ -92,7 +92,7 @@ class Writer(_text._Function):
 
     def slice(self, name, source, offsets, sizes, shape, scalar=None):
         """Part of a tensor."""
-        type_ = _tensor(*shape, scalar or self.dtype)
+        type_ = tensor_type(*shape, scalar or self.dtype)
         ones = ", ".join(["1"] * len(shape))
         text = f"tensor.extract_slice {source}[{', '.join(offsets)}] [{', '.join(map(str, sizes))}] [{ones}]"
         return self.define(name, f"{text} : {self.types[source]} to {type_}", type_)
@@ -218,7 +218,7 @@ class Writer(_text._Function):
         return f"%{name}_clamped"
 
     def page(self, name):
-        """The page %j of the sequence, a row of the pool whatever the table says."""
+        """The page %j of the sequence, a row of the pool for any entry of the table."""
         pages = self.number(f"{name}_pages", self.size("k", 0))
         most = self.binary(f"{name}_most", "subi", pages, self.constant(1))
         return self.clamp(name, self.load(f"{name}_given", "block_table", "%n", "%j"), self.constant(0), most)
@@ -248,7 +248,7 @@ class Writer(_text._Function):
         """The number of keys in the blocks, of which the last one may be shorter."""
         one = self.constant(1)
         self.binary("blocks_last", "subi", "%blocks_end", one)
-        # The last block of no blocks is the first one of all, whatever it is.
+        # The last block of no blocks is the first one of all.
         self.number("blocks_some", f"arith.maxsi %blocks_last, {self.constant(0)} : index")
         last = self.load("last", "block_numbers", "%blocks_some")
         begin = self.binary("last_begin", "muli", last, block)
@@ -260,7 +260,7 @@ class Writer(_text._Function):
     def gather(self, name, heads, size, block, count, room):
         """The blocks of a group side by side."""
         b = "%B" if self.batch is None else None
-        type_ = _tensor(self.batch, heads, None, size, self.dtype)
+        type_ = tensor_type(self.batch, heads, None, size, self.dtype)
         empty = self.empty(f"{name}_empty", type_, b, room)
         before, self.lines = self.lines, []
         sofar = f"%{name}_sofar"

@@ -7,7 +7,7 @@ pages or blocks are gathered before, for all groups at once.
 
 from __future__ import annotations
 
-from .._recurrence._text import _tensor
+from .._recurrence._function import tensor_type
 from . import _grouped
 
 __all__ = ["DeviceWriter"]
@@ -73,7 +73,8 @@ class DeviceWriter(_grouped.Writer):
             self.binary("n", "divsi", "%t", size)
             _, begin, length = self.place_queries()
             return begin, length
-        # The groups that end at or before the query; the last one has what is behind the last offset.
+        # The groups that end at or before the query. The last group includes everything after the
+        # last offset.
         before, self.lines = self.lines, []
         end = self.load("border", "cu_seqlens", "%m")
         self.define("is_behind", f"arith.cmpi sge, %t, {end} : index", "i1")
@@ -143,7 +144,7 @@ class DeviceWriter(_grouped.Writer):
         """%name_gathered: the pages or blocks of all groups side by side, an element at a time."""
         table = self.size("block_table", 1) if self.kind == "pages" else self.size("block_numbers", 0)
         room = self.binary(f"{name}_room", "muli", self.number(f"{name}_entries", table), self.block)
-        type_ = _tensor(None, heads, None, size, self.dtype)
+        type_ = tensor_type(None, heads, None, size, self.dtype)
         empty = self.empty(f"{name}_empty", type_, "%B", room)
         before, self.lines = self.lines, []
         for dim, index in enumerate(("n", "head", "token", "channel")):

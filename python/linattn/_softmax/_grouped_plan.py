@@ -6,7 +6,7 @@ from functools import partial
 
 from .._core._plain import without_places
 from .._core._recipe import Recipe, makers
-from .._recurrence import _plans, _text
+from .._recurrence import _function, _plans
 from ._grouped import Writer
 from ._grouped_device import DeviceWriter
 from ._grouped_spans import SpanWriter
@@ -46,11 +46,11 @@ def make_grouped_plan(kind, given, block_size, causal, scale, pattern, softcap, 
     operands += [(name, *layouts[name]) for name in ("mask", "slopes", "sinks") if name in given]
 
     def write(make, dtype, extents, types):
-        options = _text.Options(
+        options = _function.Options(
             weights="softmax", causal=causal, pattern=pattern, softcap=softcap, gates=given,
             scale=extents["K"] ** -0.5 if scale is None else scale,
         )  # fmt: skip
-        writer = make(options, _text.Sizes.of(dtype, extents), kind, block_size, extents)
+        writer = make(options, _function.Sizes.of(dtype, extents), kind, block_size, extents)
         return writer.write([(name, *type_[1:]) for (name, _, _), type_ in zip(operands, types)])
 
     def refuse(error):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from .._core._literals import float_literal
-from .._recurrence._text import _tensor
+from .._recurrence._function import tensor_type
 from . import _grouped_device
 
 __all__ = ["SpanWriter"]
@@ -65,7 +65,7 @@ class SpanWriter(_grouped_device.DeviceWriter):
 
     def spans(self):
         """(first key, one past the last, position of the query) of each query, `[B, T, 3]`."""
-        type_ = _tensor(None, self.sizes.T, 3, "i64")
+        type_ = tensor_type(None, self.sizes.T, 3, "i64")
         empty = self.empty("spans_empty", type_, "%B", None if self.sizes.T else "%T")
 
         def body():
@@ -94,7 +94,7 @@ class SpanWriter(_grouped_device.DeviceWriter):
     def break_unknown(self, q):
         """The queries, NaN where the length or a page of their sequence is out of range."""
         paged = self.kind == "pages"
-        type_ = _tensor(None, self.dtype)
+        type_ = tensor_type(None, self.dtype)
         whole = self.define("whole", f"arith.constant 1.0 : {self.dtype}")
         broken = self.define("broken", f"arith.constant {float_literal(math.nan, self.dtype)} : {self.dtype}")
         empty = self.empty("factors_empty", type_, "%B")
@@ -155,13 +155,13 @@ class SpanWriter(_grouped_device.DeviceWriter):
         block, source = (self.extents["Tb"], f"%{name}") if pages else self.split(name, heads, size)
         table = "block_table" if pages else "block_numbers"
         entries = self.number(f"{name}_entries", self.size(table, 1 if pages else 0))
-        type_ = _tensor(None, heads, None, block, size, self.dtype)
+        type_ = tensor_type(None, heads, None, block, size, self.dtype)
         zeros = self.zeros(name, type_, "%B", entries)
         maps = ("(n, j)", "(p, h, x, d)") if pages else ("(j)", "(n, h, p, x, d)")
         found = self.pick_where(
             f"{name}_found", "(n, h, j, x, d, p)", (*maps, "(n, h, j, x, d)"), table, f"%{table}", source, zeros
         )
-        flat = _tensor(None, heads, None, size, self.dtype)
+        flat = tensor_type(None, heads, None, size, self.dtype)
         return self.define(f"{name}_picked", f"tensor.collapse_shape {found} [[0], [1], [2, 3], [4]] : {type_} into {flat}", flat)
 
     def split(self, name, heads, size):
@@ -169,7 +169,7 @@ class SpanWriter(_grouped_device.DeviceWriter):
         length = self.number(f"{name}_length", self.size("k", 2))
         count = self.binary(f"{name}_blocks", "ceildivsi", length, self.block)
         room = self.binary(f"{name}_room", "muli", count, self.block)
-        flat, blocks = _tensor(None, heads, None, size, self.dtype), _tensor(None, heads, None, self.block_size, size, self.dtype)
+        flat, blocks = tensor_type(None, heads, None, size, self.dtype), tensor_type(None, heads, None, self.block_size, size, self.dtype)
         zeros = self.zeros(f"{name}_whole", flat, "%B", room)
         sizes = f"[%B, {heads}, {length}, {size}] [1, 1, 1, 1]"
         text = f"tensor.insert_slice %{name} into {zeros}[0, 0, 0, 0] {sizes} : {self.types[f'%{name}']} into {flat}"

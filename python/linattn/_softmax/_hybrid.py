@@ -7,8 +7,8 @@ import numpy as np
 from .._core._checks import check_flag, check_number
 from .._core._recipe import makers
 from .._maps import _features
-from .._recurrence import _plans, _text
-from .._recurrence._text import _tensor
+from .._recurrence import _function, _plans
+from .._recurrence._function import tensor_type
 
 __all__ = ["hybrid"]
 
@@ -53,7 +53,7 @@ def _make_plan(window, feature_map, normalize, eps, scale, target):
         raise ValueError(f"window: expected a number in [1, 2**31), but got {window}")
     normalize, softmax_scale = check_flag("normalize", normalize), check_number("scale", scale)
     phi = _features.parse(feature_map)
-    options = _text.Options(
+    options = _function.Options(
         kind=phi.kind, region=phi.region, maps=phi.maps, normalize=normalize, causal=True,
         denominator=_plans.check_denominator((eps, None, None, None), normalize), gates=("share",),
     )  # fmt: skip
@@ -71,17 +71,17 @@ makers["hybrid"] = _make_plan
 
 
 def _hybrid_text(options, sizes, others, maps, window, scale):
-    f = _text._Function(options, sizes, maps)
+    f = _function.Function(options, sizes, maps)
     f.chosen = [f"softmax in a window of {window}, a scan over all tokens, then their mix: three passes"]
     f.refused = ["one pass over blocks of tokens: no more tasks than heads, where the window has one for every few queries"]
     tokens = f.token_arguments()
     mapped = f.mapped_tokens(tokens)
     ((rank, dtype),) = others
     shape = (sizes.Ho,) if rank == 1 else (None, sizes.Ho, sizes.T)
-    share = f.argument("share", _tensor(*shape, dtype))
-    near_type = _tensor(None, sizes.Ho, sizes.T, sizes.V, f.dtype)
+    share = f.argument("share", tensor_type(*shape, dtype))
+    near_type = tensor_type(None, sizes.Ho, sizes.T, sizes.V, f.dtype)
     scale = sizes.K**-0.5 if scale is None else scale
-    near = f"linattn.attention {', '.join(tokens)} weights(softmax) {{causal, scale = {_text.float_literal(scale)}, "
+    near = f"linattn.attention {', '.join(tokens)} weights(softmax) {{causal, scale = {float_literal(scale)}, "
     f.op(["near"], f"{near}pattern = #linattn.pattern<window = {window}>}}", tokens, [near_type])
     far = f"linattn.attention {', '.join(mapped)}{f.attributes('causal', 'feature_map', 'normalize')}"
     f.op(["far"], far, mapped, [f.output_type])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._core._checks import check_number
 from .._core._recipe import makers
 from .._recurrence import _plans
-from .._recurrence._text import _tensor
+from .._recurrence._function import tensor_type
 from ._module import Module, check_causal, make_plan
 
 __all__ = ["linformer"]
@@ -68,12 +68,12 @@ def _linformer_text(dtype, extents, types, scale):
     projections = []
     for name, heads, (_, rank, scalar) in zip("ef", (s.Hk, s.Hv), types):
         shape = (s.Tk, R) if rank == 2 else (heads, s.Tk, R)
-        projections.append(module.convert(module.argument(name, _tensor(*shape, scalar)), scalar))
+        projections.append(module.convert(module.argument(name, tensor_type(*shape, scalar)), scalar))
     projections = projections * 2 if len(projections) == 1 else projections
     projected = []
     for name, token, projection, heads, size in zip("kv", (k, v), projections, (s.Hk, s.Hv), (s.K, s.V)):
         (batch,) = module.sizes_of(name, token, [0])
-        zeros = module.zeros(name, _tensor(None, heads, R, size, module.scalar), batch)
+        zeros = module.zeros(name, tensor_type(None, heads, R, size, module.scalar), batch)
         rank = module.types[projection].count("x")
         maps = (_PROJECTIONS[rank], _SOURCE, _RESULT)
         projected.append(module.contract(f"{name}_sums", maps, projection, token, zeros))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._core._checks import check_flag
 from .._core._plain import without_places
 from .._core._recipe import Recipe
-from .._recurrence import _plans, _text
+from .._recurrence import _function, _plans
 
 __all__ = ["Module", "TOKENS", "check_causal", "make_plan"]
 
@@ -18,12 +18,12 @@ PRODUCT = {
 }  # fmt: skip
 
 
-class Module(_text._Function):
+class Module(_function.Function):
     """A function that is being written; it computes in the type of sums."""
 
     def __init__(self, dtype, extents, scale=None):
-        options = _text.Options(weights="softmax", scale=extents["K"] ** -0.5 if scale is None else scale)
-        super().__init__(options, _text.Sizes.of(dtype, extents))
+        options = _function.Options(weights="softmax", scale=extents["K"] ** -0.5 if scale is None else scale)
+        super().__init__(options, _function.Sizes.of(dtype, extents))
         self.op_dtype = self.scalar
 
     def wide_tokens(self):

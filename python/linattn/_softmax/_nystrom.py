@@ -8,7 +8,7 @@ from .._core._checks import check_flag, check_number
 from .._core._literals import float_literal
 from .._core._recipe import makers
 from .._recurrence import _plans
-from .._recurrence._text import _tensor
+from .._recurrence._function import tensor_type
 from ._module import PRODUCT, Module, check_causal, make_plan
 
 __all__ = ["nystrom"]
@@ -106,13 +106,13 @@ def _nystrom_text(dtype, extents, m, divides, iterations, return_residual, scale
     means = _means if divides else _uneven_means
     few_q, few_k = (means(f, name, x, m, heads) for name, x, heads in (("q", q, s.Hq), ("k", k, s.Hk)))
     (batch,) = f.sizes_of("v", v, [0])
-    unit = f.empty("unit_empty", _tensor(None, s.Hv, m, m, scalar), batch)
+    unit = f.empty("unit_empty", tensor_type(None, s.Hv, m, m, scalar), batch)
     unit = f.generic("unit", [_MATRIX], _PARALLEL, [], unit, _diagonal(1.0, scalar, "%zero"))
-    a = f.attend("a", few_q, few_k, unit, _tensor(None, s.Ho, m, m, scalar))
+    a = f.attend("a", few_q, few_k, unit, tensor_type(None, s.Ho, m, m, scalar))
     inverse = _pseudo_inverse(f, a, batch, m, iterations)
-    values = f.attend("read", few_q, k, v, _tensor(None, s.Ho, m, s.V, scalar))
+    values = f.attend("read", few_q, k, v, tensor_type(None, s.Ho, m, s.V, scalar))
     maps = [PRODUCT[name] for name in ("left", "right", "result")]
-    values = f.contract("values", maps, inverse, values, f.zeros("values", _tensor(None, s.Ho, m, s.V, scalar), batch))
+    values = f.contract("values", maps, inverse, values, f.zeros("values", tensor_type(None, s.Ho, m, s.V, scalar), batch))
     results = [f.narrow(f.attend("o", q, few_k, values, f.output_type))]
     if return_residual:
         results.append(_residual(f, a, inverse, batch, m))
@@ -130,7 +130,7 @@ def _means(f, name, tokens, m, heads):
         f.lines.append(f"  %{name}_m = arith.constant {m} : index")
         part = f.define(f"{name}_part", f"arith.divsi {length}, %{name}_m : index")
         count = None
-    type_ = _tensor(None, heads, m, count, size, f.scalar)
+    type_ = tensor_type(None, heads, m, count, size, f.scalar)
     split = f.define(
         f"{name}_split",
         f"tensor.expand_shape {tokens} [[0], [1], [2, 3], [4]] output_shape [{batch}, {heads}, {m}, {part}, {size}] "
@@ -143,7 +143,7 @@ def _means(f, name, tokens, m, heads):
     else:
         f.define(f"{name}_count", f"arith.constant {float_literal(float(count), f.scalar)} : {f.scalar}")
     weight = f.define(f"{name}_weight", f"arith.divf %one, %{name}_count : {f.scalar}")
-    zeros = f.zeros(f"{name}_means", _tensor(None, heads, m, size, f.scalar), batch)
+    zeros = f.zeros(f"{name}_means", tensor_type(None, heads, m, size, f.scalar), batch)
     maps = ["(b, h, i, d, t) -> (b, h, i, t, d)", "(b, h, i, d, t) -> (b, h, i, d)"]
     body = [
         f"%0 = arith.mulf %x0, {weight} : {f.scalar}", f"%1 = arith.addf %y, %0 : {f.scalar}",
@@ -160,9 +160,9 @@ def _uneven_means(f, name, tokens, m, heads):
     if length is None:
         length = f"%{name}_length"
         f.lines.append(f"  {length} = arith.constant {extent} : index")
-        type_, dims = _tensor(m, extent, scalar), ()
+        type_, dims = tensor_type(m, extent, scalar), ()
     else:
-        type_, dims = _tensor(m, None, scalar), (length,)
+        type_, dims = tensor_type(m, None, scalar), (length,)
     body = [
         f"%m = arith.constant {m} : index", "%i = linalg.index 0 : index", "%t = linalg.index 1 : index",
         "%n = arith.constant 1 : index", "%i1 = arith.addi %i, %n : index",
@@ -177,7 +177,7 @@ def _uneven_means(f, name, tokens, m, heads):
     empty = f.empty(f"{name}_weights_empty", type_, *dims)
     weights = f.generic(f"{name}_weights", ["(i, t) -> (i, t)"], _PARALLEL[:2], [], empty, body)
     maps = ["(b, h, i, d, t) -> (i, t)", "(b, h, i, d, t) -> (b, h, t, d)", "(b, h, i, d, t) -> (b, h, i, d)"]
-    zeros = f.zeros(f"{name}_means", _tensor(None, heads, m, size, scalar), batch)
+    zeros = f.zeros(f"{name}_means", tensor_type(None, heads, m, size, scalar), batch)
     return f.contract(f"{name}_means", maps, weights, tokens, zeros)
 
 
@@ -195,7 +195,7 @@ def _diagonal(number, scalar, other, subtract=None):
 def _pseudo_inverse(f, a, batch, m, iterations):
     """Z of every head. Rows of A sum to one, so that ‖A‖∞ = 1."""
     scalar, heads = f.scalar, f.sizes.Ho
-    columns = f.zeros("columns", _tensor(None, heads, m, scalar), batch)
+    columns = f.zeros("columns", tensor_type(None, heads, m, scalar), batch)
     body = [f"%0 = arith.addf %y, %x0 : {scalar}", f"linalg.yield %0 : {scalar}"]
     columns = f.generic(
         "columns", ["(b, h, j, i) -> (b, h, i, j)", "(b, h, j, i) -> (b, h, j)"],
@@ -204,7 +204,7 @@ def _pseudo_inverse(f, a, batch, m, iterations):
     body = [f"%0 = arith.maximumf %y, %x0 : {scalar}", f"linalg.yield %0 : {scalar}"]
     norm = f.generic(
         "norm", ["(b, h, j) -> (b, h, j)", "(b, h, j) -> (b, h)"], ("parallel", "parallel", "reduction"), [columns],
-        f.zeros("norm", _tensor(None, heads, scalar), batch), body,
+        f.zeros("norm", tensor_type(None, heads, scalar), batch), body,
     )  # fmt: skip
     matrix = f.types[a]
     body = [f"%0 = arith.divf %x0, %x1 : {scalar}", f"linalg.yield %0 : {scalar}"]
@@ -239,7 +239,7 @@ def _residual(f, a, z, batch, m):
     maps = [PRODUCT[name] for name in ("left", "right", "result")]
     az = f.contract("residual_az", maps, a, z, "%matrix_zeros")
     aza = f.contract("residual_aza", maps, az, a, "%matrix_zeros")
-    type_ = _tensor(None, f.sizes.Ho, scalar)
+    type_ = tensor_type(None, f.sizes.Ho, scalar)
     sums = []
     for name, inputs, value in (("error", [aza, a], "%d"), ("size", [a, a], "%x0")):
         body = [f"%d = arith.subf %x0, %x1 : {scalar}", f"%0 = arith.mulf {value}, {value} : {scalar}",

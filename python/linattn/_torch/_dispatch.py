@@ -15,7 +15,7 @@ from . import _gradient, _operators, _places
 
 __all__ = ["differentiable", "dispatch"]
 
-# How a plan is told that the initial state must become the final one.
+# The flag of a plan whose initial state must become the final one.
 _ALWAYS = 2
 
 

@@ -35,7 +35,7 @@ def run(call, arrays, cotangents, given, wanted, num_threads):
     kernel, binding, heads = compile(call, arrays, wanted)
     extents = binding.extents
     if heads is not None:
-        arrays = [heads.spread(layout, array) for layout, array in zip(binding.layouts, arrays)]
+        arrays = [heads.repeat(layout, array) for layout, array in zip(binding.layouts, arrays)]
     views = [layout.to_logical(array, extents) for layout, array in zip(binding.layouts, arrays)]
     layouts = result_layouts(call.recipe, binding)
     cotangents = iter(cotangents)

@@ -61,7 +61,7 @@ def _parser():
     parser.add_argument("--batch", type=_numbers, default=[1], help="batch sizes (default: 1)")
     parser.add_argument("--threads", type=_numbers, default=[1], help="numbers of threads (default: 1)")
     parser.add_argument("--dtype", type=_names(DTYPES), default=["f32"], help=f"all, or some of {', '.join(DTYPES)} (layers: bf16 is what models have)")
-    parser.add_argument("--form", default="auto", help="the form to ask for (default: auto)")
+    parser.add_argument("--form", default="auto", help="the form to request (default: auto)")
     parser.add_argument("--peers", default="none", help="all that are installed, none (default), or some of " + ", ".join(_PEERS))
     parser.add_argument("--repetitions", type=int, default=15, help="calls per figure, at least (default: 15)")
     parser.add_argument("--cpu-time", action="store_true", help="on one thread: CPU time instead of the wall's, for a machine that is busy")
@@ -117,7 +117,7 @@ def run(case, sizes, threads=1, form="auto", peer_names=(), repetitions=15, comp
             "form": form if name == "linattn" else None, "ms": 1e3 * seconds,
             "ms_min": 1e3 * min(series.seconds[name]), "ms_max": 1e3 * max(series.seconds[name]),
             "gflops": portion * work.flops / seconds / 1e9, "fma_gflops": series.ceiling,
-            "fma_spread": series.spread, "share": portion * work.flops / seconds / 1e9 / series.ceiling,
+            "fma_range": series.relative_range, "share": portion * work.flops / seconds / 1e9 / series.ceiling,
             "gbytes_per_s": portion * work.bytes / seconds / 1e9, "copy_gbytes_per_s": copy_gbytes,
             "update_gbytes_per_s": series.update,
             "update_share": work.bytes / seconds / 1e9 / series.update if series.update else None,

@@ -177,7 +177,7 @@ def _make_steps(case, model, batch):
     from .. import transformers as hooks
 
     tokens = torch.randint(0, model.config.vocab_size, (batch, case.tokens + 1))
-    # The same on both sides: what is the likeliest may be a matter of rounding.
+    # The same on both sides: the most likely token may depend on rounding.
     tokens, token = tokens[:, :-1], tokens[:, -1:]
 
     def make():

@@ -11,7 +11,7 @@ __all__ = ["KEYS", "plot", "table", "training_table", "write_csv", "write_json"]
 
 KEYS = (
     "case", "implementation", "d", "t", "heads", "batch", "threads", "dtype", "form", "ms", "ms_min",
-    "ms_max", "gflops", "fma_gflops", "fma_spread", "share", "gbytes_per_s", "copy_gbytes_per_s",
+    "ms_max", "gflops", "fma_gflops", "fma_range", "share", "gbytes_per_s", "copy_gbytes_per_s",
     "update_gbytes_per_s", "update_share", "over_open", "max_rel_error",
 )  # fmt: skip
 

@@ -25,7 +25,7 @@ ATTEMPTS = 3
 @contextlib.contextmanager
 def pinned(threads):
     """Keeps every thread of this process, libraries' pools included, on as many
-    CPUs as `threads`: not every peer can be told how many threads to use."""
+    CPUs as `threads`: not every peer has a setting for its number of threads."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -68,7 +68,7 @@ class Series:
         return statistics.median(self.updates) if self.updates else None
 
     @property
-    def spread(self):
+    def relative_range(self):
         return (max(self.gflops) - min(self.gflops)) / max(self.gflops)
 
 
@@ -111,8 +111,8 @@ def measure(calls, repetitions, threads, footprint=0, alike=False, clock=time.pe
         best = None
         for _ in range(ATTEMPTS if clock is time.perf_counter else 1):
             series = _run(calls, counts, repetitions, threads, footprint, clock)
-            if best is None or series.spread < best.spread:
+            if best is None or series.relative_range < best.relative_range:
                 best = series
-            if best.spread <= SPREAD:
+            if best.relative_range <= SPREAD:
                 break
     return best

@@ -46,7 +46,7 @@ def _run(options):
             mark, text = "-", reason
         except _Warning as problem:
             mark, text = "warn", problem
-        except Exception as error:  # whatever it is, the other checks go on
+        except Exception as error:  # the other checks go on
             mark, text, failures = "FAIL", error, failures + 1
         print(f"{mark:5}{title:14}{text}", flush=True)
     print(f"{failures} of {len(_CHECKS)} checks failed" if failures else "linattn works here")

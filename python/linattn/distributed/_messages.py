@@ -110,7 +110,7 @@ class Channel:
         return [part.view(shape) for part, shape in zip(message.split(sizes), shapes)]
 
     def fail(self, shapes, dtype, device, rank, what):
-        """Tells a process that waits for a message that it will not get it."""
+        """Notifies a process that waits for a message that the message will not come."""
         words, pattern = _FAILED[dtype]
         size = sum(shape.numel() for shape in shapes)
         message = torch.full((size,), pattern, dtype=words, device=device).view(dtype)

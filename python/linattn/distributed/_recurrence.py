@@ -150,7 +150,7 @@ class _Job:
         for index, slot, piece in self.pieces:
             ahead, later = self._count_ahead(index, piece), []
             for panel in range(self.panels):
-                with self._telling(index + 1, piece.leaves, (panel, "forward")):
+                with self._notify_failure(index + 1, piece.leaves, (panel, "forward")):
                     state = self._enter(index, piece, panel)
                     parts = self._sum(slot, piece, panel, state) if panel < ahead else None
                     if parts is not None:
@@ -244,7 +244,7 @@ class _Job:
                 grad.zero_()
         for index, slot, piece in reversed(self.pieces):
             for panel in range(self.panels):
-                with self._telling(index - 1, piece.enters, (panel, "backward")):
+                with self._notify_failure(index - 1, piece.enters, (panel, "backward")):
                     operands, entered = self._differentiate(index, slot, piece, panel, cotangents, grads)
                     self._leave(index - 1, entered, piece.enters, (panel, "backward"))
                 self._add(grads, operands, entered, slot, piece, panel)
@@ -335,11 +335,11 @@ class _Job:
             return self.handed.pop((mine, what))
         return self.channel.receive(self._message_shapes(rows), self.dtype, self.call.device, rank, _name(what))
 
-    def _telling(self, index, rows, what):
-        return _Telling(self, index, rows, what)
+    def _notify_failure(self, index, rows, what):
+        return _FailureNotice(self, index, rows, what)
 
 
-class _Telling:
+class _FailureNotice:
     """Notifies the process that waits for a piece's state if the piece fails."""
 
     def __init__(self, job, index, rows, what):

@@ -245,7 +245,7 @@ chunk_rwkv7, fused_recurrent_rwkv7 = define(
         "cu_seqlens=None)",
     ],
     "As in flash-linear-attention, scale is 1 unless given in the chunk function and K**-0.5 in the "
-    "recurrent one, which also returns the state unless told not to.",
+    "recurrent one, which also returns the state by default.",
     w="``[B, T, H, K]``, natural logarithms, ≤ 0.",
     lower_bound=_DPLR_BOUND,
     **_AB,

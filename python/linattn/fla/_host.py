@@ -311,7 +311,7 @@ def _modes(clock, slots):
 
 
 def _turn(x, cos, sin):
-    """Pairs (x_2i, x_2i+1) turned."""
+    """Pairs (x_2i, x_2i+1), rotated."""
     result = x * cos
     result[..., 0::2] -= x[..., 1::2] * sin[..., 0::2]
     result[..., 1::2] += x[..., 0::2] * sin[..., 1::2]
@@ -389,7 +389,7 @@ _CYFA = (
 chunk_cyfa, fused_recurrent_cyfa = define(
     _cyfa,
     "Cyclic-flow attention: keys and values in M slots that are modes of a cycle.",
-    "λ_t = λ_{t-1} + delta_t,  w_t = beta_t · atom(λ_t),  a mode i turned by 2πiλ/(M−1)\n"
+    "λ_t = λ_{t-1} + delta_t,  w_t = beta_t · atom(λ_t),  mode i rotated by 2πiλ/(M−1)\n"
     "K_t = e^g_t K_{t-1} + k_t w_tᵀ,  V_t = e^g_t V_{t-1} + w_t v_tᵀ\n"
     "p_t = softmax(R · Rot(λ_t)(scale · K_tᵀq_t)),  o_t = V_tᵀ Rot(−λ_t)(Rᵀp_t)",
     [
@@ -440,7 +440,7 @@ def _stick(q, k, v, scale, attend_current, cu_seqlens):
             behind = np.arange(first, last)[:, None] - np.arange(begin, last)
             mask = behind >= (0 if current else 1)
             left = np.where(mask, -np.logaddexp(0.0, z), 0.0)
-            # The share that nearer keys leave: sums from the right, the own one excluded.
+            # The weight that nearer keys leave: sums from the right, exclusive.
             after = np.flip(np.cumsum(np.flip(left, -1), -1), -1)
             weights = np.where(mask, np.exp(-np.logaddexp(0.0, -z) + after - left), 0.0)
             o[:, :, :, rows] = weights @ v[:, :, :, keys]

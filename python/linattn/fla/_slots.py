@@ -19,7 +19,7 @@ _SLOTS = dict(
 def _abc(q, k, v, s, initial_state=None, output_final_state=False, scale=None, inplace=False):
     if initial_state is not None:
         raise UnsupportedError(
-            "initial_state: expected None, since hk and hv do not tell the sum of weights that they are "
+            "initial_state: expected None, since hk and hv lack the sum of weights that they are "
             "divided by, but got one; linattn.abc carries it on"
         )
     output_final_state = check_flag("output_final_state", output_final_state)

@@ -19,7 +19,7 @@ tensors does not. Three operators serve all functions:
 `linattn.torch.nn` has layers: modules with projections, norms, convolutions and caches. `convert`
 makes the softmax attention of a model linear, `distill` trains it to imitate softmax.
 
-Second derivatives and forward mode are not supported. Importing this module tells
+Second derivatives and forward mode are not supported. Importing this module informs
 `torch.compile` that it need not look into the functions of linattn. It needs PyTorch;
 `linattn` itself does not.
 """

@@ -73,7 +73,7 @@ def convert(model, feature_map="hedgehog", layers=None):
                 refusals[name] = refusal or f"a {type(module).__name__} is not a known softmax attention"
     for name in layers or ():
         if name not in converters:
-            reason = refusals.get(name, "there is no module of that name")
+            reason = refusals.get(name, "no module has that name")
             raise ValueError(f"layers: expected names of layers that can be converted, but got {name!r}: {reason}")
     if not converters:
         reasons = "".join(f"; {name}: {reason}" for name, reason in refusals.items())
@@ -124,7 +124,7 @@ def _check_transformers(module):
         if getattr(module, name, None) is not None:
             return None, f"it has {name}"
     if not hasattr(module.config, "num_attention_heads"):
-        return None, "its config does not tell how many heads it has"
+        return None, "its config does not give the number of heads"
     return _convert_transformers, None
 
 
@@ -148,7 +148,7 @@ def _convert_layer(layer, feature_map):
 class _LinearMultiheadAttention(nn.MultiheadAttention):
     """`torch.nn.MultiheadAttention` with linear attention: a call of the same form."""
 
-    # PyTorch's encoder layers, which would compute softmax of the weights themselves, ask.
+    # PyTorch's encoder layers, which would compute softmax of the weights themselves, read it.
     _qkv_same_embed_dim = property(lambda self: False, lambda self, value: None)
 
     def __init__(self, layer, feature_map):
@@ -166,7 +166,7 @@ class _LinearMultiheadAttention(nn.MultiheadAttention):
         self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True,
         is_causal=False,
     ):  # fmt: skip
-        """(the output, None): there are no weights to return."""
+        """(the output, None): it has no weights to return."""
         if query is not key or key is not value:
             raise linattn.UnsupportedError("key: expected the query itself, since a converted layer is one of self-attention")
         x = query if self.batch_first or query.ndim == 2 else query.transpose(0, 1)
@@ -242,7 +242,7 @@ def _interface(module, query, key, value, attention_mask, scaling=None, dropout=
             f"past_key_values: expected a DynamicCache given by name for a converted layer, but got {k.shape[1]} keys "
             f"for {q.shape[1]} queries"
         )
-    # The last token sees all before it that are no padding.
+    # The last token sees all before it but padding.
     mask = None if attention_mask is None else attention_mask[:, 0, -1, -q.shape[1] :].expand(q.shape[:2])
     if mask is not None and mask.dtype != torch.bool:
         mask = mask >= 0
@@ -278,7 +278,7 @@ def distill(model, batches, *, lr=1e-2, optimizer=None):
     what it gave with softmax: attention transfer, the first stage of LoLCATs.
 
     Every layer gets the inputs that it had in the softmax model, and its loss is the mean
-    squared difference of its output, relative to the mean square of softmax's. There is no dropout.
+    squared difference of its output, relative to the mean square of softmax's. Dropout is off.
 
     Args:
       model: one that `convert` has made.

@@ -30,7 +30,7 @@ _ADAPTERS = {
     "rg_lru": _layers.rg_lru,
 }
 
-# Norms of one name differ; their bodies tell which is which.
+# Norms of one name differ; their bodies show which is which.
 _NORMS = {
     "52bf359a41c0a1ad": _norm.norm_first,
     "ac204370a3092214": _norm.norm_first,

@@ -13,7 +13,7 @@ __all__ = ["Hook", "PassOn", "make_hook", "trains"]
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
-# None of these is public; without one, nothing is known of what it tells.
+# None of these is public; without one, what it would show is unknown.
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _functorch = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: None)
 _tracing = getattr(torch._C, "_get_tracing_state", lambda: None)

@@ -51,7 +51,7 @@ func.func @long(%q: tensor<2x3x512x64xf32>, %o: tensor<2x3x512x64xf32>) -> tenso
 
 // CHECK-LABEL: func.func @carried(
 // CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, {{.*}} few = [[#FEW:]]>}
-// REMARK:      "a sequence of up to [[#FEW:]] tokens goes token by token, whatever the lengths of others"
+// REMARK:      "a sequence of up to [[#FEW:]] tokens goes token by token, beside sequences of any length"
 func.func @carried(%q: tensor<1x3x?x64xf32>, %b: tensor<1x3x?xf32>, %o: tensor<1x3x?x64xf32>, %s: tensor<?x3x64x64xf32>, %c: tensor<?xi64>) -> (tensor<1x3x?x64xf32>, tensor<?x3x64x64xf32>) {
   %r:2 = linattn.scan %q, %q, %q beta(%b) cu_seqlens(%c) update(delta) into(%o) init(%s)
     : (tensor<1x3x?x64xf32>, tensor<1x3x?x64xf32>, tensor<1x3x?x64xf32>, tensor<1x3x?xf32>, tensor<?xi64>, tensor<1x3x?x64xf32>, tensor<?x3x64x64xf32>) -> (tensor<1x3x?x64xf32>, tensor<?x3x64x64xf32>)

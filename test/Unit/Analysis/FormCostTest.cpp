@@ -223,7 +223,7 @@ TEST(FormCost, CostsAreThoseOfTheTable) {
 }
 
 /// A few tokens whose number is known share a pass over the state.
-TEST(FormCost, FewTokensGoTogether) {
+TEST(FormCost, FewTokensAreOneChunk) {
   for (int64_t tokens = 1; tokens <= 8; ++tokens) {
     SCOPED_TRACE(tokens);
     ScanProblem problem = sized(tokens, 128, 128), delta = problem;

@@ -24,7 +24,7 @@ TEST(UpdateRules, NamesAreUnique) {
   EXPECT_EQ(findUpdateRule("subtract"), nullptr);
 }
 
-TEST(UpdateRules, TakeWhatTheyNeed) {
+TEST(UpdateRules, TakeTheirOperands) {
   for (const UpdateRule &rule : getUpdateRules())
     for (Clause clause : rule.needs.list())
       EXPECT_TRUE(rule.takes.contains(clause))

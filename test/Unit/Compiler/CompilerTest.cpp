@@ -143,7 +143,7 @@ TEST(CompilerMath, TheEnvironmentSaysUnlessTheCallerDoes) {
   EXPECT_EQ(getSumIR(std::nullopt).find("reassoc"), std::string::npos);
 }
 
-TEST(CompilerRemarks, TellWhatWasDecided) {
+TEST(CompilerRemarks, ReportDecisions) {
   Kernel kernel = test::compile(R"mlir(
     func.func @f(%q: tensor<1x1x?x16xf32>, %k: tensor<1x1x?x16xf32>,
                  %v: tensor<1x1x?x16xf32>) -> tensor<1x1x?x16xf32> {
@@ -157,7 +157,7 @@ TEST(CompilerRemarks, TellWhatWasDecided) {
   }));
 }
 
-TEST(CompilerRemarks, TellOfCostsAndLayouts) {
+TEST(CompilerRemarks, ReportCostsAndLayouts) {
   constexpr llvm::StringLiteral text = R"mlir(
     func.func @f(%q: tensor<1x1x?x256xf32>, %b: tensor<1x1x?xf32>,
                  %s: tensor<1x1x256x256xf32>) -> tensor<1x1x?x256xf32> {
@@ -362,7 +362,7 @@ TEST_F(CacheTest, FilesAreBelievedUnderTheirOwnNamesOnly) {
   EXPECT_EQ(compileAndTell(), "disk");
 }
 
-TEST_F(CacheTest, KeysTellAllOptionsApart) {
+TEST_F(CacheTest, KeysDistinguishAllOptions) {
   using detail::getCacheKey;
   using mlir::linattn::EntryLayout;
   using mlir::linattn::InnermostStride;
@@ -436,7 +436,7 @@ protected:
   }
 };
 
-TEST_F(CacheSizeTest, WhatWasNotUsedForLongestGoes) {
+TEST_F(CacheSizeTest, TheLeastRecentlyUsedGoes) {
   compileNumber(0);
   uint64_t each = getTotal();
   setenv("LINATTN_CACHE_SIZE", std::to_string(3 * each + each / 2).c_str(), 1);
@@ -468,7 +468,7 @@ TEST_F(CacheSizeTest, SizesAreParsed) {
   }
 }
 
-TEST_F(CacheTest, AFileInTheWayIsNoError) {
+TEST_F(CacheTest, AFileInTheWayIsIgnored) {
   overwrite(options.cacheDir, "not a directory");
   expectRuns(compile());
 }

@@ -113,7 +113,7 @@ TEST_F(DeviceTest, RunsInTheStream) {
   EXPECT_EQ(text.find("Synchronize"), std::string::npos) << text;
 }
 
-TEST_F(DeviceTest, WhatWasPreparedCanBeCaptured) {
+TEST_F(DeviceTest, PreparedKernelsCanBeCaptured) {
   Kernel kernel = compile(kScan, "sm_80");
   Arrays arrays;
   RunOptions options;

@@ -101,7 +101,7 @@ TEST(ShapeCheck, BothLayoutsAndTheDiskCacheKnowTheChecks) {
   }
 }
 
-TEST(ShapeCheck, StaticResultsAreNoExcuse) {
+TEST(ShapeCheck, OperandsOfStaticResultsAreChecked) {
   Kernel kernel = compile(R"mlir(
     func.func @state(%k: tensor<1x2x?x4xf32>, %v: tensor<1x2x?x4xf32>,
                      %s: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
@@ -262,7 +262,7 @@ func.func @fade(%x: tensor<1x2x?x4xf32>, %g: tensor<1x2x?xf32>, %s: tensor<1x2x4
 )";
 
 // A decay of −∞ forgets all; above 0 there is none, nor does NaN compare.
-TEST(ShapeCheck, DecaysAreCheckedWhereAskedFor) {
+TEST(ShapeCheck, DecaysAreCheckedOnRequest) {
   constexpr int64_t tokens = 6;
   std::vector<float> x(2 * tokens * 4), gates(2 * tokens), state(2 * 4 * 4),
       out(2 * tokens * 4);

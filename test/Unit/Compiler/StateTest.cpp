@@ -168,7 +168,7 @@ func.func @step(%q: tensor<?x1x1x4xf32>, %i: tensor<?xi32>,
             "state_indices, but got 1 at 0 and 1");
 }
 
-TEST(State, SaysWhatIsWrong) {
+TEST(State, NamesTheError) {
   auto message = [](llvm::Expected<State> state) {
     return state ? std::string() : llvm::toString(state.takeError());
   };

@@ -93,7 +93,7 @@ TEST(LaunchLogTest, InnerLogsGoToTheOuter) {
   EXPECT_NE(llvm::toString(outer.takeError()), "");
 }
 
-TEST(LaunchLogTest, KernelsOfOneModuleAreToldApart) {
+TEST(LaunchLogTest, KernelsOfOneModuleAreDistinguished) {
   std::string text = R"(
     gpu.module @m {
       llvm.func @one(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {

@@ -129,7 +129,7 @@ TEST(OpsTest, Shuffles) {
   }
 }
 
-TEST(OpsTest, ShuffleTellsWhetherItIsInRange) {
+TEST(OpsTest, ShuffleReturnsWhetherItIsInRange) {
   std::vector<uint32_t> output = mapLanes(R"(
     %all = arith.constant -1 : i32
     %o = arith.constant 16 : i32
@@ -354,7 +354,7 @@ TEST(OpsTest, KernelsOnMemrefs) {
     EXPECT_FLOAT_EQ(b[i], std::exp(0.01f * ((63 - i) ^ 1)));
 }
 
-TEST(OpsTest, NamesWhatItCannotExecute) {
+TEST(OpsTest, NamesOpsThatItCannotExecute) {
   auto expectError = [](llvm::StringRef body, llvm::StringRef message) {
     std::string error = getCompileError(makeKernel("%p: !llvm.ptr<1>", body));
     EXPECT_NE(error.find(message.str()), std::string::npos) << error;

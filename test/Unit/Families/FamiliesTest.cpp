@@ -115,7 +115,7 @@ TEST_F(Families, SignaturesNameOperandsAndOptionsWithTheirDefaults) {
   }
 }
 
-TEST_F(Families, HaveWhatTheDocumentationShows) {
+TEST_F(Families, MatchTheDocumentation) {
   llvm::StringSet<> names;
   for (const Family &family : getFamilies()) {
     EXPECT_TRUE(names.insert(family.name).second) << family.name;
@@ -171,7 +171,7 @@ TEST_F(Families, HaveBuildersOfTheirOwn) {
   EXPECT_TRUE(succeeded(verify(*module)));
 }
 
-TEST_F(Families, SayWhatIsWrong) {
+TEST_F(Families, NameTheError) {
   const Family &family = *lookupFamily("kda");
   auto error = [&](const FamilyRequest &request) {
     auto module = buildFamily(&context, family, request);

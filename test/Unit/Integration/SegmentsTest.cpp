@@ -174,7 +174,7 @@ TEST(Segments, ThreadsChangeNoBit) {
   }
 }
 
-TEST(Segments, RefusesWhatHasNoMerge) {
+TEST(Segments, RefusesRulesWithoutAMerge) {
   for (auto [c, why] :
        {std::pair(segments("packed").sequences({0, 20, 33}),
                   "its sequences are packed already and run in parallel"),

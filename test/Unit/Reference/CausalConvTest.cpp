@@ -41,7 +41,7 @@ TEST(CausalConv, StartsFromTheState) {
   EXPECT_EQ(result.state.data, (std::vector<double>{2, 3, 20, 30}));
 }
 
-TEST(CausalConv, KeepsWhatFewTokensDoNotReplace) {
+TEST(CausalConv, KeepsInputsThatFewTokensDoNotReplace) {
   CausalConvResult result = convolved({Array({1, 1, 2}, {1, 10}), weights}, {},
                                       Array({1, 2, 3}, {6, 7, 4, 9, 8, 5}));
   EXPECT_EQ(result.state.data, (std::vector<double>{7, 4, 1, 8, 5, 10}));
@@ -75,7 +75,7 @@ TEST(CausalConv, Activates) {
               1 / (1 + std::exp(2.0)), 1e-16);
 }
 
-TEST(CausalConv, RefusesWhatDoesNotFit) {
+TEST(CausalConv, RefusesOperandsThatDoNotFit) {
   auto error = [](const CausalConvOperands &operands,
                   const CausalConvOptions &options = {},
                   const std::optional<Array> &initial = std::nullopt) {

@@ -71,7 +71,7 @@ TEST(FeatureMapTest, NamesParseBack) {
                     std::string(name) + "\"");
 }
 
-TEST(FeatureMapTest, RefusesWhatCannotBeMapped) {
+TEST(FeatureMapTest, RefusesUnmappableTokens) {
   expectError(applyFeatureMap(Array({2}), makeMap(FeatureMapKind::Custom)),
               "expected feature map custom to have a function, but got none");
   expectError(applyFeatureMap(Array({2}, std::vector<double>{1}), {}),

@@ -56,7 +56,7 @@ TEST(OutputNorm, WeightsThenGates) {
   }
 }
 
-TEST(OutputNorm, GatesFirstIfAsked) {
+TEST(OutputNorm, GatesFirstOnRequest) {
   OutputNormOptions options;
   options.gate = Array({1, 1, 1, 4}, {-1, 0, 1, 2});
   options.gateFirst = true;
@@ -94,7 +94,7 @@ TEST(OutputNorm, SkipsComeFirstAndOffsetsAreOfTheWeight) {
                 expected->data[d] * (options.weight->data[d] + 1), 1e-15);
 }
 
-TEST(OutputNorm, RefusesWhatDoesNotFit) {
+TEST(OutputNorm, RefusesOperandsThatDoNotFit) {
   OutputNormOptions options;
   options.weight = Array({3});
   EXPECT_NE(outputNorm(row, options).error().find("weight"), std::string::npos);

@@ -76,7 +76,7 @@ TEST(SelectiveScan, AppliesStepSkipAndGate) {
   expectNear(result.state.real, {h}, roundoff);
 }
 
-TEST(SelectiveScan, RefusesWhatDoesNotFit) {
+TEST(SelectiveScan, RefusesOperandsThatDoNotFit) {
   SelectiveScanOperands x{Array({1, 2, 4}), Array({1, 2, 4}), Array({4, 3}),
                           Array({1, 3, 2, 3}), Array({1, 2, 3})};
   expectError(selectiveScan(x, {}),

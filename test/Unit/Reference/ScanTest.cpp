@@ -298,7 +298,7 @@ TEST(ScanTest, BetaPerValueColumn) {
   }
 }
 
-TEST(ScanTest, DeltaOverwritesWhatAUnitKeyHeld) {
+TEST(ScanTest, DeltaOverwritesTheValueOfAUnitKey) {
   Array key = oneHead({{.6, .8}, {.6, .8}}), v = oneHead({{1, 2}, {-3, 5}});
   ScanOptions options = withScale(1.0);
   options.update = UpdateRule::Delta;

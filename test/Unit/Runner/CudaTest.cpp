@@ -216,7 +216,7 @@ TEST_F(CudaTest, LoopsRepeatTheirLaunches) {
   EXPECT_EQ(order.back(), 'h');
 }
 
-TEST_F(CudaTest, LaunchWantsPrepareInEveryContext) {
+TEST_F(CudaTest, LaunchNeedsPrepareInEveryContext) {
   KernelPtr kernel = loadNamed("layer");
   std::vector<Operand> x = makeOperands(kernel.get(), 3);
   std::string unprepared =

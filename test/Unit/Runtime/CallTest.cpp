@@ -106,7 +106,7 @@ TEST_F(CallTest, BytesThatNoAllocatorHas) {
   }
 }
 
-TEST_F(CallTest, AlignsAsWanted) {
+TEST_F(CallTest, AlignsAsRequested) {
   FaultyMemory memory;
   void *arguments[] = {nullptr};
   linattn_call(

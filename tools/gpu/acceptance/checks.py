@@ -52,8 +52,8 @@ def make_state(device, rule, batch, heads, size):
     return state
 
 
-def _error(device, got, want):
-    difference = device.maximum(device.cast(got, "f64") - want) / max(device.maximum(want), 1e-30)
+def _error(device, got, expected):
+    difference = device.maximum(device.cast(got, "f64") - expected) / max(device.maximum(expected), 1e-30)
     # A NaN compares false with everything.
     return difference if difference == difference else float("inf")
 
@@ -78,7 +78,7 @@ def check(device, kernel, loaded, batch=2, tokens=203):
     initial = make_state(device, rule, batch, kernel.heads, kernel.size)
     if not carries:
         initial = [device.full(tuple(part.shape), 0.0, "f32") for part in initial]
-    want = _expect(device, rule, kernel, arrays, initial)
+    expected = _expect(device, rule, kernel, arrays, initial)
     initial = initial if carries else []
     runs = []
     for _ in range(2):
@@ -91,9 +91,9 @@ def check(device, kernel, loaded, batch=2, tokens=203):
         keep = []
         runner.bind(loaded, views, lambda size: device.allocate(size, keep))(device.stream())
         device.synchronize()
-        device.fill([out, *final], want)
+        device.fill([out, *final], expected)
         runs.append([out, *final])
-    errors = [_error(device, got, wanted) for got, wanted in zip(runs[0], want)]
+    errors = [_error(device, got, exact) for got, exact in zip(runs[0], expected)]
     same = all(device.equal(a, b) for a, b in zip(*runs))
     limits = [TOLERANCES[kernel.dtype]] + [TOLERANCES["state"]] * len(initial)
     return {

@@ -103,7 +103,7 @@ class CudaDevice:
                 call()
             stream.synchronize()
             once = time.perf_counter() - begin
-        # A graph of a millisecond hides what starting it costs.
+        # A graph of a millisecond hides the cost of its launch.
         rounds = max(1, min(200 // len(calls), int(1e-3 / max(once, 1e-6))))
 
         def every():

@@ -5,8 +5,8 @@ import pathlib
 
 __all__ = ["RESTART", "Results"]
 
-# Exit code of a worker whose context is broken: what it found is written, and another
-# process can go on.
+# Exit code of a worker with a broken context. Its findings are written, and another process can
+# continue.
 RESTART = 75
 
 

@@ -361,12 +361,12 @@ steps("pool, delta", pool=True, make=lambda d: {"decay": d.decay(d.K), "beta": d
 # ----------------------------------------------------------------------------
 
 
-def error_of(got, want):
+def error_of(got, expected):
     """The largest difference over the largest number; infinite where shapes or what is finite differ."""
-    if got.shape != want.shape or (np.isfinite(got) != np.isfinite(want)).any():
+    if got.shape != expected.shape or (np.isfinite(got) != np.isfinite(expected)).any():
         return np.inf
-    finite = np.isfinite(want)
-    return abs(got - want)[finite].max(initial=0) / max(abs(want[finite]).max(initial=0), 1e-30)
+    finite = np.isfinite(expected)
+    return abs(got - expected)[finite].max(initial=0) / max(abs(expected[finite]).max(initial=0), 1e-30)
 
 
 def run(name, side):
@@ -375,8 +375,8 @@ def run(name, side):
     begin = time.monotonic()
     record = {"case": name, "bound": bound, "error": None, "problem": None}
     try:
-        got, want = call(side), call(Oracle())
-        record["error"] = max(map(error_of, got, want)) if len(got) == len(want) else np.inf
+        got, expected = call(side), call(Oracle())
+        record["error"] = max(map(error_of, got, expected)) if len(got) == len(expected) else np.inf
         if isinstance(side, Device) and not all(map(np.array_equal, got, call(side))):
             record["problem"] = "a second call gave other bits"
     except Exception as error:  # noqa: BLE001: one call that fails hides no other

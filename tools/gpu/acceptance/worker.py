@@ -20,7 +20,7 @@ __all__ = ["Worker"]
 SANITIZED = ("linear_bf16_h2_d64_carry", "simple_gla_bf16_h2_d64_carry", "gated_delta_bf16_h2_d64_carry",
              "kda_bf16_h2_d64_carry", "elu_f32_h2_d64_carry", "linear_bf16_h2_d128_step")  # fmt: skip
 QUICK_SHAPES = (("standard", Shape(2, 128, 8, 64)), ("decode", Shape(4, 1, 8, 64)))
-# Of the time, what checks may take, and seconds that are kept for the sanitizer.
+# The share of the time for checks, and seconds reserved for the sanitizer.
 CHECKS_SHARE, SANITIZER_SECONDS = 0.5, 100
 
 
@@ -93,7 +93,7 @@ class Worker:
         self.out.save(self._spent())
         if problem is not None and not self.device.is_alive():
             self.say(f"{step}: the context is broken")
-            # Without the destructors, which would call a driver that answers no more.
+            # Exits without destructors: they would call a driver that no longer answers.
             os._exit(RESTART)
 
     def _fail(self, step, problem):
@@ -109,7 +109,7 @@ class Worker:
             self.data["broken"].append(f"{step}: {problem}")
 
     def _note(self, step):
-        # A file of its own: it is written before every step, and read five times a second.
+        # A separate file, because it is written before every step and read five times a second.
         temporary = self.out.folder / "step.new"
         temporary.write_text(step)
         temporary.replace(self.out.folder / "step")

@@ -68,7 +68,7 @@ def recur(function, *operands, cache, name="state", state="initial_state", retur
         return call(function, *operands, **options)
     before = cache.get(name)
     if before is not None:
-        # A step must not write what a graph has kept.
+        # A step must not write to tensors that a graph has kept.
         kept = before.S if isinstance(before, linattn.State) else before
         options["inplace"] = not torch.is_grad_enabled() and not kept.requires_grad
         options[state] = before
@@ -186,7 +186,7 @@ def rotate(x, positions, base=10000.0):
 # ----------------------------------------------------------------------------
 
 
-def _spread(y, mask):
+def _unpack(y, mask):
     """Packed tokens where the mask is, zeros elsewhere."""
     zeros = y.new_zeros((*mask.shape, y.shape[-1]))
     return zeros.masked_scatter(mask.unsqueeze(-1), y)
@@ -217,7 +217,7 @@ class Layer(nn.Module):
         return self.run(x, cache, cu_seqlens, mask)
 
     def run(self, x, cache, cu_seqlens, mask, **others):
-        """`mix` of the tokens that are no padding, then dropout. `others` are operands of `mix`
+        """`mix` of the tokens without padding, then dropout. `others` are operands of `mix`
         with the tokens of x, or None; what it returns beside its output has them, too."""
         self._check(x, cache, cu_seqlens, mask)
         if isinstance(cu_seqlens, (list, tuple)):
@@ -235,7 +235,7 @@ class Layer(nn.Module):
         y, *results = result if isinstance(result, tuple) else (result,)
         results = [self.dropout(y), *results]
         if mask is not None:
-            results = [_spread(y, mask) for y in results]
+            results = [_unpack(y, mask) for y in results]
         return tuple(results) if isinstance(result, tuple) else results[0]
 
     def mix(self, x, cache, cu_seqlens):

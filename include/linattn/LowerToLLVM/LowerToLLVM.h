@@ -5,14 +5,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// The parts that every CPU pipeline shares: bufferization with the calling
-// convention of kernels, and the way from memrefs, loops and vectors to LLVM.
-//
+// The parts that all CPU pipelines share: bufferization with the calling
+// convention of kernels, and the lowering of memrefs, loops and vectors to
+// LLVM.
 //===----------------------------------------------------------------------===//
 
-#ifndef LINATTN_PIPELINES_LOWERTOLLVM_H
-#define LINATTN_PIPELINES_LOWERTOLLVM_H
+#ifndef LINATTN_LOWERTOLLVM_LOWERTOLLVM_H
+#define LINATTN_LOWERTOLLVM_LOWERTOLLVM_H
 
 #include "linattn/Entry/EntryLayout.h"
 #include <optional>
@@ -60,4 +59,4 @@ void registerLowerToLLVMPipelines();
 
 } // namespace mlir::linattn
 
-#endif // LINATTN_PIPELINES_LOWERTOLLVM_H
+#endif // LINATTN_LOWERTOLLVM_LOWERTOLLVM_H

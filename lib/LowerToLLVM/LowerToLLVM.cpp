@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Pipelines/LowerToLLVM.h"
+#include "linattn/LowerToLLVM/LowerToLLVM.h"
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Entry/Passes.h"
 #include "linattn/Transforms/Passes.h"

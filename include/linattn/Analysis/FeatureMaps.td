@@ -1,4 +1,4 @@
-//===- LinAttnMaps.td - The table of feature maps ----------*- tablegen -*-===//
+//===- FeatureMaps.td - The table of feature maps ----------*- tablegen -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LINATTN_DIALECT_LINATTNMAPS_TD
-#define LINATTN_DIALECT_LINATTNMAPS_TD
+#ifndef LINATTN_ANALYSIS_FEATUREMAPS_TD
+#define LINATTN_ANALYSIS_FEATUREMAPS_TD
 
 include "llvm/TableGen/SearchableTable.td"
 include "mlir/IR/EnumAttr.td"
@@ -226,4 +226,4 @@ def FeatureMapTable : GenericTable {
   string TypeOf_flags = "code";
 }
 
-#endif // LINATTN_DIALECT_LINATTNMAPS_TD
+#endif // LINATTN_ANALYSIS_FEATUREMAPS_TD

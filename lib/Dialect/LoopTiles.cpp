@@ -1,0 +1,81 @@
+//===- LoopTiles.cpp - Tiles of operands by loops -------------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoopTiles.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+bool mlir::linattn::isWhole(OpFoldResult offset, OpFoldResult size,
+                            OpFoldResult full) {
+  if (!isZeroInteger(offset))
+    return false;
+  if (isEqualConstantIntOrValue(size, full))
+    return true;
+  // The two sizes may be computed by different values.
+  FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual(size, full);
+  return succeeded(equal) && *equal;
+}
+
+bool mlir::linattn::hasGroups(Operation *op, ArrayRef<DimLoops> loops,
+                              int64_t loop) {
+  std::optional<int64_t> common;
+  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), loops)) {
+    auto *position = llvm::find(dims, loop);
+    if (position == dims.end())
+      continue;
+    int64_t size =
+        cast<ShapedType>(operand.getType()).getDimSize(position - dims.begin());
+    if (ShapedType::isDynamic(size) || (common && *common != size))
+      return true;
+    common = size;
+  }
+  return false;
+}
+
+Tile mlir::linattn::getOperandTile(OpBuilder &b, Location loc, Value operand,
+                                   ArrayRef<int64_t> dims,
+                                   std::optional<int64_t> grouped,
+                                   ArrayRef<OpFoldResult> offsets,
+                                   ArrayRef<OpFoldResult> sizes) {
+  Tile tile;
+  for (auto [index, loop] : llvm::enumerate(dims)) {
+    bool all = loop == kNoLoop || loop == grouped;
+    tile.offsets.push_back(all ? b.getIndexAttr(0) : offsets[loop]);
+    tile.sizes.push_back(all ? tensor::getMixedSize(b, loc, operand, index)
+                             : sizes[loop]);
+  }
+  return tile;
+}
+
+FailureOr<Tile> mlir::linattn::getLoopTile(
+    OpBuilder &b, Location loc, Value operand, ArrayRef<int64_t> dims,
+    std::optional<int64_t> grouped, ArrayRef<Range> domain,
+    ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
+  Tile tile;
+  for (Range range : domain) {
+    tile.offsets.push_back(range.offset);
+    tile.sizes.push_back(range.size);
+  }
+  for (auto [index, loop] : llvm::enumerate(dims)) {
+    OpFoldResult full = tensor::getMixedSize(b, loc, operand, index);
+    bool all = isWhole(offsets[index], sizes[index], full);
+    if (loop == kNoLoop && !all)
+      return failure();
+    // A tile with all heads of a state has all heads of the output.
+    if (loop == kNoLoop || (loop == grouped && all))
+      continue;
+    tile.offsets[loop] = offsets[index];
+    tile.sizes[loop] = sizes[index];
+  }
+  return tile;
+}

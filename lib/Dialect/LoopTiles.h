@@ -1,0 +1,75 @@
+//===- LoopTiles.h - Tiles of operands by loops -----------------*- C++ -*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_LIB_DIALECT_LOOPTILES_H
+#define LINATTN_LIB_DIALECT_LOOPTILES_H
+
+#include "linattn/Dialect/OperandLoops.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+namespace mlir::linattn {
+
+/// Offsets and sizes, of the loops or of one operand.
+struct Tile {
+  SmallVector<OpFoldResult> offsets, sizes;
+};
+
+/// True if the tile spans the whole of a dimension.
+bool isWhole(OpFoldResult offset, OpFoldResult size, OpFoldResult full);
+
+/// True if the sizes along a loop are not all the same static number, as with
+/// grouped heads: a slice of output heads is then no slice of the state heads.
+bool hasGroups(Operation *op, ArrayRef<DimLoops> loops, int64_t loop);
+
+/// The tile of one operand for a tile of the loops. The loop `grouped` is never
+/// tiled, so that each operand keeps its own number of heads.
+Tile getOperandTile(OpBuilder &b, Location loc, Value operand,
+                    ArrayRef<int64_t> dims, std::optional<int64_t> grouped,
+                    ArrayRef<OpFoldResult> offsets,
+                    ArrayRef<OpFoldResult> sizes);
+
+/// The inverse: loops that do not index the operand run whole. Fails for a tile
+/// of a dimension that is never split.
+FailureOr<Tile>
+getLoopTile(OpBuilder &b, Location loc, Value operand, ArrayRef<int64_t> dims,
+            std::optional<int64_t> grouped, ArrayRef<Range> domain,
+            ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes);
+
+} // namespace mlir::linattn
+
+/// Defines the methods of TilingInterface by the functions `iteratorTypes`,
+/// `iterationDomain`, `tile`, `resultTile` and `tileForResult` of a file.
+#define LINATTN_TILING_METHODS(OpTy)                                           \
+  SmallVector<utils::IteratorType> OpTy::getLoopIteratorTypes() {              \
+    return iteratorTypes(*this);                                               \
+  }                                                                            \
+  SmallVector<Range> OpTy::getIterationDomain(OpBuilder &b) {                  \
+    return iterationDomain(*this, b);                                          \
+  }                                                                            \
+  FailureOr<TilingResult> OpTy::getTiledImplementation(                        \
+      OpBuilder &b, ArrayRef<OpFoldResult> offsets,                            \
+      ArrayRef<OpFoldResult> sizes) {                                          \
+    return tile(*this, b, offsets, sizes);                                     \
+  }                                                                            \
+  LogicalResult OpTy::getResultTilePosition(                                   \
+      OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
+      ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,  \
+      SmallVector<OpFoldResult> &resultSizes) {                                \
+    Tile tile = resultTile(*this, b, resultNumber, offsets, sizes);            \
+    resultOffsets = std::move(tile.offsets);                                   \
+    resultSizes = std::move(tile.sizes);                                       \
+    return success();                                                          \
+  }                                                                            \
+  FailureOr<TilingResult> OpTy::generateResultTileValue(                       \
+      OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
+      ArrayRef<OpFoldResult> sizes) {                                          \
+    return tileForResult(*this, b, resultNumber, offsets, sizes);              \
+  }
+
+#endif // LINATTN_LIB_DIALECT_LOOPTILES_H
