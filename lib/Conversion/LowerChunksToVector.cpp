@@ -88,7 +88,8 @@ static ChunkUnpackOp findUnpack(ChunkReadOp read) {
 /// The only reader of decayed rows, which can decay its sums instead.
 static ChunkReadOp findDecayedRead(ChunkDecayOp decay) {
   Value output = decay.getOutput(), rows = decay.getRows();
-  if (decay.getToEnd() || !isScratch(output) || !isScratch(rows))
+  if (decay.getToEnd() || isPerChannel(decay.getDecay()) ||
+      !isScratch(output) || !isScratch(rows))
     return {};
   auto users = usersAfter(output, decay);
   if (!users || users->size() != 1)
@@ -277,6 +278,8 @@ void BlockLowering::invalidate(Operation *op) {
 
 void BlockLowering::lowerScores(ChunkScoresOp op) {
   ChunkVectors::Factors factors = factorsOf(op.getDecay());
+  if (op.decaysTerms())
+    return vectors->emitDecaying(op, factors);
   Value keysT = transposedKeys(op.getKeys());
   ArrayRef<int64_t> summands = summandsOf(op);
   if (summands.empty())
@@ -299,6 +302,9 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
   }
   if (fill)
     lowered.push_back(fill);
+  if (op.getDecay())
+    return vectors->emitDecaying(op, factorsOf(op.getDecay()), bool(fill), into,
+                                 streamsOf(op));
   ArrayRef<int64_t> summands = summandsOf(op);
   if (summands.empty())
     return vectors->emit(op, rows, bool(fill), into, streamsOf(op));
@@ -362,13 +368,15 @@ void BlockLowering::prepare(scf::ForOp loop) {
         .Case([&](ChunkScoresOp scores) {
           if (stays(scores.getDecay()))
             factorsOf(scores.getDecay());
-          if (!stays(scores.getKeys()))
+          if (!stays(scores.getKeys()) || scores.decaysTerms())
             return;
           transposedKeys(scores.getKeys());
           if (!summands.empty())
             pack(scores.getKeys(), TileRole::KeyColumns, summands[1]);
         })
         .Case([&](ChunkReadOp read) {
+          if (stays(read.getDecay()))
+            factorsOf(read.getDecay());
           if (summands.empty())
             return;
           pack(read.getState(), TileRole::Columns, summands[1]);

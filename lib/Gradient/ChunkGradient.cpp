@@ -24,12 +24,14 @@
 //   db = We Hᵀ + Dᵀ q + Nᵀ a
 //   H  ← Γ H + Qdᵀ dO + Adᵀ U
 //
-// A last pass over the rows of the chunk adds the token's own terms and goes
+// Under a decay per channel D and N have none: it is one of the columns that
+// dq, da and db are read from. ChunkRows adds the token's own terms and goes
 // from a and b to k and β. docs/Gradients.md derives the gradient of a decay.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ChunkGradient.h"
+#include "ChunkRows.h"
 #include "ChunkTensors.h"
 
 #include "linattn/Dialect/Einsum.h"
@@ -41,7 +43,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -62,9 +63,8 @@ std::string mlir::linattn::whyNoChunkGradient(ScanOp op, const Cotangents &c) {
           FeatureMapKind::Identity)
     return "it has a mask, an input gate, a feature map or a normalizer";
   if (op.getErase() || op.getWrite() || op.getValueDecay() || op.getBonus() ||
-      (op.getDecay() && rankOf(op.getDecay()) == 4) ||
       (op.getBeta() && rankOf(op.getBeta()) == 4))
-    return "it has a gate per channel";
+    return "it has a bonus, or a gate of erasing, writing or value columns";
   // Its gradient sums up what nearly cancels over all tokens.
   if (op.getDecay() && rankOf(op.getDecay()) == 1)
     return "it has a decay of its heads";
@@ -123,21 +123,15 @@ private:
     Value scores;  ///< [1, 1, T, C]: A.
     Value last;    ///< S behind the last chunk.
   };
-  /// Rows of a chunk.
-  struct Rows {
-    Value count; ///< Its tokens.
-    Value q, a, b, v, dO, gates, beta, written;
-    Value query, first, second; ///< dq, da and db, later.
-    Value solved;               ///< dV.
-  };
 
   void prepare();
+  Value sumBehind(const Task &task);
   SmallVector<Value> emitTask(const Task &task, ValueRange outputs);
   void emitForward();
   void emitBackward(SmallVector<Value> &carried);
-  void packKeys(Rows &rows, Value position);
+  void packKeys(ChunkRows &rows, Value position);
   SmallVector<Value> emitChunk(Value position, ValueRange carried);
-  SmallVector<Value> emitRows(const Rows &rows, ValueRange outputs, Value sum);
+  void emitReads(ChunkRows &rows, Value past, Value state);
 
   Value stateOf(Value states, const Task &task) {
     return slice(states, {task.sequence, task.head}, {one(), one()});
@@ -162,7 +156,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// Packs what both loops need.
-void ChunkGradient::packKeys(Rows &rows, Value position) {
+void ChunkGradient::packKeys(ChunkRows &rows, Value position) {
   AffineExpr at, all;
   bindDims(b.getContext(), at, all);
   OpFoldResult size = affine::makeComposedFoldedAffineMin(
@@ -200,7 +194,7 @@ void ChunkGradient::emitForward() {
   b.setInsertionPointToStart(loop.getBody());
   Value position = loop.getInductionVar(), state = loop.getRegionIterArg(0),
         states = loop.getRegionIterArg(1);
-  Rows rows;
+  ChunkRows rows;
   packKeys(rows, position);
   OpFoldResult number =
       arith::DivUIOp::create(b, loc, position, index(chunk)).getResult();
@@ -215,7 +209,8 @@ void ChunkGradient::emitForward() {
                        tokens(allScores, position, size));
     written = pack(values, {}, {}, tokens(all, position, size));
     written = read(decayed(rows.a, rows.gates), state, {}, {}, valueSize,
-                   /*strict=*/false, /*adjoint=*/false, written);
+                   /*strict=*/false, /*adjoint=*/false, /*decay=*/Value(),
+                   written);
     written = ChunkSolveOp::create(b, loc, TypeRange{written.getType()}, own,
                                    Value(), written, /*transpose=*/false)
                   ->getResult(0);
@@ -241,7 +236,7 @@ SmallVector<Value> ChunkGradient::emitChunk(Value position,
                                             ValueRange carried) {
   OpFoldResult size = b.getIndexAttr(chunk);
   Value state = carried[0];
-  Rows r;
+  ChunkRows r;
   packKeys(r, position);
   Value number = arith::DivUIOp::create(b, loc, position, index(chunk));
   Value past = slice(kept.states, {b.getIndexAttr(0), number}, {one(), one()});
@@ -258,27 +253,12 @@ SmallVector<Value> ChunkGradient::emitChunk(Value position,
                                     tokens(kept.scores, position, size),
                                     Value(), r.solved, /*transpose=*/true)
                    ->getResult(0);
-  // A token's own write does not decay.
-  bool strict = bool(r.gates);
-  SmallVector<Value> later{scores(r.dO, r.written, r.gates, strict)},
-      readers{r.q};
-  r.query = read(decayed(r.dO, r.gates), past, later.front(), r.b, keySize,
-                 strict, /*adjoint=*/false);
+  emitReads(r, past, state);
   SmallVector<Value> keys{decayed(r.q, r.gates)}, values{r.dO};
   if (isDelta) {
-    later.push_back(scores(r.solved, r.written, r.gates, /*strict=*/true));
-    r.first = read(decayed(r.solved, r.gates), past, later.back(), r.b, keySize,
-                   /*strict=*/true, /*adjoint=*/false);
-    readers.push_back(r.a);
     keys.push_back(decayed(r.a, r.gates));
     values.push_back(r.solved);
   }
-  Value flipped =
-      transposed(state, t.empty({one(), one(), b.getIndexAttr(valueSize),
-                                 b.getIndexAttr(keySize)}));
-  // Scores of N leave the diagonal out themselves.
-  r.second = read(decayed(r.written, r.gates, /*toEnd=*/true), flipped, later,
-                  readers, keySize, strict, /*adjoint=*/true);
   SmallVector<Value> next{update(keys, values, r.gates, state)};
   Value sum = decay ? carried[1] : Value();
   size_t first = decay ? 2 : 1;
@@ -286,7 +266,9 @@ SmallVector<Value> ChunkGradient::emitChunk(Value position,
       llvm::map_to_vector(carried.drop_front(first), [&](Value output) {
         return tokens(output, position, r.count);
       });
-  llvm::append_range(next, emitRows(r, parts, sum));
+  int64_t lanes = c.chunks.vectorBits / type.getIntOrFloatBitWidth();
+  llvm::append_range(next,
+                     emitRowGradients(b, loc, r, scale, lanes, parts, sum));
   if (decay) // The sum comes last.
     std::rotate(next.begin() + 1, next.end() - 1, next.end());
   for (size_t i = first; i < next.size(); ++i)
@@ -294,100 +276,29 @@ SmallVector<Value> ChunkGradient::emitChunk(Value position,
   return next;
 }
 
-/// The outputs of a chunk: dq, dk, dv, then dβ and dg if there are some, and
-/// the sum behind them. From the last row to the first.
-SmallVector<Value> ChunkGradient::emitRows(const Rows &r, ValueRange outputs,
-                                           Value sum) {
-  Value last = arith::SubIOp::create(b, loc, r.count, index(1)),
-        zero = index(0);
-  SmallVector<Value> carried(outputs);
-  if (sum)
-    carried.push_back(sum);
-  auto loop = scf::ForOp::create(b, loc, zero, r.count, index(1), carried);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value token = arith::SubIOp::create(b, loc, last, loop.getInductionVar());
-  SmallVector<Value> place{zero, zero, token, zero}, number{zero, zero, token};
-  Value padding = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  auto row = [&](Value x) -> Value {
-    auto vector =
-        VectorType::get(cast<ShapedType>(x.getType()).getDimSize(3), type);
-    return vector::TransferReadOp::create(b, loc, vector, x, place, padding,
-                                          ArrayRef<bool>{true});
-  };
-  auto times = [&](Value x, Value y) -> Value {
-    return arith::MulFOp::create(b, loc, x, y);
-  };
-  auto plus = [&](Value x, Value y) -> Value {
-    return arith::AddFOp::create(b, loc, x, y);
-  };
-  auto dot = [&](Value x, Value y) -> Value {
-    return vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD,
-                                       times(x, y),
-                                       arith::FastMathFlags::reassoc);
-  };
-  auto splat = [&](Value x, Value like) -> Value {
-    return vector::BroadcastOp::create(b, loc, like.getType(), x);
-  };
-  Value wideSum;
-  // Reads and writes nearly cancel: products are in f64, too.
-  auto widen = [&](Value x) -> Value {
-    auto vector = cast<VectorType>(x.getType());
-    auto wide = VectorType::get(vector.getShape(), b.getF64Type());
-    return wide == vector ? x : arith::ExtFOp::create(b, loc, wide, x);
-  };
-  auto accumulate = [&](Value x, Value y, bool negative) {
-    Value wide = dot(widen(x), widen(y));
-    if (negative)
-      wideSum = arith::SubFOp::create(b, loc, wideSum, wide);
-    else
-      wideSum = plus(wideSum, wide);
-  };
-  Value query = row(r.query), second = row(r.second), solved = row(r.solved),
-        keys = row(r.b);
-  Value minusKey = r.a ? row(r.a) : Value();
-  Value first = r.first ? row(r.first) : Value();
-  if (sum) {
-    wideSum = loop.getRegionIterArgs().back();
-    Value scaled = row(r.q);
-    accumulate(scaled, query, false);
-    if (first)
-      accumulate(minusKey, first, false);
-    accumulate(keys, second, true);
-    Value own = splat(dot(row(r.dO), row(r.written)), query);
-    query = plus(query, times(own, keys));
-    second = plus(second, times(own, scaled));
-  }
-  SmallVector<Value> next;
-  size_t position = 0;
-  auto write = [&](Value x) {
-    Value into = loop.getRegionIterArg(position++);
-    if (isa<VectorType>(x.getType()))
-      next.push_back(vector::TransferWriteOp::create(b, loc, x, into, place,
-                                                     ArrayRef<bool>{true})
-                         .getResult());
-    else
-      next.push_back(tensor::InsertOp::create(b, loc, x, into, number));
-  };
-  write(scale.apply(b, loc, query));
-  Value key = second;
+/// What is read along the values: dq, da and db, later. Gates per token weigh
+/// scores and rows; those per channel are gates of the columns that are read.
+void ChunkGradient::emitReads(ChunkRows &r, Value past, Value state) {
+  Value columns = r.decaysChannels() ? r.gates : Value(),
+        gates = columns ? Value() : r.gates;
+  // A token's own write does not decay.
+  bool strict = bool(r.gates);
+  SmallVector<Value> later{scores(r.dO, r.written, gates, strict)},
+      readers{r.q};
+  r.query = read(decayed(r.dO, gates), past, later.front(), r.b, keySize,
+                 strict, /*adjoint=*/false, columns);
   if (isDelta) {
-    if (r.beta)
-      key = times(
-          splat(tensor::ExtractOp::create(b, loc, r.beta, number), second),
-          second);
-    key = arith::SubFOp::create(b, loc, key, first);
+    later.push_back(scores(r.solved, r.written, gates, /*strict=*/true));
+    r.first = read(decayed(r.solved, gates), past, later.back(), r.b, keySize,
+                   /*strict=*/true, /*adjoint=*/false, columns);
+    readers.push_back(r.a);
   }
-  write(key);
-  write(solved);
-  if (r.beta)
-    write(arith::NegFOp::create(b, loc, dot(minusKey, second)));
-  if (sum) {
-    write(wideSum);
-    next.push_back(wideSum);
-  }
-  scf::YieldOp::create(b, loc, next);
-  return SmallVector<Value>(loop.getResults());
+  Value flipped =
+      transposed(state, t.empty({one(), one(), b.getIndexAttr(valueSize),
+                                 b.getIndexAttr(keySize)}));
+  // Scores of N leave the diagonal out themselves.
+  r.second = read(decayed(r.written, gates, /*toEnd=*/true), flipped, later,
+                  readers, keySize, strict, /*adjoint=*/true, columns);
 }
 
 /// From the last chunk to the first.
@@ -407,6 +318,20 @@ void ChunkGradient::emitBackward(SmallVector<Value> &carried) {
 //===----------------------------------------------------------------------===//
 // Tasks
 //===----------------------------------------------------------------------===//
+
+/// What the final state adds to the gradients of all decays, in f64: a number,
+/// or [1, 1, K] under a decay per channel.
+Value ChunkGradient::sumBehind(const Task &task) {
+  TensorBuilder wide(b, loc, b.getF64Type());
+  if (rankOf(decay) == 4)
+    return dS ? wide.product("bhkv,bhkv->bhk", kept.last, stateOf(dS, task))
+              : wide.zeros({one(), one(), b.getIndexAttr(keySize)});
+  if (!dS)
+    return arith::ConstantOp::create(b, loc, b.getF64FloatAttr(0.0));
+  Value product = wide.product("bhkv,bhkv->bh", kept.last, stateOf(dS, task));
+  return tensor::ExtractOp::create(b, loc, product,
+                                   ValueRange{index(0), index(0)});
+}
 
 /// The task's part of each output, that of the state's cotangent first.
 SmallVector<Value> ChunkGradient::emitTask(const Task &task,
@@ -436,15 +361,7 @@ SmallVector<Value> ChunkGradient::emitTask(const Task &task,
   else
     cotangent = linalg::FillOp::create(b, loc, zero, cotangent).getResult(0);
   if (decay) {
-    TensorBuilder wide(b, loc, b.getF64Type());
-    Value sum = arith::ConstantOp::create(b, loc, b.getF64FloatAttr(0.0));
-    if (dS) {
-      Value product =
-          wide.product("bhkv,bhkv->bh", kept.last, stateOf(dS, task));
-      sum = tensor::ExtractOp::create(b, loc, product,
-                                      ValueRange{index(0), index(0)});
-    }
-    carried.push_back(sum);
+    carried.push_back(sumBehind(task));
   }
   for (Value output : outputs.drop_front())
     carried.push_back(take(output));
@@ -463,7 +380,6 @@ void ChunkGradient::prepare() {
 
 void ChunkGradient::build() {
   prepare();
-  TensorBuilder wide(b, loc, b.getF64Type());
   SmallVector<OpFoldResult> numbers = t.sizes(op.getKey());
   numbers.pop_back();
   SmallVector<Value> outputs{
@@ -472,7 +388,8 @@ void ChunkGradient::build() {
   if (beta)
     outputs.push_back(t.empty(numbers));
   if (decay)
-    outputs.push_back(wide.empty(numbers));
+    outputs.push_back(TensorBuilder(b, loc, getElementTypeOrSelf(decay))
+                          .empty(t.sizes(decay)));
   OpFoldResult zero = b.getIndexAttr(0);
   Value offsets = op.getCuSeqlens();
   auto loop = scf::ForallOp::create(
@@ -516,10 +433,8 @@ void ChunkGradient::build() {
   c.add(b, op.getValue(), loop.getResult(3));
   if (beta)
     c.add(b, beta, loop.getResult(4));
-  if (decay) {
-    TensorBuilder gates(b, loc, getElementTypeOrSelf(decay));
-    c.add(b, decay, gates.convert(loop.getResults().back()));
-  }
+  if (decay)
+    c.add(b, decay, loop.getResults().back());
 }
 
 void mlir::linattn::buildChunkGradient(ScanOp op, OpBuilder &b, Cotangents &c) {
