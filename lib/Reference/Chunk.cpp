@@ -173,7 +173,7 @@ Array solveChunk(const Array &scores, const std::optional<Array> &gate,
 
 Array readChunk(const Array &x, const Array &state,
                 const std::vector<ChunkTerm> &terms, const Array &y,
-                const ReadOptions &options) {
+                const ChunkReadOptions &options) {
   Array result = y;
   bool adjoint = options.adjoint;
   forEachPlace(result, [&](const Place &at, double &sum) {

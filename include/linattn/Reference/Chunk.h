@@ -72,7 +72,7 @@ struct ChunkTerm {
   Array weights, values;
 };
 
-struct ReadOptions {
+struct ChunkReadOptions {
   std::optional<Array> decay = std::nullopt; ///< Of the columns, rows.
   bool strict = false;
   bool transpose = false;
@@ -82,7 +82,7 @@ struct ReadOptions {
 /// y + x S + Σ P v; Σ Pᵀ v with `adjoint`.
 Array readChunk(const Array &x, const Array &state,
                 const std::vector<ChunkTerm> &terms, const Array &y,
-                const ReadOptions &options);
+                const ChunkReadOptions &options);
 
 /// e^{Σ g} S e^{Σ h} + Σ kᵀ v.
 Array updateChunk(const Array &state, const std::vector<ChunkTerm> &writes,

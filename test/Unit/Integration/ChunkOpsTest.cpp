@@ -207,14 +207,14 @@ void addProducts(Program &p) {
            ") {strict}",
        {rows, state, scores, scores, values, values, output},
        {readChunk(p[rows], p[state], {read, read}, p[output],
-                  {.strict = true})});
+                  {std::nullopt, /*strict=*/true})});
   for (bool strict : {false, true})
     p.op("read " + rows + ", " + state + " scores(" + scores + ") values(" +
              values + ") into(" + output + ") {adjoint" +
              (strict ? ", strict}" : "}"),
          {rows, state, scores, values, output},
          {readChunk(p[rows], p[state], {read}, p[output],
-                    {.strict = strict, .adjoint = true})});
+                    {std::nullopt, strict, /*transpose=*/false, /*adjoint=*/true})});
   for (bool adjoint : {false, true})
     p.op("read " + rows + ", " + state + " scores(" + scores + ") values(" +
              values + ") decay(" + fades + ") into(" + output + ")" +
@@ -222,10 +222,10 @@ void addProducts(Program &p) {
          {rows, state, scores, values, fades, output},
          {readChunk(
              p[rows], p[state], {read}, p[output],
-             {.decay = p[fades], .strict = adjoint, .adjoint = adjoint})});
+             {p[fades], /*strict=*/adjoint, /*transpose=*/false, adjoint})});
   p.op("read " + output + ", " + state + " into(" + rows + ") {transpose}",
        {output, state, rows},
-       {readChunk(p[output], p[state], {}, p[rows], {.transpose = true})});
+       {readChunk(p[output], p[state], {}, p[rows], {std::nullopt, /*strict=*/false, /*transpose=*/true})});
   p.op("update keys(" + keys + ") values(" + values + ") decay(" + channels +
            ") value_decay(" + fades + ") into(" + state + ")",
        {keys, values, channels, fades, state},
