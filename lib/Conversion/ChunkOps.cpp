@@ -34,7 +34,9 @@ static StringRef whyNotClause(Operation *op) {
   if (auto read = dyn_cast<ChunkReadOp>(op))
     return read.getTranspose() ? "a transpose" : "";
   if (auto update = dyn_cast<ChunkUpdateOp>(op))
-    return update.getValueDecay() ? "a decay per value column" : "";
+    return update.getDecay() && update.getValueDecay()
+               ? "decays of both rows and columns"
+               : "";
   return "an op without vectors";
 }
 

@@ -406,11 +406,15 @@ void ChunkVectors::emit(ChunkReadOp op, const ReadRows &read, bool fromZero,
 
 ChunkVectors::Memory ChunkVectors::memoryOf(ChunkUpdateOp op,
                                             const Factors &factors,
-                                            int64_t width, Value row) {
+                                            int64_t width, Value row,
+                                            Value column) {
   auto factorAt = [&](Value memref, Value i) {
     return splat(load(memref, {i}), width);
   };
-  if (factors.total && row)
+  if (row && op.getValueDecay())
+    return {loadVector(factors.total, {column}, width),
+            loadVector(factors.residual, {column}, width)};
+  if (row && factors.total)
     return {factorAt(factors.total, row), factorAt(factors.residual, row)};
   if (!factors.start)
     return {};
@@ -451,7 +455,7 @@ void ChunkVectors::emit(ChunkUpdateOp op, const Factors &factors,
     for (auto [r, sum] : llvm::enumerate(sums)) {
       Value d = add(tile.row, index(r));
       if (factors.total)
-        memory = memoryOf(op, factors, tile.width, d);
+        memory = memoryOf(op, factors, tile.width, d, tile.column);
       addToState(state, at(d, tile.column), sum, memory);
     }
   });

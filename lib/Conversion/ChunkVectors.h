@@ -96,9 +96,10 @@ public:
   struct Memory {
     Value factor, residual; ///< Vectors.
   };
-  /// Of all rows, or of one row under a decay per channel.
+  /// Of all elements, or of those at a row and column if channels or columns
+  /// decay.
   Memory memoryOf(ChunkUpdateOp op, const Factors &factors, int64_t width,
-                  Value row = {});
+                  Value row = {}, Value column = {});
   void addToState(Value state, ValueRange place, Value sum,
                   const Memory &memory);
   /// Where a tile of sums is, and how large.

@@ -202,8 +202,15 @@ void BlockLowering::findStreams() {
     return;
   // Every view of a part of the operands, once; what is written, if only once.
   llvm::MapVector<Value, bool> views;
+  // Where it begins has to be known ahead of the products.
+  auto isKnown = [&](Value offset) {
+    Operation *definition = offset.getDefiningOp();
+    return !definition || definition->getBlock() != &block ||
+           definition->isBeforeInBlock(products.front());
+  };
   auto add = [&](Value x, bool isWritten) {
-    if (x.getDefiningOp<memref::SubViewOp>())
+    auto view = x.getDefiningOp<memref::SubViewOp>();
+    if (view && llvm::all_of(view.getOffsets(), isKnown))
       views[x] |= isWritten;
   };
   for (Operation &op : block) {
@@ -324,7 +331,8 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
 }
 
 void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
-  ChunkVectors::Factors factors = factorsOf(op.getDecay());
+  ChunkVectors::Factors factors =
+      factorsOf(op.getValueDecay() ? op.getValueDecay() : op.getDecay());
   ArrayRef<int64_t> summands = summandsOf(op);
   if (summands.empty())
     return vectors->emit(op, factors, streamsOf(op));

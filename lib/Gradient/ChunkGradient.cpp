@@ -8,18 +8,21 @@
 //
 // With a = −k, b = β k (b = k without a delta rule), q times the scale, rows
 // decayed from the start of the chunk (Qd, Ad), to its end (Be, We), Γ the
-// product of its decays, scores A = a bᵀ and P = q bᵀ below the diagonal times
-// the decays in between, a first loop keeps the state S at the start of each
-// chunk, transposed, and what is written, W:
+// product of its decays, scores A = a bᵀ, P = q bᵀ and D = dO Wᵀ below the
+// diagonal times the decays in between, a first loop goes through the states.
+// Of an additive rule, whose W are the values, it keeps dq and D, and nothing
+// reads S but dq: it carries Sᵀ. Of a delta rule it keeps Sᵀ at the start of
+// each chunk, W and A:
 //
-//   W   = (I − A)⁻¹ (V + Ad S)           V alone without a delta rule
+//   dq = dOd Sᵀ + D b                    later: without the token's own write
+//   W  = (I − A)⁻¹ (V + Ad S)
 //   S  ← Γ S + Beᵀ W
 //
 // A second one goes from the last chunk to the first, with H the cotangent of
-// the state behind the chunk, D = dO Wᵀ and N = U Wᵀ scores of the same kind:
+// the state behind the chunk and N = U Wᵀ scores of the same kind:
 //
 //   dV = U = (I − Aᵀ)⁻¹ (Be H + Pᵀ dO)
-//   dq = dOd Sᵀ + D b                    later: without the token's own write
+//   dq as above, of a delta rule
 //   da = Ud Sᵀ + N b
 //   db = We Hᵀ + Dᵀ q + Nᵀ a
 //   H  ← Γ H + Qdᵀ dO + Adᵀ U
@@ -120,10 +123,14 @@ public:
 private:
   /// Results of the first loop for the second one.
   struct Kept {
+    // Of a delta rule.
     Value states;  ///< [1, chunks, V, K]: Sᵀ at the start of each chunk.
     Value written; ///< [1, 1, T, V]: W.
-    Value scores;  ///< [1, 1, T, C]: A.
-    Value last;    ///< S behind the last chunk.
+    // Of an additive one.
+    Value queries; ///< [1, 1, T, K]: dq, later.
+    // Of either.
+    Value scores; ///< [1, 1, T, C]: A of a delta rule, otherwise D.
+    Value last;   ///< S behind the last chunk; of an additive rule Sᵀ.
   };
 
   void prepare();
@@ -133,7 +140,14 @@ private:
   void emitBackward(SmallVector<Value> &carried);
   void packKeys(ChunkRows &rows, Value position);
   SmallVector<Value> emitChunk(Value position, ValueRange carried);
-  void emitReads(ChunkRows &rows, Value past, Value state);
+  SmallVector<Value> emitWrites(Value position, ValueRange carried);
+  SmallVector<Value> emitQueries(Value position, ValueRange carried);
+  void emitReads(ChunkRows &rows, Value position, Value past, Value state);
+  /// Gates per channel are those of columns that are read along the values;
+  /// gates per token weigh scores and rows.
+  Value columnGates(const ChunkRows &rows) {
+    return rows.decaysChannels() ? rows.gates : Value();
+  }
 
   Value stateOf(Value states, const Task &task) {
     return slice(states, {task.sequence, task.head}, {one(), one()});
@@ -182,54 +196,92 @@ void ChunkGradient::packKeys(ChunkRows &rows, Value position) {
 
 /// From the first chunk to the last.
 void ChunkGradient::emitForward() {
-  OpFoldResult size = b.getIndexAttr(chunk);
-  Value chunks = arith::DivUIOp::create(b, loc, end, index(chunk));
-  SmallVector<Value> carried{start,
-                             t.empty({one(), chunks, b.getIndexAttr(valueSize),
-                                      b.getIndexAttr(keySize)})};
+  OpFoldResult size = b.getIndexAttr(chunk), keyDim = b.getIndexAttr(keySize),
+               valueDim = b.getIndexAttr(valueSize);
+  SmallVector<Value> carried;
   if (isDelta) {
-    carried.push_back(t.empty({one(), one(), end, b.getIndexAttr(valueSize)}));
-    carried.push_back(t.empty({one(), one(), end, size}));
+    OpFoldResult chunks =
+        arith::DivUIOp::create(b, loc, end, index(chunk)).getResult();
+    carried = {start, t.empty({one(), chunks, valueDim, keyDim}),
+               t.empty({one(), one(), end, valueDim})};
+  } else {
+    carried = {transposed(start, t.empty({one(), one(), valueDim, keyDim})),
+               t.empty({one(), one(), end, keyDim})};
   }
+  carried.push_back(t.empty({one(), one(), end, size}));
   auto loop = scf::ForOp::create(b, loc, index(0), end, index(chunk), carried);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value position = loop.getInductionVar(), state = loop.getRegionIterArg(0),
-        states = loop.getRegionIterArg(1);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(b, loc,
+                         isDelta ? emitWrites(loop.getInductionVar(),
+                                              loop.getRegionIterArgs())
+                                 : emitQueries(loop.getInductionVar(),
+                                               loop.getRegionIterArgs()));
+  }
+  kept.last = loop.getResult(0);
+  kept.scores = loop.getResults().back();
+  if (isDelta) {
+    kept.states = loop.getResult(1);
+    kept.written = loop.getResult(2);
+  } else {
+    kept.queries = loop.getResult(1);
+  }
+}
+
+/// One chunk of a delta rule's first loop: what it carries from chunk to chunk.
+SmallVector<Value> ChunkGradient::emitWrites(Value position,
+                                             ValueRange carried) {
+  OpFoldResult size = b.getIndexAttr(chunk);
+  Value state = carried[0];
   ChunkRows rows;
   packKeys(rows, position);
   OpFoldResult number =
       arith::DivUIOp::create(b, loc, position, index(chunk)).getResult();
   SmallVector<OpFoldResult> place{b.getIndexAttr(0), number};
-  SmallVector<Value> next{
-      Value(), insert(transposed(state, slice(states, place, {one(), one()})),
-                      states, place, {one(), one()})};
-  Value values = tokens(v, position, rows.count), written;
-  if (isDelta) {
-    Value all = loop.getRegionIterArg(2), allScores = loop.getRegionIterArg(3);
-    Value own = scores(rows.a, rows.b, rows.gates, /*strict=*/true,
-                       tokens(allScores, position, size));
-    written = pack(values, {}, {}, tokens(all, position, size));
-    written = read(decayed(rows.a, rows.gates), state, {}, {}, valueSize,
-                   /*strict=*/false, /*adjoint=*/false, /*decay=*/Value(),
-                   written);
-    written = ChunkSolveOp::create(b, loc, TypeRange{written.getType()}, own,
-                                   Value(), written, /*transpose=*/false)
-                  ->getResult(0);
-    next.push_back(insertTokens(written, all, position, size));
-    next.push_back(insertTokens(own, allScores, position, size));
-  } else {
-    written = pack(values);
-  }
-  next[0] = update(decayed(rows.b, rows.gates, /*toEnd=*/true), written,
-                   rows.gates, state);
-  scf::YieldOp::create(b, loc, next);
-  kept.last = loop.getResult(0);
-  kept.states = loop.getResult(1);
-  if (isDelta) {
-    kept.written = loop.getResult(2);
-    kept.scores = loop.getResult(3);
-  }
+  Value past =
+      transposed(state, slice(carried[1], place, {one(), one()}));
+  Value own = scores(rows.a, rows.b, rows.gates, /*strict=*/true,
+                     tokens(carried[3], position, size));
+  Value written = pack(tokens(v, position, rows.count), {}, {},
+                       tokens(carried[2], position, size));
+  written = read(decayed(rows.a, rows.gates), state, {}, {}, valueSize,
+                 /*strict=*/false, /*adjoint=*/false, /*decay=*/Value(),
+                 written);
+  written = ChunkSolveOp::create(b, loc, TypeRange{written.getType()}, own,
+                                 Value(), written, /*transpose=*/false)
+                ->getResult(0);
+  return {update(decayed(rows.b, rows.gates, /*toEnd=*/true), written,
+                 rows.gates, state),
+          insert(past, carried[1], place, {one(), one()}),
+          insertTokens(written, carried[2], position, size),
+          insertTokens(own, carried[3], position, size)};
+}
+
+/// The same of an additive rule. Nothing but dq needs its state, which is read
+/// along the values alone.
+SmallVector<Value> ChunkGradient::emitQueries(Value position,
+                                              ValueRange carried) {
+  OpFoldResult size = b.getIndexAttr(chunk);
+  Value state = carried[0];
+  ChunkRows r;
+  packKeys(r, position);
+  Value columns = columnGates(r), gates = columns ? Value() : r.gates;
+  bool strict = bool(r.gates);
+  r.dO = pack(tokens(dOut, position, r.count));
+  r.written = pack(tokens(v, position, r.count));
+  Value later = scores(r.dO, r.written, gates, strict,
+                       tokens(carried[2], position, size));
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  Value query =
+      linalg::FillOp::create(b, loc, zero, tokens(carried[1], position, size))
+          .getResult(0);
+  query = read(decayed(r.dO, gates), state, later, r.b, keySize, strict,
+               /*adjoint=*/false, columns, query);
+  return {update(r.written, decayed(r.b, r.gates, /*toEnd=*/true), gates, state,
+                 columns),
+          insertTokens(query, carried[1], position, size),
+          insertTokens(later, carried[2], position, size)};
 }
 
 /// One chunk of the second loop, which carries H, the sum of a decay's
@@ -237,11 +289,14 @@ void ChunkGradient::emitForward() {
 SmallVector<Value> ChunkGradient::emitChunk(Value position,
                                             ValueRange carried) {
   OpFoldResult size = b.getIndexAttr(chunk);
-  Value state = carried[0];
+  Value state = carried[0], past;
   ChunkRows r;
   packKeys(r, position);
-  Value number = arith::DivUIOp::create(b, loc, position, index(chunk));
-  Value past = slice(kept.states, {b.getIndexAttr(0), number}, {one(), one()});
+  // Ahead of all products, each of which may prefetch it.
+  if (isDelta) {
+    Value number = arith::DivUIOp::create(b, loc, position, index(chunk));
+    past = slice(kept.states, {b.getIndexAttr(0), number}, {one(), one()});
+  }
   r.q = pack(tokens(q, position, r.count), scale);
   r.dO = pack(tokens(dOut, position, r.count));
   r.written = isDelta ? tokens(kept.written, position, size)
@@ -255,7 +310,7 @@ SmallVector<Value> ChunkGradient::emitChunk(Value position,
                                     tokens(kept.scores, position, size),
                                     Value(), r.solved, /*transpose=*/true)
                    ->getResult(0);
-  emitReads(r, past, state);
+  emitReads(r, position, past, state);
   SmallVector<Value> keys{decayed(r.q, r.gates)}, values{r.dO};
   if (isDelta) {
     keys.push_back(decayed(r.a, r.gates));
@@ -278,22 +333,26 @@ SmallVector<Value> ChunkGradient::emitChunk(Value position,
   return next;
 }
 
-/// What is read along the values: dq, da and db, later. Gates per token weigh
-/// scores and rows; those per channel are gates of the columns that are read.
-void ChunkGradient::emitReads(ChunkRows &r, Value past, Value state) {
-  Value columns = r.decaysChannels() ? r.gates : Value(),
-        gates = columns ? Value() : r.gates;
+/// What is read along the values: da and db, and dq unless the first loop kept
+/// it, later.
+void ChunkGradient::emitReads(ChunkRows &r, Value position, Value past,
+                              Value state) {
+  OpFoldResult size = b.getIndexAttr(chunk);
+  Value columns = columnGates(r), gates = columns ? Value() : r.gates;
   // A token's own write does not decay.
   bool strict = bool(r.gates);
-  SmallVector<Value> later{scores(r.dO, r.written, gates, strict)},
-      readers{r.q};
-  r.query = read(decayed(r.dO, gates), past, later.front(), r.b, keySize,
-                 strict, /*adjoint=*/false, columns);
+  SmallVector<Value> later, readers{r.q};
   if (isDelta) {
-    later.push_back(scores(r.solved, r.written, gates, /*strict=*/true));
-    r.first = read(decayed(r.solved, gates), past, later.back(), r.b, keySize,
+    later = {scores(r.dO, r.written, gates, strict),
+             scores(r.solved, r.written, gates, /*strict=*/true)};
+    r.query = read(decayed(r.dO, gates), past, later[0], r.b, keySize, strict,
+                   /*adjoint=*/false, columns);
+    r.first = read(decayed(r.solved, gates), past, later[1], r.b, keySize,
                    /*strict=*/true, /*adjoint=*/false, columns);
     readers.push_back(r.a);
+  } else {
+    later = {tokens(kept.scores, position, size)};
+    r.query = tokens(kept.queries, position, size);
   }
   Value flipped =
       transposed(state, t.empty({one(), one(), b.getIndexAttr(valueSize),
@@ -325,13 +384,17 @@ void ChunkGradient::emitBackward(SmallVector<Value> &carried) {
 /// or [1, 1, K] under a decay per channel.
 Value ChunkGradient::sumBehind(const Task &task) {
   TensorBuilder wide(b, loc, b.getF64Type());
+  StringRef last = isDelta ? "bhkv" : "bhvk";
+  auto product = [&](StringRef sums) {
+    return wide.product((last + ",bhkv->" + sums).str(), kept.last,
+                        stateOf(dS, task));
+  };
   if (rankOf(decay) == 4)
-    return dS ? wide.product("bhkv,bhkv->bhk", kept.last, stateOf(dS, task))
+    return dS ? product("bhk")
               : wide.zeros({one(), one(), b.getIndexAttr(keySize)});
   if (!dS)
     return arith::ConstantOp::create(b, loc, b.getF64FloatAttr(0.0));
-  Value product = wide.product("bhkv,bhkv->bh", kept.last, stateOf(dS, task));
-  return tensor::ExtractOp::create(b, loc, product,
+  return tensor::ExtractOp::create(b, loc, product("bh"),
                                    ValueRange{index(0), index(0)});
 }
 

@@ -90,9 +90,9 @@ Value ChunkTensors::read(Value x, Value state, ValueRange scores,
 }
 
 Value ChunkTensors::update(ValueRange keys, ValueRange values, Value gates,
-                           Value into) {
+                           Value into, Value columnGates) {
   return ChunkUpdateOp::create(b, loc, TypeRange{into.getType()}, keys, values,
-                               gates, Value(), into, DenseI64ArrayAttr())
+                               gates, columnGates, into, DenseI64ArrayAttr())
       ->getResult(0);
 }
 

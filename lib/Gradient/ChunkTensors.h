@@ -51,7 +51,8 @@ public:
   Value read(Value x, Value state, ValueRange scores, ValueRange values,
              int64_t width, bool strict, bool adjoint, Value decay = {},
              Value into = {});
-  Value update(ValueRange keys, ValueRange values, Value gates, Value into);
+  Value update(ValueRange keys, ValueRange values, Value gates, Value into,
+               Value columnGates = {});
   Value transposed(Value state, Value into);
 
 private:
