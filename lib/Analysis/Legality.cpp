@@ -88,9 +88,7 @@ const std::vector<Refusal> &linattn::getRefusals() {
        "its states are rows of a pool, or kept between tokens"},
       {S::ChunkTasks, {T::Normalizer, T::RunningMax}, "it has a normaliser"},
       {S::ChunkTasks, T::FeatureMap, "it has a feature map"},
-      {S::ChunkTasks,
-       {T::ChannelDecay, T::Bonus},
-       "it has a decay per channel or a bonus"},
+      {S::ChunkTasks, T::Bonus, "it has a bonus"},
 
       {S::TokenKernel, T::ValueTransition,
        "a transition along values has no kernel"},

@@ -17,7 +17,7 @@ bool mlir::linattn::isChunkOp(Operation *op) {
   return op->getName().getStringRef().starts_with("linattn.chunk.");
 }
 
-static bool isPerChannel(Value decay) {
+bool mlir::linattn::isPerChannel(Value decay) {
   return decay && memrefOf(decay).getRank() == 4;
 }
 
@@ -27,20 +27,16 @@ static StringRef whyNotClause(Operation *op) {
     return pack.getShift() ? "a shift" : "";
   if (auto unpack = dyn_cast<ChunkUnpackOp>(op))
     return unpack.getNormalize() ? "a denominator" : "";
-  if (auto decay = dyn_cast<ChunkDecayOp>(op))
-    return isPerChannel(decay.getDecay()) ? "a decay per channel" : "";
   if (auto scores = dyn_cast<ChunkScoresOp>(op))
-    return scores.getBonus()                 ? "a bonus"
-           : isPerChannel(scores.getDecay()) ? "a decay per channel"
-                                             : "";
-  if (isa<ChunkSolveOp>(op))
+    return scores.getBonus() ? "a bonus" : "";
+  if (isa<ChunkDecayOp, ChunkSolveOp>(op))
     return "";
   if (auto read = dyn_cast<ChunkReadOp>(op))
     return read.getTranspose() ? "a transpose" : "";
   if (auto update = dyn_cast<ChunkUpdateOp>(op))
-    return update.getValueDecay()            ? "a decay per value column"
-           : isPerChannel(update.getDecay()) ? "a decay per channel"
-                                             : "";
+    return update.getDecay() && update.getValueDecay()
+               ? "decays of both rows and columns"
+               : "";
   return "an op without vectors";
 }
 
@@ -117,6 +113,8 @@ ArrayRef<int64_t> mlir::linattn::tileSummandsOf(Operation *op) {
       .Case<ChunkScoresOp, ChunkReadOp, ChunkUpdateOp>(
           [](auto product) -> ArrayRef<int64_t> {
             constexpr int64_t tileRows = 16;
+            if (product.decaysTerms())
+              return {};
             for (Value matrix : product.getMatrices())
               for (int64_t dim : {2, 3})
                 if (memrefOf(matrix).getDimSize(dim) % tileRows)

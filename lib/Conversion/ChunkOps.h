@@ -28,6 +28,8 @@ bool isScratch(Value x);
 /// Whether all sizes are known, that of dimension 2 excepted with `butTokens`.
 bool isStatic(MemRefType memref, bool butTokens);
 
+bool isPerChannel(Value decay);
+
 /// Whether an op takes the scores of later tokens.
 bool takesLater(Operation *op);
 

@@ -358,6 +358,8 @@ void ChunkProducts::emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
     store(block, memory);
     ChunkVectors::Memory kept = v.memoryOf(op, factors, lines);
     forEachLine(block, memory, [&](Value d, Value e, ArrayRef<Value> sums) {
+      if (factors.total)
+        kept = v.memoryOf(op, factors, lines, d, e);
       v.addToState(state, v.at(d, e), sums.front(), kept);
     });
   };

@@ -32,16 +32,24 @@ void ChunkVectors::forEachBlock(int64_t size, int64_t step,
     body(index(whole), size - whole);
 }
 
+void ChunkVectors::forEachRows(int64_t tokens,
+                               function_ref<void(Value, int64_t)> body,
+                               bool fromLast) {
+  forEachBlock(tokens, rows, [&](Value row, int64_t height) {
+    body(fromLast ? sub(index(tokens - height), row) : row, height);
+  });
+}
+
 void ChunkVectors::forEachTile(Value output,
                                function_ref<void(const Tile &)> body,
                                bool fromLast) {
-  int64_t tokens = sizeOf(output, 2);
   forEachBlock(sizeOf(output, 3), 2 * lanes, [&](Value column, int64_t width) {
-    forEachBlock(tokens, rows, [&](Value row, int64_t height) {
-      if (fromLast)
-        row = sub(index(tokens - height), row);
-      body({row, column, height, width});
-    });
+    forEachRows(
+        sizeOf(output, 2),
+        [&](Value row, int64_t height) {
+          body({row, column, height, width});
+        },
+        fromLast);
   });
 }
 
@@ -167,10 +175,14 @@ Value ChunkVectors::transposedKeys(Value keys) {
 /// Logarithms are added up, from the start and from each token on, and every
 /// factor is the exponential of one sum.
 ChunkVectors::Factors ChunkVectors::factorsOf(Value decay) {
+  if (rankOf(decay) == 4)
+    return channelFactorsOf(decay);
   int64_t tokens = sizeOf(decay, 2), padded = llvm::alignTo(tokens, lanes);
-  Factors factors{scratch({b.getIndexAttr(tokens + 1), b.getIndexAttr(padded)}),
-                  scratch({b.getIndexAttr(padded + 1)}),
-                  scratch({b.getIndexAttr(1)})};
+  Factors factors;
+  factors.between =
+      scratch({b.getIndexAttr(tokens + 1), b.getIndexAttr(padded)});
+  factors.start = scratch({b.getIndexAttr(padded + 1)});
+  factors.residual = scratch({b.getIndexAttr(1)});
   Value zero = zeros(lanes), past = zero, sum;
   store(constant(type, 1.0), factors.start, {index(0)});
   for (int64_t t = 0; t < padded; t += lanes) {
@@ -201,6 +213,8 @@ ChunkVectors::Factors ChunkVectors::factorsOf(Value decay) {
 }
 
 void ChunkVectors::emit(ChunkDecayOp op, const Factors &factors) {
+  if (factors.gates)
+    return decayChannels(op, factors);
   Value output = op.getOutput(), last = dim(output, 2);
   forEach(last, [&](Value t) {
     Value factor =
@@ -392,14 +406,20 @@ void ChunkVectors::emit(ChunkReadOp op, const ReadRows &read, bool fromZero,
 
 ChunkVectors::Memory ChunkVectors::memoryOf(ChunkUpdateOp op,
                                             const Factors &factors,
-                                            int64_t width) {
+                                            int64_t width, Value row,
+                                            Value column) {
+  auto factorAt = [&](Value memref, Value i) {
+    return splat(load(memref, {i}), width);
+  };
+  if (row && op.getValueDecay())
+    return {loadVector(factors.total, {column}, width),
+            loadVector(factors.residual, {column}, width)};
+  if (row && factors.total)
+    return {factorAt(factors.total, row), factorAt(factors.residual, row)};
   if (!factors.start)
     return {};
-  auto factorAt = [&](Value memref, int64_t t) {
-    return splat(load(memref, {index(t)}), width);
-  };
-  return {factorAt(factors.start, sizeOf(op.getDecay(), 2)),
-          factorAt(factors.residual, 0)};
+  return {factorAt(factors.start, index(sizeOf(op.getDecay(), 2))),
+          factorAt(factors.residual, index(0))};
 }
 
 void ChunkVectors::addToState(Value state, ValueRange place, Value sum,
@@ -432,7 +452,11 @@ void ChunkVectors::emit(ChunkUpdateOp op, const Factors &factors,
             return loadVector(values, at(j, tile.column), tile.width);
           });
     Memory memory = memoryOf(op, factors, tile.width);
-    for (auto [r, sum] : llvm::enumerate(sums))
-      addToState(state, at(add(tile.row, index(r)), tile.column), sum, memory);
+    for (auto [r, sum] : llvm::enumerate(sums)) {
+      Value d = add(tile.row, index(r));
+      if (factors.total)
+        memory = memoryOf(op, factors, tile.width, d, tile.column);
+      addToState(state, at(d, tile.column), sum, memory);
+    }
   });
 }

@@ -33,11 +33,14 @@ public:
     return least;
   }
 
-  /// The factors of decays g [1, 1, C], in scratch memory.
+  /// The factors of decays g, in scratch memory: those of one number per token,
+  /// [1, 1, C], or those of one per channel, [1, 1, C, K].
   struct Factors {
     Value between;  ///< [C + 1, C]: e^{g_(j+1) + … + g_t} in row t + 1.
     Value start;    ///< [C + 1]: e^{g_0 + … + g_t} in element t + 1.
-    Value residual; ///< [1]: what the rounding of the last one left over.
+    Value gates;    ///< [C, K]: e^{g_t} of each channel.
+    Value total;    ///< [K]: e^{g_0 + … + g_(C-1)} of each channel.
+    Value residual; ///< [1] or [K]: what the rounding of the last one left over.
   };
   Factors factorsOf(Value decay);
   /// Keys as vectors of tokens, [C / lanes, K, lanes], the last one padded.
@@ -55,6 +58,8 @@ public:
   void emit(ChunkUnpackOp op);
   void emit(ChunkDecayOp op, const Factors &factors);
   void emit(ChunkScoresOp op, Value keysT, const Factors &factors);
+  /// The same under a decay per channel.
+  void emitDecaying(ChunkScoresOp op, const Factors &factors);
   void emit(ChunkSolveOp op);
   /// Rows of a read: those of the op, or before their decay from the start.
   struct ReadRows {
@@ -65,6 +70,9 @@ public:
   /// Sums start from zero if `fromZero`, and go to `into`.
   void emit(ChunkReadOp op, const ReadRows &rows, bool fromZero, Value into,
             ArrayRef<Stream> streams);
+  /// The same of columns that decay.
+  void emitDecaying(ChunkReadOp op, const Factors &factors, bool fromZero,
+                    Value into, ArrayRef<Stream> streams);
   void emit(ChunkUpdateOp op, const Factors &factors, ArrayRef<Stream> streams);
   /// A state as its transpose.
   void emit(linalg::TransposeOp op);
@@ -88,7 +96,10 @@ public:
   struct Memory {
     Value factor, residual; ///< Vectors.
   };
-  Memory memoryOf(ChunkUpdateOp op, const Factors &factors, int64_t width);
+  /// Of all elements, or of those at a row and column if channels or columns
+  /// decay.
+  Memory memoryOf(ChunkUpdateOp op, const Factors &factors, int64_t width,
+                  Value row = {}, Value column = {});
   void addToState(Value state, ValueRange place, Value sum,
                   const Memory &memory);
   /// Where a tile of sums is, and how large.
@@ -103,8 +114,24 @@ public:
                      int64_t stateRows);
 
 private:
-  /// Tiles of rows from the first to the last, or from the last one on: then
-  /// all of them are whole.
+  Factors channelFactorsOf(Value decay);
+  void decayChannels(ChunkDecayOp op, const Factors &factors);
+  void storeSums(Rows sums, int64_t columns, Value output, Value row,
+                 Value column, int64_t height);
+  struct RunningKeys;
+  void scoreOwnRows(ChunkScoresOp op, const Factors &factors,
+                    const RunningKeys &running, Value row, int64_t height);
+  void scoreEarlierKeys(ChunkScoresOp op, const RunningKeys &running, Value row,
+                        int64_t height);
+  struct RunningValues;
+  Rows readEarlierValues(ChunkReadOp op, const RunningValues &running, Rows sums,
+                         const Tile &tile, Value fade);
+  Rows readOwnValues(ChunkReadOp op, const RunningValues &running, Rows sums,
+                     const Tile &tile, function_ref<Value(int64_t)> gate);
+  /// The rows of tiles from the first to the last, or from the last one on:
+  /// then all of them are whole.
+  void forEachRows(int64_t tokens, function_ref<void(Value, int64_t)> body,
+                   bool fromLast);
   void forEachTile(Value output, function_ref<void(const Tile &)> body,
                    bool fromLast = false);
   Rows addScores(Rows sums, Value scores, Value values, const Tile &tile,

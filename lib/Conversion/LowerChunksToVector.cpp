@@ -88,7 +88,8 @@ static ChunkUnpackOp findUnpack(ChunkReadOp read) {
 /// The only reader of decayed rows, which can decay its sums instead.
 static ChunkReadOp findDecayedRead(ChunkDecayOp decay) {
   Value output = decay.getOutput(), rows = decay.getRows();
-  if (decay.getToEnd() || !isScratch(output) || !isScratch(rows))
+  if (decay.getToEnd() || isPerChannel(decay.getDecay()) ||
+      !isScratch(output) || !isScratch(rows))
     return {};
   auto users = usersAfter(output, decay);
   if (!users || users->size() != 1)
@@ -201,8 +202,15 @@ void BlockLowering::findStreams() {
     return;
   // Every view of a part of the operands, once; what is written, if only once.
   llvm::MapVector<Value, bool> views;
+  // Where it begins has to be known ahead of the products.
+  auto isKnown = [&](Value offset) {
+    Operation *definition = offset.getDefiningOp();
+    return !definition || definition->getBlock() != &block ||
+           definition->isBeforeInBlock(products.front());
+  };
   auto add = [&](Value x, bool isWritten) {
-    if (x.getDefiningOp<memref::SubViewOp>())
+    auto view = x.getDefiningOp<memref::SubViewOp>();
+    if (view && llvm::all_of(view.getOffsets(), isKnown))
       views[x] |= isWritten;
   };
   for (Operation &op : block) {
@@ -277,6 +285,8 @@ void BlockLowering::invalidate(Operation *op) {
 
 void BlockLowering::lowerScores(ChunkScoresOp op) {
   ChunkVectors::Factors factors = factorsOf(op.getDecay());
+  if (op.decaysTerms())
+    return vectors->emitDecaying(op, factors);
   Value keysT = transposedKeys(op.getKeys());
   ArrayRef<int64_t> summands = summandsOf(op);
   if (summands.empty())
@@ -299,6 +309,9 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
   }
   if (fill)
     lowered.push_back(fill);
+  if (op.getDecay())
+    return vectors->emitDecaying(op, factorsOf(op.getDecay()), bool(fill), into,
+                                 streamsOf(op));
   ArrayRef<int64_t> summands = summandsOf(op);
   if (summands.empty())
     return vectors->emit(op, rows, bool(fill), into, streamsOf(op));
@@ -318,7 +331,8 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
 }
 
 void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
-  ChunkVectors::Factors factors = factorsOf(op.getDecay());
+  ChunkVectors::Factors factors =
+      factorsOf(op.getValueDecay() ? op.getValueDecay() : op.getDecay());
   ArrayRef<int64_t> summands = summandsOf(op);
   if (summands.empty())
     return vectors->emit(op, factors, streamsOf(op));
@@ -362,13 +376,15 @@ void BlockLowering::prepare(scf::ForOp loop) {
         .Case([&](ChunkScoresOp scores) {
           if (stays(scores.getDecay()))
             factorsOf(scores.getDecay());
-          if (!stays(scores.getKeys()))
+          if (!stays(scores.getKeys()) || scores.decaysTerms())
             return;
           transposedKeys(scores.getKeys());
           if (!summands.empty())
             pack(scores.getKeys(), TileRole::KeyColumns, summands[1]);
         })
         .Case([&](ChunkReadOp read) {
+          if (stays(read.getDecay()))
+            factorsOf(read.getDecay());
           if (summands.empty())
             return;
           pack(read.getState(), TileRole::Columns, summands[1]);

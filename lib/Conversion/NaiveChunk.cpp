@@ -248,7 +248,7 @@ static void lower(OpBuilder &b, ChunkSolveOp op) {
 
 static void lower(OpBuilder &b, ChunkReadOp op) {
   NaiveChunk n(b, op, op.getOutput());
-  Value rows = op.getRows(), state = op.getState();
+  Value rows = op.getRows(), state = op.getState(), decay = op.getDecay();
   bool adjoint = op.getAdjoint();
   auto addTerm = [&](Value t, Value v, Value scores, Value values, Value sum) {
     Value from = n.index(0), to = op.getStrict() ? t : n.next(t);
@@ -261,19 +261,29 @@ static void lower(OpBuilder &b, ChunkReadOp op) {
             from, to, 1, sum,
             [&](Value j, ValueRange sum) -> SmallVector<Value> {
               Value score = adjoint ? n.at(scores, j, t) : n.at(scores, t, j);
-              return {n.addf(sum.front(), n.mulf(score, n.at(values, j, v)))};
+              Value value = n.at(values, j, v);
+              if (decay)
+                value = n.mulf(value, n.factor(decay, n.next(adjoint ? t : j),
+                                               n.next(adjoint ? j : t), v));
+              return {n.addf(sum.front(), n.mulf(score, value))};
             })
         .front();
   };
   n.forEachHead([&] {
     n.forEach(n.dim(n.output, 2), [&](Value t) {
       n.forEachFeature(n.output, [&](Value v) {
-        Value sum = n.reduce(n.dim(rows, 3), n.at(n.output, t, v),
+        Value start = n.at(n.output, t, v);
+        Value sum = n.reduce(n.dim(rows, 3), decay ? n.zero() : start,
                              [&](Value k, Value sum) {
                                Value s = op.getTranspose() ? n.at(state, v, k)
                                                            : n.at(state, k, v);
                                return n.addf(sum, n.mulf(n.at(rows, t, k), s));
                              });
+        if (decay) {
+          Value from = adjoint ? n.next(t) : n.index(0);
+          Value to = adjoint ? n.dim(n.output, 2) : n.next(t);
+          sum = n.addf(start, n.mulf(sum, n.factor(decay, from, to, v)));
+        }
         for (auto [scores, values] :
              llvm::zip_equal(op.getScores(), op.getValues()))
           sum = addTerm(t, v, scores, values, sum);

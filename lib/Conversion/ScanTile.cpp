@@ -366,29 +366,3 @@ ScanTile::reduceRow(Value size, ValueRange initial,
     carried = body(index(d), carried);
   return carried;
 }
-
-Value ScanTile::combineVectors(SmallVector<Value> vectors,
-                               function_ref<Value(Value, Value)> combine) {
-  // The halves of all groups of `size` elements of two vectors, or of one.
-  auto halves = [&](Value x, Value y, int64_t size) -> Value {
-    int64_t length = cast<VectorType>(x.getType()).getNumElements();
-    SmallVector<int64_t> low, high;
-    for (int64_t group = 0; group < (x == y ? 1 : 2) * length; group += size)
-      for (int64_t i = 0; i < size / 2; ++i) {
-        low.push_back(group + i);
-        high.push_back(group + size / 2 + i);
-      }
-    return combine(vector::ShuffleOp::create(b, loc, x, y, low),
-                   vector::ShuffleOp::create(b, loc, x, y, high));
-  };
-  int64_t size = shape.lanes;
-  for (; vectors.size() > 1; size /= 2) {
-    for (size_t i = 0; i < vectors.size() / 2; ++i)
-      vectors[i] = halves(vectors[2 * i], vectors[2 * i + 1], size);
-    vectors.truncate(vectors.size() / 2);
-  }
-  Value sums = vectors.front();
-  for (; size > 1; size /= 2)
-    sums = halves(sums, sums, size);
-  return sums;
-}

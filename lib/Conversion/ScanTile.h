@@ -125,17 +125,6 @@ public:
     return vector::CreateMaskOp::create(
         b, loc, VectorType::get(shape.lanes, b.getI1Type()), size);
   }
-  /// The sums of several vectors, a power of two and at most as many as lanes,
-  /// as one vector; in the same order.
-  Value sumVectors(SmallVector<Value> vectors) {
-    return combineVectors(std::move(vectors),
-                          [&](Value x, Value y) { return addf(x, y); });
-  }
-  /// Their largest elements.
-  Value maxVectors(SmallVector<Value> vectors) {
-    return combineVectors(std::move(vectors),
-                          [&](Value x, Value y) { return larger(x, y); });
-  }
 
   const Recurrence r;
   const Update update;
@@ -145,8 +134,6 @@ public:
 
 private:
   void clearOutput(const Task &task);
-  Value combineVectors(SmallVector<Value> vectors,
-                       function_ref<Value(Value, Value)> combine);
 };
 
 /// The scope of one task, made where its values are: scratch memory, released

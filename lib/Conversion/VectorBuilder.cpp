@@ -273,6 +273,33 @@ Value VectorBuilder::sumVector(Value x) {
   return vector::ExtractOp::create(b, loc, x, ArrayRef<int64_t>{0});
 }
 
+Value VectorBuilder::combineVectors(SmallVector<Value> vectors,
+                                    function_ref<Value(Value, Value)> combine) {
+  // The halves of all groups of `size` elements of two vectors, or of one.
+  auto halves = [&](Value x, Value y, int64_t size) -> Value {
+    int64_t length = cast<VectorType>(x.getType()).getNumElements();
+    SmallVector<int64_t> low, high;
+    for (int64_t group = 0; group < (y ? 2 : 1) * length; group += size)
+      for (int64_t i = 0; i < size / 2; ++i) {
+        low.push_back(group + i);
+        high.push_back(group + size / 2 + i);
+      }
+    Value other = y ? y : x;
+    return combine(vector::ShuffleOp::create(b, loc, x, other, low),
+                   vector::ShuffleOp::create(b, loc, x, other, high));
+  };
+  int64_t size = cast<VectorType>(vectors.front().getType()).getNumElements();
+  for (; vectors.size() > 1; size /= 2) {
+    for (size_t i = 0; i < vectors.size() / 2; ++i)
+      vectors[i] = halves(vectors[2 * i], vectors[2 * i + 1], size);
+    vectors.truncate(vectors.size() / 2);
+  }
+  Value combined = vectors.front();
+  for (; size > 1; size /= 2)
+    combined = halves(combined, {}, size);
+  return combined;
+}
+
 Value VectorBuilder::readOperand(Value memref, ValueRange indices, int64_t size,
                                  double padding) {
   return convert(readElements(memref, indices, size, padding), type);

@@ -39,6 +39,17 @@ public:
 
   /// The sum of a vector's elements, in halves: a fixed order, few steps.
   Value sumVector(Value x);
+  /// The sums of several vectors, a power of two and at most as many as lanes,
+  /// as one vector; in the same order.
+  Value sumVectors(SmallVector<Value> vectors) {
+    return combineVectors(std::move(vectors),
+                          [&](Value x, Value y) { return addf(x, y); });
+  }
+  /// Their largest elements.
+  Value maxVectors(SmallVector<Value> vectors) {
+    return combineVectors(std::move(vectors),
+                          [&](Value x, Value y) { return larger(x, y); });
+  }
 
   /// x_(i−step) in place of x_i; of the lanes below `step`, y.
   Value delayed(Value x, Value y, int64_t step);
@@ -135,6 +146,8 @@ public:
   Type type;
 
 private:
+  Value combineVectors(SmallVector<Value> vectors,
+                       function_ref<Value(Value, Value)> combine);
   void forEachColumn(Value flipped, const BlockPlace &place, int64_t lanes,
                      function_ref<void(int64_t, ArrayRef<Value>, Value)> body);
   Block *taskBody();

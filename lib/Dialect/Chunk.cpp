@@ -314,6 +314,10 @@ SmallVector<Value> ChunkScoresOp::getMatrices() {
   return {getRows(), getKeys()};
 }
 
+bool ChunkScoresOp::decaysTerms() {
+  return getDecay() && rankOf(getDecay()) == 4;
+}
+
 SmallVector<DimRelation> ChunkSolveOp::getDimRelations() {
   ChunkRelations relations;
   Named scores{getScores(), "scores"}, gate{getGate(), "gate"},
@@ -354,6 +358,9 @@ SmallVector<DimRelation> ChunkReadOp::getDimRelations() {
     relations.rows("CR3", values, output);
     relations.headsInto("CR4", values, output);
   }
+  Named decay{getDecay(), "decay"};
+  relations.rows("CR7", decay, output);
+  relations.headsInto("CR7", decay, output);
   return relations.list;
 }
 
@@ -363,6 +370,7 @@ LogicalResult ChunkReadOp::verify() {
   SmallVector<Named> others = named(getScores(), "scores");
   llvm::append_range(others, named(getValues(), "values"));
   others.push_back({getState(), "state"});
+  others.push_back({getDecay(), "decay"});
   others.push_back({getOutput(), "output"});
   if (failed(verifySameTypes(*this, {getRows(), "rows"}, others))) // (CR5)
     return failure();
@@ -381,6 +389,8 @@ SmallVector<Value> ChunkReadOp::getMatrices() {
   llvm::append_range(matrices, getValues());
   return matrices;
 }
+
+bool ChunkReadOp::decaysTerms() { return bool(getDecay()); }
 
 SmallVector<DimRelation> ChunkUpdateOp::getDimRelations() {
   ChunkRelations relations;
@@ -431,3 +441,5 @@ SmallVector<Value> ChunkUpdateOp::getMatrices() {
   llvm::append_range(matrices, getValues());
   return matrices;
 }
+
+bool ChunkUpdateOp::decaysTerms() { return false; }

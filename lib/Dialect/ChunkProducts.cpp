@@ -123,21 +123,52 @@ FailureOr<SmallVector<Value>> ChunkSolveOp::decomposeOperation(OpBuilder &b) {
 
 FailureOr<SmallVector<Value>> ChunkReadOp::decomposeOperation(OpBuilder &b) {
   ChunkLinalg steps(b, *this, getOutput());
-  Value sum = einsum(b, getLoc(),
-                     getTranspose() ? "bhik,bhvk->bhiv" : "bhik,bhkv->bhiv",
-                     getRows(), steps.rowsOf(getState()), getOutput());
-  for (auto [scores, values] : llvm::zip_equal(getScores(), getValues()))
-    sum = steps.map(getAdjoint() ? "bhji,bhjv->bhiv" : "bhij,bhjv->bhiv",
-                    {scores, steps.rowsOf(values)}, sum,
-                    [&](ImplicitLocOpBuilder &s, ValueRange args) -> Value {
-                      Value own = loopIndex(s, 2), other = loopIndex(s, 4);
-                      if (getAdjoint())
-                        std::swap(own, other);
-                      Value keep =
-                          less(s, other, own, /*orEqual=*/!getStrict());
-                      Value next = add(s, args[2], mul(s, args[0], args[1]));
-                      return arith::SelectOp::create(s, keep, next, args[2]);
+  bool adjoint = getAdjoint();
+  Value decay = getDecay() ? steps.rowsOf(getDecay()) : Value(), between;
+  Value sum =
+      einsum(b, getLoc(),
+             getTranspose() ? "bhik,bhvk->bhiv" : "bhik,bhkv->bhiv", getRows(),
+             steps.rowsOf(getState()),
+             decay ? steps.full(steps.sizes(getOutput()), 0.0) : getOutput());
+  if (decay) {
+    Value logs = steps.spans(
+        decay, "bhi", 1, [&](ImplicitLocOpBuilder &s, Value token) {
+          Value row = loopIndex(s, 2);
+          return adjoint ? less(s, row, token)
+                         : less(s, token, row, /*orEqual=*/true);
+        });
+    sum = steps.map("bhiv,bhiv->bhiv", {sum, logs}, getOutput(),
+                    [](ImplicitLocOpBuilder &s, ValueRange args) {
+                      return add(s, args[2], mul(s, args[0], exp(s, args[1])));
                     });
+    between = steps.spans(
+        decay, "bhij", 2, [&](ImplicitLocOpBuilder &s, Value token) {
+          Value later = loopIndex(s, 2), earlier = loopIndex(s, 3);
+          if (adjoint)
+            std::swap(later, earlier);
+          return both(s, less(s, earlier, token),
+                      less(s, token, later, /*orEqual=*/true));
+        });
+  }
+  for (auto [scores, values] : llvm::zip_equal(getScores(), getValues())) {
+    SmallVector<Value> inputs{scores, steps.rowsOf(values)};
+    std::string subscripts = adjoint ? "bhji,bhjv" : "bhij,bhjv";
+    if (decay) {
+      inputs.push_back(between);
+      subscripts += ",bhijv";
+    }
+    sum = steps.map(
+        subscripts + "->bhiv", inputs, sum,
+        [&](ImplicitLocOpBuilder &s, ValueRange args) -> Value {
+          Value own = loopIndex(s, 2), other = loopIndex(s, 4);
+          if (adjoint)
+            std::swap(own, other);
+          Value keep = less(s, other, own, /*orEqual=*/!getStrict());
+          Value value = decay ? mul(s, args[1], exp(s, args[2])) : args[1];
+          Value next = add(s, args.back(), mul(s, args[0], value));
+          return arith::SelectOp::create(s, keep, next, args.back());
+        });
+  }
   return SmallVector<Value>{sum};
 }
 

@@ -8,28 +8,33 @@
 //
 // With a = −k, b = β k (b = k without a delta rule), q times the scale, rows
 // decayed from the start of the chunk (Qd, Ad), to its end (Be, We), Γ the
-// product of its decays, scores A = a bᵀ and P = q bᵀ below the diagonal times
-// the decays in between, a first loop keeps the state S at the start of each
-// chunk, transposed, and what is written, W:
+// product of its decays, scores A = a bᵀ, P = q bᵀ and D = dO Wᵀ below the
+// diagonal times the decays in between, a first loop goes through the states.
+// Of an additive rule, whose W are the values, it keeps dq and D, and nothing
+// reads S but dq: it carries Sᵀ. Of a delta rule it keeps Sᵀ at the start of
+// each chunk, W and A:
 //
-//   W   = (I − A)⁻¹ (V + Ad S)           V alone without a delta rule
+//   dq = dOd Sᵀ + D b                    later: without the token's own write
+//   W  = (I − A)⁻¹ (V + Ad S)
 //   S  ← Γ S + Beᵀ W
 //
 // A second one goes from the last chunk to the first, with H the cotangent of
-// the state behind the chunk, D = dO Wᵀ and N = U Wᵀ scores of the same kind:
+// the state behind the chunk and N = U Wᵀ scores of the same kind:
 //
 //   dV = U = (I − Aᵀ)⁻¹ (Be H + Pᵀ dO)
-//   dq = dOd Sᵀ + D b                    later: without the token's own write
+//   dq as above, of a delta rule
 //   da = Ud Sᵀ + N b
 //   db = We Hᵀ + Dᵀ q + Nᵀ a
 //   H  ← Γ H + Qdᵀ dO + Adᵀ U
 //
-// A last pass over the rows of the chunk adds the token's own terms and goes
+// Under a decay per channel D and N have none: it is one of the columns that
+// dq, da and db are read from. ChunkRows adds the token's own terms and goes
 // from a and b to k and β. docs/Gradients.md derives the gradient of a decay.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ChunkGradient.h"
+#include "ChunkRows.h"
 #include "ChunkTensors.h"
 
 #include "linattn/Dialect/Einsum.h"
@@ -41,7 +46,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -62,9 +66,8 @@ std::string mlir::linattn::whyNoChunkGradient(ScanOp op, const Cotangents &c) {
           FeatureMapKind::Identity)
     return "it has a mask, an input gate, a feature map or a normalizer";
   if (op.getErase() || op.getWrite() || op.getValueDecay() || op.getBonus() ||
-      (op.getDecay() && rankOf(op.getDecay()) == 4) ||
       (op.getBeta() && rankOf(op.getBeta()) == 4))
-    return "it has a gate per channel";
+    return "it has a bonus, or a gate of erasing, writing or value columns";
   // Its gradient sums up what nearly cancels over all tokens.
   if (op.getDecay() && rankOf(op.getDecay()) == 1)
     return "it has a decay of its heads";
@@ -74,10 +77,12 @@ std::string mlir::linattn::whyNoChunkGradient(ScanOp op, const Cotangents &c) {
   for (int64_t i : {2, 3})
     if (state.isDynamicDim(i) || state.getDimSize(i) % lanes)
       return "its features are not whole vectors";
-  // A sweep of such a state has as many products, and transposes no state.
+  // A sweep of such a state has as many products, and transposes no state. One
+  // under a decay per channel decays its keys token by token.
   constexpr int64_t largest = 64 * 64;
+  bool isLarge = state.getDimSize(2) * state.getDimSize(3) > largest;
   if (rule.isAdditive() &&
-      (!op.getDecay() || state.getDimSize(2) * state.getDimSize(3) > largest))
+      (!op.getDecay() || (isLarge && rankOf(op.getDecay()) == 3)))
     return "a sweep of its state costs less";
   for (Value x : {op.getQuery(), op.getKey(), op.getValue()}) {
     auto type = cast<ShapedType>(x.getType());
@@ -118,26 +123,31 @@ public:
 private:
   /// Results of the first loop for the second one.
   struct Kept {
+    // Of a delta rule.
     Value states;  ///< [1, chunks, V, K]: Sᵀ at the start of each chunk.
     Value written; ///< [1, 1, T, V]: W.
-    Value scores;  ///< [1, 1, T, C]: A.
-    Value last;    ///< S behind the last chunk.
-  };
-  /// Rows of a chunk.
-  struct Rows {
-    Value count; ///< Its tokens.
-    Value q, a, b, v, dO, gates, beta, written;
-    Value query, first, second; ///< dq, da and db, later.
-    Value solved;               ///< dV.
+    // Of an additive one.
+    Value queries; ///< [1, 1, T, K]: dq, later.
+    // Of either.
+    Value scores; ///< [1, 1, T, C]: A of a delta rule, otherwise D.
+    Value last;   ///< S behind the last chunk; of an additive rule Sᵀ.
   };
 
   void prepare();
+  Value sumBehind(const Task &task);
   SmallVector<Value> emitTask(const Task &task, ValueRange outputs);
   void emitForward();
   void emitBackward(SmallVector<Value> &carried);
-  void packKeys(Rows &rows, Value position);
+  void packKeys(ChunkRows &rows, Value position);
   SmallVector<Value> emitChunk(Value position, ValueRange carried);
-  SmallVector<Value> emitRows(const Rows &rows, ValueRange outputs, Value sum);
+  SmallVector<Value> emitWrites(Value position, ValueRange carried);
+  SmallVector<Value> emitQueries(Value position, ValueRange carried);
+  void emitReads(ChunkRows &rows, Value position, Value past, Value state);
+  /// Gates per channel are those of columns that are read along the values;
+  /// gates per token weigh scores and rows.
+  Value columnGates(const ChunkRows &rows) {
+    return rows.decaysChannels() ? rows.gates : Value();
+  }
 
   Value stateOf(Value states, const Task &task) {
     return slice(states, {task.sequence, task.head}, {one(), one()});
@@ -162,7 +172,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// Packs what both loops need.
-void ChunkGradient::packKeys(Rows &rows, Value position) {
+void ChunkGradient::packKeys(ChunkRows &rows, Value position) {
   AffineExpr at, all;
   bindDims(b.getContext(), at, all);
   OpFoldResult size = affine::makeComposedFoldedAffineMin(
@@ -186,53 +196,92 @@ void ChunkGradient::packKeys(Rows &rows, Value position) {
 
 /// From the first chunk to the last.
 void ChunkGradient::emitForward() {
-  OpFoldResult size = b.getIndexAttr(chunk);
-  Value chunks = arith::DivUIOp::create(b, loc, end, index(chunk));
-  SmallVector<Value> carried{start,
-                             t.empty({one(), chunks, b.getIndexAttr(valueSize),
-                                      b.getIndexAttr(keySize)})};
+  OpFoldResult size = b.getIndexAttr(chunk), keyDim = b.getIndexAttr(keySize),
+               valueDim = b.getIndexAttr(valueSize);
+  SmallVector<Value> carried;
   if (isDelta) {
-    carried.push_back(t.empty({one(), one(), end, b.getIndexAttr(valueSize)}));
-    carried.push_back(t.empty({one(), one(), end, size}));
+    OpFoldResult chunks =
+        arith::DivUIOp::create(b, loc, end, index(chunk)).getResult();
+    carried = {start, t.empty({one(), chunks, valueDim, keyDim}),
+               t.empty({one(), one(), end, valueDim})};
+  } else {
+    carried = {transposed(start, t.empty({one(), one(), valueDim, keyDim})),
+               t.empty({one(), one(), end, keyDim})};
   }
+  carried.push_back(t.empty({one(), one(), end, size}));
   auto loop = scf::ForOp::create(b, loc, index(0), end, index(chunk), carried);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value position = loop.getInductionVar(), state = loop.getRegionIterArg(0),
-        states = loop.getRegionIterArg(1);
-  Rows rows;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(b, loc,
+                         isDelta ? emitWrites(loop.getInductionVar(),
+                                              loop.getRegionIterArgs())
+                                 : emitQueries(loop.getInductionVar(),
+                                               loop.getRegionIterArgs()));
+  }
+  kept.last = loop.getResult(0);
+  kept.scores = loop.getResults().back();
+  if (isDelta) {
+    kept.states = loop.getResult(1);
+    kept.written = loop.getResult(2);
+  } else {
+    kept.queries = loop.getResult(1);
+  }
+}
+
+/// One chunk of a delta rule's first loop: what it carries from chunk to chunk.
+SmallVector<Value> ChunkGradient::emitWrites(Value position,
+                                             ValueRange carried) {
+  OpFoldResult size = b.getIndexAttr(chunk);
+  Value state = carried[0];
+  ChunkRows rows;
   packKeys(rows, position);
   OpFoldResult number =
       arith::DivUIOp::create(b, loc, position, index(chunk)).getResult();
   SmallVector<OpFoldResult> place{b.getIndexAttr(0), number};
-  SmallVector<Value> next{
-      Value(), insert(transposed(state, slice(states, place, {one(), one()})),
-                      states, place, {one(), one()})};
-  Value values = tokens(v, position, rows.count), written;
-  if (isDelta) {
-    Value all = loop.getRegionIterArg(2), allScores = loop.getRegionIterArg(3);
-    Value own = scores(rows.a, rows.b, rows.gates, /*strict=*/true,
-                       tokens(allScores, position, size));
-    written = pack(values, {}, {}, tokens(all, position, size));
-    written = read(decayed(rows.a, rows.gates), state, {}, {}, valueSize,
-                   /*strict=*/false, /*adjoint=*/false, written);
-    written = ChunkSolveOp::create(b, loc, TypeRange{written.getType()}, own,
-                                   Value(), written, /*transpose=*/false)
-                  ->getResult(0);
-    next.push_back(insertTokens(written, all, position, size));
-    next.push_back(insertTokens(own, allScores, position, size));
-  } else {
-    written = pack(values);
-  }
-  next[0] = update(decayed(rows.b, rows.gates, /*toEnd=*/true), written,
-                   rows.gates, state);
-  scf::YieldOp::create(b, loc, next);
-  kept.last = loop.getResult(0);
-  kept.states = loop.getResult(1);
-  if (isDelta) {
-    kept.written = loop.getResult(2);
-    kept.scores = loop.getResult(3);
-  }
+  Value past =
+      transposed(state, slice(carried[1], place, {one(), one()}));
+  Value own = scores(rows.a, rows.b, rows.gates, /*strict=*/true,
+                     tokens(carried[3], position, size));
+  Value written = pack(tokens(v, position, rows.count), {}, {},
+                       tokens(carried[2], position, size));
+  written = read(decayed(rows.a, rows.gates), state, {}, {}, valueSize,
+                 /*strict=*/false, /*adjoint=*/false, /*decay=*/Value(),
+                 written);
+  written = ChunkSolveOp::create(b, loc, TypeRange{written.getType()}, own,
+                                 Value(), written, /*transpose=*/false)
+                ->getResult(0);
+  return {update(decayed(rows.b, rows.gates, /*toEnd=*/true), written,
+                 rows.gates, state),
+          insert(past, carried[1], place, {one(), one()}),
+          insertTokens(written, carried[2], position, size),
+          insertTokens(own, carried[3], position, size)};
+}
+
+/// The same of an additive rule. Nothing but dq needs its state, which is read
+/// along the values alone.
+SmallVector<Value> ChunkGradient::emitQueries(Value position,
+                                              ValueRange carried) {
+  OpFoldResult size = b.getIndexAttr(chunk);
+  Value state = carried[0];
+  ChunkRows r;
+  packKeys(r, position);
+  Value columns = columnGates(r), gates = columns ? Value() : r.gates;
+  bool strict = bool(r.gates);
+  r.dO = pack(tokens(dOut, position, r.count));
+  r.written = pack(tokens(v, position, r.count));
+  Value later = scores(r.dO, r.written, gates, strict,
+                       tokens(carried[2], position, size));
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  Value query =
+      linalg::FillOp::create(b, loc, zero, tokens(carried[1], position, size))
+          .getResult(0);
+  query = read(decayed(r.dO, gates), state, later, r.b, keySize, strict,
+               /*adjoint=*/false, columns, query);
+  return {update(r.written, decayed(r.b, r.gates, /*toEnd=*/true), gates, state,
+                 columns),
+          insertTokens(query, carried[1], position, size),
+          insertTokens(later, carried[2], position, size)};
 }
 
 /// One chunk of the second loop, which carries H, the sum of a decay's
@@ -240,11 +289,14 @@ void ChunkGradient::emitForward() {
 SmallVector<Value> ChunkGradient::emitChunk(Value position,
                                             ValueRange carried) {
   OpFoldResult size = b.getIndexAttr(chunk);
-  Value state = carried[0];
-  Rows r;
+  Value state = carried[0], past;
+  ChunkRows r;
   packKeys(r, position);
-  Value number = arith::DivUIOp::create(b, loc, position, index(chunk));
-  Value past = slice(kept.states, {b.getIndexAttr(0), number}, {one(), one()});
+  // Ahead of all products, each of which may prefetch it.
+  if (isDelta) {
+    Value number = arith::DivUIOp::create(b, loc, position, index(chunk));
+    past = slice(kept.states, {b.getIndexAttr(0), number}, {one(), one()});
+  }
   r.q = pack(tokens(q, position, r.count), scale);
   r.dO = pack(tokens(dOut, position, r.count));
   r.written = isDelta ? tokens(kept.written, position, size)
@@ -258,27 +310,12 @@ SmallVector<Value> ChunkGradient::emitChunk(Value position,
                                     tokens(kept.scores, position, size),
                                     Value(), r.solved, /*transpose=*/true)
                    ->getResult(0);
-  // A token's own write does not decay.
-  bool strict = bool(r.gates);
-  SmallVector<Value> later{scores(r.dO, r.written, r.gates, strict)},
-      readers{r.q};
-  r.query = read(decayed(r.dO, r.gates), past, later.front(), r.b, keySize,
-                 strict, /*adjoint=*/false);
+  emitReads(r, position, past, state);
   SmallVector<Value> keys{decayed(r.q, r.gates)}, values{r.dO};
   if (isDelta) {
-    later.push_back(scores(r.solved, r.written, r.gates, /*strict=*/true));
-    r.first = read(decayed(r.solved, r.gates), past, later.back(), r.b, keySize,
-                   /*strict=*/true, /*adjoint=*/false);
-    readers.push_back(r.a);
     keys.push_back(decayed(r.a, r.gates));
     values.push_back(r.solved);
   }
-  Value flipped =
-      transposed(state, t.empty({one(), one(), b.getIndexAttr(valueSize),
-                                 b.getIndexAttr(keySize)}));
-  // Scores of N leave the diagonal out themselves.
-  r.second = read(decayed(r.written, r.gates, /*toEnd=*/true), flipped, later,
-                  readers, keySize, strict, /*adjoint=*/true);
   SmallVector<Value> next{update(keys, values, r.gates, state)};
   Value sum = decay ? carried[1] : Value();
   size_t first = decay ? 2 : 1;
@@ -286,7 +323,9 @@ SmallVector<Value> ChunkGradient::emitChunk(Value position,
       llvm::map_to_vector(carried.drop_front(first), [&](Value output) {
         return tokens(output, position, r.count);
       });
-  llvm::append_range(next, emitRows(r, parts, sum));
+  int64_t lanes = c.chunks.vectorBits / type.getIntOrFloatBitWidth();
+  llvm::append_range(next,
+                     emitRowGradients(b, loc, r, scale, lanes, parts, sum));
   if (decay) // The sum comes last.
     std::rotate(next.begin() + 1, next.end() - 1, next.end());
   for (size_t i = first; i < next.size(); ++i)
@@ -294,100 +333,33 @@ SmallVector<Value> ChunkGradient::emitChunk(Value position,
   return next;
 }
 
-/// The outputs of a chunk: dq, dk, dv, then dβ and dg if there are some, and
-/// the sum behind them. From the last row to the first.
-SmallVector<Value> ChunkGradient::emitRows(const Rows &r, ValueRange outputs,
-                                           Value sum) {
-  Value last = arith::SubIOp::create(b, loc, r.count, index(1)),
-        zero = index(0);
-  SmallVector<Value> carried(outputs);
-  if (sum)
-    carried.push_back(sum);
-  auto loop = scf::ForOp::create(b, loc, zero, r.count, index(1), carried);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value token = arith::SubIOp::create(b, loc, last, loop.getInductionVar());
-  SmallVector<Value> place{zero, zero, token, zero}, number{zero, zero, token};
-  Value padding = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  auto row = [&](Value x) -> Value {
-    auto vector =
-        VectorType::get(cast<ShapedType>(x.getType()).getDimSize(3), type);
-    return vector::TransferReadOp::create(b, loc, vector, x, place, padding,
-                                          ArrayRef<bool>{true});
-  };
-  auto times = [&](Value x, Value y) -> Value {
-    return arith::MulFOp::create(b, loc, x, y);
-  };
-  auto plus = [&](Value x, Value y) -> Value {
-    return arith::AddFOp::create(b, loc, x, y);
-  };
-  auto dot = [&](Value x, Value y) -> Value {
-    return vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD,
-                                       times(x, y),
-                                       arith::FastMathFlags::reassoc);
-  };
-  auto splat = [&](Value x, Value like) -> Value {
-    return vector::BroadcastOp::create(b, loc, like.getType(), x);
-  };
-  Value wideSum;
-  // Reads and writes nearly cancel: products are in f64, too.
-  auto widen = [&](Value x) -> Value {
-    auto vector = cast<VectorType>(x.getType());
-    auto wide = VectorType::get(vector.getShape(), b.getF64Type());
-    return wide == vector ? x : arith::ExtFOp::create(b, loc, wide, x);
-  };
-  auto accumulate = [&](Value x, Value y, bool negative) {
-    Value wide = dot(widen(x), widen(y));
-    if (negative)
-      wideSum = arith::SubFOp::create(b, loc, wideSum, wide);
-    else
-      wideSum = plus(wideSum, wide);
-  };
-  Value query = row(r.query), second = row(r.second), solved = row(r.solved),
-        keys = row(r.b);
-  Value minusKey = r.a ? row(r.a) : Value();
-  Value first = r.first ? row(r.first) : Value();
-  if (sum) {
-    wideSum = loop.getRegionIterArgs().back();
-    Value scaled = row(r.q);
-    accumulate(scaled, query, false);
-    if (first)
-      accumulate(minusKey, first, false);
-    accumulate(keys, second, true);
-    Value own = splat(dot(row(r.dO), row(r.written)), query);
-    query = plus(query, times(own, keys));
-    second = plus(second, times(own, scaled));
-  }
-  SmallVector<Value> next;
-  size_t position = 0;
-  auto write = [&](Value x) {
-    Value into = loop.getRegionIterArg(position++);
-    if (isa<VectorType>(x.getType()))
-      next.push_back(vector::TransferWriteOp::create(b, loc, x, into, place,
-                                                     ArrayRef<bool>{true})
-                         .getResult());
-    else
-      next.push_back(tensor::InsertOp::create(b, loc, x, into, number));
-  };
-  write(scale.apply(b, loc, query));
-  Value key = second;
+/// What is read along the values: da and db, and dq unless the first loop kept
+/// it, later.
+void ChunkGradient::emitReads(ChunkRows &r, Value position, Value past,
+                              Value state) {
+  OpFoldResult size = b.getIndexAttr(chunk);
+  Value columns = columnGates(r), gates = columns ? Value() : r.gates;
+  // A token's own write does not decay.
+  bool strict = bool(r.gates);
+  SmallVector<Value> later, readers{r.q};
   if (isDelta) {
-    if (r.beta)
-      key = times(
-          splat(tensor::ExtractOp::create(b, loc, r.beta, number), second),
-          second);
-    key = arith::SubFOp::create(b, loc, key, first);
+    later = {scores(r.dO, r.written, gates, strict),
+             scores(r.solved, r.written, gates, /*strict=*/true)};
+    r.query = read(decayed(r.dO, gates), past, later[0], r.b, keySize, strict,
+                   /*adjoint=*/false, columns);
+    r.first = read(decayed(r.solved, gates), past, later[1], r.b, keySize,
+                   /*strict=*/true, /*adjoint=*/false, columns);
+    readers.push_back(r.a);
+  } else {
+    later = {tokens(kept.scores, position, size)};
+    r.query = tokens(kept.queries, position, size);
   }
-  write(key);
-  write(solved);
-  if (r.beta)
-    write(arith::NegFOp::create(b, loc, dot(minusKey, second)));
-  if (sum) {
-    write(wideSum);
-    next.push_back(wideSum);
-  }
-  scf::YieldOp::create(b, loc, next);
-  return SmallVector<Value>(loop.getResults());
+  Value flipped =
+      transposed(state, t.empty({one(), one(), b.getIndexAttr(valueSize),
+                                 b.getIndexAttr(keySize)}));
+  // Scores of N leave the diagonal out themselves.
+  r.second = read(decayed(r.written, gates, /*toEnd=*/true), flipped, later,
+                  readers, keySize, strict, /*adjoint=*/true, columns);
 }
 
 /// From the last chunk to the first.
@@ -407,6 +379,24 @@ void ChunkGradient::emitBackward(SmallVector<Value> &carried) {
 //===----------------------------------------------------------------------===//
 // Tasks
 //===----------------------------------------------------------------------===//
+
+/// What the final state adds to the gradients of all decays, in f64: a number,
+/// or [1, 1, K] under a decay per channel.
+Value ChunkGradient::sumBehind(const Task &task) {
+  TensorBuilder wide(b, loc, b.getF64Type());
+  StringRef last = isDelta ? "bhkv" : "bhvk";
+  auto product = [&](StringRef sums) {
+    return wide.product((last + ",bhkv->" + sums).str(), kept.last,
+                        stateOf(dS, task));
+  };
+  if (rankOf(decay) == 4)
+    return dS ? product("bhk")
+              : wide.zeros({one(), one(), b.getIndexAttr(keySize)});
+  if (!dS)
+    return arith::ConstantOp::create(b, loc, b.getF64FloatAttr(0.0));
+  return tensor::ExtractOp::create(b, loc, product("bh"),
+                                   ValueRange{index(0), index(0)});
+}
 
 /// The task's part of each output, that of the state's cotangent first.
 SmallVector<Value> ChunkGradient::emitTask(const Task &task,
@@ -436,15 +426,7 @@ SmallVector<Value> ChunkGradient::emitTask(const Task &task,
   else
     cotangent = linalg::FillOp::create(b, loc, zero, cotangent).getResult(0);
   if (decay) {
-    TensorBuilder wide(b, loc, b.getF64Type());
-    Value sum = arith::ConstantOp::create(b, loc, b.getF64FloatAttr(0.0));
-    if (dS) {
-      Value product =
-          wide.product("bhkv,bhkv->bh", kept.last, stateOf(dS, task));
-      sum = tensor::ExtractOp::create(b, loc, product,
-                                      ValueRange{index(0), index(0)});
-    }
-    carried.push_back(sum);
+    carried.push_back(sumBehind(task));
   }
   for (Value output : outputs.drop_front())
     carried.push_back(take(output));
@@ -463,7 +445,6 @@ void ChunkGradient::prepare() {
 
 void ChunkGradient::build() {
   prepare();
-  TensorBuilder wide(b, loc, b.getF64Type());
   SmallVector<OpFoldResult> numbers = t.sizes(op.getKey());
   numbers.pop_back();
   SmallVector<Value> outputs{
@@ -472,7 +453,8 @@ void ChunkGradient::build() {
   if (beta)
     outputs.push_back(t.empty(numbers));
   if (decay)
-    outputs.push_back(wide.empty(numbers));
+    outputs.push_back(TensorBuilder(b, loc, getElementTypeOrSelf(decay))
+                          .empty(t.sizes(decay)));
   OpFoldResult zero = b.getIndexAttr(0);
   Value offsets = op.getCuSeqlens();
   auto loop = scf::ForallOp::create(
@@ -516,10 +498,8 @@ void ChunkGradient::build() {
   c.add(b, op.getValue(), loop.getResult(3));
   if (beta)
     c.add(b, beta, loop.getResult(4));
-  if (decay) {
-    TensorBuilder gates(b, loc, getElementTypeOrSelf(decay));
-    c.add(b, decay, gates.convert(loop.getResults().back()));
-  }
+  if (decay)
+    c.add(b, decay, loop.getResults().back());
 }
 
 void mlir::linattn::buildChunkGradient(ScanOp op, OpBuilder &b, Cotangents &c) {

@@ -79,20 +79,20 @@ Value ChunkTensors::scores(Value x, Value keys, Value gates, bool strict,
 
 Value ChunkTensors::read(Value x, Value state, ValueRange scores,
                          ValueRange values, int64_t width, bool strict,
-                         bool adjoint, Value into) {
+                         bool adjoint, Value decay, Value into) {
   if (!into)
     into =
         t.zeros({one(), one(), b.getIndexAttr(chunk), b.getIndexAttr(width)});
   return ChunkReadOp::create(b, loc, TypeRange{into.getType()}, x, state,
-                             scores, values, into, strict, /*transpose=*/false,
-                             adjoint, DenseI64ArrayAttr())
+                             scores, values, decay, into, strict,
+                             /*transpose=*/false, adjoint, DenseI64ArrayAttr())
       ->getResult(0);
 }
 
 Value ChunkTensors::update(ValueRange keys, ValueRange values, Value gates,
-                           Value into) {
+                           Value into, Value columnGates) {
   return ChunkUpdateOp::create(b, loc, TypeRange{into.getType()}, keys, values,
-                               gates, Value(), into, DenseI64ArrayAttr())
+                               gates, columnGates, into, DenseI64ArrayAttr())
       ->getResult(0);
 }
 

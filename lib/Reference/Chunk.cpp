@@ -173,23 +173,32 @@ Array solveChunk(const Array &scores, const std::optional<Array> &gate,
 
 Array readChunk(const Array &x, const Array &state,
                 const std::vector<ChunkTerm> &terms, const Array &y,
-                bool strict, bool transpose, bool adjoint) {
+                const ChunkReadOptions &options) {
   Array result = y;
+  bool adjoint = options.adjoint;
   forEachPlace(result, [&](const Place &at, double &sum) {
-    int64_t from = 0, to = strict ? at.token : at.token + 1;
+    int64_t t = at.token, from = 0, to = options.strict ? t : t + 1;
     if (adjoint) {
-      from = strict ? at.token + 1 : at.token;
+      from = options.strict ? t + 1 : t;
       to = y.dim(2);
     }
+    // The factor of the column over the tokens [begin, end).
+    auto factor = [&](int64_t begin, int64_t end) {
+      return options.decay
+                 ? std::exp(sumOf(*options.decay, at, begin, end, at.feature))
+                 : 1.0;
+    };
+    double fade = adjoint ? factor(t + 1, y.dim(2)) : factor(0, t + 1);
     for (int64_t k = 0; k < x.dim(3); ++k)
-      sum +=
-          get(x, at, at.token, k) * (transpose ? get(state, at, at.feature, k)
-                                               : get(state, at, k, at.feature));
+      sum += fade * get(x, at, t, k) *
+             (options.transpose ? get(state, at, at.feature, k)
+                                : get(state, at, k, at.feature));
     for (const ChunkTerm &term : terms)
       for (int64_t j = from; j < to; ++j)
-        sum += (adjoint ? get(term.weights, at, j, at.token)
-                        : get(term.weights, at, at.token, j)) *
-               get(term.values, at, j, at.feature);
+        sum += (adjoint ? get(term.weights, at, j, t)
+                        : get(term.weights, at, t, j)) *
+               get(term.values, at, j, at.feature) *
+               (adjoint ? factor(t + 1, j + 1) : factor(j + 1, t + 1));
   });
   return result;
 }

@@ -183,7 +183,8 @@ Value ChunkSteps::read(Value rows, Value state, ArrayRef<Value> scores,
                        ArrayRef<Value> values, Value into, bool strict,
                        bool transpose) {
   return ChunkReadOp::create(b, loc, TypeRange{into.getType()}, rows, state,
-                             scores, values, into, strict, transpose,
+                             scores, values, /*decay=*/Value(), into, strict,
+                             transpose,
                              /*adjoint=*/false,
                              /*summands=*/DenseI64ArrayAttr())
       ->getResult(0);

@@ -84,6 +84,11 @@ struct LinAttnSelectSummandsPass final
 private:
   template <typename Op>
   void select(Op op) {
+    if (op.decaysTerms()) {
+      remark::missed(op.getLoc(), remarkNamed("select-summands"))
+          << "stays in vectors: a decay per channel meets each of its terms";
+      return;
+    }
     SmallVector<Value> matrices = op.getMatrices();
     for (Value matrix : matrices)
       if (StringRef why = whyNoTiles(matrix); !why.empty()) {

@@ -427,6 +427,14 @@ func.func @read_cr6(%a: memref<2x4x3x8xf32>, %b: memref<2x4x8x5xf32>, %c: memref
 
 // -----
 
+func.func @read_cr7(%a: memref<2x4x3x8xf32>, %b: memref<2x4x8x5xf32>, %c: memref<2x4x3x5xf32>) {
+  // expected-error @+1 {{expected decay and output to have the same head size, but got 8 and 5}}
+  linattn.chunk.read %a, %b decay(%a) into(%c) : (memref<2x4x3x8xf32>, memref<2x4x8x5xf32>, memref<2x4x3x8xf32>, memref<2x4x3x5xf32>) -> ()
+  return
+}
+
+// -----
+
 func.func @update_cw4(%k: memref<2x4x3x8xf32>, %v: memref<2x4x3x5xf32>, %s: memref<2x4x8x5xf32>) {
   // expected-error @+1 {{expected 1, 2 or 3 summands, but got 0}}
   linattn.chunk.update keys(%k) values(%v) into(%s) {summands = array<i64: 0, 1>} : (memref<2x4x3x8xf32>, memref<2x4x3x5xf32>, memref<2x4x8x5xf32>) -> ()

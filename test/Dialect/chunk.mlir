@@ -73,6 +73,9 @@ func.func @read_and_update(%q: memref<2x8x3x8xf32>, %k: memref<2x4x3x8xf32>, %v:
   // CHECK: linattn.chunk.read %{{.+}}, %{{.+}} scores(%{{.+}}, %{{.+}}) values(%{{.+}}, %{{.+}}) into(%{{.+}}) {strict} : {{.*}} -> ()
   linattn.chunk.read %q, %s scores(%p, %p) values(%v, %v) into(%o) {strict}
     : (memref<2x8x3x8xf32>, memref<2x4x8x5xf32>, memref<2x8x3x3xf32>, memref<2x8x3x3xf32>, memref<2x4x3x5xf32>, memref<2x4x3x5xf32>, memref<2x8x3x5xf32>) -> ()
+  // CHECK: linattn.chunk.read %{{.+}}, %{{.+}} scores(%{{.+}}) values(%{{.+}}) decay(%{{.+}}) into(%{{.+}}) {adjoint} :
+  linattn.chunk.read %q, %s scores(%p) values(%v) decay(%h) into(%o) {adjoint}
+    : (memref<2x8x3x8xf32>, memref<2x4x8x5xf32>, memref<2x8x3x3xf32>, memref<2x4x3x5xf32>, memref<2x4x3x5xf32>, memref<2x8x3x5xf32>) -> ()
   // CHECK: linattn.chunk.read %{{.+}}, %{{.+}} into(%{{.+}}) {transpose} :
   linattn.chunk.read %o, %s into(%q) {transpose} : (memref<2x8x3x5xf32>, memref<2x4x8x5xf32>, memref<2x8x3x8xf32>) -> ()
   // CHECK: linattn.chunk.update keys(%{{.+}}) values(%{{.+}}) decay(%{{.+}}) value_decay(%{{.+}}) into(%{{.+}}) : {{.*}} -> ()

@@ -47,6 +47,37 @@ func.func @gated_delta(%q: tensor<1x2x20x64xf32>, %k: tensor<1x2x20x64xf32>, %v:
   return %r#0, %r#1 : tensor<1x2x20x32xf32>, tensor<1x2x64x32xf32>
 }
 
+// Decays per channel, of rows whose last tile is not whole; of any number of tokens, backwards and read before the own write.
+func.func @channels(%q: tensor<1x2x23x32xf32>, %k: tensor<1x2x23x32xf32>, %v: tensor<1x2x23x16xf32>, %g: tensor<1x2x23x32xf32>, %o: tensor<1x2x23x16xf32>, %s: tensor<1x2x32x16xf32>) -> (tensor<1x2x23x16xf32>, tensor<1x2x32x16xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s) {scale = 0.5}
+    : (tensor<1x2x23x32xf32>, tensor<1x2x23x32xf32>, tensor<1x2x23x16xf32>, tensor<1x2x23x32xf32>, tensor<1x2x23x16xf32>, tensor<1x2x32x16xf32>) -> (tensor<1x2x23x16xf32>, tensor<1x2x32x16xf32>)
+  return %r#0, %r#1 : tensor<1x2x23x16xf32>, tensor<1x2x32x16xf32>
+}
+func.func @channels_before(%q: tensor<1x2x?x16xf32>, %k: tensor<1x2x?x16xf32>, %v: tensor<1x2x?x16xf32>, %g: tensor<1x2x?x16xf32>, %o: tensor<1x2x?x16xf32>, %s: tensor<1x2x16x16xf32>) -> (tensor<1x2x?x16xf32>, tensor<1x2x16x16xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) readout(exclusive) into(%o) init(%s) {reverse}
+    : (tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x16x16xf32>) -> (tensor<1x2x?x16xf32>, tensor<1x2x16x16xf32>)
+  return %r#0, %r#1 : tensor<1x2x?x16xf32>, tensor<1x2x16x16xf32>
+}
+
+// KDA, in f64 as well.
+func.func @channel_delta(%q: tensor<1x2x?x32xf32>, %k: tensor<1x2x?x32xf32>, %v: tensor<1x2x?x48xf32>, %g: tensor<1x2x?x32xbf16>, %b: tensor<1x2x?xf32>, %o: tensor<1x2x?x48xf32>, %s: tensor<1x2x32x48xf32>) -> (tensor<1x2x?x48xf32>, tensor<1x2x32x48xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s)
+    : (tensor<1x2x?x32xf32>, tensor<1x2x?x32xf32>, tensor<1x2x?x48xf32>, tensor<1x2x?x32xbf16>, tensor<1x2x?xf32>, tensor<1x2x?x48xf32>, tensor<1x2x32x48xf32>) -> (tensor<1x2x?x48xf32>, tensor<1x2x32x48xf32>)
+  return %r#0, %r#1 : tensor<1x2x?x48xf32>, tensor<1x2x32x48xf32>
+}
+func.func @channel_delta_double(%q: tensor<1x2x33x16xf64>, %k: tensor<1x2x33x16xf64>, %v: tensor<1x2x33x16xf64>, %g: tensor<1x2x33x16xf64>, %b: tensor<1x2x33xf64>, %o: tensor<1x2x33x16xf64>, %s: tensor<1x2x16x16xf64>) -> (tensor<1x2x33x16xf64>, tensor<1x2x16x16xf64>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s)
+    : (tensor<1x2x33x16xf64>, tensor<1x2x33x16xf64>, tensor<1x2x33x16xf64>, tensor<1x2x33x16xf64>, tensor<1x2x33xf64>, tensor<1x2x33x16xf64>, tensor<1x2x16x16xf64>) -> (tensor<1x2x33x16xf64>, tensor<1x2x16x16xf64>)
+  return %r#0, %r#1 : tensor<1x2x33x16xf64>, tensor<1x2x16x16xf64>
+}
+
+// Two writes, of a transition that meets the state before its decay.
+func.func @channel_dplr(%q: tensor<1x2x?x16xf32>, %k: tensor<1x2x?x16xf32>, %v: tensor<1x2x?x32xf32>, %g: tensor<1x2x?x16xf32>, %a: tensor<1x2x?x16xf32>, %b: tensor<1x2x?x16xf32>, %o: tensor<1x2x?x32xf32>, %s: tensor<1x2x16x32xf32>) -> (tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) a(%a) b(%b) update(dplr) transition(before) into(%o) init(%s)
+    : (tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x32xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>) -> (tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x?x32xf32>, tensor<1x2x16x32xf32>
+}
+
 // Gates per channel and column.
 func.func @gates(%q: tensor<1x2x18x16xf32>, %k: tensor<1x2x18x16xf32>, %v: tensor<1x2x18x32xf32>, %g: tensor<1x2x18xf32>, %b: tensor<1x2x18x32xf32>, %e: tensor<1x2x18x16xf32>, %w: tensor<1x2x18x32xf32>, %o: tensor<1x2x18x32xf32>, %s: tensor<1x2x16x32xf32>) -> (tensor<1x2x18x32xf32>, tensor<1x2x16x32xf32>) {
   %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) erase(%e) write(%w) update(delta) into(%o) init(%s)

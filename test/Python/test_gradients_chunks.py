@@ -15,7 +15,11 @@ CASES = {
     "gated-delta": ("decay beta", "delta"),
     "delta": ("beta", "delta"),
     "decay": ("decay", "add"),
+    "gla": ("channels", "add"),
+    "kda": ("channels beta", "delta"),
 }
+# Of both rules that decay: per token and per channel.
+DELTAS = ("decay beta", "channels beta")
 
 
 def make_operands(gates, *, tokens=53, packed=False, batch=2, floats=np.float32):
@@ -27,6 +31,10 @@ def make_operands(gates, *, tokens=53, packed=False, batch=2, floats=np.float32)
     if "decay" in gates:
         operands["decay"] = -rng.random((batch, 2, tokens))
         operands["decay"][:, :, 3::7] = -300
+    if "channels" in gates:
+        operands["decay"] = -rng.random((batch, 2, tokens, K))
+        operands["decay"][:, :, 3::7, ::3] = -300
+        operands["decay"][:, :, 12] = -300
     if "beta" in gates:
         operands["beta"] = rng.random((batch, 2, tokens))
     operands["S"] = rng.standard_normal((states, 2, K, V))
@@ -75,16 +83,19 @@ def test_recurrence(case):
     assert_gradients(make_operands(gates), update)
 
 
-def test_double():
-    assert_gradients(make_operands("decay beta", floats=np.float64), "delta")
+@pytest.mark.parametrize("gates", DELTAS)
+def test_double(gates):
+    assert_gradients(make_operands(gates, floats=np.float64), "delta")
 
 
-def test_packed():
-    assert_gradients(make_operands("decay beta", packed=True), "delta")
+@pytest.mark.parametrize("gates", DELTAS)
+def test_packed(gates):
+    assert_gradients(make_operands(gates, packed=True), "delta")
 
 
-def test_keys_that_are_nearly_the_same():
-    operands = make_operands("decay beta")
+@pytest.mark.parametrize("gates", DELTAS)
+def test_keys_that_are_nearly_the_same(gates):
+    operands = make_operands(gates)
     keys = 1 + 1e-3 * operands["k"]
     operands["k"] = keys / np.linalg.norm(keys, axis=-1, keepdims=True)
     operands["decay"] = np.float32(-1e-3) * np.random.default_rng(2).random(operands["decay"].shape, np.float32)
@@ -92,17 +103,19 @@ def test_keys_that_are_nearly_the_same():
     assert_gradients(operands, "delta")
 
 
-def test_many_tokens():
+@pytest.mark.parametrize("gates", DELTAS)
+def test_many_tokens(gates):
     """The gradient of a decay is a sum over 4,096 tokens of differences that nearly cancel."""
-    operands = make_operands("decay beta", tokens=4096, batch=1)
+    operands = make_operands(gates, tokens=4096, batch=1)
     operands["decay"] *= np.float32(1e-2)
     operands["decay"][:, :, 5::97] = -300
     assert_gradients(operands, "delta")
 
 
-def test_bits():
+@pytest.mark.parametrize("gates", DELTAS)
+def test_bits(gates):
     """Those of a sequence alone, for any number of threads."""
-    operands = make_operands("decay beta", packed=True)
+    operands = make_operands(gates, packed=True)
     alone = {name: x for name, x in operands.items() if name != "cu_seqlens"}
     kernel, single = compile_gradient(operands, "delta"), compile_gradient(alone, "delta")
     cotangents = make_cotangents(operands)

@@ -39,6 +39,8 @@ class LinAttn_ChunkOp<string mnemonic, list<Trait> traits = []>
   code intoOutputOfMatrices = intoOutput # [{
     /// The matrices of the product, in the order of `summands`.
     ::llvm::SmallVector<::mlir::Value> getMatrices();
+    /// Whether a decay meets each term of the sums: they are no product then.
+    bool decaysTerms();
   }];
 }
 
@@ -331,6 +333,14 @@ def LinAttn_ChunkReadOp : LinAttn_ChunkOp<"read", [AttrSizedOperandSegments]> {
     y_t += …      + Σ_w Σ_{j≥t} P^w_jt v^w_j          adjoint, j > t with strict
     ```
 
+    With g = `decay`, natural logarithms, the columns of state and values decay
+    until row t reads them, or back to it:
+
+    ```
+    y_t += e^{g_0 + … + g_t} ⊙ Sᵀ x_t         + Σ_w Σ_{j≤t} P^w_tj e^{g_{j+1} + … + g_t} ⊙ v^w_j
+    y_t += e^{g_{t+1} + … + g_{C-1}} ⊙ Sᵀ x_t + Σ_w Σ_{j≥t} P^w_jt e^{g_{t+1} + … + g_j} ⊙ v^w_j      adjoint
+    ```
+
     With `adjoint` the scores are those of later tokens with this one. Values of
     tokens on the other side are left out, not multiplied by 0. Rows, scores and
     output have the same heads; state and values may have fewer, head h reads
@@ -348,6 +358,8 @@ def LinAttn_ChunkReadOp : LinAttn_ChunkOp<"read", [AttrSizedOperandSegments]> {
     - (CR5) all have the same element type.
     - (CR6) summands are a number for rows, state, each scores and each values, in
       the order of the operands, each 1, 2 or 3; the op is in f32.
+    - (CR7) decay is `[B, Hg, C, N]` with the tokens and the N of the output; Hg
+      divides H.
 
     Example:
 
@@ -359,10 +371,12 @@ def LinAttn_ChunkReadOp : LinAttn_ChunkOp<"read", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins
     LinAttn_Rows:$rows, LinAttn_State:$state, Variadic<LinAttn_Scores>:$scores,
-    Variadic<LinAttn_Rows>:$values, LinAttn_Rows:$output, UnitAttr:$strict,
-    UnitAttr:$transpose, UnitAttr:$adjoint, LinAttn_Summands:$summands);
+    Variadic<LinAttn_Rows>:$values, Optional<LinAttn_Rows>:$decay,
+    LinAttn_Rows:$output, UnitAttr:$strict, UnitAttr:$transpose,
+    UnitAttr:$adjoint, LinAttn_Summands:$summands);
   let assemblyFormat = [{
     $rows `,` $state (`scores` `(` $scores^ `)`)? (`values` `(` $values^ `)`)?
+    (`decay` `(` $decay^ `)`)?
     `into` `(` $output `)` attr-dict `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = intoOutputOfMatrices;

@@ -72,10 +72,17 @@ struct ChunkTerm {
   Array weights, values;
 };
 
+struct ChunkReadOptions {
+  std::optional<Array> decay = std::nullopt; ///< Of the columns, rows.
+  bool strict = false;
+  bool transpose = false;
+  bool adjoint = false;
+};
+
 /// y + x S + Σ P v; Σ Pᵀ v with `adjoint`.
 Array readChunk(const Array &x, const Array &state,
                 const std::vector<ChunkTerm> &terms, const Array &y,
-                bool strict, bool transpose, bool adjoint = false);
+                const ChunkReadOptions &options);
 
 /// e^{Σ g} S e^{Σ h} + Σ kᵀ v.
 Array updateChunk(const Array &state, const std::vector<ChunkTerm> &writes,

@@ -47,20 +47,20 @@ func.func @strided(%k: memref<1x1x16x16xf32>, %s: memref<1x1x16x16xf32, strided<
 
 // CHECK-LABEL: func.func @clauses(
 // CHECK:         linattn.chunk.pack
-// CHECK:         linattn.chunk.decay
+// CHECK:         linattn.chunk.update
 // CHECK:         linattn.chunk.scores
 // CHECK:         linattn.chunk.solve
 // CHECK:         linattn.chunk.unpack
 // CHECK:         linattn.chunk.stabilize
 // REMARK: "runs as scalar loops: it has a shift"
-// REMARK: "runs as scalar loops: it has a decay per channel"
+// REMARK: "runs as scalar loops: it has decays of both rows and columns"
 // REMARK: "runs as scalar loops: it has a bonus"
 // REMARK: "runs as scalar loops: it has scores of later tokens without whole tiles"
 // REMARK: "runs as scalar loops: it has a denominator"
 // REMARK: "runs as scalar loops: it has an op without vectors"
 func.func @clauses(%x: memref<1x1x16x16xf32>, %n: memref<1x1x16xf32>, %u: memref<1x16xf32>, %few: memref<1x1x12x12xf32>, %v: memref<1x1x12x16xf32>, %d: memref<1x1x16x1xf32>, %y: memref<1x1x16x16xf32>, %m: memref<1x1xf32>) {
   linattn.chunk.pack %x shift(%n) into(%y) : (memref<1x1x16x16xf32>, memref<1x1x16xf32>, memref<1x1x16x16xf32>) -> ()
-  linattn.chunk.decay %x by(%x) into(%y) : (memref<1x1x16x16xf32>, memref<1x1x16x16xf32>, memref<1x1x16x16xf32>) -> ()
+  linattn.chunk.update decay(%x) value_decay(%x) into(%y) : (memref<1x1x16x16xf32>, memref<1x1x16x16xf32>, memref<1x1x16x16xf32>) -> ()
   linattn.chunk.scores %x, %x bonus(%u) into(%y) {strict} : (memref<1x1x16x16xf32>, memref<1x1x16x16xf32>, memref<1x16xf32>, memref<1x1x16x16xf32>) -> ()
   linattn.chunk.solve %few into(%v) {transpose} : (memref<1x1x12x12xf32>, memref<1x1x12x16xf32>) -> ()
   linattn.chunk.unpack %x denominator(%d) into(%y) {normalize = #linattn.normalize<eps = 1.0e-6>} : (memref<1x1x16x16xf32>, memref<1x1x16x1xf32>, memref<1x1x16x16xf32>) -> ()

@@ -84,6 +84,20 @@ func.func @halves(%q: tensor<1x2x48x16xf32>, %k: tensor<1x2x32x16xf32>, %s: tens
   return %o : tensor<1x2x48x16xf32>
 }
 
+// A decay per channel is one of rows, keys and state.
+
+// CHECK-LABEL: func.func @channels(
+// CHECK:         scf.forall
+// CHECK:           %[[G:.+]] = linattn.chunk.pack {{.*}} -> tensor<1x1x16x16xf32>
+// CHECK:           linattn.chunk.scores {{.*}} decay(%[[G]])
+// CHECK:           linattn.chunk.decay {{.*}} by(%[[G]])
+// CHECK:           linattn.chunk.update {{.*}} decay(%[[G]])
+// CHECK-NOT:     linattn.scan
+func.func @channels(%q: tensor<1x2x16x16xf32>, %s: tensor<1x2x16x16xf32>) -> (tensor<1x2x16x16xf32>, tensor<1x2x16x16xf32>) {
+  %r:2 = linattn.scan %q, %q, %q decay(%q) into(%q) init(%s) : (tensor<1x2x16x16xf32>, tensor<1x2x16x16xf32>, tensor<1x2x16x16xf32>, tensor<1x2x16x16xf32>, tensor<1x2x16x16xf32>, tensor<1x2x16x16xf32>) -> (tensor<1x2x16x16xf32>, tensor<1x2x16x16xf32>)
+  return %r#0, %r#1 : tensor<1x2x16x16xf32>, tensor<1x2x16x16xf32>
+}
+
 // Others stay.
 
 // CHECK-LABEL: func.func @dynamic_heads(
@@ -113,11 +127,11 @@ func.func @normalized(%q: tensor<1x2x32x16xf32>, %s: tensor<1x2x16x16xf32>, %z: 
   return %o : tensor<1x2x32x16xf32>
 }
 
-// CHECK-LABEL: func.func @channels(
+// CHECK-LABEL: func.func @bonus(
 // CHECK:         linattn.scan
-// REMARK: "stays a scan: it has a decay per channel or a bonus"
-func.func @channels(%q: tensor<1x2x32x16xf32>, %s: tensor<1x2x16x16xf32>) -> (tensor<1x2x32x16xf32>, tensor<1x2x16x16xf32>) {
-  %r:2 = linattn.scan %q, %q, %q decay(%q) into(%q) init(%s) : (tensor<1x2x32x16xf32>, tensor<1x2x32x16xf32>, tensor<1x2x32x16xf32>, tensor<1x2x32x16xf32>, tensor<1x2x32x16xf32>, tensor<1x2x16x16xf32>) -> (tensor<1x2x32x16xf32>, tensor<1x2x16x16xf32>)
+// REMARK: "stays a scan: it has a bonus"
+func.func @bonus(%q: tensor<1x2x32x16xf32>, %u: tensor<2x16xf32>, %s: tensor<1x2x16x16xf32>) -> (tensor<1x2x32x16xf32>, tensor<1x2x16x16xf32>) {
+  %r:2 = linattn.scan %q, %q, %q bonus(%u) readout(exclusive) into(%q) init(%s) : (tensor<1x2x32x16xf32>, tensor<1x2x32x16xf32>, tensor<1x2x32x16xf32>, tensor<2x16xf32>, tensor<1x2x32x16xf32>, tensor<1x2x16x16xf32>) -> (tensor<1x2x32x16xf32>, tensor<1x2x16x16xf32>)
   return %r#0, %r#1 : tensor<1x2x32x16xf32>, tensor<1x2x16x16xf32>
 }
 

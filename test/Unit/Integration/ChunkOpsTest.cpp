@@ -206,17 +206,26 @@ void addProducts(Program &p) {
            ") values(" + values + ", " + values + ") into(" + output +
            ") {strict}",
        {rows, state, scores, scores, values, values, output},
-       {readChunk(p[rows], p[state], {read, read}, p[output], true, false)});
+       {readChunk(p[rows], p[state], {read, read}, p[output],
+                  {std::nullopt, /*strict=*/true})});
   for (bool strict : {false, true})
     p.op("read " + rows + ", " + state + " scores(" + scores + ") values(" +
              values + ") into(" + output + ") {adjoint" +
              (strict ? ", strict}" : "}"),
          {rows, state, scores, values, output},
-         {readChunk(p[rows], p[state], {read}, p[output], strict, false,
-                    /*adjoint=*/true)});
+         {readChunk(p[rows], p[state], {read}, p[output],
+                    {std::nullopt, strict, /*transpose=*/false, /*adjoint=*/true})});
+  for (bool adjoint : {false, true})
+    p.op("read " + rows + ", " + state + " scores(" + scores + ") values(" +
+             values + ") decay(" + fades + ") into(" + output + ")" +
+             (adjoint ? " {adjoint, strict}" : ""),
+         {rows, state, scores, values, fades, output},
+         {readChunk(
+             p[rows], p[state], {read}, p[output],
+             {p[fades], /*strict=*/adjoint, /*transpose=*/false, adjoint})});
   p.op("read " + output + ", " + state + " into(" + rows + ") {transpose}",
        {output, state, rows},
-       {readChunk(p[output], p[state], {}, p[rows], false, true)});
+       {readChunk(p[output], p[state], {}, p[rows], {std::nullopt, /*strict=*/false, /*transpose=*/true})});
   p.op("update keys(" + keys + ") values(" + values + ") decay(" + channels +
            ") value_decay(" + fades + ") into(" + state + ")",
        {keys, values, channels, fades, state},

@@ -1,0 +1,318 @@
+//===- ChunkChannels.cpp - Decays per channel in a chunk ------------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A decay per channel meets each term of a score, and each value that a score
+// takes: no product of matrices. A quotient of factors from the start of the
+// chunk would be one, and 0/0 behind a closed gate. Rows come in tiles instead.
+// What is before a tile decays in two steps, each by at most 1: up to where the
+// tile begins, in memory, tile after tile, and from there on to each row. So
+// the products with what is before are products of matrices, and only pairs of
+// rows of one tile meet their own factors, in registers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkVectors.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+static int64_t sizeOf(Value x, int64_t dim) {
+  return cast<MemRefType>(x.getType()).getDimSize(dim);
+}
+
+//===----------------------------------------------------------------------===//
+// Factors
+//===----------------------------------------------------------------------===//
+
+ChunkVectors::Factors ChunkVectors::channelFactorsOf(Value decay) {
+  int64_t tokens = sizeOf(decay, 2), channels = sizeOf(decay, 3);
+  OpFoldResult width = b.getIndexAttr(channels);
+  Factors factors;
+  factors.gates = scratch({b.getIndexAttr(tokens), width});
+  factors.total = scratch({width});
+  factors.residual = scratch({width});
+  forEach(index(0), index(channels), lanes, [&](Value d) {
+    Value sum = reduce(index(tokens), zeros(lanes), [&](Value t, Value sum) {
+      Value log = loadVector(decay, at(t, d), lanes);
+      storeVector(exp(log), factors.gates, {t, d});
+      return addf(sum, log);
+    });
+    Value factor = exp(sum);
+    storeVector(factor, factors.total, {d});
+    storeVector(residualOf(sum, factor), factors.residual, {d});
+  });
+  return factors;
+}
+
+void ChunkVectors::decayChannels(ChunkDecayOp op, const Factors &factors) {
+  Value output = op.getOutput(), tokens = dim(output, 2);
+  Value last = sub(tokens, index(1));
+  bool toEnd = op.getToEnd(), readsFirst = toEnd || op.getBefore();
+  forEach(index(0), dim(output, 3), lanes, [&](Value d) {
+    reduce(tokens, constant(vectorType(lanes), 1.0), [&](Value step, Value f) {
+      Value t = toEnd ? sub(last, step) : step;
+      Value next = mulf(f, loadVector(factors.gates, {t, d}, lanes));
+      storeVector(mulf(loadVector(op.getRows(), at(t, d), lanes),
+                       readsFirst ? f : next),
+                  output, at(t, d));
+      return next;
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+struct ChunkVectors::RunningKeys {
+  int64_t rows;   ///< Of a tile: their sums, and those of their pairs, fit.
+  Value keys;     ///< [C, K]: before a tile, decayed to its first row.
+  Value tileRows; ///< [rows, K]: the rows of a tile, decayed from there on.
+  Value fade;     ///< [K]: the product of a tile's gates.
+};
+
+void ChunkVectors::emitDecaying(ChunkScoresOp op, const Factors &factors) {
+  Value output = op.getOutput();
+  int64_t tokens = sizeOf(output, 2);
+  OpFoldResult features = b.getIndexAttr(sizeOf(op.getRows(), 3));
+  int64_t height = std::min<int64_t>(4, lanes);
+  RunningKeys running{height, scratch({b.getIndexAttr(tokens), features}),
+                      scratch({b.getIndexAttr(height), features}),
+                      scratch({features})};
+  forEach(index(tokens), [&](Value t) {
+    for (int64_t j = 0; j < tokens; j += lanes)
+      writeOperand(zeros(lanes), output, at(t, index(j)));
+  });
+  forEachBlock(tokens, running.rows, [&](Value row, int64_t height) {
+    scoreOwnRows(op, factors, running, row, height);
+    scoreEarlierKeys(op, running, row, height);
+  });
+}
+
+/// Stores the sums of vectors, so many to each row, from a column on.
+void ChunkVectors::storeSums(Rows sums, int64_t columns, Value output,
+                             Value row, Value column, int64_t height) {
+  int64_t group = std::min<int64_t>(lanes, sums.size());
+  for (int64_t first = 0; first < height * columns; first += group) {
+    Value all = sumVectors(Rows(ArrayRef(sums).slice(first, group)));
+    for (int64_t i = 0; i < group && first + i < height * columns;
+         i += columns) {
+      Value part = vector::ExtractStridedSliceOp::create(
+          b, loc, all, ArrayRef<int64_t>{i}, ArrayRef<int64_t>{columns},
+          ArrayRef<int64_t>{1});
+      Value t = add(row, index((first + i) / columns));
+      writeOperand(part, output, at(t, column));
+    }
+  }
+}
+
+/// The scores of a tile's rows with its own keys.
+void ChunkVectors::scoreOwnRows(ChunkScoresOp op, const Factors &factors,
+                                const RunningKeys &running, Value row,
+                                int64_t height) {
+  bool strict = op.getStrict(), before = op.getBefore();
+  int64_t columns = running.rows;
+  // From each key to the rows behind it, that of the key first.
+  SmallVector<std::pair<int64_t, int64_t>> pairs;
+  for (int64_t x = 0; x < height; ++x)
+    for (int64_t r = strict ? x + 1 : x; r < height; ++r)
+      pairs.push_back({r, x});
+  Rows sums = reduce(
+      index(0), index(sizeOf(op.getRows(), 3)), lanes,
+      Rows(pairs.size(), zeros(lanes)),
+      [&](Value d, ValueRange carried) -> SmallVector<Value> {
+        Rows next(carried), gates, lines;
+        Value fade = constant(vectorType(lanes), 1.0);
+        for (int64_t r = 0; r < height; ++r) {
+          Value t = add(row, index(r));
+          gates.push_back(loadVector(factors.gates, {t, d}, lanes));
+          lines.push_back(loadVector(op.getRows(), at(t, d), lanes));
+          Value past = fade;
+          fade = mulf(fade, gates[r]);
+          storeVector(mulf(lines[r], before ? past : fade), running.tileRows,
+                      {index(r), d});
+        }
+        storeVector(fade, running.fade, {d});
+        auto sum = next.begin();
+        for (int64_t x = 0; x < height; ++x) {
+          Value j = add(row, index(x));
+          Value key = loadVector(op.getKeys(), at(j, d), lanes);
+          for (int64_t r = x; r < height; ++r) {
+            Value past = key;
+            if (r > x)
+              key = mulf(key, gates[r]);
+            if (r > x || !strict) {
+              *sum = fmaVector(lines[r], before ? past : key, *sum);
+              ++sum;
+            }
+          }
+          storeVector(key, running.keys, {j, d});
+        }
+        return next;
+      });
+  Rows all;
+  for (int64_t i = 0; i < columns * columns; ++i)
+    all.push_back(zeros(lanes));
+  for (auto [pair, sum] : llvm::zip_equal(pairs, sums))
+    all[pair.first * columns + pair.second] = sum;
+  storeSums(all, columns, op.getOutput(), row, row, height);
+}
+
+/// Those with the keys before the tile, which decay on to the next one.
+void ChunkVectors::scoreEarlierKeys(ChunkScoresOp op,
+                                    const RunningKeys &running, Value row,
+                                    int64_t height) {
+  int64_t columns = std::clamp<int64_t>(rows / 2, 1, running.rows);
+  forEach(index(0), row, columns, [&](Value j) {
+    Rows sums = reduce(
+        index(0), index(sizeOf(op.getRows(), 3)), lanes,
+        Rows(running.rows * columns, zeros(lanes)),
+        [&](Value d, ValueRange carried) -> SmallVector<Value> {
+          Rows next(carried);
+          Value fade = loadVector(running.fade, {d}, lanes);
+          for (int64_t i = 0; i < columns; ++i) {
+            SmallVector<Value> place{add(j, index(i)), d};
+            Value key = loadVector(running.keys, place, lanes);
+            for (int64_t r = 0; r < height; ++r) {
+              Value line = loadVector(running.tileRows, {index(r), d}, lanes);
+              Value &sum = next[r * columns + i];
+              sum = fmaVector(line, key, sum);
+            }
+            storeVector(mulf(key, fade), running.keys, place);
+          }
+          return next;
+        });
+    storeSums(sums, columns, op.getOutput(), row, j, height);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Reads
+//===----------------------------------------------------------------------===//
+
+struct ChunkVectors::RunningValues {
+  SmallVector<Value> terms; ///< Of each scores [C, 2 · lanes]: values of the
+                            ///< tiles that are done, decayed to the next one.
+  Value state;              ///< [2 · lanes]: the same of the state's factor.
+};
+
+/// Tiles go to the last row, or with `adjoint` back to the first.
+void ChunkVectors::emitDecaying(ChunkReadOp op, const Factors &factors,
+                                bool fromZero, Value into,
+                                ArrayRef<Stream> streams) {
+  Value output = op.getOutput();
+  int64_t tokens = sizeOf(output, 2);
+  OpFoldResult width = b.getIndexAttr(2 * lanes);
+  RunningValues running;
+  for (size_t i = 0; i < op.getScores().size(); ++i)
+    running.terms.push_back(scratch({b.getIndexAttr(tokens), width}));
+  running.state = scratch({width});
+  auto readTile = [&](const Tile &tile) {
+    auto gate = [&](int64_t r) {
+      return loadVector(factors.gates, {add(tile.row, index(r)), tile.column},
+                        tile.width);
+    };
+    Rows sums = accumulateInParts(
+        Rows(tile.height, zeros(tile.width)), dim(op.getRows(), 3),
+        [&](int64_t r, Value d) {
+          return load(op.getRows(), at(add(tile.row, index(r)), d));
+        },
+        [&](Value d) {
+          return loadVector(op.getState(), at(d, tile.column), tile.width);
+        },
+        [&](Value r) { prefetch(streams, tile, add(tile.row, r)); });
+    Value past = loadVector(running.state, {index(0)}, tile.width),
+          fade = gate(0);
+    for (int64_t r = 1; r < tile.height; ++r)
+      fade = mulf(fade, gate(r));
+    for (Value &sum : sums)
+      sum = mulf(sum, past);
+    storeVector(mulf(past, fade), running.state, {index(0)});
+    sums = readEarlierValues(op, running, sums, tile, fade);
+    sums = readOwnValues(op, running, sums, tile, gate);
+    for (auto [r, sum] : llvm::enumerate(sums)) {
+      SmallVector<Value> line = at(add(tile.row, index(r)), tile.column);
+      if (!fromZero)
+        sum = addf(loadVector(output, line, tile.width), sum);
+      writeOperand(sum, into, line);
+    }
+  };
+  forEachBlock(sizeOf(output, 3), 2 * lanes, [&](Value column, int64_t width) {
+    storeVector(constant(vectorType(width), 1.0), running.state, {index(0)});
+    forEachRows(
+        tokens,
+        [&](Value row, int64_t height) {
+          readTile({row, column, height, width});
+        },
+        /*fromLast=*/op.getAdjoint());
+  });
+}
+
+/// Adds the values of the tiles that are done, which decay by `fade` behind it.
+ChunkVectors::Rows
+ChunkVectors::readEarlierValues(ChunkReadOp op, const RunningValues &running,
+                                Rows sums, const Tile &tile, Value fade) {
+  bool adjoint = op.getAdjoint();
+  Value behind = add(tile.row, index(tile.height));
+  for (auto [scores, values] : llvm::zip_equal(op.getScores(), running.terms))
+    sums = accumulate(
+        sums, adjoint ? behind : index(0),
+        adjoint ? dim(op.getOutput(), 2) : tile.row,
+        [&, scores = scores](int64_t r, Value j) {
+          Value t = add(tile.row, index(r));
+          return load(scores, adjoint ? at(j, t) : at(t, j));
+        },
+        [&, values = values](Value j) {
+          SmallVector<Value> place{j, index(0)};
+          Value line = loadVector(values, place, tile.width);
+          storeVector(mulf(line, fade), values, place);
+          return line;
+        });
+  return sums;
+}
+
+/// Decays the sums on to their rows, and adds the values of the tile's own.
+ChunkVectors::Rows
+ChunkVectors::readOwnValues(ChunkReadOp op, const RunningValues &running,
+                            Rows sums, const Tile &tile,
+                            function_ref<Value(int64_t)> gate) {
+  bool adjoint = op.getAdjoint();
+  int64_t height = tile.height;
+  // Rows in the order in which they decay. Row `step` is `gateOf` away from the
+  // one before.
+  auto rowOf = [&](int64_t step) { return adjoint ? height - 1 - step : step; };
+  auto gateOf = [&](int64_t step) {
+    return gate(adjoint ? height - step : step);
+  };
+  Value factor;
+  for (int64_t step = adjoint ? 1 : 0; step < height; ++step) {
+    factor = factor ? mulf(factor, gateOf(step)) : gateOf(step);
+    Value &sum = sums[rowOf(step)];
+    sum = mulf(sum, factor);
+  }
+  for (auto [scores, values, done] :
+       llvm::zip_equal(op.getScores(), op.getValues(), running.terms))
+    for (int64_t first = 0; first < height; ++first) {
+      Value j = add(tile.row, index(rowOf(first)));
+      Value line = loadVector(values, at(j, tile.column), tile.width);
+      for (int64_t step = first; step < height; ++step) {
+        if (step > first)
+          line = mulf(line, gateOf(step));
+        else if (op.getStrict())
+          continue;
+        Value t = add(tile.row, index(rowOf(step)));
+        Value score = load(scores, adjoint ? at(j, t) : at(t, j));
+        Value &sum = sums[rowOf(step)];
+        sum = fmaVector(splat(score, tile.width), line, sum);
+      }
+      if (adjoint)
+        line = mulf(line, gate(0));
+      storeVector(line, done, {j, index(0)});
+    }
+  return sums;
+}
