@@ -21,12 +21,10 @@ std::string_view linattn::getName(ScanTrait trait) {
   constexpr std::string_view names[numScanTraits] = {
       "a transition along keys",
       "a transition along values",
-      "a and b as operands",
       "a decay per channel",
       "value_decay",
-      "a decay or beta of another type than f32, f16 and bf16",
+      "a gate or given vector of another type than f32, f16 and bf16",
       "beta per value column",
-      "erase or write",
       "bonus",
       "input_gate",
       "running_max",
@@ -45,7 +43,6 @@ ScanTraits linattn::getTraits(const UpdateRule &rule) {
   ScanTraits traits;
   traits.add(ScanTrait::KeyTransition, rule.couplesRows());
   traits.add(ScanTrait::ValueTransition, rule.couplesColumns());
-  traits.add(ScanTrait::GivenTransition, rule.isGiven);
   return traits;
 }
 
@@ -103,17 +100,14 @@ const std::vector<Refusal> &linattn::getRefusals() {
 
       {S::ChunkKernel, T::Snapshots,
        "snapshots that are not expanded into a loop have no chunk kernel"},
-      {S::ChunkKernel, T::GivenTransition,
-       "given rank-1 updates have no chunk kernel"},
       {S::ChunkKernel, T::ValueTransition,
        "a transition along values has no chunk kernel"},
-      {S::ChunkKernel,
-       {T::KeyGates, T::ColumnBeta},
-       "the delta rule of a chunk kernel has one beta per token, no gates"},
+      {S::ChunkKernel, T::ColumnBeta,
+       "a beta per value column gives every column a system of its own"},
       {S::ChunkKernel, T::ValueDecay,
        "a decay per value column has no chunk kernel"},
       {S::ChunkKernel, T::OtherGates,
-       "decays and betas of a chunk kernel are f32, f16 or bf16"},
+       "gates and given vectors of a chunk kernel are f32, f16 or bf16"},
       {S::ChunkKernel,
        {T::InputGate, T::RunningMax},
        "input gates and running maxima have no chunk kernel"},

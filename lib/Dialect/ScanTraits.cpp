@@ -54,9 +54,10 @@ static void addShared(ScanTraits &traits, Op op) {
 ScanTraits mlir::linattn::getTraits(ScanOp op) {
   ScanTraits traits = ::linattn::getTraits(getRule(op));
   addShared(traits, op);
-  traits.add(ScanTrait::OtherGates, isOther(op.getBeta()));
+  for (Value gate :
+       {op.getBeta(), op.getA(), op.getB(), op.getErase(), op.getWrite()})
+    traits.add(ScanTrait::OtherGates, isOther(gate));
   traits.add(ScanTrait::ColumnBeta, isWide(op.getBeta()));
-  traits.add(ScanTrait::KeyGates, op.getErase() || op.getWrite());
   traits.add(ScanTrait::Bonus, bool(op.getBonus()));
   traits.add(ScanTrait::InputGate, bool(op.getInputGate()));
   traits.add(ScanTrait::Normalizer, op.getNormalize().has_value());

@@ -26,6 +26,13 @@ void ColumnShape::layOut() {
   inStage.decay = take(hasChannelDecay() ? decayTile().bytes() : 4 * tokens(),
                        hasChannelDecay() || hasTokenDecay());
   inStage.beta = take(4 * tokens(), op.getBeta() != Value());
+  auto takeGate = [&](Value gate) {
+    return take(gate ? gateTile(gate).bytes() : 0, gate != Value());
+  };
+  inStage.reader = takeGate(readerOperand());
+  inStage.push = takeGate(op.getB());
+  inStage.write =
+      take(columnTile(typeOf(op.getWrite())).bytes(), op.getWrite() != Value());
   inStage.bytes = next;
   next *= stages();
 
@@ -33,14 +40,16 @@ void ColumnShape::layOut() {
   layout.tiles.query =
       take(querySummands() * tokenTile().bytes(), made && reads());
   layout.tiles.write = take(stateSummands() * tokenTile().bytes(), made);
-  // Without decays per channel, reads and writes use the same keys.
-  bool readsOthers = made && isDelta() && hasChannelDecay();
-  layout.tiles.read = readsOthers ? take(stateSummands() * tokenTile().bytes())
-                                  : layout.tiles.write;
+  layout.tiles.read = makesReaders()
+                          ? take(stateSummands() * tokenTile().bytes())
+                          : layout.tiles.write;
+  layout.tiles.push =
+      take(stateSummands() * tokenTile().bytes(), isGiven() && !takesVectors());
 
   layout.sharedScores = take(blocks() * sharesBytes(), reads());
   layout.finalScores = take(blocks() * finalBytes(), reads());
-  layout.diagonals = take(blocks() * sharers() * blockSize * 4, hasDiagonal());
+  layout.diagonals =
+      take(diagonals() * blocks() * sharers() * blockSize * 4, hasDiagonal());
   layout.factors.query = take(4 * tokens(), hasScalarDecay() && reads());
   layout.factors.read = take(4 * tokens(), hasScalarDecay() && reads());
   layout.factors.write = take(4 * tokens(), hasScalarDecay());
@@ -139,6 +148,7 @@ void ColumnKernel::prepareCopies(TilePipeline &tiles) {
     decays = rows(op.getDecay());
   if (hasChannelDecay())
     tiles.add(inStage.decay, decayTile(), decays, keySize(), decayType());
+  copyVectors(tiles, filter);
   headDecay = scan.loadHeadDecay(k, *this, locator.function);
   tiles.alsoStart([=](const TilePipeline::Arrival &arrival) {
     k.ifThen(k.less(scan.thread, this->tokens()), [&] {
@@ -152,6 +162,34 @@ void ColumnKernel::prepareCopies(TilePipeline &tiles) {
       copyScalars(arrival, betas, inStage.beta, betaType(), exists);
     });
   });
+}
+
+/// Given vectors, and gates of the delta rule.
+void ColumnKernel::copyVectors(TilePipeline &tiles,
+                               const TilePipeline::Filter &filter) {
+  auto add = [&](Value gate, int64_t offset) {
+    if (!gate)
+      return;
+    GlobalView view = locator.function.view(k, gate);
+    tiles.add(offset, gateTile(gate),
+              locator.rowsOf(k, scan.here, view, scan.here.head), keySize(),
+              typeOf(gate), {}, filter);
+  };
+  add(readerOperand(), inStage.reader);
+  add(op.getB(), inStage.push);
+  if (!op.getWrite())
+    return;
+  Type element = typeOf(op.getWrite());
+  GlobalView view = locator.function.view(k, op.getWrite());
+  Rows rows = locator.rowsOf(k, scan.here, view, scan.here.head);
+  Value firstNarrow;
+  if (scan.firstColumn) {
+    rows.base = k.offset(rows.base, k.mul(scan.firstColumn, view.bytes()));
+    if (isRagged())
+      firstNarrow = k.mul(scan.firstColumn, view.bytes() / 2);
+  }
+  tiles.add(inStage.write, columnTile(element), rows, valueSize(), element,
+            firstNarrow, filter);
 }
 
 void ColumnKernel::copyScalars(const TilePipeline::Arrival &arrival,
@@ -334,6 +372,11 @@ LaunchOp mlir::linattn::buildColumnKernel(ScanOp op, ScheduleAttr schedule,
                                shape.decayType()));
   function.addBuffer(op.getBeta(), Access::Read,
                      granuleOf(1, shape.betaType()));
+  for (Value gate : {shape.readerOperand(), Value(op.getB())})
+    function.addBuffer(gate, Access::Read,
+                       granuleOf(shape.keySize(), shape.typeOf(gate)));
+  function.addBuffer(op.getWrite(), Access::Read,
+                     granuleOf(shape.valueSize(), shape.typeOf(op.getWrite())));
   if (shape.reads())
     function.addBuffer(op.getBonus(), Access::Read, 4);
   if (segments.part == Segments::Outputs)

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The chunk form on tensor cores for what `ChunkKernel` does not do: the delta
-// rule, decays per channel, exclusive reads, normalizers, feature maps, f32.
+// The chunk form on tensor cores for what `ChunkKernel` does not do: delta
+// rules, given rank-1 updates, decays per channel, exclusive reads,
+// normalizers, feature maps, f32.
 //
 // Tokens arrive in chunks; within one the recurrence goes by blocks of 16, the
 // size of a product. With c the sum of a block's decays up to a token, in the
@@ -18,6 +19,15 @@
 //   Δ    = (I + A)⁻¹ β (V − (K ⊙ e^c) S),            additive: Δ = V
 //   O    = scale · ((Q ⊙ e^c) S + P Δ)
 //   S    = e^(c_16) ⊙ S + (K ⊙ e^(c_16 − c))ᵀ Δ
+//
+// With an erase gate E the keys of A and of what Δ reads are E ⊙ K, and a write
+// gate multiplies V. Given updates have vectors A of their own that read and B
+// that are written beside the keys. With scores X_ij = (x_i ⊙ …) · y_j of every
+// pair, those of A for j < i,
+//
+//   R = (I − AB)⁻¹ ((A ⊙ e^c) S + AK V)             a before the decay: c_(i−1)
+//   O = scale · ((Q ⊙ e^c) S + QK V + QB R)
+//   S = e^(c_16) ⊙ S + (K ⊙ e^(c_16 − c))ᵀ V + (B ⊙ e^(c_16 − c))ᵀ R
 //
 // The terms that do not depend on S come first, for all blocks of the chunk at
 // once, and are shared. Then each warp takes its 16 columns of the state
@@ -80,6 +90,12 @@ struct ColumnShape : ScanShape {
   //===--------------------------------------------------------------------===//
 
   bool isDelta() { return getRule(op).correctsValues(); }
+  /// The vectors of the rank-1 updates are the operands a and b.
+  bool isGiven() { return getRule(op).isGiven; }
+  /// Something reads the state for what is written.
+  bool hasTransition() { return getRule(op).couplesRows(); }
+  /// That reads it before the decay of its token.
+  bool readsBefore() { return op.getTransition() == Transition::Before; }
   bool isExclusive() {
     return reads() && op.getReadout() == Readout::Exclusive;
   }
@@ -93,8 +109,30 @@ struct ColumnShape : ScanShape {
   bool normalizes() { return op.getNormalizer() != Value(); }
   /// The diagonal of P is not that of a product of matrices.
   bool hasDiagonal() { return isExclusive() || (reads() && hasChannelDecay()); }
+  /// Of queries by keys, and by b; an exclusive read has none of the latter.
+  int64_t diagonals() {
+    return !hasDiagonal() ? 0 : isGiven() && !isExclusive() ? 2 : 1;
+  }
   /// Products take queries and keys as they arrive.
   bool takesTokens() { return !isWide() && !isMapped() && !hasChannelDecay(); }
+  /// And the given vectors.
+  bool takesVectors() {
+    return isGiven() && takesTokens() && typeOf(op.getA()) == type() &&
+           typeOf(op.getB()) == type();
+  }
+  /// What reads for the transition is neither tokens as they arrive nor the
+  /// keys that are written.
+  bool makesReaders() {
+    if (isGiven())
+      return !takesVectors();
+    return op.getErase() || (isDelta() && hasChannelDecay());
+  }
+  /// They are tokens as they arrive.
+  bool takesReaders() {
+    return !makesReaders() && (isGiven() || takesTokens());
+  }
+  /// What readers are made of beside keys, or instead of them.
+  Value readerOperand() { return isGiven() ? op.getA() : op.getErase(); }
   /// Summands of what the state depends on.
   int64_t stateSummands() { return schedule.getSummands(); }
   /// Of the state and of scores, for outputs: of 16 bits, their own rounding is
@@ -104,6 +142,12 @@ struct ColumnShape : ScanShape {
   }
   int64_t querySummands() { return takesTokens() ? 1 : readSummands(); }
   int64_t keySummands() { return takesTokens() ? 1 : stateSummands(); }
+  int64_t pushSummands() { return takesVectors() ? 1 : stateSummands(); }
+  int64_t readerSummands() {
+    if (makesReaders())
+      return stateSummands();
+    return isGiven() ? 1 : keySummands();
+  }
 
   //===--------------------------------------------------------------------===//
   // Sizes
@@ -121,18 +165,27 @@ struct ColumnShape : ScanShape {
   SharedTile channelTile() {
     return {tokens(), 2 * paddedKey(), /*pairs=*/true};
   }
-  SharedTile valueTile() { return {tokens(), slice() * elementBytes() / 2}; }
-  /// Of decays per channel, as they arrive.
-  SharedTile decayTile() {
-    return decayType().isF32() ? channelTile() : tokenTile();
+  SharedTile valueTile() { return columnTile(type()); }
+  /// Of value columns, as they arrive.
+  SharedTile columnTile(Type element) {
+    return {tokens(), slice() * (element.isF32() ? 2 : 1)};
   }
+  /// Of gates per channel, as they arrive.
+  SharedTile gateTile(Type element) {
+    return element.isF32() ? channelTile() : tokenTile();
+  }
+  SharedTile gateTile(Value gate) { return gateTile(typeOf(gate)); }
+  SharedTile decayTile() { return gateTile(decayType()); }
   SharedTile outputTile() { return {blockSize, slice()}; }
 
-  // Scores are matrices of f32: of a block P, and A or what it becomes. Pairs
-  // of a row are read from eight rows at once, and two blocks at once.
+  // Scores are matrices of f32: of queries and of what reads for a transition,
+  // by keys, then by b; the last of a transition becomes an inverse. Pairs of a
+  // row are read from eight rows at once, and two blocks at once.
   static constexpr int64_t scorePitch = 24 * 4;
   static constexpr int64_t scoreBytes = blockSize * scorePitch;
-  int64_t scoreMatrices() { return isDelta() ? 2 : 1; }
+  enum Score : int64_t { QueryKey, ReaderKey, QueryPush, ReaderPush };
+  int64_t scoreMatrices() { return isGiven() ? 4 : isDelta() ? 2 : 1; }
+  Score inverted() { return isGiven() ? ReaderPush : ReaderKey; }
   int64_t finalBytes() { return scoreMatrices() * scoreBytes + 64; }
   int64_t shareBytes() { return scoreMatrices() * scoreBytes; }
   int64_t sharesBytes() { return sharers() * shareBytes() + 64; }
@@ -143,18 +196,19 @@ struct ColumnShape : ScanShape {
       return 0;
     return hasChannelDecay() ? llvm::divideCeil(paddedKey(), warps() * 32) : 1;
   }
-  Type betaType() { return gateTypeOf(op, op.getBeta()); }
+  Type typeOf(Value gate) { return gateTypeOf(op, gate); }
+  Type betaType() { return typeOf(op.getBeta()); }
 
   /// Offsets in bytes, within a stage.
   struct {
-    int64_t key, value, decay, beta, bytes;
+    int64_t key, value, decay, beta, reader, push, write, bytes;
   } inStage;
   /// Offsets in shared memory.
   struct {
     struct {
-      int64_t query, read, write;
+      int64_t query, read, write, push;
     } tiles, factors;                  ///< Of decayed or mapped tokens.
-    int64_t sharedScores, finalScores; ///< By block: P, then A or its inverse.
+    int64_t sharedScores, finalScores; ///< By block, in the order of `Score`.
     int64_t diagonals, totals, keySums, normalizers, output, bytes;
   } layout;
 
@@ -204,22 +258,44 @@ public:
   void run();
 
 private:
+  /// 16 tokens and 16 channels of what reads and what is read. Readers of a
+  /// delta rule without an erase gate are keys; others than given updates push
+  /// nothing.
+  struct Tokens {
+    Matrix query, key, reader, push;
+  };
+  /// The same as operands of products.
+  struct Sides {
+    Summands query, key, reader, push;
+  };
+
   void shareScores();
   Values scoreStep(Value block, Value step, ValueRange carried);
   Values loadFragment(Value base, Value block, Value step);
   Matrix loadWide(Value base, Value block, Value step);
   Matrix loadTokens(Value base, Value block, Value step, bool areWritten);
+  Matrix loadGate(int64_t offset, Type element, Value block, Value step);
   Matrix loadDecays(Value block, Value step);
+  Tokens loadSides(Value block, Value step, Sides &taken);
+  void makeSides(Value block, Value step, const Tokens &tokens, Sides &sides);
+  void
+  forEachScore(const Sides &sides, MutableArrayRef<Value> scores,
+               function_ref<void(MutableArrayRef<Value> c, const Summands &left,
+                                 const Summands &right, int64_t terms)>
+                   body);
   void writeTokens(Value block, Value step);
   void storeSummands(int64_t offset, Value block, Value step,
                      const Summands &summands);
-  void scoreLevels(Value block, Value step, const Matrix &q, const Matrix &key,
-                   MutableArrayRef<Value> p, MutableArrayRef<Value> a);
-  void scoreLevel(Value rows, Value reads, const RowSums &sums, const Matrix &q,
-                  const Matrix &key, MutableArrayRef<Value> p,
-                  MutableArrayRef<Value> a);
-  void addDiagonal(Value step, const Matrix &q, const Matrix &key,
-                   MutableArrayRef<Value> diagonal);
+  void scoreLevels(Value block, Value step, const Tokens &tokens,
+                   MutableArrayRef<Value> scores);
+  void scoreLevel(Value rows, Value reads, const RowSums &sums,
+                  const Tokens &tokens, MutableArrayRef<Value> scores);
+  Sides decaySides(const RowSums &sums, const Tokens &tokens, bool isTop,
+                   function_ref<Value(size_t i, Value x, Value y)> choose);
+  void decayTokens(Value block, Value step, const RowSums &sums,
+                   const Tokens &tokens);
+  void addDiagonals(Value step, const Tokens &tokens,
+                    MutableArrayRef<Value> sums);
   void sumKeys(Value block, Value step, Matrix key);
   void storeKeySums(Value block, Value step, const Matrix &key);
   void storeChannels(int64_t offset, Value block, Value step, ValueRange x);
@@ -231,8 +307,12 @@ private:
   void finishScores();
   Value blockDecay(Value token);
   void finishBlock(Value block, Value lane, Value exists);
+  Values finishRows(Value block, Value column, Value first, Value exists,
+                    Value g);
+  Value betasOf(Value block);
   Value sumShares(Value shares, int64_t matrix, int64_t row);
-  Value sumDiagonal(Value block, Value column);
+  Value diagonalAt(int64_t which, Value block, Value sharer, Value token);
+  Value sumDiagonal(int64_t which, Value block, Value column);
   void sumBlockDecays(Value block, Value column, Value exists, Value g);
   Values solve(ValueRange a, Value column, Value first);
   void sumNormalizer();
@@ -253,21 +333,28 @@ private:
   Values advance(Value block, ValueRange state);
   /// A matrix of scores, whose rows are tokens.
   Matrix loadScores(Value address);
+  Value placeOfColumns(Type element);
+  Values loadColumns(int64_t offset, Type element, Value place, Value block);
   Summands loadValues(Value block);
-  Matrix subtractRead(Matrix values, ValueRange read, Value block);
+  Summands loadScore(Value block, Score score, int64_t count);
+  Matrix decayRead(Matrix read, Value block);
+  Matrix solveDelta(Value block, ValueRange read, Matrix values);
+  Matrix solveGiven(Value block, Matrix read, const Summands &values);
   Values tokenFactors(int64_t offset, Value block);
   Summands loadIncrement(Value block);
   Summands scaleTokens(Matrix written, Value block);
   void scaleRows(MutableArrayRef<Value> o, Value block);
   Summands normalizerColumn(Value block, int64_t step);
-  Values updateState(Value block, ValueRange state, const Summands &delta);
+  Values updateState(Value block, ValueRange state, const Summands &delta,
+                     const Summands &pushed = {});
   void writeOutput(Value block, Values o, ValueRange denominators);
   void writeRows(Value first, ValueRange o);
 
   Value number, stage, lane;
   Value row, pair; ///< lane / 4, lane % 4: places of a matrix's elements.
-  // Places of this lane for ldmatrix.
-  Value tokenPlace, transposedPlace, valuePlace;
+  // Places of this lane for ldmatrix, and their parts.
+  Value paired, bit3;
+  Value tokenPlace, transposedPlace, valuePlace, gatePlace;
 };
 
 /// The kernel: copies, the loop over chunks, and the state before and after it.
@@ -281,6 +368,7 @@ public:
 
 private:
   void prepareCopies(TilePipeline &tiles);
+  void copyVectors(TilePipeline &tiles, const TilePipeline::Filter &filter);
   void copyScalars(const TilePipeline::Arrival &arrival, const Rows &gate,
                    int64_t offset, Type element, Value exists);
   void runChunks(TilePipeline &tiles);

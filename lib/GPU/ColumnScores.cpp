@@ -44,13 +44,17 @@ Matrix ColumnScores::loadWide(Value base, Value block, Value step) {
   return loadPairs(k, pointer, 0, 0);
 }
 
-/// Decays of 16 tokens and 16 channels, in f32.
+/// A gate or given vector of 16 tokens and 16 channels, in f32.
+Matrix ColumnScores::loadGate(int64_t offset, Type element, Value block,
+                              Value step) {
+  Value base = k.offset(stage, offset);
+  return element.isF32()
+             ? loadWide(base, block, step)
+             : linattn::join(k, element, {loadFragment(base, block, step)});
+}
+
 Matrix ColumnScores::loadDecays(Value block, Value step) {
-  Value base = k.offset(stage, inStage.decay);
-  Matrix decays =
-      decayType().isF32()
-          ? loadWide(base, block, step)
-          : linattn::join(k, decayType(), {loadFragment(base, block, step)});
+  Matrix decays = loadGate(inStage.decay, decayType(), block, step);
   if (hasBinaryDecays())
     for (Value &c : decays)
       c = k.mulf(c, k.f32(log2e));
@@ -113,7 +117,7 @@ void ColumnScores::storeSummands(int64_t offset, Value block, Value step,
 /// Every warp takes its share of a block's channels and leaves its sums.
 void ColumnScores::shareScores() {
   Value block = k.rem(warp, blocks()), sharer = k.div(warp, blocks());
-  int64_t sums = 8 + (isDelta() ? 8 : 0) + (hasDiagonal() ? 2 : 0);
+  int64_t sums = 8 * scoreMatrices() + 2 * diagonals();
   if (!reads())
     sums = 0;
   bool allWork = blocks() * sharers() == warps();
@@ -130,7 +134,8 @@ void ColumnScores::shareScores() {
   });
 }
 
-/// Adds the contributions of 16 channels: to P, to A and to the diagonal of P.
+/// Adds the contributions of 16 channels: to the scores, then to the diagonals
+/// of those of queries.
 ColumnScores::Values ColumnScores::scoreStep(Value block, Value step,
                                              ValueRange carried) {
   Values sums(carried);
@@ -139,38 +144,92 @@ ColumnScores::Values ColumnScores::scoreStep(Value block, Value step,
     return sums;
   }
   MutableArrayRef<Value> all(sums);
-  auto p = all.take_front(8);
-  auto a = isDelta() ? all.slice(8, 8) : MutableArrayRef<Value>();
-  Value keyBase = k.offset(stage, inStage.key);
-  if (takesTokens()) {
-    Summands q{loadFragment(stage, block, step)};
-    Summands key{loadFragment(keyBase, block, step)};
-    multiply(p, q, key, /*terms=*/1);
-    if (isDelta())
-      multiply(a, key, key, 1);
-    if (hasDiagonal())
-      addDiagonal(step, join(q), join(key), all.take_back(2));
-    if (normalizes())
-      sumKeys(block, step, join(key));
-    return sums;
-  }
-  Matrix q = loadTokens(stage, block, step, /*areWritten=*/false);
-  Matrix key = loadTokens(keyBase, block, step, /*areWritten=*/true);
-  if (hasDiagonal())
-    addDiagonal(step, q, key, all.take_back(2));
+  MutableArrayRef<Value> scores = all.take_front(8 * scoreMatrices());
+  Sides sides;
+  Tokens tokens = loadSides(block, step, sides);
+  addDiagonals(step, tokens, all.drop_front(scores.size()));
   if (hasChannelDecay()) {
-    scoreLevels(block, step, q, key, p, a);
+    scoreLevels(block, step, tokens, scores);
     return sums;
   }
-  Summands qs = split(q, querySummands()), keys = split(key, stateSummands());
-  storeSummands(layout.tiles.query, block, step, qs);
-  storeSummands(layout.tiles.write, block, step, keys);
-  multiply(p, qs, keys, readSummands());
-  if (isDelta())
-    multiply(a, keys, keys, stateSummands());
+  makeSides(block, step, tokens, sides);
+  forEachScore(sides, scores,
+               [&](MutableArrayRef<Value> c, const Summands &left,
+                   const Summands &right,
+                   int64_t terms) { multiply(c, left, right, terms); });
   if (normalizes())
-    sumKeys(block, step, key);
+    sumKeys(block, step, tokens.key);
   return sums;
+}
+
+/// What reads and what is read, in f32, and in `taken` what products take as it
+/// arrives.
+ColumnScores::Tokens ColumnScores::loadSides(Value block, Value step,
+                                             Sides &taken) {
+  auto take = [&](int64_t offset) {
+    return Summands{loadFragment(k.offset(stage, offset), block, step)};
+  };
+  Tokens tokens;
+  if (takesTokens()) {
+    taken.query = take(0);
+    taken.key = take(inStage.key);
+    tokens.query = join(taken.query);
+    tokens.key = join(taken.key);
+  } else {
+    tokens.query = loadTokens(stage, block, step, /*areWritten=*/false);
+    tokens.key = loadTokens(k.offset(stage, inStage.key), block, step,
+                            /*areWritten=*/true);
+  }
+  if (takesVectors()) {
+    taken.reader = take(inStage.reader);
+    taken.push = take(inStage.push);
+    return tokens;
+  }
+  if (Value operand = readerOperand())
+    tokens.reader = loadGate(inStage.reader, typeOf(operand), block, step);
+  if (isGiven())
+    tokens.push = loadGate(inStage.push, typeOf(op.getB()), block, step);
+  if (op.getErase())
+    for (auto [x, key] : llvm::zip(tokens.reader, tokens.key))
+      x = k.mulf(x, key);
+  return tokens;
+}
+
+/// Splits what products do not take as it arrives, and stores it for the state.
+void ColumnScores::makeSides(Value block, Value step, const Tokens &tokens,
+                             Sides &sides) {
+  auto make = [&](Summands &side, ValueRange matrix, int64_t count,
+                  int64_t offset) {
+    if (!side.empty() || matrix.empty())
+      return;
+    side = split(matrix, count);
+    storeSummands(offset, block, step, side);
+  };
+  make(sides.query, tokens.query, querySummands(), layout.tiles.query);
+  make(sides.key, tokens.key, stateSummands(), layout.tiles.write);
+  make(sides.reader, tokens.reader, stateSummands(), layout.tiles.read);
+  make(sides.push, tokens.push, stateSummands(), layout.tiles.push);
+  if (isDelta() && !op.getErase())
+    sides.reader = sides.key;
+}
+
+/// Every matrix of scores with its operands, and the products of summands that
+/// it needs.
+void ColumnScores::forEachScore(
+    const Sides &sides, MutableArrayRef<Value> scores,
+    function_ref<void(MutableArrayRef<Value>, const Summands &,
+                      const Summands &, int64_t)>
+        body) {
+  for (int64_t i = 0; i < scoreMatrices(); ++i) {
+    bool isReader = i % 2;
+    const Summands &left = isReader ? sides.reader : sides.query;
+    const Summands &right = i < QueryPush ? sides.key : sides.push;
+    bool isExact = left.size() == 1 && right.size() == 1;
+    body(scores.slice(8 * i, 8), left, right,
+         isExact    ? 1
+         : isReader ? stateSummands()
+                    : readSummands());
+  }
 }
 
 /// Makes the keys that are written and their sums, where nothing is read.
@@ -196,51 +255,59 @@ void ColumnScores::writeTokens(Value block, Value step) {
 
 /// The products of 16 channels on every level, and the tokens decayed from the
 /// start of the block and to its end.
-void ColumnScores::scoreLevels(Value block, Value step, const Matrix &q,
-                               const Matrix &key, MutableArrayRef<Value> p,
-                               MutableArrayRef<Value> a) {
+void ColumnScores::scoreLevels(Value block, Value step, const Tokens &tokens,
+                               MutableArrayRef<Value> scores) {
   Matrix decays = loadDecays(block, step);
-  RowSums sums(k, decays, isExclusive());
+  RowSums sums(k, decays, isExclusive() || readsBefore());
   // As a loop, for the registers.
   Values carried = sums.flatten();
   size_t count = carried.size();
-  llvm::append_range(carried, p);
-  llvm::append_range(carried, a);
+  llvm::append_range(carried, scores);
   carried = k.loop(k.i32(3), carried, [&](Value level, ValueRange values) {
     RowSums grown(values.take_front(count), sums);
-    Values scores(values.drop_front(count));
-    auto all = MutableArrayRef(scores);
+    Values next(values.drop_front(count));
     Value rows = k.shl(k.i32(1), level);
     Value reads = k.equal(k.band(k.shr(row, level), 1), 1);
-    scoreLevel(rows, reads, grown, q, key, all.take_front(8),
-               all.drop_front(8));
+    scoreLevel(rows, reads, grown, tokens, next);
     grown.grow(k, rows, reads);
-    Values next = grown.flatten();
-    next.append(scores);
-    return next;
+    Values all = grown.flatten();
+    all.append(next);
+    return all;
   });
   sums = RowSums(ValueRange(carried).take_front(count), sums);
-  llvm::copy(ValueRange(carried).slice(count, 8), p.begin());
-  llvm::copy(ValueRange(carried).drop_front(count + 8), a.begin());
-  scoreLevel(/*rows=*/{}, /*reads=*/{}, sums, q, key, p, a);
+  llvm::copy(ValueRange(carried).drop_front(count), scores.begin());
+  scoreLevel(/*rows=*/{}, /*reads=*/{}, sums, tokens, scores);
   sums.growToAll(k);
+  decayTokens(block, step, sums, tokens);
+}
 
-  Matrix queries, reads, writes;
-  for (size_t i = 0; i < q.size(); ++i) {
+/// Stores the tokens as the state takes them: those that read decayed from the
+/// start of the block, those that are written to its end.
+void ColumnScores::decayTokens(Value block, Value step, const RowSums &sums,
+                               const Tokens &tokens) {
+  Matrix queries, reads, writes, pushes;
+  const Matrix &readers = tokens.reader.empty() ? tokens.key : tokens.reader;
+  for (size_t i = 0; i < tokens.query.size(); ++i) {
     Value c = isExclusive() ? sums.before[i] : sums.upTo[i];
     Value factor = isWide() ? k.exp(c) : approximateExp(c);
-    queries.push_back(k.mulf(q[i], factor));
-    if (isDelta())
-      reads.push_back(k.mulf(key[i], decayFactor(sums.upTo[i])));
-    writes.push_back(k.mulf(key[i], decayFactor(sums.after[i])));
+    queries.push_back(k.mulf(tokens.query[i], factor));
+    if (hasTransition()) {
+      Value read = readsBefore() ? sums.before[i] : sums.upTo[i];
+      reads.push_back(k.mulf(readers[i], decayFactor(read)));
+    }
+    Value written = decayFactor(sums.after[i]);
+    writes.push_back(k.mulf(tokens.key[i], written));
+    if (isGiven())
+      pushes.push_back(k.mulf(tokens.push[i], written));
   }
-  storeSummands(layout.tiles.query, block, step,
-                split(queries, querySummands()));
-  storeSummands(layout.tiles.write, block, step,
-                split(writes, stateSummands()));
-  if (isDelta())
-    storeSummands(layout.tiles.read, block, step,
-                  split(reads, stateSummands()));
+  auto store = [&](int64_t offset, ValueRange matrix, int64_t count) {
+    if (!matrix.empty())
+      storeSummands(offset, block, step, split(matrix, count));
+  };
+  store(layout.tiles.query, queries, querySummands());
+  store(layout.tiles.write, writes, stateSummands());
+  store(layout.tiles.read, reads, stateSummands());
+  store(layout.tiles.push, pushes, stateSummands());
 
   storeTotals(sums, block, step);
   if (normalizes())
@@ -283,24 +350,13 @@ void ColumnScores::storeTotals(const RowSums &sums, Value block, Value step) {
 /// The level where blocks of `rows` rows meet, null for 8: those of odd number
 /// read (`reads`: this lane's), those before them are read.
 void ColumnScores::scoreLevel(Value rows, Value reads, const RowSums &sums,
-                              const Matrix &q, const Matrix &key,
-                              MutableArrayRef<Value> p,
-                              MutableArrayRef<Value> a) {
+                              const Tokens &tokens,
+                              MutableArrayRef<Value> scores) {
   Value zero = k.f32(0);
   bool isTop = !rows;
   auto choose = [&](size_t i, Value x, Value y) {
     return isTop ? (sums.isLower(i) ? x : y) : k.select(reads, x, y);
   };
-  auto factor = [&](Value c) { return approximateExp(c); };
-  Matrix queries, decayedKeys;
-  for (size_t i = 0; i < q.size(); ++i) {
-    Value keyFactor = factor(choose(i, sums.upTo[i], sums.after[i]));
-    Value queryFactor = isExclusive() && !(isTop && !sums.isLower(i))
-                            ? factor(sums.before[i])
-                            : keyFactor;
-    decayedKeys.push_back(k.mulf(key[i], keyFactor));
-    queries.push_back(k.mulf(q[i], queryFactor));
-  }
   // The rows that read, or the others; the two numbers of a pair are of one.
   auto keep = [&](const Summands &all, bool areReaders) {
     Summands kept(all.size());
@@ -313,8 +369,7 @@ void ColumnScores::scoreLevel(Value rows, Value reads, const RowSums &sums,
       }
     return kept;
   };
-  Summands both = split(decayedKeys, stateSummands());
-  Summands keys = keep(both, /*areReaders=*/false);
+  Sides sides = decaySides(sums, tokens, isTop, choose);
   // Below 8 rows more than one pair of blocks meets; a selection keeps the pair
   // that belongs to the row.
   Value meets;
@@ -323,27 +378,57 @@ void ColumnScores::scoreLevel(Value rows, Value reads, const RowSums &sums,
     Value apart = k.bxor(row, k.mul(pair, 2));
     meets = k.equal(k.band(apart, pairs), 0);
   }
+  Sides kept{keep(sides.query, true), keep(sides.key, false),
+             keep(sides.reader, true), keep(sides.push, false)};
   auto add = [&](MutableArrayRef<Value> c, const Summands &left,
-                 int64_t terms) {
+                 const Summands &right, int64_t terms) {
     if (isTop)
-      return multiply(c, left, keys, terms, /*halves=*/1);
+      return multiply(c, left, right, terms, /*halves=*/1);
     Matrix met(8, zero);
-    multiply(met, left, keys, terms);
+    multiply(met, left, right, terms);
     for (int64_t i : {0, 1, 6, 7})
       c[i] = k.addf(c[i], k.select(meets, met[i], zero));
   };
-  add(p, keep(split(queries, querySummands()), true), readSummands());
-  if (isDelta())
-    add(a, keep(both, true), stateSummands());
+  forEachScore(kept, scores, add);
 }
 
-/// Adds q_i · k_i, or q_i · (u ⊙ k_i) for an exclusive read.
-void ColumnScores::addDiagonal(Value step, const Matrix &q, const Matrix &key,
-                               MutableArrayRef<Value> diagonal) {
-  if (isExclusive() && !bonus)
+/// A level's operands of products: by the token in between decayed to or from.
+ColumnScores::Sides
+ColumnScores::decaySides(const RowSums &sums, const Tokens &tokens, bool isTop,
+                         function_ref<Value(size_t, Value, Value)> choose) {
+  Matrix queries, keys, readers, pushes;
+  for (size_t i = 0; i < tokens.query.size(); ++i) {
+    Value factor = approximateExp(choose(i, sums.upTo[i], sums.after[i]));
+    Value before = factor;
+    // Of the top level's earlier rows nothing reads.
+    if ((isExclusive() || readsBefore()) && !(isTop && !sums.isLower(i)))
+      before = approximateExp(sums.before[i]);
+    queries.push_back(k.mulf(tokens.query[i], isExclusive() ? before : factor));
+    keys.push_back(k.mulf(tokens.key[i], factor));
+    if (!tokens.reader.empty())
+      readers.push_back(
+          k.mulf(tokens.reader[i], readsBefore() ? before : factor));
+    if (isGiven())
+      pushes.push_back(k.mulf(tokens.push[i], factor));
+  }
+  auto make = [&](ValueRange matrix, int64_t count) {
+    return matrix.empty() ? Summands() : split(matrix, count);
+  };
+  Sides sides{make(queries, querySummands()), make(keys, stateSummands()),
+              make(readers, stateSummands()), make(pushes, stateSummands())};
+  if (isDelta() && !op.getErase())
+    sides.reader = sides.key;
+  return sides;
+}
+
+/// Adds q_i · k_i, or q_i · (u ⊙ k_i) for an exclusive read; of an inclusive
+/// one q_i · b_i too.
+void ColumnScores::addDiagonals(Value step, const Tokens &tokens,
+                                MutableArrayRef<Value> sums) {
+  if (sums.empty() || (isExclusive() && !bonus))
     return;
-  Values weights(q.size());
-  for (size_t i = 0; bonus && i < q.size(); ++i) {
+  Values weights(tokens.query.size());
+  for (size_t i = 0; bonus && i < weights.size(); ++i) {
     if (i & 2) { // Another row of the same channel.
       weights[i] = weights[i ^ 2];
       continue;
@@ -362,10 +447,14 @@ void ColumnScores::addDiagonal(Value step, const Matrix &q, const Matrix &key,
         },
         k.f32(0));
   }
-  for (size_t i = 0; i < q.size(); ++i) {
-    Value x = weights[i] ? k.mulf(key[i], weights[i]) : key[i];
-    Value &sum = diagonal[i / 2 % 2];
-    sum = k.fma(q[i], x, sum);
+  auto add = [&](Value &sum, size_t i, Value x) {
+    sum = k.fma(tokens.query[i], x, sum);
+  };
+  for (size_t i = 0; i < weights.size(); ++i) {
+    Value key = tokens.key[i];
+    add(sums[i / 2 % 2], i, weights[i] ? k.mulf(key, weights[i]) : key);
+    if (diagonals() > 1)
+      add(sums[2 + i / 2 % 2], i, tokens.push[i]);
   }
 }
 
@@ -412,18 +501,21 @@ void ColumnScores::storeScores(Value block, Value sharer, ValueRange sums) {
                                   i / 2 * 32),
               8);
     }
-  if (!hasDiagonal())
-    return;
-  Value number = k.add(k.mul(block, sharers()), sharer);
-  Value token = k.add(k.mul(number, blockSize), row);
-  for (int64_t lower = 0; lower < 2; ++lower) {
-    Value sum = sums[sums.size() - 2 + lower];
+  for (int64_t i = 0; i < 2 * diagonals(); ++i) {
+    Value sum = sums[8 * scoreMatrices() + i];
     for (int64_t mask : {1, 2})
       sum = k.addf(sum, k.shuffleXor(sum, mask));
-    k.ifThen(k.equal(pair, 0), [&] {
-      k.store(sum, at(layout.diagonals, k.add(token, 8 * lower)), 4);
-    });
+    Value place = diagonalAt(i / 2, block, sharer, k.add(row, i % 2 * 8));
+    k.ifThen(k.equal(pair, 0), [&] { k.store(sum, place, 4); });
   }
+}
+
+/// Where the sum of a share of a diagonal is, in front of the other diagonal.
+Value ColumnScores::diagonalAt(int64_t which, Value block, Value sharer,
+                               Value token) {
+  Value number = k.add(k.mul(block, sharers()), sharer);
+  return at(layout.diagonals + which * blocks() * sharers() * blockSize * 4,
+            k.add(k.mul(number, blockSize), token));
 }
 
 void ColumnScores::run() {

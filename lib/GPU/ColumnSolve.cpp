@@ -36,7 +36,8 @@ void ColumnScores::sumBlockDecays(Value block, Value column, Value exists,
     if (reads()) {
       k.store(k.exp(isExclusive() ? before : upTo),
               at(layout.factors.query, token), 4);
-      k.store(k.exp(upTo), at(layout.factors.read, token), 4);
+      k.store(k.exp(readsBefore() ? before : upTo),
+              at(layout.factors.read, token), 4);
     }
     k.store(k.exp(after), at(layout.factors.write, token), 4);
     k.ifThen(isFirst,
@@ -55,18 +56,15 @@ Value ColumnScores::sumShares(Value shares, int64_t matrix, int64_t row) {
   return sum;
 }
 
-Value ColumnScores::sumDiagonal(Value block, Value column) {
+Value ColumnScores::sumDiagonal(int64_t which, Value block, Value column) {
   Value sum = k.f32(0);
-  for (int64_t i = 0; i < sharers(); ++i) {
-    Value number = k.add(k.mul(block, sharers()), i);
-    Value index = k.add(k.mul(number, blockSize), column);
-    sum = k.addf(sum, loadFloat(at(layout.diagonals, index)));
-  }
+  for (int64_t i = 0; i < sharers(); ++i)
+    sum = k.addf(sum, loadFloat(diagonalAt(which, block, k.i32(i), column)));
   return sum;
 }
 
 /// Half a warp takes a block, each lane one column: sums the shares, applies
-/// decays and the mask, and inverts I + A.
+/// decays and the mask, and inverts the system of a transition.
 void ColumnScores::finishScores() {
   Value mine = k.keepInLoop(lane), half = k.shr(mine, 4);
   Value block = k.add(k.mul(warp, 2), half), exists;
@@ -81,25 +79,53 @@ void ColumnScores::finishScores() {
 
 void ColumnScores::finishBlock(Value block, Value lane, Value exists) {
   Value column = k.band(lane, 15), first = k.band(lane, blockSize);
-  Value zero = k.f32(0), g, between = zero, diagonal;
-  Value token = k.add(k.mul(block, blockSize), column);
+  Value g;
   if (hasScalarDecay()) {
-    g = blockDecay(token);
+    g = blockDecay(k.add(k.mul(block, blockSize), column));
     sumBlockDecays(block, column, exists, g);
   }
   if (!reads())
     return;
+  Value inRow = k.mul(column, 4);
+  Value result = k.offset(at(layout.finalScores, block, finalBytes()), inRow);
+  Values system = finishRows(block, column, first, exists, g);
+  if (!hasTransition())
+    return;
+  Values inverse = solve(system, column, first);
+  if (Value betas = betasOf(block)) {
+    Value step = loadFloat(k.offset(betas, inRow));
+    for (Value &x : inverse)
+      x = k.mulf(x, step);
+  }
+  k.ifThen(exists, [&] {
+    for (int64_t i = 0; i < blockSize; ++i)
+      k.store(inverse[i],
+              k.offset(result, inverted() * scoreBytes + i * scorePitch), 4);
+  });
+}
+
+/// Where the betas of a block are; null without.
+Value ColumnScores::betasOf(Value block) {
+  if (!op.getBeta())
+    return {};
+  return k.offset(k.offset(stage, k.mul(block, 4 * blockSize)), inStage.beta);
+}
+
+/// This lane's column of every score, row by row. Returns that of the system to
+/// solve, stores the others.
+ColumnScores::Values ColumnScores::finishRows(Value block, Value column,
+                                              Value first, Value exists,
+                                              Value g) {
+  Value zero = k.f32(0), between = zero, betas = betasOf(block);
+  std::array<Value, 2> diagonal{};
   if (hasDiagonal())
-    diagonal = sumDiagonal(block, column);
+    diagonal.fill(zero);
+  for (int64_t which = 0; which < diagonals(); ++which)
+    diagonal[which] = sumDiagonal(which, block, column);
   Value inRow = k.mul(column, 4);
   Value shares = k.offset(at(layout.sharedScores, block, sharesBytes()), inRow);
   Value result = k.offset(at(layout.finalScores, block, finalBytes()), inRow);
-  Value betas =
-      k.offset(k.offset(stage, k.mul(block, 4 * blockSize)), inStage.beta);
-  auto decayed = [&](Value x, Value c) {
-    return g ? k.mulf(x, approximateExp(c)) : x;
-  };
-  Values a;
+  Values system;
   for (int64_t i = 0; i < blockSize; ++i) {
     Value isLater = k.less(column, i);
     // The sum of the decays after this lane's token, up to row i.
@@ -108,37 +134,38 @@ void ColumnScores::finishBlock(Value block, Value lane, Value exists) {
       Value decay = k.shuffleFrom(g, k.add(first, i));
       between = k.select(isLater, k.addf(between, decay), zero);
     }
-    Value p =
-        decayed(sumShares(shares, 0, i), isExclusive() ? unread : between);
-    Value own = k.select(k.equal(column, i), diagonal ? diagonal : p, zero);
-    p = k.select(isLater, p, own);
-    k.ifThen(exists, [&] { k.store(p, k.offset(result, i * scorePitch), 4); });
-    if (!isDelta())
-      continue;
-    Value x =
-        k.mulf(sumShares(shares, 1, i), loadFloat(k.offset(betas, 4 * i)));
-    a.push_back(k.select(isLater, decayed(x, between), zero));
+    for (int64_t score = 0; score < scoreMatrices(); ++score) {
+      bool isReader = score % 2;
+      Value x = sumShares(shares, score, i);
+      if (isReader && betas)
+        x = k.mulf(x, loadFloat(k.offset(betas, 4 * i)));
+      bool isBefore = isReader ? readsBefore() : isExclusive();
+      if (g)
+        x = k.mulf(x, approximateExp(isBefore ? unread : between));
+      Value own = diagonal[score / 2] ? diagonal[score / 2] : x;
+      own = isReader ? zero : k.select(k.equal(column, i), own, zero);
+      x = k.select(isLater, x, own);
+      if (hasTransition() && score == inverted()) {
+        system.push_back(x);
+        continue;
+      }
+      Value place = k.offset(result, score * scoreBytes + i * scorePitch);
+      k.ifThen(exists, [&] { k.store(x, place, 4); });
+    }
   }
-  if (!isDelta())
-    return;
-  Values inverse = solve(a, column, first);
-  Value step = loadFloat(k.offset(betas, inRow));
-  k.ifThen(exists, [&] {
-    for (int64_t i = 0; i < blockSize; ++i)
-      k.store(k.mulf(inverse[i], step),
-              k.offset(result, scoreBytes + i * scorePitch), 4);
-  });
+  return system;
 }
 
-/// The lane's column of (I + A)⁻¹ by forward substitution. The Neumann series,
-/// a product of powers of A, cancels when keys are similar.
+/// The lane's column of (I + A)⁻¹, or of (I − A)⁻¹ where A is of given updates,
+/// by forward substitution. The Neumann series, a product of powers of A,
+/// cancels when keys are similar.
 ColumnScores::Values ColumnScores::solve(ValueRange a, Value column,
                                          Value first) {
   Value one = k.f32(1), zero = k.f32(0), minus = k.f32(-1);
   Values inverse, negative;
   for (int64_t i = 0; i < blockSize; ++i) {
     inverse.push_back(k.select(k.equal(column, i), one, zero));
-    negative.push_back(k.mulf(a[i], minus));
+    negative.push_back(isGiven() ? a[i] : k.mulf(a[i], minus));
   }
   for (int64_t i = 0; i + 1 < blockSize; ++i)
     for (int64_t m = i + 1; m < blockSize; ++m) {

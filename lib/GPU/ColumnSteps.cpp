@@ -18,13 +18,14 @@ ColumnSteps::ColumnSteps(const ColumnFrame &frame, Value number, Value stage,
       row(k.shr(lane, 2)), pair(k.band(lane, 3)) {
   // Rows of four 8×8 matrices: first below one another, or first side by side.
   Value low15 = k.band(lane, 15), high = k.shr(lane, 4);
-  Value low7 = k.band(lane, 7), bit3 = k.band(k.shr(lane, 3), 1);
-  Value paired = k.add(low7, k.mul(high, 8));
+  Value low7 = k.band(lane, 7);
+  bit3 = k.band(k.shr(lane, 3), 1);
+  paired = k.add(low7, k.mul(high, 8));
   tokenPlace = tokenTile().place(k, low15, high);
   transposedPlace = tokenTile().place(k, paired, bit3);
-  valuePlace = isWide()
-                   ? transposedOffset(k, valueTile(), row, k.mul(warp, 4), pair)
-                   : valueTile().place(k, paired, k.add(k.mul(warp, 2), bit3));
+  valuePlace = placeOfColumns(type());
+  if (op.getWrite())
+    gatePlace = placeOfColumns(typeOf(op.getWrite()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -42,15 +43,44 @@ Matrix ColumnSteps::loadScores(Value address) {
   return matrix;
 }
 
-/// The warp's columns of a block's values: columns × tokens.
+/// Of this lane in a tile of value columns.
+Value ColumnSteps::placeOfColumns(Type element) {
+  SharedTile tile = columnTile(element);
+  return element.isF32() ? transposedOffset(k, tile, row, k.mul(warp, 4), pair)
+                         : tile.place(k, paired, k.add(k.mul(warp, 2), bit3));
+}
+
+/// The warp's columns of a block in such a tile, as they arrive: columns ×
+/// tokens.
+ColumnSteps::Values ColumnSteps::loadColumns(int64_t offset, Type element,
+                                             Value place, Value block) {
+  SharedTile tile = columnTile(element);
+  Value base =
+      k.offset(k.offset(stage, offset), k.mul(block, blockSize * tile.pitch()));
+  LanePointer pointer(k, tile, base, place);
+  if (element.isF32())
+    return loadTransposed(k, pointer, 0, 0);
+  return Values(k.loadMatrices(pointer.at(0, 0), /*transposed=*/true));
+}
+
+/// The warp's columns of a block's values.
 Summands ColumnSteps::loadValues(Value block) {
-  SharedTile tile = valueTile();
-  Value base = k.offset(k.offset(stage, inStage.value),
-                        k.mul(block, blockSize * tile.pitch()));
-  LanePointer pointer(k, tile, base, valuePlace);
-  if (!isWide())
-    return {Values(k.loadMatrices(pointer.at(0, 0), /*transposed=*/true))};
-  return split(loadTransposed(k, pointer, 0, 0), stateSummands());
+  Values values = loadColumns(inStage.value, type(), valuePlace, block);
+  if (!op.getWrite())
+    return isWide() ? split(values, stateSummands()) : Summands{values};
+  Matrix matrix = isWide() ? values : join({values});
+  Type element = typeOf(op.getWrite());
+  Values gates = loadColumns(inStage.write, element, gatePlace, block);
+  if (!element.isF32())
+    gates = linattn::join(k, element, {gates});
+  for (auto [x, gate] : llvm::zip(matrix, gates))
+    x = k.mulf(x, gate);
+  return split(matrix, stateSummands());
+}
+
+Summands ColumnSteps::loadScore(Value block, Score score, int64_t count) {
+  Value scores = at(layout.finalScores, block, finalBytes());
+  return split(loadScores(k.offset(scores, score * scoreBytes)), count);
 }
 
 /// Factors of the tokens that are columns of this lane's matrices.
@@ -86,16 +116,31 @@ Summands ColumnSteps::normalizerColumn(Value block, int64_t step) {
 // One block
 //===----------------------------------------------------------------------===//
 
-/// V − (K ⊙ e^c) S; β stands in the inverse.
-Matrix ColumnSteps::subtractRead(Matrix values, ValueRange read, Value block) {
-  Values factors(8);
-  if (hasScalarDecay())
-    factors = tokenFactors(layout.factors.read, block);
-  for (size_t i = 0; i < values.size(); ++i) {
-    Value r = factors[i] ? k.mulf(read[i], factors[i]) : read[i];
-    values[i] = k.subf(values[i], r);
+/// What the readers of a transition read of the state, decayed.
+Matrix ColumnSteps::decayRead(Matrix read, Value block) {
+  if (hasScalarDecay()) {
+    Values factors = tokenFactors(layout.factors.read, block);
+    for (auto [x, factor] : llvm::zip(read, factors))
+      x = k.mulf(x, factor);
   }
-  return values;
+  return read;
+}
+
+/// Δ = (I + A)⁻¹ β (V − (K ⊙ e^c) S); β stands in the inverse.
+Matrix ColumnSteps::solveDelta(Value block, ValueRange read, Matrix values) {
+  for (auto [x, r] : llvm::zip(values, read))
+    x = k.subf(x, r);
+  return product(split(values, stateSummands()),
+                 loadScore(block, ReaderKey, stateSummands()));
+}
+
+/// R = (I − AB)⁻¹ ((A ⊙ e^c) S + AK V).
+Matrix ColumnSteps::solveGiven(Value block, Matrix read,
+                               const Summands &values) {
+  multiply(read, values, loadScore(block, ReaderKey, stateSummands()),
+           stateSummands());
+  return product(split(read, stateSummands()),
+                 loadScore(block, ReaderPush, stateSummands()));
 }
 
 /// The values that keys are written with, where nothing is read.
@@ -131,10 +176,11 @@ ColumnSteps::Values ColumnSteps::advance(Value block, ValueRange state) {
   };
   Value queryBase =
       takesTokens() ? stage : k.offset(scan.shared, layout.tiles.query);
-  Value readBase = takesTokens() ? k.offset(stage, inStage.key)
-                                 : k.offset(scan.shared, layout.tiles.read);
+  Value readBase =
+      takesReaders() ? k.offset(stage, isGiven() ? inStage.reader : inStage.key)
+                     : k.offset(scan.shared, layout.tiles.read);
   auto queries = pointersTo(queryBase, querySummands());
-  auto keys = pointersTo(readBase, isDelta() ? keySummands() : 0);
+  auto readers = pointersTo(readBase, hasTransition() ? readerSummands() : 0);
   auto load = [&](SmallVector<LanePointer> &pointers, int64_t step) {
     Summands summands;
     for (LanePointer &pointer : pointers)
@@ -144,9 +190,9 @@ ColumnSteps::Values ColumnSteps::advance(Value block, ValueRange state) {
   };
   for (int64_t step = 0; step < steps(); ++step) {
     Summands s = split(state.slice(8 * step, 8),
-                       isDelta() ? stateSummands() : readSummands());
-    if (isDelta())
-      multiply(read, s, load(keys, step), stateSummands());
+                       hasTransition() ? stateSummands() : readSummands());
+    if (hasTransition())
+      multiply(read, s, load(readers, step), stateSummands());
     Summands q = load(queries, step);
     multiply(o, q, s, readSummands());
     if (normalizes())
@@ -158,40 +204,64 @@ ColumnSteps::Values ColumnSteps::advance(Value block, ValueRange state) {
     if (normalizes())
       scaleRows(denominators, block);
   }
-  Value scores = at(layout.finalScores, block, finalBytes());
-  Summands delta = loadValues(block);
-  Matrix whole;
+  Summands delta = loadValues(block), pushed;
+  Matrix whole, pushedWhole;
+  if (hasTransition())
+    read = decayRead(read, block);
   if (isDelta()) {
-    whole = product(
-        split(subtractRead(join(delta), read, block), stateSummands()),
-        split(loadScores(k.offset(scores, scoreBytes)), stateSummands()));
+    whole = solveDelta(block, read, join(delta));
     delta = split(whole, stateSummands());
   }
-  Summands p = split(loadScores(scores), readSummands());
+  if (isGiven()) {
+    pushedWhole = solveGiven(block, read, delta);
+    pushed = split(pushedWhole, stateSummands());
+    multiply(o, loadScore(block, QueryPush, readSummands()), pushed,
+             readSummands());
+  }
+  Summands p = loadScore(block, QueryKey, readSummands());
   multiply(o, p, delta, readSummands());
   if (normalizes())
     multiply(denominators, p, split(Values(8, k.f32(1)), 1), readSummands(),
              /*halves=*/1);
   writeOutput(block, o, denominators);
 
-  if (hasScalarDecay())
+  if (hasScalarDecay()) {
     delta = scaleTokens(isDelta() ? whole : join(delta), block);
-  return updateState(block, state, delta);
+    if (isGiven())
+      pushed = scaleTokens(pushedWhole, block);
+  }
+  return updateState(block, state, delta, pushed);
 }
 
-/// S = e^(c_16) ⊙ S + Keysᵀ Δ.
+/// S = e^(c_16) ⊙ S + Keysᵀ Δ, of given updates + Bᵀ R.
 ColumnSteps::Values ColumnSteps::updateState(Value block, ValueRange state,
-                                             const Summands &delta) {
+                                             const Summands &delta,
+                                             const Summands &pushed) {
   Values next(state);
   SharedTile tile = tokenTile();
-  Value base = takesTokens() ? k.offset(stage, inStage.key)
-                             : k.offset(scan.shared, layout.tiles.write);
   Value start = k.mul(block, blockSize * tile.pitch());
-  SmallVector<LanePointer> pointers;
-  for (int64_t s = 0; s < keySummands(); ++s)
-    pointers.emplace_back(k, tile,
-                          k.offset(k.offset(base, start), s * tile.bytes()),
-                          transposedPlace);
+  auto pointersTo = [&](Value base, int64_t summands) {
+    SmallVector<LanePointer> pointers;
+    for (int64_t s = 0; s < summands; ++s)
+      pointers.emplace_back(k, tile,
+                            k.offset(k.offset(base, start), s * tile.bytes()),
+                            transposedPlace);
+    return pointers;
+  };
+  auto keys =
+      pointersTo(takesTokens() ? k.offset(stage, inStage.key)
+                               : k.offset(scan.shared, layout.tiles.write),
+                 keySummands());
+  auto pushes =
+      pointersTo(takesVectors() ? k.offset(stage, inStage.push)
+                                : k.offset(scan.shared, layout.tiles.push),
+                 isGiven() ? pushSummands() : 0);
+  auto load = [&](SmallVector<LanePointer> &pointers, int64_t step) {
+    Summands summands;
+    for (LanePointer &pointer : pointers)
+      summands.push_back(Values(k.loadMatrices(pointer.at(0, 2 * step), true)));
+    return summands;
+  };
   Value scalar;
   if (hasScalarDecay())
     scalar = loadFloat(at(layout.totals, block));
@@ -205,10 +275,10 @@ ColumnSteps::Values ColumnSteps::updateState(Value block, ValueRange state,
           loadPair(at(layout.totals, k.add(channel, step * blockSize + 8)));
       factors = {w, x, w, x, y, z, y, z};
     }
-    Summands keys;
-    for (LanePointer &pointer : pointers)
-      keys.push_back(Values(k.loadMatrices(pointer.at(0, 2 * step), true)));
-    Matrix written = product(delta, keys);
+    Matrix written = product(delta, load(keys, step));
+    if (isGiven())
+      accumulate(k, summandType(), written, pushed, load(pushes, step),
+                 stateSummands());
     for (int64_t i = 0; i < 8; ++i) {
       Value &s = next[8 * step + i];
       s = factors[i] ? k.fma(s, factors[i], written[i]) : k.addf(s, written[i]);

@@ -84,17 +84,20 @@ KernelWork ColumnShape::work() {
   KernelWork work{groupSize() * slices(), threads(), layout.bytes};
   int64_t all = stateSummands();
   double block = 2.0 * blockSize * blockSize; // Times channels or columns.
-  int64_t valueSummands = isDelta() || hasScalarDecay() || isWide() ? all : 1;
+  bool splitsValues =
+      isDelta() || hasScalarDecay() || isWide() || op.getWrite();
+  int64_t valueSummands = splitsValues ? all : 1;
   double products = countProducts(valueSummands, keySummands(), all);
-  if (isDelta())
-    products += countProducts(all, keySummands(), all);
+  if (hasTransition())
+    products += countProducts(all, readerSummands(), all);
+  if (isGiven())
+    products += countProducts(all, pushSummands(), all);
   double scores = 0;
   if (reads()) {
     int64_t terms = readSummands();
     products += countProducts(querySummands(), terms, terms);
     scores = countProducts(terms, all, terms) * (hasChannelDecay() ? 4 : 1);
-    if (isDelta())
-      scores *= 2;
+    scores *= scoreMatrices();
   }
   work.operations = blocks() * block * paddedKey() *
                     (products * slice() / blockSize + scores);
@@ -104,6 +107,14 @@ KernelWork ColumnShape::work() {
   if (op.getDecay() && rankOf(op.getDecay()) > 1)
     work.bytes += decayType().getIntOrFloatBitWidth() / 8.0 * tokens() *
                   (hasChannelDecay() ? keySize() : 1);
+  auto addVector = [&](Value gate, double size) {
+    if (gate)
+      work.bytes +=
+          typeOf(gate).getIntOrFloatBitWidth() / 8.0 * tokens() * size;
+  };
+  addVector(readerOperand(), keySize());
+  addVector(op.getB(), keySize());
+  addVector(op.getWrite(), columns);
   work.stateBytes = 4 * keySize() * columns;
   work.latency =
       (reads() ? 1 : 0.5) * (chunkSeconds / 2 + blocks() * blockSeconds);

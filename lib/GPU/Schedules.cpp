@@ -90,7 +90,7 @@ ScheduleAttr mlir::linattn::chooseTokenSchedule(ScanOp op) {
 /// that divides a chunk's rows lacks these cases.
 bool mlir::linattn::runsByColumns(ScanOp op) {
   return getElementTypeOrSelf(op.getQuery()).isF32() ||
-         getRule(op).correctsValues() ||
+         getRule(op).couplesRows() ||
          (op.getDecay() && rankOf(op.getDecay()) == 4) ||
          op.getReadout() == Readout::Exclusive || op.getNormalizer() ||
          featureMapOf(op) != FeatureMapKind::Identity;
@@ -110,6 +110,14 @@ std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
       staticSize(op.getState(), 2) > 96)
     return "beside an index into a pool of states the registers hold 96 "
            "channels of a chunk kernel by columns";
+  if (getRule(op).isGiven) {
+    bool isFull = getElementTypeOrSelf(op.getQuery()).isF32() &&
+                  op.getDecay() && rankOf(op.getDecay()) == 4;
+    int64_t most = isFull ? 96 : 128;
+    if (staticSize(op.getState(), 2) > most)
+      return "beside given vectors the registers hold " + std::to_string(most) +
+             " channels of a chunk kernel";
+  }
   // One block could write the state before another has read it.
   if (groupSizeOf(op) > 1 && (findStateSource(op).buffer || op.getNormalizer()))
     return "several query heads read a state that may be updated in place";
@@ -124,7 +132,7 @@ std::string mlir::linattn::whyNotSegments(ScanOp op) {
 }
 
 /// The most tokens whose tiles fit twice, so that the next ones arrive early;
-/// else the most that fit at all. The equations of a delta rule take as long
+/// else the most that fit at all. The equations of a transition take as long
 /// for 16 tokens as for 64: where products are few, that is more than an
 /// arrival, and the most that fit at all come before fewer twice.
 static ScheduleAttr makeColumnSchedule(ScanOp op, int64_t shared, int64_t warps,
@@ -132,7 +140,7 @@ static ScheduleAttr makeColumnSchedule(ScanOp op, int64_t shared, int64_t warps,
   using Shape = std::pair<int64_t, int64_t>; // Tokens, stages.
   SmallVector<Shape> shapes{{64, 2}, {32, 2}, {16, 2},
                             {64, 1}, {32, 1}, {16, 1}};
-  if (getRule(op).correctsValues() && summands == 1)
+  if (getRule(op).couplesRows() && summands == 1)
     shapes = {{64, 2}, {64, 1}, {32, 2}, {32, 1}, {16, 2}, {16, 1}};
   for (auto [tokens, stages] : shapes) {
     auto schedule = withSummands(

@@ -36,12 +36,10 @@ std::string_view getName(Schedule schedule);
 enum class ScanTrait : uint8_t {
   KeyTransition,   ///< Its rule couples the rows of a state column.
   ValueTransition, ///< Its rule couples the columns of a state row.
-  GivenTransition, ///< The transition's vectors are operands.
   ChannelDecay,    ///< A decay per channel.
   ValueDecay,      ///< A decay per value column.
-  OtherGates,      ///< A decay or beta of another type than f32, f16 and bf16.
+  OtherGates,      ///< Gates or vectors of other types than f32, f16 and bf16.
   ColumnBeta,      ///< A beta per value column.
-  KeyGates,        ///< Erase or write gates.
   Bonus,
   InputGate,
   RunningMax,
@@ -54,7 +52,7 @@ enum class ScanTrait : uint8_t {
   Snapshots,
   OtherSchedule, ///< A config that names another form than chunks.
 };
-constexpr size_t numScanTraits = 19;
+constexpr size_t numScanTraits = 17;
 
 std::string_view getName(ScanTrait trait);
 

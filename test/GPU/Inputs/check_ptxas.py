@@ -78,8 +78,8 @@ def scan(name, dtype, size, tokens, clauses="", gates=(), attributes="", z=False
     arguments = f"%q: {t}, %k: {t}, %v: {t}"
     types = f"{t}, {t}, {t}"
     for number, gate in enumerate(gates):
-        g = "tensor<" + gate.replace("D", str(size)).replace("T", tokens)
-        g += ">" if gate == MASK else "xf32>"
+        g = "tensor<" + gate.replace("D", str(size)).replace("T", tokens).replace("E", dtype)
+        g += ">" if gate in (MASK, VECTOR) else "xf32>"
         arguments += f", %g{number}: {g}"
         types += f", {g}"
     results, normalizer = f"{t}, {s}", ""
@@ -120,6 +120,8 @@ SOFTMAX = "weights(softmax) {causal, scale = 0.125}"
 ELU = "{feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>}"
 TOKEN = "2x4xT"
 CHANNEL = "2x4xTxD"
+# Of the tokens' element type.
+VECTOR = "2x4xTxDxE"
 MASK = "2xTxi1"
 # The rules of scans: clauses, their operands.
 RULES = {
@@ -129,7 +131,11 @@ RULES = {
     "delta": ("beta(%g0) update(delta)", (TOKEN,)),
     "gdn": ("decay(%g0) beta(%g1) update(delta)", (TOKEN, TOKEN)),
     "kda": ("decay(%g0) beta(%g1) update(delta)", (CHANNEL, TOKEN)),
+    "gates": ("beta(%g0) erase(%g1) write(%g2) update(delta)", (TOKEN, CHANNEL, CHANNEL)),
+    "kdagates": ("decay(%g0) erase(%g1) write(%g2) update(delta)", (CHANNEL, CHANNEL, CHANNEL)),
     "dplr": ("a(%g0) b(%g1) update(dplr)", (CHANNEL, CHANNEL)),
+    "iplr": ("a(%g0) b(%g1) update(dplr)", (VECTOR, VECTOR)),
+    "rwkv7": ("decay(%g0) a(%g1) b(%g2) update(dplr) transition(before)", (CHANNEL, VECTOR, VECTOR)),
     "mask": ("mask(%g0)", (MASK,)),
     "maskedkda": ("decay(%g0) beta(%g1) mask(%g2) update(delta)", (CHANNEL, TOKEN, MASK)),
     "bonus": ("decay(%g0) bonus(%g1) readout(exclusive)", (CHANNEL, "4xD")),

@@ -62,9 +62,9 @@ func.func @kda(%q: memref<2x8x?x128xbf16>, %g: memref<2x8x?x128xf32>, %b: memref
   return
 }
 
-// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: given rank-1 updates have no chunk kernel"
+// Given vectors and gates of keys and values have the kernel of the delta rule.
 // CHECK-LABEL: func.func @dplr(
-// CHECK: linattn.schedule = #linattn.schedule<form = token, mma = fma, chunk = 8, warps = 4, value_slice = 64>
+// CHECK: linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 16, warps = 4, stages = 2, value_slice = 64>
 func.func @dplr(%q: memref<2x8x?x64xf32>, %a: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
   linattn.scan %q, %q, %q a(%a) b(%a) update(dplr) into(%q) init(%s)
     : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>,
@@ -72,7 +72,16 @@ func.func @dplr(%q: memref<2x8x?x64xf32>, %a: memref<2x8x?x64xf32>, %s: memref<2
   return
 }
 
-// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: the delta rule of a chunk kernel has one beta per token, no gates"
+// CHECK-LABEL: func.func @gates(
+// CHECK: form = chunk
+func.func @gates(%q: memref<2x8x?x64xbf16>, %e: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q erase(%e) write(%q) update(delta) into(%q) init(%s)
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xf32>,
+       memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: a beta per value column gives every column a system of its own"
 // CHECK-LABEL: func.func @column_beta(
 // CHECK: form = token
 func.func @column_beta(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {

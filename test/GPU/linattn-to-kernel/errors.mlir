@@ -1,11 +1,11 @@
 // RUN: linattn-opt %s --linattn-to-kernel --split-input-file --verify-diagnostics
 
-func.func @dplr_chunks(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
-  // expected-error @+1 {{cannot run with #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64>: given rank-1 updates have no chunk kernel}}
-  linattn.scan %q, %q, %q a(%q) b(%q) update(dplr) into(%q) init(%s)
+func.func @column_beta_chunks(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
+  // expected-error @+1 {{cannot run with #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64>: a beta per value column gives every column a system of its own}}
+  linattn.scan %q, %q, %q beta(%q) update(delta) into(%q) init(%s)
       {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64>}
     : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>,
-       memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
+       memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
   return
 }
 

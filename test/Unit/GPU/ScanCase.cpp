@@ -165,7 +165,7 @@ void Program::addGates() {
   };
   auto gate = [&](std::string name, std::vector<int64_t> shape, double scale,
                   bool negative) {
-    fill(add(name, DType::F32, shape, shape.size() > 2), scale, negative);
+    fill(add(name, scan.gates, shape, shape.size() > 2), scale, negative);
   };
   double decayScale = 0.1 * scan.decayScale;
   if (scan.decay == ScanCase::Head)
@@ -176,7 +176,7 @@ void Program::addGates() {
     gate("decay", withLast(scan.keySize), decayScale, true);
   if (scan.valueDecay)
     gate("value_decay", withLast(scan.valueSize), 0.1, true);
-  if (scan.update == UpdateRule::Delta)
+  if (scan.update == UpdateRule::Delta && scan.beta)
     gate("beta", scan.columnBeta ? withLast(scan.valueSize) : perToken, 0.5,
          false);
   // A transition that grows would be ill-conditioned.
@@ -198,7 +198,8 @@ void Program::addMask() {
   auto isWritten = [](int64_t number) { return number % 3 != 0; };
   for (int64_t i = 0; i < mask.count(); ++i)
     storeElement(DType::I1, mask.data.data(), i, isWritten(i));
-  for (const char *name : {"key", "value", "beta"}) {
+  for (const char *name :
+       {"key", "value", "beta", "a", "b", "erase", "write"}) {
     Buffer *buffer = find(name);
     if (!buffer)
       continue;
@@ -317,7 +318,7 @@ std::string Program::text() const {
   clauses += std::string(" update(") + updates[int(scan.update)] + ")";
   if (scan.readout == Readout::Exclusive)
     clauses += " readout(exclusive)";
-  if (scan.update == UpdateRule::Dplr)
+  if (scan.update == UpdateRule::Dplr && scan.readsBefore)
     clauses += " transition(before)";
   std::string attributes = "scale = 0.125 : f64";
   if (scan.reverse)
@@ -398,6 +399,9 @@ Result<ScanResult> Program::computeReference() {
   ScanOptions options;
   options.update = scan.update;
   options.readout = scan.readout;
+  if (scan.update == UpdateRule::Dplr)
+    options.transition = scan.readsBefore ? reference::Transition::Before
+                                          : reference::Transition::After;
   options.featureMap.kind = scan.featureMap;
   options.reverse = scan.reverse;
   options.scale = 0.125;

@@ -26,6 +26,7 @@ using reference::UpdateRule;
 struct ScanCase {
   std::string name;
   DType dtype = DType::BF16;
+  DType gates = DType::F32; ///< And given vectors.
   int64_t keySize = 64, valueSize = 64, tokens = 150;
   int64_t batch = 1, queryHeads = 2, keyHeads = 2, valueHeads = 2;
   enum Gate { None, Head, Token, Channel } decay = None;
@@ -33,6 +34,10 @@ struct ScanCase {
   double decayScale = 1;
   UpdateRule update = UpdateRule::Add;
   Readout readout = Readout::Inclusive;
+  /// Given vectors read the state before the decay.
+  bool readsBefore = true;
+  /// A delta rule steps by beta.
+  bool beta = true;
   bool valueDecay = false, columnBeta = false, erase = false, write = false;
   bool bonus = false, mask = false, reverse = false, normalize = false;
   /// As rows of a pool that is larger than the batch, one sequence without.

@@ -352,6 +352,95 @@ std::vector<ScanCase> columnCases() {
   return cases;
 }
 
+/// Gates of the delta rule, and given vectors.
+std::vector<ScanCase> transitionCases() {
+  std::vector<ScanCase> cases;
+  auto add = [&](std::string name, UpdateRule update, ScanCase::Gate decay,
+                 std::function<void(ScanCase &)> change) {
+    cases.push_back(named(name, [&](ScanCase &scan) {
+      scan.update = update;
+      scan.decay = decay;
+      scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
+      scan.tokens = 83;
+      change(scan);
+    }));
+  };
+  auto gates = [&](std::string name, ScanCase::Gate decay,
+                   std::function<void(ScanCase &)> change) {
+    add(name, UpdateRule::Delta, decay, [&](ScanCase &scan) {
+      scan.erase = scan.write = true;
+      change(scan);
+    });
+  };
+  gates("gates", ScanCase::None, [](ScanCase &) {});
+  gates("gates_bf16", ScanCase::Token,
+        [](ScanCase &scan) { scan.gates = DType::BF16; });
+  gates("gates_kda", ScanCase::Channel,
+        [](ScanCase &scan) { scan.beta = false; });
+  gates("gates_f32_narrow", ScanCase::Token, [](ScanCase &scan) {
+    scan.dtype = DType::F32;
+    scan.gates = DType::F16;
+    scan.keySize = scan.valueSize = 60;
+  });
+  gates("gates_erase_f16", ScanCase::Channel, [](ScanCase &scan) {
+    scan.dtype = scan.gates = DType::F16;
+    scan.write = scan.beta = false;
+    scan.tokensFirst = scan.reverse = true;
+  });
+  gates("gates_wide_values_mask", ScanCase::Token, [](ScanCase &scan) {
+    scan.keySize = 32;
+    scan.valueSize = 156;
+    scan.erase = false;
+    scan.mask = true;
+  });
+  auto given = [&](std::string name, ScanCase::Gate decay,
+                   std::function<void(ScanCase &)> change) {
+    add(name, UpdateRule::Dplr, decay, change);
+  };
+  for (int64_t size : {16, 60, 64, 96, 128})
+    given("given_d" + std::to_string(size), ScanCase::Channel,
+          [&](ScanCase &scan) {
+            scan.keySize = scan.valueSize = size;
+            scan.chip = "sm_90";
+          });
+  given("given_sm_80", ScanCase::Channel, [](ScanCase &) {});
+  given("given_16_bits", ScanCase::None,
+        [](ScanCase &scan) { scan.gates = DType::BF16; });
+  given("given_f32", ScanCase::Channel,
+        [](ScanCase &scan) { scan.dtype = DType::F32; });
+  given("given_f16", ScanCase::Channel,
+        [](ScanCase &scan) { scan.dtype = scan.gates = DType::F16; });
+  given("given_token_decay", ScanCase::Token,
+        [](ScanCase &scan) { scan.gates = DType::BF16; });
+  given("given_head_decay_after", ScanCase::Head,
+        [](ScanCase &scan) { scan.readsBefore = false; });
+  given("given_after_packed_reverse", ScanCase::Channel, [](ScanCase &scan) {
+    scan.readsBefore = false;
+    scan.offsets = {0, 40, 40, 83};
+    scan.reverse = true;
+  });
+  given("given_steep", ScanCase::Channel,
+        [](ScanCase &scan) { scan.decayScale = 1000; });
+  given("given_bonus", ScanCase::Channel, [](ScanCase &scan) {
+    scan.readout = Readout::Exclusive;
+    scan.bonus = true;
+    scan.tokensFirst = true;
+  });
+  given("given_exclusive", ScanCase::Token,
+        [](ScanCase &scan) { scan.readout = Readout::Exclusive; });
+  given("given_mask_pool", ScanCase::Channel, [](ScanCase &scan) {
+    scan.mask = scan.pool = true;
+    scan.batch = 3;
+    scan.tokens = 40;
+  });
+  given("given_wide_values_zero", ScanCase::Channel, [](ScanCase &scan) {
+    scan.keySize = 32;
+    scan.valueSize = 160;
+    scan.initial = ScanCase::Zero;
+  });
+  return cases;
+}
+
 std::vector<ScanCase> tokenCases() {
   std::vector<ScanCase> cases;
   auto add = [&](std::string name, std::function<void(ScanCase &)> change) {
@@ -496,6 +585,8 @@ INSTANTIATE_TEST_SUITE_P(Chunk, ScanKernels, testing::ValuesIn(chunkCases()),
                          nameOf);
 INSTANTIATE_TEST_SUITE_P(Column, ScanKernels, testing::ValuesIn(columnCases()),
                          nameOf);
+INSTANTIATE_TEST_SUITE_P(Transition, ScanKernels,
+                         testing::ValuesIn(transitionCases()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Token, ScanKernels, testing::ValuesIn(tokenCases()),
                          nameOf);
 

@@ -287,6 +287,12 @@ family("lightning", lambda d: {"layer_idx": 1, "num_layers": 12})
 family("simple_gla", lambda d: {"g": d.decay()}, **GROUPED)
 family("gla", lambda d: {"g": d.decay(d.K)})
 family("gla", lambda d: {"g": d.decay(d.K), "gv": d.decay(d.V)}, "gla, gv")
+scan("delta, erase and write gates", lambda d: {"update": "delta", "beta": d.unit(), "erase": d.unit(d.K), "write": d.unit(d.V)}, **GROUPED)
+scan(
+    "given vectors, decay per channel, f32",
+    lambda d: {"update": "dplr", "transition": "before", "decay": d.decay(d.K)} | low_rank(d),
+    dtype="float32",
+)
 family("rfa", lambda d: {"g": d.decay(), "feature_map": "elu"})
 family("delta_rule", lambda d: {"beta": d.unit()})
 family("gated_delta_rule", lambda d: {"g": d.decay(), "beta": d.unit()}, gate="float16", **GROUPED)
