@@ -1,10 +1,13 @@
 """The wheels: their size, what they need of a system, and the package without a build beside it."""
 
+import fnmatch
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 
 import pytest
@@ -182,6 +185,24 @@ def test_the_source_distribution_builds_alone(tmp_path):
     assert not left_out & names
 
 
+def test_cibuildwheel_builds_what_there_is():
+    """Its table names targets, packages and a component of this build, and Pythons that the package takes."""
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    configuration = table["tool"]["cibuildwheel"]
+    settings = configuration["config-settings"]
+    for target in settings["build.targets"].split(";"):
+        run("ninja", "-C", BUILD, "-t", "query", target)
+    assert (ROOT / settings["wheel.packages"] / "__init__.py").exists()
+    installed = (BUILD / "python/cmake_install.cmake").read_text()
+    assert f'CMAKE_INSTALL_COMPONENT STREQUAL "{settings["install.components"]}"' in installed
+    pythons = re.match(r">=3\.(\d+)$", table["project"]["requires-python"])
+    for machine in ("x86_64", "aarch64"):
+        names = [f"cp3{minor}-{system}_{machine}" for minor in range(8, 16) for system in ("manylinux", "musllinux")]
+        chosen = [name for name in names if any(fnmatch.fnmatch(name, choice) for choice in configuration["build"])]
+        assert chosen == [f"cp3{minor}-manylinux_{machine}" for minor in range(int(pythons[1]), 16)]
+    assert configuration["test-command"] == "python -m linattn doctor"
+
+
 # Minutes, and packages from the network.
 whole = pytest.mark.skipif(os.environ.get("LINATTN_WHEELS") != "all", reason="LINATTN_WHEELS=all builds everything")
 
@@ -203,6 +224,21 @@ def test_the_source_distribution_builds(tmp_path):
     run(*pip, "install", "--quiet", wheel, env=environment)
     done = run(tmp_path / "venv/bin/python", "-m", "linattn", "doctor", env=environment, cwd=tmp_path)
     assert "linattn works here" in done
+
+
+@whole
+def test_a_root_with_nothing_but_libc_and_python(wheels, tmp_path):
+    """pip installs the wheel; README's example and three models of transformers run."""
+    pytest.importorskip("transformers")
+    (tmp_path / "tests").mkdir()
+    here = pathlib.Path(__file__)
+    for path in (ROOT / "README.md", here.with_name("clean_worker.py"), here.with_name("transformers_models.py")):
+        (tmp_path / "tests" / path.name).write_bytes(path.read_bytes())
+    out = run(ROOT / "tools/wheel/clean.sh", tmp_path, wheels["linattn"], "--", "/tests/clean_worker.py")
+    system, *results = [line.split() for line in out.splitlines() if not line.startswith("==>")]
+    assert system == ["/packages/linattn/__init__.py", "python3.11"]
+    assert {name for name, _ in results} == {"readme", "qwen3_next", "kimi_linear", "mamba2"}
+    assert all(float(error) < 1e-5 for _, error in results), results
 
 
 @whole

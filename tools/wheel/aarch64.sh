@@ -7,33 +7,13 @@
 # the bundles, for NEON.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/unpack.sh"
 
 dist=${1:-$root/dist}
 cross="$build/aarch64"
 sysroot="$cross/sysroot"
 libraries="$sysroot/usr/aarch64-linux-gnu/lib"
 headers="$sysroot/usr/aarch64-linux-gnu/include"
-
-# An index of packages of its own: the system's keeps its architectures.
-apt=(apt-get -o "Dir::State=$cross/apt" -o "Dir::State::status=$cross/apt/status" -o "Dir::Cache=$cross/apt/cache"
-  -o APT::Architectures::=arm64 -o APT::Architectures::=amd64 -o APT::Sandbox::User=root -o Debug::NoLocking=1)
-
-# unpack FOLDER PACKAGE...: once
-unpack() {
-  local folder=$1 scratch
-  [ ! -e "$folder/complete" ] || return 0
-  say "unpacking Debian's packages for AArch64 to $folder"
-  mkdir -p "$cross/apt/lists/partial" "$cross/apt/cache/archives/partial" "$folder"
-  touch "$cross/apt/status"
-  scratch=$(mktemp -d)
-  (cd "$scratch" && quietly "$build/logs/aarch64-apt.log" "${apt[@]}" update &&
-    quietly "$build/logs/aarch64-apt.log" "${apt[@]}" download "${@:2}")
-  for package in "$scratch"/*.deb; do
-    dpkg-deb -x "$package" "$folder"
-  done
-  rm -r "$scratch" "$cross/apt"
-  touch "$folder/complete"
-}
 
 unpack_libraries() {
   unpack "$sysroot" libpthreadpool0:arm64 libpthreadpool-dev:arm64 libc6-arm64-cross libc6-dev-arm64-cross \
