@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._core._checks import check_flag, check_number
+from .._core._literals import float_literal
 from .._core._recipe import makers
 from .._maps import _features
 from .._recurrence import _function, _plans
