@@ -77,12 +77,8 @@ std::string mlir::linattn::whyNoChunkGradient(ScanOp op, const Cotangents &c) {
   for (int64_t i : {2, 3})
     if (state.isDynamicDim(i) || state.getDimSize(i) % lanes)
       return "its features are not whole vectors";
-  // A sweep of such a state has as many products, and transposes no state. One
-  // under a decay per channel decays its keys token by token.
-  constexpr int64_t largest = 64 * 64;
-  bool isLarge = state.getDimSize(2) * state.getDimSize(3) > largest;
-  if (rule.isAdditive() &&
-      (!op.getDecay() || (isLarge && rankOf(op.getDecay()) == 3)))
+  // A sweep has as many products, and transposes no state.
+  if (rule.isAdditive() && !op.getDecay())
     return "a sweep of its state costs less";
   for (Value x : {op.getQuery(), op.getKey(), op.getValue()}) {
     auto type = cast<ShapedType>(x.getType());

@@ -90,6 +90,10 @@ private:
   Value times(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
   Value plus(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
   Value minus(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
+  /// x y + z.
+  Value addTo(Value z, Value x, Value y) {
+    return vector::FMAOp::create(b, loc, x, y, z);
+  }
   Value splat(Value x) {
     return vector::BroadcastOp::create(b, loc, vectorOf(width, x.getType()), x);
   }
@@ -190,26 +194,28 @@ void RowGradients::emitBlock(Carried &carried, Value own) {
   Value first = r.first ? block(r.first) : Value();
   if (own) {
     // Reads and writes nearly cancel: products are in f64, too.
-    auto product = [&](Value x, Value y) { return times(widen(x), widen(y)); };
+    auto add = [&](Value sums, Value x, Value y) {
+      return addTo(sums, widen(x), widen(y));
+    };
     Value scaled = block(r.q);
     Value sums = carried.sum ? block(carried.sum) : carried.products;
-    sums = plus(sums, product(scaled, query));
+    sums = add(sums, scaled, query);
     if (first)
-      sums = plus(sums, product(minusKey, first));
-    sums = minus(sums, product(keys, second));
+      sums = add(sums, minusKey, first);
+    sums = add(sums, arith::NegFOp::create(b, loc, keys), second);
     if (carried.sum) {
       carried.sum = write(sums, carried.sum, column);
       carried.decay = write(sums, carried.decay, column);
     } else {
       carried.products = sums;
     }
-    query = plus(query, times(own, keys));
-    second = plus(second, times(own, scaled));
+    query = addTo(query, own, keys);
+    second = addTo(second, own, scaled);
   }
   carried.query = write(scale.apply(b, loc, query), carried.query, column);
   Value key = second;
   if (r.beta) {
-    carried.betas = plus(carried.betas, times(minusKey, second));
+    carried.betas = addTo(carried.betas, minusKey, second);
     key = times(splat(number(r.beta)), second);
   }
   if (first)

@@ -86,7 +86,7 @@ private:
   void select(Op op) {
     if (op.decaysTerms()) {
       remark::missed(op.getLoc(), remarkNamed("select-summands"))
-          << "stays in vectors: a decay per channel meets each of its terms";
+          << "stays a product of vectors: a decay meets each of its terms";
       return;
     }
     SmallVector<Value> matrices = op.getMatrices();

@@ -39,6 +39,13 @@ func.func @gated_delta(%q: tensor<1x2x48x64xbf16>, %k: tensor<1x2x48x64xbf16>, %
   return %r#0, %r#1 : tensor<1x2x48x32xbf16>, tensor<1x2x64x32xf32>
 }
 
+// A decay per channel, whose scores are vectors.
+func.func @channels(%q: tensor<1x2x80x32xbf16>, %k: tensor<1x2x80x32xbf16>, %v: tensor<1x2x80x32xbf16>, %g: tensor<1x2x80x32xf32>, %o: tensor<1x2x80x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x80x32xbf16>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s)
+    : (tensor<1x2x80x32xbf16>, tensor<1x2x80x32xbf16>, tensor<1x2x80x32xbf16>, tensor<1x2x80x32xf32>, tensor<1x2x80x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x80x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x80x32xbf16>, tensor<1x2x32x32xf32>
+}
+
 // A transition of its own, and two writes.
 func.func @dplr(%q: tensor<1x1x40x16xbf16>, %k: tensor<1x1x40x16xbf16>, %v: tensor<1x1x40x32xbf16>, %g: tensor<1x1x40xf32>, %a: tensor<1x1x40x16xbf16>, %b: tensor<1x1x40x16xbf16>, %o: tensor<1x1x40x32xbf16>, %s: tensor<1x1x16x32xf32>) -> (tensor<1x1x40x32xbf16>, tensor<1x1x16x32xf32>) {
   %r:2 = linattn.scan %q, %k, %v decay(%g) a(%a) b(%b) update(dplr) into(%o) init(%s)

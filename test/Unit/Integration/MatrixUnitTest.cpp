@@ -152,6 +152,8 @@ std::vector<ScanCase> makeCases() {
           named("before the own write").decayed(Decay::Token).exclusive(),
           named("delta").delta(),
           named("gated delta").delta().decayed(Decay::Token),
+          named("a decay per channel").decayed(Decay::Channel),
+          named("KDA").delta().decayed(Decay::Channel),
           named("grouped heads").heads(4, 2, 2).tokens(80),
           named("packed sequences").sequences({0, 70, 70, 200})};
 }
