@@ -45,7 +45,11 @@ def test_gates_of_16_bits(rng, form, gate):
     call = lambda gates: linattn.scan(*tokens, **gates, return_state=True, target="nvvm-emulated")  # noqa: E731
     assert "chunk kernel" in linattn.explain(lambda: call(gates))
     (o, state), (want, final) = call(gates), call(wide)
-    assert (o == want).all() and (state.S == final.S).all()
+    if form == "rwkv7":  # of narrower vectors more tokens fit a chunk, and scores are summed in another order
+        assert np.abs(o - want).max() <= 1e-3 * np.abs(want).max()
+        assert np.abs(state.S - final.S).max() <= 1e-6 * np.abs(final.S).max()
+    else:
+        assert (o == want).all() and (state.S == final.S).all()
     assert np.isfinite(state.S).all() and np.abs(state.S).max() > 0
 
 
