@@ -145,8 +145,10 @@ ALL_SIZES = ["chunk_bf16", "chunk_f32", "decay_bf16", "gla_bf16", "gdn_bf16", "k
 FEW_SIZES = [
     *("chunk_f16", "decay_f16", "decay_f32", "gla_f32", "delta_bf16", "gdn_f16"),
     *("gdn_f32", "kda_f16", "kda_f32", "dplr_f32", "bonus_bf16", "bonus_f32"),
-    *("mask_bf16", "mask_f32", "maskedkda_bf16"),
+    *("mask_bf16", "mask_f32", "maskedkda_bf16", "gates_bf16", "iplr_bf16"),
 ]
+# The head sizes of models with given vectors, and of gates of keys and values.
+TWO_SIZES = ["kdagates_bf16", "rwkv7_bf16"]
 FEW = SIZES if os.environ.get("LINATTN_PTXAS") == "all" else (60, 128)
 # In segments: three kernels each.
 SEGMENTS = ["chunk_bf16", "decay_bf16", "gla_bf16", "decay_f32"]
@@ -171,7 +173,8 @@ def programs(sizes, name):
 
 def every_program(sizes):
     for size in sizes:
-        for name in ALL_SIZES + (FEW_SIZES if size in FEW else []):
+        few, two = FEW_SIZES if size in FEW else [], TWO_SIZES if size in (64, 128) else []
+        for name in ALL_SIZES + few + two:
             rule, dtype = name.split("_")
             yield scan(f"{name}_{size}", dtype, size, "?", *RULES[rule])
         yield scan(f"step_bf16_{size}", "bf16", size, "1")

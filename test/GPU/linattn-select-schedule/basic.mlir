@@ -72,6 +72,16 @@ func.func @dplr(%q: memref<2x8x?x64xf32>, %a: memref<2x8x?x64xf32>, %s: memref<2
   return
 }
 
+// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: beside given vectors the registers hold 128 channels of a chunk kernel"
+// CHECK-LABEL: func.func @wide_dplr(
+// CHECK: form = token
+func.func @wide_dplr(%q: memref<2x8x?x160xbf16>, %s: memref<2x8x160x160xf32>) {
+  linattn.scan %q, %q, %q a(%q) b(%q) update(dplr) into(%q) init(%s)
+    : (memref<2x8x?x160xbf16>, memref<2x8x?x160xbf16>, memref<2x8x?x160xbf16>, memref<2x8x?x160xbf16>,
+       memref<2x8x?x160xbf16>, memref<2x8x?x160xbf16>, memref<2x8x160x160xf32>) -> ()
+  return
+}
+
 // CHECK-LABEL: func.func @gates(
 // CHECK: form = chunk
 func.func @gates(%q: memref<2x8x?x64xbf16>, %e: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {

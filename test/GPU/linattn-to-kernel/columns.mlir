@@ -67,6 +67,46 @@ func.func @narrow(%q: memref<2x8x?x64xbf16>, %g: memref<2x8x?xbf16>, %b: memref<
 
 // -----
 
+// Given vectors of the tokens' type: a and b are operands as they arrive. Of 16
+// channels four scores, two products each.
+// CHECK-LABEL: llvm.func @given_scan(
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-COUNT-4: nvvm.ldmatrix
+// CHECK-COUNT-8: nvvm.mma.sync
+// CHECK: nvvm.barrier0
+// The system of R.
+// CHECK-COUNT-120: nvvm.shfl.sync idx
+// CHECK-NOT: nvvm.shfl.sync idx
+// CHECK: llvm.return
+func.func @given(%q: memref<2x8x?x64xbf16>, %o: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q a(%q) b(%q) update(dplr) into(%o) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 1, value_slice = 64>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>,
+       memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+// Erase and write gates: keys of their own read, values are scaled.
+// CHECK-LABEL: llvm.func @gates_scan(
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: arith.mulf
+// CHECK: nvvm.mma.sync
+// CHECK-COUNT-120: nvvm.shfl.sync idx
+// CHECK: llvm.return
+func.func @gates(%q: memref<2x8x?x64xbf16>, %e: memref<2x8x?x64xf32>, %o: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q erase(%e) write(%e) update(delta) into(%o) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 32, warps = 4, stages = 1, value_slice = 64>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>,
+       memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
 // Decays per channel: what meets on a level decays from and to the token in
 // between. No exponent is a difference.
 // CHECK-LABEL: llvm.func @gla_scan(

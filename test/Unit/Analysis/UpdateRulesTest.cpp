@@ -103,7 +103,7 @@ TEST(Legality, FormsOfRules) {
     EXPECT_EQ(whyNot(Schedule::Vectors, traits).empty(),
               !rule.couplesColumns());
     EXPECT_EQ(whyNot(Schedule::ChunkKernel, traits).empty(),
-              rule.isAdditive() || rule.correctsValues());
+              !rule.couplesColumns());
   }
 }
 
