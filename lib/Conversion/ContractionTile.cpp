@@ -165,7 +165,11 @@ void ContractionTile::emit() {
   Value tasks = mul(panels, blocks);
   for (unsigned i : dims.outer)
     tasks = mul(tasks, sizeOf(i));
-  Value depth = mul(stride(0), sizeOf(dims.k.front()));
+  // Whole vectors of the last sum are packed, those of the last step of the
+  // others past its end.
+  Value lastSum = sizeOf(dims.k.back());
+  Value depth = add(sub(mul(stride(0), sizeOf(dims.k.front())), lastSum),
+                    roundUp(lastSum, lanes));
   parallel(tasks, [&](Value task) {
     column = mul(rem(task, panels), index(cols));
     task = div(task, panels);
@@ -175,8 +179,7 @@ void ContractionTile::emit() {
       at[i] = rem(task, sizeOf(i));
       task = div(task, sizeOf(i));
     }
-    panel = scratch(
-        {getAsOpFoldResult(roundUp(depth, lanes)), b.getIndexAttr(cols)});
+    panel = scratch({getAsOpFoldResult(depth), b.getIndexAttr(cols)});
     packPanel();
     Value end = min(add(first, index(taskRows)), m);
     forEach(first, end, rowsAtOnce,
