@@ -122,39 +122,39 @@ void ChunkVectors::scoreOwnRows(ChunkScoresOp op, const Factors &factors,
   for (int64_t x = 0; x < height; ++x)
     for (int64_t r = strict ? x + 1 : x; r < height; ++r)
       pairs.push_back({r, x});
-  Rows sums = reduce(
-      index(0), index(sizeOf(op.getRows(), 3)), lanes,
-      Rows(pairs.size(), zeros(lanes)),
-      [&](Value d, ValueRange carried) -> SmallVector<Value> {
-        Rows next(carried), gates, lines;
-        Value fade = constant(vectorType(lanes), 1.0);
-        for (int64_t r = 0; r < height; ++r) {
-          Value t = add(row, index(r));
-          gates.push_back(loadVector(factors.gates, {t, d}, lanes));
-          lines.push_back(loadVector(op.getRows(), at(t, d), lanes));
-          Value past = fade;
-          fade = mulf(fade, gates[r]);
-          storeVector(mulf(lines[r], before ? past : fade), running.tileRows,
-                      {index(r), d});
-        }
-        storeVector(fade, running.fade, {d});
-        auto sum = next.begin();
-        for (int64_t x = 0; x < height; ++x) {
-          Value j = add(row, index(x));
-          Value key = loadVector(op.getKeys(), at(j, d), lanes);
-          for (int64_t r = x; r < height; ++r) {
-            Value past = key;
-            if (r > x)
-              key = mulf(key, gates[r]);
-            if (r > x || !strict) {
-              *sum = fmaVector(lines[r], before ? past : key, *sum);
-              ++sum;
-            }
-          }
-          storeVector(key, running.keys, {j, d});
-        }
-        return next;
-      });
+  Rows sums =
+      reduce(index(0), index(sizeOf(op.getRows(), 3)), lanes,
+             Rows(pairs.size(), zeros(lanes)),
+             [&](Value d, ValueRange carried) -> SmallVector<Value> {
+               Rows next(carried), gates, lines;
+               Value fade = constant(vectorType(lanes), 1.0);
+               for (int64_t r = 0; r < height; ++r) {
+                 Value t = add(row, index(r));
+                 gates.push_back(loadVector(factors.gates, {t, d}, lanes));
+                 lines.push_back(loadVector(op.getRows(), at(t, d), lanes));
+                 Value past = fade;
+                 fade = mulf(fade, gates[r]);
+                 storeVector(mulf(lines[r], before ? past : fade),
+                             running.tileRows, {index(r), d});
+               }
+               storeVector(fade, running.fade, {d});
+               auto sum = next.begin();
+               for (int64_t x = 0; x < height; ++x) {
+                 Value j = add(row, index(x));
+                 Value key = loadVector(op.getKeys(), at(j, d), lanes);
+                 for (int64_t r = x; r < height; ++r) {
+                   Value past = key;
+                   if (r > x)
+                     key = mulf(key, gates[r]);
+                   if (r > x || !strict) {
+                     *sum = fmaVector(lines[r], before ? past : key, *sum);
+                     ++sum;
+                   }
+                 }
+                 storeVector(key, running.keys, {j, d});
+               }
+               return next;
+             });
   Rows all;
   for (int64_t i = 0; i < columns * columns; ++i)
     all.push_back(zeros(lanes));
@@ -169,24 +169,24 @@ void ChunkVectors::scoreEarlierKeys(ChunkScoresOp op,
                                     int64_t height) {
   int64_t columns = std::clamp<int64_t>(rows / 2, 1, running.rows);
   forEach(index(0), row, columns, [&](Value j) {
-    Rows sums = reduce(
-        index(0), index(sizeOf(op.getRows(), 3)), lanes,
-        Rows(running.rows * columns, zeros(lanes)),
-        [&](Value d, ValueRange carried) -> SmallVector<Value> {
-          Rows next(carried);
-          Value fade = loadVector(running.fade, {d}, lanes);
-          for (int64_t i = 0; i < columns; ++i) {
-            SmallVector<Value> place{add(j, index(i)), d};
-            Value key = loadVector(running.keys, place, lanes);
-            for (int64_t r = 0; r < height; ++r) {
-              Value line = loadVector(running.tileRows, {index(r), d}, lanes);
-              Value &sum = next[r * columns + i];
-              sum = fmaVector(line, key, sum);
-            }
-            storeVector(mulf(key, fade), running.keys, place);
-          }
-          return next;
-        });
+    Rows sums = reduce(index(0), index(sizeOf(op.getRows(), 3)), lanes,
+                       Rows(running.rows * columns, zeros(lanes)),
+                       [&](Value d, ValueRange carried) -> SmallVector<Value> {
+                         Rows next(carried);
+                         Value fade = loadVector(running.fade, {d}, lanes);
+                         for (int64_t i = 0; i < columns; ++i) {
+                           SmallVector<Value> place{add(j, index(i)), d};
+                           Value key = loadVector(running.keys, place, lanes);
+                           for (int64_t r = 0; r < height; ++r) {
+                             Value line = loadVector(running.tileRows,
+                                                     {index(r), d}, lanes);
+                             Value &sum = next[r * columns + i];
+                             sum = fmaVector(line, key, sum);
+                           }
+                           storeVector(mulf(key, fade), running.keys, place);
+                         }
+                         return next;
+                       });
     storeSums(sums, columns, op.getOutput(), row, j, height);
   });
 }
@@ -254,9 +254,10 @@ void ChunkVectors::emitDecaying(ChunkReadOp op, const Factors &factors,
 }
 
 /// Adds the values of the tiles that are done, which decay by `fade` behind it.
-ChunkVectors::Rows
-ChunkVectors::readEarlierValues(ChunkReadOp op, const RunningValues &running,
-                                Rows sums, const Tile &tile, Value fade) {
+ChunkVectors::Rows ChunkVectors::readEarlierValues(ChunkReadOp op,
+                                                   const RunningValues &running,
+                                                   Rows sums, const Tile &tile,
+                                                   Value fade) {
   bool adjoint = op.getAdjoint();
   Value behind = add(tile.row, index(tile.height));
   for (auto [scores, values] : llvm::zip_equal(op.getScores(), running.terms))

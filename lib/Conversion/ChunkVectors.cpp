@@ -46,9 +46,7 @@ void ChunkVectors::forEachTile(Value output,
   forEachBlock(sizeOf(output, 3), 2 * lanes, [&](Value column, int64_t width) {
     forEachRows(
         sizeOf(output, 2),
-        [&](Value row, int64_t height) {
-          body({row, column, height, width});
-        },
+        [&](Value row, int64_t height) { body({row, column, height, width}); },
         fromLast);
   });
 }

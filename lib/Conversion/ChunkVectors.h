@@ -36,11 +36,12 @@ public:
   /// The factors of decays g, in scratch memory: those of one number per token,
   /// [1, 1, C], or those of one per channel, [1, 1, C, K].
   struct Factors {
-    Value between;  ///< [C + 1, C]: e^{g_(j+1) + … + g_t} in row t + 1.
-    Value start;    ///< [C + 1]: e^{g_0 + … + g_t} in element t + 1.
-    Value gates;    ///< [C, K]: e^{g_t} of each channel.
-    Value total;    ///< [K]: e^{g_0 + … + g_(C-1)} of each channel.
-    Value residual; ///< [1] or [K]: what the rounding of the last one left over.
+    Value between; ///< [C + 1, C]: e^{g_(j+1) + … + g_t} in row t + 1.
+    Value start;   ///< [C + 1]: e^{g_0 + … + g_t} in element t + 1.
+    Value gates;   ///< [C, K]: e^{g_t} of each channel.
+    Value total;   ///< [K]: e^{g_0 + … + g_(C-1)} of each channel.
+    Value
+        residual; ///< [1] or [K]: what the rounding of the last one left over.
   };
   Factors factorsOf(Value decay);
   /// Keys as vectors of tokens, [C / lanes, K, lanes], the last one padded.
@@ -124,8 +125,8 @@ private:
   void scoreEarlierKeys(ChunkScoresOp op, const RunningKeys &running, Value row,
                         int64_t height);
   struct RunningValues;
-  Rows readEarlierValues(ChunkReadOp op, const RunningValues &running, Rows sums,
-                         const Tile &tile, Value fade);
+  Rows readEarlierValues(ChunkReadOp op, const RunningValues &running,
+                         Rows sums, const Tile &tile, Value fade);
   Rows readOwnValues(ChunkReadOp op, const RunningValues &running, Rows sums,
                      const Tile &tile, function_ref<Value(int64_t)> gate);
   /// The rows of tiles from the first to the last, or from the last one on:

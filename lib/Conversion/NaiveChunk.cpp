@@ -257,16 +257,17 @@ static void lower(OpBuilder &b, ChunkReadOp op) {
       to = n.dim(n.output, 2);
     }
     return n
-        .reduce(
-            from, to, 1, sum,
-            [&](Value j, ValueRange sum) -> SmallVector<Value> {
-              Value score = adjoint ? n.at(scores, j, t) : n.at(scores, t, j);
-              Value value = n.at(values, j, v);
-              if (decay)
-                value = n.mulf(value, n.factor(decay, n.next(adjoint ? t : j),
+        .reduce(from, to, 1, sum,
+                [&](Value j, ValueRange sum) -> SmallVector<Value> {
+                  Value score =
+                      adjoint ? n.at(scores, j, t) : n.at(scores, t, j);
+                  Value value = n.at(values, j, v);
+                  if (decay)
+                    value =
+                        n.mulf(value, n.factor(decay, n.next(adjoint ? t : j),
                                                n.next(adjoint ? j : t), v));
-              return {n.addf(sum.front(), n.mulf(score, value))};
-            })
+                  return {n.addf(sum.front(), n.mulf(score, value))};
+                })
         .front();
   };
   n.forEachHead([&] {

@@ -125,14 +125,13 @@ FailureOr<SmallVector<Value>> ChunkReadOp::decomposeOperation(OpBuilder &b) {
   ChunkLinalg steps(b, *this, getOutput());
   bool adjoint = getAdjoint();
   Value decay = getDecay() ? steps.rowsOf(getDecay()) : Value(), between;
-  Value sum =
-      einsum(b, getLoc(),
-             getTranspose() ? "bhik,bhvk->bhiv" : "bhik,bhkv->bhiv", getRows(),
-             steps.rowsOf(getState()),
-             decay ? steps.full(steps.sizes(getOutput()), 0.0) : getOutput());
+  Value sum = einsum(
+      b, getLoc(), getTranspose() ? "bhik,bhvk->bhiv" : "bhik,bhkv->bhiv",
+      getRows(), steps.rowsOf(getState()),
+      decay ? steps.full(steps.sizes(getOutput()), 0.0) : getOutput());
   if (decay) {
-    Value logs = steps.spans(
-        decay, "bhi", 1, [&](ImplicitLocOpBuilder &s, Value token) {
+    Value logs =
+        steps.spans(decay, "bhi", 1, [&](ImplicitLocOpBuilder &s, Value token) {
           Value row = loopIndex(s, 2);
           return adjoint ? less(s, row, token)
                          : less(s, token, row, /*orEqual=*/true);
@@ -157,17 +156,18 @@ FailureOr<SmallVector<Value>> ChunkReadOp::decomposeOperation(OpBuilder &b) {
       inputs.push_back(between);
       subscripts += ",bhijv";
     }
-    sum = steps.map(
-        subscripts + "->bhiv", inputs, sum,
-        [&](ImplicitLocOpBuilder &s, ValueRange args) -> Value {
-          Value own = loopIndex(s, 2), other = loopIndex(s, 4);
-          if (adjoint)
-            std::swap(own, other);
-          Value keep = less(s, other, own, /*orEqual=*/!getStrict());
-          Value value = decay ? mul(s, args[1], exp(s, args[2])) : args[1];
-          Value next = add(s, args.back(), mul(s, args[0], value));
-          return arith::SelectOp::create(s, keep, next, args.back());
-        });
+    sum =
+        steps.map(subscripts + "->bhiv", inputs, sum,
+                  [&](ImplicitLocOpBuilder &s, ValueRange args) -> Value {
+                    Value own = loopIndex(s, 2), other = loopIndex(s, 4);
+                    if (adjoint)
+                      std::swap(own, other);
+                    Value keep = less(s, other, own, /*orEqual=*/!getStrict());
+                    Value value =
+                        decay ? mul(s, args[1], exp(s, args[2])) : args[1];
+                    Value next = add(s, args.back(), mul(s, args[0], value));
+                    return arith::SelectOp::create(s, keep, next, args.back());
+                  });
   }
   return SmallVector<Value>{sum};
 }

@@ -209,11 +209,11 @@ void ChunkGradient::emitForward() {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(b, loc,
-                         isDelta ? emitWrites(loop.getInductionVar(),
-                                              loop.getRegionIterArgs())
-                                 : emitQueries(loop.getInductionVar(),
-                                               loop.getRegionIterArgs()));
+    scf::YieldOp::create(
+        b, loc,
+        isDelta
+            ? emitWrites(loop.getInductionVar(), loop.getRegionIterArgs())
+            : emitQueries(loop.getInductionVar(), loop.getRegionIterArgs()));
   }
   kept.last = loop.getResult(0);
   kept.scores = loop.getResults().back();
@@ -235,15 +235,14 @@ SmallVector<Value> ChunkGradient::emitWrites(Value position,
   OpFoldResult number =
       arith::DivUIOp::create(b, loc, position, index(chunk)).getResult();
   SmallVector<OpFoldResult> place{b.getIndexAttr(0), number};
-  Value past =
-      transposed(state, slice(carried[1], place, {one(), one()}));
+  Value past = transposed(state, slice(carried[1], place, {one(), one()}));
   Value own = scores(rows.a, rows.b, rows.gates, /*strict=*/true,
                      tokens(carried[3], position, size));
   Value written = pack(tokens(v, position, rows.count), {}, {},
                        tokens(carried[2], position, size));
-  written = read(decayed(rows.a, rows.gates), state, {}, {}, valueSize,
-                 /*strict=*/false, /*adjoint=*/false, /*decay=*/Value(),
-                 written);
+  written =
+      read(decayed(rows.a, rows.gates), state, {}, {}, valueSize,
+           /*strict=*/false, /*adjoint=*/false, /*decay=*/Value(), written);
   written = ChunkSolveOp::create(b, loc, TypeRange{written.getType()}, own,
                                  Value(), written, /*transpose=*/false)
                 ->getResult(0);

@@ -186,9 +186,7 @@ void RowGradients::emitFeatures(Carried &carried, Value own) {
 /// under a decay.
 void RowGradients::emitBlock(Carried &carried, Value own) {
   auto block = [&](Value x) { return read(x, column, width); };
-  auto widen = [&](Value x) {
-    return convertFloat(b, loc, x, b.getF64Type());
-  };
+  auto widen = [&](Value x) { return convertFloat(b, loc, x, b.getF64Type()); };
   Value query = block(r.query), second = block(r.second), keys = block(r.b);
   Value minusKey = r.a ? block(r.a) : Value();
   Value first = r.first ? block(r.first) : Value();

@@ -148,9 +148,12 @@ def LinAttnLowerChunksToVectorPass
     bf16, the product runs in vectors, row by row: a tile would multiply it by the zeros
     above the diagonal.
 
-    A shift, a denominator, a decay per channel, a bonus, a transpose, several
-    heads and sizes that are not known stay for `linattn-lower-to-loops`, and a
-    remark says so.
+    Where each term of a sum meets a decay of its own, rows come in tiles: what is
+    before a tile has decayed to it in memory, what is in it decays in registers.
+
+    A shift, a denominator, a bonus, a transpose, decays of both rows and columns of a
+    state, several heads and sizes that are not known stay for `linattn-lower-to-loops`,
+    and a remark says so.
 
     Before:
 

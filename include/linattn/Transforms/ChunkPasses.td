@@ -24,7 +24,7 @@ def LinAttnExpandFormPass
 
     With `tasks`, a scan, a state or a read is expanded inside a `scf.forall` over
     sequences and heads of the state, where `linattn-lower-chunks-to-vector` takes it whole:
-    known head counts, head sizes that are multiples of 16, no decay per channel,
+    known head counts, head sizes that are multiples of 16, no bonus,
     no feature map, no normaliser, no pool of states. A batch element is a sequence, or each
     of the packed ones. Where several heads of queries read one state, a loop in each chunk
     goes over them. The size of every chunk is

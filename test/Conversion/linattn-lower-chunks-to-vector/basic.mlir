@@ -105,3 +105,39 @@ func.func @adjoint(%x: memref<1x1x?x32xf32>, %a: memref<1x1x16x16xf32>, %s: memr
   linalg.transpose ins(%s : memref<1x1x32x32xf32>) outs(%t : memref<1x1x32x32xf32>) permutation = [0, 1, 3, 2]
   return
 }
+
+// Under a decay per channel, tiles of four rows: ten scores of their own, and sixteen with four earlier keys, which
+// decay on in memory.
+
+// CHECK-LABEL: func.func @channels(
+// CHECK:         math.expm1
+// CHECK:         scf.for %{{.+}} = %c0 to %c16 step %c4
+// CHECK:           :10 = scf.for {{.*}} -> (vector<16xf32>,
+// CHECK-COUNT-10:    vector.fma
+// CHECK:           scf.for %[[J:.+]] = %c0 to %{{.+}} step %c4
+// CHECK:             :16 = scf.for {{.*}} -> (vector<16xf32>,
+// CHECK-COUNT-16:      vector.fma
+// CHECK-NOT:     linattn.chunk
+// AVX2-LABEL: func.func @channels(
+// AVX2:          :10 = scf.for {{.*}} -> (vector<8xf32>,
+// AVX2:          :8 = scf.for {{.*}} -> (vector<8xf32>,
+func.func @channels(%x: memref<1x1x16x64xf32>, %k: memref<1x1x16x64xf32>, %g: memref<1x1x16x64xf32>, %p: memref<1x1x16x16xf32>) {
+  linattn.chunk.scores %x, %k decay(%g) into(%p)
+    : (memref<1x1x16x64xf32>, memref<1x1x16x64xf32>, memref<1x1x16x64xf32>, memref<1x1x16x16xf32>) -> ()
+  return
+}
+
+// The columns of a read decay from the last tile to the first.
+
+// CHECK-LABEL: func.func @columns(
+// CHECK:         scf.for %[[STEP:.+]] = %c0 to %c16 step %c8
+// CHECK:           arith.subi %c8, %[[STEP]]
+// CHECK:           scf.for %{{.+}} = %{{.+}} to %c16 step %c4
+// CHECK-COUNT-32:    vector.fma {{.*}} : vector<32xf32>
+// CHECK-COUNT-28:  vector.fma {{.*}} : vector<32xf32>
+// CHECK-NOT:     linattn.chunk
+func.func @columns(%w: memref<1x1x16x32xf32>, %s: memref<1x1x32x64xf32>, %p: memref<1x1x16x16xf32>, %q: memref<1x1x16x64xf32>, %g: memref<1x1x16x64xf32>, %y: memref<1x1x16x64xf32>) {
+  linattn.chunk.read %w, %s scores(%p) values(%q) decay(%g) into(%y) {adjoint, strict}
+    : (memref<1x1x16x32xf32>, memref<1x1x32x64xf32>, memref<1x1x16x16xf32>, memref<1x1x16x64xf32>, memref<1x1x16x64xf32>, memref<1x1x16x64xf32>) -> ()
+  return
+}

@@ -213,8 +213,9 @@ void addProducts(Program &p) {
              values + ") into(" + output + ") {adjoint" +
              (strict ? ", strict}" : "}"),
          {rows, state, scores, values, output},
-         {readChunk(p[rows], p[state], {read}, p[output],
-                    {std::nullopt, strict, /*transpose=*/false, /*adjoint=*/true})});
+         {readChunk(
+             p[rows], p[state], {read}, p[output],
+             {std::nullopt, strict, /*transpose=*/false, /*adjoint=*/true})});
   for (bool adjoint : {false, true})
     p.op("read " + rows + ", " + state + " scores(" + scores + ") values(" +
              values + ") decay(" + fades + ") into(" + output + ")" +
@@ -225,7 +226,8 @@ void addProducts(Program &p) {
              {p[fades], /*strict=*/adjoint, /*transpose=*/false, adjoint})});
   p.op("read " + output + ", " + state + " into(" + rows + ") {transpose}",
        {output, state, rows},
-       {readChunk(p[output], p[state], {}, p[rows], {std::nullopt, /*strict=*/false, /*transpose=*/true})});
+       {readChunk(p[output], p[state], {}, p[rows],
+                  {std::nullopt, /*strict=*/false, /*transpose=*/true})});
   p.op("update keys(" + keys + ") values(" + values + ") decay(" + channels +
            ") value_decay(" + fades + ") into(" + state + ")",
        {keys, values, channels, fades, state},
