@@ -96,6 +96,27 @@ bool mlir::linattn::runsByColumns(ScanOp op) {
          featureMapOf(op) != FeatureMapKind::Identity;
 }
 
+/// Whether its channels are more than those of which `ptxas` spills nothing.
+static std::string whyNotRegisters(ScanOp op) {
+  bool isPool = op.getStateIndices() != Value();
+  bool isGiven = getRule(op).isGiven;
+  bool hasChannelDecay = op.getDecay() && rankOf(op.getDecay()) == 4;
+  bool isWide = getElementTypeOrSelf(op.getQuery()).isF32();
+  if (!runsByColumns(op) || !(isPool || isGiven))
+    return {};
+  int64_t most = isWide && hasChannelDecay ? 96 : 128;
+  if (isPool)
+    most = isGiven ? (hasChannelDecay ? 32 : 64) : op.getErase() ? 64 : 96;
+  if (staticSize(op.getState(), 2) <= most)
+    return {};
+  return llvm::formatv("beside {0}{1}{2} the registers hold {3} channels of a "
+                       "chunk kernel by columns",
+                       isGiven ? "given vectors" : "",
+                       isGiven && isPool ? " and " : "",
+                       isPool ? "an index into a pool of states" : "", most)
+      .str();
+}
+
 std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
   if (std::string why = whyNotBuffers(op); !why.empty())
     return why;
@@ -106,18 +127,8 @@ std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
        {staticSize(op.getState(), 2), staticSize(op.getState(), 3)})
     if (size > 256 || size % 2)
       return "head sizes must be even and 256 at most";
-  if (op.getStateIndices() && runsByColumns(op) &&
-      staticSize(op.getState(), 2) > 96)
-    return "beside an index into a pool of states the registers hold 96 "
-           "channels of a chunk kernel by columns";
-  if (getRule(op).isGiven) {
-    bool isFull = getElementTypeOrSelf(op.getQuery()).isF32() &&
-                  op.getDecay() && rankOf(op.getDecay()) == 4;
-    int64_t most = isFull ? 96 : 128;
-    if (staticSize(op.getState(), 2) > most)
-      return "beside given vectors the registers hold " + std::to_string(most) +
-             " channels of a chunk kernel";
-  }
+  if (std::string why = whyNotRegisters(op); !why.empty())
+    return why;
   // One block could write the state before another has read it.
   if (groupSizeOf(op) > 1 && (findStateSource(op).buffer || op.getNormalizer()))
     return "several query heads read a state that may be updated in place";

@@ -72,13 +72,23 @@ func.func @dplr(%q: memref<2x8x?x64xf32>, %a: memref<2x8x?x64xf32>, %s: memref<2
   return
 }
 
-// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: beside given vectors the registers hold 128 channels of a chunk kernel"
+// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: beside given vectors the registers hold 128 channels of a chunk kernel by columns"
 // CHECK-LABEL: func.func @wide_dplr(
 // CHECK: form = token
 func.func @wide_dplr(%q: memref<2x8x?x160xbf16>, %s: memref<2x8x160x160xf32>) {
   linattn.scan %q, %q, %q a(%q) b(%q) update(dplr) into(%q) init(%s)
     : (memref<2x8x?x160xbf16>, memref<2x8x?x160xbf16>, memref<2x8x?x160xbf16>, memref<2x8x?x160xbf16>,
        memref<2x8x?x160xbf16>, memref<2x8x?x160xbf16>, memref<2x8x160x160xf32>) -> ()
+  return
+}
+
+// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: beside given vectors and an index into a pool of states the registers hold 64 channels of a chunk kernel by columns"
+// CHECK-LABEL: func.func @pooled_dplr(
+// CHECK: form = token
+func.func @pooled_dplr(%q: memref<2x8x?x96xbf16>, %i: memref<2xi32>, %s: memref<9x8x96x96xf32>) {
+  linattn.scan %q, %q, %q a(%q) b(%q) state_indices(%i) update(dplr) into(%q) init(%s)
+    : (memref<2x8x?x96xbf16>, memref<2x8x?x96xbf16>, memref<2x8x?x96xbf16>, memref<2x8x?x96xbf16>,
+       memref<2x8x?x96xbf16>, memref<2xi32>, memref<2x8x?x96xbf16>, memref<9x8x96x96xf32>) -> ()
   return
 }
 
