@@ -1,4 +1,4 @@
-//===- InitAll.cpp - Register everything ----------------------------------===//
+//===- InitAll.cpp - Register all passes ----------------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,34 +9,12 @@
 #include "linattn/InitAll.h"
 
 #include "linattn/Conversion/Passes.h"
-#include "linattn/Dialect/LinAttn.h"
 #include "linattn/Emulator/Passes.h"
 #include "linattn/Entry/Passes.h"
 #include "linattn/GPU/Passes.h"
 #include "linattn/Gradient/Passes.h"
 #include "linattn/Pipelines/Pipelines.h"
-#include "linattn/Transforms/BufferizableOpInterfaceImpl.h"
 #include "linattn/Transforms/Passes.h"
-#include "linattn/Transforms/Sharding.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
-
-void mlir::linattn::registerAllDialects(DialectRegistry &registry) {
-  mlir::registerAllDialects(registry);
-  mlir::registerAllExtensions(registry);
-  // For the pass that produces PTX.
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
-  registerGPUDialectTranslation(registry);
-  registerNVVMDialectTranslation(registry);
-  registry.insert<LinAttnDialect>();
-  registerBufferizableOpInterfaceExternalModels(registry);
-  registerShardingInterfaceExternalModels(registry);
-}
 
 void mlir::linattn::registerAllPasses() {
   registerLinAttnEntryPasses();

@@ -227,8 +227,8 @@ void LinearAttention::compute(const Call &call) const {
       call.findOutput(1, "present_state", stateType, {B, heads, K, V});
 
   bool byChannel = x.decay && checkDecay(*x.decay, sizes);
-  // A step of an additive rule has one head: the heads of a token are sequences,
-  // with queries and keys of their own.
+  // A step of an additive rule has one head: the heads of a token are
+  // sequences, with queries and keys of their own.
   bool isShared = queryHeads != heads || sizes.keyHeads != heads;
   Choice choice = chooseKernel(rule + (byChannel ? "_channel" : ""), sizes,
                                getTypeName(type, "query"),
