@@ -26,7 +26,7 @@ constexpr StringLiteral kFlag = "linattn_poll_flag";
 constexpr StringLiteral kParallelFor = "linattn_parallel_for";
 
 /// Operations beside which a load and a branch cost nothing.
-constexpr uint64_t manyOperations = 20000;
+constexpr uint64_t manyOperations = 10000;
 /// A loop with fewer is over before anyone notices.
 constexpr uint64_t longLoop = 1000000;
 

@@ -107,7 +107,7 @@ def test_parameters(name):
     assert hash(layer) == hash(build(name)) and layer == build(name)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_like_pytorch(name):
     layer, params, other, x = make(name)
@@ -125,7 +125,7 @@ def test_like_pytorch(name):
         assert error(found, wanted) <= 1e-4, path
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", [name for name in OPTIONS if name not in (*WHOLE, *BOTH_WAYS)])
 def test_decoding(name):
     layer, params, _, x = make(name)
@@ -153,7 +153,7 @@ def make_cache(layer, batch):
 PACKED = ("linear-sizes", "performer", "gla-sizes", "retnet", "delta", "gated-delta", "kda", "mamba2", "rwkv7")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", PACKED)
 def test_packed(name):
     """Packed sequences are those apart, and their caches go on row by row; offsets may be traced."""

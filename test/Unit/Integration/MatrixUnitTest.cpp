@@ -20,6 +20,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 using namespace linattn;
@@ -143,19 +144,25 @@ ScanCase named(std::string name, int64_t size = 64) {
       .open(Extents::Static);
 }
 
+/// All of them under LINATTN_MATRIX=all, otherwise one of each kind of product.
 std::vector<ScanCase> makeCases() {
-  return {named("linear"),
-          named("linear 128", 128),
-          named("a scale that is no power of two").scaled(0.3),
-          named("a decay per head").decayed(Decay::Head),
-          named("a decay per token").decayed(Decay::Token),
-          named("before the own write").decayed(Decay::Token).exclusive(),
-          named("delta").delta(),
-          named("gated delta").delta().decayed(Decay::Token),
-          named("a decay per channel").decayed(Decay::Channel),
-          named("KDA").delta().decayed(Decay::Channel),
-          named("grouped heads").heads(4, 2, 2).tokens(80),
-          named("packed sequences").sequences({0, 70, 70, 200})};
+  std::vector<ScanCase> cases{
+      named("linear"),
+      named("before the own write").decayed(Decay::Token).exclusive(),
+      named("gated delta").delta().decayed(Decay::Token),
+      named("KDA").delta().decayed(Decay::Channel),
+      named("packed sequences").sequences({0, 70, 70, 200})};
+  const char *matrix = std::getenv("LINATTN_MATRIX");
+  if (matrix && llvm::StringRef(matrix) == "all")
+    cases.insert(cases.end(),
+                 {named("linear 128", 128),
+                  named("a scale that is no power of two").scaled(0.3),
+                  named("a decay per head").decayed(Decay::Head),
+                  named("a decay per token").decayed(Decay::Token),
+                  named("delta").delta(),
+                  named("a decay per channel").decayed(Decay::Channel),
+                  named("grouped heads").heads(4, 2, 2).tokens(80)});
+  return cases;
 }
 
 /// Rounding of outputs in bf16 beside the largest of them, and of states in
