@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A decay per channel meets each term of a score, and each value that a score
-// takes: no product of matrices. A quotient of factors from the start of the
-// chunk would be one, and 0/0 behind a closed gate. Rows come in tiles instead.
-// What is before a tile decays in two steps, each by at most 1: up to where the
-// tile begins, in memory, tile after tile, and from there on to each row. So
-// the products with what is before are products of matrices, and only pairs of
-// rows of one tile meet their own factors, in registers.
+// A decay per channel weighs each term of a score, and each value under a
+// score, so that they are not a product of matrices. Quotients of factors from
+// the start of the chunk would make them one, but are 0/0 behind a closed gate.
+// This file divides the rows into tiles. Earlier keys decay in two steps, each
+// by at most 1: to the start of the tile, in memory, tile after tile, and from
+// there to each row. Products with earlier keys are then products of matrices.
+// Only pairs of rows within a tile have factors of their own, in registers.
 //
 //===----------------------------------------------------------------------===//
 

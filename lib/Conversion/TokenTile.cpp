@@ -298,9 +298,9 @@ void TokenBlock::prefetchRowOf(const Panel &panel, Value state, Value d) {
 }
 
 /// Decays and writes every row; a single reader `reads` in the same pass. It
-/// goes from the last row to the first: where a panel is a little larger than
-/// what the nearest cache has room for, since its rows lie far apart, the rows
-/// that were read last are still there.
+/// goes from the last row to the first: where a panel slightly exceeds the
+/// first cache, since its rows lie far apart, the rows read last are still
+/// cached.
 void TokenBlock::updateRows(const Panel &panel, Value t, Value writtenByKey,
                             Value read, bool reads) {
   int64_t cols = shape.cols;

@@ -120,18 +120,18 @@ struct ColumnShape : ScanShape {
     return isGiven() && takesTokens() && typeOf(op.getA()) == type() &&
            typeOf(op.getB()) == type();
   }
-  /// What reads for the transition is neither tokens as they arrive nor the
-  /// keys that are written.
+  /// Whether the kernel computes the readers of the transition: they are
+  /// neither tokens as they arrive nor the written keys.
   bool makesReaders() {
     if (isGiven())
       return !takesVectors();
     return op.getErase() || (isDelta() && hasChannelDecay());
   }
-  /// They are tokens as they arrive.
+  /// Whether the readers are tokens as they arrive.
   bool takesReaders() {
     return !makesReaders() && (isGiven() || takesTokens());
   }
-  /// What readers are made of beside keys, or instead of them.
+  /// The operand that readers are computed from, beside the keys or alone.
   Value readerOperand() { return isGiven() ? op.getA() : op.getErase(); }
   /// Summands of what the state depends on.
   int64_t stateSummands() { return schedule.getSummands(); }

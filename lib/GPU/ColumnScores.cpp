@@ -162,8 +162,8 @@ ColumnScores::Values ColumnScores::scoreStep(Value block, Value step,
   return sums;
 }
 
-/// What reads and what is read, in f32, and in `taken` what products take as it
-/// arrives.
+/// The rows of both sides of the scores in f32. `taken` holds those that
+/// products take as they arrive.
 ColumnScores::Tokens ColumnScores::loadSides(Value block, Value step,
                                              Sides &taken) {
   auto take = [&](int64_t offset) {

@@ -116,7 +116,7 @@ Summands ColumnSteps::normalizerColumn(Value block, int64_t step) {
 // One block
 //===----------------------------------------------------------------------===//
 
-/// What the readers of a transition read of the state, decayed.
+/// Decays the product of the readers of a transition with the state.
 Matrix ColumnSteps::decayRead(Matrix read, Value block) {
   if (hasScalarDecay()) {
     Values factors = tokenFactors(layout.factors.read, block);

@@ -328,8 +328,8 @@ SmallVector<Value> ChunkGradient::emitChunk(Value position,
   return next;
 }
 
-/// What is read along the values: da and db, and dq unless the first loop kept
-/// it, later.
+/// Reads along the values: da and db, and dq of later tokens unless the first
+/// loop kept it.
 void ChunkGradient::emitReads(ChunkRows &r, Value position, Value past,
                               Value state) {
   OpFoldResult size = b.getIndexAttr(chunk);
@@ -375,8 +375,8 @@ void ChunkGradient::emitBackward(SmallVector<Value> &carried) {
 // Tasks
 //===----------------------------------------------------------------------===//
 
-/// What the final state adds to the gradients of all decays, in f64: a number,
-/// or [1, 1, K] under a decay per channel.
+/// The contribution of the final state to the gradients of all decays, in f64:
+/// a number, or [1, 1, K] under a decay per channel.
 Value ChunkGradient::sumBehind(const Task &task) {
   TensorBuilder wide(b, loc, b.getF64Type());
   StringRef last = isDelta ? "bhkv" : "bhvk";

@@ -31,7 +31,7 @@ public:
   SmallVector<Value> emit(ValueRange outputs, Value sum);
 
 private:
-  /// What a row passes from one block of features to the next.
+  /// The values that a row carries from one block of features to the next.
   struct Carried {
     Value query, key; ///< dq and dk.
     Value decay, sum; ///< dg of each channel, and the sums behind it.

@@ -39,7 +39,8 @@ class LinAttn_ChunkOp<string mnemonic, list<Trait> traits = []>
   code intoOutputOfMatrices = intoOutput # [{
     /// The matrices of the product, in the order of `summands`.
     ::llvm::SmallVector<::mlir::Value> getMatrices();
-    /// Whether a decay meets each term of the sums: they are no product then.
+    /// Whether each term of the sums has a decay of its own, so that a product
+    /// of matrices does not compute them.
     bool decaysTerms();
   }];
 }

@@ -578,6 +578,14 @@ ScanOutcome Program::run() {
   return outcome;
 }
 
+ScanCase linattn::test::makeCase(std::string name,
+                                 llvm::function_ref<void(ScanCase &)> change) {
+  ScanCase scan;
+  scan.name = std::move(name);
+  change(scan);
+  return scan;
+}
+
 ScanOutcome linattn::test::runCase(const ScanCase &scan) {
   return Program(scan).run();
 }

@@ -12,6 +12,7 @@
 #include "linattn/Emulator/Emulator.h"
 #include "linattn/Reference/Reference.h"
 #include "linattn/Support/DType.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <optional>
 #include <ostream>
 #include <string>
@@ -69,6 +70,10 @@ struct ScanOutcome {
   /// Of the operands that the kernel must read and write once.
   uint64_t bytesToRead = 0, bytesToWrite = 0;
 };
+
+/// The default case under a name, after `change`.
+ScanCase makeCase(std::string name,
+                  llvm::function_ref<void(ScanCase &)> change);
 
 /// Compiles the scan, runs its kernel in the emulator, and compares with the
 /// oracle on the same, rounded operands.

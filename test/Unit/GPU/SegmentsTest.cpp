@@ -28,13 +28,12 @@ std::string scheduleOf(int64_t chunk, int64_t warps, int64_t columns,
 }
 
 ScanCase named(std::string name, std::function<void(ScanCase &)> change) {
-  ScanCase scan;
-  scan.name = std::move(name);
-  scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
-  scan.tokens = 200;
-  scan.schedule = scheduleOf(64, 4, 64, 3);
-  change(scan);
-  return scan;
+  return makeCase(std::move(name), [&](ScanCase &scan) {
+    scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
+    scan.tokens = 200;
+    scan.schedule = scheduleOf(64, 4, 64, 3);
+    change(scan);
+  });
 }
 
 class Segments : public testing::TestWithParam<ScanCase> {};
