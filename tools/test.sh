@@ -117,10 +117,10 @@ run_python() {
 
 run_checks() {
   [ -z "$filter" ] || return 0
-  say "generated documentation is up to date"
-  suite "generated documentation" check "$root/tools/docs.sh" --check
-  say "formatting"
-  suite "formatting" check "$root/tools/format.sh" --check
+  say "generated documentation is up to date, formatting"
+  suite "generated documentation" check "$root/tools/docs.sh" --check &
+  suite "formatting" check "$root/tools/format.sh" --check &
+  wait
 }
 
 require setup "$root/tools/setup.sh"
