@@ -28,8 +28,9 @@ quietly() {
 # build would make CMake configure from scratch, with defaults, if PATH has
 # changed.
 configure() {
-  local preset=(--preset default)
-  [ ! -f "$build/CMakeCache.txt" ] || preset=(-B "$build")
+  local preset=(--preset default "-DLINATTN_UNITY=${LINATTN_UNITY:-ON}")
+  [ ! -f "$build/CMakeCache.txt" ] ||
+    preset=(-B "$build" ${LINATTN_UNITY:+"-DLINATTN_UNITY=$LINATTN_UNITY"})
   say "configuring $build"
   (cd "$root" && quietly "$build/logs/configure.log" \
     cmake "${preset[@]}" \

@@ -75,21 +75,22 @@ suite() {
 }
 
 run_unit() {
-  local tests="$build/test/Unit/tests.txt" shards binary name i
+  local tests="$build/test/Unit/tests.txt" shards binary name i started=0
   shards=$(nproc)
   say "unit tests"
+  # As many processes as cores: the next one starts as soon as one ends.
   while IFS= read -r binary; do
     name=$(basename "$binary")
     echo "    $name"
-    # A process for every core.
     for ((i = 0; i < shards; i++)); do
+      [ "$((started++))" -lt "$shards" ] || wait -n
       GTEST_BRIEF=1 GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i \
         suite "$name" "$results/$name-$i.json" "$binary" \
         "--gtest_output=json:$results/$name-$i.json" \
         "--gtest_filter=*$filter*" &
     done
-    wait
   done <"$tests"
+  wait
 }
 
 run_lit() {
@@ -116,10 +117,10 @@ run_python() {
 
 run_checks() {
   [ -z "$filter" ] || return 0
-  say "generated documentation is up to date"
-  suite "generated documentation" check "$root/tools/docs.sh" --check
-  say "formatting"
-  suite "formatting" check "$root/tools/format.sh" --check
+  say "generated documentation is up to date, formatting"
+  suite "generated documentation" check "$root/tools/docs.sh" --check &
+  suite "formatting" check "$root/tools/format.sh" --check &
+  wait
 }
 
 require setup "$root/tools/setup.sh"

@@ -15,7 +15,7 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
-using namespace linattn::detail;
+using namespace ::linattn::detail;
 
 /// Runs `program` with `options` on a file with the contents `input`. Returns
 /// the contents of its output file, whose name follows the options.
@@ -56,17 +56,20 @@ runOnFiles(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> options,
       (said ? (*said)->getBuffer().rtrim().str() : ""));
 }
 
+namespace linattn::detail {
+
 llvm::Expected<std::string>
-linattn::detail::assemblePTX(llvm::StringRef ptx, llvm::StringRef chip,
-                             llvm::StringRef ptxas) {
+assemblePTX(llvm::StringRef ptx, llvm::StringRef chip, llvm::StringRef ptxas) {
   std::string arch = ("-arch=" + chip).str();
   return runOnFiles(ptxas, {arch, "-O3"}, ptx);
 }
 
-llvm::Expected<std::string>
-linattn::detail::linkShared(llvm::StringRef object, llvm::StringRef linker) {
+llvm::Expected<std::string> linkShared(llvm::StringRef object,
+                                       llvm::StringRef linker) {
   return runOnFiles(linker,
                     {"-shared", "--gc-sections", "--strip-all",
                      "--build-id=none", "-z", "noexecstack"},
                     object);
 }
+
+} // namespace linattn::detail

@@ -24,8 +24,8 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm-c/Target.h"
 
-using namespace linattn;
-using namespace linattn::detail;
+using namespace ::linattn;
+using namespace ::linattn::detail;
 namespace json = llvm::json;
 
 namespace {
@@ -309,9 +309,12 @@ static bool isChip(llvm::StringRef chip, BundleOptions::Target target) {
          number >= 10 && (chip.empty() || chip == "a" || chip == "f");
 }
 
-llvm::Expected<CompiledBundle>
-linattn::compileBundle(llvm::StringRef text, llvm::StringRef entry,
-                       llvm::StringRef fileName, const BundleOptions &options) {
+namespace linattn {
+
+llvm::Expected<CompiledBundle> compileBundle(llvm::StringRef text,
+                                             llvm::StringRef entry,
+                                             llvm::StringRef fileName,
+                                             const BundleOptions &options) {
   if (options.chips.empty())
     return llvm::createStringError("expected at least one chip");
   for (llvm::StringRef chip : options.chips)
@@ -344,3 +347,5 @@ linattn::compileBundle(llvm::StringRef text, llvm::StringRef entry,
   return CompiledBundle{std::move(code->object), std::move(code->signature),
                         std::move(code->remarks)};
 }
+
+} // namespace linattn

@@ -10,8 +10,8 @@
 #include "linattn/Support/BundleFormat.h"
 #include "llvm/Support/raw_ostream.h"
 
-using namespace linattn;
-using namespace linattn::detail;
+using namespace ::linattn;
+using namespace ::linattn::detail;
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "headers are written as they are in memory");

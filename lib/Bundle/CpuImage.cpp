@@ -14,8 +14,8 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 
-using namespace linattn;
-using namespace linattn::detail;
+using namespace ::linattn;
+using namespace ::linattn::detail;
 
 /// A library that is loaded from memory cannot import symbols of its loader. It
 /// calls `linattn_<name>` of the runtime through the pointer
@@ -65,9 +65,12 @@ static void readFlagThroughPointer(llvm::Module &module) {
   flag->eraseFromParent();
 }
 
-llvm::Expected<std::string> linattn::detail::compileCpuImage(
-    mlir::ModuleOp mlirModule, const Signature &signature,
-    const Machine &machine, const BundleOptions &options) {
+namespace linattn::detail {
+
+llvm::Expected<std::string> compileCpuImage(mlir::ModuleOp mlirModule,
+                                            const Signature &signature,
+                                            const Machine &machine,
+                                            const BundleOptions &options) {
   auto emitEntries = [&](llvm::Module &module) -> llvm::Error {
     if (!options.trusted)
       if (llvm::Error error = checkSymbols(module))
@@ -86,3 +89,5 @@ llvm::Expected<std::string> linattn::detail::compileCpuImage(
     return object.takeError();
   return linkShared({object->data(), object->size()}, options.linker);
 }
+
+} // namespace linattn::detail

@@ -9,7 +9,7 @@
 #include "Formulas.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-using namespace linattn::detail;
+using namespace ::linattn::detail;
 using namespace mlir;
 
 int64_t Formulas::add(llvm::StringRef operation,

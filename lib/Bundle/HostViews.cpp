@@ -10,7 +10,7 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
-using namespace linattn::detail;
+using namespace ::linattn::detail;
 using namespace mlir;
 namespace json = llvm::json;
 

@@ -14,8 +14,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
-using namespace linattn;
-using namespace linattn::detail;
+using namespace ::linattn;
+using namespace ::linattn::detail;
 using namespace mlir;
 using namespace mlir::linattn;
 namespace json = llvm::json;

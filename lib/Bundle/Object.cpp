@@ -20,8 +20,8 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 
-using namespace linattn;
-using namespace linattn::detail;
+using namespace ::linattn;
+using namespace ::linattn::detail;
 
 namespace {
 
@@ -197,9 +197,12 @@ llvm::Expected<CompiledCode> compile(llvm::StringRef text,
 
 } // namespace
 
-llvm::Expected<CompiledObject>
-linattn::compileObject(llvm::StringRef text, llvm::StringRef entry,
-                       llvm::StringRef fileName, const ObjectOptions &options) {
+namespace linattn {
+
+llvm::Expected<CompiledObject> compileObject(llvm::StringRef text,
+                                             llvm::StringRef entry,
+                                             llvm::StringRef fileName,
+                                             const ObjectOptions &options) {
   std::optional<CompiledCode> code;
   if (options.isolated) {
     auto work = [&]() -> llvm::Expected<std::string> {
@@ -226,3 +229,5 @@ linattn::compileObject(llvm::StringRef text, llvm::StringRef entry,
   return CompiledObject{std::move(code->object), std::move(code->signature),
                         std::move(header), std::move(code->remarks)};
 }
+
+} // namespace linattn

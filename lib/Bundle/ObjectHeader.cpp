@@ -15,7 +15,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
-using namespace linattn;
+using namespace ::linattn;
 
 /// The part of every header. It composes its messages without a C library.
 static constexpr llvm::StringLiteral kShared = R"(
@@ -361,8 +361,12 @@ void HeaderWriter::writeRun() {
      << "__packed(operands);\n  return 0;\n}\n\n";
 }
 
-std::string linattn::detail::writeHeader(const Signature &signature,
-                                         llvm::ArrayRef<std::string> checks,
-                                         llvm::StringRef source) {
+namespace linattn::detail {
+
+std::string writeHeader(const Signature &signature,
+                        llvm::ArrayRef<std::string> checks,
+                        llvm::StringRef source) {
   return HeaderWriter(signature, checks, source).write();
 }
+
+} // namespace linattn::detail

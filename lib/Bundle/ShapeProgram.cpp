@@ -14,8 +14,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
-using namespace linattn;
-using namespace linattn::detail;
+using namespace ::linattn;
+using namespace ::linattn::detail;
 using namespace mlir;
 
 namespace {

@@ -37,10 +37,6 @@
 using namespace linattn;
 using namespace linattn::detail;
 
-static llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 std::string linattn::detail::getRunSymbol(const Signature &signature) {
   return signature.entry + "__packed";
 }
@@ -92,7 +88,8 @@ createTargetMachine(const Machine &named = {}) {
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
-    return makeError("no code generator for " + triple.str() + ": " + error);
+    return llvm::createStringError("no code generator for " + triple.str() +
+                                   ": " + error);
   llvm::TargetOptions options;
   // Fuse exactly the operations that the IR fuses: vector.fma arrives as
   // llvm.fmuladd, which Strict would split.
@@ -107,11 +104,12 @@ createTargetMachine(const Machine &named = {}) {
       llvm::CodeGenOptLevel::Aggressive,
       /*JIT=*/!isNamed));
   if (!machine)
-    return makeError("no code generator for " + triple.str());
+    return llvm::createStringError("no code generator for " + triple.str());
   if (!machine->getMCSubtargetInfo()->isCPUStringValid(cpu))
-    return makeError((isNamed ? "expected the name of a CPU of "
-                              : "expected LINATTN_CPU to name a CPU of ") +
-                     triple.str() + ", but got " + cpu);
+    return llvm::createStringError(
+        (isNamed ? "expected the name of a CPU of "
+                 : "expected LINATTN_CPU to name a CPU of ") +
+        triple.str() + ", but got " + cpu);
   return machine;
 }
 
@@ -241,7 +239,8 @@ static llvm::Error emitPackedWrapper(llvm::Module &module,
                                      llvm::ArrayRef<int64_t> trailingRanks) {
   llvm::Function *function = module.getFunction(("linattn." + callee).str());
   if (!function)
-    return makeError("the pipeline dropped the function '" + callee + "'");
+    return llvm::createStringError("the pipeline dropped the function '" +
+                                   callee + "'");
   llvm::IRBuilder<> b(module.getContext());
   auto *type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false);
   auto *wrapper = llvm::Function::Create(
@@ -252,7 +251,8 @@ static llvm::Error emitPackedWrapper(llvm::Module &module,
   ArgumentUnpacker unpacker(b, wrapper->getArg(0));
   llvm::FunctionType *calleeType = function->getFunctionType();
   auto mismatch = [&] {
-    return makeError("the pipeline changed the signature of '" + callee + "'");
+    return llvm::createStringError("the pipeline changed the signature of '" +
+                                   callee + "'");
   };
   for (const ValueInfo &argument : signature.arguments) {
     if (argument.isTensor) {
@@ -313,8 +313,8 @@ llvm::Expected<Math> linattn::detail::getDefaultMath() {
     return Math::Fast;
   if (text == "strict" || text.empty())
     return Math::Strict;
-  return makeError("expected LINATTN_MATH to be strict or fast, but got " +
-                   text);
+  return llvm::createStringError(
+      "expected LINATTN_MATH to be strict or fast, but got " + text);
 }
 
 llvm::Expected<MatrixUnit> linattn::detail::getDefaultMatrixUnit() {
@@ -326,7 +326,7 @@ llvm::Expected<MatrixUnit> linattn::detail::getDefaultMatrixUnit() {
     return MatrixUnit::EmulatedAMX;
   if (text == "none" || text.empty())
     return MatrixUnit::None;
-  return makeError(
+  return llvm::createStringError(
       "expected LINATTN_MATRIX_UNIT to be none, amx or emulated, but got " +
       text);
 }
@@ -452,7 +452,7 @@ llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
   std::string problem;
   llvm::raw_string_ostream problemStream(problem);
   if (llvm::verifyModule(*module, &problemStream))
-    return makeError("invalid LLVM IR: " + problem);
+    return llvm::createStringError("invalid LLVM IR: " + problem);
   accessBFloatAsInteger(*module);
   if (options.math == Math::Fast)
     relaxMath(*module);
@@ -471,7 +471,8 @@ llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
                   ? llvm::CodeGenFileType::ObjectFile
                   : llvm::CodeGenFileType::AssemblyFile;
   if ((*machine)->addPassesToEmitFile(passes, os, nullptr, type))
-    return makeError("this machine's code generator cannot write files");
+    return llvm::createStringError(
+        "this machine's code generator cannot write files");
   passes.run(*module);
   return code;
 }

@@ -21,10 +21,6 @@
 using namespace linattn;
 using namespace linattn::detail;
 
-static llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 //===----------------------------------------------------------------------===//
 // Caches
 //===----------------------------------------------------------------------===//
@@ -162,8 +158,9 @@ static llvm::Expected<CompiledCode> compileIsolated(const Source &source,
     return bytes.takeError();
   std::optional<CompiledCode> code = deserialize(*bytes);
   if (!code)
-    return makeError("expected the code of '" + source.fileName +
-                     "' from a child process, but got something else");
+    return llvm::createStringError(
+        "expected the code of '" + source.fileName +
+        "' from a child process, but got something else");
   return std::move(*code);
 }
 

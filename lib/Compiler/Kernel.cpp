@@ -23,10 +23,6 @@
 using namespace linattn;
 using namespace linattn::detail;
 
-static llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 static llvm::Error makeMemoryError(const Signature &signature,
                                    const llvm::Twine &message) {
   return llvm::make_error<OutOfMemoryError>("'" + signature.entry +
@@ -288,8 +284,9 @@ static llvm::Error checkByteCount(const Signature &signature, size_t index,
   int64_t elementBytes = getByteSize(signature.results[index].dtype);
   if (getByteCount(elementBytes, shape))
     return llvm::Error::success();
-  return makeError(signature.describeResult(index) + ": " +
-                   describeTooLarge(elementBytes, formatShape(shape)));
+  return llvm::createStringError(
+      signature.describeResult(index) + ": " +
+      describeTooLarge(elementBytes, formatShape(shape)));
 }
 
 /// The results' shapes for inputs that passed their checks. This is where sizes
@@ -320,17 +317,19 @@ computeShapes(const KernelImpl &impl, const LoadedCode &code,
   arguments.addMemRef(out);
   code.shapes(arguments.data());
   if (!checks.empty() && slots[numDims] >= 0)
-    return makeError("'" + signature.entry + "': " +
-                     formatCheck(checks[slots[numDims]],
-                                 llvm::ArrayRef(slots).take_back(numSizes)));
+    return llvm::createStringError(
+        "'" + signature.entry + "': " +
+        formatCheck(checks[slots[numDims]],
+                    llvm::ArrayRef(slots).take_back(numSizes)));
   const int64_t *next = slots.data();
   for (auto [i, shape] : llvm::enumerate(shapes)) {
     for (int64_t &extent : shape)
       extent = *next++;
     if (llvm::any_of(shape, [](int64_t extent) { return extent < 0; }))
-      return makeError(signature.describeResult(i) +
-                       ": expected sizes that are not negative, but got " +
-                       formatShape(shape));
+      return llvm::createStringError(
+          signature.describeResult(i) +
+          ": expected sizes that are not negative, but got " +
+          formatShape(shape));
   }
   return shapes;
 }
@@ -374,15 +373,17 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
                         const RunOptions &options) const {
   const Signature &signature = impl->getSignature();
   if (options.numThreads < 0)
-    return makeError("expected a number of threads that is not negative, but "
-                     "got " +
-                     llvm::Twine(options.numThreads));
+    return llvm::createStringError(
+        "expected a number of threads that is not negative, but "
+        "got " +
+        llvm::Twine(options.numThreads));
   if (llvm::Error error = checkInputs(signature, inputs))
     return error;
   if (outputs.size() != signature.results.size())
-    return makeError("'" + signature.entry + "': expected " +
-                     llvm::Twine(signature.results.size()) +
-                     " outputs, but got " + llvm::Twine(outputs.size()));
+    return llvm::createStringError("'" + signature.entry + "': expected " +
+                                   llvm::Twine(signature.results.size()) +
+                                   " outputs, but got " +
+                                   llvm::Twine(outputs.size()));
   if (DeviceCode *device = impl->getDeviceCode())
     return device->run(inputs, outputs, options);
   PackedViews packed(*impl, inputs, outputs);
@@ -405,7 +406,7 @@ llvm::Error Kernel::run(llvm::ArrayRef<BufferView> inputs,
     arguments.addMemRef(output);
   OptionScope scope(options);
   if (const char *problem = linattn_get_num_threads_problem())
-    return makeError(problem);
+    return llvm::createStringError(problem);
   emulator::LaunchLog log; // Stays empty unless the target is emulated.
   linattn_call_result result = linattn_call((*code)->run, arguments.data());
   llvm::Error error = log.takeError();

@@ -73,6 +73,10 @@ public:
   EntryLayout getLayout(llvm::ArrayRef<BufferView> inputs,
                         llvm::ArrayRef<BufferView> outputs) const;
 
+  /// The stages of the compilation. The first call compiles once more: the
+  /// cache holds object code alone.
+  llvm::Expected<llvm::ArrayRef<Stage>> getStages();
+
   /// Code for the CPU that may be called with these views.
   llvm::Expected<const LoadedCode *>
   getCodeFor(llvm::ArrayRef<BufferView> inputs,
@@ -98,6 +102,8 @@ private:
   std::map<std::vector<int64_t>, Variant> transposed;
   std::mutex transposedMutex;
   std::unique_ptr<DeviceCode> device;
+  std::vector<Stage> stages;
+  std::mutex stagesMutex;
 };
 
 } // namespace linattn::detail

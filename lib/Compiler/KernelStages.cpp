@@ -9,44 +9,43 @@
 #include "KernelImpl.h"
 #include "linattn/Compiler/Kernel.h"
 
-#include <optional>
-
 using namespace linattn;
 using namespace linattn::detail;
 
-/// Compiles the source of a kernel once more, for its intermediate results.
-static llvm::Expected<std::vector<Stage>>
-recompile(const Source &source, std::optional<CodeFormat> format,
-          llvm::SmallVector<char, 0> *code) {
-  Session session;
-  auto signature = parse(session, source);
-  if (!signature)
-    return signature.takeError();
-  std::vector<Stage> stages;
-  if (llvm::Error error = session.lower(source.options, InnermostStride::Unit,
-                                        format ? nullptr : &stages))
-    return std::move(error);
-  if (format) {
-    auto generated =
-        generateCode(session.getModule(), *signature, *format, source.options);
-    if (!generated)
-      return generated.takeError();
-    *code = std::move(*generated);
+llvm::Expected<llvm::ArrayRef<Stage>> KernelImpl::getStages() {
+  std::lock_guard<std::mutex> lock(stagesMutex);
+  if (stages.empty()) {
+    Session session;
+    if (auto parsed = parse(session, source); !parsed)
+      return parsed.takeError();
+    std::vector<Stage> made;
+    if (llvm::Error error =
+            session.lower(source.options, InnermostStride::Unit, &made))
+      return std::move(error);
+    stages = std::move(made);
   }
   return stages;
 }
 
+/// Compiles the source of a kernel once more, to another kind of text.
 static llvm::Expected<std::string> getCodeText(const Source &source,
                                                CodeFormat format) {
-  llvm::SmallVector<char, 0> code;
-  auto stages = recompile(source, format, &code);
-  if (!stages)
-    return stages.takeError();
-  return std::string(code.begin(), code.end());
+  Session session;
+  auto signature = parse(session, source);
+  if (!signature)
+    return signature.takeError();
+  if (llvm::Error error =
+          session.lower(source.options, InnermostStride::Unit, nullptr))
+    return std::move(error);
+  auto code =
+      generateCode(session.getModule(), *signature, format, source.options);
+  if (!code)
+    return code.takeError();
+  return std::string(code->begin(), code->end());
 }
 
 llvm::Expected<std::vector<std::string>> Kernel::stages() const {
-  auto stages = recompile(impl->getSource(), std::nullopt, nullptr);
+  auto stages = impl->getStages();
   if (!stages)
     return stages.takeError();
   std::vector<std::string> names;
@@ -56,7 +55,7 @@ llvm::Expected<std::vector<std::string>> Kernel::stages() const {
 }
 
 llvm::Expected<std::string> Kernel::mlir(llvm::StringRef name) const {
-  auto stages = recompile(impl->getSource(), std::nullopt, nullptr);
+  auto stages = impl->getStages();
   if (!stages)
     return stages.takeError();
   std::string known;

@@ -13,10 +13,6 @@
 using namespace linattn;
 using namespace linattn::detail;
 
-static llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 static StridedMemory getMemory(const BufferView &view) {
   return {view.data, getByteSize(view.dtype), view.getRank(), view.shape.data(),
           view.strides.data()};
@@ -55,27 +51,30 @@ static llvm::Error checkView(Describe what, DType dtype,
                              llvm::ArrayRef<int64_t> shape,
                              const BufferView &view) {
   if (view.dtype != dtype)
-    return makeError(what() + ": expected elements of type " +
-                     std::string(getName(dtype)) + ", but got " +
-                     std::string(getName(view.dtype)));
+    return llvm::createStringError(what() + ": expected elements of type " +
+                                   std::string(getName(dtype)) + ", but got " +
+                                   std::string(getName(view.dtype)));
   if (view.shape.size() != shape.size() || !matches(shape, view.shape))
-    return makeError(what() + ": expected shape " + formatShape(shape) +
-                     ", but got " + formatShape(view.shape));
+    return llvm::createStringError(what() + ": expected shape " +
+                                   formatShape(shape) + ", but got " +
+                                   formatShape(view.shape));
   if (view.strides.size() != view.shape.size())
-    return makeError(what() + ": expected " + llvm::Twine(view.shape.size()) +
-                     " strides, but got " + llvm::Twine(view.strides.size()));
+    return llvm::createStringError(
+        what() + ": expected " + llvm::Twine(view.shape.size()) +
+        " strides, but got " + llvm::Twine(view.strides.size()));
   if (!view.fitsMemory())
-    return makeError(
+    return llvm::createStringError(
         what() + ": " +
         describeTooLarge(getByteSize(dtype), formatTooLarge(view)));
   if (llvm::is_contained(view.shape, 0))
     return llvm::Error::success();
   if (!view.data)
-    return makeError(what() + ": expected a buffer of shape " +
-                     formatShape(view.shape) + ", but got a null pointer");
+    return llvm::createStringError(what() + ": expected a buffer of shape " +
+                                   formatShape(view.shape) +
+                                   ", but got a null pointer");
   if (reinterpret_cast<uintptr_t>(view.data) % getByteSize(dtype) != 0)
-    return makeError(what() + ": expected a pointer aligned to " +
-                     llvm::Twine(getByteSize(dtype)) + " bytes");
+    return llvm::createStringError(what() + ": expected a pointer aligned to " +
+                                   llvm::Twine(getByteSize(dtype)) + " bytes");
   return llvm::Error::success();
 }
 
@@ -94,9 +93,10 @@ static bool hasOnlyZerosAndOnes(const BufferView &view, size_t dim,
 llvm::Error linattn::detail::checkInputs(const Signature &signature,
                                          llvm::ArrayRef<BufferView> inputs) {
   if (inputs.size() != signature.arguments.size())
-    return makeError("'" + signature.entry + "': expected " +
-                     llvm::Twine(signature.arguments.size()) +
-                     " arguments, but got " + llvm::Twine(inputs.size()));
+    return llvm::createStringError("'" + signature.entry + "': expected " +
+                                   llvm::Twine(signature.arguments.size()) +
+                                   " arguments, but got " +
+                                   llvm::Twine(inputs.size()));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueInfo &info = signature.arguments[i];
     auto what = [&] { return signature.describeArgument(i); };
@@ -105,7 +105,8 @@ llvm::Error linattn::detail::checkInputs(const Signature &signature,
     if (info.dtype == DType::I1 && inputs[i].getNumElements() > 0 &&
         !hasOnlyZerosAndOnes(inputs[i], 0,
                              static_cast<const uint8_t *>(inputs[i].data)))
-      return makeError(what() + ": expected bytes of 0 and 1, but got others");
+      return llvm::createStringError(
+          what() + ": expected bytes of 0 and 1, but got others");
   }
   return llvm::Error::success();
 }
@@ -132,30 +133,31 @@ llvm::Error linattn::detail::checkOutputs(
     if (output.getNumElements() == 0)
       continue;
     if (output.readOnly)
-      return makeError(what() + ": expected a writable buffer, but got a "
-                                "read-only one");
+      return llvm::createStringError(what() +
+                                     ": expected a writable buffer, but got a "
+                                     "read-only one");
     // Overlapping elements of a result would be written twice.
     if (mayRepeatElements(getMemory(output)))
-      return makeError(what() +
-                       ": expected strides that give every element its "
-                       "own place in memory");
+      return llvm::createStringError(
+          what() + ": expected strides that give every element its "
+                   "own place in memory");
     auto replaced = static_cast<size_t>(signature.results[i].inPlaceOf);
     for (size_t j = 0; j < inputs.size(); ++j) {
       if (j == replaced && isSame(output, inputs[j]))
         continue;
       if (range.meets(ranges[j]) && mayOverlap(output, inputs[j]))
-        return makeError(what() +
-                         ": expected a buffer of its own, but it "
-                         "overlaps " +
-                         signature.describeArgument(j));
+        return llvm::createStringError(what() +
+                                       ": expected a buffer of its own, but it "
+                                       "overlaps " +
+                                       signature.describeArgument(j));
     }
     for (size_t j = 0; j < i; ++j)
       if (range.meets(ranges[inputs.size() + j]) &&
           mayOverlap(output, outputs[j]))
-        return makeError(what() +
-                         ": expected a buffer of its own, but it "
-                         "overlaps " +
-                         signature.describeResult(j));
+        return llvm::createStringError(what() +
+                                       ": expected a buffer of its own, but it "
+                                       "overlaps " +
+                                       signature.describeResult(j));
   }
   return llvm::Error::success();
 }

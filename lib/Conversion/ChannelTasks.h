@@ -35,10 +35,6 @@ public:
   };
 
 protected:
-  static int64_t rankOf(Value memref) {
-    return cast<MemRefType>(memref.getType()).getRank();
-  }
-
   /// Fills scratch of two dimensions, or its rows in [from, from + count), with
   /// zeros.
   void clear(Value buffer) { clear(buffer, index(0), dim(buffer, 0)); }

@@ -21,10 +21,6 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-static int64_t sizeOf(Value x, int64_t dim) {
-  return cast<MemRefType>(x.getType()).getDimSize(dim);
-}
-
 //===----------------------------------------------------------------------===//
 // Factors
 //===----------------------------------------------------------------------===//

@@ -18,10 +18,6 @@ static constexpr int64_t lines = 16;
 /// Indices that one product contracts.
 static constexpr int64_t step = 2 * lines;
 
-static int64_t sizeOf(Value x, int64_t dim) {
-  return cast<MemRefType>(x.getType()).getDimSize(dim);
-}
-
 //===----------------------------------------------------------------------===//
 // Packing
 //===----------------------------------------------------------------------===//

@@ -11,14 +11,6 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-static int64_t sizeOf(Value x, int64_t dim) {
-  return cast<MemRefType>(x.getType()).getDimSize(dim);
-}
-
-static int64_t rankOf(Value x) {
-  return cast<MemRefType>(x.getType()).getRank();
-}
-
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//

@@ -16,6 +16,10 @@
 
 namespace mlir::linattn {
 
+inline int64_t sizeOf(Value memref, int64_t dim) {
+  return cast<MemRefType>(memref.getType()).getDimSize(dim);
+}
+
 /// Emits the ops of one head's chunk, all of whose sizes are known, as loops
 /// over tiles of sums in registers: so many rows by two vectors. Features come
 /// in whole vectors, tokens in any number.

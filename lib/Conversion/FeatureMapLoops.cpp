@@ -21,9 +21,9 @@ using namespace mlir::linattn;
 
 namespace {
 
-class TokenLoops : public LoopBuilder, private TokenRows {
+class FeatureLoops : public LoopBuilder, private TokenRows {
 public:
-  TokenLoops(OpBuilder &b, FeatureMapOp op, bool lanes)
+  FeatureLoops(OpBuilder &b, FeatureMapOp op, bool lanes)
       : LoopBuilder(b, op.getLoc()), op(op),
         type(getAccumulationType(getElementTypeOrSelf(op.getInput()))),
         d(dim(op.getInput(), 3)) {
@@ -123,6 +123,6 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, FeatureMapOp op,
                                       bool lanes) {
   auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
   if (needsWholeToken(mapped.getFeatureMapKind()))
-    return TokenLoops(b, op, lanes).emit();
+    return FeatureLoops(b, op, lanes).emit();
   lowerElementMap(b, op, lanes);
 }

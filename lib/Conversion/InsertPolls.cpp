@@ -122,7 +122,7 @@ private:
 };
 
 struct InsertPollsPass
-    : public linattn::impl::LinAttnInsertPollsPassBase<InsertPollsPass> {
+    : public mlir::linattn::impl::LinAttnInsertPollsPassBase<InsertPollsPass> {
   using Base::Base;
 
   void runOnOperation() override {

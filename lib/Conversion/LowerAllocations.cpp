@@ -123,7 +123,7 @@ private:
 };
 
 struct LowerAllocationsPass
-    : public linattn::impl::LinAttnLowerAllocationsPassBase<
+    : public mlir::linattn::impl::LinAttnLowerAllocationsPassBase<
           LowerAllocationsPass> {
   using Base::Base;
 

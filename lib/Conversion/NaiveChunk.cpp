@@ -75,9 +75,6 @@ public:
   Value tokenOf(Value t, bool reverse) {
     return reverse ? sub(sub(dim(output, 2), index(1)), t) : t;
   }
-  static int64_t rankOf(Value x) {
-    return cast<MemRefType>(x.getType()).getRank();
-  }
 
   Value output, batch, head, heads;
   Type type;
@@ -101,9 +98,8 @@ static void lower(OpBuilder &b, ChunkPackOp op) {
     n.forEach(tokens, [&](Value t) {
       Value token = n.tokenOf(t, op.getReverse());
       n.forEachFeature(n.output, [&](Value d) {
-        Value x = NaiveChunk::rankOf(op.getInput()) == 1
-                      ? n.load(op.getInput(), {n.head})
-                      : n.at(op.getInput(), token, d);
+        Value x = rankOf(op.getInput()) == 1 ? n.load(op.getInput(), {n.head})
+                                             : n.at(op.getInput(), token, d);
         x = n.convert(x, n.type);
         if (op.getShift())
           x = n.subf(x, n.convert(n.at(op.getShift(), t), n.type));
@@ -164,7 +160,7 @@ static void lower(OpBuilder &b, ChunkStabilizeOp op) {
     n.forEach(n.dim(n.output, 2), [&](Value t) {
       Value magnitude = op.getMagnitude();
       Value i =
-          NaiveChunk::rankOf(magnitude) == 3
+          rankOf(magnitude) == 3
               ? n.at(magnitude, t)
               : n.reduce(n.dim(magnitude, 3), none, [&](Value d, Value best) {
                   return n.maxf(best, n.at(magnitude, t, d));

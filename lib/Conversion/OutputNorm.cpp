@@ -30,7 +30,7 @@ static Value inverseRoot(LoopBuilder &loops, Value sum, Value size,
 }
 
 /// The number of features as a float.
-static Value sizeOf(LoopBuilder &loops, OutputNormOp op, Type type) {
+static Value countOf(LoopBuilder &loops, OutputNormOp op, Type type) {
   Value size = arith::IndexCastOp::create(
       loops.b, loops.loc, loops.b.getI64Type(), loops.dim(op.getInput(), 3));
   return arith::SIToFPOp::create(loops.b, loops.loc, type, size);
@@ -63,7 +63,7 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, OutputNormOp op,
   Type type = getAccumulationType(tokenType);
   double eps = op.getEps().convertToDouble();
   Value size = loops.dim(op.getInput(), 3);
-  Value count = sizeOf(loops, op, type);
+  Value count = countOf(loops, op, type);
   loops.parallelRows(op.getInput(), [&](Value batch, Value head, Value t) {
     auto load = [&](Value memref, ValueRange at) {
       return loops.convert(loops.load(memref, at), type);
@@ -128,7 +128,7 @@ NormRow::NormRow(OpBuilder &b, OutputNormOp op, int64_t lanes, bool isEpilogue)
                     getAccumulationType(getElementTypeOrSelf(op.getInput()))),
       norm(op), element(getElementTypeOrSelf(op.getInput())), lanes(lanes),
       parts(isEpilogue ? 1 : countParts(element, lanes)), steps(countSteps()),
-      size(dim(op.getInput(), 3)), count(sizeOf(*this, op, type)),
+      size(dim(op.getInput(), 3)), count(countOf(*this, op, type)),
       row(scratch({getAsOpFoldResult(roundUp(size, span()))})) {}
 
 int64_t NormRow::countSteps() {

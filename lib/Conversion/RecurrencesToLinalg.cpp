@@ -16,10 +16,6 @@ using namespace mlir::linattn;
 // Recurrences of channels
 //===----------------------------------------------------------------------===//
 
-static int64_t rankOf(Value x) {
-  return cast<ShapedType>(x.getType()).getRank();
-}
-
 /// "h" for numbers of channels, "bh" for those of a token.
 static StringRef channelLetters(Value x) {
   return x && rankOf(x) == 1 ? "h" : "bh";

@@ -52,9 +52,6 @@ public:
   /// to all columns.
   Value countColumnTasks(Value count);
 
-  static int64_t rankOf(Value v) {
-    return cast<ShapedType>(v.getType()).getRank();
-  }
   /// An operand with all tokens.
   Value tokenOperand() const { return r.key ? r.key : r.query; }
   /// An input gate folds the decay into the rescaling.

@@ -111,10 +111,6 @@ private:
 
 } // namespace
 
-static int64_t rankOf(Value memref) {
-  return cast<MemRefType>(memref.getType()).getRank();
-}
-
 /// silu(gate) in the precision of the output.
 static Value silu(RecurrenceBuilder &r, SelectiveScanOp scan, Value gate) {
   return emitActivation(r, Activation::Silu, gate,

@@ -34,8 +34,8 @@ namespace {
 constexpr int64_t chains = 4;
 
 /// Scratch memory of a task: rows of a block of tokens.
-struct TokenRows {
-  explicit TokenRows(ScanTask &task);
+struct PackedTokens {
+  explicit PackedTokens(ScanTask &task);
 
   Value queries, keys, values, transition, b, factors, writeGates, columnBetas,
       betas, own;
@@ -47,7 +47,7 @@ struct TokenRows {
 class TokenBlock : public ScanBlock {
 public:
   TokenBlock(const ScanTask &task, Value first, Value count,
-             const TokenRows &packed)
+             const PackedTokens &packed)
       : ScanBlock(task, first, count), packed(packed) {}
 
   void emit();
@@ -81,12 +81,12 @@ private:
   Value sumOf(ArrayRef<Value> partial);
   void write(const Panel &panel, Value sum, Value t, Value member);
 
-  const TokenRows &packed;
+  const PackedTokens &packed;
 };
 
 } // namespace
 
-TokenRows::TokenRows(ScanTask &task) {
+PackedTokens::PackedTokens(ScanTask &task) {
   OpBuilder &b = task.b;
   OpFoldResult tokens = b.getIndexAttr(task.shape.block);
   OpFoldResult columns = getAsOpFoldResult(task.valueSize);
@@ -101,7 +101,7 @@ TokenRows::TokenRows(ScanTask &task) {
   if (task.r.decay)
     factors = task.scratch({tokens, features});
   if (Value beta = task.r.beta) {
-    if (ScanTile::rankOf(beta) == 4)
+    if (rankOf(beta) == 4)
       columnBetas = task.scratch({tokens, columns});
     else
       betas = task.scratch({tokens});
@@ -356,7 +356,7 @@ void mlir::linattn::lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape,
   tile.forEachTask(
       tile.index(1), /*spanMultiple=*/0, [&](const ScanTile::Task &number) {
         ScanTask task(tile, number, shape.block);
-        TokenRows packed(task);
+        PackedTokens packed(task);
         task.forEach(number.begin, number.end, shape.block, [&](Value first) {
           Value count =
               task.min(task.sub(number.end, first), task.index(shape.block));

@@ -106,9 +106,6 @@ inline Value mirrored(ImplicitLocOpBuilder &b, Value t, Value tokens) {
       arith::SubIOp::create(b, tokens, arith::ConstantIndexOp::create(b, 1));
   return arith::SubIOp::create(b, last, t);
 }
-inline int64_t rankOf(Value value) {
-  return cast<ShapedType>(value.getType()).getRank();
-}
 /// The letters of numbers, "bhi", or of rows, "bhik".
 inline std::string withFeatures(StringRef letters, Value x,
                                 char feature = 'k') {

@@ -50,10 +50,6 @@ namespace channels {
 enum Loop : int64_t { Batch = 0, Token = 1, Channel = 2 };
 } // namespace channels
 
-static int64_t rankOf(Value value) {
-  return cast<ShapedType>(value.getType()).getRank();
-}
-
 /// [C] or [B, T, C].
 static DimLoops channelDims(Value operand) {
   using namespace channels;

@@ -23,14 +23,14 @@ using namespace mlir::linattn::verify;
 // Shared
 //===----------------------------------------------------------------------===//
 
-static constexpr StringRef channelDims[] = {"batch size", "sequence length",
-                                            "channel count"};
+static constexpr StringRef channelNames[] = {"batch size", "sequence length",
+                                             "channel count"};
 
 /// `other`, if present, has the shape of `tokens`, [B, T, C].
 static void sameTokens(StringRef id, Named tokens, Named other,
                        Relations &relations) {
   for (int64_t dim = 0; other.value && dim < 3; ++dim)
-    relations.equal(id, channelDims[dim], tokens, dim, other, dim);
+    relations.equal(id, channelNames[dim], tokens, dim, other, dim);
 }
 
 /// `operand`, if present, is [C] or [B, T, C].

@@ -72,9 +72,6 @@ public:
 };
 
 inline Type elementType(Value value) { return getElementTypeOrSelf(value); }
-inline int64_t rankOf(Value value) {
-  return cast<ShapedType>(value.getType()).getRank();
-}
 
 /// The state beside its tokens: [N, H, K, V], [N, H, K] and [N, H].
 void stateRelations(StringRef id, Named key, Named value, Named state,

@@ -33,7 +33,7 @@ void SyncPoint::acquire(Thread &thread) const {
 
 Block::Block(Kernel kernel, GlobalMemory &global, const LaunchOptions &options,
              uint64_t staticShared, Report &report)
-    : kernel(kernel), global(global), options(options), report(report),
+    : kernel(kernel), global(global), report(report),
       rng(options.seed * 0x9e3779b97f4a7c15u + 1),
       shared(staticShared + options.sharedBytes),
       sharedShadow(shared.size(), /*acrossBlocks=*/false),

@@ -216,7 +216,6 @@ private:
 
   Kernel kernel;
   GlobalMemory &global;
-  const LaunchOptions &options;
   Report &report;
   uint64_t rng;
 

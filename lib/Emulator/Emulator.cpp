@@ -30,10 +30,6 @@ using namespace linattn;
 using namespace linattn::emulator;
 using namespace linattn::detail;
 
-static llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 //===----------------------------------------------------------------------===//
 // Arguments
 //===----------------------------------------------------------------------===//
@@ -173,12 +169,14 @@ lowerToHost(mlir::gpu::GPUModuleOp source, llvm::StringRef &name,
         (!name.empty() && func.getName() != name))
       continue;
     if (kernel)
-      return makeError("expected the name of a kernel, as there are several");
+      return llvm::createStringError(
+          "expected the name of a kernel, as there are several");
     kernel = func;
   }
   if (!kernel)
-    return makeError(name.empty() ? llvm::Twine("expected a kernel")
-                                  : "expected a kernel named '" + name + "'");
+    return llvm::createStringError(
+        name.empty() ? llvm::Twine("expected a kernel")
+                     : "expected a kernel named '" + name + "'");
   storage = kernel.getName().str();
   findKernelFacts(kernel, maxThreads);
 
@@ -253,8 +251,9 @@ EmulatedKernel::compile(mlir::gpu::GPUModuleOp source, llvm::StringRef name) {
     auto type = llvm::cast<mlir::TypeAttr>(array ? array[0] : attribute);
     std::optional<Argument::Kind> kind = getKind(type.getValue());
     if (!kind)
-      return makeError("expected arguments of '" + impl->name +
-                       "' to be pointers, i32, i64, f16, bf16, f32 or f64");
+      return llvm::createStringError(
+          "expected arguments of '" + impl->name +
+          "' to be pointers, i32, i64, f16, bf16, f32 or f64");
     impl->parameters.push_back({*kind, array != nullptr});
   }
   auto jit = compileHost(host, impl->name);
@@ -285,7 +284,7 @@ EmulatedKernel::compile(llvm::StringRef text, llvm::StringRef name,
     return diagnostics.takeError("parsing the kernel failed");
   auto modules = module->getOps<mlir::gpu::GPUModuleOp>();
   if (!llvm::hasSingleElement(modules))
-    return makeError(
+    return llvm::createStringError(
         "expected one gpu.module, but got " +
         llvm::Twine(std::distance(modules.begin(), modules.end())));
   return compile(*modules.begin(), name);
@@ -301,11 +300,13 @@ static llvm::Error checkLaunch(const LaunchOptions &options,
   uint64_t threads = options.block.getVolume();
   uint64_t limit = maxThreads ? std::min<uint64_t>(maxThreads, 1024) : 1024;
   if (threads == 0 || threads > limit)
-    return makeError("expected 1 to " + llvm::Twine(limit) +
-                     " threads per block, but got " + llvm::Twine(threads));
+    return llvm::createStringError("expected 1 to " + llvm::Twine(limit) +
+                                   " threads per block, but got " +
+                                   llvm::Twine(threads));
   if (options.sharedBytes > 227 << 10)
-    return makeError("expected at most 227 KiB of shared memory, but got " +
-                     llvm::Twine(options.sharedBytes) + " bytes");
+    return llvm::createStringError(
+        "expected at most 227 KiB of shared memory, but got " +
+        llvm::Twine(options.sharedBytes) + " bytes");
   return llvm::Error::success();
 }
 
@@ -313,15 +314,15 @@ llvm::Expected<Report>
 EmulatedKernel::launch(llvm::ArrayRef<Argument> arguments,
                        const LaunchOptions &options) const {
   if (arguments.size() != impl->parameters.size())
-    return makeError("expected " + llvm::Twine(impl->parameters.size()) +
-                     " arguments of '" + impl->name + "', but got " +
-                     llvm::Twine(arguments.size()));
+    return llvm::createStringError(
+        "expected " + llvm::Twine(impl->parameters.size()) + " arguments of '" +
+        impl->name + "', but got " + llvm::Twine(arguments.size()));
   for (auto [i, argument] : llvm::enumerate(arguments))
     if (argument.kind != impl->parameters[i].kind)
-      return makeError("expected argument " + llvm::Twine(i) + " of '" +
-                       impl->name + "' to be " +
-                       ::getName(impl->parameters[i].kind) + ", but got " +
-                       ::getName(argument.kind));
+      return llvm::createStringError("expected argument " + llvm::Twine(i) +
+                                     " of '" + impl->name + "' to be " +
+                                     ::getName(impl->parameters[i].kind) +
+                                     ", but got " + ::getName(argument.kind));
   if (llvm::Error error = checkLaunch(options, impl->maxThreads))
     return std::move(error);
   llvm::SmallVector<Argument> checked(arguments);

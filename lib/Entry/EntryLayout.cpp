@@ -10,10 +10,10 @@
 
 using namespace mlir;
 
-MemRefType linattn::getEntryMemRefType(ArrayRef<int64_t> shape,
-                                       Type elementType,
-                                       InnermostStride innermost,
-                                       Attribute memorySpace) {
+MemRefType mlir::linattn::getEntryMemRefType(ArrayRef<int64_t> shape,
+                                             Type elementType,
+                                             InnermostStride innermost,
+                                             Attribute memorySpace) {
   SmallVector<int64_t> strides(shape.size(), ShapedType::kDynamic);
   bool isUnit = innermost == InnermostStride::Unit ||
                 (innermost == InnermostStride::Tokens && shape.size() == 4);
@@ -24,8 +24,8 @@ MemRefType linattn::getEntryMemRefType(ArrayRef<int64_t> shape,
   return MemRefType::get(shape, elementType, layout, memorySpace);
 }
 
-MemRefType linattn::getTransposedMemRefType(ArrayRef<int64_t> shape,
-                                            Type elementType) {
+MemRefType mlir::linattn::getTransposedMemRefType(ArrayRef<int64_t> shape,
+                                                  Type elementType) {
   SmallVector<int64_t> strides(shape.size(), ShapedType::kDynamic);
   strides[shape.size() - 2] = 1;
   auto layout = StridedLayoutAttr::get(elementType.getContext(),

@@ -75,7 +75,8 @@ void moveResultsToArguments(func::FuncOp func, InnermostStride innermost,
 }
 
 struct PrepareEntryPass
-    : public linattn::impl::LinAttnPrepareEntryPassBase<PrepareEntryPass> {
+    : public mlir::linattn::impl::LinAttnPrepareEntryPassBase<
+          PrepareEntryPass> {
   using Base::Base;
 
   void runOnOperation() override {

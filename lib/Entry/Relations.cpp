@@ -14,10 +14,6 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-static RankedTensorType getTensorType(Value value) {
-  return dyn_cast<RankedTensorType>(value.getType());
-}
-
 /// Dimensions with the same loop are equal.
 static void addLoopRelations(linalg::LinalgOp op, RelationList &list) {
   if (!op.hasPureTensorSemantics())

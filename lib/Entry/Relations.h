@@ -15,6 +15,11 @@
 
 namespace mlir::linattn {
 
+/// Null if `value` is not a ranked tensor.
+inline RankedTensorType getTensorType(Value value) {
+  return dyn_cast<RankedTensorType>(value.getType());
+}
+
 /// A list of relations whose texts live as long as it does.
 class RelationList {
 public:

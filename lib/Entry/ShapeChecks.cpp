@@ -25,10 +25,6 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-static RankedTensorType getTensorType(Value value) {
-  return dyn_cast<RankedTensorType>(value.getType());
-}
-
 //===----------------------------------------------------------------------===//
 // Emission
 //===----------------------------------------------------------------------===//

@@ -291,10 +291,6 @@ static Value emitStep(FamilyBuilder &f) {
                });
 }
 
-static Value multiply(ImplicitLocOpBuilder &b, ValueRange v) {
-  return arith::MulFOp::create(b, v[0], v[1]);
-}
-
 static Family mamba2() {
   Family family;
   family.name = "mamba2";
@@ -325,9 +321,10 @@ static Family mamba2() {
     FamilyScan scan;
     scan.query = f.operand("C");
     scan.key = f.operand("B");
-    scan.value = f.map("B H T V", {f.term("x"), step}, f.tokenType(), multiply);
+    scan.value =
+        f.map("B H T V", {f.term("x"), step}, f.tokenType(), emitProduct);
     scan.decay =
-        f.map("B H T", {step, f.term("A")}, f.accumulationType(), multiply);
+        f.map("B H T", {step, f.term("A")}, f.accumulationType(), emitProduct);
     FamilyResults results = f.finish(scan);
     if (!f.has("D"))
       return results;

@@ -244,10 +244,7 @@ static LruWeights emitLruWeights(FamilyBuilder &f) {
                     return math::SqrtOp::create(b, rest);
                   });
   auto input = [&](StringRef name) {
-    return f.map("S D", {f.term(name), {gamma, "S"}}, type,
-                 [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                   return arith::MulFOp::create(b, v[0], v[1]);
-                 });
+    return f.map("S D", {f.term(name), {gamma, "S"}}, type, emitProduct);
   };
   w.inReal = input("B_re");
   w.inImag = input("B_im");

@@ -350,10 +350,6 @@ static Family gatedOja() {
 // A general transition of rank one
 //===----------------------------------------------------------------------===//
 
-static Value multiply(ImplicitLocOpBuilder &b, ValueRange v) {
-  return arith::MulFOp::create(b, v[0], v[1]);
-}
-
 static Family comba() {
   Family family;
   family.name = "comba";
@@ -392,7 +388,7 @@ static Family comba() {
                     });
     scan->b = scan->key =
         f.map("B H T K", {{scan->key, f.dimsOf("k")}, {*beta, "B H T"}},
-              f.tokenType(), multiply);
+              f.tokenType(), emitProduct);
     scan->decay = f.operand("g");
     scan->update = Update::Dplr;
     scan->transition = Transition::Before;

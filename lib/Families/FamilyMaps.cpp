@@ -146,9 +146,7 @@ Value FamilyBuilder::l2norm(FamilyTerm x, double eps) {
                                      math::SqrtOp::create(b, sum));
       });
   return map(x.dims, {x, {norms, kept}}, getElementTypeOrSelf(x.value),
-             [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-               return arith::MulFOp::create(b, v[0], v[1]);
-             });
+             emitProduct);
 }
 
 Value FamilyBuilder::softmax(FamilyTerm x, Scale scale) {

@@ -18,6 +18,10 @@ Value mlir::linattn::emitConstant(ImplicitLocOpBuilder &b, Type type,
   return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
 }
 
+Value mlir::linattn::emitProduct(ImplicitLocOpBuilder &b, ValueRange v) {
+  return arith::MulFOp::create(b, v[0], v[1]);
+}
+
 // e^-x stays finite: of infinity the sigmoid is 0, but its derivative NaN.
 Value mlir::linattn::emitSigmoid(ImplicitLocOpBuilder &b, Value x) {
   Value one = emitConstant(b, x.getType(), 1.0);

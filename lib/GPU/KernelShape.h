@@ -24,9 +24,6 @@ namespace mlir::linattn {
 inline int64_t staticSize(Value buffer, unsigned dim) {
   return cast<ShapedType>(buffer.getType()).getDimSize(dim);
 }
-inline int64_t rankOf(Value buffer) {
-  return cast<ShapedType>(buffer.getType()).getRank();
-}
 
 template <typename OpTy>
 struct KernelShape {

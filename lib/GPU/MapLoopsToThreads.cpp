@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "linattn/GPU/Machine.h"
 #include "linattn/GPU/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -28,7 +29,6 @@ using namespace mlir::linattn;
 
 namespace {
 
-constexpr int64_t warpSize = 32;
 /// Threads of a block, where there are iterations for it.
 constexpr int64_t blockThreads = 128;
 /// Fewer iterations go into blocks of one warp: more multiprocessors get some.

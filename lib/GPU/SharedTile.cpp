@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SharedTile.h"
+#include "linattn/GPU/Machine.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -124,7 +125,6 @@ void mlir::linattn::clearRows(KernelBuilder &k, Value thread, int64_t threads,
 void mlir::linattn::storeTileRows(KernelBuilder &k, SharedTile tile, Value base,
                                   Value lane, Value firstRow, int64_t rows,
                                   const TileTarget &target) {
-  constexpr int64_t warpSize = 32;
   int64_t units = tile.units(), total = rows * units;
   auto type = VectorType::get({4}, k.b.getI32Type());
   int64_t words = target.granule / 4;

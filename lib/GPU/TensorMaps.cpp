@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TensorMaps.h"
+#include "linattn/GPU/Machine.h"
 #include "linattn/PTX/TensorMap.h"
 
 using namespace mlir;
@@ -16,7 +17,7 @@ using Field = ::linattn::TensorMapField;
 using ::linattn::TensorMapReplace;
 
 constexpr int64_t mapBytes = ::linattn::tensor_map::bytes;
-constexpr int64_t barrierBytes = 8, warpSize = 32;
+constexpr int64_t barrierBytes = 8;
 /// Columns of a panel, and so of a box.
 constexpr int64_t panelColumns = SharedTile::panelPitch / 2;
 /// How long a thread may sleep before it looks again, in nanoseconds.
@@ -85,7 +86,7 @@ void TensorMaps::fill(const Matrix &matrix, Value map) {
     set(Field::ElementStride, dim, k.i32(1));
   setConstant(Field::ElementType, elements16);
   setConstant(Field::Interleave, 0);
-  setConstant(Field::Swizzle, swizzle128);
+  setConstant(Field::Swizzle, ::linattn::tensor_map::swizzle128);
   setConstant(Field::Fill, 0);
 }
 

@@ -23,7 +23,7 @@ WarpgroupOperand::WarpgroupOperand(KernelBuilder &k, SharedTile tile,
   // From eight rows to the next; and to the next panel, which only operands
   // that are read by rows look for.
   uint64_t stride = 8 * SharedTile::panelPitch, leading = tile.panelBytes();
-  uint64_t fixed = swizzle128 << swizzleShift |
+  uint64_t fixed = ::linattn::wgmma_descriptor::swizzle128 << swizzleShift |
                    stride >> unitShift << strideShift |
                    leading >> unitShift << leadingShift;
   descriptor = LLVM::OrOp::create(k.b, k.loc, k.extend(unit),

@@ -14,10 +14,6 @@
 
 namespace mlir::linattn {
 
-inline int64_t rankOf(Value x) {
-  return cast<ShapedType>(x.getType()).getRank();
-}
-
 /// Builds ops on chunks of `chunk` tokens, [1, 1, C, D], and on states
 /// [1, 1, K, V]. Where no destination is given, it is a new tensor.
 class ChunkTensors {

@@ -28,10 +28,6 @@ static FeatureMapKind kindOf(ScanOp op) {
   return cast<FeatureMappedOpInterface>(op.getOperation()).getFeatureMapKind();
 }
 
-static int64_t headsOf(Value tokens) {
-  return cast<ShapedType>(tokens.getType()).getDimSize(1);
-}
-
 LogicalResult mlir::linattn::checkKnownHeads(Operation *op, ValueRange values) {
   if (llvm::none_of(values, [](Value value) {
         return ShapedType::isDynamic(headsOf(value));

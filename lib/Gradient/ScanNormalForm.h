@@ -18,8 +18,13 @@ namespace mlir::linattn {
 /// An error on scans that have no gradient yet.
 LogicalResult checkScanGradient(ScanOp op);
 
-/// Fails unless head counts (dimension 1) are static: they determine which
-/// heads share others.
+/// The number of heads of [B, H, …].
+inline int64_t headsOf(Value tokens) {
+  return cast<ShapedType>(tokens.getType()).getDimSize(1);
+}
+
+/// Fails unless head counts are static: they determine which heads share
+/// others.
 LogicalResult checkKnownHeads(Operation *op, ValueRange values);
 
 /// True if the scan is more than the additive or dplr recurrence of equal heads

@@ -31,10 +31,6 @@ static bool hasFeatureMap(Operation *op) {
   return mapped(op).getFeatureMapKind() != FeatureMapKind::Identity;
 }
 
-static int64_t headsOf(Value tokens) {
-  return cast<ShapedType>(tokens.getType()).getDimSize(1);
-}
-
 /// O = factor · Q S, of equal heads.
 static Value buildRead(TensorBuilder &t, Value query, Value state,
                        Scale factor) {

@@ -129,7 +129,7 @@ void mlir::linattn::buildEmulatedPipeline(OpPassManager &pm,
   pm.addPass(createLinAttnEmulateLaunchesPass());
   // Ops without a kernel.
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
-  LowerToLLVMOptions lower;
+  mlir::linattn::LowerToLLVMOptions lower;
   lower.parallel = false; // Launches report to the thread that calls.
   buildLowerToLLVMPipeline(pm, lower);
 }

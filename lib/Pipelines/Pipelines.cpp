@@ -182,7 +182,7 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
 void mlir::linattn::buildCPUPipeline(OpPassManager &pm,
                                      const CPUPipelineOptions &options) {
   buildCPULoopsPipeline(pm, options);
-  LowerToLLVMOptions lower;
+  mlir::linattn::LowerToLLVMOptions lower;
   lower.parallel = true;
   lower.prime = getPrime(options.prime);
   lower.avx512 = options.avx512;
@@ -204,7 +204,7 @@ void mlir::linattn::buildReferenceLoopsPipeline(
 
 /// Lowers loops to the LLVM dialect, on one thread.
 static void addSequentialLowering(OpPassManager &pm, int prime) {
-  LowerToLLVMOptions options;
+  mlir::linattn::LowerToLLVMOptions options;
   options.parallel = false;
   options.prime = getPrime(prime);
   buildLowerToLLVMPipeline(pm, options);
@@ -253,7 +253,7 @@ void mlir::linattn::buildTracePipeline(OpPassManager &pm,
   pm.addPass(createLinAttnInstrumentTracePass());
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToLoopsPass());
   addContract(pm, "linalg");
-  LowerToLLVMOptions lower;
+  mlir::linattn::LowerToLLVMOptions lower;
   lower.parallel = false;
   buildLowerToLLVMPipeline(pm, lower);
 }

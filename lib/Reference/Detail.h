@@ -36,6 +36,13 @@ Status checkData(const Array &array, const std::string &name);
 Status checkShape(const Array &array, const std::string &name,
                   const std::vector<std::vector<int64_t>> &allowed);
 
+/// The same of an operand that may be absent.
+inline Status checkOptional(const std::optional<Array> &operand,
+                            const std::string &name,
+                            const std::vector<std::vector<int64_t>> &allowed) {
+  return operand ? checkShape(*operand, name, allowed) : std::nullopt;
+}
+
 /// Checks a [B, H, T, D] operand: rank, data, at least one head and feature.
 Status checkTokens(const Array &array, const std::string &name);
 

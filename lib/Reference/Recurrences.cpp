@@ -20,12 +20,6 @@ using namespace detail;
 using Complex = std::complex<double>;
 using Shape = std::vector<int64_t>;
 
-static Status checkOptional(const std::optional<Array> &operand,
-                            const std::string &name,
-                            const std::vector<Shape> &allowed) {
-  return operand ? checkShape(*operand, name, allowed) : std::nullopt;
-}
-
 /// Checks for [B, T, C].
 static Status checkChannels(const Array &array, const std::string &name) {
   if (array.rank() != 3)

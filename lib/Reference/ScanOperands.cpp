@@ -125,12 +125,6 @@ static Status checkTokenOperands(const ScanOperands &x) {
   return checkSameFeatures(x.q, "query", x.k, "key");
 }
 
-static Status checkOptional(const std::optional<Array> &operand,
-                            const std::string &name,
-                            const std::vector<std::vector<int64_t>> &allowed) {
-  return operand ? checkShape(*operand, name, allowed) : std::nullopt;
-}
-
 static Status checkGates(const ScanOperands &x, int64_t heads) {
   int64_t batch = x.k.dim(0), length = x.k.dim(2);
   int64_t keySize = x.k.dim(3), valueSize = x.v.dim(3);

@@ -98,10 +98,6 @@ std::optional<DType> convertElement(mlir::Type type) {
   return parseDType(name);
 }
 
-llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 /// Describes one argument or result; fails on types without a representation.
 bool describe(mlir::Type type, ValueInfo &info) {
   mlir::Type element = type;
@@ -149,20 +145,23 @@ llvm::Expected<mlir::func::FuncOp> selectEntry(mlir::ModuleOp module,
       selected = func;
   }
   if (entry.empty() && numPublic > 1)
-    return makeError(fileName +
-                     ": error: expected an entry to be named, since "
-                     "there are several public functions: " +
-                     candidates);
+    return llvm::createStringError(
+        fileName +
+        ": error: expected an entry to be named, since "
+        "there are several public functions: " +
+        candidates);
   if (entry.empty() && !selected)
-    return makeError(fileName + ": error: expected a public function, but the "
-                                "module has none");
+    return llvm::createStringError(
+        fileName + ": error: expected a public function, but the "
+                   "module has none");
   if (!selected)
-    return makeError(fileName + ": error: no function is called '" + entry +
-                     "'" + (candidates.empty() ? "" : "; there are ") +
-                     candidates);
+    return llvm::createStringError(
+        fileName + ": error: no function is called '" + entry + "'" +
+        (candidates.empty() ? "" : "; there are ") + candidates);
   if (selected.isDeclaration())
-    return makeError(formatLocation(selected.getLoc()) + ": error: expected '" +
-                     selected.getName() + "' to have a body");
+    return llvm::createStringError(formatLocation(selected.getLoc()) +
+                                   ": error: expected '" + selected.getName() +
+                                   "' to have a body");
   return selected;
 }
 
@@ -173,10 +172,11 @@ llvm::Expected<Signature> getSignature(mlir::func::FuncOp func,
   auto fail = [&](const llvm::Twine &what, mlir::Type type) {
     std::string text;
     llvm::raw_string_ostream(text) << type;
-    return makeError(formatLocation(func.getLoc()) + ": error: " + what +
-                     ": expected a ranked tensor or scalar of f16, bf16, f32, "
-                     "f64, i1, i8, i16, i32, i64 or index, but got " +
-                     text);
+    return llvm::createStringError(
+        formatLocation(func.getLoc()) + ": error: " + what +
+        ": expected a ranked tensor or scalar of f16, bf16, f32, "
+        "f64, i1, i8, i16, i32, i64 or index, but got " +
+        text);
   };
   for (mlir::BlockArgument arg : func.getArguments()) {
     ValueInfo &info = signature.arguments.emplace_back();

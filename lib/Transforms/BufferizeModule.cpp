@@ -26,7 +26,7 @@ using namespace mlir::linattn;
 namespace {
 
 struct BufferizeModulePass
-    : public linattn::impl::LinAttnBufferizeModulePassBase<
+    : public mlir::linattn::impl::LinAttnBufferizeModulePassBase<
           BufferizeModulePass> {
   using Base::Base;
 

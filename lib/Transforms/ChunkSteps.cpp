@@ -77,10 +77,6 @@ Value mlir::linattn::collapseColumn(OpBuilder &b, Location loc, Value state,
   return tensor::CollapseShapeOp::create(b, loc, type, state, oneColumn());
 }
 
-static int64_t rankOf(Value x) {
-  return cast<ShapedType>(x.getType()).getRank();
-}
-
 //===----------------------------------------------------------------------===//
 // Destinations
 //===----------------------------------------------------------------------===//

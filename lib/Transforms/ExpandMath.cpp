@@ -189,7 +189,7 @@ struct ExpandPairTruncation : OpRewritePattern<vector::InterleaveOp> {
 
   LogicalResult matchAndRewrite(vector::InterleaveOp op,
                                 PatternRewriter &rewriter) const override {
-    auto [low, high] = linattn::getRoundedPairs(op);
+    auto [low, high] = mlir::linattn::getRoundedPairs(op);
     VectorType type = op.getResultVectorType();
     if (!low)
       return rewriter.notifyMatchFailure(op, "not pairs of rounded bf16");
@@ -217,7 +217,7 @@ struct ExpandPairTruncation : OpRewritePattern<vector::InterleaveOp> {
 };
 
 struct ExpandMathPass
-    : public linattn::impl::LinAttnExpandMathPassBase<ExpandMathPass> {
+    : public mlir::linattn::impl::LinAttnExpandMathPassBase<ExpandMathPass> {
   using Base::Base;
 
   void runOnOperation() override {
@@ -231,9 +231,9 @@ struct ExpandMathPass
     patterns.add<ExpandExp, ExpandQuotient, ExpandPairExtension,
                  ExpandPairTruncation>(&getContext());
     if (avx512)
-      linattn::populateExpandMathToAVX512Patterns(patterns);
+      mlir::linattn::populateExpandMathToAVX512Patterns(patterns);
     if (avx512Bf16)
-      linattn::populateExpandMathToAVX512Bf16Patterns(patterns);
+      mlir::linattn::populateExpandMathToAVX512Bf16Patterns(patterns);
     // Neither libm nor LLVM has vector forms of these functions.
     math::populateExpansionPatterns(patterns, {"clampf", "exp2", "sinh", "cosh",
                                                "asinh", "acosh", "atanh"});

@@ -170,7 +170,7 @@ struct ConvertPairs : OpRewritePattern<vector::InterleaveOp> {
 
   LogicalResult matchAndRewrite(vector::InterleaveOp op,
                                 PatternRewriter &rewriter) const override {
-    auto [low, high] = linattn::getRoundedPairs(op);
+    auto [low, high] = mlir::linattn::getRoundedPairs(op);
     VectorType type = op.getResultVectorType();
     if (!low || type.getNumElements() != 2 * lanes)
       return rewriter.notifyMatchFailure(op, "not a register of pairs");

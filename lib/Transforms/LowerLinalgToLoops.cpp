@@ -220,7 +220,7 @@ bool needsLoops(memref::CopyOp op) {
 }
 
 struct LowerLinalgToLoopsPass
-    : public linattn::impl::LinAttnLowerLinalgToLoopsPassBase<
+    : public mlir::linattn::impl::LinAttnLowerLinalgToLoopsPassBase<
           LowerLinalgToLoopsPass> {
   using Base::Base;
 

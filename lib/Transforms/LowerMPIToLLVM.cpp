@@ -26,7 +26,8 @@ using namespace mlir;
 namespace {
 
 struct LowerMPIToLLVMPass
-    : public linattn::impl::LinAttnLowerMPIToLLVMPassBase<LowerMPIToLLVMPass> {
+    : public mlir::linattn::impl::LinAttnLowerMPIToLLVMPassBase<
+          LowerMPIToLLVMPass> {
   using Base::Base;
 
   void runOnOperation() override {

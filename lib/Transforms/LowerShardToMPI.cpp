@@ -189,7 +189,7 @@ static LogicalResult lower(BroadcastOp op, GridOp grid,
 namespace {
 
 struct LowerShardToMPIPass
-    : public linattn::impl::LinAttnLowerShardToMPIPassBase<
+    : public mlir::linattn::impl::LinAttnLowerShardToMPIPassBase<
           LowerShardToMPIPass> {
   using Base::Base;
 

@@ -255,7 +255,7 @@ private:
 };
 
 struct OutlineParallelPass
-    : public linattn::impl::LinAttnOutlineParallelPassBase<
+    : public mlir::linattn::impl::LinAttnOutlineParallelPassBase<
           OutlineParallelPass> {
   using Base::Base;
 

@@ -146,9 +146,9 @@ static LogicalResult check(Operation *op, Split &split,
 namespace {
 
 /// A recurrence that continues from process to process.
-class Chain {
+class ProcessChain {
 public:
-  Chain(Operation *op, Split &split, OpBuilder &b)
+  ProcessChain(Operation *op, Split &split, OpBuilder &b)
       : op(op), b(b), loc(op->getLoc()), grid(split.grid.getSymName()),
         axis(split.axes(kToken).front()), count(split.grid.getShape()[axis]) {
     auto scan = dyn_cast<ScanOp>(op);
@@ -198,7 +198,7 @@ private:
 
 } // namespace
 
-Value Chain::receive(Value start) {
+Value ProcessChain::receive(Value start) {
   auto branch = scf::IfOp::create(b, loc, TypeRange{start.getType()},
                                   isNot(first()), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -214,7 +214,7 @@ Value Chain::receive(Value start) {
   return branch.getResult(0);
 }
 
-void Chain::send(Value state) {
+void ProcessChain::send(Value state) {
   auto branch =
       scf::IfOp::create(b, loc, isNot(last()), /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
@@ -224,7 +224,7 @@ void Chain::send(Value state) {
                  ArrayRef<int64_t>{ShapedType::kDynamic}, ValueRange{to});
 }
 
-int64_t Chain::countPanels(Operation *local) const {
+int64_t ProcessChain::countPanels(Operation *local) const {
   // Tiles of heads need the same number of heads in all operands.
   int64_t heads = 0;
   SmallVector<DimLoops> loops = getOperandLoops(local);
@@ -244,9 +244,10 @@ int64_t Chain::countPanels(Operation *local) const {
 }
 
 /// `into` holds the results of earlier panels.
-FailureOr<SmallVector<Value>> Chain::runPanel(Operation *local, int64_t panel,
-                                              int64_t panels,
-                                              SmallVector<Value> into) {
+FailureOr<SmallVector<Value>> ProcessChain::runPanel(Operation *local,
+                                                     int64_t panel,
+                                                     int64_t panels,
+                                                     SmallVector<Value> into) {
   Operation *tiled = local;
   b.setInsertionPoint(local);
   SmallVector<OpFoldResult> offsets, sizes;
@@ -288,7 +289,7 @@ FailureOr<SmallVector<Value>> Chain::runPanel(Operation *local, int64_t panel,
   return into;
 }
 
-FailureOr<SmallVector<Value>> Chain::run(Operation *local) {
+FailureOr<SmallVector<Value>> ProcessChain::run(Operation *local) {
   int64_t panels = countPanels(local);
   auto dest = cast<DestinationStyleOpInterface>(local);
   SmallVector<Value> results(dest.getDpsInits());
@@ -342,7 +343,8 @@ static LogicalResult partition(Operation *op, ShardingInterface sharding,
   Operation *local = parts.map.lookup(op->getResult(0)).getDefiningOp();
   OpBuilder::InsertionGuard guard(parts.b);
   parts.b.setInsertionPoint(local);
-  FailureOr<SmallVector<Value>> results = Chain(op, split, parts.b).run(local);
+  FailureOr<SmallVector<Value>> results =
+      ProcessChain(op, split, parts.b).run(local);
   if (failed(results))
     return failure();
   parts.map.map(op->getResults(), *results);

@@ -27,9 +27,9 @@ using namespace mlir::linattn;
 
 namespace {
 
-class Split {
+class SweepSplit {
 public:
-  Split(OpBuilder &b, SweepOp op) : b(b), loc(op.getLoc()), op(op) {}
+  SweepSplit(OpBuilder &b, SweepOp op) : b(b), loc(op.getLoc()), op(op) {}
 
   /// The results of the op.
   SmallVector<Value> emit();
@@ -53,7 +53,7 @@ private:
 } // namespace
 
 /// [B, H, V, K] of zeros.
-Value Split::zeroState() {
+Value SweepSplit::zeroState() {
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(b, loc, op.getState());
   std::swap(sizes[2], sizes[3]);
@@ -63,7 +63,7 @@ Value Split::zeroState() {
   return linalg::FillOp::create(b, loc, zero, destination).getResult(0);
 }
 
-Value Split::transposedState() {
+Value SweepSplit::transposedState() {
   if (isZeroFill(op.getState()))
     return zeroState();
   SmallVector<OpFoldResult> sizes =
@@ -77,8 +77,8 @@ Value Split::transposedState() {
 }
 
 /// scale · S x, for the state that `key` and `value` write.
-Value Split::readAlongValues(Value key, Value value, Value state,
-                             Value output) {
+Value SweepSplit::readAlongValues(Value key, Value value, Value state,
+                                  Value output) {
   Value none, decay = op.getDecay(), valueDecay;
   if (decay && cast<ShapedType>(decay.getType()).getRank() == 4)
     std::swap(decay, valueDecay);
@@ -97,7 +97,7 @@ Value Split::readAlongValues(Value key, Value value, Value state,
 }
 
 /// r, which may be equal to the op's read for its query.
-Value Split::readOfTransition(ScanOp scan) {
+Value SweepSplit::readOfTransition(ScanOp scan) {
   bool isRead = op.getQuery() == op.getA() &&
                 op.getReadout() == Readout::Exclusive &&
                 (!op.getScale() || op.getScale()->isExactlyValue(1.0));
@@ -113,7 +113,7 @@ Value Split::readOfTransition(ScanOp scan) {
 }
 
 /// The written key, e^decay ⊙ k under `decay_writes`.
-Value Split::decayedKey() {
+Value SweepSplit::decayedKey() {
   Value key = op.getKey(), decay = op.getDecay();
   if (!op.getDecayWrites())
     return key;
@@ -131,7 +131,7 @@ Value Split::decayedKey() {
       });
 }
 
-SmallVector<Value> Split::emit() {
+SmallVector<Value> SweepSplit::emit() {
   ScanOp scan = op.createScan(b);
   Value key = decayedKey();
   if (key != op.getKey()) {
@@ -152,7 +152,7 @@ SmallVector<Value> Split::emit() {
 }
 
 SmallVector<Value> mlir::linattn::buildSplitSweep(OpBuilder &b, SweepOp op) {
-  return Split(b, op).emit();
+  return SweepSplit(b, op).emit();
 }
 
 void mlir::linattn::splitSweep(RewriterBase &rewriter, SweepOp op) {

@@ -15,6 +15,7 @@
 #include "Arrays.h"
 #include "Buffer.h"
 #include "DLPack.h"
+#include "Errors.h"
 #include "Libraries.h"
 #include "Tuples.h"
 
@@ -23,14 +24,6 @@
 namespace nb = nanobind;
 using namespace linattn;
 using namespace linattn::python;
-
-[[noreturn]] static void throwValueError(const std::string &message) {
-  throw nb::value_error(message.c_str());
-}
-
-[[noreturn]] static void throwTypeError(const std::string &message) {
-  throw nb::type_error(message.c_str());
-}
 
 [[noreturn]] static void throwDispatched(const char *name,
                                          const std::string &what,

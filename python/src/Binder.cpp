@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Errors.h"
 #include "Plan.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -14,19 +15,11 @@ namespace nb = nanobind;
 using namespace linattn;
 using namespace linattn::python;
 
-[[noreturn]] static void fail(const std::string &message) {
-  throw nb::value_error(message.c_str());
-}
-
-[[noreturn]] static void failType(const std::string &message) {
-  throw nb::type_error(message.c_str());
-}
-
 static void checkDType(const OperandSpec &spec, const BufferView &view,
                        DType dtype) {
   if (view.dtype != dtype)
-    failType(spec.name + ": expected dtype " + getPythonName(dtype) +
-             ", but got " + getPythonName(view.dtype));
+    throwTypeError(spec.name + ": expected dtype " + getPythonName(dtype) +
+                   ", but got " + getPythonName(view.dtype));
 }
 
 const Layout &Binder::layoutOf(const OperandSpec &spec) const {
@@ -78,8 +71,8 @@ void Binder::failRank(const OperandSpec &spec, const BufferView &view) const {
     last = rank;
     expected.push_back(formatLayout(layout, plan->names));
   }
-  fail(spec.name + ": expected shape " + joinAlternatives(expected) +
-       ", but got " + formatPythonShape(view.shape));
+  throwValueError(spec.name + ": expected shape " + joinAlternatives(expected) +
+                  ", but got " + formatPythonShape(view.shape));
 }
 
 void Binder::chooseMode(const OperandSpec &spec, const BufferView &view) {
@@ -110,13 +103,15 @@ void Binder::bindExtents(const OperandSpec &spec, const Layout &layout,
     bool mayBeEmpty = spec.role == OperandRole::Carried && size == 0;
     if (size < 1 && !mayBeEmpty &&
         (kind == DimClass::Head || kind == DimClass::Feature))
-      fail(spec.name +
-           ": expected at least one head and one feature, but got shape " +
-           formatPythonShape(view.shape));
+      throwValueError(
+          spec.name +
+          ": expected at least one head and one feature, but got shape " +
+          formatPythonShape(view.shape));
     if (extent != kUnknown && extent != size)
-      fail(spec.name + ": expected the " + plan->names.describe(dim.id) +
-           (owner ? " of " + owner->name + ", " : " to be ") +
-           std::to_string(extent) + ", but got " + std::to_string(size));
+      throwValueError(
+          spec.name + ": expected the " + plan->names.describe(dim.id) +
+          (owner ? " of " + owner->name + ", " : " to be ") +
+          std::to_string(extent) + ", but got " + std::to_string(size));
     extent = size;
     owner = &spec;
   }
@@ -126,20 +121,22 @@ BufferView Binder::bindTokens(const OperandSpec &spec, const BufferView &view) {
   if (isFirst)
     chooseMode(spec, view);
   if (!isFloat(view.dtype))
-    failType(spec.name +
-             ": expected float16, bfloat16, float32 or float64, but got " +
-             getPythonName(view.dtype));
+    throwTypeError(
+        spec.name +
+        ": expected float16, bfloat16, float32 or float64, but got " +
+        getPythonName(view.dtype));
   const OperandSpec &first = plan->operands.front();
   const Layout &layout = layoutOf(spec);
   if (layout.user.size() != view.shape.size())
-    fail(spec.name + ": expected the number of dimensions of " + first.name +
-         ", " + std::to_string(layout.user.size()) + ", but got " +
-         std::to_string(view.shape.size()));
+    throwValueError(spec.name + ": expected the number of dimensions of " +
+                    first.name + ", " + std::to_string(layout.user.size()) +
+                    ", but got " + std::to_string(view.shape.size()));
   if (isFirst)
     dtype = view.dtype;
   if (view.dtype != dtype)
-    failType(spec.name + ": expected the dtype of " + first.name + ", " +
-             getPythonName(dtype) + ", but got " + getPythonName(view.dtype));
+    throwTypeError(spec.name + ": expected the dtype of " + first.name + ", " +
+                   getPythonName(dtype) + ", but got " +
+                   getPythonName(view.dtype));
   bindExtents(spec, layout, view);
   isFirst = false;
   return layout.toLogical(view, extents);
@@ -167,8 +164,8 @@ void Binder::failHeads() const {
         counts += separator.str() + std::to_string(extents[dim.id]);
   }
   std::string blamed = owners.size() > 1 ? owners[1]->name : "heads";
-  fail(blamed + ": expected the head counts of " + names +
-       " to divide one another, but got " + counts);
+  throwValueError(blamed + ": expected the head counts of " + names +
+                  " to divide one another, but got " + counts);
 }
 
 void Binder::applyRules() {
@@ -185,8 +182,9 @@ void Binder::applyRules() {
     // The number of features is a polynomial of the second degree.
     constexpr int64_t mostSquared = int64_t(1) << 30;
     if (rule.kind == SizeRule::Features && left > mostSquared)
-      fail(plan->names.describe(rule.left) + ": expected at most " +
-           std::to_string(mostSquared) + ", but got " + std::to_string(left));
+      throwValueError(plan->names.describe(rule.left) + ": expected at most " +
+                      std::to_string(mostSquared) + ", but got " +
+                      std::to_string(left));
     int64_t value = rule.kind == SizeRule::Max ? std::max(left, right)
                     : rule.kind == SizeRule::Features
                         ? rule.features.evaluate(left)
@@ -196,9 +194,10 @@ void Binder::applyRules() {
     int64_t &result = extents[rule.result];
     if (const OperandSpec *owner = boundBy[rule.result];
         owner && result != value)
-      fail(owner->name + ": expected the " + plan->names.describe(rule.result) +
-           " to be " + std::to_string(value) + ", but got " +
-           std::to_string(result));
+      throwValueError(owner->name + ": expected the " +
+                      plan->names.describe(rule.result) + " to be " +
+                      std::to_string(value) + ", but got " +
+                      std::to_string(result));
     result = value;
   }
 }
@@ -220,8 +219,8 @@ BufferView Binder::bindGate(const OperandSpec &spec, const BufferView &view,
     hasType = view.dtype == DType::I32 || view.dtype == DType::I64;
   }
   if (!hasType)
-    failType(spec.name + ": expected dtype " + types + ", but got " +
-             getPythonName(view.dtype));
+    throwTypeError(spec.name + ": expected dtype " + types + ", but got " +
+                   getPythonName(view.dtype));
   // A gate of a single head may keep its head dimension.
   std::string expected;
   for (size_t i : {size_t(0), static_cast<size_t>(mode)}) {
@@ -239,8 +238,8 @@ BufferView Binder::bindGate(const OperandSpec &spec, const BufferView &view,
     if (mode == RankMode::Full || spec.layouts[size_t(mode)].empty())
       break;
   }
-  fail(spec.name + ": expected shape " + expected + ", but got " +
-       formatPythonShape(view.shape));
+  throwValueError(spec.name + ": expected shape " + expected + ", but got " +
+                  formatPythonShape(view.shape));
 }
 
 void Binder::bindOffsets(const OperandSpec &spec, const BufferView &view) {
@@ -248,14 +247,14 @@ void Binder::bindOffsets(const OperandSpec &spec, const BufferView &view) {
   int64_t batch = extents[plan->batch];
   int64_t tokens = extents[spec.layouts[0].front().user.front().id];
   if (view.dtype != DType::I32 && view.dtype != DType::I64)
-    failType(name + ": expected int32 or int64, but got " +
-             getPythonName(view.dtype));
+    throwTypeError(name + ": expected int32 or int64, but got " +
+                   getPythonName(view.dtype));
   if (view.getRank() != 1 || view.shape[0] < 1)
-    fail(name + ": expected shape (N + 1,), but got " +
-         formatPythonShape(view.shape));
+    throwValueError(name + ": expected shape (N + 1,), but got " +
+                    formatPythonShape(view.shape));
   if (batch != 1)
-    fail(name + ": expected a batch size of 1, but got " +
-         std::to_string(batch));
+    throwValueError(name + ": expected a batch size of 1, but got " +
+                    std::to_string(batch));
   auto at = [&](int64_t i) -> int64_t {
     if (view.dtype == DType::I32)
       return static_cast<const int32_t *>(view.data)[i * view.strides[0]];
@@ -268,23 +267,25 @@ void Binder::bindOffsets(const OperandSpec &spec, const BufferView &view) {
   if (isDevice)
     return;
   if (at(0) != 0)
-    fail(name + ": expected the first offset to be 0, but got " +
-         std::to_string(at(0)));
+    throwValueError(name + ": expected the first offset to be 0, but got " +
+                    std::to_string(at(0)));
   for (int64_t i = 0; i < count; ++i)
     if (at(i + 1) < at(i))
-      fail(name + ": expected offsets that do not decrease, but got " +
-           std::to_string(at(i)) + " before " + std::to_string(at(i + 1)));
+      throwValueError(
+          name + ": expected offsets that do not decrease, but got " +
+          std::to_string(at(i)) + " before " + std::to_string(at(i + 1)));
   if (at(count) != tokens)
-    fail(name + ": expected the last offset to be the number of tokens, " +
-         std::to_string(tokens) + ", but got " + std::to_string(at(count)));
+    throwValueError(
+        name + ": expected the last offset to be the number of tokens, " +
+        std::to_string(tokens) + ", but got " + std::to_string(at(count)));
 }
 
 void Binder::checkExact(const OperandSpec &spec, const BufferView &view) const {
   const Layout &layout = layoutOf(spec);
   if (!layout.matches(view.shape, extents))
-    fail(spec.name + ": expected shape " +
-         layout.formatShape(extents, plan->names) + ", but got " +
-         formatPythonShape(view.shape));
+    throwValueError(spec.name + ": expected shape " +
+                    layout.formatShape(extents, plan->names) + ", but got " +
+                    formatPythonShape(view.shape));
   checkDType(spec, view, dtypeOf(spec));
 }
 
@@ -302,15 +303,15 @@ void Binder::blameTokens(const OperandSpec &spec, const Layout &layout,
     auto format = [&](const std::string &what) { return what + sizes; };
     std::string expected = format(plan->names.describe(dim.id));
     if (dim.id == plan->states && !plan->hasOffsets)
-      fail(plan->operands.front().name + ": expected the " +
-           format("batch size"));
+      throwValueError(plan->operands.front().name + ": expected the " +
+                      format("batch size"));
     if (dim.id == plan->states)
       for (const OperandSpec &operand : plan->operands)
         if (operand.role == OperandRole::Offsets)
-          fail(operand.name + ": expected the " +
-               format("number of sequences"));
+          throwValueError(operand.name + ": expected the " +
+                          format("number of sequences"));
     if (const OperandSpec *owner = boundBy[dim.id])
-      fail(owner->name + ": expected the " + expected);
+      throwValueError(owner->name + ": expected the " + expected);
     // A derived size repeats the error of its sources.
     for (const DimRule &rule : plan->rules) {
       if (rule.result != dim.id)
@@ -318,7 +319,7 @@ void Binder::blameTokens(const OperandSpec &spec, const Layout &layout,
       for (DimNames::Id source : {rule.left, rule.right})
         if (source != DimNames::kNone && boundBy[source] &&
             (rule.kind != SizeRule::Max || extents[source] == extent))
-          fail(boundBy[source]->name + ": expected the " + expected);
+          throwValueError(boundBy[source]->name + ": expected the " + expected);
     }
   }
 }

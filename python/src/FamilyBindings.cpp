@@ -13,7 +13,6 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
-using namespace mlir;
 using namespace mlir::linattn;
 
 static const Family &getFamily(const std::string &name) {
@@ -93,7 +92,7 @@ static nb::dict document(const std::string &name) {
   return result;
 }
 
-static Type parseType(Builder &b, const std::string &name) {
+static mlir::Type parseType(mlir::Builder &b, const std::string &name) {
   if (name == "f16")
     return b.getF16Type();
   if (name == "bf16")
@@ -110,8 +109,8 @@ static std::string emitText(const std::string &name, const std::string &dtype,
                             nb::dict options, bool hasState, bool returnsState,
                             const std::string &config, bool takesScale,
                             bool returnsOutput) {
-  MLIRContext context(MLIRContext::Threading::DISABLED);
-  Builder b(&context);
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::Builder b(&context);
   FamilyRequest request;
   request.tokenType = parseType(b, dtype);
   for (auto [dim, extent] : extents)
@@ -127,12 +126,12 @@ static std::string emitText(const std::string &name, const std::string &dtype,
   request.config = config;
   request.takesScale = takesScale;
   request.returnsOutput = returnsOutput;
-  auto module = ::linattn::python::unwrap(
-      buildFamily(&context, getFamily(name), request));
+  auto module =
+      linattn::python::unwrap(buildFamily(&context, getFamily(name), request));
   return printFamily(*module);
 }
 
-void ::linattn::python::registerFamilies(nb::module_ &module) {
+void linattn::python::registerFamilies(nb::module_ &module) {
   nb::module_ families =
       module.def_submodule("families", "The table of named families.");
   families.def("names", [] {

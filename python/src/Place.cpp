@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Place.h"
+#include "Errors.h"
 #include "linattn-c/Runner.h"
 
 namespace nb = nanobind;
@@ -15,10 +16,6 @@ using namespace linattn::python;
 std::string linattn::python::describeDevice(int32_t device) {
   return device == Place::kCPU ? "the memory of the CPU"
                                : "GPU " + std::to_string(device);
-}
-
-[[noreturn]] static void throwValueError(const std::string &message) {
-  throw nb::value_error(message.c_str());
 }
 
 static void check(linattn_error *error) {

@@ -201,7 +201,7 @@ def gradients(torch, function, tokens, numbers, d):
     return [x.numpy() for x in torch.autograd.grad(out, leaves, d.to(out))]
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(120)
 @pytest.mark.parametrize("target, dtype", (("cpu", "float32"), ("cpu", "float64"), ("reference", "float64")))
 @pytest.mark.parametrize("masked", (False, True))
 @pytest.mark.parametrize("T, Tk", ((150, 150), (37, 150), (90, 60), (5, 5)))

@@ -240,6 +240,7 @@ def test_running_logarithms_do_not_drift():
         assert error(part, expected) <= 3e-6
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", REVERSIBLE)
 def test_reverse_is_reversed_tokens(case):
     name, operands = draw(case, "f32", (2, 37, 2, 16, 24), 1.0)

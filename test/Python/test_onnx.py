@@ -60,6 +60,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("rule", RULES)
 def test_shapes(rng, rule, shape):

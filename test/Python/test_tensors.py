@@ -38,11 +38,13 @@ def test_families_return_the_dtype_of_the_tokens(rng, name):
     assert getattr(linattn, name)(**narrow(BEYOND[name](rng, np.float32))).dtype == torch.bfloat16
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case, name", test_fla.ALL, ids=test_fla.IDS)
 def test_fla_returns_the_dtype_of_the_tokens(rng, case, name):
     assert first(case.call(name, narrow(case.draw(rng, tokens=T)))).dtype == torch.bfloat16
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*POLYNOMIALS, *LINEAR, "chunk_abc", "chunk_gsa", "fused_mul_recurrent_rwkv7"])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_more_of_fla_returns_the_dtype_of_the_tokens(name, dtype):

@@ -13,19 +13,17 @@
 
 using namespace linattn;
 
-static llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 /// An array of zeros, row-major.
 static llvm::Expected<NpyArray> makeArray(DType dtype,
                                           llvm::ArrayRef<int64_t> shape) {
   std::optional<int64_t> size = getByteCount(getByteSize(dtype), shape);
   if (!size)
-    return makeError(describeTooLarge(getByteSize(dtype), formatShape(shape)));
+    return llvm::createStringError(
+        describeTooLarge(getByteSize(dtype), formatShape(shape)));
   if (!canAllocate(*size))
-    return makeError("expected an array that fits into memory, but got shape " +
-                     formatShape(shape) + ", " + llvm::Twine(*size) + " bytes");
+    return llvm::createStringError(
+        "expected an array that fits into memory, but got shape " +
+        formatShape(shape) + ", " + llvm::Twine(*size) + " bytes");
   NpyArray array;
   array.dtype = dtype;
   array.shape.assign(shape.begin(), shape.end());
@@ -50,14 +48,14 @@ llvm::Expected<NpyArray> linattn::parseArrayType(llvm::StringRef text) {
   }
   std::optional<DType> dtype = parseDType(parts.pop_back_val());
   if (!dtype)
-    return makeError("expected a type such as 2x128x4x64xf32, but got '" +
-                     text + "'");
+    return llvm::createStringError(
+        "expected a type such as 2x128x4x64xf32, but got '" + text + "'");
   llvm::SmallVector<int64_t> shape;
   for (llvm::StringRef part : parts) {
     int64_t extent;
     if (part.getAsInteger(10, extent) || extent < 0)
-      return makeError("expected an extent, but got '" + part + "' in '" +
-                       text + "'");
+      return llvm::createStringError("expected an extent, but got '" + part +
+                                     "' in '" + text + "'");
     shape.push_back(extent);
   }
   return makeArray(*dtype, shape);
@@ -75,8 +73,8 @@ static llvm::Expected<NpyArray> makeInput(llvm::StringRef specification,
   uint64_t seed = 0;
   if (!seedText.empty() &&
       (kind != "random" || seedText.getAsInteger(10, seed)))
-    return makeError("expected a seed, but got '" + seedText + "' in '" +
-                     specification + "'");
+    return llvm::createStringError("expected a seed, but got '" + seedText +
+                                   "' in '" + specification + "'");
   if (kind == "random")
     fillRandom(array->dtype, array->data.data(), getElementCount(*array), seed,
                index);
@@ -113,7 +111,8 @@ static llvm::Expected<NpyArray> makeElements(const PrimeField &field,
                                              llvm::StringRef specification,
                                              size_t index) {
   if (!isFloat(floats.dtype))
-    return makeError("expected floats, but got '" + specification + "'");
+    return llvm::createStringError("expected floats, but got '" +
+                                   specification + "'");
   llvm::Expected<NpyArray> array = makeArray(DType::I64, floats.shape);
   if (!array)
     return array;
@@ -137,9 +136,9 @@ linattn::makeInputs(const Signature &signature,
                     int64_t openSize, const PrimeField *field) {
   size_t expected = signature.arguments.size();
   if (specifications.size() > expected)
-    return makeError("'" + signature.entry + "': expected at most " +
-                     llvm::Twine(expected) + " --arg, but got " +
-                     llvm::Twine(specifications.size()));
+    return llvm::createStringError(
+        "'" + signature.entry + "': expected at most " + llvm::Twine(expected) +
+        " --arg, but got " + llvm::Twine(specifications.size()));
   std::vector<NpyArray> inputs;
   for (size_t i = 0; i < expected; ++i) {
     const ValueInfo &info = signature.arguments[i];
@@ -160,10 +159,11 @@ linattn::makeInputs(const Signature &signature,
       continue;
     }
     if (!info.hasStaticShape() && openSize < 0)
-      return makeError(signature.describeArgument(i) +
-                       ": expected --arg, "
-                       "since its type " +
-                       info.getTypeString() + " leaves the shape open");
+      return llvm::createStringError(signature.describeArgument(i) +
+                                     ": expected --arg, "
+                                     "since its type " +
+                                     info.getTypeString() +
+                                     " leaves the shape open");
     llvm::SmallVector<int64_t> shape(info.shape.begin(), info.shape.end());
     llvm::replace(shape, kDynamicExtent, openSize);
     llvm::Expected<NpyArray> input = makeArray(info.dtype, shape);

@@ -32,10 +32,6 @@ struct Outcome {
 
 } // namespace
 
-static llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 static llvm::Expected<Kernel> compileSide(const ExactSide &side,
                                           unsigned prime) {
   CompilerOptions options = side.options;
@@ -71,9 +67,9 @@ static llvm::Error checkSignatures(const Signature &got,
                                    const Signature &expected) {
   if (got.arguments.size() != expected.arguments.size() ||
       got.results.size() != expected.results.size())
-    return makeError("--compare: expected '" + got.entry + "' and '" +
-                     expected.entry +
-                     "' to have as many arguments and results");
+    return llvm::createStringError("--compare: expected '" + got.entry +
+                                   "' and '" + expected.entry +
+                                   "' to have as many arguments and results");
   return llvm::Error::success();
 }
 
@@ -91,11 +87,11 @@ static llvm::Error compareOnce(const PrimeField &field, const Kernel &got,
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const NpyArray &x = (*actual)[i], &y = (*expected)[i];
     if (x.dtype != y.dtype || x.shape != y.shape)
-      return makeError("--compare: expected result " + llvm::Twine(i) + " as " +
-                       formatShape(y.shape) + " " +
-                       std::string(getName(y.dtype)) + ", but got " +
-                       formatShape(x.shape) + " " +
-                       std::string(getName(x.dtype)));
+      return llvm::createStringError(
+          "--compare: expected result " + llvm::Twine(i) + " as " +
+          formatShape(y.shape) + " " + std::string(getName(y.dtype)) +
+          ", but got " + formatShape(x.shape) + " " +
+          std::string(getName(x.dtype)));
     outcomes[i].count +=
         static_cast<int64_t>(x.data.size()) / getByteSize(x.dtype);
     if (outcomes[i].mismatch)

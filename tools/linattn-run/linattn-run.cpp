@@ -32,10 +32,6 @@ struct Report {
   llvm::json::Object json;
 };
 
-llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 double getMilliseconds() {
   return std::chrono::duration<double, std::milli>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -80,18 +76,19 @@ llvm::Expected<bool> compareToReference(const CommandLine &options,
   if (!expected)
     return expected.takeError();
   if (expected->size() != report.outputs.size())
-    return makeError("--compare: expected " + llvm::Twine(expected->size()) +
-                     " results, but got " + llvm::Twine(report.outputs.size()));
+    return llvm::createStringError(
+        "--compare: expected " + llvm::Twine(expected->size()) +
+        " results, but got " + llvm::Twine(report.outputs.size()));
   bool agrees = true;
   llvm::json::Array records;
   for (size_t i = 0; i < expected->size(); ++i) {
     const NpyArray &exact = (*expected)[i], &got = report.outputs[i];
     if (exact.dtype != got.dtype || exact.shape != got.shape)
-      return makeError("--compare: expected result " + llvm::Twine(i) + " as " +
-                       formatShape(exact.shape) + " " +
-                       std::string(getName(exact.dtype)) + ", but got " +
-                       formatShape(got.shape) + " " +
-                       std::string(getName(got.dtype)));
+      return llvm::createStringError(
+          "--compare: expected result " + llvm::Twine(i) + " as " +
+          formatShape(exact.shape) + " " + std::string(getName(exact.dtype)) +
+          ", but got " + formatShape(got.shape) + " " +
+          std::string(getName(got.dtype)));
     Difference difference = compareElements(
         exact.dtype, got.data.data(), exact.data.data(),
         static_cast<int64_t>(exact.data.size()) / getByteSize(exact.dtype));
@@ -127,8 +124,9 @@ llvm::Expected<unsigned> getRepetitions(const CommandLine &options) {
   unsigned repetitions;
   if (llvm::StringRef(options.time).getAsInteger(10, repetitions) ||
       repetitions == 0 || repetitions > 1000000)
-    return makeError("--time: expected a number of repetitions, but got '" +
-                     options.time + "'");
+    return llvm::createStringError(
+        "--time: expected a number of repetitions, but got '" + options.time +
+        "'");
   return repetitions;
 }
 
@@ -208,8 +206,9 @@ void printArguments(const Signature &signature,
 /// Writes and prints the requested outputs.
 llvm::Error writeOutputs(const CommandLine &options, const Report &report) {
   if (options.outs.size() > report.outputs.size())
-    return makeError("expected at most " + llvm::Twine(report.outputs.size()) +
-                     " --out, but got " + llvm::Twine(options.outs.size()));
+    return llvm::createStringError(
+        "expected at most " + llvm::Twine(report.outputs.size()) +
+        " --out, but got " + llvm::Twine(options.outs.size()));
   for (auto [path, output] : llvm::zip(options.outs, report.outputs))
     if (llvm::Error error =
             writeNpy(path, output.dtype, output.shape, output.data.data()))
@@ -228,15 +227,15 @@ llvm::Error writeJSON(const CommandLine &options, llvm::json::Value json) {
   std::error_code code;
   llvm::raw_fd_ostream os(options.json, code);
   if (code)
-    return makeError(options.json +
-                     ": error: cannot be written: " + code.message());
+    return llvm::createStringError(
+        options.json + ": error: cannot be written: " + code.message());
   os << llvm::formatv("{0:2}", json) << "\n";
   os.close();
   if (os.has_error()) {
     code = os.error();
     os.clear_error();
-    return makeError(options.json +
-                     ": error: cannot be written: " + code.message());
+    return llvm::createStringError(
+        options.json + ": error: cannot be written: " + code.message());
   }
   return llvm::Error::success();
 }
@@ -277,13 +276,15 @@ llvm::Expected<bool> runFunction(const CommandLine &options,
                                  llvm::StringRef entry,
                                  llvm::json::Array &records) {
   if (options.compare == "exact" && options.target == Target::NVVM)
-    return makeError("--compare=exact: expected a target that computes in "
-                     "prime fields, but got nvvm");
+    return llvm::createStringError(
+        "--compare=exact: expected a target that computes in "
+        "prime fields, but got nvvm");
   if (options.compare == "exact")
     return runExactly(options, program, reference, entry, records);
   if (options.tolerance.getNumOccurrences() && !(options.tolerance >= 0))
-    return makeError("--tolerance: expected a number from 0 on, but got " +
-                     std::to_string(options.tolerance.getValue()));
+    return llvm::createStringError(
+        "--tolerance: expected a number from 0 on, but got " +
+        std::to_string(options.tolerance.getValue()));
   llvm::Expected<unsigned> repetitions = getRepetitions(options);
   if (!repetitions)
     return repetitions.takeError();
@@ -343,7 +344,8 @@ llvm::Expected<bool> runAll(const CommandLine &options, const Program &program,
                             const Program &reference,
                             llvm::json::Array &records) {
   if (!options.entry.empty() || !options.args.empty() || !options.outs.empty())
-    return makeError("--all: expected neither --entry nor --arg nor --out");
+    return llvm::createStringError(
+        "--all: expected neither --entry nor --arg nor --out");
   auto names = Compiler::getPublicFunctions(program.text, program.name,
                                             /*isolated=*/!options.trusted);
   if (!names)
@@ -368,12 +370,14 @@ llvm::Expected<bool> run(const CommandLine &options) {
   if (options.compare == "exact")
     path = options.referenceFile;
   else if (!options.referenceFile.empty())
-    return makeError("expected --compare=exact with two programs");
+    return llvm::createStringError(
+        "expected --compare=exact with two programs");
   if (!path.empty() && path != "reference") {
     llvm::Expected<Program> other = readProgram(path);
     if (!other)
-      return makeError("--compare: expected reference, exact or a program: " +
-                       llvm::toString(other.takeError()));
+      return llvm::createStringError(
+          "--compare: expected reference, exact or a program: " +
+          llvm::toString(other.takeError()));
     reference = std::move(*other);
   }
   llvm::json::Array records;

@@ -85,8 +85,8 @@ public:
   /// of the high-level pipeline that changed something, "llvm".
   llvm::Expected<std::vector<std::string>> stages() const;
 
-  /// The IR at a stage. It is recomputed from the source, since the cache holds
-  /// object code alone.
+  /// The IR at a stage. The first question compiles the source once more; its
+  /// stages stay with the kernel.
   llvm::Expected<std::string> mlir(llvm::StringRef stage = "input") const;
 
   /// The optimised code in LLVM IR, and in the machine's assembly language.

@@ -54,6 +54,11 @@ struct StateValues {
 
 namespace mlir::linattn {
 
+/// The number of dimensions of a tensor or a buffer.
+inline int64_t rankOf(Value value) {
+  return cast<ShapedType>(value.getType()).getRank();
+}
+
 /// The type of states and sums unless the op says otherwise: f64 for f64
 /// tokens, else f32.
 Type getAccumulationType(Type tokenElementType);

@@ -142,6 +142,8 @@ private:
 //===----------------------------------------------------------------------===//
 
 Value emitConstant(ImplicitLocOpBuilder &b, Type type, double value);
+/// v[0] · v[1]
+Value emitProduct(ImplicitLocOpBuilder &b, ValueRange v);
 /// 1 / (1 + e^-x)
 Value emitSigmoid(ImplicitLocOpBuilder &b, Value x);
 /// log(1 + e^x), without overflow

@@ -13,6 +13,9 @@
 
 namespace mlir::linattn {
 
+/// Threads of a warp.
+inline constexpr int64_t warpSize = 32;
+
 /// A GPU, by its data sheet.
 struct GPUMachine {
   int64_t multiprocessors = 0;

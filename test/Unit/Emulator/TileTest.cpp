@@ -14,8 +14,8 @@ using namespace linattn::emulator::test;
 
 namespace {
 
-constexpr int64_t kRows = 64, kColumns = 16;
-constexpr uint64_t kSharedBytes = 2 * 10240;
+constexpr int64_t kTileRows = 64, kTileColumns = 16;
+constexpr uint64_t kTileSharedBytes = 2 * 10240;
 
 /// test/Emulator/Inputs/tile.mlir, with some text replaced.
 class TileTest : public testing::Test {
@@ -25,8 +25,8 @@ protected:
         llvm::MemoryBuffer::getFile(LINATTN_EMULATOR_INPUTS "/tile.mlir");
     ASSERT_TRUE(file);
     text = (*file)->getBuffer().str();
-    fill(a, kRows * k);
-    fill(b, kColumns * k);
+    fill(a, kTileRows * k);
+    fill(b, kTileColumns * k);
   }
 
   void replace(llvm::StringRef from, llvm::StringRef to) {
@@ -37,21 +37,21 @@ protected:
   }
 
   Report launch(uint64_t seed = 1) {
-    c.assign(kRows * kColumns, std::numeric_limits<float>::quiet_NaN());
+    c.assign(kTileRows * kTileColumns, std::numeric_limits<float>::quiet_NaN());
     return run(compile(text), {in(a), in(b), out(c), Argument::i32(k)}, 128,
-               kSharedBytes, 1, seed);
+               kTileSharedBytes, 1, seed);
   }
 
   /// max|C - A Bᵀ| / max|A Bᵀ|, in f64.
   double getError() const {
     double worst = 0, largest = 0;
-    for (int64_t i = 0; i < kRows; ++i)
-      for (int64_t j = 0; j < kColumns; ++j) {
+    for (int64_t i = 0; i < kTileRows; ++i)
+      for (int64_t j = 0; j < kTileColumns; ++j) {
         double sum = 0;
         for (int64_t l = 0; l < k; ++l)
           sum += double(fromBFloat16Bits(a[i * k + l])) *
                  fromBFloat16Bits(b[j * k + l]);
-        double difference = std::abs(c[i * kColumns + j] - sum);
+        double difference = std::abs(c[i * kTileColumns + j] - sum);
         worst = difference <= worst ? worst : difference; // NaN counts.
         largest = std::max(largest, std::abs(sum));
       }

@@ -22,7 +22,7 @@ using namespace linattn::emulator::test;
 
 namespace {
 
-constexpr unsigned kSize = 64, kThreads = 128, kSteps = kSize / 16;
+constexpr unsigned kSize = 64, kWarpgroup = 128, kSteps = kSize / 16;
 constexpr uint64_t kTileBytes = kSize * kSize * 2;
 
 /// A kernel, and what is wrong with it.
@@ -240,7 +240,7 @@ protected:
 
   Report launch() {
     c.assign(kSize * kSize, std::numeric_limits<float>::quiet_NaN());
-    return run(product.getText(), {in(a), in(b), out(c)}, kThreads,
+    return run(product.getText(), {in(a), in(b), out(c)}, kWarpgroup,
                2 * kTileBytes);
   }
 

@@ -28,9 +28,9 @@
 #include <array>
 #include <set>
 
-using namespace linattn;
-using namespace linattn::detail;
-using namespace linattn::test;
+using namespace ::linattn;
+using namespace ::linattn::detail;
+using namespace ::linattn::test;
 
 namespace {
 

@@ -31,7 +31,7 @@ using reference::State;
 namespace {
 
 /// An operand or result of the function.
-struct Buffer {
+struct NamedBuffer {
   std::string name;
   DType dtype;
   std::vector<int64_t> shape, strides;
@@ -82,29 +82,29 @@ public:
   std::string text() const;
 
 private:
-  Buffer &add(std::string name, DType dtype, std::vector<int64_t> shape,
-              bool tokens);
-  void fill(Buffer &buffer, double scale, bool negative);
+  NamedBuffer &add(std::string name, DType dtype, std::vector<int64_t> shape,
+                   bool tokens);
+  void fill(NamedBuffer &buffer, double scale, bool negative);
   void addGates();
   void addMask();
   /// Few tokens are static, as in decoding.
-  bool isDynamic(const Buffer &buffer) const {
+  bool isDynamic(const NamedBuffer &buffer) const {
     return scan.tokens > 8 && buffer.shape.size() >= 3 &&
            buffer.shape[2] == scan.tokens && buffer.name != "state" &&
            buffer.name != "z";
   }
-  Buffer *find(llvm::StringRef name) {
-    for (Buffer &buffer : buffers)
+  NamedBuffer *find(llvm::StringRef name) {
+    for (NamedBuffer &buffer : buffers)
       if (buffer.name == name)
         return &buffer;
     return nullptr;
   }
   std::optional<Array> arrayOf(llvm::StringRef name) {
-    Buffer *buffer = find(name);
+    NamedBuffer *buffer = find(name);
     return buffer ? std::optional(buffer->toArray()) : std::nullopt;
   }
   Result<ScanResult> computeReference();
-  Buffer &bufferOf(mlir::Value value);
+  NamedBuffer &bufferOf(mlir::Value value);
   llvm::Error launch(mlir::ModuleOp module, mlir::linattn::LaunchOp launch,
                      ScanOutcome &outcome);
   void compare(const ScanResult &reference, ScanOutcome &outcome);
@@ -112,10 +112,10 @@ private:
   const ScanCase &scan;
   int64_t heads, outputHeads, states;
   /// In the order of the function: operands, then results.
-  std::vector<Buffer> buffers;
+  std::vector<NamedBuffer> buffers;
   std::vector<int64_t> rows; ///< Of the pool.
   /// Memory that the function allocates.
-  llvm::DenseMap<mlir::Value, Buffer> allocated;
+  llvm::DenseMap<mlir::Value, NamedBuffer> allocated;
   Array initialState, initialZ;
 };
 
@@ -125,9 +125,10 @@ private:
 // Operands
 //===----------------------------------------------------------------------===//
 
-Buffer &Program::add(std::string name, DType dtype, std::vector<int64_t> shape,
-                     bool tokens) {
-  Buffer buffer{name, dtype, shape, std::vector<int64_t>(shape.size(), 1), {}};
+NamedBuffer &Program::add(std::string name, DType dtype,
+                          std::vector<int64_t> shape, bool tokens) {
+  NamedBuffer buffer{
+      name, dtype, shape, std::vector<int64_t>(shape.size(), 1), {}};
   // Row-major, or with tokens before heads.
   std::vector<size_t> order;
   for (size_t dim = 0; dim < shape.size(); ++dim)
@@ -145,7 +146,7 @@ Buffer &Program::add(std::string name, DType dtype, std::vector<int64_t> shape,
 }
 
 /// Standard normal numbers times `scale`, or minus their magnitudes.
-void Program::fill(Buffer &buffer, double scale, bool negative) {
+void Program::fill(NamedBuffer &buffer, double scale, bool negative) {
   std::vector<double> numbers(buffer.count());
   fillRandom(DType::F64, numbers.data(), numbers.size(), scan.seed,
              /*stream=*/buffers.size());
@@ -193,14 +194,14 @@ void Program::addGates() {
 
 /// Masked tokens hold NaN.
 void Program::addMask() {
-  Buffer &mask =
+  NamedBuffer &mask =
       add("mask", DType::I1, {scan.batch, scan.tokens}, /*tokens=*/false);
   auto isWritten = [](int64_t number) { return number % 3 != 0; };
   for (int64_t i = 0; i < mask.count(); ++i)
     storeElement(DType::I1, mask.data.data(), i, isWritten(i));
   for (const char *name :
        {"key", "value", "beta", "a", "b", "erase", "write"}) {
-    Buffer *buffer = find(name);
+    NamedBuffer *buffer = find(name);
     if (!buffer)
       continue;
     Array array = buffer->toArray();
@@ -236,13 +237,13 @@ Program::Program(const ScanCase &scan)
   if (scan.mask)
     addMask();
   if (!scan.offsets.empty()) {
-    Buffer &buffer = add("cu_seqlens", DType::I32, {states + 1}, false);
+    NamedBuffer &buffer = add("cu_seqlens", DType::I32, {states + 1}, false);
     for (int64_t i = 0; i <= states; ++i)
       storeElement(DType::I32, buffer.data.data(), i, scan.offsets[i]);
   }
   int64_t poolRows = states;
   if (scan.pool) {
-    Buffer &buffer = add("state_indices", DType::I32, {states}, false);
+    NamedBuffer &buffer = add("state_indices", DType::I32, {states}, false);
     poolRows = states + 2;
     for (int64_t i = 0; i < states; ++i) {
       rows.push_back(i == 1 ? -1 : poolRows - 1 - i);
@@ -254,11 +255,11 @@ Program::Program(const ScanCase &scan)
   initialState = Array(stateShape);
   initialZ = Array({poolRows, heads, scan.keySize});
   if (scan.initial != ScanCase::Zero) {
-    Buffer &state = add("state", DType::F32, stateShape, false);
+    NamedBuffer &state = add("state", DType::F32, stateShape, false);
     fill(state, 1, false);
     initialState = state.toArray();
     if (scan.normalize) {
-      Buffer &z = add("z", DType::F32, initialZ.shape, false);
+      NamedBuffer &z = add("z", DType::F32, initialZ.shape, false);
       fill(z, 1, false);
       for (int64_t i = 0; i < z.count(); ++i)
         storeElement(DType::F32, z.data.data(), i,
@@ -278,11 +279,11 @@ Program::Program(const ScanCase &scan)
 
 std::string Program::text() const {
   std::string arguments, clauses, types, body;
-  auto isResult = [](const Buffer &buffer) {
+  auto isResult = [](const NamedBuffer &buffer) {
     return buffer.name == "o" || buffer.name.substr(0, 5) == "final";
   };
   std::string resultTypes, output, state, z;
-  for (const Buffer &buffer : buffers) {
+  for (const NamedBuffer &buffer : buffers) {
     std::string type = buffer.type(isDynamic(buffer));
     if (buffer.name == "o")
       output = type;
@@ -298,7 +299,7 @@ std::string Program::text() const {
         buffer.name != "value")
       clauses += " " + buffer.name + "(%" + buffer.name + ")";
   }
-  for (const Buffer &buffer : buffers) {
+  for (const NamedBuffer &buffer : buffers) {
     std::string type = buffer.type(false);
     if (buffer.name == "final")
       state = type;
@@ -414,15 +415,15 @@ Result<ScanResult> Program::computeReference() {
   return reference::scan(operands, options, initial);
 }
 
-Buffer &Program::bufferOf(mlir::Value value) {
+NamedBuffer &Program::bufferOf(mlir::Value value) {
   if (auto argument = llvm::dyn_cast<mlir::BlockArgument>(value)) {
-    Buffer &buffer = buffers[argument.getArgNumber()];
+    NamedBuffer &buffer = buffers[argument.getArgNumber()];
     // The caller passes one buffer as both.
     if (scan.initial == ScanCase::InPlace && buffer.name == "state")
       return *find("final");
     return buffer;
   }
-  Buffer &buffer = allocated[value];
+  NamedBuffer &buffer = allocated[value];
   if (buffer.shape.empty()) {
     auto type = llvm::cast<mlir::MemRefType>(value.getType());
     auto strides = type.getStridesAndOffset().first;
@@ -451,7 +452,7 @@ llvm::Error Program::launch(mlir::ModuleOp module,
                             ScanOutcome &outcome) {
   auto plan = launch->getAttrOfType<mlir::linattn::LaunchPlanAttr>(
       mlir::linattn::LaunchOp::getPlanAttrName());
-  auto operandOf = [&](mlir::linattn::LaunchValueAttr value) -> Buffer & {
+  auto operandOf = [&](mlir::linattn::LaunchValueAttr value) -> NamedBuffer & {
     return bufferOf(launch.getBuffers()[value.getOperand()]);
   };
   std::vector<int64_t> sizes;
@@ -459,7 +460,7 @@ llvm::Error Program::launch(mlir::ModuleOp module,
     sizes.push_back(operandOf(size).shape[size.getDim()]);
   std::vector<emulator::Argument> arguments;
   for (auto value : plan.getArgs()) {
-    Buffer &buffer = operandOf(value);
+    NamedBuffer &buffer = operandOf(value);
     switch (value.getKind()) {
     case mlir::linattn::LaunchValueKind::Pointer:
       arguments.push_back(
@@ -571,7 +572,7 @@ ScanOutcome Program::run() {
   if (!reference)
     return fail("reference: " + reference.error());
   compare(*reference, outcome);
-  for (const Buffer &buffer : buffers) {
+  for (const NamedBuffer &buffer : buffers) {
     bool isWritten = buffer.name == "o" || buffer.name.substr(0, 5) == "final";
     (isWritten ? outcome.bytesToWrite : outcome.bytesToRead) += buffer.bytes();
   }

@@ -21,6 +21,11 @@ namespace linattn::test {
 using reference::FeatureMapKind;
 using reference::Normalize;
 
+/// Whether a table's line is compiled: the first one of a test is, and a third
+/// of the others, drawn by LINATTN_TEST_SEED. Under LINATTN_MATRIX=all they all
+/// are.
+bool isDrawn();
+
 /// Which extents the function's types leave open.
 enum class Extents { Static, DynamicTokens, Dynamic };
 

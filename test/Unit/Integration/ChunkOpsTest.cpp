@@ -104,17 +104,16 @@ private:
   int numOps = 0;
 };
 
-constexpr int64_t B = 2, states = 4, readers = 8, C = 5, K = 6, V = 3;
+constexpr int64_t B = 2, H = 4, readers = 8, C = 5, K = 6, V = 3;
 
 void addRows(Program &p) {
   std::string keys = p.argument({B, 2, C, K}, -1, 1, DType::BF16),
               mask = p.argument({B, C}, 0, 1, DType::I1),
-              gate = p.argument({B, states, C, K}),
-              shift = p.argument({B, states, C}), heads = p.argument({states}),
-              rows = p.argument({B, readers, C, V}),
+              gate = p.argument({B, H, C, K}), shift = p.argument({B, H, C}),
+              heads = p.argument({H}), rows = p.argument({B, readers, C, V}),
               den = p.argument({B, readers, C, 1}, 1, 2),
-              maxima = p.argument({B, states, C}),
-              decay = p.argument({B, states, C, K}, -2, 0);
+              maxima = p.argument({B, H, C}),
+              decay = p.argument({B, H, C, K}, -2, 0);
   PackOptions pack;
   pack.shift = p[shift];
   pack.gate = p[gate];
@@ -124,15 +123,15 @@ void addRows(Program &p) {
   pack.reverse = true;
   p.op("pack " + keys + " shift(" + shift + ") gate(" + gate + ") mask(" +
            mask + ") into(" + gate + ") {fill = 2.0, reverse, scale = 0.5}",
-       {keys, shift, gate, mask, gate}, {packChunk(p[keys], states, pack)});
+       {keys, shift, gate, mask, gate}, {packChunk(p[keys], H, pack)});
   PackOptions numbers;
   numbers.shift = p[shift];
   p.op("pack " + heads + " shift(" + shift + ") into(" + shift + ")",
-       {heads, shift, shift}, {packChunk(p[heads], states, numbers)});
-  std::string few = p.argument({B, states, C - 1, K});
-  Array padded({B, states, C, K});
+       {heads, shift, shift}, {packChunk(p[heads], H, numbers)});
+  std::string few = p.argument({B, H, C - 1, K});
+  Array padded({B, H, C, K});
   for (int64_t b = 0; b < B; ++b)
-    for (int64_t h = 0; h < states; ++h)
+    for (int64_t h = 0; h < H; ++h)
       for (int64_t t = 0; t < C - 1; ++t)
         for (int64_t d = 0; d < K; ++d)
           padded.at({b, h, t, d}) = -2.0 * p[few].at({b, h, t, d});
@@ -156,11 +155,11 @@ void addRows(Program &p) {
 }
 
 void addMaxima(Program &p) {
-  std::string inputGate = p.argument({B, states, C}, -3, 3),
-              decay = p.argument({B, states, C}, -2, 0),
-              keys = p.argument({B, states, C, K}, -3, 3),
-              channels = p.argument({B, states, C, K}, -2, 0),
-              start = p.argument({B, states}, -1, 1);
+  std::string inputGate = p.argument({B, H, C}, -3, 3),
+              decay = p.argument({B, H, C}, -2, 0),
+              keys = p.argument({B, H, C, K}, -3, 3),
+              channels = p.argument({B, H, C, K}, -2, 0),
+              start = p.argument({B, H}, -1, 1);
   StabilizedChunk s =
       stabilizeChunk(p[inputGate], p[decay], p[start], /*steady=*/false);
   p.op("stabilize " + inputGate + " decay(" + decay + ") into(" + decay + ", " +
@@ -176,15 +175,15 @@ void addMaxima(Program &p) {
 
 void addProducts(Program &p) {
   std::string rows = p.argument({B, readers, C, K}),
-              keys = p.argument({B, states, C, K}),
-              channels = p.argument({B, states, C, K}, -2, 0),
-              decay = p.argument({B, states, C}, -2, 0),
-              bonus = p.argument({states, K}, -1, 1, DType::BF16),
+              keys = p.argument({B, H, C, K}),
+              channels = p.argument({B, H, C, K}, -2, 0),
+              decay = p.argument({B, H, C}, -2, 0),
+              bonus = p.argument({H, K}, -1, 1, DType::BF16),
               scores = p.argument({B, readers, C, C}),
-              beta = p.argument({B, states, C}, 0, 1),
-              values = p.argument({B, states, C, V}),
-              fades = p.argument({B, states, C, V}, -2, 0),
-              state = p.argument({B, states, K, V}),
+              beta = p.argument({B, H, C}, 0, 1),
+              values = p.argument({B, H, C, V}),
+              fades = p.argument({B, H, C, V}, -2, 0),
+              state = p.argument({B, H, K, V}),
               output = p.argument({B, readers, C, V});
   ScoresOptions plain;
   plain.decay = p[decay];

@@ -46,7 +46,7 @@ ScanCase dplr(std::string name, Transition transition) {
 }
 
 /// None, one, one less and one more than a chunk, and with a short last one.
-const int64_t someLengths[] = {0, 1, kChunk - 1, kChunk, kChunk + 1, 63, 500};
+const int64_t chunkLengths[] = {0, 1, kChunk - 1, kChunk, kChunk + 1, 63, 500};
 
 size_t find(const ScanCase &c, llvm::StringRef name) {
   std::vector<std::string> names = c.getNames();
@@ -76,7 +76,7 @@ TEST(Chunks, Families) {
                      gated("GDN-2").sizes(60, 20),
                      dplr("before", Transition::Before).sizes(64, 64),
                      dplr("after", Transition::After).sizes(20, 60)})
-    checkScan(c.heads(1, 1, 1), someLengths);
+    checkScan(c.heads(1, 1, 1), chunkLengths);
   checkScan(chunks("chunk of 13").delta().form("chunk:13"), {63});
   checkScan(kda("chunk of 64").sizes(20, 24).form("chunk:64"), {63, 150});
 }

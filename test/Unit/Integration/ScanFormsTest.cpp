@@ -14,31 +14,29 @@ using namespace linattn::test;
 
 namespace {
 
-ScanCase named(std::string name) { return ScanCase(std::move(name)); }
-
-const int64_t someLengths[] = {0, 1, 2, 33, 100};
+const int64_t scanLengths[] = {0, 1, 2, 33, 100};
 
 TEST(Scans, CarryTheirState) {
   for (const char *form : {"state_tile", "token", "chunk:16"}) {
-    checkScans({named(std::string("plain, ") + form).form(form),
-                named(std::string("normalised, ") + form)
+    checkScans({ScanCase(std::string("plain, ") + form).form(form),
+                ScanCase(std::string("normalised, ") + form)
                     .form(form)
                     .features(FeatureMapKind::Elu1)
                     .normalized()
                     .scaled(0.5)},
-               someLengths);
+               scanLengths);
   }
   for (const char *form : {"state_tile", "token"})
-    checkScans({named(std::string("running maximum, ") + form)
+    checkScans({ScanCase(std::string("running maximum, ") + form)
                     .form(form)
                     .features(FeatureMapKind::Exp)
                     .normalized(),
-                named(std::string("running maximum from nothing, ") + form)
+                ScanCase(std::string("running maximum from nothing, ") + form)
                     .form(form)
                     .features(FeatureMapKind::Exp)
                     .normalized()
                     .empty()},
-               someLengths);
+               scanLengths);
 }
 
 // Nothing was written before the first unmasked token: the maximum is still −∞.
@@ -74,11 +72,11 @@ TEST(Scans, Decays) {
     checkScan(c.form("auto"));
   }
   checkScans(
-      {named("value").valueDecayed(),
-       named("value and token").valueDecayed().decayed(Decay::Token),
-       named("value and channel").valueDecayed().decayed(Decay::Channel),
-       named("value, token form").valueDecayed().form("token").sizes(20, 24),
-       named("decay under a running maximum")
+      {ScanCase("value").valueDecayed(),
+       ScanCase("value and token").valueDecayed().decayed(Decay::Token),
+       ScanCase("value and channel").valueDecayed().decayed(Decay::Channel),
+       ScanCase("value, token form").valueDecayed().form("token").sizes(20, 24),
+       ScanCase("decay under a running maximum")
            .decayed(Decay::Token)
            .features(FeatureMapKind::Exp)
            .normalized()});
@@ -108,11 +106,11 @@ TEST(Scans, InfiniteDecay) {
 }
 
 TEST(Scans, ReadBeforeTheWrite) {
-  checkScans({named("exclusive").exclusive(),
-              named("exclusive, token").exclusive().form("token"),
-              named("bonus").bonus().sizes(20, 24),
-              named("bonus, token").bonus().sizes(20, 24).form("token"),
-              named("bonus and decay")
+  checkScans({ScanCase("exclusive").exclusive(),
+              ScanCase("exclusive, token").exclusive().form("token"),
+              ScanCase("bonus").bonus().sizes(20, 24),
+              ScanCase("bonus, token").bonus().sizes(20, 24).form("token"),
+              ScanCase("bonus and decay")
                   .bonus()
                   .decayed(Decay::Channel)
                   .features(FeatureMapKind::Relu)
@@ -121,57 +119,58 @@ TEST(Scans, ReadBeforeTheWrite) {
 }
 
 TEST(Scans, Reverse) {
-  checkScans({named("plain").reversed(),
-              named("token").reversed().form("token"),
-              named("decay").reversed().decayed(Decay::Token),
-              named("normalised and masked")
+  checkScans({ScanCase("plain").reversed(),
+              ScanCase("token").reversed().form("token"),
+              ScanCase("decay").reversed().decayed(Decay::Token),
+              ScanCase("normalised and masked")
                   .reversed()
                   .masked()
                   .features(FeatureMapKind::Elu1)
                   .normalized(),
-              named("bonus").reversed().bonus()},
+              ScanCase("bonus").reversed().bonus()},
              {0, 1, 33, 100});
 }
 
 TEST(Scans, PackedSequences) {
   // Empty at the start, in the middle and at the end; one token; many.
   const std::vector<int64_t> offsets = {0, 0, 1, 34, 34, 36, 100, 100};
-  checkScans({named("plain").sequences(offsets),
-              named("token").sequences(offsets).form("token"),
-              named("decay").sequences(offsets).decayed(Decay::Channel),
-              named("normalised and masked")
+  checkScans({ScanCase("plain").sequences(offsets),
+              ScanCase("token").sequences(offsets).form("token"),
+              ScanCase("decay").sequences(offsets).decayed(Decay::Channel),
+              ScanCase("normalised and masked")
                   .sequences(offsets)
                   .masked()
                   .features(FeatureMapKind::Elu1)
                   .normalized(),
-              named("running maximum")
+              ScanCase("running maximum")
                   .sequences(offsets)
                   .features(FeatureMapKind::Exp)
                   .normalized(),
-              named("bonus").sequences(offsets).bonus(),
-              named("reverse").sequences(offsets).reversed(),
-              named("no tokens").sequences({0, 0}),
-              named("grouped").sequences(offsets).heads(4, 2, 2)});
+              ScanCase("bonus").sequences(offsets).bonus(),
+              ScanCase("reverse").sequences(offsets).reversed(),
+              ScanCase("no tokens").sequences({0, 0}),
+              ScanCase("grouped").sequences(offsets).heads(4, 2, 2)});
 }
 
 TEST(Scans, Masks) {
-  checkScans({named("plain").masked().batches(2),
-              named("decay").masked().batches(2).decayed(Decay::Token),
-              named("token").masked().batches(2).form("token"),
-              named("chunk").masked().batches(2).form("chunk:16")});
+  checkScans({ScanCase("plain").masked().batches(2),
+              ScanCase("decay").masked().batches(2).decayed(Decay::Token),
+              ScanCase("token").masked().batches(2).form("token"),
+              ScanCase("chunk").masked().batches(2).form("chunk:16")});
 }
 
 TEST(Scans, DeltaRule) {
-  checkScans({named("beta").delta(), named("beta per channel").delta(4),
-              named("beta and decay").delta().decayed(Decay::Token),
-              named("beta and channel decay").delta().decayed(Decay::Channel),
-              named("erase").delta().erased(), named("write").delta().written(),
-              named("all").delta(4).decayed(Decay::Head).erased().written(),
-              named("exclusive").delta().exclusive(),
-              named("reverse").delta().reversed(),
-              named("packed").delta().sequences({0, 0, 1, 20, 33})},
-             {});
-  checkScan(named("long").delta().decayed(Decay::Token), {0, 1, 2, 100});
+  checkScans(
+      {ScanCase("beta").delta(), ScanCase("beta per channel").delta(4),
+       ScanCase("beta and decay").delta().decayed(Decay::Token),
+       ScanCase("beta and channel decay").delta().decayed(Decay::Channel),
+       ScanCase("erase").delta().erased(), ScanCase("write").delta().written(),
+       ScanCase("all").delta(4).decayed(Decay::Head).erased().written(),
+       ScanCase("exclusive").delta().exclusive(),
+       ScanCase("reverse").delta().reversed(),
+       ScanCase("packed").delta().sequences({0, 0, 1, 20, 33})},
+      {});
+  checkScan(ScanCase("long").delta().decayed(Decay::Token), {0, 1, 2, 100});
 }
 
 TEST(Scans, Dplr) {
@@ -179,9 +178,9 @@ TEST(Scans, Dplr) {
   for (Transition transition : {Transition::Before, Transition::After}) {
     std::string name = transition == Transition::Before ? "before" : "after";
     checkScans(
-        {named(name).dplr(transition),
-         named(name + ", decay").dplr(transition).decayed(Decay::Channel),
-         named(name + ", exclusive")
+        {ScanCase(name).dplr(transition),
+         ScanCase(name + ", decay").dplr(transition).decayed(Decay::Channel),
+         ScanCase(name + ", exclusive")
              .dplr(transition)
              .decayed(Decay::Token)
              .exclusive()});
@@ -189,12 +188,12 @@ TEST(Scans, Dplr) {
 }
 
 TEST(Scans, GroupedHeads) {
-  checkScans({named("queries").heads(6, 2, 2).decayed(Decay::Token),
-              named("values").heads(2, 2, 4).decayed(Decay::Channel),
-              named("both").heads(8, 2, 4).bonus(),
-              named("token").heads(8, 2, 4).form("token"),
-              named("delta").heads(8, 2, 4).delta(),
-              named("running maximum")
+  checkScans({ScanCase("queries").heads(6, 2, 2).decayed(Decay::Token),
+              ScanCase("values").heads(2, 2, 4).decayed(Decay::Channel),
+              ScanCase("both").heads(8, 2, 4).bonus(),
+              ScanCase("token").heads(8, 2, 4).form("token"),
+              ScanCase("delta").heads(8, 2, 4).delta(),
+              ScanCase("running maximum")
                   .heads(8, 2, 4)
                   .features(FeatureMapKind::Exp)
                   .normalized()});
@@ -202,26 +201,26 @@ TEST(Scans, GroupedHeads) {
 
 TEST(Scans, ElementTypesAndShapes) {
   for (DType dtype : {DType::F64, DType::F16, DType::BF16})
-    checkScans({named(std::string(linattn::getName(dtype)))
+    checkScans({ScanCase(std::string(linattn::getName(dtype)))
                     .type(dtype)
                     .decayed(Decay::Channel)
                     .sizes(20, 24),
-                named(std::string(linattn::getName(dtype)) + " delta")
+                ScanCase(std::string(linattn::getName(dtype)) + " delta")
                     .type(dtype)
                     .delta()
                     .within(dtype == DType::F64 ? 1e-12 : 2.5e-3)});
   for (Extents extents : {Extents::Static, Extents::Dynamic})
     checkScans(
-        {named(extents == Extents::Static ? "static" : "dynamic")
+        {ScanCase(extents == Extents::Static ? "static" : "dynamic")
              .open(extents)
              .decayed(Decay::Token)
              .sizes(20, 24),
-         named(extents == Extents::Static ? "static delta" : "dynamic delta")
+         ScanCase(extents == Extents::Static ? "static delta" : "dynamic delta")
              .open(extents)
              .delta()});
   for (Layout layout :
        {Layout::TokensFirst, Layout::Packed, Layout::AllBackwards})
-    checkScan(named(test::getName(layout))
+    checkScan(ScanCase(test::getName(layout))
                   .laidOut(layout)
                   .decayed(Decay::Channel)
                   .features(FeatureMapKind::Elu1)
@@ -230,10 +229,11 @@ TEST(Scans, ElementTypesAndShapes) {
 }
 
 TEST(Scans, UsersFeatureMap) {
-  checkScans({named("constants").features(Region::Constants).normalized(),
-              named("captured").features(Region::Captured).normalized(),
-              named("captured, token").features(Region::Captured).form("token"),
-              named("captured, delta").features(Region::Captured).delta()});
+  checkScans(
+      {ScanCase("constants").features(Region::Constants).normalized(),
+       ScanCase("captured").features(Region::Captured).normalized(),
+       ScanCase("captured, token").features(Region::Captured).form("token"),
+       ScanCase("captured, delta").features(Region::Captured).delta()});
 }
 
 } // namespace

@@ -19,8 +19,6 @@ using namespace linattn::test;
 
 namespace {
 
-ScanCase named(std::string name) { return ScanCase(std::move(name)); }
-
 // Empty at the start, in the middle and at the end; one token; many.
 const std::vector<int64_t> packed = {0, 0, 1, 20, 20, 22, 50, 50};
 
@@ -28,12 +26,12 @@ const std::vector<int64_t> packed = {0, 0, 1, 20, 20, 22, 50, 50};
 template <typename Fn>
 void checkEveryUpdate(Fn spoil) {
   using reference::Transition;
-  for (ScanCase c :
-       {named("add"), named("delta").delta(),
-        named("delta per channel").delta(4),
-        named("erase and write").delta().erased().written(),
-        named("dplr before").dplr(Transition::Before),
-        named("dplr after").dplr(Transition::After), named("oja").oja()}) {
+  for (ScanCase c : {ScanCase("add"), ScanCase("delta").delta(),
+                     ScanCase("delta per channel").delta(4),
+                     ScanCase("erase and write").delta().erased().written(),
+                     ScanCase("dplr before").dplr(Transition::Before),
+                     ScanCase("dplr after").dplr(Transition::After),
+                     ScanCase("oja").oja()}) {
     spoil(c);
     checkScan(c);
   }
@@ -65,7 +63,7 @@ TEST(Rules, ReverseAndPacked) {
 
 TEST(Rules, BonusAndMap) {
   for (ScanCase c :
-       {named("add"), named("dplr").dplr(reference::Transition::Before)})
+       {ScanCase("add"), ScanCase("dplr").dplr(reference::Transition::Before)})
     checkScan(c.bonus()
                   .features(FeatureMapKind::Relu)
                   .scaled(0.5)
@@ -73,13 +71,14 @@ TEST(Rules, BonusAndMap) {
 }
 
 TEST(Rules, Oja) {
-  checkScans({named("value decay").oja().valueDecayed(),
-              named("both decays").oja().valueDecayed().decayed(Decay::Channel),
-              named("sizes").oja().sizes(20, 24).valueDecayed(),
-              named("masked").oja().masked().valueDecayed(),
-              named("half").oja().type(DType::F16).within(2.5e-3),
-              named("f64").oja().type(DType::F64).within(1e-12)},
-             {0, 1, 33});
+  checkScans(
+      {ScanCase("value decay").oja().valueDecayed(),
+       ScanCase("both decays").oja().valueDecayed().decayed(Decay::Channel),
+       ScanCase("sizes").oja().sizes(20, 24).valueDecayed(),
+       ScanCase("masked").oja().masked().valueDecayed(),
+       ScanCase("half").oja().type(DType::F16).within(2.5e-3),
+       ScanCase("f64").oja().type(DType::F64).within(1e-12)},
+      {0, 1, 33});
 }
 
 TEST(Rules, InputGate) {
@@ -87,7 +86,7 @@ TEST(Rules, InputGate) {
     auto gated = [&](const char *name) {
       // At this scale, and with floors that are no smaller, no denominator is
       // what is left of much larger terms.
-      return named(std::string(name) + ", " + form)
+      return ScanCase(std::string(name) + ", " + form)
           .gated()
           .form(form)
           .scaled(0.1);
@@ -112,8 +111,8 @@ TEST(Rules, InputGate) {
 // max(|den|, abs_floor) without a gate: the sum of weights may be negative.
 TEST(Rules, AbsoluteFloor) {
   for (const char *form : {"state_tile", "token"})
-    checkScans({named(form).form(form).normalized(absFloor(1.0)),
-                named(form)
+    checkScans({ScanCase(form).form(form).normalized(absFloor(1.0)),
+                ScanCase(form)
                     .form(form)
                     .decayed(Decay::Token)
                     .normalized(absFloor(0.1, 1e-3))});
@@ -125,10 +124,10 @@ TEST(Rules, WideStates) {
   for (const char *form : {"state_tile", "token"})
     for (DType dtype : {DType::F32, DType::BF16})
       checkScans(
-          {named(form).form(form).wide().type(dtype).decayed(Decay::Channel),
-           named(form).form(form).wide().type(dtype).gated().decayed(
+          {ScanCase(form).form(form).wide().type(dtype).decayed(Decay::Channel),
+           ScanCase(form).form(form).wide().type(dtype).gated().decayed(
                Decay::Token),
-           named(form)
+           ScanCase(form)
                .form(form)
                .wide()
                .type(dtype)

@@ -67,10 +67,8 @@ void expectInBothForms(AttentionCase c, const Array &q, const Array &k,
   expectOutput(c.configured("").reassociated("always"), q, k, v, rows, digits);
 }
 
-AttentionCase named(std::string name) { return AttentionCase(std::move(name)); }
-
 TEST(WorkedExamples, Elu) {
-  AttentionCase c = named("1").features(FeatureMapKind::Elu1);
+  AttentionCase c = AttentionCase("1").features(FeatureMapKind::Elu1);
   expectInBothForms(c, exampleQ, exampleK, exampleV,
                     {{12.75, 14.75, 13.75, 13.75},
                      {16.75, 13.75, 15.75, 14.75},
@@ -101,7 +99,7 @@ TEST(WorkedExamples, Elu) {
 }
 
 TEST(WorkedExamples, Softmax) {
-  AttentionCase c = named("3").softmax().scaled(0.5);
+  AttentionCase c = AttentionCase("3").softmax().scaled(0.5);
   expectOutput(c, exampleQ, exampleK, exampleV,
                {{.2254, .4135, .2964, .2964},
                 {.4602, .1475, .3018, .2058},
@@ -118,7 +116,7 @@ TEST(WorkedExamples, Softmax) {
 
 TEST(WorkedExamples, CausalElu) {
   for (const char *form : {"state_tile", "token", "chunk:2"}) {
-    AttentionCase c = named(std::string("4, ") + form);
+    AttentionCase c = AttentionCase(std::string("4, ") + form);
     c.causal().features(FeatureMapKind::Elu1).normalized().form(form);
     expectOutput(c, exampleQ, exampleK, exampleV,
                  {{1, 0, 0, 0},
@@ -130,7 +128,8 @@ TEST(WorkedExamples, CausalElu) {
 }
 
 TEST(WorkedExamples, Relu) {
-  AttentionCase c = named("5").features(FeatureMapKind::Relu).normalized();
+  AttentionCase c =
+      AttentionCase("5").features(FeatureMapKind::Relu).normalized();
   expectInBothForms(c, exampleQ, exampleK, exampleV,
                     {{.1364, .5, .3182, .3182},
                      {.5, .0385, .3462, .1923},
@@ -172,10 +171,10 @@ TEST(WorkedExamples, States) {
     state = results[1].toArray();
     EXPECT_EQ(state.data, oneHead(states[t]).data);
   }
-  expectInBothForms(named("6, non-causal"), smallK, smallK, smallV,
+  expectInBothForms(AttentionCase("6, non-causal"), smallK, smallK, smallV,
                     {{60, 80}, {80, 100}, {140, 180}}, 0);
   // Reading S₂ with [.5, .5]: two keys, one query.
-  expectInBothForms(named("6, read"), oneHead({{.5, .5}}),
+  expectInBothForms(AttentionCase("6, read"), oneHead({{.5, .5}}),
                     sliceTokens(smallK, 0, 2), sliceTokens(smallV, 0, 2),
                     {{20, 30}}, 0);
 }
@@ -183,7 +182,7 @@ TEST(WorkedExamples, States) {
 TEST(WorkedExamples, SoftmaxKernelIsNotExp) {
   Array q = oneHead({{0, 0}}), k = oneHead({{0, 0}, {2, 0}});
   Array units = oneHead({{1, 0}, {0, 1}});
-  AttentionCase c = named("7").normalized({0.0});
+  AttentionCase c = AttentionCase("7").normalized({0.0});
   expectInBothForms(c.features(FeatureMapKind::SoftmaxKernel), q, k, units,
                     {{.6379, .3621}});
   expectInBothForms(c.features(FeatureMapKind::Exp), q, k, units,
@@ -194,7 +193,7 @@ TEST(WorkedExamples, NormaliserRules) {
   auto ratio = [](Normalize normalize, double numerator, double denominator,
                   double expected) {
     // One key of size 1: den = q k, num = q k v.
-    expectInBothForms(named("normaliser").normalized(normalize),
+    expectInBothForms(AttentionCase("normaliser").normalized(normalize),
                       oneHead({{denominator}}), oneHead({{1}}),
                       oneHead({{numerator / denominator}}), {{expected}}, 1e-3);
   };

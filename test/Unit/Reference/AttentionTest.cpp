@@ -14,11 +14,6 @@
 using namespace linattn::reference;
 using namespace linattn::reference::test;
 
-/// Half a unit of the fourth decimal, with room for the binary form of it.
-static constexpr double printed = 0.5e-4 + 1e-12;
-
-static const double notANumber = std::numeric_limits<double>::quiet_NaN();
-
 /// The denominators are what attention gives for values of one.
 static Array denominators(AttentionOptions options) {
   options.normalize.reset();

@@ -9,13 +9,9 @@
 #include "ReferenceTestUtils.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace linattn::reference;
 using namespace linattn::reference::test;
-
-static constexpr double infinity = std::numeric_limits<double>::infinity();
-static constexpr double notANumber = std::numeric_limits<double>::quiet_NaN();
 
 static std::vector<double> mapped(FeatureMap map, std::vector<double> token) {
   Array x({static_cast<int64_t>(token.size())}, token);

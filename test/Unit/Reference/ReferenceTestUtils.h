@@ -13,10 +13,17 @@
 
 #include "gtest/gtest.h"
 
+#include <limits>
+
 namespace linattn::reference::test {
 
 /// Two computations of the same numbers in float64.
 inline constexpr double roundoff = 1e-13;
+/// Half a unit of the fourth decimal, with room for the binary form of it.
+inline constexpr double printed = 0.5e-4 + 1e-12;
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double notANumber = std::numeric_limits<double>::quiet_NaN();
 
 /// One batch element and head from rows of tokens (or of a state).
 inline Array oneHead(const std::vector<std::vector<double>> &rows) {

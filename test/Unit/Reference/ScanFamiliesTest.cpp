@@ -9,12 +9,9 @@
 #include "ReferenceTestUtils.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace linattn::reference;
 using namespace linattn::reference::test;
-
-static constexpr double infinity = std::numeric_limits<double>::infinity();
 
 namespace {
 
@@ -106,7 +103,8 @@ static std::vector<Family> familiesWithMaps() {
 }
 
 /// The tokens [begin, end) of every operand that has tokens.
-static ScanOperands tokens(const ScanOperands &x, int64_t begin, int64_t end) {
+static ScanOperands takeTokens(const ScanOperands &x, int64_t begin,
+                               int64_t end) {
   ScanOperands part = x;
   for (Array *array : {&part.q, &part.k, &part.v})
     *array = take(slice(*array, 2, begin, end));
@@ -140,8 +138,8 @@ TEST(ScanFamilies, SplitAnywhereIsTheWhole) {
       State initial = initialState(family.options);
       ScanResult whole = take(scan(family.operands, family.options, initial));
       for (int64_t cut = 0; cut <= 5; ++cut) {
-        ScanOperands left = tokens(family.operands, 0, cut);
-        ScanOperands right = tokens(family.operands, cut, 5);
+        ScanOperands left = takeTokens(family.operands, 0, cut);
+        ScanOperands right = takeTokens(family.operands, cut, 5);
         ScanResult first =
             take(scan(reverse ? right : left, family.options, initial));
         ScanResult second =
@@ -215,7 +213,7 @@ TEST(ScanFamilies, TheNormalizerIsAColumnOfOnes) {
 TEST(ScanFamilies, NoTokensKeepTheState) {
   for (Family &family : familiesWithMaps()) {
     SCOPED_TRACE(family.name);
-    ScanOperands none = tokens(family.operands, 0, 0);
+    ScanOperands none = takeTokens(family.operands, 0, 0);
     State initial = initialState(family.options);
     ScanResult kept = take(scan(none, family.options, initial));
     EXPECT_EQ(kept.o.shape, (std::vector<int64_t>{2, 2, 0, 2}));

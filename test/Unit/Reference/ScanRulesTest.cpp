@@ -9,12 +9,9 @@
 #include "ReferenceTestUtils.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace linattn::reference;
 using namespace linattn::reference::test;
-
-static constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// [B, H, K, V] with K and V exchanged.
 static Array transposed(const Array &x) {

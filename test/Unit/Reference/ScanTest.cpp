@@ -14,8 +14,6 @@
 using namespace linattn::reference;
 using namespace linattn::reference::test;
 
-static constexpr double printed = 0.5e-4 + 1e-12;
-
 /// A scalar operand of shape [1, ..., 1].
 static Array scalar(double value, size_t rank = 4) {
   return Array(std::vector<int64_t>(rank, 1), value);
