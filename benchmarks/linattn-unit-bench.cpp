@@ -1,4 +1,4 @@
-//===- linattn-unit-bench.cpp - Tiles of AMX beside vectors ---------------===//
+//===- linattn-unit-bench.cpp - Matrix units beside vectors ---------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Times the kernels of bf16 tokens with products in tiles and in vectors, call
-// by call in turn on one thread, beside the ceilings of both units. Prints
+// Times the kernels of bf16 tokens with products in a matrix unit and in FMAs,
+// call by call in turn in the CPU time of one thread, beside the ceilings of
+// both. Prints
 // medians, and the median of the ratio of two calls that follow one another.
 //
 //===----------------------------------------------------------------------===//
@@ -16,7 +17,7 @@
 #include "linattn-c/Runtime.h"
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Peak/FmaPeak.h"
-#include "linattn/Peak/TilePeak.h"
+#include "linattn/Peak/UnitPeak.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -35,11 +36,23 @@ static cl::opt<int64_t> heads("heads", cl::desc("Heads"), cl::init(8),
                               cl::cat(category));
 static cl::opt<int> repetitions("repetitions", cl::desc("Calls of each"),
                                 cl::init(31), cl::cat(category));
-static cl::opt<bool>
-    emulate("emulate",
-            cl::desc("Emulate AMX in vectors: a check of this program on a "
-                     "machine without AMX, not a measurement"),
-            cl::cat(category));
+static cl::opt<MatrixUnit>
+    unit("unit", cl::desc("Matrix unit (default: amx)"),
+         cl::init(MatrixUnit::AMX),
+         cl::values(clEnumValN(MatrixUnit::AMX, "amx", "the tiles of AMX"),
+                    clEnumValN(MatrixUnit::Dot, "dot",
+                               "dot products of AVX-512 BF16"),
+                    clEnumValN(MatrixUnit::EmulatedAMX, "emulated",
+                               "AMX in vectors: a check of this program on any "
+                               "machine, not a measurement")),
+         cl::cat(category));
+static cl::opt<Math>
+    math("math", cl::desc("Arithmetic (default: strict)"),
+         cl::init(Math::Strict),
+         cl::values(clEnumValN(Math::Strict, "strict",
+                               "summands for the rounding of outputs alone"),
+                    clEnumValN(Math::Fast, "fast", "one summand")),
+         cl::cat(category));
 
 static int fail(const Twine &message) {
   errs() << "linattn-unit-bench: " << message << "\n";
@@ -83,24 +96,24 @@ public:
     auto vectors = compile(MatrixUnit::None);
     if (!vectors)
       return vectors.takeError();
-    auto tiles = compile(emulate ? MatrixUnit::EmulatedAMX : MatrixUnit::AMX);
-    if (!tiles)
-      return tiles.takeError();
+    auto products = compile(unit);
+    if (!products)
+      return products.takeError();
     std::vector<double> times[2], ratios;
     for (int i = 0; i <= repetitions; ++i) {
       double taken[2];
-      for (int unit = 0; unit < 2; ++unit) {
-        double start = seconds();
-        if (Error error = (unit ? *tiles : *vectors)
-                              .run(getInputs(), {view(o[unit])}, {1}))
+      for (int kernel = 0; kernel < 2; ++kernel) {
+        double start = threadSeconds();
+        if (Error error = (kernel ? *products : *vectors)
+                              .run(getInputs(), {view(o[kernel])}, {1}))
           return error;
-        taken[unit] = seconds() - start;
+        taken[kernel] = threadSeconds() - start;
       }
       if (i == 0) // Pages and caches were cold.
         continue;
       ratios.push_back(taken[0] / taken[1]);
-      for (int unit = 0; unit < 2; ++unit)
-        times[unit].push_back(taken[unit]);
+      for (int kernel = 0; kernel < 2; ++kernel)
+        times[kernel].push_back(taken[kernel]);
     }
     double flops = 4.0 * tokens * heads * size * size;
     outs() << formatv("| {0} | {1} | {2:F3} | {3:F3} | {4:F2} | {5:F1} | "
@@ -142,6 +155,7 @@ private:
     }
     CompilerOptions options;
     options.matrixUnit = unit;
+    options.math = math;
     return Compiler(options).compile(formatv(R"(
 func.func @f(%q: {0}, %k: {0}, %v: {0}, %g: {2}, %b: {3}) -> {0} {{
   %zero = arith.constant 0.0 : f32
@@ -189,8 +203,8 @@ func.func @f(%q: {0}, %k: {0}, %v: {0}, %g: {2}, %b: {3}) -> {0} {{
 
 int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv,
-                              "Times products in tiles beside vectors.\n");
+  cl::ParseCommandLineOptions(
+      argc, argv, "Times products in a matrix unit beside vectors.\n");
   if (tokens <= 0 || heads <= 0 || repetitions <= 0)
     return fail("expected --t, --heads and --repetitions to be positive");
   std::vector<int64_t> allSizes(sizes.begin(), sizes.end());
@@ -200,16 +214,20 @@ int main(int argc, char **argv) {
     if (size <= 0 || size % 16)
       return fail("expected --d to be positive multiples of 16, but got " +
                   Twine(size));
-  double ceiling = linattn_request_amx() ? measureTileGflops() : 0;
-  if (ceiling == 0 && !emulate) {
-    outs() << "no AMX: the machine lacks it, or the operating system withholds "
-              "it\n";
+  double ceiling = unit == MatrixUnit::Dot ? measureDotGflops()
+                   : linattn_request_amx() ? measureTileGflops()
+                                           : 0;
+  if (ceiling == 0 && unit != MatrixUnit::EmulatedAMX) {
+    outs() << (unit == MatrixUnit::Dot
+                   ? "no AVX-512 BF16: the machine lacks it\n"
+                   : "no AMX: the machine lacks it, or the operating system "
+                     "withholds it\n");
     return 0;
   }
-  outs() << formatv("bf16, T = {0}, {1} heads, one thread; AMX {2:F0} GFLOP/s, "
-                    "{3} FMA {4:F0} GFLOP/s\n\n",
+  outs() << formatv("bf16, T = {0}, {1} heads, one thread; unit {2:F0} "
+                    "GFLOP/s, {3} FMA {4:F0} GFLOP/s\n\n",
                     tokens, heads, ceiling, getFmaKind(), measureFmaGflops());
-  outs() << "| rule | d | vectors, ms | tiles, ms | vectors / tiles | GFLOP/s "
+  outs() << "| rule | d | vectors, ms | unit, ms | vectors / unit | GFLOP/s "
             "| difference |\n"
             "| --- | --- | --- | --- | --- | --- | --- |\n";
   for (const Rule &rule : rules)

@@ -104,8 +104,6 @@ const std::vector<Refusal> &linattn::getRefusals() {
        "a transition along values has no chunk kernel"},
       {S::ChunkKernel, T::ColumnBeta,
        "a beta per value column gives every column a system of its own"},
-      {S::ChunkKernel, T::ValueDecay,
-       "a decay per value column has no chunk kernel"},
       {S::ChunkKernel, T::OtherGates,
        "gates and given vectors of a chunk kernel are f32, f16 or bf16"},
       {S::ChunkKernel,
@@ -118,6 +116,8 @@ const std::vector<Refusal> &linattn::getRefusals() {
       {S::SplitKernel,
        {T::KeyTransition, T::ValueTransition},
        "a segment with transitions multiplies the state by a dense matrix"},
+      {S::SplitKernel, T::ValueDecay,
+       "segments decay by a factor for each channel, not for each column"},
   };
   return refusals;
 }

@@ -322,13 +322,40 @@ llvm::Expected<MatrixUnit> linattn::detail::getDefaultMatrixUnit() {
   llvm::StringRef text = name ? name : "none";
   if (text == "amx")
     return MatrixUnit::AMX;
+  if (text == "dot")
+    return MatrixUnit::Dot;
   if (text == "emulated")
     return MatrixUnit::EmulatedAMX;
   if (text == "none" || text.empty())
     return MatrixUnit::None;
   return llvm::createStringError(
-      "expected LINATTN_MATRIX_UNIT to be none, amx or emulated, but got " +
+      "expected LINATTN_MATRIX_UNIT to be none, amx, dot or emulated, but "
+      "got " +
       text);
+}
+
+/// Why this machine has no products of a unit, as a sentence; empty if it has.
+static llvm::StringRef whyNoUnit(MatrixUnit unit, Math math) {
+  switch (unit) {
+  case MatrixUnit::AMX:
+    if (!getVectorTarget().amx)
+      return "the CPU has no AMX with bf16";
+    return linattn_request_amx()
+               ? ""
+               : "the operating system does not give this process the tiles";
+  case MatrixUnit::Dot:
+    if (!getVectorTarget().avx512Bf16)
+      return "the CPU has no AVX-512 BF16";
+    // Two products at twice the rate are one.
+    return math == Math::Fast
+               ? ""
+               : "dot products gain only by a single bf16 number for each "
+                 "element, which math=fast allows";
+  case MatrixUnit::None:
+  case MatrixUnit::EmulatedAMX:
+    return "";
+  }
+  llvm_unreachable("all units are above");
 }
 
 MatrixUnit linattn::detail::resolveMatrixUnit(const CompilerOptions &options,
@@ -336,16 +363,13 @@ MatrixUnit linattn::detail::resolveMatrixUnit(const CompilerOptions &options,
   MatrixUnit unit = options.matrixUnit.value_or(MatrixUnit::None);
   if (options.target != Target::CPU)
     return MatrixUnit::None;
-  if (unit != MatrixUnit::AMX)
+  llvm::StringRef problem =
+      whyNoUnit(unit, options.math.value_or(Math::Strict));
+  if (problem.empty())
     return unit;
-  const char *problem = nullptr;
-  if (!getVectorTarget().amx)
-    problem = "the CPU has no AMX with bf16";
-  else if (!linattn_request_amx())
-    problem = "the operating system does not give this process the tiles";
-  if (problem && why)
-    *why = problem;
-  return problem ? MatrixUnit::None : unit;
+  if (why)
+    *why = problem.str();
+  return MatrixUnit::None;
 }
 
 /// NaN and infinities keep their meaning: masks and running maxima depend on

@@ -22,19 +22,30 @@ static constexpr int64_t step = 2 * lines;
 // Packing
 //===----------------------------------------------------------------------===//
 
-/// Each summand is what those before it left over, rounded. `probe` becomes NaN
-/// where the first one is not finite.
-SmallVector<Value> ChunkProducts::split(Value x, int64_t summands,
+/// The summands of two vectors, interleaved. Each summand is what those before
+/// it left over, rounded. `probe` becomes NaN where a first one is not finite.
+SmallVector<Value> ChunkProducts::split(Value low, Value high, int64_t summands,
                                         Value &probe) {
-  auto narrow = VectorType::get(lines, v.b.getBF16Type());
   SmallVector<Value> parts;
+  auto narrow = [&](Value x) { return v.convert(x, v.b.getBF16Type()); };
   for (int64_t s = 0; s < summands; ++s) {
-    parts.push_back(v.convert(x, narrow.getElementType()));
-    Value rounded = v.convert(parts.back(), v.type);
+    Value pairs =
+        vector::InterleaveOp::create(v.b, v.loc, narrow(low), narrow(high));
+    parts.push_back(pairs);
+    bool isLast = s + 1 == summands;
+    if (s > 0 && isLast)
+      break;
+    // Halves of pairs, which cost less than the rounded vectors.
+    auto halves = vector::DeinterleaveOp::create(v.b, v.loc, pairs);
+    Value first = v.convert(halves.getRes1(), v.type),
+          second = v.convert(halves.getRes2(), v.type);
     if (s == 0)
-      probe = v.fmaVector(rounded, v.zeros(lines), probe);
-    if (s + 1 < summands)
-      x = v.subf(x, rounded);
+      for (Value rounded : {first, second})
+        probe = v.fmaVector(rounded, v.zeros(lines), probe);
+    if (isLast)
+      break;
+    low = v.subf(low, first);
+    high = v.subf(high, second);
   }
   return parts;
 }
@@ -61,13 +72,11 @@ PackedTiles ChunkProducts::pack(
       first = v.add(first, line);
       second = v.add(second, line);
     }
-    auto low = split(vectorAt(line, block, first), summands, probe);
-    SmallVector<Value> high(summands, v.constant(low.front().getType(), 0.0));
-    if (!isHalf)
-      high = split(vectorAt(line, block, second), summands, probe);
-    for (int64_t s = 0; s < summands; ++s)
-      v.storeVector(vector::InterleaveOp::create(v.b, v.loc, low[s], high[s]),
-                    tiles.memory, {v.index(s), block, k, line, v.index(0)});
+    Value low = vectorAt(line, block, first),
+          high = isHalf ? v.zeros(lines) : vectorAt(line, block, second);
+    for (auto [s, pairs] : llvm::enumerate(split(low, high, summands, probe)))
+      v.storeVector(pairs, tiles.memory,
+                    {v.index(s), block, k, line, v.index(0)});
     return probe;
   };
   // The last contracted indices may be half a step.
@@ -196,8 +205,9 @@ void ChunkProducts::multiply(Block &block, const PackedTiles &left,
 }
 
 Value ChunkProducts::scratchOfSums() {
-  return v.scratch({v.b.getIndexAttr(2), v.b.getIndexAttr(2),
-                    v.b.getIndexAttr(lines), v.b.getIndexAttr(lines)});
+  return v.scratch({v.b.getIndexAttr(tilesEachWay),
+                    v.b.getIndexAttr(tilesEachWay), v.b.getIndexAttr(lines),
+                    v.b.getIndexAttr(lines)});
 }
 
 void ChunkProducts::store(const Block &block, Value memory) {
@@ -267,13 +277,13 @@ void ChunkProducts::emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
     });
   };
   auto sizeAt = [&](int64_t tile) {
-    return std::min<int64_t>(tiles - tile, 2);
+    return std::min<int64_t>(tiles - tile, tilesEachWay);
   };
   ifFinite(
       matrices,
       [&] {
-        for (int64_t row = 0; row < tiles; row += 2)
-          for (int64_t column = 0; column < tiles; column += 2) {
+        for (int64_t row = 0; row < tiles; row += tilesEachWay)
+          for (int64_t column = 0; column < tiles; column += tilesEachWay) {
             Block block{v.index(row), v.index(column), sizeAt(row),
                         sizeAt(column)};
             if (column <= row)
@@ -325,12 +335,14 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
   ifFinite(
       matrices,
       [&] {
-        for (int64_t row = 0; row < tokens; row += 2)
-          v.forEachBlock(columns, 2, [&](Value column, int64_t width) {
-            emitBlock({v.index(row), column, std::min<int64_t>(tokens - row, 2),
-                       width},
-                      row);
-          });
+        for (int64_t row = 0; row < tokens; row += tilesEachWay)
+          v.forEachBlock(
+              columns, tilesEachWay, [&](Value column, int64_t width) {
+                emitBlock({v.index(row), column,
+                           std::min<int64_t>(tokens - row, tilesEachWay),
+                           width},
+                          row);
+              });
       },
       [&] { v.compact().emit(op, rows, fromZero, into, /*streams=*/{}); });
 }
@@ -362,10 +374,11 @@ void ChunkProducts::emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
   ifFinite(
       matrices,
       [&] {
-        v.forEachBlock(rows, 2, [&](Value row, int64_t height) {
-          v.forEachBlock(columns, 2, [&](Value column, int64_t width) {
-            emitBlock({row, column, height, width});
-          });
+        v.forEachBlock(rows, tilesEachWay, [&](Value row, int64_t height) {
+          v.forEachBlock(columns, tilesEachWay,
+                         [&](Value column, int64_t width) {
+                           emitBlock({row, column, height, width});
+                         });
         });
       },
       [&] { v.compact().emit(op, factors, /*streams=*/{}); });

@@ -32,7 +32,9 @@ struct PackedTiles {
 /// 16, in tiles. The steps before and after them use vectors of 16 f32.
 class ChunkProducts {
 public:
-  explicit ChunkProducts(ChunkVectors &v) : v(v) {}
+  /// `tilesEachWay` of a block of sums, 1 or 2.
+  ChunkProducts(ChunkVectors &v, int64_t tilesEachWay)
+      : v(v), tilesEachWay(tilesEachWay) {}
 
   /// Rows [1, 1, N, M] as a left operand with N rows.
   PackedTiles packRows(Value rows, int64_t summands);
@@ -58,8 +60,8 @@ public:
             ArrayRef<ChunkVectors::Stream> streams);
 
 private:
-  /// Two by two tiles of sums, or fewer at an end, from a row and a column of
-  /// tiles on.
+  /// Tiles of sums, fewer than `tilesEachWay` at an end, from a row and a
+  /// column of tiles on.
   struct Block {
     Value row, column;
     int64_t height, width;
@@ -70,7 +72,8 @@ private:
   pack(int64_t lines, int64_t contracted, int64_t summands,
        function_ref<Value(Value line, Value block, Value index)> vectorAt,
        bool isLeft);
-  SmallVector<Value> split(Value x, int64_t summands, Value &probe);
+  SmallVector<Value> split(Value low, Value high, int64_t summands,
+                           Value &probe);
   void clear(Block &block);
   void multiply(Block &block, const PackedTiles &left, const PackedTiles &right,
                 int64_t steps);
@@ -83,6 +86,7 @@ private:
                 function_ref<void()> vectors);
 
   ChunkVectors &v;
+  int64_t tilesEachWay;
 };
 
 } // namespace mlir::linattn

@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AMXTiles.h"
 #include "VectorBuilder.h"
 
 #include "linattn/Conversion/Passes.h"
-#include "mlir/Dialect/AMX/AMXDialect.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
@@ -44,7 +43,6 @@ public:
 
 private:
   void forEachRow(Value tile, function_ref<void(Value row, VectorType)> body);
-  SmallVector<Value> placeOf(ValueRange indices, Value stride, Value row);
   Value flush(Value x);
 
   bool keepSubnormals;
@@ -57,16 +55,6 @@ void TileEmulator::forEachRow(Value tile,
   auto type = cast<MemRefType>(tile.getType());
   auto line = VectorType::get(type.getDimSize(1), type.getElementType());
   forEach(dim(tile, 0), [&](Value row) { body(row, line); });
-}
-
-/// The start of a row of a tile in memory; without a stride, rows follow the
-/// dimension before the last one.
-SmallVector<Value> TileEmulator::placeOf(ValueRange indices, Value stride,
-                                         Value row) {
-  SmallVector<Value> place(indices);
-  Value &moved = stride ? place.back() : place[place.size() - 2];
-  moved = add(moved, stride ? mul(stride, row) : row);
-  return place;
 }
 
 void TileEmulator::clear(Value tile) {
@@ -85,9 +73,9 @@ void TileEmulator::copy(Value from, Value to) {
 
 void TileEmulator::load(amx::TileLoadOp op, Value tile) {
   forEachRow(tile, [&](Value row, VectorType line) {
-    Value x =
-        vector::LoadOp::create(b, loc, line, op.getBase(),
-                               placeOf(op.getIndices(), op.getStride(), row));
+    Value x = vector::LoadOp::create(
+        b, loc, line, op.getBase(),
+        placeInTile(*this, op.getIndices(), op.getStride(), row));
     storeVector(x, tile, {row, index(0)});
   });
 }
@@ -96,7 +84,8 @@ void TileEmulator::store(amx::TileStoreOp op, Value tile) {
   forEachRow(tile, [&](Value row, VectorType line) {
     Value x =
         vector::LoadOp::create(b, loc, line, tile, ValueRange{row, index(0)});
-    storeVector(x, op.getBase(), placeOf(op.getIndices(), op.getStride(), row));
+    storeVector(x, op.getBase(),
+                placeInTile(*this, op.getIndices(), op.getStride(), row));
   });
 }
 
@@ -241,26 +230,6 @@ void Emulation::run(Block &block, Block &scope) {
     op->erase();
 }
 
-/// Why an op of AMX or on tiles is not emulated, as a sentence; empty if it is.
-static StringRef whyNotEmulated(Operation *op) {
-  auto isTile = [](Value x) { return isa<amx::TileType>(x.getType()); };
-  if (!isa<amx::AMXDialect>(op->getDialect()))
-    return llvm::any_of(op->getOperands(), isTile)
-               ? "it takes a tile from its block to another one"
-               : "";
-  if (!isa<amx::TileZeroOp, amx::TileLoadOp, amx::TileStoreOp, amx::TileMulFOp>(
-          op))
-    return "it is not a product of floats";
-  auto product = dyn_cast<amx::TileMulFOp>(op);
-  if (product && !product.getLhsTileType().getElementType().isBF16())
-    return "the order of its sums is not known";
-  for (Value operand : llvm::make_filter_range(op->getOperands(), isTile))
-    if (operand.getParentBlock() != op->getBlock() ||
-        isa<BlockArgument>(operand))
-      return "it takes a tile of another block";
-  return {};
-}
-
 namespace {
 
 struct LinAttnEmulateAMXPass final
@@ -268,14 +237,9 @@ struct LinAttnEmulateAMXPass final
   using LinAttnEmulateAMXPassBase::LinAttnEmulateAMXPassBase;
 
   void runOnOperation() override {
-    WalkResult checked = getOperation()->walk([](Operation *op) {
-      StringRef why = whyNotEmulated(op);
-      if (why.empty())
-        return WalkResult::advance();
-      op->emitOpError("cannot be emulated: ") << why;
-      return WalkResult::interrupt();
-    });
-    if (checked.wasInterrupted())
+    if (failed(verifyTiles(
+            getOperation(), "cannot be emulated",
+            [](Operation *op) { return whyNoVectorsOfTiles(op).str(); })))
       return signalPassFailure();
     Emulation emulation(keepSubnormals);
     for (Block &block : getOperation()->getRegion(0))

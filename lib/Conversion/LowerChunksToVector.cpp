@@ -134,7 +134,8 @@ public:
   };
   struct Target {
     int64_t vectorBits, registers;
-    bool matrixUnit;
+    /// Of a block of sums, each way; 0: products in vectors.
+    int64_t tiles;
   };
 
   BlockLowering(Block &block, const Target &target, Made made)
@@ -156,7 +157,7 @@ private:
   ChunkVectors::Factors factorsOf(Value decay);
   ChunkVectors &at(Operation *op);
   ArrayRef<int64_t> summandsOf(Operation *op) {
-    return target.matrixUnit ? tileSummandsOf(op) : ArrayRef<int64_t>();
+    return target.tiles ? tileSummandsOf(op) : ArrayRef<int64_t>();
   }
   ArrayRef<ChunkVectors::Stream> streamsOf(Operation *op) {
     auto it = streams.find(op);
@@ -250,7 +251,7 @@ PackedTiles BlockLowering::tilesOf(Value matrix, TileRole role,
   auto known = made.tiles.find({matrix, role, summands});
   if (known != made.tiles.end())
     return known->second;
-  ChunkProducts products(*vectors);
+  ChunkProducts products(*vectors, target.tiles);
   auto pack = [&]() -> PackedTiles {
     switch (role) {
     case TileRole::Rows:
@@ -293,7 +294,7 @@ void BlockLowering::lowerScores(ChunkScoresOp op) {
     return vectors->emit(op, keysT, factors);
   PackedTiles rows = tilesOf(op.getRows(), TileRole::Rows, summands[0]),
               keys = tilesOf(op.getKeys(), TileRole::KeyColumns, summands[1]);
-  ChunkProducts(*vectors).emit(op, {rows, keys}, keysT, factors);
+  ChunkProducts(*vectors, target.tiles).emit(op, {rows, keys}, keysT, factors);
 }
 
 void BlockLowering::lowerRead(ChunkReadOp op) {
@@ -326,8 +327,8 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
   }
   for (auto [values, count] : llvm::zip_equal(op.getValues(), summands))
     matrices.push_back(tilesOf(values, TileRole::Columns, count));
-  ChunkProducts(*vectors).emit(op, matrices, rows, bool(fill), into,
-                               streamsOf(op));
+  ChunkProducts(*vectors, target.tiles)
+      .emit(op, matrices, rows, bool(fill), into, streamsOf(op));
 }
 
 void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
@@ -344,7 +345,8 @@ void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
   for (auto [values, count] :
        llvm::zip_equal(op.getValues(), summands.drop_front(writes)))
     matrices.push_back(tilesOf(values, TileRole::Columns, count));
-  ChunkProducts(*vectors).emit(op, matrices, factors, streamsOf(op));
+  ChunkProducts(*vectors, target.tiles)
+      .emit(op, matrices, factors, streamsOf(op));
 }
 
 /// Computes once, before a loop, the values that its chunk ops need of buffers
@@ -497,16 +499,19 @@ struct LinAttnLowerChunksToVectorPass final
   using LinAttnLowerChunksToVectorPassBase::LinAttnLowerChunksToVectorPassBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    if (matrixUnit && vectorBits != 512)
+    if (tiles < 0 || tiles > 2)
       return emitError(UnknownLoc::get(context))
-             << "expected vector-bits to be 512 with matrix-unit, but got "
+             << "expected tiles to be 0, 1 or 2, but got " << int64_t(tiles);
+    if (tiles && vectorBits != 512)
+      return emitError(UnknownLoc::get(context))
+             << "expected vector-bits to be 512 with tiles, but got "
              << int64_t(vectorBits);
     return verifyVectorTarget(context, vectorBits, registers);
   }
 
   void runOnOperation() override {
     getOperation()->walk([](scf::ForallOp task) { moveToStack(task); });
-    BlockLowering::Target target{vectorBits, registers, matrixUnit};
+    BlockLowering::Target target{vectorBits, registers, tiles};
     for (Block &block : getOperation()->getRegion(0))
       BlockLowering(block, target, BlockLowering::Made()).run();
   }

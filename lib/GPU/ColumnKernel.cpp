@@ -25,6 +25,8 @@ void ColumnShape::layOut() {
   inStage.value = take(valueTile().bytes());
   inStage.decay = take(hasChannelDecay() ? decayTile().bytes() : 4 * tokens(),
                        hasChannelDecay() || hasTokenDecay());
+  inStage.valueDecay =
+      take(columnTile(typeOf(op.getValueDecay())).bytes(), hasValueDecay());
   inStage.beta = take(4 * tokens(), op.getBeta() != Value());
   auto takeGate = [&](Value gate) {
     return take(gate ? gateTile(gate).bytes() : 0, gate != Value());
@@ -96,6 +98,14 @@ Matrix ColumnFrame::product(const Summands &a, const Summands &b) {
   return linattn::product(k, summandType(), a, b, stateSummands());
 }
 
+Value ColumnFrame::approximateExp(Value c) {
+  return k.exp2Approximate(hasBinaryDecays() ? c : k.mulf(c, k.f32(log2e)));
+}
+
+Value ColumnFrame::decayFactor(Value c) {
+  return stateSummands() == 1 ? approximateExp(c) : k.exp(c);
+}
+
 void ColumnFrame::forEachChannel(function_ref<void(Value)> body) {
   int64_t threads = warps() * 32;
   for (int64_t done = 0; done < paddedKey(); done += threads) {
@@ -164,7 +174,7 @@ void ColumnKernel::prepareCopies(TilePipeline &tiles) {
   });
 }
 
-/// Given vectors, and gates of the delta rule.
+/// Given vectors, gates of the delta rule, and decays per value column.
 void ColumnKernel::copyVectors(TilePipeline &tiles,
                                const TilePipeline::Filter &filter) {
   auto add = [&](Value gate, int64_t offset) {
@@ -177,10 +187,18 @@ void ColumnKernel::copyVectors(TilePipeline &tiles,
   };
   add(readerOperand(), inStage.reader);
   add(op.getB(), inStage.push);
-  if (!op.getWrite())
+  copyColumns(tiles, op.getWrite(), inStage.write, filter);
+  // A masked token decays the state all the same.
+  copyColumns(tiles, op.getValueDecay(), inStage.valueDecay, {});
+}
+
+/// A gate per value column, if there is one.
+void ColumnKernel::copyColumns(TilePipeline &tiles, Value gate, int64_t offset,
+                               const TilePipeline::Filter &filter) {
+  if (!gate)
     return;
-  Type element = typeOf(op.getWrite());
-  GlobalView view = locator.function.view(k, op.getWrite());
+  Type element = typeOf(gate);
+  GlobalView view = locator.function.view(k, gate);
   Rows rows = locator.rowsOf(k, scan.here, view, scan.here.head);
   Value firstNarrow;
   if (scan.firstColumn) {
@@ -188,7 +206,7 @@ void ColumnKernel::copyVectors(TilePipeline &tiles,
     if (isRagged())
       firstNarrow = k.mul(scan.firstColumn, view.bytes() / 2);
   }
-  tiles.add(inStage.write, columnTile(element), rows, valueSize(), element,
+  tiles.add(offset, columnTile(element), rows, valueSize(), element,
             firstNarrow, filter);
 }
 
@@ -375,8 +393,9 @@ LaunchOp mlir::linattn::buildColumnKernel(ScanOp op, ScheduleAttr schedule,
   for (Value gate : {shape.readerOperand(), Value(op.getB())})
     function.addBuffer(gate, Access::Read,
                        granuleOf(shape.keySize(), shape.typeOf(gate)));
-  function.addBuffer(op.getWrite(), Access::Read,
-                     granuleOf(shape.valueSize(), shape.typeOf(op.getWrite())));
+  for (Value gate : {op.getWrite(), op.getValueDecay()})
+    function.addBuffer(gate, Access::Read,
+                       granuleOf(shape.valueSize(), shape.typeOf(gate)));
   if (shape.reads())
     function.addBuffer(op.getBonus(), Access::Read, 4);
   if (segments.part == Segments::Outputs)

@@ -29,6 +29,14 @@
 //   O = scale · ((Q ⊙ e^c) S + QK V + QB R)
 //   S = e^(c_16) ⊙ S + (K ⊙ e^(c_16 − c))ᵀ V + (B ⊙ e^(c_16 − c))ᵀ R
 //
+// A decay per value column leaves the scores P_ij = q_i · k_j alone. With h the
+// sum of a block's decays, by column,
+//
+//   O = scale · (e^h ⊙ (Q S) + Σ_levels e^(h_i − h_m) ⊙ P (e^(h_m − h_j) ⊙ V))
+//   S = e^(h_16) ⊙ S + Kᵀ (e^(h_16 − h) ⊙ V)
+//
+// with m the last token before i's half of a level's block, as for channels.
+//
 // The terms that do not depend on S come first, for all blocks of the chunk at
 // once, and are shared. Then each warp takes its 16 columns of the state
 // through the blocks alone: S and Δ never leave its registers.
@@ -53,28 +61,34 @@ namespace mlir::linattn {
 
 /// Tokens of a block; columns of a warp; channels of a product.
 constexpr int64_t blockSize = 16;
+constexpr double log2e = 1.44269504088896341;
 /// Fewer warps would not share the work before S well.
 constexpr int64_t fewestColumnWarps = 4, mostColumnWarps = 8;
 
-/// Sums of decays over the rows of a block: every lane has those of its own
-/// rows, in the places of `Matrix`, or just two, one per row. Summed outward
-/// from the middle, so that none is the difference of two large sums.
-struct RowSums {
-  /// Of blocks of one row. `exclusive`: whether `before` is computed.
-  RowSums(KernelBuilder &k, ValueRange decays, bool exclusive);
+/// Sums of decays over the tokens of a block, the rows or the columns of a
+/// matrix: every lane has those of its own tokens, in the places of `Matrix`,
+/// or just two, one per row. Summed outward from the middle, so that none is
+/// the difference of two large sums.
+struct DecaySums {
+  /// Of blocks of one token. `exclusive`: whether `before` is computed.
+  DecaySums(KernelBuilder &k, ValueRange decays, bool exclusive);
   /// As `flatten` has put them.
-  RowSums(ValueRange sums, const RowSums &like);
+  DecaySums(ValueRange sums, const DecaySums &like);
   SmallVector<Value> flatten() const;
   /// From blocks of `rows` rows (1, 2, 4) to blocks of twice as many. `second`:
   /// whether this lane's rows are in the second half of those.
   void grow(KernelBuilder &k, Value rows, Value second);
   /// From 8 rows to all 16, which each lane has by itself.
-  void growToAll(KernelBuilder &k);
+  void growToAll(KernelBuilder &k) { growWithin(k, total.size() == 2 ? 1 : 2); }
   /// Whether element `i` belongs to the lower row.
   bool isLower(size_t i) const { return total.size() == 2 ? i : i / 2 % 2; }
-  size_t otherRow(size_t i) const { return i ^ (total.size() == 2 ? 1 : 2); }
+  /// From blocks of some size to blocks of twice that. The other block is that
+  /// of the lane at a distance, or this lane's where `bit` of an element's
+  /// number differs. `second`: as above.
+  void growAcross(KernelBuilder &k, Value distance, Value second);
+  void growWithin(KernelBuilder &k, size_t bit);
 
-  /// Within the block of rows: up to this one; up to the one before; from the
+  /// Within the block of tokens: up to this one; up to the one before; from the
   /// next one on; all.
   Matrix upTo, before, after, total;
 };
@@ -107,6 +121,7 @@ struct ColumnShape : ScanShape {
     return hasChannelDecay() && !isWide() && stateSummands() == 1;
   }
   bool normalizes() { return op.getNormalizer() != Value(); }
+  bool hasValueDecay() { return op.getValueDecay() != Value(); }
   /// The diagonal of P is not that of a product of matrices.
   bool hasDiagonal() { return isExclusive() || (reads() && hasChannelDecay()); }
   /// Of queries by keys, and by b; an exclusive read has none of the latter.
@@ -201,7 +216,7 @@ struct ColumnShape : ScanShape {
 
   /// Offsets in bytes, within a stage.
   struct {
-    int64_t key, value, decay, beta, reader, push, write, bytes;
+    int64_t key, value, decay, valueDecay, beta, reader, push, write, bytes;
   } inStage;
   /// Offsets in shared memory.
   struct {
@@ -234,6 +249,15 @@ struct ColumnFrame : ColumnShape {
   void multiply(MutableArrayRef<Value> c, const Summands &a, const Summands &b,
                 int64_t terms, int64_t halves = 2);
   Matrix product(const Summands &a, const Summands &b);
+  /// e^c, 22 bits of it.
+  Value approximateExp(Value c);
+  /// By what a token is decayed that the state takes, or that reads it: of one
+  /// summand of 16 bits no more than 22 bits of the factor matter.
+  Value decayFactor(Value c);
+  /// By what something is decayed that an output depends on, but no state.
+  Value outputFactor(Value c) {
+    return isWide() ? k.exp(c) : approximateExp(c);
+  }
   /// Channels of the normalizer, divided among the threads.
   void forEachChannel(function_ref<void(Value channel)> body);
 
@@ -288,20 +312,18 @@ private:
                      const Summands &summands);
   void scoreLevels(Value block, Value step, const Tokens &tokens,
                    MutableArrayRef<Value> scores);
-  void scoreLevel(Value rows, Value reads, const RowSums &sums,
+  void scoreLevel(Value rows, Value reads, const DecaySums &sums,
                   const Tokens &tokens, MutableArrayRef<Value> scores);
-  Sides decaySides(const RowSums &sums, const Tokens &tokens, bool isTop,
+  Sides decaySides(const DecaySums &sums, const Tokens &tokens, bool isTop,
                    function_ref<Value(size_t i, Value x, Value y)> choose);
-  void decayTokens(Value block, Value step, const RowSums &sums,
+  void decayTokens(Value block, Value step, const DecaySums &sums,
                    const Tokens &tokens);
   void addDiagonals(Value step, const Tokens &tokens,
                     MutableArrayRef<Value> sums);
   void sumKeys(Value block, Value step, Matrix key);
   void storeKeySums(Value block, Value step, const Matrix &key);
   void storeChannels(int64_t offset, Value block, Value step, ValueRange x);
-  Value approximateExp(Value c);
-  Value decayFactor(Value c);
-  void storeTotals(const RowSums &sums, Value block, Value step);
+  void storeTotals(const DecaySums &sums, Value block, Value step);
   void storeScores(Value block, Value sharer, ValueRange sums);
 
   void finishScores();
@@ -335,6 +357,7 @@ private:
   Matrix loadScores(Value address);
   Value placeOfColumns(Type element);
   Values loadColumns(int64_t offset, Type element, Value place, Value block);
+  Matrix loadGates(int64_t offset, Value gate, Value place, Value block);
   Summands loadValues(Value block);
   Summands loadScore(Value block, Score score, int64_t count);
   Matrix decayRead(Matrix read, Value block);
@@ -346,7 +369,16 @@ private:
   void scaleRows(MutableArrayRef<Value> o, Value block);
   Summands normalizerColumn(Value block, int64_t step);
   Values updateState(Value block, ValueRange state, const Summands &delta,
-                     const Summands &pushed = {});
+                     const Summands &pushed = {}, ValueRange decayedRows = {});
+  Values advanceColumns(Value block, ValueRange state);
+  Matrix readColumns(Value block, ValueRange state);
+  void addLevel(Value tokens, Value scores, ValueRange values,
+                const DecaySums *sums, MutableArrayRef<Value> o);
+  void addHalves(Value scores, ValueRange values, const DecaySums &sums,
+                 MutableArrayRef<Value> o);
+  void addRead(ValueRange scores, ValueRange values, const DecaySums *sums,
+               MutableArrayRef<Value> o);
+  Matrix transposed(ValueRange matrix);
   void writeOutput(Value block, Values o, ValueRange denominators);
   void writeRows(Value first, ValueRange o);
 
@@ -354,7 +386,7 @@ private:
   Value row, pair; ///< lane / 4, lane % 4: places of a matrix's elements.
   // Places of this lane for ldmatrix, and their parts.
   Value paired, bit3;
-  Value tokenPlace, transposedPlace, valuePlace, gatePlace;
+  Value tokenPlace, transposedPlace, valuePlace, gatePlace, decayPlace;
 };
 
 /// The kernel: copies, the loop over chunks, and the state before and after it.
@@ -369,6 +401,8 @@ public:
 private:
   void prepareCopies(TilePipeline &tiles);
   void copyVectors(TilePipeline &tiles, const TilePipeline::Filter &filter);
+  void copyColumns(TilePipeline &tiles, Value gate, int64_t offset,
+                   const TilePipeline::Filter &filter);
   void copyScalars(const TilePipeline::Arrival &arrival, const Rows &gate,
                    int64_t offset, Type element, Value exists);
   void runChunks(TilePipeline &tiles);

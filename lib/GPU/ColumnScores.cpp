@@ -20,8 +20,6 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-constexpr double log2e = 1.44269504088896341;
-
 //===----------------------------------------------------------------------===//
 // Tokens as matrices
 //===----------------------------------------------------------------------===//
@@ -238,7 +236,7 @@ void ColumnScores::writeTokens(Value block, Value step) {
                           /*areWritten=*/true);
   if (hasChannelDecay()) {
     Matrix decays = loadDecays(block, step);
-    RowSums sums(k, decays, /*exclusive=*/false);
+    DecaySums sums(k, decays, /*exclusive=*/false);
     for (int64_t rows : {1, 2, 4})
       sums.grow(k, k.i32(rows), k.equal(k.band(row, rows), rows));
     sums.growToAll(k);
@@ -258,13 +256,13 @@ void ColumnScores::writeTokens(Value block, Value step) {
 void ColumnScores::scoreLevels(Value block, Value step, const Tokens &tokens,
                                MutableArrayRef<Value> scores) {
   Matrix decays = loadDecays(block, step);
-  RowSums sums(k, decays, isExclusive() || readsBefore());
+  DecaySums sums(k, decays, isExclusive() || readsBefore());
   // As a loop, for the registers.
   Values carried = sums.flatten();
   size_t count = carried.size();
   llvm::append_range(carried, scores);
   carried = k.loop(k.i32(3), carried, [&](Value level, ValueRange values) {
-    RowSums grown(values.take_front(count), sums);
+    DecaySums grown(values.take_front(count), sums);
     Values next(values.drop_front(count));
     Value rows = k.shl(k.i32(1), level);
     Value reads = k.equal(k.band(k.shr(row, level), 1), 1);
@@ -274,7 +272,7 @@ void ColumnScores::scoreLevels(Value block, Value step, const Tokens &tokens,
     all.append(next);
     return all;
   });
-  sums = RowSums(ValueRange(carried).take_front(count), sums);
+  sums = DecaySums(ValueRange(carried).take_front(count), sums);
   llvm::copy(ValueRange(carried).drop_front(count), scores.begin());
   scoreLevel(/*rows=*/{}, /*reads=*/{}, sums, tokens, scores);
   sums.growToAll(k);
@@ -283,14 +281,13 @@ void ColumnScores::scoreLevels(Value block, Value step, const Tokens &tokens,
 
 /// Stores the tokens as the state takes them: those that read decayed from the
 /// start of the block, those that are written to its end.
-void ColumnScores::decayTokens(Value block, Value step, const RowSums &sums,
+void ColumnScores::decayTokens(Value block, Value step, const DecaySums &sums,
                                const Tokens &tokens) {
   Matrix queries, reads, writes, pushes;
   const Matrix &readers = tokens.reader.empty() ? tokens.key : tokens.reader;
   for (size_t i = 0; i < tokens.query.size(); ++i) {
     Value c = isExclusive() ? sums.before[i] : sums.upTo[i];
-    Value factor = isWide() ? k.exp(c) : approximateExp(c);
-    queries.push_back(k.mulf(tokens.query[i], factor));
+    queries.push_back(k.mulf(tokens.query[i], outputFactor(c)));
     if (hasTransition()) {
       Value read = readsBefore() ? sums.before[i] : sums.upTo[i];
       reads.push_back(k.mulf(readers[i], decayFactor(read)));
@@ -325,19 +322,8 @@ void ColumnScores::storeChannels(int64_t offset, Value block, Value step,
   });
 }
 
-/// e^c, 22 bits of it.
-Value ColumnScores::approximateExp(Value c) {
-  return k.exp2Approximate(hasBinaryDecays() ? c : k.mulf(c, k.f32(log2e)));
-}
-
-/// By what a key is decayed that the state takes, or that reads it: of a key
-/// that is one summand of 16 bits no more than 22 bits of the factor matter.
-Value ColumnScores::decayFactor(Value c) {
-  return stateSummands() == 1 ? approximateExp(c) : k.exp(c);
-}
-
 /// Stores the total decay of a block per channel.
-void ColumnScores::storeTotals(const RowSums &sums, Value block, Value step) {
+void ColumnScores::storeTotals(const DecaySums &sums, Value block, Value step) {
   Values factors;
   for (int64_t i : {0, 1, 4, 5}) {
     Value c = sums.total[i];
@@ -349,7 +335,7 @@ void ColumnScores::storeTotals(const RowSums &sums, Value block, Value step) {
 
 /// The level where blocks of `rows` rows meet, null for 8: those of odd number
 /// read (`reads`: this lane's), those before them are read.
-void ColumnScores::scoreLevel(Value rows, Value reads, const RowSums &sums,
+void ColumnScores::scoreLevel(Value rows, Value reads, const DecaySums &sums,
                               const Tokens &tokens,
                               MutableArrayRef<Value> scores) {
   Value zero = k.f32(0);
@@ -394,7 +380,8 @@ void ColumnScores::scoreLevel(Value rows, Value reads, const RowSums &sums,
 
 /// A level's operands of products: by the token in between decayed to or from.
 ColumnScores::Sides
-ColumnScores::decaySides(const RowSums &sums, const Tokens &tokens, bool isTop,
+ColumnScores::decaySides(const DecaySums &sums, const Tokens &tokens,
+                         bool isTop,
                          function_ref<Value(size_t, Value, Value)> choose) {
   Matrix queries, keys, readers, pushes;
   for (size_t i = 0; i < tokens.query.size(); ++i) {
@@ -466,7 +453,7 @@ void ColumnScores::sumKeys(Value block, Value step, Matrix key) {
       Value token = k.add(k.add(k.mul(block, blockSize), row), lower);
       decays.push_back(blockDecay(token));
     }
-    RowSums sums(k, decays, /*exclusive=*/false);
+    DecaySums sums(k, decays, /*exclusive=*/false);
     for (int64_t rows : {1, 2, 4})
       sums.grow(k, k.i32(rows), k.equal(k.band(row, rows), rows));
     sums.growToAll(k);

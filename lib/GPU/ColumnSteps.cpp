@@ -26,6 +26,8 @@ ColumnSteps::ColumnSteps(const ColumnFrame &frame, Value number, Value stage,
   valuePlace = placeOfColumns(type());
   if (op.getWrite())
     gatePlace = placeOfColumns(typeOf(op.getWrite()));
+  if (hasValueDecay())
+    decayPlace = placeOfColumns(typeOf(op.getValueDecay()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -63,16 +65,21 @@ ColumnSteps::Values ColumnSteps::loadColumns(int64_t offset, Type element,
   return Values(k.loadMatrices(pointer.at(0, 0), /*transposed=*/true));
 }
 
+/// The same of gates, in f32.
+Matrix ColumnSteps::loadGates(int64_t offset, Value gate, Value place,
+                              Value block) {
+  Type element = typeOf(gate);
+  Values gates = loadColumns(offset, element, place, block);
+  return element.isF32() ? gates : linattn::join(k, element, {gates});
+}
+
 /// The warp's columns of a block's values.
 Summands ColumnSteps::loadValues(Value block) {
   Values values = loadColumns(inStage.value, type(), valuePlace, block);
   if (!op.getWrite())
     return isWide() ? split(values, stateSummands()) : Summands{values};
   Matrix matrix = isWide() ? values : join({values});
-  Type element = typeOf(op.getWrite());
-  Values gates = loadColumns(inStage.write, element, gatePlace, block);
-  if (!element.isF32())
-    gates = linattn::join(k, element, {gates});
+  Matrix gates = loadGates(inStage.write, op.getWrite(), gatePlace, block);
   for (auto [x, gate] : llvm::zip(matrix, gates))
     x = k.mulf(x, gate);
   return split(matrix, stateSummands());
@@ -159,6 +166,8 @@ Summands ColumnSteps::scaleTokens(Matrix written, Value block) {
 
 /// S through one block: reads for Δ and the outputs, then the update.
 ColumnSteps::Values ColumnSteps::advance(Value block, ValueRange state) {
+  if (hasValueDecay())
+    return advanceColumns(block, state);
   if (!reads())
     return updateState(block, state, loadIncrement(block));
   Value zero = k.f32(0);
@@ -233,10 +242,12 @@ ColumnSteps::Values ColumnSteps::advance(Value block, ValueRange state) {
   return updateState(block, state, delta, pushed);
 }
 
-/// S = e^(c_16) ⊙ S + Keysᵀ Δ, of given updates + Bᵀ R.
+/// S = e^(c_16) ⊙ S + Keysᵀ Δ, of given updates + Bᵀ R. `decayedRows`: by what
+/// the two columns of this lane decay, where columns do.
 ColumnSteps::Values ColumnSteps::updateState(Value block, ValueRange state,
                                              const Summands &delta,
-                                             const Summands &pushed) {
+                                             const Summands &pushed,
+                                             ValueRange decayedRows) {
   Values next(state);
   SharedTile tile = tokenTile();
   Value start = k.mul(block, blockSize * tile.pitch());
@@ -275,6 +286,8 @@ ColumnSteps::Values ColumnSteps::updateState(Value block, ValueRange state,
           loadPair(at(layout.totals, k.add(channel, step * blockSize + 8)));
       factors = {w, x, w, x, y, z, y, z};
     }
+    for (size_t i = 0; i < factors.size() && !decayedRows.empty(); ++i)
+      factors[i] = decayedRows[i / 2 % 2];
     Matrix written = product(delta, load(keys, step));
     if (isGiven())
       accumulate(k, summandType(), written, pushed, load(pushes, step),

@@ -93,7 +93,7 @@ bool mlir::linattn::runsByColumns(ScanOp op) {
          getRule(op).couplesRows() ||
          (op.getDecay() && rankOf(op.getDecay()) == 4) ||
          op.getReadout() == Readout::Exclusive || op.getNormalizer() ||
-         featureMapOf(op) != FeatureMapKind::Identity;
+         op.getValueDecay() || featureMapOf(op) != FeatureMapKind::Identity;
 }
 
 /// Whether its channels are more than those of which `ptxas` spills nothing.
@@ -129,6 +129,8 @@ std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
       return "head sizes must be even and 256 at most";
   if (std::string why = whyNotRegisters(op); !why.empty())
     return why;
+  if (op.getValueDecay() && op.getDecay())
+    return "a decay per value column goes without another decay";
   // One block could write the state before another has read it.
   if (groupSizeOf(op) > 1 && (findStateSource(op).buffer || op.getNormalizer()))
     return "several query heads read a state that may be updated in place";

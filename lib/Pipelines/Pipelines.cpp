@@ -90,7 +90,9 @@ static void addChunkTasks(OpPassManager &functions,
   LinAttnExpandFormPassOptions expand;
   expand.tasks = true;
   expand.matrixUnit = forUnit;
-  expand.fastProducts = options.fastProducts;
+  // Dot products of f32 tokens, three for one, would take longer than FMAs.
+  expand.fastProducts =
+      options.fastProducts && options.matrixUnit != ::linattn::MatrixUnit::Dot;
   functions.addPass(createLinAttnExpandFormPass(expand));
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
@@ -143,7 +145,8 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   chunks.vectorBits = options.vectorBits;
   chunks.registers = options.registers;
   if (options.matrixUnit != ::linattn::MatrixUnit::None) {
-    chunks.matrixUnit = true;
+    // Eight tile registers hold four tiles of sums, 32 vector registers one.
+    chunks.tiles = options.matrixUnit == ::linattn::MatrixUnit::Dot ? 1 : 2;
     // Tiles come with AVX-512, and are emulated in vectors of any width.
     chunks.vectorBits = 512;
   }
@@ -162,8 +165,10 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   // Elements of a field have neither tiles nor subnormals.
   bool isExact = options.prime >= 0;
   if (options.matrixUnit == ::linattn::MatrixUnit::EmulatedAMX ||
-      (options.matrixUnit == ::linattn::MatrixUnit::AMX && isExact))
+      (options.matrixUnit != ::linattn::MatrixUnit::None && isExact))
     pm.addNestedPass<func::FuncOp>(createLinAttnEmulateAMXPass({isExact}));
+  else if (options.matrixUnit == ::linattn::MatrixUnit::Dot)
+    pm.addNestedPass<func::FuncOp>(createLinAttnLowerAMXToDotPass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(createCSEPass());
   addContract(pm, "linalg");

@@ -136,7 +136,7 @@ def test_the_reference_is_that_of_the_project(acceptance):
             np.testing.assert_allclose(out, want, rtol=1e-9, atol=1e-9, err_msg=rule.name)
             continue
         out, S, _ = reference.scan(np, rule, wide, (state[0], state[1] if rule.normalize else None), scale, cases.EPS)
-        options = {"g": "decay", "beta": "beta", "bonus": "bonus", "a": "a", "b": "b"}
+        options = {"g": "decay", "gv": "value_decay", "beta": "beta", "bonus": "bonus", "a": "a", "b": "b"}
         gates = {options[name]: arrays[name] for name, _ in rule.gates}
         want, final = linattn.reference.scan(
             *(arrays[name] for name in "qkv"), **gates, scale=scale, normalize=rule.normalize,
@@ -158,7 +158,7 @@ def test_every_function_parses(acceptance):
             seen.add(kind)
             text = cases.module_text(kernel)
             assert linattn.compile(text).entry == kernel.name
-    assert len(seen) == 29
+    assert len(seen) == 31
 
 
 def test_tensor_maps_are_for_one_chip(acceptance):

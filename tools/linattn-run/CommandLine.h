@@ -82,11 +82,13 @@ struct CommandLine : CompileFlags {
       "matrix-unit",
       llvm::cl::desc("Unit that multiplies matrices of 16-bit tokens (default: "
                      "LINATTN_MATRIX_UNIT, else none)"),
-      llvm::cl::values(clEnumValN(MatrixUnit::None, "none", "vectors"),
-                       clEnumValN(MatrixUnit::AMX, "amx",
-                                  "the tiles of AMX, where there are any"),
-                       clEnumValN(MatrixUnit::EmulatedAMX, "emulated",
-                                  "vectors that compute what AMX does")),
+      llvm::cl::values(
+          clEnumValN(MatrixUnit::None, "none", "vectors"),
+          clEnumValN(MatrixUnit::AMX, "amx",
+                     "the tiles of AMX, where there are any"),
+          clEnumValN(MatrixUnit::Dot, "dot", "dot products of AVX-512 BF16"),
+          clEnumValN(MatrixUnit::EmulatedAMX, "emulated",
+                     "vectors that compute what AMX does")),
       llvm::cl::cat(category)};
   llvm::cl::opt<std::string> form{
       "form", llvm::cl::value_desc("form"), llvm::cl::init("auto"),

@@ -36,14 +36,16 @@ struct ScheduleHints {
 };
 
 /// The unit that multiplies matrices of 16-bit tokens on a CPU: its vectors,
-/// the tiles of AMX, or vectors that compute the bits of AMX.
-enum class MatrixUnit { None, AMX, EmulatedAMX };
+/// the tiles of AMX, the dot products of AVX-512 BF16, or vectors that compute
+/// the bits of AMX.
+enum class MatrixUnit { None, AMX, Dot, EmulatedAMX };
 
 struct CompilerOptions {
   Target target = Target::CPU;
   /// For a CPU. By default the unit that LINATTN_MATRIX_UNIT in the environment
-  /// names (none, amx or emulated), or none. AMX counts as none where the
-  /// machine lacks it or the operating system refuses it.
+  /// names (none, amx, dot or emulated), or none. A unit counts as none where
+  /// the machine lacks it or the operating system refuses it, and Dot unless
+  /// `math` is fast.
   std::optional<MatrixUnit> matrixUnit;
   /// By default the arithmetic that LINATTN_MATH in the environment names, or
   /// strict.

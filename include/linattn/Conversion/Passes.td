@@ -141,8 +141,8 @@ def LinAttnLowerChunksToVectorPass
     chunk lie on the task's stack. Factors, transposed keys and packed matrices
     of buffers that a loop leaves as they are come once, in front of it.
 
-    With `matrix-unit`, products with `summands` are `amx.tile_mulf` of tiles of 16 rows
-    of 32 bf16, in blocks of two by two tiles of sums. Their matrices are split into
+    With `tiles`, products with `summands` are `amx.tile_mulf` of tiles of 16 rows
+    of 32 bf16, in blocks of so many tiles of sums each way. Their matrices are split into
     summands and packed in pairs once for all products. Decays, masks and gates meet the
     sums as vectors. Where a matrix holds a number that is not finite, or too large for
     bf16, the product runs in vectors, row by row: a tile would multiply it by the zeros
@@ -179,8 +179,9 @@ def LinAttnLowerChunksToVectorPass
            "Width of a vector register in bits, a power of two from 128 on">,
     Option<"registers", "registers", "int64_t", /*default=*/"32",
            "Number of vector registers, a power of two from 16 on">,
-    Option<"matrixUnit", "matrix-unit", "bool", /*default=*/"false",
-           "Products with summands run in the tiles of AMX; vectors have 512 bits">
+    Option<"tiles", "tiles", "int64_t", /*default=*/"0",
+           "Products with summands are those of AMX's tiles, in blocks of so many each way, "
+           "1 or 2; vectors have 512 bits. 0: in vectors">
   ];
   let dependentDialects = [
     "::mlir::amx::AMXDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
@@ -231,6 +232,42 @@ def LinAttnEmulateAMXPass : Pass<"linattn-emulate-amx", "::mlir::func::FuncOp"> 
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def LinAttnLowerAMXToDotPass : Pass<"linattn-lower-amx-to-dot", "::mlir::func::FuncOp"> {
+  let summary = "Lower the tiles of AMX to the dot products of AVX-512 BF16";
+  let description = [{
+    `vdpbf16ps` adds the products of two pairs of bf16 to each of 16 sums, twice the products
+    of an FMA. A tile of sums becomes 16 vectors in registers; an operand stays in memory,
+    and its pairs are those of the instruction. Tiles must stay in the block that defines
+    them, and the memory of an operand must not change before its product: anything else
+    is an error.
+
+    Before:
+
+    ```mlir
+    %a = amx.tile_load %left[%c0, %c0] : memref<16x32xbf16> into !amx.tile<16x32xbf16>
+    %b = amx.tile_load %right[%c0, %c0] : memref<16x32xbf16> into !amx.tile<16x32xbf16>
+    %y = amx.tile_mulf %a, %b, %x : !amx.tile<16x32xbf16>, !amx.tile<16x32xbf16>, !amx.tile<16x16xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %y:16 = scf.for %p = %c0 to %c16 step %c1 iter_args(%x0 = …, …, %x15 = …) -> (vector<16xf32>, …) {
+      %columns = vector.load %right[%p, %c0] : memref<16x32xbf16>, vector<32xbf16>
+      %pair0 = vector.load %left[%c0, %p2] : memref<16x32xbf16>, vector<2xbf16>
+      … // in all lanes
+      %y0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%x0, %columns, %all0)
+      … // the other rows
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"
   ];

@@ -100,6 +100,8 @@ struct CPUPipelineOptions : EntryPipelineOptions,
       llvm::cl::values(
           clEnumValN(::linattn::MatrixUnit::None, "none", "vectors"),
           clEnumValN(::linattn::MatrixUnit::AMX, "amx", "the tiles of AMX"),
+          clEnumValN(::linattn::MatrixUnit::Dot, "dot",
+                     "dot products of AVX-512 BF16"),
           clEnumValN(::linattn::MatrixUnit::EmulatedAMX, "emulated",
                      "vectors that compute what AMX does"))};
   Option<bool> fastProducts{

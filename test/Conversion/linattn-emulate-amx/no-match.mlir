@@ -4,7 +4,7 @@ func.func @half(%a: memref<16x32xf16>, %c: memref<16x16xf32>) {
   %c0 = arith.constant 0 : index
   %x = amx.tile_load %a[%c0, %c0] : memref<16x32xf16> into !amx.tile<16x32xf16>
   %z = amx.tile_load %c[%c0, %c0] : memref<16x16xf32> into !amx.tile<16x16xf32>
-  // expected-error @+1 {{cannot be emulated: the order of its sums is not known}}
+  // expected-error @+1 {{cannot be emulated: its factors are not bf16}}
   %y = amx.tile_mulf %x, %x, %z : !amx.tile<16x32xf16>, !amx.tile<16x32xf16>, !amx.tile<16x16xf32>
   amx.tile_store %c[%c0, %c0], %y : memref<16x16xf32>, !amx.tile<16x16xf32>
   return

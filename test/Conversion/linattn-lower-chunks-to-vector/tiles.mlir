@@ -1,9 +1,9 @@
-// RUN: linattn-opt %s --linattn-lower-chunks-to-vector=matrix-unit --canonicalize | FileCheck %s
+// RUN: linattn-opt %s --linattn-lower-chunks-to-vector=tiles=2 --canonicalize | FileCheck %s
 // RUN: linattn-opt %s --linattn-lower-chunks-to-vector | FileCheck %s --check-prefix=VECTORS
-// RUN: not linattn-opt %s --linattn-lower-chunks-to-vector='matrix-unit vector-bits=256' 2>&1 | FileCheck %s --check-prefix=WIDTH
+// RUN: not linattn-opt %s --linattn-lower-chunks-to-vector='tiles=2 vector-bits=256' 2>&1 | FileCheck %s --check-prefix=WIDTH
 
 // VECTORS-NOT: amx.
-// WIDTH: error: expected vector-bits to be 512 with matrix-unit, but got 256
+// WIDTH: error: expected vector-bits to be 512 with tiles, but got 256
 
 // Both matrices are packed in pairs of rows that are 16 apart. Four tiles of sums
 // start from zeros of their own; vectors decay and mask them. Where a number is

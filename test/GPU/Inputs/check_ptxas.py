@@ -138,6 +138,8 @@ RULES = {
     "rwkv7": ("decay(%g0) a(%g1) b(%g2) update(dplr) transition(before)", (CHANNEL, VECTOR, VECTOR)),
     "mask": ("mask(%g0)", (MASK,)),
     "maskedkda": ("decay(%g0) beta(%g1) mask(%g2) update(delta)", (CHANNEL, TOKEN, MASK)),
+    "columns": ("value_decay(%g0)", (CHANNEL,)),
+    "exclusivecolumns": ("value_decay(%g0) readout(exclusive)", (CHANNEL,)),
     "bonus": ("decay(%g0) bonus(%g1) readout(exclusive)", (CHANNEL, "4xD")),
 }
 # Every size of some, few of the others, which differ from them in little.
@@ -146,6 +148,7 @@ FEW_SIZES = [
     *("chunk_f16", "decay_f16", "decay_f32", "gla_f32", "delta_bf16", "gdn_f16"),
     *("gdn_f32", "kda_f16", "kda_f32", "dplr_f32", "bonus_bf16", "bonus_f32"),
     *("mask_bf16", "mask_f32", "maskedkda_bf16", "gates_bf16", "iplr_bf16"),
+    *("columns_bf16", "columns_f32", "exclusivecolumns_f32"),
 ]
 # The head sizes of models with given vectors, and of gates of keys and values.
 TWO_SIZES = ["kdagates_bf16", "rwkv7_bf16"]

@@ -111,13 +111,24 @@ func.func @column_beta(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
   return
 }
 
-// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: a decay per value column has no chunk kernel"
-// CHECK-LABEL: func.func @value_decay(
+// REMARK: [Missed] select-schedule {{.*}}Remark="not chunk: a decay per value column goes without another decay"
+// CHECK-LABEL: func.func @both_decays(
 // CHECK: form = token
-func.func @value_decay(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
-  linattn.scan %q, %q, %q value_decay(%q) into(%q) init(%s)
+func.func @both_decays(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
+  linattn.scan %q, %q, %q decay(%q) value_decay(%q) into(%q) init(%s)
     : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>,
-       memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
+       memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// A warp of the kernel by columns owns what decays.
+// CHECK-LABEL: func.func @value_decay(
+// CHECK: form = chunk
+// CHECK-NOT: split
+func.func @value_decay(%q: memref<1x1x4096x64xbf16>, %s: memref<1x1x64x64xf32>) {
+  linattn.scan %q, %q, %q value_decay(%q) into(%q) init(%s)
+    : (memref<1x1x4096x64xbf16>, memref<1x1x4096x64xbf16>, memref<1x1x4096x64xbf16>, memref<1x1x4096x64xbf16>,
+       memref<1x1x4096x64xbf16>, memref<1x1x64x64xf32>) -> ()
   return
 }
 

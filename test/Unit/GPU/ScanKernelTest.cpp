@@ -271,6 +271,10 @@ std::vector<ScanCase> columnCases() {
     gatedDelta(scan);
     slow(scan);
   });
+  add("long_columns", [&](ScanCase &scan) {
+    slow(scan);
+    scan.valueDecay = true;
+  });
   add("long_f32", [&](ScanCase &scan) {
     slow(scan);
     scan.dtype = DType::F32;
@@ -294,6 +298,35 @@ std::vector<ScanCase> columnCases() {
     scan.readout = Readout::Exclusive;
     scan.decay = ScanCase::Token;
     scan.dtype = DType::F32;
+  });
+  add("columns", [](ScanCase &scan) {
+    scan.valueDecay = true;
+    scan.initial = ScanCase::InPlace;
+  });
+  add("columns_steep_f16", [](ScanCase &scan) {
+    scan.valueDecay = true;
+    scan.decayScale = 1000;
+    scan.dtype = DType::F16;
+  });
+  add("columns_bonus_reverse", [](ScanCase &scan) {
+    scan.valueDecay = scan.bonus = scan.reverse = true;
+    scan.readout = Readout::Exclusive;
+    scan.keySize = scan.valueSize = 60;
+  });
+  add("columns_narrow_mask_packed", [](ScanCase &scan) {
+    scan.valueDecay = scan.mask = true;
+    scan.gates = DType::BF16;
+    scan.offsets = {0, 70, 70, 150};
+    scan.keySize = 32;
+    scan.valueSize = 156;
+  });
+  add("columns_exclusive_f32", [](ScanCase &scan) {
+    scan.valueDecay = true;
+    scan.readout = Readout::Exclusive;
+    scan.dtype = DType::F32;
+    scan.keySize = scan.valueSize = 128;
+    scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
+    scan.tokens = 70;
   });
   add("normalizer", [](ScanCase &scan) {
     scan.normalize = true;

@@ -41,6 +41,7 @@ RULES = {
         Rule("retention", (("g", "H"),), "decay(%g)"),
         Rule("simple_gla", (("g", "B H T"),), "decay(%g)"),
         Rule("gla", (("g", "B H T D"),), "decay(%g)"),
+        Rule("columns", (("gv", "B H T D"),), "value_decay(%gv)"),
         Rule("delta", (("beta", "B H T"),), "beta(%beta) update(delta)"),
         Rule("gated_delta", (("g", "B H T"), ("beta", "B H T")), "decay(%g) beta(%beta) update(delta)"),
         Rule("kda", (("g", "B H T D"), ("beta", "B H T")), "decay(%g) beta(%beta) update(delta)"),

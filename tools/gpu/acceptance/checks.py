@@ -22,7 +22,7 @@ def make_arrays(device, rule, dtype, batch, tokens, heads, size):
     for name, layout in rule.gates:
         dims = tuple(extents[dim] for dim in sorted(layout.split(), key=_AXES.get))
         arrays[name] = device.uniform(dims)
-        if name == "g":
+        if name in ("g", "gv"):
             arrays[name] = -0.2 * arrays[name]
         if name == "bonus":
             arrays[name] = arrays[name] - 0.5

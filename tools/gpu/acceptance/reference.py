@@ -47,6 +47,8 @@ def scan(xp, rule, arrays, state, scale, eps):
         if "g" in arrays:
             g = arrays["g"]
             S = S * _column(xp.exp(g if g.ndim == 1 else g[:, t]), S)
+        if "gv" in arrays:
+            S = S * xp.exp(arrays["gv"][:, t])[..., None, :]
         if rule.is_delta:
             S = S + outer(k_t, arrays["beta"][:, t][..., None] * (v_t - read(S, k_t)))
         else:

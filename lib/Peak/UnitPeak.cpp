@@ -1,4 +1,4 @@
-//===- TilePeak.cpp - The ceiling of the matrix unit ----------------------===//
+//===- UnitPeak.cpp - The ceilings of matrix units ------------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "linattn/Peak/TilePeak.h"
+#include "linattn/Peak/UnitPeak.h"
 #include "Threads.h"
 
 #if defined(__x86_64__)
@@ -54,20 +54,50 @@ __attribute__((target("amx-tile,amx-bf16"))) double runTiles(int64_t rounds) {
   return 2.0 * 16 * 16 * 32 * 6 * static_cast<double>(rounds);
 }
 
-} // namespace
+bool hasDotProducts() {
+  // Leaf 7, subleaf 1: AVX512-BF16.
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & 1u << 5;
+}
 
-double linattn::measureTileGflops() {
-  if (!hasTiles())
-    return 0;
-  constexpr int64_t rounds = 100000;
+/// Sixteen sums of one pair of operands.
+__attribute__((target("avx512f,avx512bf16"))) double
+runDotProducts(int64_t rounds) {
+  constexpr int count = 16;
+  __m512 sums[count] = {};
+  auto ones = reinterpret_cast<__m512bh>(_mm512_set1_epi16(0x3f80));
+  for (int64_t r = 0; r < rounds; ++r) {
+    for (__m512 &sum : sums)
+      sum = _mm512_dpbf16_ps(sum, ones, ones);
+    // The operand of each round is unknown.
+    asm volatile("" : "+v"(ones));
+  }
+  for (__m512 &sum : sums)
+    asm volatile("" ::"v"(sum));
+  return 2.0 * 32 * count * static_cast<double>(rounds);
+}
+
+/// The best of several runs.
+double measureGflops(double (*run)(int64_t rounds), int64_t rounds) {
   double best = 0;
   for (int repetition = 0; repetition < 8; ++repetition) {
-    double start = detail::getSeconds();
-    double operations = runTiles(rounds);
-    best = std::max(best, operations / (detail::getSeconds() - start));
+    double start = linattn::detail::getSeconds();
+    double operations = run(rounds);
+    best = std::max(best, operations / (linattn::detail::getSeconds() - start));
   }
   return best / 1e9;
 }
+
+} // namespace
+
+double linattn::measureTileGflops() {
+  return hasTiles() ? measureGflops(runTiles, 100000) : 0;
+}
+
+double linattn::measureDotGflops() {
+  return hasDotProducts() ? measureGflops(runDotProducts, 1000000) : 0;
+}
 #else
 double linattn::measureTileGflops() { return 0; }
+double linattn::measureDotGflops() { return 0; }
 #endif

@@ -1,4 +1,4 @@
-//===- RowSums.cpp - Sums of decays over the rows of a block --------------===//
+//===- DecaySums.cpp - Sums of decays over the tokens of a block ----------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,13 +11,13 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-RowSums::RowSums(KernelBuilder &k, ValueRange decays, bool exclusive)
+DecaySums::DecaySums(KernelBuilder &k, ValueRange decays, bool exclusive)
     : upTo(decays), after(decays.size(), k.f32(0)), total(decays) {
   if (exclusive)
     before = after;
 }
 
-RowSums::RowSums(ValueRange sums, const RowSums &like) {
+DecaySums::DecaySums(ValueRange sums, const DecaySums &like) {
   for (auto [mine, others] : {std::pair(&upTo, &like.upTo),
                               {&before, &like.before},
                               {&after, &like.after},
@@ -27,16 +27,20 @@ RowSums::RowSums(ValueRange sums, const RowSums &like) {
   }
 }
 
-SmallVector<Value> RowSums::flatten() const {
+SmallVector<Value> DecaySums::flatten() const {
   SmallVector<Value> all;
   for (const Matrix *sums : {&upTo, &before, &after, &total})
     llvm::append_range(all, *sums);
   return all;
 }
 
-void RowSums::grow(KernelBuilder &k, Value rows, Value second) {
+void DecaySums::grow(KernelBuilder &k, Value rows, Value second) {
   // Four lanes hold a row.
-  Value distance = k.shl(rows, 2), zero = k.f32(0);
+  growAcross(k, k.shl(rows, 2), second);
+}
+
+void DecaySums::growAcross(KernelBuilder &k, Value distance, Value second) {
+  Value zero = k.f32(0);
   for (size_t i = 0; i < total.size(); ++i) {
     Value other = k.shuffleXor(total[i], distance);
     Value earlier = k.select(second, other, zero);
@@ -48,11 +52,11 @@ void RowSums::grow(KernelBuilder &k, Value rows, Value second) {
   }
 }
 
-void RowSums::growToAll(KernelBuilder &k) {
+void DecaySums::growWithin(KernelBuilder &k, size_t bit) {
   Matrix halves = total;
   for (size_t i = 0; i < total.size(); ++i) {
-    Value other = halves[otherRow(i)];
-    if (isLower(i)) {
+    Value other = halves[i ^ bit];
+    if (i & bit) {
       upTo[i] = k.addf(other, upTo[i]);
       if (!before.empty())
         before[i] = k.addf(other, before[i]);

@@ -1,4 +1,4 @@
-//===- TilePeak.h - The ceiling of the matrix unit --------------*- C++ -*-===//
+//===- UnitPeak.h - The ceilings of matrix units ----------------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LINATTN_PEAK_TILEPEAK_H
-#define LINATTN_PEAK_TILEPEAK_H
+#ifndef LINATTN_PEAK_UNITPEAK_H
+#define LINATTN_PEAK_UNITPEAK_H
 
 namespace linattn {
 
@@ -16,6 +16,9 @@ namespace linattn {
 /// The process must have permission (`linattn_request_amx`).
 double measureTileGflops();
 
+/// The same in the dot products of AVX-512 BF16.
+double measureDotGflops();
+
 } // namespace linattn
 
-#endif // LINATTN_PEAK_TILEPEAK_H
+#endif // LINATTN_PEAK_UNITPEAK_H
