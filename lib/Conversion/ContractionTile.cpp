@@ -8,10 +8,10 @@
 // C_mn += Σ_k A_mk B_kn. C may have further dimensions, which become loops
 // around it, and k may stand for several.
 //
-// A task is a block of rows of one panel of columns. It packs its panel of B,
-// so that the vectors of each k are neighbours, and keeps MR rows of C in
-// registers for all k. Each element of A is read alone and multiplies a whole
-// row of the panel.
+// A task is a block of rows of one panel of columns. It takes the summands
+// block by block: it packs the block's panel of B, so that the vectors of each
+// k are neighbours, and keeps MR rows of C in registers for all k of the block.
+// Each element of A is read alone and multiplies a whole row of the panel.
 //
 // Every element of C is one chain of fused multiply-adds in the order of k. Its
 // bits depend neither on its position nor on the number of threads.
@@ -99,19 +99,26 @@ StringRef findDims(linalg::LinalgOp op, Dims &dims) {
 class ContractionTile : public VectorBuilder {
 public:
   ContractionTile(OpBuilder &b, linalg::LinalgOp op, Dims dims, int64_t lanes,
-                  int64_t rows)
+                  int64_t cols, int64_t rows)
       : VectorBuilder(b, op.getLoc(),
                       getAccumulationType(getElementTypeOrSelf(dims.output))),
-        dims(std::move(dims)), lanes(lanes), cols(2 * lanes), rowsAtOnce(rows),
+        dims(std::move(dims)), lanes(lanes), cols(cols), rowsAtOnce(rows),
+        blockDepth(panelBytes / (cols * (type.getIntOrFloatBitWidth() / 8))),
         at(op.getNumLoops()) {}
 
   void emit();
 
 private:
-  /// Rows of a task: their part of A stays in a second cache.
-  static constexpr int64_t taskRows = 192;
+  /// The panel of a block stays in a first cache, A's part of the rows of a
+  /// task in a second one.
+  static constexpr int64_t panelBytes = 32 << 10, taskRows = 192;
 
   Value sizeOf(unsigned loop);
+  bool isBlocked();
+  Value depthOfPanel();
+  void sumBlocks(function_ref<void()> body);
+  /// The bounds of the sum at `level`, of the first one those of the block.
+  std::pair<Value, Value> boundsOf(unsigned level);
   SmallVector<Value> indices(AffineMap map);
   void packPanel();
   void packTransposed(Value row);
@@ -126,9 +133,11 @@ private:
 
   Dims dims;
   int64_t lanes, cols, rowsAtOnce;
+  /// Summands of a block.
+  int64_t blockDepth;
   /// The current value of each loop.
   SmallVector<Value> at;
-  Value panel, column;
+  Value panel, column, blockBegin, blockEnd;
 };
 
 /// Of all loops some operand has the size.
@@ -158,6 +167,45 @@ Value ContractionTile::stride(unsigned level) {
   return rows;
 }
 
+/// A sum over several dimensions is one block, and one whose parts would be
+/// rounded between blocks.
+bool ContractionTile::isBlocked() {
+  return dims.k.size() == 1 && getElementTypeOrSelf(dims.output) == type;
+}
+
+/// Whole vectors of the last sum are packed, those of the last step of the
+/// others past its end.
+Value ContractionTile::depthOfPanel() {
+  Value last = sizeOf(dims.k.back());
+  if (isBlocked()) {
+    std::optional<int64_t> size = getConstantIntValue(last);
+    return roundUp(index(size ? std::min(*size, blockDepth) : blockDepth),
+                   lanes);
+  }
+  return add(sub(mul(stride(0), sizeOf(dims.k.front())), last),
+             roundUp(last, lanes));
+}
+
+void ContractionTile::sumBlocks(function_ref<void()> body) {
+  Value size = sizeOf(dims.k.front());
+  auto run = [&](Value begin, Value end) {
+    blockBegin = begin;
+    blockEnd = end;
+    body();
+  };
+  if (!isBlocked())
+    return run(index(0), size);
+  forEach(index(0), size, blockDepth, [&](Value begin) {
+    run(begin, min(add(begin, index(blockDepth)), size));
+  });
+}
+
+std::pair<Value, Value> ContractionTile::boundsOf(unsigned level) {
+  if (level == 0)
+    return {blockBegin, blockEnd};
+  return {index(0), sizeOf(dims.k[level])};
+}
+
 /// Tasks: blocks of rows, and of each its panels.
 void ContractionTile::emit() {
   Value m = sizeOf(dims.m), n = sizeOf(dims.n);
@@ -165,11 +213,6 @@ void ContractionTile::emit() {
   Value tasks = mul(panels, blocks);
   for (unsigned i : dims.outer)
     tasks = mul(tasks, sizeOf(i));
-  // Whole vectors of the last sum are packed, those of the last step of the
-  // others past its end.
-  Value lastSum = sizeOf(dims.k.back());
-  Value depth = add(sub(mul(stride(0), sizeOf(dims.k.front())), lastSum),
-                    roundUp(lastSum, lanes));
   parallel(tasks, [&](Value task) {
     column = mul(rem(task, panels), index(cols));
     task = div(task, panels);
@@ -179,16 +222,19 @@ void ContractionTile::emit() {
       at[i] = rem(task, sizeOf(i));
       task = div(task, sizeOf(i));
     }
-    panel = scratch({getAsOpFoldResult(depth), b.getIndexAttr(cols)});
-    packPanel();
+    panel = scratch({getAsOpFoldResult(depthOfPanel()), b.getIndexAttr(cols)});
     Value end = min(add(first, index(taskRows)), m);
-    forEach(first, end, rowsAtOnce,
-            [&](Value row) { sweepRows(row, sub(end, index(1))); });
+    sumBlocks([&] {
+      packPanel();
+      forEach(first, end, rowsAtOnce,
+              [&](Value row) { sweepRows(row, sub(end, index(1))); });
+    });
     freeScratch();
   });
 }
 
-/// Loops over the sums outside of the last one; `row` is the panel's.
+/// Loops over the sums outside of the last one; `row` is that of the panel
+/// where the last one begins.
 void ContractionTile::forEachSummed(unsigned level, Value row,
                                     function_ref<void(Value)> body) {
   if (level + 1 == dims.k.size())
@@ -205,10 +251,11 @@ void ContractionTile::packPanel() {
     if (lastDimOf(dims.rightMap) == last)
       return packTransposed(row);
     at[dims.n] = column;
-    forEach(sizeOf(last), [&](Value i) {
+    auto [begin, end] = boundsOf(dims.k.size() - 1);
+    forEach(begin, end, 1, [&, begin = begin](Value i) {
       at[last] = i;
       storeVector(readOperand(dims.right, indices(dims.rightMap), cols), panel,
-                  {add(row, i), index(0)});
+                  {add(row, sub(i, begin)), index(0)});
     });
   });
 }
@@ -217,17 +264,19 @@ void ContractionTile::packPanel() {
 /// last one repeat it, and are not stored.
 void ContractionTile::packTransposed(Value row) {
   unsigned last = dims.k.back();
-  Value end = sub(sizeOf(dims.n), index(1));
-  forEach(index(0), sizeOf(last), lanes, [&](Value k) {
+  Value lastColumn = sub(sizeOf(dims.n), index(1));
+  auto [begin, end] = boundsOf(dims.k.size() - 1);
+  forEach(begin, end, lanes, [&, begin = begin](Value k) {
     at[last] = k;
     for (int64_t c = 0; c < cols; c += lanes) {
       SmallVector<Value> lines;
       for (int64_t i = 0; i < lanes; ++i) {
-        at[dims.n] = min(add(column, index(c + i)), end);
+        at[dims.n] = min(add(column, index(c + i)), lastColumn);
         lines.push_back(readOperand(dims.right, indices(dims.rightMap), lanes));
       }
       for (auto [i, line] : llvm::enumerate(transposed(lines)))
-        storeVector(line, panel, {add(row, add(k, index(i))), index(c)});
+        storeVector(line, panel,
+                    {add(row, add(sub(k, begin), index(i))), index(c)});
     }
   });
 }
@@ -265,31 +314,32 @@ SmallVector<Value> ContractionTile::addProduct(SmallVector<Value> sums,
 SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
                                         Value row, ArrayRef<Value> rows) {
   unsigned loop = dims.k[level];
-  Value size = sizeOf(loop);
+  auto [begin, end] = boundsOf(level);
   if (level + 1 < dims.k.size())
-    return reduce(index(0), size, 1, sums,
+    return reduce(begin, end, 1, sums,
                   [&](Value i, ValueRange carried) -> SmallVector<Value> {
                     at[loop] = i;
                     return sum(SmallVector<Value>(carried), level + 1,
                                add(row, mul(i, stride(level))), rows);
                   });
+  // Blocks have a multiple of it.
   constexpr int64_t unroll = 4;
-  Value whole = mul(div(size, index(unroll)), index(unroll));
-  auto step = [&](Value k, SmallVector<Value> carried) {
+  Value whole = sub(end, rem(sub(end, begin), index(unroll)));
+  auto step = [&, begin = begin](Value k, SmallVector<Value> carried) {
     at[loop] = k;
-    return addProduct(std::move(carried), add(row, k), rows);
+    return addProduct(std::move(carried), add(row, sub(k, begin)), rows);
   };
-  sums = reduce(index(0), whole, unroll, sums,
+  sums = reduce(begin, whole, unroll, sums,
                 [&](Value k, ValueRange carried) -> SmallVector<Value> {
                   SmallVector<Value> next(carried);
                   for (int64_t i = 0; i < unroll; ++i)
                     next = step(add(k, index(i)), next);
                   return next;
                 });
-  if (getConstantIntValue(size) &&
-      getConstantIntValue(whole) == getConstantIntValue(size))
+  std::optional<int64_t> size = getConstantIntValue(sizeOf(loop));
+  if (size && *size % unroll == 0)
     return sums;
-  return reduce(whole, size, 1, sums,
+  return reduce(whole, end, 1, sums,
                 [&](Value k, ValueRange carried) -> SmallVector<Value> {
                   return step(k, SmallVector<Value>(carried));
                 });
@@ -332,11 +382,24 @@ struct ContractionToVector : OpInterfaceRewritePattern<linalg::LinalgOp> {
           << "runs as loops: " + why.str();
       return rewriter.notifyMatchFailure(op, why);
     }
-    // Two vectors of columns per row, and room for a row of the panel.
-    ContractionTile(rewriter, op, std::move(dims), lanes, registers * 3 / 8)
+    int64_t cols = chooseColumns(op, dims, lanes);
+    ContractionTile(rewriter, op, std::move(dims), lanes, cols,
+                    registers * 3 / 4 * lanes / cols)
         .emit();
     rewriter.eraseOp(op);
     return success();
+  }
+
+private:
+  /// Sums take three quarters of the registers, a row of the panel some of the
+  /// others. Of two vectors of columns and many rows, or of four: the places of
+  /// few rows stay in registers, too.
+  int64_t chooseColumns(linalg::LinalgOp op, const Dims &dims,
+                        int64_t lanes) const {
+    int64_t columns = op.getStaticLoopRanges()[dims.n];
+    bool isWide = registers >= 32 && !ShapedType::isDynamic(columns) &&
+                  columns % (4 * lanes) == 0;
+    return (isWide ? 4 : 2) * lanes;
   }
 
   int64_t vectorBits, registers;

@@ -9,7 +9,7 @@
     >>> linattn.costs.crossover_tokens(64, 64)   # tokens from which Q(KᵀV) takes fewer: 64
 
 ``feature_size(name, head_size, m=0, shifts=1)`` is the number of features a map makes of a head:
-64 for ``"elu1"`` of 64, 128 for ``"favor"`` with m = 128, 256 for ``"random_fourier"``. An unknown
+64 for ``"elu"`` of 64, 128 for ``"favor"`` with m = 128, 256 for ``"random_fourier"``. An unknown
 name or a missing parameter is a ``ValueError``.
 """
 
@@ -18,6 +18,7 @@ import math as _math
 from ._core._checks import check_flag as _check_flag, check_number as _check_number
 from ._core._plain import plainly as _plainly
 from ._linattn import costs as _costs
+from ._maps._features import KNOWN as _KNOWN
 from ._maps._token_maps import TokenMap as _TokenMap
 
 crossover_tokens = _plainly(_costs.crossover_tokens)
@@ -37,11 +38,11 @@ _FLOAT = 4  # bytes
 
 
 def feature_size(name, head_size, m=0, shifts=1):
-    """The number of features that a map makes of a head: a name of the table of maps, or a map
-    object of `linattn.feature_maps`, which knows its m and shifts."""
+    """The number of features that a map makes of a head: a name of the table of maps or of `linattn.attention`, or a
+    map object of `linattn.feature_maps`, which knows its m and shifts."""
     if isinstance(name, _TokenMap):
         return name.size(head_size)
-    return _plainly(_costs.feature_size)(name, head_size, m, shifts)
+    return _plainly(_costs.feature_size)(_KNOWN.get(name, name), head_size, m, shifts)
 
 
 def _check(least=0, **sizes):

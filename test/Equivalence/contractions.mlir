@@ -29,3 +29,11 @@ func.func @batch(%a: tensor<3x37x?xf32>, %b: tensor<3x?x45xf32>, %c: tensor<3x37
   %y = linalg.batch_matmul ins(%a, %b : tensor<3x37x?xf32>, tensor<3x?x45xf32>) outs(%c : tensor<3x37x45xf32>) -> tensor<3x37x45xf32>
   return %y : tensor<3x37x45xf32>
 }
+
+// A sum of several blocks, the last one in part.
+
+func.func @long(%a: tensor<13x?xf32>, %b: tensor<?x70xf32>, %c: tensor<13x70xf32>, %d: tensor<20x600xf32>, %e: tensor<64x600xf32>, %f: tensor<20x64xf32>) -> (tensor<13x70xf32>, tensor<20x64xf32>) {
+  %y = linalg.matmul ins(%a, %b : tensor<13x?xf32>, tensor<?x70xf32>) outs(%c : tensor<13x70xf32>) -> tensor<13x70xf32>
+  %z = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>] ins(%d, %e : tensor<20x600xf32>, tensor<64x600xf32>) outs(%f : tensor<20x64xf32>) -> tensor<20x64xf32>
+  return %y, %z : tensor<13x70xf32>, tensor<20x64xf32>
+}

@@ -117,7 +117,7 @@ def test_refusals():
 
 
 def test_feature_sizes():
-    assert costs.feature_size("elu1", 64) == 64
+    assert costs.feature_size("elu1", 64) == costs.feature_size("elu", 64) == 64
     assert costs.feature_size("favor", 64, m=128) == 128
     assert costs.feature_size("random_fourier", 64, m=128) == 256
     with pytest.raises(ValueError, match="nothing"):

@@ -153,34 +153,6 @@ def test_later_tokens_change_nothing(layer):
     assert error(call(layer, x)[:, :10], before) <= 1e-6
 
 
-# ----------------------------------------------------------------------------
-# Against formulas in float64
-# ----------------------------------------------------------------------------
-
-
-def wide(layer):
-    return {name: tensor.detach().double() for name, tensor in layer.state_dict().items()}
-
-
-def heads_of(x, size):
-    return x.unflatten(-1, (-1, size))
-
-
-def test_linear_attention_by_its_formula():
-    torch.manual_seed(0)
-    layer, x = nn.LinearAttention(SIZE, HEADS, kv_heads=2), draw()
-    p, w = wide(layer), x.double()
-    q, k, v = (heads_of(w @ p[f"{name}_proj.weight"].T, 8) for name in "qkv")
-    k, v = k.repeat_interleave(2, 2), v.repeat_interleave(2, 2)
-    q, k = (torch.nn.functional.elu(y) + 1 for y in (q, k))
-    for causal in (True, False):
-        weights = torch.einsum("bthk,bshk->bhts", q, k)
-        weights = weights.tril() if causal else weights
-        o = torch.einsum("bhts,bshv->bthv", weights / weights.sum(-1, keepdim=True), v)
-        layer.causal = causal
-        assert error(layer(x), o.flatten(2) @ p["o_proj.weight"].T) <= 5e-6
-
-
 def test_attention_of_packed_sequences_in_both_directions():
     torch.manual_seed(0)
     layer, x = nn.LinearAttention(SIZE, HEADS, causal=False), draw(1, 30)
@@ -188,99 +160,6 @@ def test_attention_of_packed_sequences_in_both_directions():
     assert error(layer(x, cu_seqlens=[0, 13, 30]), torch.cat(parts, 1)) <= 5e-6
     with pytest.raises(ValueError, match="cache: expected it only for a causal layer"):
         layer(x, cache=nn.Cache())
-
-
-def test_retention_by_its_formula():
-    torch.manual_seed(0)
-    layer, x = nn.RetNet(SIZE, HEADS, rotary_base=100.0), draw()
-    p, w = wide(layer), x.double()
-    q, k, v, gate = (heads_of(w @ p[f"{name}_proj.weight"].T, size) for name, size in zip("qkvg", (8, 8, 16, 16)))
-    # Rotations are products of complex numbers.
-    turn = torch.exp(1j * torch.arange(T)[:, None] * 100.0 ** (-torch.arange(4.0, dtype=torch.float64) / 4))[:, None]
-    q, k = (torch.complex(y[..., :4], y[..., 4:]) * turn for y in (q, k))
-    q, k = (torch.cat([y.real, y.imag], -1) for y in (q, k))
-    rates = torch.log1p(-(2.0 ** (-5 - torch.arange(HEADS, dtype=torch.float64))))
-    steps = torch.arange(T)[:, None] - torch.arange(T)
-    decay = torch.exp(rates[:, None, None] * steps).tril()
-    o = torch.einsum("bthk,bshk,hts,bshv->bthv", q, k, decay, v) * 8**-0.5
-    o = o / torch.sqrt(o.square().mean(-1, keepdim=True) + 1e-5) * p["g_norm_swish_gate.weight"]
-    o = o * gate * gate.sigmoid()
-    assert error(layer(x), o.flatten(2) @ p["o_proj.weight"].T) <= 5e-6
-
-
-def test_rwkv7_by_its_formula():
-    torch.manual_seed(0)
-    first, second = nn.RWKV7(SIZE, HEADS), nn.RWKV7(SIZE, HEADS, layer_idx=1)
-    with torch.no_grad():
-        for parameter in second.parameters():
-            parameter.add_(0.2 * torch.randn_like(parameter))
-    x = draw()
-    _, v_first = first(x)
-    y, _ = second(x, v_first=v_first)
-    p, w = wide(second), x.double()
-
-    def low_rank(name, z, activation):
-        return activation(z @ p[f"{name}_lora.lora.0.weight"].T) @ p[f"{name}_lora.lora.2.weight"].T + p.get(f"{name}_lora.lora.2.bias", 0)
-
-    before = torch.cat([torch.zeros(2, 1, SIZE), w[:, :-1]], 1)
-    mixed = {name: w + (before - w) * p[f"x_{name}"] for name in "rwkvag"}
-    r, k, v = (mixed[name] @ p[f"{name}_proj.weight"].T for name in "rkv")
-    decay = torch.exp(-np.exp(-0.5) * low_rank("w", mixed["w"], torch.tanh).sigmoid())
-    share = low_rank("v", mixed["v"], lambda z: z).sigmoid()
-    v = v + share * (v_first.double() - v)
-    a, gate = low_rank("a", mixed["a"], lambda z: z).sigmoid(), low_rank("g", mixed["g"], torch.sigmoid)
-    unit = heads_of(k * p["k_k"], 8)
-    unit = unit / unit.norm(dim=-1, keepdim=True)
-    k = k * (1 + (a - 1) * p["k_a"])
-    r, k, v, a, decay = (heads_of(z, 8) for z in (r, k, v, a, decay))
-    S, outputs = torch.zeros(2, HEADS, 8, 8, dtype=torch.float64), []
-    for t in range(T):
-        erased = torch.einsum("bhkv,bhk->bhv", S, -unit[:, t])
-        S = decay[:, t, ..., None] * S + (unit * a)[:, t, ..., None] * erased[:, :, None] + k[:, t, ..., None] * v[:, t, :, None]
-        outputs.append(torch.einsum("bhkv,bhk->bhv", S, r[:, t]))
-    o = torch.stack(outputs, 1)
-    o = (o - o.mean(-1, keepdim=True)) / torch.sqrt(o.var(-1, unbiased=False, keepdim=True) + 8e-5)
-    o = o * heads_of(p["g_norm.weight"], 8) + heads_of(p["g_norm.bias"], 8)
-    o = o + (r * k * p["r_k"]).sum(-1, keepdim=True) * v
-    assert error(y, (o.flatten(2) * gate) @ p["o_proj.weight"].T) <= 5e-6
-    with pytest.raises(ValueError, match="v_first: expected a tensor for layer_idx=1, but got None"):
-        second(x)
-    with pytest.raises(ValueError, match="v_first: expected None for layer_idx=0, but got a tensor"):
-        first(x, v_first=v_first)
-
-
-def test_gated_linear_attention_by_its_formula():
-    torch.manual_seed(0)
-    layer, x = nn.GatedLinearAttention(SIZE, HEADS), draw()
-    p, w = wide(layer), x.double()
-    q, k, v, gate = (heads_of(w @ p[f"{name}_proj.weight"].T, size) for name, size in zip("qkvg", (4, 4, 8, 8)))
-    decay = w @ p["gk_proj.0.weight"].T @ p["gk_proj.1.weight"].T + p["gk_proj.1.bias"]
-    decay = heads_of(decay.sigmoid() ** (1 / 16), 4)
-    S, outputs = torch.zeros(2, HEADS, 4, 8, dtype=torch.float64), []
-    for t in range(T):
-        S = decay[:, t, ..., None] * S + k[:, t, ..., None] * v[:, t, :, None]
-        outputs.append(torch.einsum("bhkv,bhk->bhv", S, q[:, t]) / 2)
-    o = torch.stack(outputs, 1)
-    o = o / torch.sqrt(o.square().mean(-1, keepdim=True) + 1e-5) * p["g_norm_swish_gate.weight"] * gate * gate.sigmoid()
-    assert error(layer(x), o.flatten(2) @ p["o_proj.weight"].T) <= 5e-6
-
-
-def test_windows_by_their_formula():
-    torch.manual_seed(0)
-    layer, x = nn.HybridAttention(SIZE, HEADS, window=5, feature_map="elu"), draw()
-    with torch.no_grad():
-        layer.mix_logit.normal_()
-    p, w = wide(layer), x.double()
-    q, k, v = (heads_of(w @ p[f"{name}_proj.weight"].T, 8) for name in "qkv")
-    logits = torch.einsum("bthk,bshk->bhts", q, k) * 8**-0.5
-    near = torch.ones(T, T).tril().triu(-4).bool()
-    near = torch.einsum("bhts,bshv->bthv", logits.masked_fill(~near, -torch.inf).softmax(-1), v)
-    q, k = (torch.nn.functional.elu(y) + 1 for y in (q, k))
-    weights = torch.einsum("bthk,bshk->bhts", q, k).tril()
-    far = torch.einsum("bhts,bshv->bthv", weights / weights.sum(-1, keepdim=True), v)
-    share = p["mix_logit"].sigmoid()[:, None]
-    o = share * near + (1 - share) * far
-    assert error(layer(x), o.flatten(2) @ p["o_proj.weight"].T) <= 5e-6
 
 
 # ----------------------------------------------------------------------------
@@ -429,6 +308,8 @@ REFUSED = {
     ),
     r"mask: expected shape \(2, 21\), but got \(21,\)": lambda: nn.DeltaNet(SIZE, 4)(draw(), mask=torch.ones(21)),
     "cache: expected one of this LinearAttention, but got that of another DeltaNet": lambda: _share_a_cache(),
+    "v_first: expected a tensor for layer_idx=1, but got None": lambda: nn.RWKV7(SIZE, HEADS, layer_idx=1)(draw()),
+    "v_first: expected None for layer_idx=0, but got a tensor": lambda: nn.RWKV7(SIZE, HEADS)(draw(), v_first=draw()),
 }  # fmt: skip
 
 

@@ -281,9 +281,9 @@ def LinAttnLowerContractionsPass
     (`linalg.contract`, a `linalg.generic` of products that are summed) become a
     parallel loop over panels of columns and blocks of rows. A task packs its
     panel of the operand that has the output's last dimension, transposed where
-    the sums are neighbours in memory, and keeps some rows of the output in
-    registers while all summands pass. Sums are in the accumulation type, one
-    chain of fused multiply-adds for each element.
+    the sums are neighbours in memory, a block of summands at a time, and keeps
+    some rows of the output in registers while the block passes. Sums are in the
+    accumulation type, one chain of fused multiply-adds for each element.
 
     An operand that is a vector, fewer than eight rows or summands or a vector
     of columns, and a product within a task stay for

@@ -246,6 +246,7 @@ def ranks(layers):
         if bounds:
             axes.scatter([size for _, size in bounds], [place for place, _ in bounds], marker="|", s=260, color=INK, zorder=3, label="size of a key")
         axes.set_yticks(places, [layer[0].replace(" · ", "\n") for layer in layers])
+        axes.set_ylim(-0.5, len(layers) - 0.5)
         axes.grid(False, axis="y")
         axes.set_xlabel("effective rank")
         _legend(canvas, axes)
@@ -420,8 +421,8 @@ def roofline(ceilings, points):
 
     def draw(canvas):
         axes = canvas.subplots()
-        xs = [p[1] for p in points]
-        ends = [min(*xs, peak / copy) / 2, max(*xs, peak / copy) * 3] if len(xs) > 1 else [min(xs[0], peak / copy) / 2, max(xs[0], peak / copy) * 3]
+        xs = [peak / copy, *(point[1] for point in points)]
+        ends = [min(xs) / 2, max(xs) * 3]
         roof = [ends[0], peak / copy, ends[1]]
         axes.plot(roof, [min(peak, copy * x) for x in roof], color=INK, linewidth=1.2)
         axes.text(ends[1], peak * 1.06, f"multiply-adds: {peak:.0f} GFLOP/s", ha="right", va="bottom", fontsize=8.5, color=INK)
@@ -429,7 +430,8 @@ def roofline(ceilings, points):
             axes.scatter([x], [y], color=color, marker=marker, s=42, zorder=3, label=call.title)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.set_ylim(top=peak * 2)
+        # No marker lies on an edge.
+        axes.set_ylim(0.7 * min(copy * ends[0], *(point[2] for point in points)), peak * 2)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(_locator("LogLocator", subs=(1, 2, 5)))
             axis.set_major_formatter(lambda value, _: f"{value:g}")

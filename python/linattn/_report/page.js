@@ -24,7 +24,7 @@ for (const stepper of document.querySelectorAll(".stepper")) {
     context.putImageData(pixels, 0, 0);
     stepper.querySelector("output").textContent = token;
     stepper.querySelector(".norm").textContent =
-      `‖S‖ = ${data.norms[token - 1].toPrecision(3)}; the darkest colours are ±${data.top.toPrecision(2)}`;
+      `‖S‖ = ${data.norms[token - 1].toPrecision(3)}; the darkest red is ${data.top.toPrecision(2)}, the darkest blue −${data.top.toPrecision(2)}`;
   };
   slider.addEventListener("input", draw);
   draw();

@@ -7,6 +7,8 @@ from .._core._notes import note
 
 __all__ = ["fnet"]
 
+_FIRST, _OTHERS = slice(1), slice(1, None)
+
 
 def fnet(x):
     """The real part of the Fourier transform over tokens and features::
@@ -37,18 +39,36 @@ def fnet(x):
     if "16" in str(dtype):
         x = _cast(x, library.float32)
 
-    def reverse(x, axis):
-        """x at −i for every index i; 0 is its own mirror image."""
-        first, others = (x[..., :1], x[..., 1:]) if axis == -1 else (x[..., :1, :], x[..., 1:, :])
-        return library.concatenate([first, library.flip(others, (axis,))], axis)
+    # The even part, halves of x at (s, c) and (−s, −c), of half of the features. Index 0 is its own mirror image.
+    half = D // 2
+    even = 0.5 * x[..., : half + 1]
+    for rows in (_FIRST, _OTHERS):
+        for columns, mirrored in ((_FIRST, _FIRST), (_OTHERS, slice(D - half, None))):
+            even = _add_half(even, (..., rows, columns), library.flip(x[..., rows, mirrored], (-2, -1)))
+    # The inverse transform over features, in place of the forward one, gives y at (t, −d) = (−t, d).
+    w = library.fft.irfft(library.fft.rfft(even, None, -2), D, -1, "forward")
+    y, kept = library.empty_like(x), T // 2 + 1
+    for columns in (_FIRST, _OTHERS):
+        y = _put(y, (..., slice(kept), columns), library.flip(w[..., columns], (-1,)))
+    return _cast(_put(y, (..., slice(kept, None), slice(None)), library.flip(w[..., 1 : (T + 1) // 2, :], (-2,))), dtype)
 
-    # The even part at (s, −c): the inverse transform over c equals the forward transform of the
-    # part.
-    features = library.concatenate([x[..., :1], library.flip(x[..., D - D // 2 :], (-1,))], -1)
-    even = 0.5 * (reverse(x[..., : D // 2 + 1], -2) + features)
-    y = library.fft.irfft(library.fft.rfft(even, None, -2), D, -1, "forward")
-    mirrored = reverse(library.flip(y[..., 1 : (T + 1) // 2, :], (-2,)), -1)
-    return _cast(library.concatenate([y, mirrored], -2), dtype)
+
+def _add_half(array, index, value):
+    """Arrays of JAX do not change."""
+    if hasattr(array, "at"):
+        return array.at[index].add(0.5 * value)
+    if hasattr(array, "add_"):
+        array[index].add_(value, alpha=0.5)
+    else:
+        array[index] += 0.5 * value
+    return array
+
+
+def _put(array, index, value):
+    if hasattr(array, "at"):
+        return array.at[index].set(value)
+    array[index] = value
+    return array
 
 
 def _cast(x, dtype):

@@ -31,16 +31,38 @@ func.func @dynamic(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>
   return
 }
 
-// Heads are merged by a sum over two dimensions, tokens of 16 bits.
+// Heads are merged by a sum over two dimensions, tokens of 16 bits. Where columns
+// fill four vectors a tile has few rows.
 
 // CHECK-LABEL: func.func @merge(
 // CHECK:         scf.parallel
-// CHECK:           vector.fma {{.*}} : vector<32xf32>
-// CHECK:           arith.truncf {{.*}} : vector<32xf32> to vector<32xbf16>
+// CHECK-COUNT-24:  vector.fma {{.*}} : vector<64xf32>
+// CHECK-NOT:       vector.fma
+// CHECK:           arith.truncf {{.*}} : vector<64xf32> to vector<64xbf16>
+// AVX2-LABEL: func.func @merge(
+// AVX2-COUNT-24: vector.fma {{.*}} : vector<16xf32>
 #o = affine_map<(b, t, h, d, n) -> (b, h, t, d)>
 #w = affine_map<(b, t, h, d, n) -> (h, d, n)>
 #y = affine_map<(b, t, h, d, n) -> (b, t, n)>
 func.func @merge(%o: memref<2x4x?x16xbf16>, %w: memref<4x16x64xbf16>, %y: memref<2x?x64xbf16>) {
   linalg.contract indexing_maps = [#o, #w, #y] ins(%o, %w : memref<2x4x?x16xbf16>, memref<4x16x64xbf16>) outs(%y : memref<2x?x64xbf16>)
+  return
+}
+
+// Blocks of a long sum: a panel of each stays in a first cache, and rows of the
+// output take the sums of one block after another.
+
+// CHECK-LABEL: func.func @long(
+// CHECK:         scf.parallel
+// CHECK:           %[[PANEL:.+]] = memref.alloca() {{.*}} : memref<256x32xf32>
+// CHECK:           scf.for %[[BEGIN:.+]] = %c0{{.*}} to %c1000{{.*}} step %c256
+// CHECK:             %[[END:.+]] = arith.minsi
+// CHECK:             scf.for {{.*}} = %[[BEGIN]] to %[[END]] step
+// CHECK:               vector.store {{.*}}, %[[PANEL]]
+// CHECK:             scf.for
+// CHECK:               vector.fma
+// CHECK:               vector.transfer_write
+func.func @long(%a: memref<128x1000xf32>, %b: memref<1000x96xf32>, %c: memref<128x96xf32>) {
+  linalg.matmul ins(%a, %b : memref<128x1000xf32>, memref<1000x96xf32>) outs(%c : memref<128x96xf32>)
   return
 }

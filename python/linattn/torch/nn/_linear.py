@@ -180,12 +180,12 @@ class PerformerAttention(LinearAttention):
         self.projection_matrix.copy_(self._draw(int(self.draws)))
 
     def map_tokens(self, q, k):
+        # Early keys may be far below the largest, to which an eps of the usual size would be relative.
+        options = {"normalize": True, "scale": 1.0, "eps": 1e-30}
         if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad):
-            # The stabilised map has no gradient yet. Early keys may be far below the largest, to
-            # which an eps of the usual size would be relative.
-            q, k = self._features(q, (-1,)), self._features(k, (1, -1))
-            return q, k, {"feature_map": "identity", "normalize": True, "scale": 1.0, "eps": 1e-30}
-        return q, k, {"feature_map": feature_maps.favor(self.projection_matrix), "normalize": True, "scale": 1.0}
+            # The stabilised map has no gradient yet.
+            return self._features(q, (-1,)), self._features(k, (1, -1)), {"feature_map": "identity", **options}
+        return q, k, {"feature_map": feature_maps.favor(self.projection_matrix), **options}
 
     def _features(self, x, dims):
         """e^(Wx − x·x/2 − c): c is a constant of the sum that divides, and is not differentiated."""
