@@ -142,6 +142,7 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   LinAttnLowerChunksToVectorPassOptions chunks;
   chunks.vectorBits = options.vectorBits;
   chunks.registers = options.registers;
+  chunks.l1 = options.l1;
   if (options.matrixUnit != ::linattn::MatrixUnit::None) {
     chunks.matrixUnit = true;
     // Tiles come with AVX-512, and are emulated in vectors of any width.
@@ -151,6 +152,7 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   LinAttnLowerToVectorPassOptions vector;
   vector.vectorBits = options.vectorBits;
   vector.registers = options.registers;
+  vector.l1 = options.l1;
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToVectorPass(vector));
   LinAttnLowerContractionsPassOptions contractions;
   contractions.vectorBits = options.vectorBits;
