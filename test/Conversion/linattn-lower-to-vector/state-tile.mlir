@@ -145,12 +145,12 @@ func.func @running_maximum_and_decay(%q: memref<1x8x4096x64xf32>, %g: memref<1x8
 // Rows that lie apart are prefetched into the second cache; into the first one where it is large, or where the
 // tokens of a head are known to be neighbours.
 
-// CHECK-LABEL: func.func @scattered(
+// CHECK-LABEL: func.func @apart(
 // CHECK:         memref.prefetch %arg0[{{.+}}], read, locality<2>
 // CHECK:         memref.prefetch %arg1[{{.+}}], read, locality<3>
-// LARGE-LABEL: func.func @scattered(
+// LARGE-LABEL: func.func @apart(
 // LARGE-NOT:     locality<2>
-func.func @scattered(%k: memref<1x16x4096x64xf32, strided<[?, 64, 1024, 1]>>, %v: memref<1x16x4096x64xf32>, %s: memref<1x16x64x64xf32>) {
+func.func @apart(%k: memref<1x16x4096x64xf32, strided<[?, 64, 1024, 1]>>, %v: memref<1x16x4096x64xf32>, %s: memref<1x16x64x64xf32>) {
   linattn.state %k, %v init(%s) : (memref<1x16x4096x64xf32, strided<[?, 64, 1024, 1]>>, memref<1x16x4096x64xf32>, memref<1x16x64x64xf32>) -> ()
   return
 }
