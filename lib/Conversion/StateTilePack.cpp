@@ -11,9 +11,8 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// A block's operands but its queries. Rows of one operand after those of
-/// another: rows of several operands that end up in the same place of a cache
-/// are not wanted at the same time.
+/// A block's operands but its queries, one operand after the other: rows of
+/// several may fall into the same sets of a cache.
 void StatePack::packKeys() {
   stageTokens();
   forEach(count, [&](Value t) { packKeyOf(t); });
