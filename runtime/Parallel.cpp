@@ -71,9 +71,13 @@ int32_t getEnvironmentSetting() {
   return setting;
 }
 
-int32_t getDefaultThreads() {
-  int32_t setting = getEnvironmentSetting();
-  return setting > 0 ? setting : getAvailableCpus();
+/// The number of threads that this thread, the process or the environment has
+/// set; 0 if none has.
+int32_t getSetting() {
+  if (threadSetting > 0)
+    return threadSetting;
+  int32_t setting = processSetting;
+  return setting > 0 ? setting : std::max(getEnvironmentSetting(), 0);
 }
 
 /// The tasks of a loop that are assigned to one thread.
@@ -305,13 +309,17 @@ void runOnCallersPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
 /// available. `result` receives the failure of a task.
 bool runOnPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
                linattn_call_result &result) {
-  auto threads =
-      static_cast<int32_t>(std::min<int64_t>(n, linattn_get_num_threads()));
-  if (threads > 1 && !insideTask && threadPool.run) {
+  if (n < 2 || insideTask)
+    return false;
+  // It has threads of its own number; asking the system for that of the CPUs
+  // would take a part of a small loop's time.
+  if (threadPool.run && getSetting() != 1) {
     runOnCallersPool(n, task, ctx, result);
     return true;
   }
-  if (threads > 1 && !insideTask) {
+  auto threads =
+      static_cast<int32_t>(std::min<int64_t>(n, linattn_get_num_threads()));
+  if (threads > 1) {
     Pools &shared = getPools();
     std::unique_lock<std::mutex> lock(shared.inUse, std::try_to_lock);
     if (lock.owns_lock()) {
@@ -368,10 +376,8 @@ void linattn_set_num_threads(int32_t count) {
 }
 
 int32_t linattn_get_num_threads(void) {
-  if (threadSetting > 0)
-    return threadSetting;
-  int32_t setting = processSetting;
-  return setting > 0 ? setting : getDefaultThreads();
+  int32_t setting = getSetting();
+  return setting > 0 ? setting : getAvailableCpus();
 }
 
 const char *linattn_get_num_threads_problem(void) {

@@ -145,7 +145,8 @@ llvm::Expected<CompiledCode> compile(llvm::StringRef text,
                                      llvm::StringRef fileName,
                                      const ObjectOptions &options) {
   using Format = ObjectOptions::Format;
-  Machine machine{options.cpu, options.triple, options.features};
+  Machine machine{options.cpu, options.triple, options.features,
+                  options.vectorBits};
   auto target = getVectorTargetOf(machine);
   if (!target)
     return target.takeError();

@@ -134,7 +134,10 @@ linattn::detail::getVectorTargetOf(const Machine &machine) {
   auto created = createTargetMachine(machine);
   if (!created)
     return created.takeError();
-  return describe(**created);
+  VectorTarget target = describe(**created);
+  if (machine.vectorBits)
+    target.vectorBits = machine.vectorBits;
+  return target;
 }
 
 static VectorTarget describeTarget() {
@@ -169,12 +172,19 @@ static void setTarget(llvm::Module &module, llvm::TargetMachine &machine) {
 }
 
 static void setFunctionTarget(llvm::Module &module,
-                              llvm::TargetMachine &machine) {
+                              llvm::TargetMachine &machine,
+                              int64_t vectorBits) {
   bool wide = machine.getTargetTriple().isX86() &&
               machine.getMCSubtargetInfo()->checkFeatures("+avx512f");
+  // The names of RISC-V's features say it already.
+  bool isLong = machine.getTargetTriple().isAArch64() && vectorBits > 128;
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
+    if (isLong)
+      function.addFnAttr(llvm::Attribute::getWithVScaleRangeArgs(
+          module.getContext(), static_cast<unsigned>(vectorBits / 128),
+          /*MaxValue=*/0));
     function.addFnAttr("target-cpu", machine.getTargetCPU());
     function.addFnAttr("target-features", machine.getTargetFeatureString());
     function.addFnAttr("no-trapping-math", "true");
@@ -472,7 +482,7 @@ llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
   setTarget(*module, **machine);
   if (llvm::Error error = emitEntries(*module))
     return std::move(error);
-  setFunctionTarget(*module, **machine);
+  setFunctionTarget(*module, **machine, options.machine.vectorBits);
   std::string problem;
   llvm::raw_string_ostream problemStream(problem);
   if (llvm::verifyModule(*module, &problemStream))

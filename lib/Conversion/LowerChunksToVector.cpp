@@ -133,7 +133,7 @@ public:
     llvm::MapVector<std::tuple<Value, TileRole, int64_t>, PackedTiles> tiles;
   };
   struct Target {
-    int64_t vectorBits, registers;
+    int64_t vectorBits, registers, l1;
     /// Of a block of sums, each way; 0: products in vectors.
     int64_t tiles;
   };
@@ -185,6 +185,7 @@ ChunkVectors &BlockLowering::at(Operation *op) {
   if (!vectors || vectors->type != type) {
     int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
     vectors.emplace(b, op->getLoc(), type, lanes, target.registers / 4);
+    vectors->setFirstCache(target.l1);
   }
   vectors->loc = op->getLoc();
   return *vectors;
@@ -511,7 +512,7 @@ struct LinAttnLowerChunksToVectorPass final
 
   void runOnOperation() override {
     getOperation()->walk([](scf::ForallOp task) { moveToStack(task); });
-    BlockLowering::Target target{vectorBits, registers, tiles};
+    BlockLowering::Target target{vectorBits, registers, l1, tiles};
     for (Block &block : getOperation()->getRegion(0))
       BlockLowering(block, target, BlockLowering::Made()).run();
   }

@@ -41,12 +41,14 @@ using namespace mlir::linattn;
 /// The registers of the target and the op's schedule, as a tile shape for its
 /// accumulation type.
 template <typename OpTy>
-static TileShape tileShape(OpTy op, int64_t vectorBits, int64_t registers) {
+static TileShape tileShape(OpTy op, int64_t vectorBits, int64_t registers,
+                           int64_t l1 = 0) {
   auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
   int64_t lanes =
       vectorBits / getAccumulationType(mapped).getIntOrFloatBitWidth();
   // Two vectors per accumulator; half of the registers hold the tile.
   TileShape shape{lanes, registers / 4, 2 * lanes, 32};
+  shape.l1 = l1;
   if (std::optional<ConfigAttr> config = op.getConfig()) {
     if (config->getRows())
       shape.rows = config->getRows();
@@ -188,9 +190,9 @@ struct StatesAround {
 template <typename OpTy>
 struct ToVector : OpRewritePattern<OpTy> {
   ToVector(MLIRContext *context, int64_t vectorBits, int64_t registers,
-           const StatesAround &states)
+           int64_t l1, const StatesAround &states)
       : OpRewritePattern<OpTy>(context), vectorBits(vectorBits),
-        registers(registers), states(states) {}
+        registers(registers), l1(l1), states(states) {}
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
@@ -201,7 +203,7 @@ struct ToVector : OpRewritePattern<OpTy> {
           << llvm::formatv("runs as scalar loops: {0}", reason).str();
       return rewriter.notifyMatchFailure(op, reason);
     }
-    TileShape shape = tileShape(op, vectorBits, registers);
+    TileShape shape = tileShape(op, vectorBits, registers, l1);
     if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
       if (op.getConfig() && op.getConfig()->getForm() == Form::Token)
         lowerToQuadraticRows(rewriter, op, shape);
@@ -301,7 +303,7 @@ private:
     lowerToChunkTile(b, op, shape, sizes, {few + 1});
   }
 
-  int64_t vectorBits, registers;
+  int64_t vectorBits, registers, l1;
   const StatesAround &states;
 };
 
@@ -377,7 +379,7 @@ struct LinAttnLowerToVectorPass final
     RewritePatternSet patterns(&getContext());
     patterns.add<ToVector<ScanOp>, ToVector<StateOp>, ToVector<ReadOp>,
                  ToVector<QuadraticOp>>(&getContext(), vectorBits, registers,
-                                        states);
+                                        l1, states);
     patterns.add<RowsToVector<FeatureMapOp>>(&getContext(), vectorBits);
     populateRecurrencePatterns(patterns, vectorBits);
     populateSoftmaxPatterns(patterns, vectorBits, registers);

@@ -76,7 +76,8 @@ public:
 
 private:
   void packKeyOf(Value t);
-  void packGates(Value t, Value rescale);
+  void packValueOf(Value t);
+  void packGatesOf(Value gate, Value t, Value size, Value target);
   void packQueryOf(Value member, Value t);
 
   const StateTask &owner;

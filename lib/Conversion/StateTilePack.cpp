@@ -11,10 +11,20 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// A block's operands but its queries.
+/// A block's operands but its queries, one operand after the other: rows of
+/// several may fall into the same sets of a cache.
 void StatePack::packKeys() {
   stageTokens();
   forEach(count, [&](Value t) { packKeyOf(t); });
+  forEach(count, [&](Value t) { packValueOf(t); });
+  if (hasChannelDecay())
+    forEach(count, [&](Value t) {
+      packGatesOf(r.decay, t, keySize, packed.channelGates);
+    });
+  if (r.valueDecay)
+    forEach(count, [&](Value t) {
+      packGatesOf(r.valueDecay, t, valueSize, packed.valueGates);
+    });
 }
 
 void StatePack::packQueries() {
@@ -34,45 +44,34 @@ void StatePack::packKeyOf(Value t) {
   if (packed.maxima)
     store(load(r.state.runningMax, {task.slot, task.head}), packed.maxima, {t});
   packRow(row, packed.keys, t);
-
-  Row valueRow;
-  valueRow.from(placeOf(r.value, task.valueHead, token));
-  valueRow.mapped = false;
-  // A masked token writes nothing, not even 0 · NaN.
-  valueRow.keep = row.keep;
-  packRow(valueRow, packed.values, t);
-  packGates(t, rescale);
+  if (!owner.hasAnyScalarGate())
+    return;
+  Value gate = rescale;
+  if (hasScalarDecay()) {
+    Value factor = exp(loadGate(r.decay, {task.batch, task.head, token}));
+    gate = gate ? mulf(gate, factor) : factor;
+  }
+  store(gate, packed.scalarGates, {t});
 }
 
-void StatePack::packGates(Value t, Value rescale) {
-  Value token = tokenAt(add(first, t));
-  if (owner.hasAnyScalarGate()) {
-    Value gate = rescale;
-    if (hasScalarDecay()) {
-      Value factor = exp(loadGate(r.decay, {task.batch, task.head, token}));
-      gate = gate ? mulf(gate, factor) : factor;
-    }
-    store(gate, packed.scalarGates, {t});
-  }
-  // To the padded size: a zero of the state times unwritten memory may be NaN.
-  // The padding may be several vectors: of these nothing may be read.
-  auto packVector = [&](Value gate, Value size, Value target) {
-    Place place = placeOf(gate, task.head, token);
-    Value end = roundUp(dim(gate, 3), shape.lanes);
-    forEach(index(0), end, shape.lanes, [&](Value d) {
-      SmallVector<Value> at(place.index);
-      at.push_back(d);
-      Value log = readOperand(place.source, at, shape.lanes);
-      storeVector(exp(log), target, {t, d});
-    });
-    Value one = constant(vectorType(shape.lanes), 1.0);
-    forEach(end, size, shape.lanes,
-            [&](Value d) { storeVector(one, target, {t, d}); });
-  };
-  if (hasChannelDecay())
-    packVector(r.decay, keySize, packed.channelGates);
-  if (r.valueDecay)
-    packVector(r.valueDecay, valueSize, packed.valueGates);
+void StatePack::packValueOf(Value t) {
+  packValue(tokenAt(add(first, t)), packed.values, {t});
+}
+
+/// To the padded size: a zero of the state times unwritten memory may be NaN.
+/// The padding may be several vectors: of these nothing may be read.
+void StatePack::packGatesOf(Value gate, Value t, Value size, Value target) {
+  Place place = placeOf(gate, task.head, tokenAt(add(first, t)));
+  Value end = roundUp(dim(gate, 3), shape.lanes);
+  forEach(index(0), end, shape.lanes, [&](Value d) {
+    SmallVector<Value> at(place.index);
+    at.push_back(d);
+    Value log = readOperand(place.source, at, shape.lanes);
+    storeVector(exp(log), target, {t, d});
+  });
+  Value one = constant(vectorType(shape.lanes), 1.0);
+  forEach(end, size, shape.lanes,
+          [&](Value d) { storeVector(one, target, {t, d}); });
 }
 
 void StatePack::packQueryOf(Value member, Value t) {

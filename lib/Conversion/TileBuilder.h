@@ -32,6 +32,8 @@ struct TileShape {
   int64_t block; ///< Tokens between two loads of a tile.
   /// Tokens that a row of the state in memory sees at once.
   int64_t tokensAtOnce = 1;
+  /// Bytes of the first data cache; 0 if that is not known.
+  int64_t l1 = 0;
 };
 
 /// The sequences that a schedule is for, by their own lengths: all of them, or
@@ -49,7 +51,9 @@ public:
   TileBuilder(OpBuilder &b, FeatureMappedOpInterface op, Type tokenType,
               TileShape shape)
       : VectorBuilder(b, op->getLoc(), getAccumulationType(op)), op(op),
-        tokenType(tokenType), shape(shape) {}
+        tokenType(tokenType), shape(shape) {
+    setFirstCache(shape.l1);
+  }
 
   /// Largest element of the row `indices` of an operand.
   Value rowMaximum(Value memref, ArrayRef<Value> row);

@@ -243,13 +243,25 @@ void VectorBuilder::prefetchState(Value memref, ValueRange indices,
   }
 }
 
+/// Whether the rows of a head's tokens are known to be neighbours.
+static bool hasNeighbouringRows(Value rows) {
+  auto type = cast<MemRefType>(rows.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return type.getDimSize(1) == 1 ||
+         (succeeded(type.getStridesAndOffset(strides, offset)) &&
+          !ShapedType::isDynamic(strides[2]) &&
+          strides[2] == type.getDimSize(3));
+}
+
 void VectorBuilder::prefetchRow(Value memref, ArrayRef<Value> row, Value column,
                                 Value width, bool isWritten) {
   int64_t line = elementsPerLine(memref);
+  int64_t locality = hasNeighbouringRows(memref) ? 3 : scatteredRows;
   auto prefetch = [&](Value d) {
     SmallVector<Value> at(row);
     at.push_back(add(column, d));
-    prefetchLine(memref, at, isWritten);
+    prefetchLine(memref, at, isWritten, locality);
   };
   if (std::optional<int64_t> known = getConstantIntValue(width))
     for (int64_t d = 0; d < *known; d += line)

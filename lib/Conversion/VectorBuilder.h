@@ -137,13 +137,21 @@ public:
     return lineBits /
            cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
   }
-  /// Prefetches the cache line of one element.
-  void prefetchLine(Value memref, ValueRange indices, bool isWritten = false) {
-    memref::PrefetchOp::create(b, loc, memref, indices, isWritten,
-                               /*localityHint=*/3, /*isDataCache=*/true);
+  /// Prefetches the cache line of one element, into the first cache or another.
+  void prefetchLine(Value memref, ValueRange indices, bool isWritten = false,
+                    int64_t locality = 3) {
+    memref::PrefetchOp::create(b, loc, memref, indices, isWritten, locality,
+                               /*isDataCache=*/true);
   }
 
   Type type;
+  /// The cache that rows are prefetched into which may lie pages apart: the
+  /// second one unless the first has more than 32 KiB. In a small one they fall
+  /// into a few sets, and displace one another before they are read.
+  int64_t scatteredRows = 2;
+  void setFirstCache(int64_t bytes) {
+    scatteredRows = bytes > 32 << 10 ? 3 : 2;
+  }
 
 private:
   Value combineVectors(SmallVector<Value> vectors,

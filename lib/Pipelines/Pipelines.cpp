@@ -144,6 +144,7 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   LinAttnLowerChunksToVectorPassOptions chunks;
   chunks.vectorBits = options.vectorBits;
   chunks.registers = options.registers;
+  chunks.l1 = options.l1;
   if (options.matrixUnit != ::linattn::MatrixUnit::None) {
     // Eight tile registers hold four tiles of sums, 32 vector registers one.
     chunks.tiles = options.matrixUnit == ::linattn::MatrixUnit::Dot ? 1 : 2;
@@ -154,6 +155,7 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   LinAttnLowerToVectorPassOptions vector;
   vector.vectorBits = options.vectorBits;
   vector.registers = options.registers;
+  vector.l1 = options.l1;
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerToVectorPass(vector));
   LinAttnLowerContractionsPassOptions contractions;
   contractions.vectorBits = options.vectorBits;

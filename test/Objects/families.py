@@ -1,4 +1,6 @@
-"""Runs modules as objects of other processors: families.py LINATTN-COMPILE FOLDER TARGET[,…] FILE.mlir…
+"""Runs modules as objects of other processors: families.py LINATTN-COMPILE FOLDER TARGET[:BITS][,…] FILE.mlir…
+
+BITS is the length of its vectors where that is open.
 
 Each public function gets random operands, every open extent is 11, and the results are compared with those of
 the reference on this machine. Objects are linked with bare.c, so no C library is needed; they run in QEMU or in
@@ -68,12 +70,13 @@ def write_program(path, name, operands, results):
 
 def run(compiler, folder, target, source, name, operands, results):
     """The largest error of the results, relative to their largest number."""
-    options, runner = MACHINES[target]
-    work = folder / f"{source.stem}-{target}"
+    triple, _, bits = target.partition(":")
+    options, runner = MACHINES[triple]
+    work = folder / f"{source.stem}-{triple}{bits}"
     program, code, binary = (work.with_suffix(end) for end in (".c", ".o", ".bin"))
     write_program(program, name, operands, results)
-    subprocess.run([compiler, source, f"--target={target}", "--emit=obj", "-o", code], check=True)
-    subprocess.run([*BARE, f"--target={target}", *options, program, INPUTS / "bare.c", code, "-o", binary], check=True)
+    subprocess.run([compiler, source, f"--target={triple}", f"--vector-bits={bits or 0}", "--emit=obj", "-o", code], check=True)
+    subprocess.run([*BARE, f"--target={triple}", *options, program, INPUTS / "bare.c", code, "-o", binary], check=True)
     out = subprocess.run([*runner, binary], check=True, stdout=subprocess.PIPE).stdout
     errors = []
     for wanted in results:

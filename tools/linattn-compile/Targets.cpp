@@ -44,8 +44,31 @@ const Architecture architectures[] = {
 
 } // namespace
 
+static void addFeatures(std::string &features, const llvm::Twine &more) {
+  features += ((features.empty() ? "" : ",") + more).str();
+}
+
+/// Sets the length of vectors where the architecture leaves it open.
+static llvm::Error setVectorBits(const llvm::Triple &triple, int64_t bits,
+                                 ObjectOptions &options) {
+  if (bits < 128 || bits > 2048 || !llvm::isPowerOf2_64(bits))
+    return llvm::createStringError("expected --vector-bits to be a power of 2 "
+                                   "from 128 to 2048, but got " +
+                                   llvm::Twine(bits));
+  if (triple.isAArch64())
+    addFeatures(options.features, "+sve");
+  else if (triple.isRISCV64())
+    addFeatures(options.features, "+zvl" + llvm::Twine(bits) + "b");
+  else
+    return llvm::createStringError("expected --vector-bits with a target of "
+                                   "aarch64 or riscv64, but got " +
+                                   triple.str());
+  options.vectorBits = bits;
+  return llvm::Error::success();
+}
+
 llvm::Error linattn::setMachine(llvm::StringRef target, llvm::StringRef cpu,
-                                llvm::StringRef features,
+                                llvm::StringRef features, int64_t vectorBits,
                                 ObjectOptions &options) {
   bool isHost = target == "cpu";
   llvm::Triple triple(isHost ? llvm::sys::getProcessTriple()
@@ -64,9 +87,9 @@ llvm::Error linattn::setMachine(llvm::StringRef target, llvm::StringRef cpu,
       options.cpu = llvm::sys::getHostCPUName().str();
     }
     if (!features.empty())
-      options.features +=
-          (options.features.empty() ? "" : ",") + features.str();
-    return llvm::Error::success();
+      addFeatures(options.features, features);
+    return vectorBits ? setVectorBits(triple, vectorBits, options)
+                      : llvm::Error::success();
   }
   return llvm::createStringError(
       "expected the target of an object to be cpu or a triple of x86_64, "

@@ -15,9 +15,11 @@ namespace linattn {
 
 /// Sets the triple, the CPU and its features, and initializes the code
 /// generator. Without a name, the CPU has the common vectors of its
-/// architecture; `native` is this machine.
+/// architecture; `native` is this machine. `vectorBits` is the least length of
+/// its vectors, or 0.
 llvm::Error setMachine(llvm::StringRef target, llvm::StringRef cpu,
-                       llvm::StringRef features, ObjectOptions &options);
+                       llvm::StringRef features, int64_t vectorBits,
+                       ObjectOptions &options);
 
 /// Links an object to a shared library.
 llvm::Expected<std::string> linkObject(llvm::StringRef object,

@@ -71,6 +71,11 @@ struct CommandLine : CompileFlags {
       "features", cl::value_desc("+name,..."),
       cl::desc("Features of that CPU beside those of its name"),
       cl::cat(category)};
+  cl::opt<int64_t> vectorBits{
+      "vector-bits", cl::value_desc("bits"), cl::init(0),
+      cl::desc("Length of the vectors of AArch64 (SVE) or RISC-V, which longer "
+               "ones run as well (default: 128)"),
+      cl::cat(category)};
   cl::list<std::string> chips{
       "chip", cl::value_desc("name,..."), cl::CommaSeparated,
       cl::desc("Chips to compile for (default: sm_80; of CPUs x86-64-v3 and "
@@ -197,7 +202,8 @@ makeObject(const CommandLine &options, llvm::StringRef source,
   using Format = ObjectOptions::Format;
   ObjectOptions object;
   if (llvm::Error error =
-          setMachine(options.target, options.cpu, options.features, object))
+          setMachine(options.target, options.cpu, options.features,
+                     options.vectorBits, object))
     return std::move(error);
   object.format = options.emit == Emit::Assembly ? Format::Assembly
                   : options.emit == Emit::LLVMIR ? Format::LLVMIR

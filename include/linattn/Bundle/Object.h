@@ -20,6 +20,8 @@ struct ObjectOptions {
   /// The target of the code, by LLVM's names. An empty triple is that of this
   /// process; the code generator of another one must have been initialized.
   std::string triple, cpu, features;
+  /// See Machine::vectorBits.
+  int64_t vectorBits = 0;
   /// The form of scans: auto, token, state_tile or chunk[:SIZE].
   std::string form = "auto";
   Math math = Math::Strict;

@@ -71,6 +71,9 @@ struct Machine {
   std::string triple = {};
   /// Features beside those of the CPU, as "+v,+zvl128b".
   std::string features = {};
+  /// The least length of a vector where the architecture leaves it open, as SVE
+  /// and RISC-V do; 0 for the 128 bits that all of them have.
+  int64_t vectorBits = 0;
 };
 
 struct CodeGenOptions {

@@ -117,7 +117,11 @@ def LinAttnLowerToVectorPass
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"512",
            "Width of a vector register in bits, a power of two from 128 on">,
     Option<"registers", "registers", "int64_t", /*default=*/"32",
-           "Number of vector registers, a power of two from 16 on">
+           "Number of vector registers, a power of two from 16 on">,
+    Option<"l1", "l1", "int64_t", /*default=*/"0",
+           "Bytes of a core's first data cache; 0: not known. Rows that may "
+           "lie pages apart are prefetched into it if it exceeds 32 KiB, else "
+           "into the second cache">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
@@ -179,6 +183,10 @@ def LinAttnLowerChunksToVectorPass
            "Width of a vector register in bits, a power of two from 128 on">,
     Option<"registers", "registers", "int64_t", /*default=*/"32",
            "Number of vector registers, a power of two from 16 on">,
+    Option<"l1", "l1", "int64_t", /*default=*/"0",
+           "Bytes of a core's first data cache; 0: not known. Rows that may "
+           "lie pages apart are prefetched into it if it exceeds 32 KiB, else "
+           "into the second cache">,
     Option<"tiles", "tiles", "int64_t", /*default=*/"0",
            "Products with summands are those of AMX's tiles, in blocks of so many each way, "
            "1 or 2; vectors have 512 bits. 0: in vectors">

@@ -1,4 +1,5 @@
 // RUN: linattn-opt %s --pass-pipeline='builtin.module(func.func(linattn-lower-to-vector{vector-bits=512 registers=32}),canonicalize,cse)' | FileCheck %s
+// RUN: linattn-opt %s --pass-pipeline='builtin.module(func.func(linattn-lower-to-vector{vector-bits=512 registers=32 l1=49152}),canonicalize,cse)' | FileCheck %s --check-prefix=LARGE
 
 // The order in which a state tile goes over heads, blocks, panels and tiles.
 
@@ -138,5 +139,18 @@ func.func @running_maximum_and_decay(%q: memref<1x8x4096x64xf32>, %g: memref<1x8
   linattn.scan %q, %q, %q decay(%g) into(%q) init(%s) normalizer(%z) running_max(%m)
       {feature_map = #linattn.feature_map<exp>, normalize = #linattn.normalize<>, config = #linattn.config<form = state_tile, block = 32>}
     : (memref<1x8x4096x64xf32>, memref<1x8x4096x64xf32>, memref<1x8x4096x64xf32>, memref<1x8x4096xf32>, memref<1x8x4096x64xf32>, memref<1x8x64x64xf32>, memref<1x8x64xf32>, memref<1x8xf32>) -> ()
+  return
+}
+
+// Rows that lie apart are prefetched into the second cache; into the first one where it is large, or where the
+// tokens of a head are known to be neighbours.
+
+// CHECK-LABEL: func.func @apart(
+// CHECK:         memref.prefetch %arg0[{{.+}}], read, locality<2>
+// CHECK:         memref.prefetch %arg1[{{.+}}], read, locality<3>
+// LARGE-LABEL: func.func @apart(
+// LARGE-NOT:     locality<2>
+func.func @apart(%k: memref<1x16x4096x64xf32, strided<[?, 64, 1024, 1]>>, %v: memref<1x16x4096x64xf32>, %s: memref<1x16x64x64xf32>) {
+  linattn.state %k, %v init(%s) : (memref<1x16x4096x64xf32, strided<[?, 64, 1024, 1]>>, memref<1x16x4096x64xf32>, memref<1x16x64x64xf32>) -> ()
   return
 }
