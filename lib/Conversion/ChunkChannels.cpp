@@ -198,10 +198,12 @@ struct ChunkVectors::RunningValues {
 };
 
 /// Tiles go to the last row, or with `adjoint` back to the first.
-void ChunkVectors::emitDecaying(ChunkReadOp op, const Factors &factors,
-                                bool fromZero, Value into,
-                                ArrayRef<Stream> streams) {
-  Value output = op.getOutput();
+void ChunkVectors::emitDecaying(ChunkReadOp op, const ReadRows &read,
+                                const Factors &factors, bool fromZero,
+                                Value into, ArrayRef<Stream> streams) {
+  Value output = op.getOutput(), products;
+  if (op.getTranspose())
+    products = timesTransposed(op, read.rowsT, streams);
   int64_t tokens = sizeOf(output, 2);
   OpFoldResult width = b.getIndexAttr(2 * lanes);
   RunningValues running;
@@ -213,15 +215,8 @@ void ChunkVectors::emitDecaying(ChunkReadOp op, const Factors &factors,
       return loadVector(factors.gates, {add(tile.row, index(r)), tile.column},
                         tile.width);
     };
-    Rows sums = accumulateInParts(
-        Rows(tile.height, zeros(tile.width)), dim(op.getRows(), 3),
-        [&](int64_t r, Value d) {
-          return load(op.getRows(), at(add(tile.row, index(r)), d));
-        },
-        [&](Value d) {
-          return loadVector(op.getState(), at(d, tile.column), tile.width);
-        },
-        [&](Value r) { prefetch(streams, tile, add(tile.row, r)); });
+    Rows sums = timesState(op, read, products,
+                           Rows(tile.height, zeros(tile.width)), tile, streams);
     Value past = loadVector(running.state, {index(0)}, tile.width),
           fade = gate(0);
     for (int64_t r = 1; r < tile.height; ++r)

@@ -29,10 +29,8 @@ static StringRef whyNotClause(Operation *op) {
     return unpack.getNormalize() ? "a denominator" : "";
   if (auto scores = dyn_cast<ChunkScoresOp>(op))
     return scores.getBonus() ? "a bonus" : "";
-  if (isa<ChunkDecayOp, ChunkSolveOp>(op))
+  if (isa<ChunkDecayOp, ChunkSolveOp, ChunkReadOp>(op))
     return "";
-  if (auto read = dyn_cast<ChunkReadOp>(op))
-    return read.getTranspose() ? "a transpose" : "";
   if (auto update = dyn_cast<ChunkUpdateOp>(op))
     return update.getDecay() && update.getValueDecay()
                ? "decays of both rows and columns"
@@ -107,6 +105,8 @@ StringRef mlir::linattn::whyNoVectors(Operation *op, int64_t vectorBits,
 }
 
 ArrayRef<int64_t> mlir::linattn::tileSummandsOf(Operation *op) {
+  if (auto read = dyn_cast<ChunkReadOp>(op); read && read.getTranspose())
+    return {};
   if (takesLater(op))
     return {};
   return TypeSwitch<Operation *, ArrayRef<int64_t>>(op)
@@ -122,22 +122,6 @@ ArrayRef<int64_t> mlir::linattn::tileSummandsOf(Operation *op) {
             return product.getSummands().value_or(ArrayRef<int64_t>());
           })
       .Default({});
-}
-
-bool mlir::linattn::isStateOfChunks(linalg::TransposeOp op,
-                                    int64_t vectorBits) {
-  auto input = dyn_cast<MemRefType>(op.getInput().getType());
-  auto output = dyn_cast<MemRefType>(op.getInit().getType());
-  if (!input || !output || input.getRank() != 4 || !input.hasStaticShape() ||
-      op.getPermutation() != ArrayRef<int64_t>{0, 1, 3, 2} ||
-      input.getDimSize(0) != 1 || input.getDimSize(1) != 1 ||
-      !input.isLastDimUnitStride() || !output.isLastDimUnitStride() ||
-      !(input.getElementType().isF32() || input.getElementType().isF64()))
-    return false;
-  int64_t lanes = vectorBits / input.getElementTypeBitWidth();
-  return input.getDimSize(2) % lanes == 0 && input.getDimSize(3) % lanes == 0 &&
-         llvm::any_of(*op->getBlock(),
-                      [](Operation &other) { return isChunkOp(&other); });
 }
 
 bool mlir::linattn::isScratch(Value x) {

@@ -39,9 +39,6 @@ StringRef whyNoVectors(Operation *op, int64_t vectorBits, int64_t registers);
 /// The summands of a product that runs in tiles; none of one in vectors.
 ArrayRef<int64_t> tileSummandsOf(Operation *op);
 
-/// Whether an op transposes a state beside ops of chunks.
-bool isStateOfChunks(linalg::TransposeOp op, int64_t vectorBits);
-
 } // namespace mlir::linattn
 
 #endif // LINATTN_CONVERSION_CHUNKOPS_H

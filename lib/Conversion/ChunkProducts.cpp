@@ -300,7 +300,7 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
                          Value into, ArrayRef<ChunkVectors::Stream> streams) {
   Value output = op.getOutput();
   // A decay multiplies the product with the state alone.
-  SmallVector<Value> memories(rows.start ? 2 : 1);
+  SmallVector<Value> memories(rows.decay ? 2 : 1);
   for (Value &memory : memories)
     memory = scratchOfSums();
   int64_t tokens = sizeOf(output, 2) / lines,
@@ -310,7 +310,7 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
   auto emitBlock = [&](Block block, int64_t row) {
     clear(block);
     multiply(block, matrices[0], matrices[1], steps);
-    if (rows.start) {
+    if (rows.decay) {
       store(block, memories[1]);
       clear(block);
     }
@@ -322,9 +322,8 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
     forEachLine(block, memories, [&](Value t, Value d, ArrayRef<Value> sums) {
       v.prefetch(streams, {t, d, 1, lines}, t);
       Value sum = sums[0];
-      if (rows.start) {
-        Value factor =
-            v.load(rows.start, {rows.before ? t : v.add(t, v.index(1))});
+      if (rows.decay) {
+        Value factor = v.factorOf(rows.decay, rows.factors, t);
         sum = v.fmaVector(sums[1], v.splat(factor, lines), sum);
       }
       if (!fromZero)

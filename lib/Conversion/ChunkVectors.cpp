@@ -80,6 +80,21 @@ void ChunkVectors::prefetchShare(ArrayRef<Stream> streams, const Tile &tile,
   }
 }
 
+void ChunkVectors::prefetchLines(ArrayRef<Stream> streams, Value step,
+                                 int64_t steps) {
+  for (const Stream &stream : streams) {
+    int64_t line = std::min(elementsPerLine(stream.source), stream.width);
+    int64_t lines = llvm::divideCeil(stream.width, line);
+    int64_t each = llvm::divideCeil(stream.tokens * lines, steps);
+    for (int64_t i = 0; i < each; ++i) {
+      Value n = add(mul(step, index(each)), index(i));
+      Value token = div(n, index(lines));
+      Value column = mul(sub(n, mul(token, index(lines))), index(line));
+      prefetch(stream, {index(0), column, 1, line}, token);
+    }
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Packing
 //===----------------------------------------------------------------------===//
@@ -202,15 +217,18 @@ ChunkVectors::Factors ChunkVectors::factorsOf(Value decay) {
   return factors;
 }
 
+Value ChunkVectors::factorOf(ChunkDecayOp op, const Factors &factors, Value t) {
+  if (op.getToEnd())
+    return load(factors.between, {dim(op.getOutput(), 2), t});
+  return load(factors.start, {op.getBefore() ? t : add(t, index(1))});
+}
+
 void ChunkVectors::emit(ChunkDecayOp op, const Factors &factors) {
   if (factors.gates)
     return decayChannels(op, factors);
-  Value output = op.getOutput(), last = dim(output, 2);
-  forEach(last, [&](Value t) {
-    Value factor =
-        op.getToEnd()
-            ? load(factors.between, {last, t})
-            : load(factors.start, {op.getBefore() ? t : add(t, index(1))});
+  Value output = op.getOutput();
+  forEach(dim(output, 2), [&](Value t) {
+    Value factor = factorOf(op, factors, t);
     for (int64_t d = 0; d < sizeOf(output, 3); d += lanes)
       storeVector(mulf(loadVector(op.getRows(), at(t, index(d)), lanes),
                        splat(factor, lanes)),
@@ -338,35 +356,43 @@ void ChunkVectors::emit(ChunkSolveOp op) {
   forEachTile(output, solveTile, /*fromLast=*/transpose);
 }
 
-void ChunkVectors::emit(linalg::TransposeOp op) {
-  Value input = op.getInput(), output = op.getInit();
-  forEach(index(0), dim(input, 2), lanes, [&](Value row) {
-    forEach(index(0), dim(input, 3), lanes, [&](Value column) {
-      Rows lines;
-      for (int64_t i = 0; i < lanes; ++i)
-        lines.push_back(
-            loadVector(input, at(add(row, index(i)), column), lanes));
-      for (auto [i, line] : llvm::enumerate(transposed(lines)))
-        storeVector(line, output, at(add(column, index(i)), row));
-    });
+/// x Sᵀ in scratch memory, [C, K]. Numbers of S multiply vectors of tokens, so
+/// many rows of S at a time that their sums are square blocks.
+Value ChunkVectors::timesTransposed(ChunkReadOp op, Value rowsT,
+                                    ArrayRef<Stream> streams) {
+  Value state = op.getState();
+  int64_t tokens = sizeOf(op.getRows(), 2), size = sizeOf(state, 2);
+  Value products = scratch(
+      {b.getIndexAttr(llvm::alignTo(tokens, lanes)), b.getIndexAttr(size)});
+  forEach(index(0), index(size), lanes, [&](Value d) {
+    for (int64_t t = 0; t < tokens; t += lanes) {
+      Rows sums = accumulateInParts(
+          Rows(lanes, zeros(lanes)), dim(state, 3),
+          [&](int64_t r, Value v) {
+            return load(state, at(add(d, index(r)), v));
+          },
+          [&](Value v) {
+            return loadVector(rowsT, {index(t / lanes), v, index(0)}, lanes);
+          },
+          [&](Value r) {
+            if (t == 0)
+              prefetchLines(streams, add(d, r), size);
+          });
+      for (auto [i, line] : llvm::enumerate(transposed(sums)))
+        storeVector(line, products, {index(t + i), d});
+    }
   });
+  return products;
 }
 
-void ChunkVectors::emit(ChunkReadOp op, const ReadRows &read, bool fromZero,
-                        Value into, ArrayRef<Stream> streams) {
-  Value output = op.getOutput();
-  forEachTile(output, [&](const Tile &tile) {
-    auto line = [&](int64_t r) {
-      return at(add(tile.row, index(r)), tile.column);
-    };
-    // A decay multiplies the product alone.
-    bool addsLast = !fromZero && read.start;
-    Rows sums;
-    for (int64_t r = 0; r < tile.height; ++r)
-      sums.push_back(fromZero || addsLast
-                         ? zeros(tile.width)
-                         : loadVector(output, line(r), tile.width));
-    sums = accumulateInParts(
+/// sums + x S for a tile, or what `timesTransposed` made of it.
+ChunkVectors::Rows ChunkVectors::timesState(ChunkReadOp op,
+                                            const ReadRows &read,
+                                            Value products, Rows sums,
+                                            const Tile &tile,
+                                            ArrayRef<Stream> streams) {
+  if (!products)
+    return accumulateInParts(
         sums, dim(read.rows, 3),
         [&](int64_t r, Value d) {
           return load(read.rows, at(add(tile.row, index(r)), d));
@@ -375,10 +401,33 @@ void ChunkVectors::emit(ChunkReadOp op, const ReadRows &read, bool fromZero,
           return loadVector(op.getState(), at(d, tile.column), tile.width);
         },
         [&](Value r) { prefetch(streams, tile, add(tile.row, r)); });
-    for (int64_t r = 0; read.start && r < tile.height; ++r) {
-      Value t = add(tile.row, index(r));
-      Value factor = splat(
-          load(read.start, {read.before ? t : add(t, index(1))}), tile.width);
+  for (auto [r, sum] : llvm::enumerate(sums))
+    sum = addf(sum, loadVector(products, {add(tile.row, index(r)), tile.column},
+                               tile.width));
+  return sums;
+}
+
+void ChunkVectors::emit(ChunkReadOp op, const ReadRows &read, bool fromZero,
+                        Value into, ArrayRef<Stream> streams) {
+  Value output = op.getOutput(), products;
+  if (op.getTranspose())
+    products = timesTransposed(op, read.rowsT, streams);
+  forEachTile(output, [&](const Tile &tile) {
+    auto line = [&](int64_t r) {
+      return at(add(tile.row, index(r)), tile.column);
+    };
+    // A decay multiplies the product alone.
+    bool addsLast = !fromZero && read.decay;
+    Rows sums;
+    for (int64_t r = 0; r < tile.height; ++r)
+      sums.push_back(fromZero || addsLast
+                         ? zeros(tile.width)
+                         : loadVector(output, line(r), tile.width));
+    sums = timesState(op, read, products, sums, tile, streams);
+    for (int64_t r = 0; read.decay && r < tile.height; ++r) {
+      Value factor =
+          splat(factorOf(read.decay, read.factors, add(tile.row, index(r))),
+                tile.width);
       sums[r] = addsLast ? fmaVector(sums[r], factor,
                                      loadVector(output, line(r), tile.width))
                          : mulf(sums[r], factor);

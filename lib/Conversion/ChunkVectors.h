@@ -48,6 +48,8 @@ public:
         residual; ///< [1] or [K]: what the rounding of the last one left over.
   };
   Factors factorsOf(Value decay);
+  /// The factor of row t.
+  Value factorOf(ChunkDecayOp op, const Factors &factors, Value t);
   /// Keys as vectors of tokens, [C / lanes, K, lanes], the last one padded.
   Value transposedKeys(Value keys);
 
@@ -66,21 +68,22 @@ public:
   /// The same under a decay per channel.
   void emitDecaying(ChunkScoresOp op, const Factors &factors);
   void emit(ChunkSolveOp op);
-  /// Rows of a read: those of the op, or before their decay from the start.
+  /// Rows of a read: those of the op, or those before a decay, which then
+  /// multiplies their sums.
   struct ReadRows {
     Value rows;
-    Value start; ///< As in `Factors`; null without a decay.
-    bool before = false;
+    Value rowsT; ///< As vectors of tokens, for the transposed state.
+    ChunkDecayOp decay;
+    Factors factors;
   };
   /// Sums start from zero if `fromZero`, and go to `into`.
   void emit(ChunkReadOp op, const ReadRows &rows, bool fromZero, Value into,
             ArrayRef<Stream> streams);
   /// The same of columns that decay.
-  void emitDecaying(ChunkReadOp op, const Factors &factors, bool fromZero,
-                    Value into, ArrayRef<Stream> streams);
+  void emitDecaying(ChunkReadOp op, const ReadRows &rows,
+                    const Factors &factors, bool fromZero, Value into,
+                    ArrayRef<Stream> streams);
   void emit(ChunkUpdateOp op, const Factors &factors, ArrayRef<Stream> streams);
-  /// A state as its transpose.
-  void emit(linalg::TransposeOp op);
 
   /// Blocks of `step`, in a loop, and what is left over.
   void forEachBlock(int64_t size, int64_t step,
@@ -117,9 +120,14 @@ public:
   /// The same in the share of a tile of the state in all tokens.
   void prefetchShare(ArrayRef<Stream> streams, const Tile &tile,
                      int64_t stateRows);
+  /// The same line by line, in one of several steps.
+  void prefetchLines(ArrayRef<Stream> streams, Value step, int64_t steps);
 
 private:
   Factors channelFactorsOf(Value decay);
+  Value timesTransposed(ChunkReadOp op, Value rowsT, ArrayRef<Stream> streams);
+  Rows timesState(ChunkReadOp op, const ReadRows &read, Value products,
+                  Rows sums, const Tile &tile, ArrayRef<Stream> streams);
   void decayChannels(ChunkDecayOp op, const Factors &factors);
   void storeSums(Rows sums, int64_t columns, Value output, Value row,
                  Value column, int64_t height);

@@ -85,27 +85,50 @@ static ChunkUnpackOp findUnpack(ChunkReadOp read) {
   return users && users->size() == 1 ? unpack : ChunkUnpackOp();
 }
 
+/// The memory that a buffer is part of.
+static Value memoryOf(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+    buffer = view.getViewSource();
+  return buffer;
+}
+
+/// Whether rows are the same for two ops of a block: only other scratch memory
+/// is written in between.
+static bool staysBetween(Value rows, Operation *from, Operation *to) {
+  Value memory = memoryOf(rows);
+  for (Operation *op = from->getNextNode(); op != to; op = op->getNextNode()) {
+    if (!op)
+      return false;
+    if (isMemoryEffectFree(op) || isa<memref::AllocOp>(op))
+      continue;
+    SmallVector<Value> written;
+    // Bodies of linalg ops have no effects.
+    if (auto structured = dyn_cast<DestinationStyleOpInterface>(op))
+      llvm::append_range(written, structured.getDpsInits());
+    else if (auto free = dyn_cast<memref::DeallocOp>(op))
+      written.push_back(free.getMemref());
+    else
+      return false;
+    for (Value buffer : written)
+      if (Value other = memoryOf(buffer); other == memory || !isScratch(other))
+        return false;
+  }
+  return true;
+}
+
 /// The only reader of decayed rows, which can decay its sums instead.
 static ChunkReadOp findDecayedRead(ChunkDecayOp decay) {
-  Value output = decay.getOutput(), rows = decay.getRows();
-  if (decay.getToEnd() || isPerChannel(decay.getDecay()) ||
-      !isScratch(output) || !isScratch(rows))
+  Value output = decay.getOutput();
+  if (isPerChannel(decay.getDecay()) || !isScratch(output))
     return {};
   auto users = usersAfter(output, decay);
   if (!users || users->size() != 1)
     return {};
   auto read = dyn_cast<ChunkReadOp>(users->front());
   if (!read || read.getRows() != output ||
-      llvm::count(read->getOperands(), output) != 1)
+      llvm::count(read->getOperands(), output) != 1 ||
+      !staysBetween(decay.getRows(), decay, read))
     return {};
-  // The rows before their decay are still there.
-  auto others = usersAfter(rows, decay);
-  if (!others)
-    return {};
-  for (Operation *other : *others)
-    if (auto chunk = dyn_cast<DestinationStyleOpInterface>(other);
-        !chunk || llvm::is_contained(chunk.getDpsInits(), rows))
-      return {};
   return read;
 }
 
@@ -220,7 +243,8 @@ void BlockLowering::findStreams() {
       for (OpOperand &operand : op.getOpOperands())
         if (isa<MemRefType>(operand.get().getType()))
           add(operand.get(), structured.isDpsInit(&operand));
-    // Rows that go to their tokens vector by vector.
+    // Rows that come from or go to their tokens vector by vector.
+    op.walk([&](vector::TransferReadOp read) { add(read.getBase(), false); });
     op.walk([&](vector::TransferWriteOp write) { add(write.getBase(), true); });
   }
   SmallVector<ChunkVectors::Stream> all;
@@ -299,9 +323,11 @@ void BlockLowering::lowerScores(ChunkScoresOp op) {
 }
 
 void BlockLowering::lowerRead(ChunkReadOp op) {
-  ChunkVectors::ReadRows rows{op.getRows(), {}, false};
+  ChunkVectors::ReadRows rows{op.getRows(), {}, {}, {}};
   if (auto it = decayedReads.find(op); it != decayedReads.end())
     rows = it->second;
+  if (op.getTranspose())
+    rows.rowsT = transposedKeys(rows.rows);
   linalg::FillOp fill = findFill(op);
   Value into = op.getOutput();
   if (ChunkUnpackOp unpack = findUnpack(op);
@@ -312,8 +338,8 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
   if (fill)
     lowered.push_back(fill);
   if (op.getDecay())
-    return vectors->emitDecaying(op, factorsOf(op.getDecay()), bool(fill), into,
-                                 streamsOf(op));
+    return vectors->emitDecaying(op, rows, factorsOf(op.getDecay()), bool(fill),
+                                 into, streamsOf(op));
   ArrayRef<int64_t> summands = summandsOf(op);
   if (summands.empty())
     return vectors->emit(op, rows, bool(fill), into, streamsOf(op));
@@ -407,8 +433,7 @@ void BlockLowering::lower(Operation *op) {
         ChunkVectors::Factors factors = factorsOf(decay.getDecay());
         ChunkReadOp read = findDecayedRead(decay);
         if (read && whyNoVectors(read, vectorBits, target.registers).empty())
-          decayedReads[read] = {decay.getRows(), factors.start,
-                                decay.getBefore()};
+          decayedReads[read] = {decay.getRows(), {}, decay, factors};
         else
           v.emit(decay, factors);
       })
@@ -433,13 +458,6 @@ void BlockLowering::run() {
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         BlockLowering(inner, target, made).run();
-    if (auto transpose = dyn_cast<linalg::TransposeOp>(op);
-        transpose && isStateOfChunks(transpose, vectorBits)) {
-      at(transpose).emit(transpose);
-      lowered.push_back(transpose);
-      invalidate(transpose);
-      continue;
-    }
     auto structured = dyn_cast<DestinationStyleOpInterface>(op);
     if (!structured || !structured.hasPureBufferSemantics() ||
         !isChunkOp(&op)) {

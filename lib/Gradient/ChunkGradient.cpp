@@ -10,9 +10,9 @@
 // decayed from the start of the chunk (Qd, Ad), to its end (Be, We), Γ the
 // product of its decays, scores A = a bᵀ, P = q bᵀ and D = dO Wᵀ below the
 // diagonal times the decays in between, a first loop goes through the states.
-// Of an additive rule, whose W are the values, it keeps dq and D, and nothing
-// reads S but dq: it carries Sᵀ. Of a delta rule it keeps Sᵀ at the start of
-// each chunk, W and A:
+// It carries Sᵀ, which dq and da read as it is. Of an additive rule, whose W
+// are the values, it keeps dq and D. Of a delta rule it keeps Sᵀ at the start
+// of each chunk, W and A:
 //
 //   dq = dOd Sᵀ + D b                    later: without the token's own write
 //   W  = (I − A)⁻¹ (V + Ad S)
@@ -126,7 +126,7 @@ private:
     Value queries; ///< [1, 1, T, K]: dq, later.
     // Of either.
     Value scores; ///< [1, 1, T, C]: A of a delta rule, otherwise D.
-    Value last;   ///< S behind the last chunk; of an additive rule Sᵀ.
+    Value last;   ///< Sᵀ behind the last chunk.
   };
 
   void prepare();
@@ -194,15 +194,15 @@ void ChunkGradient::packKeys(ChunkRows &rows, Value position) {
 void ChunkGradient::emitForward() {
   OpFoldResult size = b.getIndexAttr(chunk), keyDim = b.getIndexAttr(keySize),
                valueDim = b.getIndexAttr(valueSize);
-  SmallVector<Value> carried;
+  SmallVector<Value> carried{
+      transposed(start, t.empty({one(), one(), valueDim, keyDim}))};
   if (isDelta) {
     OpFoldResult chunks =
         arith::DivUIOp::create(b, loc, end, index(chunk)).getResult();
-    carried = {start, t.empty({one(), chunks, valueDim, keyDim}),
-               t.empty({one(), one(), end, valueDim})};
+    carried.push_back(t.empty({one(), chunks, valueDim, keyDim}));
+    carried.push_back(t.empty({one(), one(), end, valueDim}));
   } else {
-    carried = {transposed(start, t.empty({one(), one(), valueDim, keyDim})),
-               t.empty({one(), one(), end, keyDim})};
+    carried.push_back(t.empty({one(), one(), end, keyDim}));
   }
   carried.push_back(t.empty({one(), one(), end, size}));
   auto loop = scf::ForOp::create(b, loc, index(0), end, index(chunk), carried);
@@ -235,19 +235,22 @@ SmallVector<Value> ChunkGradient::emitWrites(Value position,
   OpFoldResult number =
       arith::DivUIOp::create(b, loc, position, index(chunk)).getResult();
   SmallVector<OpFoldResult> place{b.getIndexAttr(0), number};
-  Value past = transposed(state, slice(carried[1], place, {one(), one()}));
+  Value past = linalg::CopyOp::create(b, loc, state,
+                                      slice(carried[1], place, {one(), one()}))
+                   ->getResult(0);
+  Value columns = columnGates(rows);
   Value own = scores(rows.a, rows.b, rows.gates, /*strict=*/true,
                      tokens(carried[3], position, size));
   Value written = pack(tokens(v, position, rows.count), {}, {},
                        tokens(carried[2], position, size));
-  written =
-      read(decayed(rows.a, rows.gates), state, {}, {}, valueSize,
-           /*strict=*/false, /*adjoint=*/false, /*decay=*/Value(), written);
+  written = read(decayed(rows.a, rows.gates), state, {}, {}, valueSize,
+                 /*strict=*/false, /*adjoint=*/false,
+                 /*transpose=*/true, /*decay=*/Value(), written);
   written = ChunkSolveOp::create(b, loc, TypeRange{written.getType()}, own,
                                  Value(), written, /*transpose=*/false)
                 ->getResult(0);
-  return {update(decayed(rows.b, rows.gates, /*toEnd=*/true), written,
-                 rows.gates, state),
+  return {update(written, decayed(rows.b, rows.gates, /*toEnd=*/true),
+                 columns ? Value() : rows.gates, state, columns),
           insert(past, carried[1], place, {one(), one()}),
           insertTokens(written, carried[2], position, size),
           insertTokens(own, carried[3], position, size)};
@@ -272,7 +275,7 @@ SmallVector<Value> ChunkGradient::emitQueries(Value position,
       linalg::FillOp::create(b, loc, zero, tokens(carried[1], position, size))
           .getResult(0);
   query = read(decayed(r.dO, gates), state, later, r.b, keySize, strict,
-               /*adjoint=*/false, columns, query);
+               /*adjoint=*/false, /*transpose=*/false, columns, query);
   return {update(r.written, decayed(r.b, r.gates, /*toEnd=*/true), gates, state,
                  columns),
           insertTokens(query, carried[1], position, size),
@@ -298,8 +301,9 @@ SmallVector<Value> ChunkGradient::emitChunk(Value position,
                       : pack(tokens(v, position, r.count));
 
   Value queries = scores(r.q, r.b, r.gates, /*strict=*/false);
-  r.solved = read(decayed(r.b, r.gates, /*toEnd=*/true), state, queries, r.dO,
-                  valueSize, /*strict=*/false, /*adjoint=*/true);
+  r.solved =
+      read(decayed(r.b, r.gates, /*toEnd=*/true), state, queries, r.dO,
+           valueSize, /*strict=*/false, /*adjoint=*/true, /*transpose=*/false);
   if (isDelta)
     r.solved = ChunkSolveOp::create(b, loc, TypeRange{r.solved.getType()},
                                     tokens(kept.scores, position, size),
@@ -341,20 +345,19 @@ void ChunkGradient::emitReads(ChunkRows &r, Value position, Value past,
     later = {scores(r.dO, r.written, gates, strict),
              scores(r.solved, r.written, gates, /*strict=*/true)};
     r.query = read(decayed(r.dO, gates), past, later[0], r.b, keySize, strict,
-                   /*adjoint=*/false, columns);
-    r.first = read(decayed(r.solved, gates), past, later[1], r.b, keySize,
-                   /*strict=*/true, /*adjoint=*/false, columns);
+                   /*adjoint=*/false, /*transpose=*/false, columns);
+    r.first =
+        read(decayed(r.solved, gates), past, later[1], r.b, keySize,
+             /*strict=*/true, /*adjoint=*/false, /*transpose=*/false, columns);
     readers.push_back(r.a);
   } else {
     later = {tokens(kept.scores, position, size)};
     r.query = tokens(kept.queries, position, size);
   }
-  Value flipped =
-      transposed(state, t.empty({one(), one(), b.getIndexAttr(valueSize),
-                                 b.getIndexAttr(keySize)}));
   // Scores of N leave the diagonal out themselves.
-  r.second = read(decayed(r.written, gates, /*toEnd=*/true), flipped, later,
-                  readers, keySize, strict, /*adjoint=*/true, columns);
+  r.second =
+      read(decayed(r.written, gates, /*toEnd=*/true), state, later, readers,
+           keySize, strict, /*adjoint=*/true, /*transpose=*/true, columns);
 }
 
 /// From the last chunk to the first.
@@ -379,9 +382,8 @@ void ChunkGradient::emitBackward(SmallVector<Value> &carried) {
 /// a number, or [1, 1, K] under a decay per channel.
 Value ChunkGradient::sumBehind(const Task &task) {
   TensorBuilder wide(b, loc, b.getF64Type());
-  StringRef last = isDelta ? "bhkv" : "bhvk";
   auto product = [&](StringRef sums) {
-    return wide.product((last + ",bhkv->" + sums).str(), kept.last,
+    return wide.product(("bhvk,bhkv->" + sums).str(), kept.last,
                         stateOf(dS, task));
   };
   if (rankOf(decay) == 4)

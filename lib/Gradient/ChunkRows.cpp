@@ -35,7 +35,7 @@ private:
   struct Carried {
     Value query, key; ///< dq and dk.
     Value decay, sum; ///< dg of each channel, and the sums behind it.
-    Value products;   ///< Of a decay per token, f64.
+    Value products;   ///< Of a decay per token.
     Value betas;      ///< Products of dβ.
 
     SmallVector<Value *> fields() {
@@ -94,6 +94,7 @@ private:
   Value addTo(Value z, Value x, Value y) {
     return vector::FMAOp::create(b, loc, x, y, z);
   }
+  Value widen(Value x) { return convertFloat(b, loc, x, b.getF64Type()); }
   Value splat(Value x) {
     return vector::BroadcastOp::create(b, loc, vectorOf(width, x.getType()), x);
   }
@@ -133,14 +134,13 @@ SmallVector<Value> RowGradients::emit(ValueRange outputs, Value sum) {
   b.setInsertionPointToStart(loop.getBody());
   token = arith::SubIOp::create(b, loc, last, loop.getInductionVar());
   all.assign(loop.getRegionIterArgs().begin(), loop.getRegionIterArgs().end());
-  Type wide = b.getF64Type();
   Carried carried{all[0], all[1], {}, {}, {}, {}};
   Value *decay = sum ? &all[all.size() - 2] : nullptr;
   if (r.decaysChannels()) {
     carried.decay = *decay;
     carried.sum = all.back();
   } else if (sum) {
-    carried.products = zeros(vectorOf(width, wide));
+    carried.products = zeros(vectorOf(width, type));
   }
   if (r.beta)
     carried.betas = zeros(vectorOf(width, type));
@@ -161,7 +161,7 @@ SmallVector<Value> RowGradients::emit(ValueRange outputs, Value sum) {
     *decay = carried.decay;
     all.back() = carried.sum;
   } else if (sum) {
-    all.back() = plus(all.back(), sumOf(carried.products));
+    all.back() = plus(all.back(), sumOf(widen(carried.products)));
     *decay = insert(all.back(), *decay);
   }
   scf::YieldOp::create(b, loc, all);
@@ -186,14 +186,14 @@ void RowGradients::emitFeatures(Carried &carried, Value own) {
 /// under a decay.
 void RowGradients::emitBlock(Carried &carried, Value own) {
   auto block = [&](Value x) { return read(x, column, width); };
-  auto widen = [&](Value x) { return convertFloat(b, loc, x, b.getF64Type()); };
   Value query = block(r.query), second = block(r.second), keys = block(r.b);
   Value minusKey = r.a ? block(r.a) : Value();
   Value first = r.first ? block(r.first) : Value();
   if (own) {
-    // Reads and writes nearly cancel: products are in f64, too.
+    // The sum over all tokens nearly cancels. It is in f64, and under a decay
+    // per channel so are its products, which are added to it at once.
     auto add = [&](Value sums, Value x, Value y) {
-      return addTo(sums, widen(x), widen(y));
+      return carried.sum ? addTo(sums, widen(x), widen(y)) : addTo(sums, x, y);
     };
     Value scaled = block(r.q);
     Value sums = carried.sum ? block(carried.sum) : carried.products;

@@ -79,13 +79,14 @@ Value ChunkTensors::scores(Value x, Value keys, Value gates, bool strict,
 
 Value ChunkTensors::read(Value x, Value state, ValueRange scores,
                          ValueRange values, int64_t width, bool strict,
-                         bool adjoint, Value decay, Value into) {
+                         bool adjoint, bool transpose, Value decay,
+                         Value into) {
   if (!into)
     into =
         t.zeros({one(), one(), b.getIndexAttr(chunk), b.getIndexAttr(width)});
   return ChunkReadOp::create(b, loc, TypeRange{into.getType()}, x, state,
-                             scores, values, decay, into, strict,
-                             /*transpose=*/false, adjoint, DenseI64ArrayAttr())
+                             scores, values, decay, into, strict, transpose,
+                             adjoint, DenseI64ArrayAttr())
       ->getResult(0);
 }
 

@@ -45,8 +45,8 @@ public:
   Value decayed(Value x, Value gates, bool toEnd = false);
   Value scores(Value x, Value keys, Value gates, bool strict, Value into = {});
   Value read(Value x, Value state, ValueRange scores, ValueRange values,
-             int64_t width, bool strict, bool adjoint, Value decay = {},
-             Value into = {});
+             int64_t width, bool strict, bool adjoint, bool transpose,
+             Value decay = {}, Value into = {});
   Value update(ValueRange keys, ValueRange values, Value gates, Value into,
                Value columnGates = {});
   Value transposed(Value state, Value into);

@@ -87,22 +87,64 @@ func.func @task(%k: memref<1x4x128x16xf32>, %s: memref<1x4x16x16xf32>) {
   return
 }
 
-// Scores of later tokens are read column by column; a row that is solved goes to all others at once. A state is transposed
-// block by block, and a chunk of fewer tokens is padded with zeros.
+// Rows that are read vector by vector are prefetched, too.
+
+// CHECK-LABEL: func.func @kept(
+// CHECK:         %[[KEPT:.+]] = memref.alloc() : memref<1x1x128x16xf32>
+// CHECK:         scf.for
+// CHECK:           memref.prefetch %[[KEPT]][{{.*}}], read
+func.func @kept(%k: memref<1x1x16x16xf32>, %s: memref<1x4x16x16xf32>, %o: memref<16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c128 = arith.constant 128 : index
+  scf.forall (%h) in (4) {
+    %kept = memref.alloc() : memref<1x1x128x16xf32>
+    %sh = memref.subview %s[0, %h, 0, 0] [1, 1, 16, 16] [1, 1, 1, 1] : memref<1x4x16x16xf32> to memref<1x1x16x16xf32, strided<[1024, 256, 16, 1], offset: ?>>
+    scf.for %t = %c0 to %c128 step %c16 {
+      %rows = memref.subview %kept[0, 0, %t, 0] [1, 1, 16, 16] [1, 1, 1, 1] : memref<1x1x128x16xf32> to memref<1x1x16x16xf32, strided<[2048, 2048, 16, 1], offset: ?>>
+      linattn.chunk.update keys(%k) values(%k) into(%sh) : (memref<1x1x16x16xf32>, memref<1x1x16x16xf32>, memref<1x1x16x16xf32, strided<[1024, 256, 16, 1], offset: ?>>) -> ()
+      %row = vector.transfer_read %rows[%c0, %c0, %c0, %c0], %zero {in_bounds = [true]} : memref<1x1x16x16xf32, strided<[2048, 2048, 16, 1], offset: ?>>, vector<16xf32>
+      vector.store %row, %o[%c0] : memref<16xf32>, vector<16xf32>
+    }
+    memref.dealloc %kept : memref<1x1x128x16xf32>
+  }
+  return
+}
+
+// Scores of later tokens are read column by column; a row that is solved goes to all others at once. A chunk of fewer
+// tokens is padded with zeros.
 
 // CHECK-LABEL: func.func @adjoint(
 // CHECK-NOT:     linattn.chunk
 // CHECK:         vector.fma
 // CHECK-NOT:     linattn.chunk
-// CHECK-COUNT-64: vector.shuffle
-// CHECK-NOT:     linalg.transpose
 // CHECK:         return
-func.func @adjoint(%x: memref<1x1x?x32xf32>, %a: memref<1x1x16x16xf32>, %s: memref<1x1x32x32xf32>, %t: memref<1x1x32x32xf32>, %y: memref<1x1x16x32xf32>, %o: memref<1x1x16x32xf32>) {
+func.func @adjoint(%x: memref<1x1x?x32xf32>, %a: memref<1x1x16x16xf32>, %s: memref<1x1x32x32xf32>, %y: memref<1x1x16x32xf32>, %o: memref<1x1x16x32xf32>) {
   linattn.chunk.pack %x into(%y) {padded} : (memref<1x1x?x32xf32>, memref<1x1x16x32xf32>) -> ()
   linattn.chunk.read %y, %s scores(%a) values(%y) into(%o) {adjoint}
     : (memref<1x1x16x32xf32>, memref<1x1x32x32xf32>, memref<1x1x16x16xf32>, memref<1x1x16x32xf32>, memref<1x1x16x32xf32>) -> ()
   linattn.chunk.solve %a into(%o) {transpose} : (memref<1x1x16x16xf32>, memref<1x1x16x32xf32>) -> ()
-  linalg.transpose ins(%s : memref<1x1x32x32xf32>) outs(%t : memref<1x1x32x32xf32>) permutation = [0, 1, 3, 2]
+  return
+}
+
+// A read of the transposed state multiplies its numbers with vectors of tokens: those of the rows before their decay,
+// which the scores take, too. Of square blocks of sums only the rows are written.
+
+// CHECK-LABEL: func.func @transpose(
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-NOT:      vector.shuffle
+// CHECK:          %{{.+}}:16 = scf.for {{.*}} -> (vector<16xf32>,
+// CHECK-COUNT-64:   vector.fma {{.*}} : vector<16xf32>
+// CHECK-COUNT-64: vector.shuffle
+// CHECK:          vector.fma {{.*}} : vector<32xf32>
+// CHECK-NOT:      linattn.chunk
+func.func @transpose(%x: memref<1x1x16x32xf32>, %k: memref<1x1x16x32xf32>, %g: memref<1x1x16xf32>, %s: memref<1x1x64x32xf32>, %p: memref<1x1x16x16xf32>, %y: memref<1x1x16x64xf32>) {
+  %decayed = memref.alloc() : memref<1x1x16x32xf32>
+  linattn.chunk.scores %k, %x into(%p) : (memref<1x1x16x32xf32>, memref<1x1x16x32xf32>, memref<1x1x16x16xf32>) -> ()
+  linattn.chunk.decay %x by(%g) into(%decayed) {to_end} : (memref<1x1x16x32xf32>, memref<1x1x16xf32>, memref<1x1x16x32xf32>) -> ()
+  linattn.chunk.read %decayed, %s into(%y) {transpose} : (memref<1x1x16x32xf32>, memref<1x1x64x32xf32>, memref<1x1x16x64xf32>) -> ()
+  memref.dealloc %decayed : memref<1x1x16x32xf32>
   return
 }
 
