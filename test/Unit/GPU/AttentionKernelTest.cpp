@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Sample.h"
 #include "AttentionCase.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
@@ -345,7 +346,7 @@ INSTANTIATE_TEST_SUITE_P(Wgmma, AttentionKernels,
                          testing::ValuesIn(wgmmaCases()),
                          [](const auto &info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(Softmax, AttentionKernels,
-                         testing::ValuesIn(softmaxCases()),
+                         testing::ValuesIn(draw(softmaxCases())),
                          [](const auto &info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(Linear, AttentionKernels,
                          testing::ValuesIn(linearCases()),

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Sample.h"
 #include "ScanCase.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
@@ -553,12 +554,12 @@ std::vector<ScanCase> tokenCases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Chunk, ScanKernels, testing::ValuesIn(chunkCases()),
-                         nameOf);
-INSTANTIATE_TEST_SUITE_P(Column, ScanKernels, testing::ValuesIn(columnCases()),
-                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Chunk, ScanKernels,
+                         testing::ValuesIn(draw(chunkCases())), nameOf);
+INSTANTIATE_TEST_SUITE_P(Column, ScanKernels,
+                         testing::ValuesIn(draw(columnCases())), nameOf);
 INSTANTIATE_TEST_SUITE_P(Transition, ScanKernels,
-                         testing::ValuesIn(transitionCases()), nameOf);
+                         testing::ValuesIn(draw(transitionCases())), nameOf);
 INSTANTIATE_TEST_SUITE_P(Token, ScanKernels, testing::ValuesIn(tokenCases()),
                          nameOf);
 

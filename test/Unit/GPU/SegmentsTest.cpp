@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Sample.h"
 #include "ScanCase.h"
 #include "gtest/gtest.h"
 
@@ -209,7 +210,7 @@ std::vector<ScanCase> cases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Segments, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(All, Segments, testing::ValuesIn(draw(cases())),
                          [](const testing::TestParamInfo<ScanCase> &info) {
                            return info.param.name;
                          });

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Sample.h"
 #include "AttentionCase.h"
 #include "gtest/gtest.h"
 
@@ -118,7 +119,7 @@ std::vector<StateReadCase> stateReadCases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(StateRead, StateReadKernels,
-                         testing::ValuesIn(stateReadCases()),
+                         testing::ValuesIn(draw(stateReadCases())),
                          [](const auto &info) { return info.param.name; });
 
 TEST(StateReadKernelTraffic, EveryOperandMovesOnce) {

@@ -7,14 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Cases.h"
+#include "../Sample.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/xxhash.h"
-#include "gtest/gtest.h"
-
-#include <cstdlib>
-#include <random>
 
 using namespace linattn;
 using namespace linattn::test;
@@ -24,26 +20,16 @@ using reference::UpdateRule;
 // Samples
 //===----------------------------------------------------------------------===//
 
-static std::string getVariable(const char *name, const char *otherwise) {
-  const char *value = std::getenv(name);
-  return value ? value : otherwise;
-}
-
 bool linattn::test::isDrawn() {
-  static const bool all = getVariable("LINATTN_MATRIX", "") == "all";
-  static const std::string seed = [] {
-    std::string text = getVariable("LINATTN_TEST_SEED", "0");
-    return text == "random" ? std::to_string(std::random_device()()) : text;
-  }();
   static const testing::TestInfo *last = nullptr;
   static unsigned number;
   const testing::TestInfo *test =
       testing::UnitTest::GetInstance()->current_test_info();
   number = test == last ? number + 1 : 0;
   last = test;
-  std::string key = llvm::formatv(
-      "{0} {1}.{2} {3}", seed, test->test_suite_name(), test->name(), number);
-  return all || number == 0 || llvm::xxh3_64bits(key) % 3 == 0;
+  return number == 0 ||
+         isDrawn(llvm::formatv("{0}.{1} {2}", test->test_suite_name(),
+                               test->name(), number));
 }
 
 //===----------------------------------------------------------------------===//
