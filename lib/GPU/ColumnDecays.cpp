@@ -22,7 +22,7 @@ ColumnSteps::Values ColumnSteps::advanceColumns(Value block, ValueRange state) {
   DecaySums sums(
       k, loadGates(inStage.valueDecay, op.getValueDecay(), decayPlace, block),
       /*exclusive=*/false);
-  // What an exclusive read has seen of its token's decay.
+  // An exclusive read precedes the decay of its token.
   if (isExclusive())
     sums.upTo.assign(8, k.f32(0));
   Values arrived = loadColumns(inStage.value, type(), valuePlace, block);
@@ -35,22 +35,11 @@ ColumnSteps::Values ColumnSteps::advanceColumns(Value block, ValueRange state) {
     addLevel(/*tokens=*/{}, scores, values, /*sums=*/nullptr, o);
   addLevel(k.i32(1), scores, values, &sums, o);
   sums.growWithin(k, 1);
-  // As a loop, for the registers.
-  Values carried = sums.flatten();
-  size_t count = carried.size();
-  llvm::append_range(carried, o);
-  carried = k.loop(k.i32(2), carried, [&](Value level, ValueRange state) {
-    DecaySums grown(state.take_front(count), sums);
-    Matrix sum(state.drop_front(count));
+  sums.growInLoop(k, 2, o, [&](Value level, DecaySums &grown, auto sum) {
     Value distance = k.shl(k.i32(1), level);
     addLevel(k.shl(distance, 1), scores, values, &grown, sum);
     grown.growAcross(k, distance, k.less(zero, k.band(pair, distance)));
-    Values all = grown.flatten();
-    all.append(sum);
-    return all;
   });
-  sums = DecaySums(ValueRange(carried).take_front(count), sums);
-  llvm::copy(ValueRange(carried).drop_front(count), o.begin());
   addHalves(scores, values, sums, o);
   sums.growWithin(k, 4);
   for (auto [i, x] : llvm::enumerate(readColumns(block, state)))
@@ -65,22 +54,13 @@ ColumnSteps::Values ColumnSteps::advanceColumns(Value block, ValueRange state) {
 
 /// S Qᵀ.
 Matrix ColumnSteps::readColumns(Value block, ValueRange state) {
-  SharedTile tile = tokenTile();
   Value base =
       takesTokens() ? stage : k.offset(scan.shared, layout.tiles.query);
-  base = k.offset(base, k.mul(block, blockSize * tile.pitch()));
-  SmallVector<LanePointer> pointers;
-  for (int64_t s = 0; s < querySummands(); ++s)
-    pointers.emplace_back(k, tile, k.offset(base, s * tile.bytes()),
-                          tokenPlace);
+  TileRows queries = rowsOf(base, block, querySummands(), tokenPlace);
   Matrix read(8, k.f32(0));
-  for (int64_t step = 0; step < steps(); ++step) {
-    Summands queries;
-    for (LanePointer &pointer : pointers)
-      queries.push_back(Values(k.loadMatrices(pointer.at(0, 2 * step), false)));
-    multiply(read, split(state.slice(8 * step, 8), readSummands()), queries,
-             readSummands());
-  }
+  for (int64_t step = 0; step < steps(); ++step)
+    multiply(read, split(state.slice(8 * step, 8), readSummands()),
+             loadStep(queries, step), readSummands());
   return read;
 }
 

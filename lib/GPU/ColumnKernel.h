@@ -87,6 +87,13 @@ struct DecaySums {
   /// number differs. `second`: as above.
   void growAcross(KernelBuilder &k, Value distance, Value second);
   void growWithin(KernelBuilder &k, size_t bit);
+  /// Runs `body` for each of so many levels, in a loop for the registers: it
+  /// adds to what is carried and grows the sums.
+  void growInLoop(KernelBuilder &k, int64_t levels,
+                  MutableArrayRef<Value> carried,
+                  function_ref<void(Value level, DecaySums &sums,
+                                    MutableArrayRef<Value> carried)>
+                      body);
 
   /// Within the block of tokens: up to this one; up to the one before; from the
   /// next one on; all.
@@ -355,6 +362,9 @@ private:
   Values advance(Value block, ValueRange state);
   /// A matrix of scores, whose rows are tokens.
   Matrix loadScores(Value address);
+  using TileRows = SmallVector<LanePointer>;
+  TileRows rowsOf(Value base, Value block, int64_t summands, Value place);
+  Summands loadStep(TileRows &rows, int64_t step, bool transposed = false);
   Value placeOfColumns(Type element);
   Values loadColumns(int64_t offset, Type element, Value place, Value block);
   Matrix loadGates(int64_t offset, Value gate, Value place, Value block);

@@ -257,23 +257,12 @@ void ColumnScores::scoreLevels(Value block, Value step, const Tokens &tokens,
                                MutableArrayRef<Value> scores) {
   Matrix decays = loadDecays(block, step);
   DecaySums sums(k, decays, isExclusive() || readsBefore());
-  // As a loop, for the registers.
-  Values carried = sums.flatten();
-  size_t count = carried.size();
-  llvm::append_range(carried, scores);
-  carried = k.loop(k.i32(3), carried, [&](Value level, ValueRange values) {
-    DecaySums grown(values.take_front(count), sums);
-    Values next(values.drop_front(count));
+  sums.growInLoop(k, 3, scores, [&](Value level, DecaySums &grown, auto next) {
     Value rows = k.shl(k.i32(1), level);
     Value reads = k.equal(k.band(k.shr(row, level), 1), 1);
     scoreLevel(rows, reads, grown, tokens, next);
     grown.grow(k, rows, reads);
-    Values all = grown.flatten();
-    all.append(next);
-    return all;
   });
-  sums = DecaySums(ValueRange(carried).take_front(count), sums);
-  llvm::copy(ValueRange(carried).drop_front(count), scores.begin());
   scoreLevel(/*rows=*/{}, /*reads=*/{}, sums, tokens, scores);
   sums.growToAll(k);
   decayTokens(block, step, sums, tokens);

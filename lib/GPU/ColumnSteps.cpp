@@ -45,6 +45,26 @@ Matrix ColumnSteps::loadScores(Value address) {
   return matrix;
 }
 
+/// The summands of a block's rows in tiles of tokens.
+ColumnSteps::TileRows ColumnSteps::rowsOf(Value base, Value block,
+                                          int64_t summands, Value place) {
+  SharedTile tile = tokenTile();
+  base = k.offset(base, k.mul(block, blockSize * tile.pitch()));
+  TileRows rows;
+  for (int64_t s = 0; s < summands; ++s)
+    rows.emplace_back(k, tile, k.offset(base, s * tile.bytes()), place);
+  return rows;
+}
+
+/// 16 channels of them.
+Summands ColumnSteps::loadStep(TileRows &rows, int64_t step, bool transposed) {
+  Summands summands;
+  for (LanePointer &pointer : rows)
+    summands.push_back(
+        Values(k.loadMatrices(pointer.at(0, 2 * step), transposed)));
+  return summands;
+}
+
 /// Of this lane in a tile of value columns.
 Value ColumnSteps::placeOfColumns(Type element) {
   SharedTile tile = columnTile(element);
@@ -173,36 +193,20 @@ ColumnSteps::Values ColumnSteps::advance(Value block, ValueRange state) {
   Value zero = k.f32(0);
   Matrix read(8, zero);
   Values o(8, zero), denominators(4, zero);
-  SharedTile tile = tokenTile();
-  Value start = k.mul(block, blockSize * tile.pitch());
-  auto pointersTo = [&](Value base, int64_t summands) {
-    SmallVector<LanePointer> pointers;
-    for (int64_t s = 0; s < summands; ++s)
-      pointers.emplace_back(k, tile,
-                            k.offset(k.offset(base, start), s * tile.bytes()),
-                            tokenPlace);
-    return pointers;
-  };
   Value queryBase =
       takesTokens() ? stage : k.offset(scan.shared, layout.tiles.query);
   Value readBase =
       takesReaders() ? k.offset(stage, isGiven() ? inStage.reader : inStage.key)
                      : k.offset(scan.shared, layout.tiles.read);
-  auto queries = pointersTo(queryBase, querySummands());
-  auto readers = pointersTo(readBase, hasTransition() ? readerSummands() : 0);
-  auto load = [&](SmallVector<LanePointer> &pointers, int64_t step) {
-    Summands summands;
-    for (LanePointer &pointer : pointers)
-      summands.push_back(
-          Values(k.loadMatrices(pointer.at(0, 2 * step), false)));
-    return summands;
-  };
+  TileRows queries = rowsOf(queryBase, block, querySummands(), tokenPlace);
+  TileRows readers = rowsOf(readBase, block,
+                            hasTransition() ? readerSummands() : 0, tokenPlace);
   for (int64_t step = 0; step < steps(); ++step) {
     Summands s = split(state.slice(8 * step, 8),
                        hasTransition() ? stateSummands() : readSummands());
     if (hasTransition())
-      multiply(read, s, load(readers, step), stateSummands());
-    Summands q = load(queries, step);
+      multiply(read, s, loadStep(readers, step), stateSummands());
+    Summands q = loadStep(queries, step);
     multiply(o, q, s, readSummands());
     if (normalizes())
       multiply(denominators, q, normalizerColumn(block, step), readSummands(),
@@ -249,30 +253,14 @@ ColumnSteps::Values ColumnSteps::updateState(Value block, ValueRange state,
                                              const Summands &pushed,
                                              ValueRange decayedRows) {
   Values next(state);
-  SharedTile tile = tokenTile();
-  Value start = k.mul(block, blockSize * tile.pitch());
-  auto pointersTo = [&](Value base, int64_t summands) {
-    SmallVector<LanePointer> pointers;
-    for (int64_t s = 0; s < summands; ++s)
-      pointers.emplace_back(k, tile,
-                            k.offset(k.offset(base, start), s * tile.bytes()),
-                            transposedPlace);
-    return pointers;
-  };
-  auto keys =
-      pointersTo(takesTokens() ? k.offset(stage, inStage.key)
-                               : k.offset(scan.shared, layout.tiles.write),
-                 keySummands());
-  auto pushes =
-      pointersTo(takesVectors() ? k.offset(stage, inStage.push)
-                                : k.offset(scan.shared, layout.tiles.push),
-                 isGiven() ? pushSummands() : 0);
-  auto load = [&](SmallVector<LanePointer> &pointers, int64_t step) {
-    Summands summands;
-    for (LanePointer &pointer : pointers)
-      summands.push_back(Values(k.loadMatrices(pointer.at(0, 2 * step), true)));
-    return summands;
-  };
+  TileRows keys =
+      rowsOf(takesTokens() ? k.offset(stage, inStage.key)
+                           : k.offset(scan.shared, layout.tiles.write),
+             block, keySummands(), transposedPlace);
+  TileRows pushes =
+      rowsOf(takesVectors() ? k.offset(stage, inStage.push)
+                            : k.offset(scan.shared, layout.tiles.push),
+             block, isGiven() ? pushSummands() : 0, transposedPlace);
   Value scalar;
   if (hasScalarDecay())
     scalar = loadFloat(at(layout.totals, block));
@@ -288,10 +276,10 @@ ColumnSteps::Values ColumnSteps::updateState(Value block, ValueRange state,
     }
     for (size_t i = 0; i < factors.size() && !decayedRows.empty(); ++i)
       factors[i] = decayedRows[i / 2 % 2];
-    Matrix written = product(delta, load(keys, step));
+    Matrix written = product(delta, loadStep(keys, step, /*transposed=*/true));
     if (isGiven())
-      accumulate(k, summandType(), written, pushed, load(pushes, step),
-                 stateSummands());
+      accumulate(k, summandType(), written, pushed,
+                 loadStep(pushes, step, /*transposed=*/true), stateSummands());
     for (int64_t i = 0; i < 8; ++i) {
       Value &s = next[8 * step + i];
       s = factors[i] ? k.fma(s, factors[i], written[i]) : k.addf(s, written[i]);

@@ -66,3 +66,21 @@ void DecaySums::growWithin(KernelBuilder &k, size_t bit) {
     total[i] = k.addf(halves[i], other);
   }
 }
+
+void DecaySums::growInLoop(
+    KernelBuilder &k, int64_t levels, MutableArrayRef<Value> carried,
+    function_ref<void(Value, DecaySums &, MutableArrayRef<Value>)> body) {
+  Matrix all = flatten();
+  size_t count = all.size();
+  llvm::append_range(all, carried);
+  all = k.loop(k.i32(levels), all, [&](Value level, ValueRange values) {
+    DecaySums grown(values.take_front(count), *this);
+    Matrix rest(values.drop_front(count));
+    body(level, grown, rest);
+    Matrix next = grown.flatten();
+    next.append(rest);
+    return next;
+  });
+  *this = DecaySums(ValueRange(all).take_front(count), *this);
+  llvm::copy(ValueRange(all).drop_front(count), carried.begin());
+}

@@ -98,26 +98,13 @@ Kind getKind(int64_t vectorBits) {
   return {"generic", runGeneric};
 }
 
-/// The best of several short runs: interruptions only ever slow one down.
-double measureOneThread(Loop loop) {
-  constexpr int64_t kRounds = 200000;
-  double best = 0;
-  loop(kRounds); // Warm up: wide registers take a moment to get their clock.
-  for (int repetition = 0; repetition < 8; ++repetition) {
-    double start = linattn::detail::getSeconds();
-    double operations = loop(kRounds);
-    best = std::max(best, operations / (linattn::detail::getSeconds() - start));
-  }
-  return best / 1e9;
-}
-
 } // namespace
 
 double linattn::measureFmaGflops(int threads, int64_t vectorBits) {
   Loop loop = getKind(vectorBits).loop;
   return linattn::detail::sumOverThreads(threads, [&](auto start) {
     start();
-    return measureOneThread(loop);
+    return detail::measureBestGflops(loop, 200000);
   });
 }
 

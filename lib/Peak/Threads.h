@@ -23,6 +23,20 @@ inline double getSeconds() {
       .count();
 }
 
+/// The GFLOP/s of `run(rounds)`, which returns its operations: the best of
+/// several short runs, since interruptions only ever slow one down.
+template <typename Run>
+double measureBestGflops(Run run, int64_t rounds) {
+  double best = 0;
+  run(rounds); // Warm up: wide registers take a moment to get their clock.
+  for (int repetition = 0; repetition < 8; ++repetition) {
+    double start = getSeconds();
+    double operations = run(rounds);
+    best = std::max(best, operations / (getSeconds() - start));
+  }
+  return best / 1e9;
+}
+
 /// The sum of `measure(start)` over `threads` threads, this one among them.
 /// Each calls `start()` when it is ready to be timed: all go on at once, so
 /// that they share clocks and power as they would in use.

@@ -77,25 +77,15 @@ runDotProducts(int64_t rounds) {
   return 2.0 * 32 * count * static_cast<double>(rounds);
 }
 
-/// The best of several runs.
-double measureGflops(double (*run)(int64_t rounds), int64_t rounds) {
-  double best = 0;
-  for (int repetition = 0; repetition < 8; ++repetition) {
-    double start = linattn::detail::getSeconds();
-    double operations = run(rounds);
-    best = std::max(best, operations / (linattn::detail::getSeconds() - start));
-  }
-  return best / 1e9;
-}
-
 } // namespace
 
 double linattn::measureTileGflops() {
-  return hasTiles() ? measureGflops(runTiles, 100000) : 0;
+  return hasTiles() ? detail::measureBestGflops(runTiles, 100000) : 0;
 }
 
 double linattn::measureDotGflops() {
-  return hasDotProducts() ? measureGflops(runDotProducts, 1000000) : 0;
+  return hasDotProducts() ? detail::measureBestGflops(runDotProducts, 1000000)
+                          : 0;
 }
 #else
 double linattn::measureTileGflops() { return 0; }
