@@ -20,6 +20,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <fcntl.h>
+#include <map>
 #include <mutex>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -233,9 +234,10 @@ void DiskCache::write(llvm::StringRef key, const CompiledCode &code) const {
   if (!file)
     return warnOnce("'" + directory +
                     "' cannot be written: " + llvm::toString(file.takeError()));
+  std::string text = serialize(code, key);
   {
     llvm::raw_fd_ostream os(file->FD, /*shouldClose=*/false);
-    os << serialize(code, key);
+    os << text;
     os.flush();
     if (os.has_error()) {
       os.clear_error();
@@ -243,7 +245,8 @@ void DiskCache::write(llvm::StringRef key, const CompiledCode &code) const {
     }
   }
   llvm::consumeError(file->keep(path));
-  evict();
+  if (mayExceed(text.size()))
+    evict();
 }
 
 std::vector<DiskCache::File> DiskCache::list() const {
@@ -276,6 +279,20 @@ DiskCacheInfo DiskCache::getInfo() const {
   return info;
 }
 
+/// The bytes that this process may still write to a folder, by folder and
+/// bound, before it has to look at the folder's files again.
+static std::mutex budgetMutex;
+static std::map<std::pair<std::string, uint64_t>, uint64_t> budgets;
+
+bool DiskCache::mayExceed(uint64_t bytes) const {
+  std::lock_guard<std::mutex> lock(budgetMutex);
+  uint64_t &budget = budgets[{directory, maxBytes}];
+  if (bytes > budget)
+    return true;
+  budget -= bytes;
+  return false;
+}
+
 void DiskCache::evict() const {
   std::vector<File> files = list();
   uint64_t total = 0;
@@ -286,9 +303,13 @@ void DiskCache::evict() const {
   });
   for (const File &file : files) {
     if (total <= maxBytes)
-      return;
+      break;
     // Another process may have removed it already.
     (void)llvm::sys::fs::remove(file.path);
     total -= file.bytes;
   }
+  // Other processes write too: half of the room is left to them.
+  std::lock_guard<std::mutex> lock(budgetMutex);
+  budgets[{directory, maxBytes}] =
+      total < maxBytes ? (maxBytes - total) / 2 : 0;
 }

@@ -69,6 +69,11 @@ private:
   void use(const std::string &path);
   std::string getPath(llvm::StringRef key) const;
 
+  /// Whether `bytes` more may take the folder beyond `maxBytes`. Counts what
+  /// this process writes: a folder of thousands of kernels takes longer to
+  /// list than some kernels take to compile.
+  bool mayExceed(uint64_t bytes) const;
+
   /// Removes the least recently used files until the rest takes at most
   /// `maxBytes`.
   void evict() const;

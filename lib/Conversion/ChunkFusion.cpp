@@ -9,6 +9,7 @@
 #include "ChunkFusion.h"
 #include "ChunkOps.h"
 
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -62,9 +63,7 @@ ChunkUnpackOp mlir::linattn::findUnpack(ChunkReadOp read) {
 
 /// The memory that a buffer is part of.
 static Value memoryOf(Value buffer) {
-  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
-    buffer = view.getViewSource();
-  return buffer;
+  return memref::skipViewLikeOps(cast<MemrefValue>(buffer));
 }
 
 /// Whether rows are the same for two ops of a block: only other scratch memory

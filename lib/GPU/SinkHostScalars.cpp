@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -49,9 +50,7 @@ static bool isOnlyRead(Value buffer) {
 static bool isConstantElement(memref::LoadOp load) {
   if (!load.getType().isIntOrIndex())
     return false;
-  Value root = load.getMemRef();
-  while (auto view = root.getDefiningOp<ViewLikeOpInterface>())
-    root = view.getViewSource();
+  Value root = memref::skipViewLikeOps(cast<MemrefValue>(load.getMemRef()));
   auto argument = dyn_cast<BlockArgument>(root);
   return argument &&
          isa<FunctionOpInterface>(argument.getOwner()->getParentOp()) &&

@@ -14,7 +14,7 @@
 #include "linattn/Transforms/Passes.h"
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 
 namespace mlir::linattn {
 #define GEN_PASS_DEF_LINATTNFUSEEPILOGUEPASS
@@ -70,12 +70,6 @@ private:
     return found;
   }
 
-  static Value rootOf(Value memref) {
-    while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
-      memref = view.getViewSource();
-    return memref;
-  }
-
   std::string whyNot(ScanOp scan, OutputNormOp norm) const {
     if (std::string why = whyNotPair(scan, norm); !why.empty())
       return why;
@@ -99,7 +93,8 @@ private:
     // The scan's buffers must not change between the scan and the norm.
     llvm::SmallPtrSet<Value, 16> roots;
     for (Value operand : scan->getOperands())
-      roots.insert(rootOf(operand));
+      if (auto buffer = dyn_cast<MemrefValue>(operand))
+        roots.insert(memref::skipViewLikeOps(buffer));
     for (Operation *op = scan->getNextNode(); op != norm;
          op = op->getNextNode()) {
       if (isMemoryEffectFree(op) || isa<memref::AllocOp>(op))
@@ -107,8 +102,8 @@ private:
       bool isApart =
           op->getNumRegions() == 0 || isa<DestinationStyleOpInterface>(op);
       for (Value operand : op->getOperands())
-        isApart &= !isa<BaseMemRefType>(operand.getType()) ||
-                   !roots.contains(rootOf(operand));
+        if (auto buffer = dyn_cast<MemrefValue>(operand))
+          isApart &= !roots.contains(memref::skipViewLikeOps(buffer));
       if (!isApart)
         return llvm::formatv("{0} stands between it and the scan",
                              op->getName().getStringRef())

@@ -16,9 +16,9 @@
 #include "linattn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::linattn {
@@ -29,10 +29,10 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
-static Value rootOf(Value memref) {
-  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
-    memref = view.getViewSource();
-  return memref;
+/// The memory that a buffer is part of; another value is its own root.
+static Value rootOf(Value value) {
+  auto buffer = dyn_cast_if_present<MemrefValue>(value);
+  return buffer ? memref::skipViewLikeOps(buffer) : value;
 }
 
 /// Two such roots are the same memory only if they are the same value.
@@ -187,7 +187,7 @@ std::string Prologue::whyNotKept() {
       for (const MemoryEffects::EffectInstance &effect : *effects)
         if (isa<MemoryEffects::Write, MemoryEffects::Free>(
                 effect.getEffect())) {
-          Value root = effect.getValue() ? rootOf(effect.getValue()) : Value();
+          Value root = rootOf(effect.getValue());
           touches |= !root || !isKnownRoot(root) || raw.contains(root);
         }
     if (touches)

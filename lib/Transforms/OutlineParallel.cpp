@@ -14,6 +14,7 @@
 #include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
@@ -144,9 +145,8 @@ private:
 
   /// The allocation or function argument of which a memref is a view; null if
   /// unknown.
-  static Value getRoot(Value memref) {
-    while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
-      memref = view.getViewSource();
+  static Value getRoot(Value buffer) {
+    Value memref = memref::skipViewLikeOps(cast<MemrefValue>(buffer));
     if (memref.getDefiningOp<memref::AllocOp>())
       return memref;
     auto argument = dyn_cast<BlockArgument>(memref);
