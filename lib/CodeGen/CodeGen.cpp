@@ -8,158 +8,26 @@
 
 #include "linattn/CodeGen/CodeGen.h"
 #include "BFloatMemory.h"
+#include "TargetMachine.h"
 #include "linattn-c/Runtime.h"
 #include "linattn/CodeGen/Diagnostics.h"
 #include "linattn/CodeGen/ForeignCode.h"
-#include "linattn/Entry/EntryLayout.h"
 #include "linattn/Support/OptimizeModule.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Dominators.h"
-#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Operator.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/SubtargetFeature.h"
 #include <cstdlib>
-#include <mutex>
-#include <unistd.h>
 
 using namespace linattn;
 using namespace linattn::detail;
-
-std::string linattn::detail::getRunSymbol(const Signature &signature) {
-  return signature.entry + "__packed";
-}
-
-std::string linattn::detail::getShapesSymbol(const Signature &signature) {
-  return signature.entry + mlir::linattn::kShapesSuffix.str() + "__packed";
-}
-
-/// The CPU that LINATTN_CPU names. This machine must be able to run its code.
-static const char *getForcedCPU() {
-  static const char *forced = std::getenv("LINATTN_CPU");
-  return forced && *forced ? forced : nullptr;
-}
-
-const std::string &linattn::detail::getTargetCPU() {
-  static const std::string cpu =
-      getForcedCPU() ? getForcedCPU() : llvm::sys::getHostCPUName().str();
-  return cpu;
-}
-
-const std::string &linattn::detail::getTargetFeatures() {
-  static const std::string features = [] {
-    if (getForcedCPU()) // A named CPU has the features of its name.
-      return std::string();
-    llvm::StringMap<bool> map = llvm::sys::getHostCPUFeatures();
-    // The map iterates in hash order; cache keys and code need a fixed one.
-    std::vector<std::string> names;
-    for (const auto &feature : map)
-      names.push_back((feature.second ? "+" : "-") + feature.first().str());
-    llvm::sort(names);
-    return llvm::join(names, ",");
-  }();
-  return features;
-}
-
-static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine(const Machine &named = {}) {
-  bool isNamed = !named.cpu.empty();
-  std::string cpu = isNamed ? named.cpu : getTargetCPU();
-  static std::once_flag once;
-  std::call_once(once, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    llvm::InitializeNativeTargetAsmParser();
-  });
-  llvm::Triple triple(named.triple.empty() ? llvm::sys::getProcessTriple()
-                                           : named.triple);
-  std::string error;
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!target)
-    return llvm::createStringError("no code generator for " + triple.str() +
-                                   ": " + error);
-  llvm::TargetOptions options;
-  // Fuse exactly the operations that the IR fuses: vector.fma arrives as
-  // llvm.fmuladd, which Strict would split.
-  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  if (triple.isRISCV64())
-    options.MCOptions.ABIName = "lp64d";
-  // The WebAssembly linker links position-independent code only to other such
-  // code.
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, cpu, isNamed ? named.features : getTargetFeatures(), options,
-      triple.isWasm() ? llvm::Reloc::Static : llvm::Reloc::PIC_, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive,
-      /*JIT=*/!isNamed));
-  if (!machine)
-    return llvm::createStringError("no code generator for " + triple.str());
-  if (!machine->getMCSubtargetInfo()->isCPUStringValid(cpu))
-    return llvm::createStringError(
-        (isNamed ? "expected the name of a CPU of "
-                 : "expected LINATTN_CPU to name a CPU of ") +
-        triple.str() + ", but got " + cpu);
-  return machine;
-}
-
-static VectorTarget describe(const llvm::TargetMachine &machine) {
-  const llvm::MCSubtargetInfo &cpu = *machine.getMCSubtargetInfo();
-  auto has = [&](const char *feature) { return cpu.checkFeatures(feature); };
-  VectorTarget target{128, 32};
-  if (machine.getTargetTriple().isX86()) {
-    target = {has("+avx2") ? 256 : 128, 16};
-    if (has("+avx512f") && has("+avx512vl")) {
-      target = {512, 32};
-      target.avx512 = has("+avx512dq") && has("+avx512bw");
-      target.avx512Bf16 = target.avx512 && has("+avx512bf16");
-      target.amx = has("+amx-tile") && has("+amx-bf16");
-    }
-  }
-  return target;
-}
-
-llvm::Expected<VectorTarget>
-linattn::detail::getVectorTargetOf(const Machine &machine) {
-  auto created = createTargetMachine(machine);
-  if (!created)
-    return created.takeError();
-  VectorTarget target = describe(**created);
-  if (machine.vectorBits)
-    target.vectorBits = machine.vectorBits;
-  return target;
-}
-
-static VectorTarget describeTarget() {
-  auto machine = createTargetMachine();
-  if (!machine) { // Code generation will report it.
-    llvm::consumeError(machine.takeError());
-    return {128, 16};
-  }
-  VectorTarget target = describe(**machine);
-  if (getForcedCPU()) // Of another machine only the name is known.
-    return target;
-#ifdef _SC_LEVEL1_DCACHE_SIZE
-  target.l1 = std::max<int64_t>(sysconf(_SC_LEVEL1_DCACHE_SIZE), 0);
-#endif
-  target.cores = std::max<int64_t>(sysconf(_SC_NPROCESSORS_CONF), 1);
-  return target;
-}
-
-VectorTarget linattn::getVectorTarget() {
-  static const VectorTarget target = describeTarget();
-  return target;
-}
 
 /// Without these LLVM assumes an unknown machine without a C library, during
 /// optimisation as well as code generation.
@@ -193,127 +61,6 @@ static void setFunctionTarget(llvm::Module &module,
     if (wide)
       function.addFnAttr("prefer-vector-width", "512");
   }
-}
-
-namespace {
-
-/// Loads the fields of memref descriptors and the scalars from an array of
-/// pointers, in the argument order of a lowered function.
-class ArgumentUnpacker {
-public:
-  ArgumentUnpacker(llvm::IRBuilder<> &b, llvm::Value *array)
-      : b(b), array(array) {}
-
-  void addMemRef(int64_t rank) {
-    llvm::Value *descriptor = nextPointer();
-    // Allocated pointer, aligned pointer, offset, sizes, strides: every field
-    // takes eight bytes.
-    for (int64_t field = 0; field < 3 + 2 * rank; ++field) {
-      llvm::Type *type =
-          field < 2 ? b.getPtrTy() : static_cast<llvm::Type *>(b.getInt64Ty());
-      values.push_back(b.CreateLoad(
-          type, b.CreateConstGEP1_64(b.getInt64Ty(), descriptor, field)));
-    }
-  }
-
-  void addScalar(DType dtype, llvm::Type *type) {
-    llvm::Value *pointer = nextPointer();
-    if (dtype != DType::I1)
-      return values.push_back(b.CreateLoad(type, pointer));
-    llvm::Value *byte = b.CreateLoad(b.getInt8Ty(), pointer);
-    values.push_back(b.CreateIsNotNull(byte));
-  }
-
-  llvm::ArrayRef<llvm::Value *> getValues() const { return values; }
-
-private:
-  llvm::Value *nextPointer() {
-    return b.CreateLoad(b.getPtrTy(),
-                        b.CreateConstGEP1_64(b.getPtrTy(), array, next++));
-  }
-
-  llvm::IRBuilder<> &b;
-  llvm::Value *array;
-  uint64_t next = 0;
-  llvm::SmallVector<llvm::Value *> values;
-};
-
-} // namespace
-
-/// Emits `void symbol(void **args)`, which calls `callee` with the arguments of
-/// `signature` followed by memrefs of the given ranks.
-static llvm::Error emitPackedWrapper(llvm::Module &module,
-                                     const Signature &signature,
-                                     llvm::StringRef callee,
-                                     llvm::StringRef symbol,
-                                     llvm::ArrayRef<int64_t> trailingRanks) {
-  llvm::Function *function = module.getFunction(("linattn." + callee).str());
-  if (!function)
-    return llvm::createStringError("the pipeline dropped the function '" +
-                                   callee + "'");
-  llvm::IRBuilder<> b(module.getContext());
-  auto *type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false);
-  auto *wrapper = llvm::Function::Create(
-      type, llvm::GlobalValue::ExternalLinkage, symbol, module);
-  b.SetInsertPoint(
-      llvm::BasicBlock::Create(module.getContext(), "entry", wrapper));
-
-  ArgumentUnpacker unpacker(b, wrapper->getArg(0));
-  llvm::FunctionType *calleeType = function->getFunctionType();
-  auto mismatch = [&] {
-    return llvm::createStringError("the pipeline changed the signature of '" +
-                                   callee + "'");
-  };
-  for (const ValueInfo &argument : signature.arguments) {
-    if (argument.isTensor) {
-      unpacker.addMemRef(argument.getRank());
-      continue;
-    }
-    size_t position = unpacker.getValues().size();
-    if (position >= calleeType->getNumParams())
-      return mismatch();
-    unpacker.addScalar(argument.dtype, calleeType->getParamType(position));
-  }
-  for (int64_t rank : trailingRanks)
-    unpacker.addMemRef(rank);
-  if (unpacker.getValues().size() != calleeType->getNumParams())
-    return mismatch();
-  b.CreateCall(function, unpacker.getValues());
-  b.CreateRetVoid();
-
-  return llvm::Error::success();
-}
-
-void linattn::detail::internalize(llvm::Module &module) {
-  for (llvm::Function &function : module) {
-    if (function.isDeclaration())
-      continue;
-    function.setLinkage(llvm::GlobalValue::InternalLinkage);
-    function.setName("linattn." + function.getName());
-  }
-}
-
-llvm::Error linattn::detail::emitWrappers(llvm::Module &module,
-                                          const Signature &signature,
-                                          Subnormals subnormals) {
-  internalize(module); // Only wrappers are visible.
-  llvm::SmallVector<int64_t> ranks;
-  for (const ValueInfo &result : signature.results)
-    ranks.push_back(result.getRank());
-  std::string shapes = signature.entry + mlir::linattn::kShapesSuffix.str();
-  if (llvm::Error error = emitPackedWrapper(module, signature, shapes,
-                                            getShapesSymbol(signature), {1}))
-    return error;
-  std::string run = getRunSymbol(signature);
-  if (llvm::Error error =
-          emitPackedWrapper(module, signature, signature.entry, run, ranks))
-    return error;
-  bool isDouble = llvm::any_of(signature.results, [](const ValueInfo &result) {
-    return result.dtype == DType::F64;
-  });
-  emitFloatMode(*module.getFunction(run),
-                subnormals == Subnormals::Automatic && !isDouble);
-  return llvm::Error::success();
 }
 
 llvm::Expected<Math> linattn::detail::getDefaultMath() {
