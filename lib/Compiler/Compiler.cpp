@@ -172,10 +172,16 @@ static llvm::Expected<CompiledCode> findCode(const Source &source,
   llvm::Expected<DiskCache> disk = DiskCache::open(source.options);
   if (!disk)
     return disk.takeError();
-  if (std::optional<CompiledCode> code = disk->read(key)) {
-    ++getCounters().diskHits;
+  auto find = [&] {
+    std::optional<CompiledCode> code = disk->read(key);
+    getCounters().diskHits += code.has_value();
+    return code;
+  };
+  if (std::optional<CompiledCode> code = find())
     return std::move(*code);
-  }
+  CompileClaim claim = disk->claim(key);
+  if (std::optional<CompiledCode> code = find())
+    return std::move(*code);
   // LLVM ends the process where an allocation fails.
   constexpr size_t compilationBytes = size_t(256) << 20;
   if (!canAllocate(compilationBytes))

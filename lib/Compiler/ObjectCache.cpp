@@ -18,11 +18,12 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
-#include <chrono>
 #include <fcntl.h>
 #include <map>
 #include <mutex>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace linattn;
@@ -88,6 +89,38 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
 bool linattn::detail::isCacheEnabled() {
   auto setting = llvm::sys::Process::GetEnv("LINATTN_CACHE");
   return !setting || (*setting != "off" && *setting != "0");
+}
+
+//===----------------------------------------------------------------------===//
+// Claims
+//===----------------------------------------------------------------------===//
+
+CompileClaim::CompileClaim(CompileClaim &&other) noexcept
+    : path(std::move(other.path)), file(std::exchange(other.file, -1)) {}
+
+CompileClaim::~CompileClaim() {
+  if (file < 0)
+    return;
+  // Those that wait have opened the file already, and find the code.
+  (void)llvm::sys::fs::remove(path);
+  ::close(file);
+}
+
+CompileClaim CompileClaim::wait(std::string path,
+                                std::chrono::milliseconds patience) {
+  constexpr auto pause = std::chrono::milliseconds(2);
+  CompileClaim claim;
+  claim.file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  claim.path = std::move(path);
+  auto deadline = std::chrono::steady_clock::now() + patience;
+  while (claim.file >= 0 && flock(claim.file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() > deadline) {
+      ::close(std::exchange(claim.file, -1));
+      break;
+    }
+    std::this_thread::sleep_for(pause);
+  }
+  return claim;
 }
 
 //===----------------------------------------------------------------------===//
@@ -222,6 +255,12 @@ std::optional<CompiledCode> DiskCache::read(llvm::StringRef key) const {
   }
   ::close(file);
   return code;
+}
+
+CompileClaim DiskCache::claim(llvm::StringRef key) const {
+  // A file of this name goes after an hour, should its process end early.
+  return directory.empty() ? CompileClaim()
+                           : CompileClaim::wait(getPath(key) + ".tmp");
 }
 
 void DiskCache::write(llvm::StringRef key, const CompiledCode &code) const {

@@ -21,6 +21,7 @@
 
 #include "llvm/Support/Chrono.h"
 #include "llvm/Support/Error.h"
+#include <chrono>
 #include <optional>
 
 namespace linattn::detail {
@@ -34,6 +35,29 @@ std::string getCacheKey(llvm::StringRef text, llvm::StringRef entry,
 /// Whether the environment allows caches at all.
 bool isCacheEnabled();
 
+/// The right to compile a kernel: one process has it at a time. Nothing is
+/// wrong without it, but the ranks of a job that start together would all
+/// compile the same kernels.
+class CompileClaim {
+public:
+  CompileClaim() = default;
+  CompileClaim(CompileClaim &&other) noexcept;
+  CompileClaim &operator=(CompileClaim &&) = delete;
+  ~CompileClaim();
+
+  /// Takes the lock of a file. Waits for another holder, but not forever: it
+  /// may have been stopped.
+  static CompileClaim
+  wait(std::string path,
+       std::chrono::milliseconds patience = std::chrono::seconds(10));
+
+  bool isHeld() const { return file >= 0; }
+
+private:
+  std::string path;
+  int file = -1;
+};
+
 class DiskCache {
 public:
   /// Opens, and if necessary creates, the directory that `options` name.
@@ -45,6 +69,10 @@ public:
   /// Returns nothing if the file does not exist, is damaged or has another
   /// owner.
   std::optional<CompiledCode> read(llvm::StringRef key) const;
+
+  /// Waits while another process compiles `key`. What it has compiled is read
+  /// afterwards.
+  CompileClaim claim(llvm::StringRef key) const;
 
   /// Writes a file that appears under its name only when it is complete.
   /// Failures are ignored: the next process compiles again.

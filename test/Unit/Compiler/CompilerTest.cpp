@@ -12,6 +12,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
 #include <sys/stat.h>
+#include <thread>
 
 using namespace linattn;
 using namespace linattn::test;
@@ -404,6 +405,39 @@ TEST_F(CacheTest, KeysDistinguishAllOptions) {
   for (size_t i = 0; i < keys.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       EXPECT_NE(keys[i], keys[j]) << i << " and " << j;
+}
+
+TEST_F(CacheTest, OneOfManyCompiles) {
+  options.memoryCache = false;
+  CacheStats before = Compiler::getCacheStats();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      expectRuns(llvm::cantFail(Compiler(options).compile(kMatmul)));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  CacheStats after = Compiler::getCacheStats();
+  EXPECT_EQ(after.misses - before.misses, 1u);
+  EXPECT_EQ(after.diskHits - before.diskHits, 3u);
+  EXPECT_EQ(getFiles().size(), 1u);
+}
+
+TEST(CompileClaimTest, IsHeldByOne) {
+  TemporaryDirectory directory;
+  std::string path = directory / "claim";
+  auto take = [&] {
+    return detail::CompileClaim::wait(path, std::chrono::milliseconds(20));
+  };
+  {
+    detail::CompileClaim first = take();
+    EXPECT_TRUE(first.isHeld());
+    EXPECT_FALSE(take().isHeld()); // after 20 ms
+  }
+  EXPECT_FALSE(llvm::sys::fs::exists(path));
+  EXPECT_TRUE(take().isHeld());
+  path = directory / "missing/claim";
+  EXPECT_FALSE(take().isHeld());
 }
 
 class CacheSizeTest : public CacheTest {
