@@ -131,8 +131,8 @@ private:
     }
   }
 
-  void readBlobs(const json &list_) {
-    for (const json &it : list(list_)) {
+  void readBlobs(const json &entries) {
+    for (const json &it : list(entries)) {
       auto limit = static_cast<int64_t>(blobBytes.size());
       int64_t offset = number(it.at("offset"), 0, limit);
       int64_t size = number(it.at("size"), 0, limit - offset);

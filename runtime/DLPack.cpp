@@ -67,10 +67,10 @@ static bool isCuda(int32_t deviceType) {
 }
 
 int32_t linattn_view_follow_dlpack(linattn_view *view, const void *tensor,
-                                   int32_t is_cuda) {
+                                   int32_t isOnGPU) {
   DLTensor it;
   std::memcpy(&it, tensor, sizeof(it));
-  if (isCuda(it.deviceType) != (is_cuda != 0) || it.rank != view->rank ||
+  if (isCuda(it.deviceType) != (isOnGPU != 0) || it.rank != view->rank ||
       !view->shape || !view->strides || !isSameType(view->dtype, it))
     return 0;
   int64_t step = 1;
@@ -86,8 +86,8 @@ int32_t linattn_view_follow_dlpack(linattn_view *view, const void *tensor,
 }
 
 int32_t linattn_view_follow_capsule(linattn_view *view, void *capsule,
-                                    int32_t is_cuda,
+                                    int32_t isOnGPU,
                                     void *(*get)(void *, const char *)) {
   const void *tensor = get(capsule, "dltensor");
-  return tensor ? linattn_view_follow_dlpack(view, tensor, is_cuda) : 0;
+  return tensor ? linattn_view_follow_dlpack(view, tensor, isOnGPU) : 0;
 }

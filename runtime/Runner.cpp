@@ -149,10 +149,10 @@ const linattn_operand *linattn_kernel_operand(const linattn_kernel *kernel,
 
 linattn_error *linattn_kernel_result_shapes(const linattn_kernel *kernel,
                                             const linattn_view *views,
-                                            int32_t num_views,
+                                            int32_t numViews,
                                             int64_t *extents) {
   return guard([&] {
-    CallViews(kernel->bundle, views, num_views, /*onlyArguments=*/true)
+    CallViews(kernel->bundle, views, numViews, /*onlyArguments=*/true)
         .computeShapes(extents);
   });
 }
@@ -163,9 +163,9 @@ linattn_error *linattn_kernel_prepare(linattn_kernel *kernel) {
 
 linattn_error *linattn_kernel_workspace_size(const linattn_kernel *kernel,
                                              const linattn_view *views,
-                                             int32_t num_views, size_t *bytes) {
+                                             int32_t numViews, size_t *bytes) {
   return guard([&] {
-    CallViews call(kernel->bundle, views, num_views, /*onlyArguments=*/false);
+    CallViews call(kernel->bundle, views, numViews, /*onlyArguments=*/false);
     StackArray<int64_t, 64> extents(countResultExtents(kernel->bundle));
     call.computeShapes(extents.get());
     *bytes = kernel->getWorkspaceSize(call);
@@ -174,14 +174,14 @@ linattn_error *linattn_kernel_workspace_size(const linattn_kernel *kernel,
 
 linattn_error *linattn_kernel_launch(const linattn_kernel *kernel,
                                      const linattn_view *views,
-                                     int32_t num_views, void *workspace,
-                                     size_t workspace_bytes, void *stream) {
+                                     int32_t numViews, void *workspace,
+                                     size_t workspaceBytes, void *stream) {
   return guard([&] {
-    CallViews call(kernel->bundle, views, num_views, /*onlyArguments=*/false);
+    CallViews call(kernel->bundle, views, numViews, /*onlyArguments=*/false);
     StackArray<int64_t, 64> extents(countResultExtents(kernel->bundle));
     call.computeShapes(extents.get());
     call.checkResults(extents.get());
-    kernel->launch(call, workspace, workspace_bytes, stream);
+    kernel->launch(call, workspace, workspaceBytes, stream);
   });
 }
 

@@ -25,7 +25,7 @@ ninja -C "$build" -t compdb |
   sed -E 's/-Xclang -include-pch -Xclang [^ ]+ //; s/-Winvalid-pch //; s,"command": "[^"]*/ccache ,"command": ",' >"$database/compile_commands.json"
 if [ -n "$all" ]; then
   # ninja lists links and copies, too.
-  mapfile -t files < <(sed -nE '/cmake_pch/d; s/^ *"file": "(.*\.(cpp|cxx))",?$/\1/p' \
+  mapfile -t files < <(sed -nE '/cmake_pch|[.]venv/d; s/^ *"file": "(.*\.(cpp|cxx))",?$/\1/p' \
     "$database/compile_commands.json" | sort -u)
   set -- "${files[@]}"
 fi

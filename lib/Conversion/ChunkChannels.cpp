@@ -134,7 +134,7 @@ void ChunkVectors::scoreOwnRows(ChunkScoresOp op, const Factors &factors,
                              running.tileRows, {index(r), d});
                }
                storeVector(fade, running.fade, {d});
-               auto sum = next.begin();
+               auto *sum = next.begin();
                for (int64_t x = 0; x < height; ++x) {
                  Value j = add(row, index(x));
                  Value key = loadVector(op.getKeys(), at(j, d), lanes);

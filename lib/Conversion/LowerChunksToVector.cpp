@@ -173,7 +173,7 @@ Value BlockLowering::transposedKeys(Value keys) {
 
 PackedTiles BlockLowering::tilesOf(Value matrix, TileRole role,
                                    int64_t summands) {
-  auto known = made.tiles.find({matrix, role, summands});
+  auto *known = made.tiles.find({matrix, role, summands});
   if (known != made.tiles.end())
     return known->second;
   ChunkProducts products(*vectors, target.tiles);

@@ -195,7 +195,7 @@ void ScanBlock::stageQueries(Value rowHead) {
 }
 
 ScanBlock::Place ScanBlock::placeOf(Value operand, Value rowHead, Value token) {
-  if (auto it = staged.find(operand); it != staged.end())
+  if (const auto *it = staged.find(operand); it != staged.end())
     return it->second.at(*this, token, lowestToken);
   return {operand, {task.batch, rowHead, token}};
 }

@@ -69,7 +69,7 @@ Block::Block(Kernel kernel, GlobalMemory &global, const LaunchOptions &options,
                                       unsigned(warps.size()),
                                       unsigned(options.sharedBytes),
                                       unsigned(shared.size())};
-    std::copy(std::begin(values), std::end(values), thread.registers);
+    llvm::copy(values, thread.registers);
   }
   for (auto [i, warp] : llvm::enumerate(warps)) {
     warp.index = i;
@@ -91,10 +91,10 @@ unsigned Block::random(unsigned bound) {
 
 void Block::prepare(Dim3 index) {
   // All ones, a NaN in every format, in case uninitialised memory is read.
-  std::fill(shared.begin(), shared.end(), char(0xff));
+  llvm::fill(shared, char(0xff));
   // All moments so far belong to earlier blocks.
   uint32_t base = lastMoment;
-  std::fill(clocks.begin(), clocks.end(), base);
+  llvm::fill(clocks, base);
   numDone = 0;
   stopped = false;
   barriers.clear();

@@ -17,6 +17,7 @@
 #include "Shadow.h"
 #include "Wgmma.h"
 #include "linattn/Emulator/Emulator.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include <map>
 #include <memory>
@@ -35,7 +36,7 @@ public:
   void reset(unsigned numThreads) {
     seen.assign(ThreadClock::entries(numThreads), 0);
   }
-  void clear() { std::fill(seen.begin(), seen.end(), 0); }
+  void clear() { llvm::fill(seen, 0); }
   void release(Thread &thread);
   void acquire(Thread &thread) const;
 

@@ -254,7 +254,7 @@ void Block::deliver(MBarrier &barrier) {
     uint64_t rowBytes = copy.map.rowBytes(), bytes = copy.map.boxBytes();
     std::vector<char> row(rowBytes);
     for (size_t i = 0; i < copy.rows.size(); ++i) {
-      std::fill(row.begin(), row.end(), 0);
+      llvm::fill(row, 0);
       const auto &[part, data] = copy.rows[i];
       if (data)
         std::memcpy(row.data() + part.before, data, part.bytes);

@@ -75,8 +75,8 @@ static FailureOr<SeededOutput> classify(LinalgOp op, OpOperand &init,
   }
   Value old = op.getMatchingBlockArgument(&init);
   Operation *adder = yielded.getDefiningOp();
-  bool isExtremum = adder && isa<arith::MaximumFOp, arith::MinimumFOp,
-                                 arith::MaxNumFOp, arith::MinNumFOp>(adder);
+  bool isExtremum = isa_and_present<arith::MaximumFOp, arith::MinimumFOp,
+                                    arith::MaxNumFOp, arith::MinNumFOp>(adder);
   if (isExtremum && old.hasOneUse() && adder->hasOneUse())
     if (Value other = getOther(adder, old)) {
       output.summands.push_back(other);

@@ -48,7 +48,7 @@ public:
         os << " " << arg.key << "=" << arg.val;
     }
     // Remarks are single lines; attributes may print several.
-    std::replace(line.begin(), line.end(), '\n', ' ');
+    llvm::replace(line, '\n', ' ');
     remarks.push_back(std::move(line));
   }
 
