@@ -8,6 +8,9 @@ import re
 # the kernels where there are no more than cores, would spin for the time between two calls.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("LINATTN_NUM_THREADS", str((os.cpu_count() or 1) + 1))
+# JAX's own operations run once for each shape: they take longer to optimise than to run.
+XLA_FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+os.environ.setdefault("XLA_FLAGS", XLA_FLAGS)
 
 import hypothesis.core  # noqa: E402
 import numpy as np

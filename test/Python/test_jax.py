@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import test_families
+from conftest import XLA_FLAGS
 
 import linattn
 from linattn import fla
@@ -226,7 +227,7 @@ print("done")
 
 
 def test_each_device_has_some_sequences():
-    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    flags = {"XLA_FLAGS": f"{XLA_FLAGS} --xla_force_host_platform_device_count=2"}
     assert run_python(SHARDED, **flags).strip() == "done"
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from conftest import XLA_FLAGS
 
 pytest.importorskip("jax")
 
@@ -45,7 +46,7 @@ def gradients(function, arrays):
 
 
 def run(code, devices=4, **environment):
-    flags = {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}", "LINATTN_NUM_THREADS": "1"}
+    flags = {"XLA_FLAGS": f"{XLA_FLAGS} --xla_force_host_platform_device_count={devices}", "LINATTN_NUM_THREADS": "1"}
     found = subprocess.run(
         [sys.executable, "-c", PRELUDE + code], capture_output=True, text=True, env={**os.environ, **flags, **environment}
     )
