@@ -97,17 +97,28 @@ class Channel:
 
     def receive(self, shapes, dtype, device, rank, what):
         """Waits for a message, and returns its arrays."""
+        return self.expect(shapes, dtype, device, rank, what)()
+
+    def expect(self, shapes, dtype, device, rank, what):
+        """Lets a message come in; returns a function that waits for it and returns its arrays.
+
+        A process sends at once where it is expected. Otherwise the threads of the two backends first agree on
+        the message, which takes milliseconds while both processes compute.
+        """
         sizes = [shape.numel() for shape in shapes]
         message = torch.empty(sum(sizes), dtype=dtype, device=self._place(device))
         source = self._global(rank)
-        self._guard(
-            lambda: self._wait(dist.irecv(message, src=source, group=self.group)), f"waiting for rank {rank}: {what}"
-        )
-        words, pattern = _FAILED[dtype]
-        if message.numel() and bool(message[0].isnan()) and bool((message.view(words) == pattern).all()):
-            raise PeerError(f"rank {rank} failed before it could send: {what}")
-        message = message.to(device)
-        return [part.view(shape) for part, shape in zip(message.split(sizes), shapes)]
+        waiting = f"waiting for rank {rank}: {what}"
+        work = self._guard(lambda: dist.irecv(message, src=source, group=self.group), waiting)
+
+        def wait():
+            self._guard(lambda: self._wait(work), waiting)
+            words, pattern = _FAILED[dtype]
+            if message.numel() and bool(message[0].isnan()) and bool((message.view(words) == pattern).all()):
+                raise PeerError(f"rank {rank} failed before it could send: {what}")
+            return [part.view(shape) for part, shape in zip(message.to(device).split(sizes), shapes)]
+
+        return wait
 
     def fail(self, shapes, dtype, device, rank, what):
         """Notifies a process that waits for a message that the message will not come."""

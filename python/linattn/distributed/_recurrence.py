@@ -97,7 +97,7 @@ class _Job:
         ]
         self.slots = slots
         self.panels = self._choose_panels(parallel.panels, sum(lengths), max(entry[1] for entry in numbers))
-        self.kept, self.handed = {}, {}
+        self.kept, self.handed, self.expected = {}, {}, {}
 
     def _check(self):
         """Checks the arguments of this process; returns its number of tokens."""
@@ -328,12 +328,22 @@ class _Job:
             self.channel.send(parts, rank, _name(what))
 
     def _arrive(self, index, rows, what):
-        """The rows that another slot has passed on."""
+        """The rows that another slot has passed on. Those of the next panel are expected from then on, while
+        this process works on the panel."""
         rank = self.slots[index].rank
         if rank == self.channel.rank:
             mine = index + 1 if what[1] == "forward" else index - 1
             return self.handed.pop((mine, what))
-        return self.channel.receive(self._message_shapes(rows), self.dtype, self.call.device, rank, _name(what))
+        panel, direction = what
+        wait = self.expected.pop((index, what), None) or self._expect(rank, rows, what)
+        arrived = wait()
+        if panel + 1 < self.panels and self.call.device.type == "cpu":
+            following = (panel + 1, direction)
+            self.expected[index, following] = self._expect(rank, rows, following)
+        return arrived
+
+    def _expect(self, rank, rows, what):
+        return self.channel.expect(self._message_shapes(rows), self.dtype, self.call.device, rank, _name(what))
 
     def _notify_failure(self, index, rows, what):
         return _FailureNotice(self, index, rows, what)
