@@ -39,28 +39,33 @@ def fnet(x):
     if "16" in str(dtype):
         x = _cast(x, library.float32)
 
-    # The even part, halves of x at (s, c) and (−s, −c), of half of the features. Index 0 is its own mirror image.
+    # The even part at (−s, c), halves of x at (s, −c) and (−s, c), of half of the features. Index 0 is its own mirror
+    # image. The inverse transform over features, in place of the forward one, then gives y at (t, d): half of the rows
+    # are there as they are, and the flips are few.
     half = D // 2
-    even = 0.5 * x[..., : half + 1]
+    even = library.empty_like(x[..., : half + 1])
+    for columns, mirrored in ((_FIRST, _FIRST), (_OTHERS, slice(D - half, None))):
+        even = _put(even, (..., columns), library.flip(x[..., mirrored], (-1,)))
     for rows in (_FIRST, _OTHERS):
-        for columns, mirrored in ((_FIRST, _FIRST), (_OTHERS, slice(D - half, None))):
-            even = _add_half(even, (..., rows, columns), library.flip(x[..., rows, mirrored], (-2, -1)))
-    # The inverse transform over features, in place of the forward one, gives y at (t, −d) = (−t, d).
+        even = _average(even, (..., rows, slice(None)), library.flip(x[..., rows, : half + 1], (-2,)))
     w = library.fft.irfft(library.fft.rfft(even, None, -2), D, -1, "forward")
     y, kept = library.empty_like(x), T // 2 + 1
+    y = _put(y, (..., slice(kept), slice(None)), w)
     for columns in (_FIRST, _OTHERS):
-        y = _put(y, (..., slice(kept), columns), library.flip(w[..., columns], (-1,)))
-    return _cast(_put(y, (..., slice(kept, None), slice(None)), library.flip(w[..., 1 : (T + 1) // 2, :], (-2,))), dtype)
+        y = _put(y, (..., slice(kept, None), columns), library.flip(w[..., 1 : (T + 1) // 2, columns], (-2, -1)))
+    return _cast(y, dtype)
 
 
-def _add_half(array, index, value):
-    """Arrays of JAX do not change."""
+def _average(array, index, value):
+    """The mean of what is there and the value. Arrays of JAX do not change."""
     if hasattr(array, "at"):
-        return array.at[index].add(0.5 * value)
-    if hasattr(array, "add_"):
-        array[index].add_(value, alpha=0.5)
+        return array.at[index].set(0.5 * (array[index] + value))
+    part = array[index]
+    if hasattr(part, "lerp_"):
+        part.lerp_(value, 0.5)
     else:
-        array[index] += 0.5 * value
+        part += value
+        part *= 0.5
     return array
 
 
