@@ -70,7 +70,7 @@ public:
   /// owner.
   std::optional<CompiledCode> read(llvm::StringRef key) const;
 
-  /// Waits while another process compiles `key`. What it has compiled is read
+  /// Waits while another process compiles `key`. Its kernel is read
   /// afterwards.
   CompileClaim claim(llvm::StringRef key) const;
 

@@ -118,7 +118,7 @@ def test_like_pytorch(name):
         jax.value_and_grad(lambda p, x: (lambda y: ((y * y).sum(), y))(output(layer.apply(p, x))), has_aux=True, argnums=(0, 1))
     )(params, jnp.asarray(x.detach()))
     assert error(found, y.detach()) <= 5e-6
-    gradients[0].pop("projection_matrix", None)  # which is no parameter of PyTorch's
+    gradients[0].pop("projection_matrix", None)  # PyTorch's layer keeps it as a buffer
     expected = nn.params_from_torch({name: parameter.grad for name, parameter in other.named_parameters()})
     expected = (expected, jnp.asarray(x.grad))
     for (path, found), wanted in zip(jax.tree.leaves_with_path(gradients), jax.tree.leaves(expected), strict=True):

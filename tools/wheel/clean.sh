@@ -3,8 +3,8 @@
 #   tools/wheel/clean.sh FOLDER WHEEL... -- ARGUMENT...
 # Debian's packages are unpacked below build/clean and not installed: there is no
 # shell, no compiler and no LLVM. FOLDER becomes the root. pip installs the wheels
-# to /packages there, with NumPy from its index. What a program needs besides of
-# the project's virtual environment, such as PyTorch, lies in /site.
+# to /packages there, with NumPy from its index. Other packages that a program takes from
+# the virtual environment of the project, such as PyTorch, lie in /site.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/unpack.sh"

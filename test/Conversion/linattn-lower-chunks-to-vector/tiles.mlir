@@ -33,7 +33,7 @@ func.func @update(%k: memref<1x1x32x32xf32>, %v: memref<1x1x32x32xf32>, %g: memr
 }
 
 // Of two matrices of two summands the product of the small ones is left out, and
-// that of the large ones comes last. What a step of 32 lacks is zero.
+// that of the large ones comes last. Elements missing from a step of 32 are zero.
 
 // CHECK-LABEL: func.func @summands(
 // CHECK:         %[[LEFT:.+]] = memref.alloc() {{.*}} : memref<2x1x2x16x32xbf16>

@@ -21,7 +21,7 @@ func.func @tokens(%x: tensor<1x1x32x32xbf16>, %e: tensor<1x1x32x32xf32>, %s: ten
   return %o, %n : tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>
 }
 
-// A factor that is no power of two, a gate, a decay and f16 leave more bits.
+// A factor other than a power of two, a gate, a decay and f16 leave more bits.
 
 // CHECK-LABEL: func.func @factors(
 // CHECK:         linattn.chunk.scores {{.*}} {summands = array<i64: 2, 2>}

@@ -80,7 +80,7 @@ TEST_P(FieldFunctionsTest, SumsAndProducts) {
 TEST_P(FieldFunctionsTest, Quotients) {
   auto product = [](__int128 x, __int128 y) { return x * y; };
   for (Element x : makeElements()) {
-    // Both residues have an inverse, or the quotient is no number.
+    // Both residues have an inverse, or the quotient is undefined.
     if (PrimeField::getFirst(x) == 0 || PrimeField::getSecond(x) == 0)
       continue;
     EXPECT_EQ(onResidues(product, call("inv", x), x), field.embedInteger(1));
