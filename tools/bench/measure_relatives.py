@@ -4,8 +4,9 @@
     PYTHONPATH=build/python tools/bench/measure_relatives.py [--repetitions 12]
 
 Prints a table in Markdown. CPU time of one thread, f32, the least of several calls in turn. PyTorch gets what
-ours gets, tokens [B, T, H, D] as projections make them, and in the last column tokens whose heads were laid out
-one after another before.
+ours gets, tokens [B, T, H, D] as projections make them, and in the third column tokens whose heads were laid out
+one after another before. The last one has the plain form over the products alone at the peak of one core: no
+form is faster by more, unless it has fewer products.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import torch.nn.functional as F
 from turns import race
 
 import linattn
+from linattn import _linattn
 
 
 def draw(T, H, D):
@@ -79,6 +81,15 @@ def fnet(T, D):
     )
 
 
+def products_at_peak(make, sizes, gflops):
+    """Seconds that the multiply-adds take; None for FNet, which has no products."""
+    if make is fnet:
+        return None
+    T, H, D, size = sizes
+    count = linattn.costs.linformer_multiply_adds if make is linformer else linattn.costs.nystrom_multiply_adds
+    return 2e-9 * H * count(T, D, size) / gflops
+
+
 CASES = {
     "Linformer, R = 64": (linformer, 4096, 8, 64, 64), "Linformer, R = 256": (linformer, 4096, 8, 64, 256),
     "Linformer, R = 256, 1024 tokens": (linformer, 1024, 8, 64, 256),
@@ -94,12 +105,16 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     linattn.set_num_threads(1)
-    print("| | plain form over ours | fused form over ours | plain form, heads apart |")
-    print("|---|---|---|---|")
+    gflops = _linattn.fma_gflops(1)
+    print(f"One core's peak: {gflops:.0f} GFLOP/s.\n")
+    print("| | plain form over ours | fused form over ours | plain form, heads apart | plain form over the peak |")
+    print("|---|---|---|---|---|")
     for name, (make, *sizes) in CASES.items():
         ours, *others = race(make(*sizes), arguments.repetitions)
         figures = [f"{other / ours:.1f}" for other in others]
-        print(f"| {name} | {' | '.join([*figures, '–'][:3])} |", flush=True)
+        least = products_at_peak(make, sizes, gflops)
+        figures += [f"{others[0] / least:.1f}"] if least else ["–", "–"]
+        print(f"| {name} | {' | '.join(figures)} |", flush=True)
 
 
 if __name__ == "__main__":
