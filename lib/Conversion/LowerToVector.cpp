@@ -176,7 +176,7 @@ namespace {
 /// The fills of states that their scans, in chunks, start from without reading.
 using ZeroFills = llvm::SmallDenseMap<Operation *, Operation *>;
 /// The memory that scans read their states before the first token from.
-using InitialStates = llvm::SmallDenseMap<Operation *, Value>;
+using InitialStates = llvm::SmallDenseMap<Operation *, InitialCopy>;
 /// The reads along the values, by the scans that stand for sweeps.
 using ValueReads = llvm::SmallDenseMap<Operation *, ValueRead>;
 
@@ -250,7 +250,7 @@ private:
       if (token)
         shape = streamingShape(op, shape);
       return lowerToStateTile(b, op, shape, token, {},
-                              states.initial.lookup(op));
+                              states.initial.lookup(op).source);
     }
     lowerTokens(b, op, shape, {});
   }
@@ -263,7 +263,17 @@ private:
         ::streamingShape(op.getQuery(), op.getState(), shape, /*vectors=*/0);
     if (range.to == 1)
       shape.block = 1;
-    lowerToTokenTile(b, op, shape, range, states.initial.lookup(op));
+    InitialCopy initial = states.initial.lookup(op);
+    auto lower = [&](Value source) {
+      lowerToTokenTile(b, op, shape, range, source);
+    };
+    if (!initial.differs || shape.block != 1)
+      return lower(initial.source);
+    // A step in place: one address serves loads and stores.
+    LoopBuilder(b, op.getLoc())
+        .ifThenElse(
+            initial.differs, [&] { lower(initial.source); },
+            [&] { lower({}); });
   }
 
   /// Chunks, and beside them token by token what has few tokens. Each sequence
@@ -284,7 +294,7 @@ private:
       // A state tile would copy the state into scratch memory and back.
       bool token = hasKnownHeads(op);
       lowerToStateTile(b, op, token ? streamingShape(op, shape) : shape, token,
-                       {0, few}, states.initial.lookup(op));
+                       {0, few}, states.initial.lookup(op).source);
     } else {
       // A single token, which decoding has, needs no copies.
       lowerTokens(b, op, shape, {0, 1});
@@ -449,7 +459,7 @@ private:
       InitialCopy copy = findInitialCopy(op);
       if (!most || !copy.op)
         return;
-      initial[op] = copy.source;
+      initial[op] = copy;
       OpBuilder builder(op);
       LoopBuilder b(builder, op.getLoc());
       Value tokens = b.dim(op.getKey(), 2);

@@ -118,7 +118,7 @@ InitialCopy mlir::linattn::findInitialCopy(ScanOp op) {
                    branch.thenBlock()->getOperations().size() == 2;
     if ((top == user || isAlone) && isLeftTo(source, top, op) &&
         isLeftTo(state, top, op) && llvm::count(op->getOperands(), state) == 1)
-      return {top, source};
+      return {top, source, isAlone ? branch.getCondition() : Value()};
   }
   return {};
 }

@@ -31,6 +31,8 @@ struct InitialCopy {
   /// same memory; null if there is none.
   Operation *op = nullptr;
   Value source;
+  /// The condition of that branch: both are different memory.
+  Value differs;
 };
 
 /// Looks for the copy of an initial state of every sequence. The scan may read

@@ -289,12 +289,15 @@ void TokenBlock::sweepToken(const Panel &panel, Value t) {
 }
 
 /// Prefetches a row of the next panel, and the row that it is written to, if
-/// that lies elsewhere.
+/// that lies elsewhere: into the second cache where the first one has no room
+/// for two panels of both.
 void TokenBlock::prefetchRowOf(const Panel &panel, Value state, Value d) {
   SmallVector<Value> at{task.slot, panel.nextHead, d, panel.nextColumn};
-  prefetchState(state, at, shape.cols);
+  prefetchState(state, at, shape.cols,
+                /*isWritten=*/state == r.state.state);
   if (state != r.state.state)
-    prefetchState(r.state.state, at, shape.cols);
+    prefetchState(r.state.state, at, shape.cols,
+                  /*isWritten=*/scatteredRows == 3, scatteredRows);
 }
 
 /// Decays and writes every row; a single reader `reads` in the same pass. It

@@ -234,12 +234,13 @@ void VectorBuilder::writeTransposed(SmallVector<Value> lines, Value memref,
 }
 
 void VectorBuilder::prefetchState(Value memref, ValueRange indices,
-                                  int64_t size) {
+                                  int64_t size, bool isWritten,
+                                  int64_t locality) {
   int64_t line = elementsPerLine(memref);
   SmallVector<Value> at(indices);
   for (int64_t i = 0; i < size; i += line) {
     at.back() = add(indices.back(), index(i));
-    prefetchLine(memref, at, /*isWritten=*/true);
+    prefetchLine(memref, at, isWritten, locality);
   }
 }
 

@@ -27,6 +27,37 @@ func.func @delta(%q: memref<1x2x1x128xf32>, %beta: memref<1x2x1xf32>, %o: memref
 
 // -----
 
+// Where both may be the same memory, a step in place has loops of its own with
+// one address for loads and stores.
+
+// CHECK-LABEL: func.func @delta_maybe_in_place(
+// CHECK-SAME:    %[[S0:[a-z0-9]+]]: memref<1x2x128x128xf32>, %[[S1:[a-z0-9]+]]: memref<1x2x128x128xf32>, %[[DIFFER:.+]]: i1)
+// CHECK-NOT:     memref.copy
+// CHECK:         scf.if %[[DIFFER]]
+// CHECK:           vector.transfer_read %[[S0]]
+// CHECK:           memref.prefetch %[[S0]]
+// CHECK:           memref.prefetch %[[S1]]
+// CHECK:           vector.transfer_write {{.+}}, %[[S1]]
+// CHECK:         else
+// CHECK-NOT:       %[[S0]]
+// CHECK:           vector.transfer_read %[[S1]]
+// CHECK-NOT:       %[[S0]]
+// CHECK:           memref.prefetch %[[S1]]
+// CHECK-NOT:       %[[S0]]
+// CHECK:           vector.transfer_write {{.+}}, %[[S1]]
+// CHECK-NOT:       %[[S0]]
+// CHECK:         return
+func.func @delta_maybe_in_place(%q: memref<1x2x1x128xf32>, %beta: memref<1x2x1xf32>, %o: memref<1x2x1x128xf32>, %s0: memref<1x2x128x128xf32>, %s1: memref<1x2x128x128xf32>, %differ: i1) {
+  scf.if %differ {
+    memref.copy %s0, %s1 : memref<1x2x128x128xf32> to memref<1x2x128x128xf32>
+  }
+  linattn.scan %q, %q, %q beta(%beta) update(delta) into(%o) init(%s1) {config = #linattn.config<form = token>}
+    : (memref<1x2x1x128xf32>, memref<1x2x1x128xf32>, memref<1x2x1x128xf32>, memref<1x2x1xf32>, memref<1x2x1x128xf32>, memref<1x2x128x128xf32>) -> ()
+  return
+}
+
+// -----
+
 // So does an additive rule, also where the copy is left out for states that are
 // the same memory.
 
