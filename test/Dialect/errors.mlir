@@ -975,7 +975,7 @@ func.func @scan_s11_mask_tokens(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>
 // -----
 
 func.func @scan_s12_beta(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %beta: tensor<2x4x6xf32>, %o: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf32>) {
-  // expected-error-re @+1 {{expected beta only with update(delta) {{.*}}, but got update(add)}}
+  // expected-error @+1 {{expected beta only with update(delta) or update(oja), but got update(add)}}
   %r:2 = linattn.scan %q, %k, %v beta(%beta) into(%o) init(%s)
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6xf32>, tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)
     -> (tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)
@@ -1075,7 +1075,7 @@ func.func @scan_s14(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor
 // -----
 
 func.func @scan_s15(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x16xf32>, %value_decay: tensor<2x4x6x16xf32>, %beta: tensor<2x4x6xf32>, %o: tensor<2x4x6x16xf32>, %s: tensor<2x4x8x16xf32>) {
-  // expected-error-re @+1 {{expected value_decay only with update(add) {{.*}}, but got update(delta)}}
+  // expected-error @+1 {{expected value_decay only with update(add) or update(oja), but got update(delta)}}
   %r:2 = linattn.scan %q, %k, %v value_decay(%value_decay) beta(%beta) update(delta) into(%o) init(%s)
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6xf32>, tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)
     -> (tensor<2x4x6x16xf32>, tensor<2x4x8x16xf32>)
@@ -1172,7 +1172,7 @@ func.func @scan_result_type(%q: tensor<2x4x6x8xf32>, %s: tensor<2x4x8x8xf32>) {
 // -----
 
 func.func @scan_unknown_update(%q: tensor<2x4x6x8xf32>, %s: tensor<2x4x8x8xf32>) {
-  // expected-error-re @+1 {{expected one of [add, delta, {{.*}}] for how a token is written into the state, got: gamma}}
+  // expected-error @+1 {{expected one of [add, delta, dplr, oja] for how a token is written into the state, got: gamma}}
   %r:2 = linattn.scan %q, %q, %q update(gamma) into(%q) init(%s)
     : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x8x8xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x8x8xf32>)
   return

@@ -222,7 +222,7 @@ func.func private @attribute_scale_finite() attributes {a = #linattn.feature_map
 
 // -----
 
-// expected-error-re @+1 {{expected eps only with l2norm, {{.*}}, but got favor}}
+// expected-error @+1 {{expected eps only with l2norm, sum_norm or rebased, but got favor}}
 func.func private @attribute_eps() attributes {a = #linattn.feature_map<favor, eps = 1.0>}
 
 // -----

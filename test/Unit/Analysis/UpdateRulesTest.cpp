@@ -94,10 +94,9 @@ TEST(Legality, TheFirstReasonIsGiven) {
   EXPECT_TRUE(whyNot(Schedule::Chunk, ScanTraits()).empty());
 }
 
-// These rules have forms beside the loops over scalars, but those along values.
+// Every rule has a form beside the loops over scalars, but those along values.
 TEST(Legality, FormsOfRules) {
-  for (std::string_view name : {"add", "delta", "dplr", "oja"}) {
-    const UpdateRule &rule = *findUpdateRule(name);
+  for (const UpdateRule &rule : getUpdateRules()) {
     ScanTraits traits = getTraits(rule);
     EXPECT_EQ(whyNot(Schedule::StateTile, traits).empty(), rule.isAdditive());
     EXPECT_EQ(whyNot(Schedule::Chunk, traits).empty(), !rule.couplesColumns());
