@@ -175,7 +175,7 @@ namespace {
 
 /// The fills of states that their scans, in chunks, start from without reading.
 using ZeroFills = llvm::SmallDenseMap<Operation *, Operation *>;
-/// The memory that scans read their states before the first token from.
+/// The copies whose sources scans read before the first token instead.
 using InitialStates = llvm::SmallDenseMap<Operation *, InitialCopy>;
 /// The reads along the values, by the scans that stand for sweeps.
 using ValueReads = llvm::SmallDenseMap<Operation *, ValueRead>;

@@ -129,8 +129,8 @@ public:
   /// an operand, which may begin anywhere in a line.
   void prefetchRow(Value memref, ArrayRef<Value> row, Value column, Value width,
                    bool isWritten = false);
-  /// Prefetches a row of a state, for writing by default; the row need not
-  /// exist.
+  /// Prefetches a row of a state, for writing by default, which is always into
+  /// the first cache; the row need not exist.
   void prefetchState(Value memref, ValueRange indices, int64_t size,
                      bool isWritten = true, int64_t locality = 3);
   /// The number of elements of `memref` in one cache line.

@@ -15,15 +15,15 @@ class Batch:
       arrays: operands and state, then results that a gradient keeps and cotangents of some, with
         the size of the batch in front of, or among, their dimensions.
       dims: where it is; None for an array that all calls share.
-      library: `torch` or `jax.numpy`.
+      namespace: `torch` or `jax.numpy`.
       given: which results have cotangents.
       wanted: of which operands and parts of the state a gradient is returned.
     """
 
-    def __init__(self, call, size, arrays, dims, library, given=(), wanted=()):
-        self.call, self.size, self.library = call, size, library
+    def __init__(self, call, size, arrays, dims, namespace, given=(), wanted=()):
+        self.call, self.size, self.namespace = call, size, namespace
         # The batch in front.
-        self.arrays = [x if dim is None else library.moveaxis(x, dim, 0) for x, dim in zip(arrays, dims)]
+        self.arrays = [x if dim is None else namespace.moveaxis(x, dim, 0) for x, dim in zip(arrays, dims)]
         self.shared = [dim is None for dim in dims]
         self.given, self.wanted = given, wanted
 
@@ -62,7 +62,7 @@ class Batch:
         arrays = []
         for x, is_shared, is_foldable in zip(self.arrays, self.shared, foldable):
             if is_foldable:
-                x = self.library.broadcast_to(x, (self.size, *x.shape)) if is_shared else x
+                x = self.namespace.broadcast_to(x, (self.size, *x.shape)) if is_shared else x
                 x = x.reshape((x.shape[0] * x.shape[1], *x.shape[2:]))
             elif not is_shared:
                 return None

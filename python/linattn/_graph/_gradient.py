@@ -32,36 +32,36 @@ def refuse_second(what):
     raise UnsupportedError(f"{what}: expected one derivative, but got a second one, which has no kernel")
 
 
-def compile(call, arrays, wanted, library, on_device=False):
+def compile(call, arrays, wanted, namespace, on_device=False):
     """The kernel for the gradients of some operands, the `Binding` of what it takes, and the
     `Heads` that the operands must have for it, or None where they have them.
 
     Args:
       arrays: operands and state, of which shapes and dtypes are looked at.
-      library: `torch` or `jax.numpy`.
+      namespace: `torch` or `jax.numpy`.
 
     Raises:
       UnsupportedError: the function, or an operand, has none yet.
     """
-    key = (tuple([(*array.shape, array.dtype) for array in arrays]), tuple(wanted), library, on_device)
+    key = (tuple([(*array.shape, array.dtype) for array in arrays]), tuple(wanted), namespace, on_device)
     try:
         found = call.derived.get(key)
     except TypeError:  # Sizes that are symbols.
-        return _derive(call, arrays, wanted, library, on_device)
+        return _derive(call, arrays, wanted, namespace, on_device)
     if found is None:
         if len(call.derived) >= _SHAPES:
             call.derived.clear()
-        found = call.derived[key] = _derive(call, arrays, wanted, library, on_device)
+        found = call.derived[key] = _derive(call, arrays, wanted, namespace, on_device)
     return found
 
 
-def _derive(call, arrays, wanted, library, on_device):
+def _derive(call, arrays, wanted, namespace, on_device):
     """`compile`, from the beginning."""
     binding = call.bind([array.shape for array in arrays])
     kernel = _find(call, binding, arrays, wanted, on_device)
     if not isinstance(kernel, str):
         return kernel, binding, None
-    heads = Heads(binding, library)
+    heads = Heads(binding, namespace)
     if heads.differ:  # Arithmetic around a recurrence may share heads in its own way.
         binding = call.bind([heads.shape(layout, array.shape) for layout, array in zip(binding.layouts, arrays)])
         kernel = _find(call, binding, arrays, wanted, on_device)

@@ -12,15 +12,15 @@ class Heads:
 
     Args:
       binding: the `Binding` of the call.
-      library: `torch` or `jax.numpy`.
+      namespace: `torch` or `jax.numpy`.
     """
 
-    def __init__(self, binding, library):
+    def __init__(self, binding, namespace):
         counts = {name: extent for name, extent in binding.extents.items() if _layouts.kind(name) == "head"}
         self.most = max(counts.values(), default=1)
         self.counts = counts
         self.differ = any(count != self.most for count in counts.values())
-        self.library = library
+        self.namespace = namespace
 
     def shape(self, layout, shape):
         """A shape with the repeated number of heads."""
@@ -40,7 +40,7 @@ class Heads:
         for i in self._shared(layout):
             before, heads, sharing, after = self._split(array, i)
             array = array.reshape((*before, heads, 1, *after))
-            array = self.library.broadcast_to(array, (*before, heads, sharing, *after))
+            array = self.namespace.broadcast_to(array, (*before, heads, sharing, *after))
             array = array.reshape((*before, self.most, *after))
         return array
 
@@ -49,8 +49,8 @@ class Heads:
         for i in self._shared(layout):
             before, heads, sharing, after = self._split(array, i)
             array = array.reshape((*before, heads, 1, *after))
-            zeros = self.library.zeros_like(array)
-            array = self.library.concatenate([array, *[zeros] * (sharing - 1)], axis=i + 1)
+            zeros = self.namespace.zeros_like(array)
+            array = self.namespace.concatenate([array, *[zeros] * (sharing - 1)], axis=i + 1)
             array = array.reshape((*before, self.most, *after))
         return array
 
