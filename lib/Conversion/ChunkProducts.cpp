@@ -13,153 +13,6 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// Rows of a tile, and elements of a vector that is a row of sums.
-static constexpr int64_t lines = 16;
-/// Indices that one product contracts.
-static constexpr int64_t step = 2 * lines;
-
-//===----------------------------------------------------------------------===//
-// Packing
-//===----------------------------------------------------------------------===//
-
-/// The summands of two vectors, interleaved. Each summand is what those before
-/// it left over, rounded. `probe` becomes NaN where a first one is not finite.
-SmallVector<Value> ChunkProducts::split(Value low, Value high, int64_t summands,
-                                        Value &probe) {
-  SmallVector<Value> parts;
-  auto narrow = [&](Value x) { return v.convert(x, v.b.getBF16Type()); };
-  for (int64_t s = 0; s < summands; ++s) {
-    Value pairs =
-        vector::InterleaveOp::create(v.b, v.loc, narrow(low), narrow(high));
-    parts.push_back(pairs);
-    bool isLast = s + 1 == summands;
-    if (s > 0 && isLast)
-      break;
-    // Halves of pairs, which cost less than the rounded vectors.
-    auto halves = vector::DeinterleaveOp::create(v.b, v.loc, pairs);
-    Value first = v.convert(halves.getRes1(), v.type),
-          second = v.convert(halves.getRes2(), v.type);
-    if (s == 0)
-      for (Value rounded : {first, second})
-        probe = v.fmaVector(rounded, v.zeros(lines), probe);
-    if (isLast)
-      break;
-    low = v.subf(low, first);
-    high = v.subf(high, second);
-  }
-  return parts;
-}
-
-/// `vectorAt` gives 16 numbers of a contracted index or, of a left operand, of
-/// a line from a contracted index on.
-PackedTiles ChunkProducts::pack(
-    int64_t size, int64_t contracted, int64_t summands,
-    function_ref<Value(Value line, Value block, Value index)> vectorAt,
-    bool isLeft) {
-  int64_t blocks = size / lines, steps = llvm::divideCeil(contracted, step);
-  auto sizeAttr = [&](int64_t n) { return v.b.getIndexAttr(n); };
-  PackedTiles tiles{
-      v.scratch({sizeAttr(summands), sizeAttr(blocks), sizeAttr(steps),
-                 sizeAttr(lines), sizeAttr(step)},
-                v.b.getBF16Type()),
-      summands,
-      {}};
-  auto packLine = [&](Value block, Value k, bool isHalf, Value line,
-                      Value probe) {
-    Value first = v.mul(k, v.index(step)),
-          second = v.add(first, v.index(lines));
-    if (!isLeft) {
-      first = v.add(first, line);
-      second = v.add(second, line);
-    }
-    Value low = vectorAt(line, block, first),
-          high = isHalf ? v.zeros(lines) : vectorAt(line, block, second);
-    for (auto [s, pairs] : llvm::enumerate(split(low, high, summands, probe)))
-      v.storeVector(pairs, tiles.memory,
-                    {v.index(s), block, k, line, v.index(0)});
-    return probe;
-  };
-  // The last contracted indices may be half a step.
-  auto packTile = [&](Value block, Value k, bool isHalf, Value probe) {
-    return v
-        .reduce(v.index(0), v.index(lines), 1, probe,
-                [&](Value line, ValueRange carried) -> SmallVector<Value> {
-                  return {packLine(block, k, isHalf, line, carried.front())};
-                })
-        .front();
-  };
-  int64_t whole = contracted / step;
-  Value probe =
-      v.reduce(v.index(blocks), v.zeros(lines), [&](Value block, Value probe) {
-        if (whole)
-          probe = v.reduce(v.index(whole), probe, [&](Value k, Value probe) {
-            return packTile(block, k, /*isHalf=*/false, probe);
-          });
-        if (whole < steps)
-          probe = packTile(block, v.index(whole), /*isHalf=*/true, probe);
-        return probe;
-      });
-  tiles.isFinite =
-      arith::CmpFOp::create(v.b, v.loc, arith::CmpFPredicate::OEQ,
-                            v.reduceVector(vector::CombiningKind::ADD, probe),
-                            v.constant(v.type, 0.0));
-  return tiles;
-}
-
-PackedTiles ChunkProducts::packRows(Value rows, int64_t summands) {
-  return pack(
-      sizeOf(rows, 2), sizeOf(rows, 3), summands,
-      [&](Value line, Value block, Value d) {
-        Value t = v.add(v.mul(block, v.index(lines)), line);
-        return v.loadVector(rows, v.at(t, d), lines);
-      },
-      /*isLeft=*/true);
-}
-
-PackedTiles ChunkProducts::packScores(Value scores, bool strict,
-                                      int64_t summands) {
-  return pack(
-      sizeOf(scores, 2), sizeOf(scores, 3), summands,
-      [&](Value line, Value block, Value j) {
-        Value t = v.add(v.mul(block, v.index(lines)), line);
-        Value seen = v.firstLanes(v.sub(strict ? t : v.add(t, v.index(1)), j));
-        return v.select(seen, v.loadVector(scores, v.at(t, j), lines),
-                        v.zeros(lines));
-      },
-      /*isLeft=*/true);
-}
-
-PackedTiles ChunkProducts::packColumns(Value rows, int64_t summands) {
-  return pack(
-      sizeOf(rows, 3), sizeOf(rows, 2), summands,
-      [&](Value, Value block, Value t) {
-        return v.loadVector(rows, v.at(t, v.mul(block, v.index(lines))), lines);
-      },
-      /*isLeft=*/false);
-}
-
-PackedTiles ChunkProducts::packKeyRows(Value keys, Value keysT,
-                                       int64_t summands) {
-  return pack(
-      sizeOf(keys, 3), sizeOf(keys, 2), summands,
-      [&](Value line, Value block, Value t) {
-        Value d = v.add(v.mul(block, v.index(lines)), line);
-        return v.loadVector(keysT, {v.div(t, v.index(lines)), d, v.index(0)},
-                            lines);
-      },
-      /*isLeft=*/true);
-}
-
-PackedTiles ChunkProducts::packKeyColumns(Value keys, Value keysT,
-                                          int64_t summands) {
-  return pack(
-      sizeOf(keys, 2), sizeOf(keys, 3), summands,
-      [&](Value, Value block, Value d) {
-        return v.loadVector(keysT, {block, d, v.index(0)}, lines);
-      },
-      /*isLeft=*/false);
-}
-
 //===----------------------------------------------------------------------===//
 // Blocks of sums
 //===----------------------------------------------------------------------===//
@@ -219,38 +72,38 @@ void ChunkProducts::store(const Block &block, Value memory) {
                              sum);
 }
 
-/// The rows of stored sums, 16 columns at a time.
-void ChunkProducts::forEachLine(
-    const Block &block, ArrayRef<Value> memories,
-    function_ref<void(Value row, Value column, ArrayRef<Value> sums)> body) {
-  auto element = [&](Value tile, int64_t i) {
-    return v.mul(v.add(tile, v.index(i)), v.index(lines));
-  };
-  v.forEach(v.index(lines), [&](Value line) {
+Value ChunkProducts::loadSums(Value memory, int64_t i, int64_t j, Value line) {
+  return v.loadVector(memory, {v.index(i), v.index(j), line, v.index(0)},
+                      lines);
+}
+
+/// The row or column of a line in a tile behind another one.
+Value ChunkProducts::element(Value tile, int64_t i, Value line) {
+  return v.add(v.mul(v.add(tile, v.index(i)), v.index(lines)), line);
+}
+
+/// The lines of a block's rows of tiles, several at a time.
+void ChunkProducts::forEachLine(const Block &block, int64_t unroll,
+                                function_ref<void(int64_t, Value)> body) {
+  v.forEach(v.index(0), v.index(lines), unroll, [&](Value line) {
     for (int64_t i = 0; i < block.height; ++i)
-      for (int64_t j = 0; j < block.width; ++j) {
-        SmallVector<Value> sums;
-        for (Value memory : memories)
-          sums.push_back(v.loadVector(
-              memory, {v.index(i), v.index(j), line, v.index(0)}, lines));
-        body(v.add(element(block.row, i), line), element(block.column, j),
-             sums);
-      }
+      body(i, line);
   });
 }
 
+/// Matrices without `isFinite` are left out: no product needs to know.
 void ChunkProducts::ifFinite(ArrayRef<PackedTiles> matrices,
-                             function_ref<void()> tiles,
-                             function_ref<void()> vectors) {
-  Value all = matrices.front().isFinite;
-  for (const PackedTiles &matrix : matrices.drop_front())
-    all = arith::AndIOp::create(v.b, v.loc, all, matrix.isFinite);
-  auto branch = scf::IfOp::create(v.b, v.loc, all, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(v.b);
-  v.b.setInsertionPointToStart(branch.thenBlock());
-  tiles();
-  v.b.setInsertionPointToStart(branch.elseBlock());
-  vectors();
+                             function_ref<void()> tiles, Otherwise vectors) {
+  Value all;
+  for (const PackedTiles &matrix : matrices) {
+    Value one =
+        matrix.flag ? v.load(matrix.flag, {v.index(0)}) : matrix.isFinite;
+    if (one)
+      all = all ? arith::AndIOp::create(v.b, v.loc, all, one).getResult() : one;
+  }
+  if (!all)
+    return tiles();
+  v.ifThenElse(all, tiles, vectors);
 }
 
 //===----------------------------------------------------------------------===//
@@ -258,46 +111,78 @@ void ChunkProducts::ifFinite(ArrayRef<PackedTiles> matrices,
 //===----------------------------------------------------------------------===//
 
 void ChunkProducts::emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
-                         Value keysT, const ChunkVectors::Factors &factors) {
+                         const ChunkVectors::Factors &factors,
+                         PackedTiles *packed, Otherwise otherwise) {
   Value output = op.getOutput(), memory = scratchOfSums();
   int64_t tiles = sizeOf(output, 2) / lines;
   int64_t steps = llvm::divideCeil(sizeOf(op.getRows(), 3), step);
+  if (packed && !packed->memory)
+    *packed = allocate(tiles * lines, tiles * lines, packed->summands);
+  Value probe = v.zeros(lines);
+  auto weighed = [&](const Block &block, int64_t i, int64_t j, Value line) {
+    return v.weigh(op, loadSums(memory, i, j, line),
+                   element(block.row, i, line),
+                   element(block.column, j, v.index(0)), factors);
+  };
+  auto storeLine = [&](const Block &block, int64_t i, Value line) {
+    for (int64_t j = 0; j < block.width; ++j)
+      v.storeVector(weighed(block, i, j, line), output,
+                    v.at(element(block.row, i, line),
+                         element(block.column, j, v.index(0))));
+  };
+  auto packLine = [&](const Block &block, int64_t i, Value line, Value probe) {
+    Value low = weighed(block, i, 0, line);
+    Value high = block.width == 2 ? weighed(block, i, 1, line) : v.zeros(lines);
+    for (auto [s, pairs] :
+         llvm::enumerate(split(low, high, packed->summands, probe)))
+      storePairs(pairs, *packed, s,
+                 {v.add(block.row, v.index(i)), v.div(block.column, v.index(2)),
+                  line});
+    return probe;
+  };
   auto emitBlock = [&](Block block) {
     clear(block);
     multiply(block, matrices[0], matrices[1], steps);
     store(block, memory);
-    forEachLine(block, memory, [&](Value t, Value j, ArrayRef<Value> sums) {
-      v.storeVector(v.weigh(op, sums.front(), t, j, factors), output,
-                    v.at(t, j));
+    if (!packed)
+      return forEachLine(
+          block, 1, [&](int64_t i, Value line) { storeLine(block, i, line); });
+    probe = v.reduce(v.index(lines), probe, [&](Value line, Value probe) {
+      for (int64_t i = 0; i < block.height; ++i)
+        probe = packLine(block, i, line, probe);
+      return probe;
     });
   };
   auto clearBlock = [&](const Block &block) {
-    forEachLine(block, {}, [&](Value t, Value j, ArrayRef<Value>) {
-      v.storeVector(v.zeros(lines), output, v.at(t, j));
+    forEachLine(block, 1, [&](int64_t i, Value line) {
+      for (int64_t j = 0; j < block.width; ++j)
+        v.storeVector(v.zeros(lines), output,
+                      v.at(element(block.row, i, line),
+                           element(block.column, j, v.index(0))));
     });
   };
   auto sizeAt = [&](int64_t tile) {
     return std::min<int64_t>(tiles - tile, tilesEachWay);
   };
-  ifFinite(
-      matrices,
-      [&] {
-        for (int64_t row = 0; row < tiles; row += tilesEachWay)
-          for (int64_t column = 0; column < tiles; column += tilesEachWay) {
-            Block block{v.index(row), v.index(column), sizeAt(row),
-                        sizeAt(column)};
-            if (column <= row)
-              emitBlock(block);
-            else
-              clearBlock(block);
-          }
-      },
-      [&] { v.compact().emit(op, keysT, factors); });
+  auto emitAll = [&] {
+    for (int64_t row = 0; row < tiles; row += tilesEachWay)
+      for (int64_t column = 0; column < tiles; column += tilesEachWay) {
+        Block block{v.index(row), v.index(column), sizeAt(row), sizeAt(column)};
+        if (column <= row)
+          emitBlock(block);
+        else if (!packed)
+          clearBlock(block);
+      }
+    if (packed)
+      v.store(isZero(probe), packed->flag, {v.index(0)});
+  };
+  ifFinite(matrices, emitAll, otherwise);
 }
 
 void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
                          const ChunkVectors::ReadRows &rows, bool fromZero,
-                         Value into, ArrayRef<ChunkVectors::Stream> streams) {
+                         Value into, ArrayRef<ChunkVectors::Stream> streams,
+                         Otherwise otherwise) {
   Value output = op.getOutput();
   // A decay multiplies the product with the state alone.
   SmallVector<Value> memories(rows.decay ? 2 : 1);
@@ -306,8 +191,26 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
   int64_t tokens = sizeOf(output, 2) / lines,
           columns = sizeOf(output, 3) / lines;
   int64_t steps = llvm::divideCeil(sizeOf(rows.rows, 3), step);
+  int64_t blocks = llvm::divideCeil(tokens, tilesEachWay) *
+                   llvm::divideCeil(columns, tilesEachWay);
   size_t writes = op.getScores().size();
+  auto sumAt = [&](const Block &block, int64_t i, int64_t j, Value line) {
+    Value t = element(block.row, i, line),
+          d = element(block.column, j, v.index(0));
+    Value sum = loadSums(memories[0], i, j, line);
+    if (rows.decay) {
+      Value factor = v.factorOf(rows.decay, rows.factors, t);
+      sum = v.fmaVector(loadSums(memories[1], i, j, line),
+                        v.splat(factor, lines), sum);
+    }
+    return fromZero ? sum
+                    : v.addf(v.loadVector(output, v.at(t, d), lines), sum);
+  };
   auto emitBlock = [&](Block block, int64_t row) {
+    Value number = v.add(
+        v.index(row / tilesEachWay * llvm::divideCeil(columns, tilesEachWay)),
+        v.div(block.column, v.index(tilesEachWay)));
+    v.prefetchLines(streams, number, blocks);
     clear(block);
     multiply(block, matrices[0], matrices[1], steps);
     if (rows.decay) {
@@ -319,16 +222,18 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
     for (size_t w = 0; w < writes; ++w)
       multiply(block, matrices[2 + w], matrices[2 + writes + w], seen);
     store(block, memories[0]);
-    forEachLine(block, memories, [&](Value t, Value d, ArrayRef<Value> sums) {
-      v.prefetch(streams, {t, d, 1, lines}, t);
-      Value sum = sums[0];
-      if (rows.decay) {
-        Value factor = v.factorOf(rows.decay, rows.factors, t);
-        sum = v.fmaVector(sums[1], v.splat(factor, lines), sum);
-      }
-      if (!fromZero)
-        sum = v.addf(v.loadVector(output, v.at(t, d), lines), sum);
-      v.writeOperand(sum, into, v.at(t, d));
+    forEachLine(block, 1, [&](int64_t i, Value line) {
+      SmallVector<Value> sums;
+      for (int64_t j = 0; j < block.width; ++j)
+        sums.push_back(sumAt(block, i, j, line));
+      // Two vectors are rounded together.
+      Value row = sums.size() == 2 ? concat(sums[0], sums[1]) : sums[0];
+      Value rounded = v.convert(row, getElementTypeOrSelf(into));
+      vector::TransferWriteOp::create(
+          v.b, v.loc, rounded, into,
+          v.at(element(block.row, i, line),
+               element(block.column, 0, v.index(0))),
+          ArrayRef<bool>{true});
     });
   };
   ifFinite(
@@ -343,42 +248,89 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
                           row);
               });
       },
-      [&] { v.compact().emit(op, rows, fromZero, into, /*streams=*/{}); });
+      otherwise);
 }
 
 void ChunkProducts::emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
                          const ChunkVectors::Factors &factors,
-                         ArrayRef<ChunkVectors::Stream> streams) {
+                         const PackedTiles *packed,
+                         ArrayRef<ChunkVectors::Stream> streams,
+                         Otherwise otherwise) {
   Value state = op.getOutput(), memory = scratchOfSums();
   int64_t rows = sizeOf(state, 2) / lines, columns = sizeOf(state, 3) / lines;
   int64_t steps = llvm::divideCeil(sizeOf(op.getKeys().front(), 2), step);
+  int64_t rowBlocks = llvm::divideCeil(rows, tilesEachWay),
+          columnBlocks = llvm::divideCeil(columns, tilesEachWay);
   size_t writes = op.getKeys().size();
-  auto emitBlock = [&](Block block) {
-    auto element = [&](Value tile) { return v.mul(tile, v.index(lines)); };
-    v.prefetchShare(streams,
-                    {element(block.row), element(block.column),
-                     block.height * lines, block.width * lines},
-                    sizeOf(state, 2));
+  // Two rows, which make a line of pairs.
+  auto updateTwo = [&](const Block &block, int64_t i, Value line, Value probe) {
+    for (int64_t j = 0; j < block.width; ++j) {
+      Value next[2], column = element(block.column, j, v.index(0));
+      for (int64_t half : {0, 1}) {
+        Value own = v.add(line, v.index(half));
+        Value d = element(block.row, i, own);
+        next[half] =
+            v.addToState(state, v.at(d, column), loadSums(memory, i, j, own),
+                         v.memoryOf(op, factors, lines,
+                                    factors.total ? d : Value(), column));
+      }
+      if (!packed)
+        continue;
+      Value tile = v.add(block.row, v.index(i));
+      Value k = v.div(tile, v.index(2));
+      Value m =
+          v.add(v.mul(v.sub(tile, v.mul(k, v.index(2))), v.index(lines / 2)),
+                v.div(line, v.index(2)));
+      for (auto [s, pairs] :
+           llvm::enumerate(split(next[0], next[1], packed->summands, probe)))
+        storePairs(pairs, *packed, s, {v.add(block.column, v.index(j)), k, m});
+    }
+    return probe;
+  };
+  auto emitBlock = [&](Block block, Value probe) -> Value {
+    Value number = v.add(
+        v.mul(v.div(block.row, v.index(tilesEachWay)), v.index(columnBlocks)),
+        v.div(block.column, v.index(tilesEachWay)));
+    v.prefetchLines(streams, number, rowBlocks * columnBlocks);
     clear(block);
     for (size_t w = 0; w < writes; ++w)
       multiply(block, matrices[w], matrices[writes + w], steps);
     store(block, memory);
-    ChunkVectors::Memory kept = v.memoryOf(op, factors, lines);
-    forEachLine(block, memory, [&](Value d, Value e, ArrayRef<Value> sums) {
-      if (factors.total)
-        kept = v.memoryOf(op, factors, lines, d, e);
-      v.addToState(state, v.at(d, e), sums.front(), kept);
-    });
+    return v
+        .reduce(v.index(0), v.index(lines), 2, probe,
+                [&](Value line, ValueRange carried) -> SmallVector<Value> {
+                  Value probe = carried.front();
+                  for (int64_t i = 0; i < block.height; ++i)
+                    probe = updateTwo(block, i, line, probe);
+                  return {probe};
+                })
+        .front();
   };
-  ifFinite(
-      matrices,
-      [&] {
-        v.forEachBlock(rows, tilesEachWay, [&](Value row, int64_t height) {
-          v.forEachBlock(columns, tilesEachWay,
-                         [&](Value column, int64_t width) {
-                           emitBlock({row, column, height, width});
-                         });
+  auto emitAll = [&] {
+    Value probe = v.zeros(lines);
+    probe =
+        reduceBlocks(rows, probe, [&](Value row, int64_t height, Value probe) {
+          return reduceBlocks(
+              columns, probe, [&](Value column, int64_t width, Value probe) {
+                return emitBlock({row, column, height, width}, probe);
+              });
         });
-      },
-      [&] { v.compact().emit(op, factors, /*streams=*/{}); });
+    if (packed)
+      v.store(isZero(probe), packed->flag, {v.index(0)});
+  };
+  ifFinite(matrices, emitAll, otherwise);
+}
+
+/// Carries a value over blocks of tiles.
+Value ChunkProducts::reduceBlocks(
+    int64_t size, Value initial,
+    function_ref<Value(Value, int64_t, Value)> body) {
+  int64_t whole = size / tilesEachWay * tilesEachWay;
+  if (whole)
+    initial = v.reduce(v.index(0), v.index(whole), tilesEachWay, initial,
+                       [&](Value i, ValueRange carried) -> SmallVector<Value> {
+                         return {body(i, tilesEachWay, carried.front())};
+                       })
+                  .front();
+  return whole < size ? body(v.index(whole), size - whole, initial) : initial;
 }

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A tile of AMX is a matrix of 16 rows of 16 pairs of bf16, a tile of sums one
-// of 16 by 16 f32. A product contracts 32 indices, in pairs: the m-th pair
-// holds the indices m and m + 16 here, which two vectors of f32 make without a
-// permutation.
+// of 16 by 16 f32. A product contracts 32 indices, in pairs. The m-th pair
+// holds the features 2m and 2m + 1, as they lie in a row of tokens, or the
+// tokens m and m + 16, which two vectors make without a permutation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,11 @@ struct PackedTiles {
   /// [summands, rows or columns / 16, contracted / 32, 16, 32] of bf16.
   Value memory;
   int64_t summands;
-  Value isFinite; ///< Whether all numbers of it are.
+  /// Whether all numbers of it are finite; null where a product has the same
+  /// results if they are not.
+  Value isFinite;
+  /// The same in memory, [1], of a matrix that a loop packs anew.
+  Value flag = {};
 };
 
 /// Emits the products of one head's chunk, all of whose sizes are multiples of
@@ -36,30 +40,55 @@ public:
   ChunkProducts(ChunkVectors &v, int64_t tilesEachWay)
       : v(v), tilesEachWay(tilesEachWay) {}
 
-  /// Rows [1, 1, N, M] as a left operand with N rows.
+  /// Rows [1, 1, N, M] of f32 as a left operand with N rows.
   PackedTiles packRows(Value rows, int64_t summands);
   /// The same of scores, without what lies above the diagonal, or on it if
   /// `strict`.
   PackedTiles packScores(Value scores, bool strict, int64_t summands);
-  /// Rows [1, 1, N, M] as a right operand with M columns.
-  PackedTiles packColumns(Value rows, int64_t summands);
+  /// Rows of tokens as a right operand with M columns.
+  PackedTiles packValues(Value rows, int64_t summands);
+  /// A state as a right operand with M columns, in memory of its own or in that
+  /// of `into`.
+  PackedTiles packState(Value state, int64_t summands,
+                        const PackedTiles *into = nullptr);
   /// Keys [1, 1, C, K] as a left operand with K rows, and as a right one with C
   /// columns. `keysT` are `ChunkVectors::transposedKeys`.
   PackedTiles packKeyRows(Value keys, Value keysT, int64_t summands);
   PackedTiles packKeyColumns(Value keys, Value keysT, int64_t summands);
 
-  /// As the functions of `ChunkVectors`, with the matrices of the op. Where one
-  /// is not finite, it is those: a product with a zero would not be one.
-  void emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices, Value keysT,
-            const ChunkVectors::Factors &factors);
+  // The same of tokens in bf16, as they are or, for rows, negated.
+  PackedTiles packTokenRows(Value tokens, bool isNegated);
+  PackedTiles packTokenValues(Value tokens);
+  PackedTiles packTokenKeyColumns(Value tokens);
+  /// From `packTokenKeyColumns`; times `factors`, [C] from `row` on, if given.
+  PackedTiles packTokenKeyRows(const PackedTiles &columns, int64_t features,
+                               Value factors, Value row, int64_t summands);
+
+  /// What a product does where a matrix is not finite: a product with a zero
+  /// would not be one.
+  using Otherwise = function_ref<void()>;
+  /// As the functions of `ChunkVectors`, with the matrices of the op. Scores go
+  /// to `packed`, if it has memory, in place of the output.
+  void emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
+            const ChunkVectors::Factors &factors, PackedTiles *packed,
+            Otherwise otherwise);
   void emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
             const ChunkVectors::ReadRows &rows, bool fromZero, Value into,
-            ArrayRef<ChunkVectors::Stream> streams);
+            ArrayRef<ChunkVectors::Stream> streams, Otherwise otherwise);
+  /// The new state is packed into `packed`, if given.
   void emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
-            const ChunkVectors::Factors &factors,
-            ArrayRef<ChunkVectors::Stream> streams);
+            const ChunkVectors::Factors &factors, const PackedTiles *packed,
+            ArrayRef<ChunkVectors::Stream> streams, Otherwise otherwise);
+
+  /// Memory for the summands of a matrix.
+  PackedTiles allocate(int64_t lines, int64_t contracted, int64_t summands);
 
 private:
+  /// Rows of a tile, and elements of a vector that is a row of sums.
+  static constexpr int64_t lines = 16;
+  /// Indices that one product contracts.
+  static constexpr int64_t step = 2 * lines;
+
   /// Tiles of sums, fewer than `tilesEachWay` at an end, from a row and a
   /// column of tiles on.
   struct Block {
@@ -67,23 +96,41 @@ private:
     int64_t height, width;
     SmallVector<Value> sums = {};
   };
+  /// Where a row of an operand is: in which row or column of tiles, step of
+  /// the contraction, and line.
+  struct Place {
+    Value tile, step, line;
+  };
 
-  PackedTiles
-  pack(int64_t lines, int64_t contracted, int64_t summands,
-       function_ref<Value(Value line, Value block, Value index)> vectorAt,
-       bool isLeft);
+  using TwoVectors = std::pair<Value, Value>;
+  PackedTiles pack(int64_t lines, int64_t contracted, int64_t summands,
+                   bool pairsFeatures, bool isLeft,
+                   function_ref<TwoVectors(const Place &, bool isHalf)> at,
+                   const PackedTiles *into = nullptr);
+  void forEachStep(int64_t contracted, function_ref<void(Value, bool)> body);
   SmallVector<Value> split(Value low, Value high, int64_t summands,
                            Value &probe);
+  SmallVector<Value> splitNeighbours(Value low, Value high, int64_t summands,
+                                     Value &probe);
+  Value isZero(Value probe);
+  Value concat(Value low, Value high);
+  Value words(Value bits);
+  Value loadPairs(Value tokens, Value t, Value d, bool isHalf);
+  void storePairs(Value pairs, const PackedTiles &tiles, int64_t summand,
+                  const Place &place);
   void clear(Block &block);
   void multiply(Block &block, const PackedTiles &left, const PackedTiles &right,
                 int64_t steps);
   Value scratchOfSums();
   void store(const Block &block, Value memory);
-  void forEachLine(
-      const Block &block, ArrayRef<Value> memories,
-      function_ref<void(Value row, Value column, ArrayRef<Value> sums)> body);
+  Value loadSums(Value memory, int64_t i, int64_t j, Value line);
+  void forEachLine(const Block &block, int64_t unroll,
+                   function_ref<void(int64_t tile, Value line)> body);
+  Value element(Value tile, int64_t i, Value line);
+  Value reduceBlocks(int64_t size, Value initial,
+                     function_ref<Value(Value, int64_t, Value)> body);
   void ifFinite(ArrayRef<PackedTiles> matrices, function_ref<void()> tiles,
-                function_ref<void()> vectors);
+                Otherwise vectors);
 
   ChunkVectors &v;
   int64_t tilesEachWay;

@@ -108,8 +108,9 @@ public:
   /// decay.
   Memory memoryOf(ChunkUpdateOp op, const Factors &factors, int64_t width,
                   Value row = {}, Value column = {});
-  void addToState(Value state, ValueRange place, Value sum,
-                  const Memory &memory);
+  /// Returns the new elements.
+  Value addToState(Value state, ValueRange place, Value sum,
+                   const Memory &memory);
   /// Where a tile of sums is, and how large.
   struct Tile {
     Value row, column;

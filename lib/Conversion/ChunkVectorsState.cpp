@@ -116,15 +116,16 @@ ChunkVectors::Memory ChunkVectors::memoryOf(ChunkUpdateOp op,
           factorAt(factors.residual, index(0))};
 }
 
-void ChunkVectors::addToState(Value state, ValueRange place, Value sum,
-                              const Memory &memory) {
+Value ChunkVectors::addToState(Value state, ValueRange place, Value sum,
+                               const Memory &memory) {
   int64_t width = cast<VectorType>(sum.getType()).getNumElements();
   Value past = loadVector(state, place, width);
   if (memory.residual)
     sum = fmaVector(past, memory.residual, sum);
-  storeVector(memory.factor ? fmaVector(past, memory.factor, sum)
-                            : addf(past, sum),
-              state, place);
+  Value next =
+      memory.factor ? fmaVector(past, memory.factor, sum) : addf(past, sum);
+  storeVector(next, state, place);
+  return next;
 }
 
 /// A chunk's writes are summed from zero: the state is rounded once per chunk.

@@ -34,16 +34,23 @@ using namespace mlir::linattn;
 
 namespace {
 
-/// The lines of a matrix in tiles: its rows, its rows up to the
-/// diagonal or before it, its columns, or those of keys and columns of keys
-/// that are transposed.
+/// What a matrix in tiles is: rows, scores up to the diagonal or before it,
+/// values, a state, or the rows or columns of transposed keys.
 enum class TileRole {
   Rows,
   Scores,
   StrictScores,
-  Columns,
+  Values,
+  State,
   KeyRows,
   KeyColumns
+};
+
+/// Tokens in bf16 that a buffer holds as they are, or negated; null if it does
+/// not.
+struct TileTokens {
+  Value tokens;
+  bool isNegated = false;
 };
 
 /// Lowers the ops of a block one after the other.
@@ -54,6 +61,9 @@ public:
     llvm::SmallDenseMap<Value, Value> keysT;
     llvm::SmallDenseMap<Value, ChunkVectors::Factors> factors;
     llvm::MapVector<std::tuple<Value, TileRole, int64_t>, PackedTiles> tiles;
+    /// What writes a buffer that products in tiles alone read, and do not need:
+    /// they take its operands.
+    llvm::SmallDenseMap<Value, Operation *> deferred;
   };
   struct Target {
     int64_t vectorBits, registers, l1;
@@ -77,6 +87,17 @@ private:
   void prepare(scf::ForOp loop);
   Value transposedKeys(Value keys);
   PackedTiles tilesOf(Value matrix, TileRole role, int64_t summands);
+  PackedTiles packed(Value matrix, TileRole role, int64_t summands);
+  std::optional<PackedTiles> packTokens(Value matrix, TileRole role,
+                                        int64_t summands);
+  bool isForTiles(Value buffer, Operation *writer);
+  bool isDeferrable(ChunkPackOp pack);
+  bool isDeferrable(ChunkDecayOp decay);
+  ChunkReadOp findReader(ChunkScoresOp scores);
+  TileTokens tokensOf(Value buffer);
+  void emitCompact(ChunkScoresOp op, const ChunkVectors::Factors &factors);
+  void materialize(Value buffer);
+  void keepPacked(scf::ForOp loop);
   ChunkVectors::Factors factorsOf(Value decay);
   ChunkVectors &at(Operation *op);
   ArrayRef<int64_t> summandsOf(Operation *op) {
@@ -97,6 +118,8 @@ private:
   /// Reads, by what they read: rows that were to be decayed.
   llvm::SmallDenseMap<Operation *, ChunkVectors::ReadRows> decayedReads;
   SmallVector<Operation *> lowered;
+  /// Of the scores that were just lowered.
+  std::optional<std::pair<TileRole, PackedTiles>> packedScores;
 };
 
 } // namespace
@@ -171,40 +194,51 @@ Value BlockLowering::transposedKeys(Value keys) {
   return it->second;
 }
 
+PackedTiles BlockLowering::packed(Value matrix, TileRole role,
+                                  int64_t summands) {
+  ChunkProducts products(*vectors, target.tiles);
+  if (auto tiles = packTokens(matrix, role, summands))
+    return *tiles;
+  switch (role) {
+  case TileRole::Rows:
+    return products.packRows(matrix, summands);
+  case TileRole::Scores:
+  case TileRole::StrictScores:
+    return products.packScores(matrix, role == TileRole::StrictScores,
+                               summands);
+  case TileRole::Values:
+    return products.packValues(matrix, summands);
+  case TileRole::State:
+    return products.packState(matrix, summands);
+  case TileRole::KeyRows:
+    return products.packKeyRows(matrix, transposedKeys(matrix), summands);
+  case TileRole::KeyColumns:
+    return products.packKeyColumns(matrix, transposedKeys(matrix), summands);
+  }
+  llvm_unreachable("all roles are above");
+}
+
 PackedTiles BlockLowering::tilesOf(Value matrix, TileRole role,
                                    int64_t summands) {
   auto *known = made.tiles.find({matrix, role, summands});
   if (known != made.tiles.end())
     return known->second;
-  ChunkProducts products(*vectors, target.tiles);
-  auto pack = [&]() -> PackedTiles {
-    switch (role) {
-    case TileRole::Rows:
-      return products.packRows(matrix, summands);
-    case TileRole::Scores:
-    case TileRole::StrictScores:
-      return products.packScores(matrix, role == TileRole::StrictScores,
-                                 summands);
-    case TileRole::Columns:
-      return products.packColumns(matrix, summands);
-    case TileRole::KeyRows:
-      return products.packKeyRows(matrix, transposedKeys(matrix), summands);
-    case TileRole::KeyColumns:
-      return products.packKeyColumns(matrix, transposedKeys(matrix), summands);
-    }
-    llvm_unreachable("all roles are above");
-  };
-  return made.tiles[{matrix, role, summands}] = pack();
+  PackedTiles tiles = packed(matrix, role, summands);
+  return made.tiles[{matrix, role, summands}] = tiles;
 }
 
 /// Forgets the values made of buffers that an op writes, or an op inside it.
 void BlockLowering::invalidate(Operation *op) {
+  // It packs its state anew.
+  bool keeps = isa<ChunkUpdateOp>(op);
   op->walk([&](DestinationStyleOpInterface writer) {
     for (Value output : writer.getDpsInits()) {
       made.keysT.erase(output);
       made.factors.erase(output);
-      made.tiles.remove_if(
-          [&](auto &made) { return std::get<0>(made.first) == output; });
+      made.tiles.remove_if([&](auto &made) {
+        return std::get<0>(made.first) == output &&
+               !(keeps && made.second.flag);
+      });
     }
   });
 }
@@ -213,13 +247,31 @@ void BlockLowering::lowerScores(ChunkScoresOp op) {
   ChunkVectors::Factors factors = factorsOf(op.getDecay());
   if (op.decaysTerms())
     return vectors->emitDecaying(op, factors);
-  Value keysT = transposedKeys(op.getKeys());
   ArrayRef<int64_t> summands = summandsOf(op);
   if (summands.empty())
-    return vectors->emit(op, keysT, factors);
+    return vectors->emit(op, transposedKeys(op.getKeys()), factors);
   PackedTiles rows = tilesOf(op.getRows(), TileRole::Rows, summands[0]),
               keys = tilesOf(op.getKeys(), TileRole::KeyColumns, summands[1]);
-  ChunkProducts(*vectors, target.tiles).emit(op, {rows, keys}, keysT, factors);
+  ChunkProducts products(*vectors, target.tiles);
+  if (ChunkReadOp reader = findReader(op);
+      reader && !rows.isFinite && !keys.isFinite) {
+    size_t which = llvm::find(reader.getScores(), op.getOutput()) -
+                   reader.getScores().begin();
+    int64_t count = summandsOf(reader)[2 + which];
+    PackedTiles scores = products.allocate(sizeOf(op.getOutput(), 2),
+                                           sizeOf(op.getOutput(), 3), count);
+    scores.flag = vectors->scratch({b.getIndexAttr(1)}, b.getI1Type());
+    products.emit(op, {rows, keys}, factors, &scores, /*otherwise=*/[] {});
+    made.deferred[op.getOutput()] = op;
+    packedScores = {
+        reader.getStrict() ? TileRole::StrictScores : TileRole::Scores, scores};
+    return;
+  }
+  products.emit(op, {rows, keys}, factors, /*packed=*/nullptr, [&] {
+    materialize(op.getRows());
+    materialize(op.getKeys());
+    emitCompact(op, factors);
+  });
 }
 
 void BlockLowering::lowerRead(ChunkReadOp op) {
@@ -246,16 +298,23 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
   TileRole role = op.getStrict() ? TileRole::StrictScores : TileRole::Scores;
   SmallVector<PackedTiles> matrices{
       tilesOf(rows.rows, TileRole::Rows, summands[0]),
-      tilesOf(op.getState(), TileRole::Columns, summands[1])};
+      tilesOf(op.getState(), TileRole::State, summands[1])};
   summands = summands.drop_front(2);
   for (Value scores : op.getScores()) {
     matrices.push_back(tilesOf(scores, role, summands.front()));
     summands = summands.drop_front();
   }
   for (auto [values, count] : llvm::zip_equal(op.getValues(), summands))
-    matrices.push_back(tilesOf(values, TileRole::Columns, count));
+    matrices.push_back(tilesOf(values, TileRole::Values, count));
   ChunkProducts(*vectors, target.tiles)
-      .emit(op, matrices, rows, bool(fill), into, streamsOf(op));
+      .emit(op, matrices, rows, bool(fill), into, streamsOf(op), [&] {
+        materialize(rows.rows);
+        for (Value operand : op.getScores())
+          materialize(operand);
+        for (Value operand : op.getValues())
+          materialize(operand);
+        vectors->compact().emit(op, rows, bool(fill), into, /*streams=*/{});
+      });
 }
 
 void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
@@ -270,10 +329,195 @@ void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
        llvm::zip_equal(op.getKeys(), summands.take_front(writes)))
     matrices.push_back(tilesOf(keys, TileRole::KeyRows, count));
   for (auto [values, count] :
-       llvm::zip_equal(op.getValues(), summands.drop_front(writes)))
-    matrices.push_back(tilesOf(values, TileRole::Columns, count));
-  ChunkProducts(*vectors, target.tiles)
-      .emit(op, matrices, factors, streamsOf(op));
+       llvm::zip_equal(op.getValues(), summands.drop_front(writes))) {
+    matrices.push_back(tilesOf(values, TileRole::Values, count));
+    // No product of the update is with a zero in place of a number.
+    if (made.deferred.contains(values))
+      matrices.back().isFinite = {};
+  }
+  const PackedTiles *packed = nullptr;
+  for (auto &[key, tiles] : made.tiles)
+    if (std::get<0>(key) == op.getOutput() && tiles.flag)
+      packed = &tiles;
+  ChunkProducts products(*vectors, target.tiles);
+  products.emit(op, matrices, factors, packed, streamsOf(op), [&] {
+    for (Value operand : op.getKeys())
+      materialize(operand);
+    for (Value operand : op.getValues())
+      materialize(operand);
+    vectors->compact().emit(op, factors, /*streams=*/{});
+    if (packed)
+      products.packState(op.getOutput(), packed->summands, packed);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers that products in tiles do without
+//===----------------------------------------------------------------------===//
+
+/// Whether only products in tiles read what an op writes to its scratch memory,
+/// or ops that are deferred themselves.
+bool BlockLowering::isForTiles(Value buffer, Operation *writer) {
+  if (!target.tiles || !isScratch(buffer))
+    return false;
+  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
+    if (user == writer || isa<memref::DeallocOp>(user))
+      return true;
+    if (auto pack = dyn_cast<ChunkPackOp>(user))
+      return pack.getOutput() != buffer && isDeferrable(pack);
+    if (auto decay = dyn_cast<ChunkDecayOp>(user)) {
+      ChunkReadOp read = findDecayedRead(decay);
+      return decay.getOutput() != buffer &&
+             ((read && !summandsOf(read).empty()) || isDeferrable(decay));
+    }
+    auto structured = dyn_cast<DestinationStyleOpInterface>(user);
+    return structured && !summandsOf(user).empty() &&
+           !llvm::is_contained(structured.getDpsInits(), buffer);
+  });
+}
+
+bool BlockLowering::isDeferrable(ChunkPackOp pack) {
+  Value input = pack.getInput();
+  auto type = cast<MemRefType>(input.getType());
+  double scale = pack.getScale() ? pack.getScale()->convertToDouble() : 1.0;
+  return (type.getElementType().isBF16() || isScratch(input)) &&
+         !pack.getShift() && !pack.getGate() && !pack.getMask() &&
+         !pack.getFill() && !pack.getScaleValue() && !pack.getReverse() &&
+         !pack.getPadded() && std::abs(scale) == 1.0 && type.getRank() == 4 &&
+         type.hasStaticShape() && type.isLastDimUnitStride() &&
+         isForTiles(pack.getOutput(), pack);
+}
+
+/// Keys that decay to the end of the chunk, by one number per token.
+bool BlockLowering::isDeferrable(ChunkDecayOp decay) {
+  Value output = decay.getOutput();
+  return decay.getToEnd() && !isPerChannel(decay.getDecay()) &&
+         isForTiles(output, decay) &&
+         llvm::all_of(output.getUsers(), [&](Operation *user) {
+           auto update = dyn_cast<ChunkUpdateOp>(user);
+           return user == decay || isa<memref::DeallocOp>(user) ||
+                  (update && llvm::is_contained(update.getKeys(), output));
+         });
+}
+
+/// The read that alone takes scores, and can take them in tiles.
+ChunkReadOp BlockLowering::findReader(ChunkScoresOp scores) {
+  if (target.tiles != 2 || !isScratch(scores.getOutput()))
+    return {};
+  ChunkReadOp reader;
+  for (Operation *user : scores.getOutput().getUsers()) {
+    if (user == scores || isa<memref::DeallocOp>(user))
+      continue;
+    auto read = dyn_cast<ChunkReadOp>(user);
+    if (!read || reader || summandsOf(read).empty() ||
+        read->getBlock() != scores->getBlock() ||
+        (read.getStrict() && !scores.getStrict()) ||
+        llvm::count(read.getScores(), scores.getOutput()) != 1)
+      return {};
+    reader = read;
+  }
+  return reader;
+}
+
+TileTokens BlockLowering::tokensOf(Value buffer) {
+  auto pack = dyn_cast_or_null<ChunkPackOp>(made.deferred.lookup(buffer));
+  if (!pack)
+    return {};
+  bool isNegated = pack.getScale() && pack.getScale()->isNegative();
+  TileTokens from = tokensOf(pack.getInput());
+  if (!from.tokens)
+    return {pack.getInput(), isNegated};
+  return {from.tokens, from.isNegated != isNegated};
+}
+
+/// The tiles of a matrix whose buffer was not written.
+std::optional<PackedTiles>
+BlockLowering::packTokens(Value matrix, TileRole role, int64_t summands) {
+  ChunkProducts products(*vectors, target.tiles);
+  auto decay = dyn_cast_or_null<ChunkDecayOp>(made.deferred.lookup(matrix));
+  Value rows = decay ? decay.getRows() : matrix;
+  TileTokens from = tokensOf(rows);
+  if (!from.tokens)
+    return std::nullopt;
+  switch (role) {
+  case TileRole::Rows:
+    return products.packTokenRows(from.tokens, from.isNegated);
+  case TileRole::Values:
+    return products.packTokenValues(from.tokens);
+  case TileRole::KeyColumns:
+    return products.packTokenKeyColumns(from.tokens);
+  case TileRole::KeyRows: {
+    PackedTiles columns = tilesOf(rows, TileRole::KeyColumns, 1);
+    int64_t features = sizeOf(from.tokens, 3);
+    if (!decay)
+      return products.packTokenKeyRows(columns, features, {}, {}, 1);
+    ChunkVectors::Factors factors = factorsOf(decay.getDecay());
+    return products.packTokenKeyRows(columns, features, factors.between,
+                                     vectors->index(sizeOf(from.tokens, 2)),
+                                     summands);
+  }
+  case TileRole::Scores:
+  case TileRole::StrictScores:
+  case TileRole::State:
+    return std::nullopt;
+  }
+  llvm_unreachable("all roles are above");
+}
+
+/// Scores with the least code, in a branch that hardly ever runs.
+void BlockLowering::emitCompact(ChunkScoresOp op,
+                                const ChunkVectors::Factors &factors) {
+  ChunkVectors compact = vectors->compact();
+  compact.emit(op, compact.transposedKeys(op.getKeys()), factors);
+  compact.freeScratch();
+}
+
+/// Writes a buffer after all, for vectors.
+void BlockLowering::materialize(Value buffer) {
+  Operation *writer = made.deferred.lookup(buffer);
+  if (!writer)
+    return;
+  ChunkVectors compact = vectors->compact();
+  TypeSwitch<Operation *>(writer)
+      .Case([&](ChunkPackOp pack) {
+        materialize(pack.getInput());
+        compact.emit(pack);
+      })
+      .Case([&](ChunkDecayOp decay) {
+        materialize(decay.getRows());
+        compact.emit(decay, factorsOf(decay.getDecay()));
+      })
+      .Case([&](ChunkScoresOp scores) {
+        materialize(scores.getRows());
+        materialize(scores.getKeys());
+        emitCompact(scores, factorsOf(scores.getDecay()));
+      });
+}
+
+/// Packs a state before a loop that reads it in tiles and updates it once: the
+/// update packs it anew.
+void BlockLowering::keepPacked(scf::ForOp loop) {
+  for (auto update : loop.getBody()->getOps<ChunkUpdateOp>()) {
+    Value state = update.getOutput();
+    if (summandsOf(update).empty() || !loop.isDefinedOutsideOfLoop(state))
+      continue;
+    int64_t writers = 0, summands = 0;
+    loop->walk([&](DestinationStyleOpInterface op) {
+      writers += llvm::is_contained(op.getDpsInits(), state);
+      if (auto read = dyn_cast<ChunkReadOp>(op.getOperation());
+          read && read.getState() == state && !summandsOf(read).empty())
+        summands = summandsOf(read)[1];
+    });
+    if (writers != 1 || !summands)
+      continue;
+    at(update);
+    b.setInsertionPoint(loop);
+    PackedTiles tiles =
+        ChunkProducts(*vectors, target.tiles).packState(state, summands);
+    tiles.flag = vectors->scratch({b.getIndexAttr(1)}, b.getI1Type());
+    vectors->store(tiles.isFinite, tiles.flag, {vectors->index(0)});
+    made.tiles[{state, TileRole::State, summands}] = tiles;
+  }
 }
 
 /// Computes once, before a loop, the values that its chunk ops need of buffers
@@ -307,8 +551,9 @@ void BlockLowering::prepare(scf::ForOp loop) {
             factorsOf(scores.getDecay());
           if (!stays(scores.getKeys()) || scores.decaysTerms())
             return;
-          transposedKeys(scores.getKeys());
-          if (!summands.empty())
+          if (summands.empty())
+            transposedKeys(scores.getKeys());
+          else
             pack(scores.getKeys(), TileRole::KeyColumns, summands[1]);
         })
         .Case([&](ChunkReadOp read) {
@@ -316,10 +561,10 @@ void BlockLowering::prepare(scf::ForOp loop) {
             factorsOf(read.getDecay());
           if (summands.empty())
             return;
-          pack(read.getState(), TileRole::Columns, summands[1]);
+          pack(read.getState(), TileRole::State, summands[1]);
           auto counts = summands.take_back(read.getValues().size());
           for (auto [values, count] : llvm::zip_equal(read.getValues(), counts))
-            pack(values, TileRole::Columns, count);
+            pack(values, TileRole::Values, count);
         });
   });
 }
@@ -327,13 +572,22 @@ void BlockLowering::prepare(scf::ForOp loop) {
 void BlockLowering::lower(Operation *op) {
   ChunkVectors &v = at(op);
   TypeSwitch<Operation *>(op)
-      .Case<ChunkPackOp, ChunkUnpackOp, ChunkSolveOp>(
-          [&](auto plain) { v.emit(plain); })
+      .Case([&](ChunkPackOp pack) {
+        bool hasTokens = getElementTypeOrSelf(pack.getInput()).isBF16() ||
+                         made.deferred.contains(pack.getInput());
+        if (hasTokens && isDeferrable(pack))
+          made.deferred[pack.getOutput()] = pack;
+        else
+          v.emit(pack);
+      })
+      .Case<ChunkUnpackOp, ChunkSolveOp>([&](auto plain) { v.emit(plain); })
       .Case([&](ChunkDecayOp decay) {
         ChunkVectors::Factors factors = factorsOf(decay.getDecay());
         ChunkReadOp read = findDecayedRead(decay);
         if (read && whyNoVectors(read, vectorBits, target.registers).empty())
           decayedReads[read] = {decay.getRows(), {}, decay, factors};
+        else if (tokensOf(decay.getRows()).tokens && isDeferrable(decay))
+          made.deferred[decay.getOutput()] = decay;
         else
           v.emit(decay, factors);
       })
@@ -342,6 +596,10 @@ void BlockLowering::lower(Operation *op) {
       .Case([&](ChunkUpdateOp update) { lowerUpdate(update); });
   lowered.push_back(op);
   invalidate(op);
+  if (auto scores = dyn_cast<ChunkScoresOp>(op); scores && packedScores) {
+    auto [role, tiles] = *std::exchange(packedScores, std::nullopt);
+    made.tiles[{scores.getOutput(), role, tiles.summands}] = tiles;
+  }
 }
 
 void BlockLowering::run() {
@@ -353,8 +611,10 @@ void BlockLowering::run() {
     // lowered.
     if (op.getNumRegions() != 0)
       invalidate(&op);
-    if (auto loop = dyn_cast<scf::ForOp>(op))
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
       prepare(loop);
+      keepPacked(loop);
+    }
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         BlockLowering(inner, target, made).run();

@@ -188,6 +188,28 @@ struct ConvertPairs : OpRewritePattern<vector::InterleaveOp> {
   }
 };
 
+/// Two vectors of f32, one behind the other, as one of bf16.
+struct ConvertNeighbours : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    auto both = op.getIn().getDefiningOp<vector::ShuffleOp>();
+    auto type = dyn_cast<VectorType>(op.getType());
+    if (!both || !type || !type.getElementType().isBF16() ||
+        op.getRoundingmode() ||
+        both.getV1VectorType() != VectorType::get(lanes, rewriter.getF32Type()))
+      return rewriter.notifyMatchFailure(op, "not two registers of f32");
+    if (!llvm::equal(both.getMask(), llvm::seq<int64_t>(2 * lanes)))
+      return rewriter.notifyMatchFailure(op, "not one behind the other");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op,
+                       call(b, type, "llvm.x86.avx512bf16.cvtne2ps2bf16.512",
+                            {both.getV2(), both.getV1()}));
+    return success();
+  }
+};
+
 } // namespace
 
 void mlir::linattn::populateExpandMathToAVX512Patterns(
@@ -197,5 +219,5 @@ void mlir::linattn::populateExpandMathToAVX512Patterns(
 
 void mlir::linattn::populateExpandMathToAVX512Bf16Patterns(
     RewritePatternSet &patterns) {
-  patterns.add<ConvertPairs>(patterns.getContext());
+  patterns.add<ConvertPairs, ConvertNeighbours>(patterns.getContext());
 }

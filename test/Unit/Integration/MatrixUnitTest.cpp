@@ -74,11 +74,11 @@ float flush(float x) {
 float multiplyAsUnit(llvm::ArrayRef<float> row, llvm::ArrayRef<float> column) {
   float sum = 0;
   for (size_t k = 0; k < row.size(); k += 32) {
-    // Pairs are 16 apart.
+    // Pairs are neighbours.
     float chains[2] = {0, 0};
     for (int parity = 0; parity < 2; ++parity)
       for (size_t m = 0; m < 16; ++m) {
-        size_t i = k + 16 * parity + m;
+        size_t i = k + 2 * m + parity;
         chains[parity] =
             flush(std::fma(flush(row[i]), flush(column[i]), chains[parity]));
       }

@@ -1,0 +1,461 @@
+//===- ChunkProductsPack.cpp - Matrices of a chunk as tiles ---------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChunkProducts.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+//===----------------------------------------------------------------------===//
+// Summands
+//===----------------------------------------------------------------------===//
+
+/// Two vectors as one.
+Value ChunkProducts::concat(Value low, Value high) {
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(step));
+  return vector::ShuffleOp::create(v.b, v.loc, low, high, order);
+}
+
+/// The summands of two vectors, interleaved. Each summand is what those before
+/// it left over, rounded. `probe` becomes NaN where a first one is not finite.
+SmallVector<Value> ChunkProducts::split(Value low, Value high, int64_t summands,
+                                        Value &probe) {
+  SmallVector<Value> parts;
+  auto narrow = [&](Value x) { return v.convert(x, v.b.getBF16Type()); };
+  for (int64_t s = 0; s < summands; ++s) {
+    Value pairs =
+        vector::InterleaveOp::create(v.b, v.loc, narrow(low), narrow(high));
+    parts.push_back(pairs);
+    bool isLast = s + 1 == summands;
+    if (s > 0 && isLast)
+      break;
+    // Halves of pairs, which cost less than the rounded vectors.
+    auto halves = vector::DeinterleaveOp::create(v.b, v.loc, pairs);
+    Value first = v.convert(halves.getRes1(), v.type),
+          second = v.convert(halves.getRes2(), v.type);
+    if (s == 0)
+      for (Value rounded : {first, second})
+        probe = v.fmaVector(rounded, v.zeros(lines), probe);
+    if (isLast)
+      break;
+    low = v.subf(low, first);
+    high = v.subf(high, second);
+  }
+  return parts;
+}
+
+/// The same of two vectors that stay one behind the other.
+SmallVector<Value> ChunkProducts::splitNeighbours(Value low, Value high,
+                                                  int64_t summands,
+                                                  Value &probe) {
+  SmallVector<Value> parts;
+  Value halves[] = {low, high};
+  for (int64_t s = 0; s < summands; ++s) {
+    Value both = v.convert(concat(halves[0], halves[1]), v.b.getBF16Type());
+    parts.push_back(both);
+    bool isLast = s + 1 == summands;
+    if (s > 0 && isLast)
+      break;
+    for (auto [i, half] : llvm::enumerate(halves)) {
+      Value part = vector::ExtractStridedSliceOp::create(
+          v.b, v.loc, both, ArrayRef<int64_t>{int64_t(i) * lines},
+          ArrayRef<int64_t>{lines}, ArrayRef<int64_t>{1});
+      Value rounded = v.convert(part, v.type);
+      if (s == 0)
+        probe = v.fmaVector(rounded, v.zeros(lines), probe);
+      half = v.subf(half, rounded);
+    }
+  }
+  return parts;
+}
+
+/// Whether no element of a probe is NaN.
+Value ChunkProducts::isZero(Value probe) {
+  return arith::CmpFOp::create(
+      v.b, v.loc, arith::CmpFPredicate::OEQ,
+      v.reduceVector(vector::CombiningKind::ADD, probe),
+      v.constant(v.type, 0.0));
+}
+
+//===----------------------------------------------------------------------===//
+// Of f32
+//===----------------------------------------------------------------------===//
+
+PackedTiles ChunkProducts::allocate(int64_t size, int64_t contracted,
+                                    int64_t summands) {
+  auto sizeAttr = [&](int64_t n) { return v.b.getIndexAttr(n); };
+  Value memory = v.scratch({sizeAttr(summands), sizeAttr(size / lines),
+                            sizeAttr(llvm::divideCeil(contracted, step)),
+                            sizeAttr(lines), sizeAttr(step)},
+                           v.b.getBF16Type());
+  return {memory, summands, {}};
+}
+
+void ChunkProducts::storePairs(Value pairs, const PackedTiles &tiles,
+                               int64_t summand, const Place &place) {
+  v.storeVector(
+      pairs, tiles.memory,
+      {v.index(summand), place.tile, place.step, place.line, v.index(0)});
+}
+
+/// `at` gives the two vectors of a line: of 16 lines at a contracted index, or,
+/// of a left operand, from a contracted index on. The last contracted indices
+/// may be half a step.
+PackedTiles
+ChunkProducts::pack(int64_t size, int64_t contracted, int64_t summands,
+                    bool pairsFeatures, bool isLeft,
+                    function_ref<TwoVectors(const Place &, bool)> at,
+                    const PackedTiles *into) {
+  PackedTiles tiles = into ? *into : allocate(size, contracted, summands);
+  int64_t whole = contracted / step, steps = llvm::divideCeil(contracted, step);
+  auto packLine = [&](const Place &place, bool isHalf, Value probe) {
+    auto [low, high] = at(place, isHalf);
+    auto parts = pairsFeatures && isLeft
+                     ? splitNeighbours(low, high, summands, probe)
+                     : split(low, high, summands, probe);
+    for (auto [s, pairs] : llvm::enumerate(parts))
+      storePairs(pairs, tiles, s, place);
+    return probe;
+  };
+  auto packTile = [&](Value tile, Value k, bool isHalf, Value probe) {
+    // Half of the pairs of features, or one of each pair of tokens.
+    int64_t filled = isHalf && pairsFeatures && !isLeft ? lines / 2 : lines;
+    for (int64_t line = filled; line < lines; ++line)
+      for (int64_t s = 0; s < summands; ++s)
+        storePairs(v.constant(VectorType::get(step, v.b.getBF16Type()), 0.0),
+                   tiles, s, {tile, k, v.index(line)});
+    return v
+        .reduce(v.index(0), v.index(filled), 1, probe,
+                [&](Value line, ValueRange carried) -> SmallVector<Value> {
+                  return {packLine({tile, k, line}, isHalf, carried.front())};
+                })
+        .front();
+  };
+  Value probe = v.reduce(
+      v.index(size / lines), v.zeros(lines), [&](Value tile, Value probe) {
+        if (whole)
+          probe = v.reduce(v.index(whole), probe, [&](Value k, Value probe) {
+            return packTile(tile, k, /*isHalf=*/false, probe);
+          });
+        if (whole < steps)
+          probe = packTile(tile, v.index(whole), /*isHalf=*/true, probe);
+        return probe;
+      });
+  tiles.isFinite = isZero(probe);
+  if (into)
+    v.store(tiles.isFinite, tiles.flag, {v.index(0)});
+  return tiles;
+}
+
+PackedTiles ChunkProducts::packRows(Value rows, int64_t summands) {
+  return pack(sizeOf(rows, 2), sizeOf(rows, 3), summands,
+              /*pairsFeatures=*/true, /*isLeft=*/true,
+              [&](const Place &place, bool isHalf) -> TwoVectors {
+                Value t = element(place.tile, 0, place.line);
+                Value d = v.mul(place.step, v.index(step));
+                return {v.loadVector(rows, v.at(t, d), lines),
+                        isHalf ? v.zeros(lines)
+                               : v.loadVector(rows,
+                                              v.at(t, v.add(d, v.index(lines))),
+                                              lines)};
+              });
+}
+
+PackedTiles ChunkProducts::packScores(Value scores, bool strict,
+                                      int64_t summands) {
+  return pack(sizeOf(scores, 2), sizeOf(scores, 3), summands,
+              /*pairsFeatures=*/false, /*isLeft=*/true,
+              [&](const Place &place, bool isHalf) -> TwoVectors {
+                Value t = element(place.tile, 0, place.line);
+                auto seenFrom = [&](int64_t offset) -> Value {
+                  Value j =
+                      v.add(v.mul(place.step, v.index(step)), v.index(offset));
+                  Value seen =
+                      v.firstLanes(v.sub(strict ? t : v.add(t, v.index(1)), j));
+                  return v.select(seen, v.loadVector(scores, v.at(t, j), lines),
+                                  v.zeros(lines));
+                };
+                return {seenFrom(0), isHalf ? v.zeros(lines) : seenFrom(lines)};
+              });
+}
+
+PackedTiles ChunkProducts::packValues(Value rows, int64_t summands) {
+  return pack(
+      sizeOf(rows, 3), sizeOf(rows, 2), summands, /*pairsFeatures=*/false,
+      /*isLeft=*/false, [&](const Place &place, bool isHalf) -> TwoVectors {
+        Value t = v.add(v.mul(place.step, v.index(step)), place.line);
+        Value d = v.mul(place.tile, v.index(lines));
+        return {v.loadVector(rows, v.at(t, d), lines),
+                isHalf ? v.zeros(lines)
+                       : v.loadVector(rows, v.at(v.add(t, v.index(lines)), d),
+                                      lines)};
+      });
+}
+
+PackedTiles ChunkProducts::packState(Value state, int64_t summands,
+                                     const PackedTiles *into) {
+  return pack(
+      sizeOf(state, 3), sizeOf(state, 2), summands, /*pairsFeatures=*/true,
+      /*isLeft=*/false,
+      [&](const Place &place, bool) -> TwoVectors {
+        Value row = v.add(v.mul(place.step, v.index(step)),
+                          v.mul(place.line, v.index(2)));
+        Value d = v.mul(place.tile, v.index(lines));
+        return {v.loadVector(state, v.at(row, d), lines),
+                v.loadVector(state, v.at(v.add(row, v.index(1)), d), lines)};
+      },
+      into);
+}
+
+PackedTiles ChunkProducts::packKeyRows(Value keys, Value keysT,
+                                       int64_t summands) {
+  return pack(sizeOf(keys, 3), sizeOf(keys, 2), summands,
+              /*pairsFeatures=*/false, /*isLeft=*/true,
+              [&](const Place &place, bool isHalf) -> TwoVectors {
+                Value d = element(place.tile, 0, place.line);
+                auto tokens = [&](int64_t half) {
+                  Value block =
+                      v.add(v.mul(place.step, v.index(2)), v.index(half));
+                  return v.loadVector(keysT, {block, d, v.index(0)}, lines);
+                };
+                return {tokens(0), isHalf ? v.zeros(lines) : tokens(1)};
+              });
+}
+
+PackedTiles ChunkProducts::packKeyColumns(Value keys, Value keysT,
+                                          int64_t summands) {
+  return pack(sizeOf(keys, 2), sizeOf(keys, 3), summands,
+              /*pairsFeatures=*/true, /*isLeft=*/false,
+              [&](const Place &place, bool) -> TwoVectors {
+                Value d = v.add(v.mul(place.step, v.index(step)),
+                                v.mul(place.line, v.index(2)));
+                auto feature = [&](Value d) {
+                  return v.loadVector(keysT, {place.tile, d, v.index(0)},
+                                      lines);
+                };
+                return {feature(d), feature(v.add(d, v.index(1)))};
+              });
+}
+
+//===----------------------------------------------------------------------===//
+// Of tokens in bf16
+//===----------------------------------------------------------------------===//
+
+/// The steps of a contraction; the last one may be half.
+void ChunkProducts::forEachStep(int64_t contracted,
+                                function_ref<void(Value, bool)> body) {
+  if (int64_t whole = contracted / step)
+    v.forEach(v.index(whole), [&](Value k) { body(k, /*isHalf=*/false); });
+  if (contracted % step)
+    body(v.index(contracted / step), /*isHalf=*/true);
+}
+
+/// 32 neighbours in a row of tokens, the upper half zero if `isHalf`.
+Value ChunkProducts::loadPairs(Value tokens, Value t, Value d, bool isHalf) {
+  auto load = [&](int64_t size) -> Value {
+    auto type = VectorType::get(size, v.b.getBF16Type());
+    Value pad = v.constant(v.b.getBF16Type(), 0.0);
+    return vector::TransferReadOp::create(v.b, v.loc, type, tokens, v.at(t, d),
+                                          pad, ArrayRef<bool>{true});
+  };
+  if (!isHalf)
+    return load(step);
+  return concat(load(lines),
+                v.constant(VectorType::get(lines, v.b.getBF16Type()), 0.0));
+}
+
+PackedTiles ChunkProducts::packTokenRows(Value tokens, bool isNegated) {
+  int64_t features = sizeOf(tokens, 3);
+  PackedTiles tiles = allocate(sizeOf(tokens, 2), features, 1);
+  v.forEach(v.index(sizeOf(tokens, 2) / lines), [&](Value tile) {
+    v.forEach(v.index(lines), [&](Value line) {
+      for (int64_t k = 0; k < int64_t(llvm::divideCeil(features, step)); ++k) {
+        Value pairs = loadPairs(tokens, element(tile, 0, line),
+                                v.index(k * step), features < (k + 1) * step);
+        storePairs(isNegated ? v.negate(pairs) : pairs, tiles, 0,
+                   {tile, v.index(k), line});
+      }
+    });
+  });
+  return tiles;
+}
+
+/// A product with zero scores would spread a value that is not finite: the
+/// exponent of one is all ones.
+PackedTiles ChunkProducts::packTokenValues(Value tokens) {
+  int64_t columns = sizeOf(tokens, 3);
+  PackedTiles tiles = allocate(columns, sizeOf(tokens, 2), 1);
+  auto wide = VectorType::get(lines, v.b.getI32Type());
+  auto pairs = VectorType::get(step, v.b.getBF16Type());
+  auto number = [&](Type type, int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        v.b, v.loc,
+        DenseElementsAttr::get(
+            cast<ShapedType>(type),
+            v.b.getIntegerAttr(getElementTypeOrSelf(type), value)));
+  };
+  auto load = [&](Value t, int64_t d) -> Value {
+    auto type = VectorType::get(lines, v.b.getBF16Type());
+    Value row = vector::TransferReadOp::create(
+        v.b, v.loc, type, tokens, v.at(t, v.index(d)),
+        v.constant(v.b.getBF16Type(), 0.0), ArrayRef<bool>{true});
+    Value bits = vector::BitCastOp::create(
+        v.b, v.loc, VectorType::get(lines, v.b.getI16Type()), row);
+    return arith::ExtUIOp::create(v.b, v.loc, wide, bits);
+  };
+  auto halves = VectorType::get(step, v.b.getI16Type());
+  Value probe = number(halves, 0);
+  auto packLine = [&](Value k, Value line, bool isHalf, Value probe) {
+    Value t = v.add(v.mul(k, v.index(step)), line);
+    for (int64_t d = 0; d < columns; d += lines) {
+      Value both = load(t, d);
+      if (!isHalf) {
+        Value high = arith::ShLIOp::create(
+            v.b, v.loc, load(v.add(t, v.index(lines)), d), number(wide, 16));
+        both = arith::OrIOp::create(v.b, v.loc, both, high);
+      }
+      storePairs(vector::BitCastOp::create(v.b, v.loc, pairs, both), tiles, 0,
+                 {v.index(d / lines), k, line});
+      Value magnitude = arith::AndIOp::create(
+          v.b, v.loc, vector::BitCastOp::create(v.b, v.loc, halves, both),
+          number(halves, 0x7fff));
+      probe = arith::MaxUIOp::create(v.b, v.loc, probe, magnitude);
+    }
+    return probe;
+  };
+  auto packStep = [&](Value k, bool isHalf, Value probe) {
+    return v.reduce(v.index(lines), probe, [&](Value line, Value probe) {
+      return packLine(k, line, isHalf, probe);
+    });
+  };
+  int64_t whole = sizeOf(tokens, 2) / step;
+  if (whole)
+    probe = v.reduce(v.index(whole), probe, [&](Value k, Value probe) {
+      return packStep(k, /*isHalf=*/false, probe);
+    });
+  if (sizeOf(tokens, 2) % step)
+    probe = packStep(v.index(whole), /*isHalf=*/true, probe);
+  Value largest = v.reduceVector(vector::CombiningKind::MAXUI, probe);
+  Value infinity = arith::ConstantOp::create(
+      v.b, v.loc, v.b.getIntegerAttr(v.b.getI16Type(), 0x7f80));
+  tiles.isFinite = arith::CmpIOp::create(v.b, v.loc, arith::CmpIPredicate::ult,
+                                         largest, infinity);
+  return tiles;
+}
+
+/// Pairs of features are words, and the tile is the transpose of words.
+PackedTiles ChunkProducts::packTokenKeyColumns(Value tokens) {
+  PackedTiles tiles = allocate(sizeOf(tokens, 2), sizeOf(tokens, 3), 1);
+  auto pairs = VectorType::get(step, v.b.getBF16Type());
+  v.forEach(v.index(sizeOf(tokens, 2) / lines), [&](Value tile) {
+    forEachStep(sizeOf(tokens, 3), [&](Value k, bool isHalf) {
+      SmallVector<Value> rows;
+      for (int64_t t = 0; t < lines; ++t)
+        rows.push_back(vector::BitCastOp::create(
+            v.b, v.loc, v.vectorType(lines),
+            loadPairs(tokens, element(tile, 0, v.index(t)),
+                      v.mul(k, v.index(step)), isHalf)));
+      for (auto [m, words] : llvm::enumerate(v.transposed(rows)))
+        storePairs(vector::BitCastOp::create(v.b, v.loc, pairs, words), tiles,
+                   0, {tile, k, v.index(m)});
+    });
+  });
+  return tiles;
+}
+
+PackedTiles ChunkProducts::packTokenKeyRows(const PackedTiles &columns,
+                                            int64_t features, Value factors,
+                                            Value row, int64_t summands) {
+  int64_t blocks = sizeOf(columns.memory, 1);
+  PackedTiles tiles = allocate(features, blocks * lines, summands);
+  auto wide = VectorType::get(lines, v.b.getI32Type());
+  auto pairs = VectorType::get(step, v.b.getBF16Type());
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        v.b, v.loc,
+        DenseElementsAttr::get(wide, v.b.getI32IntegerAttr(int32_t(value))));
+  };
+  auto lower = [&](Value x) -> Value {
+    return arith::AndIOp::create(v.b, v.loc, x, constant(0xffff));
+  };
+  auto upper = [&](Value x) -> Value {
+    return arith::AndIOp::create(v.b, v.loc, x, constant(0xffff0000));
+  };
+  auto raised = [&](Value x) -> Value {
+    return arith::ShLIOp::create(v.b, v.loc, x, constant(16));
+  };
+  auto dropped = [&](Value x) -> Value {
+    return arith::ShRUIOp::create(v.b, v.loc, x, constant(16));
+  };
+  auto merged = [&](Value x, Value y) -> Value {
+    return vector::BitCastOp::create(v.b, v.loc, pairs,
+                                     arith::OrIOp::create(v.b, v.loc, x, y));
+  };
+  auto load = [&](Value block, Value k, Value m) -> Value {
+    Value x =
+        vector::LoadOp::create(v.b, v.loc, pairs, columns.memory,
+                               ValueRange{v.index(0), block, k, m, v.index(0)});
+    return vector::BitCastOp::create(v.b, v.loc, wide, x);
+  };
+  auto number = [&](Value bits, Value factor) {
+    return v.mulf(
+        arith::BitcastOp::create(v.b, v.loc, v.vectorType(lines), bits),
+        factor);
+  };
+  Value probe = v.zeros(lines);
+  for (int64_t n = 0; n < int64_t(llvm::divideCeil(blocks, 2)); ++n) {
+    bool isHalf = 2 * n + 1 == blocks;
+    auto factorAt = [&](int64_t block) {
+      return v.loadVector(factors, {row, v.index(block * lines)}, lines);
+    };
+    Value first, second;
+    if (factors) {
+      first = factorAt(2 * n);
+      second = isHalf ? v.zeros(lines) : factorAt(2 * n + 1);
+    }
+    // Lines 2m and 2m + 1 of a row of tiles.
+    auto storeTwo = [&](Value k, Value m, Value x, Value y, Value probe) {
+      Value d = v.add(v.mul(k, v.index(step)), v.mul(m, v.index(2)));
+      SmallVector<Value> even, odd;
+      if (factors) {
+        even = split(number(raised(x), first), number(raised(y), second),
+                     summands, probe);
+        odd = split(number(upper(x), first), number(upper(y), second), summands,
+                    probe);
+      } else {
+        even = {merged(lower(x), raised(y))};
+        odd = {merged(dropped(x), upper(y))};
+      }
+      for (auto [s, two] : llvm::enumerate(llvm::zip_equal(even, odd))) {
+        auto [a, b] = two;
+        Value tile = v.div(d, v.index(lines));
+        Value line = v.sub(d, v.mul(tile, v.index(lines)));
+        storePairs(a, tiles, s, {tile, v.index(n), line});
+        storePairs(b, tiles, s, {tile, v.index(n), v.add(line, v.index(1))});
+      }
+      return probe;
+    };
+    auto storeStep = [&](Value k, int64_t pairCount, Value probe) {
+      return v.reduce(v.index(pairCount), probe, [&](Value m, Value probe) {
+        Value x = load(v.index(2 * n), k, m);
+        Value y = isHalf ? constant(0) : load(v.index(2 * n + 1), k, m);
+        return storeTwo(k, m, x, y, probe);
+      });
+    };
+    int64_t whole = features / step;
+    if (whole)
+      probe = v.reduce(v.index(whole), probe, [&](Value k, Value probe) {
+        return storeStep(k, lines, probe);
+      });
+    if (features % step)
+      probe = storeStep(v.index(whole), lines / 2, probe);
+  }
+  if (factors)
+    tiles.isFinite = isZero(probe);
+  return tiles;
+}
