@@ -207,10 +207,10 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
                     : v.addf(v.loadVector(output, v.at(t, d), lines), sum);
   };
   auto emitBlock = [&](Block block, int64_t row) {
+    int64_t rowBlocks = llvm::divideCeil(tokens, tilesEachWay);
     Value number = v.add(
-        v.index(row / tilesEachWay * llvm::divideCeil(columns, tilesEachWay)),
-        v.div(block.column, v.index(tilesEachWay)));
-    v.prefetchLines(streams, number, blocks);
+        v.mul(v.div(block.column, v.index(tilesEachWay)), v.index(rowBlocks)),
+        v.index(row / tilesEachWay));
     clear(block);
     multiply(block, matrices[0], matrices[1], steps);
     if (rows.decay) {
@@ -226,6 +226,8 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
       SmallVector<Value> sums;
       for (int64_t j = 0; j < block.width; ++j)
         sums.push_back(sumAt(block, i, j, line));
+      if (i == 0)
+        v.prefetchLines(streams, element(number, 0, line), blocks * lines);
       // Two vectors are rounded together.
       Value row = sums.size() == 2 ? concat(sums[0], sums[1]) : sums[0];
       Value rounded = v.convert(row, getElementTypeOrSelf(into));
@@ -239,14 +241,13 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
   ifFinite(
       matrices,
       [&] {
-        for (int64_t row = 0; row < tokens; row += tilesEachWay)
-          v.forEachBlock(
-              columns, tilesEachWay, [&](Value column, int64_t width) {
-                emitBlock({v.index(row), column,
-                           std::min<int64_t>(tokens - row, tilesEachWay),
-                           width},
-                          row);
-              });
+        // All rows at a column: its state stays in the first cache.
+        v.forEachBlock(columns, tilesEachWay, [&](Value column, int64_t width) {
+          for (int64_t row = 0; row < tokens; row += tilesEachWay)
+            emitBlock({v.index(row), column,
+                       std::min<int64_t>(tokens - row, tilesEachWay), width},
+                      row);
+        });
       },
       otherwise);
 }
@@ -291,7 +292,6 @@ void ChunkProducts::emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
     Value number = v.add(
         v.mul(v.div(block.row, v.index(tilesEachWay)), v.index(columnBlocks)),
         v.div(block.column, v.index(tilesEachWay)));
-    v.prefetchLines(streams, number, rowBlocks * columnBlocks);
     clear(block);
     for (size_t w = 0; w < writes; ++w)
       multiply(block, matrices[w], matrices[writes + w], steps);
@@ -300,6 +300,10 @@ void ChunkProducts::emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
         .reduce(v.index(0), v.index(lines), 2, probe,
                 [&](Value line, ValueRange carried) -> SmallVector<Value> {
                   Value probe = carried.front();
+                  Value pair = v.add(v.mul(number, v.index(lines / 2)),
+                                     v.div(line, v.index(2)));
+                  v.prefetchLines(streams, pair,
+                                  rowBlocks * columnBlocks * lines / 2);
                   for (int64_t i = 0; i < block.height; ++i)
                     probe = updateTwo(block, i, line, probe);
                   return {probe};

@@ -114,7 +114,7 @@ private:
                                      Value &probe);
   Value isZero(Value probe);
   Value concat(Value low, Value high);
-  Value words(Value bits);
+  Value negated(Value pairs);
   Value loadPairs(Value tokens, Value t, Value d, bool isHalf);
   void storePairs(Value pairs, const PackedTiles &tiles, int64_t summand,
                   const Place &place);

@@ -269,6 +269,17 @@ Value ChunkProducts::loadPairs(Value tokens, Value t, Value d, bool isHalf) {
                 v.constant(VectorType::get(lines, v.b.getBF16Type()), 0.0));
 }
 
+/// By the sign bits: a CPU has no arithmetic of bf16.
+Value ChunkProducts::negated(Value pairs) {
+  auto bits = VectorType::get(step, v.b.getI16Type());
+  Value signs = arith::ConstantOp::create(
+      v.b, v.loc,
+      DenseElementsAttr::get(bits, v.b.getI16IntegerAttr(int16_t(0x8000))));
+  Value flipped = arith::XOrIOp::create(
+      v.b, v.loc, vector::BitCastOp::create(v.b, v.loc, bits, pairs), signs);
+  return vector::BitCastOp::create(v.b, v.loc, pairs.getType(), flipped);
+}
+
 PackedTiles ChunkProducts::packTokenRows(Value tokens, bool isNegated) {
   int64_t features = sizeOf(tokens, 3);
   PackedTiles tiles = allocate(sizeOf(tokens, 2), features, 1);
@@ -277,7 +288,7 @@ PackedTiles ChunkProducts::packTokenRows(Value tokens, bool isNegated) {
       for (int64_t k = 0; k < int64_t(llvm::divideCeil(features, step)); ++k) {
         Value pairs = loadPairs(tokens, element(tile, 0, line),
                                 v.index(k * step), features < (k + 1) * step);
-        storePairs(isNegated ? v.negate(pairs) : pairs, tiles, 0,
+        storePairs(isNegated ? negated(pairs) : pairs, tiles, 0,
                    {tile, v.index(k), line});
       }
     });

@@ -85,12 +85,25 @@ void ChunkVectors::prefetchLines(ArrayRef<Stream> streams, Value step,
   for (const Stream &stream : streams) {
     int64_t line = std::min(elementsPerLine(stream.source), stream.width);
     int64_t lines = llvm::divideCeil(stream.width, line);
+    int64_t locality = localityOf(stream.source);
+    auto prefetch = [&](Value token, Value column) {
+      Value row = min(add(stream.first, token), stream.last);
+      prefetchLine(stream.source, {stream.batch, stream.head, row, column},
+                   stream.isWritten, locality);
+    };
+    // Whole rows, or lines of one row.
+    int64_t rows = stream.tokens / steps;
+    if (rows > 0 && stream.tokens % steps == 0) {
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t d = 0; d < stream.width; d += line)
+          prefetch(add(mul(step, index(rows)), index(i)), index(d));
+      continue;
+    }
     int64_t each = llvm::divideCeil(stream.tokens * lines, steps);
     for (int64_t i = 0; i < each; ++i) {
       Value n = add(mul(step, index(each)), index(i));
       Value token = div(n, index(lines));
-      Value column = mul(sub(n, mul(token, index(lines))), index(line));
-      prefetch(stream, {index(0), column, 1, line}, token);
+      prefetch(token, mul(sub(n, mul(token, index(lines))), index(line)));
     }
   }
 }

@@ -255,10 +255,14 @@ static bool hasNeighbouringRows(Value rows) {
           strides[2] == type.getDimSize(3));
 }
 
+int64_t VectorBuilder::localityOf(Value memref) const {
+  return hasNeighbouringRows(memref) ? 3 : scatteredRows;
+}
+
 void VectorBuilder::prefetchRow(Value memref, ArrayRef<Value> row, Value column,
                                 Value width, bool isWritten) {
   int64_t line = elementsPerLine(memref);
-  int64_t locality = hasNeighbouringRows(memref) ? 3 : scatteredRows;
+  int64_t locality = localityOf(memref);
   auto prefetch = [&](Value d) {
     SmallVector<Value> at(row);
     at.push_back(add(column, d));

@@ -151,6 +151,7 @@ public:
   /// second one unless the first has more than 32 KiB. In a small one they fall
   /// into a few sets, and displace one another before they are read.
   int64_t scatteredRows = 2;
+  int64_t localityOf(Value memref) const;
   void setFirstCache(int64_t bytes) {
     scatteredRows = bytes > 32 << 10 ? 3 : 2;
   }
