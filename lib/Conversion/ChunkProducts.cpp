@@ -25,8 +25,21 @@ void ChunkProducts::clear(Block &block) {
     block.sums.push_back(amx::TileZeroOp::create(v.b, v.loc, type));
 }
 
-/// Adds the product of a row and a column of tiles, over the first `steps`, the
-/// smallest summands first. Spelt out: sums stay in the tiles of one block.
+/// The pairs of summands of two matrices whose products are added, the smallest
+/// first.
+static SmallVector<std::pair<int64_t, int64_t>>
+summandPairs(const PackedTiles &left, const PackedTiles &right) {
+  SmallVector<std::pair<int64_t, int64_t>> pairs;
+  for (int64_t order = std::max(left.summands, right.summands); order-- > 0;)
+    for (int64_t s = order; s >= 0; --s)
+      if (s < left.summands && order - s < right.summands)
+        pairs.push_back({s, order - s});
+  return pairs;
+}
+
+/// Adds the product of a row and a column of tiles, over the first `steps`.
+/// Spelt out: sums stay in the tiles of one block. A tile is loaded once for
+/// the products that follow one another.
 void ChunkProducts::multiply(Block &block, const PackedTiles &left,
                              const PackedTiles &right, int64_t steps) {
   auto type = amx::TileType::get({lines, step}, v.b.getBF16Type());
@@ -41,20 +54,21 @@ void ChunkProducts::multiply(Block &block, const PackedTiles &left,
           ValueRange{part, v.add(first, v.index(i)), at, zero, zero}));
     return loaded;
   };
-  for (int64_t order = std::max(left.summands, right.summands); order-- > 0;)
-    for (int64_t s = 0; s <= order; ++s) {
-      int64_t other = order - s;
-      if (s >= left.summands || other >= right.summands)
-        continue;
-      for (int64_t k = 0; k < steps; ++k) {
-        auto a = loadTiles(left, s, block.row, block.height, k);
-        auto b = loadTiles(right, other, block.column, block.width, k);
-        for (auto [i, sum] : llvm::enumerate(block.sums))
-          sum = amx::TileMulFOp::create(v.b, v.loc, sum.getType(),
-                                        a[i / block.width], b[i % block.width],
-                                        sum);
-      }
+  for (int64_t k = 0; k < steps; ++k) {
+    SmallVector<Value> a, b;
+    std::pair<int64_t, int64_t> last{-1, -1};
+    for (auto [s, other] : summandPairs(left, right)) {
+      if (s != last.first)
+        a = loadTiles(left, s, block.row, block.height, k);
+      if (other != last.second)
+        b = loadTiles(right, other, block.column, block.width, k);
+      last = {s, other};
+      for (auto [i, sum] : llvm::enumerate(block.sums))
+        sum = amx::TileMulFOp::create(v.b, v.loc, sum.getType(),
+                                      a[i / block.width], b[i % block.width],
+                                      sum);
     }
+  }
 }
 
 Value ChunkProducts::scratchOfSums() {
