@@ -132,7 +132,7 @@ void ChunkProducts::emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
   int64_t steps = llvm::divideCeil(sizeOf(op.getRows(), 3), step);
   if (packed && !packed->memory)
     *packed = allocate(tiles * lines, tiles * lines, packed->summands);
-  Value probe = v.zeros(lines);
+  Value probe = startProbe();
   auto weighed = [&](const Block &block, int64_t i, int64_t j, Value line) {
     return v.weigh(op, loadSums(memory, i, j, line),
                    element(block.row, i, line),
@@ -188,7 +188,7 @@ void ChunkProducts::emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
           clearBlock(block);
       }
     if (packed)
-      v.store(isZero(probe), packed->flag, {v.index(0)});
+      storeProbe(probe, *packed);
   };
   ifFinite(matrices, emitAll, otherwise);
 }
@@ -325,7 +325,7 @@ void ChunkProducts::emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
         .front();
   };
   auto emitAll = [&] {
-    Value probe = v.zeros(lines);
+    Value probe = startProbe();
     probe =
         reduceBlocks(rows, probe, [&](Value row, int64_t height, Value probe) {
           return reduceBlocks(
@@ -334,7 +334,7 @@ void ChunkProducts::emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
               });
         });
     if (packed)
-      v.store(isZero(probe), packed->flag, {v.index(0)});
+      storeProbe(probe, *packed);
   };
   ifFinite(matrices, emitAll, otherwise);
 }

@@ -28,17 +28,20 @@ struct PackedTiles {
   /// Whether all numbers of it are finite; null where a product has the same
   /// results if they are not.
   Value isFinite;
-  /// The same in memory, [1], of a matrix that a loop packs anew.
+  /// The same in memory, [1], of a matrix that is packed where it is made.
   Value flag = {};
+  /// Whether the update of the state packs it anew.
+  bool isKept = false;
 };
 
 /// Emits the products of one head's chunk, all of whose sizes are multiples of
 /// 16, in tiles. The steps before and after them use vectors of 16 f32.
 class ChunkProducts {
 public:
-  /// `tilesEachWay` of a block of sums, 1 or 2.
-  ChunkProducts(ChunkVectors &v, int64_t tilesEachWay)
-      : v(v), tilesEachWay(tilesEachWay) {}
+  /// `tilesEachWay` of a block of sums, 1 or 2; `hasBits` unless numbers are
+  /// elements of a field.
+  ChunkProducts(ChunkVectors &v, int64_t tilesEachWay, bool hasBits)
+      : v(v), tilesEachWay(tilesEachWay), hasBits(hasBits) {}
 
   /// Rows [1, 1, N, M] of f32 as a left operand with N rows.
   PackedTiles packRows(Value rows, int64_t summands);
@@ -112,7 +115,10 @@ private:
                            Value &probe);
   SmallVector<Value> splitNeighbours(Value low, Value high, int64_t summands,
                                      Value &probe);
-  Value isZero(Value probe);
+  Value startProbe();
+  void enlarge(Value &probe, Value pairs);
+  Value finishProbe(Value probe);
+  void storeProbe(Value probe, const PackedTiles &tiles);
   Value concat(Value low, Value high);
   Value negated(Value pairs);
   Value loadPairs(Value tokens, Value t, Value d, bool isHalf);
@@ -134,6 +140,7 @@ private:
 
   ChunkVectors &v;
   int64_t tilesEachWay;
+  bool hasBits;
 };
 
 } // namespace mlir::linattn

@@ -22,7 +22,7 @@ Value ChunkProducts::concat(Value low, Value high) {
 }
 
 /// The summands of two vectors, interleaved. Each summand is what those before
-/// it left over, rounded. `probe` becomes NaN where a first one is not finite.
+/// it left over, rounded. `probe` gets the first ones.
 SmallVector<Value> ChunkProducts::split(Value low, Value high, int64_t summands,
                                         Value &probe) {
   SmallVector<Value> parts;
@@ -31,18 +31,14 @@ SmallVector<Value> ChunkProducts::split(Value low, Value high, int64_t summands,
     Value pairs =
         vector::InterleaveOp::create(v.b, v.loc, narrow(low), narrow(high));
     parts.push_back(pairs);
-    bool isLast = s + 1 == summands;
-    if (s > 0 && isLast)
+    if (s == 0)
+      enlarge(probe, pairs);
+    if (s + 1 == summands)
       break;
     // Halves of pairs, which cost less than the rounded vectors.
     auto halves = vector::DeinterleaveOp::create(v.b, v.loc, pairs);
     Value first = v.convert(halves.getRes1(), v.type),
           second = v.convert(halves.getRes2(), v.type);
-    if (s == 0)
-      for (Value rounded : {first, second})
-        probe = v.fmaVector(rounded, v.zeros(lines), probe);
-    if (isLast)
-      break;
     low = v.subf(low, first);
     high = v.subf(high, second);
   }
@@ -58,28 +54,62 @@ SmallVector<Value> ChunkProducts::splitNeighbours(Value low, Value high,
   for (int64_t s = 0; s < summands; ++s) {
     Value both = v.convert(concat(halves[0], halves[1]), v.b.getBF16Type());
     parts.push_back(both);
-    bool isLast = s + 1 == summands;
-    if (s > 0 && isLast)
+    if (s == 0)
+      enlarge(probe, both);
+    if (s + 1 == summands)
       break;
     for (auto [i, half] : llvm::enumerate(halves)) {
       Value part = vector::ExtractStridedSliceOp::create(
           v.b, v.loc, both, ArrayRef<int64_t>{int64_t(i) * lines},
           ArrayRef<int64_t>{lines}, ArrayRef<int64_t>{1});
-      Value rounded = v.convert(part, v.type);
-      if (s == 0)
-        probe = v.fmaVector(rounded, v.zeros(lines), probe);
-      half = v.subf(half, rounded);
+      half = v.subf(half, v.convert(part, v.type));
     }
   }
   return parts;
 }
 
-/// Whether no element of a probe is NaN.
-Value ChunkProducts::isZero(Value probe) {
-  return arith::CmpFOp::create(
-      v.b, v.loc, arith::CmpFPredicate::OEQ,
-      v.reduceVector(vector::CombiningKind::ADD, probe),
-      v.constant(v.type, 0.0));
+/// A vector of integers as a constant of one value.
+static Value splatOf(ChunkVectors &v, VectorType type, int64_t value) {
+  return arith::ConstantOp::create(
+      v.b, v.loc,
+      DenseElementsAttr::get(
+          type, v.b.getIntegerAttr(type.getElementType(),
+                                   APInt(type.getElementTypeBitWidth(), value,
+                                         /*isSigned=*/false,
+                                         /*implicitTrunc=*/true))));
+}
+
+/// The exponent of a number that is not finite is all ones: a probe is the
+/// largest magnitude so far, as an integer. Elements of a field are finite.
+Value ChunkProducts::startProbe() {
+  return splatOf(v, VectorType::get(step, v.b.getI16Type()), 0);
+}
+
+void ChunkProducts::enlarge(Value &probe, Value pairs) {
+  if (!hasBits)
+    return;
+  auto bits = VectorType::get(step, v.b.getI16Type());
+  Value magnitude = arith::AndIOp::create(
+      v.b, v.loc, vector::BitCastOp::create(v.b, v.loc, bits, pairs),
+      splatOf(v, bits, 0x7fff));
+  probe = arith::MaxUIOp::create(v.b, v.loc, probe, magnitude);
+}
+
+/// Null if no number can be anything but finite.
+Value ChunkProducts::finishProbe(Value probe) {
+  if (!hasBits)
+    return {};
+  Value largest = v.reduceVector(vector::CombiningKind::MAXUI, probe);
+  Value infinity = arith::ConstantOp::create(
+      v.b, v.loc, v.b.getIntegerAttr(v.b.getI16Type(), 0x7f80));
+  return arith::CmpIOp::create(v.b, v.loc, arith::CmpIPredicate::ult, largest,
+                               infinity);
+}
+
+/// Leaves word of it in memory.
+void ChunkProducts::storeProbe(Value probe, const PackedTiles &tiles) {
+  if (Value isFinite = finishProbe(probe))
+    v.store(isFinite, tiles.flag, {v.index(0)});
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,7 +167,7 @@ ChunkProducts::pack(int64_t size, int64_t contracted, int64_t summands,
         .front();
   };
   Value probe = v.reduce(
-      v.index(size / lines), v.zeros(lines), [&](Value tile, Value probe) {
+      v.index(size / lines), startProbe(), [&](Value tile, Value probe) {
         if (whole)
           probe = v.reduce(v.index(whole), probe, [&](Value k, Value probe) {
             return packTile(tile, k, /*isHalf=*/false, probe);
@@ -146,9 +176,10 @@ ChunkProducts::pack(int64_t size, int64_t contracted, int64_t summands,
           probe = packTile(tile, v.index(whole), /*isHalf=*/true, probe);
         return probe;
       });
-  tiles.isFinite = isZero(probe);
   if (into)
-    v.store(tiles.isFinite, tiles.flag, {v.index(0)});
+    storeProbe(probe, tiles);
+  else
+    tiles.isFinite = finishProbe(probe);
   return tiles;
 }
 
@@ -272,11 +303,9 @@ Value ChunkProducts::loadPairs(Value tokens, Value t, Value d, bool isHalf) {
 /// By the sign bits: a CPU has no arithmetic of bf16.
 Value ChunkProducts::negated(Value pairs) {
   auto bits = VectorType::get(step, v.b.getI16Type());
-  Value signs = arith::ConstantOp::create(
-      v.b, v.loc,
-      DenseElementsAttr::get(bits, v.b.getI16IntegerAttr(int16_t(0x8000))));
   Value flipped = arith::XOrIOp::create(
-      v.b, v.loc, vector::BitCastOp::create(v.b, v.loc, bits, pairs), signs);
+      v.b, v.loc, vector::BitCastOp::create(v.b, v.loc, bits, pairs),
+      splatOf(v, bits, 0x8000));
   return vector::BitCastOp::create(v.b, v.loc, pairs.getType(), flipped);
 }
 
@@ -296,20 +325,12 @@ PackedTiles ChunkProducts::packTokenRows(Value tokens, bool isNegated) {
   return tiles;
 }
 
-/// A product with zero scores would spread a value that is not finite: the
-/// exponent of one is all ones.
+/// A product with zero scores would spread a value that is not finite.
 PackedTiles ChunkProducts::packTokenValues(Value tokens) {
   int64_t columns = sizeOf(tokens, 3);
   PackedTiles tiles = allocate(columns, sizeOf(tokens, 2), 1);
   auto wide = VectorType::get(lines, v.b.getI32Type());
   auto pairs = VectorType::get(step, v.b.getBF16Type());
-  auto number = [&](Type type, int64_t value) -> Value {
-    return arith::ConstantOp::create(
-        v.b, v.loc,
-        DenseElementsAttr::get(
-            cast<ShapedType>(type),
-            v.b.getIntegerAttr(getElementTypeOrSelf(type), value)));
-  };
   auto load = [&](Value t, int64_t d) -> Value {
     auto type = VectorType::get(lines, v.b.getBF16Type());
     Value row = vector::TransferReadOp::create(
@@ -319,23 +340,20 @@ PackedTiles ChunkProducts::packTokenValues(Value tokens) {
         v.b, v.loc, VectorType::get(lines, v.b.getI16Type()), row);
     return arith::ExtUIOp::create(v.b, v.loc, wide, bits);
   };
-  auto halves = VectorType::get(step, v.b.getI16Type());
-  Value probe = number(halves, 0);
+  Value probe = startProbe();
   auto packLine = [&](Value k, Value line, bool isHalf, Value probe) {
     Value t = v.add(v.mul(k, v.index(step)), line);
     for (int64_t d = 0; d < columns; d += lines) {
       Value both = load(t, d);
       if (!isHalf) {
-        Value high = arith::ShLIOp::create(
-            v.b, v.loc, load(v.add(t, v.index(lines)), d), number(wide, 16));
+        Value high =
+            arith::ShLIOp::create(v.b, v.loc, load(v.add(t, v.index(lines)), d),
+                                  splatOf(v, wide, 16));
         both = arith::OrIOp::create(v.b, v.loc, both, high);
       }
-      storePairs(vector::BitCastOp::create(v.b, v.loc, pairs, both), tiles, 0,
-                 {v.index(d / lines), k, line});
-      Value magnitude = arith::AndIOp::create(
-          v.b, v.loc, vector::BitCastOp::create(v.b, v.loc, halves, both),
-          number(halves, 0x7fff));
-      probe = arith::MaxUIOp::create(v.b, v.loc, probe, magnitude);
+      both = vector::BitCastOp::create(v.b, v.loc, pairs, both);
+      storePairs(both, tiles, 0, {v.index(d / lines), k, line});
+      enlarge(probe, both);
     }
     return probe;
   };
@@ -351,11 +369,7 @@ PackedTiles ChunkProducts::packTokenValues(Value tokens) {
     });
   if (sizeOf(tokens, 2) % step)
     probe = packStep(v.index(whole), /*isHalf=*/true, probe);
-  Value largest = v.reduceVector(vector::CombiningKind::MAXUI, probe);
-  Value infinity = arith::ConstantOp::create(
-      v.b, v.loc, v.b.getIntegerAttr(v.b.getI16Type(), 0x7f80));
-  tiles.isFinite = arith::CmpIOp::create(v.b, v.loc, arith::CmpIPredicate::ult,
-                                         largest, infinity);
+  tiles.isFinite = finishProbe(probe);
   return tiles;
 }
 
@@ -386,11 +400,7 @@ PackedTiles ChunkProducts::packTokenKeyRows(const PackedTiles &columns,
   PackedTiles tiles = allocate(features, blocks * lines, summands);
   auto wide = VectorType::get(lines, v.b.getI32Type());
   auto pairs = VectorType::get(step, v.b.getBF16Type());
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(
-        v.b, v.loc,
-        DenseElementsAttr::get(wide, v.b.getI32IntegerAttr(int32_t(value))));
-  };
+  auto constant = [&](int64_t value) { return splatOf(v, wide, value); };
   auto lower = [&](Value x) -> Value {
     return arith::AndIOp::create(v.b, v.loc, x, constant(0xffff));
   };
@@ -418,7 +428,7 @@ PackedTiles ChunkProducts::packTokenKeyRows(const PackedTiles &columns,
         arith::BitcastOp::create(v.b, v.loc, v.vectorType(lines), bits),
         factor);
   };
-  Value probe = v.zeros(lines);
+  Value probe = startProbe();
   for (int64_t n = 0; n < int64_t(llvm::divideCeil(blocks, 2)); ++n) {
     bool isHalf = 2 * n + 1 == blocks;
     auto factorAt = [&](int64_t block) {
@@ -467,6 +477,6 @@ PackedTiles ChunkProducts::packTokenKeyRows(const PackedTiles &columns,
       probe = storeStep(v.index(whole), lines / 2, probe);
   }
   if (factors)
-    tiles.isFinite = isZero(probe);
+    tiles.isFinite = finishProbe(probe);
   return tiles;
 }

@@ -190,8 +190,9 @@ Value ChunkVectors::transposedKeys(Value keys) {
 // Decays
 //===----------------------------------------------------------------------===//
 
-/// Logarithms are added up, from the start and from each token on, and every
-/// factor is the exponential of one sum.
+/// Logarithms are added up, from the start, from each token on within a block
+/// of lanes, and from the end of each block on. A factor is the exponential of
+/// one sum, or the product of two.
 ChunkVectors::Factors ChunkVectors::factorsOf(Value decay) {
   if (rankOf(decay) == 4)
     return channelFactorsOf(decay);
@@ -201,13 +202,11 @@ ChunkVectors::Factors ChunkVectors::factorsOf(Value decay) {
       scratch({b.getIndexAttr(tokens + 1), b.getIndexAttr(padded)});
   factors.start = scratch({b.getIndexAttr(padded + 1)});
   factors.residual = scratch({b.getIndexAttr(1)});
-  Value zero = zeros(lanes), past = zero, sum;
+  Value past = zeros(lanes), sum;
   store(constant(type, 1.0), factors.start, {index(0)});
   for (int64_t t = 0; t < padded; t += lanes) {
-    Value logs = readOperand(decay, at(index(t)), lanes);
-    for (int64_t step = 1; step < lanes; step *= 2)
-      logs = addf(logs, delayed(logs, zero, step));
-    logs = addf(logs, past);
+    Value logs =
+        addf(prefixSums(readOperand(decay, at(index(t)), lanes)), past);
     storeVector(exp(logs), factors.start, {index(t + 1)});
     sum = vector::ExtractOp::create(b, loc, logs, ArrayRef<int64_t>{lanes - 1});
     past = splat(sum, lanes);
@@ -217,17 +216,49 @@ ChunkVectors::Factors ChunkVectors::factorsOf(Value decay) {
   for (int64_t j = 0; j < padded; j += lanes) {
     storeVector(constant(vectorType(lanes), 1.0), factors.between,
                 {index(0), index(j)});
-    reduce(
-        index(0), index(tokens), 1, zero,
-        [&](Value t, ValueRange carried) -> SmallVector<Value> {
-          Value log = addf(carried.front(), splat(load(decay, at(t)), lanes));
-          // j < t decays on, j = t starts.
-          log = select(firstLanes(sub(t, index(j))), log, zero);
-          storeVector(exp(log), factors.between, {add(t, index(1)), index(j)});
-          return {log};
-        });
+    decayFromBlock(decay, factors.between, j);
   }
   return factors;
+}
+
+/// The factors of `lanes` keys from j on until each later row.
+void ChunkVectors::decayFromBlock(Value decay, Value between, int64_t j) {
+  int64_t tokens = sizeOf(decay, 2), next = std::min(j + lanes, tokens);
+  Value zero = zeros(lanes);
+  reduce(index(j), index(next), 1, zero,
+         [&](Value t, ValueRange carried) -> SmallVector<Value> {
+           Value log = addf(carried.front(), splat(load(decay, at(t)), lanes));
+           // j < t decays on, j = t starts.
+           log = select(firstLanes(sub(t, index(j))), log, zero);
+           storeVector(exp(log), between, {add(t, index(1)), index(j)});
+           return {log};
+         });
+  if (next == tokens)
+    return;
+  // To the end of the block, and from there to each row: both are at most 1.
+  Value toEnd = loadVector(between, {index(next), index(j)}, lanes);
+  Value past = zero;
+  Value rest = scratch({b.getIndexAttr(lanes)});
+  for (int64_t t = next; t < tokens; t += lanes) {
+    Value logs =
+        addf(prefixSums(readOperand(decay, at(index(t)), lanes)), past);
+    past = splat(
+        vector::ExtractOp::create(b, loc, logs, ArrayRef<int64_t>{lanes - 1}),
+        lanes);
+    storeVector(exp(logs), rest, {index(0)});
+    forEach(index(std::min(lanes, tokens - t)), [&](Value i) {
+      Value factor = splat(load(rest, {i}), lanes);
+      storeVector(mulf(toEnd, factor), between,
+                  {add(index(t + 1), i), index(j)});
+    });
+  }
+}
+
+/// The sum of the elements up to each one.
+Value ChunkVectors::prefixSums(Value x) {
+  for (int64_t step = 1; step < lanes; step *= 2)
+    x = addf(x, delayed(x, zeros(lanes), step));
+  return x;
 }
 
 Value ChunkVectors::factorOf(ChunkDecayOp op, const Factors &factors, Value t) {

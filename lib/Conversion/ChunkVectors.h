@@ -126,6 +126,8 @@ public:
 
 private:
   Factors channelFactorsOf(Value decay);
+  void decayFromBlock(Value decay, Value between, int64_t j);
+  Value prefixSums(Value x);
   Value timesTransposed(ChunkReadOp op, Value rowsT, ArrayRef<Stream> streams);
   Rows timesState(ChunkReadOp op, const ReadRows &read, Value products,
                   Rows sums, const Tile &tile, ArrayRef<Stream> streams);

@@ -69,6 +69,8 @@ public:
     int64_t vectorBits, registers, l1;
     /// Of a block of sums, each way; 0: products in vectors.
     int64_t tiles;
+    /// Whether numbers have bits: elements of a field have none.
+    bool hasBits;
   };
 
   BlockLowering(Block &block, const Target &target, Made made)
@@ -86,6 +88,9 @@ private:
   void invalidate(Operation *op);
   void prepare(scf::ForOp loop);
   Value transposedKeys(Value keys);
+  ChunkProducts productsInTiles() {
+    return {*vectors, target.tiles, target.hasBits};
+  }
   PackedTiles tilesOf(Value matrix, TileRole role, int64_t summands);
   PackedTiles packed(Value matrix, TileRole role, int64_t summands);
   std::optional<PackedTiles> packTokens(Value matrix, TileRole role,
@@ -196,7 +201,7 @@ Value BlockLowering::transposedKeys(Value keys) {
 
 PackedTiles BlockLowering::packed(Value matrix, TileRole role,
                                   int64_t summands) {
-  ChunkProducts products(*vectors, target.tiles);
+  ChunkProducts products = productsInTiles();
   if (auto tiles = packTokens(matrix, role, summands))
     return *tiles;
   switch (role) {
@@ -237,7 +242,7 @@ void BlockLowering::invalidate(Operation *op) {
       made.factors.erase(output);
       made.tiles.remove_if([&](auto &made) {
         return std::get<0>(made.first) == output &&
-               !(keeps && made.second.flag);
+               !(keeps && made.second.isKept);
       });
     }
   });
@@ -252,7 +257,7 @@ void BlockLowering::lowerScores(ChunkScoresOp op) {
     return vectors->emit(op, transposedKeys(op.getKeys()), factors);
   PackedTiles rows = tilesOf(op.getRows(), TileRole::Rows, summands[0]),
               keys = tilesOf(op.getKeys(), TileRole::KeyColumns, summands[1]);
-  ChunkProducts products(*vectors, target.tiles);
+  ChunkProducts products = productsInTiles();
   if (ChunkReadOp reader = findReader(op);
       reader && !rows.isFinite && !keys.isFinite) {
     size_t which = llvm::find(reader.getScores(), op.getOutput()) -
@@ -260,7 +265,8 @@ void BlockLowering::lowerScores(ChunkScoresOp op) {
     int64_t count = summandsOf(reader)[2 + which];
     PackedTiles scores = products.allocate(sizeOf(op.getOutput(), 2),
                                            sizeOf(op.getOutput(), 3), count);
-    scores.flag = vectors->scratch({b.getIndexAttr(1)}, b.getI1Type());
+    if (target.hasBits)
+      scores.flag = vectors->scratch({b.getIndexAttr(1)}, b.getI1Type());
     products.emit(op, {rows, keys}, factors, &scores, /*otherwise=*/[] {});
     made.deferred[op.getOutput()] = op;
     packedScores = {
@@ -306,8 +312,8 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
   }
   for (auto [values, count] : llvm::zip_equal(op.getValues(), summands))
     matrices.push_back(tilesOf(values, TileRole::Values, count));
-  ChunkProducts(*vectors, target.tiles)
-      .emit(op, matrices, rows, bool(fill), into, streamsOf(op), [&] {
+  productsInTiles().emit(
+      op, matrices, rows, bool(fill), into, streamsOf(op), [&] {
         materialize(rows.rows);
         for (Value operand : op.getScores())
           materialize(operand);
@@ -337,9 +343,9 @@ void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
   }
   const PackedTiles *packed = nullptr;
   for (auto &[key, tiles] : made.tiles)
-    if (std::get<0>(key) == op.getOutput() && tiles.flag)
+    if (std::get<0>(key) == op.getOutput() && tiles.isKept)
       packed = &tiles;
-  ChunkProducts products(*vectors, target.tiles);
+  ChunkProducts products = productsInTiles();
   products.emit(op, matrices, factors, packed, streamsOf(op), [&] {
     for (Value operand : op.getKeys())
       materialize(operand);
@@ -358,7 +364,7 @@ void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
 /// Whether only products in tiles read what an op writes to its scratch memory,
 /// or ops that are deferred themselves.
 bool BlockLowering::isForTiles(Value buffer, Operation *writer) {
-  if (!target.tiles || !isScratch(buffer))
+  if (!target.tiles || !target.hasBits || !isScratch(buffer))
     return false;
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (user == writer || isa<memref::DeallocOp>(user))
@@ -433,7 +439,7 @@ TileTokens BlockLowering::tokensOf(Value buffer) {
 /// The tiles of a matrix whose buffer was not written.
 std::optional<PackedTiles>
 BlockLowering::packTokens(Value matrix, TileRole role, int64_t summands) {
-  ChunkProducts products(*vectors, target.tiles);
+  ChunkProducts products = productsInTiles();
   auto decay = dyn_cast_or_null<ChunkDecayOp>(made.deferred.lookup(matrix));
   Value rows = decay ? decay.getRows() : matrix;
   TileTokens from = tokensOf(rows);
@@ -512,10 +518,12 @@ void BlockLowering::keepPacked(scf::ForOp loop) {
       continue;
     at(update);
     b.setInsertionPoint(loop);
-    PackedTiles tiles =
-        ChunkProducts(*vectors, target.tiles).packState(state, summands);
-    tiles.flag = vectors->scratch({b.getIndexAttr(1)}, b.getI1Type());
-    vectors->store(tiles.isFinite, tiles.flag, {vectors->index(0)});
+    PackedTiles tiles = productsInTiles().packState(state, summands);
+    tiles.isKept = true;
+    if (tiles.isFinite) {
+      tiles.flag = vectors->scratch({b.getIndexAttr(1)}, b.getI1Type());
+      vectors->store(tiles.isFinite, tiles.flag, {vectors->index(0)});
+    }
     made.tiles[{state, TileRole::State, summands}] = tiles;
   }
 }
@@ -690,7 +698,7 @@ struct LinAttnLowerChunksToVectorPass final
 
   void runOnOperation() override {
     getOperation()->walk([](scf::ForallOp task) { moveToStack(task); });
-    BlockLowering::Target target{vectorBits, registers, l1, tiles};
+    BlockLowering::Target target{vectorBits, registers, l1, tiles, !exact};
     for (Block &block : getOperation()->getRegion(0))
       BlockLowering(block, target, BlockLowering::Made()).run();
   }

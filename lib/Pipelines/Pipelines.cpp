@@ -145,6 +145,7 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   chunks.vectorBits = options.vectorBits;
   chunks.registers = options.registers;
   chunks.l1 = options.l1;
+  chunks.exact = options.prime >= 0;
   if (options.matrixUnit != ::linattn::MatrixUnit::None) {
     // Eight tile registers hold four tiles of sums, 32 vector registers one.
     chunks.tiles = options.matrixUnit == ::linattn::MatrixUnit::Dot ? 1 : 2;

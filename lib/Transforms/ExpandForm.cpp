@@ -175,7 +175,7 @@ private:
   }
 
   /// Substitution grows with the chunk and runs in vectors, while products of
-  /// larger chunks read the state less often.
+  /// larger chunks read and pack the state less often.
   static int64_t chunkOfMatrixUnit(const Recurrence &r) {
     return getRule(r.update).isAdditive() ? 64 : 32;
   }

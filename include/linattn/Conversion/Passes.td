@@ -189,7 +189,10 @@ def LinAttnLowerChunksToVectorPass
            "into the second cache">,
     Option<"tiles", "tiles", "int64_t", /*default=*/"0",
            "Products with summands are those of AMX's tiles, in blocks of so many each way, "
-           "1 or 2; vectors have 512 bits. 0: in vectors">
+           "1 or 2; vectors have 512 bits. 0: in vectors">,
+    Option<"exact", "exact", "bool", /*default=*/"false",
+           "Numbers will be elements of a prime field: tiles are packed without "
+           "arithmetic on their bits">
   ];
   let dependentDialects = [
     "::mlir::amx::AMXDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
