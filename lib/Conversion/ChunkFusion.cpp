@@ -45,20 +45,44 @@ linalg::FillOp mlir::linattn::findFill(ChunkReadOp read) {
   return {};
 }
 
-ChunkUnpackOp mlir::linattn::findUnpack(ChunkReadOp read) {
-  Operation *next = read->getNextNode();
+/// The next op with effects other than those of memory of its own.
+static Operation *nextOf(Operation *op) {
+  Operation *next = op->getNextNode();
   while (next && (isa<memref::DeallocOp, memref::AllocOp>(next) ||
                   isMemoryEffectFree(next)))
     next = next->getNextNode();
+  return next;
+}
+
+/// Whether `user` alone reads scratch memory that `op` writes.
+static bool isOnlyUser(Operation *user, Value buffer, Operation *op) {
+  auto users = usersAfter(buffer, op);
+  return isScratch(buffer) && users && users->size() == 1 &&
+         users->front() == user;
+}
+
+ReadOutput mlir::linattn::findOutput(ChunkReadOp read) {
+  ReadOutput output;
+  Value rows = read.getOutput();
+  Operation *writer = read, *next = nextOf(read);
+  if (auto pack = dyn_cast_or_null<ChunkPackOp>(next);
+      pack && pack.getInput() == rows && pack.getOutput() != rows &&
+      !pack.getShift() && !pack.getGate() && !pack.getMask() &&
+      !pack.getReverse() && !pack.getPadded() && isOnlyUser(pack, rows, read)) {
+    output.scaled = pack;
+    rows = pack.getOutput();
+    writer = pack;
+    next = nextOf(pack);
+  }
   auto unpack = dyn_cast_or_null<ChunkUnpackOp>(next);
-  if (!unpack || unpack.getRows() != read.getOutput() ||
-      unpack.getNormalize() || unpack.getReverse() ||
-      !isScratch(read.getOutput()) || !isScratch(read.getRows()) ||
+  if (!unpack || unpack.getRows() != rows || unpack.getNormalize() ||
+      unpack.getReverse() || !isOnlyUser(unpack, rows, writer) ||
+      !isScratch(read.getRows()) ||
       !llvm::all_of(read.getScores(), isScratch) ||
       !llvm::all_of(read.getValues(), isScratch))
     return {};
-  auto users = usersAfter(read.getOutput(), read);
-  return users && users->size() == 1 ? unpack : ChunkUnpackOp();
+  output.unpack = unpack;
+  return output;
 }
 
 /// The memory that a buffer is part of.

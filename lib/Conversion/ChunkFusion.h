@@ -17,9 +17,13 @@ namespace mlir::linattn {
 /// The fill with zero that a read adds to; null if there is none.
 linalg::FillOp findFill(ChunkReadOp read);
 
-/// The op that takes a read's sums to their tokens unchanged, with nothing
-/// between the two that could read these; null if there is none.
-ChunkUnpackOp findUnpack(ChunkReadOp read);
+/// How the sums of a read become its tokens, with nothing in between that could
+/// read these.
+struct ReadOutput {
+  ChunkPackOp scaled;   ///< Multiplies them; null without a scale.
+  ChunkUnpackOp unpack; ///< Null if other ops read the sums.
+};
+ReadOutput findOutput(ChunkReadOp read);
 
 /// The only reader of decayed rows, which can decay its sums instead; null if
 /// there is none.

@@ -217,8 +217,9 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
       sum = v.fmaVector(loadSums(memories[1], i, j, line),
                         v.splat(factor, lines), sum);
     }
-    return fromZero ? sum
-                    : v.addf(v.loadVector(output, v.at(t, d), lines), sum);
+    if (!fromZero)
+      sum = v.addf(v.loadVector(output, v.at(t, d), lines), sum);
+    return v.scaledBy(rows.scaled, sum);
   };
   auto emitBlock = [&](Block block, int64_t row) {
     int64_t rowBlocks = llvm::divideCeil(tokens, tilesEachWay);
@@ -278,16 +279,17 @@ void ChunkProducts::emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
           columnBlocks = llvm::divideCeil(columns, tilesEachWay);
   size_t writes = op.getKeys().size();
   // Two rows, which make a line of pairs.
+  // One factor is the same for all elements.
+  ChunkVectors::Memory kept;
   auto updateTwo = [&](const Block &block, int64_t i, Value line, Value probe) {
     for (int64_t j = 0; j < block.width; ++j) {
       Value next[2], column = element(block.column, j, v.index(0));
       for (int64_t half : {0, 1}) {
         Value own = v.add(line, v.index(half));
         Value d = element(block.row, i, own);
-        next[half] =
-            v.addToState(state, v.at(d, column), loadSums(memory, i, j, own),
-                         v.memoryOf(op, factors, lines,
-                                    factors.total ? d : Value(), column));
+        next[half] = v.addToState(
+            state, v.at(d, column), loadSums(memory, i, j, own),
+            factors.total ? v.memoryOf(op, factors, lines, d, column) : kept);
       }
       if (!packed)
         continue;
@@ -326,6 +328,8 @@ void ChunkProducts::emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
   };
   auto emitAll = [&] {
     Value probe = startProbe();
+    if (!factors.total)
+      kept = v.memoryOf(op, factors, lines);
     probe =
         reduceBlocks(rows, probe, [&](Value row, int64_t height, Value probe) {
           return reduceBlocks(

@@ -75,7 +75,12 @@ public:
     Value rowsT; ///< As vectors of tokens, for the transposed state.
     ChunkDecayOp decay;
     Factors factors;
+    ChunkPackOp
+        scaled; ///< Whose scale multiplies the sums in the end, or null.
   };
+  Value scaledBy(ChunkPackOp op, Value sums) {
+    return op ? Scale::of(op).apply(b, loc, sums) : sums;
+  }
   /// Sums start from zero if `fromZero`, and go to `into`.
   void emit(ChunkReadOp op, const ReadRows &rows, bool fromZero, Value into,
             ArrayRef<Stream> streams);

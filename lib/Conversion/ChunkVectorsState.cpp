@@ -94,7 +94,7 @@ void ChunkVectors::emit(ChunkReadOp op, const ReadRows &read, bool fromZero,
                              : addScores(sums, scores, values, tile,
                                          /*diagonal=*/true, op.getStrict());
     for (auto [r, sum] : llvm::enumerate(sums))
-      writeOperand(sum, into, line(r));
+      writeOperand(scaledBy(read.scaled, sum), into, line(r));
   });
 }
 

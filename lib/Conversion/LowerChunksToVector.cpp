@@ -137,6 +137,9 @@ ChunkVectors &BlockLowering::at(Operation *op) {
     int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
     vectors.emplace(b, op->getLoc(), type, lanes, target.registers / 4);
     vectors->setFirstCache(target.l1);
+    // The first cache is full of tiles.
+    if (target.tiles)
+      vectors->scatteredRows = 2;
   }
   vectors->loc = op->getLoc();
   return *vectors;
@@ -225,6 +228,9 @@ PackedTiles BlockLowering::packed(Value matrix, TileRole role,
 
 PackedTiles BlockLowering::tilesOf(Value matrix, TileRole role,
                                    int64_t summands) {
+  // What the tokens are multiplied by, sums are.
+  if (tokensOf(matrix).tokens)
+    summands = 1;
   auto *known = made.tiles.find({matrix, role, summands});
   if (known != made.tiles.end())
     return known->second;
@@ -281,16 +287,20 @@ void BlockLowering::lowerScores(ChunkScoresOp op) {
 }
 
 void BlockLowering::lowerRead(ChunkReadOp op) {
-  ChunkVectors::ReadRows rows{op.getRows(), {}, {}, {}};
+  ChunkVectors::ReadRows rows{op.getRows(), {}, {}, {}, {}};
   if (auto it = decayedReads.find(op); it != decayedReads.end())
     rows = it->second;
   if (op.getTranspose())
     rows.rowsT = transposedKeys(rows.rows);
   linalg::FillOp fill = findFill(op);
   Value into = op.getOutput();
-  if (ChunkUnpackOp unpack = findUnpack(op);
-      unpack && whyNoVectors(unpack, vectorBits, target.registers).empty()) {
+  auto [scaled, unpack] = findOutput(op);
+  if (unpack && whyNoVectors(unpack, vectorBits, target.registers).empty() &&
+      !(scaled && op.getDecay())) {
     into = unpack.getOutput();
+    rows.scaled = scaled;
+    if (scaled)
+      lowered.push_back(scaled);
     lowered.push_back(unpack);
   }
   if (fill)
@@ -593,7 +603,7 @@ void BlockLowering::lower(Operation *op) {
         ChunkVectors::Factors factors = factorsOf(decay.getDecay());
         ChunkReadOp read = findDecayedRead(decay);
         if (read && whyNoVectors(read, vectorBits, target.registers).empty())
-          decayedReads[read] = {decay.getRows(), {}, decay, factors};
+          decayedReads[read] = {decay.getRows(), {}, decay, factors, {}};
         else if (tokensOf(decay.getRows()).tokens && isDeferrable(decay))
           made.deferred[decay.getOutput()] = decay;
         else

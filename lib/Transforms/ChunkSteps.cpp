@@ -205,6 +205,14 @@ Value ChunkSteps::solve(Value scores, Value gate, Value into) {
       ->getResult(0);
 }
 
+/// The output's rows, if queries were packed without the scale.
+Value ChunkSteps::scaled(Value rows) {
+  if (!scalesOutputs || r.scale.isOne())
+    return rows;
+  Value into = empty(tensor::getMixedSizes(b, loc, rows));
+  return pack(rows, into, {}, {}, {}, r.scale);
+}
+
 Value ChunkSteps::unpack(Value rows, Value denominator) {
   bool moves = r.normalize && r.normalize->getAbsFloor() && maxima;
   return ChunkUnpackOp::create(b, loc, TypeRange{r.output.getType()}, rows,
@@ -285,8 +293,8 @@ void ChunkSteps::packQueries() {
   FeatureMapKind kind = r.op.getFeatureMapKind();
   if (kind == FeatureMapKind::Exp && r.normalize)
     kind = FeatureMapKind::SoftmaxKernel;
-  queries =
-      features(r.query, rows(readers(), keySize()), kind, {}, {}, {}, r.scale);
+  queries = features(r.query, rows(readers(), keySize()), kind, {}, {}, {},
+                     scalesOutputs ? Scale() : r.scale);
 }
 
 /// The writes of the chunk: keys and values, with δ in place of the values for
@@ -383,7 +391,7 @@ void ChunkSteps::readHead(ArrayRef<Write> writes) {
     denominator = read(rows, carried.normalizer, weights, columns, zeros(shape),
                        leaveOut);
   }
-  carried.output = unpack(o, denominator);
+  carried.output = unpack(scaled(o), denominator);
 }
 
 void ChunkSteps::updateStates(ArrayRef<Write> writes) {
@@ -437,8 +445,8 @@ CarriedValues ChunkSteps::emitToken() {
     written.push_back(values);
   }
   Value start = zeros({size(queries, 0), readers(), tokens(), valueSize()});
-  carried.output =
-      unpack(read(queries, r.exclusive ? past : next, own, written, start), {});
+  Value o = read(queries, r.exclusive ? past : next, own, written, start);
+  carried.output = unpack(scaled(o), {});
   return carried;
 }
 

@@ -34,11 +34,13 @@ class ChunkSteps {
 public:
   /// `chunk` is the recurrence on the tokens of the chunk alone, `output` the
   /// output's. Under `headByHead` a loop reads the heads of queries one after
-  /// the other, where there are more than states.
+  /// the other, where there are more than states. Under `scalesOutputs` a scale
+  /// multiplies outputs in place of queries, which stay tokens of 16 bits.
   ChunkSteps(OpBuilder &b, const Recurrence &chunk, CarriedValues carried,
-             bool headByHead = false)
+             bool headByHead = false, bool scalesOutputs = false)
       : b(b), loc(chunk.op->getLoc()), r(chunk), carried(carried),
-        type(getElementTypeOrSelf(carried.state)), headByHead(headByHead) {}
+        type(getElementTypeOrSelf(carried.state)), headByHead(headByHead),
+        scalesOutputs(scalesOutputs && !chunk.normalize && !chunk.bonus) {}
 
   /// The chunk as products of matrices.
   CarriedValues emitProducts();
@@ -90,6 +92,7 @@ private:
   Value update(ArrayRef<Write> writes, Value decay, Value valueDecay,
                Value into);
   Value solve(Value scores, Value gate, Value into);
+  Value scaled(Value rows);
   Value unpack(Value rows, Value denominator);
 
   // Steps.
@@ -110,7 +113,7 @@ private:
   Recurrence r;
   CarriedValues carried;
   Type type;
-  bool headByHead;
+  bool headByHead, scalesOutputs;
   /// Rows and numbers of the chunk, in the order in which the recurrence visits
   /// tokens.
   Value mask, decay, valueDecay, beta, keyShift, keyFactor, maxima, queries,

@@ -53,14 +53,16 @@ static int64_t chunkOf(std::optional<ConfigAttr> config, int64_t otherwise) {
 /// says what is against them, over tokens.
 template <typename Op>
 static void expand(RewriterBase &rewriter, Op op, int64_t chunkSize,
-                   StringRef why, bool exact = false) {
+                   StringRef why, bool exact = false,
+                   bool scalesOutputs = false) {
   int64_t chunk = chunkOf(op.getConfig(), chunkSize);
   remark::passed(op.getLoc(), remarkNamed("expand-form"))
       << (why.empty()
               ? llvm::formatv("becomes a loop over chunks of {0} tokens", chunk)
                     .str()
               : ("becomes a loop over tokens: " + why).str());
-  Expansion expansion(rewriter, Recurrence(op), chunk, !why.empty(), exact);
+  Expansion expansion(rewriter, Recurrence(op), chunk, !why.empty(), exact,
+                      scalesOutputs);
   rewriter.replaceOp(op, expansion.emit());
 }
 
@@ -167,7 +169,8 @@ private:
           [&](auto part) {
             int64_t chunk =
                 matrixUnit ? chunkOfMatrixUnit(Recurrence(part)) : chunkSize;
-            expand(rewriter, part, chunk, "", /*exact=*/true);
+            expand(rewriter, part, chunk, "", /*exact=*/true,
+                   /*scalesOutputs=*/matrixUnit);
           });
       ++numExpanded;
     }

@@ -244,7 +244,7 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
   part.output = carried.output;
   for (Value *operand : part.tokenOperands())
     *operand = slice(*operand, span, first, count);
-  ChunkSteps steps(b, part, carried, /*headByHead=*/exact);
+  ChunkSteps steps(b, part, carried, /*headByHead=*/exact, scalesOutputs);
   CarriedValues next = !r.key    ? steps.emitQueries()
                        : byToken ? steps.emitToken()
                                  : steps.emitProducts();

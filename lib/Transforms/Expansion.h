@@ -21,9 +21,10 @@ namespace mlir::linattn {
 class Expansion {
 public:
   Expansion(OpBuilder &b, const Recurrence &recurrence, int64_t chunk,
-            bool byToken, bool exact)
+            bool byToken, bool exact, bool scalesOutputs)
       : b(b), loc(recurrence.op->getLoc()), r(recurrence),
-        chunk(byToken ? 1 : chunk), byToken(byToken), exact(exact) {}
+        chunk(byToken ? 1 : chunk), byToken(byToken), exact(exact),
+        scalesOutputs(scalesOutputs) {}
 
   /// The results of the op.
   SmallVector<Value> emit();
@@ -76,6 +77,7 @@ private:
   bool byToken;
   /// Whether every chunk has a static number of tokens.
   bool exact;
+  bool scalesOutputs; ///< See ChunkSteps.
 };
 
 } // namespace mlir::linattn
