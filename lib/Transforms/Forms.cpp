@@ -83,6 +83,12 @@ StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
                                          bool fastProducts) {
   if (!getElementTypeOrSelf(r.state.state).isF32())
     return "its state is not f32";
+  // Their scores run in vectors, with decays of each term.
+  constexpr int64_t leastFeatures = 128;
+  if (r.decay && cast<ShapedType>(r.decay.getType()).getRank() == 4 &&
+      cast<ShapedType>(r.state.state.getType()).getDimSize(2) < leastFeatures)
+    return "a decay of each channel with less than 128 of them loses by a "
+           "matrix unit";
   if (fastProducts)
     return {};
   for (Value tokens : {r.query, r.key, r.value}) {

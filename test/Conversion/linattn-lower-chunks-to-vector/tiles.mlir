@@ -2,19 +2,22 @@
 // RUN: linattn-opt %s --linattn-lower-chunks-to-vector | FileCheck %s --check-prefix=VECTORS
 // RUN: not linattn-opt %s --linattn-lower-chunks-to-vector='tiles=2 vector-bits=256' 2>&1 | FileCheck %s --check-prefix=WIDTH
 
+// RUN: linattn-opt %s --linattn-lower-chunks-to-vector='tiles=2 exact' --canonicalize | FileCheck %s --check-prefix=EXACT
+
 // VECTORS-NOT: amx.
 // WIDTH: error: expected vector-bits to be 512 with tiles, but got 256
 
-// Both matrices are packed in pairs of rows that are 16 apart. Four tiles of sums
-// start from zeros of their own; vectors decay and mask them. Where a number is
-// not finite, vectors do all.
+// Both matrices are packed in pairs of tokens that are 16 apart. Four tiles of sums
+// start from zeros of their own; vectors decay them. Where a number is not
+// finite, which its exponent tells, vectors do all.
 
 // CHECK-LABEL: func.func @update(
 // CHECK-DAG:     memref.alloc() {{.*}} : memref<1x2x1x16x32xbf16>
 // CHECK:         vector.interleave {{.*}} : vector<16xbf16>
-// CHECK:         %[[KEYS:.+]] = arith.cmpf oeq
+// CHECK:         arith.maxui {{.*}} : vector<32xi16>
+// CHECK:         %[[KEYS:.+]] = arith.cmpi ult
 // CHECK:         vector.interleave
-// CHECK:         %[[VALUES:.+]] = arith.cmpf oeq
+// CHECK:         %[[VALUES:.+]] = arith.cmpi ult
 // CHECK:         %[[ALL:.+]] = arith.andi %[[KEYS]], %[[VALUES]]
 // CHECK:         scf.if %[[ALL]]
 // CHECK-COUNT-4:   amx.tile_zero
@@ -33,18 +36,22 @@ func.func @update(%k: memref<1x1x32x32xf32>, %v: memref<1x1x32x32xf32>, %g: memr
 }
 
 // Of two matrices of two summands the product of the small ones is left out, and
-// that of the large ones comes last. Elements missing from a step of 32 are zero.
+// that of the large ones comes last in each step. A tile is loaded once for
+// products that follow one another. Features missing from a step are zero.
 
 // CHECK-LABEL: func.func @summands(
 // CHECK:         %[[LEFT:.+]] = memref.alloc() {{.*}} : memref<2x1x2x16x32xbf16>
 // CHECK:         arith.subf
 // CHECK:         scf.if
-// CHECK:           amx.tile_load %[[LEFT]][%c0, %c0, %c0,
-// CHECK:           amx.tile_load %[[LEFT]][%c0, %c0, %c1,
 // CHECK:           amx.tile_load %[[LEFT]][%c1, %c0, %c0,
-// CHECK:           amx.tile_load %[[LEFT]][%c1, %c0, %c1,
-// CHECK:           amx.tile_load %[[LEFT]][%c0, %c0, %c0,
-// CHECK:           amx.tile_load %[[LEFT]][%c0, %c0, %c1,
+// CHECK-NEXT:      amx.tile_load %[[RIGHT:[a-z0-9_]+]][%c0, %c0, %c0,
+// CHECK-NEXT:      amx.tile_mulf
+// CHECK-NEXT:      amx.tile_load %[[LEFT]][%c0, %c0, %c0,
+// CHECK-NEXT:      amx.tile_load %[[RIGHT]][%c1, %c0, %c0,
+// CHECK-NEXT:      amx.tile_mulf
+// CHECK-NEXT:      amx.tile_load %[[RIGHT]][%c0, %c0, %c0,
+// CHECK-NEXT:      amx.tile_mulf
+// CHECK-NEXT:      amx.tile_load %[[LEFT]][%c1, %c0, %c1,
 // CHECK:         } else {
 func.func @summands(%x: memref<1x1x16x48xf32>, %k: memref<1x1x16x48xf32>, %p: memref<1x1x16x16xf32>) {
   linattn.chunk.scores %x, %k into(%p) {summands = array<i64: 2, 2>} : (memref<1x1x16x48xf32>, memref<1x1x16x48xf32>, memref<1x1x16x16xf32>) -> ()
@@ -85,7 +92,7 @@ func.func @vectors(%x: memref<1x1x32x32xf32>, %y: memref<1x1x5x32xf32>, %p: memr
 // CHECK-LABEL: func.func @kept(
 // CHECK:         vector.interleave
 // CHECK:         scf.for {{.*}}step %c1
-// CHECK:           vector.interleave
+// CHECK:           arith.truncf {{.*}} : vector<32xf32> to vector<32xbf16>
 // CHECK-NOT:       vector.interleave
 // CHECK:         return
 func.func @kept(%q: memref<1x1x16x32xf32>, %s: memref<1x1x32x16xf32>, %o: memref<1x4x16x16xf32>) {
@@ -96,6 +103,89 @@ func.func @kept(%q: memref<1x1x16x32xf32>, %s: memref<1x1x32x16xf32>, %o: memref
     %into = memref.subview %o[0, %h, 0, 0] [1, 1, 16, 16] [1, 1, 1, 1] : memref<1x4x16x16xf32> to memref<1x1x16x16xf32, strided<[1024, 256, 16, 1], offset: ?>>
     linattn.chunk.read %q, %s into(%into) {summands = array<i64: 1, 1>}
       : (memref<1x1x16x32xf32>, memref<1x1x32x16xf32>, memref<1x1x16x16xf32, strided<[1024, 256, 16, 1], offset: ?>>) -> ()
+  }
+  return
+}
+
+// Tokens in bf16 reach tiles as they are: queries row by row, keys by a transpose
+// of pairs, values in pairs of tokens. Scores are packed as they are made. The
+// buffers of f32 are written where values are not finite, for vectors.
+
+// CHECK-LABEL: func.func @tokens(
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1x1x32x32xbf16>, %[[K:[a-z0-9]+]]: memref<1x1x32x32xbf16>, %[[V:[a-z0-9]+]]: memref<1x1x32x32xbf16>
+// CHECK-NOT:     arith.extf
+// CHECK:         vector.transfer_read %[[Q]]{{.*}} : memref<1x1x32x32xbf16>, vector<32xbf16>
+// CHECK-NOT:     arith.extf
+// CHECK:         vector.transfer_read %[[K]]{{.*}} : memref<1x1x32x32xbf16>, vector<32xbf16>
+// CHECK:         vector.bitcast {{.*}} : vector<32xbf16> to vector<16xf32>
+// CHECK-NOT:     scf.if
+// CHECK:         amx.tile_mulf
+// CHECK:         vector.interleave
+// CHECK:         memref.store {{.*}} : memref<1xi1>
+// CHECK:         vector.transfer_read %[[V]]{{.*}} : memref<1x1x32x32xbf16>, vector<16xbf16>
+// CHECK:         arith.shli
+// CHECK:         scf.if
+// CHECK:           amx.tile_mulf
+// A scale multiplies the sums, two vectors of which are rounded together.
+// CHECK:           arith.mulf {{.*}} : vector<16xf32>
+// CHECK:           arith.truncf {{.*}} : vector<32xf32> to vector<32xbf16>
+// CHECK:         } else {
+// CHECK:           vector.transfer_read %[[Q]]{{.*}} : memref<1x1x32x32xbf16>, vector<16xbf16>
+// CHECK:           arith.extf
+func.func @tokens(%q: memref<1x1x32x32xbf16>, %k: memref<1x1x32x32xbf16>, %v: memref<1x1x32x32xbf16>, %s: memref<1x1x32x32xf32>, %o: memref<1x1x32x32xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %qf = memref.alloc() : memref<1x1x32x32xf32>
+  %kf = memref.alloc() : memref<1x1x32x32xf32>
+  %vf = memref.alloc() : memref<1x1x32x32xf32>
+  %of = memref.alloc() : memref<1x1x32x32xf32>
+  %os = memref.alloc() : memref<1x1x32x32xf32>
+  %p = memref.alloc() : memref<1x1x32x32xf32>
+  linattn.chunk.pack %q into(%qf) : (memref<1x1x32x32xbf16>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.pack %k into(%kf) : (memref<1x1x32x32xbf16>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.pack %v into(%vf) : (memref<1x1x32x32xbf16>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.scores %qf, %kf into(%p) {summands = array<i64: 1, 1>} : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linalg.fill ins(%zero : f32) outs(%of : memref<1x1x32x32xf32>)
+  linattn.chunk.read %qf, %s scores(%p) values(%vf) into(%of) {summands = array<i64: 1, 2, 2, 1>}
+    : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.pack %of into(%os) {scale = 0.3} : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.unpack %os into(%o) : (memref<1x1x32x32xf32>, memref<1x1x32x32xbf16>) -> ()
+  return
+}
+
+// A state that a loop reads and updates is packed in front of it, and by the
+// update: it is not read once more. Elements of a field have no exponents to
+// look at, and no branch.
+
+// CHECK-LABEL: func.func @packed_by_updates(
+// EXACT-LABEL: func.func @packed_by_updates(
+// CHECK-SAME:    %[[S:[a-z0-9]+]]: memref<1x1x32x32xf32>, %{{[a-z0-9]+}}: memref<1x1x128x32xf32>)
+// CHECK:         vector.load %[[S]]
+// CHECK:         vector.interleave
+// CHECK:         scf.for {{.*}} step %c32
+// CHECK-NOT:       vector.load %[[S]]
+// CHECK:           scf.if
+// CHECK:             amx.tile_mulf
+// CHECK:           scf.if
+// CHECK:             amx.tile_mulf
+// CHECK:             vector.load %[[S]]
+// CHECK:             vector.store {{.*}}, %[[S]]
+// CHECK:             vector.interleave
+// CHECK:             memref.store {{.*}} : memref<1xi1>
+// CHECK:           } else {
+// EXACT-NOT:     scf.if
+// EXACT-NOT:     arith.maxui
+func.func @packed_by_updates(%q: memref<1x1x128x32xf32>, %k: memref<1x1x128x32xf32>, %s: memref<1x1x32x32xf32>, %o: memref<1x1x128x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c128 = arith.constant 128 : index
+  scf.for %t = %c0 to %c128 step %c32 {
+    %qt = memref.subview %q[0, 0, %t, 0] [1, 1, 32, 32] [1, 1, 1, 1] : memref<1x1x128x32xf32> to memref<1x1x32x32xf32, strided<[4096, 4096, 32, 1], offset: ?>>
+    %kt = memref.subview %k[0, 0, %t, 0] [1, 1, 32, 32] [1, 1, 1, 1] : memref<1x1x128x32xf32> to memref<1x1x32x32xf32, strided<[4096, 4096, 32, 1], offset: ?>>
+    %ot = memref.subview %o[0, 0, %t, 0] [1, 1, 32, 32] [1, 1, 1, 1] : memref<1x1x128x32xf32> to memref<1x1x32x32xf32, strided<[4096, 4096, 32, 1], offset: ?>>
+    linattn.chunk.read %qt, %s into(%ot) {summands = array<i64: 2, 2>}
+      : (memref<1x1x32x32xf32, strided<[4096, 4096, 32, 1], offset: ?>>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32, strided<[4096, 4096, 32, 1], offset: ?>>) -> ()
+    linattn.chunk.update keys(%kt) values(%kt) into(%s) {summands = array<i64: 2, 2>}
+      : (memref<1x1x32x32xf32, strided<[4096, 4096, 32, 1], offset: ?>>, memref<1x1x32x32xf32, strided<[4096, 4096, 32, 1], offset: ?>>, memref<1x1x32x32xf32>) -> ()
   }
   return
 }

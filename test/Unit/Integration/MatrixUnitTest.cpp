@@ -151,7 +151,7 @@ std::vector<ScanCase> makeCases() {
       named("linear"),
       named("before the own write").decayed(Decay::Token).exclusive(),
       named("gated delta").delta().decayed(Decay::Token),
-      named("KDA").delta().decayed(Decay::Channel),
+      named("KDA", 128).delta().decayed(Decay::Channel),
       named("packed sequences").sequences({0, 70, 70, 200})};
   const char *matrix = std::getenv("LINATTN_MATRIX");
   if (matrix && llvm::StringRef(matrix) == "all")
@@ -161,7 +161,7 @@ std::vector<ScanCase> makeCases() {
                   named("a decay per head").decayed(Decay::Head),
                   named("a decay per token").decayed(Decay::Token),
                   named("delta").delta(),
-                  named("a decay per channel").decayed(Decay::Channel),
+                  named("a decay per channel", 128).decayed(Decay::Channel),
                   named("grouped heads").heads(4, 2, 2).tokens(80)});
   return cases;
 }
